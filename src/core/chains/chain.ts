@@ -173,6 +173,12 @@ export interface SignedSubmission {
   readonly madeAtHeight: bigint;
 }
 
+/** Facts that only the caller knows when a submission is signed. */
+export interface SigningHints {
+  /** Lowest nonce not taken by a submission in the journal, for accounts with nonces. */
+  readonly nonceAtLeast: bigint | undefined;
+}
+
 /** Result of signing: either ready, or overtaken by somebody else's delivery. */
 export type SigningResult =
   | { readonly kind: "signed"; readonly submission: SignedSubmission }
@@ -242,6 +248,8 @@ export interface Chain {
   fetchHeight(signal: AbortSignal): Promise<bigint>;
   /** Newest block that a reorganisation cannot remove. */
   fetchFinalHeight(signal: AbortSignal): Promise<bigint>;
+  /** Unix seconds of the block at `height`; used to bound how far a long outage is caught up. */
+  fetchBlockTime(height: bigint, signal: AbortSignal): Promise<bigint>;
   /** What this chain knows of `counterparty`; one round trip. */
   fetchView(counterparty: StateMachineId, signal: AbortSignal): Promise<CounterpartyView>;
   /** When the commitment of that height was stored, Unix seconds; `undefined`: none stored (any more). */
@@ -269,6 +277,7 @@ export interface Chain {
   sign(
     delivery: Delivery,
     simulation: Extract<Simulation, { kind: "accepted" }>,
+    hints: SigningHints,
     signal: AbortSignal,
   ): Promise<SigningResult>;
   /** Hands the bytes to the chain. Call only after the submission is in the journal. */
