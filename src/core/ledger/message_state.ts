@@ -1,0 +1,117 @@
+/**
+ * The automaton of a message row: which state may follow which, and why a row is where it is.
+ * Pure. Source: 04-messaging-flow.md sections 18.2, 21.2 and 21.3 (I5, I6).
+ */
+
+/** States in which a message still waits for something that we do. */
+export const openMessageStates = ["seen", "held", "ready", "not_executed"] as const;
+
+/** States in which nothing more is done for a message, unless a destination reorganises. */
+export const terminalMessageStates = [
+  "delivered",
+  "delivered_by_other",
+  "timed_out",
+  "rejected",
+  "gone",
+] as const;
+
+/** States of a message that the pipeline may pick up again. */
+export type OpenMessageState = typeof openMessageStates[number];
+
+/** States that end a message's way. */
+export type TerminalMessageState = typeof terminalMessageStates[number];
+
+/** Every state of a message row. */
+export type MessageState = OpenMessageState | "submitted" | TerminalMessageState;
+
+/** Why an open message is not under way. */
+export type HoldReason =
+  /** The source chain is not configured, so its fee is unknown. */
+  | "no_fee_source"
+  | "unprofitable"
+  | "price_unknown"
+  | "simulation_failed"
+  /** Mined, but the host recorded nothing for it. */
+  | "not_executed"
+  | "reverted"
+  | "chain_down"
+  | "challenge_period"
+  | "proof_unavailable"
+  | "not_final"
+  | "host_frozen"
+  | "client_expired"
+  /** Our account cannot pay for gas. */
+  | "unfunded"
+  /** No transaction of the destination can carry it. */
+  | "too_large"
+  /** A broken invariant: kept aside for an operator. */
+  | "poison"
+  | "hub_refused"
+  /** Our transaction was not mined in time. */
+  | "stuck"
+  /** Somebody else's delivery of it is in the pool. */
+  | "race"
+  /** The destination (or the hub node) does not answer for the counterparty yet. */
+  | "waiting_for_update"
+  /** The sending application has no bandwidth left at the hub. */
+  | "no_bandwidth"
+  | "unconfigured_chain";
+
+/** Why a message reached its end. */
+export type TerminalReason =
+  | "handled_by_us"
+  | "handled_by_other"
+  | "expired"
+  /** Given up after 30 days; only requests that never time out. */
+  | "too_old"
+  | "module_filter"
+  | "delivery_endpoints"
+  | "wrong_dest"
+  | "hub_originated"
+  /** A destination that has no text form or a module of a length that the host never accepts. */
+  | "bad_destination"
+  | "request_gone"
+  /** The answer to a request that the destination no longer waits for. */
+  | "request_unknown";
+
+/** Recorded beside the state; `undefined` for rows that simply take their turn. */
+export type MessageReason = HoldReason | TerminalReason;
+
+const anyEnd: readonly MessageState[] = terminalMessageStates;
+
+/**
+ * Legal successors. A row may be written again in the same open state (another reason or date). `submitted` does
+ * not follow `submitted`, because only one attempt may be unresolved. A delivery that a destination reorganises
+ * away comes back (`ready`, `held`) or turns out to be somebody else's.
+ */
+const successors: Readonly<Record<MessageState, readonly MessageState[]>> = {
+  seen: ["seen", "held", "ready", ...anyEnd],
+  held: ["held", "ready", ...anyEnd],
+  ready: ["ready", "held", "submitted", ...anyEnd],
+  submitted: ["ready", "held", "not_executed", ...anyEnd],
+  not_executed: ["not_executed", "held", "ready", ...anyEnd],
+  delivered: ["delivered", "delivered_by_other", "ready", "held"],
+  delivered_by_other: ["delivered_by_other", "delivered", "ready", "held"],
+  timed_out: [],
+  rejected: [],
+  gone: [],
+};
+
+/** True for states that end a message's way. */
+export function isTerminal(state: MessageState): state is TerminalMessageState {
+  return anyEnd.includes(state);
+}
+
+/** True when a row in state `from` may be written as `to`. */
+export function mayFollow(from: MessageState, to: MessageState): boolean {
+  return successors[from].includes(to);
+}
+
+/**
+ * The state a row gets when `to` is asked for in state `from`.
+ * @throws {Error} when the change is illegal: a defect of the caller, never to be retried.
+ */
+export function nextMessageState(from: MessageState, to: MessageState): MessageState {
+  if (!mayFollow(from, to)) throw new Error(`Illegal change of a message: ${from} to ${to}`);
+  return to;
+}

@@ -1,0 +1,119 @@
+/** Table `message`: one row per message and sink, from first sight to a terminal state. */
+import type { Hash256 } from "../protocol/bytes.ts";
+import type { StateMachine } from "../protocol/ismp/state_machine.ts";
+import type { MessageReason, MessageState } from "./message_state.ts";
+
+/** A `nextAttemptAtMs` that never comes: the row is not picked up by itself. */
+export const neverMs: number = Number.MAX_SAFE_INTEGER;
+
+/** What is known of a message when a scan finds it. */
+export interface NewMessage {
+  /** Of the request, or of the response for `getResponse`. Key together with `sink`. */
+  readonly commitment: Hash256;
+  /** The chain that the leg delivers to. */
+  readonly sink: StateMachine;
+  /** The chain that the leg reads from. */
+  readonly source: StateMachine;
+  readonly kind: "post" | "get" | "getResponse";
+  /** Key of receipts; equals `commitment` for requests. */
+  readonly requestCommitment: Hash256;
+  readonly requestSource: StateMachine;
+  readonly requestDest: StateMachine;
+  /** The module that the filter looks at: `from` of the request. */
+  readonly module: Uint8Array;
+  /** u64. */
+  readonly nonce: bigint;
+  /** Absolute Unix seconds of the request's timeout; 0: never. u64. */
+  readonly timeoutSec: bigint;
+  /** Height of `source` at which it was seen; below 2^63. */
+  readonly seenAtHeight: bigint;
+  /** The message in the form of the pipeline's own codec. */
+  readonly encoded: Uint8Array;
+  readonly state: Exclude<MessageState, "submitted">;
+  readonly reason?: MessageReason | undefined;
+  readonly detail?: string | undefined;
+  readonly requiredUsd18?: bigint | undefined;
+  readonly offeredUsd18?: bigint | undefined;
+  /** Attempts that failed; 0 when absent. */
+  readonly attempts?: number | undefined;
+  /** Earliest time of the next attempt, ms; now when absent. */
+  readonly nextAttemptAtMs?: number | undefined;
+}
+
+/** A row as stored. */
+export interface MessageRow extends Omit<NewMessage, "state"> {
+  readonly state: MessageState;
+  readonly reason: MessageReason | undefined;
+  readonly detail: string | undefined;
+  /** Fee needed for a profitable delivery at the last decision, dollars x 10^18. */
+  readonly requiredUsd18: bigint | undefined;
+  /** Fee offered at the last decision, dollars x 10^18. */
+  readonly offeredUsd18: bigint | undefined;
+  readonly attempts: number;
+  /** Milliseconds; {@link neverMs}: not by itself. */
+  readonly nextAttemptAtMs: number;
+  readonly createdAtMs: number;
+  readonly updatedAtMs: number;
+}
+
+/** A change of a row. `reason` and `detail` are replaced (absent clears them), the others stay when absent. */
+export interface MessageChange {
+  readonly to: MessageState;
+  readonly reason?: MessageReason | undefined;
+  readonly detail?: string | undefined;
+  readonly nextAttemptAtMs?: number | undefined;
+  readonly attempts?: number | undefined;
+  readonly requiredUsd18?: bigint | undefined;
+  readonly offeredUsd18?: bigint | undefined;
+}
+
+/** Position of a row in the order of {@link Messages.listDue}. */
+export interface MessageKey {
+  readonly seenAtHeight: bigint;
+  readonly nonce: bigint;
+  readonly commitment: Hash256;
+}
+
+/** Which rows {@link Messages.listDue} returns. */
+export interface DueQuery {
+  readonly source: StateMachine;
+  readonly sink: StateMachine;
+  readonly nowMs: number;
+  /** Most rows of this page. */
+  readonly limit: number;
+  /** Last row of the page before; its own `MessageRow` will do. */
+  readonly afterKey?: MessageKey | undefined;
+}
+
+/** Rows of one leg in one state. */
+export interface StateCount {
+  readonly source: StateMachine;
+  readonly sink: StateMachine;
+  readonly state: MessageState;
+  readonly count: number;
+}
+
+/** The rows of messages. Every method may throw a `LedgerFault`. */
+export interface Messages {
+  /** Inserts the row; `known` when (commitment, sink) exists already, which then stays as it is. */
+  record(message: NewMessage): "new" | "known";
+  find(commitment: Hash256, sink: StateMachine): MessageRow | undefined;
+  /**
+   * Open rows (not `submitted`) whose time has come, oldest first: by height, nonce, commitment.
+   * Page on with `afterKey`.
+   */
+  listDue(query: DueQuery): MessageRow[];
+  /** Rows in state `submitted`, in the same order: for recovery of those whose submission is settled or missing. */
+  listSubmitted(query: Omit<DueQuery, "nowMs">): MessageRow[];
+  /**
+   * Changes a row; returns it as it is now.
+   * @throws {Error} a defect: no such row, or an illegal change of state.
+   */
+  transition(commitment: Hash256, sink: StateMachine, change: MessageChange): MessageRow;
+  /** One entry per leg and state that has rows. */
+  countByState(): StateCount[];
+  /** Earliest `nextAttemptAtMs` of the leg's open rows, {@link neverMs} left out. */
+  nextDueAt(source: StateMachine, sink: StateMachine): number | undefined;
+  /** Makes the open rows held for `reason` due now (a fee was raised, a chain came back); returns how many. */
+  wake(source: StateMachine, sink: StateMachine, reason: MessageReason): number;
+}

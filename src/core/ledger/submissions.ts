@@ -1,0 +1,99 @@
+/** Tables `submission` and `submission_item`: the journal of what was signed, written before it is sent (I3). */
+import type { BlockRef, SignedSubmission } from "../chains/chain.ts";
+import type { Hash256 } from "../protocol/bytes.ts";
+import type { StateMachine } from "../protocol/ismp/state_machine.ts";
+
+/** What a transaction or extrinsic is for. */
+export type SubmissionKind = "delivery" | "cancel" | "accumulate" | "withdraw" | "claim";
+
+/** States whose outcome is still open; recovery looks at these. */
+export const unresolvedSubmissionStates = ["signed", "broadcast", "included"] as const;
+
+/**
+ * `signed`: journalled, perhaps not sent. `broadcast`: handed to a node. `included`: in a block that may go away.
+ * `final`: in a final block, succeeded. `failed`: in a final block, reverted; or refused for good.
+ * `replaced`: its nonce was used by another transaction. `dropped`: given up, no node knows it.
+ */
+export type SubmissionState =
+  | typeof unresolvedSubmissionStates[number]
+  | "final"
+  | "failed"
+  | "replaced"
+  | "dropped";
+
+/** A message (or a claimed delivery) that a submission carries. */
+export interface SubmissionItem {
+  readonly commitment: Hash256;
+  readonly requestCommitment: Hash256;
+  readonly sink: StateMachine;
+}
+
+/** What became of one item: handled for us, not handled, handled for another relayer, or to be read from receipts. */
+export type ItemOutcome = "handled" | "not_handled" | "by_other" | "unknown";
+
+/** An item with its outcome; `undefined` while nothing is known. */
+export interface SubmissionItemRow extends SubmissionItem {
+  readonly outcome: ItemOutcome | undefined;
+}
+
+/** What is journalled before anything is sent. */
+export interface NewSubmission {
+  readonly submission: SignedSubmission;
+  readonly kind: SubmissionKind;
+  readonly items: readonly SubmissionItem[];
+  /** Id of the submission whose nonce this one takes; it stays unresolved until one of them is mined. */
+  readonly replaces?: number | undefined;
+  /** Source of the leg, for deliveries. */
+  readonly legSource?: StateMachine | undefined;
+}
+
+/** A submission as stored. */
+export interface SubmissionRow {
+  readonly id: number;
+  readonly submission: SignedSubmission;
+  readonly kind: SubmissionKind;
+  readonly legSource: StateMachine | undefined;
+  readonly state: SubmissionState;
+  /** Block of inclusion; `undefined` unless `included`, `final` or `failed`. */
+  readonly block: BlockRef | undefined;
+  readonly replaces: number | undefined;
+  readonly replacedBy: number | undefined;
+  /** Why it failed or was given up, in words without secrets. */
+  readonly detail: string | undefined;
+  /** How often the bytes were handed to a node. */
+  readonly broadcasts: number;
+  readonly createdAtMs: number;
+  readonly updatedAtMs: number;
+}
+
+/** A change of a submission. `block` and `detail` stay when absent; back to `broadcast` clears the block. */
+export interface SubmissionChange {
+  readonly state: SubmissionState;
+  readonly block?: BlockRef | undefined;
+  readonly detail?: string | undefined;
+}
+
+/** The journal. Every method may throw a `LedgerFault`. */
+export interface Submissions {
+  /**
+   * Journals a signed submission with its items and returns its id. The caller changes the messages to `submitted`
+   * in the same ledger transaction.
+   * @throws {Error} a defect: an item of a delivery is unsettled in another unresolved delivery that has not the
+   * same account and nonce (I5), or `replaces` names no submission.
+   */
+  record(entry: NewSubmission): number;
+  find(id: number): SubmissionRow | undefined;
+  findByHash(chain: StateMachine, hash: Hash256): SubmissionRow | undefined;
+  /** Submissions of the chain whose outcome is open, oldest first. */
+  listUnresolved(chain: StateMachine): SubmissionRow[];
+  /** All submissions of an account with that nonce, oldest first: a transaction and its replacements. */
+  listByNonce(chain: StateMachine, account: string, nonce: bigint): SubmissionRow[];
+  itemsOf(id: number): SubmissionItemRow[];
+  /** Submissions that ever carried the commitment to `sink`, oldest first. */
+  listByItem(commitment: Hash256, sink: StateMachine): SubmissionRow[];
+  /** @throws {Error} a defect: unknown id or illegal change (`final` and `failed` stay, other ends may revive). */
+  update(id: number, change: SubmissionChange): SubmissionRow;
+  settleItem(id: number, commitment: Hash256, outcome: ItemOutcome): void;
+  /** Forgets the outcomes of all items: the block that held the submission is gone. */
+  reopenItems(id: number): void;
+}
