@@ -55,6 +55,10 @@ export type HoldReason =
   | "waiting_for_update"
   /** The sending application has no bandwidth left at the hub. */
   | "no_bandwidth"
+  /** Less time is left until its timeout than a delivery takes. */
+  | "too_close_to_timeout"
+  /** A kind of message that the leg does not carry (yet). */
+  | "kind_not_relayed"
   | "unconfigured_chain";
 
 /** Why a message reached its end. */
@@ -67,6 +71,8 @@ export type TerminalReason =
   | "module_filter"
   | "delivery_endpoints"
   | "wrong_dest"
+  /** Read on a chain that is not its source. */
+  | "wrong_source"
   | "hub_originated"
   /** A destination that has no text form or a module of a length that the host never accepts. */
   | "bad_destination"
@@ -93,7 +99,8 @@ const successors: Readonly<Record<MessageState, readonly MessageState[]>> = {
   delivered: ["delivered", "delivered_by_other", "ready", "held"],
   delivered_by_other: ["delivered_by_other", "delivered", "ready", "held"],
   timed_out: [],
-  rejected: [],
+  /** A filter that has changed since lets it in again when its block is read again. */
+  rejected: ["seen"],
   gone: [],
 };
 

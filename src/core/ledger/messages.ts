@@ -114,6 +114,13 @@ export interface Messages {
   countByState(): StateCount[];
   /** Earliest `nextAttemptAtMs` of the leg's open rows, {@link neverMs} left out. */
   nextDueAt(source: StateMachine, sink: StateMachine): number | undefined;
+  /**
+   * Open rows (not `submitted`) with a timeout at or before `nowSec` (Unix seconds of the sink), due or not, oldest
+   * first: they end as `timed_out`.
+   */
+  listExpired(
+    query: { source: StateMachine; sink: StateMachine; nowSec: bigint; limit: number },
+  ): MessageRow[];
   /** Makes the open rows held for `reason` due now (a fee was raised, a chain came back); returns how many. */
   wake(source: StateMachine, sink: StateMachine, reason: MessageReason): number;
 }
