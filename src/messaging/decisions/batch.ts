@@ -1,0 +1,46 @@
+/**
+ * Decides which messages travel together. Pure.
+ * Rules: 04-messaging-flow section 8.3 of the protocol notes: one kind per step, 100 messages for EVM chains and
+ * 200 for others, and never more call data than the chain's nodes take.
+ */
+
+/** Items of one batch, and what did not fit any batch at all. */
+export interface Packing<Item> {
+  readonly batches: readonly (readonly Item[])[];
+  /** Items that exceed the byte limit alone. */
+  readonly tooLarge: readonly Item[];
+}
+
+/** Packs items in order; a batch is closed by count or bytes, whichever is reached first. */
+export function pack<Item>(
+  items: readonly Item[],
+  bytesOf: (item: Item) => number,
+  limits: { readonly maxCount: number; readonly maxBytes: number },
+): Packing<Item> {
+  const batches: Item[][] = [];
+  const tooLarge: Item[] = [];
+  let open: Item[] = [];
+  let openBytes = 0;
+  for (const item of items) {
+    const bytes = bytesOf(item);
+    if (bytes > limits.maxBytes) {
+      tooLarge.push(item);
+      continue;
+    }
+    if (open.length === limits.maxCount || openBytes + bytes > limits.maxBytes) {
+      batches.push(open);
+      open = [];
+      openBytes = 0;
+    }
+    open.push(item);
+    openBytes += bytes;
+  }
+  if (open.length > 0) batches.push(open);
+  return { batches, tooLarge };
+}
+
+/** Splits a refused batch in two halves, to find out which part of it is bad. */
+export function bisect<Item>(items: readonly Item[]): readonly [readonly Item[], readonly Item[]] {
+  const middle = Math.ceil(items.length / 2);
+  return [items.slice(0, middle), items.slice(middle)];
+}
