@@ -138,6 +138,12 @@ export function list<T>(item: Codec<T>): Codec<readonly T[]> {
   return createCodec<readonly T[]>((values) => inner.enc([...values]), inner.dec);
 }
 
+/** Two values in order (a tuple). */
+export function pair<A, B>(first: Codec<A>, second: Codec<B>): Codec<readonly [A, B]> {
+  const inner = Tuple(first, second);
+  return createCodec<readonly [A, B]>(([a, b]) => inner.enc([a, b]), inner.dec);
+}
+
 /** A number as one byte that selects one of `names` (an enum whose variants carry nothing). */
 export function unitEnum<const Name extends string>(
   names: readonly Name[],
@@ -164,6 +170,16 @@ export function orderedMap<K extends string | number | bigint, V>(
     (map) => entries.enc([...map].sort(([a], [b]) => compare(a, b))),
     createDecoder((input) => new Map(entries.dec(input))),
   );
+}
+
+/** Like {@link orderedMap} for keys that are not primitives: entries, written in ascending key order. */
+export function orderedEntries<K, V>(
+  key: Codec<K>,
+  value: Codec<V>,
+  compare: (a: K, b: K) => number,
+): Codec<readonly (readonly [K, V])[]> {
+  const inner = list(pair(key, value));
+  return createCodec((entries) => inner.enc([...entries].sort(([a], [b]) => compare(a, b))), inner.dec);
 }
 
 /** Order of byte strings: first differing byte, then length (Rust's `Ord` for `Vec<u8>`). */

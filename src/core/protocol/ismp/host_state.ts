@@ -1,0 +1,56 @@
+/**
+ * Values that a Substrate host keeps about requests (child trie) and puts into its headers (digest items).
+ * Source: polytope-labs/hyperbridge: modules/pallets/ismp/src/{child_trie,dispatcher}.rs, modules/ismp/clients/parachain.
+ */
+import type { Hash256 } from "../bytes.ts";
+import { bool, bytes, type Codec, hash256, Struct, u128, u64 } from "../scale.ts";
+import { type LeafIndexAndPos, leafIndexAndPosCodec } from "./proof.ts";
+
+/** Value under `RequestCommitments` and `ResponseCommitments`. */
+export interface RequestMetadata {
+  readonly offchain: LeafIndexAndPos;
+  /** Relayer fee; 0 on the hub for requests that it only routes. */
+  readonly fee: { readonly payer: Hash256; readonly fee: bigint };
+  /** True once the fee was accumulated. */
+  readonly claimed: boolean;
+}
+
+/** Value under `ResponseReceipts`, filed by the commitment of the request. */
+export interface ResponseReceipt {
+  /** Commitment of the response. */
+  readonly response: Hash256;
+  readonly relayer: Uint8Array;
+}
+
+/** Data of the header digest item `Consensus("ISMP", ..)`. */
+export interface ConsensusDigest {
+  readonly mmrRoot: Hash256;
+  readonly childTrieRoot: Hash256;
+}
+
+/** Data of the header digest item `Consensus("ISTM", ..)`. */
+export interface TimestampDigest {
+  readonly timestampSec: bigint;
+}
+
+/** SCALE of {@link RequestMetadata}. */
+export const requestMetadataCodec: Codec<RequestMetadata> = Struct({
+  offchain: leafIndexAndPosCodec,
+  fee: Struct({ payer: hash256, fee: u128 }),
+  claimed: bool,
+});
+
+/** SCALE of the value under `RequestReceipts`: the relayer. */
+export const requestReceiptCodec: Codec<Uint8Array> = bytes;
+
+/** SCALE of {@link ResponseReceipt}. */
+export const responseReceiptCodec: Codec<ResponseReceipt> = Struct({ response: hash256, relayer: bytes });
+
+/** SCALE of {@link ConsensusDigest}. */
+export const consensusDigestCodec: Codec<ConsensusDigest> = Struct({
+  mmrRoot: hash256,
+  childTrieRoot: hash256,
+});
+
+/** SCALE of {@link TimestampDigest}. */
+export const timestampDigestCodec: Codec<TimestampDigest> = Struct({ timestampSec: u64 });
