@@ -1,0 +1,66 @@
+/** SIGINT and SIGTERM: the first ends the program gently, the second at once. */
+import { type ExitCode, exitCodes } from "./exit_codes.ts";
+
+/** Signals that end a program. */
+export type EndingSignal = "SIGINT" | "SIGTERM";
+
+const endingSignals: readonly EndingSignal[] = ["SIGINT", "SIGTERM"];
+
+/** Where signals come from. */
+export interface SignalSource {
+  add(name: EndingSignal, handler: () => void): void;
+  remove(name: EndingSignal, handler: () => void): void;
+}
+
+/** Signals of this process. */
+export const systemSignals: SignalSource = {
+  add: (name, handler) => Deno.addSignalListener(name, handler),
+  remove: (name, handler) => Deno.removeSignalListener(name, handler),
+};
+
+/** Reason of an abort that somebody asked for: not a failure. */
+export class ShutdownRequested extends Error {
+  override readonly name = "ShutdownRequested";
+  readonly code = "shutdown";
+  constructor(readonly by: EndingSignal) {
+    super(`Asked to stop by ${by}`);
+  }
+}
+
+/** What {@link abortOnSignals} gives. */
+export interface SignalWatch {
+  /** Aborted with {@link ShutdownRequested} by the first signal. */
+  readonly signal: AbortSignal;
+  /** Stops watching. */
+  dispose(): void;
+}
+
+/**
+ * Watches for SIGINT and SIGTERM. The first of any kind aborts; the second calls `exit(130)`. `onFirst` may tell
+ * the operator that work is being finished.
+ */
+export function abortOnSignals(
+  source: SignalSource,
+  options: {
+    readonly exit: (code: ExitCode) => void;
+    readonly onFirst?: (name: EndingSignal) => void;
+  },
+): SignalWatch {
+  const controller = new AbortController();
+  const handlers = endingSignals.map((name) => {
+    const handler = (): void => {
+      if (controller.signal.aborted) {
+        options.exit(exitCodes.interrupted);
+        return;
+      }
+      controller.abort(new ShutdownRequested(name));
+      options.onFirst?.(name);
+    };
+    source.add(name, handler);
+    return { name, handler };
+  });
+  return {
+    signal: controller.signal,
+    dispose: () => handlers.forEach(({ name, handler }) => source.remove(name, handler)),
+  };
+}

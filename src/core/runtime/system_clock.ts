@@ -1,0 +1,36 @@
+/** The real clock. */
+import type { Clock } from "./clock.ts";
+
+/** Longest wait that a timer of the runtime takes (2^31 - 1 ms, 24.8 days); longer ones are cut into pieces. */
+const longestTimerMs = 2 ** 31 - 1;
+
+/** Time of the machine. Waits use timers, so a clock that is set does not stretch them. */
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  async sleep(ms: number, signal: AbortSignal): Promise<void> {
+    let leftMs = Math.max(0, ms);
+    do {
+      const pieceMs = Math.min(leftMs, longestTimerMs);
+      await timer(pieceMs, signal);
+      leftMs -= pieceMs;
+    } while (leftMs > 0);
+  },
+};
+
+function timer(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) {
+      reject(signal.reason);
+      return;
+    }
+    const onAbort = (): void => {
+      clearTimeout(id);
+      reject(signal.reason);
+    };
+    const id = setTimeout(() => {
+      signal.removeEventListener("abort", onAbort);
+      resolve();
+    }, ms);
+    signal.addEventListener("abort", onAbort, { once: true });
+  });
+}

@@ -1,0 +1,104 @@
+/** Long waits that are never silent (invariant I11 of 04-messaging-flow.md 21.3). */
+import type { Log, LogFields } from "../telemetry/log.ts";
+import type { Clock } from "./clock.ts";
+import type { Wake } from "./wake.ts";
+
+/** How often a wait says that it still waits. */
+export const waitNoticeMs = 300_000;
+
+/** What is awaited, for the log. */
+export interface Awaited {
+  /** Completes the sentence "Waiting for ...". */
+  readonly what: string;
+  readonly fields?: LogFields;
+}
+
+interface Deps {
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Runs `work` and logs every five minutes what is awaited and for how long. */
+export async function awaitLogged<T>(
+  deps: Deps,
+  awaited: Awaited,
+  work: () => Promise<T>,
+): Promise<T> {
+  const stop = new AbortController();
+  const notices = logNotices(deps, awaited, stop.signal);
+  try {
+    return await work();
+  } finally {
+    stop.abort();
+    await notices;
+  }
+}
+
+async function logNotices(deps: Deps, awaited: Awaited, stop: AbortSignal): Promise<void> {
+  const startMs = deps.clock.now();
+  while (!stop.aborted) {
+    try {
+      await deps.clock.sleep(waitNoticeMs, stop);
+    } catch (error) {
+      if (stop.aborted) return;
+      throw error;
+    }
+    deps.log.info(`Waiting for ${awaited.what}`, {
+      ...awaited.fields,
+      waitedSec: Math.round((deps.clock.now() - startMs) / 1000),
+    });
+  }
+}
+
+/**
+ * Asks `check` at once, then every `everyMs` (or when `wake` is woken), until it gives a value. Logs every five
+ * minutes; ends with the signal's reason when aborted; faults of `check` are thrown on.
+ */
+export function waitFor<T>(
+  deps: Deps,
+  awaited: Awaited,
+  options: { readonly everyMs: number; readonly wake?: Wake },
+  check: (signal: AbortSignal) => Promise<T | undefined>,
+  signal: AbortSignal,
+): Promise<T> {
+  return awaitLogged(deps, awaited, async () => {
+    while (true) {
+      signal.throwIfAborted();
+      const value = await check(signal);
+      if (value !== undefined) return value;
+      if (options.wake === undefined) await deps.clock.sleep(options.everyMs, signal);
+      else await options.wake.wait(options.everyMs, signal);
+    }
+  });
+}
+
+/**
+ * Notices for workers that wait by doing nothing for many rounds: call {@link WaitNotices.waiting} in each idle
+ * round and {@link WaitNotices.done} when the thing has come.
+ */
+export class WaitNotices {
+  readonly #deps: Deps;
+  readonly #since = new Map<string, { readonly startMs: number; toldMs: number }>();
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  /** Notes that `key` is still awaited; logs when five minutes have passed since the last notice. */
+  waiting(key: string, awaited: Awaited): void {
+    const nowMs = this.#deps.clock.now();
+    const entry = this.#since.get(key) ?? { startMs: nowMs, toldMs: nowMs };
+    this.#since.set(key, entry);
+    if (nowMs - entry.toldMs < waitNoticeMs) return;
+    entry.toldMs = nowMs;
+    this.#deps.log.info(`Waiting for ${awaited.what}`, {
+      ...awaited.fields,
+      waitedSec: Math.round((nowMs - entry.startMs) / 1000),
+    });
+  }
+
+  /** Ends the wait for `key`, if there was one. */
+  done(key: string): void {
+    this.#since.delete(key);
+  }
+}

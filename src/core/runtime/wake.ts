@@ -1,0 +1,51 @@
+/** Hints between workers: a worker waits for its interval or for somebody who has news. */
+import type { Clock } from "./clock.ts";
+
+/**
+ * A coalescing hint for one waiting worker: any number of calls of {@link Wake.wake} make one wait end early, also
+ * when they came before it began. Hints carry nothing; the facts are in the ledger, so a lost hint costs time only.
+ */
+export class Wake {
+  readonly #clock: Clock;
+  #isPending = false;
+  #stop: AbortController | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Ends the wait under way, or the next one. */
+  wake(): void {
+    this.#isPending = true;
+    this.#stop?.abort();
+  }
+
+  /**
+   * Waits `ms` milliseconds or for a hint, whichever is first; rejects with the signal's reason when aborted.
+   * @throws {Error} a defect when two workers wait at the same time.
+   */
+  async wait(ms: number, signal: AbortSignal): Promise<"woken" | "elapsed"> {
+    if (this.#stop !== undefined) throw new Error("Two workers wait for the same hint");
+    signal.throwIfAborted();
+    if (!this.#isPending) await this.#sleep(ms, signal);
+    const wasWoken = this.#isPending;
+    this.#isPending = false;
+    return wasWoken ? "woken" : "elapsed";
+  }
+
+  async #sleep(ms: number, signal: AbortSignal): Promise<void> {
+    const stop = new AbortController();
+    const onAbort = (): void => stop.abort();
+    signal.addEventListener("abort", onAbort, { once: true });
+    this.#stop = stop;
+    try {
+      await this.#clock.sleep(ms, stop.signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!stop.signal.aborted) throw error;
+    } finally {
+      this.#stop = undefined;
+      signal.removeEventListener("abort", onAbort);
+    }
+  }
+}
