@@ -1,0 +1,45 @@
+/**
+ * Paths of base-16 tries: one half byte per array element, high half first.
+ */
+
+/** The nibbles of `bytes`. */
+export function toNibbles(bytes: Uint8Array): Uint8Array {
+  const nibbles = new Uint8Array(bytes.length * 2);
+  bytes.forEach((byte, index) => {
+    nibbles[2 * index] = byte >> 4;
+    nibbles[2 * index + 1] = byte & 0x0f;
+  });
+  return nibbles;
+}
+
+/**
+ * Bytes of a path.
+ * @param nibbles an odd count gets a zero nibble in front.
+ */
+export function packNibbles(nibbles: Uint8Array): Uint8Array {
+  const odd = nibbles.length % 2;
+  const bytes = new Uint8Array((nibbles.length + odd) / 2);
+  nibbles.forEach((nibble, index) => {
+    const at = (index + odd) >> 1;
+    bytes[at] = ((bytes[at] ?? 0) << 4) | nibble;
+  });
+  return bytes;
+}
+
+/** How many nibbles `a` and `b` share from the start. */
+export function sharedLength(a: Uint8Array, b: Uint8Array): number {
+  const limit = Math.min(a.length, b.length);
+  let length = 0;
+  while (length < limit && a[length] === b[length]) length++;
+  return length;
+}
+
+/**
+ * The nibble at `index`.
+ * @throws {RangeError} beyond the end of the path.
+ */
+export function nibbleAt(path: Uint8Array, index: number): number {
+  const nibble = path[index];
+  if (nibble === undefined) throw new RangeError("Path is too short");
+  return nibble;
+}
