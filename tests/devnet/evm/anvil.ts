@@ -1,0 +1,170 @@
+/**
+ * A real EVM node for the devnet and the tests: the anvil executable from npm, on a free port of 127.0.0.1.
+ * Start reading at {@link startAnvil}.
+ */
+
+/** What can be chosen about a node; everything else is anvil's default. */
+export interface AnvilOptions {
+  readonly chainId: number;
+  /** Seconds between blocks. Unset: a block per transaction, at once. */
+  readonly blockTimeSec?: number;
+  /** 1 makes `finalized` two blocks behind the head, the default 32 makes it 64. */
+  readonly slotsInAnEpoch?: number;
+  /** Unix time of the genesis block. Unset: now. */
+  readonly genesisTimestampSec?: number;
+  /** Unset: one that is free. */
+  readonly port?: number;
+  /** Further command line arguments. */
+  readonly extraArguments?: readonly string[];
+}
+
+/** A running node. */
+export interface Anvil extends AsyncDisposable {
+  readonly chainId: number;
+  readonly port: number;
+  readonly pid: number;
+  /** `http://127.0.0.1:<port>`. */
+  readonly rpcUrl: string;
+  /** `ws://127.0.0.1:<port>`. */
+  readonly wsUrl: string;
+  /** Freezes the process, as a hanging endpoint would be; `resume` undoes it. */
+  pause(): void;
+  resume(): void;
+  /** Ends the node and waits until it is gone. Safe to call twice. */
+  stop(): Promise<void>;
+}
+
+/** The node ended before it was ready; the message holds what it printed. */
+export class AnvilFault extends Error {
+  override readonly name = "AnvilFault";
+  readonly code = "anvil_not_started";
+}
+
+/** Nodes to end when this process ends without having stopped them. */
+const running = new Set<Deno.ChildProcess>();
+let isWatchingExit = false;
+
+/**
+ * Starts a node and waits until it answers (about 50 ms).
+ * The node keeps its state in memory only; it dies with this process.
+ * @throws {AnvilFault} when it does not come up, e.g. because the port is taken.
+ */
+export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
+  const child = new Deno.Command(executable(), {
+    args: commandLine(options),
+    stdin: "null",
+    stdout: "piped",
+    stderr: "piped",
+    env: { NO_COLOR: "1" },
+  }).spawn();
+  endWithProcess(child);
+  const errors = new Response(child.stderr).text();
+  const port = await listeningPort(child.stdout);
+  if (port === undefined) {
+    running.delete(child);
+    await child.status;
+    throw new AnvilFault(`anvil ended before it was ready: ${(await errors).trim()}`);
+  }
+  return new RunningAnvil(child, errors, options.chainId, port);
+}
+
+class RunningAnvil implements Anvil {
+  readonly rpcUrl: string;
+  readonly wsUrl: string;
+  readonly #child: Deno.ChildProcess;
+  readonly #errors: Promise<string>;
+  #isStopped = false;
+
+  constructor(
+    child: Deno.ChildProcess,
+    errors: Promise<string>,
+    readonly chainId: number,
+    readonly port: number,
+  ) {
+    this.#child = child;
+    this.#errors = errors;
+    this.rpcUrl = `http://127.0.0.1:${port}`;
+    this.wsUrl = `ws://127.0.0.1:${port}`;
+  }
+
+  get pid(): number {
+    return this.#child.pid;
+  }
+
+  pause(): void {
+    this.#child.kill("SIGSTOP");
+  }
+
+  resume(): void {
+    this.#child.kill("SIGCONT");
+  }
+
+  async stop(): Promise<void> {
+    if (!this.#isStopped) {
+      this.#isStopped = true;
+      // A paused process takes notice of SIGTERM only after it is resumed.
+      signal(this.#child, "SIGTERM");
+      signal(this.#child, "SIGCONT");
+    }
+    await this.#child.status;
+    await this.#errors;
+    running.delete(this.#child);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+}
+
+function executable(): string {
+  const path = new URL("./bin/anvil", import.meta.resolve("anvil/package.json"));
+  return decodeURIComponent(path.pathname);
+}
+
+function commandLine(options: AnvilOptions): string[] {
+  const line = ["--host", "127.0.0.1", "--port", `${options.port ?? 0}`, "--chain-id", `${options.chainId}`];
+  if (options.blockTimeSec !== undefined) line.push("--block-time", `${options.blockTimeSec}`);
+  if (options.slotsInAnEpoch !== undefined) line.push("--slots-in-an-epoch", `${options.slotsInAnEpoch}`);
+  if (options.genesisTimestampSec !== undefined) line.push("--timestamp", `${options.genesisTimestampSec}`);
+  return [...line, ...(options.extraArguments ?? [])];
+}
+
+/**
+ * Reads up to the line that names the port, then goes on reading in the background so that the pipe never fills.
+ * Port 0 with this line is the only way without a moment in which another process can take the port.
+ */
+async function listeningPort(stdout: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<number | undefined> {
+  const reader = stdout.pipeThrough(new TextDecoderStream()).getReader();
+  let printed = "";
+  for (let next = await reader.read(); !next.done; next = await reader.read()) {
+    printed += next.value;
+    const match = /Listening on 127\.0\.0\.1:(\d+)\n/.exec(printed);
+    if (match !== null) {
+      void drain(reader);
+      return Number(match[1]);
+    }
+  }
+  return undefined;
+}
+
+async function drain(reader: ReadableStreamDefaultReader<string>): Promise<void> {
+  while (!(await reader.read()).done);
+}
+
+function endWithProcess(child: Deno.ChildProcess): void {
+  running.add(child);
+  if (isWatchingExit) return;
+  isWatchingExit = true;
+  globalThis.addEventListener("unload", () => {
+    for (const each of running) signal(each, "SIGKILL");
+  });
+}
+
+function signal(child: Deno.ChildProcess, name: Deno.Signal): void {
+  try {
+    child.kill(name);
+  } catch (error) {
+    // Already gone.
+    if (!(error instanceof TypeError) && !(error instanceof Deno.errors.NotFound)) throw error;
+  }
+}
