@@ -1,9 +1,10 @@
 /**
  * State proofs of EVM chains as the hub wants them: built from `eth_getProof` answers, read with the hub's rules.
- * The SCALE form of {@link EvmStateProof} is elsewhere. Start at {@link readEvmState}.
+ * The proof and its SCALE form are in `../ismp/proof.ts`. Start at {@link readEvmState}.
  */
 import { concatBytes, fromHex, type Hash256, type Hex, toHash256, toHex } from "../bytes.ts";
 import { keccak256 } from "../hash.ts";
+import type { EvmStateProof } from "../ismp/proof.ts";
 import { NodeBag } from "./node_bag.ts";
 import { decodeRlp, EMPTY_NODE, EMPTY_ROOT, readPatricia, type RlpItem } from "./patricia.ts";
 import { TrieError } from "./trie_error.ts";
@@ -40,14 +41,6 @@ export class EvmProofError extends Error {
   }
 }
 
-/** Nodes that prove accounts and storage slots at one block (protocol notes 01, section 7). */
-export interface EvmStateProof {
-  /** Account trie nodes, in any order. */
-  readonly contractProof: readonly Uint8Array[];
-  /** Storage trie nodes per contract (20-byte address in lower-case hex); built in rising order of address. */
-  readonly storageProof: ReadonlyMap<Hex, readonly Uint8Array[]>;
-}
-
 /** The part of an `eth_getProof` answer (EIP-1186) that a state proof is made of. */
 export interface AccountProofAnswer {
   readonly address: string;
@@ -67,7 +60,7 @@ export interface EvmAccount {
 /**
  * Packs `eth_getProof` answers taken at one block into one proof: account nodes in the order of the answers,
  * storage nodes sorted, both without repetitions. Several answers for one address are joined; an answer without
- * slots adds no storage entry, since the hub refuses storage that no key asks for.
+ * slots adds no storage entry, since the hub refuses storage that no key asks for. Entries rise by address.
  *
  * RPC endpoints may leave out the one node of an empty storage trie, without which the hub cannot read it: it is
  * added.

@@ -3,6 +3,7 @@
  * Nodes are never changed once written, so a proof for an old block needs no copy of the range.
  */
 import { type Hash256, toHash256 } from "../bytes.ts";
+import type { MmrProof } from "../ismp/proof.ts";
 import {
   bagPeaks,
   hashBytes,
@@ -13,16 +14,6 @@ import {
   subtreesOf,
   topPosition,
 } from "./mmr.ts";
-
-/** What `mmr_queryProof` of the hub returns, SCALE decoded (protocol notes 02, section 6). */
-export interface MmrProof {
-  /** One entry per leaf, in the order in which they were asked. */
-  readonly leafIndicesAndPos: readonly { readonly leafIndex: bigint; readonly pos: bigint }[];
-  /** Leaves of the range for which the proof holds. */
-  readonly leafCount: bigint;
-  /** Lacking hashes, in the order in which the verifier takes them. */
-  readonly items: readonly Hash256[];
-}
 
 /** The top of one perfect subtree. */
 export interface Peak {

@@ -5,11 +5,9 @@
 import { compact } from "scale-ts";
 import { concatBytes } from "../bytes.ts";
 import { blake2b256, keccak256 } from "../hash.ts";
+import type { HashAlgorithm } from "../ismp/proof.ts";
 import { packNibbles, toNibbles } from "./nibbles.ts";
 import { TrieError } from "./trie_error.ts";
-
-/** Hash function of a chain's tries; the names are those of the protocol's `HashAlgorithm`. */
-export type TrieHasher = "Keccak" | "Blake2";
 
 /** Layout of a trie: V1 (state version 1) stores long values by hash, V0 never does. */
 export type TrieLayout = "V0" | "V1";
@@ -54,8 +52,8 @@ type HeaderKind = keyof typeof HEADERS;
 /** Longest path of a node in nibbles (sp-trie: NIBBLE_SIZE_BOUND). */
 const MAX_PATH_NIBBLES = 65_535;
 
-/** The hash function behind a {@link TrieHasher}. */
-export function hashFunction(hasher: TrieHasher): (data: Uint8Array) => Uint8Array {
+/** The hash function behind a {@link HashAlgorithm}. */
+export function hashFunction(hasher: HashAlgorithm): (data: Uint8Array) => Uint8Array {
   return hasher === "Keccak" ? keccak256 : blake2b256;
 }
 

@@ -2,6 +2,7 @@
  * Reading keys of a Substrate trie (main or child) from proof nodes; proofs are made in `substrate_trie.ts`.
  */
 import { equalBytes, fromHex, type Hash256, type Hex, toHex } from "../bytes.ts";
+import type { HashAlgorithm } from "../ismp/proof.ts";
 import { nibbleAt, sharedLength, toNibbles } from "./nibbles.ts";
 import { NodeBag } from "./node_bag.ts";
 import {
@@ -10,7 +11,6 @@ import {
   HASH_BYTES,
   hashFunction,
   type NodeValue,
-  type TrieHasher,
 } from "./substrate_node.ts";
 
 /**
@@ -25,7 +25,7 @@ import {
 export function readSubstrateProof(
   options: {
     readonly root: Hash256;
-    readonly hasher: TrieHasher;
+    readonly hasher: HashAlgorithm;
     readonly nodes: Iterable<Uint8Array>;
     readonly keys: Iterable<Uint8Array>;
   },

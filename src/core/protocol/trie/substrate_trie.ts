@@ -3,6 +3,7 @@
  * so a snapshot is a reference and the root after a change hashes the changed paths only.
  */
 import { equalBytes, type Hash256, toHash256, toHex } from "../bytes.ts";
+import type { HashAlgorithm } from "../ismp/proof.ts";
 import { nibbleAt, packNibbles, sharedLength, toNibbles } from "./nibbles.ts";
 import {
   EMPTY_TRIE_NODE,
@@ -11,14 +12,13 @@ import {
   HASHED_VALUE_MIN_BYTES,
   hashFunction,
   type NodeValue,
-  type TrieHasher,
   type TrieLayout,
 } from "./substrate_node.ts";
 
 /** Which tries a chain has; the hub: V1 and Keccak. */
 export interface TrieKind {
   readonly layout: TrieLayout;
-  readonly hasher: TrieHasher;
+  readonly hasher: HashAlgorithm;
 }
 
 /** One node; a leaf has no children, a branch has 16 slots of which at least one is taken. */

@@ -11,11 +11,11 @@ import {
   toHex,
 } from "../../../../src/core/protocol/bytes.ts";
 import { keccak256 } from "../../../../src/core/protocol/hash.ts";
+import { type EvmStateProof, evmStateProofCodec } from "../../../../src/core/protocol/ismp/proof.ts";
 import {
   buildEvmStateProof,
   EvmProofError,
   type EvmProofErrorCode,
-  type EvmStateProof,
   readEvmAccount,
   readEvmState,
   verifyEvmMembership,
@@ -79,6 +79,7 @@ Deno.test("EVM proof: all 7 eth_getProof answers are packed into the expected st
       Object.fromEntries([...proof.storageProof].map(([address, nodes]) => [address, nodes.map(toHex)])),
       vector.evm_state_proof.storage_proof,
     );
+    assert.equal(toHex(evmStateProofCodec.enc(proof)), vector.evm_state_proof_scale);
   }
 });
 

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { type Hash256, toHash256 } from "../../../../src/core/protocol/bytes.ts";
+import { type Hash256, toHash256, toHex } from "../../../../src/core/protocol/bytes.ts";
 import { keccak256 } from "../../../../src/core/protocol/hash.ts";
+import { mmrProofCodec } from "../../../../src/core/protocol/ismp/proof.ts";
 import {
   calculateMmrRoot,
   leafPosition,
@@ -99,6 +100,7 @@ Deno.test("mmr: roots, peaks and proofs are those of the hub runtime", () => {
         leafCount: BigInt(proof.leafCount),
         items: proof.items,
       });
+      assert.equal(toHex(mmrProofCodec.enc(made)), proof.scale);
       const leaves = proof.leaves.map(({ index, hash }) => ({ index: BigInt(index), hash: toHash256(hash) }));
       verifyMmrProof(toHash256(root), made, leaves.toSorted((a, b) => Number(a.index - b.index)));
     }
