@@ -51,6 +51,36 @@ export type RpcFaultCode =
   /** Anything else that the node refused. */
   | "refused";
 
+const reactions: Readonly<Record<RpcFaultCode, Reaction>> = {
+  timeout: "retry",
+  unreachable: "retry",
+  throttled: "retry",
+  server_error: "retry",
+  malformed: "retry",
+  lagging: "retry",
+  range_too_wide: "retry",
+  too_large: "drop",
+  pruned: "retry",
+  missing_method: "drop",
+  not_found: "drop",
+  reverted: "drop",
+  nonce_too_low: "retry",
+  nonce_too_high: "retry",
+  already_known: "drop",
+  underpriced: "retry",
+  insufficient_funds: "retry",
+  pool_invalid: "drop",
+  pool_conflict: "retry",
+  pool_dropped: "retry",
+  wrong_chain: "stop",
+  refused: "drop",
+};
+
+/** The reaction that fits a code where nothing more is known about the call. */
+export function reactionTo(code: RpcFaultCode): Reaction {
+  return reactions[code];
+}
+
 /** Where a fault happened. Never contains a URL path, query or credentials. */
 export interface FaultPlace {
   readonly chain: string;

@@ -1,0 +1,58 @@
+/**
+ * The words in which the transports (HTTP, sockets) and their callers speak: one JSON-RPC call and its answer.
+ */
+import type { Hex } from "../protocol/bytes.ts";
+import type { RpcFault, RpcFaultCode } from "./fault.ts";
+import type { Json } from "./json.ts";
+
+/** One JSON-RPC call. Parameters must be JSON: no bigints. */
+export interface RpcCall {
+  readonly method: string;
+  readonly params: readonly unknown[];
+}
+
+/** What came back for one {@link RpcCall} of several. */
+export type RpcAnswer =
+  | { readonly kind: "result"; readonly result: Json }
+  | { readonly kind: "fault"; readonly fault: RpcFault };
+
+/** The error object of a JSON-RPC answer. */
+export interface NodeError {
+  readonly code: number | undefined;
+  readonly message: string;
+  readonly data: Json | undefined;
+}
+
+/** What an error of a node means. One implementation per node family. */
+export type TranslateError = (error: NodeError, method: string) => {
+  readonly code: RpcFaultCode;
+  /** Revert or error data, where the node sent some. */
+  readonly data: Hex | undefined;
+};
+
+/** Conditions of one call. */
+export interface CallConditions {
+  readonly signal: AbortSignal;
+  /** Longest wait for the whole answer, milliseconds; the endpoint's default where absent. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** One address that answers JSON-RPC. */
+export interface RpcEndpoint {
+  /** Host and port, fit to be shown. */
+  readonly host: string;
+  /**
+   * Sends all calls in one request and gives the answers in the order of the calls.
+   * @throws {RpcFault} when the request as a whole has no usable answer. A fault whose `where.method` is
+   * {@link BATCH_METHOD} says that this endpoint takes no batches.
+   */
+  send(calls: readonly RpcCall[], conditions: CallConditions): Promise<readonly RpcAnswer[]>;
+}
+
+/** Stands for the method in faults about batches as such. */
+export const BATCH_METHOD = "batch";
+
+/** How a set of calls is named in faults. */
+export function methodsOf(calls: readonly RpcCall[]): string {
+  return [...new Set(calls.map((call) => call.method))].join("+");
+}

@@ -1,0 +1,184 @@
+/**
+ * The texts and numbers with which EVM nodes and providers refuse, as fault codes: the only place that reads
+ * them. Sources: the error tables of geth, erigon, nethermind, besu, reth, anvil and of big providers (every
+ * phrasing has its row in the test); EIP-1474 for the numbers.
+ */
+import { fromHex, type Hex, toHex } from "../protocol/bytes.ts";
+import type { NodeError } from "./call.ts";
+import type { RpcFaultCode } from "./fault.ts";
+import { isJsonObject, type Json } from "./json.ts";
+
+/** One line of the table: the first line of which a text fits decides. */
+interface Rule {
+  readonly code: RpcFaultCode;
+  readonly texts: readonly RegExp[];
+}
+
+/** Read first for `eth_getLogs`: providers word these limits in many ways, some like rate limits. */
+const logRules: readonly Rule[] = [
+  {
+    code: "lagging",
+    texts: [
+      /beyond (the )?current head/,
+      /after last accepted block/,
+      /(specified in filter|block).*cannot be found/,
+    ],
+  },
+  {
+    code: "range_too_wide",
+    texts: [
+      /block ?range|range (is |was )?(too|limit|exceed)|max(imum)? (block )?range|exceeds? the range/,
+      /limited to (a |an )?[\d,.]+k? ?(-|block|range)|limited to 0/,
+      /ranges? over [\d,.]+k? blocks/,
+      /(more than|exceeds?|larger than|up to|at most|maximum is set to|maximum allowed|no more than).*(block|results|logs)/,
+      /too many (blocks|logs|results|events)|many (blocks|logs) requested/,
+      /(results?|logs|response size|log response|max results|backend response).*(exceed|too large|too many|limit|should not)/,
+      /query (timeout|timed out)|exceeds? max|response.*(too large|too big|larger than)/,
+      /^limit exceeded$/,
+    ],
+  },
+];
+
+const rules: readonly Rule[] = [
+  {
+    code: "nonce_too_low",
+    texts: [/nonce (is )?too low/, /oldnonce/, /invalid nonce; expected/, /nonce.*already (been )?used/],
+  },
+  {
+    code: "nonce_too_high",
+    texts: [/nonce (is )?too high/, /nonce ?gap/, /futurenonce/, /nonce is (too )?distant/],
+  },
+  {
+    code: "already_known",
+    texts: [
+      /already ?known/,
+      /known transaction/,
+      /already imported/,
+      /already (exists )?in (the )?(mempool|cache|pool)/,
+      /same hash was already/,
+    ],
+  },
+  {
+    code: "insufficient_funds",
+    texts: [
+      /insufficient ?funds/,
+      /upfront cost exceeds/,
+      /insufficient (account )?balance/,
+      /not have enough (funds|balance)/,
+    ],
+  },
+  {
+    code: "underpriced",
+    texts: [
+      /underpriced/,
+      /fee ?too ?low|tip too low|gas ?price.*too low|feecap too low/,
+      /gas price below/,
+      /(less than|below|lower than).*base ?fee/,
+      /replacement ?not ?allowed|could not replace existing/,
+      /insufficientmaxfeepergas/,
+    ],
+  },
+  {
+    code: "reverted",
+    texts: [
+      /execution reverted|vm execution error|^revert(ed)?\b|exception.*revert|transaction reverted/,
+      /invalid opcode|stack (limit|underflow|overflow)|^out of ?gas|(error|exception|execution).*out of ?gas/,
+      /gas required exceeds allowance|always failing transaction/,
+    ],
+  },
+  {
+    code: "pruned",
+    texts: [
+      /missing trie node|state already discarded|pruned|pruning/,
+      /(historical )?state .*(not available|unavailable)|no state available|historical state/,
+      /world state unavailable|state unavailable|state is not available/,
+      /header( for hash)? not found|unknown block|block not found|blockoutofrange|unfinalized data/,
+      /archive/,
+      /maximum proof window|block is too old|too far in the past|old data not available/,
+    ],
+  },
+  {
+    code: "too_large",
+    texts: [
+      /batch (size )?(is )?(too large|limit|exceed)|(maximum|max) batch|batch of more than|too many requests in batch/,
+      /(request|response|content|body|entity|payload).*(too large|too big|size exceeded|limit exceeded)/,
+      /response size.*(exceed|larger)|oversized data/,
+    ],
+  },
+  {
+    code: "throttled",
+    texts: [
+      /rate.?limit|over rate|rate exceeded|call rate/,
+      /too many requests?|too many request/,
+      /request (count|limit) (exceeded|reached)|requests? limit|daily (request|limit)/,
+      /compute units|throughput|capacity|quota|credits|usage limit|rps limit|slow down/,
+      /^limit exceeded$/,
+    ],
+  },
+  {
+    code: "missing_method",
+    texts: [
+      /method.*(not found|not exist|not supported|not available|not allowed|disabled|not whitelisted|unsupported)/,
+      /unsupported method|unknown method|not (available|supported) (on|in|for) .*(tier|plan|node)/,
+      /upgrade your (plan|tier)|tracer not found|unsupported tracer|tracing.*(disabled|not (enabled|supported))/,
+    ],
+  },
+  {
+    code: "server_error",
+    texts: [
+      /internal (server )?error|temporar(y|ily)|try again later|service unavailable|no healthy upstream/,
+      /timed? ?out|deadline exceeded|upstream|bad gateway|no (available )?(backend|node)s?/,
+    ],
+  },
+];
+
+/** What the numbers mean when no text fits (EIP-1474 and habits of providers). */
+const numbers: ReadonlyMap<number, RpcFaultCode> = new Map<number, RpcFaultCode>([
+  [3, "reverted"],
+  [429, "throttled"],
+  [-32001, "not_found"],
+  [-32002, "server_error"],
+  [-32004, "missing_method"],
+  [-32005, "throttled"],
+  [-32015, "reverted"],
+  [-32029, "throttled"],
+  [-32053, "missing_method"],
+  [-32097, "throttled"],
+  [-32601, "missing_method"],
+  [-32603, "server_error"],
+]);
+
+/**
+ * Meaning of an error object of an EVM node.
+ * @returns `refused` for what no rule knows; `data` is the revert data, `undefined` where there is none.
+ */
+export function translateEvmError(
+  error: NodeError,
+  method: string,
+): { readonly code: RpcFaultCode; readonly data: Hex | undefined } {
+  return { code: codeOf(error, method), data: findRevertData(error.data) };
+}
+
+function codeOf(error: NodeError, method: string): RpcFaultCode {
+  // What matters is said at the beginning; nodes may append whole traces.
+  const text = error.message.slice(0, 1000).trim().toLowerCase();
+  if (error.code === 3 || error.code === -32015) return "reverted";
+  if (error.code === 429) return "throttled";
+  if (error.code === -32601) return "missing_method";
+  const table = method.includes("eth_getLogs") ? [...logRules, ...rules] : rules;
+  const rule = table.find(({ texts }) => texts.some((pattern) => pattern.test(text)));
+  if (rule !== undefined) return rule.code;
+  return (error.code === undefined ? undefined : numbers.get(error.code)) ?? "refused";
+}
+
+/**
+ * Revert data in `error.data`: a hex string (geth and most), `Reverted 0x…` (OpenEthereum, Nethermind), or an
+ * object that holds one (Hardhat, Ganache).
+ */
+function findRevertData(data: Json | undefined): Hex | undefined {
+  if (typeof data === "string") {
+    const found = /^(?:reverted\s+)?(0x(?:[0-9a-f]{2})*)$/i.exec(data.trim());
+    return found?.[1] === undefined ? undefined : toHex(fromHex(found[1]));
+  }
+  return isJsonObject(data) ? findRevertData(data.data ?? data.result) : undefined;
+}

@@ -1,0 +1,218 @@
+import assert from "node:assert/strict";
+import { translateEvmError } from "../../../src/core/rpc/evm_errors.ts";
+import { RpcFault, type RpcFaultCode } from "../../../src/core/rpc/fault.ts";
+import { createHttpEndpoint, type HttpEndpointOptions, platformFetch } from "../../../src/core/rpc/http.ts";
+import type { RpcCall, RpcEndpoint } from "../../../src/core/rpc/call.ts";
+import { systemClock } from "../../../src/core/runtime/system_clock.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { type Fault, ScriptedError, ScriptedRpc } from "../../support/scripted_rpc.ts";
+
+const never = new AbortController().signal;
+const one: readonly RpcCall[] = [{ method: "eth_blockNumber", params: [] }];
+const two: readonly RpcCall[] = [...one, { method: "eth_chainId", params: [] }];
+
+function node(): ScriptedRpc {
+  return new ScriptedRpc({ eth_blockNumber: () => "0x10", eth_chainId: () => "0x1" });
+}
+
+function endpoint(url: string, options: Partial<HttpEndpointOptions> = {}): RpcEndpoint {
+  return createHttpEndpoint(
+    { fetch: platformFetch, clock: systemClock },
+    { chain: "EVM-1", translate: translateEvmError, url, ...options },
+  );
+}
+
+async function faultOf(promise: Promise<unknown>): Promise<RpcFault> {
+  try {
+    await promise;
+  } catch (error) {
+    if (error instanceof RpcFault) return error;
+    throw error;
+  }
+  throw new Error("No fault");
+}
+
+Deno.test("http: one call goes as one object, several as one array, answers in the order of the calls", async () => {
+  await using rpc = node();
+  const http = endpoint(rpc.url);
+  assert.deepEqual(await http.send(one, { signal: never }), [{ kind: "result", result: "0x10" }]);
+  assert.deepEqual(await http.send(two, { signal: never }), [
+    { kind: "result", result: "0x10" },
+    { kind: "result", result: "0x1" },
+  ]);
+  assert.deepEqual(await http.send([], { signal: never }), []);
+  assert.deepEqual(rpc.requests.map((request) => request.length), [1, 2]);
+});
+
+Deno.test("http: an error of one call is a fault of that call only, with the revert data", async () => {
+  await using rpc = node();
+  rpc.on("eth_call", () => new ScriptedError(3, "execution reverted", "0x2ad4ae2e"));
+  const [first, second] = await endpoint(rpc.url).send([{ method: "eth_call", params: [] }, ...one], {
+    signal: never,
+  });
+  assert.equal(second?.kind, "result");
+  assert.equal(first?.kind, "fault");
+  assert.equal(first.fault.code, "reverted");
+  assert.equal(first.fault.data, "0x2ad4ae2e");
+  assert.equal(first.fault.where.method, "eth_call");
+  assert.equal(first.fault.where.endpointHost, rpc.host);
+});
+
+const broken: readonly (readonly [string, Fault, readonly RpcCall[], RpcFaultCode, string?])[] = [
+  ["half a JSON text", { kind: "half" }, one, "malformed"],
+  ["a connection that breaks within the answer", { kind: "cut" }, one, "malformed"],
+  ["a web page", { kind: "page" }, one, "malformed"],
+  ["an answer with another id", { kind: "wrongIds" }, one, "malformed"],
+  ["a batch with other ids", { kind: "wrongIds" }, two, "malformed"],
+  ["a batch with an id twice", { kind: "sameIds" }, two, "malformed"],
+  ["a batch with an answer missing", { kind: "oneMissing" }, two, "malformed"],
+  ["HTTP 500", { kind: "status", status: 500 }, one, "server_error"],
+  ["HTTP 503", { kind: "status", status: 503 }, two, "server_error"],
+  ["HTTP 413", { kind: "status", status: 413 }, two, "too_large"],
+  ["HTTP 401", { kind: "status", status: 401 }, one, "missing_method"],
+  ["HTTP 403", { kind: "status", status: 403 }, one, "missing_method"],
+  ["HTTP 418", { kind: "status", status: 418 }, one, "refused"],
+  ["HTTP 400 to a batch", { kind: "status", status: 400 }, two, "missing_method", "batch"],
+  ["a redirect", { kind: "redirect", to: "http://127.0.0.1:1/" }, one, "refused"],
+  ["HTTP 429", { kind: "throttle" }, one, "throttled"],
+  [
+    "an error object to a batch",
+    {
+      kind: "noBatches",
+      error: new ScriptedError(-32600, "batch requests are not supported"),
+    },
+    two,
+    "missing_method",
+    "batch",
+  ],
+  [
+    "a rate limit for a batch as a whole",
+    {
+      kind: "noBatches",
+      error: new ScriptedError(-32005, "rate limit exceeded"),
+    },
+    two,
+    "throttled",
+  ],
+  ["a batch that is too long", { kind: "batchLimit", max: 1 }, two, "too_large"],
+];
+
+for (const [what, fault, calls, code, method] of broken) {
+  Deno.test(`http: ${what}: ${code}`, async () => {
+    await using rpc = node();
+    rpc.failNext(fault);
+    const thrown = await faultOf(endpoint(rpc.url).send(calls, { signal: never }));
+    assert.equal(thrown.code, code);
+    if (method !== undefined) assert.equal(thrown.where.method, method);
+  });
+}
+
+Deno.test("http: a null result is a result; an answer with neither result nor error is malformed", async () => {
+  await using rpc = node();
+  rpc.on("eth_getTransactionReceipt", () => null);
+  rpc.on("odd", () => undefined);
+  const answers = await endpoint(rpc.url).send([
+    { method: "eth_getTransactionReceipt", params: [] },
+    { method: "odd", params: [] },
+  ], { signal: never });
+  assert.deepEqual(answers[0], { kind: "result", result: null });
+  assert.equal(answers[1]?.kind === "fault" ? answers[1].fault.code : undefined, "malformed");
+});
+
+Deno.test("http: Retry-After is read as seconds and as a date", async () => {
+  await using rpc = node();
+  rpc.failNext(
+    { kind: "throttle", retryAfterSec: 2 },
+    { kind: "status", status: 503, headers: { "retry-after": new Date(Date.now() + 90_000).toUTCString() } },
+    { kind: "status", status: 503, headers: { "retry-after": "soon" } },
+  );
+  const http = endpoint(rpc.url);
+  assert.equal((await faultOf(http.send(one, { signal: never }))).retryAfterMs, 2000);
+  const pauseMs = (await faultOf(http.send(one, { signal: never }))).retryAfterMs ?? 0;
+  assert.ok(pauseMs > 80_000 && pauseMs <= 90_000, String(pauseMs));
+  assert.equal((await faultOf(http.send(one, { signal: never }))).retryAfterMs, undefined);
+});
+
+Deno.test("http: an endpoint that hangs is a timeout at the deadline of the call", async () => {
+  await using rpc = node();
+  rpc.failNext({ kind: "hang" });
+  const clock = new FakeClock();
+  const arrived = Promise.withResolvers<void>();
+  const http = createHttpEndpoint(
+    { fetch: (url, init) => (arrived.resolve(), platformFetch(url, init)), clock },
+    { chain: "EVM-1", translate: translateEvmError, url: rpc.url },
+  );
+  const fault = faultOf(http.send(one, { signal: never, timeoutMs: 5000 }));
+  await arrived.promise;
+  await clock.advance(4999);
+  assert.equal(clock.pending, 1);
+  await clock.advance(1);
+  assert.equal((await fault).code, "timeout");
+});
+
+Deno.test("http: the caller's abort ends the request with the caller's reason and leaves no timer", async () => {
+  await using rpc = node();
+  rpc.failNext({ kind: "hang" });
+  const clock = new FakeClock();
+  const http = createHttpEndpoint(
+    { fetch: platformFetch, clock },
+    { chain: "EVM-1", translate: translateEvmError, url: rpc.url },
+  );
+  const abort = new AbortController();
+  const sent = http.send(one, { signal: abort.signal });
+  abort.abort(new Error("shutdown"));
+  await assert.rejects(sent, /shutdown/);
+  assert.equal(clock.pending, 0);
+  await assert.rejects(http.send(one, { signal: abort.signal }), /shutdown/);
+});
+
+Deno.test("http: an answer beyond the size limit is too_large", async () => {
+  await using rpc = node();
+  rpc.on("big", () => "x".repeat(5000));
+  const fault = await faultOf(
+    endpoint(rpc.url, { maxResponseBytes: 4000 }).send([{ method: "big", params: [] }], { signal: never }),
+  );
+  assert.equal(fault.code, "too_large");
+});
+
+Deno.test("http: user and password travel as a header; nothing of the URL but the host is in a fault", async () => {
+  await using rpc = node();
+  const secretUrl =
+    `http://alice:s3cretpass@${rpc.host}/v2/9f8a7b6c5d4e3f2a1b0c9d8e7f6a5b4c?key=topsecretkey1234567890`;
+  const http = endpoint(secretUrl);
+  await http.send(one, { signal: never });
+  assert.equal(rpc.lastHeaders.get("authorization"), `Basic ${btoa("alice:s3cretpass")}`);
+
+  rpc.on("eth_call", () => new ScriptedError(-32000, `upstream ${secretUrl} said no\n${"y ".repeat(400)}`));
+  const [answer] = await http.send([{ method: "eth_call", params: [] }], { signal: never });
+  assert.equal(answer?.kind, "fault");
+  assert.ok((answer.fault.detail?.length ?? 0) <= 300);
+  const dead = endpoint("http://alice:s3cretpass@127.0.0.1:1/9f8a7b6c5d4e3f2a1b0c9d8e7f6a5b4c");
+  for (const fault of [answer.fault, await faultOf(dead.send(one, { signal: never }))]) {
+    const shown = Deno.inspect(fault) + String(fault.stack) + JSON.stringify(fault) + String(fault.cause);
+    for (const secret of ["alice", "s3cret", "9f8a7b6c", "topsecret"]) {
+      assert.ok(!shown.includes(secret), secret);
+    }
+  }
+});
+
+Deno.test("http: a refused connection and an unknown host are unreachable", async () => {
+  const refused = await faultOf(endpoint("http://127.0.0.1:1").send(one, { signal: never }));
+  assert.equal(refused.code, "unreachable");
+  assert.equal(refused.detail, "connection refused");
+  assert.equal(refused.where.endpointHost, "127.0.0.1:1");
+});
+
+Deno.test("http: numbers beyond 2^53 arrive exactly", async () => {
+  const exact = createHttpEndpoint(
+    {
+      fetch: () => Promise.resolve(new Response('{"jsonrpc":"2.0","id":1,"result":18446744073709551615}')),
+      clock: systemClock,
+    },
+    { chain: "EVM-1", translate: translateEvmError, url: "http://node" },
+  );
+  assert.deepEqual(await exact.send(one, { signal: never }), [{
+    kind: "result",
+    result: 18446744073709551615n,
+  }]);
+});
