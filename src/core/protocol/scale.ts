@@ -134,8 +134,17 @@ export const hash256: Codec<Hash256> = enhanceCodec(fixedBytes(32), fromHex, toH
 
 /** Compact length and items (`Vec<T>`, `BoundedVec<T>`). */
 export function list<T>(item: Codec<T>): Codec<readonly T[]> {
-  const inner = Vector(item);
-  return createCodec<readonly T[]>((values) => inner.enc([...values]), inner.dec);
+  const encode = Vector(item).enc;
+  return createCodec<readonly T[]>(
+    (values) => encode([...values]),
+    // scale-ts allocates the announced length at once and mistakes big-integer lengths.
+    createDecoder((input) => {
+      const count = Number(compact.dec(input));
+      const values: T[] = [];
+      while (values.length < count) values.push(item.dec(input));
+      return values;
+    }),
+  );
 }
 
 /** Two values in order (a tuple). */
@@ -165,7 +174,7 @@ export function orderedMap<K extends string | number | bigint, V>(
   value: Codec<V>,
   compare: (a: K, b: K) => number,
 ): Codec<ReadonlyMap<K, V>> {
-  const entries = Vector(Tuple(key, value));
+  const entries = list(pair(key, value));
   return createCodec<ReadonlyMap<K, V>>(
     (map) => entries.enc([...map].sort(([a], [b]) => compare(a, b))),
     createDecoder((input) => new Map(entries.dec(input))),
