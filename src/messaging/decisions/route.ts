@@ -23,7 +23,7 @@ export interface RouteFacts {
 }
 
 /** Why a message of this leg is never delivered. */
-export type RejectReason = "module_filter" | "hub_originated" | "wrong_source" | "malformed_target";
+export type RejectReason = "module_filter" | "hub_originated" | "wrong_source";
 
 /** Decision on one message. */
 export type Route =

@@ -1,0 +1,51 @@
+/**
+ * Decides what happens to a message that its destination does not take. Pure.
+ * Rules: 04-messaging-flow sections 8.4, 10.3 and 11.2 of the protocol notes.
+ */
+import type { RefusalCode } from "../../core/chains/chain.ts";
+import type { HoldReason, TerminalReason } from "../../core/ledger/ledger.ts";
+import type { RetryClass } from "./retry_schedule.ts";
+
+/** What becomes of the message's row. */
+export type RefusalVerdict =
+  | { readonly kind: "hold"; readonly reason: HoldReason; readonly retryClass: RetryClass }
+  | {
+    readonly kind: "end";
+    readonly state: "timed_out" | "rejected" | "gone";
+    readonly reason: TerminalReason;
+  }
+  /** Held for good: no transaction of the chain can carry it. */
+  | { readonly kind: "park"; readonly reason: HoldReason };
+
+/** Judges one refusal; `sinkIsHub` because the hub's refusals mostly pass and cost nothing to try again. */
+export function judgeRefusal(code: RefusalCode | "not_executed", sinkIsHub: boolean): RefusalVerdict {
+  switch (code) {
+    case "timed_out":
+      return { kind: "end", state: "timed_out", reason: "expired" };
+    case "bad_destination":
+      return { kind: "end", state: "rejected", reason: "bad_destination" };
+    case "unknown_message":
+      return { kind: "end", state: "gone", reason: "request_unknown" };
+    case "too_large":
+      return { kind: "park", reason: "too_large" };
+    case "duplicate":
+      return { kind: "hold", reason: "race", retryClass: "transient" };
+    case "bad_proof":
+      return { kind: "hold", reason: "proof_unavailable", retryClass: "transient" };
+    case "not_ready":
+    case "unknown_authority_set":
+      return { kind: "hold", reason: "waiting_for_update", retryClass: "transient" };
+    case "host_frozen":
+      return { kind: "hold", reason: "host_frozen", retryClass: "transient" };
+    case "client_expired":
+      return { kind: "hold", reason: "client_expired", retryClass: "transient" };
+    case "insufficient_funds":
+      return { kind: "hold", reason: "unfunded", retryClass: "transient" };
+    case "module_failed":
+    case "not_executed":
+    case "unspecified":
+      return sinkIsHub
+        ? { kind: "hold", reason: "hub_refused", retryClass: "hub_refused" }
+        : { kind: "hold", reason: "simulation_failed", retryClass: "failed" };
+  }
+}

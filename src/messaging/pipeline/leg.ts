@@ -1,0 +1,61 @@
+/**
+ * A leg: one hop on which messages travel, from the chain that is read to the chain that is delivered to.
+ * A message from A to B crosses two legs (A to hub, hub to B), and each leg has its own row for it.
+ */
+import type { Chain } from "../../core/chains/chain.ts";
+import type { Ledger } from "../../core/ledger/ledger.ts";
+import type { Hex } from "../../core/protocol/bytes.ts";
+import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
+import type { Clock } from "../../core/runtime/clock.ts";
+import type { Randomness } from "../../core/runtime/randomness.ts";
+import type { Wake } from "../../core/runtime/wake.ts";
+import type { Log } from "../../core/telemetry/log.ts";
+import { type RouteFacts } from "../decisions/route.ts";
+
+/** What the workers of the pipeline share. */
+export interface PipelineDeps {
+  readonly ledger: Ledger;
+  readonly clock: Clock;
+  readonly random: Randomness;
+  readonly log: Log;
+}
+
+/** The operator's settings that the pipeline heeds. */
+export interface PipelineSettings {
+  readonly hub: StateMachine;
+  readonly moduleFilter: ReadonlySet<Hex> | undefined;
+  readonly configured: ReadonlySet<StateMachine>;
+  /** `unprofitable_retry_frequency`; `undefined` disables retries of failed messages. */
+  readonly retryFrequencySec: number | undefined;
+}
+
+/** One hop with its chains and timing. */
+export interface Leg {
+  readonly source: Chain;
+  readonly sink: Chain;
+  /** `initial_height` of the source, if configured. */
+  readonly initialHeight: bigint | undefined;
+  readonly pollIntervalMs: number;
+  /** Woken when submissions of the sink are settled. */
+  readonly wake: Wake;
+}
+
+/** Most transactions of one account that may wait for inclusion at the same time. */
+export const MOST_IN_FLIGHT = 4;
+
+/** `EVM-1 -> POLKADOT-3367`, as logs name a leg. */
+export function legName(leg: Pick<Leg, "source" | "sink">): string {
+  return `${leg.source.id.stateMachine} -> ${leg.sink.id.stateMachine}`;
+}
+
+/** Facts for routing a message of this leg at the sink's time `sinkNowSec`. */
+export function routeFacts(leg: Leg, settings: PipelineSettings, sinkNowSec: bigint): RouteFacts {
+  return {
+    hub: settings.hub,
+    source: leg.source.id.stateMachine,
+    sink: leg.sink.id.stateMachine,
+    moduleFilter: settings.moduleFilter,
+    configured: settings.configured,
+    sinkNowSec,
+  };
+}

@@ -1,0 +1,87 @@
+/** Changes of message rows, each with its one log line. */
+import type { HoldReason, MessageRow, MessageState, TerminalReason } from "../../core/ledger/ledger.ts";
+import { logTransition } from "../../core/telemetry/message_line.ts";
+import type { ItemFate } from "../decisions/outcome.ts";
+import { judgeRefusal } from "../decisions/refusal.ts";
+import { NEVER_MS, nextAttemptMs, type RetryClass } from "../decisions/retry_schedule.ts";
+import type { PipelineDeps, PipelineSettings } from "./leg.ts";
+import type { Refused } from "./sift.ts";
+
+/** Why a row changes, beside the state it goes to. */
+export interface MarkWhy {
+  readonly reason?: HoldReason | TerminalReason;
+  readonly detail?: string;
+  readonly attempts?: number;
+  readonly nextAttemptAtMs?: number;
+  /** Transaction or extrinsic that the change is about. */
+  readonly hash?: string;
+}
+
+/** Changes a row and logs the change. */
+export function mark(deps: PipelineDeps, row: MessageRow, to: MessageState, why: MarkWhy = {}): MessageRow {
+  const { hash, ...change } = why;
+  const now = deps.ledger.messages.transition(row.commitment, row.sink, { to, ...change });
+  if (row.state === to && row.reason === why.reason) return now;
+  logTransition(deps.log, {
+    commitment: row.commitment,
+    source: row.source,
+    sink: row.sink,
+    from: row.state,
+    to,
+    reason: why.reason,
+    ...(why.detail === undefined ? {} : { detail: why.detail }),
+    ...(hash === undefined ? {} : { transaction: hash }),
+  });
+  return now;
+}
+
+/** Puts a row aside until the schedule of its class says so. */
+export function hold(
+  deps: PipelineDeps,
+  settings: Pick<PipelineSettings, "retryFrequencySec">,
+  row: MessageRow,
+  why: { readonly reason: HoldReason; readonly retryClass: RetryClass; readonly detail?: string },
+): void {
+  const attempts = row.attempts + 1;
+  mark(deps, row, "held", {
+    reason: why.reason,
+    ...(why.detail === undefined ? {} : { detail: why.detail }),
+    attempts,
+    nextAttemptAtMs: nextAttemptMs({
+      retryClass: why.retryClass,
+      attempts,
+      nowMs: deps.clock.now(),
+      retryFrequencySec: settings.retryFrequencySec,
+      jitter: deps.random.fraction(),
+    }),
+  });
+}
+
+/** Writes down that the sink does not take a message now, or ever. */
+export function markRefused(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  row: MessageRow,
+  refused: Refused,
+): void {
+  const verdict = judgeRefusal(refused.code, row.sink === settings.hub);
+  const detail = refused.detail;
+  switch (verdict.kind) {
+    case "hold":
+      return hold(deps, settings, row, { ...verdict, detail });
+    case "park":
+      mark(deps, row, "held", { reason: verdict.reason, detail, nextAttemptAtMs: NEVER_MS });
+      return;
+    case "end":
+      mark(deps, row, verdict.state, { reason: verdict.reason, detail });
+  }
+}
+
+/** State and reason of a message whose delivery is known to have happened. */
+export function endOfFate(
+  fate: Extract<ItemFate, "delivered" | "delivered_by_other">,
+): { readonly state: MessageState; readonly reason: TerminalReason } {
+  return fate === "delivered"
+    ? { state: "delivered", reason: "handled_by_us" }
+    : { state: "delivered_by_other", reason: "handled_by_other" };
+}

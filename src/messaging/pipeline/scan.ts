@@ -1,0 +1,134 @@
+/**
+ * Reads the source of a leg and turns its events into rows. The cursor moves only together with the rows of the
+ * blocks it passes (invariants I1 and I2 of the protocol notes).
+ */
+import type { ChainEvent, CounterpartyView } from "../../core/chains/chain.ts";
+import type { NewMessage } from "../../core/ledger/ledger.ts";
+import type { Message } from "../../core/protocol/ismp/message.ts";
+import { NEVER_MS } from "../decisions/retry_schedule.ts";
+import { type Route, route } from "../decisions/route.ts";
+import { boundCatchUp, chooseScanStart, nextChunk } from "../decisions/scan_range.ts";
+import { type Leg, legName, type PipelineDeps, type PipelineSettings, routeFacts } from "./leg.ts";
+import { rowOf } from "./message_row.ts";
+
+/** Sets the first cursor of a leg after a start, and tells what is skipped and why. */
+export async function startCursor(
+  deps: PipelineDeps,
+  leg: Leg,
+  view: CounterpartyView,
+  signal: AbortSignal,
+): Promise<void> {
+  const { cursors } = deps.ledger;
+  const source = leg.source.id.stateMachine;
+  const sink = leg.sink.id.stateMachine;
+  const start = chooseScanStart({
+    initialHeight: leg.initialHeight,
+    cursor: cursors.find(source, sink),
+    observed: view.height,
+  });
+  if (start.skipped !== undefined) {
+    deps.log.warn("initial_height is above the stored cursor: these blocks are not read", {
+      leg: legName(leg),
+      from: start.skipped.from,
+      to: start.skipped.to,
+    });
+  }
+  let { scanned } = start;
+  if (start.because === "cursor") {
+    scanned = await boundCatchUp((height) => leg.source.fetchBlockTime(height, signal), {
+      scanned,
+      observed: view.height,
+      nowSec: view.nowSec,
+    });
+    if (scanned > start.scanned) {
+      deps.log.warn("Blocks older than 7 days are not caught up; set initial_height to include them", {
+        leg: legName(leg),
+        from: start.scanned + 1n,
+        to: scanned,
+        initial_height: start.scanned,
+      });
+    }
+  }
+  deps.ledger.transaction(() => cursors.reset(source, sink, scanned));
+  deps.log.info("Leg starts", { leg: legName(leg), after_block: scanned, because: start.because });
+}
+
+/** Reads every block that the sink can verify and the cursor has not passed; returns the number of new rows. */
+export async function scanLeg(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  leg: Leg,
+  view: CounterpartyView,
+  signal: AbortSignal,
+): Promise<number> {
+  const source = leg.source.id.stateMachine;
+  const sink = leg.sink.id.stateMachine;
+  let found = 0;
+  for (;;) {
+    const scanned = deps.ledger.cursors.find(source, sink);
+    if (scanned === undefined) throw new Error(`Leg ${legName(leg)} has no cursor`);
+    const chunk = nextChunk(scanned, view.height, leg.source.limits.blocksPerEventQuery);
+    if (chunk === undefined) return found;
+    const events = await leg.source.fetchEvents(chunk.from, chunk.to, signal);
+    const rows = rowsOf(events, settings, leg, view);
+    found += deps.ledger.transaction(() => {
+      const fresh = rows.filter((row) => recordRow(deps, row)).length;
+      deps.ledger.cursors.advance(source, sink, chunk.to);
+      return fresh;
+    });
+    for (const row of rows) logFound(deps, leg, row);
+  }
+}
+
+/** Inserts a row; one that a filter rejected before and lets pass now comes back. */
+function recordRow(deps: PipelineDeps, row: NewMessage): boolean {
+  const { messages } = deps.ledger;
+  if (messages.record(row) === "new") return true;
+  if (row.state !== "seen" || messages.find(row.commitment, row.sink)?.state !== "rejected") return false;
+  messages.transition(row.commitment, row.sink, { to: "seen", nextAttemptAtMs: deps.clock.now() });
+  return true;
+}
+
+function rowsOf(
+  events: readonly ChainEvent[],
+  settings: PipelineSettings,
+  leg: Leg,
+  view: CounterpartyView,
+): readonly NewMessage[] {
+  const facts = routeFacts(leg, settings, view.nowSec);
+  const ends = { source: facts.source, sink: facts.sink };
+  return events.flatMap((event) => {
+    if (event.kind !== "message") return [];
+    const decided = stateOf(route(event.message, facts));
+    return decided === undefined ? [] : [rowOf(event.message, ends, event.at.height, decided)];
+  });
+}
+
+/** State of a row by the route of its message; `undefined` for messages of other legs. */
+export function stateOf(
+  decided: Route,
+): Pick<NewMessage, "state" | "reason" | "nextAttemptAtMs"> | undefined {
+  switch (decided.kind) {
+    case "ignore":
+      return undefined;
+    case "deliver":
+      return { state: "seen" };
+    case "hold":
+      return { state: "held", reason: decided.reason, nextAttemptAtMs: NEVER_MS };
+    case "reject":
+      return { state: "rejected", reason: decided.reason };
+    case "timedOut":
+      return { state: "timed_out", reason: "expired" };
+  }
+}
+
+function logFound(deps: PipelineDeps, leg: Leg, row: NewMessage): void {
+  const fields = { leg: legName(leg), commitment: row.commitment, state: row.state, block: row.seenAtHeight };
+  if (row.reason === undefined) deps.log.debug("Message found", fields);
+  else deps.log.info("Message found", { ...fields, reason: row.reason });
+}
+
+/** Names a message in a log line or error. */
+export function nameOf(message: Message): string {
+  return `${message.kind} ${message.commitment}`;
+}

@@ -1,0 +1,141 @@
+/**
+ * Signs a sifted batch, writes it into the journal, and only then hands it to the sink (invariant I3). Receipts are
+ * read again while signing (I5).
+ */
+import type { BroadcastResult, Delivery } from "../../core/chains/chain.ts";
+import type { MessageRow } from "../../core/ledger/ledger.ts";
+import { RpcFault } from "../../core/rpc/fault.ts";
+import { type Leg, legName, type PipelineDeps, type PipelineSettings } from "./leg.ts";
+import { hold, mark, markRefused } from "./mark.ts";
+import { type Candidate, takeDelivered } from "./receipts.ts";
+import type { Sifted } from "./sift.ts";
+
+/** What sending a batch gave. */
+export interface SendResult {
+  readonly sent: number;
+  /** Messages that must be proved again, because others of the batch were delivered meanwhile. */
+  readonly again: readonly Candidate[];
+}
+
+/** Signs, journals and sends one batch. `candidates` are the batch's messages with their rows, in its order. */
+export async function send(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  leg: Leg,
+  work: { readonly part: Sifted; readonly candidates: readonly Candidate[] },
+  signal: AbortSignal,
+): Promise<SendResult> {
+  const { part, candidates } = work;
+  const delivery: Delivery = { steps: [{ kind: "messages", messages: part.messages, proof: part.proof }] };
+  const hints = { nonceAtLeast: nextNonce(deps, leg) };
+  const signing = await leg.sink.sign(delivery, part.simulation, hints, signal);
+  if (signing.kind === "overtaken") {
+    return { sent: 0, again: await takeDelivered(deps, leg, candidates, signing.receipts, signal) };
+  }
+  if (signing.kind === "refused") {
+    for (const { row, message } of candidates) {
+      markRefused(deps, settings, row, {
+        message,
+        code: signing.refusal.code,
+        detail: signing.refusal.detail,
+      });
+    }
+    return { sent: 0, again: [] };
+  }
+  signal.throwIfAborted();
+  const { submission } = signing;
+  const rows = candidates.map(({ row }) => row);
+  const id = deps.ledger.transaction(() => {
+    for (const row of rows) {
+      const ready = row.state === "ready" ? row : mark(deps, row, "ready");
+      mark(deps, ready, "submitted", { hash: submission.hash });
+    }
+    return deps.ledger.submissions.record({
+      submission,
+      kind: "delivery",
+      legSource: leg.source.id.stateMachine,
+      items: rows.map(({ commitment, requestCommitment, sink }) => ({ commitment, requestCommitment, sink })),
+    });
+  });
+  deps.log.info("Batch sent", {
+    leg: legName(leg),
+    messages: rows.length,
+    transaction: submission.hash,
+    provedAt: part.proof.height.height,
+    ...(part.simulation.gasUsed === 0n ? {} : { gas: part.simulation.gasUsed }),
+  });
+  await broadcastJournalled(deps, settings, leg, { id, rows }, signal);
+  return { sent: rows.length, again: [] };
+}
+
+/** Lowest nonce that no transaction of ours takes; `undefined` when none is under way. */
+function nextNonce(deps: PipelineDeps, leg: Leg): bigint | undefined {
+  const nonces = deps.ledger.submissions.listUnresolved(leg.sink.id.stateMachine)
+    .filter(({ state }) => state !== "included")
+    .flatMap(({ submission }) => submission.nonce === undefined ? [] : [submission.nonce]);
+  return nonces.length === 0 ? undefined : nonces.reduce((a, b) => a > b ? a : b) + 1n;
+}
+
+/**
+ * Hands journalled bytes to the sink. When the answer is lost the submission stays `signed`, and settling finds
+ * out what became of it.
+ */
+async function broadcastJournalled(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  leg: Leg,
+  work: { readonly id: number; readonly rows: readonly MessageRow[] },
+  signal: AbortSignal,
+): Promise<void> {
+  const submission = deps.ledger.submissions.find(work.id)?.submission;
+  if (submission === undefined) throw new Error(`Submission ${work.id} is not in the journal`);
+  let result: BroadcastResult;
+  try {
+    result = await leg.sink.broadcast(submission, signal);
+  } catch (error) {
+    if (!(error instanceof RpcFault)) throw error;
+    deps.log.warn("No answer whether the transaction arrived; looking for it", {
+      leg: legName(leg),
+      transaction: submission.hash,
+      error,
+    });
+    return;
+  }
+  if (result.kind === "sent" || result.kind === "alreadyKnown") {
+    deps.ledger.transaction(() => void deps.ledger.submissions.update(work.id, { state: "broadcast" }));
+  } else {
+    takeBack(deps, settings, leg, { ...work, result });
+  }
+}
+
+/** Gives the messages of a transaction back that the chain did not take. */
+function takeBack(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  leg: Leg,
+  work: {
+    readonly id: number;
+    readonly rows: readonly MessageRow[];
+    readonly result: Exclude<BroadcastResult, { kind: "sent" | "alreadyKnown" }>;
+  },
+): void {
+  const { result } = work;
+  const detail = result.kind === "refused" ? result.refusal.detail : result.kind;
+  const isUnfunded = result.kind === "refused" && result.refusal.code === "insufficient_funds";
+  deps.log.info("The chain did not take the transaction; its messages are tried again", {
+    leg: legName(leg),
+    detail,
+  });
+  deps.ledger.transaction(() => {
+    deps.ledger.submissions.update(work.id, { state: "dropped", detail });
+    for (const { commitment, sink } of work.rows) {
+      const row = deps.ledger.messages.find(commitment, sink);
+      if (row?.state !== "submitted") continue;
+      hold(deps, settings, row, {
+        reason: isUnfunded ? "unfunded" : "race",
+        retryClass: "transient",
+        detail,
+      });
+    }
+  });
+}

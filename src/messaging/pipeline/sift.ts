@@ -1,0 +1,108 @@
+/**
+ * Finds out which messages of a batch the sink would take, and proves exactly those together.
+ * One bad message refuses a whole batch, so a refused batch is halved until the bad ones stand alone.
+ */
+import type { MessageProof, Refusal, RefusalCode, Simulation } from "../../core/chains/chain.ts";
+import type { Message } from "../../core/protocol/ismp/message.ts";
+import { bisect } from "../decisions/batch.ts";
+import type { Leg } from "./leg.ts";
+
+/** Messages that the sink takes together, ready to be signed. */
+export interface Sifted {
+  readonly messages: readonly Message[];
+  readonly proof: MessageProof;
+  readonly simulation: Extract<Simulation, { kind: "accepted" }>;
+}
+
+/** A message that the sink does not take now. */
+export interface Refused {
+  readonly message: Message;
+  /** `not_executed`: the transaction would succeed, the message would not be handled. */
+  readonly code: RefusalCode | "not_executed";
+  readonly detail: string;
+}
+
+/** What sifting a batch gave. */
+export interface SiftResult {
+  readonly accepted: readonly Sifted[];
+  readonly refused: readonly Refused[];
+}
+
+/** Refusals that say something about the chain, not about one of the messages. */
+const ABOUT_THE_CHAIN: ReadonlySet<RefusalCode> = new Set<RefusalCode>([
+  "not_ready",
+  "host_frozen",
+  "client_expired",
+  "unknown_authority_set",
+  "insufficient_funds",
+]);
+
+interface Attempt {
+  readonly proof: MessageProof;
+  readonly simulation: Simulation;
+}
+
+async function attempt(
+  leg: Leg,
+  messages: readonly Message[],
+  height: bigint,
+  signal: AbortSignal,
+): Promise<Attempt> {
+  const proof = await leg.source.proveMessages(messages, height, leg.sink, signal);
+  const simulation = await leg.sink.simulate({ steps: [{ kind: "messages", messages, proof }] }, signal);
+  return { proof, simulation };
+}
+
+function refuseAll(messages: readonly Message[], refusal: Refusal): readonly Refused[] {
+  return messages.map((message) => ({ message, code: refusal.code, detail: refusal.detail }));
+}
+
+/**
+ * Sifts a batch at one proof height. Usually one proof and one simulation; each bad message costs a few more.
+ * Survivors are proved together again; if they fail only together, the parts that pass travel separately.
+ */
+export async function sift(
+  leg: Leg,
+  messages: readonly Message[],
+  height: bigint,
+  signal: AbortSignal,
+): Promise<SiftResult> {
+  const first = await siftOnce(leg, messages, height, signal);
+  if (first.accepted.length < 2) return first;
+  const survivors = first.accepted.flatMap((part) => part.messages);
+  const { proof, simulation } = await attempt(leg, survivors, height, signal);
+  const passesWhole = simulation.kind === "accepted" && simulation.handled.every((handled) => handled);
+  if (!passesWhole) return first;
+  return { accepted: [{ messages: survivors, proof, simulation }], refused: first.refused };
+}
+
+async function siftOnce(
+  leg: Leg,
+  messages: readonly Message[],
+  height: bigint,
+  signal: AbortSignal,
+): Promise<SiftResult> {
+  if (messages.length === 0) return { accepted: [], refused: [] };
+  const { proof, simulation } = await attempt(leg, messages, height, signal);
+  if (simulation.kind === "accepted") {
+    const idle = messages.filter((_, index) => simulation.handled[index] !== true);
+    if (idle.length === 0) return { accepted: [{ messages, proof, simulation }], refused: [] };
+    const rest = await siftOnce(leg, messages.filter((message) => !idle.includes(message)), height, signal);
+    const refused = idle.map((message) => ({
+      message,
+      code: "not_executed" as const,
+      detail: "the receiving module would fail, or there is no code at its address",
+    }));
+    return { accepted: rest.accepted, refused: [...rest.refused, ...refused] };
+  }
+  const { refusal } = simulation;
+  if (messages.length === 1 || ABOUT_THE_CHAIN.has(refusal.code)) {
+    return { accepted: [], refused: refuseAll(messages, refusal) };
+  }
+  const parts = [];
+  for (const half of bisect(messages)) parts.push(await siftOnce(leg, half, height, signal));
+  return {
+    accepted: parts.flatMap((part) => part.accepted),
+    refused: parts.flatMap((part) => part.refused),
+  };
+}
