@@ -1,0 +1,37 @@
+/**
+ * What the live hubs use, for advice in messages only: configured values always win.
+ * Source: polytope-labs/hyperbridge: tesseract/messaging/evm/src/registry.rs.
+ */
+import { evmChainId, type StateMachine } from "../protocol/ismp/state_machine.ts";
+
+/** A chain as a live hub knows it. */
+export interface LiveChain {
+  readonly consensusStateId: string;
+  /** Lower-case address of the host contract. */
+  readonly ismpHost: string;
+}
+
+const MAINNET_HOST = "0x620128e2b19193d6bd244a3ac8d3bba0541b19c3";
+const TESTNET_HOST = "0x9aa003594d59c62ee17a73a569fd7b1dbdbd71e1";
+const CHIADO_HOST = "0x58a41b89f4871725e5d898d98ef4bf917601c5eb";
+
+/** Chain ids of EVM chains by consensus state id and host. */
+const LIVE_GROUPS: readonly (LiveChain & { readonly chainIds: readonly number[] })[] = [
+  { consensusStateId: "ETH0", ismpHost: MAINNET_HOST, chainIds: [1, 42161, 10, 8453, 1868] },
+  { consensusStateId: "BSC0", ismpHost: MAINNET_HOST, chainIds: [56] },
+  { consensusStateId: "GNO0", ismpHost: MAINNET_HOST, chainIds: [100] },
+  { consensusStateId: "POLY", ismpHost: MAINNET_HOST, chainIds: [137] },
+  { consensusStateId: "DOT0", ismpHost: MAINNET_HOST, chainIds: [420420419] },
+  { consensusStateId: "ETH0", ismpHost: TESTNET_HOST, chainIds: [11155111, 421614, 11155420, 84532] },
+  { consensusStateId: "BSC0", ismpHost: TESTNET_HOST, chainIds: [97] },
+  { consensusStateId: "GNO0", ismpHost: CHIADO_HOST, chainIds: [10200] },
+  { consensusStateId: "POLY", ismpHost: TESTNET_HOST, chainIds: [80002] },
+  { consensusStateId: "PAS0", ismpHost: TESTNET_HOST, chainIds: [420420417] },
+  { consensusStateId: "PHAR", ismpHost: TESTNET_HOST, chainIds: [688689] },
+];
+
+/** How a live hub knows an EVM chain; `undefined` for chains that it does not know. */
+export function findLiveChain(evm: StateMachine): LiveChain | undefined {
+  const chainId = evmChainId(evm);
+  return LIVE_GROUPS.find((group) => group.chainIds.includes(chainId));
+}

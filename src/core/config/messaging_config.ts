@@ -1,0 +1,127 @@
+/**
+ * The checked configuration of the messaging relayer: what the rest of the program gets to see of the file.
+ * Names carry units; `undefined` always means what the comment says. Source: spec.md, "Messaging relayer
+ * configuration". Start reading at {@link MessagingConfig}.
+ */
+import type { Hex } from "../protocol/bytes.ts";
+import type { ConsensusStateId, StateMachine } from "../protocol/ismp/state_machine.ts";
+import type { EndpointUrl, Secret } from "./redact.ts";
+
+/** Everything that the file says, with defaults applied. */
+export interface MessagingConfig {
+  readonly hub: HubConfig;
+  readonly relayer: RelayerConfig;
+  /** In the order of the file; each state machine once, none of them the hub. At least one. */
+  readonly chains: readonly ChainConfig[];
+}
+
+/** The values of `[hub]`. */
+export interface HubValues {
+  /** `POLKADOT-n` or `KUSAMA-n`. */
+  readonly stateMachine: StateMachine;
+  readonly rpcWs: EndpointUrl;
+  /** Most bytes of one RPC request or response. */
+  readonly maxRpcPayloadSizeBytes: number;
+  /** Most RPC requests at a time. */
+  readonly maxConcurrentQueries: number;
+  /** Outbound queries start at the block after this one; `undefined`: at the stored cursor or the hub's head. */
+  readonly initialHeight: bigint | undefined;
+  readonly pollIntervalSec: number;
+  /** Enables signed inbound messages, reward claims and withdrawals of the hub account. 32 or 64 bytes, sr25519. */
+  readonly signer: Secret<Hex> | undefined;
+}
+
+/** Section `[hub]` (or `[hyperbridge]`). */
+export interface HubConfig extends HubValues {
+  /** Name of the section in the file. */
+  readonly section: string;
+  /** Under which substrate counterparties know the hub, and under which it stores its own proven height. */
+  readonly consensusStateId: ConsensusStateId;
+  /** True when the file sets the id, which it does for solochains only. */
+  readonly isForSolochains: boolean;
+}
+
+/** The values of `[relayer]`. */
+export interface RelayerConfig {
+  /** Percent. 0 delivers everything; N wants fees of at least N percent above the cost. */
+  readonly minimumProfitPercent: number;
+  readonly withdrawalFrequencySec: number;
+  /** Dollars (whole fee-token units); may have decimals. */
+  readonly minimumWithdrawalAmount: number;
+  /**
+   * The only chains to which requests are delivered; `undefined`: to all. Holds configured chains only, so it may
+   * be empty when the file lists none of them: then nothing is delivered from the hub.
+   */
+  readonly deliveryEndpoints: readonly StateMachine[] | undefined;
+  /** The only senders (`from`) whose requests are delivered, on both legs; `undefined`: all. Never empty. */
+  readonly moduleFilter: readonly Uint8Array[] | undefined;
+  /** `undefined`: unprofitable and failed messages are not retried. */
+  readonly unprofitableRetryFrequencySec: number | undefined;
+  /** True: no automatic accumulation. Deliveries are recorded all the same. */
+  readonly disableFeeAccumulation: boolean;
+}
+
+/** A chain beside the hub. */
+export type ChainConfig = EvmChainConfig | SubstrateChainConfig;
+
+/** The values of a section with `type = "evm"`. */
+export interface EvmValues {
+  /** `EVM-n`. */
+  readonly stateMachine: StateMachine;
+  /** In the order of preference; at least one, no repeats. */
+  readonly rpcUrls: readonly EndpointUrl[];
+  /** Under which the hub stores this chain. */
+  readonly consensusStateId: ConsensusStateId;
+  /** `undefined` (an empty text in the file): native prices come from the chain only. */
+  readonly etherscanApiKey: Secret<string> | undefined;
+  /** Host contract, lower case. */
+  readonly ismpHost: Hex;
+  /** A valid secp256k1 key, 32 bytes. */
+  readonly signer: Secret<Hex>;
+  /** Most blocks of one `eth_getLogs`; `undefined`: the whole range at once. */
+  readonly queryBatchSizeBlocks: number | undefined;
+  /** Most transactions traced at a time; `undefined`: the whole batch at once. */
+  readonly tracingBatchSize: number | undefined;
+  /** Percent added to the gas price when sending. */
+  readonly gasPriceBufferPercent: number;
+  readonly clientType: "Geth" | "Erigon";
+  /** Inbound queries start at the block after this one; `undefined`: at the stored cursor or the hub's height. */
+  readonly initialHeight: bigint | undefined;
+  readonly pollIntervalSec: number;
+}
+
+/** A section with `type = "evm"`. */
+export interface EvmChainConfig extends EvmValues {
+  readonly type: "evm";
+  /** Name of the section in the file. */
+  readonly section: string;
+}
+
+/** The values of a section with `type = "substrate"`. */
+export interface SubstrateValues {
+  /** `POLKADOT-n`, `KUSAMA-n` or `SUBSTRATE-xxxx`. */
+  readonly stateMachine: StateMachine;
+  /** Hash of the chain's headers and tries. */
+  readonly hashing: "Keccak" | "Blake2";
+  readonly rpcWs: EndpointUrl;
+  /** Under which the hub stores this chain. */
+  readonly consensusStateId: ConsensusStateId;
+  /** Most bytes of one RPC request or response. */
+  readonly maxRpcPayloadSizeBytes: number;
+  /** Most RPC requests at a time. */
+  readonly maxConcurrentQueries: number;
+  /** `undefined`: nothing is signed for this chain, so no fees are claimed for deliveries to it. */
+  readonly signer: Secret<Hex> | undefined;
+  readonly pollIntervalSec: number;
+  /** As {@link EvmValues.initialHeight}; `undefined`: at the stored cursor or the chain's final height. */
+  readonly initialHeight: bigint | undefined;
+  /** Decimals of the fee token of requests that originate here. */
+  readonly feeTokenDecimals: number;
+}
+
+/** A section with `type = "substrate"`. */
+export interface SubstrateChainConfig extends SubstrateValues {
+  readonly type: "substrate";
+  /** Name of the section in the file. */
+  readonly section: string;
+}

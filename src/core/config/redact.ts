@@ -1,0 +1,117 @@
+/**
+ * The one place that decides what of a secret or of an endpoint may be seen. Whatever reaches a log line, an
+ * error text, a metric label or JSON goes through here first.
+ */
+
+const SECRET_MARK = "[secret]";
+const HIDDEN_LABEL = "hidden";
+/** Honoured by `Deno.inspect`, `console` and `node:util` alike. */
+const INSPECT = Symbol.for("nodejs.util.inspect.custom");
+
+/**
+ * A value that must not be shown: private keys and API keys. Text, JSON and inspection give `[secret]`;
+ * {@link Secret.reveal} is the only way to the value.
+ */
+export class Secret<T> {
+  readonly #value: T;
+
+  constructor(value: T) {
+    this.#value = value;
+  }
+
+  /** The value itself, for the code that signs or authenticates. */
+  reveal(): T {
+    return this.#value;
+  }
+
+  toString(): string {
+    return SECRET_MARK;
+  }
+
+  toJSON(): string {
+    return SECRET_MARK;
+  }
+
+  [INSPECT](): string {
+    return SECRET_MARK;
+  }
+}
+
+/**
+ * URL of an endpoint whose user info, path and query may hold keys. Text, JSON and inspection give the
+ * redacted form; {@link EndpointUrl.reveal} gives the whole URL to the code that connects.
+ */
+export class EndpointUrl {
+  readonly #url: string;
+  /** Host and, where given, port: how this endpoint is named in logs and errors. */
+  readonly host: string;
+
+  constructor(url: string) {
+    this.#url = url;
+    this.host = endpointHost(url);
+  }
+
+  /** The whole URL as configured. */
+  reveal(): string {
+    return this.#url;
+  }
+
+  toString(): string {
+    return redactUrl(this.#url);
+  }
+
+  toJSON(): string {
+    return redactUrl(this.#url);
+  }
+
+  [INSPECT](): string {
+    return redactUrl(this.#url);
+  }
+}
+
+/**
+ * `host[:port]` of a URL. Labels of the host that look like keys (some providers put them there) become
+ * `hidden`; text that is not a URL with a host gives `[not a URL]`.
+ */
+export function endpointHost(url: string): string {
+  const parsed = URL.parse(url);
+  if (parsed === null || parsed.host === "") return "[not a URL]";
+  return parsed.host.split(".").map((label) => looksSecret(label) ? HIDDEN_LABEL : label).join(".");
+}
+
+/** Scheme and host of a URL; user info is dropped, and path, query and fragment become `...`. */
+export function redactUrl(url: string): string {
+  const parsed = URL.parse(url);
+  if (parsed === null || parsed.host === "") return "[not a URL]";
+  const isBare = (parsed.pathname === "/" || parsed.pathname === "") && parsed.search === "" &&
+    parsed.hash === "";
+  return `${parsed.protocol}//${endpointHost(url)}${isBare ? "" : "/..."}`;
+}
+
+/**
+ * True for text that may hold a key: at least 32 hex digits in a row, or `mixedRun` letters and digits in a row
+ * with both kinds among them. Etherscan keys have 34 such characters, those of RPC providers 20 and more.
+ */
+export function looksSecret(text: string, mixedRun = 20): boolean {
+  return (text.match(/[0-9A-Za-z]+/g) ?? []).some((run) =>
+    (run.length >= 32 && /[0-9a-fA-F]{32}/.test(run)) ||
+    (run.length >= mixedRun && /[0-9]/.test(run) && /[A-Za-z]/.test(run))
+  );
+}
+
+/** Quoted text for messages, or only its length when it is long, a URL, or may hold a key. */
+export function shownText(text: string): string {
+  if (text === "") return "an empty text";
+  if (text.length > 60 || text.includes("://") || looksSecret(text)) {
+    return `a text of ${text.length} characters`;
+  }
+  return quoted(text);
+}
+
+/** JSON text without line breaks, control or direction marks, so that a message stays one honest line. */
+export function quoted(text: string): string {
+  return JSON.stringify(text).replace(
+    /[\p{C}\u2028\u2029]/gu,
+    (mark) => `\\u{${(mark.codePointAt(0) ?? 0).toString(16)}}`,
+  );
+}

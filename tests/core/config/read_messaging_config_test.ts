@@ -1,0 +1,487 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { parseMessagingConfig, readMessagingConfig } from "../../../src/core/config/read_messaging_config.ts";
+import type { MessagingConfig } from "../../../src/core/config/messaging_config.ts";
+import { type ConfigReading, renderNote, renderProblem } from "../../../src/core/config/problem.ts";
+import type { ConfigFiles } from "../../../src/core/config/toml_file.ts";
+import { edited, GOOD_TOML, wrongConfigs } from "./wrong_configs.ts";
+
+const KEY = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
+
+class FileError extends Error {
+  constructor(override readonly name: string) {
+    super("not shown");
+  }
+}
+
+/** Files by path; folders are the paths above them. */
+function inMemory(files: Readonly<Record<string, string | Uint8Array>> = {}): ConfigFiles {
+  return {
+    readFile: (path) => {
+      const content = files[path];
+      if (content !== undefined) {
+        return typeof content === "string" ? new TextEncoder().encode(content) : content;
+      }
+      const isFolder = Object.keys(files).some((name) => name.startsWith(`${path}/`));
+      throw new FileError(isFolder ? "IsADirectory" : "NotFound");
+    },
+  };
+}
+
+function accept(toml: string, files: ConfigFiles = inMemory()): MessagingConfig {
+  const { config, problems } = parseMessagingConfig(files, toml);
+  assert.deepEqual(problems, []);
+  assert(config !== undefined);
+  return config;
+}
+
+function warningsOf(reading: ConfigReading<unknown>): string[] {
+  return reading.warnings.map((warning) => renderProblem("relayer.toml", warning));
+}
+
+function plus(section: string, ...lines: string[]): string {
+  return edited([`[${section}]\n`, `[${section}]\n${lines.join("\n")}\n`]);
+}
+
+for (const wrong of wrongConfigs) {
+  Deno.test(`configuration: ${wrong.name} is refused with exactly these lines`, () => {
+    const reading = parseMessagingConfig(inMemory(wrong.files), wrong.toml);
+    assert.deepEqual(
+      reading.problems.map((problem) => renderProblem("relayer.toml", problem)),
+      wrong.expected,
+    );
+    assert.deepEqual(warningsOf(reading), wrong.warnings ?? []);
+    assert.equal(reading.config, undefined);
+  });
+}
+
+Deno.test("configuration: the table of wrong files is large and every case refuses something", () => {
+  assert(wrongConfigs.length >= 100);
+  assert.equal(new Set(wrongConfigs.map((wrong) => wrong.name)).size, wrongConfigs.length);
+  assert(wrongConfigs.every((wrong) => wrong.expected.length > 0));
+});
+
+Deno.test("configuration: no line about a wrong file is more than a line or shows a key of that file", () => {
+  for (const { expected, warnings, name } of wrongConfigs) {
+    for (const line of [...expected, ...warnings ?? []]) {
+      assert(!/[\r\n]/.test(line), name);
+      assert(
+        !/ac0974bec3|hubrpckey|evmrpckey|evmrpcpassword|ETHERSCANKEY|bottom drive/.test(line),
+        `${name}: ${line}`,
+      );
+    }
+  }
+});
+
+Deno.test("configuration: the good file gives every default of the specification", () => {
+  const { config, warnings, notes } = parseMessagingConfig(inMemory(), GOOD_TOML);
+  assert.deepEqual([warnings, notes], [[], []]);
+  assert(config !== undefined);
+  const { rpcWs, ...hub } = config.hub;
+  assert.deepEqual(hub, {
+    section: "hub",
+    stateMachine: "KUSAMA-4009",
+    maxRpcPayloadSizeBytes: 150_000_000,
+    maxConcurrentQueries: 10,
+    initialHeight: undefined,
+    pollIntervalSec: 10,
+    consensusStateId: "PAS0",
+    isForSolochains: false,
+    signer: undefined,
+  });
+  assert.equal(rpcWs.reveal(), "wss://hub.example.org/ws?key=hubrpckey1");
+  assert.deepEqual(config.relayer, {
+    minimumProfitPercent: 0,
+    withdrawalFrequencySec: 86_400,
+    minimumWithdrawalAmount: 100,
+    deliveryEndpoints: ["EVM-31337", "KUSAMA-2000"],
+    moduleFilter: undefined,
+    unprofitableRetryFrequencySec: undefined,
+    disableFeeAccumulation: false,
+  });
+});
+
+Deno.test("configuration: chain entries keep the order of the file and get their defaults", () => {
+  const [evm, para, ...others] = accept(GOOD_TOML).chains;
+  assert.equal(others.length, 0);
+  assert(evm?.type === "evm" && para?.type === "substrate");
+  const { rpcUrls, signer, etherscanApiKey, ...evmRest } = evm;
+  assert.deepEqual(evmRest, {
+    type: "evm",
+    section: "evm1",
+    stateMachine: "EVM-31337",
+    consensusStateId: "ETH0",
+    ismpHost: "0x1111111111111111111111111111111111111111",
+    queryBatchSizeBlocks: undefined,
+    tracingBatchSize: undefined,
+    gasPriceBufferPercent: 0,
+    clientType: "Geth",
+    initialHeight: undefined,
+    pollIntervalSec: 10,
+  });
+  assert.deepEqual(rpcUrls.map((url) => url.reveal()), [
+    "https://user:evmrpcpassword@evm1.example.org/v3/evmrpckey1",
+    "http://127.0.0.1:8545",
+  ]);
+  assert.deepEqual(rpcUrls.map((url) => url.host), ["evm1.example.org", "127.0.0.1:8545"]);
+  assert.equal(signer.reveal(), `0x${KEY}`);
+  assert.equal(etherscanApiKey?.reveal(), "ETHERSCANKEY1");
+  const { rpcWs, ...paraRest } = para;
+  assert.equal(rpcWs.reveal(), "ws://127.0.0.1:9944");
+  assert.deepEqual(paraRest, {
+    type: "substrate",
+    section: "para",
+    stateMachine: "KUSAMA-2000",
+    hashing: "Blake2",
+    consensusStateId: "PAS0",
+    maxRpcPayloadSizeBytes: 150_000_000,
+    maxConcurrentQueries: 10,
+    signer: undefined,
+    pollIntervalSec: 10,
+    initialHeight: undefined,
+    feeTokenDecimals: 6,
+  });
+});
+
+Deno.test("configuration: every optional field of the hub is read, at the ends of its range", () => {
+  const { hub } = accept(plus(
+    "hub",
+    "max_rpc_payload_size = 0xffff_ffff",
+    "max_concurent_queries = 1",
+    "initial_height = 18446744073709551615",
+    "poll_interval = 2147483",
+    `signer = "${KEY}"`,
+  ));
+  assert.equal(hub.maxRpcPayloadSizeBytes, 4_294_967_295);
+  assert.equal(hub.maxConcurrentQueries, 1);
+  assert.equal(hub.initialHeight, 18_446_744_073_709_551_615n);
+  assert.equal(hub.pollIntervalSec, 2_147_483);
+  assert.equal(hub.signer?.reveal(), `0x${KEY}`);
+});
+
+Deno.test("configuration: every optional field of the relayer is read", () => {
+  const toml = edited(["minimum_profit_percentage = 0", "minimum_profit_percentage = 1_000_000"], [
+    "[relayer]\n",
+    `[relayer]
+withdrawal_frequency = 1
+minimum_withdrawal_amount = 12.5
+unprofitable_retry_frequency = 60
+disable_fee_accumulation = true
+`,
+  ]);
+  const { relayer } = accept(toml);
+  assert.equal(relayer.minimumProfitPercent, 1_000_000);
+  assert.equal(relayer.withdrawalFrequencySec, 1);
+  assert.equal(relayer.minimumWithdrawalAmount, 12.5);
+  assert.equal(relayer.unprofitableRetryFrequencySec, 60);
+  assert.equal(relayer.disableFeeAccumulation, true);
+});
+
+Deno.test("configuration: the smallest withdrawal may be an integer, with 0 allowed", () => {
+  assert.equal(accept(plus("relayer", "minimum_withdrawal_amount = 0")).relayer.minimumWithdrawalAmount, 0);
+  assert.equal(
+    accept(plus("relayer", "minimum_withdrawal_amount = 250")).relayer.minimumWithdrawalAmount,
+    250,
+  );
+});
+
+Deno.test("configuration: every optional field of an evm entry is read", () => {
+  const chain = accept(plus(
+    "evm1",
+    "query_batch_size = 1000",
+    "tracing_batch_size = 1",
+    "gas_price_buffer = 1000",
+    'client_type = "Erigon"',
+    "initial_height = 0",
+    "poll_interval = 1",
+  )).chains[0];
+  assert(chain?.type === "evm");
+  assert.deepEqual(
+    [chain.queryBatchSizeBlocks, chain.tracingBatchSize, chain.gasPriceBufferPercent, chain.clientType],
+    [1000, 1, 1000, "Erigon"],
+  );
+  assert.deepEqual([chain.initialHeight, chain.pollIntervalSec], [0n, 1]);
+});
+
+Deno.test("configuration: every optional field of a substrate entry is read", () => {
+  const chain = accept(plus(
+    "para",
+    "max_rpc_payload_size = 1",
+    "max_concurent_queries = 2",
+    `signer = "0x${KEY.toUpperCase()}"`,
+    "poll_interval = 3",
+    "initial_height = 4",
+    "fee_token_decimals = 0",
+  )).chains[1];
+  assert(chain?.type === "substrate");
+  assert.deepEqual([chain.maxRpcPayloadSizeBytes, chain.maxConcurrentQueries, chain.pollIntervalSec], [
+    1,
+    2,
+    3,
+  ]);
+  assert.deepEqual([chain.initialHeight, chain.feeTokenDecimals], [4n, 0]);
+  assert.equal(chain.signer?.reveal(), `0x${KEY}`);
+});
+
+Deno.test("configuration: [hyperbridge] is read as the hub, and a POLKADOT hub is known as DOT0", () => {
+  const { hub } = accept(edited(["[hub]", "[hyperbridge]"], ["KUSAMA-4009", "POLKADOT-3367"]));
+  assert.equal(hub.section, "hyperbridge");
+  assert.equal(hub.consensusStateId, "DOT0");
+});
+
+Deno.test("configuration: an id of the hub may be set for solochains", () => {
+  const { hub } = accept(edited(
+    ["[hub]\n", '[hub]\nconsensus_state_id = "SOLO"\n'],
+    ['"KUSAMA-2000"\n', '"SUBSTRATE-cere"\n'],
+    [', "KUSAMA-2000"', ""],
+  ));
+  assert.deepEqual([hub.consensusStateId, hub.isForSolochains], ["SOLO", true]);
+});
+
+Deno.test("configuration: solochain and parachain without an id of the hub is a warning", () => {
+  const solo = `\n[solo]\ntype = "substrate"\nstate_machine = "SUBSTRATE-cere"\nhashing = "Keccak"
+rpc_ws = "ws://127.0.0.1:9955"\nconsensus_state_id = "CERE"\n`;
+  const reading = parseMessagingConfig(inMemory(), GOOD_TOML + solo);
+  assert.equal(reading.config?.chains.length, 3);
+  assert.deepEqual(warningsOf(reading), [
+    'relayer.toml:31: [solo].state_machine: found the solochain "SUBSTRATE-cere" beside the parachain [para] with ' +
+    '"KUSAMA-2000", expected either solochains or parachains in one file; ' +
+    "run one relayer for the solochains and one for the parachains",
+  ]);
+});
+
+Deno.test("configuration: an empty etherscan key means none", () => {
+  const chain = accept(edited(["ETHERSCANKEY1", ""])).chains[0];
+  assert(chain?.type === "evm");
+  assert.equal(chain.etherscanApiKey, undefined);
+});
+
+Deno.test("configuration: a signer may be a file with hex and white space", () => {
+  const toml = edited([`"0x${KEY}"`, '"keys/evm.hex"']);
+  const chain = accept(toml, inMemory({ "keys/evm.hex": `  0x${KEY}\r\n` })).chains[0];
+  assert(chain?.type === "evm");
+  assert.equal(chain.signer.reveal(), `0x${KEY}`);
+});
+
+Deno.test("configuration: a substrate signer may be an expanded key of 64 bytes", () => {
+  const expanded = "01" + "00".repeat(31) + "ab".repeat(32);
+  assert.equal(accept(plus("hub", `signer = "${expanded}"`)).hub.signer?.reveal(), `0x${expanded}`);
+});
+
+Deno.test("configuration: an empty list of endpoints means all chains, with a warning", () => {
+  const reading = parseMessagingConfig(inMemory(), edited(['["EVM-31337", "KUSAMA-2000"]', "[]"]));
+  assert.equal(reading.config?.relayer.deliveryEndpoints, undefined);
+  assert.deepEqual(warningsOf(reading), [
+    "relayer.toml:8: [relayer].delivery_endpoints: found an empty array, expected the chains to deliver to; " +
+    "requests to all configured chains are delivered",
+  ]);
+});
+
+Deno.test("configuration: endpoints that name the hub or an unconfigured chain are dropped, never widened to all", () => {
+  const reading = parseMessagingConfig(
+    inMemory(),
+    edited(['["EVM-31337", "KUSAMA-2000"]', '["KUSAMA-4009", "EVM-5"]']),
+  );
+  assert.deepEqual(reading.config?.relayer.deliveryEndpoints, []);
+  assert.deepEqual(warningsOf(reading), [
+    'relayer.toml:8: [relayer].delivery_endpoints[0]: found "KUSAMA-4009", the hub, which is ignored, ' +
+    "expected a configured chain other than the hub",
+    'relayer.toml:8: [relayer].delivery_endpoints[1]: found "EVM-5", a chain without a section in this file, ' +
+    "which is ignored, expected a configured chain other than the hub",
+    "relayer.toml:8: [relayer].delivery_endpoints: found no configured chain, expected at least one of the " +
+    "configured chains; nothing is delivered from the hub to any chain",
+  ]);
+});
+
+Deno.test("configuration: module filters are hex in any case or ASCII, which is noted; repeats are dropped", () => {
+  const address = "AbCdEf0123456789abcdef0123456789ABCDEF01";
+  const filter = `module_filter = ["0x${address}", "${address.toLowerCase()}", "ISMP-RLYR", "ISMP-RLYR"]`;
+  const reading = parseMessagingConfig(inMemory(), plus("relayer", filter));
+  assert.deepEqual(
+    reading.config?.relayer.moduleFilter?.map((bytes) => bytes.toHex()),
+    [address.toLowerCase(), "49534d502d524c5952"],
+  );
+  assert.deepEqual(reading.notes.slice(0, 1).map((note) => renderNote("relayer.toml", note)), [
+    'relayer.toml:7: [relayer].module_filter[2]: "ISMP-RLYR" is not hex and is read as ASCII: 0x49534d502d524c5952',
+  ]);
+  assert.deepEqual(warningsOf(reading), [
+    "relayer.toml:7: [relayer].module_filter[1]: found a repeat of element 0, which is ignored, expected each element once",
+    "relayer.toml:7: [relayer].module_filter[3]: found a repeat of element 2, which is ignored, expected each element once",
+  ]);
+});
+
+Deno.test("configuration: an empty module filter filters nothing", () => {
+  assert.equal(accept(plus("relayer", "module_filter = []")).relayer.moduleFilter, undefined);
+});
+
+Deno.test("configuration: a repeated URL is used once and not shown", () => {
+  const reading = parseMessagingConfig(
+    inMemory(),
+    edited(['  "http://127.0.0.1:8545",', '  "https://user:evmrpcpassword@evm1.example.org/v3/evmrpckey1",']),
+  );
+  const chain = reading.config?.chains[0];
+  assert(chain?.type === "evm");
+  assert.equal(chain.rpcUrls.length, 1);
+  assert.deepEqual(warningsOf(reading), [
+    "relayer.toml:15: [evm1].rpc_urls[1]: found a repeat of element 0, which is ignored, expected each element once",
+  ]);
+});
+
+Deno.test("configuration: an id that the live hub does not use for a known chain is a warning", () => {
+  const reading = parseMessagingConfig(
+    inMemory(),
+    edited(['"ETH0"', '"OPT0"'], ["EVM-31337", "EVM-10"], ["EVM-31337", "EVM-10"]),
+  );
+  assert.notEqual(reading.config, undefined);
+  assert.deepEqual(warningsOf(reading), [
+    'relayer.toml:17: [evm1].consensus_state_id: found "OPT0", expected "ETH0", which is what the live hub uses for EVM-10',
+  ]);
+});
+
+Deno.test("configuration: a host address in mixed case is checked, and kept in lower case", () => {
+  const good = "0x620128E2B19193d6Bd244a3AC8D3bBa0541B19c3";
+  const right = parseMessagingConfig(
+    inMemory(),
+    edited(["0x1111111111111111111111111111111111111111", good]),
+  );
+  const chain = right.config?.chains[0];
+  assert(chain?.type === "evm");
+  assert.equal(chain.ismpHost, good.toLowerCase());
+  const wrong = parseMessagingConfig(
+    inMemory(),
+    edited(["0x1111111111111111111111111111111111111111", good.replace("c3", "c4")]),
+  );
+  const checksum = "relayer.toml:19: [evm1].ismp_host: found an address with a wrong checksum, " +
+    "expected the letter case of EIP-55; one digit may be mistyped";
+  assert.deepEqual([warningsOf(wrong)[0], warningsOf(right).includes(checksum)], [checksum, false]);
+});
+
+Deno.test("configuration: dead and foreign keys are warned about with the reason", () => {
+  const toml = edited(
+    ["[hub]\n", '[hub]\nhashing = "Keccak"\ntype = "grandpa"\n'],
+    [
+      "[relayer]\n",
+      "[relayer]\nconsensus = true\nmessaging = true\nrouter = {}\ndeliver_failed = true\nfisherman = true\n",
+    ],
+    ["[evm1]\n", '[evm1]\ntransport = "standard"\nrpc-urls = []\nconstructor = 1\n'],
+    ["[para]\n", '[para]\nrpc_urls = ["x"]\nmax_concurrent_queries = 4\n'],
+  );
+  const reading = parseMessagingConfig(inMemory(), `${toml}[para.host]\nepoch_length = 1\n`);
+  assert.notEqual(reading.config, undefined);
+  const ignored = "found a key without effect, expected no such key";
+  const unknown = "found an unknown key, which is ignored, expected a key of";
+  assert.deepEqual(warningsOf(reading), [
+    `relayer.toml:3: [hub].hashing: ${ignored}; the hub always hashes with Keccak`,
+    `relayer.toml:4: [hub].type: ${ignored}; belongs to the configuration of the consensus relayer`,
+    `relayer.toml:9: [relayer].consensus: ${ignored}; a leftover of old sample files; remove it`,
+    `relayer.toml:10: [relayer].messaging: ${ignored}; a leftover of old sample files; remove it`,
+    `relayer.toml:11: [relayer].router: ${ignored}; a leftover of old sample files; remove it`,
+    `relayer.toml:12: [relayer].deliver_failed: ${ignored}; messages that would fail are never sent`,
+    `relayer.toml:13: [relayer].fisherman: ${ignored}; this relayer has no fisherman task`,
+    `relayer.toml:18: [evm1].transport: ${ignored}; this relayer speaks the standard Ethereum JSON-RPC only`,
+    `relayer.toml:19: [evm1].rpc-urls: ${unknown} [evm1]; did you mean \`rpc_urls\`?`,
+    `relayer.toml:20: [evm1].constructor: ${unknown} [evm1]`,
+    `relayer.toml:33: [para].rpc_urls: ${ignored}; a key of \`type = "evm"\` entries; substrate entries have \`rpc_ws\``,
+    `relayer.toml:34: [para].max_concurrent_queries: ${unknown} [para]; did you mean \`max_concurent_queries\`?`,
+    `relayer.toml:40: [para].host: ${ignored}; belongs to the configuration of the consensus relayer`,
+  ]);
+});
+
+Deno.test("configuration: Windows line ends, a byte order mark and quoted section names are fine", () => {
+  const toml = `\uFEFF${GOOD_TOML.replace("[evm1]", '["evm.one"]').replaceAll("\n", "\r\n")}`;
+  assert.equal(accept(toml).chains[0]?.section, '"evm.one"');
+  const reading = parseMessagingConfig(inMemory(), toml.replace('"ETH0"', '"E"'));
+  assert.deepEqual(reading.problems.map((problem) => renderProblem("f", problem)), [
+    'f:17: ["evm.one"].consensus_state_id: found "E", expected a consensus state id of exactly 4 ASCII characters such as "ETH0"',
+  ]);
+});
+
+Deno.test("configuration: keys of objects are ordinary section names", () => {
+  const toml = GOOD_TOML.replace("[evm1]", "[__proto__]").replace("[para]", "[constructor]");
+  assert.deepEqual(accept(toml).chains.map((chain) => chain.section), ["__proto__", "constructor"]);
+});
+
+Deno.test("configuration: a file that cannot be read is one problem that says why", () => {
+  const said = (files: ConfigFiles): string[] =>
+    readMessagingConfig(files, "relayer.toml").problems.map((problem) =>
+      renderProblem("relayer.toml", problem)
+    );
+  const failing = (name: string): ConfigFiles => ({
+    readFile: () => {
+      throw new FileError(name);
+    },
+  });
+  assert.deepEqual(said(inMemory()), [
+    "relayer.toml: found no file at this path, expected a readable TOML file",
+  ]);
+  assert.deepEqual(said(inMemory({ "relayer.toml/x": "" })), [
+    "relayer.toml: found a directory, expected a readable TOML file",
+  ]);
+  assert.deepEqual(said(failing("PermissionDenied")), [
+    "relayer.toml: found a file that this user may not read, expected a readable TOML file",
+  ]);
+  assert.deepEqual(said(failing("Interrupted")), [
+    "relayer.toml: found a file that cannot be read, expected a readable TOML file",
+  ]);
+  assert.deepEqual(said(inMemory({ "relayer.toml": new Uint8Array([0x5b, 0xff, 0xfe]) })), [
+    "relayer.toml: found bytes that are not UTF-8, expected a TOML file in UTF-8",
+  ]);
+});
+
+Deno.test("configuration: the errors of the real file system are told apart", () => {
+  const real: ConfigFiles = { readFile: (path) => Deno.readFileSync(path) };
+  const folder = Deno.makeTempDirSync();
+  try {
+    Deno.writeTextFileSync(`${folder}/relayer.toml`, GOOD_TOML);
+    const found = (path: string): string | undefined => readMessagingConfig(real, path).problems[0]?.found;
+    assert.equal(found(`${folder}/relayer.toml`), undefined);
+    assert.equal(found(`${folder}/missing.toml`), "no file at this path");
+    assert.equal(found(folder), "a directory");
+    assert.equal(
+      found(`${folder}/relayer.toml/x`),
+      "a path that leads through something other than a directory",
+    );
+  } finally {
+    Deno.removeSync(folder, { recursive: true });
+  }
+});
+
+Deno.test("configuration: any damage to a file gives either a configuration or problems, and no exception", () => {
+  const damage = fc.tuple(
+    fc.nat(GOOD_TOML.length),
+    fc.nat(30),
+    fc.constantFrom(
+      "",
+      '"',
+      "'",
+      "[",
+      "]",
+      "{",
+      "}",
+      "=",
+      "\n",
+      "#",
+      ".",
+      "0x",
+      "-",
+      "\u0000",
+      "\\",
+      '"""',
+      "[[a]]\n",
+      "a.b",
+    ),
+  );
+  fc.assert(
+    fc.property(fc.array(damage, { minLength: 1, maxLength: 3 }), (damages) => {
+      const toml = damages.reduce(
+        (text, [at, gone, put]) => text.slice(0, at) + put + text.slice(at + gone),
+        GOOD_TOML,
+      );
+      const { config, problems } = parseMessagingConfig(inMemory(), toml);
+      assert.equal(config === undefined, problems.length > 0);
+      const lineCount = toml.split("\n").length;
+      assert(problems.every(({ line }) => line === undefined || (line >= 1 && line <= lineCount)));
+    }),
+    { numRuns: 1000 },
+  );
+});

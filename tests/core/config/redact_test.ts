@@ -1,0 +1,68 @@
+import assert from "node:assert/strict";
+import { inspect } from "node:util";
+import {
+  endpointHost,
+  EndpointUrl,
+  looksSecret,
+  quoted,
+  redactUrl,
+  Secret,
+  shownText,
+} from "../../../src/core/config/redact.ts";
+
+Deno.test("redaction: a secret gives its value to reveal() only", () => {
+  const secret = new Secret("hunter22");
+  assert.equal(secret.reveal(), "hunter22");
+  const seen = [`${secret}`, JSON.stringify({ secret }), inspect({ secret }), Deno.inspect([secret])];
+  assert.deepEqual(seen, ["[secret]", '{"secret":"[secret]"}', "{ secret: [secret] }", "[ [secret] ]"]);
+  assert.deepEqual(Object.entries({ ...secret }), []);
+});
+
+Deno.test("redaction: an endpoint shows scheme, host and port only", () => {
+  const url = new EndpointUrl("https://user:pass@rpc.example.org:8443/v3/key?token=x#y");
+  assert.equal(url.host, "rpc.example.org:8443");
+  assert.equal(url.reveal(), "https://user:pass@rpc.example.org:8443/v3/key?token=x#y");
+  const shown = "https://rpc.example.org:8443/...";
+  assert.deepEqual([`${url}`, JSON.stringify(url), inspect(url), Deno.inspect(url)], [
+    shown,
+    `"${shown}"`,
+    shown,
+    shown,
+  ]);
+});
+
+Deno.test("redaction: URLs without anything to hide are shown whole, others never", () => {
+  assert.equal(redactUrl("wss://hub.example.org"), "wss://hub.example.org");
+  assert.equal(redactUrl("http://127.0.0.1:8545/"), "http://127.0.0.1:8545");
+  assert.equal(redactUrl("http://[::1]:8545/?k=1"), "http://[::1]:8545/...");
+  assert.equal(redactUrl("not a url"), "[not a URL]");
+  assert.equal(endpointHost("file:///etc/passwd"), "[not a URL]");
+  assert.equal(
+    endpointHost("https://0123456789abcdef0123456789abcdef.eth.example.org/"),
+    "hidden.eth.example.org",
+  );
+});
+
+Deno.test("redaction: keys look secret and names do not", () => {
+  for (const key of ["ac0974bec39a17e36ba4a6b4d238ff94", "YourApiKeyToken12345X", "x/0123456789abcdefghij"]) {
+    assert(looksSecret(key), key);
+  }
+  for (
+    const word of [
+      "EVM-11155111",
+      "minimum_profit_percentage",
+      "SUBSTRATE-cere",
+      "arbitrum_sepolia_testnet_2",
+    ]
+  ) {
+    assert(!looksSecret(word), word);
+  }
+});
+
+Deno.test("redaction: shown text stays on one line", () => {
+  assert.equal(quoted("a\nb\u2028c\u202ed\u0085"), '"a\\nb\\u{2028}c\\u{202e}d\\u{85}"');
+  assert.equal(shownText("x".repeat(61)), "a text of 61 characters");
+  assert.equal(shownText("https://a/b"), "a text of 11 characters");
+  assert.equal(shownText(""), "an empty text");
+  assert.equal(shownText("EVM-1"), '"EVM-1"');
+});
