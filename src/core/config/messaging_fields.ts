@@ -23,7 +23,7 @@ const UINT32_MAX = 2 ** 32 - 1;
 const DEFAULT_POLL_INTERVAL_SEC = 10;
 /** spec.md, Limits. */
 const DEFAULT_MAX_RPC_PAYLOAD_BYTES = 150_000_000;
-/** polytope-labs/hyperbridge: tesseract/messaging/substrate/src/lib.rs, `max_concurent_queries`. */
+/** polytope-labs/hyperbridge: tesseract/messaging/substrate/src/provider.rs, `max_concurent_queries`. */
 const DEFAULT_MAX_CONCURRENT_QUERIES = 10;
 
 const payloadSize = withDefault(

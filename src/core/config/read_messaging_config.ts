@@ -127,7 +127,7 @@ function readHub(
   return { known: knownSection(place, reading), config: completeHub(name, reading.whole) };
 }
 
-/** Applies the default id: polytope-labs/hyperbridge: tesseract/messaging/substrate (PAS0 on Paseo, else DOT0). */
+/** Applies the default id of the live hubs: PAS0 on Paseo, DOT0 on Polkadot (03-hub-substrate section 0). */
 function completeHub(section: string, values: HubFileValues | undefined): HubConfig | undefined {
   if (values === undefined) return undefined;
   const usual = toConsensusStateId(values.stateMachine.startsWith("KUSAMA-") ? "PAS0" : "DOT0");
