@@ -52,7 +52,10 @@ export interface RpcEndpoint {
 /** Stands for the method in faults about batches as such. */
 export const BATCH_METHOD = "batch";
 
-/** How a set of calls is named in faults. */
+/** Between the methods of a batch in {@link methodsOf}. */
+export const METHOD_SEPARATOR = "+";
+
+/** How a set of calls is named in faults: each method once. */
 export function methodsOf(calls: readonly RpcCall[]): string {
-  return [...new Set(calls.map((call) => call.method))].join("+");
+  return [...new Set(calls.map((call) => call.method))].join(METHOD_SEPARATOR);
 }

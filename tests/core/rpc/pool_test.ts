@@ -1,0 +1,338 @@
+import assert from "node:assert/strict";
+import type { RpcAnswer, RpcCall, RpcEndpoint } from "../../../src/core/rpc/call.ts";
+import { reactionTo, RpcFault, type RpcFaultCode } from "../../../src/core/rpc/fault.ts";
+import { RpcPool, type RpcPoolOptions } from "../../../src/core/rpc/pool.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { fixedRandomness } from "../../support/seeded_randomness.ts";
+
+const never = new AbortController().signal;
+const head: RpcCall = { method: "eth_blockNumber", params: [] };
+const trace: RpcCall = { method: "debug_traceCall", params: [] };
+
+function fault(code: RpcFaultCode, host: string, method = head.method, retryAfterMs?: number): RpcFault {
+  return new RpcFault(code, reactionTo(code), { chain: "EVM-1", endpointHost: host, method }, {
+    retryAfterMs,
+  });
+}
+
+/** An endpoint by script. A code makes the request fail; a function answers call by call. */
+class Scripted implements RpcEndpoint {
+  readonly requests: (readonly RpcCall[])[] = [];
+  running = 0;
+  mostRunning = 0;
+  answer: (call: RpcCall, calls: readonly RpcCall[]) => RpcAnswer | Promise<RpcAnswer>;
+  constructor(readonly host: string, readonly script: (RpcFaultCode | RpcFault)[] = []) {
+    this.answer = (call) => ({ kind: "result", result: `${host} ${call.method}` });
+  }
+  async send(calls: readonly RpcCall[]): Promise<readonly RpcAnswer[]> {
+    this.requests.push(calls);
+    const failure = this.script.shift();
+    if (failure instanceof RpcFault) throw failure;
+    if (failure !== undefined) throw fault(failure, this.host);
+    this.mostRunning = Math.max(this.mostRunning, ++this.running);
+    try {
+      return await Promise.all(calls.map((call) => this.answer(call, calls)));
+    } finally {
+      this.running--;
+    }
+  }
+}
+
+function pool(
+  endpoints: readonly RpcEndpoint[],
+  options: Partial<RpcPoolOptions> = {},
+  clock = new FakeClock(),
+): RpcPool {
+  return new RpcPool({ clock, randomness: fixedRandomness(0) }, { chain: "EVM-1", endpoints, ...options });
+}
+
+async function faultOf(promise: Promise<unknown>): Promise<RpcFault> {
+  try {
+    await promise;
+  } catch (error) {
+    if (error instanceof RpcFault) return error;
+    throw error;
+  }
+  throw new Error("No fault");
+}
+
+Deno.test("pool: while the first endpoint works, the number of requests does not grow with the number of URLs", async () => {
+  const endpoints = ["a", "b", "c", "d", "e"].map((host) => new Scripted(host));
+  const many = pool(endpoints);
+  for (let i = 0; i < 10; i++) await many.batch([head, trace], { signal: never });
+  assert.deepEqual(endpoints.map((endpoint) => endpoint.requests.length), [10, 0, 0, 0, 0]);
+});
+
+for (
+  const code of [
+    "timeout",
+    "unreachable",
+    "server_error",
+    "malformed",
+    "throttled",
+    "lagging",
+    "pruned",
+    "refused",
+  ] as const
+) {
+  Deno.test(`pool: after ${code} of the first endpoint the second is asked`, async () => {
+    const [a, b] = [new Scripted("a", [code]), new Scripted("b")];
+    assert.equal(await pool([a, b]).request(head, { signal: never }), "b eth_blockNumber");
+    assert.deepEqual([a.requests.length, b.requests.length], [1, 1]);
+  });
+}
+
+for (
+  const code of [
+    "reverted",
+    "nonce_too_low",
+    "range_too_wide",
+    "already_known",
+    "insufficient_funds",
+    "underpriced",
+  ] as const
+) {
+  Deno.test(`pool: ${code} is the answer to the question, nobody else is asked`, async () => {
+    const [a, b] = [new Scripted("a"), new Scripted("b")];
+    a.answer = () => ({ kind: "fault", fault: fault(code, "a") });
+    assert.equal((await faultOf(pool([a, b]).request(head, { signal: never }))).code, code);
+    assert.equal(b.requests.length, 0);
+  });
+}
+
+Deno.test("pool: a 429 with Retry-After 2 pauses that endpoint for two seconds and uses the next", async () => {
+  const clock = new FakeClock();
+  const [a, b] = [new Scripted("a", [fault("throttled", "a", "eth_call", 2000)]), new Scripted("b")];
+  const both = pool([a, b], {}, clock);
+  const ask = (): Promise<unknown> => both.request(head, { signal: never });
+  assert.equal(await ask(), "b eth_blockNumber");
+  await clock.advance(1999);
+  assert.equal(await ask(), "b eth_blockNumber");
+  await clock.advance(1);
+  assert.equal(await ask(), "a eth_blockNumber");
+});
+
+Deno.test("pool: the pause starts with the second fault in a row, doubles, and ends at a minute", async () => {
+  const clock = new FakeClock();
+  const a = new Scripted("a");
+  const both = pool([a, new Scripted("b")], {}, clock);
+  const pausesMs: number[] = [];
+  for (let i = 0; i < 9; i++) {
+    const askedAtMs = clock.now();
+    for (const asked = a.requests.length; a.requests.length === asked;) {
+      a.script[0] = "server_error";
+      await both.request(head, { signal: never });
+      if (a.requests.length === asked) await clock.advance(500);
+    }
+    pausesMs.push(clock.now() - askedAtMs);
+  }
+  assert.deepEqual(pausesMs, [0, 0, 1000, 2000, 4000, 8000, 16_000, 32_000, 60_000]);
+});
+
+Deno.test("pool: after a pause one request finds out, the others use another endpoint meanwhile", async () => {
+  const clock = new FakeClock();
+  const [a, b] = [new Scripted("a", ["throttled"]), new Scripted("b")];
+  const both = pool([a, b], {}, clock);
+  await both.request(head, { signal: never });
+  await clock.advance(5000);
+  const gate = Promise.withResolvers<RpcAnswer>();
+  a.answer = () => gate.promise;
+  const probe = both.request(head, { signal: never });
+  assert.equal(await both.request(head, { signal: never }), "b eth_blockNumber");
+  gate.resolve({ kind: "result", result: "well again" });
+  assert.equal(await probe, "well again");
+  assert.equal(await both.request(head, { signal: never }), "well again");
+});
+
+Deno.test("pool: with one endpoint, the others wait for the request that finds out", async () => {
+  const clock = new FakeClock();
+  const a = new Scripted("a", ["throttled"]);
+  const single = pool([a], {}, clock);
+  await faultOf(single.request(head, { signal: never }));
+  await clock.advance(5000);
+  const gate = Promise.withResolvers<RpcAnswer>();
+  a.answer = () => gate.promise;
+  const first = single.request(head, { signal: never });
+  const second = single.request(head, { signal: never });
+  await clock.settle();
+  assert.equal(a.requests.length, 2);
+  gate.resolve({ kind: "result", result: 1 });
+  assert.deepEqual(await Promise.all([first, second]), [1, 1]);
+});
+
+Deno.test("pool: a short pause of the only endpoint is waited for, a long one is a fault with the time left", async () => {
+  const clock = new FakeClock();
+  const a = new Scripted("a", [fault("throttled", "a", "eth_call", 1500)]);
+  const single = pool([a], {}, clock);
+  await faultOf(single.request(head, { signal: never }));
+  assert.equal(await clock.run(single.request(head, { signal: never })), "a eth_blockNumber");
+  a.script.push(fault("throttled", "a", "eth_call", 30_000));
+  await faultOf(single.request(head, { signal: never }));
+  const paused = await faultOf(single.request(head, { signal: never }));
+  assert.equal(paused.code, "throttled");
+  assert.equal(paused.retryAfterMs, 30_000);
+  assert.equal(a.requests.length, 3);
+});
+
+Deno.test("pool: when all are down the fault names each host with its code", async () => {
+  const all = pool([new Scripted("a.example", ["timeout"]), new Scripted("b.example", ["malformed"])]);
+  const thrown = await faultOf(all.request(head, { signal: never }));
+  assert.equal(thrown.code, "timeout");
+  assert.equal(thrown.reaction, "retry");
+  assert.equal(thrown.where.endpointHost, "a.example, b.example");
+  assert.equal(thrown.detail, "a.example: timeout; b.example: malformed");
+});
+
+Deno.test("pool: an endpoint without a method is asked last for it, and stays first for others", async () => {
+  const clock = new FakeClock();
+  const [a, b] = [new Scripted("a"), new Scripted("b")];
+  a.answer = (call) =>
+    call.method === trace.method
+      ? { kind: "fault", fault: fault("missing_method", "a", trace.method) }
+      : { kind: "result", result: "a" };
+  const both = pool([a, b], {}, clock);
+  assert.equal(await both.request(trace, { signal: never }), "b debug_traceCall");
+  assert.equal(await both.request(trace, { signal: never }), "b debug_traceCall");
+  assert.equal(a.requests.length, 1);
+  assert.equal(await both.request(head, { signal: never }), "a");
+  await clock.advance(10 * 60_000);
+  await both.request(trace, { signal: never });
+  assert.equal(a.requests.length, 3);
+});
+
+Deno.test("pool: when nobody has a method, one endpoint says so and the others are left alone", async () => {
+  const endpoints = ["a", "b", "c"].map((host) => {
+    const endpoint = new Scripted(host);
+    endpoint.answer = () => ({ kind: "fault", fault: fault("missing_method", host, trace.method) });
+    return endpoint;
+  });
+  const all = pool(endpoints);
+  for (let i = 0; i < 3; i++) {
+    assert.equal((await faultOf(all.request(trace, { signal: never }))).code, "missing_method");
+  }
+  assert.deepEqual(endpoints.map((endpoint) => endpoint.requests.length), [3, 1, 1]);
+});
+
+Deno.test("pool: a batch goes whole to one endpoint; the answers with fewer faults are kept", async () => {
+  const [a, b] = [new Scripted("a"), new Scripted("b")];
+  a.answer = (call) =>
+    call.method === trace.method
+      ? { kind: "fault", fault: fault("pruned", "a", trace.method) }
+      : { kind: "result", result: "a" };
+  b.answer = () => ({ kind: "fault", fault: fault("pruned", "b") });
+  const answers = await pool([a, b]).batch([head, trace], { signal: never });
+  assert.deepEqual(answers[0], { kind: "result", result: "a" });
+  assert.deepEqual([a.requests[0]?.length, b.requests[0]?.length], [2, 2]);
+});
+
+Deno.test("pool: an endpoint that takes no batches gets the calls one by one, and the pool remembers", async () => {
+  const a = new Scripted("a", [fault("missing_method", "a", "batch")]);
+  const single = pool([a]);
+  const calls = [head, trace, head];
+  for (let i = 0; i < 2; i++) {
+    const answers = await single.batch(calls, { signal: never });
+    assert.deepEqual(answers.map((answer) => answer.kind === "result" ? answer.result : answer.fault.code), [
+      "a eth_blockNumber",
+      "a debug_traceCall",
+      "a eth_blockNumber",
+    ]);
+  }
+  assert.deepEqual(a.requests.map((request) => request.length), [3, 1, 1, 1, 1, 1, 1]);
+});
+
+Deno.test("pool: the size of batches is learned by halving", async () => {
+  const a = new Scripted("a");
+  const inner = a.send.bind(a);
+  const limited: RpcEndpoint = {
+    host: "a",
+    send: async (calls) => {
+      const answers = await inner(calls);
+      if (calls.length > 30) throw fault("too_large", "a", "batch(eth_call)");
+      return answers;
+    },
+  };
+  const single = pool([limited]);
+  const calls = Array.from({ length: 100 }, (_, index): RpcCall => ({ method: `m${index}`, params: [] }));
+  for (let i = 0; i < 2; i++) {
+    const answers = await single.batch(calls, { signal: never });
+    assert.deepEqual(
+      answers.map((answer) => answer.kind === "result" ? answer.result : ""),
+      calls.map(({ method }) => `a ${method}`),
+    );
+  }
+  assert.deepEqual(a.requests.slice(-4).map((request) => request.length), [25, 25, 25, 25]);
+});
+
+Deno.test("pool: calls that a node cut off a batch are asked again", async () => {
+  const a = new Scripted("a");
+  a.answer = (call, calls) =>
+    calls.indexOf(call) < 3
+      ? { kind: "result", result: call.method }
+      : { kind: "fault", fault: fault("too_large", "a", call.method) };
+  const calls = Array.from({ length: 8 }, (_, index): RpcCall => ({ method: `m${index}`, params: [] }));
+  const answers = await pool([a]).batch(calls, { signal: never });
+  assert.deepEqual(
+    answers.map((answer) => answer.kind === "result" ? answer.result : "fault"),
+    calls.map(({ method }) => method),
+  );
+});
+
+Deno.test("pool: an endpoint of another chain is never used, whatever it would answer", async () => {
+  const [wrong, right] = [new Scripted("wrong"), new Scripted("right")];
+  wrong.answer = () => ({ kind: "result", result: "0x2" });
+  right.answer = () => ({ kind: "result", result: "0x1" });
+  const identity = {
+    call: { method: "eth_chainId", params: [] },
+    isExpected: (result: unknown): boolean => result === "0x1",
+  };
+  const both = pool([wrong, right], { identity });
+  assert.equal(await both.request(head, { signal: never }), "0x1");
+  assert.equal(await both.request(head, { signal: never }), "0x1");
+  assert.deepEqual(wrong.requests.map((calls) => calls.length), [2]);
+  assert.deepEqual(right.requests.map((calls) => calls.length), [2, 1]);
+  const alone = await faultOf(pool([new Scripted("wrong")], { identity }).request(head, { signal: never }));
+  assert.equal(alone.code, "wrong_chain");
+  assert.equal(alone.reaction, "stop");
+});
+
+Deno.test("pool: answers that the caller does not accept send it to the next endpoint", async () => {
+  const [a, b] = [new Scripted("a"), new Scripted("b")];
+  const answers = await pool([a, b]).batch([head], {
+    signal: never,
+    accept: ([answer], place) =>
+      answer?.kind === "result" && answer.result === "a eth_blockNumber"
+        ? new RpcFault("lagging", "retry", place)
+        : undefined,
+  });
+  assert.deepEqual(answers, [{ kind: "result", result: "b eth_blockNumber" }]);
+});
+
+Deno.test("pool: no more requests at once to one endpoint than allowed", async () => {
+  const a = new Scripted("a");
+  a.answer = async (): Promise<RpcAnswer> => {
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    return { kind: "result", result: 1 };
+  };
+  const single = pool([a], { maxConcurrent: 3 });
+  await Promise.all(Array.from({ length: 20 }, () => single.request(head, { signal: never })));
+  assert.equal(a.mostRunning, 3);
+  assert.equal(a.requests.length, 20);
+});
+
+Deno.test("pool: an abort is no fault and asks nobody else", async () => {
+  const abort = new AbortController();
+  const [a, b] = [new Scripted("a"), new Scripted("b")];
+  a.answer = (): RpcAnswer => {
+    abort.abort(new Error("shutdown"));
+    throw abort.signal.reason;
+  };
+  await assert.rejects(pool([a, b]).request(head, { signal: abort.signal }), /shutdown/);
+  assert.equal(b.requests.length, 0);
+});
+
+Deno.test("pool: askEach reports every endpoint, also the dead ones", async () => {
+  const reports = await pool([new Scripted("a"), new Scripted("b", ["unreachable"])]).askEach([head], {
+    signal: never,
+  });
+  assert.deepEqual(reports.map((report) => [report.host, report.kind]), [["a", "answers"], ["b", "fault"]]);
+});
