@@ -1,0 +1,425 @@
+/**
+ * JSON-RPC over a WebSocket that comes back by itself. Calls that do not fit a WebSocket frame go to the same
+ * endpoint by HTTP POST. Knows nothing of node families: texts of nodes are translated by what is handed in.
+ */
+import { endpointHost } from "../config/redact.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Randomness } from "../runtime/randomness.ts";
+import { type Backoff, DeadlineFault, nextDelayMs, withDeadline } from "../runtime/retry.ts";
+import {
+  BATCH_METHOD,
+  type CallConditions,
+  methodsOf,
+  type NodeError,
+  type RpcAnswer,
+  type RpcCall,
+  type RpcEndpoint,
+  type TranslateError,
+} from "./call.ts";
+import { safeDetail } from "./detail.ts";
+import { reactionTo, RpcFault, type RpcFaultCode } from "./fault.ts";
+import { createHttpEndpoint, type Fetch } from "./http.ts";
+import type { Json } from "./json.ts";
+import { LinkEnded, type OpenSocket, SocketLink } from "./socket_link.ts";
+import { subscribeCall, type Subscription, Subscriptions } from "./socket_subscriptions.ts";
+
+export type { Subscription } from "./socket_subscriptions.ts";
+
+/** What a socket endpoint needs from outside. */
+export interface SocketDeps {
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly openSocket: OpenSocket;
+  /** For calls that do not fit a frame. */
+  readonly fetch: Fetch;
+}
+
+/** What a socket endpoint is made of. */
+export interface SocketEndpointOptions {
+  /** `ws://` or `wss://`. */
+  readonly url: string;
+  /** Name of the chain in faults. */
+  readonly chain: string;
+  readonly translate: TranslateError;
+  /** Largest request and largest answer, bytes (`max_rpc_payload_size`). Default 150,000,000. */
+  readonly maxPayloadBytes?: number | undefined;
+  /** Deadline of a call unless it names one, milliseconds. Default 30,000. */
+  readonly timeoutMs?: number | undefined;
+  /** How long a call waits for a connection before it is `unreachable`, milliseconds. Default 10,000. */
+  readonly connectPatienceMs?: number | undefined;
+  /** Silence after which the link is tested, milliseconds. Default 30,000. */
+  readonly idleMs?: number | undefined;
+  /** Largest WebSocket frame, bytes. Default 64 MiB, the limit of Deno's WebSocket (toolchain.md, section 7). */
+  readonly maxFrameBytes?: number | undefined;
+}
+
+/** An endpoint behind a WebSocket. */
+export interface SocketEndpoint extends RpcEndpoint {
+  /**
+   * Subscribes, and again after each reconnection. What happened while there was no connection is lost.
+   * @returns ends the subscription.
+   * @throws {RpcFault} when the node refuses it the first time.
+   */
+  subscribe(
+    subscription: Subscription,
+    onNotice: (value: Json) => void,
+    signal: AbortSignal,
+  ): Promise<() => void>;
+  /** Ends the connection and all waiting. The endpoint must not be used afterwards. */
+  close(): Promise<void>;
+}
+
+const DEFAULTS = {
+  maxPayloadBytes: 150_000_000,
+  timeoutMs: 30_000,
+  connectPatienceMs: 10_000,
+  idleMs: 30_000,
+  maxFrameBytes: 64 * 1024 * 1024,
+};
+const FRAME_TOO_LARGE = "frame too large";
+const PROBE_TIMEOUT_MS = 10_000;
+const CONNECT_TIMEOUT_MS = 20_000;
+const RECONNECT: Backoff = { firstMs: 500, maxMs: 30_000, jitter: 0.5 };
+
+/** The runtime's own WebSocket, for the real program. */
+export const platformSocket: OpenSocket = (url, events) => {
+  const socket = new WebSocket(url);
+  let problem = "connection closed";
+  socket.addEventListener("open", () => events.onOpen());
+  socket.addEventListener("message", (event) => events.onMessage(event.data));
+  socket.addEventListener("error", (event) => {
+    // The runtime's text may hold the URL, so only known words get through.
+    problem = event instanceof ErrorEvent ? connectionProblem(event.message) : problem;
+  });
+  socket.addEventListener("close", () => events.onClose(problem), { once: true });
+  return { send: (text) => socket.send(text), close: () => socket.close() };
+};
+
+/** An endpoint behind a `ws://` or `wss://` URL; connects at the first call. */
+export function createSocketEndpoint(deps: SocketDeps, options: SocketEndpointOptions): SocketEndpoint {
+  return new ReconnectingSocket(deps, options);
+}
+
+class ReconnectingSocket implements SocketEndpoint {
+  readonly host: string;
+  readonly #deps: SocketDeps;
+  readonly #options: SocketEndpointOptions;
+  readonly #limits: typeof DEFAULTS;
+  readonly #http: RpcEndpoint;
+  readonly #stop = new AbortController();
+  readonly #subscriptions = new Subscriptions();
+  /** Methods whose answers did not fit a frame. At most as many as there are methods. */
+  readonly #byHttp = new Set<string>();
+  #link: SocketLink | undefined;
+  #nextLink = Promise.withResolvers<SocketLink>();
+  #loop: Promise<void> | undefined;
+  #lastProblem = "no connection";
+  #lastId = 0;
+  #takesBatches = true;
+
+  constructor(deps: SocketDeps, options: SocketEndpointOptions) {
+    this.host = endpointHost(options.url);
+    this.#deps = deps;
+    this.#options = options;
+    this.#limits = {
+      maxPayloadBytes: options.maxPayloadBytes ?? DEFAULTS.maxPayloadBytes,
+      timeoutMs: options.timeoutMs ?? DEFAULTS.timeoutMs,
+      connectPatienceMs: options.connectPatienceMs ?? DEFAULTS.connectPatienceMs,
+      idleMs: options.idleMs ?? DEFAULTS.idleMs,
+      maxFrameBytes: options.maxFrameBytes ?? DEFAULTS.maxFrameBytes,
+    };
+    this.#http = createHttpEndpoint(deps, {
+      url: options.url.replace(/^ws/, "http"),
+      chain: options.chain,
+      translate: options.translate,
+      timeoutMs: this.#limits.timeoutMs,
+      maxResponseBytes: this.#limits.maxPayloadBytes,
+    });
+  }
+
+  async send(calls: readonly RpcCall[], conditions: CallConditions): Promise<readonly RpcAnswer[]> {
+    conditions.signal.throwIfAborted();
+    if (calls.length === 0) return [];
+    if (calls.some((call) => this.#byHttp.has(call.method))) return await this.#http.send(calls, conditions);
+    if (calls.length > 1 && !this.#takesBatches) return await this.#sendSingly(calls, conditions);
+    try {
+      return await this.#exchange(calls, conditions);
+    } catch (fault) {
+      if (!(fault instanceof RpcFault) || fault.where.method !== BATCH_METHOD) throw fault;
+      this.#takesBatches = false;
+      return await this.#sendSingly(calls, conditions);
+    }
+  }
+
+  async subscribe(
+    subscription: Subscription,
+    onNotice: (value: Json) => void,
+    signal: AbortSignal,
+  ): Promise<() => void> {
+    const [answer] = await this.send([subscribeCall(subscription)], { signal });
+    if (answer?.kind !== "result") throw answer?.fault;
+    const end = this.#subscriptions.add(subscription, onNotice, answer.result);
+    return () => {
+      const call = end();
+      if (call !== undefined && this.#link !== undefined) void this.#tell(this.#link, call);
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort(new Error("The endpoint was closed"));
+    this.#link?.end({ kind: "dropped", problem: "closed by this program" });
+    await this.#loop;
+  }
+
+  /** One message with all calls, and its answers. */
+  async #exchange(calls: readonly RpcCall[], conditions: CallConditions): Promise<readonly RpcAnswer[]> {
+    const method = methodsOf(calls);
+    const firstId = this.#lastId + 1;
+    this.#lastId += calls.length;
+    const text = requestText(calls, firstId);
+    if (text.length > this.#limits.maxPayloadBytes) {
+      throw this.#fault("too_large", method, `the request exceeds ${this.#limits.maxPayloadBytes} bytes`);
+    }
+    if (text.length > this.#limits.maxFrameBytes) return await this.#http.send(calls, conditions);
+    try {
+      return await this.#withinDeadline(calls, conditions, async (signal) => {
+        const link = await this.#connected(method, signal);
+        return await link.ask(text, calls, firstId, signal);
+      });
+    } catch (cause) {
+      if (!(cause instanceof LinkEnded)) throw cause;
+      if (cause.end.kind === "dropped") throw this.#fault("unreachable", method, cause.end.problem);
+      return await this.#sendByHttp(calls, conditions);
+    }
+  }
+
+  async #withinDeadline(
+    calls: readonly RpcCall[],
+    conditions: CallConditions,
+    work: (signal: AbortSignal) => Promise<readonly RpcAnswer[]>,
+  ): Promise<readonly RpcAnswer[]> {
+    const afterMs = conditions.timeoutMs ?? this.#limits.timeoutMs;
+    const sentAtMs = this.#deps.clock.now();
+    try {
+      return await withDeadline(
+        this.#deps.clock,
+        { what: methodsOf(calls), afterMs },
+        work,
+        AbortSignal.any([conditions.signal, this.#stop.signal]),
+      );
+    } catch (cause) {
+      if (!(cause instanceof DeadlineFault)) throw cause;
+      const link = this.#link;
+      // Silence for the whole deadline: find out now whether the link is dead.
+      if (link !== undefined && link.lastHeardMs <= sentAtMs) void this.#probe(link);
+      throw this.#fault("timeout", methodsOf(calls), `no answer within ${afterMs} ms`);
+    }
+  }
+
+  /** Some answer did not fit a frame and took the connection with it; the whole exchange is repeated by HTTP. */
+  async #sendByHttp(calls: readonly RpcCall[], conditions: CallConditions): Promise<readonly RpcAnswer[]> {
+    const answers = await this.#http.send(calls, conditions);
+    this.#rememberLargest(calls, answers);
+    return answers;
+  }
+
+  /** Others may have been in flight beside the large one, so only what really is large goes by HTTP from now on. */
+  #rememberLargest(calls: readonly RpcCall[], answers: readonly RpcAnswer[]): void {
+    const sizes = answers.map((answer) =>
+      answer.kind === "result" ? JSON.stringify(answer.result, bigintAsText).length : 0
+    );
+    if (sizes.reduce((sum, size) => sum + size, 0) < this.#limits.maxFrameBytes / 2) return;
+    const largest = calls[sizes.indexOf(Math.max(...sizes))];
+    if (largest !== undefined) this.#byHttp.add(largest.method);
+  }
+
+  async #sendSingly(
+    calls: readonly RpcCall[],
+    conditions: CallConditions,
+  ): Promise<readonly RpcAnswer[]> {
+    const exchanges = await Promise.all(calls.map((call) => this.#exchange([call], conditions)));
+    return exchanges.flat();
+  }
+
+  async #connected(method: string, signal: AbortSignal): Promise<SocketLink> {
+    this.#loop ??= this.#stayConnected();
+    if (this.#link !== undefined) return this.#link;
+    const afterMs = this.#limits.connectPatienceMs;
+    try {
+      const what = "connection";
+      return await withDeadline(this.#deps.clock, { what, afterMs }, () => this.#nextLink.promise, signal);
+    } catch (cause) {
+      if (!(cause instanceof DeadlineFault) || signal.aborted) throw cause;
+      throw this.#fault("unreachable", method, this.#lastProblem);
+    }
+  }
+
+  async #stayConnected(): Promise<void> {
+    const { clock, randomness } = this.#deps;
+    const signal = this.#stop.signal;
+    for (let failures = 1; !signal.aborted; failures++) {
+      const hadAnswers = await this.#runLink(signal);
+      if (hadAnswers) failures = 1;
+      try {
+        await clock.sleep(nextDelayMs(RECONNECT, failures, randomness.fraction()), signal);
+      } catch (cause) {
+        if (!signal.aborted) throw cause;
+      }
+    }
+  }
+
+  /** Opens one connection and stays until it ends. True when it was of any use. */
+  async #runLink(signal: AbortSignal): Promise<boolean> {
+    const opened = Promise.withResolvers<void>();
+    const over = new AbortController();
+    const socket = this.#deps.openSocket(this.#options.url, {
+      onOpen: () => opened.resolve(),
+      onMessage: (data) => link.receive(data),
+      onClose: (problem) => {
+        this.#lastProblem = problem;
+        link.end(problem === FRAME_TOO_LARGE ? { kind: "frameTooLarge" } : { kind: "dropped", problem });
+      },
+    });
+    const link = new SocketLink(socket, this.#faults, {
+      maxMessageBytes: this.#limits.maxPayloadBytes,
+      now: () => this.#deps.clock.now(),
+      onNotice: (id, value) => this.#subscriptions.notify(id, value),
+    });
+    const isOpen = await this.#awaitOpen(opened.promise, link.ended, signal);
+    if (isOpen) {
+      this.#link = link;
+      this.#nextLink.resolve(link);
+      void this.#resubscribe(link);
+      void this.#watch(link, over.signal);
+      await link.ended;
+      this.#link = undefined;
+      this.#nextLink = Promise.withResolvers<SocketLink>();
+    }
+    over.abort();
+    link.end({ kind: "dropped", problem: this.#lastProblem });
+    return link.hasAnswered;
+  }
+
+  async #awaitOpen(opened: Promise<void>, ended: Promise<void>, signal: AbortSignal): Promise<boolean> {
+    const deadline = { what: "connection", afterMs: CONNECT_TIMEOUT_MS };
+    const either = Promise.race([opened.then(() => true), ended.then(() => false)]);
+    try {
+      return await withDeadline(this.#deps.clock, deadline, () => either, signal);
+    } catch (cause) {
+      if (signal.aborted) return false;
+      if (!(cause instanceof DeadlineFault)) throw cause;
+      this.#lastProblem = "no connection in time";
+      return false;
+    }
+  }
+
+  /** Tests the link whenever nothing was heard for a while, as the WebSocket has no ping. */
+  async #watch(link: SocketLink, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#deps;
+    while (!signal.aborted) {
+      const silentMs = clock.now() - link.lastHeardMs;
+      try {
+        await clock.sleep(Math.max(this.#limits.idleMs - silentMs, 1), signal);
+      } catch (cause) {
+        if (signal.aborted) return;
+        throw cause;
+      }
+      if (clock.now() - link.lastHeardMs >= this.#limits.idleMs) await this.#probe(link);
+    }
+  }
+
+  async #probe(link: SocketLink): Promise<void> {
+    const call: RpcCall = { method: "system_health", params: [] };
+    const id = ++this.#lastId;
+    try {
+      await withDeadline(
+        this.#deps.clock,
+        { what: call.method, afterMs: PROBE_TIMEOUT_MS },
+        (signal) => link.ask(requestText([call], id), [call], id, signal),
+        this.#stop.signal,
+      );
+    } catch (cause) {
+      if (cause instanceof DeadlineFault) {
+        link.end({ kind: "dropped", problem: "no answer to system_health" });
+      } else if (
+        !(cause instanceof LinkEnded) && !(cause instanceof RpcFault) && !this.#stop.signal.aborted
+      ) {
+        throw cause;
+      }
+    }
+  }
+
+  async #resubscribe(link: SocketLink): Promise<void> {
+    for (const call of this.#subscriptions.calls()) {
+      const answer = await this.#tell(link, call.call);
+      if (answer?.kind === "result") call.renew(answer.result);
+      else link.end({ kind: "dropped", problem: "a subscription could not be made again" });
+    }
+  }
+
+  /** Asks on this very link; `undefined` when it ended first. */
+  async #tell(link: SocketLink, call: RpcCall): Promise<RpcAnswer | undefined> {
+    const id = ++this.#lastId;
+    try {
+      const [answer] = await link.ask(requestText([call], id), [call], id, this.#stop.signal);
+      return answer;
+    } catch (cause) {
+      if (cause instanceof LinkEnded || cause instanceof RpcFault || this.#stop.signal.aborted) {
+        return undefined;
+      }
+      throw cause;
+    }
+  }
+
+  readonly #faults = {
+    make: (code: RpcFaultCode, method: string, detail?: string): RpcFault =>
+      this.#fault(code, method, detail),
+    translate: (error: NodeError, method: string): RpcFault => {
+      const { code, data } = this.#options.translate(error, method);
+      return new RpcFault(code, reactionTo(code), this.#place(method), {
+        detail: safeDetail(wordsOf(error)),
+        data,
+      });
+    },
+  };
+
+  #fault(code: RpcFaultCode, method: string, detail?: string): RpcFault {
+    return new RpcFault(code, reactionTo(code), this.#place(method), { detail });
+  }
+
+  #place(method: string): RpcFault["where"] {
+    return { chain: this.#options.chain, endpointHost: this.host, method };
+  }
+}
+
+function requestText(calls: readonly RpcCall[], firstId: number): string {
+  const wire = calls.map((call, index) => ({
+    jsonrpc: "2.0",
+    id: firstId + index,
+    method: call.method,
+    params: call.params,
+  }));
+  return JSON.stringify(wire.length === 1 ? wire[0] : wire);
+}
+
+function bigintAsText(_name: string, value: unknown): unknown {
+  return typeof value === "bigint" ? value.toString() : value;
+}
+
+/** Message and, where it is text, data: Substrate puts the reason of a rejected extrinsic into `data`. */
+function wordsOf(error: NodeError): string {
+  return typeof error.data === "string" && !error.data.startsWith("0x")
+    ? `${error.message}: ${error.data}`
+    : error.message;
+}
+
+/** Names the problem without the runtime's text, which may contain the whole URL. */
+function connectionProblem(words: string): string {
+  const text = words.toLowerCase();
+  if (text.includes(FRAME_TOO_LARGE)) return FRAME_TOO_LARGE;
+  if (text.includes("refused")) return "connection refused";
+  if (text.includes("dns") || text.includes("lookup")) return "host name not found";
+  if (text.includes("certificate") || text.includes("tls")) return "no secure connection (certificate)";
+  if (text.includes("reset") || text.includes("unexpected eof")) return "connection closed by the endpoint";
+  return "no connection";
+}

@@ -1,0 +1,218 @@
+/**
+ * One WebSocket connection and the calls that wait for answers on it. It is used until it drops, and then
+ * replaced; reconnecting is not its business (see socket.ts).
+ */
+import { BATCH_METHOD, type NodeError, type RpcAnswer, type RpcCall } from "./call.ts";
+import type { RpcFault, RpcFaultCode } from "./fault.ts";
+import { isJsonObject, type Json, parseJson } from "./json.ts";
+
+/** What a connection tells its owner. */
+export interface SocketEvents {
+  onOpen(): void;
+  onMessage(data: unknown): void;
+  /** The connection ended or was never made; `problem` is fit to be shown. Called once. */
+  onClose(problem: string): void;
+}
+
+/** The part of a WebSocket that is used. */
+export interface OpenedSocket {
+  send(text: string): void;
+  close(): void;
+}
+
+/** Opens a WebSocket. Never throws; a failure is told by `onClose`, and no event comes before it has returned. */
+export type OpenSocket = (url: string, events: SocketEvents) => OpenedSocket;
+
+/** Makes the faults of one endpoint. */
+export interface FaultMaker {
+  make(code: RpcFaultCode, method: string, detail?: string): RpcFault;
+  translate(error: NodeError, method: string): RpcFault;
+}
+
+/** Why an exchange has no answers. */
+export type LinkEnd =
+  | { readonly kind: "dropped"; readonly problem: string }
+  /** The runtime's WebSocket refused a frame: ask by HTTP. */
+  | { readonly kind: "frameTooLarge" };
+
+/** Thrown by {@link SocketLink.ask} when the connection ended before the answer. */
+export class LinkEnded extends Error {
+  override readonly name = "LinkEnded";
+  constructor(readonly end: LinkEnd) {
+    super(end.kind === "dropped" ? `Connection ended: ${end.problem}` : "Frame too large");
+  }
+}
+
+interface Pending {
+  readonly calls: readonly RpcCall[];
+  readonly firstId: number;
+  readonly answers: (RpcAnswer | undefined)[];
+  missing: number;
+  readonly resolve: (answers: readonly RpcAnswer[]) => void;
+  readonly reject: (cause: unknown) => void;
+}
+
+/** Receives what a subscription sends, by the id that the node gave it. */
+export type NoticeSink = (subscription: string, value: Json) => void;
+
+/** An open connection. Ids must be unique for its life; the owner hands them out. */
+export class SocketLink {
+  /** When something came in last, milliseconds of the owner's clock. */
+  lastHeardMs: number;
+  /** True once any answer came in: the other side is really a node. */
+  hasAnswered = false;
+  readonly #socket: OpenedSocket;
+  readonly #faults: FaultMaker;
+  readonly #options: { readonly maxMessageBytes: number; now(): number; onNotice: NoticeSink };
+  readonly #pending = new Set<Pending>();
+  readonly #ended = Promise.withResolvers<void>();
+  #end: LinkEnd | undefined;
+
+  constructor(
+    socket: OpenedSocket,
+    faults: FaultMaker,
+    options: { readonly maxMessageBytes: number; now(): number; onNotice: NoticeSink },
+  ) {
+    this.#socket = socket;
+    this.#faults = faults;
+    this.#options = options;
+    this.lastHeardMs = options.now();
+  }
+
+  /** Resolves when the connection has ended, whoever ended it. */
+  get ended(): Promise<void> {
+    return this.#ended.promise;
+  }
+
+  /**
+   * Sends `text` (one call, or an array of all) and waits for the answers, in the order of the calls.
+   * @throws {LinkEnded} when the connection ends first, {@link RpcFault} for an answer that is none, and the
+   * signal's reason.
+   */
+  async ask(
+    text: string,
+    calls: readonly RpcCall[],
+    firstId: number,
+    signal: AbortSignal,
+  ): Promise<readonly RpcAnswer[]> {
+    signal.throwIfAborted();
+    if (this.#end !== undefined) throw new LinkEnded(this.#end);
+    const { promise, resolve, reject } = Promise.withResolvers<readonly RpcAnswer[]>();
+    const pending: Pending = {
+      calls,
+      firstId,
+      answers: calls.map(() => undefined),
+      missing: calls.length,
+      resolve,
+      reject,
+    };
+    const onAbort = (): void => reject(signal.reason);
+    signal.addEventListener("abort", onAbort, { once: true });
+    this.#pending.add(pending);
+    try {
+      this.#socket.send(text);
+      return await promise;
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+      this.#pending.delete(pending);
+    }
+  }
+
+  /** Takes what the socket received. */
+  receive(data: unknown): void {
+    this.lastHeardMs = this.#options.now();
+    if (typeof data !== "string") return;
+    let message: Json;
+    try {
+      message = parseJson(data);
+    } catch {
+      this.#failOldest((pending) => this.#faults.make("malformed", nameOf(pending), "not JSON"));
+      return;
+    }
+    const isTooLarge = data.length > this.#options.maxMessageBytes;
+    for (const entry of Array.isArray(message) ? message : [message]) this.#take(entry, isTooLarge);
+  }
+
+  /** Ends all waiting; further calls fail at once. */
+  end(reason: LinkEnd): void {
+    if (this.#end !== undefined) return;
+    this.#end = reason;
+    this.#socket.close();
+    for (const pending of this.#pending) pending.reject(new LinkEnded(reason));
+    this.#ended.resolve();
+  }
+
+  #take(entry: Json, isTooLarge: boolean): void {
+    if (!isJsonObject(entry)) return;
+    if (isJsonObject(entry.params) && entry.params.subscription !== undefined) {
+      this.#options.onNotice(String(entry.params.subscription), entry.params.result ?? null);
+      return;
+    }
+    this.hasAnswered = true;
+    const id = typeof entry.id === "number" ? entry.id : undefined;
+    const error = readNodeError(entry.error);
+    if (id === undefined) {
+      if (error !== undefined) this.#failOldest((pending) => this.#refusal(error, pending));
+      return;
+    }
+    for (const pending of this.#pending) {
+      const call = pending.calls[id - pending.firstId];
+      if (call === undefined || id < pending.firstId) continue;
+      this.#settle(pending, id - pending.firstId, this.#read(entry, error, call, isTooLarge));
+      return;
+    }
+  }
+
+  #read(
+    entry: { readonly [name: string]: Json },
+    error: NodeError | undefined,
+    call: RpcCall,
+    isTooLarge: boolean,
+  ): RpcAnswer {
+    const fault = (code: RpcFaultCode, detail: string): RpcAnswer => ({
+      kind: "fault",
+      fault: this.#faults.make(code, call.method, detail),
+    });
+    if (isTooLarge) return fault("too_large", `the answer exceeds ${this.#options.maxMessageBytes} bytes`);
+    if (error !== undefined) return { kind: "fault", fault: this.#faults.translate(error, call.method) };
+    const result = entry.result;
+    if (result === undefined) return fault("malformed", "neither result nor error");
+    return { kind: "result", result };
+  }
+
+  #settle(pending: Pending, index: number, answer: RpcAnswer): void {
+    if (pending.answers[index] === undefined) pending.missing -= 1;
+    pending.answers[index] = answer;
+    if (pending.missing > 0) return;
+    pending.resolve(pending.answers.filter((each) => each !== undefined));
+  }
+
+  /** An error without an id is about a message as a whole: batches first, since single calls get their id back. */
+  #failOldest(fault: (pending: Pending) => RpcFault): void {
+    const all = [...this.#pending];
+    const culprit = all.find((pending) => pending.calls.length > 1) ?? all[0];
+    culprit?.reject(fault(culprit));
+  }
+
+  #refusal(error: NodeError, pending: Pending): RpcFault {
+    const fault = this.#faults.translate(error, nameOf(pending));
+    // jsonrpsee answers a batch that it does not take by one error: paritytech/jsonrpsee: types/src/error.rs.
+    const isAboutBatch = pending.calls.length > 1 &&
+      ["refused", "missing_method", "malformed", "too_large"].includes(fault.code);
+    return isAboutBatch ? this.#faults.make("missing_method", BATCH_METHOD, fault.detail) : fault;
+  }
+}
+
+function nameOf(pending: Pending): string {
+  return pending.calls[0]?.method ?? BATCH_METHOD;
+}
+
+function readNodeError(error: Json | undefined): NodeError | undefined {
+  if (error === undefined || error === null) return undefined;
+  if (!isJsonObject(error)) return { code: undefined, message: String(error), data: undefined };
+  return {
+    code: typeof error.code === "number" ? error.code : undefined,
+    message: typeof error.message === "string" ? error.message : "",
+    data: error.data,
+  };
+}

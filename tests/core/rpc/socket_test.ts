@@ -1,0 +1,315 @@
+import assert from "node:assert/strict";
+import type { RpcAnswer } from "../../../src/core/rpc/call.ts";
+import { RpcFault } from "../../../src/core/rpc/fault.ts";
+import type { Fetch } from "../../../src/core/rpc/http.ts";
+import {
+  createSocketEndpoint,
+  platformSocket,
+  type SocketEndpoint,
+  type SocketEndpointOptions,
+} from "../../../src/core/rpc/socket.ts";
+import { translateSubstrateError } from "../../../src/core/rpc/substrate_errors.ts";
+import { systemClock } from "../../../src/core/runtime/system_clock.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { ScriptedError, ScriptedNode, SILENCE } from "../../support/scripted_socket.ts";
+import { fixedRandomness } from "../../support/seeded_randomness.ts";
+
+const noFetch: Fetch = () => Promise.reject(new TypeError("no HTTP here"));
+const { signal } = new AbortController();
+
+interface Setup {
+  readonly clock: FakeClock;
+  readonly node: ScriptedNode;
+  readonly socket: SocketEndpoint;
+}
+
+function setUp(
+  methods: ConstructorParameters<typeof ScriptedNode>[0],
+  options: Partial<SocketEndpointOptions> = {},
+  fetch: Fetch = noFetch,
+): Setup {
+  const clock = new FakeClock();
+  const node = new ScriptedNode(methods);
+  const socket = createSocketEndpoint(
+    { clock, randomness: fixedRandomness(0), openSocket: node.open, fetch },
+    {
+      url: "wss://user:pw@node.example:9944/key-0123456789abcdef",
+      chain: "KUSAMA-4009",
+      translate: translateSubstrateError,
+      ...options,
+    },
+  );
+  return { clock, node, socket };
+}
+
+function results(answers: readonly RpcAnswer[]): unknown[] {
+  return answers.map((answer) => answer.kind === "result" ? answer.result : answer.fault.code);
+}
+
+function faultWith(code: string): (error: unknown) => boolean {
+  return (error) => error instanceof RpcFault && error.code === code;
+}
+
+const head = { method: "chain_getHeader", params: [] };
+
+Deno.test("socket: a batch is one message, answered in the order of the calls whatever the node's order", async () => {
+  const { clock, node, socket } = setUp({ add: (a, b) => Number(a) + Number(b) });
+  const calls = [1, 2, 3].map((each) => ({ method: "add", params: [each, 10] }));
+  assert.deepEqual(results(await clock.run(socket.send(calls, { signal }))), [11, 12, 13]);
+  assert.deepEqual(node.exchanges, [{ methods: ["add", "add", "add"], isBatch: true }]);
+  await socket.close();
+});
+
+Deno.test("socket: integers beyond 2^53 arrive without loss", async () => {
+  const { clock, socket } = setUp({ big: () => ({ height: 18446744073709551615n }) });
+  const answers = await clock.run(socket.send([{ method: "big", params: [] }], { signal }));
+  assert.deepEqual(results(answers), [{ height: 18446744073709551615n }]);
+  await socket.close();
+});
+
+Deno.test("socket: an error of one call of a batch is that call's answer", async () => {
+  const { clock, socket } = setUp({
+    good: () => 1,
+    bad: () => {
+      throw new ScriptedError(1014, "Priority is too low: (100 vs 100)");
+    },
+  });
+  const calls = [{ method: "bad", params: [] }, { method: "good", params: [] }];
+  assert.deepEqual(results(await clock.run(socket.send(calls, { signal }))), ["pool_conflict", 1]);
+  await socket.close();
+});
+
+Deno.test("socket: a node that takes no batches is asked call by call from then on", async () => {
+  const { clock, node, socket } = setUp({ one: () => 1, two: () => 2 });
+  node.refusesBatches = true;
+  const calls = [{ method: "one", params: [] }, { method: "two", params: [] }];
+  assert.deepEqual(results(await clock.run(socket.send(calls, { signal }))), [1, 2]);
+  assert.deepEqual(results(await clock.run(socket.send(calls, { signal }))), [1, 2]);
+  assert.deepEqual(node.exchanges.map((each) => each.isBatch), [true, false, false, false, false]);
+  await socket.close();
+});
+
+Deno.test("socket: calls in flight when the connection drops are unreachable, and the next call works", async () => {
+  const { clock, node, socket } = setUp({ chain_getHeader: () => SILENCE });
+  const asked = socket.send([head], { signal });
+  await clock.settle();
+  node.drop("connection closed by the endpoint");
+  await assert.rejects(asked, (error: unknown) => {
+    assert.ok(error instanceof RpcFault);
+    assert.equal(error.code, "unreachable");
+    assert.equal(error.message.includes("key-"), false);
+    assert.equal(error.where.endpointHost, "node.example:9944");
+    return true;
+  });
+  node.answer("chain_getHeader", () => "header");
+  assert.deepEqual(results(await clock.run(socket.send([head], { signal }))), ["header"]);
+  assert.equal(node.connections, 2);
+  await socket.close();
+});
+
+Deno.test("socket: without a connection a call is unreachable after its patience, and reconnecting goes on", async () => {
+  const { clock, node, socket } = setUp({ chain_getHeader: () => 7 });
+  node.refuseWith = "connection refused";
+  const start = clock.now();
+  await assert.rejects(clock.run(socket.send([head], { signal })), (error: unknown) => {
+    assert.ok(error instanceof RpcFault);
+    assert.equal(error.code, "unreachable");
+    assert.equal(error.detail, "connection refused");
+    return true;
+  });
+  assert.equal(clock.now() - start, 10_000);
+  await clock.advance(3_600_000);
+  node.refuseWith = undefined;
+  await clock.advance(30_000);
+  assert.equal(node.live, 1);
+  await socket.close();
+});
+
+Deno.test("socket: the pause between attempts grows from half a second to half a minute", async () => {
+  const { clock, node, socket } = setUp({});
+  let attempts = 0;
+  node.refuseWith = "connection refused";
+  const open = node.open;
+  const counted = createSocketEndpoint(
+    {
+      clock,
+      randomness: fixedRandomness(0),
+      openSocket: (url, events) => {
+        attempts += 1;
+        return open(url, events);
+      },
+      fetch: noFetch,
+    },
+    { url: "ws://node.example", chain: "KUSAMA-4009", translate: translateSubstrateError },
+  );
+  const asked = counted.send([head], { signal }).catch((error: unknown) => error);
+  await clock.advance(31_500); // 0, 0.5, 1.5, 3.5, 7.5, 15.5, 31.5 s
+  assert.equal(attempts, 7);
+  await clock.advance(300_000);
+  assert.equal(attempts, 17);
+  await asked;
+  await counted.close();
+  await socket.close();
+});
+
+Deno.test("socket: a call without an answer times out at its deadline", async () => {
+  const { clock, socket } = setUp({ chain_getHeader: () => SILENCE });
+  const start = clock.now();
+  await assert.rejects(clock.run(socket.send([head], { signal, timeoutMs: 1_500 })), faultWith("timeout"));
+  assert.equal(clock.now() - start, 1_500);
+  await socket.close();
+});
+
+Deno.test("socket: a silent link is tested after 30 seconds and replaced when it does not answer", async () => {
+  const { clock, node, socket } = setUp({ chain_getHeader: () => 1 });
+  await clock.run(socket.send([head], { signal }));
+  await clock.advance(300_000);
+  assert.equal(node.connections, 1);
+  node.answer("system_health", () => SILENCE);
+  await clock.advance(41_000);
+  assert.equal(node.connections, 2);
+  await socket.close();
+});
+
+Deno.test("socket: subscriptions are made again after a reconnection", async () => {
+  let made = 0;
+  const { clock, node, socket } = setUp({
+    chain_subscribeNewHeads: () => `s${++made}`,
+    chain_unsubscribeNewHeads: () => true,
+  });
+  const seen: unknown[] = [];
+  const subscription = {
+    subscribe: "chain_subscribeNewHeads",
+    unsubscribe: "chain_unsubscribeNewHeads",
+    params: [],
+  };
+  const end = await clock.run(socket.subscribe(subscription, (value) => seen.push(value), signal));
+  node.notify("chain_newHead", "s1", 1);
+  node.drop();
+  await clock.advance(2_000);
+  node.notify("chain_newHead", "s1", "stale id");
+  node.notify("chain_newHead", "s2", 2);
+  end();
+  node.notify("chain_newHead", "s2", 3);
+  await clock.settle();
+  assert.deepEqual(seen, [1, 2]);
+  assert.equal(node.exchanges.at(-1)?.methods[0], "chain_unsubscribeNewHeads");
+  await socket.close();
+});
+
+Deno.test("socket: a request above the payload limit is refused before it is sent", async () => {
+  const { node, socket } = setUp({}, { maxPayloadBytes: 100 });
+  await assert.rejects(
+    socket.send([{ method: "author_submitExtrinsic", params: ["0x" + "00".repeat(100)] }], { signal }),
+    faultWith("too_large"),
+  );
+  assert.equal(node.exchanges.length, 0);
+  await socket.close();
+});
+
+Deno.test("socket: an answer above the payload limit is too large", async () => {
+  const { clock, socket } = setUp({ long: () => "x".repeat(1_000) }, { maxPayloadBytes: 500 });
+  const answers = await clock.run(socket.send([{ method: "long", params: [] }], { signal }));
+  assert.deepEqual(results(answers), ["too_large"]);
+  await socket.close();
+});
+
+Deno.test("socket: an answer that does not fit a frame is asked for by HTTP, and so is that method afterwards", async () => {
+  const posts: string[] = [];
+  const long = "y".repeat(2_000);
+  const fetch: Fetch = (url, init) => {
+    posts.push(url);
+    const { id } = JSON.parse(String(init.body));
+    return Promise.resolve(new Response(JSON.stringify({ jsonrpc: "2.0", id, result: long })));
+  };
+  const { clock, node, socket } = setUp({ long: () => SILENCE }, { maxFrameBytes: 1_000 }, fetch);
+  const asked = socket.send([{ method: "long", params: [] }], { signal });
+  await clock.settle();
+  node.drop("frame too large");
+  assert.deepEqual(results(await clock.run(asked)), [long]);
+  assert.deepEqual(
+    results(await clock.run(socket.send([{ method: "long", params: [] }], { signal }))),
+    [long],
+  );
+  assert.equal(posts.length, 2);
+  assert.equal(posts[0], "https://node.example:9944/key-0123456789abcdef");
+  assert.equal(node.exchanges.length, 1);
+  await socket.close();
+});
+
+Deno.test("socket: a request that does not fit a frame goes by HTTP at once", async () => {
+  let body = "";
+  const fetch: Fetch = (_url, init) => {
+    body = String(init.body);
+    return Promise.resolve(new Response(JSON.stringify({ jsonrpc: "2.0", id: 1, result: true })));
+  };
+  const { clock, node, socket } = setUp({}, { maxFrameBytes: 200 }, fetch);
+  const call = { method: "author_submitExtrinsic", params: ["0x" + "ab".repeat(200)] };
+  assert.deepEqual(results(await clock.run(socket.send([call], { signal }))), [true]);
+  assert.equal(body.includes("abab"), true);
+  assert.equal(node.exchanges.length, 0);
+  await socket.close();
+});
+
+Deno.test("socket: an aborted call ends with the signal's reason", async () => {
+  const { clock, socket } = setUp({ chain_getHeader: () => SILENCE });
+  const stop = new AbortController();
+  const asked = socket.send([head], { signal: stop.signal });
+  await clock.settle();
+  stop.abort(new Error("shutting down"));
+  await assert.rejects(asked, /shutting down/);
+  await socket.close();
+});
+
+Deno.test("socket: half an answer is malformed", async () => {
+  const { clock, socket } = setUp({ chain_getHeader: () => SILENCE });
+  const clockless = createSocketEndpoint(
+    {
+      clock,
+      randomness: fixedRandomness(0),
+      fetch: noFetch,
+      openSocket: (_url, events) => {
+        queueMicrotask(() => events.onOpen());
+        return {
+          send: () => queueMicrotask(() => events.onMessage('{"jsonrpc":"2.0","id":1,"resu')),
+          close: () => undefined,
+        };
+      },
+    },
+    { url: "ws://node.example", chain: "KUSAMA-4009", translate: translateSubstrateError },
+  );
+  await assert.rejects(clock.run(clockless.send([head], { signal })), faultWith("malformed"));
+  await clockless.close();
+  await socket.close();
+});
+
+Deno.test("socket: the runtime's WebSocket refuses a frame of 65 MiB, and the answer comes by HTTP", async () => {
+  const long = "z".repeat(65 * 1024 * 1024);
+  const server = Deno.serve(
+    { port: 0, hostname: "127.0.0.1", onListen: () => undefined },
+    async (request) => {
+      if (request.headers.get("upgrade") !== "websocket") {
+        const { id } = await request.json();
+        return new Response(`{"jsonrpc":"2.0","id":${id},"result":"${long}"}`);
+      }
+      const { socket, response } = Deno.upgradeWebSocket(request);
+      socket.addEventListener("message", (event) => {
+        const { id } = JSON.parse(event.data);
+        socket.send(`{"jsonrpc":"2.0","id":${id},"result":"${long}"}`);
+      });
+      return response;
+    },
+  );
+  const socket = createSocketEndpoint(
+    { clock: systemClock, randomness: fixedRandomness(0), openSocket: platformSocket, fetch },
+    {
+      url: `ws://127.0.0.1:${server.addr.port}`,
+      chain: "KUSAMA-4009",
+      translate: translateSubstrateError,
+    },
+  );
+  const [answer] = await socket.send([{ method: "state_getPairs", params: [] }], { signal });
+  assert.equal(answer?.kind === "result" && answer.result === long, true);
+  await socket.close();
+  await server.shutdown();
+});
