@@ -22,6 +22,7 @@ import {
   http,
   numberToHex,
   stringToHex,
+  TransactionReceiptNotFoundError,
 } from "viem";
 import { FEE_TOKEN_ABI, HOST_ABI, HOST_MANAGER_ABI } from "./abi.ts";
 import { DEVNET_ACCOUNTS } from "./accounts.ts";
@@ -287,7 +288,7 @@ async function sendInOrder(reader: PublicClient, steps: readonly Step[], firstNo
     hashes.push(await reader.sendRawTransaction({ serializedTransaction: signed }));
   }
   for (const [index, hash] of hashes.entries()) {
-    const receipt = await reader.waitForTransactionReceipt({ hash });
+    const receipt = await waitForReceipt(reader, hash);
     if (receipt.status !== "success") throw new DevnetTransactionFault(hash, steps[index]?.what ?? "A step");
   }
 }
@@ -327,7 +328,27 @@ async function sendAndWait(
     value,
   });
   const hash = await reader.sendRawTransaction({ serializedTransaction });
-  const receipt = await reader.waitForTransactionReceipt({ hash });
+  const receipt = await waitForReceipt(reader, hash);
   if (receipt.status !== "success") throw new DevnetTransactionFault(hash, `A call of ${to}`);
   return receipt;
+}
+
+/** Milliseconds between two looks for a receipt, and how long to look at all. */
+const RECEIPT_POLL_MS = 25;
+const RECEIPT_DEADLINE_MS = 60_000;
+
+/**
+ * The receipt of a transaction that was sent. Used instead of viem's wait, which leaves timers behind.
+ * @throws {TransactionReceiptNotFoundError} when it is not mined within a minute.
+ */
+export async function waitForReceipt(reader: PublicClient, hash: Hash): Promise<TransactionReceipt> {
+  const deadline = Date.now() + RECEIPT_DEADLINE_MS;
+  while (true) {
+    try {
+      return await reader.getTransactionReceipt({ hash });
+    } catch (error) {
+      if (!(error instanceof TransactionReceiptNotFoundError) || Date.now() > deadline) throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, RECEIPT_POLL_MS));
+  }
 }

@@ -6,7 +6,7 @@ import type { Address, Hex, LocalAccount, TransactionReceipt } from "viem";
 import { createWalletClient, encodeFunctionData, http, parseEther, parseEventLogs, stringToHex } from "viem";
 import { FEE_TOKEN_ABI, HANDLER_ABI, HOST_ABI, PING_ABI, PRICE_ROUTER_ABI } from "./abi.ts";
 import { DEVNET_ACCOUNTS } from "./accounts.ts";
-import { DevnetTransactionFault, type HostParams, type IsmpHost } from "./deploy.ts";
+import { DevnetTransactionFault, type HostParams, type IsmpHost, waitForReceipt } from "./deploy.ts";
 import {
   type AuthoritySet,
   authoritySetOf,
@@ -244,7 +244,7 @@ async function transactAs(host: IsmpHost, from: Address, to: Address, data: Hex)
   await host.node.impersonateAccount({ address: from });
   const wallet = createWalletClient({ account: from, transport: http(host.rpcUrl) });
   const hash = await wallet.sendTransaction({ to, data, chain: null });
-  const receipt = await host.reader.waitForTransactionReceipt({ hash });
+  const receipt = await waitForReceipt(host.reader, hash);
   await host.node.stopImpersonatingAccount({ address: from });
   if (receipt.status !== "success") throw new DevnetTransactionFault(hash, `A call of ${to} as ${from}`);
 }
