@@ -1,13 +1,6 @@
 // The two proof libraries of the contracts against known answers, on a real EVM.
 import assert from "node:assert/strict";
-import {
-  encodeDeployData,
-  encodeFunctionData,
-  type Hex,
-  keccak256,
-  numberToHex,
-  toFunctionSelector,
-} from "viem";
+import { encodeFunctionData, type Hex, keccak256, numberToHex, toFunctionSelector } from "viem";
 import mmrAnswers from "../vectors/evm-mmr-proofs.json" with { type: "json" };
 import trieAnswers from "../vectors/hub-mmr-and-tries.json" with { type: "json" };
 import { LIBRARY_HARNESS_ABI } from "./evm/abi.ts";
