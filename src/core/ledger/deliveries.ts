@@ -2,11 +2,14 @@
 import type { Hash256 } from "../protocol/bytes.ts";
 import type { StateMachine } from "../protocol/ismp/state_machine.ts";
 
+/** Every {@link ClaimState}. */
+export const claimStates = ["unclaimed", "claiming", "claimed", "no_fee", "lost", "unclaimable"] as const;
+
 /**
  * `no_fee`: the request pays nothing. `lost`: the destination has no receipt of ours (any more).
  * `unclaimable`: the hub does not know the request.
  */
-export type ClaimState = "unclaimed" | "claiming" | "claimed" | "no_fee" | "lost" | "unclaimable";
+export type ClaimState = typeof claimStates[number];
 
 /** Block of the destination; the hash is unknown for receipts found after the fact. */
 export interface DeliveryBlock {

@@ -23,16 +23,20 @@ export type {
 export { LedgerFault, type LedgerFaultCode } from "./fault.ts";
 export {
   type HoldReason,
+  holdReasons,
   isTerminal,
   mayFollow,
   type MessageReason,
+  messageReasons,
   type MessageState,
+  messageStates,
   nextMessageState,
   type OpenMessageState,
   openMessageStates,
   type TerminalMessageState,
   terminalMessageStates,
   type TerminalReason,
+  terminalReasons,
 } from "./message_state.ts";
 export {
   type DueQuery,
@@ -105,7 +109,7 @@ export interface Ledger {
    * @throws {LedgerFault} `wrong_hub` when the file belongs to another one.
    */
   bindHub(stateMachine: StateMachine): void;
-  /** Writes and takes back a row: throws while the file cannot be written. For retries after a fault. */
+  /** Writes one row: throws while the file cannot be written. For retries after a fault. */
   checkWritable(): void;
   /** Removes rows that have outlived their use (04-messaging-flow.md 18.3). */
   prune(nowMs: number): Pruned;

@@ -24,64 +24,88 @@ export type TerminalMessageState = typeof terminalMessageStates[number];
 /** Every state of a message row. */
 export type MessageState = OpenMessageState | "submitted" | TerminalMessageState;
 
+/** Every state, in the order of a message's way. */
+export const messageStates: readonly MessageState[] = [
+  ...openMessageStates,
+  "submitted",
+  ...terminalMessageStates,
+];
+
 /** Why an open message is not under way. */
-export type HoldReason =
+export const holdReasons = [
   /** The source chain is not configured, so its fee is unknown. */
-  | "no_fee_source"
-  | "unprofitable"
-  | "price_unknown"
-  | "simulation_failed"
+  "no_fee_source",
+  "unprofitable",
+  "price_unknown",
+  "simulation_failed",
   /** Mined, but the host recorded nothing for it. */
-  | "not_executed"
-  | "reverted"
-  | "chain_down"
-  | "challenge_period"
-  | "proof_unavailable"
-  | "not_final"
-  | "host_frozen"
-  | "client_expired"
+  "not_executed",
+  "reverted",
+  "chain_down",
+  "challenge_period",
+  "proof_unavailable",
+  "not_final",
+  "host_frozen",
+  "client_expired",
   /** Our account cannot pay for gas. */
-  | "unfunded"
+  "unfunded",
   /** No transaction of the destination can carry it. */
-  | "too_large"
+  "too_large",
   /** A broken invariant: kept aside for an operator. */
-  | "poison"
-  | "hub_refused"
+  "poison",
+  "hub_refused",
   /** Our transaction was not mined in time. */
-  | "stuck"
+  "stuck",
   /** Somebody else's delivery of it is in the pool. */
-  | "race"
-  /** The destination (or the hub node) does not answer for the counterparty yet. */
-  | "waiting_for_update"
+  "race",
+  /** The sink has not accepted a height of the source that proves it. */
+  "waiting_for_update",
   /** The sending application has no bandwidth left at the hub. */
-  | "no_bandwidth"
+  "no_bandwidth",
   /** Less time is left until its timeout than a delivery takes. */
-  | "too_close_to_timeout"
+  "too_close_to_timeout",
   /** A kind of message that the leg does not carry (yet). */
-  | "kind_not_relayed"
-  | "unconfigured_chain";
+  "kind_not_relayed",
+  /** Less time is left until its timeout than a delivery takes. */
+  "too_close_to_timeout",
+  /** A kind of message that the leg does not carry (yet). */
+  "kind_not_relayed",
+  "unconfigured_chain",
+] as const;
 
 /** Why a message reached its end. */
-export type TerminalReason =
-  | "handled_by_us"
-  | "handled_by_other"
-  | "expired"
+export const terminalReasons = [
+  "handled_by_us",
+  "handled_by_other",
+  "expired",
   /** Given up after 30 days; only requests that never time out. */
-  | "too_old"
-  | "module_filter"
-  | "delivery_endpoints"
-  | "wrong_dest"
+  "too_old",
+  "module_filter",
+  "delivery_endpoints",
+  "wrong_dest",
   /** Read on a chain that is not its source. */
-  | "wrong_source"
-  | "hub_originated"
-  /** A destination that has no text form or a module of a length that the host never accepts. */
-  | "bad_destination"
-  | "request_gone"
-  /** The answer to a request that the destination no longer waits for. */
-  | "request_unknown";
+  "wrong_source",
+  /** Read on a chain that is not its source. */
+  "wrong_source",
+  "hub_originated",
+  /** A destination without a text form, or a module of a length that the host never accepts. */
+  "bad_destination",
+  "request_gone",
+  /** The answer to a request that the destination does not know (any more). */
+  "request_unknown",
+] as const;
+
+/** One of {@link holdReasons}. */
+export type HoldReason = typeof holdReasons[number];
+
+/** One of {@link terminalReasons}. */
+export type TerminalReason = typeof terminalReasons[number];
 
 /** Recorded beside the state; `undefined` for rows that simply take their turn. */
 export type MessageReason = HoldReason | TerminalReason;
+
+/** Every reason. */
+export const messageReasons: readonly MessageReason[] = [...holdReasons, ...terminalReasons];
 
 const anyEnd: readonly MessageState[] = terminalMessageStates;
 

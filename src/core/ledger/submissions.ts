@@ -3,11 +3,17 @@ import type { BlockRef, SignedSubmission } from "../chains/chain.ts";
 import type { Hash256 } from "../protocol/bytes.ts";
 import type { StateMachine } from "../protocol/ismp/state_machine.ts";
 
+/** Every {@link SubmissionKind}. */
+export const submissionKinds = ["delivery", "cancel", "accumulate", "withdraw", "claim"] as const;
+
 /** What a transaction or extrinsic is for. */
-export type SubmissionKind = "delivery" | "cancel" | "accumulate" | "withdraw" | "claim";
+export type SubmissionKind = typeof submissionKinds[number];
 
 /** States whose outcome is still open; recovery looks at these. */
 export const unresolvedSubmissionStates = ["signed", "broadcast", "included"] as const;
+
+/** States in which the outcome is known. */
+export const resolvedSubmissionStates = ["final", "failed", "replaced", "dropped"] as const;
 
 /**
  * `signed`: journalled, perhaps not sent. `broadcast`: handed to a node. `included`: in a block that may go away.
@@ -16,10 +22,7 @@ export const unresolvedSubmissionStates = ["signed", "broadcast", "included"] as
  */
 export type SubmissionState =
   | typeof unresolvedSubmissionStates[number]
-  | "final"
-  | "failed"
-  | "replaced"
-  | "dropped";
+  | typeof resolvedSubmissionStates[number];
 
 /** A message (or a claimed delivery) that a submission carries. */
 export interface SubmissionItem {
@@ -28,8 +31,11 @@ export interface SubmissionItem {
   readonly sink: StateMachine;
 }
 
+/** Every {@link ItemOutcome}. */
+export const itemOutcomes = ["handled", "not_handled", "by_other", "unknown"] as const;
+
 /** What became of one item: handled for us, not handled, handled for another relayer, or to be read from receipts. */
-export type ItemOutcome = "handled" | "not_handled" | "by_other" | "unknown";
+export type ItemOutcome = typeof itemOutcomes[number];
 
 /** An item with its outcome; `undefined` while nothing is known. */
 export interface SubmissionItemRow extends SubmissionItem {
@@ -88,6 +94,9 @@ export interface Submissions {
   listUnresolved(chain: StateMachine): SubmissionRow[];
   /** All submissions of an account with that nonce, oldest first: a transaction and its replacements. */
   listByNonce(chain: StateMachine, account: string, nonce: bigint): SubmissionRow[];
+  /** Highest nonce of the account's unresolved submissions; `undefined` when there are none. */
+  findHighestNonce(chain: StateMachine, account: string): bigint | undefined;
+  /** In the order in which they were recorded. */
   itemsOf(id: number): SubmissionItemRow[];
   /** Submissions that ever carried the commitment to `sink`, oldest first. */
   listByItem(commitment: Hash256, sink: StateMachine): SubmissionRow[];

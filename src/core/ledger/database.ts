@@ -1,0 +1,121 @@
+/** One connection to the database file: cached statements, transactions, and faults as data. */
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { Parameters, Row } from "./columns.ts";
+import { LedgerFault, type LedgerFaultCode } from "./fault.ts";
+
+/** Primary result codes of SQLite (https://sqlite.org/rescode.html) that are faults of the file, not of the caller. */
+const faultsByCode: ReadonlyMap<number, { code: LedgerFaultCode; text: string }> = new Map([
+  [5, {
+    code: "locked",
+    text:
+      "another process uses it. Stop the other program (a running causeway, or a manual run) and start again",
+  }],
+  [6, { code: "locked", text: "it is locked by this process" }],
+  [8, { code: "readonly", text: "it cannot be written. Check the file's permissions and the file system" }],
+  [10, { code: "io", text: "the operating system reported a read or write error. Check the disk" }],
+  [11, {
+    code: "corrupt",
+    text: "its content is damaged. Restore a copy, or move the file away and start with a new one",
+  }],
+  [13, { code: "full", text: "no space left on the device. Free some space; nothing is sent meanwhile" }],
+  [14, { code: "io", text: "a file beside it cannot be opened. Check the permissions of the directory" }],
+  [26, { code: "corrupt", text: "the file is not a database. Name another file with --db" }],
+]);
+
+/**
+ * The error of a statement as a fault of the file, or `undefined` when it is none (a broken constraint, a defect).
+ * Errors of node:sqlite carry SQLite's extended result code as `errcode`; the low byte is the primary code.
+ */
+export function toLedgerFault(error: unknown, path: string): LedgerFault | undefined {
+  if (error instanceof LedgerFault) return error;
+  if (!(error instanceof Error) || !("errcode" in error) || typeof error.errcode !== "number") {
+    return undefined;
+  }
+  const known = faultsByCode.get(error.errcode & 0xff);
+  return known && new LedgerFault(known.code, path, known.text, { cause: error });
+}
+
+/** A connection. Statements are prepared once and kept: their number is that of the queries in this folder. */
+export class Database {
+  readonly path: string;
+  readonly #sqlite: DatabaseSync;
+  readonly #statements = new Map<string, StatementSync>();
+  #isInTransaction = false;
+
+  constructor(sqlite: DatabaseSync, path: string) {
+    this.#sqlite = sqlite;
+    this.path = path;
+  }
+
+  /** Runs statements without parameters and results (schema, pragmas). */
+  execute(sql: string): void {
+    this.#guard(() => this.#sqlite.exec(sql));
+  }
+
+  /** Runs a statement that changes rows. */
+  run(sql: string, parameters: Parameters = {}): { readonly changes: number; readonly lastId: number } {
+    const result = this.#guard(() => this.#prepare(sql).run(bind(parameters)));
+    return { changes: Number(result.changes), lastId: Number(result.lastInsertRowid) };
+  }
+
+  /** First row of a query. */
+  row(sql: string, parameters: Parameters = {}): Row | undefined {
+    return this.#guard(() => this.#prepare(sql).get(bind(parameters)));
+  }
+
+  /** All rows of a query: bound it with LIMIT where the table can be large. */
+  rows(sql: string, parameters: Parameters = {}): Row[] {
+    return this.#guard(() => this.#prepare(sql).all(bind(parameters)));
+  }
+
+  /**
+   * Runs `work` between BEGIN IMMEDIATE and COMMIT; takes everything back when it throws.
+   * @throws {Error} a defect: called inside of another transaction, or with asynchronous work.
+   */
+  transaction<T>(work: () => T): T {
+    if (this.#isInTransaction) throw new Error("Transactions of the ledger do not nest");
+    this.run("BEGIN IMMEDIATE");
+    this.#isInTransaction = true;
+    try {
+      const result = work();
+      if (result instanceof Promise) throw new Error("The work of a transaction must not be asynchronous");
+      this.run("COMMIT");
+      return result;
+    } catch (error) {
+      // After some faults (a full disk) SQLite has rolled back by itself.
+      if (this.#sqlite.isTransaction) this.run("ROLLBACK");
+      throw error;
+    } finally {
+      this.#isInTransaction = false;
+    }
+  }
+
+  /** Closes the connection. */
+  close(): void {
+    this.#statements.clear();
+    if (this.#sqlite.isOpen) this.#sqlite.close();
+  }
+
+  #prepare(sql: string): StatementSync {
+    const known = this.#statements.get(sql);
+    if (known !== undefined) return known;
+    const statement = this.#sqlite.prepare(sql);
+    statement.setReadBigInts(true);
+    this.#statements.set(sql, statement);
+    return statement;
+  }
+
+  #guard<T>(work: () => T): T {
+    try {
+      return work();
+    } catch (error) {
+      throw toLedgerFault(error, this.path) ?? error;
+    }
+  }
+}
+
+function bind(parameters: Parameters): Record<string, Exclude<Parameters[string], undefined>> {
+  const bound: Record<string, Exclude<Parameters[string], undefined>> = {};
+  for (const [name, value] of Object.entries(parameters)) bound[name] = value ?? null;
+  return bound;
+}

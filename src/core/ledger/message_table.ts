@@ -1,0 +1,215 @@
+/** Queries of table `message`; what they mean is said in `messages.ts`. */
+import type { Hash256 } from "../protocol/bytes.ts";
+import type { StateMachine } from "../protocol/ismp/state_machine.ts";
+import type { Clock } from "../runtime/clock.ts";
+import {
+  findDecimal,
+  findOneOf,
+  findText,
+  readBytes,
+  readDecimal,
+  readHash,
+  readInteger,
+  readNumber,
+  readOneOf,
+  readStateMachine,
+  type Row,
+  toDecimal,
+  toHeight,
+  toU64Text,
+} from "./columns.ts";
+import type { Database } from "./database.ts";
+import { messageReasons, messageStates, nextMessageState } from "./message_state.ts";
+import {
+  type DueQuery,
+  type MessageChange,
+  type MessageRow,
+  type Messages,
+  neverMs,
+  type NewMessage,
+} from "./messages.ts";
+
+// Must be written as in the indexes, or SQLite does not use them.
+const isOpen = "state IN ('seen', 'held', 'ready', 'not_executed')";
+
+/** The messages in a database. */
+export function openMessages(db: Database, clock: Pick<Clock, "now">): Messages {
+  return {
+    record: (message) => record(db, message, clock.now()),
+    find: (commitment, sink) => find(db, commitment, sink),
+    listDue: (query) => listDue(db, query),
+    listSubmitted: (query) => page(db, "state = 'submitted'", query, {}),
+    transition: (commitment, sink, change) => transition(db, { commitment, sink }, change, clock.now()),
+    countByState: () =>
+      db.rows("SELECT source, sink, state, count(*) AS count FROM message GROUP BY source, sink, state")
+        .map((row) => ({
+          source: readStateMachine(row, "source"),
+          sink: readStateMachine(row, "sink"),
+          state: readOneOf(row, "state", messageStates),
+          count: readNumber(row, "count"),
+        })),
+    nextDueAt: (source, sink) => nextDueAt(db, source, sink),
+    listExpired: ({ source, sink, nowSec, limit }) =>
+      db.rows(
+        `SELECT * FROM message WHERE source = :source AND sink = :sink AND ${isOpen} AND kind <> 'getResponse'
+           AND timeout_sec > :zero AND timeout_sec <= :now ORDER BY timeout_sec, commitment LIMIT :limit`,
+        { source, sink, zero: toU64Text(0n), now: toU64Text(nowSec), limit },
+      ).map(toMessage),
+    wake: (source, sink, reason) =>
+      db.run(
+        `UPDATE message SET next_attempt_at_ms = :now, updated_at_ms = :now
+         WHERE source = :source AND sink = :sink AND ${isOpen} AND reason = :reason AND next_attempt_at_ms > :now`,
+        { source, sink, reason, now: clock.now() },
+      ).changes,
+  };
+}
+
+function record(db: Database, message: NewMessage, nowMs: number): "new" | "known" {
+  const { changes } = db.run(
+    `INSERT INTO message (commitment, sink, source, kind, request_commitment, request_source, request_dest, module,
+       nonce, timeout_sec, seen_at_height, encoded, state, reason, detail, required_usd18, offered_usd18, attempts,
+       next_attempt_at_ms, created_at_ms, updated_at_ms)
+     VALUES (:commitment, :sink, :source, :kind, :requestCommitment, :requestSource, :requestDest, :module,
+       :nonce, :timeoutSec, :seenAtHeight, :encoded, :state, :reason, :detail, :requiredUsd18, :offeredUsd18, :attempts,
+       :nextAttemptAtMs, :now, :now)
+     ON CONFLICT (commitment, sink) DO NOTHING`,
+    {
+      commitment: message.commitment,
+      sink: message.sink,
+      source: message.source,
+      kind: message.kind,
+      requestCommitment: message.requestCommitment,
+      requestSource: message.requestSource,
+      requestDest: message.requestDest,
+      module: message.module,
+      nonce: toU64Text(message.nonce),
+      timeoutSec: toU64Text(message.timeoutSec),
+      seenAtHeight: toHeight(message.seenAtHeight),
+      encoded: message.encoded,
+      state: message.state,
+      reason: message.reason,
+      detail: message.detail,
+      requiredUsd18: toDecimal(message.requiredUsd18),
+      offeredUsd18: toDecimal(message.offeredUsd18),
+      attempts: message.attempts ?? 0,
+      nextAttemptAtMs: message.nextAttemptAtMs ?? nowMs,
+      now: nowMs,
+    },
+  );
+  return changes === 0 ? "known" : "new";
+}
+
+function find(db: Database, commitment: Hash256, sink: StateMachine): MessageRow | undefined {
+  const row = db.row("SELECT * FROM message WHERE commitment = :commitment AND sink = :sink", {
+    commitment,
+    sink,
+  });
+  return row && toMessage(row);
+}
+
+function listDue(db: Database, query: DueQuery): MessageRow[] {
+  const dueAtMs = nextDueAt(db, query.source, query.sink);
+  // Spares the walk over all open rows while none is due, which is most of the time.
+  if (dueAtMs === undefined || dueAtMs > query.nowMs) return [];
+  return page(db, `${isOpen} AND next_attempt_at_ms <= :now`, query, { now: query.nowMs });
+}
+
+function page(
+  db: Database,
+  condition: string,
+  query: Omit<DueQuery, "nowMs">,
+  parameters: { now?: number },
+): MessageRow[] {
+  const after = query.afterKey;
+  const rows = db.rows(
+    `SELECT * FROM message WHERE source = :source AND sink = :sink AND ${condition}
+       AND (seen_at_height, nonce, commitment) > (:height, :nonce, :commitment)
+     ORDER BY seen_at_height, nonce, commitment LIMIT :limit`,
+    {
+      ...parameters,
+      source: query.source,
+      sink: query.sink,
+      limit: query.limit,
+      height: after === undefined ? -1n : after.seenAtHeight,
+      nonce: after === undefined ? "" : toU64Text(after.nonce),
+      commitment: after === undefined ? "" : after.commitment,
+    },
+  );
+  return rows.map(toMessage);
+}
+
+function nextDueAt(db: Database, source: StateMachine, sink: StateMachine): number | undefined {
+  const row = db.row(
+    `SELECT next_attempt_at_ms AS due FROM message WHERE source = :source AND sink = :sink AND ${isOpen}
+     ORDER BY next_attempt_at_ms LIMIT 1`,
+    { source, sink },
+  );
+  const dueAtMs = row && readNumber(row, "due");
+  return dueAtMs === neverMs ? undefined : dueAtMs;
+}
+
+function transition(
+  db: Database,
+  key: { commitment: Hash256; sink: StateMachine },
+  change: MessageChange,
+  nowMs: number,
+): MessageRow {
+  const old = find(db, key.commitment, key.sink);
+  if (old === undefined) throw new Error(`No message ${key.commitment} to ${key.sink}`);
+  const next: MessageRow = {
+    ...old,
+    state: nextMessageState(old.state, change.to),
+    reason: change.reason,
+    detail: change.detail,
+    attempts: change.attempts ?? old.attempts,
+    nextAttemptAtMs: change.nextAttemptAtMs ?? old.nextAttemptAtMs,
+    requiredUsd18: change.requiredUsd18 ?? old.requiredUsd18,
+    offeredUsd18: change.offeredUsd18 ?? old.offeredUsd18,
+    updatedAtMs: nowMs,
+  };
+  db.run(
+    `UPDATE message SET state = :state, reason = :reason, detail = :detail, attempts = :attempts,
+       next_attempt_at_ms = :nextAttemptAtMs, required_usd18 = :requiredUsd18, offered_usd18 = :offeredUsd18,
+       updated_at_ms = :now
+     WHERE commitment = :commitment AND sink = :sink`,
+    {
+      commitment: key.commitment,
+      sink: key.sink,
+      state: next.state,
+      reason: next.reason,
+      detail: next.detail,
+      attempts: next.attempts,
+      nextAttemptAtMs: next.nextAttemptAtMs,
+      requiredUsd18: toDecimal(next.requiredUsd18),
+      offeredUsd18: toDecimal(next.offeredUsd18),
+      now: nowMs,
+    },
+  );
+  return next;
+}
+
+function toMessage(row: Row): MessageRow {
+  return {
+    commitment: readHash(row, "commitment"),
+    sink: readStateMachine(row, "sink"),
+    source: readStateMachine(row, "source"),
+    kind: readOneOf(row, "kind", ["post", "get", "getResponse"]),
+    requestCommitment: readHash(row, "request_commitment"),
+    requestSource: readStateMachine(row, "request_source"),
+    requestDest: readStateMachine(row, "request_dest"),
+    module: readBytes(row, "module"),
+    nonce: readDecimal(row, "nonce"),
+    timeoutSec: readDecimal(row, "timeout_sec"),
+    seenAtHeight: readInteger(row, "seen_at_height"),
+    encoded: readBytes(row, "encoded"),
+    state: readOneOf(row, "state", messageStates),
+    reason: findOneOf(row, "reason", messageReasons),
+    detail: findText(row, "detail"),
+    requiredUsd18: findDecimal(row, "required_usd18"),
+    offeredUsd18: findDecimal(row, "offered_usd18"),
+    attempts: readNumber(row, "attempts"),
+    nextAttemptAtMs: readNumber(row, "next_attempt_at_ms"),
+    createdAtMs: readNumber(row, "created_at_ms"),
+    updatedAtMs: readNumber(row, "updated_at_ms"),
+  };
+}

@@ -1,0 +1,105 @@
+/** Which version of the tables a file has, and the way to the newest. Knows no files: copies are made by `open.ts`. */
+import { readNumber, readText } from "./columns.ts";
+import type { Database } from "./database.ts";
+import { LedgerFault } from "./fault.ts";
+import type { Migration } from "./migrations/migration.ts";
+
+/** SQLite's application id of our files: ASCII `CSWY`. */
+const applicationId = 0x43535759;
+
+/** Tables of the program whose configuration we share (04-messaging-flow.md 18.1), in lower case. */
+const referenceTables: ReadonlySet<string> = new Set([
+  "deliveries",
+  "pendingwithdrawal",
+  "unprofitablemessages",
+  "outboundrotationclaims",
+  "outboundrequestclaims",
+  "_prisma_migrations",
+]);
+
+/**
+ * Version of the tables in the file; 0: it is empty.
+ * @throws {LedgerFault} `newer_schema`, `reference_schema` or `foreign_schema`.
+ */
+export function readSchemaVersion(db: Database, newest: number): number {
+  const version = readPragma(db, "user_version");
+  if (version > 0 && readPragma(db, "application_id") === applicationId) {
+    if (version <= newest) return version;
+    throw new LedgerFault(
+      "newer_schema",
+      db.path,
+      `it was written by a newer version of this program (tables ${version}, known up to ${newest}). ` +
+        "Install that version, or name another file with --db",
+    );
+  }
+  const tables = db.rows(
+    "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'",
+  )
+    .map((row) => readText(row, "name"));
+  if (version === 0 && tables.length === 0) return 0;
+  throw foreignFile(db.path, tables);
+}
+
+function foreignFile(path: string, tables: readonly string[]): LedgerFault {
+  if (tables.some((name) => referenceTables.has(name.toLowerCase()))) {
+    return new LedgerFault(
+      "reference_schema",
+      path,
+      "it holds the tables of another relayer program and was not changed. Name a new file with --db and keep this " +
+        "one; claim what it still lists with the program that wrote it",
+    );
+  }
+  const names = tables.slice(0, 5).join(", ");
+  return new LedgerFault(
+    "foreign_schema",
+    path,
+    `it belongs to another application (tables: ${names || "none"}). Name another file with --db`,
+  );
+}
+
+function readPragma(db: Database, name: "user_version" | "application_id"): number {
+  const row = db.row(`PRAGMA ${name}`);
+  if (row === undefined) throw new Error(`No value for PRAGMA ${name}`);
+  return readNumber(row, name);
+}
+
+/**
+ * Applies the steps above `from`, each in one transaction: a step that fails leaves the file at the version before.
+ * @throws {Error} a defect when the steps are not numbered 1, 2, 3, ...
+ */
+export function migrate(db: Database, steps: readonly Migration[], from: number): void {
+  steps.forEach((step, index) => {
+    if (step.version !== index + 1) throw new Error(`Migration ${step.version} is out of order`);
+  });
+  for (const step of steps.slice(from)) {
+    db.transaction(() => {
+      db.execute(step.sql);
+      db.execute(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${step.version};`);
+    });
+  }
+}
+
+/** Size above which the full check of a file takes too long for a start, bytes: 64 MiB, some tenths of a second. */
+const fullCheckBytes = 64n * 1024n * 1024n;
+
+/**
+ * Looks for damage: everything in small files, without comparing indexes with tables in large ones.
+ * @throws {LedgerFault} `corrupt`.
+ */
+export function checkIntegrity(db: Database, sizeBytes: bigint): void {
+  const pragma = sizeBytes > fullCheckBytes ? "quick_check" : "integrity_check";
+  const findings = db.rows(`PRAGMA ${pragma}(5)`).map((row) => String(Object.values(row)[0]));
+  if (findings.length === 1 && findings[0] === "ok") return;
+  throw new LedgerFault(
+    "corrupt",
+    db.path,
+    `its content is damaged (${findings.join("; ").slice(0, 300)}). ` +
+      "Restore a copy, or move the file away and start with a new one",
+  );
+}
+
+/** Gives pages back to the file system when more than half of the file is unused (04-messaging-flow.md 18.3). */
+export function shrink(db: Database): void {
+  const read = (name: string): number => readNumber(db.row(`PRAGMA ${name}`) ?? {}, name);
+  if (read("freelist_count") * 2 > read("page_count")) db.rows("PRAGMA incremental_vacuum");
+}
