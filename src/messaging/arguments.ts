@@ -1,0 +1,61 @@
+/** The command line of the messaging relayer. Source: spec.md, "Messaging relayer command line". */
+import { Command, CommanderError, Option } from "commander";
+import { exitCodes } from "../core/runtime/exit_codes.ts";
+import { type LogLevel, logLevels } from "../core/telemetry/log.ts";
+
+/** What the operator asked for. */
+export interface RunArguments {
+  readonly config: string;
+  readonly db: string;
+  readonly logFormat: "human" | "json";
+  readonly logLevel: LogLevel;
+}
+
+/** Arguments to run with, or text to print and a status to exit with. */
+export type ParsedArguments =
+  | { readonly kind: "run"; readonly arguments: RunArguments }
+  | { readonly kind: "exit"; readonly code: number; readonly stdout: string; readonly stderr: string };
+
+const DESCRIPTION =
+  `Messaging relayer of an ISMP hub: delivers requests between the hub and the configured chains,
+with proofs, and keeps a receipt of every delivery in the database.`;
+
+const AFTER_HELP = `
+Exit status: 0 stopped by SIGTERM or SIGINT, 1 configuration or start-up problem or unrecoverable fault,
+2 wrong command line, 130 stopped by a second signal.`;
+
+/** Parses the arguments behind the program's name; prints nothing itself. */
+export function parseArguments(args: readonly string[], version: string): ParsedArguments {
+  const printed = { stdout: "", stderr: "" };
+  const command = new Command("causeway")
+    .description(DESCRIPTION)
+    .requiredOption("-c, --config <path>", "TOML configuration file")
+    .requiredOption("-d, --db <path>", "SQLite database file; created when missing")
+    .addOption(
+      new Option("--log-format <format>", "how log lines look").choices(["human", "json"]).default("human"),
+    )
+    .addOption(
+      new Option("--log-level <level>", "least level that is logged").choices([...logLevels]).default("info"),
+    )
+    .version(version, "-V, --version", "print version and build")
+    .helpOption("-h, --help", "print this help")
+    .addHelpText("after", AFTER_HELP)
+    .allowExcessArguments(false)
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => void (printed.stdout += text),
+      writeErr: (text) => void (printed.stderr += text),
+      getOutHasColors: () => false,
+      getErrHasColors: () => false,
+      getOutHelpWidth: () => 100,
+      getErrHelpWidth: () => 100,
+    });
+  try {
+    command.parse([...args], { from: "user" });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    const code = error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
+    return { kind: "exit", code, ...printed };
+  }
+  return { kind: "run", arguments: command.opts<RunArguments>() };
+}

@@ -1,0 +1,119 @@
+/** The loop of one leg: look what the sink can verify, read what is new, deliver what is due, wait. */
+import type { CounterpartyView } from "../../core/chains/chain.ts";
+import { RpcFault } from "../../core/rpc/fault.ts";
+import { nextDelayMs, transientBackoff } from "../../core/runtime/retry.ts";
+import { WaitNotices } from "../../core/runtime/waiting.ts";
+import type { Worker } from "../../core/runtime/worker.ts";
+import {
+  type ChallengeRule,
+  isMatured,
+  newestMatured,
+  rememberHeights,
+  type StoredHeight,
+} from "../decisions/readiness.ts";
+import { deliverDue } from "./deliver.ts";
+import { type Leg, legName, type PipelineDeps, type PipelineSettings } from "./leg.ts";
+import { scanLeg, startCursor } from "./scan.ts";
+
+/** Makes the worker of a leg. */
+export function legWorker(deps: PipelineDeps, settings: PipelineSettings, leg: Leg): Worker {
+  const loop = new LegLoop(deps, settings, leg);
+  return { name: legName(leg), run: (signal) => loop.run(signal) };
+}
+
+/** What a leg remembers between rounds; everything in it can be read anew. */
+class LegLoop {
+  readonly #deps: PipelineDeps;
+  readonly #settings: PipelineSettings;
+  readonly #leg: Leg;
+  readonly #notices: WaitNotices;
+  #stored: readonly StoredHeight[] = [];
+  #hasStarted = false;
+  #failures = 0;
+
+  constructor(deps: PipelineDeps, settings: PipelineSettings, leg: Leg) {
+    this.#deps = deps;
+    this.#settings = settings;
+    this.#leg = leg;
+    this.#notices = new WaitNotices(deps);
+  }
+
+  /** Runs rounds until aborted. A node that does not answer is expected: it is told once and asked again. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      let pauseMs: number;
+      try {
+        pauseMs = await this.#round(signal);
+        if (this.#failures > 0) this.#tellRecovery();
+        this.#failures = 0;
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!(error instanceof RpcFault) || error.reaction === "stop") throw error;
+        pauseMs = this.#pauseAfter(error);
+      }
+      await this.#leg.wake.wait(pauseMs, signal);
+    }
+  }
+
+  /** One round; returns how long to wait before the next. */
+  async #round(signal: AbortSignal): Promise<number> {
+    const leg = this.#leg;
+    const view = await leg.sink.fetchView(leg.source.id, signal);
+    if (view.height === 0n) return this.#waitForUpdate("the sink knows no height of the source");
+    if (!this.#hasStarted) {
+      await startCursor(this.#deps, leg, view, signal);
+      this.#deps.ledger.messages.wake(leg.source.id.stateMachine, leg.sink.id.stateMachine, "no_fee_source");
+      this.#hasStarted = true;
+    }
+    await scanLeg(this.#deps, this.#settings, leg, view, signal);
+    if (view.isFrozen) return this.#waitForUpdate("the host to accept messages again (it is frozen)");
+    const proofHeight = await this.#proofHeight(view, signal);
+    if (proofHeight === undefined) return this.#waitForUpdate("the challenge period to end");
+    this.#notices.done("update");
+    const round = await deliverDue(this.#deps, this.#settings, leg, { view, proofHeight }, signal);
+    return round.hasMore && round.sent > 0 ? 0 : this.#jittered(leg.pollIntervalMs);
+  }
+
+  #waitForUpdate(what: string): number {
+    this.#notices.waiting("update", { what, fields: { leg: legName(this.#leg) } });
+    return this.#jittered(this.#leg.pollIntervalMs);
+  }
+
+  /** Newest height of the source against which the sink takes proofs now. */
+  async #proofHeight(view: CounterpartyView, signal: AbortSignal): Promise<bigint | undefined> {
+    const rule: ChallengeRule = {
+      nowSec: view.nowSec,
+      challengePeriodSec: view.challengePeriodSec,
+      comparison: this.#leg.sink.family === "evm" ? "reached" : "strict",
+    };
+    if (isMatured(view.nowSec, rule)) return view.height;
+    if (!this.#stored.some(({ height }) => height === view.height)) {
+      const at = { id: this.#leg.source.id, height: view.height };
+      const updatedAtSec = await this.#leg.sink.fetchUpdateTime(at, signal);
+      if (updatedAtSec !== undefined) this.#stored = [...this.#stored, { height: view.height, updatedAtSec }];
+    }
+    this.#stored = rememberHeights(this.#stored, view.height, rule);
+    return newestMatured(this.#stored, rule);
+  }
+
+  #pauseAfter(fault: RpcFault): number {
+    this.#failures++;
+    const fields = { leg: legName(this.#leg), error: fault };
+    if (this.#failures === 3) this.#deps.log.warn("Leg waits for an endpoint", fields);
+    else this.#deps.log.debug("Leg is interrupted", fields);
+    const delayMs = nextDelayMs(transientBackoff, this.#failures, this.#deps.random.fraction());
+    return Math.max(
+      Math.min(delayMs, this.#leg.pollIntervalMs * 2 ** this.#failures),
+      fault.retryAfterMs ?? 0,
+    );
+  }
+
+  #tellRecovery(): void {
+    if (this.#failures >= 3) this.#deps.log.info("Leg goes on", { leg: legName(this.#leg) });
+  }
+
+  /** Within 10 % of the interval, so that relayers that started together drift apart. */
+  #jittered(ms: number): number {
+    return Math.round(ms * (0.9 + 0.2 * this.#deps.random.fraction()));
+  }
+}

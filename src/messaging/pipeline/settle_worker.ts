@@ -1,0 +1,68 @@
+/** The loop that settles the submissions of one sink, and the recovery of rows that a crash left behind. */
+import type { Chain } from "../../core/chains/chain.ts";
+import { RpcFault } from "../../core/rpc/fault.ts";
+import type { Wake } from "../../core/runtime/wake.ts";
+import { WaitNotices } from "../../core/runtime/waiting.ts";
+import type { Worker } from "../../core/runtime/worker.ts";
+import type { PipelineDeps, PipelineSettings } from "./leg.ts";
+import { mark } from "./mark.ts";
+import { settleAll } from "./settle.ts";
+
+/** A sink with those who want to know when its submissions are settled. */
+export interface SettlingSink {
+  readonly sink: Chain;
+  /** Chains whose legs lead to the sink. */
+  readonly sources: readonly Chain[];
+  readonly everyMs: number;
+  /** Woken after a batch was sent. */
+  readonly wake: Wake;
+  /** Legs to wake when something was settled. */
+  readonly legs: readonly Wake[];
+}
+
+/** Makes the worker that settles the submissions of one sink. */
+export function settleWorker(deps: PipelineDeps, settings: PipelineSettings, work: SettlingSink): Worker {
+  const { sink } = work;
+  const notices = new WaitNotices(deps);
+  return {
+    name: `settle ${sink.id.stateMachine}`,
+    run: async (signal) => {
+      recoverSubmitted(deps, work);
+      while (!signal.aborted) {
+        try {
+          const { waiting, hasNews } = await settleAll(deps, settings, sink, signal);
+          if (hasNews) work.legs.forEach((leg) => leg.wake());
+          if (waiting === 0) notices.done("inclusion");
+          else {
+            const fields = { chain: sink.id.stateMachine, transactions: waiting };
+            notices.waiting("inclusion", { what: "transactions to be included", fields });
+          }
+        } catch (error) {
+          signal.throwIfAborted();
+          if (!(error instanceof RpcFault) || error.reaction === "stop") throw error;
+          deps.log.debug("Settling is interrupted", { chain: sink.id.stateMachine, error });
+        }
+        await work.wake.wait(work.everyMs, signal);
+      }
+    },
+  };
+}
+
+/**
+ * Rows that count as under way although no open submission carries them (the program died between two writes of
+ * an older version, or a submission was pruned): they become ready and their receipts are read before anything else.
+ */
+function recoverSubmitted(deps: PipelineDeps, work: SettlingSink): void {
+  const { messages, submissions } = deps.ledger;
+  const sink = work.sink.id.stateMachine;
+  const open = new Set(
+    submissions.listUnresolved(sink).flatMap(({ id }) => submissions.itemsOf(id)).map(({ commitment }) =>
+      commitment
+    ),
+  );
+  for (const source of work.sources) {
+    const lost = messages.listSubmitted({ source: source.id.stateMachine, sink, limit: 100_000 })
+      .filter((row) => !open.has(row.commitment));
+    for (const row of lost) mark(deps, row, "ready", { detail: "no open transaction carries it" });
+  }
+}

@@ -1,0 +1,68 @@
+import assert from "node:assert/strict";
+import type { SubmissionOutcome } from "../../../src/core/chains/chain.ts";
+import type { Hash256 } from "../../../src/core/protocol/bytes.ts";
+import { fatesByEvents, fatesByReceipts, isLostRace } from "../../../src/messaging/decisions/outcome.ts";
+import { judgeRefusal } from "../../../src/messaging/decisions/refusal.ts";
+
+const us = new Uint8Array(20).fill(1);
+const other = new Uint8Array(20).fill(2);
+const id = (byte: string): Hash256 => `0x${byte.repeat(32)}`;
+
+function included(
+  handled: readonly { commitment: Hash256; relayer: Uint8Array }[],
+): Extract<SubmissionOutcome, { kind: "included" }> {
+  return {
+    kind: "included",
+    block: { height: 9n, hash: id("ff") },
+    isFinal: false,
+    succeeded: true,
+    handled,
+    refusal: undefined,
+  };
+}
+
+Deno.test("fates: a mined transaction delivers only what the host recorded, whatever the order of its events", () => {
+  const outcome = included([{ commitment: id("cc"), relayer: us }, { commitment: id("aa"), relayer: us }]);
+  assert.deepEqual(fatesByEvents([id("aa"), id("bb"), id("cc")], outcome, us), [
+    "delivered",
+    "not_executed",
+    "delivered",
+  ]);
+});
+
+Deno.test("fates: an event with another commitment delivers nothing", () => {
+  assert.deepEqual(fatesByEvents([id("aa")], included([{ commitment: id("bb"), relayer: us }]), us), [
+    "not_executed",
+  ]);
+});
+
+Deno.test("fates: receipts tell ours from others' and from none", () => {
+  const fates = fatesByReceipts([us, other, undefined], us);
+  assert.deepEqual(fates, ["delivered", "delivered_by_other", "undelivered"]);
+  assert.equal(isLostRace(fates), true);
+  assert.equal(isLostRace(["undelivered", "delivered"]), false);
+});
+
+Deno.test("refusals: what a chain refuses is held, ended or parked by its reason", () => {
+  assert.equal(judgeRefusal("timed_out", true).kind, "end");
+  assert.deepEqual(judgeRefusal("bad_destination", false), {
+    kind: "end",
+    state: "rejected",
+    reason: "bad_destination",
+  });
+  assert.deepEqual(judgeRefusal("not_executed", false), {
+    kind: "hold",
+    reason: "simulation_failed",
+    retryClass: "failed",
+  });
+  assert.deepEqual(judgeRefusal("unspecified", true), {
+    kind: "hold",
+    reason: "hub_refused",
+    retryClass: "hub_refused",
+  });
+  assert.equal(judgeRefusal("too_large", false).kind, "park");
+  for (const code of ["duplicate", "not_ready", "host_frozen", "insufficient_funds", "bad_proof"] as const) {
+    const verdict = judgeRefusal(code, false);
+    assert.equal(verdict.kind === "hold" && verdict.retryClass, "transient");
+  }
+});

@@ -1,0 +1,49 @@
+import assert from "node:assert/strict";
+import { NEVER_MS, nextAttemptMs, type RetryClass } from "../../../src/messaging/decisions/retry_schedule.ts";
+
+function delays(
+  retryClass: RetryClass,
+  attempts: readonly number[],
+  retryFrequencySec?: number,
+): readonly number[] {
+  return attempts.map((count) =>
+    nextAttemptMs({ retryClass, attempts: count, nowMs: 0, retryFrequencySec, jitter: 0.5 })
+  );
+}
+
+Deno.test("retries: transient faults are retried from 2 s to 5 min, whatever the operator set", () => {
+  assert.deepEqual(delays("transient", [1, 2, 3, 8, 9, 100]), [
+    2_000,
+    4_000,
+    8_000,
+    256_000,
+    300_000,
+    300_000,
+  ]);
+});
+
+Deno.test("retries: what the hub refused is retried from 15 s to 10 min", () => {
+  assert.deepEqual(delays("hub_refused", [1, 2, 6, 7, 50]), [15_000, 30_000, 480_000, 600_000, 600_000]);
+});
+
+Deno.test("retries: a failed message waits for unprofitable_retry_frequency, longer after ten attempts, at most 6 h", () => {
+  assert.deepEqual(
+    delays("failed", [1, 10, 11, 12, 30], 600),
+    [600_000, 600_000, 1_200_000, 2_400_000, 6 * 3_600_000],
+  );
+});
+
+Deno.test("retries: a frequency above 6 h is kept as it is", () => {
+  assert.deepEqual(delays("failed", [1, 40], 10 * 3_600), [36_000_000, 36_000_000]);
+});
+
+Deno.test("retries: without a frequency a failed message is not retried", () => {
+  assert.deepEqual(delays("failed", [1, 5]), [NEVER_MS, NEVER_MS]);
+});
+
+Deno.test("retries: jitter spreads a delay by a quarter to both sides", () => {
+  const at = (jitter: number) =>
+    nextAttemptMs({ retryClass: "transient", attempts: 1, nowMs: 100, retryFrequencySec: undefined, jitter });
+  assert.equal(at(0), 1_600);
+  assert.equal(at(0.999_999), 2_600);
+});
