@@ -1,0 +1,140 @@
+/**
+ * Start-up: each chain is compared with the configuration before anything is delivered to it or from it.
+ * What the operator must mend ends the program and is listed whole; a chain that does not answer is asked again
+ * while the others work. Source: 04-messaging-flow section 4 of the protocol notes.
+ */
+import type { Chain, CheckFinding } from "../core/chains/chain.ts";
+import type { HubChain } from "../core/chains/hub.ts";
+import { fromHex } from "../core/protocol/bytes.ts";
+import type { ChainConfig } from "../core/config/messaging_config.ts";
+import { RpcFault } from "../core/rpc/fault.ts";
+import type { Clock } from "../core/runtime/clock.ts";
+import type { Randomness } from "../core/runtime/randomness.ts";
+import { DeadlineFault, retry, withDeadline } from "../core/runtime/retry.ts";
+import type { Worker } from "../core/runtime/worker.ts";
+import type { Log } from "../core/telemetry/log.ts";
+
+/** A configured chain with its adapter. */
+export interface ConfiguredChain {
+  readonly config: ChainConfig;
+  readonly chain: Chain;
+}
+
+/** What start-up shares. */
+export interface StartupDeps {
+  readonly clock: Clock;
+  readonly random: Randomness;
+  readonly log: Log;
+}
+
+/** Time that a chain has for its first answer before the others go on without it. */
+const FIRST_ANSWER_MS = 30_000;
+
+/** Pause between checks of a chain whose endpoints turned out to serve something else. */
+const PARKED_MS = 10 * 60_000;
+
+/** Result of checking one chain. */
+export type CheckResult =
+  | { readonly kind: "checked"; readonly findings: readonly CheckFinding[] }
+  | { readonly kind: "unreachable"; readonly error: Error };
+
+/** Checks the hub and every chain at the same time; the hub's word on a chain needs the hub. */
+export async function checkAll(
+  deps: StartupDeps,
+  hub: HubChain,
+  chains: readonly ConfiguredChain[],
+  signal: AbortSignal,
+): Promise<{ readonly hub: CheckResult; readonly chains: ReadonlyMap<Chain, CheckResult> }> {
+  const hubResult = await checkWithin(deps, hub, (inner) => hub.check(hub.id, inner), signal);
+  const results = await Promise.all(chains.map(async (entry) => {
+    const result = await checkWithin(deps, entry.chain, (inner) => checkChain(hub, entry, inner), signal);
+    return [entry.chain, result] as const;
+  }));
+  return { hub: hubResult, chains: new Map(results) };
+}
+
+async function checkChain(
+  hub: HubChain,
+  entry: ConfiguredChain,
+  signal: AbortSignal,
+): Promise<readonly CheckFinding[]> {
+  const { config, chain } = entry;
+  const host = config.type === "evm" ? { ismpHost: fromHex(config.ismpHost) } : {};
+  const [own, known] = await Promise.all([
+    chain.check(hub.id, signal),
+    hub.checkCounterparty({ id: chain.id, ...host }, signal),
+  ]);
+  return [...own, ...known];
+}
+
+async function checkWithin(
+  deps: StartupDeps,
+  chain: Chain,
+  check: (signal: AbortSignal) => Promise<readonly CheckFinding[]>,
+  signal: AbortSignal,
+): Promise<CheckResult> {
+  const options = {
+    backoff: { firstMs: 500, maxMs: 4_000 },
+    withinMs: FIRST_ANSWER_MS,
+    decide: (error: unknown) =>
+      error instanceof RpcFault ? { kind: "again" as const } : { kind: "giveUp" as const },
+  };
+  const deadline = { what: `first answer of ${chain.id.stateMachine}`, afterMs: FIRST_ANSWER_MS };
+  try {
+    const attempt = (inner: AbortSignal): Promise<readonly CheckFinding[]> =>
+      retry({ clock: deps.clock, randomness: deps.random }, options, check, inner);
+    const findings = await withDeadline(deps.clock, deadline, attempt, signal);
+    return { kind: "checked", findings };
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof RpcFault || error instanceof DeadlineFault) return { kind: "unreachable", error };
+    throw error;
+  }
+}
+
+/**
+ * A worker that waits until its chain answers and passes its checks, and then runs the chain's workers' gate.
+ * @param open called once the chain may be used
+ */
+export function gateWorker(
+  deps: StartupDeps,
+  hub: HubChain,
+  entry: ConfiguredChain,
+  open: () => void,
+): Worker {
+  const name = entry.chain.id.stateMachine;
+  return {
+    name: `connect ${name}`,
+    run: async (signal) => {
+      for (;;) {
+        const result = await checkWithin(deps, entry.chain, (inner) => checkChain(hub, entry, inner), signal);
+        if (result.kind === "unreachable") {
+          deps.log.warn("Chain does not answer; asked again in 10 s", { chain: name, error: result.error });
+          await deps.clock.sleep(10_000, signal);
+          continue;
+        }
+        const fatal = result.findings.filter(({ severity }) => severity === "fatal");
+        if (fatal.length === 0) {
+          deps.log.info("Chain answers now", { chain: name });
+          return open();
+        }
+        for (const { text } of fatal) deps.log.error(`Chain is parked: ${text}`, { chain: name });
+        await deps.clock.sleep(PARKED_MS, signal);
+      }
+    },
+  };
+}
+
+/** Makes a worker wait for its chains before it starts. */
+export function gated(worker: Worker, gates: readonly Promise<void>[]): Worker {
+  return {
+    name: worker.name,
+    run: async (signal) => {
+      const aborted = new Promise<never>((_, reject) => {
+        signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+      });
+      await Promise.race([Promise.all(gates), aborted]);
+      await worker.run(signal);
+    },
+  };
+}
