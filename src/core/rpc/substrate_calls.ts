@@ -1,0 +1,212 @@
+/**
+ * The standard JSON-RPC methods of Substrate nodes that are used, and readers for the shapes of their answers.
+ * Source: paritytech/polkadot-sdk: substrate/client/rpc-api/src.
+ */
+import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../protocol/bytes.ts";
+import { isJsonObject, type Json } from "./json.ts";
+
+/** A named call, with the reader of its result. Readers throw an `RpcFault` `malformed` through `fail`. */
+export interface TypedCall<T> {
+  readonly method: string;
+  readonly params: readonly unknown[];
+  readonly read: (result: Json, fail: (detail: string) => never) => T;
+}
+
+/** Reads hex of any length. */
+export function readHex(value: Json | undefined, fail: (detail: string) => never): Uint8Array {
+  if (typeof value !== "string" || !/^0x([0-9a-fA-F]{2})*$/.test(value)) return fail("expected hex");
+  return fromHex(value);
+}
+
+/** Reads a 32-byte hex string. */
+export function readHash(value: Json | undefined, fail: (detail: string) => never): Hash256 {
+  const bytes = readHex(value, fail);
+  return bytes.length === 32 ? toHash256(bytes) : fail("expected 32 bytes");
+}
+
+/** Reads bytes that ISMP methods write as an array of numbers and gateways as hex. */
+export function readBytes(value: Json | undefined, fail: (detail: string) => never): Uint8Array {
+  if (!Array.isArray(value)) return readHex(value, fail);
+  const isBytes = value.every((each) => typeof each === "number" && each >= 0 && each <= 255);
+  return isBytes ? Uint8Array.from(value, Number) : fail("expected bytes");
+}
+
+/** Reads an unsigned integer given as a number, or as hex the way headers do. */
+export function readInteger(value: Json | undefined, fail: (detail: string) => never): bigint {
+  if (typeof value === "string") {
+    return /^0x[0-9a-fA-F]{1,32}$/.test(value) ? BigInt(value) : fail("expected an integer");
+  }
+  if (typeof value !== "bigint" && typeof value !== "number") return fail("expected an integer");
+  if (typeof value === "number" && !Number.isSafeInteger(value)) return fail("expected an integer");
+  const integer = BigInt(value);
+  return integer < 0n ? fail("expected an unsigned integer") : integer;
+}
+
+/** Reads an object. */
+export function readObject(
+  value: Json | undefined,
+  fail: (detail: string) => never,
+): { readonly [name: string]: Json } {
+  return isJsonObject(value) ? value : fail("expected an object");
+}
+
+/** Reads an array. */
+export function readArray(value: Json | undefined, fail: (detail: string) => never): readonly Json[] {
+  return Array.isArray(value) ? value : fail("expected an array");
+}
+
+/** A block header as JSON-RPC gives it, with its own encoding. */
+export interface Header {
+  readonly height: bigint;
+  readonly parent: Hash256;
+  /** SCALE of the header, whose hash is the block's. */
+  readonly fields: {
+    readonly stateRoot: Hash256;
+    readonly extrinsicsRoot: Hash256;
+    readonly logs: readonly Uint8Array[];
+  };
+}
+
+function readHeader(value: Json, fail: (detail: string) => never): Header {
+  const header = readObject(value, fail);
+  const digest = readObject(header.digest, fail);
+  return {
+    height: readInteger(header.number, fail),
+    parent: readHash(header.parentHash, fail),
+    fields: {
+      stateRoot: readHash(header.stateRoot, fail),
+      extrinsicsRoot: readHash(header.extrinsicsRoot, fail),
+      logs: readArray(digest.logs, fail).map((log) => readHex(log, fail)),
+    },
+  };
+}
+
+function optional<T>(
+  read: (value: Json, fail: (detail: string) => never) => T,
+): (value: Json, fail: (detail: string) => never) => T | undefined {
+  return (value, fail) => value === null ? undefined : read(value, fail);
+}
+
+/** A block number as JSON-RPC takes it. Block numbers of Substrate chains are u32. */
+function blockNumber(height: bigint): number {
+  if (height < 0n || height > 0xffffffffn) throw new RangeError(`Not a block number: ${height}`);
+  return Number(height);
+}
+
+function at(block: Hash256 | undefined): readonly Hash256[] {
+  return block === undefined ? [] : [block];
+}
+
+/** One value of a storage query, by its key. */
+export type StorageValues = ReadonlyMap<Hex, Uint8Array | undefined>;
+
+/**
+ * The standard calls that are used. `block` is a block hash; without it the node's best block is read.
+ * Source: paritytech/polkadot-sdk: substrate/client/rpc-api/src.
+ */
+export const calls = {
+  header: (block?: Hash256): TypedCall<Header | undefined> => ({
+    method: "chain_getHeader",
+    params: at(block),
+    read: optional(readHeader),
+  }),
+  finalizedHash: (): TypedCall<Hash256> => ({
+    method: "chain_getFinalizedHead",
+    params: [],
+    read: readHash,
+  }),
+  blockHash: (height: bigint): TypedCall<Hash256 | undefined> => ({
+    method: "chain_getBlockHash",
+    params: [blockNumber(height)],
+    read: optional(readHash),
+  }),
+  /** Extrinsics of a block, each with its length prefix. */
+  extrinsics: (block: Hash256): TypedCall<readonly Uint8Array[] | undefined> => ({
+    method: "chain_getBlock",
+    params: [block],
+    read: optional((value, fail) => {
+      const inner = readObject(readObject(value, fail).block, fail);
+      return readArray(inner.extrinsics, fail).map((each) => readHex(each, fail));
+    }),
+  }),
+  pendingExtrinsics: (): TypedCall<readonly Uint8Array[]> => ({
+    method: "author_pendingExtrinsics",
+    params: [],
+    read: (value, fail) => readArray(value, fail).map((each) => readHex(each, fail)),
+  }),
+  submit: (extrinsic: Uint8Array): TypedCall<Hash256> => ({
+    method: "author_submitExtrinsic",
+    params: [toHex(extrinsic)],
+    read: readHash,
+  }),
+  storage: (key: Uint8Array, block?: Hash256): TypedCall<Uint8Array | undefined> => ({
+    method: "state_getStorage",
+    params: [toHex(key), ...at(block)],
+    read: optional(readHex),
+  }),
+  /** Several values at one block. */
+  storageAt: (keys: readonly Uint8Array[], block?: Hash256): TypedCall<StorageValues> => ({
+    method: "state_queryStorageAt",
+    params: [keys.map(toHex), ...at(block)],
+    read: readStorageValues,
+  }),
+  keysPaged: (prefix: Uint8Array, count: number): TypedCall<readonly Uint8Array[]> => ({
+    method: "state_getKeysPaged",
+    params: [toHex(prefix), count],
+    read: (value, fail) => readArray(value, fail).map((each) => readHex(each, fail)),
+  }),
+  childStorage: (trie: Uint8Array, key: Uint8Array): TypedCall<Uint8Array | undefined> => ({
+    method: "childstate_getStorage",
+    params: [toHex(trie), toHex(key)],
+    read: optional(readHex),
+  }),
+  stateCall: (method: string, argument: Uint8Array, block?: Hash256): TypedCall<Uint8Array> => ({
+    method: "state_call",
+    params: [method, toHex(argument), ...at(block)],
+    read: readHex,
+  }),
+  runtimeVersion: (block?: Hash256): TypedCall<RuntimeVersion> => ({
+    method: "state_getRuntimeVersion",
+    params: at(block),
+    read: (value, fail) => {
+      const version = readObject(value, fail);
+      const specName = typeof version.specName === "string" ? version.specName : fail("no specName");
+      return { specName, specVersion: Number(readInteger(version.specVersion, fail)) };
+    },
+  }),
+  metadata: (block?: Hash256): TypedCall<Uint8Array> => ({
+    method: "state_getMetadata",
+    params: at(block),
+    read: readHex,
+  }),
+  methods: (): TypedCall<ReadonlySet<string>> => ({
+    method: "rpc_methods",
+    params: [],
+    read: (value, fail) => {
+      const methods = Array.isArray(value) ? value : readArray(readObject(value, fail).methods, fail);
+      return new Set(methods.filter((each) => typeof each === "string"));
+    },
+  }),
+  dryRun: (extrinsic: Uint8Array): TypedCall<Uint8Array> => ({
+    method: "system_dryRun",
+    params: [toHex(extrinsic)],
+    read: readHex,
+  }),
+};
+
+/** Which runtime a chain runs. */
+export interface RuntimeVersion {
+  readonly specName: string;
+  readonly specVersion: number;
+}
+
+function readStorageValues(value: Json, fail: (detail: string) => never): StorageValues {
+  const values = new Map<Hex, Uint8Array | undefined>();
+  for (const set of readArray(value, fail)) {
+    for (const change of readArray(readObject(set, fail).changes, fail)) {
+      const [key, stored = null] = readArray(change, fail);
+      values.set(toHex(readHex(key, fail)), stored === null ? undefined : readHex(stored, fail));
+    }
+  }
+  return values;
+}
