@@ -1,0 +1,243 @@
+/**
+ * The compiled `causeway` as a child process: its lines as they come, signals, exit codes.
+ * Start reading at {@link startRelayer}.
+ */
+import { REPOSITORY } from "../../devnet/repository.ts";
+
+/** How to run it. */
+export interface RelayerOptions {
+  /** Text of the configuration file; it is written into the work folder. */
+  readonly config: string;
+  /** Folder for configuration and database; it stays when the process ends. */
+  readonly folder: string;
+  /** Default `relayer.db` in the folder. */
+  readonly dbPath?: string;
+  /** Default `debug`. */
+  readonly logLevel?: "debug" | "info" | "warn" | "error";
+  /** Default `json`. Lines of `human` have no level. */
+  readonly logFormat?: "json" | "human";
+  /** Arguments behind the options, e.g. `["accumulate-fees"]`. */
+  readonly extraArguments?: readonly string[];
+  /** Default `build/causeway`. */
+  readonly executable?: string;
+  /** Told each line as it comes. */
+  readonly onLine?: (line: RelayerLine) => void;
+}
+
+/** One line of output. */
+export interface RelayerLine {
+  readonly atMs: number;
+  readonly stream: "stdout" | "stderr";
+  readonly text: string;
+  /** Fields of a JSON line; `undefined` for other text. */
+  readonly record: Readonly<Record<string, unknown>> | undefined;
+  /** Level of a JSON line in lower case. */
+  readonly level: string | undefined;
+}
+
+/** What is looked for in lines: a part of the text, a pattern, or any rule. */
+export type LineMatch = string | RegExp | ((line: RelayerLine) => boolean);
+
+/** Something awaited did not come in time, or the process ended before it. The message holds the last lines. */
+export class RelayerFault extends Error {
+  override readonly name = "RelayerFault";
+  constructor(
+    readonly code: "line_missing" | "ended_early" | "still_running" | "error_lines",
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/** Starts the program; returns at once. */
+export async function startRelayer(options: RelayerOptions): Promise<RelayerProcess> {
+  const configPath = `${options.folder}/causeway.toml`;
+  await Deno.mkdir(options.folder, { recursive: true });
+  await Deno.writeTextFile(configPath, options.config);
+  return new RelayerProcess(options, configPath);
+}
+
+/** A running or ended program. */
+export class RelayerProcess implements AsyncDisposable {
+  readonly configPath: string;
+  readonly dbPath: string;
+  /** Resolves when the process is gone and its output was read to the end. */
+  readonly ended: Promise<Deno.CommandStatus>;
+  readonly #child: Deno.ChildProcess;
+  readonly #lines: RelayerLine[] = [];
+  readonly #onLine: ((line: RelayerLine) => void) | undefined;
+  readonly #watchers = new Set<(line: RelayerLine) => void>();
+  #isGone = false;
+
+  constructor(options: RelayerOptions, configPath: string) {
+    this.configPath = configPath;
+    this.dbPath = options.dbPath ?? `${options.folder}/relayer.db`;
+    this.#onLine = options.onLine;
+    this.#child = new Deno.Command(options.executable ?? `${REPOSITORY}/build/causeway`, {
+      args: [
+        `--config=${configPath}`,
+        `--db=${this.dbPath}`,
+        `--log-format=${options.logFormat ?? "json"}`,
+        `--log-level=${options.logLevel ?? "debug"}`,
+        ...(options.extraArguments ?? []),
+      ],
+      cwd: options.folder,
+      stdin: "null",
+      stdout: "piped",
+      stderr: "piped",
+      env: { NO_COLOR: "1", RUST_BACKTRACE: "0" },
+      // Of its own process group: Ctrl-C on a terminal reaches only us, and we end it in order.
+      detached: true,
+    }).spawn();
+    this.ended = this.#watch();
+  }
+
+  get pid(): number {
+    return this.#child.pid;
+  }
+
+  /** Everything printed so far. */
+  get lines(): readonly RelayerLine[] {
+    return this.#lines;
+  }
+
+  /** All text printed so far. */
+  get text(): string {
+    return this.#lines.map(({ text }) => text).join("\n");
+  }
+
+  /** Lines of level error (or fatal), and lines of stderr that are no JSON, e.g. an uncaught exception. */
+  get errorLines(): readonly RelayerLine[] {
+    return this.#lines.filter(({ level, stream }) =>
+      level === "error" || level === "fatal" || (level === undefined && stream === "stderr")
+    );
+  }
+
+  /** The last lines, for messages. */
+  tail(count = 20): string {
+    return this.#lines.slice(-count).map(({ text }) => text).join("\n");
+  }
+
+  /**
+   * The first line that fits, also among those printed before the call (from `since` on, an index of {@link lines}).
+   * @throws {RelayerFault} `line_missing` after the deadline, `ended_early` when the process ends without it.
+   */
+  async waitForLine(
+    match: LineMatch,
+    { deadlineMs = 30_000, since = 0 }: { readonly deadlineMs?: number; readonly since?: number } = {},
+  ): Promise<RelayerLine> {
+    const fits = asRule(match);
+    const before = this.#lines.slice(since).find(fits);
+    if (before !== undefined) return before;
+    const found = Promise.withResolvers<RelayerLine>();
+    const watcher = (line: RelayerLine): void => {
+      if (fits(line)) found.resolve(line);
+    };
+    this.#watchers.add(watcher);
+    const timer = setTimeout(() => found.reject(this.#fault("line_missing", `${match}`)), deadlineMs);
+    void this.ended.then(() => found.reject(this.#fault("ended_early", `${match}`)));
+    try {
+      return await found.promise;
+    } finally {
+      clearTimeout(timer);
+      this.#watchers.delete(watcher);
+    }
+  }
+
+  /**
+   * Waits for the end and gives the exit code (128 + number for a signal).
+   * @throws {RelayerFault} `still_running` after the deadline.
+   */
+  async exitCode(deadlineMs = 15_000): Promise<number> {
+    const late = Promise.withResolvers<never>();
+    const timer = setTimeout(() => late.reject(this.#fault("still_running", "the end")), deadlineMs);
+    try {
+      return (await Promise.race([this.ended, late.promise])).code;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Asks it to end (SIGTERM) and gives the exit code. */
+  async terminate(deadlineMs = 15_000): Promise<number> {
+    this.signal("SIGTERM");
+    return await this.exitCode(deadlineMs);
+  }
+
+  /** Ends it at once (SIGKILL), as a crash does. */
+  async kill(): Promise<void> {
+    this.signal("SIGKILL");
+    await this.ended;
+  }
+
+  /** Sends a signal; nothing happens when the process is gone. */
+  signal(name: Deno.Signal): void {
+    if (!this.#isGone) this.#child.kill(name);
+  }
+
+  /** @throws {RelayerFault} `error_lines` when it printed an error that `allowed` does not cover. */
+  assertNoErrors(allowed: readonly LineMatch[] = []): void {
+    const rules = allowed.map(asRule);
+    const found = this.errorLines.filter((line) => !rules.some((rule) => rule(line)));
+    if (found.length === 0) return;
+    const shown = found.slice(0, 10).map(({ text }) => text).join("\n");
+    throw new RelayerFault("error_lines", `The relayer printed ${found.length} error lines:\n${shown}`);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill();
+  }
+
+  async #watch(): Promise<Deno.CommandStatus> {
+    const child = this.#child;
+    const [status] = await Promise.all([
+      child.status.then((status) => {
+        this.#isGone = true;
+        return status;
+      }),
+      this.#read(child.stdout, "stdout"),
+      this.#read(child.stderr, "stderr"),
+    ]);
+    return status;
+  }
+
+  async #read(stream: ReadableStream<Uint8Array<ArrayBuffer>>, name: RelayerLine["stream"]): Promise<void> {
+    let rest = "";
+    for await (const part of stream.pipeThrough(new TextDecoderStream())) {
+      const lines = (rest + part).split("\n");
+      rest = lines.pop() ?? "";
+      for (const text of lines) this.#take(text, name);
+    }
+    if (rest !== "") this.#take(rest, name);
+  }
+
+  #take(text: string, stream: RelayerLine["stream"]): void {
+    const record = readRecord(text);
+    const level = typeof record?.level === "string" ? record.level.toLowerCase() : undefined;
+    const line: RelayerLine = { atMs: Date.now(), stream, text, record, level };
+    this.#lines.push(line);
+    this.#onLine?.(line);
+    for (const watcher of this.#watchers) watcher(line);
+  }
+
+  #fault(code: RelayerFault["code"], awaited: string): RelayerFault {
+    return new RelayerFault(code, `Waiting for ${awaited}: ${code}. Last lines:\n${this.tail()}`);
+  }
+}
+
+function asRule(match: LineMatch): (line: RelayerLine) => boolean {
+  if (typeof match === "function") return match;
+  if (typeof match === "string") return ({ text }) => text.includes(match);
+  return ({ text }) => match.test(text);
+}
+
+function readRecord(text: string): Readonly<Record<string, unknown>> | undefined {
+  if (!text.startsWith("{")) return undefined;
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? { ...value } : undefined;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    return undefined;
+  }
+}

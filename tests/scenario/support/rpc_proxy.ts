@@ -1,0 +1,338 @@
+/**
+ * A proxy in front of one JSON-RPC endpoint that counts what passes and misbehaves on request: HTTP and WebSocket on
+ * the same port. Start reading at {@link startRpcProxy}.
+ */
+import { SocketRelay } from "./socket_relay.ts";
+
+/** How the endpoint behaves from now on. */
+export type ProxyMode =
+  | { readonly kind: "pass" }
+  /** Nobody listens: connections are refused, open ones are cut. */
+  | { readonly kind: "refuse" }
+  /** Requests are taken and never answered. */
+  | { readonly kind: "hang" }
+  /** Status 429. */
+  | { readonly kind: "throttle"; readonly retryAfterSec?: number }
+  /** A 5xx answer with a page of HTML, as gateways send it. Default status 502. */
+  | { readonly kind: "serverError"; readonly status?: number }
+  /**
+   * Half an answer. `transfer`: the connection breaks in the middle. `json`: a complete transfer of half the text.
+   * `batch`: only the first half of a batch is answered (single calls pass).
+   */
+  | { readonly kind: "truncate"; readonly what: "transfer" | "json" | "batch" }
+  | { readonly kind: "delay"; readonly delayMs: number };
+
+/** One JSON-RPC call inside of a request. */
+export interface ProxiedCall {
+  readonly method: string;
+  readonly params: unknown;
+}
+
+/** One HTTP request or one WebSocket message of the client. Times are milliseconds since 1970. */
+export interface ProxiedRequest {
+  readonly transport: "http" | "socket";
+  readonly atMs: number;
+  /** When the answer was passed on; `undefined` while it is not (for sockets: always). */
+  endedAtMs: number | undefined;
+  /** HTTP status sent to the client; `undefined` for sockets and unanswered requests. */
+  status: number | undefined;
+  readonly isBatch: boolean;
+  readonly calls: readonly ProxiedCall[];
+}
+
+/** A running proxy. */
+export interface RpcProxy extends AsyncDisposable {
+  readonly port: number;
+  /** `http://127.0.0.1:<port>`. */
+  readonly httpUrl: string;
+  /** `ws://127.0.0.1:<port>`. */
+  readonly wsUrl: string;
+  /** Everything since the start or the last {@link clear}, in order of arrival. */
+  readonly requests: readonly ProxiedRequest[];
+  /** Number of HTTP requests. */
+  readonly httpRequests: number;
+  /** Number of JSON-RPC calls, batches taken apart; of one method if named. */
+  countCalls(method?: string): number;
+  /**
+   * Changes the behaviour. With `methods` only requests that hold one of them are affected; not for `refuse`.
+   * Resolves once the new behaviour is in force.
+   */
+  setMode(mode: ProxyMode, methods?: readonly string[]): Promise<void>;
+  /** Cuts every open WebSocket; new ones are taken. */
+  cutSockets(): void;
+  /** Forgets the requests seen so far. */
+  clear(): void;
+  stop(): Promise<void>;
+}
+
+/** Where to pass on to. */
+export interface ProxyOptions {
+  /** `http://host:port` of the endpoint; WebSockets go to the same host and port. */
+  readonly upstream: string;
+  /** Unset: one that is free. */
+  readonly port?: number;
+}
+
+/** Starts a proxy on 127.0.0.1. */
+export async function startRpcProxy(options: ProxyOptions): Promise<RpcProxy> {
+  const proxy = new RunningProxy(options.upstream, options.port ?? 0);
+  await proxy.listen();
+  return proxy;
+}
+
+/**
+ * Length of the longest chain of requests of which each began after the one before it had ended: what a caller pays
+ * in round trips. Unanswered requests do not count.
+ */
+export function countSequentialTrips(requests: readonly ProxiedRequest[]): number {
+  const ended = requests
+    .flatMap(({ atMs, endedAtMs }) => (endedAtMs === undefined ? [] : [{ atMs, endedAtMs }]))
+    .sort((a, b) => a.endedAtMs - b.endedAtMs);
+  let trips = 0;
+  let lastEndMs = -Infinity;
+  for (const { atMs, endedAtMs } of ended) {
+    if (atMs < lastEndMs) continue;
+    trips++;
+    lastEndMs = endedAtMs;
+  }
+  return trips;
+}
+
+class RunningProxy implements RpcProxy {
+  readonly #upstream: string;
+  #port: number;
+  #server: Deno.HttpServer | undefined;
+  #mode: ProxyMode = { kind: "pass" };
+  #methods: readonly string[] | undefined;
+  #requests: ProxiedRequest[] = [];
+  /** Ends hanging and delayed requests when the behaviour changes. */
+  #modeChange = new AbortController();
+  readonly #relays = new Set<SocketRelay>();
+
+  constructor(upstream: string, port: number) {
+    this.#upstream = upstream.replace(/\/$/, "");
+    this.#port = port;
+  }
+
+  get port(): number {
+    return this.#port;
+  }
+
+  get httpUrl(): string {
+    return `http://127.0.0.1:${this.#port}`;
+  }
+
+  get wsUrl(): string {
+    return `ws://127.0.0.1:${this.#port}`;
+  }
+
+  get requests(): readonly ProxiedRequest[] {
+    return this.#requests;
+  }
+
+  get httpRequests(): number {
+    return this.#requests.filter(({ transport }) => transport === "http").length;
+  }
+
+  countCalls(method?: string): number {
+    return this.#requests
+      .flatMap(({ calls }) => calls)
+      .filter((call) => method === undefined || call.method === method)
+      .length;
+  }
+
+  clear(): void {
+    this.#requests = [];
+  }
+
+  async listen(): Promise<void> {
+    const listening = Promise.withResolvers<number>();
+    this.#server = Deno.serve({
+      hostname: "127.0.0.1",
+      port: this.#port,
+      onListen: ({ port }) => listening.resolve(port),
+      onError: () => new Response(null, { status: 502 }),
+    }, (request) => this.#answer(request));
+    this.#port = await listening.promise;
+  }
+
+  async setMode(mode: ProxyMode, methods?: readonly string[]): Promise<void> {
+    this.#mode = mode;
+    this.#methods = methods;
+    const change = this.#modeChange;
+    this.#modeChange = new AbortController();
+    change.abort();
+    for (const relay of this.#relays) relay.isHanging = mode.kind === "hang";
+    if (mode.kind === "refuse") await this.#stopListening();
+    else if (this.#server === undefined) await this.listen();
+  }
+
+  cutSockets(): void {
+    for (const relay of this.#relays) relay.cut();
+  }
+
+  async stop(): Promise<void> {
+    this.#modeChange.abort();
+    await this.#stopListening();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
+  async #stopListening(): Promise<void> {
+    this.cutSockets();
+    const server = this.#server;
+    this.#server = undefined;
+    await server?.shutdown();
+  }
+
+  async #answer(request: Request): Promise<Response> {
+    if (request.headers.get("upgrade")?.toLowerCase() === "websocket") return this.#upgrade(request);
+    const body = await request.text();
+    const seen = this.#note("http", body);
+    const isAffected = this.#methods === undefined ||
+      seen.calls.some(({ method }) => this.#methods?.includes(method));
+    const mode: ProxyMode = isAffected ? this.#mode : { kind: "pass" };
+    const response = await this.#respond(mode, body, seen.isBatch);
+    seen.status = response.status;
+    seen.endedAtMs = performance.timeOrigin + performance.now();
+    return response;
+  }
+
+  async #respond(mode: ProxyMode, body: string, isBatch: boolean): Promise<Response> {
+    switch (mode.kind) {
+      case "pass":
+        return await this.#forward(body);
+      case "refuse":
+      case "hang":
+        await pause(undefined, this.#modeChange.signal);
+        return new Response(null, { status: 502 });
+      case "delay":
+        await pause(mode.delayMs, this.#modeChange.signal);
+        return await this.#forward(body);
+      case "throttle":
+        return new Response("Too many requests", {
+          status: 429,
+          headers: mode.retryAfterSec === undefined ? {} : { "retry-after": `${mode.retryAfterSec}` },
+        });
+      case "serverError":
+        return new Response("<html><body>Bad gateway</body></html>", {
+          status: mode.status ?? 502,
+          headers: { "content-type": "text/html" },
+        });
+      case "truncate":
+        return truncated(await this.#forward(body), mode.what, isBatch);
+    }
+  }
+
+  async #forward(body: string): Promise<Response> {
+    const response = await fetch(this.#upstream, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body,
+    });
+    const text = await response.text();
+    return new Response(text, {
+      status: response.status,
+      headers: { "content-type": response.headers.get("content-type") ?? "application/json" },
+    });
+  }
+
+  #upgrade(request: Request): Response {
+    const { socket, response } = Deno.upgradeWebSocket(request, { idleTimeout: 0 });
+    const relay = new SocketRelay(socket, this.#upstream.replace(/^http/, "ws"), (text) => {
+      this.#note("socket", text);
+    });
+    relay.isHanging = this.#mode.kind === "hang";
+    this.#relays.add(relay);
+    void relay.ended.then(() => this.#relays.delete(relay));
+    return response;
+  }
+
+  #note(transport: ProxiedRequest["transport"], text: string): ProxiedRequest {
+    const { calls, isBatch } = readCalls(text);
+    const atMs = performance.timeOrigin + performance.now();
+    const seen: ProxiedRequest = {
+      transport,
+      atMs,
+      endedAtMs: undefined,
+      status: undefined,
+      isBatch,
+      calls,
+    };
+    this.#requests.push(seen);
+    return seen;
+  }
+}
+
+/** Takes a JSON-RPC body apart; text that is none has no calls. */
+function readCalls(text: string): { calls: ProxiedCall[]; isBatch: boolean } {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    return { calls: [], isBatch: false };
+  }
+  const isBatch = Array.isArray(parsed);
+  const list: readonly unknown[] = Array.isArray(parsed) ? parsed : [parsed];
+  return { calls: list.flatMap(readCall), isBatch };
+}
+
+function readCall(value: unknown): ProxiedCall[] {
+  if (typeof value !== "object" || value === null || !("method" in value)) return [];
+  if (typeof value.method !== "string") return [];
+  return [{ method: value.method, params: "params" in value ? value.params : undefined }];
+}
+
+async function truncated(
+  response: Response,
+  what: "transfer" | "json" | "batch",
+  isBatch: boolean,
+): Promise<Response> {
+  const text = await response.text();
+  const headers = { "content-type": "application/json" };
+  const half = text.slice(0, Math.ceil(text.length / 2));
+  switch (what) {
+    case "json":
+      return new Response(half, { headers });
+    case "transfer":
+      return new Response(brokenOffAfter(half), { headers });
+    case "batch": {
+      if (!isBatch) return new Response(text, { headers });
+      const answers: unknown = JSON.parse(text);
+      const list: readonly unknown[] = Array.isArray(answers) ? answers : [];
+      return new Response(JSON.stringify(list.slice(0, Math.floor(list.length / 2))), { headers });
+    }
+  }
+}
+
+/** A body whose transfer fails after `text`. */
+function brokenOffAfter(text: string): ReadableStream<Uint8Array<ArrayBuffer>> {
+  let isSent = false;
+  return new ReadableStream({
+    async pull(controller): Promise<void> {
+      if (!isSent) {
+        isSent = true;
+        controller.enqueue(new TextEncoder().encode(text));
+        return;
+      }
+      // The first part has to be on its way before the connection is cut.
+      await pause(20, new AbortController().signal);
+      controller.error(new Error("Cut by the proxy"));
+    },
+  });
+}
+
+/** Resolves after `ms` (never, if undefined) or when `signal` is aborted. */
+function pause(ms: number | undefined, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    const timer = ms === undefined ? undefined : setTimeout(resolve, ms);
+    signal.addEventListener("abort", () => {
+      clearTimeout(timer);
+      resolve();
+    }, { once: true });
+  });
+}
