@@ -1,0 +1,23 @@
+/**
+ * Addresses of EVM accounts: lower-case hex text in this folder, 20 bytes in ISMP types.
+ */
+import { fromHex, type Hex, toHex } from "../bytes.ts";
+
+/** 20 bytes as `0x` and 40 lower-case hex digits. */
+export type Address = Hex;
+
+/** The address that stands for "none" in host storage. */
+export const zeroAddress: Address = "0x0000000000000000000000000000000000000000";
+
+/** Checked constructor; letter case is dropped without checking an EIP-55 checksum. @throws {RangeError} */
+export function toAddress(value: Uint8Array | string): Address {
+  const bytes = typeof value === "string" ? fromHex(value) : value;
+  if (bytes.length !== 20) throw new RangeError(`Expected 20 bytes, found ${bytes.length}`);
+  return toHex(bytes);
+}
+
+/** The address, or undefined for the zero address. */
+export function presentAddress(value: string): Address | undefined {
+  const address = toAddress(value);
+  return address === zeroAddress ? undefined : address;
+}
