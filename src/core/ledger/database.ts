@@ -3,35 +3,74 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Parameters, Row } from "./columns.ts";
 import { LedgerFault, type LedgerFaultCode } from "./fault.ts";
 
-/** Primary result codes of SQLite (https://sqlite.org/rescode.html) that are faults of the file, not of the caller. */
-const faultsByCode: ReadonlyMap<number, { code: LedgerFaultCode; text: string }> = new Map([
-  [5, {
+/** A result code of SQLite (https://sqlite.org/rescode.html) that is a fault of the file, not of the caller. */
+interface KnownResult {
+  readonly primary: number;
+  /** SQLite's own words for it (`sqlite3_errstr`). */
+  readonly words: string;
+  readonly code: LedgerFaultCode;
+  readonly text: string;
+}
+
+const knownResults: readonly KnownResult[] = [
+  {
+    primary: 5,
+    words: "database is locked",
     code: "locked",
     text:
       "another process uses it. Stop the other program (a running causeway, or a manual run) and start again",
-  }],
-  [6, { code: "locked", text: "it is locked by this process" }],
-  [8, { code: "readonly", text: "it cannot be written. Check the file's permissions and the file system" }],
-  [10, { code: "io", text: "the operating system reported a read or write error. Check the disk" }],
-  [11, {
+  },
+  { primary: 6, words: "database table is locked", code: "locked", text: "it is in use within this process" },
+  {
+    primary: 8,
+    words: "attempt to write a readonly database",
+    code: "readonly",
+    text: "it cannot be written. Check the permissions of the file and how its file system is mounted",
+  },
+  {
+    primary: 10,
+    words: "disk I/O error",
+    code: "io",
+    text: "the operating system reported a read or write error. Check the disk",
+  },
+  {
+    primary: 11,
+    words: "database disk image is malformed",
     code: "corrupt",
     text: "its content is damaged. Restore a copy, or move the file away and start with a new one",
-  }],
-  [13, { code: "full", text: "no space left on the device. Free some space; nothing is sent meanwhile" }],
-  [14, { code: "io", text: "a file beside it cannot be opened. Check the permissions of the directory" }],
-  [26, { code: "corrupt", text: "the file is not a database. Name another file with --db" }],
-]);
+  },
+  {
+    primary: 13,
+    words: "database or disk is full",
+    code: "full",
+    text: "no space left on the device. Free some space; nothing is sent meanwhile",
+  },
+  {
+    primary: 14,
+    words: "unable to open database file",
+    code: "io",
+    text: "it, or a file beside it, cannot be opened. Check the permissions of the directory",
+  },
+  {
+    primary: 26,
+    words: "file is not a database",
+    code: "corrupt",
+    text: "the file is not a database. Name another file with --db",
+  },
+];
 
 /**
  * The error of a statement as a fault of the file, or `undefined` when it is none (a broken constraint, a defect).
- * Errors of node:sqlite carry SQLite's extended result code as `errcode`; the low byte is the primary code.
+ * Errors of statements carry SQLite's extended result code as `errcode`, whose low byte is the primary code; those
+ * of opening and of scripts carry only its words.
  */
 export function toLedgerFault(error: unknown, path: string): LedgerFault | undefined {
   if (error instanceof LedgerFault) return error;
-  if (!(error instanceof Error) || !("errcode" in error) || typeof error.errcode !== "number") {
-    return undefined;
-  }
-  const known = faultsByCode.get(error.errcode & 0xff);
+  if (!(error instanceof Error)) return undefined;
+  const primary = "errcode" in error && typeof error.errcode === "number" ? error.errcode & 0xff : undefined;
+  const known = knownResults.find((result) =>
+    primary === undefined ? error.message.startsWith(result.words) : primary === result.primary
+  );
   return known && new LedgerFault(known.code, path, known.text, { cause: error });
 }
 

@@ -163,7 +163,7 @@ function fileFault(error: unknown, path: string, place: string): LedgerFault {
     return new LedgerFault("readonly", path, text, options);
   }
   if (error instanceof Deno.errors.PermissionDenied || error instanceof Deno.errors.NotCapable) {
-    return new LedgerFault("denied", path, `${deniedText(place)}`, options);
+    return new LedgerFault("denied", path, deniedText(place), options);
   }
   const reason = error instanceof Error ? error.message : String(error);
   return new LedgerFault("io", path, `${place}: ${reason}`, options);

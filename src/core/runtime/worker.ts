@@ -31,6 +31,8 @@ export interface SupervisorOptions {
   readonly graceMs?: number;
   /** True for faults that end the program beside {@link FatalFault}, e.g. a corrupted database. */
   readonly isFatal?: (error: unknown) => boolean;
+  /** True for faults that pass by themselves (an endpoint that is down): a warning instead of an error. */
+  readonly isPassing?: (error: unknown) => boolean;
 }
 
 /** How it ended. */
@@ -105,7 +107,7 @@ async function keepRunning(
       if (signal.aborted) return reportOddEnd(deps.log, worker, error, signal);
       const wasHealthy = deps.clock.now() - startMs >= (options.healthyAfterMs ?? defaultHealthyAfterMs);
       failures = wasHealthy ? 1 : failures + 1;
-      await pause(deps, { worker, error, failures, backoff: options.backoff ?? defaultBackoff }, signal);
+      await pause(deps, { worker, error, failures, options }, signal);
     }
   }
 }
@@ -122,12 +124,13 @@ function reportOddEnd(log: Log, worker: Worker, error: unknown, signal: AbortSig
 
 async function pause(
   deps: Deps,
-  failure: { worker: Worker; error: unknown; failures: number; backoff: Backoff },
+  failure: { worker: Worker; error: unknown; failures: number; options: SupervisorOptions },
   signal: AbortSignal,
 ): Promise<void> {
-  const { worker, error, failures } = failure;
-  const delayMs = nextDelayMs(failure.backoff, failures, deps.randomness.fraction());
-  deps.log.error("Worker failed and will be started again", {
+  const { worker, error, failures, options } = failure;
+  const delayMs = nextDelayMs(options.backoff ?? defaultBackoff, failures, deps.randomness.fraction());
+  const level = options.isPassing?.(error) ? "warn" : "error";
+  deps.log[level]("Worker failed and will be started again", {
     worker: worker.name,
     failures,
     againInMs: delayMs,

@@ -1,0 +1,94 @@
+/** A log entry as one line of text, for people or for programs. Pure. */
+import { quoted } from "../config/redact.ts";
+import { type Plain, toPlain } from "./field_value.ts";
+import type { LogFields, LogLevel } from "./log.ts";
+
+/** What is formatted. */
+export interface Entry {
+  /** Milliseconds since 1970. */
+  readonly timeMs: number;
+  readonly level: LogLevel;
+  readonly message: string;
+  readonly fields: LogFields;
+}
+
+/** Details of a format. */
+export interface FormatOptions {
+  /** Escape codes for a terminal; for people only. */
+  readonly hasColour: boolean;
+  /** Show the stacks of errors. */
+  readonly withStack: boolean;
+}
+
+/** Turns an entry into a line, without the line break. */
+export type LineFormat = (entry: Entry, options: FormatOptions) => string;
+
+const colours: Readonly<Record<LogLevel, string>> = {
+  debug: "\x1b[2m",
+  info: "\x1b[32m",
+  warn: "\x1b[33m",
+  error: "\x1b[31m",
+};
+const colourEnd = "\x1b[0m";
+
+/** Width of the column that says where; fits `EVM-11155111 -> KUSAMA-4009`. */
+const placeWidth = 28;
+
+/**
+ * `2026-01-01T00:00:00.000Z INFO  EVM-1 -> POLKADOT-3367       Batch sent  messages=3`: time, level, leg or chain,
+ * text, values.
+ */
+export const humanLine: LineFormat = (entry, options) => {
+  const { leg, chain, ...rest } = entry.fields;
+  const place = typeof leg === "string" ? leg : typeof chain === "string" ? chain : "";
+  const level = entry.level.toUpperCase().padEnd(5);
+  const shown = options.hasColour ? `${colours[entry.level]}${level}${colourEnd}` : level;
+  const values = Object.entries(rest).flatMap(([name, value]) => humanField(name, value, options));
+  const text = [`${printable(place).padEnd(placeWidth)} ${printable(entry.message)}`, ...values].join(" ");
+  return `${new Date(entry.timeMs).toISOString()} ${shown} ${text}`;
+};
+
+function humanField(name: string, value: unknown, options: FormatOptions): string[] {
+  if (value instanceof Error) return humanError(name, value, options);
+  const plain = toPlain(value, options);
+  return plain === undefined ? [] : [`${name}=${humanValue(plain)}`];
+}
+
+/** Errors: what they say and, where their name tells more, their name; the causes follow as `<-`. */
+function humanError(name: string, error: Error, options: FormatOptions): string[] {
+  const parts = [`${name}=${quoted(errorText(error))}`];
+  if (options.withStack && error.stack !== undefined) parts.push(`stack=${quoted(error.stack)}`);
+  return parts;
+}
+
+function errorText(error: Error, depth = 0): string {
+  const own = error.name === "Error" ? error.message : `${error.name}: ${error.message}`;
+  if (error.cause === undefined || depth >= 3) return own;
+  const cause = error.cause instanceof Error ? errorText(error.cause, depth + 1) : String(error.cause);
+  return `${own} <- ${cause}`;
+}
+
+function humanValue(plain: Plain): string {
+  if (typeof plain === "string") return /^[^\s"=\p{C}]+$/u.test(plain) ? plain : quoted(plain);
+  return JSON.stringify(plain);
+}
+
+/** Text without control characters, so that nobody's words start a line of their own. */
+function printable(text: string): string {
+  return /[\p{C}\u2028\u2029]/u.test(text) ? quoted(text) : text;
+}
+
+/** One JSON object per line: `time`, `level`, `message`, then the fields. A field of such a name gets a `_` behind it. */
+export const jsonLine: LineFormat = (entry, options) => {
+  const line: Record<string, Plain> = {
+    time: new Date(entry.timeMs).toISOString(),
+    level: entry.level,
+    message: entry.message,
+  };
+  const own = new Set(Object.keys(line));
+  for (const [name, value] of Object.entries(entry.fields)) {
+    const plain = toPlain(value, options);
+    if (plain !== undefined) line[own.has(name) ? `${name}_` : name] = plain;
+  }
+  return JSON.stringify(line);
+};

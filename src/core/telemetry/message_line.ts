@@ -1,0 +1,69 @@
+/** The one line that each change of a message gets. */
+import { formatUsd18 } from "./money_text.ts";
+import type { Log, LogLevel } from "./log.ts";
+
+/** What happened to a message. States and reasons are those of the ledger. */
+export interface MessageTransition {
+  readonly commitment: string;
+  /** Chain that the leg reads from. */
+  readonly source: string;
+  /** Chain that the leg delivers to. */
+  readonly sink: string;
+  /** State before; `undefined` for a message seen for the first time. */
+  readonly from: string | undefined;
+  readonly to: string;
+  readonly reason?: string | undefined;
+  readonly detail?: string | undefined;
+  /** Hash of the transaction or extrinsic that the change is about. */
+  readonly transaction?: string | undefined;
+  /** Dollars x 10^18. */
+  readonly requiredUsd18?: bigint | undefined;
+  /** Dollars x 10^18. */
+  readonly offeredUsd18?: bigint | undefined;
+}
+
+/** Text of a leg in logs, e.g. `EVM-1 -> POLKADOT-3367`. */
+export function legText(source: string, sink: string): string {
+  return `${source} -> ${sink}`;
+}
+
+/** What an operator wants to see without asking for more. Everything else is a decision on the way: debug. */
+const levelByState: ReadonlyMap<string, LogLevel> = new Map([
+  ["submitted", "info"],
+  ["delivered", "info"],
+  ["delivered_by_other", "info"],
+  ["timed_out", "info"],
+  ["not_executed", "info"],
+]);
+
+/** Reasons that change the level of a held message: lost earnings are told, and what needs a person is a warning. */
+const levelByReason: ReadonlyMap<string, LogLevel> = new Map([
+  ["unprofitable", "info"],
+  ["too_large", "warn"],
+  ["poison", "warn"],
+]);
+
+/**
+ * Level of a transition. Never `error`: races, proofs that are not final yet and throttled endpoints are part of
+ * the trade (04-messaging-flow.md 19.1).
+ */
+export function transitionLevel(transition: Pick<MessageTransition, "to" | "reason">): LogLevel {
+  const byReason = transition.to === "held" && transition.reason !== undefined
+    ? levelByReason.get(transition.reason)
+    : undefined;
+  return byReason ?? levelByState.get(transition.to) ?? "debug";
+}
+
+/** Logs one transition of one message. */
+export function logTransition(log: Log, transition: MessageTransition): void {
+  const { commitment, source, sink, from, to, requiredUsd18, offeredUsd18, ...rest } = transition;
+  log[transitionLevel(transition)](`Message ${to.replaceAll("_", " ")}`, {
+    leg: legText(source, sink),
+    commitment,
+    from: from ?? "new",
+    to,
+    ...rest,
+    requiredUsd: requiredUsd18 === undefined ? undefined : formatUsd18(requiredUsd18),
+    offeredUsd: offeredUsd18 === undefined ? undefined : formatUsd18(offeredUsd18),
+  });
+}

@@ -1,0 +1,125 @@
+/** The log of a program: levels, formats, repeated lines, redaction. LogTape carries the entries. */
+import { configureSync, getLogger, type LogRecord, type Sink } from "@logtape/logtape";
+import type { Clock } from "../runtime/clock.ts";
+import { type Entry, type FormatOptions, humanLine, jsonLine } from "./line_format.ts";
+import type { Log, LogFields, LogLevel } from "./log.ts";
+import { createRedactor } from "./redactor.ts";
+import { Repeats } from "./repeats.ts";
+
+/** How lines look: for people, or one JSON object each. */
+export type LogFormat = "human" | "json";
+
+/** What {@link openLog} needs. */
+export interface LogOptions {
+  readonly format: LogFormat;
+  /** Lowest level that is written; at `debug` errors show their stacks. */
+  readonly level: LogLevel;
+  /** Takes a finished line without its line break; must not throw. */
+  readonly write: (line: string) => void;
+  readonly clock: Pick<Clock, "now">;
+  /** Terminal colours for the human format; off when absent. */
+  readonly hasColour?: boolean;
+  /** Revealed keys that must never appear in a line. */
+  readonly secrets?: readonly string[];
+}
+
+/** A log that can be ended. */
+export interface OpenLog extends Log {
+  /** Writes the counts of lines that were held back. */
+  flush(): void;
+}
+
+const category = "causeway";
+
+/** LogTape has no `warn`. */
+const tapeLevels = { debug: "debug", info: "info", warn: "warning", error: "error" } as const;
+
+/**
+ * Opens the program's log. LogTape's configuration is one per process, so a program opens one log; opening another
+ * one (in tests) takes the place of the first.
+ */
+export function openLog(options: LogOptions): OpenLog {
+  const writer = createWriter(options);
+  const sink: Sink = (record) => writer.take(toEntry(record, options.clock.now()));
+  configureSync({
+    reset: true,
+    sinks: { lines: sink },
+    loggers: [
+      { category, sinks: ["lines"], lowestLevel: tapeLevels[options.level] },
+      { category: ["logtape", "meta"], sinks: ["lines"], lowestLevel: "error" },
+    ],
+  });
+  return { ...createLog({}), flush: () => writer.flush() };
+}
+
+function createLog(bound: LogFields): Log {
+  const logger = getLogger(category);
+  const at = (level: LogLevel) => (message: string, fields: LogFields = {}): void => {
+    // As properties, not as a template: braces in a text stay what they are.
+    logger[level](message, { fields: { ...bound, ...fields } });
+  };
+  return {
+    debug: at("debug"),
+    info: at("info"),
+    warn: at("warn"),
+    error: at("error"),
+    with: (fields) => createLog({ ...bound, ...fields }),
+  };
+}
+
+function toEntry(record: LogRecord, timeMs: number): Entry {
+  const message = typeof record.rawMessage === "string" ? record.rawMessage : record.rawMessage.join("");
+  const { fields } = record.properties;
+  return {
+    timeMs,
+    level: levelOf(record.level),
+    message,
+    fields: isFields(fields) ? fields : record.properties,
+  };
+}
+
+function levelOf(level: LogRecord["level"]): LogLevel {
+  switch (level) {
+    case "trace":
+    case "debug":
+      return "debug";
+    case "info":
+      return "info";
+    case "warning":
+      return "warn";
+    case "error":
+    case "fatal":
+      return "error";
+  }
+}
+
+function isFields(value: unknown): value is LogFields {
+  return typeof value === "object" && value !== null;
+}
+
+function createWriter(options: LogOptions): { take(entry: Entry): void; flush(): void } {
+  const format = options.format === "json" ? jsonLine : humanLine;
+  const details: FormatOptions = {
+    hasColour: options.format === "human" && (options.hasColour ?? false),
+    withStack: options.level === "debug",
+  };
+  const redact = createRedactor(options.secrets ?? []);
+  const repeats = new Repeats();
+  const writeAll = (entries: readonly Entry[]): void => {
+    for (const entry of entries) options.write(redact(safely(() => format(entry, details), entry)));
+  };
+  return {
+    take: (entry) => writeAll(repeats.admit(entry)),
+    flush: () => writeAll(repeats.flush()),
+  };
+}
+
+/** A value that cannot be shown (a throwing getter) costs the values of its line, not the program. */
+function safely(format: () => string, entry: Entry): string {
+  try {
+    return format();
+  } catch (error) {
+    const why = error instanceof Error ? error.name : "unknown";
+    return `${entry.level.toUpperCase()} ${JSON.stringify(entry.message)} (values cannot be shown: ${why})`;
+  }
+}
