@@ -38,6 +38,8 @@ export interface Leg {
   readonly pollIntervalMs: number;
   /** Woken when submissions of the sink are settled. */
   readonly wake: Wake;
+  /** Wakes the worker that settles the sink's submissions. */
+  readonly settleWake: Wake;
 }
 
 /** Most transactions of one account that may wait for inclusion at the same time. */

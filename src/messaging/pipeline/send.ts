@@ -65,6 +65,7 @@ export async function send(
     ...(part.simulation.gasUsed === 0n ? {} : { gas: part.simulation.gasUsed }),
   });
   await broadcastJournalled(deps, settings, leg, { id, rows }, signal);
+  leg.settleWake.wake();
   return { sent: rows.length, again: [] };
 }
 
