@@ -1,0 +1,255 @@
+/**
+ * The only stand-in of the devnet: tells the hub the finalized states of the chains and the chains the finalized
+ * states of the hub, as the consensus relayer will. It proves nothing to the hub, everybody else still has to.
+ * Start reading at {@link Oracle}.
+ */
+import type { Hash256 } from "../../src/core/protocol/bytes.ts";
+import type { StateCommitment } from "../../src/core/protocol/ismp/state_commitment.ts";
+import type { StateMachine } from "../../src/core/protocol/ismp/state_machine.ts";
+
+/** A final height of the hub with the roots that its digest names. */
+export interface HubState {
+  readonly height: bigint;
+  readonly timestampSec: bigint;
+  readonly mmrRoot: Hash256;
+  readonly childTrieRoot: Hash256;
+}
+
+/** The hub as the oracle needs it. */
+export interface OracleHub {
+  readonly stateMachine: StateMachine;
+  /** Newest final block; `undefined` before there is one with roots. */
+  fetchFinalState(): Promise<HubState | undefined>;
+  /** Stores a commitment as an accepted consensus update does; resolves when it is in a block. */
+  storeCommitment(chain: StateMachine, height: bigint, commitment: StateCommitment): Promise<void>;
+}
+
+/** A chain as the oracle needs it. */
+export interface OracleChain {
+  readonly stateMachine: StateMachine;
+  /** Newest final block; `undefined` before there is one that can be proved against. */
+  fetchFinalState(): Promise<
+    { readonly height: bigint; readonly commitment: StateCommitment } | undefined
+  >;
+  /** Brings the chain's light client of the hub to `state`; resolves when it is in a block. */
+  advance(state: HubState): Promise<void>;
+}
+
+/** One of the ways that the oracle serves; exactly one end is the hub. */
+export interface Direction {
+  /** Whose states are told. */
+  readonly from: StateMachine;
+  /** Who is told. */
+  readonly to: StateMachine;
+}
+
+/** A direction did not work for longer than the oracle's patience. */
+export class OracleFault extends Error {
+  override readonly name = "OracleFault";
+  readonly code = "oracle_stuck";
+  constructor(direction: Direction, forMs: number, options: ErrorOptions) {
+    super(
+      `The oracle could not tell ${direction.to} about ${direction.from} for ${forMs / 1000} s: ${
+        options.cause instanceof Error ? options.cause.message : options.cause
+      }`,
+      options,
+    );
+  }
+}
+
+/** How the oracle works. */
+export interface OracleOptions {
+  readonly hub: OracleHub;
+  readonly chains: readonly OracleChain[];
+  /** Time between two looks at a head. Default 500. */
+  readonly everyMs?: number;
+  /** A direction that fails for longer than this ends the oracle. Default 20,000. */
+  readonly patienceMs?: number;
+  /** Told what was stored. */
+  readonly onUpdate?: (update: Direction & { readonly height: bigint }) => void;
+}
+
+/** Follows the heads until it is stopped. Replaceable as a whole: nothing else in the devnet knows how states travel. */
+export class Oracle implements AsyncDisposable {
+  /** Rejects with an {@link OracleFault} when a direction stays broken; never resolves. */
+  readonly failed: Promise<never>;
+  readonly #feeds: readonly Feed[];
+
+  constructor(options: OracleOptions) {
+    const failed = Promise.withResolvers<never>();
+    this.failed = failed.promise;
+    // Whoever cares races with it; without anybody a fault must not end the process as unhandled.
+    failed.promise.catch(() => undefined);
+    this.#feeds = options.chains.flatMap((chain) => [
+      new Feed(
+        { from: chain.stateMachine, to: options.hub.stateMachine },
+        async (last) => {
+          const state = await chain.fetchFinalState();
+          if (state === undefined || state.height <= last) return last;
+          await options.hub.storeCommitment(chain.stateMachine, state.height, state.commitment);
+          return state.height;
+        },
+        options,
+        failed.reject,
+      ),
+      new Feed(
+        { from: options.hub.stateMachine, to: chain.stateMachine },
+        async (last) => {
+          const state = await options.hub.fetchFinalState();
+          if (state === undefined || state.height <= last) return last;
+          await chain.advance(state);
+          return state.height;
+        },
+        options,
+        failed.reject,
+      ),
+    ]);
+  }
+
+  /** Begins to follow. */
+  start(): void {
+    for (const feed of this.#feeds) feed.start();
+  }
+
+  /** Stops telling; of all directions, or the one given. Resolves when no update is under way any more. */
+  async pause(direction?: Direction): Promise<void> {
+    await Promise.all(this.#select(direction).map((feed) => feed.pause()));
+  }
+
+  /** Undoes {@link pause}. */
+  resume(direction?: Direction): void {
+    for (const feed of this.#select(direction)) feed.resume();
+  }
+
+  /**
+   * Tells the newest final state now, paused or not.
+   * @returns the height that the receiver was told last, 0 for none.
+   */
+  async step(direction: Direction): Promise<bigint> {
+    const [feed] = this.#select(direction);
+    return feed === undefined ? 0n : await feed.step();
+  }
+
+  /** Height that the receiver of a direction was told last, 0 for none. */
+  told(direction: Direction): bigint {
+    return this.#select(direction)[0]?.last ?? 0n;
+  }
+
+  /** Ends it; it cannot be started again. */
+  async stop(): Promise<void> {
+    await Promise.all(this.#feeds.map((feed) => feed.stop()));
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
+  #select(direction: Direction | undefined): readonly Feed[] {
+    if (direction === undefined) return this.#feeds;
+    const found = this.#feeds.filter((feed) =>
+      feed.direction.from === direction.from && feed.direction.to === direction.to
+    );
+    if (found.length === 0) throw new Error(`No direction ${direction.from} -> ${direction.to}`);
+    return found;
+  }
+}
+
+/** One direction. */
+class Feed {
+  readonly direction: Direction;
+  readonly #tell: (last: bigint) => Promise<bigint>;
+  readonly #options: OracleOptions;
+  readonly #onFault: (fault: OracleFault) => void;
+  #last = 0n;
+  /** The update under way; updates never overlap. */
+  #running: Promise<unknown> = Promise.resolve();
+  #isPaused = false;
+  #isStarted = false;
+  #wake: (() => void) | undefined;
+  #isStopped = false;
+  #loop: Promise<void> = Promise.resolve();
+
+  constructor(
+    direction: Direction,
+    tell: (last: bigint) => Promise<bigint>,
+    options: OracleOptions,
+    onFault: (fault: OracleFault) => void,
+  ) {
+    this.direction = direction;
+    this.#tell = tell;
+    this.#options = options;
+    this.#onFault = onFault;
+  }
+
+  get last(): bigint {
+    return this.#last;
+  }
+
+  start(): void {
+    if (this.#isStarted) return;
+    this.#isStarted = true;
+    this.#loop = this.#follow();
+  }
+
+  async pause(): Promise<void> {
+    this.#isPaused = true;
+    await this.#running;
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    this.#wake?.();
+  }
+
+  step(): Promise<bigint> {
+    const mine = this.#running.then(async () => {
+      const before = this.#last;
+      this.#last = await this.#tell(before);
+      if (this.#last > before) this.#options.onUpdate?.({ ...this.direction, height: this.#last });
+      return this.#last;
+    });
+    this.#running = mine.catch(() => undefined);
+    return mine;
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#wake?.();
+    await this.#loop;
+  }
+
+  async #follow(): Promise<void> {
+    const patienceMs = this.#options.patienceMs ?? 20_000;
+    let worksSinceMs = performance.now();
+    while (!this.#isStopped) {
+      if (this.#isPaused) {
+        worksSinceMs = performance.now();
+      } else {
+        try {
+          await this.step();
+          worksSinceMs = performance.now();
+        } catch (cause) {
+          const forMs = performance.now() - worksSinceMs;
+          if (forMs >= patienceMs) {
+            this.#onFault(new OracleFault(this.direction, forMs, { cause }));
+            return;
+          }
+        }
+      }
+      await this.#sleep(this.#options.everyMs ?? 500);
+    }
+  }
+
+  #sleep(ms: number): Promise<void> {
+    if (this.#isStopped) return Promise.resolve();
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        clearTimeout(timer);
+        this.#wake = undefined;
+        resolve();
+      };
+      const timer = setTimeout(wake, ms);
+      this.#wake = wake;
+    });
+  }
+}

@@ -1,0 +1,94 @@
+import assert from "node:assert/strict";
+import { toHash256 } from "../../src/core/protocol/bytes.ts";
+import { parseStateMachine } from "../../src/core/protocol/ismp/state_machine.ts";
+import { type HubState, Oracle, type OracleChain, type OracleHub } from "./oracle.ts";
+
+const HUB = parseStateMachine("KUSAMA-4009");
+const CHAIN = parseStateMachine("EVM-31337");
+const root = toHash256(new Uint8Array(32).fill(1));
+
+/** A hub and a chain whose heads a test moves. */
+class Ends {
+  hubHeight = 0n;
+  chainHeight = 0n;
+  isBroken = false;
+  readonly told: string[] = [];
+  readonly hub: OracleHub = {
+    stateMachine: HUB,
+    fetchFinalState: () => Promise.resolve(this.#hubState()),
+    storeCommitment: (chain, height) => {
+      if (this.isBroken) return Promise.reject(new Error("no hub"));
+      this.told.push(`${chain} ${height}`);
+      return Promise.resolve();
+    },
+  };
+  readonly chain: OracleChain = {
+    stateMachine: CHAIN,
+    fetchFinalState: () =>
+      Promise.resolve(
+        this.chainHeight === 0n ? undefined : {
+          height: this.chainHeight,
+          commitment: { timestampSec: 1n, overlayRoot: undefined, stateRoot: root },
+        },
+      ),
+    advance: (state) => {
+      this.told.push(`${HUB} ${state.height}`);
+      return Promise.resolve();
+    },
+  };
+
+  #hubState(): HubState | undefined {
+    if (this.hubHeight === 0n) return undefined;
+    return { height: this.hubHeight, timestampSec: 1n, mmrRoot: root, childTrieRoot: root };
+  }
+}
+
+Deno.test("oracle: tells each new final height once, in both directions", async () => {
+  const ends = new Ends();
+  await using oracle = new Oracle({ hub: ends.hub, chains: [ends.chain] });
+  assert.equal(await oracle.step({ from: CHAIN, to: HUB }), 0n);
+  ends.chainHeight = 5n;
+  ends.hubHeight = 7n;
+  assert.equal(await oracle.step({ from: CHAIN, to: HUB }), 5n);
+  assert.equal(await oracle.step({ from: CHAIN, to: HUB }), 5n);
+  assert.equal(await oracle.step({ from: HUB, to: CHAIN }), 7n);
+  assert.deepEqual(ends.told, ["EVM-31337 5", "KUSAMA-4009 7"]);
+  assert.equal(oracle.told({ from: HUB, to: CHAIN }), 7n);
+});
+
+Deno.test("oracle: a paused direction stands still while the other goes on", async () => {
+  const ends = new Ends();
+  ends.chainHeight = 5n;
+  ends.hubHeight = 7n;
+  const updates: bigint[] = [];
+  const update = Promise.withResolvers<void>();
+  await using oracle = new Oracle({
+    hub: ends.hub,
+    chains: [ends.chain],
+    everyMs: 1,
+    onUpdate: ({ height }) => {
+      updates.push(height);
+      update.resolve();
+    },
+  });
+  await oracle.pause({ from: CHAIN, to: HUB });
+  oracle.start();
+  await update.promise;
+  assert.deepEqual(updates, [7n]);
+  oracle.resume({ from: CHAIN, to: HUB });
+  while (updates.length < 2) await new Promise((resolve) => setTimeout(resolve, 1));
+  assert.deepEqual(updates, [7n, 5n]);
+  await assert.rejects(oracle.pause({ from: HUB, to: HUB }), /No direction/);
+});
+
+Deno.test("oracle: fails aloud when a direction stays broken", async () => {
+  const ends = new Ends();
+  ends.chainHeight = 5n;
+  ends.isBroken = true;
+  await using oracle = new Oracle({ hub: ends.hub, chains: [ends.chain], everyMs: 1, patienceMs: 20 });
+  oracle.start();
+  await assert.rejects(oracle.failed, {
+    code: "oracle_stuck",
+    message: /KUSAMA-4009 about EVM-31337.*no hub/,
+  });
+});

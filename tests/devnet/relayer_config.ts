@@ -1,0 +1,108 @@
+/**
+ * Configuration files of the messaging relayer for a devnet. Start reading at {@link relayerConfig}.
+ * Source of the keys: spec.md, "Messaging relayer configuration".
+ */
+import { stringify, type TomlTable, type TomlValue } from "smol-toml";
+import type { Hex } from "viem";
+import { DEVNET_KEYS, type DevnetRole } from "./evm/accounts.ts";
+
+/** What a configuration names of a devnet. */
+export interface DevnetEndpoints {
+  readonly hub: { readonly stateMachine: string; readonly wsUrl: string };
+  readonly chains: readonly {
+    readonly stateMachine: string;
+    readonly consensusStateId: string;
+    readonly rpcUrl: string;
+    /** Address of the ISMP host. */
+    readonly ismpHost: string;
+  }[];
+}
+
+/** Keys of one section; `undefined` takes the key away. */
+export type SectionChanges = Readonly<Record<string, TomlValue | undefined>>;
+
+/** What differs from a relayer that delivers everything with the relayer's faucet key. */
+export interface ConfigChanges {
+  /** Who signs, by role or by key. Default `relayer`. */
+  readonly signer?: DevnetRole | Hex;
+  /** Default 1. */
+  readonly pollIntervalSec?: number;
+  readonly moduleFilter?: readonly string[];
+  /** Default: every chain in the file (an empty list means the same, but the relayer warns about it). */
+  readonly deliveryEndpoints?: readonly string[];
+  /** Default 0. */
+  readonly minimumProfitPercent?: number;
+  readonly unprofitableRetryFrequencySec?: number;
+  readonly disableFeeAccumulation?: boolean;
+  /** State machines that get no section. */
+  readonly without?: readonly string[];
+  /** In place of the chain's own URL, by state machine: proxies, further endpoints. */
+  readonly rpcUrls?: Readonly<Record<string, readonly string[]>>;
+  /** In place of the hub's own URL. */
+  readonly hubUrl?: string;
+  /** Last word on any key, by section name: `hub`, `relayer`, or the chain's from {@link sectionOf}. */
+  readonly sections?: Readonly<Record<string, SectionChanges>>;
+}
+
+/** Name of the section of a chain: `evm_31337` for `EVM-31337`. */
+export function sectionOf(stateMachine: string): string {
+  return stateMachine.toLowerCase().replaceAll(/[^a-z0-9]+/g, "_");
+}
+
+/** The TOML text of a configuration that the relayer can run with as it is. */
+export function relayerConfig(devnet: DevnetEndpoints, changes: ConfigChanges = {}): string {
+  const chains = devnet.chains.filter(({ stateMachine }) => !changes.without?.includes(stateMachine));
+  const pollInterval = { poll_interval: changes.pollIntervalSec ?? 1 };
+  const document: Record<string, TomlTable> = {
+    hub: {
+      state_machine: devnet.hub.stateMachine,
+      rpc_ws: changes.hubUrl ?? devnet.hub.wsUrl,
+      ...pollInterval,
+    },
+    relayer: relayerSection(changes, chains.map(({ stateMachine }) => stateMachine)),
+  };
+  for (const chain of chains) {
+    document[sectionOf(chain.stateMachine)] = {
+      type: "evm",
+      state_machine: chain.stateMachine,
+      rpc_urls: [...(changes.rpcUrls?.[chain.stateMachine] ?? [chain.rpcUrl])],
+      consensus_state_id: chain.consensusStateId,
+      etherscan_api_key: "",
+      ismp_host: chain.ismpHost,
+      signer: signerKey(changes.signer ?? "relayer"),
+      ...pollInterval,
+    };
+  }
+  for (const [section, keys] of Object.entries(changes.sections ?? {})) {
+    document[section] = present({ ...document[section], ...keys });
+  }
+  return stringify(document);
+}
+
+/** The private key of a role; a key stands for itself. */
+export function signerKey(signer: DevnetRole | Hex): Hex {
+  return signer.startsWith("0x") ? `0x${signer.slice(2)}` : DEVNET_KEYS[asRole(signer)];
+}
+
+function asRole(signer: string): DevnetRole {
+  for (const role of ["deployer", "relayer", "user", "relayer2", "oracle"] as const) {
+    if (role === signer) return role;
+  }
+  throw new RangeError("Neither a role nor a key");
+}
+
+function relayerSection(changes: ConfigChanges, allChains: readonly string[]): TomlTable {
+  return present({
+    minimum_profit_percentage: changes.minimumProfitPercent ?? 0,
+    delivery_endpoints: [...(changes.deliveryEndpoints ?? allChains)],
+    module_filter: changes.moduleFilter && [...changes.moduleFilter],
+    unprofitable_retry_frequency: changes.unprofitableRetryFrequencySec,
+    disable_fee_accumulation: changes.disableFeeAccumulation,
+  });
+}
+
+function present(keys: SectionChanges): TomlTable {
+  const table: TomlTable = {};
+  for (const [key, value] of Object.entries(keys)) if (value !== undefined) table[key] = value;
+  return table;
+}
