@@ -60,7 +60,7 @@ export function decodeRevert(data: Hex): Revert {
 
 function decodeAt(data: Hex, depth: number): Revert {
   if (data === "0x") return { code: "empty" };
-  return decodeKnown(data, depth) ?? decodeSolidity(data) ?? { code: "unknown", data };
+  return decodeSolidity(data) ?? decodeKnown(data, depth) ?? { code: "unknown", data };
 }
 
 function decodeKnown(data: Hex, depth: number): Revert | undefined {
