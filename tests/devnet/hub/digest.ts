@@ -1,0 +1,76 @@
+/**
+ * Headers of the hub: SCALE and JSON form, digest items, hash.
+ * Source: paritytech/polkadot-sdk: substrate/primitives/runtime/src/generic/{header,digest}.rs.
+ */
+import { compact } from "scale-ts";
+import {
+  concatBytes,
+  fromHex,
+  type Hash256,
+  type Hex,
+  toHash256,
+  toHex,
+} from "../../../src/core/protocol/bytes.ts";
+import { keccak256 } from "../../../src/core/protocol/hash.ts";
+import { bytes } from "../../../src/core/protocol/scale.ts";
+
+/** A block header; `digest` holds SCALE digest items. */
+export interface Header {
+  readonly parentHash: Hash256;
+  readonly number: number;
+  readonly stateRoot: Hash256;
+  readonly extrinsicsRoot: Hash256;
+  readonly digest: readonly Uint8Array[];
+}
+
+/** Header as JSON-RPC shows it. */
+export interface HeaderJson {
+  readonly parentHash: Hash256;
+  readonly number: Hex;
+  readonly stateRoot: Hash256;
+  readonly extrinsicsRoot: Hash256;
+  readonly digest: { readonly logs: readonly Hex[] };
+}
+
+const digestIndexes = { consensus: 4, preRuntime: 6 } as const;
+
+/** SCALE digest item: kind, four-byte engine id, data. */
+export function digestItem(
+  kind: keyof typeof digestIndexes,
+  engine: string,
+  data: Uint8Array,
+): Uint8Array {
+  return concatBytes(Uint8Array.of(digestIndexes[kind]), new TextEncoder().encode(engine), bytes.enc(data));
+}
+
+/** SCALE `Digest`: a vector of items. */
+export function encodeDigest(items: readonly Uint8Array[]): Uint8Array {
+  return concatBytes(compact.enc(items.length), ...items);
+}
+
+/** SCALE of a header. */
+export function encodeHeader(header: Header): Uint8Array {
+  return concatBytes(
+    fromHex(header.parentHash),
+    compact.enc(header.number),
+    fromHex(header.stateRoot),
+    fromHex(header.extrinsicsRoot),
+    encodeDigest(header.digest),
+  );
+}
+
+/** Block hash: keccak256 of the SCALE header. */
+export function hashHeader(header: Header): Hash256 {
+  return toHash256(keccak256(encodeHeader(header)));
+}
+
+/** The JSON form of `chain_getHeader`. */
+export function headerToJson(header: Header): HeaderJson {
+  return {
+    parentHash: header.parentHash,
+    number: `0x${header.number.toString(16)}`,
+    stateRoot: header.stateRoot,
+    extrinsicsRoot: header.extrinsicsRoot,
+    digest: { logs: header.digest.map(toHex) },
+  };
+}

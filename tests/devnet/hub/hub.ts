@@ -1,0 +1,479 @@
+/**
+ * The simulated hub: a Substrate node with the ISMP pallets that speaks the live JSON-RPC and verifies every
+ * proof. Start at {@link startHub}. What it leaves out: other nodes, forks, seals, balances, signed extrinsics.
+ */
+import type { Hash256 } from "../../../src/core/protocol/bytes.ts";
+import type { PostRequest } from "../../../src/core/protocol/ismp/message.ts";
+import { requestReceiptCodec } from "../../../src/core/protocol/ismp/host_state.ts";
+import type { StateCommitment } from "../../../src/core/protocol/ismp/state_commitment.ts";
+import {
+  type ConsensusStateId,
+  parseStateMachine,
+  type StateMachine,
+  type StateMachineHeight,
+  type StateMachineId,
+  stateMachineParts,
+  toConsensusStateId,
+} from "../../../src/core/protocol/ismp/state_machine.ts";
+import { childTrieKeys } from "../../../src/core/protocol/ismp/storage_keys.ts";
+import { decodeStrict } from "../../../src/core/protocol/scale.ts";
+import { type AdminAction, type Block, type BuiltBlock, HubChain } from "./blocks.ts";
+import type { BlockNews, HubIdentity, HubNode } from "./node.ts";
+import { type BandwidthCredit, BandwidthPallet } from "./pallets/bandwidth.ts";
+import { maxCallBytes, registerCallDecompressor } from "./pallets/call_decompressor.ts";
+import { HostExecutivePallet } from "./pallets/host_executive.ts";
+import { hubRouter } from "./pallets/hub_router.ts";
+import { IsmpPallet, type NewConsensusClient, type OutgoingPost } from "./pallets/ismp.ts";
+import { IsmpError, type IsmpErrorCode } from "./pallets/ismp_error.ts";
+import { MmrPallet } from "./pallets/mmr.ts";
+import { registerSystem } from "./pallets/system.ts";
+import { defaultPoolOptions, type PoolOptions, TransactionPool } from "./pool.ts";
+import { authorMethods } from "./rpc/author_methods.ts";
+import { chainMethods } from "./rpc/chain_methods.ts";
+import { RpcDispatcher } from "./rpc/dispatcher.ts";
+import type { FaultHook } from "./rpc/faults.ts";
+import { ismpMethods } from "./rpc/ismp_methods.ts";
+import { type RpcServer, startRpcServer } from "./rpc/server.ts";
+import { stateMethods } from "./rpc/state_methods.ts";
+import { systemMethods } from "./rpc/system_methods.ts";
+import { type Execution, type RejectionListener, Runtime } from "./runtime.ts";
+import { RuntimeMetadata, type RuntimeName } from "./runtime_metadata.ts";
+
+/** Id of the demo module that accepts posts to the hub, unless options name others. */
+export const demoModuleId: Uint8Array = new TextEncoder().encode("hub-demo");
+
+/** How many refusals {@link Hub.rejections} remembers. */
+const rememberedRejections = 1000;
+
+const identities: Readonly<Record<RuntimeName, HubIdentity>> = {
+  gargantua: {
+    stateMachine: parseStateMachine("KUSAMA-4009"),
+    consensusStateId: toConsensusStateId("PAS0"),
+    chainName: "Hub devnet (gargantua)",
+    tokenSymbol: "tBRIDGE",
+  },
+  nexus: {
+    stateMachine: parseStateMachine("POLKADOT-3367"),
+    consensusStateId: toConsensusStateId("DOT0"),
+    chainName: "Hub devnet (nexus)",
+    tokenSymbol: "BRIDGE",
+  },
+};
+
+/** Options of {@link startHub}. */
+export interface HubOptions {
+  /** Whose metadata, identity and rules; default gargantua. */
+  readonly runtime?: RuntimeName;
+  /** Port on 127.0.0.1; default 0, a free one. */
+  readonly port?: number;
+  /** Milliseconds between blocks, or `manual` for {@link Hub.produceBlock}; default 1000. */
+  readonly blockTimeMs?: number | "manual";
+  /** Blocks between best and finalized; default 1. */
+  readonly finalityLag?: number;
+  /** Blocks whose state and body are kept; default 4096. */
+  readonly historyBlocks?: number;
+  /** Light clients from the start. */
+  readonly clients?: readonly NewConsensusClient[];
+  /** ISMP hosts of EVM chains, 20 bytes each. */
+  readonly hosts?: ReadonlyMap<StateMachine, Uint8Array>;
+  /** Modules of the hub that accept posts; default {@link demoModuleId}. */
+  readonly demoModules?: readonly Uint8Array[];
+  /** True: senders need bandwidth; default false (a gargantua built without the gate). */
+  readonly bandwidthGate?: boolean;
+  readonly pool?: Partial<PoolOptions>;
+  /** Unix milliseconds; default the machine's clock. */
+  readonly now?: () => number;
+  /** Longest message that the server takes and sends, characters; default 150,000,000. */
+  readonly maxMessageBytes?: number;
+}
+
+/** Why an extrinsic was refused, deeper than the wire tells. */
+export interface Rejection {
+  readonly stage: "pool" | "block" | "dryRun";
+  readonly extrinsic: Uint8Array;
+  /** Name of the validity or dispatch error, e.g. `BadProof`, `InvalidMessage`. */
+  readonly code: string;
+  /** What the message handlers found, where they were reached. */
+  readonly ismp: IsmpErrorCode | undefined;
+  readonly detail: string;
+}
+
+/** A block by number and hash. */
+export interface BlockName {
+  readonly number: number;
+  readonly hash: Hash256;
+}
+
+/** A post that the hub sent, and the block it is in. */
+export interface SentPost {
+  readonly request: PostRequest;
+  readonly commitment: Hash256;
+  readonly block: BlockName;
+}
+
+interface PendingAction {
+  readonly run: AdminAction;
+  readonly settle: (block: BlockName) => void;
+}
+
+/** A running hub. Methods that change the chain take effect in the next block and resolve with it. */
+export class Hub {
+  readonly identity: HubIdentity;
+  /** Decides about every RPC call; undefined: all pass. */
+  fault: FaultHook | undefined;
+  /** How often each RPC method ran. */
+  readonly callCounts = new Map<string, number>();
+  readonly #node: HubNode;
+  readonly #hostExecutive: HostExecutivePallet;
+  readonly #bandwidth: BandwidthPallet;
+  readonly #dispatcher: RpcDispatcher;
+  readonly #blockTimeMs: number | "manual";
+  readonly #now: () => number;
+  readonly #rejections: Rejection[] = [];
+  readonly #listeners = new Set<(news: BlockNews) => void>();
+  #actions: PendingAction[] = [];
+  #offsetMs = 0;
+  #port: number;
+  #server: RpcServer | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  /** Not for callers: use {@link startHub}. */
+  constructor(options: HubOptions) {
+    const name = options.runtime ?? "gargantua";
+    this.identity = identities[name];
+    this.#blockTimeMs = options.blockTimeMs ?? 1000;
+    this.#now = options.now ?? Date.now;
+    this.#port = options.port ?? 0;
+    const metadata = RuntimeMetadata.load(name);
+    const runtime = new Runtime(metadata);
+    const mmr = new MmrPallet(metadata);
+    this.#hostExecutive = new HostExecutivePallet(metadata);
+    const bandwidth = new BandwidthPallet(metadata);
+    this.#bandwidth = bandwidth;
+    const ismp: IsmpPallet = new IsmpPallet(metadata, {
+      stateMachine: this.identity.stateMachine,
+      mmr,
+      hostExecutive: this.#hostExecutive,
+      module: hubRouter({
+        hub: this.identity.stateMachine,
+        refusesRetiredGateways: name === "nexus",
+        demoModules: options.demoModules ?? [demoModuleId],
+        charge: options.bandwidthGate === true
+          ? (execution, request): void => bandwidth.charge(execution, request)
+          : undefined,
+        forward: (execution, request, commitment): void =>
+          ismp.dispatchRequest(execution, request, commitment),
+      }),
+    });
+    registerSystem(runtime);
+    ismp.register(runtime);
+    registerCallDecompressor(runtime, maxCallBytes[name]);
+    this.#node = this.#makeNode(options, { runtime, mmr, ismp });
+    this.#dispatcher = this.#makeDispatcher(options.maxMessageBytes ?? 150_000_000);
+    for (const client of options.clients ?? []) {
+      this.#enqueue((execution) => ismp.createConsensusClient(execution, client));
+    }
+    for (const [chain, address] of options.hosts ?? []) {
+      this.#enqueue((execution) => this.#hostExecutive.setEvmHost(execution, chain, address));
+    }
+    this.produceBlock();
+  }
+
+  #makeNode(options: HubOptions, parts: Pick<HubNode, "runtime" | "mmr" | "ismp">): HubNode {
+    const slotDurationMs = this.#blockTimeMs === "manual" ? 1000 : this.#blockTimeMs;
+    const { runtime, ismp } = parts;
+    const chain = new HubChain(runtime, ismp, {
+      slotDurationMs,
+      finalityLag: options.finalityLag ?? 1,
+      historyBlocks: options.historyBlocks ?? 4096,
+      genesis: (execution) => {
+        const identity = stateMachineParts(this.identity.stateMachine);
+        if (identity.tag === "Polkadot" || identity.tag === "Kusama") {
+          runtime.system.parachainId.put(execution.overlay, identity.value);
+        }
+      },
+    });
+    const onRejection: RejectionListener = (rejection) => this.#remember(rejection);
+    const pool = new TransactionPool({
+      runtime,
+      chain,
+      options: { ...defaultPoolOptions, ...options.pool },
+      now: () => this.nowMs,
+      onRejection,
+    });
+    return {
+      ...parts,
+      identity: this.identity,
+      chain,
+      pool,
+      slotDurationMs,
+      onRejection,
+      follow: (listener) => {
+        this.#listeners.add(listener);
+        return () => this.#listeners.delete(listener);
+      },
+    };
+  }
+
+  #makeDispatcher(maxBytes: number): RpcDispatcher {
+    const node = this.#node;
+    return new RpcDispatcher({
+      methods: {
+        ...systemMethods(node),
+        ...chainMethods(node),
+        ...stateMethods(node),
+        ...authorMethods(node),
+        ...ismpMethods(node),
+      },
+      maxRequestBytes: maxBytes,
+      maxResponseBytes: maxBytes,
+      fault: (call) => this.fault?.(call),
+      onCall: ({ method }) => this.callCounts.set(method, (this.callCounts.get(method) ?? 0) + 1),
+    });
+  }
+
+  /** Port on 127.0.0.1; the same after a restart. */
+  get port(): number {
+    return this.#port;
+  }
+
+  /** Endpoint for HTTP. */
+  get httpUrl(): string {
+    return `http://127.0.0.1:${this.#port}`;
+  }
+
+  /** Endpoint for WebSocket. */
+  get wsUrl(): string {
+    return `ws://127.0.0.1:${this.#port}`;
+  }
+
+  /** Newest block. */
+  get best(): BlockName {
+    return nameOf(this.#node.chain.best);
+  }
+
+  /** Newest final block. */
+  get finalized(): BlockName {
+    return nameOf(this.#node.chain.finalized);
+  }
+
+  /** Where the next block takes its time from, Unix milliseconds. */
+  get nowMs(): number {
+    return this.#now() + this.#offsetMs;
+  }
+
+  /** Refusals, oldest first; the oldest are forgotten. */
+  get rejections(): readonly Rejection[] {
+    return this.#rejections;
+  }
+
+  /** True while the endpoint answers. */
+  get isRunning(): boolean {
+    return this.#server !== undefined;
+  }
+
+  /** Opens the port and begins to make blocks. Also after {@link stop}, with the state as it was. */
+  start(): void {
+    if (this.#server !== undefined) return;
+    this.#server = startRpcServer(this.#dispatcher, this.#port);
+    this.#port = this.#server.port;
+    this.resumeBlocks();
+  }
+
+  /** Closes the port and all connections and makes no more blocks; the state stays. */
+  async stop(): Promise<void> {
+    this.pauseBlocks();
+    const server = this.#server;
+    this.#server = undefined;
+    await server?.stop();
+  }
+
+  /** {@link stop}, for `await using`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
+  /** Makes no blocks until {@link resumeBlocks}; the endpoint goes on. */
+  pauseBlocks(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** Makes blocks again (not in manual mode). */
+  resumeBlocks(): void {
+    const delayMs = this.#blockTimeMs;
+    if (delayMs === "manual" || this.#timer !== undefined) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.produceBlock();
+      this.resumeBlocks();
+    }, delayMs);
+  }
+
+  /** Moves the hub's clock on; seen from the next block. */
+  advanceTime(ms: number): void {
+    this.#offsetMs += ms;
+  }
+
+  /** Makes one block now, of all pending actions and whatever of the pool fits. */
+  produceBlock(): BlockName {
+    const { chain, pool, runtime } = this.#node;
+    const before = runtime.system.now.get(chain.bestState.main) ?? 0n;
+    const now = BigInt(Math.floor(this.nowMs));
+    const actions = this.#actions;
+    this.#actions = [];
+    const built = chain.build(now > before ? now : before + 1n, pool.ready(), actions.map(({ run }) => run));
+    const name = nameOf(built.block);
+    this.#reportFailures(built);
+    pool.onBlock(built);
+    const finalized = chain.advanceFinality();
+    for (const { settle } of actions) settle(name);
+    for (const listener of [...this.#listeners]) listener({ best: built.block, finalized });
+    pool.onFinalized(finalized);
+    return name;
+  }
+
+  /** Creates or replaces a light client. */
+  createConsensusClient(client: NewConsensusClient): Promise<BlockName> {
+    return this.#enqueue((execution) => this.#node.ismp.createConsensusClient(execution, client));
+  }
+
+  /** Stores a state commitment as a light client's update does. */
+  storeStateCommitment(id: StateMachineId, height: bigint, commitment: StateCommitment): Promise<BlockName> {
+    return this.storeStateCommitments(id, [{ height, commitment }]);
+  }
+
+  /** Stores commitments of one update: known and older heights are skipped, one event for the highest. */
+  storeStateCommitments(
+    id: StateMachineId,
+    commitments: readonly { readonly height: bigint; readonly commitment: StateCommitment }[],
+  ): Promise<BlockName> {
+    return this.#enqueue((execution) => this.#node.ismp.storeCommitments(execution, id, commitments));
+  }
+
+  /** Removes a commitment as a fisherman's veto does. */
+  veto(at: StateMachineHeight, fisherman: Uint8Array = new Uint8Array(32)): Promise<BlockName> {
+    return this.#enqueue((execution) => this.#node.ismp.veto(execution, at, fisherman));
+  }
+
+  /** Removes a commitment as eviction does: silently, the latest height stays. */
+  pruneCommitment(at: StateMachineHeight): Promise<BlockName> {
+    return this.#enqueue(({ overlay }) => this.#node.ismp.storage.removeCommitment(overlay, at));
+  }
+
+  /** Sets how many commitments of a chain are kept. */
+  setCommitmentCap(id: StateMachineId, cap: number): Promise<BlockName> {
+    return this.#enqueue(({ overlay }) => this.#node.ismp.storage.commitmentCap.put(overlay, cap, id));
+  }
+
+  /** Sets the challenge period of a chain, seconds. */
+  setChallengePeriod(id: StateMachineId, periodSec: bigint): Promise<BlockName> {
+    return this.#enqueue(({ overlay }) =>
+      this.#node.ismp.storage.challengePeriodSec.put(overlay, periodSec, id)
+    );
+  }
+
+  /** Stops a light client as a fraud proof does. */
+  freezeClient(stateId: ConsensusStateId): Promise<BlockName> {
+    return this.#enqueue((execution) => this.#node.ismp.freeze(execution, stateId));
+  }
+
+  /** Sets the ISMP host of an EVM chain. */
+  setHost(chain: StateMachine, address: Uint8Array): Promise<BlockName> {
+    return this.#enqueue((execution) => this.#hostExecutive.setEvmHost(execution, chain, address));
+  }
+
+  /** Puts an application on the list of those that need no bandwidth, or takes it off. */
+  setBandwidthAllowlist(source: StateMachine, app: Uint8Array, on: boolean): Promise<BlockName> {
+    return this.#enqueue((execution) => this.#bandwidth.setAllowlist(execution, source, app, on));
+  }
+
+  /** Gives an application bandwidth. */
+  creditBandwidth(credit: BandwidthCredit): Promise<BlockName> {
+    return this.#enqueue((execution) => this.#bandwidth.credit(execution, credit));
+  }
+
+  /** Sends a post of the hub itself. */
+  async dispatchFromHub(post: OutgoingPost): Promise<SentPost> {
+    let sent: Omit<SentPost, "block"> | undefined;
+    const block = await this.#enqueue((execution) => {
+      sent = this.#node.ismp.dispatchFromHub(execution, post);
+    });
+    if (sent === undefined) throw new Error("The post was not dispatched");
+    return { ...sent, block };
+  }
+
+  /** Who delivered a request to the hub; undefined without a receipt. */
+  findReceipt(commitment: Hash256): Uint8Array | undefined {
+    const receipt = this.#node.chain.bestState.child.get(childTrieKeys.requestReceipt(commitment));
+    return receipt === undefined ? undefined : decodeStrict(requestReceiptCodec, receipt, "RequestReceipt");
+  }
+
+  /** True when the hub dispatched the request or routed it on. */
+  hasRequest(commitment: Hash256): boolean {
+    return this.#node.chain.bestState.child.get(childTrieKeys.requestCommitment(commitment)) !== undefined;
+  }
+
+  /** Latest height of a chain that the hub knows, undefined when none. */
+  latestHeight(id: StateMachineId): bigint | undefined {
+    return this.#node.ismp.storage.latestHeight.get(this.#node.chain.bestState.main, id);
+  }
+
+  /** Puts a value into the node's offchain database (kind PERSISTENT). */
+  putOffchain(key: Uint8Array, value: Uint8Array): void {
+    this.#node.chain.offchain.put(key, value);
+  }
+
+  #enqueue(run: (execution: Execution) => void): Promise<BlockName> {
+    return new Promise((resolve, reject) => {
+      let failure: unknown;
+      this.#actions.push({
+        run: (execution) => {
+          try {
+            execution.overlay.transaction(() => run(execution));
+          } catch (error) {
+            failure = error ?? new Error("The action failed");
+          }
+        },
+        settle: (block) => failure === undefined ? resolve(block) : reject(failure),
+      });
+    });
+  }
+
+  #reportFailures({ included }: BuiltBlock): void {
+    for (const { candidate, result } of included) {
+      if (result.kind !== "failed") continue;
+      this.#remember({ stage: "block", extrinsic: candidate.bytes, error: result.error });
+    }
+  }
+
+  #remember({ stage, extrinsic, error }: Parameters<RejectionListener>[0]): void {
+    const found = findIsmpError(error);
+    this.#rejections.push({
+      stage,
+      extrinsic,
+      code: error.code,
+      ismp: found?.code,
+      detail: found?.message ?? error.message,
+    });
+    if (this.#rejections.length > rememberedRejections) this.#rejections.shift();
+  }
+}
+
+/** Starts a hub: block 1 exists when it returns. */
+export function startHub(options: HubOptions = {}): Promise<Hub> {
+  const hub = new Hub(options);
+  hub.start();
+  return Promise.resolve(hub);
+}
+
+function nameOf({ header, hash }: Block): BlockName {
+  return { number: header.number, hash };
+}
+
+function findIsmpError(error: unknown): IsmpError | undefined {
+  for (let current = error; current instanceof Error; current = current.cause) {
+    if (current instanceof IsmpError) return current;
+  }
+  return undefined;
+}

@@ -1,0 +1,38 @@
+/**
+ * Why the hub's message handlers refuse a message. A live runtime shows none of this on the wire (the pool says
+ * `BadProof`, a dry run `Ismp.InvalidMessage`); it is what a node would log.
+ * Source: polytope-labs/hyperbridge: modules/ismp/core/src/error.rs.
+ */
+
+/** Names of upstream's errors in snake case. */
+export type IsmpErrorCode =
+  | "empty_batch"
+  | "consensus_state_id_not_recognized"
+  | "frozen_consensus_client"
+  /** No commitment is stored for the proof height, so there is no update time either. */
+  | "state_commitment_not_found"
+  | "challenge_period_not_configured"
+  | "challenge_period_not_elapsed"
+  /** The consensus client has no verifier for this kind of chain. */
+  | "unsupported_state_machine"
+  | "duplicate_request"
+  | "request_timeout"
+  | "request_proxy_prohibited"
+  /** `EvmHosts` has no address for the proven chain. */
+  | "ismp_contract_not_found"
+  /** The bytes of the proof do not decode or do not prove every commitment; `cause` tells more. */
+  | "membership_proof_verification_failed"
+  | "signature_decoding_failed"
+  | "module_not_found"
+  /** The receiving module failed, or the bandwidth gate or the list of retired senders stopped the request. */
+  | "module_dispatch_error"
+  /** This simulator has no verifier or handler for the message yet. */
+  | "cannot_handle_message";
+
+/** A message that the hub refuses. */
+export class IsmpError extends Error {
+  override readonly name = "IsmpError";
+  constructor(readonly code: IsmpErrorCode, readonly detail: string = "", options?: ErrorOptions) {
+    super(detail === "" ? code : `${code}: ${detail}`, options);
+  }
+}

@@ -1,0 +1,179 @@
+/**
+ * State of the simulated hub while a block, a pool check or a dry run executes: both tries as immutable
+ * snapshots, the offchain index and the events, all of which a failed transaction takes back.
+ */
+import { fromHex, type Hex, toHex } from "../../../src/core/protocol/bytes.ts";
+import type { IsmpPalletEvent } from "../../../src/core/protocol/ismp/hub_events.ts";
+import { childTrieKey } from "../../../src/core/protocol/ismp/storage_keys.ts";
+import { type Codec, decodeStrict } from "../../../src/core/protocol/scale.ts";
+import { SubstrateTrie, type TrieKind } from "../../../src/core/protocol/trie/substrate_trie.ts";
+import type { RuntimeMetadata } from "./runtime_metadata.ts";
+
+/** Tries of the hub: state version 1, Keccak-256. */
+export const hubTrieKind: TrieKind = { layout: "V1", hasher: "Keccak" };
+
+/** Main-trie key under which the root of the ISMP child trie is stored. */
+export const childStorageKey: Uint8Array = childTrieKey();
+
+/** The state after a block. */
+export interface Snapshot {
+  readonly main: SubstrateTrie;
+  readonly child: SubstrateTrie;
+}
+
+/** The state before anything was written. */
+export const emptySnapshot: Snapshot = {
+  main: SubstrateTrie.empty(hubTrieKind),
+  child: SubstrateTrie.empty(hubTrieKind),
+};
+
+/** An entry for the node's offchain database; `undefined` deletes. */
+export type OffchainWrite = readonly [key: Hex, value: Uint8Array | undefined];
+
+/** An event of the block under execution. */
+export interface EventEntry {
+  /** SCALE `EventRecord`. */
+  readonly record: Uint8Array;
+  /** The extrinsic it belongs to; undefined outside of extrinsics. */
+  readonly extrinsicIndex: number | undefined;
+  /** The event itself where it is one of pallet `Ismp`. */
+  readonly ismp: IsmpPalletEvent | undefined;
+}
+
+/** Mutable view of a {@link Snapshot}. */
+export class Overlay {
+  #main: SubstrateTrie;
+  #child: SubstrateTrie;
+  #offchain: OffchainWrite[] = [];
+  #events: EventEntry[] = [];
+
+  constructor(snapshot: Snapshot) {
+    this.#main = snapshot.main;
+    this.#child = snapshot.child;
+  }
+
+  get(key: Uint8Array): Uint8Array | undefined {
+    return this.#main.get(key);
+  }
+
+  put(key: Uint8Array, value: Uint8Array): void {
+    this.#main = this.#main.set(key, value);
+  }
+
+  remove(key: Uint8Array): void {
+    this.#main = this.#main.delete(key);
+  }
+
+  getChild(key: Uint8Array): Uint8Array | undefined {
+    return this.#child.get(key);
+  }
+
+  putChild(key: Uint8Array, value: Uint8Array): void {
+    this.#child = this.#child.set(key, value);
+  }
+
+  removeChild(key: Uint8Array): void {
+    this.#child = this.#child.delete(key);
+  }
+
+  /** Root of the child trie as it is now. */
+  childRoot(): Hex {
+    return this.#child.root();
+  }
+
+  /** Removes every main-trie entry below `prefix`. */
+  removePrefix(prefix: Uint8Array): void {
+    for (const [key] of [...this.#main.entries(prefix)]) this.remove(key);
+  }
+
+  /** Writes of the offchain index so far, in order. */
+  get offchain(): readonly OffchainWrite[] {
+    return this.#offchain;
+  }
+
+  writeOffchain(key: Uint8Array, value: Uint8Array): void {
+    this.#offchain.push([toHex(key), value]);
+  }
+
+  /** Events so far, in order. */
+  get events(): readonly EventEntry[] {
+    return this.#events;
+  }
+
+  pushEvent(event: EventEntry): void {
+    this.#events.push(event);
+  }
+
+  /** Runs `action`; when it throws, nothing of it remains and the error goes on. */
+  transaction<T>(action: () => T): T {
+    const [main, child] = [this.#main, this.#child];
+    const [offchain, events] = [this.#offchain.length, this.#events.length];
+    try {
+      return action();
+    } catch (error) {
+      this.#main = main;
+      this.#child = child;
+      this.#offchain.length = offchain;
+      this.#events.length = events;
+      throw error;
+    }
+  }
+
+  /** Ends the block: the child root goes into the main trie, unless the child trie is empty. */
+  finish(childRoot: Hex): Snapshot {
+    if (this.#child.size === 0) this.remove(childStorageKey);
+    else this.put(childStorageKey, fromHex(childRoot));
+    return { main: this.#main, child: this.#child };
+  }
+}
+
+/** What reads storage: an {@link Overlay} or a snapshot's main trie. */
+export interface StorageReader {
+  get(key: Uint8Array): Uint8Array | undefined;
+}
+
+/** One storage item of a pallet with typed keys and value. */
+export class StorageItem<Keys extends readonly unknown[], Value> {
+  readonly #metadata: RuntimeMetadata;
+  readonly #name: readonly [pallet: string, item: string];
+  readonly #keys: { readonly [Index in keyof Keys]: Codec<Keys[Index]> };
+  readonly #value: Codec<Value>;
+
+  constructor(
+    metadata: RuntimeMetadata,
+    name: readonly [pallet: string, item: string],
+    keys: { readonly [Index in keyof Keys]: Codec<Keys[Index]> },
+    value: Codec<Value>,
+  ) {
+    this.#metadata = metadata;
+    this.#name = name;
+    this.#keys = keys;
+    this.#value = value;
+    metadata.storagePrefix(...name);
+  }
+
+  /** Storage key of one entry. */
+  key(...keys: Keys): Uint8Array {
+    const encoded = this.#keys.map((codec, index) => codec.enc(keys[index]));
+    return this.#metadata.storageKey(...this.#name, encoded);
+  }
+
+  /** Key prefix of all entries. */
+  prefix(): Uint8Array {
+    return this.#metadata.storagePrefix(...this.#name);
+  }
+
+  /** The stored value, undefined when there is none (also where the runtime has a default). */
+  get(reader: StorageReader, ...keys: Keys): Value | undefined {
+    const found = reader.get(this.key(...keys));
+    return found === undefined ? undefined : decodeStrict(this.#value, found, this.#name.join("."));
+  }
+
+  put(overlay: Overlay, value: Value, ...keys: Keys): void {
+    overlay.put(this.key(...keys), this.#value.enc(value));
+  }
+
+  remove(overlay: Overlay, ...keys: Keys): void {
+    overlay.remove(this.key(...keys));
+  }
+}
