@@ -4,8 +4,7 @@
  * Source: ethereum/go-ethereum: eth/tracers/native/call.go; polytope-labs/hyperbridge: evm/src/core/EvmHost.sol.
  */
 import { z } from "zod";
-import { type Hash256, type Hex, toHash256, toHex } from "../bytes.ts";
-import { fromHex } from "../bytes.ts";
+import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../bytes.ts";
 import type { Address } from "./address.ts";
 import { hostEventTopics } from "./host_abi.ts";
 

@@ -195,12 +195,12 @@ export function parseGetResponse(json: unknown): GetResponse {
   return parse(responseSchema, json, "GetResponse");
 }
 
-/** @throws {IsmpJsonError} */
+/** Reads {@link stateMachineIdToJson}. @throws {IsmpJsonError} */
 export function parseStateMachineId(json: unknown): StateMachineId {
   return parse(stateMachineIdSchema, json, "StateMachineId");
 }
 
-/** @throws {IsmpJsonError} */
+/** Reads {@link stateMachineHeightToJson}. @throws {IsmpJsonError} */
 export function parseStateMachineHeight(json: unknown): StateMachineHeight {
   return parse(stateMachineHeightSchema, json, "StateMachineHeight");
 }
@@ -221,7 +221,7 @@ export interface ProofAnswer {
   readonly height: bigint;
 }
 
-/** @throws {IsmpJsonError} */
+/** Reads {@link proofAnswerToJson}; `proof` may also be hex. @throws {IsmpJsonError} */
 export function parseProofAnswer(json: unknown): ProofAnswer {
   return parse(z.object({ proof: byteArray, height: u64 }), json, "Proof");
 }
