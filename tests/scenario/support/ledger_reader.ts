@@ -1,0 +1,253 @@
+/**
+ * What the database of a relayer holds, also while it runs: it is locked then, so a copy of it is read.
+ * Start reading at {@link readLedger}. Source of the tables: src/core/ledger/migrations.
+ */
+import { DatabaseSync, type SQLOutputValue } from "node:sqlite";
+import { concatBytes } from "../../../src/core/protocol/bytes.ts";
+
+/** A row of `message`. Heights and times are 64-bit, amounts in 18 decimals of a dollar. */
+export interface LedgerMessage {
+  readonly commitment: string;
+  readonly sink: string;
+  readonly source: string;
+  readonly kind: string;
+  readonly requestCommitment: string;
+  readonly requestSource: string;
+  readonly requestDest: string;
+  readonly nonce: bigint;
+  readonly seenAtHeight: bigint;
+  readonly state: string;
+  readonly reason: string | undefined;
+  readonly detail: string | undefined;
+  readonly requiredUsd18: bigint | undefined;
+  readonly offeredUsd18: bigint | undefined;
+  readonly attempts: number;
+}
+
+/** A row of `submission` with its items. */
+export interface LedgerSubmission {
+  readonly id: number;
+  readonly chain: string;
+  readonly kind: string;
+  readonly account: string | undefined;
+  readonly nonce: bigint | undefined;
+  readonly hash: string;
+  readonly state: string;
+  readonly replaces: number | undefined;
+  readonly items: readonly {
+    readonly commitment: string;
+    readonly requestCommitment: string;
+    readonly sink: string;
+    readonly outcome: string | undefined;
+  }[];
+}
+
+/** A row of `delivery`. */
+export interface LedgerDelivery {
+  readonly commitment: string;
+  readonly dest: string;
+  readonly source: string;
+  /** Lower-case hex with 0x. */
+  readonly relayer: string;
+  readonly txHash: string | undefined;
+  readonly blockHeight: bigint;
+  readonly isFinal: boolean;
+  readonly claimState: string;
+  readonly claimHubBlock: bigint | undefined;
+}
+
+/** A row of `cursor`. */
+export interface LedgerCursor {
+  readonly source: string;
+  readonly sink: string;
+  readonly scanned: bigint;
+}
+
+/** All of it at one moment. */
+export interface LedgerSnapshot {
+  readonly meta: ReadonlyMap<string, string>;
+  readonly cursors: readonly LedgerCursor[];
+  readonly messages: readonly LedgerMessage[];
+  readonly submissions: readonly LedgerSubmission[];
+  readonly deliveries: readonly LedgerDelivery[];
+  /** Every byte of the file and its log, for searches. */
+  readonly bytes: Uint8Array;
+}
+
+/** The file could not be read as a whole although several copies were taken. */
+export class LedgerReadFault extends Error {
+  override readonly name = "LedgerReadFault";
+  readonly code = "no_consistent_copy";
+}
+
+const MOST_COPIES = 20;
+
+/**
+ * Copies the database at `path` with its log and reads the copy. A copy taken while the log is folded into the file
+ * may be torn; then another one is taken.
+ * @throws {Deno.errors.NotFound} when there is no database.
+ * @throws {LedgerReadFault} when no copy is whole.
+ */
+export async function readLedger(path: string): Promise<LedgerSnapshot> {
+  const folder = await Deno.makeTempDir({ prefix: "ledger-" });
+  try {
+    let last: unknown;
+    for (let attempt = 0; attempt < MOST_COPIES; attempt++) {
+      const copy = `${folder}/${attempt}.db`;
+      const before = await versionOf(path);
+      await Deno.copyFile(path, copy);
+      await copyIfThere(`${path}-wal`, `${copy}-wal`);
+      if (before === await versionOf(path)) {
+        try {
+          return readCopy(copy);
+        } catch (error) {
+          last = error;
+        }
+      }
+      await new Promise((resolve) => setTimeout(resolve, 25));
+    }
+    throw new LedgerReadFault(`No consistent copy of ${path} after ${MOST_COPIES} attempts`, { cause: last });
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+/** Changes whenever the database file itself is written. */
+async function versionOf(path: string): Promise<string> {
+  const { size, mtime } = await Deno.stat(path);
+  return `${size} ${mtime?.getTime()}`;
+}
+
+async function copyIfThere(from: string, to: string): Promise<void> {
+  try {
+    await Deno.copyFile(from, to);
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+  }
+}
+
+function readCopy(path: string): LedgerSnapshot {
+  const bytes = readBytes(path);
+  const database = new DatabaseSync(path);
+  try {
+    const [check] = query(database, "PRAGMA integrity_check(1)");
+    if (check?.integrity_check !== "ok") throw new Error(`Torn copy: ${check?.integrity_check}`);
+    const items = Map.groupBy(
+      query(database, "SELECT * FROM submission_item ORDER BY submission_id, position"),
+      (row) => Number(row.submission_id),
+    );
+    return {
+      meta: new Map(
+        query(database, "SELECT * FROM meta").map((row) => [text(row, "name"), text(row, "value")]),
+      ),
+      cursors: query(database, "SELECT * FROM cursor ORDER BY source, sink").map(readCursor),
+      messages: query(database, "SELECT * FROM message ORDER BY source, sink, nonce").map(readMessage),
+      submissions: query(database, "SELECT * FROM submission ORDER BY id").map((row) =>
+        readSubmission(row, items.get(Number(row.id)) ?? [])
+      ),
+      deliveries: query(database, "SELECT * FROM delivery ORDER BY dest, block_height").map(readDelivery),
+      bytes,
+    };
+  } finally {
+    database.close();
+  }
+}
+
+function readBytes(path: string): Uint8Array {
+  const parts = [Deno.readFileSync(path)];
+  try {
+    parts.push(Deno.readFileSync(`${path}-wal`));
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+  }
+  return concatBytes(...parts);
+}
+
+type Row = Readonly<Record<string, SQLOutputValue>>;
+
+function query(database: DatabaseSync, sql: string): Row[] {
+  const statement = database.prepare(sql);
+  statement.setReadBigInts(true);
+  return statement.all();
+}
+
+function readCursor(row: Row): LedgerCursor {
+  return { source: text(row, "source"), sink: text(row, "sink"), scanned: integer(row, "scanned") };
+}
+
+function readMessage(row: Row): LedgerMessage {
+  return {
+    commitment: text(row, "commitment"),
+    sink: text(row, "sink"),
+    source: text(row, "source"),
+    kind: text(row, "kind"),
+    requestCommitment: text(row, "request_commitment"),
+    requestSource: text(row, "request_source"),
+    requestDest: text(row, "request_dest"),
+    nonce: BigInt(text(row, "nonce")),
+    seenAtHeight: integer(row, "seen_at_height"),
+    state: text(row, "state"),
+    reason: maybe(row, "reason"),
+    detail: maybe(row, "detail"),
+    requiredUsd18: amount(row, "required_usd18"),
+    offeredUsd18: amount(row, "offered_usd18"),
+    attempts: Number(integer(row, "attempts")),
+  };
+}
+
+function readSubmission(row: Row, items: readonly Row[]): LedgerSubmission {
+  const replaces = row.replaces;
+  return {
+    id: Number(integer(row, "id")),
+    chain: text(row, "chain"),
+    kind: text(row, "kind"),
+    account: maybe(row, "account"),
+    nonce: amount(row, "nonce"),
+    hash: text(row, "hash"),
+    state: text(row, "state"),
+    replaces: replaces === null ? undefined : Number(replaces),
+    items: items.map((item) => ({
+      commitment: text(item, "commitment"),
+      requestCommitment: text(item, "request_commitment"),
+      sink: text(item, "sink"),
+      outcome: maybe(item, "outcome"),
+    })),
+  };
+}
+
+function readDelivery(row: Row): LedgerDelivery {
+  const { relayer, claim_hub_block: claimHubBlock } = row;
+  if (!(relayer instanceof Uint8Array)) throw new Error("Column relayer: expected bytes");
+  return {
+    commitment: text(row, "commitment"),
+    dest: text(row, "dest"),
+    source: text(row, "source"),
+    relayer: `0x${relayer.toHex()}`,
+    txHash: maybe(row, "tx_hash"),
+    blockHeight: integer(row, "block_height"),
+    isFinal: integer(row, "is_final") === 1n,
+    claimState: text(row, "claim_state"),
+    claimHubBlock: typeof claimHubBlock === "bigint" ? claimHubBlock : undefined,
+  };
+}
+
+function text(row: Row, column: string): string {
+  const value = row[column];
+  if (typeof value !== "string") throw new Error(`Column ${column}: expected text`);
+  return value;
+}
+
+function maybe(row: Row, column: string): string | undefined {
+  return row[column] === null ? undefined : text(row, column);
+}
+
+function integer(row: Row, column: string): bigint {
+  const value = row[column];
+  if (typeof value !== "bigint") throw new Error(`Column ${column}: expected an integer`);
+  return value;
+}
+
+function amount(row: Row, column: string): bigint | undefined {
+  const found = maybe(row, column);
+  return found === undefined ? undefined : BigInt(found);
+}
