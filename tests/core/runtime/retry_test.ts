@@ -1,0 +1,148 @@
+import { deepEqual, equal, ok, rejects } from "node:assert/strict";
+import fc from "fast-check";
+import {
+  DeadlineFault,
+  nextDelayMs,
+  orAbort,
+  retry,
+  transientBackoff,
+  withDeadline,
+} from "../../../src/core/runtime/retry.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { fixedRandomness } from "../../support/seeded_randomness.ts";
+
+const never = new AbortController().signal;
+const again = { kind: "again" } as const;
+
+Deno.test("backoff: without chance the pauses double up to the longest", () => {
+  const backoff = { firstMs: 2_000, maxMs: 10_000 };
+  deepEqual([1, 2, 3, 4, 5000].map((n) => nextDelayMs(backoff, n, 0)), [2_000, 4_000, 8_000, 10_000, 10_000]);
+});
+
+Deno.test("backoff: every pause is between three quarters of its size and its size", () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 1, max: 10_000 }),
+      fc.double({ min: 0, max: 0.999, noNaN: true }),
+      (n, f) => {
+        const whole = nextDelayMs(transientBackoff, n, 0);
+        const delay = nextDelayMs(transientBackoff, n, f);
+        ok(delay <= whole && delay >= Math.floor(whole * 0.75) && whole <= transientBackoff.maxMs);
+      },
+    ),
+  );
+});
+
+Deno.test("retry: tries until it works, with growing pauses", async () => {
+  const clock = new FakeClock(0);
+  const times: number[] = [];
+  const result = await clock.run(retry(
+    { clock, randomness: fixedRandomness(0) },
+    { backoff: { firstMs: 1_000, maxMs: 60_000 }, decide: () => again },
+    () => {
+      times.push(clock.now());
+      return times.length < 4 ? Promise.reject(new Error("not yet")) : Promise.resolve("done");
+    },
+    never,
+  ));
+  equal(result, "done");
+  deepEqual(times, [0, 1_000, 3_000, 7_000]);
+});
+
+Deno.test("retry: a pause that the endpoint asked for is kept", async () => {
+  const clock = new FakeClock(0);
+  let calls = 0;
+  await clock.run(retry(
+    { clock, randomness: fixedRandomness(0) },
+    { backoff: { firstMs: 10, maxMs: 10 }, decide: () => ({ kind: "again", atLeastMs: 5_000 }) },
+    () => ++calls === 1 ? Promise.reject(new Error("throttled")) : Promise.resolve(),
+    never,
+  ));
+  equal(clock.now(), 5_000);
+});
+
+for (
+  const [name, options, calls] of [
+    ["gives up when told", { decide: () => ({ kind: "giveUp" as const }) }, 1],
+    ["gives up after the last attempt", { decide: () => again, maxAttempts: 3 }, 3],
+    ["starts no attempt after the time is up", { decide: () => again, withinMs: 2_500 }, 2],
+  ] as const
+) {
+  Deno.test(`retry: ${name}, with the fault as it came`, async () => {
+    const clock = new FakeClock(0);
+    const fault = new Error("broken");
+    let made = 0;
+    const deps = { clock, randomness: fixedRandomness(0) };
+    const work = (): Promise<void> => {
+      made++;
+      return Promise.reject(fault);
+    };
+    const run = retry(deps, { backoff: { firstMs: 1_000, maxMs: 60_000 }, ...options }, work, never);
+    await rejects(clock.run(run), (error) => error === fault);
+    equal(made, calls);
+  });
+}
+
+Deno.test("retry: an abort during a pause ends it with the abort's reason", async () => {
+  const clock = new FakeClock(0);
+  const stop = new AbortController();
+  const run = retry(
+    { clock, randomness: fixedRandomness(0) },
+    { backoff: { firstMs: 1_000, maxMs: 1_000 }, decide: () => again },
+    () => Promise.reject(new Error("broken")),
+    stop.signal,
+  );
+  const seen = rejects(run, { message: "stop" });
+  await clock.advance(500);
+  stop.abort(new Error("stop"));
+  await seen;
+  equal(clock.pending, 0);
+});
+
+Deno.test("deadline: work in time gives its result and leaves no timer", async () => {
+  const clock = new FakeClock(0);
+  const result = withDeadline(clock, { what: "test", afterMs: 1_000 }, async (signal) => {
+    await clock.sleep(999, signal);
+    return 5;
+  }, never);
+  equal(await clock.run(result), 5);
+  await clock.settle();
+  equal(clock.pending, 0);
+});
+
+Deno.test("deadline: work that ignores its signal is not waited for", async () => {
+  const clock = new FakeClock(0);
+  const result = withDeadline(clock, { what: "test", afterMs: 1_000 }, () => new Promise(() => {}), never);
+  await rejects(clock.run(result), (error) => error instanceof DeadlineFault && error.afterMs === 1_000);
+  equal(clock.now(), 1_000);
+});
+
+Deno.test("deadline: the signal of the work is aborted when time is up", async () => {
+  const clock = new FakeClock(0);
+  let reason: unknown;
+  const result = withDeadline(clock, { what: "test", afterMs: 1_000 }, async (signal) => {
+    await clock.sleep(5_000, signal).catch((error) => reason = error);
+  }, never);
+  await rejects(clock.run(result), DeadlineFault);
+  ok(reason instanceof DeadlineFault);
+});
+
+Deno.test("deadline: an abort from outside comes through as itself", async () => {
+  const clock = new FakeClock(0);
+  const stop = new AbortController();
+  const result = withDeadline(
+    clock,
+    { what: "test", afterMs: 1_000 },
+    (s) => clock.sleep(900, s),
+    stop.signal,
+  );
+  const seen = rejects(result, { message: "stop" });
+  stop.abort(new Error("stop"));
+  await seen;
+  await clock.settle();
+  equal(clock.pending, 0);
+});
+
+Deno.test("orAbort: an aborted signal wins over a promise that never settles", async () => {
+  await rejects(orAbort(new Promise(() => {}), AbortSignal.abort(new Error("stop"))), { message: "stop" });
+});

@@ -1,0 +1,147 @@
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { FatalFault, superviseWorkers, type Worker } from "../../../src/core/runtime/worker.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { RecordedLog } from "../../support/recorded_log.ts";
+import { fixedRandomness } from "../../support/seeded_randomness.ts";
+
+interface Scene {
+  readonly clock: FakeClock;
+  readonly log: RecordedLog;
+  readonly stop: AbortController;
+  readonly deps: Parameters<typeof superviseWorkers>[0];
+}
+
+function newScene(): Scene {
+  const clock = new FakeClock(0);
+  const log = new RecordedLog();
+  return { clock, log, stop: new AbortController(), deps: { clock, log, randomness: fixedRandomness(0) } };
+}
+
+function idle(clock: FakeClock, name = "idle"): Worker {
+  return {
+    name,
+    run: async (signal) => {
+      while (!signal.aborted) await clock.sleep(1_000, signal);
+    },
+  };
+}
+
+Deno.test("workers: one that fails is started again with growing pauses; the others do not notice", async () => {
+  const { clock, log, stop, deps } = newScene();
+  const starts: number[] = [];
+  let idleStarts = 0;
+  const calm = idle(clock);
+  const workers: Worker[] = [
+    {
+      name: "shaky",
+      run: () => {
+        starts.push(clock.now());
+        return Promise.reject(new Error("broken"));
+      },
+    },
+    { name: calm.name, run: (signal) => (idleStarts++, calm.run(signal)) },
+  ];
+  const run = superviseWorkers(deps, workers, {}, stop.signal);
+  await clock.advance(20_000);
+  deepEqual(starts, [0, 1_000, 3_000, 7_000, 15_000]);
+  equal(idleStarts, 1);
+  equal(log.messages("error").length, 5);
+  stop.abort(new Error("stop"));
+  const outcome = await clock.run(run);
+  deepEqual([outcome.kind, outcome.exitCode, outcome.stuck], ["aborted", 0, []]);
+  equal(clock.pending, 0);
+});
+
+Deno.test("workers: a long healthy run clears the count of failures", async () => {
+  const { clock, stop, deps } = newScene();
+  const starts: number[] = [];
+  const worker: Worker = {
+    name: "shaky",
+    run: async (signal) => {
+      starts.push(clock.now());
+      if (starts.length === 3) await clock.sleep(600_000, signal);
+      throw new Error("broken");
+    },
+  };
+  const run = superviseWorkers(deps, [worker], {}, stop.signal);
+  await clock.advance(604_500);
+  deepEqual(starts, [0, 1_000, 3_000, 604_000]);
+  stop.abort(new Error("stop"));
+  await clock.run(run);
+});
+
+Deno.test("workers: faults that pass are warnings", async () => {
+  const { clock, log, stop, deps } = newScene();
+  const worker: Worker = { name: "shaky", run: () => Promise.reject(new RangeError("endpoint down")) };
+  const options = { isPassing: (error: unknown): boolean => error instanceof RangeError };
+  const run = superviseWorkers(deps, [worker], options, stop.signal);
+  await clock.advance(2_500);
+  stop.abort(new Error("stop"));
+  await clock.run(run);
+  deepEqual([log.messages("error").length, log.messages("warn").length], [0, 2]);
+});
+
+for (
+  const [name, fault, options] of [
+    ["a fatal fault", new FatalFault("no way"), {}],
+    ["a fault that the caller calls fatal", new RangeError("corrupt"), {
+      isFatal: (error: unknown): boolean => error instanceof RangeError,
+    }],
+  ] as const
+) {
+  Deno.test(`workers: ${name} stops the others and ends with exit code 1`, async () => {
+    const { clock, stop, deps } = newScene();
+    let hasEnded = false;
+    const calm = idle(clock);
+    const workers: Worker[] = [
+      { name: calm.name, run: (signal) => calm.run(signal).finally(() => hasEnded = true) },
+      {
+        name: "doomed",
+        run: async (signal) => {
+          await clock.sleep(5_000, signal);
+          throw fault;
+        },
+      },
+    ];
+    const outcome = await clock.run(superviseWorkers(deps, workers, options, stop.signal));
+    deepEqual([outcome.kind, outcome.exitCode], ["fatal", 1]);
+    equal(outcome.fault, fault);
+    ok(hasEnded);
+    equal(clock.now(), 5_000);
+  });
+}
+
+Deno.test("workers: when all have returned it is finished", async () => {
+  const { clock, stop, deps } = newScene();
+  const worker: Worker = { name: "short", run: (signal) => clock.sleep(10, signal) };
+  const outcome = await clock.run(superviseWorkers(deps, [worker, worker], {}, stop.signal));
+  deepEqual([outcome.kind, outcome.exitCode], ["finished", 0]);
+});
+
+Deno.test("workers: the step in progress is waited for, but not longer than the grace", async () => {
+  const { clock, log, stop, deps } = newScene();
+  let hasFinished = false;
+  const workers: Worker[] = [
+    {
+      name: "careful",
+      run: () => clock.sleep(5_000, new AbortController().signal).then(() => void (hasFinished = true)),
+    },
+    { name: "deaf", run: () => new Promise(() => {}) },
+  ];
+  const run = superviseWorkers(deps, workers, { graceMs: 8_000 }, stop.signal);
+  stop.abort(new Error("stop"));
+  const outcome = await clock.run(run);
+  ok(hasFinished);
+  deepEqual(outcome.stuck, ["deaf"]);
+  equal(clock.now(), 8_000);
+  deepEqual(log.messages("warn"), ["Workers did not stop in time"]);
+});
+
+Deno.test("workers: an abort is no fault and leaves no line", async () => {
+  const { clock, log, stop, deps } = newScene();
+  const run = superviseWorkers(deps, [idle(clock)], {}, stop.signal);
+  await clock.advance(100);
+  stop.abort(new Error("stop"));
+  await clock.run(run);
+  deepEqual(log.lines, []);
+});
