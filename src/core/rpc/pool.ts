@@ -40,8 +40,8 @@ export interface RpcPoolOptions {
 /** Conditions of a set of calls. */
 export interface BatchConditions extends CallConditions {
   /**
-   * Looks at the answers of one endpoint; a fault that it gives counts as the endpoint's, so that the next one
-   * is asked (e.g. `lagging`).
+   * Looks at the answers of one endpoint; a fault that it gives counts as the answer of the whole request, so that
+   * the next endpoint is asked where that fault is a reason to (e.g. `lagging`, `malformed`).
    */
   readonly accept?: ((answers: readonly RpcAnswer[], place: FaultPlace) => RpcFault | undefined) | undefined;
 }
@@ -153,6 +153,7 @@ export class RpcPool {
       return this.#file(pooled, answers, round);
     } catch (fault) {
       if (!(fault instanceof RpcFault)) throw fault;
+      if (blameOf(fault.code) === "question") throw fault;
       pooled.noteFault(fault);
       round.fail(pooled, fault);
       return false;

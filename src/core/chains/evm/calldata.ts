@@ -1,0 +1,52 @@
+/**
+ * A delivery as the calldata of the host's handler: one step is the plain function, several are one `batchCall`.
+ * Source: protocol notes 02, sections 6 and 8.
+ */
+import type { Hex } from "../../protocol/bytes.ts";
+import type { Address } from "../../protocol/evm/address.ts";
+import {
+  batchCall,
+  consensusCall,
+  encodeHandlerCall,
+  getResponsesCall,
+  type HandlerCall,
+  postRequestsCall,
+} from "../../protocol/evm/handler_calls.ts";
+import { leafPosition } from "../../protocol/trie/mmr.ts";
+import type { Message } from "../../protocol/ismp/message.ts";
+import type { Delivery, DeliveryStep } from "../chain.ts";
+
+/**
+ * Calldata for the handler of `host`.
+ * @throws {HandlerCallError} when a proof does not fit its messages.
+ * @throws {Error} for deliveries that no EVM host takes: no step, no message, mixed kinds, gets, state proofs.
+ */
+export function encodeDelivery(delivery: Delivery, host: Address): Hex {
+  const calls = delivery.steps.map((step) => callOf(step, host));
+  const [first] = calls;
+  if (first === undefined) throw new Error("A delivery without steps");
+  return encodeHandlerCall(calls.length === 1 ? first : batchCall(calls));
+}
+
+/** All messages of a delivery, over all steps in order. */
+export function messagesOf(delivery: Delivery): readonly Message[] {
+  return delivery.steps.flatMap((step) => step.kind === "messages" ? step.messages : []);
+}
+
+function callOf(step: DeliveryStep, host: Address): HandlerCall {
+  if (step.kind === "consensus") return consensusCall(host, step.proof);
+  const { proof, messages } = step;
+  if (proof.kind !== "mmr") throw new Error("An EVM host takes proofs of the hub's mountain range only");
+  const at = { host, hub: proof.height.id.stateMachine, hubHeight: proof.height.height };
+  const mmr = {
+    leafIndicesAndPos: proof.leafIndices.map((leafIndex) => ({ leafIndex, pos: leafPosition(leafIndex) })),
+    leafCount: proof.leafCount,
+    items: proof.items,
+  };
+  const posts = messages.flatMap((message) => message.kind === "post" ? [message.request] : []);
+  const responses = messages.flatMap((message) => message.kind === "getResponse" ? [message.response] : []);
+  if (messages.length === 0) throw new Error("A step without messages");
+  if (posts.length === messages.length) return postRequestsCall(at, posts, mmr);
+  if (responses.length === messages.length) return getResponsesCall(at, responses, mmr);
+  throw new Error("The messages of a step are not all posts or all responses");
+}

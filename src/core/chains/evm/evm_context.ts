@@ -1,0 +1,133 @@
+/**
+ * What all parts of the EVM adapter share: the endpoints, the host, our account, and what was learned of them.
+ */
+import type { PrivateKeyAccount } from "viem/accounts";
+import type { Address } from "../../protocol/evm/address.ts";
+import { type HostParams, hostReads } from "../../protocol/evm/host_reads.ts";
+import type { StateMachineId } from "../../protocol/ismp/state_machine.ts";
+import type { RpcPool } from "../../rpc/pool.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import type { Log } from "../../telemetry/log.ts";
+import { chainGasLimit } from "./gas.ts";
+import { balanceOf, contractRead, gasPrice, type Query } from "./queries.ts";
+import { askOne, Question } from "./question.ts";
+
+/** Governance changes these rarely; every signing reads them anew anyway. */
+const HOST_PARAMS_TTL_MS = 5 * 60_000;
+/** Price and balance are only named in traces, where they need not be exact. */
+const TRACE_TERMS_TTL_MS = 60_000;
+/** What a chain's endpoints could not do is tried again after this time. */
+const ABILITY_MEMORY_MS = 10 * 60_000;
+
+/** The constant part of {@link EvmContext}. */
+export interface EvmSurroundings {
+  readonly pool: RpcPool;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly id: StateMachineId;
+  readonly chainId: number;
+  readonly host: Address;
+  readonly account: PrivateKeyAccount;
+  /** The account's address, lower case. */
+  readonly sender: Address;
+  readonly clientType: "Geth" | "Erigon";
+  /** Percent added to the gas price when sending. */
+  readonly gasPriceBufferPercent: number;
+  /** Most blocks of one `eth_getLogs`; `undefined`: no bound. */
+  readonly blocksPerEventQuery: bigint | undefined;
+}
+
+/** Gas and price per gas (wei) of an imagined call. */
+export interface TraceTerms {
+  readonly gas: bigint;
+  readonly gasPrice: bigint | undefined;
+}
+
+/** Things that endpoints of a chain may lack. */
+export type OptionalAbility = "tracing" | "finalized";
+
+/** State shared by the parts of one EVM chain's adapter. */
+export class EvmContext {
+  readonly #paramsCache: Cached<HostParams>;
+  readonly #termsCache: Cached<TraceTerms>;
+  readonly #lacking = new Map<OptionalAbility, number>();
+
+  constructor(readonly at: EvmSurroundings) {
+    this.#paramsCache = new Cached(at.clock, HOST_PARAMS_TTL_MS);
+    this.#termsCache = new Cached(at.clock, TRACE_TERMS_TTL_MS);
+  }
+
+  /** Query of the host's parameters; hand its result to {@link noteHostParams}. */
+  get hostParamsQuery(): Query<HostParams> {
+    return contractRead(this.at.host, hostReads.hostParams);
+  }
+
+  /** The host's parameters, at most five minutes old; usually no request. */
+  async hostParams(signal: AbortSignal): Promise<HostParams> {
+    return await this.#paramsCache.get(() => askOne(this.at.pool, this.hostParamsQuery, { signal }));
+  }
+
+  /** Files parameters that were just read. True when the handler is another one than before. */
+  noteHostParams(params: HostParams): boolean {
+    const before = this.#paramsCache.last;
+    this.#paramsCache.set(params);
+    return before !== undefined && before.handler !== params.handler;
+  }
+
+  /**
+   * Gas and price for calls that are only imagined. Erigon demands a price and then that the account can pay for
+   * all the gas, so there the balance bounds it; other clients charge nothing where no price is named.
+   */
+  async traceTerms(signal: AbortSignal): Promise<TraceTerms> {
+    const gas = chainGasLimit(this.at.chainId);
+    if (this.at.clientType !== "Erigon") return { gas, gasPrice: undefined };
+    return await this.#termsCache.get(async () => {
+      const question = new Question(this.at.pool);
+      const price = question.add(gasPrice);
+      const balance = question.add(balanceOf(this.at.sender));
+      await question.ask({ signal });
+      const payable = price() === 0n ? gas : balance() / price();
+      return { gas: payable < gas ? payable : gas, gasPrice: price() };
+    });
+  }
+
+  /** True when the endpoints lately had not this ability. */
+  lacks(ability: OptionalAbility): boolean {
+    return this.at.clock.now() < (this.#lacking.get(ability) ?? 0);
+  }
+
+  /** Notes that no endpoint has this ability; true when that is news. */
+  noteLacking(ability: OptionalAbility): boolean {
+    const isNews = !this.#lacking.has(ability);
+    this.#lacking.set(ability, this.at.clock.now() + ABILITY_MEMORY_MS);
+    return isNews;
+  }
+}
+
+/** One value with an age limit. */
+class Cached<T> {
+  readonly #clock: Clock;
+  readonly #ttlMs: number;
+  #entry: { readonly value: T; readonly untilMs: number } | undefined;
+
+  constructor(clock: Clock, ttlMs: number) {
+    this.#clock = clock;
+    this.#ttlMs = ttlMs;
+  }
+
+  /** The newest value, however old. */
+  get last(): T | undefined {
+    return this.#entry?.value;
+  }
+
+  set(value: T): void {
+    this.#entry = { value, untilMs: this.#clock.now() + this.#ttlMs };
+  }
+
+  async get(fetchValue: () => Promise<T>): Promise<T> {
+    if (this.#entry !== undefined && this.#clock.now() < this.#entry.untilMs) return this.#entry.value;
+    const value = await fetchValue();
+    this.set(value);
+    return value;
+  }
+}

@@ -1,0 +1,78 @@
+/**
+ * How much gas a delivery gets. Pure. Rules: protocol notes 02, section 9; 04, section 9.2.
+ */
+
+/** Transaction gas limits that nodes, gateways or the chain itself allow, by chain id. */
+const chainGasLimits: ReadonlyMap<number, bigint> = new Map([
+  [42161, 32_000_000n], // Arbitrum
+  [421614, 32_000_000n],
+  [1329, 4_000_000n], // Sei
+  [1328, 4_000_000n],
+  [25, 18_000_000n], // Cronos
+  [338, 18_000_000n],
+  [1440, 15_000_000n], // Injective
+  [1439, 15_000_000n],
+]);
+const OTHER_GAS_LIMIT = 16_000_000n;
+
+/** Most gas for one transaction on a chain (polytope-labs/hyperbridge: tesseract/messaging/evm). */
+export function chainGasLimit(chainId: number): bigint {
+  return chainGasLimits.get(chainId) ?? OTHER_GAS_LIMIT;
+}
+
+/** True where a trace's gas lacks the part paid for layer 1, so that the estimate counts instead. */
+export function isArbitrum(chainId: number): boolean {
+  return chainId === 42161 || chainId === 421614;
+}
+
+/**
+ * Gas limit for a transaction of which a trace says that it uses `gasUsed`: 64/63 because a call leaves a 64th
+ * behind, 5/4 because `gasUsed` is what is left after refunds of up to a fifth (EIP-3529), and 5 % for state that
+ * changes until inclusion. Gas that is not used is not paid; too little makes callbacks fail in silence.
+ */
+export function gasLimitFor(gasUsed: bigint): bigint {
+  return gasUsed * 64n * 5n * 105n / (63n * 4n * 100n) + 1n;
+}
+
+/**
+ * Gas limit where no trace is to be had. The estimate is of little worth, since the host swallows callbacks that
+ * run out of gas: a quarter of the chain's limit for one message and four fifths for several, or twice the
+ * estimate when that is more.
+ */
+export function untracedGasLimit(
+  limit: bigint,
+  messages: number,
+  estimate: bigint | undefined,
+): bigint {
+  const share = messages <= 1 ? limit / 4n : limit * 8n / 10n;
+  const doubled = (estimate ?? 0n) * 2n;
+  const wanted = doubled > share ? doubled : share;
+  return wanted < limit ? wanted : limit;
+}
+
+/** Price per gas that a transaction offers, wei. */
+export type GasPrice =
+  | { readonly type: "legacy"; readonly gasPriceWei: bigint }
+  | { readonly type: "eip1559"; readonly maxFeeWei: bigint; readonly maxPriorityFeeWei: bigint };
+
+/**
+ * Price to offer. `bufferPercent` is added to the node's price. With a base fee (EIP-1559) the tip is what the
+ * node's price holds beyond it, and the most that is paid also covers two full blocks of rising base fee
+ * (9/8 each, rounded to 5/4 and the tip): paid is only what the block demands.
+ */
+export function gasPriceFor(
+  market: { readonly gasPriceWei: bigint; readonly baseFeeWei: bigint | undefined },
+  bufferPercent: number,
+): GasPrice {
+  const price = market.gasPriceWei + market.gasPriceWei * BigInt(bufferPercent) / 100n;
+  const { baseFeeWei } = market;
+  if (baseFeeWei === undefined) return { type: "legacy", gasPriceWei: price };
+  const tip = price > baseFeeWei ? price - baseFeeWei : 0n;
+  const covering = baseFeeWei * 5n / 4n + tip;
+  return { type: "eip1559", maxFeeWei: price > covering ? price : covering, maxPriorityFeeWei: tip };
+}
+
+/** The most that one gas can cost under a price. */
+export function highestPriceWei(price: GasPrice): bigint {
+  return price.type === "legacy" ? price.gasPriceWei : price.maxFeeWei;
+}

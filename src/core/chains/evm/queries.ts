@@ -1,0 +1,171 @@
+/**
+ * The questions that are put to EVM nodes: each is a JSON-RPC call and how its answer is read.
+ * Source: ethereum/execution-apis; EIP-1186 (proofs); ethereum/go-ethereum: eth/tracers (traces).
+ */
+import { z } from "zod";
+import { type Hash256, type Hex, toHex } from "../../protocol/bytes.ts";
+import type { Address } from "../../protocol/evm/address.ts";
+import type { HostRead } from "../../protocol/evm/host_reads.ts";
+import { readTrace, type TraceOutcome } from "../../protocol/evm/trace.ts";
+import { callTracerOptions } from "../../protocol/evm/trace.ts";
+import type { AccountProofAnswer } from "../../protocol/trie/evm_proof.ts";
+import type { RpcCall } from "../../rpc/call.ts";
+import type { Json } from "../../rpc/json.ts";
+import * as shape from "./shape.ts";
+
+/** A call with the meaning of its result. */
+export interface Query<T> {
+  readonly call: RpcCall;
+  /** @throws ShapeError, HostReadError, TraceError, RangeError when the result is none of this method. */
+  readonly read: (result: Json) => T;
+}
+
+/** A block by number or by name. */
+export type BlockTag = bigint | "latest" | "finalized";
+
+/** A call that a node is asked to imagine. Gas prices are named only where the client demands them. */
+export interface ImaginedCall {
+  readonly from?: Address | undefined;
+  readonly to: Address;
+  readonly data: Hex;
+  readonly gas?: bigint | undefined;
+  readonly gasPrice?: bigint | undefined;
+}
+
+/** Hex quantity of a non-negative integer. */
+export function toQuantity(value: bigint): Hex {
+  return `0x${value.toString(16)}`;
+}
+
+function tagOf(tag: BlockTag): string {
+  return typeof tag === "bigint" ? toQuantity(tag) : tag;
+}
+
+function query<S extends z.ZodType>(
+  method: string,
+  params: readonly unknown[],
+  schema: S,
+): Query<z.output<S>> {
+  return { call: { method, params }, read: (result) => shape.readShape(schema, result, method) };
+}
+
+function callObject(call: ImaginedCall): Readonly<Record<string, string>> {
+  return {
+    to: call.to,
+    data: call.data,
+    ...(call.from === undefined ? {} : { from: call.from }),
+    ...(call.gas === undefined ? {} : { gas: toQuantity(call.gas) }),
+    ...(call.gasPrice === undefined ? {} : { gasPrice: toQuantity(call.gasPrice) }),
+  };
+}
+
+/** Chain id of the endpoint. */
+export const chainId: Query<bigint> = query("eth_chainId", [], shape.quantity);
+
+/** Height of the newest block. */
+export const blockNumber: Query<bigint> = query("eth_blockNumber", [], shape.quantity);
+
+/** Price per gas, wei, that the node thinks right now. */
+export const gasPrice: Query<bigint> = query("eth_gasPrice", [], shape.quantity);
+
+/** Header of a block; `undefined` when the node has none such. */
+export function blockAt(tag: BlockTag): Query<shape.Block | undefined> {
+  return query(
+    "eth_getBlockByNumber",
+    [tagOf(tag), false],
+    shape.block.nullable().transform((found) => found ?? undefined),
+  );
+}
+
+/** Result bytes of a call. */
+export function callResult(call: ImaginedCall, tag: BlockTag = "latest"): Query<Hex> {
+  return query("eth_call", [callObject(call), tagOf(tag)], shape.hexBytes);
+}
+
+/** A getter of a contract. */
+export function contractRead<Args extends readonly unknown[], T>(
+  to: Address,
+  getter: HostRead<Args, T>,
+  ...args: Args
+): Query<T> {
+  const { call, read } = callResult({ to, data: getter.encode(...args) });
+  return { call, read: (result) => getter.decode(read(result)) };
+}
+
+/** Code of a contract at the newest block; `0x` for none. */
+export function codeOf(account: Address): Query<Hex> {
+  return query("eth_getCode", [account, "latest"], shape.hexBytes);
+}
+
+/** Balance in wei at the newest block. */
+export function balanceOf(account: Address): Query<bigint> {
+  return query("eth_getBalance", [account, "latest"], shape.quantity);
+}
+
+/** Next nonce of an account, counting blocks only, not the pool. */
+export function nonceOf(account: Address): Query<bigint> {
+  return query("eth_getTransactionCount", [account, "latest"], shape.quantity);
+}
+
+/** Logs of one contract with one of the topics first, blocks `from` to `to` inclusive. */
+export function logs(
+  filter: {
+    readonly address: Address;
+    readonly topics: readonly Hex[];
+    readonly from: bigint;
+    readonly to: bigint;
+  },
+): Query<readonly shape.Log[]> {
+  const params = [{
+    address: filter.address,
+    fromBlock: toQuantity(filter.from),
+    toBlock: toQuantity(filter.to),
+    topics: [filter.topics],
+  }];
+  return query("eth_getLogs", params, z.array(shape.log));
+}
+
+/** Merkle proof of storage slots of a contract at a block. */
+export function storageProof(
+  account: Address,
+  slots: readonly Hash256[],
+  tag: BlockTag,
+): Query<AccountProofAnswer & { readonly storageProof: readonly { readonly value: string }[] }> {
+  return query("eth_getProof", [account, slots, tagOf(tag)], shape.accountProof);
+}
+
+/** What a transaction would do, found by tracing it on top of the newest block. */
+export function trace(call: ImaginedCall, host: Address): Query<TraceOutcome> {
+  return {
+    call: { method: "debug_traceCall", params: [callObject(call), "latest", callTracerOptions] },
+    read: (result) => readTrace(result, host),
+  };
+}
+
+/** Gas with which the transaction does not revert; says nothing about callbacks that fail in silence. */
+export function gasEstimate(call: ImaginedCall): Query<bigint> {
+  return query("eth_estimateGas", [callObject(call)], shape.quantity);
+}
+
+/** Hands a signed transaction over; its hash. */
+export function rawTransaction(raw: Uint8Array): Query<Hash256> {
+  return query("eth_sendRawTransaction", [toHex(raw)], shape.hash);
+}
+
+/** Receipt of a transaction; `undefined` while it is in no block. */
+export function receiptOf(transaction: Hash256): Query<shape.Receipt | undefined> {
+  return query(
+    "eth_getTransactionReceipt",
+    [transaction],
+    shape.receipt.nullable().transform((found) => found ?? undefined),
+  );
+}
+
+/** True when the node knows the transaction, in a block or in its pool. */
+export function isTransactionKnown(transaction: Hash256): Query<boolean> {
+  return query(
+    "eth_getTransactionByHash",
+    [transaction],
+    z.object({ hash: shape.hash }).nullable().transform((found) => found !== null),
+  );
+}

@@ -1,0 +1,45 @@
+/**
+ * Who delivered a message here: the host's receipts.
+ */
+import { fromHex } from "../../protocol/bytes.ts";
+import type { Address } from "../../protocol/evm/address.ts";
+import { hostReads } from "../../protocol/evm/host_reads.ts";
+import type { Message } from "../../protocol/ismp/message.ts";
+import type { EvmContext } from "./evm_context.ts";
+import { contractRead, type Query } from "./queries.ts";
+import { Question } from "./question.ts";
+
+/** Query of one receipt: posts by their own commitment, everything about gets by that of the get request. */
+function receiptQuery(host: Address, message: Message): Query<Address | undefined> {
+  if (message.kind === "post") return contractRead(host, hostReads.requestReceipts, message.commitment);
+  const commitment = message.kind === "get" ? message.commitment : message.requestCommitment;
+  const { call, read } = contractRead(host, hostReads.responseReceipts, commitment);
+  return { call, read: (result) => read(result)?.relayer };
+}
+
+/** Adds the receipts of all messages to a question; the result is there after it was asked. */
+export function addReceipts(
+  context: EvmContext,
+  question: Question,
+  messages: readonly Message[],
+): () => readonly (Uint8Array | undefined)[] {
+  const slots = messages.map((message) => question.add(receiptQuery(context.at.host, message)));
+  return () =>
+    slots.map((slot) => {
+      const relayer = slot();
+      return relayer === undefined ? undefined : fromHex(relayer);
+    });
+}
+
+/** The relayer of each message, `undefined` where nobody delivered it. One request. */
+export async function fetchReceipts(
+  context: EvmContext,
+  messages: readonly Message[],
+  signal: AbortSignal,
+): Promise<readonly (Uint8Array | undefined)[]> {
+  if (messages.length === 0) return [];
+  const question = new Question(context.at.pool);
+  const receipts = addReceipts(context, question, messages);
+  await question.ask({ signal });
+  return receipts();
+}

@@ -1,0 +1,63 @@
+/**
+ * What the contracts' reverts and a node's faults mean for a delivery. Pure.
+ * Source: polytope-labs/hyperbridge: evm/src/core/HandlerV2.sol; protocol notes 02, sections 3 and 7.
+ */
+import type { Hex } from "../../protocol/bytes.ts";
+import { decodeRevert, describeRevert, innermostRevert, type Revert } from "../../protocol/evm/reverts.ts";
+import type { RpcFault } from "../../rpc/fault.ts";
+import type { Refusal, RefusalCode } from "../chain.ts";
+
+const codes: ReadonlyMap<Revert["code"], RefusalCode> = new Map<Revert["code"], RefusalCode>([
+  ["DuplicateMessage", "duplicate"],
+  ["MessageTimedOut", "timed_out"],
+  ["InvalidProof", "bad_proof"],
+  ["EmptyLeaves", "bad_proof"],
+  ["EmptyTree", "bad_proof"],
+  ["UnsortedLeaves", "bad_proof"],
+  ["ProofExhausted", "bad_proof"],
+  ["UnconsumedProof", "bad_proof"],
+  ["OutOfBoundsLeaves", "bad_proof"],
+  ["EmptyProof", "bad_proof"],
+  ["InvalidProofType", "bad_proof"],
+  ["SuperMajorityRequired", "bad_proof"],
+  ["InvalidAuthoritiesProof", "bad_proof"],
+  ["InvalidMmrProof", "bad_proof"],
+  ["MmrRootHashMissing", "bad_proof"],
+  ["IllegalGenesisBlock", "bad_proof"],
+  ["TimestampNotFound", "bad_proof"],
+  ["StateCommitmentNotFound", "not_ready"],
+  ["ChallengePeriodNotElapsed", "not_ready"],
+  ["HostFrozen", "host_frozen"],
+  ["FrozenHost", "host_frozen"],
+  ["ConsensusClientExpired", "client_expired"],
+  ["InvalidMessageDestination", "bad_destination"],
+  ["InvalidAddressLength", "bad_destination"],
+  ["UnknownMessage", "unknown_message"],
+  ["UnknownRequest", "unknown_message"],
+  ["UnknownAuthoritySet", "unknown_authority_set"],
+]);
+
+/** The refusal that revert data stands for; `steps` is the number of steps of the delivery. */
+export function refusalOfRevert(data: Hex, steps: number): Refusal {
+  const revert = decodeRevert(data);
+  const refusal: Refusal = {
+    code: codes.get(innermostRevert(revert).code) ?? "unspecified",
+    detail: describeRevert(revert),
+  };
+  if (steps === 1) return { ...refusal, step: 0 };
+  return revert.code === "BatchCallFailed" ? { ...refusal, step: Number(revert.index) } : refusal;
+}
+
+/** The refusal that a fault of a node stands for, `undefined` when it says nothing about the delivery. */
+export function refusalOfFault(fault: RpcFault, steps: number): Refusal | undefined {
+  switch (fault.code) {
+    case "reverted":
+      return fault.data === undefined
+        ? { code: "unspecified", detail: fault.detail ?? fault.code }
+        : refusalOfRevert(fault.data, steps);
+    case "insufficient_funds":
+      return { code: "insufficient_funds", detail: fault.detail ?? fault.code };
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,256 @@
+/**
+ * Start-up check of an EVM chain: do endpoints, host contract and configuration fit together?
+ * Source: protocol notes 04, section 4.
+ */
+import { encodeFunctionData } from "viem";
+import { toHex } from "../../protocol/bytes.ts";
+import { handlerInterfaceIds, handlerV2Abi } from "../../protocol/evm/host_abi.ts";
+import { feeTokenDecimals, type HostParams, hostReads } from "../../protocol/evm/host_reads.ts";
+import { requestSenderSlot } from "../../protocol/evm/host_storage.ts";
+import { paraIdOf, type StateMachineId } from "../../protocol/ismp/state_machine.ts";
+import { RpcFault } from "../../rpc/fault.ts";
+import type { EndpointReport } from "../../rpc/pool.ts";
+import type { CheckFinding } from "../chain.ts";
+import type { EvmContext } from "./evm_context.ts";
+import * as ask from "./queries.ts";
+import { Question, readAnswer } from "./question.ts";
+
+/** Gas that the account should at least be able to pay for: a handful of deliveries. */
+const COMFORTABLE_GAS = 1_000_000n;
+
+/** A commitment that no host has: its slot is provably empty. */
+const anyCommitment = toHex(new Uint8Array(32));
+
+const batchCallSupport = encodeFunctionData({
+  abi: handlerV2Abi,
+  functionName: "supportsInterface",
+  args: [handlerInterfaceIds.withBatchCall],
+});
+
+/** What one endpoint said; a fault stands for the answer it failed to give. */
+interface EndpointFacts {
+  readonly host: string;
+  readonly chainId: bigint;
+  readonly hostCode: string | RpcFault;
+  readonly params: HostParams | RpcFault;
+  readonly hubHeight: bigint | RpcFault;
+  readonly trace: unknown;
+  readonly proof: unknown;
+  readonly balance: bigint | RpcFault;
+  readonly gasPrice: bigint | RpcFault;
+}
+
+/**
+ * Asks every endpoint once, and the contracts behind the host once more.
+ * @throws {RpcFault} when no endpoint answers at all: then nothing can be said about the configuration.
+ */
+export async function checkChain(
+  context: EvmContext,
+  hub: StateMachineId,
+  signal: AbortSignal,
+): Promise<readonly CheckFinding[]> {
+  const { silent, facts } = await askEndpoints(context, hub, signal);
+  const [best] = facts;
+  if (best === undefined) throw silent[0] ?? new Error("A chain without endpoints");
+  const chain = context.at.id.stateMachine;
+  const findings: CheckFinding[] = silent.map((fault) => ({
+    severity: "warning",
+    text:
+      `${chain}: endpoint ${fault.where.endpointHost} does not answer (${fault.code}); the others are used`,
+  }));
+  const strangers = facts.filter(({ chainId }) => chainId !== BigInt(context.at.chainId));
+  findings.push(...strangers.map((each) => wrongChain(context, each)));
+  if (strangers.length > 0) return findings;
+  findings.push(...abilityFindings(context, facts));
+  findings.push(...hostFindings(context, best, hub), ...balanceFindings(context, best));
+  if (!(best.params instanceof RpcFault)) {
+    context.noteHostParams(best.params);
+    findings.push(...await contractFindings(context, best.params, signal));
+  }
+  return findings;
+}
+
+async function askEndpoints(
+  context: EvmContext,
+  hub: StateMachineId,
+  signal: AbortSignal,
+): Promise<{ readonly silent: readonly RpcFault[]; readonly facts: readonly EndpointFacts[] }> {
+  const { pool, host, sender } = context.at;
+  const call = { from: sender, to: host, data: hostReads.hostParams.encode(), gas: 1_000_000n };
+  const queries = {
+    chainId: ask.chainId,
+    hostCode: ask.codeOf(host),
+    params: context.hostParamsQuery,
+    hubHeight: ask.contractRead(host, hostReads.latestStateMachineHeight, paraIdOf(hub.stateMachine)),
+    proof: ask.storageProof(host, [requestSenderSlot(anyCommitment)], "latest"),
+    balance: ask.balanceOf(sender),
+    gasPrice: ask.gasPrice,
+    trace: ask.trace(call, host),
+  };
+  const order = [
+    queries.chainId,
+    queries.hostCode,
+    queries.params,
+    queries.hubHeight,
+    queries.proof,
+    queries.balance,
+    queries.gasPrice,
+    queries.trace,
+  ];
+  const reports = await pool.askEach(order.map(({ call }) => call), { signal });
+  const silent: RpcFault[] = [];
+  const facts: EndpointFacts[] = [];
+  for (const report of reports) {
+    if (report.kind === "fault") {
+      silent.push(report.fault);
+      continue;
+    }
+    const read = <T>(query: ask.Query<T>): T | RpcFault => readTolerant(context, query, order, report);
+    const chainId = read(queries.chainId);
+    if (chainId instanceof RpcFault) silent.push(chainId);
+    else {
+      facts.push({
+        host: report.host,
+        chainId,
+        hostCode: read(queries.hostCode),
+        params: read(queries.params),
+        hubHeight: read(queries.hubHeight),
+        proof: read(queries.proof),
+        balance: read(queries.balance),
+        gasPrice: read(queries.gasPrice),
+        trace: read(queries.trace),
+      });
+    }
+  }
+  return { silent, facts };
+}
+
+function readTolerant<T>(
+  context: EvmContext,
+  query: ask.Query<T>,
+  order: readonly ask.Query<unknown>[],
+  report: Extract<EndpointReport, { kind: "answers" }>,
+): T | RpcFault {
+  const answer = report.answers[order.indexOf(query)];
+  if (answer === undefined) throw new Error("A query without an answer");
+  try {
+    return readAnswer(query, answer, {
+      chain: context.at.id.stateMachine,
+      endpointHost: report.host,
+      method: query.call.method,
+    });
+  } catch (fault) {
+    if (fault instanceof RpcFault) return fault;
+    throw fault;
+  }
+}
+
+function wrongChain(context: EvmContext, { host, chainId }: EndpointFacts): CheckFinding {
+  const { stateMachine } = context.at.id;
+  return {
+    severity: "fatal",
+    text:
+      `${stateMachine}: endpoint ${host} serves EVM-${chainId}; remove it from rpc_urls or correct state_machine`,
+  };
+}
+
+function abilityFindings(context: EvmContext, facts: readonly EndpointFacts[]): readonly CheckFinding[] {
+  const chain = context.at.id.stateMachine;
+  const findings: CheckFinding[] = [];
+  const without = (ability: "trace" | "proof"): string =>
+    facts.filter((each) => each[ability] instanceof RpcFault).map(({ host }) => host).join(", ");
+  const [untraced, unproved] = [without("trace"), without("proof")];
+  if (untraced !== "") {
+    findings.push({
+      severity: "warning",
+      text:
+        `${chain}: no debug_traceCall at ${untraced}; without it failing modules are noticed only after paying`,
+    });
+  }
+  if (unproved !== "") {
+    findings.push({
+      severity: "warning",
+      text: `${chain}: no eth_getProof at ${unproved}; messages from this chain need it (archive node)`,
+    });
+  }
+  return findings;
+}
+
+function hostFindings(
+  context: EvmContext,
+  facts: EndpointFacts,
+  hub: StateMachineId,
+): readonly CheckFinding[] {
+  const { id: { stateMachine: chain }, host } = context.at;
+  const { params, hostCode, hubHeight } = facts;
+  const fatal = (text: string): CheckFinding[] => [{ severity: "fatal", text: `${chain}: ${text}` }];
+  if (hostCode === "0x") {
+    return fatal(`no contract at ismp_host ${host} (asked ${facts.host}); correct ismp_host`);
+  }
+  if (params instanceof RpcFault) {
+    if (isTransient(params)) throw params;
+    return fatal(
+      `the contract at ismp_host ${host} is no ISMP host (asked ${facts.host}); correct ismp_host`,
+    );
+  }
+  if (params.hyperbridge !== hub.stateMachine) {
+    return fatal(`host ${host} belongs to the hub ${params.hyperbridge}, not to ${hub.stateMachine}`);
+  }
+  const isKnown = params.stateMachines.includes(BigInt(paraIdOf(hub.stateMachine)));
+  if (isKnown && hubHeight !== 0n) return [];
+  const text =
+    `${chain}: host ${host} does not accept ${hub.stateMachine}; nothing can be delivered to this chain`;
+  return [{ severity: "warning", text }];
+}
+
+/** True for faults that say nothing about the contract. */
+function isTransient({ code }: RpcFault): boolean {
+  return code !== "reverted" && code !== "malformed" && code !== "refused";
+}
+
+function balanceFindings(context: EvmContext, { balance, gasPrice }: EndpointFacts): readonly CheckFinding[] {
+  if (balance instanceof RpcFault || gasPrice instanceof RpcFault) return [];
+  const neededWei = gasPrice * COMFORTABLE_GAS;
+  if (balance > 0n && balance >= neededWei) return [];
+  const { id: { stateMachine: chain }, sender } = context.at;
+  const text = `${chain}: account ${sender} has ${balance} wei; deliveries need about ${neededWei} wei`;
+  return [{ severity: "warning", text }];
+}
+
+async function contractFindings(
+  context: EvmContext,
+  params: HostParams,
+  signal: AbortSignal,
+): Promise<readonly CheckFinding[]> {
+  const chain = context.at.id.stateMachine;
+  const question = new Question(context.at.pool);
+  const code = question.add(ask.codeOf(params.handler));
+  const decimals = question.addTolerant(ask.contractRead(params.feeToken, feeTokenDecimals));
+  const batches = question.addTolerant(ask.callResult({ to: params.handler, data: batchCallSupport }));
+  await question.ask({ signal });
+  const findings: CheckFinding[] = [];
+  if (code() === "0x") {
+    findings.push({
+      severity: "fatal",
+      text: `${chain}: no contract at the host's handler ${params.handler}`,
+    });
+    return findings;
+  }
+  const digits = decimals();
+  if (digits instanceof RpcFault) {
+    if (isTransient(digits)) throw digits;
+    const text = `${chain}: the decimals of the fee token ${params.feeToken} cannot be read (${digits.code})`;
+    findings.push({ severity: "fatal", text });
+  }
+  const support = batches();
+  if (support instanceof RpcFault || !isTrueWord(support)) {
+    const text =
+      `${chain}: handler ${params.handler} has no batchCall; consensus updates cannot ride with messages`;
+    findings.push({ severity: "warning", text });
+  }
+  return findings;
+}
+
+function isTrueWord(result: string): boolean {
+  return result.length === 66 && BigInt(result) === 1n;
+}

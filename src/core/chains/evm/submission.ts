@@ -1,0 +1,169 @@
+/**
+ * What becomes of signed bytes: handing them over, and finding them again later, also after a restart.
+ */
+import { parseTransaction } from "viem";
+import { fromHex, type Hex, toHex } from "../../protocol/bytes.ts";
+import { type Address, toAddress } from "../../protocol/evm/address.ts";
+import { decodeHandlerCall, HandlerCallError } from "../../protocol/evm/handler_calls.ts";
+import { decodeHostLogs } from "../../protocol/evm/host_events.ts";
+import { RpcFault } from "../../rpc/fault.ts";
+import type { BroadcastResult, Refusal, SignedSubmission, SubmissionOutcome } from "../chain.ts";
+import type { EvmContext } from "./evm_context.ts";
+import { callResult, isTransactionKnown, nonceOf, rawTransaction, receiptOf } from "./queries.ts";
+import { askOne, Question } from "./question.ts";
+import { refusalOfFault } from "./refusals.ts";
+import type { Receipt } from "./shape.ts";
+import { addFinalHeight } from "./views.ts";
+
+/** Hands the bytes to the chain. One request. */
+export async function broadcast(
+  context: EvmContext,
+  submission: SignedSubmission,
+  signal: AbortSignal,
+): Promise<BroadcastResult> {
+  try {
+    await askOne(context.at.pool, rawTransaction(submission.raw), { signal });
+    return { kind: "sent" };
+  } catch (fault) {
+    if (!(fault instanceof RpcFault)) throw fault;
+    return broadcastResultOf(fault);
+  }
+}
+
+function broadcastResultOf(fault: RpcFault): BroadcastResult {
+  const detail = fault.detail ?? fault.code;
+  switch (fault.code) {
+    case "already_known":
+      return { kind: "alreadyKnown" };
+    case "nonce_too_low":
+      return { kind: "nonceUsed" };
+    case "underpriced":
+      return { kind: "underpriced" };
+    case "insufficient_funds":
+      return { kind: "refused", refusal: { code: "insufficient_funds", detail } };
+    case "too_large":
+      return { kind: "refused", refusal: { code: "too_large", detail } };
+    case "reverted":
+      return { kind: "refused", refusal: refusalOfFault(fault, 1) ?? { code: "unspecified", detail } };
+    case "nonce_too_high":
+    case "refused":
+      return { kind: "refused", refusal: { code: "unspecified", detail } };
+    default:
+      // Nothing is known of the bytes: they may have arrived.
+      throw fault;
+  }
+}
+
+/** What became of a submission. One request; a second one when it reverted, or seems to be replaced. */
+export async function fetchOutcome(
+  context: EvmContext,
+  submission: SignedSubmission,
+  signal: AbortSignal,
+): Promise<SubmissionOutcome> {
+  const { account, nonce, hash } = submission;
+  if (account === undefined || nonce === undefined) throw new Error("A submission without account or nonce");
+  const question = new Question(context.at.pool);
+  const used = question.add(nonceOf(toAddress(account)));
+  const known = question.add(isTransactionKnown(hash));
+  const receipt = question.add(receiptOf(hash));
+  const final = addFinalHeight(context, question);
+  await question.ask({ signal });
+  const found = receipt();
+  if (found !== undefined) {
+    return await included(context, submission, { found, final: final.height() }, signal);
+  }
+  if (known()) return { kind: "pending" };
+  if (used() <= nonce) return { kind: "unknown" };
+  return await afterNonceWasUsed(context, submission, signal);
+}
+
+/**
+ * The nonce is used and nothing is known of the transaction. The calls of a batch may fall on both sides of a new
+ * block, so the receipt is looked for once more before the transaction counts as replaced.
+ */
+async function afterNonceWasUsed(
+  context: EvmContext,
+  submission: SignedSubmission,
+  signal: AbortSignal,
+): Promise<SubmissionOutcome> {
+  const question = new Question(context.at.pool);
+  const receipt = question.add(receiptOf(submission.hash));
+  const known = question.add(isTransactionKnown(submission.hash));
+  const final = addFinalHeight(context, question);
+  await question.ask({ signal });
+  const found = receipt();
+  if (found !== undefined) {
+    return await included(context, submission, { found, final: final.height() }, signal);
+  }
+  return known() ? { kind: "pending" } : { kind: "replaced" };
+}
+
+async function included(
+  context: EvmContext,
+  submission: SignedSubmission,
+  facts: { readonly found: Receipt; readonly final: bigint },
+  signal: AbortSignal,
+): Promise<SubmissionOutcome> {
+  const { found, final } = facts;
+  const succeeded = found.status !== 0n;
+  return {
+    kind: "included",
+    block: { height: found.blockNumber, hash: found.blockHash },
+    isFinal: found.blockNumber <= final,
+    succeeded,
+    handled: succeeded ? handledIn(found, context.at.host) : [],
+    refusal: succeeded ? undefined : await reasonOf(context, submission, found, signal),
+  };
+}
+
+function handledIn(
+  found: Receipt,
+  host: Address,
+): Extract<SubmissionOutcome, { kind: "included" }>["handled"] {
+  return decodeHostLogs(found.logs, host).flatMap(({ decoded }) => {
+    if (decoded.kind !== "event") return [];
+    const { event } = decoded;
+    if (event.tag !== "PostRequestHandled" && event.tag !== "GetRequestHandled") return [];
+    return [{ commitment: event.value.commitment, relayer: fromHex(event.value.relayer) }];
+  });
+}
+
+/** Why a transaction reverted, as far as calling it again on top of its block tells. */
+async function reasonOf(
+  context: EvmContext,
+  submission: SignedSubmission,
+  found: Receipt,
+  signal: AbortSignal,
+): Promise<Refusal> {
+  const { to, data, gas } = parseTransaction(toHex(submission.raw));
+  const calldata = data ?? "0x";
+  if (gas !== undefined && found.gasUsed * 64n >= gas * 63n) {
+    return { code: "unspecified", detail: `ran out of gas (limit ${gas})` };
+  }
+  const question = new Question(context.at.pool);
+  const call = {
+    from: toAddress(submission.account ?? ""),
+    to: toAddress(to ?? ""),
+    data: calldata,
+    gas,
+  };
+  const replayed = question.addTolerant(callResult(call, found.blockNumber));
+  await question.ask({ signal });
+  const result = replayed();
+  if (!(result instanceof RpcFault)) {
+    return { code: "unspecified", detail: "reverted, but not when called on top of its block" };
+  }
+  return refusalOfFault(result, stepsOf(calldata)) ??
+    { code: "unspecified", detail: `reverted; the reason could not be read: ${result.code}` };
+}
+
+/** Number of steps of a delivery; 1 for transactions that are none, such as cancellations. */
+function stepsOf(calldata: Hex): number {
+  try {
+    const call = decodeHandlerCall(calldata);
+    return call.tag === "batchCall" ? call.value.calls.length : 1;
+  } catch (error) {
+    if (error instanceof HandlerCallError) return 1;
+    throw error;
+  }
+}

@@ -1,0 +1,105 @@
+/**
+ * Heights and times: of the chain itself, and of what its host knows of a counterparty.
+ */
+import { hostReads } from "../../protocol/evm/host_reads.ts";
+import { paraIdOf, type StateMachineHeight, type StateMachineId } from "../../protocol/ismp/state_machine.ts";
+import { RpcFault } from "../../rpc/fault.ts";
+import type { CounterpartyView } from "../chain.ts";
+import type { EvmContext } from "./evm_context.ts";
+import { blockAt, blockNumber, contractRead } from "./queries.ts";
+import { askOne, faultAt, Question } from "./question.ts";
+
+/** Depth that stands for finality where the tag `finalized` is unknown: two epochs of Ethereum. */
+const FINALITY_DEPTH = 64n;
+
+/** A final height to be, as part of a question that asks for other things too. */
+export interface FinalHeightSlot {
+  /** After the question was asked. */
+  readonly height: () => bigint;
+}
+
+/** Adds what it takes to know the final height to a question. */
+export function addFinalHeight(context: EvmContext, question: Question): FinalHeightSlot {
+  const head = question.add(blockNumber);
+  if (context.lacks("finalized")) return { height: () => below(head()) };
+  const block = question.addTolerant(blockAt("finalized"));
+  const height = (): bigint => {
+    const found = block();
+    if (found instanceof RpcFault || found === undefined) {
+      // A node that is only slow or busy may well know the tag.
+      if (found === undefined || found.reaction === "drop") context.noteLacking("finalized");
+      return below(head());
+    }
+    return found.number;
+  };
+  return { height };
+}
+
+function below(head: bigint): bigint {
+  return head > FINALITY_DEPTH ? head - FINALITY_DEPTH : 0n;
+}
+
+/** Newest final block. One request. */
+export async function fetchFinalHeight(context: EvmContext, signal: AbortSignal): Promise<bigint> {
+  const question = new Question(context.at.pool);
+  const final = addFinalHeight(context, question);
+  await question.ask({ signal });
+  return final.height();
+}
+
+/** Unix seconds of a block. One request. @throws {RpcFault} `lagging` when there is no such block yet. */
+export async function fetchBlockTime(
+  context: EvmContext,
+  height: bigint,
+  signal: AbortSignal,
+): Promise<bigint> {
+  const question = new Question(context.at.pool);
+  const block = question.add(blockAt(height));
+  const check = (place: Parameters<typeof faultAt>[1]): RpcFault | undefined =>
+    block() === undefined ? faultAt("lagging", place, `no block ${height} yet`) : undefined;
+  await question.ask({ signal, check });
+  const found = block();
+  if (found === undefined) throw new Error("The block was checked");
+  return found.timestamp;
+}
+
+/** What the host knows of the hub. One request; all getters at the newest block. */
+export async function fetchView(
+  context: EvmContext,
+  counterparty: StateMachineId,
+  signal: AbortSignal,
+): Promise<CounterpartyView> {
+  const { pool, host } = context.at;
+  const question = new Question(pool);
+  const paraId = paraIdOf(counterparty.stateMachine);
+  const height = question.add(contractRead(host, hostReads.latestStateMachineHeight, paraId));
+  const now = question.add(contractRead(host, hostReads.timestamp));
+  const period = question.add(contractRead(host, hostReads.challengePeriod));
+  const frozen = question.add(contractRead(host, hostReads.frozen));
+  await question.ask({ signal });
+  const status = frozen();
+  return {
+    // The host starts a known para id at 1, which no commitment stands behind.
+    height: height() <= 1n ? 0n : height(),
+    nowSec: now(),
+    challengePeriodSec: period(),
+    isFrozen: status === "incoming" || status === "all",
+  };
+}
+
+/** When the commitment of a hub height was stored, Unix seconds. One request. */
+export async function fetchUpdateTime(
+  context: EvmContext,
+  { id, height }: StateMachineHeight,
+  signal: AbortSignal,
+): Promise<bigint | undefined> {
+  const { pool, host } = context.at;
+  const read = contractRead(
+    host,
+    hostReads.stateMachineCommitmentUpdateTime,
+    paraIdOf(id.stateMachine),
+    height,
+  );
+  const time = await askOne(pool, read, { signal });
+  return time === 0n ? undefined : time;
+}
