@@ -48,9 +48,9 @@ for (const [first, second] of [["SIGTERM", "SIGINT"], ["SIGINT", "SIGINT"]] as c
 
 Deno.test("signals: a real SIGTERM reaches the watch", async () => {
   const watch = abortOnSignals(systemSignals, { exit: () => {} });
-  const aborted = new Promise((resolve) => watch.signal.addEventListener("abort", resolve, { once: true }));
+  const wait = rejects(systemClock.sleep(10_000, watch.signal), ShutdownRequested);
   Deno.kill(Deno.pid, "SIGTERM");
-  await aborted;
+  await wait;
   equal(watch.signal.reason.by, "SIGTERM");
   watch.dispose();
 });
