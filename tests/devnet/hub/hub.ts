@@ -18,6 +18,7 @@ import {
 import { childTrieKeys } from "../../../src/core/protocol/ismp/storage_keys.ts";
 import { decodeStrict } from "../../../src/core/protocol/scale.ts";
 import { type AdminAction, type Block, type BuiltBlock, HubChain } from "./blocks.ts";
+import type { Header } from "./digest.ts";
 import type { BlockNews, HubIdentity, HubNode } from "./node.ts";
 import { type BandwidthCredit, BandwidthPallet } from "./pallets/bandwidth.ts";
 import { maxCallBytes, registerCallDecompressor } from "./pallets/call_decompressor.ts";
@@ -255,6 +256,11 @@ export class Hub {
   /** Newest final block. */
   get finalized(): BlockName {
     return nameOf(this.#node.chain.finalized);
+  }
+
+  /** Header of the newest final block: its digest names the roots that light clients of the hub take over. */
+  get finalizedHeader(): Header {
+    return this.#node.chain.finalized.header;
   }
 
   /** Where the next block takes its time from, Unix milliseconds. */
