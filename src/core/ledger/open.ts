@@ -64,10 +64,10 @@ function connect(path: string): Database {
   // An absolute path is never taken for one of SQLite's special names (":memory:", "file:...").
   const db = guardOpening(path, () => new Database(new DatabaseSync(resolve(path)), path));
   try {
-    // The order matters: exclusive before WAL keeps the index in memory and other processes out.
-    db.row("PRAGMA locking_mode = EXCLUSIVE");
-    db.execute("PRAGMA auto_vacuum = INCREMENTAL");
     guardOpening(path, () => {
+      // The order matters: exclusive before WAL keeps the index in memory and other processes out.
+      db.row("PRAGMA locking_mode = EXCLUSIVE");
+      db.execute("PRAGMA auto_vacuum = INCREMENTAL");
       db.row("PRAGMA journal_mode = WAL");
       db.execute(
         "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA journal_size_limit = 16777216;",

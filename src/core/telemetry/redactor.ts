@@ -15,8 +15,8 @@ const urlPattern = /\b(?!file:)[a-z][a-z0-9+.-]*:\/\/[^\s"'<>\\`]+/gi;
 export function createRedactor(secrets: readonly string[]): (line: string) => string {
   const pattern = secretPattern(secrets);
   return (line) => {
-    const hidden = pattern === undefined ? line : line.replace(pattern, "[secret]");
-    return hidden.includes("://") ? hidden.replace(urlPattern, redactMatch) : hidden;
+    const cut = line.includes("://") ? line.replace(urlPattern, redactMatch) : line;
+    return pattern === undefined ? cut : cut.replace(pattern, "[secret]");
   };
 }
 

@@ -1,0 +1,268 @@
+import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { Secret } from "../../../src/core/config/redact.ts";
+import { RpcFault } from "../../../src/core/rpc/fault.ts";
+import { type LogOptions, type OpenLog, openLog } from "../../../src/core/telemetry/open_log.ts";
+import { type ByteOutput, openOutput } from "../../../src/core/telemetry/output.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+
+interface Scene {
+  readonly clock: FakeClock;
+  readonly lines: string[];
+  readonly log: OpenLog;
+}
+
+function newScene(options: Partial<LogOptions> = {}): Scene {
+  const clock = new FakeClock();
+  const lines: string[] = [];
+  const log = openLog({
+    format: "human",
+    level: "info",
+    write: (line) => lines.push(line),
+    clock,
+    ...options,
+  });
+  return { clock, lines, log };
+}
+
+function parsed(lines: readonly string[]): Record<string, unknown>[] {
+  return lines.map((line) => JSON.parse(line));
+}
+
+const fault = new RpcFault("timeout", "retry", {
+  chain: "EVM-1",
+  endpointHost: "rpc.example",
+  method: "eth_call",
+}, {
+  cause: new TypeError("connection reset"),
+});
+
+Deno.test("log: a line for people has time, level, leg, text and values in this order, aligned", () => {
+  const { lines, log } = newScene();
+  log.info("Batch sent", {
+    leg: "EVM-1 -> POLKADOT-3367",
+    messages: 3,
+    gas: 2n ** 70n,
+    hash: new Uint8Array([1, 255]),
+  });
+  log.warn("Slow", { chain: "EVM-56", note: "two words", missing: undefined, list: [1n, "a"] });
+  log.error("Alone");
+  deepEqual(lines, [
+    "2026-01-01T00:00:00.000Z INFO  EVM-1 -> POLKADOT-3367       Batch sent messages=3 " +
+    "gas=1180591620717411303424 hash=0x01ff",
+    '2026-01-01T00:00:00.000Z WARN  EVM-56                       Slow note="two words" list=["1","a"]',
+    "2026-01-01T00:00:00.000Z ERROR                              Alone",
+  ]);
+});
+
+Deno.test("log: JSON lines keep values as data and never lose a line to a bigint", () => {
+  const { lines, log } = newScene({ format: "json" });
+  log.info("Batch sent", {
+    leg: "EVM-1 -> HUB",
+    gas: 10n ** 30n,
+    raw: new Uint8Array(100).fill(1),
+    nested: { wei: 5n, at: new Map([["a", 1n]]) },
+    odd: NaN,
+    level: "high",
+  });
+  deepEqual(parsed(lines), [{
+    time: "2026-01-01T00:00:00.000Z",
+    level: "info",
+    message: "Batch sent",
+    leg: "EVM-1 -> HUB",
+    gas: "1000000000000000000000000000000",
+    raw: `0x${"01".repeat(64)}... (100 bytes)`,
+    nested: { wei: "5", at: { a: "1" } },
+    odd: "NaN",
+    level_: "high",
+  }]);
+});
+
+Deno.test("log: errors give name, code, words and causes; stacks only at debug", () => {
+  const { lines, log } = newScene({ format: "json" });
+  log.warn("Failed", { error: fault });
+  deepEqual(parsed(lines)[0]?.error, {
+    name: "RpcFault",
+    code: "timeout",
+    message: "eth_call on EVM-1 via rpc.example: timeout",
+    cause: { name: "TypeError", message: "connection reset" },
+  });
+  const human = newScene();
+  human.log.warn("Failed", { error: fault });
+  match(
+    human.lines[0] ?? "",
+    /error="RpcFault: eth_call on EVM-1 via rpc.example: timeout <- TypeError: connection reset"$/,
+  );
+  const debug = newScene({ format: "json", level: "debug" });
+  debug.log.warn("Failed", { error: fault });
+  match(JSON.stringify(parsed(debug.lines)[0]?.error), /log_test.ts/);
+});
+
+Deno.test("log: levels below the chosen one are silent", () => {
+  const { lines, log } = newScene({ level: "warn" });
+  log.debug("a");
+  log.info("b");
+  log.with({ leg: "x" }).info("c");
+  log.warn("d");
+  equal(lines.length, 1);
+});
+
+Deno.test("log: bound values are added to every line, the line's own win", () => {
+  const { lines, log } = newScene({ format: "json" });
+  log.with({ leg: "a", worker: "w" }).with({ x: 1 }).info("Text", { leg: "b" });
+  const [line] = parsed(lines);
+  deepEqual([line?.leg, line?.worker, line?.x], ["b", "w", 1]);
+});
+
+Deno.test("log: braces in a text are no placeholders", () => {
+  const { lines, log } = newScene();
+  log.info("Node said {x} and {{y}}", { x: 1 });
+  match(lines[0] ?? "", /Node said \{x\} and \{\{y\}\} x=1$/);
+});
+
+Deno.test("log: nobody's words start a line of their own or move the cursor", () => {
+  const { lines, log } = newScene();
+  log.info("Refused", { detail: "no\n2026 ERROR fake \u001b[31m\u2028x", leg: "a\nb" });
+  equal(lines[0]?.split("\n").length, 1);
+  // deno-lint-ignore no-control-regex
+  doesNotMatch(lines[0] ?? "", /[\u0000-\u001f\u2028]/);
+});
+
+Deno.test("log: colours appear only when asked for, and never in JSON", () => {
+  const coloured = newScene({ hasColour: true });
+  coloured.log.error("x");
+  ok(coloured.lines[0]?.includes("\x1b[31mERROR\x1b[0m"));
+  const json = newScene({ hasColour: true, format: "json" });
+  json.log.error("x");
+  ok(!json.lines[0]?.includes("\x1b"));
+});
+
+const key = "0xAbCdEf0123456789abcdef0123456789abcdef0123456789abcdef0123456789";
+
+for (const format of ["human", "json"] as const) {
+  Deno.test(`log: no registered key and no part of a URL behind the host is in a ${format} line`, () => {
+    const { lines, log } = newScene({
+      format,
+      level: "debug",
+      secrets: [key, 'pass "word"', "ETHERSCANKEY12345"],
+    });
+    const cause = new Error(`request to wss://user:pw@node.example:9944/v3/0123abcd?apikey=zzz9 failed`);
+    log.error(`Cannot sign with ${key.toLowerCase().slice(2)}`, {
+      key: key.toUpperCase().slice(2),
+      note: 'the pass "word" is',
+      url: "https://api.etherscan.io/api?module=stats&apikey=ETHERSCANKEY12345",
+      nested: { deep: [`see (https://rpc.example/path/TOKENPART.)`] },
+      error: new Error("outer", { cause }),
+      wrapped: new Secret(key),
+      plain: "etherscankey12345",
+    });
+    const line = lines.join("\n");
+    doesNotMatch(line, /abcdef0123456789/i);
+    doesNotMatch(line, /pass \\*"word|ETHERSCANKEY|user|:pw|0123abcd|zzz9|TOKENPART|module=stats/i);
+    match(line, /wss:\/\/node\.example:9944\/\.\.\./);
+    match(line, /https:\/\/rpc\.example\/\.\.\./);
+    match(line, /\[secret\]/);
+    if (format === "json") JSON.parse(lines[0] ?? "");
+  });
+}
+
+Deno.test("log: an error that repeats is written once, then counted per five minutes", async () => {
+  const { clock, lines, log } = newScene({ format: "json" });
+  for (let second = 0; second < 700; second++) {
+    log.error("Endpoint failed", { chain: "EVM-1", block: second, error: fault });
+    await clock.advance(1_000);
+  }
+  deepEqual(parsed(lines).map(({ block, repeated }) => [block, repeated]), [[0, undefined], [299, 299], [
+    599,
+    300,
+  ]]);
+  log.flush();
+  deepEqual(parsed(lines).at(-1)?.repeated, 100);
+});
+
+Deno.test("log: counts are told by the next line of any kind, and after a quiet time the error is news", async () => {
+  const { clock, lines, log } = newScene({ format: "json" });
+  log.warn("Slow", { chain: "EVM-1" });
+  log.warn("Slow", { chain: "EVM-1" });
+  await clock.advance(300_000);
+  log.info("Round");
+  await clock.advance(300_000);
+  log.info("Round");
+  log.warn("Slow", { chain: "EVM-1" });
+  deepEqual(
+    parsed(lines).map(({ message, repeated }) => [message, repeated]),
+    [["Slow", undefined], ["Slow", 1], ["Round", undefined], ["Round", undefined], ["Slow", undefined]],
+  );
+});
+
+Deno.test("log: other places, codes and levels are other lines; infos are never held back", () => {
+  const { lines, log } = newScene();
+  for (const chain of ["EVM-1", "EVM-56", "EVM-1"]) log.error("Failed", { chain });
+  log.warn("Failed", { chain: "EVM-1" });
+  log.error("Failed", { chain: "EVM-1", error: fault });
+  log.info("Round");
+  log.info("Round");
+  equal(lines.length, 6);
+});
+
+Deno.test("log: the memory of repeated lines is bounded", () => {
+  const { lines, log } = newScene();
+  for (let number = 0; number < 1_000; number++) log.error(`Failed ${number}`);
+  log.error("Failed 0");
+  equal(lines.length, 1_001);
+});
+
+Deno.test("log: a value that cannot be shown costs its line's values only", () => {
+  const { lines, log } = newScene();
+  log.info("Odd", {
+    get x(): string {
+      return "fine";
+    },
+    y: {
+      toJSON(): never {
+        throw new RangeError("no");
+      },
+    },
+  });
+  match(lines[0] ?? "", /INFO "Odd" \(values cannot be shown: RangeError\)/);
+  const ring: Record<string, unknown> = {};
+  ring.self = ring;
+  log.info("Ring", { ring });
+  equal(lines.length, 2);
+});
+
+function target(write: (bytes: Uint8Array) => number, isTerminal = false): ByteOutput {
+  return { writeSync: write, isTerminal: () => isTerminal };
+}
+
+Deno.test("output: writes whole lines through short writes and full pipes", () => {
+  let text = "";
+  let calls = 0;
+  const output = openOutput(target((bytes) => {
+    if (++calls % 2 === 0) throw new Deno.errors.WouldBlock("full");
+    text += new TextDecoder().decode(bytes.subarray(0, 3));
+    return Math.min(3, bytes.length);
+  }));
+  output.write("hello world");
+  equal(text, "hello world\n");
+});
+
+Deno.test("output: a reader that is gone is no reason to stop", () => {
+  let calls = 0;
+  const output = openOutput(target(() => {
+    calls++;
+    throw new Deno.errors.BrokenPipe("gone");
+  }));
+  output.write("a");
+  output.write("b");
+  equal(calls, 1);
+});
+
+Deno.test("output: colours need a terminal and no NO_COLOR", () => {
+  const write = (bytes: Uint8Array): number => bytes.length;
+  deepEqual(
+    [[true, false], [true, true], [false, false]].map(([isTerminal, noColour]) =>
+      openOutput(target(write, isTerminal), noColour).hasColour
+    ),
+    [true, false, false],
+  );
+});
