@@ -1,0 +1,417 @@
+import assert from "node:assert/strict";
+import type { Chain, SignedSubmission, SubmissionOutcome } from "../../../../src/core/chains/chain.ts";
+import { concatBytes, fromHex, type Hex, toHash256, toHex } from "../../../../src/core/protocol/bytes.ts";
+import { hostSlots, requestSenderSlot } from "../../../../src/core/protocol/evm/host_storage.ts";
+import type { Message } from "../../../../src/core/protocol/ismp/message.ts";
+import { evmStateProofCodec } from "../../../../src/core/protocol/ismp/proof.ts";
+import { evmStateMachine, parseStateMachine } from "../../../../src/core/protocol/ismp/state_machine.ts";
+import { decodeStrict } from "../../../../src/core/protocol/scale.ts";
+import { EvmProofError, verifyEvmMembership } from "../../../../src/core/protocol/trie/evm_proof.ts";
+import { RpcFault } from "../../../../src/core/rpc/fault.ts";
+import { DEVNET_ACCOUNTS } from "../../../devnet/evm/accounts.ts";
+import { startAnvil } from "../../../devnet/evm/anvil.ts";
+import { deployIsmpHost, type IsmpHost } from "../../../devnet/evm/deploy.ts";
+import {
+  countReceived,
+  freezeHost,
+  sendGet,
+  sendPings,
+  setChallengePeriod,
+  vetoHub,
+} from "../../../devnet/evm/host_admin.ts";
+import { chainOf, chainUnderTest, deliveryOf, hub, never, postTo, proveFromHub } from "./chain_fixture.ts";
+
+const relayer = fromHex(DEVNET_ACCOUNTS.relayer.address);
+const sink = { id: hub, family: "substrate" } as const;
+const noHints = { nonceAtLeast: undefined };
+
+/** One chain for one test. */
+async function withHost(chainId: number, work: (host: IsmpHost) => Promise<void>): Promise<void> {
+  await using anvil = await startAnvil({ chainId, slotsInAnEpoch: 1 });
+  await work(
+    await deployIsmpHost({
+      rpcUrl: anvil.rpcUrl,
+      chainId,
+      hub: { stateMachine: hub.stateMachine, paraId: 4009n },
+    }),
+  );
+}
+
+async function accepted(
+  chain: Chain,
+  delivery: Parameters<Chain["simulate"]>[0],
+): Promise<Extract<Awaited<ReturnType<Chain["simulate"]>>, { kind: "accepted" }>> {
+  const simulation = await chain.simulate(delivery, never);
+  if (simulation.kind !== "accepted") throw new Error(`Refused: ${simulation.refusal.detail}`);
+  return simulation;
+}
+
+async function signed(chain: Chain, delivery: Parameters<Chain["sign"]>[0]): Promise<SignedSubmission> {
+  const result = await chain.sign(delivery, await accepted(chain, delivery), noHints, never);
+  if (result.kind !== "signed") throw new Error(`Not signed: ${JSON.stringify(result)}`);
+  return result.submission;
+}
+
+/** anvil mines at once, but shows the receipt a moment later. */
+async function includedOutcome(
+  chain: Chain,
+  submission: SignedSubmission,
+): Promise<Extract<SubmissionOutcome, { kind: "included" }>> {
+  for (let attempt = 0; attempt < 200; attempt++) {
+    const outcome = await chain.fetchOutcome(submission, never);
+    if (outcome.kind === "included") return outcome;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  throw new Error("Not included");
+}
+
+async function faultOf(promise: Promise<unknown>): Promise<RpcFault> {
+  try {
+    await promise;
+  } catch (error) {
+    if (error instanceof RpcFault) return error;
+    throw error;
+  }
+  throw new Error("No fault");
+}
+
+Deno.test("evm chain: what was dispatched is read as events and proved so that the hub's verifier takes it", async () => {
+  await withHost(31401, async (host) => {
+    const { chain, requests } = chainOf(host);
+    const before = await chain.fetchHeight(never);
+    await sendPings(host, { dest: "EVM-31402", to: host.addresses.ping, count: 5 });
+    await sendGet(host, {
+      dest: "EVM-31402",
+      height: 7n,
+      keys: ["0x2222222222222222222222222222222222222222"],
+    });
+    const height = await chain.fetchHeight(never);
+
+    requests.count = 0;
+    const events = await chain.fetchEvents(before + 1n, height, never);
+    assert.equal(requests.count, 1);
+    const messages = events.flatMap((event): Message[] => event.kind === "message" ? [event.message] : []);
+    assert.deepEqual(messages.map(({ kind }) => kind), ["post", "post", "post", "post", "post", "get"]);
+    assert.ok(events.every(({ at }) => at.height > before && at.transaction !== undefined));
+
+    requests.count = 0;
+    const proof = await chain.proveMessages(messages, height, sink, never);
+    assert.equal(requests.count, 1);
+    assert.equal(proof.kind, "state");
+    assert.deepEqual(proof.height, { id: chain.id, height });
+    const block = await host.reader.getBlock({ blockNumber: height });
+    const subject = {
+      stateRoot: toHash256(block.stateRoot),
+      host: fromHex(host.addresses.host),
+      proof: decodeStrict(evmStateProofCodec, proof.proof, "EvmStateProof"),
+    };
+    const slots = messages.map(({ commitment }) => fromHex(requestSenderSlot(commitment)));
+    verifyEvmMembership({ ...subject, slots });
+    const otherSlot = fromHex(requestSenderSlot(toHash256(new Uint8Array(32))));
+    assert.throws(() => verifyEvmMembership({ ...subject, slots: [otherSlot] }), EvmProofError);
+
+    const tooEarly = await faultOf(chain.proveMessages(messages, before, sink, never));
+    assert.equal(tooEarly.code, "not_found");
+    assert.equal((await faultOf(chain.proveMessages(messages, height + 50n, sink, never))).code, "pruned");
+    assert.equal((await faultOf(chain.fetchEvents(before, height + 50n, never))).code, "lagging");
+    assert.deepEqual(await chain.fetchEvents(1n, 0n, never), []);
+  });
+});
+
+Deno.test("evm chain: heights, times and the view of the hub are those of the contracts", async () => {
+  await withHost(31403, async (host) => {
+    const { chain, requests } = chainOf(host);
+    requests.count = 0;
+    const empty = await chain.fetchView(hub, never);
+    assert.equal(requests.count, 1);
+    assert.equal(empty.isFrozen, false);
+    assert.equal(empty.challengePeriodSec, 0n);
+    assert.equal(await chain.fetchUpdateTime({ id: hub, height: 77n }, never), undefined);
+
+    await proveFromHub(host, [postTo(host, 1n)], 77n);
+    await setChallengePeriod(host, 33n);
+    await freezeHost(host, "incoming");
+    const view = await chain.fetchView(hub, never);
+    assert.deepEqual({ ...view, nowSec: 0n }, {
+      height: 77n,
+      nowSec: 0n,
+      challengePeriodSec: 33n,
+      isFrozen: true,
+    });
+    const head = await chain.fetchHeight(never);
+    const time = await chain.fetchUpdateTime({ id: hub, height: 77n }, never) ?? 0n;
+    assert.ok(time > 0n && time <= await chain.fetchBlockTime(head, never));
+    assert.equal((await faultOf(chain.fetchBlockTime(head + 9n, never))).code, "lagging");
+    assert.equal(await chain.fetchFinalHeight(never), head - 2n);
+    await vetoHub(host, 77n);
+    const events = await chain.fetchEvents(1n, await chain.fetchHeight(never), never);
+    assert.deepEqual(
+      events.flatMap((event) =>
+        event.kind === "updated" || event.kind === "vetoed"
+          ? [[event.kind, event.stateMachine, event.height]]
+          : []
+      ).slice(-2),
+      [["updated", hub.stateMachine, 77n], ["vetoed", hub.stateMachine, 77n]],
+    );
+  });
+});
+
+Deno.test("evm chain: a hundred messages with a hub proof are delivered in five requests", async () => {
+  await withHost(31404, async (host) => {
+    const { chain, requests } = chainOf(host);
+    const messages = Array.from({ length: 100 }, (_, nonce) => postTo(host, BigInt(nonce)));
+    const delivery = deliveryOf(messages, await proveFromHub(host, messages, 100n));
+    await chain.check(hub, never);
+    requests.count = 0;
+
+    assert.ok((await chain.fetchReceipts(messages, never)).every((receipt) => receipt === undefined));
+    const simulation = await accepted(chain, delivery);
+    assert.deepEqual(simulation.handled, messages.map(() => true));
+    assert.ok(simulation.gasLimit > simulation.gasUsed && simulation.gasUsed > 1_000_000n);
+    const signing = await chain.sign(delivery, simulation, noHints, never);
+    assert.equal(signing.kind, "signed");
+    const { submission } = signing;
+    assert.deepEqual(await chain.broadcast(submission, never), { kind: "sent" });
+    assert.equal(requests.count, 4);
+
+    const outcome = await includedOutcome(chain, submission);
+    assert.equal(outcome.succeeded, true);
+    assert.equal(outcome.isFinal, false);
+    assert.equal(outcome.refusal, undefined);
+    assert.deepEqual(outcome.handled, messages.map(({ commitment }) => ({ commitment, relayer })));
+    assert.equal(await countReceived(host), 100n);
+    const receipts = await chain.fetchReceipts(messages, never);
+    assert.ok(receipts.every((receipt) => receipt !== undefined && toHex(receipt) === toHex(relayer)));
+    const handled = await chain.fetchEvents(outcome.block.height, outcome.block.height, never);
+    assert.deepEqual(handled.map((event) => event.kind), messages.map(() => "handled"));
+
+    await host.node.mine({ blocks: 3 });
+    assert.equal((await includedOutcome(chain, submission)).isFinal, true);
+    // The same bytes again: the nonce is used, by themselves.
+    assert.deepEqual(await chain.broadcast(submission, never), { kind: "nonceUsed" });
+  });
+});
+
+Deno.test("evm chain: a message whose module fails is accepted but not handled, and the others are", async () => {
+  await withHost(31405, async (host) => {
+    const { chain } = chainOf(host);
+    // The fee token has code but is no application; the last address has no code at all.
+    const messages = [
+      postTo(host, 1n),
+      postTo(host, 2n, { to: host.addresses.feeToken }),
+      postTo(host, 3n, { to: "0x00000000000000000000000000000000000000aa" }),
+      postTo(host, 4n),
+    ];
+    const delivery = deliveryOf(messages, await proveFromHub(host, messages, 100n));
+    const simulation = await accepted(chain, delivery);
+    assert.deepEqual(simulation.handled, [true, false, false, true]);
+    const submission = await signed(chain, delivery);
+    await chain.broadcast(submission, never);
+    const outcome = await includedOutcome(chain, submission);
+    assert.deepEqual(outcome.handled.map(({ commitment }) => commitment), [
+      messages[0]?.commitment,
+      messages[3]?.commitment,
+    ]);
+    assert.deepEqual(
+      (await chain.fetchReceipts(messages, never)).map((receipt) => receipt !== undefined),
+      [true, false, false, true],
+    );
+  });
+});
+
+Deno.test("evm chain: a callback that needs much gas gets it, although it would fail in silence with less", async () => {
+  await withHost(31411, async (host) => {
+    const { chain } = chainOf(host);
+    const burn = (gas: number): Uint8Array => {
+      const amount = new Uint8Array(4);
+      new DataView(amount.buffer).setUint32(0, gas);
+      return concatBytes(new TextEncoder().encode("burn"), amount);
+    };
+    const messages = [postTo(host, 1n, { body: burn(1_400_000) }), postTo(host, 2n, { body: burn(300_000) })];
+    const submission = await signed(chain, deliveryOf(messages, await proveFromHub(host, messages, 10n)));
+    assert.ok((submission.gasLimit ?? 0n) < 4_000_000n);
+    await chain.broadcast(submission, never);
+    const outcome = await includedOutcome(chain, submission);
+    assert.deepEqual(
+      outcome.handled.map(({ commitment }) => commitment),
+      messages.map(({ commitment }) => commitment),
+    );
+
+    // More than any transaction of the chain may use: the callback fails, and the simulation sees it.
+    const greedy = [postTo(host, 3n, { body: burn(17_000_000) })];
+    const simulation = await chain.simulate(deliveryOf(greedy, await proveFromHub(host, greedy, 11n)), never);
+    assert.notDeepEqual(simulation.kind === "accepted" ? simulation.handled : [], [true]);
+  });
+});
+
+Deno.test("evm chain: what the handler refuses is a refusal with its code and step", async () => {
+  await withHost(31406, async (host) => {
+    const { chain } = chainOf(host);
+    const refusalOf = async (delivery: Parameters<Chain["simulate"]>[0]): Promise<readonly unknown[]> => {
+      const simulation = await chain.simulate(delivery, never);
+      return simulation.kind === "refused"
+        ? [simulation.refusal.code, simulation.refusal.detail, simulation.refusal.step]
+        : ["accepted"];
+    };
+    const expired = [postTo(host, 1n), postTo(host, 2n, { timeoutTimestampSec: 1n })];
+    assert.deepEqual(await refusalOf(deliveryOf(expired, await proveFromHub(host, expired, 10n))), [
+      "timed_out",
+      "MessageTimedOut",
+      0,
+    ]);
+    const foreign = [postTo(host, 3n, { dest: 99 })];
+    assert.deepEqual(await refusalOf(deliveryOf(foreign, await proveFromHub(host, foreign, 11n))), [
+      "bad_destination",
+      "InvalidMessageDestination",
+      0,
+    ]);
+    const good = [postTo(host, 4n)];
+    const proof = await proveFromHub(host, good, 12n);
+    assert.deepEqual(await refusalOf(deliveryOf([postTo(host, 5n)], proof)), [
+      "bad_proof",
+      "InvalidProof",
+      0,
+    ]);
+    const unknown = { ...proof, height: { ...proof.height, height: 13n } };
+    assert.deepEqual(await refusalOf(deliveryOf(good, unknown)), ["not_ready", "StateCommitmentNotFound", 0]);
+    const [step] = deliveryOf(good, proof).steps;
+    assert.ok(step !== undefined);
+    // The same message twice in one transaction: the second step finds the receipt of the first.
+    assert.deepEqual(await refusalOf({ steps: [step, step] }), [
+      "duplicate",
+      "BatchCallFailed[1]: DuplicateMessage",
+      1,
+    ]);
+    await freezeHost(host, "incoming");
+    assert.deepEqual(await refusalOf(deliveryOf(good, proof)), ["host_frozen", "HostFrozen", 0]);
+  });
+});
+
+Deno.test("evm chain: a message that somebody delivers before us is noticed when signing, or explains the revert", async () => {
+  await withHost(31407, async (host) => {
+    const { chain } = chainOf(host);
+    const rival = chainUnderTest([host.rpcUrl], {
+      ismpHost: host.addresses.host,
+      stateMachine: evmStateMachine(host.chainId),
+    }).chain;
+    const messages = [postTo(host, 1n), postTo(host, 2n)];
+    const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
+    const simulation = await accepted(chain, delivery);
+    const late = await signed(chain, delivery);
+    // The rival uses the same account here, so ours goes one nonce higher and reverts.
+    const first = await signed(rival, delivery);
+    const second = await chain.sign(delivery, simulation, { nonceAtLeast: (late.nonce ?? 0n) + 1n }, never);
+    assert.equal(second.kind, "signed");
+    assert.equal(second.submission.nonce, (first.nonce ?? 0n) + 1n);
+    await rival.broadcast(first, never);
+    await includedOutcome(rival, first);
+
+    const overtaken = await chain.sign(delivery, simulation, noHints, never);
+    assert.equal(overtaken.kind, "overtaken");
+    assert.deepEqual(overtaken.receipts.map((receipt) => receipt && toHex(receipt)), [
+      toHex(relayer),
+      toHex(relayer),
+    ]);
+
+    await chain.broadcast(second.submission, never);
+    const outcome = await includedOutcome(chain, second.submission);
+    assert.equal(outcome.succeeded, false);
+    assert.deepEqual(outcome.handled, []);
+    assert.deepEqual(outcome.refusal, { code: "duplicate", detail: "DuplicateMessage", step: 0 });
+  });
+});
+
+Deno.test("evm chain: a submission is pending, unknown or replaced as the chain says", async () => {
+  await withHost(31408, async (host) => {
+    const { chain } = chainOf(host);
+    const messages = [postTo(host, 1n)];
+    const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
+    const submission = await signed(chain, delivery);
+    assert.deepEqual(await chain.fetchOutcome(submission, never), { kind: "unknown" });
+    await host.node.setAutomine(false);
+    assert.deepEqual(await chain.broadcast(submission, never), { kind: "sent" });
+    assert.deepEqual(await chain.broadcast(submission, never), { kind: "alreadyKnown" });
+    assert.deepEqual(await chain.fetchOutcome(submission, never), { kind: "pending" });
+    await host.node.dropTransaction({ hash: submission.hash });
+    assert.deepEqual(await chain.fetchOutcome(submission, never), { kind: "unknown" });
+    await host.node.setAutomine(true);
+    await host.transact(DEVNET_ACCOUNTS.relayer, {
+      to: DEVNET_ACCOUNTS.user.address,
+      data: "0x",
+      valueWei: 1n,
+    });
+    assert.deepEqual(await chain.fetchOutcome(submission, never), { kind: "replaced" });
+    assert.deepEqual(await chain.broadcast(submission, never), { kind: "nonceUsed" });
+  });
+});
+
+Deno.test("evm chain: signing refuses what the account cannot pay and notices another handler", async () => {
+  await withHost(31409, async (host) => {
+    const { chain } = chainOf(host);
+    const messages = [postTo(host, 1n)];
+    const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
+    const simulation = await accepted(chain, delivery);
+    await host.node.setBalance({ address: DEVNET_ACCOUNTS.relayer.address, value: 1000n });
+    const poor = await chain.sign(delivery, simulation, noHints, never);
+    assert.equal(poor.kind === "refused" ? poor.refusal.code : poor.kind, "insufficient_funds");
+    await host.node.setBalance({ address: DEVNET_ACCOUNTS.relayer.address, value: 10n ** 18n });
+
+    const handlerWord: Hex = `0x${"00".repeat(12)}${host.addresses.ping.slice(2)}`;
+    await host.node.setStorageAt({
+      address: host.addresses.host,
+      index: Number(hostSlots.handler),
+      value: handlerWord,
+    });
+    const moved = await chain.sign(delivery, simulation, noHints, never);
+    assert.equal(moved.kind === "refused" ? moved.refusal.code : moved.kind, "not_ready");
+  });
+});
+
+Deno.test("evm chain: the start-up check is content with a right configuration and names what is wrong", async () => {
+  await using stranger = await startAnvil({ chainId: 31499 });
+  await withHost(31410, async (host) => {
+    const right = chainOf(host);
+    assert.deepEqual(await right.chain.check(hub, never), []);
+    assert.equal(right.requests.count, 2);
+
+    const textsOf = async (chain: Chain, of = hub): Promise<readonly (readonly [string, string])[]> =>
+      (await chain.check(of, never)).map(({ severity, text }) => [severity, text]);
+    const [wrong] = await textsOf(chainOf(host, [host.rpcUrl, stranger.rpcUrl]).chain);
+    assert.equal(wrong?.[0], "fatal");
+    assert.match(
+      wrong?.[1] ?? "",
+      new RegExp(`EVM-31410: endpoint 127.0.0.1:${stranger.port} serves EVM-31499`),
+    );
+
+    const stateMachine = evmStateMachine(host.chainId);
+    const empty = chainUnderTest([host.rpcUrl], {
+      stateMachine,
+      ismpHost: "0x00000000000000000000000000000000000000aa",
+    });
+    assert.match((await textsOf(empty.chain)).join(), /^fatal,EVM-31410: no contract at ismp_host 0x0+aa/);
+    const noHost = chainUnderTest([host.rpcUrl], { stateMachine, ismpHost: host.addresses.feeToken });
+    assert.match(
+      (await textsOf(noHost.chain)).join(),
+      /^fatal,EVM-31410: the contract at ismp_host .* is no ISMP host/,
+    );
+
+    const other = { ...hub, stateMachine: parseStateMachine("POLKADOT-3367") };
+    assert.match(
+      (await textsOf(right.chain, other)).join(),
+      /^fatal,.*belongs to the hub KUSAMA-4009, not to POLKADOT-3367/,
+    );
+
+    const dead = chainOf(host, ["http://127.0.0.1:1", host.rpcUrl]);
+    assert.match(
+      (await textsOf(dead.chain)).join(),
+      /^warning,.*endpoint 127.0.0.1:1 does not answer \(unreachable\)/,
+    );
+    assert.equal(
+      (await faultOf(chainOf(host, ["http://127.0.0.1:1"]).chain.check(hub, never))).code,
+      "unreachable",
+    );
+
+    await host.node.setBalance({ address: DEVNET_ACCOUNTS.relayer.address, value: 5n });
+    assert.match((await textsOf(right.chain)).join(), /^warning,EVM-31410: account 0x70997970.* has 5 wei/i);
+  });
+});
