@@ -4,8 +4,8 @@
 export interface LineOutput {
   /** Writes a line and its line break; never throws. */
   write(line: string): void;
-  /** True when people watch and colours are welcome (`NO_COLOR` is not set). */
-  readonly hasColour: boolean;
+  /** True when people watch: colours are welcome unless `NO_COLOR` is set. */
+  readonly isTerminal: boolean;
 }
 
 /** The part of `Deno.stdout` that is used. */
@@ -18,11 +18,11 @@ export interface ByteOutput {
 const mostTries = 100;
 
 /** Lines to standard output (or another descriptor). After a closed pipe everything is dropped silently. */
-export function openOutput(target: ByteOutput = Deno.stdout, noColour: boolean = Deno.noColor): LineOutput {
+export function openOutput(target: ByteOutput = Deno.stdout): LineOutput {
   const encoder = new TextEncoder();
   let isClosed = false;
   return {
-    hasColour: !noColour && target.isTerminal(),
+    isTerminal: target.isTerminal(),
     write(line: string): void {
       if (isClosed) return;
       isClosed = !writeWhole(target, encoder.encode(`${line}\n`));
