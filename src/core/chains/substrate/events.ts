@@ -1,0 +1,195 @@
+/** Events of a range of blocks, in order and without gaps. */
+import type { Hash256 } from "../../protocol/bytes.ts";
+import { getMessage, getResponseMessage, postMessage } from "../../protocol/ismp/commitment.ts";
+import type { IsmpEvent } from "../../protocol/ismp/event.ts";
+import type { EventWithMetadata } from "../../protocol/ismp/rpc_json.ts";
+import { ismpKeys, mmrKeys } from "../../protocol/ismp/storage_keys.ts";
+import { u64 } from "../../protocol/scale.ts";
+import { RpcFault } from "../../rpc/fault.ts";
+import { calls } from "../../rpc/substrate_calls.ts";
+import type { ChainEvent, EventPosition } from "../chain.ts";
+import { ismpCalls } from "./ismp_calls.ts";
+import type { SubstrateNode } from "./node.ts";
+import { decodeValue } from "./views.ts";
+
+/** Blocks per query, as upstream's relayer asks (tesseract/messaging/substrate/src/provider.rs). */
+export const BLOCKS_PER_QUERY = 100n;
+
+const METHOD = "ismp_queryEventsWithMetadata";
+const NO_TRANSACTION: Hash256 = `0x${"00".repeat(32)}`;
+
+/**
+ * Events of blocks `from` to `to`. A query that is too large, or takes too long, is asked again in halves.
+ * @throws {RpcFault} `lagging` when the node has not reached `to`; `pruned` when it lacks bodies of requests.
+ */
+export async function fetchEvents(
+  node: SubstrateNode,
+  from: bigint,
+  to: bigint,
+  signal: AbortSignal,
+): Promise<readonly ChainEvent[]> {
+  const events: ChainEvent[] = [];
+  // The node walks back to the parent of `from`, which the genesis block does not have; it has no events either.
+  for (let start = from === 0n ? 1n : from; start <= to; start += BLOCKS_PER_QUERY) {
+    const end = start + BLOCKS_PER_QUERY - 1n;
+    events.push(...await fetchChunk(node, start, end < to ? end : to, signal));
+  }
+  return events;
+}
+
+async function fetchChunk(
+  node: SubstrateNode,
+  from: bigint,
+  to: bigint,
+  signal: AbortSignal,
+): Promise<readonly ChainEvent[]> {
+  try {
+    return await queryRange(node, from, to, signal);
+  } catch (fault) {
+    const isTooMuch = fault instanceof RpcFault && (fault.code === "too_large" || fault.code === "timeout");
+    if (!isTooMuch || from === to) throw fault;
+    const middle = (from + to) / 2n;
+    const lower = await fetchChunk(node, from, middle, signal);
+    return [...lower, ...await fetchChunk(node, middle + 1n, to, signal)];
+  }
+}
+
+async function queryRange(
+  node: SubstrateNode,
+  from: bigint,
+  to: bigint,
+  signal: AbortSignal,
+): Promise<readonly ChainEvent[]> {
+  // The count takes two small round trips, which pass while the node walks its blocks for the events.
+  const counting = countLeaves(node, from, to, signal);
+  counting.catch(() => undefined); // reported below, unless the events themselves fail
+  const [header, blocks] = await node.client.tryAll([calls.header(), ismpCalls.events(from, to)], signal);
+  if (header instanceof RpcFault) throw header;
+  if (header === undefined || header.height < to) {
+    throw node.client.fault("lagging", METHOD, `best block ${header?.height}, asked up to ${to}`);
+  }
+  if (blocks instanceof RpcFault) throw blocks;
+  requireEveryBlock(node, blocks, from, to);
+  const ordered = inOrder(blocks);
+  requireEveryLeaf(node, ordered, await counting, blocks);
+  return toChainEvents(node, ordered);
+}
+
+function requireEveryBlock(
+  node: SubstrateNode,
+  blocks: ReadonlyMap<Hash256, readonly EventWithMetadata[]>,
+  from: bigint,
+  to: bigint,
+): void {
+  const expected = to - from + 1n;
+  if (BigInt(blocks.size) !== expected) {
+    throw node.client.fault("malformed", METHOD, `${blocks.size} of ${expected} blocks`);
+  }
+  for (const [hash, events] of blocks) {
+    for (const { meta } of events) {
+      const isHere = meta.blockHash === hash && meta.blockNumber >= from && meta.blockNumber <= to;
+      if (!isHere) throw node.client.fault("malformed", METHOD, "an event of a block that was not asked for");
+    }
+  }
+}
+
+/** The answer's order is that of a hash map; only events tell the number of their block. */
+function inOrder(blocks: ReadonlyMap<Hash256, readonly EventWithMetadata[]>): readonly EventWithMetadata[] {
+  const withEvents = [...blocks.values()].filter((events) => events.length > 0);
+  const numberOf = (events: readonly EventWithMetadata[]): bigint => events[0]?.meta.blockNumber ?? 0n;
+  return withEvents.sort((a, b) => Number(numberOf(a) - numberOf(b))).flat();
+}
+
+/** How many requests (and, on the hub, responses) the chain dispatched in a range. */
+interface LeafCount {
+  readonly lastBlock: Hash256;
+  /** `undefined` when the runtime does not keep the counter. */
+  readonly dispatched: bigint | undefined;
+}
+
+/**
+ * Dispatched messages by the chain's own counter: leaves of the MMR on the hub, the nonce elsewhere (only the hub
+ * routes requests of others). A node that lost bodies from its offchain database leaves their events out silently
+ * (polytope-labs/hyperbridge: modules/pallets/ismp/src/impls.rs, block_events_with_metadata).
+ */
+async function countLeaves(
+  node: SubstrateNode,
+  from: bigint,
+  to: bigint,
+  signal: AbortSignal,
+): Promise<LeafCount | undefined> {
+  const [before, last] = await node.client.askAll([calls.blockHash(from - 1n), calls.blockHash(to)], signal);
+  if (before === undefined || last === undefined) return undefined;
+  const key = node.isHub ? mmrKeys.numberOfLeaves() : ismpKeys.nonce();
+  const stored = await node.client.askAll([calls.storage(key, before), calls.storage(key, last)], signal);
+  const [atStart, atEnd] = stored.map((value) => decodeValue(node, value, u64, "counter"));
+  return { lastBlock: last, dispatched: atEnd === undefined ? undefined : atEnd - (atStart ?? 0n) };
+}
+
+function requireEveryLeaf(
+  node: SubstrateNode,
+  events: readonly EventWithMetadata[],
+  count: LeafCount | undefined,
+  blocks: ReadonlyMap<Hash256, unknown>,
+): void {
+  if (count === undefined || !blocks.has(count.lastBlock)) {
+    throw node.client.fault("lagging", METHOD, "the chain was reorganised meanwhile");
+  }
+  if (count.dispatched === undefined) return;
+  const found = events.filter(({ decoded }) => decoded.kind === "undecodable" || isDispatch(decoded.event));
+  // Undecodable events count as dispatched ones: they are told below and cannot be fetched again.
+  if (BigInt(found.length) >= count.dispatched) return;
+  const missing = count.dispatched - BigInt(found.length);
+  throw node.client.fault(
+    "pruned",
+    METHOD,
+    `${missing} of ${count.dispatched} messages are missing from the node's offchain database`,
+  );
+}
+
+function isDispatch(event: IsmpEvent): boolean {
+  return event.tag === "PostRequest" || event.tag === "GetRequest" || event.tag === "GetResponse";
+}
+
+function toChainEvents(node: SubstrateNode, events: readonly EventWithMetadata[]): readonly ChainEvent[] {
+  return events.flatMap(({ meta, decoded }) => {
+    if (decoded.kind === "undecodable") {
+      // E.g. a destination that is no UTF-8: nobody can deliver it, and stopping here would stop everything else.
+      node.log.warn("Event that cannot be read was skipped", {
+        height: meta.blockNumber,
+        transaction: meta.transactionHash,
+        error: decoded.error,
+      });
+      return [];
+    }
+    const transaction = meta.transactionHash === NO_TRANSACTION ? undefined : meta.transactionHash;
+    return [toChainEvent(decoded.event, { height: meta.blockNumber, transaction })];
+  });
+}
+
+function toChainEvent(event: IsmpEvent, at: EventPosition): ChainEvent {
+  switch (event.tag) {
+    case "PostRequest":
+      return { kind: "message", message: postMessage(event.value), at };
+    case "GetRequest":
+      return { kind: "message", message: getMessage(event.value), at };
+    case "GetResponse":
+      return { kind: "message", message: getResponseMessage(event.value), at };
+    case "PostRequestHandled":
+      return { kind: "handled", of: "post", ...event.value, at };
+    case "GetRequestHandled":
+      return { kind: "handled", of: "get", ...event.value, at };
+    case "PostRequestTimeoutHandled":
+      return { kind: "timeoutHandled", of: "post", commitment: event.value.commitment, at };
+    case "GetRequestTimeoutHandled":
+      return { kind: "timeoutHandled", of: "get", commitment: event.value.commitment, at };
+    case "StateMachineUpdated": {
+      const { stateMachineId: id, latestHeight: height } = event.value;
+      return { kind: "updated", stateMachine: id.stateMachine, id, height, at };
+    }
+    case "StateCommitmentVetoed": {
+      const { id, height } = event.value.height;
+      return { kind: "vetoed", stateMachine: id.stateMachine, height, at };
+    }
+  }
+}

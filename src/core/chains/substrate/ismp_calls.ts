@@ -1,0 +1,60 @@
+/**
+ * The `ismp_*` and `mmr_*` methods as typed calls.
+ * Source: polytope-labs/hyperbridge: modules/pallets/ismp/rpc/src/lib.rs, modules/pallets/mmr/rpc/src/lib.rs.
+ */
+import type { Hash256 } from "../../protocol/bytes.ts";
+import type { ProofKeys } from "../../protocol/ismp/proof.ts";
+import {
+  byteArrayToJson,
+  type EventWithMetadata,
+  IsmpJsonError,
+  parseEventsWithMetadata,
+  parseProofAnswer,
+  parseU64,
+  proofKeysToJson,
+  stateMachineIdToJson,
+} from "../../protocol/ismp/rpc_json.ts";
+import type { StateMachineId } from "../../protocol/ismp/state_machine.ts";
+import type { Json } from "../../rpc/json.ts";
+import type { TypedCall } from "../../rpc/substrate_calls.ts";
+
+function reading<T>(parse: (json: Json) => T): TypedCall<T>["read"] {
+  return (result, fail) => {
+    try {
+      return parse(result);
+    } catch (error) {
+      if (error instanceof IsmpJsonError) return fail(error.message);
+      throw error;
+    }
+  };
+}
+
+/** Typed calls; heights are block numbers (u32). */
+export const ismpCalls = {
+  /** Events of blocks `from` to `to`; every block of the range is a key. `from` must not be 0 (see events.ts). */
+  events: (
+    from: bigint,
+    to: bigint,
+  ): TypedCall<ReadonlyMap<Hash256, readonly EventWithMetadata[]>> => ({
+    method: "ismp_queryEventsWithMetadata",
+    params: [Number(from), Number(to)],
+    read: reading(parseEventsWithMetadata),
+  }),
+  latestHeight: (id: StateMachineId): TypedCall<bigint> => ({
+    method: "ismp_queryStateMachineLatestHeight",
+    params: [stateMachineIdToJson(id)],
+    read: reading((json) => parseU64(json, "height")),
+  }),
+  /** SCALE `Vec<Bytes>` of trie nodes that prove `keys` of the ISMP child trie. */
+  childTrieProof: (height: bigint, keys: readonly Uint8Array[]): TypedCall<Uint8Array> => ({
+    method: "ismp_queryChildTrieProof",
+    params: [Number(height), keys.map(byteArrayToJson)],
+    read: reading((json) => parseProofAnswer(json).proof),
+  }),
+  /** SCALE of the MMR proof of these leaves at `height`. */
+  mmrProof: (height: bigint, keys: ProofKeys): TypedCall<Uint8Array> => ({
+    method: "mmr_queryProof",
+    params: [Number(height), proofKeysToJson(keys)],
+    read: reading((json) => parseProofAnswer(json).proof),
+  }),
+};

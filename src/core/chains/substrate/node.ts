@@ -1,0 +1,97 @@
+/** What the parts of one Substrate chain share: its node, its identity, its runtimes. */
+import type { Hash256 } from "../../protocol/bytes.ts";
+import { blake2b256, keccak256 } from "../../protocol/hash.ts";
+import type { HashAlgorithm } from "../../protocol/ismp/proof.ts";
+import type { StateMachineId } from "../../protocol/ismp/state_machine.ts";
+import { childTrieKey, type ChildTrieName } from "../../protocol/ismp/storage_keys.ts";
+import { calls, type RuntimeVersion } from "../../rpc/substrate_calls.ts";
+import type { SubstrateClient } from "../../rpc/substrate_client.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import type { Log } from "../../telemetry/log.ts";
+import { loadRuntime, type Runtime } from "./runtime.ts";
+
+/** Runtimes of past blocks that are kept; an upgrade is rare, so two are plenty. */
+const MAX_RUNTIMES = 2;
+
+/** A Substrate chain as its parts see it. */
+export interface SubstrateNode {
+  readonly client: SubstrateClient;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly id: StateMachineId;
+  readonly isHub: boolean;
+  /** Hash of headers, extrinsics and tries. */
+  readonly hashing: HashAlgorithm;
+  readonly runtimes: Runtimes;
+  readonly childTrie: ChildTrie;
+}
+
+/** The chain's own hash function. */
+export function hashFunctionOf(hashing: HashAlgorithm): (data: Uint8Array) => Uint8Array {
+  return hashing === "Keccak" ? keccak256 : blake2b256;
+}
+
+/** Runtimes by version, loaded when first needed. Metadata is large, so only {@link MAX_RUNTIMES} are kept. */
+export class Runtimes {
+  readonly #client: SubstrateClient;
+  readonly #chain: string;
+  readonly #byVersion = new Map<number, Promise<Runtime>>();
+  #newest: number | undefined;
+
+  constructor(client: SubstrateClient, chain: string) {
+    this.#client = client;
+    this.#chain = chain;
+  }
+
+  /** The runtime of the best block as it was last seen; asks the node only the first time. @throws {RpcFault} */
+  async current(signal: AbortSignal): Promise<Runtime> {
+    const known = this.#newest === undefined ? undefined : this.#byVersion.get(this.#newest);
+    return await (known ?? this.ofVersion(await this.#client.ask(calls.runtimeVersion(), signal), signal));
+  }
+
+  /** The runtime of a version that the node just told, loaded if it is new. @throws {RpcFault} */
+  async ofVersion(version: RuntimeVersion, signal: AbortSignal, block?: Hash256): Promise<Runtime> {
+    const known = this.#byVersion.get(version.specVersion);
+    if (block === undefined) this.#newest = version.specVersion;
+    return await (known ?? this.#load(version, signal, block));
+  }
+
+  #load(version: RuntimeVersion, signal: AbortSignal, block: Hash256 | undefined): Promise<Runtime> {
+    const key = version.specVersion;
+    const loading = this.#client.ask(calls.metadata(block), signal)
+      .then((metadata) => loadRuntime(this.#chain, version, metadata));
+    // A failed or aborted load must not be remembered.
+    loading.catch(() => this.#byVersion.delete(key));
+    this.#byVersion.set(key, loading);
+    for (const old of this.#byVersion.keys()) {
+      if (this.#byVersion.size <= MAX_RUNTIMES) break;
+      if (old !== key && old !== this.#newest) this.#byVersion.delete(old);
+    }
+    return loading;
+  }
+}
+
+/** Which of the two names the chain's ISMP child trie has; looked up once. */
+export class ChildTrie {
+  readonly #client: SubstrateClient;
+  #known: ChildTrieName | undefined;
+
+  constructor(client: SubstrateClient) {
+    this.#client = client;
+  }
+
+  /**
+   * The trie's key in the main trie. A chain that has stored nothing yet has neither trie: then the newer name
+   * is taken for now. @throws {RpcFault}
+   */
+  async key(signal: AbortSignal): Promise<Uint8Array> {
+    if (this.#known !== undefined) return childTrieKey(this.#known);
+    const [newer, older] = await this.#client.askAll(
+      [calls.storage(childTrieKey("ISMPv2")), calls.storage(childTrieKey("ISMP"))],
+      signal,
+    );
+    if (newer !== undefined) this.#known = "ISMPv2";
+    else if (older !== undefined) this.#known = "ISMP";
+    return childTrieKey(this.#known ?? "ISMPv2");
+  }
+}

@@ -1,0 +1,183 @@
+/**
+ * What became of an extrinsic, found without remembering anything: by looking for its hash in the blocks since it
+ * was made, then in the pool.
+ */
+import { equalBytes, type Hash256 } from "../../protocol/bytes.ts";
+import { messageHandledCodec } from "../../protocol/ismp/event.ts";
+import { otherKeys } from "../../protocol/ismp/storage_keys.ts";
+import { decodeStrict } from "../../protocol/scale.ts";
+import { RpcFault } from "../../rpc/fault.ts";
+import { calls } from "../../rpc/substrate_calls.ts";
+import type { BlockRef, SignedSubmission, SubmissionOutcome } from "../chain.ts";
+import { extrinsicHash } from "./extrinsics.ts";
+import type { SubstrateNode } from "./node.ts";
+import type { RuntimeEvent } from "./runtime.ts";
+
+/**
+ * Blocks in which an extrinsic is looked for. The pool drops messages after 25 (longevity: protocol notes 03,
+ * section 3.3); twice that leaves room for nodes that revalidate late, and for reorganisations.
+ */
+const WINDOW_BLOCKS = 64n;
+/** Blocks asked for beyond the best one that is known, to save a round trip while the chain grows. */
+const AHEAD_BLOCKS = 4n;
+/** Scanned blocks and decoded results that are kept; both are small. */
+const MAX_CACHED = 512;
+
+type Included = Extract<SubmissionOutcome, { kind: "included" }>;
+type Result = Pick<Included, "succeeded" | "handled" | "refusal">;
+
+/** A map that forgets its oldest entries. */
+class Cache<Key, Value> {
+  readonly #entries = new Map<Key, Value>();
+
+  find(key: Key): Value | undefined {
+    return this.#entries.get(key);
+  }
+
+  store(key: Key, value: Value): void {
+    this.#entries.set(key, value);
+    for (const oldest of this.#entries.keys()) {
+      if (this.#entries.size <= MAX_CACHED) break;
+      this.#entries.delete(oldest);
+    }
+  }
+}
+
+interface Look {
+  readonly bestHeight: bigint;
+  readonly finalized: Hash256;
+  /** `undefined`: the node does not show its pool. */
+  readonly isInPool: boolean | undefined;
+  /** Canonical blocks of the window, up to the best block. */
+  readonly blocks: readonly BlockRef[];
+}
+
+/** Finds extrinsics; one per chain, shared by all submissions, so that each block is read once. */
+export class Outcomes {
+  readonly #node: SubstrateNode;
+  /** Per block the extrinsics by hash, with their index. */
+  readonly #blocks = new Cache<Hash256, ReadonlyMap<Hash256, number>>();
+  /** Per block and extrinsic what it did. */
+  readonly #results = new Cache<string, Result>();
+  readonly #heights = new Cache<Hash256, bigint>();
+  #bestSeen = 0n;
+
+  constructor(node: SubstrateNode) {
+    this.#node = node;
+  }
+
+  /**
+   * The outcome as of now. One round trip while nothing is new, two with new blocks, three when found.
+   * @throws {RpcFault}
+   */
+  async fetch(submission: SignedSubmission, signal: AbortSignal): Promise<SubmissionOutcome> {
+    const look = await this.#look(submission, this.#bestSeen + AHEAD_BLOCKS, signal);
+    const found = await this.#search(submission, look, signal);
+    if (found !== undefined || look.isInPool === true) return found ?? { kind: "pending" };
+    // It may have moved from the pool into a block between the two answers: look once more, at what came since.
+    const again = await this.#look(submission, this.#bestSeen + AHEAD_BLOCKS, signal);
+    const late = await this.#search(submission, again, signal);
+    if (late !== undefined || again.isInPool === true) return late ?? { kind: "pending" };
+    const isShown = again.isInPool !== undefined;
+    const isOld = again.bestHeight >= submission.madeAtHeight + WINDOW_BLOCKS;
+    return isShown || isOld ? { kind: "unknown" } : { kind: "pending" };
+  }
+
+  async #look(submission: SignedSubmission, upTo: bigint, signal: AbortSignal): Promise<Look> {
+    const from = submission.madeAtHeight;
+    const heights: bigint[] = [];
+    const last = upTo < from + AHEAD_BLOCKS ? from + AHEAD_BLOCKS : upTo;
+    for (let height = from; height <= last && height < from + WINDOW_BLOCKS; height++) heights.push(height);
+    const [pool, header, finalized, ...hashes] = await this.#node.client.tryAll(
+      [calls.pendingExtrinsics(), calls.header(), calls.finalizedHash(), ...heights.map(calls.blockHash)],
+      signal,
+    );
+    if (pool instanceof RpcFault && pool.code !== "missing_method") throw pool;
+    if (header instanceof RpcFault) throw header;
+    if (finalized instanceof RpcFault) throw finalized;
+    const bestHeight = header?.height ?? 0n;
+    if (bestHeight > this.#bestSeen) this.#bestSeen = bestHeight;
+    const isShort = bestHeight > last && last < from + WINDOW_BLOCKS - 1n;
+    if (isShort) return await this.#look(submission, bestHeight, signal);
+    const blocks: BlockRef[] = [];
+    for (const [index, hash] of hashes.entries()) {
+      if (hash instanceof RpcFault) throw hash;
+      if (hash !== undefined) blocks.push({ height: from + BigInt(index), hash });
+    }
+    return {
+      bestHeight,
+      finalized,
+      blocks,
+      isInPool: pool instanceof RpcFault ? undefined : pool.some((each) => equalBytes(each, submission.raw)),
+    };
+  }
+
+  async #search(
+    submission: SignedSubmission,
+    look: Look,
+    signal: AbortSignal,
+  ): Promise<SubmissionOutcome | undefined> {
+    const finalHeight = await this.#scan(look, signal);
+    for (const block of look.blocks) {
+      const index = this.#blocks.find(block.hash)?.get(submission.hash);
+      if (index === undefined) continue;
+      const result = await this.#resultOf(block, index, signal);
+      // The block was named by its height, so it is on the chain that the final block is on.
+      return { kind: "included", block, isFinal: block.height <= finalHeight, ...result };
+    }
+    return undefined;
+  }
+
+  /** Reads the blocks that were not read before, and finds the height of the final block: one round trip. */
+  async #scan(look: Look, signal: AbortSignal): Promise<bigint> {
+    const { client } = this.#node;
+    const fresh = look.blocks.filter((block) => this.#blocks.find(block.hash) === undefined);
+    const known = look.blocks.find((block) => block.hash === look.finalized)?.height ??
+      this.#heights.find(look.finalized);
+    const bodies = fresh.map((block) => calls.extrinsics(block.hash));
+    const header = known === undefined ? [calls.header(look.finalized)] : [];
+    if (fresh.length === 0 && known !== undefined) return known;
+    const answers = await Promise.all([client.askAll(bodies, signal), client.askAll(header, signal)]);
+    for (const [index, block] of fresh.entries()) {
+      const extrinsics = answers[0][index];
+      // Reorganised away since it was named: the next look will name another.
+      if (extrinsics === undefined) continue;
+      const hashes = extrinsics.map((each, position) => [extrinsicHash(this.#node, each), position] as const);
+      this.#blocks.store(block.hash, new Map(hashes));
+    }
+    const height = known ?? answers[1][0]?.height ?? 0n;
+    this.#heights.store(look.finalized, height);
+    return height;
+  }
+
+  async #resultOf(block: BlockRef, index: number, signal: AbortSignal): Promise<Result> {
+    const key = `${block.hash}/${index}`;
+    const known = this.#results.find(key);
+    if (known !== undefined) return known;
+    const { client, runtimes } = this.#node;
+    const [stored, version] = await client.askAll(
+      [calls.storage(otherKeys.systemEvents(), block.hash), calls.runtimeVersion(block.hash)],
+      signal,
+    );
+    if (stored === undefined) throw client.fault("pruned", "state_getStorage", "no events of the block");
+    const runtime = await runtimes.ofVersion(version, signal, block.hash);
+    const events = runtime.decodeEvents(stored).filter((event) => event.extrinsic === index);
+    const failed = events.find((event) => event.pallet === "System" && event.name === "ExtrinsicFailed");
+    const result: Result = {
+      succeeded: failed === undefined,
+      handled: events.filter(isHandled).map((event) =>
+        decodeStrict(messageHandledCodec, event.fields, event.name)
+      ),
+      refusal: failed === undefined
+        ? undefined
+        : { code: "unspecified", detail: runtime.dispatchErrorName(failed.fields) },
+    };
+    this.#results.store(key, result);
+    return result;
+  }
+}
+
+function isHandled(event: RuntimeEvent): boolean {
+  return event.pallet === "Ismp" &&
+    (event.name === "PostRequestHandled" || event.name === "GetRequestHandled");
+}

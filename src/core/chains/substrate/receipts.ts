@@ -1,0 +1,50 @@
+/** Receipts: who delivered a message to this chain. */
+import type { Message } from "../../protocol/ismp/message.ts";
+import { requestReceiptCodec, responseReceiptCodec } from "../../protocol/ismp/host_state.ts";
+import { childTrieKeys } from "../../protocol/ismp/storage_keys.ts";
+import { calls, type TypedCall } from "../../rpc/substrate_calls.ts";
+import type { SubstrateNode } from "./node.ts";
+import { decodeValue } from "./views.ts";
+
+/** The reads of the messages' receipts, to be joined with others in one round trip. */
+export function receiptCalls(
+  childTrie: Uint8Array,
+  messages: readonly Message[],
+): readonly TypedCall<Uint8Array | undefined>[] {
+  return messages.map((message) => calls.childStorage(childTrie, receiptKey(message)));
+}
+
+/** Per message the relayer, from the answers to {@link receiptCalls}. @throws {RpcFault} `malformed`. */
+export function readReceipts(
+  node: SubstrateNode,
+  messages: readonly Message[],
+  stored: readonly (Uint8Array | undefined)[],
+): readonly (Uint8Array | undefined)[] {
+  return messages.map((message, index) =>
+    message.kind === "post"
+      ? decodeValue(node, stored[index], requestReceiptCodec, "RequestReceipts")
+      : decodeValue(node, stored[index], responseReceiptCodec, "ResponseReceipts")?.relayer
+  );
+}
+
+/** Per message the relayer that delivered it here; one round trip. */
+export async function fetchReceipts(
+  node: SubstrateNode,
+  messages: readonly Message[],
+  signal: AbortSignal,
+): Promise<readonly (Uint8Array | undefined)[]> {
+  const reads = receiptCalls(await node.childTrie.key(signal), messages);
+  return readReceipts(node, messages, await node.client.askAll(reads, signal));
+}
+
+/** A get is settled by its response, whose receipt is filed by the commitment of the request. */
+function receiptKey(message: Message): Uint8Array {
+  switch (message.kind) {
+    case "post":
+      return childTrieKeys.requestReceipt(message.commitment);
+    case "get":
+      return childTrieKeys.responseReceipt(message.commitment);
+    case "getResponse":
+      return childTrieKeys.responseReceipt(message.requestCommitment);
+  }
+}
