@@ -1,0 +1,54 @@
+import { equal, ok } from "node:assert/strict";
+import { toHex } from "../../src/core/protocol/bytes.ts";
+import { commitmentOfPost } from "../../src/core/protocol/ismp/commitment.ts";
+import { mmrProofCodec } from "../../src/core/protocol/ismp/proof.ts";
+import { decodeStrict } from "../../src/core/protocol/scale.ts";
+import { commitSender, extrinsicOf, post, requestMessage, startTestHub, submit } from "./hub/deliveries.ts";
+import { resultHttp } from "./hub/json_rpc_client.ts";
+
+/** Milliseconds of the fastest of five blocks with one request each. */
+async function blockMs(work: (round: number) => Promise<() => unknown>): Promise<number> {
+  let best = Infinity;
+  for (let round = 0; round < 5; round++) {
+    const run = await work(round);
+    const start = performance.now();
+    run();
+    best = Math.min(best, performance.now() - start);
+  }
+  return best;
+}
+
+Deno.test("hub: 5,000 requests do not slow down the blocks that come after them", async () => {
+  await using hub = await startTestHub();
+  const count = 5000;
+  const batchSize = 200;
+  const requests = Array.from({ length: count + 10 }, (_, index) => post(BigInt(index)));
+  const source = await commitSender(hub, 10n, requests);
+  let next = 0;
+  const deliverOne = async (): Promise<() => unknown> => {
+    const wanted = requests.slice(next, next + 1);
+    next += 1;
+    const sent = await submit(hub, extrinsicOf(requestMessage(wanted, await source.prove(wanted))));
+    equal(sent.kind, "result");
+    return () => hub.produceBlock();
+  };
+  const emptyMs = await blockMs(deliverOne);
+  while (next < count) {
+    const wanted = requests.slice(next, Math.min(next + batchSize, count));
+    next += wanted.length;
+    const sent = await submit(hub, extrinsicOf(requestMessage(wanted, await source.prove(wanted))));
+    equal(sent.kind, "result");
+    if (next % 1000 < batchSize) hub.produceBlock();
+  }
+  const fullMs = await blockMs(deliverOne);
+  ok(fullMs < emptyMs * 4 + 10, `${emptyMs} ms before, ${fullMs} ms after`);
+  hub.produceBlock();
+  const last = requests.slice(0, next).map(commitmentOfPost).at(-1);
+  const answer = await resultHttp(hub.httpUrl, "mmr_queryProof", [hub.finalized.number, {
+    Requests: [last],
+  }]);
+  ok(typeof answer === "object" && answer !== null && "proof" in answer && Array.isArray(answer.proof));
+  const proof = decodeStrict(mmrProofCodec, Uint8Array.from(answer.proof), "MmrProof");
+  equal(proof.leafCount, BigInt(next));
+  ok(toHex(Uint8Array.from(answer.proof)).length > 2);
+});
