@@ -28,7 +28,7 @@ export interface RunDeps {
   /** Adapters of the hub and of the chains of the configuration; connects nothing yet. */
   readonly connect: (
     config: MessagingConfig,
-  ) => Promise<{ readonly hub: HubChain; readonly chains: readonly ConfiguredChain[] }>;
+  ) => { readonly hub: HubChain; readonly chains: readonly ConfiguredChain[] };
 }
 
 /** Longest pause between two looks at transactions under way. */
@@ -71,7 +71,7 @@ async function runWithLedger(
   ledger: Ledger,
   signal: AbortSignal,
 ): Promise<ExitCode> {
-  const { hub, chains } = await deps.connect(config);
+  const { hub, chains } = deps.connect(config);
   try {
     const checks = await checkAll(deps, hub, chains, signal);
     if (!reportChecks(deps.log, hub, chains, checks)) return exitCodes.failed;

@@ -1,0 +1,62 @@
+/** Builds the adapters of the hub and of every configured chain, with the real network behind them. */
+import { createEvmChain } from "../core/chains/evm/evm_chain.ts";
+import type { HubChain } from "../core/chains/hub.ts";
+import { createHubChain, createSubstrateChain } from "../core/chains/substrate/substrate_chain.ts";
+import type { ChainConfig, MessagingConfig } from "../core/config/messaging_config.ts";
+import { fromHex } from "../core/protocol/bytes.ts";
+import { evmAddressOf } from "../core/protocol/ismp/signed_messages.ts";
+import { platformFetch } from "../core/rpc/http.ts";
+import { platformSocket } from "../core/rpc/socket.ts";
+import type { Clock } from "../core/runtime/clock.ts";
+import type { Randomness } from "../core/runtime/randomness.ts";
+import type { Log } from "../core/telemetry/log.ts";
+import type { ConfiguredChain } from "./startup.ts";
+
+/** What the adapters need besides the network. */
+export interface ConnectDeps {
+  readonly clock: Clock;
+  readonly random: Randomness;
+  readonly log: Log;
+}
+
+/** Adapters of all chains of the configuration. Connections are made at the first request. */
+export function connectChains(
+  deps: ConnectDeps,
+  config: MessagingConfig,
+): { readonly hub: HubChain; readonly chains: readonly ConfiguredChain[] } {
+  const network = {
+    clock: deps.clock,
+    randomness: deps.random,
+    log: deps.log,
+    fetch: platformFetch,
+    openSocket: platformSocket,
+  };
+  const { hub } = config;
+  const hubChain = createHubChain(network, {
+    id: { stateMachine: hub.stateMachine, consensusStateId: hub.consensusStateId },
+    hashing: "Keccak",
+    rpcWs: hub.rpcWs,
+    maxRpcPayloadSizeBytes: hub.maxRpcPayloadSizeBytes,
+    signer: hub.signer,
+    relayerId: unsignedRelayerId(config.chains),
+  });
+  const chains = config.chains.map((chain): ConfiguredChain => ({
+    config: chain,
+    chain: chain.type === "evm" ? createEvmChain(network, chain) : createSubstrateChain(network, {
+      id: { stateMachine: chain.stateMachine, consensusStateId: chain.consensusStateId },
+      hashing: chain.hashing,
+      rpcWs: chain.rpcWs,
+      maxRpcPayloadSizeBytes: chain.maxRpcPayloadSizeBytes,
+      signer: chain.signer,
+    }),
+  }));
+  return { hub: hubChain, chains };
+}
+
+/** Name under which the hub files our deliveries when no hub signer is configured: our first EVM address. */
+function unsignedRelayerId(chains: readonly ChainConfig[]): Uint8Array | undefined {
+  for (const chain of chains) {
+    if (chain.type === "evm") return evmAddressOf(fromHex(chain.signer.reveal()));
+  }
+  return undefined;
+}
