@@ -1,0 +1,27 @@
+/**
+ * The ways in which pieces from beacon nodes do not fit together.
+ */
+
+/** Which relation between the pieces does not hold. */
+export type DerivationErrorCode =
+  /** A branch has a wrong number of nodes for the fork of its state. */
+  | "branch_length"
+  /** The first node of a finality branch is no number, or another branch than that of a checkpoint root was given. */
+  | "not_an_epoch"
+  /** The execution header is not the one in the body of the beacon block. */
+  | "execution_header"
+  /** Two committees are not those under the branch of the finalized checkpoint. */
+  | "committee_pair"
+  /** The nodes beside the payload header do not lead to the state's root. */
+  | "state_root"
+  /** The bytes are not the start of a state of the fork and slot expected. */
+  | "state_prefix";
+
+/** Pieces of beacon nodes that contradict one another: the node is broken or lies, or serves another fork. */
+export class DerivationError extends Error {
+  override readonly name = "DerivationError";
+
+  constructor(readonly code: DerivationErrorCode, options?: ErrorOptions) {
+    super(`Light client data refused: ${code}`, options);
+  }
+}

@@ -1,0 +1,79 @@
+/**
+ * The consensus state with which the hub's client of a beacon chain starts.
+ * Source: polytope-labs/hyperbridge: tesseract/consensus/sync-committee/src/lib.rs (initial consensus state).
+ */
+import { type BeaconNetwork, epochOfSlot, periodOfSlot, stateIndicesAt } from "./beacon_network.ts";
+import type { BeaconConsensusState } from "./consensus_state.ts";
+import { DerivationError } from "./derivation_error.ts";
+import type { LightClientBootstrap, LightClientUpdate } from "./light_client_data.ts";
+import { branchRoot, depthOf } from "./merkle.ts";
+import { committeeRoot } from "./ssz_roots.ts";
+import { checkSignature } from "./verify_update.ts";
+
+/** Seconds for which a client of a beacon chain may go without an update (67.5 days; the source has 60 * 60 * 60 * 27). */
+export const BEACON_UNBONDING_SEC = 5_832_000n;
+
+/** Seconds for which commitments may be challenged. */
+export const BEACON_CHALLENGE_SEC = 300n;
+
+/**
+ * State that trusts the header of `bootstrap`, both committees being proved by beacon states.
+ *
+ * The root of the bootstrap is what the operator trusts: nothing here proves that the chain finalized it.
+ * @param update best update of the header's period, signed by its committee: proves the next committee.
+ * @throws {DerivationError} `committee_pair` when a committee is not in its state or the update is of another period,
+ * `branch_length` also for states of before Capella.
+ * @throws {SyncCommitteeError} `too_few_participants`, `public_key`, `signature`
+ */
+export function initialBeaconState(
+  network: BeaconNetwork,
+  bootstrap: LightClientBootstrap,
+  update: LightClientUpdate,
+): BeaconConsensusState {
+  const header = bootstrap.header.beacon;
+  const statePeriod = periodOfSlot(network, header.slot);
+  if (periodOfSlot(network, update.attestedHeader.slot) !== statePeriod) {
+    throw new DerivationError("committee_pair");
+  }
+  checkCommittee(
+    network,
+    header,
+    "currentSyncCommittee",
+    bootstrap.currentSyncCommittee,
+    bootstrap.currentSyncCommitteeBranch,
+  );
+  checkCommittee(
+    network,
+    update.attestedHeader,
+    "nextSyncCommittee",
+    update.nextSyncCommittee,
+    update.nextSyncCommitteeBranch,
+  );
+  checkSignature(network, bootstrap.currentSyncCommittee, update);
+  return {
+    frozenHeight: undefined,
+    lightClientState: {
+      finalizedHeader: header,
+      latestFinalizedEpoch: epochOfSlot(network, header.slot),
+      currentSyncCommittee: bootstrap.currentSyncCommittee,
+      nextSyncCommittee: update.nextSyncCommittee,
+      statePeriod,
+    },
+    l2Consensus: new Map(),
+    chainId: network.chainId,
+  };
+}
+
+function checkCommittee(
+  network: BeaconNetwork,
+  header: LightClientBootstrap["header"]["beacon"],
+  field: "currentSyncCommittee" | "nextSyncCommittee",
+  committee: LightClientBootstrap["currentSyncCommittee"],
+  branch: LightClientBootstrap["currentSyncCommitteeBranch"],
+): void {
+  const index = stateIndicesAt(network, header.slot)?.[field];
+  if (index === undefined || branch.length !== depthOf(index)) throw new DerivationError("branch_length");
+  if (branchRoot(committeeRoot(committee), branch, index) !== header.stateRoot) {
+    throw new DerivationError("committee_pair");
+  }
+}

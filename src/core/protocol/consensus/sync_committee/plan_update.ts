@@ -1,0 +1,130 @@
+/**
+ * What to do about a beacon chain next: pure decisions on what the hub trusts and what a beacon node offers.
+ * Source: polytope-labs/hyperbridge: tesseract/consensus/sync-committee/src; the hub's rules as in `verify_update.ts`.
+ */
+import {
+  type BeaconNetwork,
+  isFirstSlotOfFork,
+  periodOfSlot,
+  SIGNER_THRESHOLD,
+  type StateIndices,
+} from "./beacon_network.ts";
+import type { VerifierState } from "./consensus_state.ts";
+import { deriveFinalityProof } from "./build_update.ts";
+import type { FinalityUpdate } from "./light_client_data.ts";
+import { countSigners, type StateUpdate } from "./update.ts";
+
+/** What decides over an update, without the proofs. */
+export interface UpdateOffer {
+  readonly attestedSlot: bigint;
+  readonly finalizedEpoch: bigint;
+  readonly signatureSlot: bigint;
+  readonly signerCount: number;
+}
+
+/** Why the update at hand is of no use. All of these end by themselves when the chain goes on. */
+export type WaitReason =
+  /** The hub knows this finalized epoch, or a newer one. */
+  | "epoch_not_newer"
+  /** The hub's finalized header is as new as the attested one. */
+  | "header_not_newer"
+  /** The hub is in a later period than the update: the node is behind. */
+  | "period_is_past"
+  /** The first block of a period: its parent is of the period before and knows too old a committee. */
+  | "attested_before_period"
+  /** Signed in the first slot of a fork, for which the hub takes the wrong fork version. */
+  | "first_slot_of_fork"
+  /** Too few members signed; the next block may have more. */
+  | "too_few_participants";
+
+/** What to do about an offer. */
+export type UpdatePlan =
+  /** Build it; `with_committee` when it enters the next period. */
+  | { readonly action: "build"; readonly committee: "with_committee" | "without_committee" }
+  /** Periods were missed: first submit the best updates of these, in this order. */
+  | { readonly action: "catch_up"; readonly periods: PeriodRange }
+  | { readonly action: "wait"; readonly reason: WaitReason };
+
+/** Consecutive sync committee periods, as beacon nodes are asked for their updates. */
+export interface PeriodRange {
+  readonly startPeriod: bigint;
+  readonly count: number;
+}
+
+/** Most updates that a node gives in one answer (consensus-specs: MAX_REQUEST_LIGHT_CLIENT_UPDATES). */
+export const MAX_UPDATES_PER_REQUEST = 128;
+
+/** The part of the trusted state that decisions need. */
+export type TrustedPosition = Pick<VerifierState, "latestFinalizedEpoch" | "statePeriod"> & {
+  readonly finalizedHeader: Pick<VerifierState["finalizedHeader"], "slot">;
+};
+
+/**
+ * What decides over a finality update.
+ * @throws {DerivationError} when its finality branch is malformed.
+ */
+export function offerOf(update: FinalityUpdate, indices?: StateIndices): UpdateOffer {
+  return {
+    attestedSlot: update.attestedHeader.slot,
+    finalizedEpoch: deriveFinalityProof(update.finalityBranch, indices).epoch,
+    signatureSlot: update.signatureSlot,
+    signerCount: countSigners(update.syncAggregate.bits),
+  };
+}
+
+/** What to do about the newest update that a beacon node offers, or about the best one of a missed period. */
+export function planUpdate(network: BeaconNetwork, trusted: TrustedPosition, offer: UpdateOffer): UpdatePlan {
+  const period = periodOfSlot(network, offer.signatureSlot);
+  const next = trusted.statePeriod + 1n;
+  if (period > next) return { action: "catch_up", periods: missedPeriods(trusted.statePeriod, period) };
+  const reason = reasonToWait(network, trusted, offer);
+  if (reason !== undefined) return { action: "wait", reason };
+  return { action: "build", committee: period === next ? "with_committee" : "without_committee" };
+}
+
+function reasonToWait(
+  network: BeaconNetwork,
+  trusted: TrustedPosition,
+  offer: UpdateOffer,
+): WaitReason | undefined {
+  const period = periodOfSlot(network, offer.signatureSlot);
+  if (offer.finalizedEpoch <= trusted.latestFinalizedEpoch) return "epoch_not_newer";
+  if (offer.attestedSlot <= trusted.finalizedHeader.slot) return "header_not_newer";
+  if (period < trusted.statePeriod) return "period_is_past";
+  if (period > trusted.statePeriod && periodOfSlot(network, offer.attestedSlot) !== period) {
+    return "attested_before_period";
+  }
+  if (isFirstSlotOfFork(network, offer.signatureSlot)) return "first_slot_of_fork";
+  return offer.signerCount < SIGNER_THRESHOLD ? "too_few_participants" : undefined;
+}
+
+/**
+ * Periods whose updates must come before one that is signed in `signaturePeriod`: all after the trusted one, not that
+ * one itself. At most {@link MAX_UPDATES_PER_REQUEST}: ask again after them.
+ */
+export function missedPeriods(statePeriod: bigint, signaturePeriod: bigint): PeriodRange {
+  const missed = signaturePeriod - statePeriod - 1n;
+  return {
+    startPeriod: statePeriod + 1n,
+    count: missed <= 0n
+      ? 0
+      : missed < BigInt(MAX_UPDATES_PER_REQUEST)
+      ? Number(missed)
+      : MAX_UPDATES_PER_REQUEST,
+  };
+}
+
+/**
+ * Whether the hub gains by a valid update: a newer commitment, or the committee of the next period. (The hub accepts
+ * others and stores no commitment at or below `hubHeight`, so they would only be paid for.)
+ * @param hubHeight newest height of the execution chain on the hub; undefined when there is none.
+ */
+export function isWorthSubmitting(
+  trusted: TrustedPosition,
+  update: Pick<StateUpdate, "attestedHeader" | "executionPayload" | "syncCommitteeUpdate">,
+  hubHeight: bigint | undefined,
+): boolean {
+  if (update.attestedHeader.slot <= trusted.finalizedHeader.slot) return false;
+  if (update.syncCommitteeUpdate !== undefined) return true;
+  return hubHeight === undefined || update.executionPayload.blockNumber > hubHeight;
+}

@@ -1,0 +1,55 @@
+/**
+ * The ways in which the sync committee client refuses an update, one code per rule.
+ */
+
+/**
+ * Which rule an update breaks, in the order in which the rules are tried.
+ * Source: polytope-labs/hyperbridge: modules/consensus/sync-committee/verifier/src/lib.rs (the hub has fewer, coarser
+ * errors and reports none of them to a submitter).
+ */
+export type SyncCommitteeErrorCode =
+  /** The consensus proof is not the SCALE form of an update. */
+  | "undecodable_update"
+  /** The stored consensus state is not the SCALE form of a state. */
+  | "undecodable_state"
+  /** The finality branch has not as many nodes as the state tree is deep. */
+  | "finality_branch_length"
+  /** The same of the branch of the next sync committee. */
+  | "committee_branch_length"
+  /** Not: signature slot after attested slot after finalized slot. */
+  | "slot_order"
+  /** The signature is neither of the trusted period nor of the one after it. */
+  | "signature_period"
+  /** The signature is of the next period and the attested header is not. */
+  | "attested_period"
+  /** The attested header is not newer than the trusted finalized header. */
+  | "stale_slot"
+  /** The finalized epoch is not newer than the trusted one. */
+  | "stale_epoch"
+  /** Fewer than two thirds (plus one member) of the committee signed. */
+  | "too_few_participants"
+  /** A key of the trusted committee is not a point of the group. */
+  | "public_key"
+  /** The aggregate signature is not of the participants over the attested header in this fork and network. */
+  | "signature"
+  /** The finalized checkpoint is not in the attested state. */
+  | "finality_branch"
+  /** The proof inside of the execution payload header has a wrong number of nodes. */
+  | "multi_proof_length"
+  /** The branch of the execution payload header has a wrong number of nodes. */
+  | "execution_branch_length"
+  /** State root, block number and time are not those of the execution payload in the finalized state. */
+  | "execution_branch"
+  /** The next sync committee is not in the attested state. */
+  | "committee_branch"
+  /** The update enters the next period without its committee. */
+  | "missing_committee";
+
+/** An update that the hub would refuse. */
+export class SyncCommitteeError extends Error {
+  override readonly name = "SyncCommitteeError";
+
+  constructor(readonly code: SyncCommitteeErrorCode, options?: ErrorOptions) {
+    super(`Sync committee update refused: ${code}`, options);
+  }
+}
