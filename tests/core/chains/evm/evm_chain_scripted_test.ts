@@ -1,0 +1,415 @@
+import assert from "node:assert/strict";
+import { encodeAbiParameters, encodeEventTopics, parseTransaction } from "viem";
+import type { Chain, Delivery, SignedSubmission, Simulation } from "../../../../src/core/chains/chain.ts";
+import type { EvmChainOptions } from "../../../../src/core/chains/evm/evm_chain.ts";
+import { fromHex, type Hex, toHash256, toHex } from "../../../../src/core/protocol/bytes.ts";
+import { evmHostAbi, hostEventTopics } from "../../../../src/core/protocol/evm/host_abi.ts";
+import { hostReads } from "../../../../src/core/protocol/evm/host_reads.ts";
+import { postMessage } from "../../../../src/core/protocol/ismp/commitment.ts";
+import { evmStateMachine, parseStateMachine } from "../../../../src/core/protocol/ismp/state_machine.ts";
+import { RpcFault } from "../../../../src/core/rpc/fault.ts";
+import hostVector from "../../../vectors/evm-host-reads.json" with { type: "json" };
+import traceVector from "../../../vectors/evm-trace.json" with { type: "json" };
+import { FakeClock } from "../../../support/fake_clock.ts";
+import { type Answerer, ScriptedError, ScriptedRpc } from "../../../support/scripted_rpc.ts";
+import { type ChainUnderTest, chainUnderTest, deliveryOf, hub, never } from "./chain_fixture.ts";
+
+const host: Hex = "0x2279b7a0a67db372996a5fab50d91eaa73d2ebe6";
+const zeros = (words: number): Hex => `0x${"00".repeat(32 * words)}`;
+const blockHash = toHash256(new Uint8Array(32).fill(7));
+const noHints = { nonceAtLeast: undefined };
+
+/** A node of chain 1 at height 0x100 on which everything works; tests replace what they are about. */
+function node(methods: Readonly<Record<string, Answerer>> = {}): ScriptedRpc {
+  return new ScriptedRpc({
+    eth_chainId: () => "0x1",
+    eth_blockNumber: () => "0x100",
+    eth_gasPrice: () => "0x64",
+    eth_getBalance: () => "0xffffffffffffffff",
+    eth_getTransactionCount: () => "0x5",
+    eth_getLogs: () => [],
+    eth_estimateGas: () => "0x30000",
+    eth_getBlockByNumber: ([tag]) => ({
+      number: tag === "finalized" ? "0xf0" : "0x100",
+      hash: blockHash,
+      timestamp: "0x10",
+    }),
+    eth_call: ([call]) =>
+      JSON.stringify(call).includes(hostReads.hostParams.encode())
+        ? hostVector.reads.hostParams.result
+        : zeros(2),
+    ...methods,
+  });
+}
+
+function chainAt(
+  rpcs: readonly ScriptedRpc[],
+  options: Partial<EvmChainOptions> = {},
+  clock = new FakeClock(),
+): ChainUnderTest {
+  const urls = rpcs.map(({ url }) => url);
+  return chainUnderTest(urls, { ismpHost: host, stateMachine: evmStateMachine(1), ...options }, clock);
+}
+
+function post(nonce: bigint): ReturnType<typeof postMessage> {
+  return postMessage({
+    source: parseStateMachine("POLKADOT-2000"),
+    dest: evmStateMachine(1),
+    nonce,
+    from: Uint8Array.of(1),
+    to: new Uint8Array(20),
+    timeoutTimestampSec: 0n,
+    body: new Uint8Array(),
+  });
+}
+
+function deliveryOfPosts(count: number): Delivery {
+  const messages = Array.from({ length: count }, (_, index) => post(BigInt(index)));
+  return deliveryOf(messages, {
+    kind: "mmr",
+    height: { id: hub, height: 100n },
+    leafCount: BigInt(count),
+    items: [],
+    leafIndices: messages.map((_, index) => BigInt(index)),
+  });
+}
+
+function accept(gasUsed = 100_000n): Extract<Simulation, { kind: "accepted" }> {
+  return { kind: "accepted", handled: [true], gasUsed, gasLimit: gasUsed * 2n };
+}
+
+async function sign(chain: Chain): Promise<SignedSubmission> {
+  const result = await chain.sign(deliveryOfPosts(1), accept(), noHints, never);
+  if (result.kind !== "signed") throw new Error(`Not signed: ${result.kind}`);
+  return result.submission;
+}
+
+async function faultOf(promise: Promise<unknown>): Promise<RpcFault> {
+  try {
+    await promise;
+  } catch (error) {
+    if (error instanceof RpcFault) return error;
+    throw error;
+  }
+  throw new Error("No fault");
+}
+
+function updatedLog(height: bigint, block: number, logIndex: number): Record<string, unknown> {
+  return {
+    address: host,
+    topics: encodeEventTopics({ abi: evmHostAbi, eventName: "StateMachineUpdated" }),
+    data: encodeAbiParameters([{ type: "string" }, { type: "uint256" }], ["KUSAMA-4009", height]),
+    blockNumber: `0x${block.toString(16)}`,
+    transactionHash: blockHash,
+    logIndex: `0x${logIndex.toString(16)}`,
+  };
+}
+
+/** Blocks of each eth_getLogs, as [from, to]. */
+function ranges(rpc: ScriptedRpc): readonly (readonly [number, number])[] {
+  return rpc.calls.filter(({ method }) => method === "eth_getLogs").map(({ params }) => {
+    const [filter] = params;
+    const text = JSON.stringify(filter);
+    const read = (field: string): number => Number(new RegExp(`"${field}":"(0x[0-9a-f]+)"`).exec(text)?.[1]);
+    return [read("fromBlock"), read("toBlock")];
+  });
+}
+
+Deno.test("evm chain: events come in the order of block and log, without removed ones, from one request", async () => {
+  await using rpc = node({
+    eth_getLogs: () => [
+      updatedLog(3n, 0x21, 0),
+      updatedLog(2n, 0x20, 10),
+      { ...updatedLog(9n, 0x20, 3), removed: true },
+      updatedLog(1n, 0x20, 2),
+    ],
+  });
+  const { chain, requests } = chainAt([rpc]);
+  const events = await chain.fetchEvents(0x20n, 0x21n, never);
+  assert.deepEqual(events.map((event) => event.kind === "updated" ? event.height : undefined), [1n, 2n, 3n]);
+  assert.equal(requests.count, 1);
+  const [filter] = rpc.calls.find(({ method }) => method === "eth_getLogs")?.params ?? [];
+  const text = JSON.stringify(filter);
+  assert.ok(text.includes(host) && text.includes(hostEventTopics.PostRequestEvent));
+});
+
+Deno.test("evm chain: a log that cannot be read is skipped with one warning; its neighbours are kept", async () => {
+  const broken = { ...updatedLog(1n, 0x20, 0), data: "0x1234" };
+  await using rpc = node({ eth_getLogs: () => [broken, updatedLog(2n, 0x20, 1)] });
+  const { chain, log } = chainAt([rpc]);
+  const events = await chain.fetchEvents(0x20n, 0x20n, never);
+  assert.deepEqual(events.map(({ kind }) => kind), ["updated"]);
+  assert.equal(log.messages("warn").length, 1);
+});
+
+Deno.test("evm chain: a range that is too wide is halved until it fits, and the width is remembered", async () => {
+  await using rpc = node();
+  rpc.on("eth_getLogs", () => {
+    const [from, to] = ranges(rpc).at(-1) ?? [0, 0];
+    return to - from + 1 > 10
+      ? new ScriptedError(-32005, "query returned more than 10000 results")
+      : [updatedLog(BigInt(from), from, 0)];
+  });
+  const { chain } = chainAt([rpc]);
+  const events = await chain.fetchEvents(1n, 40n, never);
+  assert.deepEqual(ranges(rpc), [[1, 40], [1, 20], [1, 10], [11, 20], [21, 30], [31, 40]]);
+  assert.deepEqual(events.map((event) => event.at.height), [1n, 11n, 21n, 31n]);
+  await chain.fetchEvents(41n, 60n, never);
+  assert.deepEqual(ranges(rpc).slice(6), [[41, 50], [51, 60]]);
+});
+
+Deno.test("evm chain: halving ends at one block; then the fault is the caller's", async () => {
+  await using rpc = node({ eth_getLogs: () => new ScriptedError(-32000, "block range too large") });
+  const { chain } = chainAt([rpc]);
+  assert.equal((await faultOf(chain.fetchEvents(1n, 8n, never))).code, "range_too_wide");
+  assert.deepEqual(ranges(rpc), [[1, 8], [1, 4], [1, 2], [1, 1]]);
+});
+
+Deno.test("evm chain: the configured batch size bounds every query", async () => {
+  await using rpc = node();
+  await chainAt([rpc], { queryBatchSizeBlocks: 4 }).chain.fetchEvents(1n, 10n, never);
+  assert.deepEqual(ranges(rpc), [[1, 4], [5, 8], [9, 10]]);
+});
+
+Deno.test("evm chain: an endpoint that has not reached the last block is passed over for one that has", async () => {
+  await using behind = node({ eth_blockNumber: () => "0x20" });
+  await using ahead = node({ eth_getLogs: () => [updatedLog(5n, 0x30, 0)] });
+  const { chain } = chainAt([behind, ahead]);
+  assert.equal((await chain.fetchEvents(0x10n, 0x30n, never)).length, 1);
+  assert.equal((await faultOf(chainAt([behind]).chain.fetchEvents(0x10n, 0x30n, never))).code, "lagging");
+});
+
+Deno.test("evm chain: half an answer or a wrong shape of the first endpoint is made good by the second", async () => {
+  await using broken = node({ eth_call: () => "0x1234", eth_getLogs: () => [{ address: host }] });
+  await using good = node();
+  const { chain } = chainAt([broken, good]);
+  broken.failNext({ kind: "half" });
+  assert.equal(await chain.fetchHeight(never), 0x100n);
+  assert.deepEqual(await chain.fetchReceipts([post(1n)], never), [undefined]);
+  assert.equal((await faultOf(chainAt([broken]).chain.fetchEvents(1n, 2n, never))).code, "malformed");
+});
+
+Deno.test("evm chain: with five URLs a delivery takes as many requests as with one", async () => {
+  const rpcs = Array.from(
+    { length: 5 },
+    () =>
+      node({ debug_traceCall: () => traceVector.succeeds.trace, eth_sendRawTransaction: () => blockHash }),
+  );
+  try {
+    const { chain, requests } = chainAt(rpcs);
+    const delivery = deliveryOfPosts(100);
+    await chain.fetchView(hub, never).catch(() => undefined);
+    requests.count = 0;
+    await chain.fetchReceipts(
+      delivery.steps.flatMap((step) => step.kind === "messages" ? step.messages : []),
+      never,
+    );
+    await chain.simulate(delivery, never);
+    const signing = await chain.sign(delivery, accept(), noHints, never);
+    assert.ok(signing.kind === "signed");
+    await chain.broadcast(signing.submission, never);
+    // The fifth is the host's parameters, which a check at start leaves in the cache.
+    assert.equal(requests.count, 5);
+    assert.deepEqual(rpcs.slice(1).map((rpc) => rpc.requests.length), [0, 0, 0, 0]);
+  } finally {
+    for (const rpc of rpcs) await rpc[Symbol.asyncDispose]();
+  }
+});
+
+Deno.test("evm chain: without the tag `finalized`, 64 blocks below the head are final, and the tag is not asked again", async () => {
+  await using rpc = node();
+  rpc.on(
+    "eth_getBlockByNumber",
+    () => new ScriptedError(-32602, "invalid argument 0: hex string without 0x prefix"),
+  );
+  const clock = new FakeClock();
+  const { chain } = chainAt([rpc], {}, clock);
+  assert.equal(await chain.fetchFinalHeight(never), 0x100n - 64n);
+  assert.equal(await chain.fetchFinalHeight(never), 0x100n - 64n);
+  assert.equal(rpc.calls.filter(({ method }) => method === "eth_getBlockByNumber").length, 1);
+  rpc.on("eth_getBlockByNumber", () => ({ number: "0xf0", hash: blockHash, timestamp: "0x1" }));
+  await clock.advance(10 * 60_000);
+  assert.equal(await chain.fetchFinalHeight(never), 0xf0n);
+});
+
+Deno.test("evm chain: without debug_traceCall a call that does not revert counts as handled, told once", async () => {
+  await using rpc = node();
+  const { chain, log } = chainAt([rpc]);
+  const simulation = await chain.simulate(deliveryOfPosts(2), never);
+  assert.deepEqual(simulation, {
+    kind: "accepted",
+    handled: [true, true],
+    gasUsed: 0x30000n,
+    gasLimit: 12_800_000n,
+  });
+  await chain.simulate(deliveryOfPosts(1), never);
+  assert.equal(log.messages("warn").length, 1);
+  assert.equal(rpc.calls.filter(({ method }) => method === "debug_traceCall").length, 1);
+
+  rpc.on("eth_call", () => new ScriptedError(3, "execution reverted", "0x2ad4ae2e"));
+  const refused = await chain.simulate(deliveryOfPosts(1), never);
+  assert.equal(refused.kind === "refused" ? refused.refusal.code : refused.kind, "duplicate");
+});
+
+Deno.test("evm chain: Erigon gets a price in traced calls and no more gas than the account can pay", async () => {
+  await using rpc = node({
+    debug_traceCall: () => traceVector.succeeds.trace,
+    eth_getBalance: () => "0x3b9aca00",
+  });
+  const { chain } = chainAt([rpc], { clientType: "Erigon" });
+  const simulation = await chain.simulate(deliveryOfPosts(1), never);
+  assert.equal(simulation.kind, "accepted");
+  const [call] = rpc.calls.find(({ method }) => method === "debug_traceCall")?.params ?? [];
+  const text = JSON.stringify(call);
+  assert.match(text, /"gasPrice":"0x64"/);
+  assert.match(text, /"gas":"0x989680"/);
+  await using geth = node({ debug_traceCall: () => traceVector.succeeds.trace });
+  await chainAt([geth]).chain.simulate(deliveryOfPosts(1), never);
+  assert.ok(!JSON.stringify(geth.calls).includes("gasPrice"));
+});
+
+Deno.test("evm chain: on Arbitrum the gas is the estimate, which holds the layer 1 part", async () => {
+  await using rpc = node({
+    eth_chainId: () => "0xa4b1",
+    debug_traceCall: () => traceVector.succeeds.trace,
+    eth_estimateGas: () => "0x200000",
+  });
+  const { chain, requests } = chainAt([rpc], { stateMachine: evmStateMachine(42161) });
+  const simulation = await chain.simulate(deliveryOfPosts(1), never);
+  assert.equal(simulation.kind === "accepted" ? simulation.gasUsed : undefined, 0x200000n);
+  assert.equal(requests.count, 2);
+});
+
+Deno.test("evm chain: a trace beyond the chain's limit is too large", async () => {
+  await using rpc = node({ debug_traceCall: () => ({ ...traceVector.succeeds.trace, gasUsed: "0xf42400" }) });
+  const { chain } = chainAt([rpc]);
+  const simulation = await chain.simulate(deliveryOfPosts(1), never);
+  assert.equal(simulation.kind === "refused" ? simulation.refusal.code : simulation.kind, "too_large");
+});
+
+Deno.test("evm chain: legacy without a base fee, type 2 with one; the buffer raises the price", async () => {
+  await using rpc = node();
+  const { chain } = chainAt([rpc], { gasPriceBufferPercent: 10 });
+  const legacy = await sign(chain);
+  assert.deepEqual([legacy.gasPriceWei, legacy.nonce, legacy.gasLimit, legacy.madeAtHeight], [
+    110n,
+    5n,
+    200_000n,
+    0x100n,
+  ]);
+  const plain = parseTransaction(toHex(legacy.raw));
+  assert.deepEqual([plain.type, plain.gasPrice, plain.nonce, plain.chainId], ["legacy", 110n, 5, 1]);
+  assert.equal(plain.to?.toLowerCase(), hostVector.reads.hostParams.decoded.handler.toLowerCase());
+
+  rpc.on(
+    "eth_getBlockByNumber",
+    () => ({ number: "0x100", hash: blockHash, timestamp: "0x10", baseFeePerGas: "0x50" }),
+  );
+  const typed = parseTransaction(toHex((await sign(chain)).raw));
+  assert.deepEqual([typed.type, typed.maxFeePerGas, typed.maxPriorityFeePerGas], ["eip1559", 130n, 30n]);
+});
+
+Deno.test("evm chain: the journal's nonce wins when it is higher than the chain's", async () => {
+  await using rpc = node();
+  const { chain } = chainAt([rpc]);
+  for (const [atLeast, nonce] of [[undefined, 5n], [3n, 5n], [9n, 9n]] as const) {
+    const result = await chain.sign(deliveryOfPosts(1), accept(), { nonceAtLeast: atLeast }, never);
+    assert.equal(result.kind === "signed" ? result.submission.nonce : result.kind, nonce);
+  }
+});
+
+const broadcasts: readonly (readonly [ScriptedError, unknown])[] = [
+  [new ScriptedError(-32000, "already known"), { kind: "alreadyKnown" }],
+  [new ScriptedError(-32000, "nonce too low: next nonce 7, tx nonce 5"), { kind: "nonceUsed" }],
+  [new ScriptedError(-32000, "replacement transaction underpriced"), { kind: "underpriced" }],
+  [new ScriptedError(-32000, "insufficient funds for gas * price + value"), {
+    kind: "refused",
+    refusal: { code: "insufficient_funds", detail: "insufficient funds for gas * price + value" },
+  }],
+  [new ScriptedError(-32000, "oversized data"), {
+    kind: "refused",
+    refusal: { code: "too_large", detail: "oversized data" },
+  }],
+  [new ScriptedError(-32000, "exceeds block gas limit"), {
+    kind: "refused",
+    refusal: { code: "unspecified", detail: "exceeds block gas limit" },
+  }],
+  [new ScriptedError(3, "execution reverted", "0x2ad4ae2e"), {
+    kind: "refused",
+    refusal: { code: "duplicate", detail: "DuplicateMessage", step: 0 },
+  }],
+];
+
+for (const [error, result] of broadcasts) {
+  Deno.test(`evm chain: broadcast answered by "${error.message}"`, async () => {
+    await using rpc = node({ eth_sendRawTransaction: () => error });
+    const { chain } = chainAt([rpc]);
+    assert.deepEqual(await chain.broadcast(await sign(chain), never), result);
+  });
+}
+
+Deno.test("evm chain: a broadcast without an answer is a fault, not a result", async () => {
+  await using rpc = node({ eth_sendRawTransaction: () => blockHash });
+  const { chain } = chainAt([rpc]);
+  const submission = await sign(chain);
+  rpc.failNext({ kind: "cut" });
+  assert.equal((await faultOf(chain.broadcast(submission, never))).code, "malformed");
+});
+
+Deno.test("evm chain: a transaction that is mined between the calls of a batch is not taken for replaced", async () => {
+  await using rpc = node({ eth_getTransactionByHash: () => null });
+  const { chain, requests } = chainAt([rpc]);
+  const submission = await sign(chain);
+  let looks = 0;
+  rpc.on("eth_getTransactionCount", () => "0x6");
+  rpc.on(
+    "eth_getTransactionReceipt",
+    () =>
+      ++looks === 1 ? null : { blockNumber: "0xf1", blockHash, status: "0x1", gasUsed: "0x5208", logs: [] },
+  );
+  requests.count = 0;
+  const outcome = await chain.fetchOutcome(submission, never);
+  assert.equal(outcome.kind, "included");
+  assert.equal(requests.count, 2);
+  rpc.on("eth_getTransactionReceipt", () => null);
+  assert.deepEqual(await chain.fetchOutcome(submission, never), { kind: "replaced" });
+});
+
+Deno.test("evm chain: handled events count only when the host itself emitted them", async () => {
+  const handled = (address: string): unknown => ({
+    address,
+    topics: [hostEventTopics.PostRequestHandled, blockHash],
+    data: `0x${"00".repeat(12)}${"ab".repeat(20)}`,
+  });
+  await using rpc = node({
+    eth_getTransactionByHash: () => ({ hash: blockHash }),
+    eth_getTransactionReceipt: () => ({
+      blockNumber: "0xf0",
+      blockHash,
+      status: "0x1",
+      gasUsed: "0x5208",
+      logs: [handled("0x00000000000000000000000000000000000000aa"), handled(host)],
+    }),
+  });
+  const { chain } = chainAt([rpc]);
+  const outcome = await chain.fetchOutcome(await sign(chain), never);
+  assert.ok(outcome.kind === "included" && outcome.isFinal && outcome.succeeded);
+  assert.deepEqual(outcome.handled, [{ commitment: blockHash, relayer: fromHex("ab".repeat(20)) }]);
+});
+
+Deno.test("evm chain: a reverted transaction that ran out of gas says so", async () => {
+  await using rpc = node({
+    eth_getTransactionByHash: () => ({ hash: blockHash }),
+    eth_getTransactionReceipt: () => ({
+      blockNumber: "0xf8",
+      blockHash,
+      status: "0x0",
+      gasUsed: "0x30d40",
+      logs: [],
+    }),
+  });
+  const { chain } = chainAt([rpc]);
+  const outcome = await chain.fetchOutcome(await sign(chain), never);
+  assert.ok(outcome.kind === "included" && !outcome.succeeded && !outcome.isFinal);
+  assert.deepEqual(outcome.refusal, { code: "unspecified", detail: "ran out of gas (limit 200000)" });
+});

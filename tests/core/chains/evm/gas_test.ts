@@ -1,0 +1,72 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import {
+  chainGasLimit,
+  gasLimitFor,
+  gasPriceFor,
+  highestPriceWei,
+  untracedGasLimit,
+} from "../../../../src/core/chains/evm/gas.ts";
+
+Deno.test("gas: every chain has a limit, known ones their own", () => {
+  const limits = [42161, 421614, 1329, 25, 1440, 1, 56, 100, 31337].map(chainGasLimit);
+  assert.deepEqual(limits, [
+    32_000_000n,
+    32_000_000n,
+    4_000_000n,
+    18_000_000n,
+    15_000_000n,
+    16_000_000n,
+    16_000_000n,
+    16_000_000n,
+    16_000_000n,
+  ]);
+});
+
+Deno.test("gas: the limit leaves room for refunds, the 64th that stays behind and 5 percent", () => {
+  assert.equal(gasLimitFor(1_000_000n), 1_333_334n);
+  assert.equal(gasLimitFor(0n), 1n);
+  fc.assert(fc.property(fc.bigInt({ min: 0n, max: 30_000_000n }), (used) => {
+    assert.ok(gasLimitFor(used) * 63n * 4n * 100n >= used * 64n * 5n * 105n);
+  }));
+});
+
+Deno.test("gas: without a trace the limit is a generous share of the chain's, never more than it", () => {
+  assert.equal(untracedGasLimit(16_000_000n, 1, 270_000n), 4_000_000n);
+  assert.equal(untracedGasLimit(16_000_000n, 1, 3_000_000n), 6_000_000n);
+  assert.equal(untracedGasLimit(16_000_000n, 2, 270_000n), 12_800_000n);
+  assert.equal(untracedGasLimit(16_000_000n, 2, undefined), 12_800_000n);
+  assert.equal(untracedGasLimit(16_000_000n, 2, 15_000_000n), 16_000_000n);
+});
+
+Deno.test("gas: without a base fee the price is the node's plus the buffer in percent, rounded down", () => {
+  const offer = (gasPriceWei: bigint, percent: number): unknown =>
+    gasPriceFor({ gasPriceWei, baseFeeWei: undefined }, percent);
+  assert.deepEqual(offer(1001n, 0), { type: "legacy", gasPriceWei: 1001n });
+  assert.deepEqual(offer(1001n, 10), { type: "legacy", gasPriceWei: 1101n });
+});
+
+Deno.test("gas: with a base fee the offer covers two blocks of rising base fee and pays the node's tip", () => {
+  const offer = gasPriceFor({ gasPriceWei: 110n, baseFeeWei: 100n }, 0);
+  assert.deepEqual(offer, { type: "eip1559", maxFeeWei: 135n, maxPriorityFeeWei: 10n });
+  assert.equal(highestPriceWei(offer), 135n);
+  // A node that names less than the base fee pays no tip, but is still included.
+  assert.deepEqual(gasPriceFor({ gasPriceWei: 90n, baseFeeWei: 100n }, 0), {
+    type: "eip1559",
+    maxFeeWei: 125n,
+    maxPriorityFeeWei: 0n,
+  });
+});
+
+Deno.test("gas: an offer never promises a higher tip than price", () => {
+  const amount = fc.bigInt({ min: 0n, max: 10n ** 13n });
+  fc.assert(
+    fc.property(amount, amount, fc.integer({ min: 0, max: 1000 }), (gasPriceWei, baseFeeWei, percent) => {
+      const offer = gasPriceFor({ gasPriceWei, baseFeeWei }, percent);
+      assert.equal(offer.type, "eip1559");
+      assert.ok(offer.maxPriorityFeeWei <= offer.maxFeeWei);
+      assert.ok(offer.maxFeeWei >= baseFeeWei);
+      assert.ok(offer.maxFeeWei >= gasPriceWei);
+    }),
+  );
+});

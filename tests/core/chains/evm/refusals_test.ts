@@ -1,0 +1,68 @@
+import assert from "node:assert/strict";
+import { refusalOfFault, refusalOfRevert } from "../../../../src/core/chains/evm/refusals.ts";
+import type { RefusalCode } from "../../../../src/core/chains/chain.ts";
+import { type Hex, toHex } from "../../../../src/core/protocol/bytes.ts";
+import { reactionTo, RpcFault } from "../../../../src/core/rpc/fault.ts";
+import vector from "../../../vectors/evm-reverts.json" with { type: "json" };
+
+const expected: Readonly<Record<string, RefusalCode>> = {
+  "delivered before": "duplicate",
+  "wrong destination": "bad_destination",
+  "timed out": "timed_out",
+  "one recipient id that is not 20 bytes long: the whole batch reverts": "bad_destination",
+  "unknown hub height": "not_ready",
+  "superfluous proof items": "bad_proof",
+  "a missing proof item": "bad_proof",
+  "a wrong leaf": "bad_proof",
+  "an empty batch": "bad_proof",
+  "leaves not sorted by index": "bad_proof",
+  "leaf count 0": "bad_proof",
+  "a response to an unknown request": "unknown_message",
+  "a response delivered before": "duplicate",
+  "a timeout that has not elapsed": "unspecified",
+  "empty consensus proof": "bad_proof",
+  "unknown consensus proof type": "bad_proof",
+  "a failing call inside batchCall": "bad_destination",
+  "host frozen for incoming messages": "host_frozen",
+  "challenge period not elapsed": "not_ready",
+  "consensus client older than the unstaking period": "client_expired",
+};
+
+function dataOf(text: string): Hex {
+  return toHex(Uint8Array.fromHex(text.slice(2)));
+}
+
+for (const { name, error, revert_data } of vector.rejected) {
+  Deno.test(`refusals: ${name}: ${expected[name]}`, () => {
+    const refusal = refusalOfRevert(dataOf(revert_data), 1);
+    assert.equal(refusal.code, expected[name]);
+    assert.equal(refusal.step, 0);
+    assert.ok(refusal.detail.startsWith(error.slice(0, error.indexOf("("))));
+  });
+}
+
+Deno.test("refusals: in a delivery of several steps the batch's index names the step", () => {
+  const batch = vector.rejected.find(({ error }) => error.startsWith("BatchCallFailed"));
+  assert.equal(refusalOfRevert(dataOf(batch?.revert_data ?? ""), 2).step, 1);
+  assert.equal(refusalOfRevert("0xe36afbb8", 2).step, undefined);
+});
+
+Deno.test("refusals: reverts of unknown contracts and bare reverts are unspecified, with what there is to say", () => {
+  assert.deepEqual(refusalOfRevert("0x", 1), { code: "unspecified", detail: "empty", step: 0 });
+  assert.deepEqual(refusalOfRevert("0xdeadbeef", 1), {
+    code: "unspecified",
+    detail: "unknown: 0xdeadbeef",
+    step: 0,
+  });
+});
+
+Deno.test("refusals: only reverts and missing funds say something about the delivery", () => {
+  const where = { chain: "EVM-1", endpointHost: "node", method: "eth_call" };
+  const faultOf = (code: RpcFault["code"], data?: Hex): RpcFault =>
+    new RpcFault(code, reactionTo(code), where, { detail: "words", data });
+  assert.equal(refusalOfFault(faultOf("reverted", "0x2ad4ae2e"), 1)?.code, "duplicate");
+  assert.deepEqual(refusalOfFault(faultOf("reverted"), 1), { code: "unspecified", detail: "words" });
+  assert.equal(refusalOfFault(faultOf("insufficient_funds"), 1)?.code, "insufficient_funds");
+  assert.equal(refusalOfFault(faultOf("timeout"), 1), undefined);
+  assert.equal(refusalOfFault(faultOf("missing_method"), 1), undefined);
+});
