@@ -1,6 +1,6 @@
 /**
  * The transaction pool of the simulated node: tags, priorities, bans, watchers.
- * Source: paritytech/polkadot-sdk: substrate/client/transaction-pool/src/graph/{pool,ready,rotator}.rs.
+ * Source: paritytech/polkadot-sdk: substrate/client/transaction-pool/src/graph/{validated_pool,ready,rotator}.rs.
  */
 import { type Hash256, toHex } from "../../../src/core/protocol/bytes.ts";
 import { hubExtrinsicHash } from "../../../src/core/protocol/ismp/hub_calls.ts";
@@ -38,7 +38,7 @@ export interface PoolOptions {
   readonly maxCount: number;
   /** Most bytes of all extrinsics in the pool. */
   readonly maxBytes: number;
-  /** How long an extrinsic that was invalid or included is refused (error 1012), milliseconds. */
+  /** How long an extrinsic that was invalid, included or dropped is refused (error 1012), milliseconds. */
   readonly banMs: number;
 }
 
@@ -171,10 +171,10 @@ export class TransactionPool {
       }
       if (!(error instanceof ValidityError)) throw error;
       this.parts.onRejection({ stage: "pool", extrinsic: bytes, error });
-      this.#ban(hash);
       if (error.code === "NoUnsignedValidator") {
         throw new RpcError(1011, "Unknown Transaction Validity", "NoUnsignedValidator");
       }
+      this.#ban(hash);
       throw new RpcError(1010, "Invalid Transaction", invalidTransactionTexts[error.code]);
     }
   }
@@ -200,6 +200,7 @@ export class TransactionPool {
     while (this.#entries.size > maxCount || size() > maxBytes) {
       const worst = this.ready().at(-1);
       if (worst === undefined) return;
+      this.#ban(worst.hash);
       this.#remove(worst.hash, "dropped");
       if (worst.hash === newcomer) {
         throw new RpcError(
