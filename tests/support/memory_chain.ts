@@ -1,0 +1,251 @@
+/** A {@link MemoryNode} as one relayer sees it: the same interface as the real chains, with planned faults. */
+import type {
+  BroadcastResult,
+  Chain,
+  ChainEvent,
+  ChainLimits,
+  CheckFinding,
+  CounterpartyView,
+  Delivery,
+  MessageProof,
+  SignedSubmission,
+  SigningHints,
+  SigningResult,
+  Simulation,
+  SubmissionOutcome,
+} from "../../src/core/chains/chain.ts";
+import { fromHex, toHash256, toHex } from "../../src/core/protocol/bytes.ts";
+import { keccak256 } from "../../src/core/protocol/hash.ts";
+import type { Message } from "../../src/core/protocol/ismp/message.ts";
+import {
+  type StateMachineHeight,
+  type StateMachineId,
+  stateMachineIdKey,
+} from "../../src/core/protocol/ismp/state_machine.ts";
+import { reactionTo, RpcFault, type RpcFaultCode } from "../../src/core/rpc/fault.ts";
+import type { Clock } from "../../src/core/runtime/clock.ts";
+import { receiptKeyOf } from "../../src/messaging/decisions/route.ts";
+import { doFaulty, FaultPlan } from "./fault_plan.ts";
+import { sealOf } from "./memory_host.ts";
+import type { MemoryNode } from "./memory_node.ts";
+
+/** How a relayer is connected to a chain. */
+export interface MemoryChainOptions {
+  /** Names us in receipts, and is the account that pays on EVM chains. */
+  readonly relayer: Uint8Array;
+  readonly limits?: Partial<ChainLimits>;
+  /** Time that each call takes, ms; none when absent. */
+  readonly latencyMs?: () => number;
+}
+
+/** One chain for one relayer. */
+export class MemoryChain implements Chain {
+  readonly id: StateMachineId;
+  readonly family: "evm" | "substrate";
+  readonly limits: ChainLimits;
+  readonly relayer: Uint8Array;
+  readonly faults = new FaultPlan();
+  /** Names of the methods that were called, in order. */
+  readonly calls: string[] = [];
+  /** Changes what {@link Chain.fetchEvents} returns: another order, the same event twice. */
+  alterEvents: (events: readonly ChainEvent[]) => readonly ChainEvent[] = (events) => events;
+  /** Changes proofs before they leave. */
+  alterProof: (proof: MessageProof) => MessageProof = (proof) => proof;
+  readonly #node: MemoryNode;
+  readonly #clock: Clock;
+  readonly #latencyMs: () => number;
+  #signatures = 0;
+
+  constructor(node: MemoryNode, clock: Clock, options: MemoryChainOptions) {
+    this.#node = node;
+    this.#clock = clock;
+    this.#latencyMs = options.latencyMs ?? ((): number => 0);
+    this.id = node.id;
+    this.family = node.family;
+    this.relayer = options.relayer;
+    this.limits = {
+      maxMessagesPerStep: node.family === "evm" ? 100 : 200,
+      maxCallBytes: 100_000,
+      blocksPerEventQuery: undefined,
+      ...options.limits,
+    };
+  }
+
+  /** Account that pays; `undefined` where extrinsics are unsigned. */
+  get account(): string | undefined {
+    return this.family === "evm" ? toHex(this.relayer) : undefined;
+  }
+
+  check(_hub: StateMachineId, signal: AbortSignal): Promise<readonly CheckFinding[]> {
+    return this.#call("check", signal, () => []);
+  }
+
+  fetchHeight(signal: AbortSignal): Promise<bigint> {
+    return this.#call("fetchHeight", signal, () => this.#node.head.height);
+  }
+
+  fetchFinalHeight(signal: AbortSignal): Promise<bigint> {
+    return this.#call("fetchFinalHeight", signal, () => this.#node.finalHeight);
+  }
+
+  fetchBlockTime(height: bigint, signal: AbortSignal): Promise<bigint> {
+    return this.#call("fetchBlockTime", signal, () => this.#block(height, "fetchBlockTime").timeSec);
+  }
+
+  fetchView(counterparty: StateMachineId, signal: AbortSignal): Promise<CounterpartyView> {
+    return this.#call("fetchView", signal, () => {
+      const { state, timeSec } = this.#node.head;
+      return {
+        height: state.counterparties.get(stateMachineIdKey(counterparty))?.latest ?? 0n,
+        nowSec: timeSec,
+        challengePeriodSec: this.#node.challengePeriodSec,
+        isFrozen: state.isFrozen,
+      };
+    });
+  }
+
+  fetchUpdateTime(at: StateMachineHeight, signal: AbortSignal): Promise<bigint | undefined> {
+    return this.#call("fetchUpdateTime", signal, () => {
+      const known = this.#node.head.state.counterparties.get(stateMachineIdKey(at.id));
+      return known?.heights.get(at.height)?.updatedAtSec;
+    });
+  }
+
+  fetchEvents(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly ChainEvent[]> {
+    return this.#call("fetchEvents", signal, () => {
+      const events: ChainEvent[] = [];
+      for (let height = from; height <= to; height++) {
+        events.push(...this.#block(height, "fetchEvents").events);
+      }
+      return this.alterEvents(events);
+    });
+  }
+
+  proveMessages(
+    messages: readonly Message[],
+    height: bigint,
+    sink: Pick<Chain, "id" | "family">,
+    signal: AbortSignal,
+  ): Promise<MessageProof> {
+    return this.#call("proveMessages", signal, () => {
+      const { state, hash } = this.#block(height, "proveMessages");
+      const leafIndices = messages.map(({ commitment }) => {
+        const index = state.sent.get(commitment);
+        if (index === undefined) throw this.#fault("not_found", "proveMessages");
+        return index;
+      });
+      const at = { id: this.id, height };
+      const seal = sealOf(hash, messages);
+      return this.alterProof(
+        sink.family === "evm" && this.family === "substrate"
+          ? { kind: "mmr", height: at, leafCount: BigInt(state.sent.size), items: [seal], leafIndices }
+          : { kind: "state", height: at, proof: fromHex(seal) },
+      );
+    });
+  }
+
+  fetchReceipts(
+    messages: readonly Message[],
+    signal: AbortSignal,
+  ): Promise<readonly (Uint8Array | undefined)[]> {
+    return this.#call("fetchReceipts", signal, () => this.#receipts(messages));
+  }
+
+  simulate(delivery: Delivery, signal: AbortSignal): Promise<Simulation> {
+    return this.#call("simulate", signal, () => {
+      const execution = this.#node.simulate(delivery);
+      if (execution.kind === "refused") return execution;
+      const gasUsed = this.family === "evm" ? 100_000n * BigInt(execution.handled.length) : 0n;
+      return { kind: "accepted", handled: execution.handled, gasUsed, gasLimit: gasUsed * 2n };
+    });
+  }
+
+  sign(
+    delivery: Delivery,
+    simulation: Extract<Simulation, { kind: "accepted" }>,
+    hints: SigningHints,
+    signal: AbortSignal,
+  ): Promise<SigningResult> {
+    return this.#call("sign", signal, () => {
+      const messages = delivery.steps.flatMap((step) => step.kind === "messages" ? step.messages : []);
+      const receipts = this.#receipts(messages);
+      if (receipts.some((receipt) => receipt !== undefined)) return { kind: "overtaken", receipts };
+      if (this.account !== undefined && this.#node.unfunded.has(this.account)) {
+        const refusal = { code: "insufficient_funds" as const, detail: "insufficient funds" };
+        return { kind: "refused", refusal };
+      }
+      return { kind: "signed", submission: this.#signed(delivery, simulation, hints) };
+    });
+  }
+
+  broadcast(submission: SignedSubmission, signal: AbortSignal): Promise<BroadcastResult> {
+    return this.#call("broadcast", signal, () => {
+      if (toHash256(keccak256(submission.raw)) !== submission.hash) {
+        throw new Error("These are not the bytes that were signed");
+      }
+      return this.#node.submit(submission.hash);
+    });
+  }
+
+  fetchOutcome(submission: SignedSubmission, signal: AbortSignal): Promise<SubmissionOutcome> {
+    return this.#call("fetchOutcome", signal, () => this.#node.outcomeOf(submission.hash));
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  #signed(
+    delivery: Delivery,
+    simulation: Extract<Simulation, { kind: "accepted" }>,
+    hints: SigningHints,
+  ): SignedSubmission {
+    const { account } = this;
+    const known = this.#node.nonceOf(account);
+    const least = hints.nonceAtLeast ?? 0n;
+    const nonce = account === undefined ? undefined : known > least ? known : least;
+    const priceWei = this.#node.priceWei;
+    const commitments = delivery.steps.flatMap((step) =>
+      step.kind === "messages" ? step.messages.map(({ commitment }) => commitment) : []
+    );
+    const named = [this.id.stateMachine, toHex(this.relayer), nonce, priceWei, this.#clock.now()];
+    const raw = new TextEncoder().encode([...named, this.#signatures++, ...commitments].join());
+    const hash = toHash256(keccak256(raw));
+    this.#node.register({ hash, delivery, relayer: this.relayer, account, nonce, priceWei });
+    return {
+      hash,
+      chain: this.id.stateMachine,
+      raw,
+      account,
+      nonce,
+      gasPriceWei: account === undefined ? undefined : priceWei,
+      gasLimit: account === undefined ? undefined : simulation.gasLimit,
+      madeAtHeight: this.#node.head.height,
+    };
+  }
+
+  #receipts(messages: readonly Message[]): readonly (Uint8Array | undefined)[] {
+    return messages.map((message) => this.#node.head.state.receipts.get(receiptKeyOf(message)));
+  }
+
+  #block(height: bigint, method: string): NonNullable<ReturnType<MemoryNode["block"]>> {
+    const block = this.#node.block(height);
+    if (block === undefined) throw this.#fault("lagging", method);
+    return block;
+  }
+
+  #fault(code: RpcFaultCode, method: string): RpcFault {
+    const where = { chain: this.id.stateMachine, endpointHost: "memory", method };
+    return new RpcFault(code, reactionTo(code), where);
+  }
+
+  async #call<T>(method: string, signal: AbortSignal, work: () => T): Promise<T> {
+    signal.throwIfAborted();
+    this.calls.push(method);
+    const latencyMs = this.#latencyMs();
+    if (latencyMs > 0) await this.#clock.sleep(latencyMs, signal);
+    else await Promise.resolve();
+    const where = { chain: this.id.stateMachine, method, clock: this.#clock };
+    return await doFaulty(this.faults.take(method), where, work, signal);
+  }
+}

@@ -1,0 +1,181 @@
+/**
+ * The rules of an ISMP host in memory: what it stores, what it takes, and why it refuses.
+ * Sources: polytope-labs/hyperbridge: evm/src/core/HandlerV2.sol, modules/ismp/core/src/handlers.rs.
+ */
+import type {
+  ChainEvent,
+  Delivery,
+  EventPosition,
+  MessageProof,
+  Refusal,
+  RefusalCode,
+} from "../../src/core/chains/chain.ts";
+import { fromHex, type Hash256, toHash256, toHex } from "../../src/core/protocol/bytes.ts";
+import { keccak256 } from "../../src/core/protocol/hash.ts";
+import type { Message } from "../../src/core/protocol/ismp/message.ts";
+import { type StateMachineId, stateMachineIdKey } from "../../src/core/protocol/ismp/state_machine.ts";
+import { destinationOf, receiptKeyOf } from "../../src/messaging/decisions/route.ts";
+
+/** A commitment of a counterparty that the host stores. */
+export interface StoredCommitment {
+  readonly root: Hash256;
+  readonly updatedAtSec: bigint;
+}
+
+/** What the host knows of one counterparty. */
+export interface Counterparty {
+  readonly latest: bigint;
+  readonly heights: ReadonlyMap<bigint, StoredCommitment>;
+}
+
+/** Everything that a block may change. Maps are copied before a block writes to them. */
+export interface HostState {
+  /** Messages that left here, with their place in the order of leaves. */
+  readonly sent: Map<Hash256, bigint>;
+  /** Who delivered which request. */
+  readonly receipts: Map<Hash256, Uint8Array>;
+  readonly counterparties: Map<string, Counterparty>;
+  readonly nonces: Map<string, bigint>;
+  isFrozen: boolean;
+}
+
+/** What makes one host differ from another. */
+export interface HostRules {
+  readonly id: StateMachineId;
+  readonly family: "evm" | "substrate";
+  /** True for the hub, which sends on what it takes for others. */
+  readonly isHub: boolean;
+  readonly challengePeriodSec: bigint;
+  /** Receiving modules that fail. */
+  readonly failing: ReadonlySet<Hash256>;
+  /** Pairs of messages whose modules fail only when both are in one delivery. */
+  readonly quarrels: readonly (readonly [Hash256, Hash256])[];
+}
+
+/** What a delivery would do. */
+export type Execution =
+  | { readonly kind: "done"; readonly handled: readonly boolean[] }
+  | { readonly kind: "refused"; readonly refusal: Refusal };
+
+/** A host without any memory. */
+export function emptyState(): HostState {
+  return {
+    sent: new Map(),
+    receipts: new Map(),
+    counterparties: new Map(),
+    nonces: new Map(),
+    isFrozen: false,
+  };
+}
+
+/** A copy that may be written to. */
+export function copyState(state: HostState): HostState {
+  return {
+    sent: new Map(state.sent),
+    receipts: new Map(state.receipts),
+    counterparties: new Map(state.counterparties),
+    nonces: new Map(state.nonces),
+    isFrozen: state.isFrozen,
+  };
+}
+
+/** Seal of a proof: it names the block of the source and exactly these messages in this order. */
+export function sealOf(root: Hash256, messages: readonly Pick<Message, "commitment">[]): Hash256 {
+  const text = [root, ...messages.map(({ commitment }) => commitment)].join();
+  return toHash256(keccak256(new TextEncoder().encode(text)));
+}
+
+/** The same proof with a broken seal. */
+export function forge(proof: MessageProof): MessageProof {
+  const wrong = toHash256(new Uint8Array(32).fill(0xee));
+  return proof.kind === "state" ? { ...proof, proof: fromHex(wrong) } : { ...proof, items: [wrong] };
+}
+
+function sealIn(proof: MessageProof): string | undefined {
+  return proof.kind === "state" ? toHex(proof.proof) : proof.items[0];
+}
+
+function refused(code: RefusalCode, step: number, detail: string = code): Execution {
+  return { kind: "refused", refusal: { code, detail, step } };
+}
+
+/** What the delivery would do at the host's time `nowSec`; nothing is written. */
+export function tryDelivery(
+  rules: HostRules,
+  state: HostState,
+  delivery: Delivery,
+  nowSec: bigint,
+): Execution {
+  const handled: boolean[] = [];
+  const seen = new Set<Hash256>();
+  for (const [step, part] of delivery.steps.entries()) {
+    if (part.kind === "consensus") continue;
+    const refusal = refusalOf(rules, state, part, nowSec, seen);
+    if (refusal !== undefined) return refused(refusal, step);
+    handled.push(...part.messages.map(({ commitment }) => !rules.failing.has(commitment)));
+  }
+  return { kind: "done", handled };
+}
+
+function refusalOf(
+  rules: HostRules,
+  state: HostState,
+  step: Extract<Delivery["steps"][number], { kind: "messages" }>,
+  nowSec: bigint,
+  seen: Set<Hash256>,
+): RefusalCode | undefined {
+  if (state.isFrozen) return "host_frozen";
+  const { height } = step.proof;
+  const stored = state.counterparties.get(stateMachineIdKey(height.id))?.heights.get(height.height);
+  if (stored === undefined) return "not_ready";
+  const age = nowSec - stored.updatedAtSec;
+  const isMatured = rules.family === "evm" ? age >= rules.challengePeriodSec : age > rules.challengePeriodSec;
+  if (rules.challengePeriodSec > 0n && !isMatured) return "not_ready";
+  for (const message of step.messages) {
+    const request = message.kind === "getResponse" ? message.response.get : message.request;
+    if (!rules.isHub && destinationOf(message) !== rules.id.stateMachine) return "bad_destination";
+    if (rules.isHub && request.source !== height.id.stateMachine) return "bad_destination";
+    const isLate = request.timeoutTimestampSec !== 0n && nowSec >= request.timeoutTimestampSec;
+    if (isLate && message.kind !== "getResponse") return "timed_out";
+  }
+  if (sealIn(step.proof) !== sealOf(stored.root, step.messages)) return "bad_proof";
+  for (const message of step.messages) {
+    const key = receiptKeyOf(message);
+    if (state.receipts.has(key) || seen.has(key)) return "duplicate";
+    seen.add(key);
+  }
+  const here = new Set(step.messages.map(({ commitment }) => commitment));
+  if (rules.quarrels.some(([one, other]) => here.has(one) && here.has(other))) return "module_failed";
+  // An EVM host swallows the failure of a module; a Substrate host refuses the whole batch.
+  if (
+    rules.family === "substrate" && step.messages.some((message) => rules.failing.has(message.commitment))
+  ) {
+    return "module_failed";
+  }
+  return undefined;
+}
+
+/** Writes what a delivery that {@link tryDelivery} takes does; returns the events. */
+export function applyDelivery(
+  rules: HostRules,
+  state: HostState,
+  delivery: Delivery,
+  by: { readonly relayer: Uint8Array; readonly at: EventPosition },
+): readonly ChainEvent[] {
+  const events: ChainEvent[] = [];
+  for (const step of delivery.steps) {
+    if (step.kind === "consensus") continue;
+    for (const message of step.messages) {
+      if (rules.failing.has(message.commitment)) continue;
+      const commitment = receiptKeyOf(message);
+      state.receipts.set(commitment, by.relayer);
+      const of = message.kind === "post" ? "post" : "get";
+      events.push({ kind: "handled", of, commitment, relayer: by.relayer, at: by.at });
+      if (rules.isHub && destinationOf(message) !== rules.id.stateMachine) {
+        state.sent.set(message.commitment, BigInt(state.sent.size));
+        events.push({ kind: "message", message, at: by.at });
+      }
+    }
+  }
+  return events;
+}

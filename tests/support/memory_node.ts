@@ -1,0 +1,394 @@
+/**
+ * A whole chain in memory: blocks, a pool of transactions and an ISMP host, for any number of relayers.
+ * Nothing happens by itself: tests produce blocks, move commitments and reorganise.
+ */
+import type {
+  BroadcastResult,
+  ChainEvent,
+  Delivery,
+  SubmissionOutcome,
+} from "../../src/core/chains/chain.ts";
+import { type Hash256, toHash256 } from "../../src/core/protocol/bytes.ts";
+import { keccak256 } from "../../src/core/protocol/hash.ts";
+import type { Message } from "../../src/core/protocol/ismp/message.ts";
+import { type StateMachineId, stateMachineIdKey } from "../../src/core/protocol/ismp/state_machine.ts";
+import type { Clock } from "../../src/core/runtime/clock.ts";
+import { receiptKeyOf } from "../../src/messaging/decisions/route.ts";
+import {
+  applyDelivery,
+  copyState,
+  emptyState,
+  type Execution,
+  type HostRules,
+  type HostState,
+  tryDelivery,
+} from "./memory_host.ts";
+
+/** A transaction (with account and nonce) or extrinsic (without). */
+export interface MemoryTransaction {
+  readonly hash: Hash256;
+  readonly delivery: Delivery;
+  readonly relayer: Uint8Array;
+  readonly account: string | undefined;
+  readonly nonce: bigint | undefined;
+  readonly priceWei: bigint;
+}
+
+interface Mined {
+  readonly transaction: MemoryTransaction;
+  readonly execution: Execution;
+}
+
+/** Something that the test wants to happen in the next block. */
+type Action = (state: HostState, block: { readonly height: bigint; readonly nowSec: bigint }) => ChainEvent[];
+
+/** A block with the state after it. */
+export interface MemoryBlock {
+  readonly height: bigint;
+  readonly hash: Hash256;
+  readonly timeSec: bigint;
+  readonly events: readonly ChainEvent[];
+  readonly mined: readonly Mined[];
+  readonly actions: readonly Action[];
+  readonly state: HostState;
+}
+
+/** Settings of a chain. */
+export interface MemoryNodeOptions {
+  readonly id: StateMachineId;
+  readonly family: "evm" | "substrate";
+  readonly isHub?: boolean;
+  readonly challengePeriodSec?: bigint;
+  /** Blocks from the head that may still be reorganised; 2 when absent. */
+  readonly finalityLag?: bigint;
+}
+
+/** Blocks after which an extrinsic leaves the pool. Source: polytope-labs/hyperbridge: pallet-ismp (longevity). */
+const LONGEVITY = 25n;
+
+/** Commitments of one counterparty that are kept. */
+const KEPT_HEIGHTS = 64;
+
+/** Rise in percent that a transaction needs to replace another one of the same nonce. */
+const BUMP_PERCENT = 10n;
+
+/** One chain. */
+export class MemoryNode {
+  readonly id: StateMachineId;
+  readonly family: "evm" | "substrate";
+  readonly finalityLag: bigint;
+  readonly failing = new Set<Hash256>();
+  readonly quarrels: [Hash256, Hash256][] = [];
+  /** Accounts that cannot pay. */
+  readonly unfunded = new Set<string>();
+  challengePeriodSec: bigint;
+  /** Price of gas now, and the least that the pool takes. */
+  priceWei = 100n;
+  /** While true no transaction is mined. */
+  isFull = false;
+  readonly #isHub: boolean;
+  readonly #clock: Pick<Clock, "now">;
+  readonly #blocks: MemoryBlock[];
+  readonly #known = new Map<Hash256, MemoryTransaction>();
+  #pool: { readonly transaction: MemoryTransaction; readonly sinceHeight: bigint }[] = [];
+  #actions: Action[] = [];
+  #forks = 0;
+
+  constructor(clock: Pick<Clock, "now">, options: MemoryNodeOptions) {
+    this.#clock = clock;
+    this.id = options.id;
+    this.family = options.family;
+    this.#isHub = options.isHub ?? false;
+    this.challengePeriodSec = options.challengePeriodSec ?? 0n;
+    this.finalityLag = options.finalityLag ?? 2n;
+    this.#blocks = [this.#seal(1n, emptyState(), { events: [], mined: [], actions: [] })];
+  }
+
+  /** Newest block. */
+  get head(): MemoryBlock {
+    const head = this.#blocks.at(-1);
+    if (head === undefined) throw new Error("A chain has a first block");
+    return head;
+  }
+
+  /** Newest height that no reorganisation removes. */
+  get finalHeight(): bigint {
+    const height = this.head.height - this.finalityLag;
+    return height < 1n ? 1n : height;
+  }
+
+  /** Transactions that wait. */
+  get poolSize(): number {
+    return this.#pool.length;
+  }
+
+  block(height: bigint): MemoryBlock | undefined {
+    return this.#blocks[Number(height) - 1];
+  }
+
+  /** A message leaves from an application of this chain in the next block. */
+  dispatch(message: Message): void {
+    this.#actions.push((state, { height }) => {
+      state.sent.set(message.commitment, BigInt(state.sent.size));
+      return [{ kind: "message", message, at: { height, transaction: undefined } }];
+    });
+  }
+
+  /** The consensus client stores `height` of `source` (its final height when absent) in the next block. */
+  accept(source: MemoryNode, height: bigint = source.finalHeight): void {
+    const root = source.block(height)?.hash;
+    if (root === undefined) throw new Error(`No block ${height}`);
+    const key = stateMachineIdKey(source.id);
+    this.#actions.push((state, { height: at, nowSec }) => {
+      const old = state.counterparties.get(key) ?? { latest: 0n, heights: new Map() };
+      if (height <= old.latest) return [];
+      const heights = [...old.heights, [height, { root, updatedAtSec: nowSec }] as const];
+      state.counterparties.set(key, { latest: height, heights: new Map(heights.slice(-KEPT_HEIGHTS)) });
+      const { stateMachine } = source.id;
+      return [{
+        kind: "updated",
+        stateMachine,
+        id: source.id,
+        height,
+        at: { height: at, transaction: undefined },
+      }];
+    });
+  }
+
+  /** A fisherman takes the newest height of `source` away: EVM hosts fall to 1, others to the height before. */
+  veto(source: MemoryNode): void {
+    const key = stateMachineIdKey(source.id);
+    this.#actions.push((state, { height }) => {
+      const old = state.counterparties.get(key);
+      if (old === undefined) return [];
+      const heights = new Map([...old.heights].filter(([stored]) => stored !== old.latest));
+      const before = [...heights.keys()].reduce((a, b) => a > b ? a : b, 0n);
+      state.counterparties.set(key, { latest: this.family === "evm" ? 1n : before, heights });
+      return [{
+        kind: "vetoed",
+        stateMachine: source.id.stateMachine,
+        height: old.latest,
+        at: { height, transaction: undefined },
+      }];
+    });
+  }
+
+  /** The host refuses (or takes) messages from the next block on. */
+  freeze(isFrozen: boolean): void {
+    this.#actions.push((state) => {
+      state.isFrozen = isFrozen;
+      return [];
+    });
+  }
+
+  /** An account of ours uses its next nonce for something else. */
+  useNonce(account: string): void {
+    this.#actions.push((state) => {
+      state.nonces.set(account, (state.nonces.get(account) ?? 0n) + 1n);
+      return [];
+    });
+  }
+
+  /** Makes the next block out of what was asked for and the pool. */
+  produceBlock(): MemoryBlock {
+    const height = this.head.height + 1n;
+    const nowSec = this.#timeOfNext();
+    const actions = this.#actions.splice(0);
+    const isQuiet = actions.length === 0 && (this.#pool.length === 0 || this.isFull);
+    const state = isQuiet ? this.head.state : copyState(this.head.state);
+    const events = actions.flatMap((action) => action(state, { height, nowSec }));
+    const mined: Mined[] = [];
+    if (!this.isFull) this.#mine(state, { height, nowSec }, events, mined);
+    this.#pool = this.#pool.filter(({ transaction, sinceHeight }) =>
+      transaction.nonce === undefined
+        ? height < sinceHeight + LONGEVITY
+        : transaction.nonce >= this.#nonceIn(state, transaction.account)
+    );
+    const block = this.#seal(height, state, { events, mined, actions });
+    this.#blocks.push(block);
+    return block;
+  }
+
+  /** Removes the newest `depth` blocks; what was in them goes back to the pool, or is forgotten by all nodes. */
+  reorganise(depth: number, fate: "repool" | "forget" = "repool"): void {
+    if (BigInt(depth) > this.head.height - this.finalHeight) {
+      throw new RangeError("Final blocks stay");
+    }
+    const gone = this.#blocks.splice(this.#blocks.length - depth);
+    this.#forks++;
+    this.#actions.unshift(...gone.flatMap(({ actions }) => actions));
+    if (fate === "forget") return;
+    const sinceHeight = this.head.height;
+    this.#pool.unshift(
+      ...gone.flatMap(({ mined }) => mined).map(({ transaction }) => ({ transaction, sinceHeight })),
+    );
+  }
+
+  /** Takes everything out of the pool, as a restarted node does. */
+  forgetPool(): void {
+    this.#pool = [];
+  }
+
+  /** Makes signed bytes known, so that {@link MemoryNode.submit} can be handed them later. */
+  register(transaction: MemoryTransaction): void {
+    this.#known.set(transaction.hash, transaction);
+  }
+
+  /** Puts a transaction into the pool, or says why not. */
+  submit(hash: Hash256): BroadcastResult {
+    const transaction = this.#known.get(hash);
+    if (transaction === undefined) throw new Error(`Nobody signed ${hash}`);
+    if (this.#pool.some((entry) => entry.transaction.hash === hash)) return { kind: "alreadyKnown" };
+    const problem = transaction.nonce === undefined
+      ? this.#problemOfExtrinsic(transaction)
+      : this.#problemOfTransaction(transaction, transaction.nonce);
+    if (problem !== undefined) return problem;
+    this.#pool.push({ transaction, sinceHeight: this.head.height });
+    return { kind: "sent" };
+  }
+
+  /** What became of a transaction. */
+  outcomeOf(hash: Hash256): SubmissionOutcome {
+    for (let index = this.#blocks.length - 1; index >= 0; index--) {
+      const block = this.#blocks[index];
+      const mined = block?.mined.find(({ transaction }) => transaction.hash === hash);
+      if (block !== undefined && mined !== undefined) return this.#included(block, mined);
+    }
+    if (this.#pool.some((entry) => entry.transaction.hash === hash)) return { kind: "pending" };
+    const transaction = this.#known.get(hash);
+    if (transaction?.nonce === undefined) return { kind: "unknown" };
+    const isUsed = this.nonceOf(transaction.account) > transaction.nonce;
+    return isUsed ? { kind: "replaced" } : { kind: "unknown" };
+  }
+
+  /** Next nonce of an account, after the newest block. */
+  nonceOf(account: string | undefined): bigint {
+    return this.#nonceIn(this.head.state, account);
+  }
+
+  /** What a delivery would do now. */
+  simulate(delivery: Delivery): Execution {
+    return tryDelivery(this.#rules(), this.head.state, delivery, this.head.timeSec);
+  }
+
+  /** Deliveries on the chain as it is now: commitment and relayer, in order. */
+  deliveries(): readonly { readonly commitment: Hash256; readonly relayer: Uint8Array }[] {
+    return this.#blocks.flatMap(({ events }) =>
+      events.flatMap((event) =>
+        event.kind === "handled" ? [{ commitment: event.commitment, relayer: event.relayer }] : []
+      )
+    );
+  }
+
+  /** Mined transactions that failed, with who paid for them. */
+  reverted(): readonly MemoryTransaction[] {
+    return this.#blocks.flatMap(({ mined }) =>
+      mined.filter(({ execution }) => execution.kind === "refused").map(({ transaction }) => transaction)
+    );
+  }
+
+  #rules(): HostRules {
+    return {
+      id: this.id,
+      family: this.family,
+      isHub: this.#isHub,
+      challengePeriodSec: this.challengePeriodSec,
+      failing: this.failing,
+      quarrels: this.quarrels,
+    };
+  }
+
+  #timeOfNext(): bigint {
+    const nowSec = BigInt(Math.floor(this.#clock.now() / 1000));
+    return nowSec > this.head.timeSec ? nowSec : this.head.timeSec;
+  }
+
+  #seal(
+    height: bigint,
+    state: HostState,
+    content: Pick<MemoryBlock, "events" | "mined" | "actions">,
+  ): MemoryBlock {
+    const text = `${this.id.stateMachine} ${height} ${this.#forks}`;
+    const hash = toHash256(keccak256(new TextEncoder().encode(text)));
+    const timeSec = height === 1n ? BigInt(Math.floor(this.#clock.now() / 1000)) : this.#timeOfNext();
+    return { height, hash, timeSec, state, ...content };
+  }
+
+  #nonceIn(state: HostState, account: string | undefined): bigint {
+    return account === undefined ? 0n : state.nonces.get(account) ?? 0n;
+  }
+
+  #mine(
+    state: HostState,
+    block: { readonly height: bigint; readonly nowSec: bigint },
+    events: ChainEvent[],
+    mined: Mined[],
+  ): void {
+    for (let next = this.#takeNext(state); next !== undefined; next = this.#takeNext(state)) {
+      const execution = tryDelivery(this.#rules(), state, next.delivery, block.nowSec);
+      if (next.account !== undefined && next.nonce !== undefined) {
+        state.nonces.set(next.account, next.nonce + 1n);
+      } else if (execution.kind === "refused") continue; // no block holds an invalid unsigned extrinsic
+      mined.push({ transaction: next, execution });
+      if (execution.kind === "refused") continue;
+      const at = { height: block.height, transaction: next.hash };
+      events.push(...applyDelivery(this.#rules(), state, next.delivery, { relayer: next.relayer, at }));
+    }
+  }
+
+  /** Takes the first transaction out of the pool whose turn it is. */
+  #takeNext(state: HostState): MemoryTransaction | undefined {
+    const index = this.#pool.findIndex(({ transaction }) =>
+      transaction.nonce === undefined || transaction.nonce === this.#nonceIn(state, transaction.account)
+    );
+    return index < 0 ? undefined : this.#pool.splice(index, 1)[0]?.transaction;
+  }
+
+  #problemOfExtrinsic(transaction: MemoryTransaction): BroadcastResult | undefined {
+    const tag = tagOf(transaction.delivery);
+    if (this.#pool.some((entry) => tagOf(entry.transaction.delivery) === tag)) {
+      return { kind: "alreadyKnown" };
+    }
+    const execution = this.simulate(transaction.delivery);
+    return execution.kind === "refused" ? execution : undefined;
+  }
+
+  #problemOfTransaction(transaction: MemoryTransaction, nonce: bigint): BroadcastResult | undefined {
+    const { account } = transaction;
+    if (nonce < this.nonceOf(account)) return { kind: "nonceUsed" };
+    if (account !== undefined && this.unfunded.has(account)) {
+      return { kind: "refused", refusal: { code: "insufficient_funds", detail: "insufficient funds" } };
+    }
+    if (transaction.priceWei < this.priceWei) return { kind: "underpriced" };
+    const rival = this.#pool.findIndex((entry) =>
+      entry.transaction.account === account && entry.transaction.nonce === nonce
+    );
+    const old = this.#pool[rival]?.transaction;
+    if (old === undefined) return undefined;
+    if (transaction.priceWei * 100n < old.priceWei * (100n + BUMP_PERCENT)) return { kind: "underpriced" };
+    this.#pool.splice(rival, 1);
+    return undefined;
+  }
+
+  #included(block: MemoryBlock, { transaction, execution }: Mined): SubmissionOutcome {
+    const handled = execution.kind === "refused" ? [] : transaction.delivery.steps
+      .flatMap((step) => step.kind === "messages" ? step.messages : [])
+      .filter((_, index) => execution.handled[index] === true)
+      .map((message) => ({ commitment: receiptKeyOf(message), relayer: transaction.relayer }));
+    return {
+      kind: "included",
+      block: { height: block.height, hash: block.hash },
+      isFinal: block.height <= this.finalHeight,
+      succeeded: execution.kind === "done",
+      handled,
+      refusal: execution.kind === "refused" ? execution.refusal : undefined,
+    };
+  }
+}
+
+/** What two equal batches of different relayers have in common. */
+function tagOf(delivery: Delivery): string {
+  return delivery.steps.flatMap((step) =>
+    step.kind === "messages" ? step.messages.map(({ commitment }) => commitment) : []
+  ).sort().join();
+}
