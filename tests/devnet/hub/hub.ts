@@ -3,6 +3,7 @@
  * proof. Start at {@link startHub}. What it leaves out: other nodes, forks, seals, balances, signed extrinsics.
  */
 import type { Hash256 } from "../../../src/core/protocol/bytes.ts";
+import { hubExtrinsicHash } from "../../../src/core/protocol/ismp/hub_calls.ts";
 import type { PostRequest } from "../../../src/core/protocol/ismp/message.ts";
 import { requestReceiptCodec } from "../../../src/core/protocol/ismp/host_state.ts";
 import type { StateCommitment } from "../../../src/core/protocol/ismp/state_commitment.ts";
@@ -91,7 +92,8 @@ export interface HubOptions {
 /** Why an extrinsic was refused, deeper than the wire tells. */
 export interface Rejection {
   readonly stage: "pool" | "block" | "dryRun";
-  readonly extrinsic: Uint8Array;
+  /** Hash of the extrinsic. */
+  readonly extrinsic: Hash256;
   /** Name of the validity or dispatch error, e.g. `BadProof`, `InvalidMessage`. */
   readonly code: string;
   /** What the message handlers found, where they were reached. */
@@ -457,7 +459,7 @@ export class Hub {
     const found = findIsmpError(error);
     this.#rejections.push({
       stage,
-      extrinsic,
+      extrinsic: hubExtrinsicHash(extrinsic),
       code: error.code,
       ismp: found?.code,
       detail: found?.message ?? error.message,
