@@ -154,6 +154,9 @@ export class Oracle implements AsyncDisposable {
   }
 }
 
+/** Longest wait for an update under way when the oracle stops. */
+const MOST_STOPPING_MS = 3_000;
+
 /** One direction. */
 class Feed {
   readonly direction: Direction;
@@ -212,10 +215,14 @@ class Feed {
     return mine;
   }
 
+  /** An update under way may end first; one that hangs, because its node is gone, is left to itself. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#wake?.();
-    await this.#loop;
+    const late = Promise.withResolvers<void>();
+    const timer = setTimeout(late.resolve, MOST_STOPPING_MS);
+    await Promise.race([this.#loop, late.promise]);
+    clearTimeout(timer);
   }
 
   async #follow(): Promise<void> {
@@ -230,6 +237,7 @@ class Feed {
           worksSinceMs = performance.now();
         } catch (cause) {
           const forMs = performance.now() - worksSinceMs;
+          if (this.#isStopped) return;
           if (forMs >= patienceMs) {
             this.#onFault(new OracleFault(this.direction, forMs, { cause }));
             return;

@@ -61,17 +61,17 @@ export class Progress {
   }
 }
 
-/** A table of text; columns are as wide as their widest cell, the first one left-aligned, the others right. */
-export function table(rows: readonly (readonly string[])[]): string[] {
+/** A table of text: columns as wide as their widest cell, the first one to the left, the others to `others`. */
+export function table(
+  rows: readonly (readonly string[])[],
+  others: "left" | "right" = "right",
+): string[] {
   const columns = Math.max(0, ...rows.map((row) => row.length));
   const widths = Array.from(
     { length: columns },
     (_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)),
   );
-  return rows.map((row) =>
-    widths
-      .map((width, at) => (at === 0 ? (row[at] ?? "").padEnd(width) : (row[at] ?? "").padStart(width)))
-      .join("  ")
-      .trimEnd()
-  );
+  const cell = (text: string, at: number, width: number): string =>
+    at === 0 || others === "left" ? text.padEnd(width) : text.padStart(width);
+  return rows.map((row) => widths.map((width, at) => cell(row[at] ?? "", at, width)).join("  ").trimEnd());
 }

@@ -39,4 +39,5 @@ Deno.test("progress: a table aligns its columns", () => {
     "A -> hub     5",
     "B",
   ]);
+  assert.deepEqual(table([["a", "b", "c"], ["a", "bb", "c"]], "left"), ["a  b   c", "a  bb  c"]);
 });

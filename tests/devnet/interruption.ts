@@ -1,0 +1,50 @@
+/** Ctrl-C and SIGTERM for the programs of the devnet: the first ends them in order, the second at once. */
+
+/** Status of a program that a signal ended. */
+export const INTERRUPTED = 130;
+
+/** Why work was given up: somebody asked the program to end. */
+export class Interruption extends Error {
+  override readonly name = "Interruption";
+  readonly code = "interrupted";
+  constructor() {
+    super("Interrupted");
+  }
+}
+
+/**
+ * Runs a program's `work` with a signal that the first SIGINT or SIGTERM aborts (with an {@link Interruption}). The
+ * second one exits at once, after `beforeExit`.
+ * @returns the status to exit with: that of `work`, or 130 when it gave up because of the signal.
+ */
+export async function runInterruptibly(
+  work: (signal: AbortSignal) => Promise<number>,
+  beforeExit: () => void = () => {},
+): Promise<number> {
+  const controller = new AbortController();
+  const onSignal = (): void => {
+    if (controller.signal.aborted) {
+      beforeExit();
+      Deno.exit(INTERRUPTED);
+    }
+    controller.abort(new Interruption());
+  };
+  const names = ["SIGINT", "SIGTERM"] as const;
+  for (const name of names) Deno.addSignalListener(name, onSignal);
+  try {
+    return await work(controller.signal);
+  } catch (error) {
+    if (!controller.signal.aborted) throw error;
+    return INTERRUPTED;
+  } finally {
+    for (const name of names) Deno.removeSignalListener(name, onSignal);
+  }
+}
+
+/** Resolves when `signal` is aborted. */
+export function untilAborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
