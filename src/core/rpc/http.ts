@@ -175,7 +175,7 @@ class HttpEndpoint implements RpcEndpoint {
     const byId = new Map<number, { readonly [name: string]: Json }>();
     for (const entry of entries) {
       if (!isJsonObject(entry)) throw malformed("an entry is not an object");
-      const isOnlyError = calls.length === 1 && (entry.id ?? null) === null && isJsonObject(entry.error);
+      const isOnlyError = calls.length === 1 && (entry.id ?? null) === null && (entry.error ?? null) !== null;
       const id = isOnlyError ? firstId : Number(entry.id ?? NaN);
       if (!Number.isInteger(id) || id < firstId || id >= firstId + calls.length) {
         if (exchange.status >= 400) {

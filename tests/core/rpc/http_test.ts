@@ -119,6 +119,21 @@ Deno.test("http: a null result is a result; an answer with neither result nor er
   assert.equal(answers[1]?.kind === "fault" ? answers[1].fault.code : undefined, "malformed");
 });
 
+Deno.test("http: an error without an id, also one that is only a text, belongs to the single call", async () => {
+  const bodies = [
+    '{"jsonrpc":"2.0","id":null,"error":{"code":-32005,"message":"rate limit exceeded"}}',
+    '{"error":"Too Many Requests"}',
+  ];
+  for (const body of bodies) {
+    const http = createHttpEndpoint(
+      { fetch: () => Promise.resolve(new Response(body, { status: 400 })), clock: systemClock },
+      { chain: "EVM-1", translate: translateEvmError, url: "http://node" },
+    );
+    const [answer] = await http.send(one, { signal: never });
+    assert.equal(answer?.kind === "fault" ? answer.fault.code : undefined, "throttled");
+  }
+});
+
 Deno.test("http: Retry-After is read as seconds and as a date", async () => {
   await using rpc = node();
   rpc.failNext(

@@ -3,9 +3,14 @@
  * Source: protocol notes 04, section 4.
  */
 import { encodeFunctionData } from "viem";
-import { toHex } from "../../protocol/bytes.ts";
+import { type Hex, toHex } from "../../protocol/bytes.ts";
 import { handlerInterfaceIds, handlerV2Abi } from "../../protocol/evm/host_abi.ts";
-import { feeTokenDecimals, type HostParams, hostReads } from "../../protocol/evm/host_reads.ts";
+import {
+  feeTokenDecimals,
+  type HostParams,
+  HostReadError,
+  hostReads,
+} from "../../protocol/evm/host_reads.ts";
 import { requestSenderSlot } from "../../protocol/evm/host_storage.ts";
 import { paraIdOf, type StateMachineId } from "../../protocol/ismp/state_machine.ts";
 import { RpcFault } from "../../rpc/fault.ts";
@@ -225,7 +230,9 @@ async function contractFindings(
   const chain = context.at.id.stateMachine;
   const question = new Question(context.at.pool);
   const code = question.add(ask.codeOf(params.handler));
-  const decimals = question.addTolerant(ask.contractRead(params.feeToken, feeTokenDecimals));
+  const decimals = question.addTolerant(
+    ask.callResult({ to: params.feeToken, data: feeTokenDecimals.encode() }),
+  );
   const batches = question.addTolerant(ask.callResult({ to: params.handler, data: batchCallSupport }));
   await question.ask({ signal });
   const findings: CheckFinding[] = [];
@@ -236,10 +243,8 @@ async function contractFindings(
     });
     return findings;
   }
-  const digits = decimals();
-  if (digits instanceof RpcFault) {
-    if (isTransient(digits)) throw digits;
-    const text = `${chain}: the decimals of the fee token ${params.feeToken} cannot be read (${digits.code})`;
+  if (!areDecimals(decimals())) {
+    const text = `${chain}: the decimals of the host's fee token ${params.feeToken} cannot be read`;
     findings.push({ severity: "fatal", text });
   }
   const support = batches();
@@ -249,6 +254,21 @@ async function contractFindings(
     findings.push({ severity: "warning", text });
   }
   return findings;
+}
+
+/** @throws {RpcFault} when the fault says nothing about the contract. */
+function areDecimals(result: Hex | RpcFault): boolean {
+  if (result instanceof RpcFault) {
+    if (isTransient(result)) throw result;
+    return false;
+  }
+  try {
+    feeTokenDecimals.decode(result);
+    return true;
+  } catch (error) {
+    if (error instanceof HostReadError) return false;
+    throw error;
+  }
 }
 
 function isTrueWord(result: string): boolean {

@@ -5,7 +5,7 @@ import type { EvmChainOptions } from "../../../../src/core/chains/evm/evm_chain.
 import { fromHex, type Hex, toHash256, toHex } from "../../../../src/core/protocol/bytes.ts";
 import { evmHostAbi, hostEventTopics } from "../../../../src/core/protocol/evm/host_abi.ts";
 import { hostReads } from "../../../../src/core/protocol/evm/host_reads.ts";
-import { postMessage } from "../../../../src/core/protocol/ismp/commitment.ts";
+import { getResponseMessage, postMessage } from "../../../../src/core/protocol/ismp/commitment.ts";
 import { evmStateMachine, parseStateMachine } from "../../../../src/core/protocol/ismp/state_machine.ts";
 import { RpcFault } from "../../../../src/core/rpc/fault.ts";
 import hostVector from "../../../vectors/evm-host-reads.json" with { type: "json" };
@@ -114,6 +114,72 @@ function ranges(rpc: ScriptedRpc): readonly (readonly [number, number])[] {
     return [read("fromBlock"), read("toBlock")];
   });
 }
+
+Deno.test("evm chain: receipts of responses are filed under the request, and all are one request", async () => {
+  const get = {
+    source: evmStateMachine(1),
+    dest: evmStateMachine(2),
+    nonce: 1n,
+    from: new Uint8Array(20),
+    keys: [],
+    height: 5n,
+    context: new Uint8Array(),
+    timeoutTimestampSec: 0n,
+  };
+  const response = getResponseMessage({ get, values: [] });
+  const asked = hostReads.responseReceipts.encode(response.requestCommitment);
+  const word = (hex: string): string => hex.padStart(64, "0");
+  await using rpc = node({
+    eth_call: ([call]) =>
+      JSON.stringify(call).includes(asked)
+        ? `0x${response.commitment.slice(2)}${word("cd".repeat(20))}`
+        : `0x${word("ab".repeat(20))}`,
+  });
+  const { chain, requests } = chainAt([rpc]);
+  const receipts = await chain.fetchReceipts([post(1n), response], never);
+  assert.deepEqual(receipts, [fromHex("ab".repeat(20)), fromHex("cd".repeat(20))]);
+  assert.equal(requests.count, 1);
+  assert.deepEqual(await chain.fetchReceipts([], never), []);
+  assert.equal(requests.count, 1);
+});
+
+Deno.test("evm chain: the start-up check names abilities that endpoints lack, and a host without the hub", async () => {
+  const params = hostVector.reads.hostParams.result;
+  await using rpc = node({ eth_getCode: () => "0x60", eth_getBalance: () => "0x0" });
+  const { chain } = chainAt([rpc]);
+  const texts = (await chain.check(hub, never)).map(({ severity, text }) => `${severity}: ${text}`);
+  const inOrder = [
+    `^warning: EVM-1: no debug_traceCall at ${rpc.host};`,
+    `^warning: EVM-1: no eth_getProof at ${rpc.host};`,
+    "^warning: EVM-1: host .* does not accept KUSAMA-4009;",
+    "^warning: EVM-1: account .* has 0 wei",
+    "^warning: EVM-1: handler .* has no batchCall",
+  ];
+  assert.equal(texts.length, inOrder.length, texts.join("\n"));
+  texts.forEach((text, index) => assert.match(text, new RegExp(inOrder[index] ?? "^$", "i")));
+
+  rpc.on(
+    "eth_call",
+    ([call]) => JSON.stringify(call).includes(hostReads.hostParams.encode()) ? params : "0x",
+  );
+  rpc.on("eth_getCode", ([account]) => account === host ? "0x60" : "0x");
+  const fatal = (await chain.check(hub, never)).filter(({ severity }) => severity === "fatal");
+  assert.match(fatal.map(({ text }) => text).join(), /no contract at the host's handler 0x/);
+  rpc.on("eth_getCode", () => "0x60");
+  const tokenless = (await chain.check(hub, never)).filter(({ severity }) => severity === "fatal");
+  assert.match(
+    tokenless.map(({ text }) => text).join(),
+    /decimals of the host's fee token 0x.* cannot be read/,
+  );
+});
+
+Deno.test("evm chain: a throttled contract read at start is a fault to try again, not a finding", async () => {
+  await using rpc = node({
+    eth_getCode: () => "0x60",
+    eth_call: () => new ScriptedError(-32005, "rate limit exceeded"),
+  });
+  assert.equal((await faultOf(chainAt([rpc]).chain.check(hub, never))).code, "throttled");
+});
 
 Deno.test("evm chain: events come in the order of block and log, without removed ones, from one request", async () => {
   await using rpc = node({
