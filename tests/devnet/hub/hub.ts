@@ -4,32 +4,27 @@
  */
 import type { Hash256 } from "../../../src/core/protocol/bytes.ts";
 import { hubExtrinsicHash } from "../../../src/core/protocol/ismp/hub_calls.ts";
-import type { PostRequest } from "../../../src/core/protocol/ismp/message.ts";
 import { requestReceiptCodec } from "../../../src/core/protocol/ismp/host_state.ts";
 import type { StateCommitment } from "../../../src/core/protocol/ismp/state_commitment.ts";
 import {
   type ConsensusStateId,
-  parseStateMachine,
   type StateMachine,
   type StateMachineHeight,
   type StateMachineId,
   stateMachineParts,
-  toConsensusStateId,
 } from "../../../src/core/protocol/ismp/state_machine.ts";
 import { childTrieKeys } from "../../../src/core/protocol/ismp/storage_keys.ts";
 import { decodeStrict } from "../../../src/core/protocol/scale.ts";
+import { assembleRuntime } from "./assembly.ts";
 import { type AdminAction, type Block, type BuiltBlock, HubChain } from "./blocks.ts";
 import type { Header } from "./digest.ts";
+import { type BlockName, type HubOptions, identities, type Rejection, type SentPost } from "./hub_options.ts";
 import type { BlockNews, HubIdentity, HubNode } from "./node.ts";
-import { type BandwidthCredit, BandwidthPallet } from "./pallets/bandwidth.ts";
-import { maxCallBytes, registerCallDecompressor } from "./pallets/call_decompressor.ts";
-import { HostExecutivePallet } from "./pallets/host_executive.ts";
-import { hubRouter } from "./pallets/hub_router.ts";
-import { IsmpPallet, type NewConsensusClient, type OutgoingPost } from "./pallets/ismp.ts";
-import { IsmpError, type IsmpErrorCode } from "./pallets/ismp_error.ts";
-import { MmrPallet } from "./pallets/mmr.ts";
-import { registerSystem } from "./pallets/system.ts";
-import { defaultPoolOptions, type PoolOptions, TransactionPool } from "./pool.ts";
+import type { BandwidthCredit, BandwidthPallet } from "./pallets/bandwidth.ts";
+import type { HostExecutivePallet } from "./pallets/host_executive.ts";
+import type { NewConsensusClient, OutgoingPost } from "./pallets/ismp.ts";
+import { IsmpError } from "./pallets/ismp_error.ts";
+import { defaultPoolOptions, TransactionPool } from "./pool.ts";
 import { authorMethods } from "./rpc/author_methods.ts";
 import { chainMethods } from "./rpc/chain_methods.ts";
 import { RpcDispatcher } from "./rpc/dispatcher.ts";
@@ -38,81 +33,18 @@ import { ismpMethods } from "./rpc/ismp_methods.ts";
 import { type RpcServer, startRpcServer } from "./rpc/server.ts";
 import { stateMethods } from "./rpc/state_methods.ts";
 import { systemMethods } from "./rpc/system_methods.ts";
-import { type Execution, type RejectionListener, Runtime } from "./runtime.ts";
-import { RuntimeMetadata, type RuntimeName } from "./runtime_metadata.ts";
+import type { Execution, RejectionListener } from "./runtime.ts";
 
-/** Id of the demo module that accepts posts to the hub, unless options name others. */
-export const demoModuleId: Uint8Array = new TextEncoder().encode("hub-demo");
+export {
+  type BlockName,
+  demoModuleId,
+  type HubOptions,
+  type Rejection,
+  type SentPost,
+} from "./hub_options.ts";
 
 /** How many refusals {@link Hub.rejections} remembers. */
 const rememberedRejections = 1000;
-
-const identities: Readonly<Record<RuntimeName, HubIdentity>> = {
-  gargantua: {
-    stateMachine: parseStateMachine("KUSAMA-4009"),
-    consensusStateId: toConsensusStateId("PAS0"),
-    chainName: "Hub devnet (gargantua)",
-    tokenSymbol: "tBRIDGE",
-  },
-  nexus: {
-    stateMachine: parseStateMachine("POLKADOT-3367"),
-    consensusStateId: toConsensusStateId("DOT0"),
-    chainName: "Hub devnet (nexus)",
-    tokenSymbol: "BRIDGE",
-  },
-};
-
-/** Options of {@link startHub}. */
-export interface HubOptions {
-  /** Whose metadata, identity and rules; default gargantua. */
-  readonly runtime?: RuntimeName;
-  /** Port on 127.0.0.1; default 0, a free one. */
-  readonly port?: number;
-  /** Milliseconds between blocks, or `manual` for {@link Hub.produceBlock}; default 1000. */
-  readonly blockTimeMs?: number | "manual";
-  /** Blocks between best and finalized; default 1. */
-  readonly finalityLag?: number;
-  /** Blocks whose state and body are kept; default 4096. */
-  readonly historyBlocks?: number;
-  /** Light clients from the start. */
-  readonly clients?: readonly NewConsensusClient[];
-  /** ISMP hosts of EVM chains, 20 bytes each. */
-  readonly hosts?: ReadonlyMap<StateMachine, Uint8Array>;
-  /** Modules of the hub that accept posts; default {@link demoModuleId}. */
-  readonly demoModules?: readonly Uint8Array[];
-  /** True: senders need bandwidth; default false (a gargantua built without the gate). */
-  readonly bandwidthGate?: boolean;
-  readonly pool?: Partial<PoolOptions>;
-  /** Unix milliseconds; default the machine's clock. */
-  readonly now?: () => number;
-  /** Longest message that the server takes and sends, characters; default 150,000,000. */
-  readonly maxMessageBytes?: number;
-}
-
-/** Why an extrinsic was refused, deeper than the wire tells. */
-export interface Rejection {
-  readonly stage: "pool" | "block" | "dryRun";
-  /** Hash of the extrinsic. */
-  readonly extrinsic: Hash256;
-  /** Name of the validity or dispatch error, e.g. `BadProof`, `InvalidMessage`. */
-  readonly code: string;
-  /** What the message handlers found, where they were reached. */
-  readonly ismp: IsmpErrorCode | undefined;
-  readonly detail: string;
-}
-
-/** A block by number and hash. */
-export interface BlockName {
-  readonly number: number;
-  readonly hash: Hash256;
-}
-
-/** A post that the hub sent, and the block it is in. */
-export interface SentPost {
-  readonly request: PostRequest;
-  readonly commitment: Hash256;
-  readonly block: BlockName;
-}
 
 interface PendingAction {
   readonly run: AdminAction;
@@ -147,30 +79,9 @@ export class Hub {
     this.#blockTimeMs = options.blockTimeMs ?? 1000;
     this.#now = options.now ?? Date.now;
     this.#port = options.port ?? 0;
-    const metadata = RuntimeMetadata.load(name);
-    const runtime = new Runtime(metadata);
-    const mmr = new MmrPallet(metadata);
-    this.#hostExecutive = new HostExecutivePallet(metadata);
-    const bandwidth = new BandwidthPallet(metadata);
+    const { runtime, ismp, mmr, hostExecutive, bandwidth } = assembleRuntime(name, this.identity, options);
+    this.#hostExecutive = hostExecutive;
     this.#bandwidth = bandwidth;
-    const ismp: IsmpPallet = new IsmpPallet(metadata, {
-      stateMachine: this.identity.stateMachine,
-      mmr,
-      hostExecutive: this.#hostExecutive,
-      module: hubRouter({
-        hub: this.identity.stateMachine,
-        refusesRetiredGateways: name === "nexus",
-        demoModules: options.demoModules ?? [demoModuleId],
-        charge: options.bandwidthGate === true
-          ? (execution, request): void => bandwidth.charge(execution, request)
-          : undefined,
-        forward: (execution, request, commitment): void =>
-          ismp.dispatchRequest(execution, request, commitment),
-      }),
-    });
-    registerSystem(runtime);
-    ismp.register(runtime);
-    registerCallDecompressor(runtime, maxCallBytes[name]);
     this.#node = this.#makeNode(options, { runtime, mmr, ismp });
     this.#dispatcher = this.#makeDispatcher(options.maxMessageBytes ?? 150_000_000);
     for (const client of options.clients ?? []) {

@@ -1,0 +1,86 @@
+/**
+ * What can be chosen about a simulated hub, and what it reports.
+ */
+import type { Hash256 } from "../../../src/core/protocol/bytes.ts";
+import type { PostRequest } from "../../../src/core/protocol/ismp/message.ts";
+import {
+  parseStateMachine,
+  type StateMachine,
+  toConsensusStateId,
+} from "../../../src/core/protocol/ismp/state_machine.ts";
+import type { HubIdentity } from "./node.ts";
+import type { NewConsensusClient } from "./pallets/ismp.ts";
+import type { IsmpErrorCode } from "./pallets/ismp_error.ts";
+import type { PoolOptions } from "./pool.ts";
+import type { RuntimeName } from "./runtime_metadata.ts";
+
+/** Id of the demo module that accepts posts to the hub, unless options name others. */
+export const demoModuleId: Uint8Array = new TextEncoder().encode("hub-demo");
+
+/** Who the two hubs are. */
+export const identities: Readonly<Record<RuntimeName, HubIdentity>> = {
+  gargantua: {
+    stateMachine: parseStateMachine("KUSAMA-4009"),
+    consensusStateId: toConsensusStateId("PAS0"),
+    chainName: "Hub devnet (gargantua)",
+    tokenSymbol: "tBRIDGE",
+  },
+  nexus: {
+    stateMachine: parseStateMachine("POLKADOT-3367"),
+    consensusStateId: toConsensusStateId("DOT0"),
+    chainName: "Hub devnet (nexus)",
+    tokenSymbol: "BRIDGE",
+  },
+};
+
+/** Options of `startHub`. */
+export interface HubOptions {
+  /** Whose metadata, identity and rules; default gargantua. */
+  readonly runtime?: RuntimeName;
+  /** Port on 127.0.0.1; default 0, a free one. */
+  readonly port?: number;
+  /** Milliseconds between blocks, or `manual` for `Hub.produceBlock`; default 1000. */
+  readonly blockTimeMs?: number | "manual";
+  /** Blocks between best and finalized; default 1. */
+  readonly finalityLag?: number;
+  /** Blocks whose state and body are kept; default 4096. */
+  readonly historyBlocks?: number;
+  /** Light clients from the start. */
+  readonly clients?: readonly NewConsensusClient[];
+  /** ISMP hosts of EVM chains, 20 bytes each. */
+  readonly hosts?: ReadonlyMap<StateMachine, Uint8Array>;
+  /** Modules of the hub that accept posts; default {@link demoModuleId}. */
+  readonly demoModules?: readonly Uint8Array[];
+  /** True: senders need bandwidth; default false (a gargantua built without the gate). */
+  readonly bandwidthGate?: boolean;
+  readonly pool?: Partial<PoolOptions>;
+  /** Unix milliseconds; default the machine's clock. */
+  readonly now?: () => number;
+  /** Longest message that the server takes and sends, characters; default 150,000,000. */
+  readonly maxMessageBytes?: number;
+}
+
+/** Why an extrinsic was refused, deeper than the wire tells. */
+export interface Rejection {
+  readonly stage: "pool" | "block" | "dryRun";
+  /** Hash of the extrinsic. */
+  readonly extrinsic: Hash256;
+  /** Name of the validity or dispatch error, e.g. `BadProof`, `InvalidMessage`. */
+  readonly code: string;
+  /** What the message handlers found, where they were reached. */
+  readonly ismp: IsmpErrorCode | undefined;
+  readonly detail: string;
+}
+
+/** A block by number and hash. */
+export interface BlockName {
+  readonly number: number;
+  readonly hash: Hash256;
+}
+
+/** A post that the hub sent, and the block it is in. */
+export interface SentPost {
+  readonly request: PostRequest;
+  readonly commitment: Hash256;
+  readonly block: BlockName;
+}
