@@ -1,9 +1,16 @@
 import { equal, ok } from "node:assert/strict";
-import { toHex } from "../../src/core/protocol/bytes.ts";
 import { commitmentOfPost } from "../../src/core/protocol/ismp/commitment.ts";
-import { mmrProofCodec } from "../../src/core/protocol/ismp/proof.ts";
+import type { PostRequest } from "../../src/core/protocol/ismp/message.ts";
 import { decodeStrict } from "../../src/core/protocol/scale.ts";
-import { commitSender, extrinsicOf, post, requestMessage, startTestHub, submit } from "./hub/deliveries.ts";
+import { mmrProofCodec, stateMachineProofCodec } from "../../src/core/protocol/ismp/proof.ts";
+import {
+  parseStateMachine,
+  toConsensusClientId,
+  toConsensusStateId,
+} from "../../src/core/protocol/ismp/state_machine.ts";
+import { childTrieKeys } from "../../src/core/protocol/ismp/storage_keys.ts";
+import { SubstrateTrie } from "../../src/core/protocol/trie/substrate_trie.ts";
+import { extrinsicOf, post, requestMessage, startTestHub, submit } from "./hub/deliveries.ts";
 import { resultHttp } from "./hub/json_rpc_client.ts";
 
 /** Milliseconds of the fastest of five blocks with one request each. */
@@ -19,16 +26,47 @@ async function blockMs(work: (round: number) => Promise<() => unknown>): Promise
 }
 
 Deno.test("hub: 5,000 requests do not slow down the blocks that come after them", async () => {
-  await using hub = await startTestHub();
+  const id = {
+    stateMachine: parseStateMachine("KUSAMA-2000"),
+    consensusStateId: toConsensusStateId("PAS0"),
+  };
+  await using hub = await startTestHub({
+    clients: [{
+      stateId: id.consensusStateId,
+      clientId: toConsensusClientId("PARA"),
+      unbondingPeriodSec: 100_000n,
+      challengePeriodsSec: new Map([[id.stateMachine, 0n]]),
+    }],
+  });
   const count = 5000;
   const batchSize = 200;
-  const requests = Array.from({ length: count + 10 }, (_, index) => post(BigInt(index)));
-  const source = await commitSender(hub, 10n, requests);
+  const requests = Array.from(
+    { length: count + 10 },
+    (_, index) => post(BigInt(index), { source: id.stateMachine }),
+  );
+  const keyOf = (request: PostRequest): Uint8Array =>
+    childTrieKeys.requestCommitment(commitmentOfPost(request));
+  const held = SubstrateTrie.from(
+    { layout: "V1", hasher: "Keccak" },
+    requests.map((request) => [keyOf(request), new Uint8Array(20)]),
+  );
+  void hub.storeStateCommitment(id, 10n, {
+    timestampSec: 1n,
+    overlayRoot: held.root(),
+    stateRoot: held.root(),
+  });
+  hub.produceBlock();
+  const batch = (wanted: readonly PostRequest[]): Uint8Array =>
+    extrinsicOf(requestMessage(
+      wanted,
+      stateMachineProofCodec.enc({ hasher: "Keccak", storageProof: held.prove(wanted.map(keyOf)) }),
+      { id },
+    ));
   let next = 0;
   const deliverOne = async (): Promise<() => unknown> => {
     const wanted = requests.slice(next, next + 1);
     next += 1;
-    const sent = await submit(hub, extrinsicOf(requestMessage(wanted, await source.prove(wanted))));
+    const sent = await submit(hub, batch(wanted));
     equal(sent.kind, "result");
     return () => hub.produceBlock();
   };
@@ -36,7 +74,7 @@ Deno.test("hub: 5,000 requests do not slow down the blocks that come after them"
   while (next < count) {
     const wanted = requests.slice(next, Math.min(next + batchSize, count));
     next += wanted.length;
-    const sent = await submit(hub, extrinsicOf(requestMessage(wanted, await source.prove(wanted))));
+    const sent = await submit(hub, batch(wanted));
     equal(sent.kind, "result");
     if (next % 1000 < batchSize) hub.produceBlock();
   }
@@ -50,5 +88,4 @@ Deno.test("hub: 5,000 requests do not slow down the blocks that come after them"
   ok(typeof answer === "object" && answer !== null && "proof" in answer && Array.isArray(answer.proof));
   const proof = decodeStrict(mmrProofCodec, Uint8Array.from(answer.proof), "MmrProof");
   equal(proof.leafCount, BigInt(next));
-  ok(toHex(Uint8Array.from(answer.proof)).length > 2);
 });
