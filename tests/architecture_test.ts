@@ -1,0 +1,164 @@
+import assert from "node:assert/strict";
+import { findViolations } from "./support/architecture.ts";
+import { importsOf, stripSource } from "./support/source_text.ts";
+
+const root = new URL("../src/", import.meta.url);
+
+async function readTree(folder: URL, below = ""): Promise<[string, string][]> {
+  const files: [string, string][] = [];
+  for await (const { name, isDirectory } of Deno.readDir(folder)) {
+    const path = `${below}${name}`;
+    if (isDirectory) files.push(...await readTree(new URL(`${name}/`, folder), `${path}/`));
+    else if (name.endsWith(".ts")) files.push([path, await Deno.readTextFile(new URL(name, folder))]);
+  }
+  return files;
+}
+
+Deno.test("src keeps the rules of its layout", async () => {
+  const tree = new Map(await readTree(root));
+  assert.ok(tree.size > 100, `only ${tree.size} files were found`);
+  assert.deepEqual(findViolations(tree), []);
+});
+
+/** Violations of a small tree, with the path left out of the texts. */
+function violations(files: Readonly<Record<string, string>>): string[] {
+  return findViolations(new Map(Object.entries(files)));
+}
+
+const wrong: readonly [string, Readonly<Record<string, string>>, RegExp][] = [
+  [
+    "an import from below to above",
+    { "core/rpc/a.ts": 'import type { B } from "../chains/b.ts";', "core/chains/b.ts": "" },
+    /core\/rpc\/a\.ts: imports point down only/,
+  ],
+  [
+    "a dynamic import to above",
+    { "core/runtime/a.ts": 'const b = await import("../rpc/b.ts");', "core/rpc/b.ts": "" },
+    /imports point down only/,
+  ],
+  [
+    "a re-export from above",
+    { "core/config/a.ts": 'export * from "../ledger/b.ts";', "core/ledger/b.ts": "" },
+    /imports point down only/,
+  ],
+  [
+    "a program that imports the other one",
+    { "messaging/a.ts": 'import { b } from "../consensus/b.ts";', "consensus/b.ts": "" },
+    /messaging\/a\.ts: consensus may not be imported/,
+  ],
+  [
+    "the core importing a program",
+    { "core/chains/a.ts": 'import "../../messaging/b.ts";' },
+    /messaging may not/,
+  ],
+  ["the build importing the core", { "build/a.ts": 'import { b } from "../core/b.ts";' }, /stands apart/],
+  [
+    "a program importing the build",
+    { "messaging/a.ts": 'import { b } from "../build/b.ts";' },
+    /build may not/,
+  ],
+  [
+    "the protocol importing the runtime",
+    { "core/protocol/a.ts": 'import type { Clock } from "../runtime/clock.ts";' },
+    /imports point down only/,
+  ],
+  [
+    "the protocol importing a library with effects",
+    { "core/protocol/a.ts": 'import { readFileSync } from "node:fs";' },
+    /is pure and may not import node:fs/,
+  ],
+  ["a file outside of every layer", { "core/new/a.ts": 'import "./b.ts";' }, /no layer has this file/],
+  ["a file outside of src", { "messaging/a.ts": 'import "../../tests/b.ts";' }, /no layer has \.\.\/tests/],
+  ["Deno", { "messaging/run.ts": "const text = Deno.readTextFileSync(path);" }, /Deno must be handed in/],
+  ["fetch", { "core/chains/a.ts": "const answer = await fetch(url);" }, /fetch must be handed in/],
+  ["fetch as a statement", { "core/chains/a.ts": "if (x) { fetch(url); }" }, /fetch must be handed in/],
+  ["fetch as a value", { "core/chains/a.ts": "connect({ fetchFn: fetch });" }, /fetch must be handed in/],
+  ["fetch in a condition", { "core/chains/a.ts": "const a = b ? fetch(c) : d;" }, /fetch must be handed in/],
+  [
+    "fetch after a function that was handed another one",
+    { "core/chains/a.ts": "function a(fetch: F) { return fetch(b); }\nfunction c() { return fetch(d); }" },
+    /fetch must be handed in/,
+  ],
+  ["fetch in a template", { "core/chains/a.ts": "const a = `x ${await fetch(b)} y`;" }, /fetch must be/],
+  ["a socket", { "core/rpc/pool.ts": "const socket = new WebSocket(url);" }, /WebSocket must be handed in/],
+  ["the time", { "core/config/a.ts": "const now = Date.now();" }, /Date\.now must be handed in/],
+  ["a date of now", { "core/config/a.ts": "const now = new Date();" }, /new Date\(\) must be handed in/],
+  ["a timer", { "messaging/a.ts": "setTimeout(() => a, 1);" }, /setTimeout must be handed in/],
+  ["chance", { "messaging/a.ts": "const a = Math.random();" }, /Math\.random must be handed in/],
+  ["keys", { "core/chains/a.ts": "crypto.getRandomValues(bytes);" }, /getRandomValues must be handed in/],
+  ["the console", { "messaging/a.ts": "console.log(1);" }, /console must be handed in/],
+  ["a way around", { "messaging/a.ts": "globalThis.fetch(url);" }, /globalThis must be handed in/],
+  ["the clock in the protocol", { "core/protocol/a.ts": "performance.now();" }, /performance\.now must be/],
+  [
+    "a circle of three",
+    {
+      "core/rpc/a.ts": 'import "./b.ts";',
+      "core/rpc/b.ts": 'import "./c.ts";',
+      "core/rpc/c.ts": 'import "./a.ts";',
+    },
+    /in a circle: core\/rpc\/a\.ts -> core\/rpc\/b\.ts -> core\/rpc\/c\.ts -> core\/rpc\/a\.ts/,
+  ],
+  ["a name that says nothing", { "core/rpc/utils.ts": "" }, /the name says nothing/],
+  ["camel case", { "core/rpc/endPoint.ts": "" }, /snake_case/],
+  ["a manager", { "core/rpc/a.ts": "export class PoolManager {}" }, /class PoolManager needs a name/],
+  ["a long main", { "messaging/main.ts": "run();\n".repeat(61) }, /61 lines/],
+];
+
+for (const [what, files, expected] of wrong) {
+  Deno.test(`the check of the layout finds ${what}`, () => {
+    const found = violations(files);
+    assert.equal(found.length, 1, found.join("\n"));
+    assert.match(found[0] ?? "", expected);
+  });
+}
+
+Deno.test("the check of the layout leaves alone what only looks like a violation", () => {
+  const text = `
+/* Deno.args, fetch(url), console.log */
+// setTimeout(() => 1)
+import type { Clock } from "../runtime/clock.ts";
+const said = "Math.random() and Date.now()";
+const pattern = /new WebSocket\\(['"]/; // import x from "../consensus/a.ts"
+const long = \`Deno.env \${said} console.log \\\${fetch(a)}\`;
+const half = a / b; const third = "x".length / 2;
+export class Events {
+  async fetch(from: bigint, to: bigint): Promise<void> { await this.events.fetch(from, to); }
+  readonly fetch: (url: string) => void;
+}
+async function load(url: string, fetch: Deps["fetch"]): Promise<void> {
+  return await fetch(url);
+}
+interface Deps { fetch(url: string): Promise<void>; fetch?: () => void }
+const at = new Date(0);
+deps.fetch(url); deps.console.log(); this.#fetch(a);
+`;
+  assert.deepEqual(violations({ "core/ledger/a.ts": text, "core/runtime/clock.ts": "" }), []);
+  assert.deepEqual(violations({ "core/runtime/a.ts": "setTimeout(() => Deno.exit(1));" }), []);
+  assert.deepEqual(violations({ "core/rpc/http.ts": "await fetch(url);" }), []);
+  assert.deepEqual(violations({ "messaging/main.ts": "Deno.exit(run());\n".repeat(60) }), []);
+});
+
+Deno.test("imports are read from every form of statement, and from code only", () => {
+  const text = `
+import a, { type B } from "./a.ts";
+import {
+  c,
+} from './c.ts';
+export { d } from "./d.ts";
+import "./e.ts";
+const f = await import("./f.ts");
+// import g from "./g.ts";
+const h = "import h from './h.ts'";
+export const i = { from: "./i.ts" };
+`;
+  assert.deepEqual(importsOf(text).sort(), ["./a.ts", "./c.ts", "./d.ts", "./e.ts", "./f.ts"]);
+});
+
+Deno.test("source is stripped without losing lines or code", () => {
+  assert.equal(stripSource("a; // b\nc"), "a;  \nc");
+  assert.equal(stripSource("a = 'b' + \"c\";"), 'a = "" + "";');
+  assert.equal(stripSource("a = `b${c + `d${e}`}f`;").replaceAll(/\s/g, ""), "a=``${c+``${e}};");
+  assert.equal(stripSource("a = b / c / d;"), "a = b / c / d;");
+  assert.equal(stripSource("/* a\nb */c").trim().split("\n").length, 1);
+  assert.equal(stripSource("f(/[/'\"]/g, x)"), "f( g, x)");
+});

@@ -1,0 +1,201 @@
+/** The rules of the layout of `src`, checked over source text alone: paths below `src` and what is in them. */
+import { importsOf, stripSource } from "./source_text.ts";
+
+/** Source files: path below `src` (with `/`) to text. */
+export type SourceTree = ReadonlyMap<string, string>;
+
+/** Layers from the bottom up: a file may import from its own layer and from those before it. */
+const layers: readonly (readonly string[])[] = [
+  ["core/protocol"],
+  ["core/runtime", "core/telemetry", "core/config"],
+  ["core/rpc"],
+  ["core/transactions", "core/chains", "core/ledger", "core/prices"],
+  ["messaging", "consensus"],
+];
+
+/** Parts that share nothing with others of their layer. */
+const apart: readonly string[] = ["messaging", "consensus", "build"];
+
+/** Libraries without effects: codecs, hashes, curves, tries, shapes. */
+const pureLibraries =
+  /^(?:@chainsafe\/(?:ssz|persistent-merkle-tree|as-sha256)|@ethereumjs\/(?:rlp|mpt|util)|@noble\/(?:hashes|curves)|@polkadot\/util-crypto|@scure\/[a-z0-9]+|scale-ts|viem|zod)(?:\/|$)/;
+
+/** Where the outside world may be touched. */
+const mayTouchTheWorld =
+  /^(?:core\/runtime\/.*|core\/telemetry\/.*|core\/rpc\/(?:http|socket)\.ts|core\/ledger\/open\.ts|(?:messaging|consensus)\/main\.ts|build\/.*)$/;
+
+/** Names of the outside world, not preceded by a dot: members of other objects are no concern. */
+const worldly: readonly (readonly [string, RegExp])[] = [
+  ["Deno", /(?<![.\w$#])Deno\s*\./],
+  ["WebSocket", /(?<![.\w$#])WebSocket\b/],
+  ["Date.now", /(?<![.\w$#])Date\s*\.\s*now\b/],
+  ["new Date()", /(?<![.\w$#])new\s+Date\s*(?:\(\s*\)|(?![\w(]))/],
+  ["performance.now", /(?<![.\w$#])performance\s*\.\s*now\b/],
+  ["setTimeout", /(?<![.\w$#])set(?:Timeout|Interval|Immediate)\b/],
+  ["Math.random", /(?<![.\w$#])Math\s*\.\s*random\b/],
+  ["crypto.getRandomValues", /(?<![.\w$#])crypto\s*\.\s*(?:getRandomValues|randomUUID)\b/],
+  ["console", /(?<![.\w$#])console\s*\./],
+  ["globalThis", /(?<![.\w$#])globalThis\b/],
+  ["process", /(?<![.\w$#])process\s*\./],
+];
+
+/** The one file outside of `src` that may be read: it holds the version. */
+const versionFile = "../deno.json";
+
+/** Most lines of a `main.ts`. */
+const mostMainLines = 60;
+
+/** Every violation of the layout, as sentences that begin with the path. */
+export function findViolations(tree: SourceTree): string[] {
+  return [
+    ...[...tree].flatMap(([path, text]) => [
+      ...badImports(path, text),
+      ...badGlobals(path, text),
+      ...badNames(path, text),
+    ]),
+    ...findCycles(tree),
+  ].sort();
+}
+
+/** Path below `src` of a relative import; `undefined` for libraries. */
+export function resolveImport(from: string, specifier: string): string | undefined {
+  if (!specifier.startsWith(".")) return undefined;
+  const parts = from.split("/").slice(0, -1);
+  for (const part of specifier.split("/")) {
+    if (part === "..") {
+      if (parts.length === 0 || parts.at(-1) === "..") parts.push("..");
+      else parts.pop();
+    } else if (part !== ".") parts.push(part);
+  }
+  return parts.join("/");
+}
+
+function layerOf(path: string): number | undefined {
+  const index = layers.findIndex((parts) => parts.some((part) => path.startsWith(`${part}/`)));
+  return index < 0 ? undefined : index;
+}
+
+function programOf(path: string): string | undefined {
+  return apart.find((part) => path.startsWith(`${part}/`));
+}
+
+function badImports(path: string, text: string): string[] {
+  return importsOf(text).flatMap((specifier) => {
+    const target = resolveImport(path, specifier);
+    if (target === undefined) return badLibrary(path, specifier);
+    if (target === versionFile) return [];
+    return badTarget(path, target);
+  });
+}
+
+function badLibrary(path: string, specifier: string): string[] {
+  if (!path.startsWith("core/protocol/") || pureLibraries.test(specifier)) return [];
+  return [`${path}: the protocol is pure and may not import ${specifier}`];
+}
+
+function badTarget(path: string, target: string): string[] {
+  const program = programOf(target);
+  if (program !== undefined && programOf(path) !== program) {
+    return [`${path}: ${program} may not be imported from outside (${target})`];
+  }
+  if (programOf(path) === "build") {
+    return programOf(target) === "build"
+      ? []
+      : [`${path}: the build stands apart and may not import ${target}`];
+  }
+  const from = layerOf(path);
+  const to = layerOf(target);
+  if (from === undefined) return [`${path}: no layer has this file`];
+  if (to === undefined) return [`${path}: no layer has ${target}`];
+  return to > from ? [`${path}: imports point down only, but ${target} is above`] : [];
+}
+
+function badGlobals(path: string, text: string): string[] {
+  if (mayTouchTheWorld.test(path)) return [];
+  const code = stripSource(text);
+  const found = worldly.filter(([, pattern]) => pattern.test(code)).map(([name]) => name);
+  if (usesFetch(code)) found.push("fetch");
+  return found.map((name) => `${path}: ${name} must be handed in`);
+}
+
+/** True when the global `fetch` is used; a method, parameter or property of that name is something else. */
+function usesFetch(code: string): boolean {
+  for (const match of code.matchAll(/(?<![.\w$#])fetch\b/g)) {
+    const before = code.slice(0, match.index).trimEnd();
+    const after = code.slice(match.index + "fetch".length).trimStart();
+    if (/^\??\s*:/.test(after) && !/\?[^?:;{}]*$/.test(before)) continue; // a property, parameter or member
+    if (/(?:[{};]|\b(?:async|static|override|readonly))$/.test(before) && isDeclaration(after)) continue;
+    if (/\bfunction$/.test(before)) continue;
+    if (/[(,{]\s*fetch\s*:/.test(declarationAtEnd(before))) continue; // handed in
+    return true;
+  }
+  return false;
+}
+
+/** From the last declaration at the left margin on: the function that the end of the code is in. */
+function declarationAtEnd(code: string): string {
+  const lines = code.split("\n");
+  const start = lines.findLastIndex((line) => /^(?:export|async|function|const|class)\b/.test(line));
+  return lines.slice(Math.max(0, start)).join("\n");
+}
+
+/** True for `(...)` followed by a result type or a body. */
+function isDeclaration(after: string): boolean {
+  const start = after.indexOf("(");
+  if (start < 0 || !/^(?:<[^(]*>)?\s*$/.test(after.slice(0, start))) return false;
+  let depth = 0;
+  for (let at = start; at < after.length; at++) {
+    if (after[at] === "(") depth++;
+    if (after[at] === ")" && --depth === 0) return /^\s*[:{]/.test(after.slice(at + 1));
+  }
+  return false;
+}
+
+function badNames(path: string, text: string): string[] {
+  const name = path.split("/").at(-1) ?? path;
+  const problems: string[] = [];
+  if (/^(?:utils?|helpers?|common|types?|misc)\.ts$/.test(name)) {
+    problems.push(`${path}: the name says nothing`);
+  }
+  if (!/^[a-z0-9]+(?:_[a-z0-9]+)*\.(?:ts|json)$/.test(name)) {
+    problems.push(`${path}: files are named in snake_case`);
+  }
+  for (const [, className] of stripSource(text).matchAll(/\bclass\s+(\w+(?:Manager|Service|Handler))\b/g)) {
+    problems.push(`${path}: class ${className} needs a name that says what it does`);
+  }
+  const lines = text.trimEnd().split("\n").length;
+  if (name === "main.ts" && lines > mostMainLines) {
+    problems.push(`${path}: ${lines} lines; ${mostMainLines} are enough to start a program`);
+  }
+  return problems;
+}
+
+/** Circles of imports, each told once, from its first file in order of the alphabet. */
+function findCycles(tree: SourceTree): string[] {
+  const targets = new Map([...tree].map(([path, text]) => [
+    path,
+    importsOf(text).map((specifier) => resolveImport(path, specifier)).filter((to) =>
+      to !== undefined && tree.has(to)
+    ),
+  ]));
+  const cycles = new Set<string>();
+  const done = new Set<string>();
+  const visit = (path: string, way: readonly string[]): void => {
+    const start = way.indexOf(path);
+    if (start >= 0) {
+      cycles.add(nameCycle(way.slice(start)));
+      return;
+    }
+    if (done.has(path)) return;
+    for (const to of targets.get(path) ?? []) if (to !== undefined) visit(to, [...way, path]);
+    done.add(path);
+  };
+  for (const path of [...tree.keys()].sort()) visit(path, []);
+  return [...cycles];
+}
+
+function nameCycle(cycle: readonly string[]): string {
+  const first = [...cycle].sort()[0] ?? "";
+  const turned = [...cycle.slice(cycle.indexOf(first)), ...cycle.slice(0, cycle.indexOf(first)), first];
+  return `${first}: imports go in a circle: ${turned.join(" -> ")}`;
+}
