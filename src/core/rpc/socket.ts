@@ -5,7 +5,7 @@
 import { endpointHost } from "../config/redact.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Randomness } from "../runtime/randomness.ts";
-import { type Backoff, DeadlineFault, nextDelayMs, withDeadline } from "../runtime/retry.ts";
+import { DeadlineFault, withDeadline } from "../runtime/retry.ts";
 import {
   BATCH_METHOD,
   type CallConditions,
@@ -20,7 +20,8 @@ import { safeDetail } from "./detail.ts";
 import { reactionTo, RpcFault, type RpcFaultCode } from "./fault.ts";
 import { createHttpEndpoint, type Fetch } from "./http.ts";
 import type { Json } from "./json.ts";
-import { LinkEnded, type OpenSocket, SocketLink } from "./socket_link.ts";
+import { FRAME_TOO_LARGE, SocketKeeper } from "./socket_keeper.ts";
+import { LinkEnded, type OpenSocket, type SocketLink, WireRequests } from "./socket_link.ts";
 import { subscribeCall, type Subscription, Subscriptions } from "./socket_subscriptions.ts";
 
 export type { Subscription } from "./socket_subscriptions.ts";
@@ -76,10 +77,6 @@ const DEFAULTS = {
   idleMs: 30_000,
   maxFrameBytes: 64 * 1024 * 1024,
 };
-const FRAME_TOO_LARGE = "frame too large";
-const PROBE_TIMEOUT_MS = 10_000;
-const CONNECT_TIMEOUT_MS = 20_000;
-const RECONNECT: Backoff = { firstMs: 500, maxMs: 30_000, jitter: 0.5 };
 
 /** The runtime's own WebSocket, for the real program. */
 export const platformSocket: OpenSocket = (url, events) => {
@@ -106,15 +103,11 @@ class ReconnectingSocket implements SocketEndpoint {
   readonly #options: SocketEndpointOptions;
   readonly #limits: typeof DEFAULTS;
   readonly #http: RpcEndpoint;
-  readonly #stop = new AbortController();
+  readonly #requests = new WireRequests();
+  readonly #keeper: SocketKeeper;
   readonly #subscriptions = new Subscriptions();
   /** Methods whose answers did not fit a frame. At most as many as there are methods. */
   readonly #byHttp = new Set<string>();
-  #link: SocketLink | undefined;
-  #nextLink = Promise.withResolvers<SocketLink>();
-  #loop: Promise<void> | undefined;
-  #lastProblem = "no connection";
-  #lastId = 0;
   #takesBatches = true;
 
   constructor(deps: SocketDeps, options: SocketEndpointOptions) {
@@ -128,6 +121,16 @@ class ReconnectingSocket implements SocketEndpoint {
       idleMs: options.idleMs ?? DEFAULTS.idleMs,
       maxFrameBytes: options.maxFrameBytes ?? DEFAULTS.maxFrameBytes,
     };
+    this.#keeper = new SocketKeeper(deps, {
+      url: options.url,
+      faults: this.#faults,
+      requests: this.#requests,
+      maxMessageBytes: this.#limits.maxPayloadBytes,
+      patienceMs: this.#limits.connectPatienceMs,
+      idleMs: this.#limits.idleMs,
+      onNotice: (id, value) => this.#subscriptions.notify(id, value),
+      onLink: (link) => void this.#resubscribe(link),
+    });
     this.#http = createHttpEndpoint(deps, {
       url: options.url.replace(/^ws/, "http"),
       chain: options.chain,
@@ -161,30 +164,28 @@ class ReconnectingSocket implements SocketEndpoint {
     const end = this.#subscriptions.add(subscription, onNotice, answer.result);
     return () => {
       const call = end();
-      if (call !== undefined && this.#link !== undefined) void this.#tell(this.#link, call);
+      const { link } = this.#keeper;
+      if (call !== undefined && link !== undefined) void this.#keeper.tell(link, call);
     };
   }
 
-  async close(): Promise<void> {
-    this.#stop.abort(new Error("The endpoint was closed"));
-    this.#link?.end({ kind: "dropped", problem: "closed by this program" });
-    await this.#loop;
+  close(): Promise<void> {
+    return this.#keeper.close();
   }
 
   /** One message with all calls, and its answers. */
   async #exchange(calls: readonly RpcCall[], conditions: CallConditions): Promise<readonly RpcAnswer[]> {
     const method = methodsOf(calls);
-    const firstId = this.#lastId + 1;
-    this.#lastId += calls.length;
-    const text = requestText(calls, firstId);
-    if (text.length > this.#limits.maxPayloadBytes) {
+    const request = this.#requests.write(calls);
+    const size = request.text.length;
+    if (size > this.#limits.maxPayloadBytes) {
       throw this.#fault("too_large", method, `the request exceeds ${this.#limits.maxPayloadBytes} bytes`);
     }
-    if (text.length > this.#limits.maxFrameBytes) return await this.#http.send(calls, conditions);
+    if (size > this.#limits.maxFrameBytes) return await this.#http.send(calls, conditions);
     try {
       return await this.#withinDeadline(calls, conditions, async (signal) => {
-        const link = await this.#connected(method, signal);
-        return await link.ask(text, calls, firstId, signal);
+        const link = await this.#keeper.connected(signal);
+        return await link.ask(request, signal);
       });
     } catch (cause) {
       if (!(cause instanceof LinkEnded)) throw cause;
@@ -205,13 +206,13 @@ class ReconnectingSocket implements SocketEndpoint {
         this.#deps.clock,
         { what: methodsOf(calls), afterMs },
         work,
-        AbortSignal.any([conditions.signal, this.#stop.signal]),
+        AbortSignal.any([conditions.signal, this.#keeper.signal]),
       );
     } catch (cause) {
       if (!(cause instanceof DeadlineFault)) throw cause;
-      const link = this.#link;
+      const { link } = this.#keeper;
       // Silence for the whole deadline: find out now whether the link is dead.
-      if (link !== undefined && link.lastHeardMs <= sentAtMs) void this.#probe(link);
+      if (link !== undefined && link.lastHeardMs <= sentAtMs) void this.#keeper.probe(link);
       throw this.#fault("timeout", methodsOf(calls), `no answer within ${afterMs} ms`);
     }
   }
@@ -241,133 +242,11 @@ class ReconnectingSocket implements SocketEndpoint {
     return exchanges.flat();
   }
 
-  async #connected(method: string, signal: AbortSignal): Promise<SocketLink> {
-    this.#loop ??= this.#stayConnected();
-    if (this.#link !== undefined) return this.#link;
-    const afterMs = this.#limits.connectPatienceMs;
-    try {
-      const what = "connection";
-      return await withDeadline(this.#deps.clock, { what, afterMs }, () => this.#nextLink.promise, signal);
-    } catch (cause) {
-      if (!(cause instanceof DeadlineFault) || signal.aborted) throw cause;
-      throw this.#fault("unreachable", method, this.#lastProblem);
-    }
-  }
-
-  async #stayConnected(): Promise<void> {
-    const { clock, randomness } = this.#deps;
-    const signal = this.#stop.signal;
-    for (let failures = 1; !signal.aborted; failures++) {
-      const hadAnswers = await this.#runLink(signal);
-      if (hadAnswers) failures = 1;
-      try {
-        await clock.sleep(nextDelayMs(RECONNECT, failures, randomness.fraction()), signal);
-      } catch (cause) {
-        if (!signal.aborted) throw cause;
-      }
-    }
-  }
-
-  /** Opens one connection and stays until it ends. True when it was of any use. */
-  async #runLink(signal: AbortSignal): Promise<boolean> {
-    const opened = Promise.withResolvers<void>();
-    const over = new AbortController();
-    const socket = this.#deps.openSocket(this.#options.url, {
-      onOpen: () => opened.resolve(),
-      onMessage: (data) => link.receive(data),
-      onClose: (problem) => {
-        this.#lastProblem = problem;
-        link.end(problem === FRAME_TOO_LARGE ? { kind: "frameTooLarge" } : { kind: "dropped", problem });
-      },
-    });
-    const link = new SocketLink(socket, this.#faults, {
-      maxMessageBytes: this.#limits.maxPayloadBytes,
-      now: () => this.#deps.clock.now(),
-      onNotice: (id, value) => this.#subscriptions.notify(id, value),
-    });
-    const isOpen = await this.#awaitOpen(opened.promise, link.ended, signal);
-    if (isOpen) {
-      this.#link = link;
-      this.#nextLink.resolve(link);
-      void this.#resubscribe(link);
-      void this.#watch(link, over.signal);
-      await link.ended;
-      this.#link = undefined;
-      this.#nextLink = Promise.withResolvers<SocketLink>();
-    }
-    over.abort();
-    link.end({ kind: "dropped", problem: this.#lastProblem });
-    return link.hasAnswered;
-  }
-
-  async #awaitOpen(opened: Promise<void>, ended: Promise<void>, signal: AbortSignal): Promise<boolean> {
-    const deadline = { what: "connection", afterMs: CONNECT_TIMEOUT_MS };
-    const either = Promise.race([opened.then(() => true), ended.then(() => false)]);
-    try {
-      return await withDeadline(this.#deps.clock, deadline, () => either, signal);
-    } catch (cause) {
-      if (signal.aborted) return false;
-      if (!(cause instanceof DeadlineFault)) throw cause;
-      this.#lastProblem = "no connection in time";
-      return false;
-    }
-  }
-
-  /** Tests the link whenever nothing was heard for a while, as the WebSocket has no ping. */
-  async #watch(link: SocketLink, signal: AbortSignal): Promise<void> {
-    const { clock } = this.#deps;
-    while (!signal.aborted) {
-      const silentMs = clock.now() - link.lastHeardMs;
-      try {
-        await clock.sleep(Math.max(this.#limits.idleMs - silentMs, 1), signal);
-      } catch (cause) {
-        if (signal.aborted) return;
-        throw cause;
-      }
-      if (clock.now() - link.lastHeardMs >= this.#limits.idleMs) await this.#probe(link);
-    }
-  }
-
-  async #probe(link: SocketLink): Promise<void> {
-    const call: RpcCall = { method: "system_health", params: [] };
-    const id = ++this.#lastId;
-    try {
-      await withDeadline(
-        this.#deps.clock,
-        { what: call.method, afterMs: PROBE_TIMEOUT_MS },
-        (signal) => link.ask(requestText([call], id), [call], id, signal),
-        this.#stop.signal,
-      );
-    } catch (cause) {
-      if (cause instanceof DeadlineFault) {
-        link.end({ kind: "dropped", problem: "no answer to system_health" });
-      } else if (
-        !(cause instanceof LinkEnded) && !(cause instanceof RpcFault) && !this.#stop.signal.aborted
-      ) {
-        throw cause;
-      }
-    }
-  }
-
   async #resubscribe(link: SocketLink): Promise<void> {
     for (const call of this.#subscriptions.calls()) {
-      const answer = await this.#tell(link, call.call);
+      const answer = await this.#keeper.tell(link, call.call);
       if (answer?.kind === "result") call.renew(answer.result);
       else link.end({ kind: "dropped", problem: "a subscription could not be made again" });
-    }
-  }
-
-  /** Asks on this very link; `undefined` when it ended first. */
-  async #tell(link: SocketLink, call: RpcCall): Promise<RpcAnswer | undefined> {
-    const id = ++this.#lastId;
-    try {
-      const [answer] = await link.ask(requestText([call], id), [call], id, this.#stop.signal);
-      return answer;
-    } catch (cause) {
-      if (cause instanceof LinkEnded || cause instanceof RpcFault || this.#stop.signal.aborted) {
-        return undefined;
-      }
-      throw cause;
     }
   }
 
@@ -390,16 +269,6 @@ class ReconnectingSocket implements SocketEndpoint {
   #place(method: string): RpcFault["where"] {
     return { chain: this.#options.chain, endpointHost: this.host, method };
   }
-}
-
-function requestText(calls: readonly RpcCall[], firstId: number): string {
-  const wire = calls.map((call, index) => ({
-    jsonrpc: "2.0",
-    id: firstId + index,
-    method: call.method,
-    params: call.params,
-  }));
-  return JSON.stringify(wire.length === 1 ? wire[0] : wire);
 }
 
 function bigintAsText(_name: string, value: unknown): unknown {

@@ -43,6 +43,32 @@ export class LinkEnded extends Error {
   }
 }
 
+/** A message that is ready to be sent: one call, or an array of all. */
+export interface WireRequest {
+  readonly text: string;
+  readonly calls: readonly RpcCall[];
+  /** Id of the first call; the others follow. */
+  readonly firstId: number;
+}
+
+/** Writes requests, each call with an id of its own. */
+export class WireRequests {
+  #lastId = 0;
+
+  /** The message of these calls. */
+  write(calls: readonly RpcCall[]): WireRequest {
+    const firstId = this.#lastId + 1;
+    this.#lastId += calls.length;
+    const wire = calls.map(({ method, params }, index) => ({
+      jsonrpc: "2.0",
+      id: firstId + index,
+      method,
+      params,
+    }));
+    return { text: JSON.stringify(wire.length === 1 ? wire[0] : wire), calls, firstId };
+  }
+}
+
 interface Pending {
   readonly calls: readonly RpcCall[];
   readonly firstId: number;
@@ -55,7 +81,7 @@ interface Pending {
 /** Receives what a subscription sends, by the id that the node gave it. */
 export type NoticeSink = (subscription: string, value: Json) => void;
 
-/** An open connection. Ids must be unique for its life; the owner hands them out. */
+/** An open connection. */
 export class SocketLink {
   /** When something came in last, milliseconds of the owner's clock. */
   lastHeardMs: number;
@@ -85,24 +111,19 @@ export class SocketLink {
   }
 
   /**
-   * Sends `text` (one call, or an array of all) and waits for the answers, in the order of the calls.
+   * Sends a request and waits for the answers, in the order of the calls.
    * @throws {LinkEnded} when the connection ends first, {@link RpcFault} for an answer that is none, and the
    * signal's reason.
    */
-  async ask(
-    text: string,
-    calls: readonly RpcCall[],
-    firstId: number,
-    signal: AbortSignal,
-  ): Promise<readonly RpcAnswer[]> {
+  async ask(request: WireRequest, signal: AbortSignal): Promise<readonly RpcAnswer[]> {
     signal.throwIfAborted();
     if (this.#end !== undefined) throw new LinkEnded(this.#end);
     const { promise, resolve, reject } = Promise.withResolvers<readonly RpcAnswer[]>();
     const pending: Pending = {
-      calls,
-      firstId,
-      answers: calls.map(() => undefined),
-      missing: calls.length,
+      calls: request.calls,
+      firstId: request.firstId,
+      answers: request.calls.map(() => undefined),
+      missing: request.calls.length,
       resolve,
       reject,
     };
@@ -110,7 +131,7 @@ export class SocketLink {
     signal.addEventListener("abort", onAbort, { once: true });
     this.#pending.add(pending);
     try {
-      this.#socket.send(text);
+      this.#socket.send(request.text);
       return await promise;
     } finally {
       signal.removeEventListener("abort", onAbort);

@@ -2,6 +2,7 @@
  * Calls to one Substrate node: reads survive one lost connection, and answers that do not have the shape of the
  * method are faults.
  */
+import { Limit } from "../runtime/limit.ts";
 import { methodsOf, type RpcAnswer, type RpcCall, type RpcEndpoint } from "./call.ts";
 import { reactionTo, RpcFault, type RpcFaultCode } from "./fault.ts";
 import type { TypedCall } from "./substrate_calls.ts";
@@ -20,10 +21,13 @@ export type TypedOutcomes<Calls extends readonly TypedCall<unknown>[]> = {
 export class SubstrateClient {
   readonly #endpoint: RpcEndpoint;
   readonly #chain: string;
+  readonly #limit: Limit;
 
-  constructor(endpoint: RpcEndpoint, chain: string) {
+  /** @param maxConcurrent most requests at a time (a batch is one); default 10. */
+  constructor(endpoint: RpcEndpoint, chain: string, maxConcurrent = 10) {
     this.#endpoint = endpoint;
     this.#chain = chain;
+    this.#limit = new Limit(maxConcurrent);
   }
 
   /** Host and port, fit to be shown. */
@@ -65,14 +69,17 @@ export class SubstrateClient {
   }
 
   async #send(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcAnswer[]> {
+    if (calls.length === 0) return [];
     const wire = calls.map(({ method, params }) => ({ method, params }));
+    const send = (): Promise<readonly RpcAnswer[]> =>
+      this.#limit.run(() => this.#endpoint.send(wire, { signal }), signal);
     try {
-      return await this.#endpoint.send(wire, { signal });
+      return await send();
     } catch (fault) {
       const isLost = fault instanceof RpcFault && fault.code === "unreachable";
       // Whether a submission arrived is not known; asking about it is the caller's business.
       if (!isLost || calls.some((call) => call.method.startsWith("author_submit"))) throw fault;
-      return await this.#endpoint.send(wire, { signal });
+      return await send();
     }
   }
 

@@ -61,6 +61,8 @@ export interface SubstrateChainOptions {
   readonly rpcWs: EndpointUrl;
   /** Most bytes of one RPC request or answer. */
   readonly maxRpcPayloadSizeBytes: number;
+  /** Most RPC requests at a time. Default 10. */
+  readonly maxConcurrentQueries?: number | undefined;
   /** sr25519 key, 32-byte mini secret or 64 bytes; `undefined`: `relayerId` names us, unsigned. */
   readonly signer: Secret<Hex> | undefined;
   /** Up to 32 bytes under which receipts name us without a signer. */
@@ -107,7 +109,7 @@ class SubstrateChain implements HubChain {
       translate: translateSubstrateError,
       maxPayloadBytes: options.maxRpcPayloadSizeBytes,
     });
-    const client = new SubstrateClient(this.#endpoint, chain);
+    const client = new SubstrateClient(this.#endpoint, chain, options.maxConcurrentQueries);
     this.#node = {
       client,
       clock: deps.clock,

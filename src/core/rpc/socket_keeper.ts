@@ -1,0 +1,184 @@
+/**
+ * Keeps one connection open: connects at the first need, tests the link when it is silent, and connects again for
+ * ever, with growing pauses.
+ */
+import type { Clock } from "../runtime/clock.ts";
+import type { Randomness } from "../runtime/randomness.ts";
+import { type Backoff, DeadlineFault, nextDelayMs, withDeadline } from "../runtime/retry.ts";
+import type { RpcAnswer, RpcCall } from "./call.ts";
+import { RpcFault } from "./fault.ts";
+import {
+  type FaultMaker,
+  LinkEnded,
+  type NoticeSink,
+  type OpenSocket,
+  SocketLink,
+  type WireRequests,
+} from "./socket_link.ts";
+
+/** What a keeper is made of. */
+export interface KeeperOptions {
+  readonly url: string;
+  readonly faults: FaultMaker;
+  readonly requests: WireRequests;
+  readonly maxMessageBytes: number;
+  /** How long to wait for a connection, milliseconds. */
+  readonly patienceMs: number;
+  /** Silence after which the link is tested, milliseconds. */
+  readonly idleMs: number;
+  readonly onNotice: NoticeSink;
+  /** Told of each new connection. */
+  readonly onLink: (link: SocketLink) => void;
+}
+
+/** Problem by which the runtime's WebSocket says that a frame was too large for it. */
+export const FRAME_TOO_LARGE = "frame too large";
+
+const PROBE_TIMEOUT_MS = 10_000;
+const CONNECT_TIMEOUT_MS = 20_000;
+const RECONNECT: Backoff = { firstMs: 500, maxMs: 30_000, jitter: 0.5 };
+
+/** See the module's head. */
+export class SocketKeeper {
+  readonly #deps: { readonly clock: Clock; readonly randomness: Randomness; readonly openSocket: OpenSocket };
+  readonly #options: KeeperOptions;
+  readonly #stop = new AbortController();
+  #link: SocketLink | undefined;
+  #nextLink = Promise.withResolvers<SocketLink>();
+  #loop: Promise<void> | undefined;
+  #lastProblem = "no connection";
+
+  constructor(
+    deps: { readonly clock: Clock; readonly randomness: Randomness; readonly openSocket: OpenSocket },
+    options: KeeperOptions,
+  ) {
+    this.#deps = deps;
+    this.#options = options;
+  }
+
+  /** The present connection, if there is one. */
+  get link(): SocketLink | undefined {
+    return this.#link;
+  }
+
+  /** Aborted by {@link SocketKeeper.close}. */
+  get signal(): AbortSignal {
+    return this.#stop.signal;
+  }
+
+  /** The connection, or the next one. @throws {LinkEnded} when there is none within the patience. */
+  async connected(signal: AbortSignal): Promise<SocketLink> {
+    this.#loop ??= this.#stayConnected(this.signal);
+    if (this.#link !== undefined) return this.#link;
+    const deadline = { what: "connection", afterMs: this.#options.patienceMs };
+    try {
+      return await withDeadline(this.#deps.clock, deadline, () => this.#nextLink.promise, signal);
+    } catch (cause) {
+      if (!(cause instanceof DeadlineFault) || signal.aborted) throw cause;
+      throw new LinkEnded({ kind: "dropped", problem: this.#lastProblem });
+    }
+  }
+
+  /** Asks on this very link; `undefined` when it ended first, or the answer is none. */
+  async tell(link: SocketLink, call: RpcCall): Promise<RpcAnswer | undefined> {
+    try {
+      const [answer] = await link.ask(this.#options.requests.write([call]), this.signal);
+      return answer;
+    } catch (cause) {
+      const isExpected = cause instanceof LinkEnded || cause instanceof RpcFault || this.signal.aborted;
+      if (isExpected) return undefined;
+      throw cause;
+    }
+  }
+
+  /** Tests whether the link is alive and ends it when not. */
+  async probe(link: SocketLink): Promise<void> {
+    const call: RpcCall = { method: "system_health", params: [] };
+    const deadline = { what: call.method, afterMs: PROBE_TIMEOUT_MS };
+    try {
+      await withDeadline(this.#deps.clock, deadline, () => this.tell(link, call), this.signal);
+    } catch (cause) {
+      if (this.signal.aborted) return;
+      if (!(cause instanceof DeadlineFault)) throw cause;
+      link.end({ kind: "dropped", problem: "no answer to system_health" });
+    }
+  }
+
+  /** Ends the connection for good. */
+  async close(): Promise<void> {
+    this.#stop.abort(new Error("The endpoint was closed"));
+    this.#link?.end({ kind: "dropped", problem: "closed by this program" });
+    await this.#loop;
+  }
+
+  async #stayConnected(signal: AbortSignal): Promise<void> {
+    const { clock, randomness } = this.#deps;
+    for (let failures = 1; !signal.aborted; failures++) {
+      const wasOfUse = await this.#runLink(signal);
+      if (wasOfUse) failures = 1;
+      try {
+        await clock.sleep(nextDelayMs(RECONNECT, failures, randomness.fraction()), signal);
+      } catch (cause) {
+        if (!signal.aborted) throw cause;
+      }
+    }
+  }
+
+  /** Opens one connection and stays until it ends. True when a node answered on it. */
+  async #runLink(signal: AbortSignal): Promise<boolean> {
+    const opened = Promise.withResolvers<void>();
+    const over = new AbortController();
+    const socket = this.#deps.openSocket(this.#options.url, {
+      onOpen: () => opened.resolve(),
+      onMessage: (data) => link.receive(data),
+      onClose: (problem) => {
+        this.#lastProblem = problem;
+        link.end(problem === FRAME_TOO_LARGE ? { kind: "frameTooLarge" } : { kind: "dropped", problem });
+      },
+    });
+    const { faults, maxMessageBytes, onNotice } = this.#options;
+    const now = (): number => this.#deps.clock.now();
+    const link = new SocketLink(socket, faults, { maxMessageBytes, now, onNotice });
+    if (await this.#awaitOpen(opened.promise, link.ended, signal)) {
+      this.#link = link;
+      this.#nextLink.resolve(link);
+      this.#options.onLink(link);
+      void this.#watch(link, over.signal);
+      await link.ended;
+      this.#link = undefined;
+      this.#nextLink = Promise.withResolvers<SocketLink>();
+    }
+    over.abort();
+    link.end({ kind: "dropped", problem: this.#lastProblem });
+    return link.hasAnswered;
+  }
+
+  async #awaitOpen(opened: Promise<void>, ended: Promise<void>, signal: AbortSignal): Promise<boolean> {
+    const deadline = { what: "connection", afterMs: CONNECT_TIMEOUT_MS };
+    const either = Promise.race([opened.then(() => true), ended.then(() => false)]);
+    try {
+      return await withDeadline(this.#deps.clock, deadline, () => either, signal);
+    } catch (cause) {
+      if (signal.aborted) return false;
+      if (!(cause instanceof DeadlineFault)) throw cause;
+      this.#lastProblem = "no connection in time";
+      return false;
+    }
+  }
+
+  /** Tests the link whenever nothing was heard for a while, as the WebSocket has no ping. */
+  async #watch(link: SocketLink, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#deps;
+    const { idleMs } = this.#options;
+    while (!signal.aborted) {
+      const silentMs = clock.now() - link.lastHeardMs;
+      try {
+        await clock.sleep(Math.max(idleMs - silentMs, 1), signal);
+      } catch (cause) {
+        if (signal.aborted) return;
+        throw cause;
+      }
+      if (clock.now() - link.lastHeardMs >= idleMs) await this.probe(link);
+    }
+  }
+}

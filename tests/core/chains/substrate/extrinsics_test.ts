@@ -1,0 +1,106 @@
+import assert from "node:assert/strict";
+import type { Delivery } from "../../../../src/core/chains/chain.ts";
+import {
+  deliveryExtrinsic,
+  keySigner,
+  plainSigner,
+} from "../../../../src/core/chains/substrate/extrinsics.ts";
+import { ChildTrie, Runtimes, type SubstrateNode } from "../../../../src/core/chains/substrate/node.ts";
+import { loadRuntime } from "../../../../src/core/chains/substrate/runtime.ts";
+import { equalBytes, fromHex, toHex } from "../../../../src/core/protocol/bytes.ts";
+import { postMessage } from "../../../../src/core/protocol/ismp/commitment.ts";
+import { signatureCodec } from "../../../../src/core/protocol/ismp/fees.ts";
+import {
+  requestSignerMessage,
+  SignatureError,
+  sr25519PublicKey,
+  storedSigner,
+  verifySignature,
+} from "../../../../src/core/protocol/ismp/signed_messages.ts";
+import { parseStateMachine, toConsensusStateId } from "../../../../src/core/protocol/ismp/state_machine.ts";
+import { decodeStrict } from "../../../../src/core/protocol/scale.ts";
+import { SubstrateClient } from "../../../../src/core/rpc/substrate_client.ts";
+import { FakeClock } from "../../../support/fake_clock.ts";
+import { hubMetadata, hubScale } from "../../../support/hub_vectors.ts";
+import { RecordedLog } from "../../../support/recorded_log.ts";
+import { seededRandomness } from "../../../support/seeded_randomness.ts";
+
+const endpoint = { host: "node.example", send: () => Promise.reject(new Error("nothing is asked here")) };
+
+function nodeOf(hashing: SubstrateNode["hashing"]): SubstrateNode {
+  const client = new SubstrateClient(endpoint, "POLKADOT-3367");
+  return {
+    client,
+    clock: new FakeClock(),
+    log: new RecordedLog(),
+    id: { stateMachine: parseStateMachine("POLKADOT-3367"), consensusStateId: toConsensusStateId("DOT0") },
+    isHub: true,
+    hashing,
+    runtimes: new Runtimes(client, "POLKADOT-3367"),
+    childTrie: new ChildTrie(client),
+  };
+}
+
+/** The delivery of the vector `call.*.Ismp.handle_unsigned.Request`. */
+const request = {
+  source: parseStateMachine("EVM-1"),
+  dest: parseStateMachine("EVM-56"),
+  nonce: 42n,
+  from: fromHex("0x0102030405060708090a0b0c0d0e0f1011121314"),
+  to: fromHex("0x404142434445464748494a4b4c4d4e4f50515253"),
+  timeoutTimestampSec: 1_755_003_600n,
+  body: fromHex("0xdeadbeef"),
+};
+const delivery: Delivery = {
+  steps: [{
+    kind: "messages",
+    messages: [postMessage(request)],
+    proof: {
+      kind: "state",
+      height: {
+        id: { stateMachine: parseStateMachine("EVM-1"), consensusStateId: toConsensusStateId("ETH0") },
+        height: 21_000_000n,
+      },
+      proof: fromHex("0x0a0b0c"),
+    },
+  }],
+};
+const signer = plainSigner(fromHex("0x0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20"));
+
+for (const hub of ["nexus", "gargantua"] as const) {
+  Deno.test(`extrinsics: a delivery to ${hub} has the bytes and the hash of the known answer`, async () => {
+    const { specName, specVersion, metadata } = hubMetadata(`${hub}-head-synthetic`);
+    const runtime = await loadRuntime("hub", { specName, specVersion }, metadata);
+    const extrinsic = deliveryExtrinsic(nodeOf("Keccak"), runtime, delivery, signer);
+    const known = hubScale(`call.${hub}.Ismp.handle_unsigned.Request`);
+    assert.equal(toHex(extrinsic.bytes), known.bareExtrinsicV4);
+    assert.equal(extrinsic.hash, known.bareExtrinsicHashKeccak);
+    const blake = deliveryExtrinsic(nodeOf("Blake2"), runtime, delivery, signer);
+    assert.equal(equalBytes(blake.bytes, extrinsic.bytes), true);
+    assert.notEqual(blake.hash, extrinsic.hash);
+  });
+}
+
+Deno.test("extrinsics: a key signs the requests, and hosts store its public key", () => {
+  const key = new Uint8Array(32).fill(3);
+  const field = keySigner(key, seededRandomness(1)).sign([request]);
+  const signature = decodeStrict(signatureCodec, field, "Signature");
+  assert.equal(verifySignature(requestSignerMessage([request]).digest, signature), true);
+  assert.deepEqual(storedSigner(field), sr25519PublicKey(key));
+});
+
+Deno.test("extrinsics: without a key the name is used as it is, up to 32 bytes", () => {
+  const name = new Uint8Array(32).fill(1);
+  assert.deepEqual(plainSigner(name).sign([request]), name);
+  assert.deepEqual(plainSigner(undefined).sign([request]), new Uint8Array());
+  assert.throws(() => plainSigner(new Uint8Array(33)), RangeError);
+});
+
+Deno.test("extrinsics: a key of another length is refused without being shown", () => {
+  assert.throws(() => keySigner(new Uint8Array(31).fill(0xab), seededRandomness(1)), (error: unknown) => {
+    assert.ok(error instanceof SignatureError);
+    assert.equal(error.code, "bad_key");
+    assert.equal(error.message.includes("ab"), false);
+    return true;
+  });
+});

@@ -1,0 +1,628 @@
+import assert from "node:assert/strict";
+import type { Delivery, SignedSubmission } from "../../../../src/core/chains/chain.ts";
+import type { HubChain } from "../../../../src/core/chains/hub.ts";
+import {
+  createHubChain,
+  type SubstrateChainOptions,
+} from "../../../../src/core/chains/substrate/substrate_chain.ts";
+import { EndpointUrl, Secret } from "../../../../src/core/config/redact.ts";
+import { equalBytes, fromHex, type Hash256, toHash256, toHex } from "../../../../src/core/protocol/bytes.ts";
+import { commitmentOfPost, postMessage } from "../../../../src/core/protocol/ismp/commitment.ts";
+import type { PostRequest } from "../../../../src/core/protocol/ismp/message.ts";
+import { stateMachineProofCodec } from "../../../../src/core/protocol/ismp/proof.ts";
+import { sr25519PublicKey } from "../../../../src/core/protocol/ismp/signed_messages.ts";
+import { parseStateMachine, toConsensusStateId } from "../../../../src/core/protocol/ismp/state_machine.ts";
+import { childTrieKeys } from "../../../../src/core/protocol/ismp/storage_keys.ts";
+import { decodeStrict } from "../../../../src/core/protocol/scale.ts";
+import { verifyMmrProof } from "../../../../src/core/protocol/trie/mmr.ts";
+import { readSubstrateProof } from "../../../../src/core/protocol/trie/substrate_proof.ts";
+import { RpcFault } from "../../../../src/core/rpc/fault.ts";
+import { platformSocket } from "../../../../src/core/rpc/socket.ts";
+import type { OpenSocket } from "../../../../src/core/rpc/socket_link.ts";
+import { systemClock } from "../../../../src/core/runtime/system_clock.ts";
+import {
+  commitSender,
+  post,
+  receiver,
+  sender,
+  senderHost,
+  startTestHub,
+} from "../../../devnet/hub/deliveries.ts";
+import type { Hub } from "../../../devnet/hub/hub.ts";
+import { RecordedLog } from "../../../support/recorded_log.ts";
+import { seededRandomness } from "../../../support/seeded_randomness.ts";
+
+const { signal } = new AbortController();
+const hints = { nonceAtLeast: undefined };
+const relayerId = new Uint8Array(20).fill(5);
+
+interface Connection extends AsyncDisposable {
+  readonly chain: HubChain;
+  readonly log: RecordedLog;
+  /** Messages that `work` sends; every one is a round trip. */
+  trips<T>(work: () => Promise<T>): Promise<readonly [result: T, messages: number]>;
+}
+
+function connect(hub: Hub, change: Partial<SubstrateChainOptions> = {}): Connection {
+  let messages = 0;
+  const openSocket: OpenSocket = (url, events) => {
+    const socket = platformSocket(url, events);
+    return {
+      send: (text) => {
+        messages += 1;
+        socket.send(text);
+      },
+      close: () => socket.close(),
+    };
+  };
+  const log = new RecordedLog();
+  const chain = createHubChain(
+    { clock: systemClock, randomness: seededRandomness(1), openSocket, fetch, log },
+    {
+      id: { stateMachine: hub.identity.stateMachine, consensusStateId: hub.identity.consensusStateId },
+      hashing: "Keccak",
+      rpcWs: new EndpointUrl(hub.wsUrl),
+      maxRpcPayloadSizeBytes: 150_000_000,
+      signer: undefined,
+      relayerId,
+      ...change,
+    },
+  );
+  return {
+    chain,
+    log,
+    trips: async (work) => {
+      const before = messages;
+      const result = await work();
+      return [result, messages - before];
+    },
+    [Symbol.asyncDispose]: () => chain.close(),
+  };
+}
+
+/** A delivery of requests of the sender, proven at `height`, which the hub then knows. */
+async function deliveryOf(hub: Hub, height: bigint, ...requests: readonly PostRequest[]): Promise<Delivery> {
+  const source = await commitSender(hub, height, requests);
+  const proof = {
+    kind: "state",
+    height: { id: sender, height },
+    proof: await source.prove(requests),
+  } as const;
+  return { steps: [{ kind: "messages", messages: requests.map(postMessage), proof }] };
+}
+
+async function signed(chain: HubChain, delivery: Delivery): Promise<SignedSubmission> {
+  const simulation = await chain.simulate(delivery, signal);
+  assert.ok(simulation.kind === "accepted", simulation.kind === "refused" ? simulation.refusal.detail : "");
+  const result = await chain.sign(delivery, simulation, hints, signal);
+  assert.ok(result.kind === "signed");
+  return result.submission;
+}
+
+function faultWith(code: string): (error: unknown) => boolean {
+  return (error) => error instanceof RpcFault && error.code === code;
+}
+
+Deno.test("hub chain: a delivery is simulated, signed, sent, found in its block, and later final", async () => {
+  await using hub = await startTestHub();
+  await using connection = connect(hub);
+  const { chain } = connection;
+  const delivery = await deliveryOf(hub, 10n, post(1n), post(2n));
+  const submission = await signed(chain, delivery);
+  assert.deepEqual(await chain.fetchOutcome(submission, signal), { kind: "unknown" });
+  assert.deepEqual(await chain.broadcast(submission, signal), { kind: "sent" });
+  assert.deepEqual(await chain.broadcast(submission, signal), { kind: "alreadyKnown" });
+  assert.deepEqual(await chain.fetchOutcome(submission, signal), { kind: "pending" });
+  const block = hub.produceBlock();
+  const expected = {
+    kind: "included",
+    block: { height: BigInt(block.number), hash: block.hash },
+    isFinal: false,
+    succeeded: true,
+    handled: [post(1n), post(2n)].map((each) => ({ commitment: commitmentOfPost(each), relayer: relayerId })),
+    refusal: undefined,
+  } as const;
+  assert.deepEqual(await chain.fetchOutcome(submission, signal), expected);
+  hub.produceBlock();
+  hub.produceBlock();
+  assert.deepEqual(await chain.fetchOutcome(submission, signal), { ...expected, isFinal: true });
+  assert.deepEqual(await chain.fetchReceipts([postMessage(post(1n)), postMessage(post(3n))], signal), [
+    relayerId,
+    undefined,
+  ]);
+});
+
+Deno.test("hub chain: an outcome is found by a program that was started later", async () => {
+  await using hub = await startTestHub();
+  const delivery = await deliveryOf(hub, 10n, post(1n));
+  let submission: SignedSubmission;
+  {
+    await using first = connect(hub);
+    submission = await signed(first.chain, delivery);
+    await first.chain.broadcast(submission, signal);
+  }
+  for (let count = 0; count < 20; count++) hub.produceBlock();
+  await using second = connect(hub);
+  const outcome = await second.chain.fetchOutcome(submission, signal);
+  assert.ok(outcome.kind === "included" && outcome.isFinal && outcome.succeeded);
+});
+
+Deno.test("hub chain: a restart of the node in between is survived", async () => {
+  await using hub = await startTestHub();
+  await using connection = connect(hub);
+  const { chain } = connection;
+  const delivery = await deliveryOf(hub, 10n, post(1n));
+  const submission = await signed(chain, delivery);
+  await hub.stop();
+  hub.start();
+  assert.deepEqual((await chain.fetchView(sender, signal)).height, 10n);
+  await chain.broadcast(submission, signal);
+  hub.produceBlock();
+  await hub.stop();
+  hub.start();
+  const outcome = await chain.fetchOutcome(submission, signal);
+  assert.equal(outcome.kind === "included" && outcome.succeeded, true);
+});
+
+Deno.test("hub chain: receipts name the hub key when there is one", async () => {
+  await using hub = await startTestHub();
+  const seed = new Uint8Array(32).fill(7);
+  await using connection = connect(hub, { signer: new Secret(toHex(seed)) });
+  const { chain } = connection;
+  const submission = await signed(chain, await deliveryOf(hub, 10n, post(1n)));
+  await chain.broadcast(submission, signal);
+  hub.produceBlock();
+  const [receipt] = await chain.fetchReceipts([postMessage(post(1n))], signal);
+  assert.deepEqual(receipt, sr25519PublicKey(seed));
+  assert.deepEqual(chain.relayer, receipt);
+});
+
+Deno.test("hub chain: what was delivered by others since the simulation is seen when signing", async () => {
+  await using hub = await startTestHub();
+  await using ours = connect(hub);
+  await using theirs = connect(hub, { relayerId: new Uint8Array(20).fill(9) });
+  const delivery = await deliveryOf(hub, 10n, post(1n), post(2n));
+  const simulation = await ours.chain.simulate(delivery, signal);
+  assert.ok(simulation.kind === "accepted");
+  const [step] = delivery.steps;
+  assert.ok(step?.kind === "messages");
+  const onlyFirst: Delivery = { steps: [{ ...step, messages: step.messages.slice(0, 1) }] };
+  await theirs.chain.broadcast(await signed(theirs.chain, onlyFirst), signal);
+  hub.produceBlock();
+  assert.deepEqual(await ours.chain.sign(delivery, simulation, hints, signal), {
+    kind: "overtaken",
+    receipts: [new Uint8Array(20).fill(9), undefined],
+  });
+});
+
+Deno.test("hub chain: an extrinsic overtaken in the pool fails in its block with the module's error or not at all", async () => {
+  await using hub = await startTestHub();
+  await using ours = connect(hub);
+  await using theirs = connect(hub, { relayerId: new Uint8Array(20).fill(9) });
+  const both = await deliveryOf(hub, 10n, post(1n), post(2n));
+  const [step] = both.steps;
+  assert.ok(step?.kind === "messages");
+  const one: Delivery = { steps: [{ ...step, messages: step.messages.slice(0, 1) }] };
+  const [first, second] = [await signed(theirs.chain, one), await signed(ours.chain, both)];
+  assert.notEqual(first.hash, second.hash);
+  await theirs.chain.broadcast(first, signal);
+  // Another grouping has another tag, so the pool takes both.
+  assert.deepEqual(await ours.chain.broadcast(second, signal), { kind: "sent" });
+  hub.produceBlock();
+  const outcome = await ours.chain.fetchOutcome(second, signal);
+  assert.ok(outcome.kind === "included");
+  assert.equal(outcome.succeeded, false);
+  assert.deepEqual(outcome.handled, []);
+  assert.deepEqual(outcome.refusal, { code: "unspecified", detail: "Ismp.InvalidMessage" });
+});
+
+Deno.test("hub chain: the same requests of somebody else in the pool count as known", async () => {
+  await using hub = await startTestHub();
+  await using ours = connect(hub);
+  await using theirs = connect(hub, { relayerId: new Uint8Array(20).fill(9) });
+  const delivery = await deliveryOf(hub, 10n, post(1n));
+  const [first, second] = [await signed(theirs.chain, delivery), await signed(ours.chain, delivery)];
+  assert.deepEqual(await theirs.chain.broadcast(first, signal), { kind: "sent" });
+  assert.deepEqual(await ours.chain.broadcast(second, signal), { kind: "alreadyKnown" });
+});
+
+Deno.test("hub chain: refusals name the rule", async () => {
+  await using hub = await startTestHub();
+  await using connection = connect(hub);
+  const { chain } = connection;
+  const refusal = async (delivery: Delivery): Promise<string> => {
+    const result = await chain.simulate(delivery, signal);
+    return result.kind === "refused" ? `${result.refusal.code} ${result.refusal.step ?? ""}` : result.kind;
+  };
+  const good = await deliveryOf(hub, 10n, post(1n));
+  assert.equal(await refusal(good), "accepted");
+  const [step] = good.steps;
+  assert.ok(step?.kind === "messages" && step.proof.kind === "state");
+  const early = { ...step.proof, height: { id: sender, height: 11n } };
+  assert.equal(await refusal({ steps: [{ ...step, proof: early }] }), "not_ready 0");
+  const old = post(2n, { timeoutTimestampSec: BigInt(Math.floor(hub.nowMs / 1000)) - 10n });
+  assert.equal(await refusal(await deliveryOf(hub, 12n, old)), "timed_out 0");
+  const other = { ...step, messages: [postMessage(post(7n))] };
+  assert.equal(await refusal({ steps: [other] }), "unspecified ");
+  const twice = { ...step, messages: [...step.messages, ...step.messages] };
+  assert.equal(await refusal({ steps: [twice] }), "duplicate 0");
+  await chain.broadcast(await signed(chain, good), signal);
+  hub.produceBlock();
+  assert.equal(await refusal(good), "duplicate 0");
+  const waiting = await deliveryOf(hub, 13n, post(3n));
+  const period = hub.setChallengePeriod(sender, 600n);
+  hub.produceBlock();
+  await period;
+  assert.equal(await refusal(waiting), "not_ready 0");
+  hub.advanceTime(601_000);
+  hub.produceBlock();
+  assert.equal(await refusal(waiting), "accepted");
+  const frozen = hub.freezeClient(sender.consensusStateId);
+  hub.produceBlock();
+  await frozen;
+  assert.equal(await refusal(waiting), "host_frozen 0");
+});
+
+Deno.test("hub chain: a delivery above the size limit is too large, and nothing is sent", async () => {
+  await using hub = await startTestHub();
+  await using connection = connect(hub, { maxCallBytes: 200 });
+  const delivery = await deliveryOf(hub, 10n, post(1n));
+  await assert.rejects(connection.chain.simulate(delivery, signal), faultWith("too_large"));
+});
+
+Deno.test("hub chain: an extrinsic that became invalid is refused by the pool", async () => {
+  await using hub = await startTestHub();
+  await using connection = connect(hub);
+  const { chain } = connection;
+  const delivery = await deliveryOf(hub, 10n, post(1n));
+  const submission = await signed(chain, delivery);
+  const frozen = hub.freezeClient(sender.consensusStateId);
+  hub.produceBlock();
+  await frozen;
+  const result = await chain.broadcast(submission, signal);
+  assert.ok(result.kind === "refused");
+  assert.match(result.refusal.detail, /bad signature/);
+});
+
+Deno.test("hub chain: events come in order, of every kind, with the transaction that caused them", async () => {
+  await using hub = await startTestHub();
+  await using connection = connect(hub);
+  const { chain } = connection;
+  for (let round = 1n; round <= 5n; round++) {
+    const submission = await signed(chain, await deliveryOf(hub, 10n * round, post(round)));
+    await chain.broadcast(submission, signal);
+    hub.produceBlock();
+  }
+  const vetoed = hub.veto({ id: sender, height: 50n });
+  hub.produceBlock();
+  await vetoed;
+  const events = await chain.fetchEvents(0n, BigInt(hub.best.number), signal);
+  const heights = events.map((event) => event.at.height);
+  assert.deepEqual(heights, heights.toSorted((a, b) => Number(a - b)));
+  const messages = events.flatMap((event) => event.kind === "message" ? [event.message] : []);
+  assert.deepEqual(messages, [1n, 2n, 3n, 4n, 5n].map((nonce) => postMessage(post(nonce))));
+  const handled = events.filter((event) => event.kind === "handled");
+  assert.equal(handled.length, 5);
+  assert.equal(handled.every((event) => event.at.transaction !== undefined), true);
+  const updates = events.flatMap((event) => event.kind === "updated" ? [event.height] : []);
+  assert.deepEqual(updates, [10n, 20n, 30n, 40n, 50n]);
+  const veto = events.find((event) => event.kind === "vetoed");
+  assert.equal(veto?.kind === "vetoed" && veto.height, 50n);
+});
+
+Deno.test("hub chain: a range beyond the node's head is lagging", async () => {
+  await using hub = await startTestHub();
+  await using connection = connect(hub);
+  const best = BigInt(hub.best.number);
+  await assert.rejects(connection.chain.fetchEvents(1n, best + 1n, signal), faultWith("lagging"));
+  assert.deepEqual(await connection.chain.fetchEvents(best, best, signal), []);
+  assert.deepEqual(await connection.chain.fetchEvents(0n, 0n, signal), []);
+});
+
+Deno.test("hub chain: a range wider than 100 blocks, and one that is too large, are asked in parts", async () => {
+  await using hub = await startTestHub();
+  await using connection = connect(hub);
+  const { chain } = connection;
+  const submission = await signed(chain, await deliveryOf(hub, 10n, post(1n)));
+  await chain.broadcast(submission, signal);
+  for (let count = 0; count < 230; count++) hub.produceBlock();
+  const to = BigInt(hub.best.number);
+  assert.equal((await chain.fetchEvents(1n, to, signal)).filter((each) => each.kind === "message").length, 1);
+  assert.equal(hub.callCounts.get("ismp_queryEventsWithMetadata"), 3);
+  hub.fault = ({ method, params: [from, until] }) =>
+    method === "ismp_queryEventsWithMetadata" && Number(until) - Number(from) >= 30
+      ? { kind: "error", code: -32008, message: "Response is too big" }
+      : undefined;
+  assert.equal((await chain.fetchEvents(1n, to, signal)).filter((each) => each.kind === "message").length, 1);
+});
+
+Deno.test("hub chain: half an answer, and a node that lost a request's body, are faults", async () => {
+  await using hub = await startTestHub();
+  await using connection = connect(hub);
+  const { chain } = connection;
+  const submission = await signed(chain, await deliveryOf(hub, 10n, post(1n)));
+  await chain.broadcast(submission, signal);
+  hub.produceBlock();
+  const to = BigInt(hub.best.number);
+  assert.equal((await chain.fetchEvents(1n, to, signal)).length > 0, true);
+  const blocks = Array.from(
+    { length: Number(to) },
+    (_, index) => [`0x${String(index).padStart(64, "0")}`, []],
+  );
+  hub.fault = ({ method }) =>
+    method === "ismp_queryEventsWithMetadata"
+      ? { kind: "result", result: Object.fromEntries(blocks.slice(1)) }
+      : undefined;
+  await assert.rejects(chain.fetchEvents(1n, to, signal), faultWith("malformed"));
+  // All blocks are there, but without the request.
+  const named = await Promise.all(
+    blocks.map(async (_, index) => {
+      const response = await fetch(hub.httpUrl, {
+        method: "POST",
+        body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "chain_getBlockHash", params: [index + 1] }),
+      });
+      return [(await response.json()).result, []];
+    }),
+  );
+  hub.fault = ({ method }) =>
+    method === "ismp_queryEventsWithMetadata"
+      ? { kind: "result", result: Object.fromEntries(named) }
+      : undefined;
+  await assert.rejects(chain.fetchEvents(1n, to, signal), faultWith("pruned"));
+});
+
+Deno.test("hub chain: proofs for EVM chains verify against the hub's MMR, in the order asked", async () => {
+  await using hub = await startTestHub();
+  await using connection = connect(hub);
+  const { chain } = connection;
+  const requests = [1n, 2n, 3n].map((nonce) => post(nonce));
+  await chain.broadcast(await signed(chain, await deliveryOf(hub, 10n, ...requests)), signal);
+  hub.produceBlock();
+  hub.produceBlock();
+  hub.produceBlock();
+  const height = BigInt(hub.finalized.number);
+  const asked = [requests[2], requests[0]].flatMap((each) => each === undefined ? [] : [postMessage(each)]);
+  const proof = await chain.proveMessages(asked, height, { id: receiver, family: "evm" }, signal);
+  assert.ok(proof.kind === "mmr");
+  assert.deepEqual(proof.leafIndices, [2n, 0n]);
+  assert.equal(proof.leafCount, 3n);
+  assert.deepEqual(proof.height, { id: chain.id, height });
+  // Leaf hashes are the commitments; verifiers take them in rising order.
+  const leaves = [[0n, post(1n)], [2n, post(3n)]] as const;
+  verifyMmrProof(
+    rootsOf(hub).mmr,
+    proof,
+    leaves.map(([index, request]) => ({ index, hash: commitmentOfPost(request) })),
+  );
+  await assert.rejects(
+    chain.proveMessages([postMessage(post(9n))], height, { id: receiver, family: "evm" }, signal),
+    faultWith("not_found"),
+  );
+});
+
+Deno.test("hub chain: proofs for Substrate chains hold the requests' commitments under the child trie's root", async () => {
+  await using hub = await startTestHub();
+  await using connection = connect(hub);
+  const { chain } = connection;
+  const requests = Array.from({ length: 130 }, (_, index) => post(BigInt(index)));
+  await chain.broadcast(await signed(chain, await deliveryOf(hub, 10n, ...requests)), signal);
+  const { number } = hub.produceBlock();
+  const sink = { id: receiver, family: "substrate" } as const;
+  const proof = await chain.proveMessages(requests.map(postMessage), BigInt(number), sink, signal);
+  assert.ok(proof.kind === "state");
+  const { hasher, storageProof } = decodeStrict(stateMachineProofCodec, proof.proof, "StateMachineProof");
+  assert.equal(hasher, "Keccak");
+  const keys = requests.map((each) => childTrieKeys.requestCommitment(commitmentOfPost(each)));
+  hub.produceBlock();
+  const root = rootsOf(hub).childTrie;
+  const values = readSubstrateProof({ root, hasher, nodes: storageProof, keys });
+  assert.equal([...values.values()].filter((value) => value?.length === 65).length, requests.length);
+  assert.equal(hub.callCounts.get("ismp_queryChildTrieProof"), 2);
+});
+
+/** The roots in the digest item `Consensus("ISMP", mmr root ++ child trie root)` of the final block. */
+function rootsOf(hub: Hub): { readonly mmr: Hash256; readonly childTrie: Hash256 } {
+  const item = hub.finalizedHeader.digest.find((each) => toHex(each).includes("49534d50"));
+  assert.ok(item !== undefined);
+  return { mmr: toHash256(item.slice(-64, -32)), childTrie: toHash256(item.slice(-32)) };
+}
+
+Deno.test("hub chain: views, heights and times are read from the chain", async () => {
+  await using hub = await startTestHub();
+  await using connection = connect(hub);
+  const { chain } = connection;
+  await deliveryOf(hub, 10n, post(1n));
+  hub.produceBlock();
+  assert.equal(await chain.fetchHeight(signal), BigInt(hub.best.number));
+  assert.equal(await chain.fetchFinalHeight(signal), BigInt(hub.finalized.number));
+  const nowSec = BigInt(Math.floor(hub.nowMs / 1000));
+  const view = await chain.fetchView(sender, signal);
+  assert.equal(view.nowSec >= nowSec - 2n && view.nowSec <= nowSec, true);
+  assert.deepEqual({ ...view, nowSec }, { height: 10n, nowSec, challengePeriodSec: 0n, isFrozen: false });
+  const unknown = { stateMachine: parseStateMachine("EVM-9"), consensusStateId: toConsensusStateId("NONE") };
+  assert.equal((await chain.fetchView(unknown, signal)).height, 0n);
+  const stored = await chain.fetchUpdateTime({ id: sender, height: 10n }, signal);
+  assert.equal(stored !== undefined && stored >= nowSec - 2n && stored <= nowSec, true);
+  assert.equal(await chain.fetchUpdateTime({ id: sender, height: 11n }, signal), undefined);
+  assert.equal(await chain.fetchBlockTime(BigInt(hub.best.number), signal) >= nowSec - 2n, true);
+  await assert.rejects(chain.fetchBlockTime(10_000n, signal), faultWith("lagging"));
+});
+
+Deno.test("hub chain: each method takes one round trip, or the number that is written here", async () => {
+  await using hub = await startTestHub();
+  await using connection = connect(hub);
+  const { chain, trips } = connection;
+  const delivery = await deliveryOf(hub, 10n, post(1n), post(2n));
+  const messages = [postMessage(post(1n)), postMessage(post(2n))];
+  const counted = async (work: () => Promise<unknown>): Promise<number> => (await trips(work))[1];
+  // Version and metadata are read once, like the name of the child trie.
+  await chain.simulate(delivery, signal);
+  await chain.broadcast(await signed(chain, delivery), signal);
+  hub.produceBlock();
+  await chain.fetchReceipts(messages, signal);
+  const next = await deliveryOf(hub, 11n, post(3n));
+  const best = BigInt(hub.best.number);
+  const simulation = await chain.simulate(next, signal);
+  assert.ok(simulation.kind === "accepted");
+  assert.equal(await counted(() => chain.fetchView(sender, signal)), 1);
+  assert.equal(await counted(() => chain.fetchHeight(signal)), 1);
+  assert.equal(await counted(() => chain.fetchFinalHeight(signal)), 2);
+  assert.equal(await counted(() => chain.fetchUpdateTime({ id: sender, height: 10n }, signal)), 1);
+  assert.equal(await counted(() => chain.fetchReceipts(messages, signal)), 1);
+  assert.equal(await counted(() => chain.simulate(next, signal)), 1);
+  assert.equal(await counted(() => chain.sign(next, simulation, hints, signal)), 1);
+  // Two of the three are small and pass beside the one for the events.
+  assert.equal(await counted(() => chain.fetchEvents(1n, best, signal)), 3);
+  const submission = await signed(chain, next);
+  assert.equal(await counted(() => chain.broadcast(submission, signal)), 1);
+  await chain.fetchOutcome(submission, signal);
+  assert.equal(await counted(() => chain.fetchOutcome(submission, signal)), 1);
+});
+
+Deno.test("hub chain: the check of a right configuration finds nothing", async () => {
+  await using hub = await startTestHub();
+  await using connection = connect(hub);
+  const { chain } = connection;
+  await deliveryOf(hub, 10n, post(1n));
+  assert.deepEqual(await chain.check(chain.id, signal), []);
+  assert.deepEqual(await chain.checkCounterparty({ id: sender, ismpHost: senderHost }, signal), []);
+});
+
+Deno.test("hub chain: the check names the wrong chain, the wrong hashing and missing methods", async () => {
+  await using hub = await startTestHub();
+  const texts = async (change: Partial<SubstrateChainOptions>): Promise<string[]> => {
+    await using connection = connect(hub, change);
+    const { chain } = connection;
+    return (await chain.check(chain.id, signal)).map(({ severity, text }) => `${severity}: ${text}`);
+  };
+  const id = {
+    stateMachine: parseStateMachine("POLKADOT-3367"),
+    consensusStateId: toConsensusStateId("DOT0"),
+  };
+  const at = `via 127.0.0.1:${hub.port}`;
+  assert.deepEqual(await texts({ id }), [
+    `fatal: POLKADOT-3367 ${at}: the node is of KUSAMA-4009; set rpc_ws to a node of POLKADOT-3367, or state_machine to KUSAMA-4009`,
+  ]);
+  assert.deepEqual(await texts({ hashing: "Blake2" }), [
+    `fatal: KUSAMA-4009 ${at}: headers are hashed with Keccak; set hashing = "Keccak"`,
+  ]);
+  hub.fault = ({ method }) =>
+    method === "rpc_methods"
+      ? { kind: "result", result: { methods: ["ismp_queryEventsWithMetadata"] } }
+      : undefined;
+  const found = await texts({});
+  assert.equal(found.length, 3);
+  assert.match(found[0] ?? "", /^fatal: .*lacks the RPC methods ismp_queryChildTrieProof, .*mmr_queryProof/);
+  assert.match(found[1] ?? "", /^warning: .*offchain_localStorageGet/);
+  assert.match(found[2] ?? "", /^warning: .*system_dryRun/);
+});
+
+Deno.test("hub chain: a clock that differs by more than 30 seconds is warned about", async () => {
+  await using hub = await startTestHub({ now: () => Date.now() - 100_000 });
+  await using connection = connect(hub);
+  const [finding, ...more] = await connection.chain.check(connection.chain.id, signal);
+  assert.deepEqual(more, []);
+  assert.equal(finding?.severity, "warning");
+  assert.match(finding?.text ?? "", /clock is (99|100|101) seconds ahead of the chain's/);
+});
+
+Deno.test("hub chain: a wrong consensus state id or host contract of a chain is fatal, with the right one", async () => {
+  await using hub = await startTestHub();
+  await using connection = connect(hub);
+  await deliveryOf(hub, 10n, post(1n));
+  const { chain } = connection;
+  const wrongId = { ...sender, consensusStateId: toConsensusStateId("ARB0") };
+  const [byId] = await chain.checkCounterparty({ id: wrongId }, signal);
+  assert.equal(byId?.severity, "fatal");
+  assert.match(
+    byId?.text ?? "",
+    /does not know EVM-1 by consensus_state_id "ARB0"; it knows that chain by "ETH0"/,
+  );
+  const other = { stateMachine: parseStateMachine("EVM-777"), consensusStateId: toConsensusStateId("ETH0") };
+  const [byChain, byHost] = await chain.checkCounterparty({ id: other, ismpHost: senderHost }, signal);
+  assert.match(byChain?.text ?? "", /it knows EVM-1\/ETH0/);
+  assert.match(byHost?.text ?? "", /knows no host contract of EVM-777/);
+  const wrongHost = fromHex(`0x${"01".repeat(20)}`);
+  const [host] = await chain.checkCounterparty({ id: sender, ismpHost: wrongHost }, signal);
+  assert.equal(host?.severity, "fatal");
+  assert.match(host?.text ?? "", new RegExp(`as ${toHex(senderHost)}; set ismp_host`));
+});
+
+Deno.test("hub chain: after a runtime upgrade the metadata is read again before anything is built", async () => {
+  await using hub = await startTestHub();
+  await using connection = connect(hub);
+  const { chain, log } = connection;
+  const delivery = await deliveryOf(hub, 10n, post(1n));
+  await chain.simulate(delivery, signal);
+  assert.equal(hub.callCounts.get("state_getMetadata"), 1);
+  hub.fault = ({ method }) =>
+    method === "state_getRuntimeVersion"
+      ? { kind: "result", result: { specName: "gargantua", specVersion: 8401, transactionVersion: 1 } }
+      : undefined;
+  await signed(chain, delivery);
+  assert.equal(hub.callCounts.get("state_getMetadata"), 2);
+  await signed(chain, delivery);
+  assert.equal(hub.callCounts.get("state_getMetadata"), 2);
+  assert.deepEqual(log.lines.map((line) => line.message), ["The runtime was upgraded"]);
+});
+
+Deno.test("hub chain: without the pool's runtime API a dry run decides", async () => {
+  await using hub = await startTestHub();
+  await using connection = connect(hub);
+  hub.fault = ({ method, params: [api] }) =>
+    method === "state_call" && api === "TaggedTransactionQueue_validate_transaction"
+      ? { kind: "error", code: -32601, message: "Method not found" }
+      : undefined;
+  const delivery = await deliveryOf(hub, 10n, post(1n));
+  assert.equal((await connection.chain.simulate(delivery, signal)).kind, "accepted");
+  const [step] = delivery.steps;
+  assert.ok(step?.kind === "messages");
+  const wrong: Delivery = { steps: [{ ...step, messages: [postMessage(post(9n))] }] };
+  const refused = await connection.chain.simulate(wrong, signal);
+  assert.ok(refused.kind === "refused");
+  assert.match(refused.refusal.detail, /^Ismp\.InvalidMessage: /);
+});
+
+Deno.test("hub chain: where the pool is hidden, an extrinsic is pending until its window is over", async () => {
+  await using hub = await startTestHub();
+  await using connection = connect(hub);
+  const { chain } = connection;
+  hub.fault = ({ method }) =>
+    method === "author_pendingExtrinsics"
+      ? { kind: "error", code: -32601, message: "RPC call is unsafe to be called externally" }
+      : undefined;
+  const submission = await signed(chain, await deliveryOf(hub, 10n, post(1n)));
+  assert.deepEqual(await chain.fetchOutcome(submission, signal), { kind: "pending" });
+  for (let count = 0; count < 70; count++) hub.produceBlock();
+  assert.deepEqual(await chain.fetchOutcome(submission, signal), { kind: "unknown" });
+});
+
+Deno.test("hub chain: an event that cannot be read is skipped and told, the others are kept", async () => {
+  await using hub = await startTestHub();
+  await using connection = connect(hub);
+  const { chain, log } = connection;
+  await deliveryOf(hub, 10n, post(1n));
+  const { number, hash } = hub.best;
+  const meta = { block_hash: hash, transaction_hash: hash, block_number: number };
+  const handled = { commitment: hash, relayer: "0x01" };
+  const events = [
+    { meta, event: { PostRequest: { source: "XXXX" } } },
+    { meta, event: { PostRequestHandled: handled } },
+  ];
+  hub.fault = ({ method }) =>
+    method === "ismp_queryEventsWithMetadata" ? { kind: "result", result: { [hash]: events } } : undefined;
+  const found = await chain.fetchEvents(BigInt(number), BigInt(number), signal);
+  assert.deepEqual(found.map((event) => event.kind), ["handled"]);
+  assert.deepEqual(log.lines.map(({ level, message }) => [level, message]), [
+    ["warn", "Event that cannot be read was skipped"],
+  ]);
+});
+
+Deno.test("hub chain: equal deliveries without a signer are equal extrinsics", async () => {
+  await using hub = await startTestHub();
+  await using connection = connect(hub);
+  const delivery = await deliveryOf(hub, 10n, post(1n));
+  const [one, two] = [await signed(connection.chain, delivery), await signed(connection.chain, delivery)];
+  assert.equal(equalBytes(one.raw, two.raw), true);
+  assert.equal(one.hash, two.hash);
+});

@@ -1,0 +1,43 @@
+import assert from "node:assert/strict";
+import { loadRuntime } from "../../../../src/core/chains/substrate/runtime.ts";
+import { readDryRun, readValidation } from "../../../../src/core/chains/substrate/validity.ts";
+import { fromHex } from "../../../../src/core/protocol/bytes.ts";
+import { hubMetadata } from "../../../support/hub_vectors.ts";
+
+const validations = [
+  ["0x00640000000000000000000019000000000000000001", "valid"],
+  ["0x010004", "Invalid.BadProof"],
+  ["0x010000", "Invalid.Call"],
+  ["0x010003", "Invalid.Stale"],
+  ["0x010006", "Invalid.ExhaustsResources"],
+  ["0x01000707", "Invalid.Custom(7)"],
+  ["0x0100ff", "Invalid.255"],
+  ["0x010100", "Unknown.CannotLookup"],
+  ["0x010101", "Unknown.NoUnsignedValidator"],
+  ["0x", "unreadable"],
+  ["0x02", "unreadable"],
+  ["0x0100", "unreadable"],
+  ["0x010200", "unreadable"],
+] as const;
+
+for (const [answer, expected] of validations) {
+  Deno.test(`validity: ${answer} of the pool is ${expected}`, () => {
+    const verdict = readValidation(fromHex(answer));
+    assert.equal(verdict.kind === "invalid" ? verdict.reason : verdict.kind, expected);
+  });
+}
+
+Deno.test("validity: dry runs tell the module's error", async () => {
+  const { specName, specVersion, metadata } = hubMetadata("nexus-head-synthetic");
+  const runtime = await loadRuntime("POLKADOT-3367", { specName, specVersion }, metadata);
+  const read = (answer: string): string => {
+    const verdict = readDryRun(runtime, fromHex(answer));
+    return verdict.kind === "invalid" ? verdict.reason : verdict.kind;
+  };
+  assert.equal(read("0x0000"), "valid");
+  assert.equal(read("0x0001032900000000"), "Ismp.InvalidMessage");
+  assert.equal(read("0x000102"), "BadOrigin");
+  assert.equal(read("0x010004"), "Invalid.BadProof");
+  assert.equal(read("0x00"), "unreadable");
+  assert.equal(read("0x"), "unreadable");
+});
