@@ -1,0 +1,238 @@
+import assert from "node:assert/strict";
+import type { Chain, SignedSubmission } from "../../../../src/core/chains/chain.ts";
+import { createSubstrateChain } from "../../../../src/core/chains/substrate/substrate_chain.ts";
+import { EndpointUrl } from "../../../../src/core/config/redact.ts";
+import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../../../../src/core/protocol/bytes.ts";
+import { blake2b256 } from "../../../../src/core/protocol/hash.ts";
+import { postMessage } from "../../../../src/core/protocol/ismp/commitment.ts";
+import type { PostRequest } from "../../../../src/core/protocol/ismp/message.ts";
+import { postRequestToJson } from "../../../../src/core/protocol/ismp/rpc_json.ts";
+import { parseStateMachine, toConsensusStateId } from "../../../../src/core/protocol/ismp/state_machine.ts";
+import { childTrieKey, ismpKeys, otherKeys } from "../../../../src/core/protocol/ismp/storage_keys.ts";
+import { bytes, u64 } from "../../../../src/core/protocol/scale.ts";
+import { RpcFault } from "../../../../src/core/rpc/fault.ts";
+import { FakeClock } from "../../../support/fake_clock.ts";
+import { hubMetadata, hubScale } from "../../../support/hub_vectors.ts";
+import { RecordedLog } from "../../../support/recorded_log.ts";
+import { type ScriptedMethod, ScriptedNode } from "../../../support/scripted_socket.ts";
+import { fixedRandomness } from "../../../support/seeded_randomness.ts";
+
+const { signal } = new AbortController();
+const id = { stateMachine: parseStateMachine("POLKADOT-2030"), consensusStateId: toConsensusStateId("DOT0") };
+const hub = {
+  stateMachine: parseStateMachine("POLKADOT-3367"),
+  consensusStateId: toConsensusStateId("DOT0"),
+};
+
+interface Setup {
+  readonly clock: FakeClock;
+  readonly node: ScriptedNode;
+  readonly chain: Chain;
+}
+
+/** A chain of Blake2 headers behind a scripted node. */
+function setUp(methods: Readonly<Record<string, ScriptedMethod>>): Setup {
+  const clock = new FakeClock();
+  const node = new ScriptedNode(methods);
+  const chain = createSubstrateChain(
+    {
+      clock,
+      randomness: fixedRandomness(0),
+      openSocket: node.open,
+      fetch: () => Promise.reject(new TypeError("no HTTP here")),
+      log: new RecordedLog(),
+    },
+    {
+      id,
+      hashing: "Blake2",
+      rpcWs: new EndpointUrl("ws://node.example"),
+      maxRpcPayloadSizeBytes: 1_000_000,
+      signer: undefined,
+    },
+  );
+  return { clock, node, chain };
+}
+
+function hashOf(label: string): Hash256 {
+  return toHash256(blake2b256(new TextEncoder().encode(label)));
+}
+
+function header(height: number, parent: Hash256): unknown {
+  const root = hashOf("root");
+  return {
+    number: toHexNumber(height),
+    parentHash: parent,
+    stateRoot: root,
+    extrinsicsRoot: root,
+    digest: { logs: [] },
+  };
+}
+
+function toHexNumber(value: number): string {
+  return `0x${value.toString(16)}`;
+}
+
+const request: PostRequest = {
+  source: id.stateMachine,
+  dest: parseStateMachine("EVM-1"),
+  nonce: 3n,
+  from: new Uint8Array(8),
+  to: new Uint8Array(20),
+  timeoutTimestampSec: 18_446_744_073_709_551_615n,
+  body: new Uint8Array([1]),
+};
+
+function faultWith(code: string): (error: unknown) => boolean {
+  return (error) => error instanceof RpcFault && error.code === code;
+}
+
+/** Scripts for a node with blocks 1 to 2, one request in block 2, and this difference of the chain's nonce. */
+function eventScripts(dispatched: bigint): Readonly<Record<string, ScriptedMethod>> {
+  const meta = { block_hash: hashOf("b2"), transaction_hash: hashOf("x"), block_number: 2 };
+  const event = { PostRequest: postRequestToJson(request) };
+  return {
+    chain_getHeader: () => header(2, hashOf("b1")),
+    chain_getBlockHash: (height) => hashOf(`b${height}`),
+    state_getStorage: (key, block) => {
+      assert.equal(key, toHex(ismpKeys.nonce()));
+      return toHex(u64.enc(block === hashOf("b2") ? 7n + dispatched : 7n));
+    },
+    ismp_queryEventsWithMetadata: () => ({ [hashOf("b2")]: [{ meta, event }], [hashOf("b1")]: [] }),
+  };
+}
+
+Deno.test("substrate chain: requests are counted by the nonce, and u64 arrive without loss", async () => {
+  const { clock, chain } = setUp(eventScripts(1n));
+  assert.deepEqual(await clock.run(chain.fetchEvents(1n, 2n, signal)), [
+    { kind: "message", message: postMessage(request), at: { height: 2n, transaction: hashOf("x") } },
+  ]);
+  await chain.close();
+});
+
+Deno.test("substrate chain: a node without the body of a request is found out by the nonce", async () => {
+  const { clock, chain } = setUp(eventScripts(2n));
+  await assert.rejects(clock.run(chain.fetchEvents(1n, 2n, signal)), faultWith("pruned"));
+  await chain.close();
+});
+
+Deno.test("substrate chain: a reorganisation between the answers is lagging", async () => {
+  const { clock, node, chain } = setUp(eventScripts(1n));
+  node.answer("chain_getBlockHash", (height) => hashOf(`other ${height}`));
+  await assert.rejects(clock.run(chain.fetchEvents(1n, 2n, signal)), faultWith("lagging"));
+  await chain.close();
+});
+
+for (const name of ["ISMPv2", "ISMP"] as const) {
+  Deno.test(`substrate chain: receipts are read from the child trie ${name} where that is the chain's`, async () => {
+    const relayer = new Uint8Array(20).fill(4);
+    const tries: unknown[] = [];
+    const { clock, node, chain } = setUp({
+      state_getStorage: (key) => key === toHex(childTrieKey(name)) ? hashOf("root") : null,
+      childstate_getStorage: (trie) => {
+        tries.push(trie);
+        return toHex(bytes.enc(relayer));
+      },
+    });
+    const read = (): Promise<unknown> => clock.run(chain.fetchReceipts([postMessage(request)], signal));
+    assert.deepEqual(await read(), [relayer]);
+    assert.deepEqual(await read(), [relayer]);
+    assert.deepEqual(tries, [toHex(childTrieKey(name)), toHex(childTrieKey(name))]);
+    assert.deepEqual(node.exchanges.map((each) => each.methods.length), [2, 1, 1]);
+    await chain.close();
+  });
+}
+
+Deno.test("substrate chain: a read is asked again after a lost connection, a submission is not", async () => {
+  const { clock, node, chain } = setUp({});
+  let asked = 0;
+  const dropOnce = (): unknown => {
+    asked += 1;
+    if (asked === 1) node.drop();
+    return header(9, hashOf("b8"));
+  };
+  node.answer("chain_getHeader", dropOnce);
+  assert.equal(await clock.run(chain.fetchHeight(signal)), 9n);
+  assert.equal(asked, 2);
+  let sent = 0;
+  node.answer("author_submitExtrinsic", () => {
+    sent += 1;
+    node.drop();
+    return hashOf("x");
+  });
+  await assert.rejects(clock.run(chain.broadcast(submission, signal)), faultWith("unreachable"));
+  assert.equal(sent, 1);
+  await chain.close();
+});
+
+const raw = fromHex(hubScale("call.nexus.Ismp.handle_unsigned.Request").bareExtrinsicV4 ?? "0x");
+const submission: SignedSubmission = {
+  hash: toHash256(blake2b256(raw)),
+  chain: id.stateMachine,
+  raw,
+  account: undefined,
+  nonce: undefined,
+  gasPriceWei: undefined,
+  gasLimit: undefined,
+  madeAtHeight: 5n,
+};
+
+Deno.test("substrate chain: an outcome follows the extrinsic through a reorganisation", async () => {
+  const { specName, specVersion, metadata } = hubMetadata("nexus-head-synthetic");
+  let fork = "a";
+  let finalized = 5;
+  const holds = new Set(["a6", "b8"]);
+  const inherent = "0x280402000b";
+  const events = hubScale("event.nexus.Ismp.PostRequestHandled").scale.replace("00020000", "00010000");
+  const { clock, chain } = setUp({
+    author_pendingExtrinsics: () => [],
+    chain_getHeader: (hash) => header(hash === undefined ? 8 : finalized, hashOf("p")),
+    chain_getFinalizedHead: () => hashOf(`a${finalized}`),
+    chain_getBlockHash: (height) =>
+      Number(height) > 8 ? null : hashOf(`${Number(height) > 5 ? fork : "a"}${height}`),
+    chain_getBlock: (hash) => {
+      const isHolder = [...holds].some((label) => hashOf(label) === hash);
+      return { block: { extrinsics: isHolder ? [inherent, toHex(raw)] : [inherent] } };
+    },
+    state_getRuntimeVersion: () => ({ specName, specVersion }),
+    state_getMetadata: () => toHex(metadata),
+    state_getStorage: (key): Hex => {
+      assert.equal(key, toHex(otherKeys.systemEvents()));
+      return toHex(fromHex(events));
+    },
+  });
+  const fetch = async (): Promise<unknown> => {
+    const outcome = await clock.run(chain.fetchOutcome(submission, signal));
+    return outcome.kind === "included"
+      ? [outcome.block, outcome.isFinal, outcome.handled.length]
+      : outcome.kind;
+  };
+  assert.deepEqual(await fetch(), [{ height: 6n, hash: hashOf("a6") }, false, 1]);
+  fork = "b";
+  assert.deepEqual(await fetch(), [{ height: 8n, hash: hashOf("b8") }, false, 1]);
+  holds.delete("b8");
+  fork = "c";
+  assert.deepEqual(await fetch(), "unknown");
+  fork = "a";
+  finalized = 6;
+  assert.deepEqual(await fetch(), [{ height: 6n, hash: hashOf("a6") }, true, 1]);
+  await chain.close();
+});
+
+Deno.test("substrate chain: a chain that does not know the hub yet is warned about, not refused", async () => {
+  const block = header(4, hashOf("b3"));
+  const { clock, chain } = setUp({
+    state_call: () => "0x01ee070000",
+    rpc_methods: () => ({
+      methods: ["ismp_queryEventsWithMetadata", "ismp_queryChildTrieProof", "system_dryRun"],
+    }),
+    chain_getFinalizedHead: () => hashOf("unlike"),
+    chain_getHeader: () => block,
+    state_getStorage: (key) =>
+      key === toHex(otherKeys.timestampNow()) ? toHex(u64.enc(BigInt(clock.now()))) : null,
+  });
+  const findings = await clock.run(chain.check(hub, signal));
+  assert.deepEqual(findings.map(({ severity }) => severity), ["warning", "fatal"]);
+  assert.match(findings[0]?.text ?? "", /does not know the hub POLKADOT-3367\/DOT0 yet/);
+  assert.match(findings[1]?.text ?? "", /neither Keccak nor Blake2/);
+  await chain.close();
+});
