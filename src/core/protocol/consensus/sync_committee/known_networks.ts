@@ -9,22 +9,18 @@ import { type BeaconNetwork, type Fork, forkNames } from "./beacon_network.ts";
 const beaconClient = toConsensusClientId("BEAC");
 const gnosisClient = toConsensusClientId("GNOS");
 
-/** Forks by their first epochs in the order of the names; versions count up from the genesis version. */
-function forks(
-  genesisVersion: number,
-  step: number,
-  epochs: readonly [bigint, bigint, bigint, bigint, bigint, bigint],
-): [Fork, ...Fork[]] {
-  const fork = (index: number, epoch: bigint): Fork => ({
-    name: forkNames[index] ?? "phase0",
-    epoch,
-    version: versionHex(genesisVersion + index * step),
-  });
-  return [fork(0, 0n), ...epochs.map((epoch, index) => fork(index + 1, epoch))];
-}
+/** Epoch and version of Altair, Bellatrix, Capella, Deneb, Electra and Fulu. */
+type ForkSchedule = readonly (readonly [bigint, Hex])[];
 
-function versionHex(version: number): Hex {
-  return `0x${version.toString(16).padStart(8, "0")}`;
+function forks(genesisVersion: Hex, schedule: ForkSchedule): [Fork, ...Fork[]] {
+  return [
+    { name: "phase0", epoch: 0n, version: genesisVersion },
+    ...schedule.map(([epoch, version], index): Fork => ({
+      name: forkNames[index + 1] ?? "phase0",
+      epoch,
+      version,
+    })),
+  ];
 }
 
 /** Ethereum. */
@@ -35,7 +31,14 @@ export const ethereumMainnet: BeaconNetwork = {
   epochsPerPeriod: 256n,
   slotSec: 12,
   genesisValidatorsRoot: "0x4b363db94e286120d76eb905340fdd4e54bfe9f06bf33ff6cf5ad27f511bfe95",
-  forks: forks(0x00000000, 0x01000000, [74240n, 144896n, 194048n, 269568n, 364032n, 411392n]),
+  forks: forks("0x00000000", [
+    [74240n, "0x01000000"],
+    [144896n, "0x02000000"],
+    [194048n, "0x03000000"],
+    [269568n, "0x04000000"],
+    [364032n, "0x05000000"],
+    [411392n, "0x06000000"],
+  ]),
 };
 
 /** Ethereum's public test network. */
@@ -46,7 +49,14 @@ export const sepolia: BeaconNetwork = {
   epochsPerPeriod: 256n,
   slotSec: 12,
   genesisValidatorsRoot: "0xd8ea171f3c94aea21ebc42a1ed61052acf3f9209c00e4efbaaddac09ed9b8078",
-  forks: forks(0x90000069, 1, [50n, 100n, 56832n, 132608n, 222464n, 272640n]),
+  forks: forks("0x90000069", [
+    [50n, "0x90000070"],
+    [100n, "0x90000071"],
+    [56832n, "0x90000072"],
+    [132608n, "0x90000073"],
+    [222464n, "0x90000074"],
+    [272640n, "0x90000075"],
+  ]),
 };
 
 /** Gnosis chain. */
@@ -57,7 +67,14 @@ export const gnosisMainnet: BeaconNetwork = {
   epochsPerPeriod: 512n,
   slotSec: 5,
   genesisValidatorsRoot: "0xf5dcb5564e829aab27264b9becd5dfaa017085611224cb3036f573368dbb9d47",
-  forks: forks(0x00000064, 0x01000000, [512n, 385536n, 648704n, 889856n, 1337856n, 1714688n]),
+  forks: forks("0x00000064", [
+    [512n, "0x01000064"],
+    [385536n, "0x02000064"],
+    [648704n, "0x03000064"],
+    [889856n, "0x04000064"],
+    [1337856n, "0x05000064"],
+    [1714688n, "0x06000064"],
+  ]),
 };
 
 /** Gnosis chain's test network. */
@@ -68,7 +85,14 @@ export const chiado: BeaconNetwork = {
   epochsPerPeriod: 512n,
   slotSec: 5,
   genesisValidatorsRoot: "0x9d642dac73058fbf39c0ae41ab1e34e4d889043cb199851ded7095bc99eb4c1e",
-  forks: forks(0x0000006f, 0x01000000, [90n, 180n, 244224n, 516608n, 948224n, 1353216n]),
+  forks: forks("0x0000006f", [
+    [90n, "0x0100006f"],
+    [180n, "0x0200006f"],
+    [244224n, "0x0300006f"],
+    [516608n, "0x0400006f"],
+    [948224n, "0x0500006f"],
+    [1353216n, "0x0600006f"],
+  ]),
 };
 
 const known: readonly BeaconNetwork[] = [ethereumMainnet, sepolia, gnosisMainnet, chiado];
