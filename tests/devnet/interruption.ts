@@ -15,7 +15,8 @@ export class Interruption extends Error {
 /**
  * Runs a program's `work` with a signal that the first SIGINT or SIGTERM aborts (with an {@link Interruption}). The
  * second one exits at once, after `beforeExit`.
- * @returns the status to exit with: that of `work`, or 130 when it gave up because of the signal.
+ * @returns the status to exit with: that of `work`, 130 when it gave up because of the signal, 1 for a fault with a
+ * code, whose message is on standard error.
  */
 export async function runInterruptibly(
   work: (signal: AbortSignal) => Promise<number>,
@@ -34,8 +35,11 @@ export async function runInterruptibly(
   try {
     return await work(controller.signal);
   } catch (error) {
-    if (!controller.signal.aborted) throw error;
-    return INTERRUPTED;
+    if (controller.signal.aborted) return INTERRUPTED;
+    // Faults of known kinds say all in their message; anything else is a defect and shows where it happened.
+    if (!(error instanceof Error && "code" in error)) throw error;
+    Deno.stderr.writeSync(new TextEncoder().encode(`${error.message}\n`));
+    return 1;
   } finally {
     for (const name of names) Deno.removeSignalListener(name, onSignal);
   }
