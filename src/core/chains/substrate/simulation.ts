@@ -20,10 +20,24 @@ import { updateTimeKey, Values } from "./views.ts";
 const VALIDATE = "TaggedTransactionQueue_validate_transaction";
 
 /**
- * Asks the runtime whether it would take the delivery. One round trip when it would, two when not.
- * @throws {RpcFault} `too_large` when the extrinsic exceeds `maxCallBytes`.
+ * Asks the runtime whether it would take the delivery. One round trip when it would, two when not. An extrinsic
+ * above `maxCallBytes`, or above what the transport carries, is refused as `too_large`.
  */
 export async function simulate(
+  node: SubstrateNode,
+  delivery: Delivery,
+  options: { readonly signer: MessageSigner; readonly maxCallBytes: number },
+  signal: AbortSignal,
+): Promise<Simulation> {
+  try {
+    return await ask(node, delivery, options, signal);
+  } catch (fault) {
+    if (!(fault instanceof RpcFault) || fault.code !== "too_large") throw fault;
+    return { kind: "refused", refusal: { code: "too_large", detail: fault.detail ?? fault.code } };
+  }
+}
+
+async function ask(
   node: SubstrateNode,
   delivery: Delivery,
   options: { readonly signer: MessageSigner; readonly maxCallBytes: number },
