@@ -117,13 +117,16 @@ async function job(stage: Stage, count: number): Promise<void> {
   const { relayer, progress, board } = stage;
   await relayer.waitForLine("Relaying", { deadlineMs: START_MS });
   progress.say("The relayer is running. Messages are on their way:");
+  const routes = [
+    { from: "A", to: "B", count },
+    { from: "B", to: "A", count },
+    { from: "A", to: "hub", count: TO_HUB },
+    { from: "B", to: "hub", count: TO_HUB },
+  ];
+  for (const route of routes) board.plan(route);
   const end = new AbortController();
   const following = follow(stage, AbortSignal.any([end.signal, stage.signal]));
-  const sending = Promise.all([
-    ...spread(count).map((some, wave) => sendWave(board, some, wave)),
-    board.send({ from: "A", to: "hub", count: TO_HUB }),
-    board.send({ from: "B", to: "hub", count: TO_HUB }),
-  ]);
+  const sending = Promise.all(routes.map((route) => sendInWaves(board, route)));
   const arrival = sending.then(() => board.untilAllDelivered(DEADLINE_MS)).finally(() => end.abort());
   await Promise.all([arrival, following]);
   progress.finish();
@@ -143,12 +146,17 @@ function spread(count: number): number[] {
   }).filter((some) => some > 0);
 }
 
-async function sendWave(board: RouteBoard, count: number, wave: number): Promise<void> {
-  await new Promise((resolve) => setTimeout(resolve, wave * 1_000));
-  await Promise.all([
-    board.send({ from: "A", to: "B", count }),
-    board.send({ from: "B", to: "A", count }),
-  ]);
+/** A part each second, so that there is something to see. */
+async function sendInWaves(
+  board: RouteBoard,
+  { from, to, count }: { readonly from: string; readonly to: string; readonly count: number },
+): Promise<void> {
+  await Promise.all(
+    spread(count).map(async (some, wave) => {
+      await new Promise((resolve) => setTimeout(resolve, wave * 1_000));
+      await board.send({ from, to, count: some });
+    }),
+  );
 }
 
 /** Sends what lines ask for until Ctrl-C. */
@@ -156,6 +164,8 @@ async function keepRunning(stage: Stage): Promise<void> {
   const { devnet, progress, board, relayer, signal } = stage;
   progress.say(`\nEverything keeps running. ${SEND_LINE_HELP}`);
   void followStandardInput(async (line) => {
+    // The typed line stands below the block: the next one begins below it.
+    progress.finish();
     const wanted = readSendLine(line, devnet.chains.map(({ name }) => name));
     if (typeof wanted === "string") progress.say(wanted);
     else if (wanted !== undefined) await board.send(wanted);

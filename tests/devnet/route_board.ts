@@ -5,10 +5,13 @@ import { table } from "./progress.ts";
 
 /** Time between two looks at the receipts. */
 const LOOK_EVERY_MS = 250;
+const END_GRACE_MS = 200;
 
 /** One way that messages go. */
 interface Route {
   readonly name: string;
+  /** How many there will be at least. */
+  planned: number;
   readonly sent: SentMessage[];
   readonly open: Set<SentMessage>;
   /** Seconds from mined to seen delivered. */
@@ -32,15 +35,20 @@ export function spreadOf(
 export class RouteBoard {
   readonly #devnet: Devnet;
   readonly #routes = new Map<string, Route>();
-  #onDelivered = new Set<() => void>();
+  readonly #onDelivered = new Set<() => void>();
 
   constructor(devnet: Devnet) {
     this.#devnet = devnet;
   }
 
+  /** Puts a route on the board before its messages are sent. */
+  plan(options: Pick<PingOptions, "from" | "to"> & { readonly count: number }): void {
+    this.#route(options).planned += options.count;
+  }
+
   /** Sends messages; they are on the board when it resolves. */
   async send(options: PingOptions): Promise<void> {
-    const route = this.#route(`${options.from} -> ${options.to}`);
+    const route = this.#route(options);
     for (const message of await sendPing(this.#devnet, options)) {
       route.sent.push(message);
       route.open.add(message);
@@ -52,9 +60,15 @@ export class RouteBoard {
     options: { readonly signal: AbortSignal; readonly onChange: () => void },
   ): Promise<void> {
     while (!options.signal.aborted) {
-      await this.#look();
+      try {
+        await this.#look();
+      } catch (error) {
+        // Ctrl-C on a terminal ends the nodes at the same moment, perhaps a little earlier.
+        await pause(END_GRACE_MS);
+        if (!options.signal.aborted) throw error;
+      }
       options.onChange();
-      await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+      await pause(LOOK_EVERY_MS);
     }
   }
 
@@ -79,8 +93,8 @@ export class RouteBoard {
   lines(): string[] {
     const routes = [...this.#routes.values()];
     const width = Math.max(0, ...routes.map(({ name }) => name.length));
-    return routes.map(({ name, sent, seconds }) =>
-      `${name.padEnd(width)}  delivered ${seconds.length}/${sent.length}`
+    return routes.map(({ name, planned, sent, seconds }) =>
+      `${name.padEnd(width)}  delivered ${seconds.length}/${Math.max(planned, sent.length)}`
     );
   }
 
@@ -101,10 +115,11 @@ export class RouteBoard {
     ]);
   }
 
-  #route(name: string): Route {
+  #route({ from, to }: Pick<PingOptions, "from" | "to">): Route {
+    const name = `${from} -> ${to}`;
     const known = this.#routes.get(name);
     if (known !== undefined) return known;
-    const route: Route = { name, sent: [], open: new Set(), seconds: [] };
+    const route: Route = { name, planned: 0, sent: [], open: new Set(), seconds: [] };
     this.#routes.set(name, route);
     return route;
   }
@@ -125,4 +140,8 @@ export class RouteBoard {
     }
     for (const check of this.#onDelivered) check();
   }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
 }

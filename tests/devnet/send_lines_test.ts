@@ -1,0 +1,26 @@
+import assert from "node:assert/strict";
+import { readSendLine } from "./send_lines.ts";
+import { TextLineStream } from "./text_lines.ts";
+
+const chains = ["A", "B"];
+
+Deno.test("send lines: from, to and how many, in any letter case", () => {
+  assert.deepEqual(readSendLine("A B 5", chains), { from: "A", to: "B", count: 5 });
+  assert.deepEqual(readSendLine("  b   HUB ", chains), { from: "B", to: "hub", count: 1 });
+  assert.equal(readSendLine("   ", chains), undefined);
+});
+
+Deno.test("send lines: what is not understood is answered with how to write it", () => {
+  for (const line of ["A", "A C", "hub A", "A B 5 6", "nonsense"]) {
+    assert.match(String(readSendLine(line, chains)), /type `A B 5`/);
+  }
+  for (const line of ["A B 0", "A B 1.5", "A B x", "A B 1001"]) {
+    assert.match(String(readSendLine(line, chains)), /from 1 to 1000/);
+  }
+});
+
+Deno.test("text lines: lines come whole, whatever the pieces, and the last needs no end", async () => {
+  const pieces = ReadableStream.from(["A B", " 5\r\nB h", "ub\n\nlast"]);
+  const lines = await Array.fromAsync(pieces.pipeThrough(new TextLineStream()));
+  assert.deepEqual(lines, ["A B 5", "B hub", "", "last"]);
+});
