@@ -9,7 +9,7 @@ import { type Codec, decodeStrict, ScaleError } from "../../scale.ts";
 import type { BeaconNetwork } from "./beacon_network.ts";
 import { type BeaconConsensusState, beaconConsensusStateCodec } from "./consensus_state.ts";
 import { SyncCommitteeError, type SyncCommitteeErrorCode } from "./sync_committee_error.ts";
-import { type StateUpdate, stateUpdateCodec } from "./update.ts";
+import { type StateUpdate, stateUpdateCodecs, type UpdateLayout } from "./update.ts";
 import { verifyUpdate } from "./verify_update.ts";
 
 /** What an accepted update leads to. */
@@ -31,8 +31,8 @@ export function decodeBeaconConsensusState(bytes: Uint8Array): BeaconConsensusSt
  * Reads the consensus proof of a message. Unlike the hub it refuses bytes left over.
  * @throws {SyncCommitteeError} `undecodable_update`
  */
-export function decodeBeaconUpdate(bytes: Uint8Array): StateUpdate {
-  return decode(stateUpdateCodec, bytes, "undecodable_update");
+export function decodeBeaconUpdate(bytes: Uint8Array, layout: UpdateLayout = "current"): StateUpdate {
+  return decode(stateUpdateCodecs[layout], bytes, "undecodable_update");
 }
 
 function decode<T>(codec: Codec<T>, bytes: Uint8Array, code: SyncCommitteeErrorCode): T {

@@ -5,7 +5,18 @@
  */
 import { createCodec, createDecoder, enhanceCodec } from "scale-ts";
 import type { Hash256 } from "../../bytes.ts";
-import { bool, bytes, type Codec, hash256, list, Option, ScaleError, Struct, u64 } from "../../scale.ts";
+import {
+  bool,
+  bytes,
+  type Codec,
+  Enum,
+  hash256,
+  list,
+  Option,
+  ScaleError,
+  Struct,
+  u64,
+} from "../../scale.ts";
 import { SYNC_COMMITTEE_SIZE } from "./beacon_network.ts";
 
 /** Header of a beacon block. */
@@ -140,24 +151,54 @@ export const syncCommitteeCodec: Codec<SyncCommittee> = Struct({
 });
 
 /**
- * SCALE of {@link StateUpdate}. The hub's `BeaconClientUpdate`, which is the consensus proof of a message, holds
- * nothing else, so its bytes are the same. 1 544 bytes, with a committee 26 876.
+ * How the hub's runtime lays out an update. `glamsterdam` is a layout that the hub has in preparation: it comes with a
+ * runtime upgrade, before the beacon chain forks, and other fields stay as they are. Metadata does not tell them apart.
+ * Source: polytope-labs/hyperbridge, branch dami/glamsterdam-upgrade:
+ * modules/consensus/sync-committee/primitives/src/types.rs.
  */
-export const stateUpdateCodec: Codec<StateUpdate> = Struct({
-  attestedHeader: beaconBlockHeaderCodec,
-  syncCommitteeUpdate: Option(Struct({
-    nextSyncCommittee: syncCommitteeCodec,
-    nextSyncCommitteeBranch: list(hash256),
-  })),
-  finalizedHeader: beaconBlockHeaderCodec,
-  executionPayload: Struct({
+export type UpdateLayout = "current" | "glamsterdam";
+
+const currentPayloadProof: Codec<ExecutionPayloadProof> = Struct({
+  stateRoot: hash256,
+  blockNumber: u64,
+  multiProof: list(hash256),
+  executionPayloadBranch: list(hash256),
+  timestampSec: u64,
+});
+
+/** The variant of states of before the Gloas fork, which is the only one that exists. */
+const glamsterdamPayloadProof: Codec<ExecutionPayloadProof> = enhanceCodec(
+  Struct({
     stateRoot: hash256,
     blockNumber: u64,
-    multiProof: list(hash256),
-    executionPayloadBranch: list(hash256),
     timestampSec: u64,
+    executionPayloadBranch: list(hash256),
+    proof: Enum({ Legacy: Struct({ multiProof: list(hash256) }) }),
   }),
-  finalityProof: Struct({ epoch: u64, finalityBranch: list(hash256) }),
-  syncAggregate: Struct({ bits: signerBits, signature: sizedBytes(96) }),
-  signatureSlot: u64,
-});
+  ({ multiProof, ...shared }) => ({ ...shared, proof: { tag: "Legacy" as const, value: { multiProof } } }),
+  ({ proof, ...shared }) => ({ ...shared, multiProof: proof.value.multiProof }),
+);
+
+function updateCodec(executionPayload: Codec<ExecutionPayloadProof>): Codec<StateUpdate> {
+  return Struct({
+    attestedHeader: beaconBlockHeaderCodec,
+    syncCommitteeUpdate: Option(Struct({
+      nextSyncCommittee: syncCommitteeCodec,
+      nextSyncCommitteeBranch: list(hash256),
+    })),
+    finalizedHeader: beaconBlockHeaderCodec,
+    executionPayload,
+    finalityProof: Struct({ epoch: u64, finalityBranch: list(hash256) }),
+    syncAggregate: Struct({ bits: signerBits, signature: sizedBytes(96) }),
+    signatureSlot: u64,
+  });
+}
+
+/**
+ * SCALE of {@link StateUpdate} by layout. The hub's `BeaconClientUpdate`, which is the consensus proof of a message,
+ * holds nothing else, so its bytes are the same. `current`: 1 544 bytes, with a committee 26 876.
+ */
+export const stateUpdateCodecs: Readonly<Record<UpdateLayout, Codec<StateUpdate>>> = {
+  current: updateCodec(currentPayloadProof),
+  glamsterdam: updateCodec(glamsterdamPayloadProof),
+};

@@ -8,7 +8,9 @@ import { initialBeaconState } from "../../../../../src/core/protocol/consensus/s
 import { sepolia } from "../../../../../src/core/protocol/consensus/sync_committee/known_networks.ts";
 import {
   type LightClientBootstrap,
+  LightClientJsonError,
   type LightClientUpdate,
+  parseLightClientBootstrap,
   parseLightClientUpdate,
   parseSyncCommittee,
 } from "../../../../../src/core/protocol/consensus/sync_committee/light_client_data.ts";
@@ -76,6 +78,22 @@ Deno.test("initial state: an update of another period, or one that the committee
   throws(
     () => initialBeaconState(sepolia, bootstrap, unsigned),
     (error) => error instanceof SyncCommitteeError && error.code === "signature",
+  );
+});
+
+Deno.test("initial state: a bootstrap is read from the JSON of a node", () => {
+  const json = {
+    header: vector.at("period_changing_update.update.attested_header").json,
+    current_sync_committee: vector.at("next_sync_committee_period_875").json,
+    current_sync_committee_branch: bootstrap.currentSyncCommitteeBranch,
+  };
+  const parsed = parseLightClientBootstrap(json);
+  equal(parsed.header.beacon, update.attestedHeader);
+  equal(initialBeaconState(sepolia, parsed, update), initialBeaconState(sepolia, bootstrap, update));
+  throws(
+    () =>
+      parseLightClientBootstrap({ ...json, current_sync_committee: { pubkeys: [], aggregate_pubkey: "0x" } }),
+    (error) => error instanceof LightClientJsonError && error.field === "current_sync_committee.pubkeys",
   );
 });
 

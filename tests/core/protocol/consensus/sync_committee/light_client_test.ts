@@ -1,5 +1,5 @@
 import { deepStrictEqual as equal, ok, throws } from "node:assert/strict";
-import type { Hash256 } from "../../../../../src/core/protocol/bytes.ts";
+import { type Hash256, toHash256 } from "../../../../../src/core/protocol/bytes.ts";
 import {
   capellaStateIndices,
   electraStateIndices,
@@ -114,7 +114,7 @@ Deno.test("light client: an execution header changed in any field is not that of
     const other = typeof value === "bigint"
       ? value + 1n
       : typeof value === "string"
-      ? flipHash(value as Hash256)
+      ? flipHash(toHash256(value))
       : Uint8Array.from(value, (byte: number, at: number) => at === 0 ? byte ^ 1 : byte);
     refuses(
       () => checkExecutionHeader({ ...header, execution: { ...execution, [name]: other } }),

@@ -1,6 +1,13 @@
 import { deepStrictEqual as equal, throws } from "node:assert/strict";
+import { computeDescriptor } from "@chainsafe/persistent-merkle-tree";
 import { sha256 } from "@noble/hashes/sha2.js";
-import { concatBytes, fromHex, type Hash256, toHash256 } from "../../../../../src/core/protocol/bytes.ts";
+import {
+  concatBytes,
+  fromHex,
+  type Hash256,
+  toHash256,
+  toHex,
+} from "../../../../../src/core/protocol/bytes.ts";
 import { payloadHeaderRoot } from "../../../../../src/core/protocol/consensus/sync_committee/build_update.ts";
 import {
   DerivationError,
@@ -15,6 +22,7 @@ import {
   branchOfStateProof,
   branchOfSummariesProof,
   type NeighbourFields,
+  STATE_PROOF_FORMAT,
 } from "../../../../../src/core/protocol/consensus/sync_committee/payload_branch.ts";
 import { committeeRoot } from "../../../../../src/core/protocol/consensus/sync_committee/ssz_roots.ts";
 import {
@@ -90,6 +98,10 @@ Deno.test("payload branch: follows from the seven leaves of a state proof", () =
     refuses(() => branchOfStateProof(place, leaves.slice(1)), "branch_length");
     refuses(() => branchOfStateProof(place, [...leaves, ZERO]), "branch_length");
   }
+});
+
+Deno.test("payload branch: the format of the state proof is the descriptor of the payload header", () => {
+  equal(toHex(computeDescriptor([88n])), STATE_PROOF_FORMAT);
 });
 
 Deno.test("payload branch: follows from the historical summaries with their proof", () => {

@@ -1,4 +1,4 @@
-import { deepStrictEqual as equal, throws } from "node:assert/strict";
+import { deepStrictEqual as equal, ok, throws } from "node:assert/strict";
 import fc from "fast-check";
 import {
   concatBytes,
@@ -9,7 +9,7 @@ import {
 } from "../../../../../src/core/protocol/bytes.ts";
 import { keccak256 } from "../../../../../src/core/protocol/hash.ts";
 import { evmStateMachine, type StateMachine } from "../../../../../src/core/protocol/ismp/state_machine.ts";
-import { decodeStrict, ScaleError } from "../../../../../src/core/protocol/scale.ts";
+import { decodeStrict, ScaleError, u64 } from "../../../../../src/core/protocol/scale.ts";
 import { decodeBeaconUpdate } from "../../../../../src/core/protocol/consensus/sync_committee/beacon_client.ts";
 import {
   type BeaconConsensusState,
@@ -18,10 +18,11 @@ import {
   verifierStateCodec,
 } from "../../../../../src/core/protocol/consensus/sync_committee/consensus_state.ts";
 import { sepolia } from "../../../../../src/core/protocol/consensus/sync_committee/known_networks.ts";
+import { SyncCommitteeError } from "../../../../../src/core/protocol/consensus/sync_committee/sync_committee_error.ts";
 import {
   type BeaconBlockHeader,
   type StateUpdate,
-  stateUpdateCodec,
+  stateUpdateCodecs,
   syncCommitteeCodec,
 } from "../../../../../src/core/protocol/consensus/sync_committee/update.ts";
 import { verifyUpdate } from "../../../../../src/core/protocol/consensus/sync_committee/verify_update.ts";
@@ -34,11 +35,11 @@ function hashOf(bytes: Uint8Array): Hash256 {
 }
 
 Deno.test("SCALE: updates have the bytes and lengths of the synthetic vector", () => {
-  const encoded = stateUpdateCodec.enc(first);
+  const encoded = stateUpdateCodecs.current.enc(first);
   equal(toHex(encoded), node.text("scale.update_1_beacon_client_update"));
   equal(BigInt(encoded.length), node.integer("scale.update_1_len"));
   equal(decodeBeaconUpdate(encoded), first);
-  const withCommittee = stateUpdateCodec.enc(second);
+  const withCommittee = stateUpdateCodecs.current.enc(second);
   equal(BigInt(withCommittee.length), node.integer("scale.update_2_len"));
   equal(hashOf(withCommittee), node.hash("scale.update_2_keccak256"));
   equal(decodeBeaconUpdate(withCommittee), second);
@@ -46,13 +47,30 @@ Deno.test("SCALE: updates have the bytes and lengths of the synthetic vector", (
 
 Deno.test("SCALE: a real Deneb update has the same layout with shorter branches", () => {
   const deneb = readDeneb();
-  const encoded = stateUpdateCodec.enc(deneb.update);
+  const encoded = stateUpdateCodecs.current.enc(deneb.update);
   equal(toHex(encoded), deneb.node.text("scale.verifier_state_update_without_sync_committee"));
   equal(decodeBeaconUpdate(encoded), deneb.update);
   equal(
-    BigInt(stateUpdateCodec.enc(deneb.withCommittee).length),
+    BigInt(stateUpdateCodecs.current.enc(deneb.withCommittee).length),
     deneb.node.integer("scale.with_sync_committee_len"),
   );
+});
+
+Deno.test("SCALE: the layout in preparation moves the multi proof behind the branch, under a variant", () => {
+  const current = toHex(stateUpdateCodecs.current.enc(first));
+  const encoded = stateUpdateCodecs.glamsterdam.enc(first);
+  const { multiProof, executionPayloadBranch } = first.executionPayload;
+  const nodes = (count: string, branch: readonly Hash256[]): string =>
+    count + branch.map((hash) => hash.slice(2)).join("");
+  const [proof, branch] = [nodes("20", multiProof), nodes("18", executionPayloadBranch)];
+  const time = toHex(u64.enc(first.executionPayload.timestampSec)).slice(2);
+  ok(current.includes(proof + branch + time));
+  equal(toHex(encoded), current.replace(proof + branch + time, `${time}${branch}00${proof}`));
+  equal(decodeBeaconUpdate(encoded, "glamsterdam"), first);
+  const undecodable = (error: unknown): boolean =>
+    error instanceof SyncCommitteeError && error.code === "undecodable_update";
+  throws(() => decodeBeaconUpdate(encoded), undecodable);
+  throws(() => decodeBeaconUpdate(fromHex(current), "glamsterdam"), undecodable);
 });
 
 Deno.test("SCALE: states before and after the updates have the bytes of the synthetic vector", () => {
@@ -112,7 +130,7 @@ Deno.test("SCALE: keys, signatures, committees and bits of another size are refu
     { ...first, syncAggregate: { ...aggregate, signature: aggregate.signature.slice(1) } },
     { ...first, syncAggregate: { ...aggregate, bits: aggregate.bits.slice(1) } },
   ];
-  for (const update of short) throws(() => stateUpdateCodec.enc(update), invalid);
+  for (const update of short) throws(() => stateUpdateCodecs.current.enc(update), invalid);
   const committee = trusted.currentSyncCommittee;
   throws(() => syncCommitteeCodec.enc({ ...committee, publicKeys: committee.publicKeys.slice(1) }), invalid);
   throws(() => syncCommitteeCodec.enc({ ...committee, aggregatePublicKey: new Uint8Array(49) }), invalid);
@@ -164,7 +182,7 @@ const anyUpdate: fc.Arbitrary<StateUpdate> = fc.record({
 Deno.test("SCALE: any update survives encoding and no truncated one is read", () => {
   fc.assert(
     fc.property(anyUpdate, fc.double({ min: 0, max: 1, noNaN: true }), (update, part) => {
-      const encoded = stateUpdateCodec.enc(update);
+      const encoded = stateUpdateCodecs.current.enc(update);
       equal(decodeBeaconUpdate(encoded), update);
       throws(() => decodeBeaconUpdate(encoded.slice(0, Math.floor(part * (encoded.length - 1)))));
     }),
