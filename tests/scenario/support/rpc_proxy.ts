@@ -24,6 +24,7 @@ export type ProxyMode =
 
 /** One JSON-RPC call inside of a request. */
 export interface ProxiedCall {
+  readonly id?: unknown;
   readonly method: string;
   readonly params: unknown;
 }
@@ -32,8 +33,10 @@ export interface ProxiedCall {
 export interface ProxiedRequest {
   readonly transport: "http" | "socket";
   readonly atMs: number;
-  /** When the answer was passed on; `undefined` while it is not (for sockets: always). */
+  /** When the answer was passed on; `undefined` while it is not, and for sockets unless answers are kept. */
   endedAtMs: number | undefined;
+  /** Text of the answer; only with {@link ProxyOptions.keepsAnswers}. */
+  answer?: string;
   /** HTTP status sent to the client; `undefined` for sockets and unanswered requests. */
   status: number | undefined;
   readonly isBatch: boolean;
@@ -71,11 +74,13 @@ export interface ProxyOptions {
   readonly upstream: string;
   /** Unset: one that is free. */
   readonly port?: number;
+  /** Keeps the text of every answer, and finds the answers of socket messages by their ids. Default false. */
+  readonly keepsAnswers?: boolean;
 }
 
 /** Starts a proxy on 127.0.0.1. */
 export async function startRpcProxy(options: ProxyOptions): Promise<RpcProxy> {
-  const proxy = new RunningProxy(options.upstream, options.port ?? 0);
+  const proxy = new RunningProxy(options);
   await proxy.listen();
   return proxy;
 }
@@ -100,6 +105,7 @@ export function countSequentialTrips(requests: readonly ProxiedRequest[]): numbe
 
 class RunningProxy implements RpcProxy {
   readonly #upstream: string;
+  readonly #keepsAnswers: boolean;
   #port: number;
   #server: Deno.HttpServer | undefined;
   #mode: ProxyMode = { kind: "pass" };
@@ -109,9 +115,10 @@ class RunningProxy implements RpcProxy {
   #modeChange = new AbortController();
   readonly #relays = new Set<SocketRelay>();
 
-  constructor(upstream: string, port: number) {
+  constructor({ upstream, port, keepsAnswers }: ProxyOptions) {
     this.#upstream = upstream.replace(/\/$/, "");
-    this.#port = port;
+    this.#port = port ?? 0;
+    this.#keepsAnswers = keepsAnswers ?? false;
   }
 
   get port(): number {
@@ -195,6 +202,7 @@ class RunningProxy implements RpcProxy {
       seen.calls.some(({ method }) => this.#methods?.includes(method));
     const mode: ProxyMode = isAffected ? this.#mode : { kind: "pass" };
     const response = await this.#respond(mode, body, seen.isBatch);
+    if (this.#keepsAnswers) seen.answer = await response.clone().text();
     seen.status = response.status;
     seen.endedAtMs = performance.timeOrigin + performance.now();
     return response;
@@ -241,8 +249,15 @@ class RunningProxy implements RpcProxy {
 
   #upgrade(request: Request): Response {
     const { socket, response } = Deno.upgradeWebSocket(request, { idleTimeout: 0 });
-    const relay = new SocketRelay(socket, this.#upstream.replace(/^http/, "ws"), (text) => {
-      this.#note("socket", text);
+    const open = new Map<string, ProxiedRequest>();
+    const relay = new SocketRelay(socket, this.#upstream.replace(/^http/, "ws"), {
+      onRequest: (text) => {
+        const seen = this.#note("socket", text);
+        if (this.#keepsAnswers) { for (const { id } of seen.calls) open.set(`${id}`, seen); }
+      },
+      onAnswer: (text) => {
+        if (this.#keepsAnswers) noteAnswer(open, text);
+      },
     });
     relay.isHanging = this.#mode.kind === "hang";
     this.#relays.add(relay);
@@ -266,6 +281,18 @@ class RunningProxy implements RpcProxy {
   }
 }
 
+/** Files a message of the endpoint with the request that it answers; notices of subscriptions answer none. */
+function noteAnswer(open: Map<string, ProxiedRequest>, text: string): void {
+  const parsed: unknown = JSON.parse(text);
+  const first: unknown = Array.isArray(parsed) ? parsed[0] : parsed;
+  if (typeof first !== "object" || first === null || !("id" in first)) return;
+  const seen = open.get(`${first.id}`);
+  if (seen === undefined) return;
+  for (const call of seen.calls) open.delete(`${call.id}`);
+  seen.answer = text;
+  seen.endedAtMs = performance.timeOrigin + performance.now();
+}
+
 /** Takes a JSON-RPC body apart; text that is none has no calls. */
 function readCalls(text: string): { calls: ProxiedCall[]; isBatch: boolean } {
   let parsed: unknown;
@@ -283,7 +310,11 @@ function readCalls(text: string): { calls: ProxiedCall[]; isBatch: boolean } {
 function readCall(value: unknown): ProxiedCall[] {
   if (typeof value !== "object" || value === null || !("method" in value)) return [];
   if (typeof value.method !== "string") return [];
-  return [{ method: value.method, params: "params" in value ? value.params : undefined }];
+  return [{
+    ...("id" in value ? { id: value.id } : {}),
+    method: value.method,
+    params: "params" in value ? value.params : undefined,
+  }];
 }
 
 async function truncated(

@@ -1,5 +1,11 @@
 /** One WebSocket connection through the proxy: messages go both ways in order until one side ends. */
 
+/** Told each text message before it is passed on. */
+export interface SocketWatch {
+  readonly onRequest: (text: string) => void;
+  readonly onAnswer: (text: string) => void;
+}
+
 /** Joins a client's socket with a new one to the endpoint. */
 export class SocketRelay {
   /** While true nothing is passed on in either direction; what arrives is lost, as on a dead link. */
@@ -11,7 +17,7 @@ export class SocketRelay {
   readonly #waiting: (string | ArrayBuffer)[] = [];
   #end: () => void;
 
-  constructor(client: WebSocket, upstreamUrl: string, onRequest: (text: string) => void) {
+  constructor(client: WebSocket, upstreamUrl: string, watch: SocketWatch) {
     this.#client = client;
     this.#upstream = new WebSocket(upstreamUrl);
     const ended = Promise.withResolvers<void>();
@@ -20,14 +26,16 @@ export class SocketRelay {
     client.binaryType = "arraybuffer";
     this.#upstream.binaryType = "arraybuffer";
     client.onmessage = ({ data }): void => {
-      if (typeof data === "string") onRequest(data);
+      if (typeof data === "string") watch.onRequest(data);
       this.#toUpstream(data);
     };
     this.#upstream.onopen = (): void => {
       for (const data of this.#waiting.splice(0)) this.#upstream.send(data);
     };
     this.#upstream.onmessage = ({ data }): void => {
-      if (!this.isHanging && client.readyState === WebSocket.OPEN) client.send(data);
+      if (this.isHanging || client.readyState !== WebSocket.OPEN) return;
+      if (typeof data === "string") watch.onAnswer(data);
+      client.send(data);
     };
     for (const side of [client, this.#upstream]) {
       side.onclose = (): void => this.cut();
