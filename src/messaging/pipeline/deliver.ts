@@ -4,20 +4,22 @@ import { LedgerFault, type MessageRow } from "../../core/ledger/ledger.ts";
 import type { Message } from "../../core/protocol/ismp/message.ts";
 import { pack } from "../decisions/batch.ts";
 import { NEVER_MS } from "../decisions/retry_schedule.ts";
+import { deferenceMs, inFlightLimit, MOST_IN_FLIGHT } from "../decisions/rivalry.ts";
 import { route } from "../decisions/route.ts";
-import { type Leg, MOST_IN_FLIGHT, type PipelineDeps, type PipelineSettings, routeFacts } from "./leg.ts";
+import { type Leg, type PipelineDeps, type PipelineSettings, routeFacts } from "./leg.ts";
 import { mark, markRefused, type MarkWhy } from "./mark.ts";
 import { messageOf } from "./message_row.ts";
-import { type Candidate, takeDelivered } from "./receipts.ts";
+import { type Candidate, stillOpen, takeDelivered } from "./receipts.ts";
+import { isRaceCostly, readRivalry } from "./rivals.ts";
 import { stateOf } from "./scan.ts";
 import { send } from "./send.ts";
-import { sift } from "./sift.ts";
+import { type Refused, sift } from "./sift.ts";
 
 /** What one round of a leg did. */
 export interface DeliveryRound {
   /** Messages handed to the sink. */
   readonly sent: number;
-  /** True when more is due and may be sent at once. */
+  /** True when more is due, and this round got on: the next one should follow at once. */
   readonly hasMore: boolean;
 }
 
@@ -28,7 +30,8 @@ const MOST_OVERTAKINGS = 3;
 export function hasRoomInFlight(deps: PipelineDeps, leg: Leg): boolean {
   const waiting = deps.ledger.submissions.listUnresolved(leg.sink.id.stateMachine)
     .filter(({ state }) => state !== "included");
-  return waiting.length < MOST_IN_FLIGHT && waiting.every(({ state }) => state === "broadcast");
+  const most = isRaceCostly(leg.sink) ? inFlightLimit(readRivalry(deps, leg.sink)) : MOST_IN_FLIGHT;
+  return waiting.length < most && waiting.every(({ state }) => state === "broadcast");
 }
 
 /** Delivers one batch of what is due at or below `proofHeight` of the source. */
@@ -49,19 +52,43 @@ export async function deliverDue(
     limit,
   });
   const provable = due.filter((row) => row.seenAtHeight <= facts.proofHeight);
-  const candidates = readyOnes(deps, settings, leg, provable, facts.view);
-  if (candidates.length === 0) return { sent: 0, hasMore: provable.length === limit };
-  const [batch, rest] = firstBatch(deps, leg, candidates);
-  const sent = await deliverBatch(deps, settings, leg, { batch, proofHeight: facts.proofHeight }, signal);
-  return { sent, hasMore: rest > 0 || provable.length === limit };
+  const hasMore = provable.length === limit;
+  const candidates = deps.ledger.transaction(() => {
+    const ready = readyOnes(deps, settings, leg, provable, facts.view);
+    return leaveToOthers(deps, leg, ready);
+  });
+  // Every row that is left out was put aside.
+  if (candidates.length === 0) return { sent: 0, hasMore };
+  const [batch, rest] = deps.ledger.transaction(() => firstBatch(deps, leg, candidates));
+  const work = { batch, proofHeight: facts.proofHeight };
+  const { sent, left } = await deliverBatch(deps, settings, leg, work, signal);
+  return { sent, hasMore: left < batch.length && (rest > 0 || hasMore) };
+}
+
+/** Puts messages aside that other relayers, who were faster before, may deliver first. */
+function leaveToOthers(deps: PipelineDeps, leg: Leg, candidates: readonly Candidate[]): readonly Candidate[] {
+  const { sink, pollIntervalMs } = leg;
+  if (!isRaceCostly(sink) || sink.relayer === undefined) return candidates;
+  const rivalry = readRivalry(deps, sink);
+  const ourself = sink.relayer;
+  return candidates.filter(({ row }) => {
+    if (row.reason === "race") return true; // they had their time
+    const waitMs = deferenceMs(rivalry, { height: row.seenAtHeight, ourself, pollIntervalMs });
+    if (waitMs === 0) return true;
+    const nextAttemptAtMs = deps.clock.now() + waitMs;
+    mark(deps, row, "held", { reason: "race", detail: "left to another relayer first", nextAttemptAtMs });
+    return false;
+  });
 }
 
 /** Ends rows whose request has timed out on the sink's clock. */
 function expire(deps: PipelineDeps, leg: Leg, nowSec: bigint): void {
   const query = { source: leg.source.id.stateMachine, sink: leg.sink.id.stateMachine, nowSec, limit: 500 };
-  for (const row of deps.ledger.messages.listExpired(query)) {
-    mark(deps, row, "timed_out", { reason: "expired" });
-  }
+  deps.ledger.transaction(() => {
+    for (const row of deps.ledger.messages.listExpired(query)) {
+      mark(deps, row, "timed_out", { reason: "expired" });
+    }
+  });
 }
 
 /** Routes due rows again, since clocks and configuration move on. */
@@ -126,34 +153,55 @@ function firstBatch(
   return [first, rest.length];
 }
 
+/** What became of a batch: messages sent, and messages that are as due as before. */
+interface BatchResult {
+  readonly sent: number;
+  readonly left: number;
+}
+
 async function deliverBatch(
   deps: PipelineDeps,
   settings: PipelineSettings,
   leg: Leg,
   work: { readonly batch: readonly Candidate[]; readonly proofHeight: bigint },
   signal: AbortSignal,
-): Promise<number> {
+): Promise<BatchResult> {
+  if (work.batch.length === 0) return { sent: 0, left: 0 };
   const receipts = await leg.sink.fetchReceipts(work.batch.map(({ message }) => message), signal);
-  let open = await takeDelivered(deps, leg, work.batch, receipts, signal);
+  let open = await takeDelivered(deps, settings, leg, { candidates: work.batch, receipts }, signal);
   let sent = 0;
   for (let round = 0; open.length > 0 && round < MOST_OVERTAKINGS; round++) {
-    const { accepted, refused } = await sift(
-      leg,
-      open.map(({ message }) => message),
-      work.proofHeight,
-      signal,
-    );
-    for (const item of refused) markRefused(deps, settings, candidateOf(open, item.message).row, item);
+    const messages = open.map(({ message }) => message);
+    const { accepted, refused } = await sift(leg, messages, work.proofHeight, signal);
+    deps.ledger.transaction(() => markAllRefused(deps, settings, open, refused));
     const again: Candidate[] = [];
     for (const part of accepted) {
       const candidates = part.messages.map((message) => candidateOf(open, message));
+      if (sent > 0 && !hasRoomInFlight(deps, leg)) {
+        again.push(...candidates);
+        continue;
+      }
       const result = await send(deps, settings, leg, { part, candidates }, signal);
       sent += result.sent;
       again.push(...result.again);
     }
     open = again;
+    if (sent > 0 && !hasRoomInFlight(deps, leg)) break;
   }
-  return sent;
+  return { sent, left: open.length };
+}
+
+function markAllRefused(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  batch: readonly Candidate[],
+  refused: readonly Refused[],
+): void {
+  for (const item of refused) {
+    for (const { row } of stillOpen(deps, [candidateOf(batch, item.message)])) {
+      markRefused(deps, settings, row, item);
+    }
+  }
 }
 
 function candidateOf(candidates: readonly Candidate[], message: Message): Candidate {

@@ -42,9 +42,6 @@ export interface Leg {
   readonly settleWake: Wake;
 }
 
-/** Most transactions of one account that may wait for inclusion at the same time. */
-export const MOST_IN_FLIGHT = 4;
-
 /** `EVM-1 -> POLKADOT-3367`, as logs name a leg. */
 export function legName(leg: Pick<Leg, "source" | "sink">): string {
   return `${leg.source.id.stateMachine} -> ${leg.sink.id.stateMachine}`;

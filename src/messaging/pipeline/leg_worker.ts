@@ -71,7 +71,7 @@ class LegLoop {
     if (proofHeight === undefined) return this.#waitForUpdate("the challenge period to end");
     this.#notices.done("update");
     const round = await deliverDue(this.#deps, this.#settings, leg, { view, proofHeight }, signal);
-    return round.hasMore && round.sent > 0 ? 0 : this.#jittered(leg.pollIntervalMs);
+    return round.hasMore ? 0 : this.#jittered(leg.pollIntervalMs);
   }
 
   #waitForUpdate(what: string): number {

@@ -4,7 +4,6 @@
  */
 import type { ChainEvent, CounterpartyView } from "../../core/chains/chain.ts";
 import type { NewMessage } from "../../core/ledger/ledger.ts";
-import type { Message } from "../../core/protocol/ismp/message.ts";
 import { NEVER_MS } from "../decisions/retry_schedule.ts";
 import { type Route, route } from "../decisions/route.ts";
 import { boundCatchUp, chooseScanStart, nextChunk } from "../decisions/scan_range.ts";
@@ -71,12 +70,13 @@ export async function scanLeg(
     if (chunk === undefined) return found;
     const events = await leg.source.fetchEvents(chunk.from, chunk.to, signal);
     const rows = rowsOf(events, settings, leg, view);
-    found += deps.ledger.transaction(() => {
-      const fresh = rows.filter((row) => recordRow(deps, row)).length;
+    const fresh = deps.ledger.transaction(() => {
+      const recorded = rows.filter((row) => recordRow(deps, row));
       deps.ledger.cursors.advance(source, sink, chunk.to);
-      return fresh;
+      return recorded;
     });
-    for (const row of rows) logFound(deps, leg, row);
+    found += fresh.length;
+    for (const row of fresh) logFound(deps, leg, row);
   }
 }
 
@@ -126,9 +126,4 @@ function logFound(deps: PipelineDeps, leg: Leg, row: NewMessage): void {
   const fields = { leg: legName(leg), commitment: row.commitment, state: row.state, block: row.seenAtHeight };
   if (row.reason === undefined) deps.log.debug("Message found", fields);
   else deps.log.info("Message found", { ...fields, reason: row.reason });
-}
-
-/** Names a message in a log line or error. */
-export function nameOf(message: Message): string {
-  return `${message.kind} ${message.commitment}`;
 }

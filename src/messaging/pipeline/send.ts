@@ -2,12 +2,13 @@
  * Signs a sifted batch, writes it into the journal, and only then hands it to the sink (invariant I3). Receipts are
  * read again while signing (I5).
  */
-import type { BroadcastResult, Delivery } from "../../core/chains/chain.ts";
+import type { BroadcastResult, Delivery, Refusal } from "../../core/chains/chain.ts";
 import type { MessageRow } from "../../core/ledger/ledger.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
+import { bisect } from "../decisions/batch.ts";
 import { type Leg, legName, type PipelineDeps, type PipelineSettings } from "./leg.ts";
 import { hold, mark, markRefused } from "./mark.ts";
-import { type Candidate, takeDelivered } from "./receipts.ts";
+import { type Candidate, stillOpen, takeDelivered } from "./receipts.ts";
 import type { Sifted } from "./sift.ts";
 
 /** What sending a batch gave. */
@@ -30,21 +31,17 @@ export async function send(
   const hints = { nonceAtLeast: nextNonce(deps, leg) };
   const signing = await leg.sink.sign(delivery, part.simulation, hints, signal);
   if (signing.kind === "overtaken") {
-    return { sent: 0, again: await takeDelivered(deps, leg, candidates, signing.receipts, signal) };
+    const work = { candidates, receipts: signing.receipts };
+    return { sent: 0, again: await takeDelivered(deps, settings, leg, work, signal) };
   }
   if (signing.kind === "refused") {
-    for (const { row, message } of candidates) {
-      markRefused(deps, settings, row, {
-        message,
-        code: signing.refusal.code,
-        detail: signing.refusal.detail,
-      });
-    }
-    return { sent: 0, again: [] };
+    return { sent: 0, again: takeRefusal(deps, settings, candidates, signing.refusal) };
   }
   signal.throwIfAborted();
+  const open = stillOpen(deps, candidates);
+  if (open.length < candidates.length) return { sent: 0, again: open };
   const { submission } = signing;
-  const rows = candidates.map(({ row }) => row);
+  const rows = open.map(({ row }) => row);
   const id = deps.ledger.transaction(() => {
     for (const row of rows) {
       const ready = row.state === "ready" ? row : mark(deps, row, "ready");
@@ -67,6 +64,31 @@ export async function send(
   await broadcastJournalled(deps, settings, leg, { id, rows }, signal);
   leg.settleWake.wake();
   return { sent: rows.length, again: [] };
+}
+
+/**
+ * Writes down that the sink does not take a batch that it would have taken a moment ago; returns what is worth
+ * another try now. What is too large together may go in two halves.
+ */
+function takeRefusal(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  candidates: readonly Candidate[],
+  refusal: Refusal,
+): readonly Candidate[] {
+  const { code, detail } = refusal;
+  return deps.ledger.transaction(() => {
+    const open = stillOpen(deps, candidates);
+    if (code === "too_large" && open.length > 1) {
+      const [first, second] = bisect(open);
+      for (const { row } of second) {
+        hold(deps, settings, row, { reason: "too_large", retryClass: "transient", detail });
+      }
+      return stillOpen(deps, first);
+    }
+    for (const { row, message } of open) markRefused(deps, settings, row, { message, code, detail });
+    return [];
+  });
 }
 
 /** Lowest nonce that no transaction of ours takes; `undefined` when none is under way. */
@@ -102,10 +124,18 @@ async function broadcastJournalled(
     });
     return;
   }
-  if (result.kind === "sent" || result.kind === "alreadyKnown") {
-    deps.ledger.transaction(() => void deps.ledger.submissions.update(work.id, { state: "broadcast" }));
-  } else {
-    takeBack(deps, settings, leg, { ...work, result });
+  // Settling may have been faster.
+  if (deps.ledger.submissions.find(work.id)?.state !== "signed") return;
+  switch (result.kind) {
+    case "sent":
+    case "alreadyKnown":
+      deps.ledger.transaction(() => void deps.ledger.submissions.update(work.id, { state: "broadcast" }));
+      return;
+    case "nonceUsed":
+      return; // perhaps by these very bytes, if an answer was lost on the way: settling finds out
+    case "underpriced":
+    case "refused":
+      takeBack(deps, settings, leg, { ...work, result });
   }
 }
 
@@ -117,7 +147,7 @@ function takeBack(
   work: {
     readonly id: number;
     readonly rows: readonly MessageRow[];
-    readonly result: Exclude<BroadcastResult, { kind: "sent" | "alreadyKnown" }>;
+    readonly result: Extract<BroadcastResult, { kind: "underpriced" | "refused" }>;
   },
 ): void {
   const { result } = work;

@@ -3,24 +3,34 @@
  * ledger transaction (invariant I4). Works from the journal alone, so it also settles what an earlier run sent.
  */
 import type { Chain, SubmissionOutcome } from "../../core/chains/chain.ts";
-import type { MessageRow, SubmissionItemRow, SubmissionRow } from "../../core/ledger/ledger.ts";
-import { RpcFault } from "../../core/rpc/fault.ts";
-import { fatesByEvents, fatesByReceipts, isLostRace, type ItemFate } from "../decisions/outcome.ts";
-import { nextAttemptMs } from "../decisions/retry_schedule.ts";
+import type { SubmissionRow } from "../../core/ledger/ledger.ts";
+import { RpcFault, type RpcFaultCode } from "../../core/rpc/fault.ts";
+import { fatesByEvents, fatesByReceipts, isLostRace } from "../decisions/outcome.ts";
+import { confirmFoundReceipts } from "./confirm.ts";
+import { applyFate, finalise, messageRowOf, reopen, tryAgain } from "./fate.ts";
 import type { PipelineDeps, PipelineSettings } from "./leg.ts";
-import { endOfFate, hold, mark } from "./mark.ts";
 import { messageOf } from "./message_row.ts";
+import { rememberRivals, rememberWin } from "./rivals.ts";
 
 type Included = Extract<SubmissionOutcome, { kind: "included" }>;
 
 /** Blocks after which an extrinsic that is neither in a block nor in the pool is given up. */
 const EXTRINSIC_PATIENCE_BLOCKS = 3n;
 
-/** Pause before messages of a lost race are tried again: up to this long, drawn by chance, so that rivals part. */
-const RACE_PAUSE_MS = 4_000;
+/** Faults after which asking for another submission is pointless for now. */
+const ABOUT_THE_ENDPOINT: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>([
+  "timeout",
+  "unreachable",
+  "throttled",
+]);
 
-/** Attempts after a revert that is not a lost race, before the schedule of failures takes over. */
-const PROMPT_ATTEMPTS = 2;
+/** What settling shares. */
+interface Settling {
+  readonly deps: PipelineDeps;
+  readonly settings: PipelineSettings;
+  readonly sink: Chain;
+  readonly signal: AbortSignal;
+}
 
 /** What a round of settling found. */
 export interface SettleRound {
@@ -30,47 +40,49 @@ export interface SettleRound {
   readonly hasNews: boolean;
 }
 
-/** Looks at every unresolved submission of the sink once. */
+/** Looks at every unresolved submission of the sink once. A fault about one of them does not hold up the others. */
 export async function settleAll(
   deps: PipelineDeps,
   settings: PipelineSettings,
   sink: Chain,
   signal: AbortSignal,
 ): Promise<SettleRound> {
+  const work: Settling = { deps, settings, sink, signal };
   const rows = deps.ledger.submissions.listUnresolved(sink.id.stateMachine)
     .filter(({ kind }) => kind === "delivery");
-  if (rows.length === 0) return { waiting: 0, hasNews: false };
   const needsFinal = rows.some(({ state }) => state === "included");
   const finalHeight = needsFinal ? await sink.fetchFinalHeight(signal) : 0n;
   let waiting = 0;
   let hasNews = false;
+  let fault: RpcFault | undefined;
   for (const row of rows) {
     if (row.state === "included" && (row.block?.height ?? 0n) > finalHeight) continue;
-    const settled = await settleOne(deps, settings, sink, row, signal);
-    if (settled) hasNews = true;
-    else waiting++;
+    try {
+      if (await settleOne(work, row)) hasNews = true;
+      else if (row.state !== "included") waiting++;
+    } catch (error) {
+      if (!(error instanceof RpcFault) || ABOUT_THE_ENDPOINT.has(error.code)) throw error;
+      fault ??= error;
+    }
   }
+  if (await confirmFoundReceipts(deps, sink, signal)) hasNews = true;
+  if (fault !== undefined) throw fault;
   return { waiting, hasNews };
 }
 
-async function settleOne(
-  deps: PipelineDeps,
-  settings: PipelineSettings,
-  sink: Chain,
-  row: SubmissionRow,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const outcome = await sink.fetchOutcome(row.submission, signal);
+/** True when something changed. */
+async function settleOne(work: Settling, row: SubmissionRow): Promise<boolean> {
+  const outcome = await work.sink.fetchOutcome(row.submission, work.signal);
   switch (outcome.kind) {
     case "included":
-      return await settleIncluded(deps, settings, sink, { row, outcome }, signal);
+      return outcome.succeeded ? settleSuccess(work, row, outcome) : await settleRevert(work, row, outcome);
     case "pending":
-      return noteInPool(deps, row);
+      return noteInPool(work.deps, row);
     case "replaced":
-      await settleByReceipts(deps, settings, sink, { row, state: "replaced", detail: "nonce used" }, signal);
+      await settleByReceipts(work, row, { state: "replaced", detail: "nonce used" });
       return true;
     case "unknown":
-      return await settleUnknown(deps, settings, sink, row, signal);
+      return await settleUnknown(work, row);
   }
 }
 
@@ -81,28 +93,17 @@ function noteInPool(deps: PipelineDeps, row: SubmissionRow): boolean {
   return true;
 }
 
-async function settleIncluded(
-  deps: PipelineDeps,
-  settings: PipelineSettings,
-  sink: Chain,
-  work: { readonly row: SubmissionRow; readonly outcome: Included },
-  signal: AbortSignal,
-): Promise<boolean> {
-  const { row, outcome } = work;
-  if (!outcome.succeeded) {
-    const detail = outcome.refusal?.detail ?? "reverted";
-    await settleByReceipts(
-      deps,
-      settings,
-      sink,
-      { row, state: "failed", detail, block: outcome.block },
-      signal,
-    );
-    return true;
-  }
-  const isKnown = row.state === "included" && row.block?.hash === outcome.block.hash;
+/** True when the block is the one that the journal knows. */
+function isKnownBlock(row: SubmissionRow, outcome: Included): boolean {
+  return row.state === "included" && row.block?.hash === outcome.block.hash;
+}
+
+function settleSuccess(work: Settling, row: SubmissionRow, outcome: Included): boolean {
+  const { deps } = work;
+  const isKnown = isKnownBlock(row, outcome);
+  if (isKnown && !outcome.isFinal) return false;
   deps.ledger.transaction(() => {
-    if (!isKnown) recordInclusion(deps, settings, sink, { row, outcome });
+    if (!isKnown) recordInclusion(work, row, outcome);
     deps.ledger.submissions.update(row.id, {
       state: outcome.isFinal ? "final" : "included",
       block: outcome.block,
@@ -113,20 +114,16 @@ async function settleIncluded(
 }
 
 /** Writes the fate of each message of a successful transaction, as the host's events tell it. */
-function recordInclusion(
-  deps: PipelineDeps,
-  settings: PipelineSettings,
-  sink: Chain,
-  work: { readonly row: SubmissionRow; readonly outcome: Included },
-): void {
-  const { row, outcome } = work;
+function recordInclusion({ deps, settings, sink }: Settling, row: SubmissionRow, outcome: Included): void {
   if (row.state === "included") reopen(deps, row);
   const items = deps.ledger.submissions.itemsOf(row.id);
   const ourself = ourselfOn(sink);
   const fates = fatesByEvents(items.map(({ requestCommitment }) => requestCommitment), outcome, ourself);
+  const seen = { kind: "included", block: outcome.block, isFinal: outcome.isFinal } as const;
   for (const [index, item] of items.entries()) {
-    applyFate(deps, settings, { row, item, fate: fates[index] ?? "undelivered", ourself, outcome });
+    applyFate(deps, settings, { sink, row, item, fate: fates[index] ?? "undelivered", ourself, seen });
   }
+  rememberWin(deps, sink);
 }
 
 function ourselfOn(sink: Chain): Uint8Array {
@@ -134,90 +131,23 @@ function ourselfOn(sink: Chain): Uint8Array {
   return sink.relayer;
 }
 
-interface FateWork {
-  readonly row: SubmissionRow;
-  readonly item: SubmissionItemRow;
-  readonly fate: ItemFate;
-  readonly ourself: Uint8Array;
-  readonly outcome: Included | undefined;
-}
-
-/** Applies one fate to the message row, the delivery records and the journal's item. */
-function applyFate(deps: PipelineDeps, settings: PipelineSettings, work: FateWork): void {
-  const { row, item, fate } = work;
-  const message = deps.ledger.messages.find(item.commitment, item.sink);
-  if (message === undefined) throw new Error(`Journalled message ${item.commitment} has no row`);
-  if (fate === "delivered" || fate === "delivered_by_other") {
-    if (fate === "delivered") recordDelivery(deps, message, work);
-    deps.ledger.submissions.settleItem(
-      row.id,
-      item.commitment,
-      fate === "delivered" ? "handled" : "by_other",
-    );
-    const end = endOfFate(fate);
-    if (message.state !== end.state) {
-      mark(deps, message, end.state, { reason: end.reason, hash: row.submission.hash });
-    }
-    return;
+/** Reverted: it stays under observation until that is final, since another block may let it succeed. */
+async function settleRevert(work: Settling, row: SubmissionRow, outcome: Included): Promise<boolean> {
+  const detail = outcome.refusal?.detail ?? "reverted";
+  const state = outcome.isFinal ? "failed" : "included";
+  if (!isKnownBlock(row, outcome)) {
+    await settleByReceipts(work, row, { state, detail, block: outcome.block });
+    return true;
   }
-  deps.ledger.submissions.settleItem(row.id, item.commitment, "not_handled");
-  if (message.state !== "submitted" || fate === "undelivered") return;
-  const executed = mark(deps, message, "not_executed", { reason: "not_executed", hash: row.submission.hash });
-  hold(deps, settings, executed, {
-    reason: "not_executed",
-    retryClass: message.sink === settings.hub ? "hub_refused" : "failed",
-    detail: "mined, but the host recorded no delivery: the receiving module failed",
-  });
-}
-
-function recordDelivery(deps: PipelineDeps, message: MessageRow, work: FateWork): void {
-  const { outcome, row } = work;
-  deps.ledger.deliveries.record({
-    commitment: message.requestCommitment,
-    dest: message.sink,
-    source: message.requestSource,
-    relayer: work.ourself,
-    txHash: row.submission.hash,
-    block: outcome === undefined ? { height: row.submission.madeAtHeight, hash: undefined } : outcome.block,
-    isFinal: outcome?.isFinal ?? false,
-  });
-  // Only requests that crossed from a chain to a chain carry a fee that the hub credits.
-  if (message.kind !== "post" || message.requestDest !== message.sink) {
-    deps.ledger.deliveries.setClaimState(message.requestCommitment, message.sink, "no_fee");
-  }
-}
-
-/** Marks the deliveries of a final transaction. */
-function finalise(deps: PipelineDeps, row: SubmissionRow): void {
-  for (const item of deps.ledger.submissions.itemsOf(row.id)) {
-    if (item.outcome === "handled") deps.ledger.deliveries.markFinal(item.requestCommitment, item.sink);
-  }
-}
-
-/** Takes back what was written for a block that is no longer there; the messages count as under way again. */
-function reopen(deps: PipelineDeps, row: SubmissionRow): void {
-  for (const item of deps.ledger.submissions.itemsOf(row.id)) {
-    const message = deps.ledger.messages.find(item.commitment, item.sink);
-    if (message === undefined || message.state === "submitted") continue;
-    deps.ledger.deliveries.remove(item.requestCommitment, item.sink);
-    if (message.state === "timed_out" || message.state === "gone" || message.state === "rejected") continue;
-    const ready = message.state === "ready"
-      ? message
-      : mark(deps, message, "ready", { detail: "block reorganised" });
-    mark(deps, ready, "submitted", { hash: row.submission.hash });
-  }
-  deps.ledger.submissions.reopenItems(row.id);
-  deps.ledger.submissions.update(row.id, { state: "broadcast" });
+  if (!outcome.isFinal) return false;
+  const { deps } = work;
+  deps.ledger.transaction(() => void deps.ledger.submissions.update(row.id, { state, block: outcome.block }));
+  return true;
 }
 
 /** Neither in a block nor in the pool: hand it over again, or give it up where another one may take its place. */
-async function settleUnknown(
-  deps: PipelineDeps,
-  settings: PipelineSettings,
-  sink: Chain,
-  row: SubmissionRow,
-  signal: AbortSignal,
-): Promise<boolean> {
+async function settleUnknown(work: Settling, row: SubmissionRow): Promise<boolean> {
+  const { deps, sink, signal } = work;
   if (row.state === "included") {
     deps.log.warn("A block with our transaction was reorganised away", {
       chain: sink.id.stateMachine,
@@ -226,104 +156,77 @@ async function settleUnknown(
     deps.ledger.transaction(() => reopen(deps, row));
     return true;
   }
-  if (row.submission.nonce !== undefined) return await broadcastAgain(deps, settings, sink, row, signal);
+  if (row.submission.nonce !== undefined) return await broadcastAgain(work, row);
   const head = await sink.fetchHeight(signal);
   if (head < row.submission.madeAtHeight + EXTRINSIC_PATIENCE_BLOCKS) return false;
-  await settleByReceipts(deps, settings, sink, { row, state: "dropped", detail: "left the pool" }, signal);
+  await settleByReceipts(work, row, { state: "dropped", detail: "left the pool" });
   return true;
 }
 
-async function broadcastAgain(
-  deps: PipelineDeps,
-  settings: PipelineSettings,
-  sink: Chain,
-  row: SubmissionRow,
-  signal: AbortSignal,
-): Promise<boolean> {
-  try {
-    const result = await sink.broadcast(row.submission, signal);
-    if (result.kind === "sent" || result.kind === "alreadyKnown") {
-      if (row.state !== "broadcast") deps.ledger.transaction(() => markBroadcast(deps, row));
-      return row.state !== "broadcast";
-    }
-    if (result.kind === "nonceUsed") return false; // the next round sees the receipt or the other transaction
-    const detail = result.kind === "refused" ? result.refusal.detail : result.kind;
-    await settleByReceipts(deps, settings, sink, { row, state: "dropped", detail }, signal);
+/** Hands the same bytes over again, unless one of the messages has been delivered meanwhile: it would revert. */
+async function broadcastAgain(work: Settling, row: SubmissionRow): Promise<boolean> {
+  const { deps, sink, signal } = work;
+  const messages = deps.ledger.submissions.itemsOf(row.id).map((item) => messageOf(messageRowOf(deps, item)));
+  const receipts = await sink.fetchReceipts(messages, signal);
+  if (receipts.some((receipt) => receipt !== undefined)) {
+    await settleByReceipts(work, row, { state: "dropped", detail: "delivered meanwhile" });
     return true;
-  } catch (error) {
-    if (!(error instanceof RpcFault)) throw error;
-    return false;
+  }
+  const result = await sink.broadcast(row.submission, signal);
+  switch (result.kind) {
+    case "sent":
+    case "alreadyKnown":
+      deps.ledger.transaction(() => void deps.ledger.submissions.update(row.id, { state: "broadcast" }));
+      return row.state !== "broadcast";
+    case "nonceUsed":
+      return false; // the next round sees the receipt or the other transaction
+    case "underpriced":
+    case "refused": {
+      const detail = result.kind === "refused" ? result.refusal.detail : result.kind;
+      await settleByReceipts(work, row, { state: "dropped", detail });
+      return true;
+    }
   }
 }
 
-function markBroadcast(deps: PipelineDeps, row: SubmissionRow): void {
-  deps.ledger.submissions.update(row.id, { state: "broadcast" });
+/** How a submission without an effect of its own ends. */
+interface EndWithoutEffect {
+  readonly state: "failed" | "included" | "replaced" | "dropped";
+  readonly detail: string;
+  /** Block in which it was reverted. */
+  readonly block?: Included["block"];
 }
 
 /** Settles a submission without an effect of its own by what the receipts of its messages say now. */
-async function settleByReceipts(
-  deps: PipelineDeps,
-  settings: PipelineSettings,
-  sink: Chain,
-  work: {
-    readonly row: SubmissionRow;
-    readonly state: "failed" | "replaced" | "dropped";
-    readonly detail: string;
-    readonly block?: Included["block"];
-  },
-  signal: AbortSignal,
-): Promise<void> {
-  const { row } = work;
+async function settleByReceipts(work: Settling, row: SubmissionRow, end: EndWithoutEffect): Promise<void> {
+  const { deps, settings, sink, signal } = work;
   const items = deps.ledger.submissions.itemsOf(row.id);
-  const messages = items.map((item) => {
-    const message = deps.ledger.messages.find(item.commitment, item.sink);
-    if (message === undefined) throw new Error(`Journalled message ${item.commitment} has no row`);
-    return message;
-  });
-  const receipts = await sink.fetchReceipts(messages.map(messageOf), signal);
+  const receipts = await sink.fetchReceipts(items.map((item) => messageOf(messageRowOf(deps, item))), signal);
+  const head = await sink.fetchHeight(signal);
   const ourself = ourselfOn(sink);
   const fates = fatesByReceipts(receipts, ourself);
+  const isRace = isLostRace(fates);
+  const isReverted = end.block !== undefined;
+  const others = receipts.filter((relayer, index) =>
+    relayer !== undefined && fates[index] === "delivered_by_other"
+  ).flatMap((relayer) => relayer === undefined ? [] : [relayer]);
   deps.ledger.transaction(() => {
+    // What an earlier block had written for it does not hold any more.
+    if (row.state === "included") reopen(deps, row);
+    rememberRivals(deps, sink, others, isReverted);
     for (const [index, item] of items.entries()) {
       const fate = fates[index] ?? "undelivered";
-      applyFate(deps, settings, { row, item, fate, ourself, outcome: undefined });
+      applyFate(deps, settings, { sink, row, item, fate, ourself, seen: { kind: "receipt", head } });
       if (fate === "undelivered") {
-        tryAgain(deps, settings, messages[index], { isRace: isLostRace(fates), ...work });
+        tryAgain(deps, settings, { sink, row, item, isRace, isReverted, detail: end.detail });
       }
     }
-    deps.ledger.submissions.update(row.id, {
-      state: work.state,
-      detail: work.detail,
-      ...(work.block === undefined ? {} : { block: work.block }),
-    });
+    deps.ledger.submissions.update(row.id, end);
   });
   deps.log.info("Transaction had no effect of its own", {
     chain: sink.id.stateMachine,
     transaction: row.submission.hash,
-    outcome: work.state,
-    detail: work.detail,
+    outcome: isReverted ? "reverted" : end.state,
+    detail: end.detail,
   });
-}
-
-/** Gives an undelivered message another try: soon after a lost race or a first revert, later otherwise. */
-function tryAgain(
-  deps: PipelineDeps,
-  settings: PipelineSettings,
-  message: MessageRow | undefined,
-  why: { readonly isRace: boolean; readonly state: string; readonly detail: string },
-): void {
-  if (message?.state !== "submitted") return;
-  const nowMs = deps.clock.now();
-  const pauseMs = Math.round(deps.random.fraction() * RACE_PAUSE_MS);
-  if (why.isRace || why.state !== "failed") {
-    mark(deps, message, "ready", { reason: "race", detail: why.detail, nextAttemptAtMs: nowMs + pauseMs });
-    return;
-  }
-  const attempts = message.attempts + 1;
-  const retryClass = message.sink === settings.hub ? "hub_refused" : "failed";
-  const schedule = { retryClass, attempts, nowMs, jitter: deps.random.fraction() } as const;
-  const nextAttemptAtMs = attempts <= PROMPT_ATTEMPTS
-    ? nowMs + pauseMs
-    : nextAttemptMs({ ...schedule, retryFrequencySec: settings.retryFrequencySec });
-  mark(deps, message, "held", { reason: "reverted", detail: why.detail, attempts, nextAttemptAtMs });
 }

@@ -56,9 +56,8 @@ function recoverSubmitted(deps: PipelineDeps, work: SettlingSink): void {
   const { messages, submissions } = deps.ledger;
   const sink = work.sink.id.stateMachine;
   const open = new Set(
-    submissions.listUnresolved(sink).flatMap(({ id }) => submissions.itemsOf(id)).map(({ commitment }) =>
-      commitment
-    ),
+    submissions.listUnresolved(sink).flatMap(({ id }) => submissions.itemsOf(id))
+      .filter(({ outcome }) => outcome === undefined).map(({ commitment }) => commitment),
   );
   for (const source of work.sources) {
     const lost = messages.listSubmitted({ source: source.id.stateMachine, sink, limit: 100_000 })

@@ -4,6 +4,7 @@
  */
 import type { MessageProof, Refusal, RefusalCode, Simulation } from "../../core/chains/chain.ts";
 import type { Message } from "../../core/protocol/ismp/message.ts";
+import { RpcFault, type RpcFaultCode } from "../../core/rpc/fault.ts";
 import { bisect } from "../decisions/batch.ts";
 import type { Leg } from "./leg.ts";
 
@@ -37,10 +38,14 @@ const ABOUT_THE_CHAIN: ReadonlySet<RefusalCode> = new Set<RefusalCode>([
   "insufficient_funds",
 ]);
 
-interface Attempt {
-  readonly proof: MessageProof;
-  readonly simulation: Simulation;
-}
+/** Faults of the source that one message may cause for all that are proved together with it. */
+const ABOUT_A_MESSAGE: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["not_found", "too_large"]);
+
+type Accepted = Extract<Simulation, { kind: "accepted" }>;
+
+type Attempt =
+  | { readonly kind: "accepted"; readonly proof: MessageProof; readonly simulation: Accepted }
+  | { readonly kind: "refused"; readonly refusal: Refusal };
 
 async function attempt(
   leg: Leg,
@@ -48,9 +53,15 @@ async function attempt(
   height: bigint,
   signal: AbortSignal,
 ): Promise<Attempt> {
-  const proof = await leg.source.proveMessages(messages, height, leg.sink, signal);
+  let proof: MessageProof;
+  try {
+    proof = await leg.source.proveMessages(messages, height, leg.sink, signal);
+  } catch (error) {
+    if (!(error instanceof RpcFault) || !ABOUT_A_MESSAGE.has(error.code)) throw error;
+    return { kind: "refused", refusal: { code: "bad_proof", detail: error.message } };
+  }
   const simulation = await leg.sink.simulate({ steps: [{ kind: "messages", messages, proof }] }, signal);
-  return { proof, simulation };
+  return simulation.kind === "refused" ? simulation : { kind: "accepted", proof, simulation };
 }
 
 function refuseAll(messages: readonly Message[], refusal: Refusal): readonly Refused[] {
@@ -70,9 +81,9 @@ export async function sift(
   const first = await siftOnce(leg, messages, height, signal);
   if (first.accepted.length < 2) return first;
   const survivors = first.accepted.flatMap((part) => part.messages);
-  const { proof, simulation } = await attempt(leg, survivors, height, signal);
-  const passesWhole = simulation.kind === "accepted" && simulation.handled.every((handled) => handled);
-  if (!passesWhole) return first;
+  const whole = await attempt(leg, survivors, height, signal);
+  if (whole.kind === "refused" || !whole.simulation.handled.every((handled) => handled)) return first;
+  const { proof, simulation } = whole;
   return { accepted: [{ messages: survivors, proof, simulation }], refused: first.refused };
 }
 
@@ -83,8 +94,9 @@ async function siftOnce(
   signal: AbortSignal,
 ): Promise<SiftResult> {
   if (messages.length === 0) return { accepted: [], refused: [] };
-  const { proof, simulation } = await attempt(leg, messages, height, signal);
-  if (simulation.kind === "accepted") {
+  const tried = await attempt(leg, messages, height, signal);
+  if (tried.kind === "accepted") {
+    const { proof, simulation } = tried;
     const idle = messages.filter((_, index) => simulation.handled[index] !== true);
     if (idle.length === 0) return { accepted: [{ messages, proof, simulation }], refused: [] };
     const rest = await siftOnce(leg, messages.filter((message) => !idle.includes(message)), height, signal);
@@ -95,7 +107,7 @@ async function siftOnce(
     }));
     return { accepted: rest.accepted, refused: [...rest.refused, ...refused] };
   }
-  const { refusal } = simulation;
+  const { refusal } = tried;
   if (messages.length === 1 || ABOUT_THE_CHAIN.has(refusal.code)) {
     return { accepted: [], refused: refuseAll(messages, refusal) };
   }

@@ -1,0 +1,55 @@
+/**
+ * Confirms receipts of ours that no transaction of the journal explains (a lost database, an extrinsic whose block
+ * was missed): once the height at which they were seen is final, they are read again.
+ */
+import type { Chain } from "../../core/chains/chain.ts";
+import type { DeliveryRow, MessageRow } from "../../core/ledger/ledger.ts";
+import { equalBytes } from "../../core/protocol/bytes.ts";
+import type { PipelineDeps } from "./leg.ts";
+import { endOfFate, mark } from "./mark.ts";
+import { messageOf } from "./message_row.ts";
+
+/** Most receipts that are read again in one round. */
+const MOST_AT_ONCE = 100;
+
+/** Marks found receipts final, or takes them back; true when a message has to be delivered again. */
+export async function confirmFoundReceipts(
+  deps: PipelineDeps,
+  sink: Chain,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const found = deps.ledger.deliveries.listNotFinal(sink.id.stateMachine)
+    .filter(({ block }) => block.hash === undefined)
+    .flatMap((delivery) => {
+      const message = deps.ledger.messages.find(delivery.commitment, delivery.dest);
+      return message === undefined ? [] : [{ delivery, message }];
+    });
+  if (found.length === 0) return false;
+  const finalHeight = await sink.fetchFinalHeight(signal);
+  const due = found.filter(({ delivery }) => delivery.block.height <= finalHeight).slice(0, MOST_AT_ONCE);
+  if (due.length === 0) return false;
+  const receipts = await sink.fetchReceipts(due.map(({ message }) => messageOf(message)), signal);
+  return deps.ledger.transaction(() =>
+    due.filter((entry, index) => !confirm(deps, entry, receipts[index])).length > 0
+  );
+}
+
+/** False when the receipt is gone or names somebody else. */
+function confirm(
+  deps: PipelineDeps,
+  { delivery, message }: { readonly delivery: DeliveryRow; readonly message: MessageRow },
+  receipt: Uint8Array | undefined,
+): boolean {
+  if (receipt !== undefined && equalBytes(receipt, delivery.relayer)) {
+    deps.ledger.deliveries.markFinal(delivery.commitment, delivery.dest);
+    return true;
+  }
+  deps.ledger.deliveries.remove(delivery.commitment, delivery.dest);
+  if (message.state !== "delivered") return false;
+  if (receipt === undefined) mark(deps, message, "ready", { detail: "the receipt is gone" });
+  else {
+    const end = endOfFate("delivered_by_other");
+    mark(deps, message, end.state, { reason: end.reason });
+  }
+  return false;
+}

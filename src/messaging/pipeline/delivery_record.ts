@@ -1,0 +1,51 @@
+/** Writes receipts of ours into the delivery records, which fees are claimed from. */
+import type { DeliveryBlock, MessageRow } from "../../core/ledger/ledger.ts";
+import type { Hash256 } from "../../core/protocol/bytes.ts";
+import type { PipelineDeps, PipelineSettings } from "./leg.ts";
+
+/** A receipt of ours on the sink of a message. */
+export interface OwnReceipt {
+  readonly relayer: Uint8Array;
+  /** The transaction that delivered it; `undefined` where only the receipt is known. */
+  readonly txHash: Hash256 | undefined;
+  readonly block: DeliveryBlock;
+  readonly isFinal: boolean;
+}
+
+/** Records a delivery of ours. Call it within a ledger transaction. */
+export function recordDelivery(
+  deps: PipelineDeps,
+  settings: Pick<PipelineSettings, "hub">,
+  message: MessageRow,
+  receipt: OwnReceipt,
+): void {
+  const { deliveries } = deps.ledger;
+  const { requestCommitment, sink } = message;
+  deliveries.record({ commitment: requestCommitment, dest: sink, source: message.requestSource, ...receipt });
+  // Only requests that crossed from a chain to a chain carry a fee that the hub credits.
+  const isPaid = message.kind === "post" && message.requestDest === sink &&
+    message.requestSource !== settings.hub && sink !== settings.hub;
+  if (!isPaid && deliveries.find(requestCommitment, sink)?.claimState === "unclaimed") {
+    deliveries.setClaimState(requestCommitment, sink, "no_fee");
+  }
+}
+
+/**
+ * Records a receipt of ours that no transaction of the journal explains, unless the delivery is known already.
+ * `head` is the sink's height at which it was seen; settling confirms it once that is final.
+ */
+export function recordFoundReceipt(
+  deps: PipelineDeps,
+  settings: Pick<PipelineSettings, "hub">,
+  message: MessageRow,
+  found: { readonly relayer: Uint8Array; readonly head: bigint },
+): void {
+  if (deps.ledger.deliveries.find(message.requestCommitment, message.sink) !== undefined) return;
+  const block = { height: found.head, hash: undefined };
+  recordDelivery(deps, settings, message, {
+    relayer: found.relayer,
+    txHash: undefined,
+    block,
+    isFinal: false,
+  });
+}

@@ -1,0 +1,179 @@
+/**
+ * Applies what became of a submission to its messages, journal items and delivery records. Everything here belongs
+ * into one ledger transaction with the change of the submission itself (invariant I4).
+ */
+import type { Chain } from "../../core/chains/chain.ts";
+import {
+  type DeliveryBlock,
+  mayFollow,
+  type MessageRow,
+  type SubmissionItemRow,
+  type SubmissionRow,
+  unresolvedSubmissionStates,
+} from "../../core/ledger/ledger.ts";
+import type { ItemFate } from "../decisions/outcome.ts";
+import { nextAttemptMs } from "../decisions/retry_schedule.ts";
+import { deferenceMs } from "../decisions/rivalry.ts";
+import { recordDelivery, recordFoundReceipt } from "./delivery_record.ts";
+import type { PipelineDeps, PipelineSettings } from "./leg.ts";
+import { endOfFate, hold, mark } from "./mark.ts";
+import { isRaceCostly, readRivalry } from "./rivals.ts";
+
+/** Pause before messages are tried again at once: up to this long, drawn by chance, so that rivals part. */
+const RACE_PAUSE_MS = 4_000;
+
+/** Reverts that are followed by another attempt at once, before the schedule of failures takes over. */
+const PROMPT_ATTEMPTS = 2;
+
+/** What is known of one item of a submission. */
+export interface FateWork {
+  readonly sink: Chain;
+  readonly row: SubmissionRow;
+  readonly item: SubmissionItemRow;
+  readonly fate: ItemFate;
+  readonly ourself: Uint8Array;
+  /** Block of the submission itself, or the head at which a receipt was found. */
+  readonly seen:
+    | { readonly kind: "included"; readonly block: DeliveryBlock; readonly isFinal: boolean }
+    | { readonly kind: "receipt"; readonly head: bigint };
+}
+
+/** The message of an item. */
+export function messageRowOf(deps: PipelineDeps, item: SubmissionItemRow): MessageRow {
+  const message = deps.ledger.messages.find(item.commitment, item.sink);
+  if (message === undefined) throw new Error(`Journalled message ${item.commitment} has no row`);
+  return message;
+}
+
+/** Applies one fate to the message row, the delivery records and the journal's item. */
+export function applyFate(deps: PipelineDeps, settings: PipelineSettings, work: FateWork): void {
+  const { row, item, fate } = work;
+  const message = messageRowOf(deps, item);
+  const { submissions } = deps.ledger;
+  if (fate === "delivered" || fate === "delivered_by_other") {
+    if (fate === "delivered") recordOwn(deps, settings, message, work);
+    submissions.settleItem(row.id, item.commitment, fate === "delivered" ? "handled" : "by_other");
+    const end = endOfFate(fate);
+    // A message that was given up meanwhile stays where it is; what was earned with it is recorded all the same.
+    if (message.state !== end.state && mayFollow(message.state, end.state)) {
+      mark(deps, message, end.state, { reason: end.reason, hash: row.submission.hash });
+    }
+    return;
+  }
+  submissions.settleItem(row.id, item.commitment, "not_handled");
+  if (fate === "undelivered" || !isOursAlone(deps, row, message)) return;
+  const executed = mark(deps, message, "not_executed", { reason: "not_executed", hash: row.submission.hash });
+  hold(deps, settings, executed, {
+    reason: "not_executed",
+    retryClass: message.sink === settings.hub ? "hub_refused" : "failed",
+    detail: "mined, but the host recorded no delivery: the receiving module failed",
+  });
+}
+
+function recordOwn(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  message: MessageRow,
+  { seen, row, ourself }: FateWork,
+): void {
+  if (seen.kind === "receipt") {
+    recordFoundReceipt(deps, settings, message, { relayer: ourself, head: seen.head });
+  } else {
+    const { block, isFinal } = seen;
+    recordDelivery(deps, settings, message, {
+      relayer: ourself,
+      txHash: row.submission.hash,
+      block,
+      isFinal,
+    });
+  }
+}
+
+/** True when the message waits for this submission and for no other one. */
+function isOursAlone(deps: PipelineDeps, row: SubmissionRow, message: MessageRow): boolean {
+  return message.state === "submitted" && !isCarriedElsewhere(deps, row, message);
+}
+
+/** True when another submission has delivered the message, or may still do so. */
+function isCarriedElsewhere(
+  deps: PipelineDeps,
+  row: SubmissionRow,
+  message: Pick<MessageRow, "commitment" | "sink">,
+): boolean {
+  const { submissions } = deps.ledger;
+  return submissions.listByItem(message.commitment, message.sink).some((other) => {
+    if (other.id === row.id) return false;
+    const isOpen = unresolvedSubmissionStates.some((state) => state === other.state);
+    if (!isOpen && other.state !== "final") return false;
+    const item = submissions.itemsOf(other.id).find(({ commitment }) => commitment === message.commitment);
+    return item?.outcome === "handled" || (isOpen && item?.outcome === undefined);
+  });
+}
+
+/** Marks the deliveries of a final transaction. */
+export function finalise(deps: PipelineDeps, row: SubmissionRow): void {
+  for (const item of deps.ledger.submissions.itemsOf(row.id)) {
+    if (item.outcome === "handled") deps.ledger.deliveries.markFinal(item.requestCommitment, item.sink);
+  }
+}
+
+/** Takes back what was written for a block that is no longer there; the messages count as under way again. */
+export function reopen(deps: PipelineDeps, row: SubmissionRow): void {
+  for (const item of deps.ledger.submissions.itemsOf(row.id)) {
+    const message = messageRowOf(deps, item);
+    if (message.state === "submitted" || isCarriedElsewhere(deps, row, message)) continue;
+    if (item.outcome === "handled") deps.ledger.deliveries.remove(item.requestCommitment, item.sink);
+    if (message.state !== "ready" && !mayFollow(message.state, "ready")) continue;
+    const ready = message.state === "ready"
+      ? message
+      : mark(deps, message, "ready", { detail: "block reorganised" });
+    mark(deps, ready, "submitted", { hash: row.submission.hash });
+  }
+  deps.ledger.submissions.reopenItems(row.id);
+  deps.ledger.submissions.update(row.id, { state: "broadcast" });
+}
+
+/** Why a submission had no effect on a message. */
+export interface NoEffect {
+  readonly sink: Chain;
+  readonly row: SubmissionRow;
+  readonly item: SubmissionItemRow;
+  readonly isRace: boolean;
+  readonly isReverted: boolean;
+  readonly detail: string;
+}
+
+/** Gives an undelivered message another try: soon after a lost race or a first revert, later otherwise. */
+export function tryAgain(deps: PipelineDeps, settings: PipelineSettings, why: NoEffect): void {
+  const message = messageRowOf(deps, why.item);
+  if (!isOursAlone(deps, why.row, message)) return;
+  const nowMs = deps.clock.now();
+  const pauseMs = Math.round(deps.random.fraction() * RACE_PAUSE_MS);
+  const { detail } = why;
+  if (why.isRace || !why.isReverted) {
+    const waitMs = Math.max(pauseMs, leftToOthersMs(deps, why.sink, message));
+    mark(deps, message, "ready", { reason: "race", detail, nextAttemptAtMs: nowMs + waitMs });
+    return;
+  }
+  const attempts = message.attempts + 1;
+  const retryClass = message.sink === settings.hub ? "hub_refused" : "failed";
+  const schedule = { retryClass, attempts, nowMs, jitter: deps.random.fraction() } as const;
+  const nextAttemptAtMs = countReverts(deps, message) < PROMPT_ATTEMPTS
+    ? nowMs + pauseMs
+    : nextAttemptMs({ ...schedule, retryFrequencySec: settings.retryFrequencySec });
+  mark(deps, message, "held", { reason: "reverted", detail, attempts, nextAttemptAtMs });
+}
+
+function leftToOthersMs(deps: PipelineDeps, sink: Chain, message: MessageRow): number {
+  if (!isRaceCostly(sink) || sink.relayer === undefined) return 0;
+  const facts = { height: message.seenAtHeight, ourself: sink.relayer, pollIntervalMs: 0 };
+  return deferenceMs(readRivalry(deps, sink), facts);
+}
+
+/** Transactions with the message that were reverted before for another reason than a lost race. */
+function countReverts(deps: PipelineDeps, message: MessageRow): number {
+  const { submissions } = deps.ledger;
+  return submissions.listByItem(message.commitment, message.sink).filter(({ id, state }) =>
+    state === "failed" && submissions.itemsOf(id).every(({ outcome }) => outcome !== "by_other")
+  ).length;
+}

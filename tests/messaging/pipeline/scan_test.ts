@@ -1,0 +1,230 @@
+import assert from "node:assert/strict";
+import { RpcFault } from "../../../src/core/rpc/fault.ts";
+import { type Leg } from "../../../src/messaging/pipeline/leg.ts";
+import { scanLeg, startCursor } from "../../../src/messaging/pipeline/scan.ts";
+import { names, Relayer, sender, withLedger, World } from "./world.ts";
+
+async function scan(relayer: Relayer, leg: Leg): Promise<number> {
+  const view = await leg.sink.fetchView(leg.source.id, relayer.signal);
+  return await scanLeg(relayer.deps, relayer.settings, leg, view, relayer.signal);
+}
+
+async function start(relayer: Relayer, leg: Leg): Promise<void> {
+  const view = await leg.sink.fetchView(leg.source.id, relayer.signal);
+  await startCursor(relayer.deps, leg, view, relayer.signal);
+}
+
+const cursorOf = (relayer: Relayer): bigint | undefined =>
+  relayer.ledger.cursors.find(names.one, names.hub);
+
+const limits = {
+  limits: { maxMessagesPerStep: 100, maxCallBytes: 100_000, blocksPerEventQuery: 2n },
+};
+
+Deno.test("scan: rows and cursor appear together, and the cursor stops at what the sink can verify", async () => {
+  const world = new World();
+  const messages = await world.sendFrom(world.one, world.hub, 3);
+  world.one.dispatch(world.message());
+  await world.blocks(1);
+  await withLedger(world, async (ledger) => {
+    const relayer = new Relayer(world, ledger);
+    const leg = relayer.leg(relayer.one, relayer.hub);
+    await start(relayer, leg);
+    assert.equal(await scan(relayer, leg), 3);
+    const { height } = await relayer.hub.fetchView(relayer.one.id, relayer.signal);
+    assert.equal(cursorOf(relayer), height);
+    for (const message of messages) assert.equal(relayer.row(message, names.hub).state, "seen");
+    assert.equal(await scan(relayer, leg), 0, "a second scan finds nothing new");
+  });
+});
+
+Deno.test("scan: a crash between reading and writing loses nothing", async () => {
+  const world = new World();
+  const [message] = await world.sendFrom(world.one, world.hub, 1);
+  await withLedger(world, async (ledger, reopen) => {
+    const first = new Relayer(world, ledger);
+    await start(first, first.leg(first.one, first.hub));
+    first.one.faults.add("fetchEvents", { kind: "interrupt", when: "after", act: () => first.kill() });
+    await assert.rejects(scan(first, first.leg(first.one, first.hub)), /killed/);
+    const second = new Relayer(world, reopen());
+    assert.equal(cursorOf(second), 0n);
+    assert.equal(await scan(second, second.leg(second.one, second.hub)), 1);
+    assert.ok(message !== undefined && second.row(message, names.hub).state === "seen");
+  });
+});
+
+Deno.test("scan: when writing a row fails, the cursor stays as well", async () => {
+  const world = new World();
+  await world.sendFrom(world.one, world.hub, 2);
+  await withLedger(world, async (ledger) => {
+    let writes = 0;
+    const { messages } = ledger;
+    const full = {
+      ...ledger,
+      messages: {
+        ...messages,
+        record: (...row: Parameters<typeof messages.record>): ReturnType<typeof messages.record> => {
+          if (++writes === 2) throw new Error("disk full");
+          return messages.record(...row);
+        },
+      },
+    };
+    const relayer = new Relayer(world, full);
+    const leg = relayer.leg(relayer.one, relayer.hub);
+    await start(relayer, leg);
+    await assert.rejects(scan(relayer, leg), /disk full/);
+    assert.equal(cursorOf(relayer), 0n);
+    assert.deepEqual(ledger.messages.countByState(), []);
+    assert.equal(await scan(relayer, leg), 2);
+  });
+});
+
+for (const [name, skip] of [["first", 0], ["middle", 1], ["last", 2]] as const) {
+  Deno.test(`scan: a failure of the ${name} chunk leaves the cursor before it, and the next scan goes on`, async () => {
+    const world = new World();
+    await world.blocks(1);
+    for (let block = 0; block < 5; block++) {
+      world.one.dispatch(world.message());
+      await world.blocks(1);
+    }
+    world.hub.accept(world.one, 6n);
+    await world.blocks(1);
+    await withLedger(world, async (ledger) => {
+      const relayer = new Relayer(world, ledger, { chain: limits });
+      const leg = relayer.leg(relayer.one, relayer.hub);
+      await start(relayer, leg);
+      relayer.one.faults.add("fetchEvents", { kind: "throw", code: "range_too_wide" }, { skip });
+      await assert.rejects(
+        scan(relayer, leg),
+        (error: unknown) => error instanceof RpcFault && error.code === "range_too_wide",
+      );
+      assert.equal(cursorOf(relayer), BigInt(skip) * 2n);
+      await scan(relayer, leg);
+      assert.equal(cursorOf(relayer), 6n);
+      const [count] = ledger.messages.countByState();
+      assert.equal(count?.count, 5 - 1, "block 7 is not accepted yet");
+    });
+  });
+}
+
+Deno.test("scan: the order of events and events told twice make no difference", async () => {
+  const world = new World();
+  const messages = await world.sendFrom(world.one, world.hub, 5);
+  await withLedger(world, async (ledger) => {
+    const relayer = new Relayer(world, ledger);
+    const leg = relayer.leg(relayer.one, relayer.hub);
+    relayer.one.alterEvents = (events) => [...events, ...events].reverse();
+    await start(relayer, leg);
+    assert.equal(await scan(relayer, leg), 5);
+    const query = { source: names.one, sink: names.hub, nowMs: world.clock.now(), limit: 10 };
+    const due = ledger.messages.listDue(query).map(({ commitment }) => commitment);
+    assert.deepEqual(due, messages.map(({ commitment }) => commitment));
+  });
+});
+
+Deno.test("scan: initial_height below the cursor reads again without touching what has ended", async () => {
+  const world = new World();
+  const [message] = await world.sendFrom(world.one, world.hub, 1);
+  assert.ok(message !== undefined);
+  await withLedger(world, async (ledger) => {
+    const relayer = new Relayer(world, ledger);
+    const leg = relayer.leg(relayer.one, relayer.hub);
+    await start(relayer, leg);
+    await scan(relayer, leg);
+    ledger.messages.transition(message.commitment, names.hub, {
+      to: "delivered_by_other",
+      reason: "handled_by_other",
+    });
+    const lines = relayer.log.lines.length;
+    await start(relayer, leg);
+    assert.equal(cursorOf(relayer), 0n);
+    assert.equal(await scan(relayer, leg), 0);
+    assert.equal(relayer.row(message, names.hub).state, "delivered_by_other");
+    const said = relayer.log.lines.slice(lines).map((line) => line.message);
+    assert.ok(!said.includes("Message found"), "nothing is found a second time");
+  });
+});
+
+Deno.test("scan: initial_height above the cursor skips blocks and says so; a restart without it goes on", async () => {
+  const world = new World();
+  await world.sendFrom(world.one, world.hub, 1);
+  await withLedger(world, async (ledger) => {
+    ledger.transaction(() => ledger.cursors.reset(names.one, names.hub, 1n));
+    const skipping = new Relayer(world, ledger, { initialHeight: 100n });
+    await start(skipping, skipping.leg(skipping.one, skipping.hub));
+    assert.equal(cursorOf(skipping), 100n);
+    assert.equal(skipping.log.messages("warn").length, 1);
+    ledger.transaction(() => ledger.cursors.reset(names.one, names.hub, 1n));
+    const plain = new Relayer(world, ledger);
+    await start(plain, plain.leg(plain.one, plain.hub, { initialHeight: undefined }));
+    assert.equal(cursorOf(plain), 1n);
+  });
+});
+
+Deno.test("scan: a first start begins at the height that the sink knows", async () => {
+  const world = new World();
+  await world.sendFrom(world.one, world.hub, 1);
+  await withLedger(world, async (ledger) => {
+    const relayer = new Relayer(world, ledger);
+    const leg = relayer.leg(relayer.one, relayer.hub, { initialHeight: undefined });
+    await start(relayer, leg);
+    assert.equal(await scan(relayer, leg), 0);
+    const [message] = await world.sendFrom(world.one, world.hub, 1);
+    assert.equal(await scan(relayer, leg), 1);
+    assert.ok(message !== undefined && relayer.row(message, names.hub).state === "seen");
+  });
+});
+
+Deno.test("scan: after a week without the program, blocks older than seven days are left out and told", async () => {
+  const world = new World();
+  await world.sendFrom(world.one, world.hub, 1);
+  const before = world.one.head.height;
+  await world.clock.advance(8 * 24 * 3_600_000);
+  const [young] = await world.sendFrom(world.one, world.hub, 1);
+  await withLedger(world, async (ledger) => {
+    ledger.transaction(() => ledger.cursors.reset(names.one, names.hub, 1n));
+    const relayer = new Relayer(world, ledger);
+    const leg = relayer.leg(relayer.one, relayer.hub, { initialHeight: undefined });
+    await start(relayer, leg);
+    assert.equal(cursorOf(relayer), before);
+    assert.equal(await scan(relayer, leg), 1);
+    assert.ok(young !== undefined && relayer.row(young, names.hub).state === "seen");
+    const warning = relayer.log.lines.find(({ level }) => level === "warn");
+    assert.equal(warning?.fields["initial_height"], 1n);
+  });
+});
+
+Deno.test("scan: a height that goes down after a veto does not move the cursor back", async () => {
+  const world = new World();
+  await world.sendFrom(world.one, world.hub, 1);
+  await withLedger(world, async (ledger) => {
+    const relayer = new Relayer(world, ledger);
+    const leg = relayer.leg(relayer.one, relayer.hub);
+    await start(relayer, leg);
+    await scan(relayer, leg);
+    const cursor = cursorOf(relayer);
+    world.hub.veto(world.one);
+    await world.blocks(1);
+    assert.equal(await scan(relayer, leg), 0);
+    assert.equal(cursorOf(relayer), cursor);
+  });
+});
+
+Deno.test("scan: a message that a filter rejected is let in again once the filter has changed", async () => {
+  const world = new World();
+  const [message] = await world.sendFrom(world.one, world.hub, 1);
+  assert.ok(message !== undefined);
+  await withLedger(world, async (ledger) => {
+    const strict = new Relayer(world, ledger, { settings: { moduleFilter: new Set(["0x00"]) } });
+    await start(strict, strict.leg(strict.one, strict.hub));
+    assert.equal(await scan(strict, strict.leg(strict.one, strict.hub)), 1);
+    assert.equal(strict.row(message, names.hub).state, "rejected");
+    assert.equal(strict.row(message, names.hub).reason, "module_filter");
+    const open = new Relayer(world, ledger, { settings: { moduleFilter: new Set([sender]) } });
+    await start(open, open.leg(open.one, open.hub));
+    assert.equal(await scan(open, open.leg(open.one, open.hub)), 1);
+    const row = open.row(message, names.hub);
+    assert.equal(row.state, "seen");
+    assert.equal(row.reason, undefined);
+  });
+});
