@@ -3,7 +3,7 @@
  * shows is read from the chains, not from the relayer.
  * Usage: `deno task demo [--keep] [--verbose] [--count=20]`
  */
-import { Command } from "commander";
+import { Command, InvalidArgumentError } from "commander";
 import { type RelayerProcess, startRelayer } from "../scenario/support/relayer_process.ts";
 import { type Devnet, startDevnet } from "./devnet.ts";
 import { Interruption, runInterruptibly, untilAborted } from "./interruption.ts";
@@ -25,7 +25,7 @@ const START_MS = 60_000;
 interface Arguments {
   readonly keep: boolean;
   readonly verbose: boolean;
-  readonly count: string;
+  readonly count: number;
 }
 
 function parseArguments(args: readonly string[]): Arguments {
@@ -33,9 +33,17 @@ function parseArguments(args: readonly string[]): Arguments {
     .description("Messages cross between two EVM chains through the hub, carried by the compiled relayer")
     .option("--keep", "go on afterwards, so that more can be sent", false)
     .option("--verbose", "show the relayer's log", false)
-    .option("--count <n>", "messages each way between the chains", "20")
+    .option("--count <n>", "messages each way between the chains", readCount, 20)
     .parse([...args], { from: "user" })
     .opts<Arguments>();
+}
+
+function readCount(text: string): number {
+  const count = Number(text);
+  if (!Number.isInteger(count) || count < 1 || count > 1000) {
+    throw new InvalidArgumentError("Expected a number from 1 to 1000");
+  }
+  return count;
 }
 
 /** Everything that runs, in the order in which it was started. */
@@ -52,8 +60,6 @@ const relayers = new Set<RelayerProcess>();
 
 async function run(signal: AbortSignal): Promise<number> {
   const options = parseArguments(Deno.args);
-  const count = Number(options.count);
-  if (!Number.isInteger(count) || count < 1 || count > 1000) throw new RangeError("--count: 1 to 1000");
   const progress = new Progress(standardOutput());
   if (await isRelayerOutdated()) {
     progress.say("Building the relayer (build/causeway) ...");
@@ -81,7 +87,7 @@ async function run(signal: AbortSignal): Promise<number> {
   let isFine = false;
   try {
     const stage = { devnet, relayer, progress, board, signal };
-    isFine = await guarded(stage, count);
+    isFine = await guarded(stage, options.count);
     if (isFine && options.keep) await keepRunning(stage);
   } finally {
     await endRelayer(relayer);

@@ -3,6 +3,9 @@
 /** Status of a program that a signal ended. */
 export const INTERRUPTED = 130;
 
+/** One Ctrl-C arrives twice under `deno task`: from the terminal and passed on by the parent. */
+const ECHO_MS = 1_000;
+
 /** Why work was given up: somebody asked the program to end. */
 export class Interruption extends Error {
   override readonly name = "Interruption";
@@ -23,11 +26,14 @@ export async function runInterruptibly(
   beforeExit: () => void = () => {},
 ): Promise<number> {
   const controller = new AbortController();
+  let firstAtMs = 0;
   const onSignal = (): void => {
     if (controller.signal.aborted) {
+      if (performance.now() - firstAtMs < ECHO_MS) return;
       beforeExit();
       Deno.exit(INTERRUPTED);
     }
+    firstAtMs = performance.now();
     controller.abort(new Interruption());
   };
   const names = ["SIGINT", "SIGTERM"] as const;

@@ -3,7 +3,7 @@
  * what lines on standard input ask for. Ctrl-C ends everything.
  * Usage: `deno task devnet [--json] [--nexus] [--ports=A,B,HUB]`
  */
-import { Command } from "commander";
+import { Command, InvalidArgumentError } from "commander";
 import { type Devnet, type DevnetOptions, startDevnet } from "./devnet.ts";
 import { describeFacts, devnetFacts } from "./facts.ts";
 import { INTERRUPTED, runInterruptibly, untilAborted } from "./interruption.ts";
@@ -15,13 +15,13 @@ import { followStandardInput, readSendLine, SEND_LINE_HELP } from "./send_lines.
 
 /** Where ready configuration files and the facts go, from the top of the repository. */
 const FOLDER = "build/devnet";
-/** Of chain A, chain B and the hub. */
-const DEFAULT_PORTS = "8545,8546,9944";
+const DEFAULT_PORTS = [8545, 8546, 9944] as const;
 
 interface Arguments {
   readonly json: boolean;
   readonly nexus: boolean;
-  readonly ports: string;
+  /** Of chain A, chain B and the hub. */
+  readonly ports: readonly [number, number, number];
 }
 
 function parseArguments(args: readonly string[]): Arguments {
@@ -29,18 +29,32 @@ function parseArguments(args: readonly string[]): Arguments {
     .description("Two EVM chains and a hub, left running until Ctrl-C")
     .option("--json", "print the facts as one line of JSON, and nothing else", false)
     .option("--nexus", "run the hub with the nexus runtime (POLKADOT-3367)", false)
-    .option("--ports <A,B,HUB>", "ports to use where they are free; others otherwise", DEFAULT_PORTS)
+    .option(
+      "--ports <A,B,HUB>",
+      "ports to use where they are free; others otherwise",
+      readPorts,
+      DEFAULT_PORTS,
+    )
     .parse([...args], { from: "user" })
     .opts<Arguments>();
 }
 
-async function devnetOptions({ nexus, ports }: Arguments): Promise<DevnetOptions> {
-  const wanted = ports.split(",").map(Number);
-  if (wanted.length !== 3 || wanted.some((port) => !Number.isInteger(port) || port < 0 || port > 65_535)) {
-    throw new RangeError(`--ports: expected three ports such as ${DEFAULT_PORTS}`);
+function readPorts(text: string): Arguments["ports"] {
+  const [a, b, hub, ...rest] = text.split(",").map(Number);
+  const isPort = (port: number | undefined): port is number =>
+    port !== undefined && Number.isInteger(port) && port >= 0 && port <= 65_535;
+  if (!isPort(a) || !isPort(b) || !isPort(hub) || rest.length > 0) {
+    throw new InvalidArgumentError(`Expected three ports such as ${DEFAULT_PORTS.join(",")}`);
   }
-  const [a, b, hub] = await Promise.all(wanted.map(freeOr));
-  return { hub: nexus ? "nexus" : "gargantua", ports: { evm: [a ?? 0, b ?? 0], hub: hub ?? 0 } };
+  return [a, b, hub];
+}
+
+function devnetOptions({ nexus, ports }: Arguments): DevnetOptions {
+  const [a, b, hub] = ports;
+  return {
+    hub: nexus ? "nexus" : "gargantua",
+    ports: { evm: [freeOr(a), freeOr(b)], hub: freeOr(hub) },
+  };
 }
 
 /** Writes a configuration per relayer account and the facts; databases of earlier devnets go, their chains are gone. */
@@ -66,7 +80,7 @@ async function writeFiles(devnet: Devnet): Promise<Record<string, string>> {
 async function run(signal: AbortSignal): Promise<number> {
   const options = parseArguments(Deno.args);
   if (!options.json) say("Starting two EVM chains and a hub ...");
-  await using devnet = await startDevnet(await devnetOptions(options));
+  await using devnet = await startDevnet(devnetOptions(options));
   signal.throwIfAborted();
   const configs = await writeFiles(devnet);
   const facts = devnetFacts(devnet, configs);
