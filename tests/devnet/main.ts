@@ -1,25 +1,25 @@
 /**
  * A devnet to start and leave running: prints what there is, writes configuration files into build/devnet/, sends
  * what lines on standard input ask for. Ctrl-C ends everything.
- * Usage: `deno task devnet [--json] [--nexus] [--ports=A,B,HUB]`
+ * Usage: `deno task devnet [--json] [--nexus] [--ports=A,B,HUB] [--folder=PATH]`
  */
 import { Command, InvalidArgumentError } from "commander";
 import { type Devnet, type DevnetOptions, startDevnet } from "./devnet.ts";
-import { describeFacts, devnetFacts } from "./facts.ts";
+import { describeFacts, type DevnetFacts, devnetFacts } from "./facts.ts";
 import { INTERRUPTED, runInterruptibly, untilAborted } from "./interruption.ts";
 import { sendPing, type SentMessage, waitForDelivery } from "./messages.ts";
 import { freeOr } from "./ports.ts";
 import { relayerConfig } from "./relayer_config.ts";
-import { REPOSITORY } from "./repository.ts";
 import { followStandardInput, readSendLine, SEND_LINE_HELP } from "./send_lines.ts";
 
-/** Where ready configuration files and the facts go, from the top of the repository. */
-const FOLDER = "build/devnet";
+/** Where ready configuration files and the facts go; tasks run at the top of the repository. */
+const DEFAULT_FOLDER = "build/devnet";
 const DEFAULT_PORTS = [8545, 8546, 9944] as const;
 
 interface Arguments {
   readonly json: boolean;
   readonly nexus: boolean;
+  readonly folder: string;
   /** Of chain A, chain B and the hub. */
   readonly ports: readonly [number, number, number];
 }
@@ -35,6 +35,7 @@ function parseArguments(args: readonly string[]): Arguments {
       readPorts,
       DEFAULT_PORTS,
     )
+    .option("--folder <path>", "where configuration files go", DEFAULT_FOLDER)
     .parse([...args], { from: "user" })
     .opts<Arguments>();
 }
@@ -57,24 +58,28 @@ function devnetOptions({ nexus, ports }: Arguments): DevnetOptions {
   };
 }
 
-/** Writes a configuration per relayer account and the facts; databases of earlier devnets go, their chains are gone. */
-async function writeFiles(devnet: Devnet): Promise<Record<string, string>> {
-  const folder = `${REPOSITORY}/${FOLDER}`;
-  await Deno.remove(folder, { recursive: true }).catch((error: unknown) => {
-    if (!(error instanceof Deno.errors.NotFound)) throw error;
-  });
+/** Writes a configuration per relayer account and the facts. */
+async function writeFiles(devnet: Devnet, folder: string): Promise<DevnetFacts> {
   await Deno.mkdir(folder, { recursive: true });
+  await forgetOldDatabase(`${folder}/relayer.db`);
   const configs: Record<string, string> = {};
   for (const role of ["relayer", "relayer2"] as const) {
-    configs[role] = `${FOLDER}/${role}.toml`;
-    await Deno.writeTextFile(
-      `${REPOSITORY}/${configs[role]}`,
-      relayerConfig(devnet.endpoints, { signer: role }),
-    );
+    const path = `${folder}/${role}.toml`;
+    await Deno.writeTextFile(path, relayerConfig(devnet.endpoints, { signer: role }));
+    configs[role] = path;
   }
   const facts = devnetFacts(devnet, configs);
   await Deno.writeTextFile(`${folder}/devnet.json`, `${JSON.stringify(facts, null, 2)}\n`);
-  return configs;
+  return facts;
+}
+
+/** The chains of an earlier devnet are gone, so a database about them would only mislead. */
+async function forgetOldDatabase(path: string): Promise<void> {
+  for (const file of [path, `${path}-wal`, `${path}-shm`]) {
+    await Deno.remove(file).catch((error: unknown) => {
+      if (!(error instanceof Deno.errors.NotFound)) throw error;
+    });
+  }
 }
 
 async function run(signal: AbortSignal): Promise<number> {
@@ -82,10 +87,9 @@ async function run(signal: AbortSignal): Promise<number> {
   if (!options.json) say("Starting two EVM chains and a hub ...");
   await using devnet = await startDevnet(devnetOptions(options));
   signal.throwIfAborted();
-  const configs = await writeFiles(devnet);
-  const facts = devnetFacts(devnet, configs);
+  const facts = await writeFiles(devnet, options.folder);
   if (options.json) say(JSON.stringify(facts));
-  else for (const line of ["", ...describeFacts(facts), "", ...howToRun(configs)]) say(line);
+  else for (const line of ["", ...describeFacts(facts), "", ...howToRun(options.folder)]) say(line);
   const tell = options.json ? (): void => {} : say;
   void followStandardInput((line) => send(devnet, line, tell, signal), signal);
   await Promise.race([untilAborted(signal), devnet.oracle.failed]);
@@ -93,10 +97,10 @@ async function run(signal: AbortSignal): Promise<number> {
   return 0;
 }
 
-function howToRun(configs: Readonly<Record<string, string>>): string[] {
+function howToRun(folder: string): string[] {
   return [
     "Run the relayer (after `deno task build`)",
-    `  build/causeway --config=${configs.relayer} --db=${FOLDER}/relayer.db`,
+    `  build/causeway --config=${folder}/relayer.toml --db=${folder}/relayer.db`,
     "",
     SEND_LINE_HELP,
   ];

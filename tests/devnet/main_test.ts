@@ -1,0 +1,39 @@
+import assert from "node:assert/strict";
+import { readMessagingConfig } from "../../src/core/config/read_messaging_config.ts";
+import { REPOSITORY } from "./repository.ts";
+import { TextLineStream } from "./text_lines.ts";
+
+Deno.test("devnet program: prints its facts, writes files that work, ends on SIGTERM", async () => {
+  const folder = await Deno.makeTempDir();
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", "tests/devnet/main.ts", "--json", "--ports=0,0,0", `--folder=${folder}`],
+    cwd: REPOSITORY,
+    stdin: "null",
+    stdout: "piped",
+    stderr: "inherit",
+  }).spawn();
+  const lines = child.stdout.pipeThrough(new TextDecoderStream()).pipeThrough(new TextLineStream());
+  const reader = lines.getReader();
+  try {
+    const { value } = await reader.read();
+    const facts: { readonly chains: readonly { readonly rpcUrl: string; readonly chainId: number }[] } = JSON
+      .parse(value ?? "");
+    assert.deepEqual(facts.chains.map(({ chainId }) => chainId), [31337, 31338]);
+    const config = readMessagingConfig({ readFile: Deno.readFileSync }, `${folder}/relayer.toml`).config;
+    const urls = config?.chains.flatMap((chain) => chain.type === "evm" ? chain.rpcUrls : []) ?? [];
+    assert.equal(urls.length, 2);
+    const answer = await fetch(facts.chains[0]?.rpcUrl ?? "", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "eth_chainId", params: [] }),
+    });
+    assert.equal((await answer.json()).result, "0x7a69");
+    const saved: unknown = JSON.parse(await Deno.readTextFile(`${folder}/devnet.json`));
+    assert.deepEqual(saved, facts);
+  } finally {
+    child.kill("SIGTERM");
+    assert.equal((await child.status).code, 0);
+    await reader.cancel();
+    await Deno.remove(folder, { recursive: true });
+  }
+});
