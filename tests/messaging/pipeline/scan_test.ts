@@ -14,8 +14,7 @@ async function start(relayer: Relayer, leg: Leg): Promise<void> {
   await startCursor(relayer.deps, leg, view, relayer.signal);
 }
 
-const cursorOf = (relayer: Relayer): bigint | undefined =>
-  relayer.ledger.cursors.find(names.one, names.hub);
+const cursorOf = (relayer: Relayer): bigint | undefined => relayer.ledger.cursors.find(names.one, names.hub);
 
 const limits = {
   limits: { maxMessagesPerStep: 100, maxCallBytes: 100_000, blocksPerEventQuery: 2n },

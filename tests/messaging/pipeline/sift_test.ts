@@ -1,0 +1,151 @@
+import assert from "node:assert/strict";
+import type { Message } from "../../../src/core/protocol/ismp/message.ts";
+import { sift, type SiftResult } from "../../../src/messaging/pipeline/sift.ts";
+import { forge } from "../../support/memory_host.ts";
+import { memoryLedger, names, Relayer, World } from "./world.ts";
+
+interface Case {
+  readonly world: World;
+  readonly relayer: Relayer;
+  readonly messages: readonly Message[];
+  readonly run: () => Promise<SiftResult>;
+}
+
+/** `count` messages from one chain, ready to be proved to the hub (or from the hub to the other chain). */
+async function prepare(count: number, way: "in" | "out" = "out"): Promise<Case> {
+  const world = new World();
+  const [source, sink] = way === "in" ? [world.one, world.hub] : [world.hub, world.two];
+  const messages = await world.sendFrom(source, sink, count);
+  const relayer = new Relayer(world, memoryLedger(world));
+  const leg = way === "in" ? relayer.leg(relayer.one, relayer.hub) : relayer.leg(relayer.hub, relayer.two);
+  const { height } = await leg.sink.fetchView(leg.source.id, relayer.signal);
+  return { world, relayer, messages, run: () => sift(leg, messages, height, relayer.signal) };
+}
+
+/** Numbers of messages as they were prepared. */
+function numbers(messages: readonly Message[], all: readonly Message[]): number[] {
+  return messages.map((message) => all.indexOf(message));
+}
+
+function range(from: number, to: number): number[] {
+  return Array.from({ length: to - from }, (_, index) => from + index);
+}
+
+Deno.test("sift: a good batch costs one proof and one simulation", async () => {
+  const { relayer, messages, run } = await prepare(100);
+  const { accepted, refused } = await run();
+  assert.deepEqual(accepted.map((part) => numbers(part.messages, messages)), [range(0, 100)]);
+  assert.equal(refused.length, 0);
+  assert.deepEqual(relayer.hub.calls.concat(relayer.two.calls).sort(), [
+    "fetchView",
+    "proveMessages",
+    "simulate",
+  ]);
+});
+
+for (const bad of [0, 41, 99]) {
+  Deno.test(`sift: one bad message out of 100, at place ${bad}, does not hold up the others`, async () => {
+    const { relayer, world, messages, run } = await prepare(100, "in");
+    world.hub.failing.add(messages[bad]?.commitment ?? "0x");
+    const { accepted, refused } = await run();
+    assert.deepEqual(accepted.map((part) => numbers(part.messages, messages)), [
+      range(0, 100).filter((number) => number !== bad),
+    ]);
+    assert.deepEqual(refused.map(({ message, code }) => [messages.indexOf(message), code]), [
+      [bad, "module_failed"],
+    ]);
+    const tries = relayer.hub.calls.filter((method) => method === "simulate").length;
+    assert.ok(tries <= 16, `${tries} simulations`);
+  });
+}
+
+Deno.test("sift: two messages that only fail together travel apart", async () => {
+  const { world, messages, run } = await prepare(8);
+  const [first, last] = [messages[1], messages[6]];
+  assert.ok(first !== undefined && last !== undefined);
+  world.two.quarrels.push([first.commitment, last.commitment]);
+  const { accepted, refused } = await run();
+  assert.equal(refused.length, 0);
+  assert.deepEqual(accepted.map((part) => numbers(part.messages, messages)), [range(0, 4), range(4, 8)]);
+});
+
+Deno.test("sift: when every message is bad, each is refused and nothing is accepted", async () => {
+  const { world, messages, run } = await prepare(7, "in");
+  for (const { commitment } of messages) world.hub.failing.add(commitment);
+  const { accepted, refused } = await run();
+  assert.equal(accepted.length, 0);
+  assert.deepEqual(numbers(refused.map(({ message }) => message), messages), range(0, 7));
+});
+
+Deno.test("sift: a refusal about the chain is not taken apart", async () => {
+  const { relayer, world, run } = await prepare(50);
+  world.two.freeze(true);
+  await world.blocks(1);
+  const { accepted, refused } = await run();
+  assert.equal(accepted.length, 0);
+  assert.equal(refused.length, 50);
+  assert.ok(refused.every(({ code }) => code === "host_frozen"));
+  assert.equal(relayer.two.calls.filter((method) => method === "simulate").length, 1);
+});
+
+Deno.test("sift: a message whose module would fail unnoticed is taken out of the batch", async () => {
+  const { world, messages, run } = await prepare(5);
+  world.two.failing.add(messages[2]?.commitment ?? "0x");
+  const { accepted, refused } = await run();
+  assert.deepEqual(accepted.map((part) => numbers(part.messages, messages)), [[0, 1, 3, 4]]);
+  assert.deepEqual(refused.map(({ message, code }) => [messages.indexOf(message), code]), [
+    [2, "not_executed"],
+  ]);
+});
+
+Deno.test("sift: a duplicate, an expired message and one for another chain are told apart", async () => {
+  const world = new World();
+  const soon = BigInt(Math.floor(world.clock.now() / 1000)) + 2n;
+  const changes = [{}, { timeoutTimestampSec: soon }, { dest: names.one }, {}];
+  const messages = changes.map((change) => world.message(change));
+  for (const message of messages) world.hub.dispatch(message);
+  await world.blocks(1);
+  await world.update(world.hub, world.two);
+  const rival = new Relayer(world, memoryLedger(world), { number: 2 });
+  const leg = rival.leg(rival.hub, rival.two);
+  const { height } = await leg.sink.fetchView(leg.source.id, rival.signal);
+  const [duplicate] = messages;
+  assert.ok(duplicate !== undefined);
+  const { accepted: [part] } = await sift(leg, [duplicate], height, rival.signal);
+  assert.ok(part !== undefined);
+  const delivery = { steps: [{ kind: "messages" as const, messages: part.messages, proof: part.proof }] };
+  const signed = await rival.two.sign(delivery, part.simulation, { nonceAtLeast: undefined }, rival.signal);
+  assert.ok(signed.kind === "signed");
+  await rival.two.broadcast(signed.submission, rival.signal);
+  await world.blocks(1);
+  const { accepted, refused } = await sift(leg, messages, height, rival.signal);
+  assert.deepEqual(accepted.map(({ messages: some }) => numbers(some, messages)), [[3]]);
+  const codes = new Map(refused.map(({ message, code }) => [messages.indexOf(message), code]));
+  assert.deepEqual([...codes].sort(), [[0, "duplicate"], [1, "timed_out"], [2, "bad_destination"]]);
+});
+
+Deno.test("sift: one message that the source cannot prove does not hold up the others", async () => {
+  const { world, relayer, messages } = await prepare(6);
+  const leg = relayer.leg(relayer.hub, relayer.two);
+  const { height } = await leg.sink.fetchView(leg.source.id, relayer.signal);
+  const ghost = world.message();
+  const { accepted, refused } = await sift(leg, [...messages, ghost], height, relayer.signal);
+  assert.deepEqual(accepted.map((part) => numbers(part.messages, messages)), [range(0, 6)]);
+  assert.deepEqual(refused.map(({ message, code }) => [message, code]), [[ghost, "bad_proof"]]);
+});
+
+Deno.test("sift: a forged proof is refused by every host", async () => {
+  for (const way of ["in", "out"] as const) {
+    const { relayer, run } = await prepare(2, way);
+    for (const chain of [relayer.one, relayer.hub]) chain.alterProof = forge;
+    const { accepted, refused } = await run();
+    assert.equal(accepted.length, 0);
+    assert.deepEqual(refused.map(({ code }) => code), ["bad_proof", "bad_proof"]);
+  }
+});
+
+Deno.test("sift: an endpoint that does not answer is the leg's matter, not the messages'", async () => {
+  const { relayer, run } = await prepare(2);
+  relayer.two.faults.add("simulate", { kind: "throw", code: "unreachable" });
+  await assert.rejects(run(), { code: "unreachable" });
+});
