@@ -3,7 +3,7 @@
  */
 import type { Hex } from "../protocol/bytes.ts";
 import type { RpcFault, RpcFaultCode } from "./fault.ts";
-import type { Json } from "./json.ts";
+import { isJsonObject, type Json } from "./json.ts";
 
 /** One JSON-RPC call. Parameters must be JSON: no bigints. */
 export interface RpcCall {
@@ -21,6 +21,17 @@ export interface NodeError {
   readonly code: number | undefined;
   readonly message: string;
   readonly data: Json | undefined;
+}
+
+/** The error of a JSON-RPC answer, read leniently; `undefined` when there is none. */
+export function readNodeError(error: Json | undefined): NodeError | undefined {
+  if (error === undefined || error === null) return undefined;
+  if (!isJsonObject(error)) return { code: undefined, message: String(error), data: undefined };
+  return {
+    code: typeof error.code === "number" ? error.code : undefined,
+    message: typeof error.message === "string" ? error.message : "",
+    data: error.data,
+  };
 }
 
 /** What an error of a node means. One implementation per node family. */

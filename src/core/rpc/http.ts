@@ -10,6 +10,7 @@ import {
   type CallConditions,
   methodsOf,
   type NodeError,
+  readNodeError,
   type RpcAnswer,
   type RpcCall,
   type RpcEndpoint,
@@ -257,16 +258,6 @@ function authorization(url: URL): Record<string, string> {
   if (url.username === "" && url.password === "") return {};
   const pair = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
   return { authorization: `Basic ${new TextEncoder().encode(pair).toBase64()}` };
-}
-
-function readNodeError(error: Json | undefined): NodeError | undefined {
-  if (error === undefined || error === null) return undefined;
-  if (!isJsonObject(error)) return { code: undefined, message: String(error), data: undefined };
-  return {
-    code: typeof error.code === "number" ? error.code : undefined,
-    message: typeof error.message === "string" ? error.message : "",
-    data: error.data,
-  };
 }
 
 /** `Retry-After` as a pause: seconds or an HTTP date (RFC 9110, section 10.2.3). */

@@ -2,7 +2,7 @@
  * One WebSocket connection and the calls that wait for answers on it. It is used until it drops, and then
  * replaced; reconnecting is not its business (see socket.ts).
  */
-import { BATCH_METHOD, type NodeError, type RpcAnswer, type RpcCall } from "./call.ts";
+import { BATCH_METHOD, type NodeError, readNodeError, type RpcAnswer, type RpcCall } from "./call.ts";
 import type { RpcFault, RpcFaultCode } from "./fault.ts";
 import { isJsonObject, type Json, parseJson } from "./json.ts";
 
@@ -226,14 +226,4 @@ export class SocketLink {
 
 function nameOf(pending: Pending): string {
   return pending.calls[0]?.method ?? BATCH_METHOD;
-}
-
-function readNodeError(error: Json | undefined): NodeError | undefined {
-  if (error === undefined || error === null) return undefined;
-  if (!isJsonObject(error)) return { code: undefined, message: String(error), data: undefined };
-  return {
-    code: typeof error.code === "number" ? error.code : undefined,
-    message: typeof error.message === "string" ? error.message : "",
-    data: error.data,
-  };
 }

@@ -93,6 +93,10 @@ function blockNumber(height: bigint): number {
   return Number(height);
 }
 
+function numbersOf(from: bigint, to: bigint): readonly number[] {
+  return Array.from({ length: Number(to - from) + 1 }, (_, index) => blockNumber(from + BigInt(index)));
+}
+
 function at(block: Hash256 | undefined): readonly Hash256[] {
   return block === undefined ? [] : [block];
 }
@@ -119,6 +123,13 @@ export const calls = {
     method: "chain_getBlockHash",
     params: [blockNumber(height)],
     read: optional(readHash),
+  }),
+  /** Hashes of blocks `from` to `to`, both inclusive. */
+  blockHashes: (from: bigint, to: bigint): TypedCall<readonly (Hash256 | undefined)[]> => ({
+    method: "chain_getBlockHash",
+    params: [numbersOf(from, to)],
+    read: (value, fail) =>
+      readArray(value, fail).map((each) => each === null ? undefined : readHash(each, fail)),
   }),
   /** Extrinsics of a block, each with its length prefix. */
   extrinsics: (block: Hash256): TypedCall<readonly Uint8Array[] | undefined> => ({
@@ -150,15 +161,34 @@ export const calls = {
     params: [keys.map(toHex), ...at(block)],
     read: readStorageValues,
   }),
-  keysPaged: (prefix: Uint8Array, count: number): TypedCall<readonly Uint8Array[]> => ({
+  /** Changes of a value in blocks `from` to `to`: the first block and every one that changed it. Unsafe method. */
+  storageChanges: (key: Uint8Array, from: Hash256, to: Hash256): TypedCall<readonly StorageChange[]> => ({
+    method: "state_queryStorage",
+    params: [[toHex(key)], from, to],
+    read: readStorageChanges,
+  }),
+  /** Keys after `start`, in order; at most 1000 at a time (paritytech/polkadot-sdk: substrate/client/rpc). */
+  keysPaged: (prefix: Uint8Array, count: number, start?: Uint8Array): TypedCall<readonly Uint8Array[]> => ({
     method: "state_getKeysPaged",
-    params: [toHex(prefix), count],
+    params: [toHex(prefix), count, ...(start === undefined ? [] : [toHex(start)])],
     read: (value, fail) => readArray(value, fail).map((each) => readHex(each, fail)),
   }),
   childStorage: (trie: Uint8Array, key: Uint8Array): TypedCall<Uint8Array | undefined> => ({
     method: "childstate_getStorage",
     params: [toHex(trie), toHex(key)],
     read: optional(readHex),
+  }),
+  /** Value of the node's own offchain database (kind PERSISTENT). Unsafe method. */
+  offchainValue: (key: Uint8Array): TypedCall<Uint8Array | undefined> => ({
+    method: "offchain_localStorageGet",
+    params: ["PERSISTENT", toHex(key)],
+    read: optional(readHex),
+  }),
+  /** Nodes of the main trie that prove `keys`. */
+  readProof: (keys: readonly Uint8Array[], block: Hash256): TypedCall<readonly Uint8Array[]> => ({
+    method: "state_getReadProof",
+    params: [keys.map(toHex), block],
+    read: (value, fail) => readArray(readObject(value, fail).proof, fail).map((each) => readHex(each, fail)),
   }),
   stateCall: (method: string, argument: Uint8Array, block?: Hash256): TypedCall<Uint8Array> => ({
     method: "state_call",
@@ -198,6 +228,23 @@ export const calls = {
 export interface RuntimeVersion {
   readonly specName: string;
   readonly specVersion: number;
+}
+
+/** A value as a block left it. */
+export interface StorageChange {
+  readonly block: Hash256;
+  readonly value: Uint8Array | undefined;
+}
+
+function readStorageChanges(value: Json, fail: (detail: string) => never): readonly StorageChange[] {
+  return readArray(value, fail).flatMap((each) => {
+    const set = readObject(each, fail);
+    const block = readHash(set.block, fail);
+    return readArray(set.changes, fail).map((change) => {
+      const [, stored = null] = readArray(change, fail);
+      return { block, value: stored === null ? undefined : readHex(stored, fail) };
+    });
+  });
 }
 
 function readStorageValues(value: Json, fail: (detail: string) => never): StorageValues {

@@ -154,9 +154,17 @@ export const relayerPalletEventCodec: Codec<RelayerPalletEvent> = Enum({
   }),
 });
 
+/** SCALE of the fields of {@link ProofAccepted}. */
+export const proofAcceptedCodec: Codec<ProofAccepted> = Struct({
+  submitter: hash256,
+  height: u64,
+  newSetId: Option(u64),
+  rewarded: u128,
+});
+
 /** SCALE of {@link BeefyProofsPalletEvent}. */
 export const beefyProofsPalletEventCodec: Codec<BeefyProofsPalletEvent> = Enum({
-  ProofAccepted: Struct({ submitter: hash256, height: u64, newSetId: Option(u64), rewarded: u128 }),
+  ProofAccepted: proofAcceptedCodec,
 });
 
 /** SCALE of {@link EventPhase}. */
