@@ -59,7 +59,7 @@ class LegLoop {
   async #round(signal: AbortSignal): Promise<number> {
     const leg = this.#leg;
     const view = await leg.sink.fetchView(leg.source.id, signal);
-    if (view.height === 0n) return this.#waitForUpdate("the sink knows no height of the source");
+    if (view.height === 0n) return this.#waitForUpdate("the sink to learn a height of the source");
     if (!this.#hasStarted) {
       await startCursor(this.#deps, leg, view, signal);
       this.#deps.ledger.messages.wake(leg.source.id.stateMachine, leg.sink.id.stateMachine, "no_fee_source");

@@ -2,30 +2,10 @@ import assert from "node:assert/strict";
 import type { Ledger } from "../../../src/core/ledger/ledger.ts";
 import type { Message } from "../../../src/core/protocol/ismp/message.ts";
 import { RpcFault } from "../../../src/core/rpc/fault.ts";
-import { deliverDue, type DeliveryRound, hasRoomInFlight } from "../../../src/messaging/pipeline/deliver.ts";
+import { hasRoomInFlight } from "../../../src/messaging/pipeline/deliver.ts";
 import type { Leg } from "../../../src/messaging/pipeline/leg.ts";
-import { scanLeg, startCursor } from "../../../src/messaging/pipeline/scan.ts";
-import { settleAll } from "../../../src/messaging/pipeline/settle.ts";
+import { outbound, round, settle } from "./rounds.ts";
 import { delivered, memoryLedger, names, Relayer, withLedger, World } from "./world.ts";
-
-/** One round of a leg: read what is new, deliver what is due. */
-async function round(relayer: Relayer, leg: Leg): Promise<DeliveryRound> {
-  const { deps, settings, signal } = relayer;
-  const view = await leg.sink.fetchView(leg.source.id, signal);
-  if (deps.ledger.cursors.find(leg.source.id.stateMachine, leg.sink.id.stateMachine) === undefined) {
-    await startCursor(deps, leg, view, signal);
-  }
-  await scanLeg(deps, settings, leg, view, signal);
-  return await deliverDue(deps, settings, leg, { view, proofHeight: view.height }, signal);
-}
-
-function settle(relayer: Relayer): ReturnType<typeof settleAll> {
-  return settleAll(relayer.deps, relayer.settings, relayer.two, relayer.signal);
-}
-
-function outbound(relayer: Relayer): Leg {
-  return relayer.leg(relayer.hub, relayer.two);
-}
 
 async function prepare(count: number, ledger?: Ledger): Promise<
   { world: World; relayer: Relayer; messages: Message[]; first: Message; leg: Leg }

@@ -1,0 +1,33 @@
+/** Single steps of the pipeline, without its loops. */
+import { deliverDue, type DeliveryRound } from "../../../src/messaging/pipeline/deliver.ts";
+import type { Leg } from "../../../src/messaging/pipeline/leg.ts";
+import { scanLeg, startCursor } from "../../../src/messaging/pipeline/scan.ts";
+import { settleAll, type SettleRound } from "../../../src/messaging/pipeline/settle.ts";
+import type { MemoryChain } from "../../support/memory_chain.ts";
+import type { Relayer } from "./world.ts";
+
+/** One round of a leg: read what is new, deliver what is due. */
+export async function round(relayer: Relayer, leg: Leg): Promise<DeliveryRound> {
+  const { deps, settings, signal } = relayer;
+  const view = await leg.sink.fetchView(leg.source.id, signal);
+  if (deps.ledger.cursors.find(leg.source.id.stateMachine, leg.sink.id.stateMachine) === undefined) {
+    await startCursor(deps, leg, view, signal);
+  }
+  await scanLeg(deps, settings, leg, view, signal);
+  return await deliverDue(deps, settings, leg, { view, proofHeight: view.height }, signal);
+}
+
+/** Looks at every open submission of a sink once. */
+export function settle(relayer: Relayer, sink: MemoryChain = relayer.two): Promise<SettleRound> {
+  return settleAll(relayer.deps, relayer.settings, sink, relayer.signal);
+}
+
+/** The leg from the hub to the second chain. */
+export function outbound(relayer: Relayer): Leg {
+  return relayer.leg(relayer.hub, relayer.two);
+}
+
+/** The leg from the first chain to the hub. */
+export function inbound(relayer: Relayer): Leg {
+  return relayer.leg(relayer.one, relayer.hub);
+}

@@ -1,0 +1,491 @@
+import assert from "node:assert/strict";
+import type { Ledger } from "../../../src/core/ledger/ledger.ts";
+import type { Message } from "../../../src/core/protocol/ismp/message.ts";
+import type { PostRequest } from "../../../src/core/protocol/ismp/message.ts";
+import { NEVER_MS } from "../../../src/messaging/decisions/retry_schedule.ts";
+import type { Leg } from "../../../src/messaging/pipeline/leg.ts";
+import type { MemoryNode } from "../../support/memory_node.ts";
+import { inbound, outbound, round, settle } from "./rounds.ts";
+import { delivered, memoryLedger, names, Relayer, type RelayerOptions, World } from "./world.ts";
+
+interface Case {
+  readonly world: World;
+  readonly relayer: Relayer;
+  readonly leg: Leg;
+  readonly messages: readonly Message[];
+  readonly first: Message;
+}
+
+/** Messages that were sent to the second chain and wait in its pool. */
+async function sent(count: number, options: RelayerOptions = {}, lag = 2n): Promise<Case> {
+  const world = new World({ two: { finalityLag: lag } });
+  const messages = await world.sendFrom(world.hub, world.two, count);
+  const [first] = messages;
+  assert.ok(first !== undefined);
+  const relayer = new Relayer(world, memoryLedger(world), options);
+  const leg = outbound(relayer);
+  assert.equal((await round(relayer, leg)).sent, count);
+  return { world, relayer, leg, messages, first };
+}
+
+/** State of the only submission that carries the message. */
+function stateOf({ relayer, first }: Pick<Case, "relayer" | "first">): string | undefined {
+  return relayer.submissions(first).at(-1)?.state;
+}
+
+function record({ ledger }: Relayer, { commitment }: Message): ReturnType<Ledger["deliveries"]["find"]> {
+  return ledger.deliveries.find(commitment, names.two);
+}
+
+/** A delivery by a rival, in the pool before anything that comes later. */
+async function raceWith(world: World, messages: readonly Message[], number = 2): Promise<Relayer> {
+  const rival = new Relayer(world, memoryLedger(world), { number });
+  const { height } = await rival.two.fetchView(rival.hub.id, rival.signal);
+  const proof = await rival.hub.proveMessages(messages, height, rival.two, rival.signal);
+  const delivery = { steps: [{ kind: "messages" as const, messages, proof }] };
+  const simulation = await rival.two.simulate(delivery, rival.signal);
+  assert.ok(simulation.kind === "accepted");
+  const signed = await rival.two.sign(delivery, simulation, { nonceAtLeast: undefined }, rival.signal);
+  assert.ok(signed.kind === "signed");
+  await rival.two.broadcast(signed.submission, rival.signal);
+  return rival;
+}
+
+Deno.test("settle: what waits in the pool is counted and left alone", async () => {
+  const { relayer } = await sent(2);
+  assert.deepEqual(await settle(relayer), { waiting: 1, hasNews: false });
+});
+
+Deno.test("settle: a handled message is delivered and recorded at inclusion, and final later", async () => {
+  const { world, relayer, first } = await sent(2);
+  await world.blocks(1);
+  assert.deepEqual(await settle(relayer), { waiting: 0, hasNews: true });
+  assert.equal(stateOf({ relayer, first }), "included");
+  assert.equal(relayer.row(first).state, "delivered");
+  assert.equal(relayer.row(first).reason, "handled_by_us");
+  assert.deepEqual(record(relayer, first)?.block, {
+    height: world.two.head.height,
+    hash: world.two.head.hash,
+  });
+  assert.equal(record(relayer, first)?.isFinal, false);
+  assert.deepEqual(await settle(relayer), { waiting: 0, hasNews: false });
+  await world.blocks(2);
+  await settle(relayer);
+  assert.equal(stateOf({ relayer, first }), "final");
+  assert.equal(record(relayer, first)?.isFinal, true);
+  assert.equal(record(relayer, first)?.claimState, "unclaimed");
+});
+
+Deno.test("settle: a message that was mined without effect is not delivered", async () => {
+  const { world, relayer, messages, first } = await sent(3);
+  world.two.failing.add(first.commitment);
+  await world.blocks(1);
+  await settle(relayer);
+  assert.equal(relayer.row(first).state, "held");
+  assert.equal(relayer.row(first).reason, "not_executed");
+  assert.equal(relayer.row(first).nextAttemptAtMs, NEVER_MS, "failures are retried only where asked for");
+  assert.equal(record(relayer, first), undefined);
+  for (const message of messages.slice(1)) assert.equal(relayer.row(message).state, "delivered");
+});
+
+Deno.test("settle: with a retry frequency, a message without effect is tried again at that pace", async () => {
+  const { world, relayer, leg, first } = await sent(1, { settings: { retryFrequencySec: 600 } });
+  world.two.failing.add(first.commitment);
+  await world.blocks(1);
+  await settle(relayer);
+  const { nextAttemptAtMs } = relayer.row(first);
+  assert.ok(nextAttemptAtMs >= world.clock.now() + 600_000);
+  world.two.failing.clear();
+  await world.clock.advance(600_000);
+  await round(relayer, leg);
+  await world.blocks(1);
+  await settle(relayer);
+  assert.equal(relayer.row(first).state, "delivered");
+});
+
+Deno.test("settle: after a lost race the rival's messages are ended and the others tried again", async () => {
+  const world = new World();
+  const messages = await world.sendFrom(world.hub, world.two, 3);
+  const [first, second] = messages;
+  assert.ok(first !== undefined && second !== undefined);
+  await raceWith(world, [first]);
+  const relayer = new Relayer(world, memoryLedger(world));
+  await round(relayer, outbound(relayer));
+  await world.blocks(1);
+  await settle(relayer);
+  assert.equal(world.two.reverted().length, 1);
+  assert.equal(relayer.row(first).state, "delivered_by_other");
+  assert.equal(record(relayer, first), undefined);
+  assert.equal(relayer.row(second).state, "ready");
+  assert.equal(relayer.row(second).reason, "race");
+  assert.ok(relayer.row(second).nextAttemptAtMs >= world.clock.now() + 30_000, "the rival goes first");
+  await world.clock.advance(120_000);
+  await round(relayer, outbound(relayer));
+  await world.blocks(1);
+  await settle(relayer);
+  assert.equal(relayer.row(second).state, "delivered");
+  assert.equal(world.two.reverted().length, 1);
+  assert.deepEqual(relayer.log.messages("error"), []);
+  assert.deepEqual(relayer.log.messages("warn"), []);
+});
+
+Deno.test("settle: a revert without a rival is tried twice at once, then left to the schedule", async () => {
+  const { world, relayer, leg, first } = await sent(1);
+  // The module takes the message in a simulation and makes the transaction fail in the block.
+  const ghost = world.message();
+  const revertNext = async (): Promise<void> => {
+    world.two.freeze(true);
+    await world.blocks(1);
+    await settle(relayer);
+    world.two.freeze(false);
+    await world.blocks(1 + Number(world.two.finalityLag));
+    await settle(relayer);
+  };
+  for (let attempt = 1; attempt <= 2; attempt++) {
+    await revertNext();
+    assert.equal(relayer.row(first).reason, "reverted");
+    assert.ok(relayer.row(first).nextAttemptAtMs <= world.clock.now() + 4_000);
+    await world.clock.advance(5_000);
+    await round(relayer, leg);
+    assert.equal(relayer.row(first).state, "submitted", `attempt ${attempt}`);
+  }
+  await revertNext();
+  assert.equal(relayer.row(first).state, "held");
+  assert.equal(relayer.row(first).nextAttemptAtMs, NEVER_MS);
+  assert.equal(relayer.ledger.messages.find(ghost.commitment, names.two), undefined);
+});
+
+Deno.test("settle: attempts that failed for other reasons do not use up the prompt ones", async () => {
+  const world = new World();
+  const [first] = await world.sendFrom(world.hub, world.two, 1);
+  assert.ok(first !== undefined);
+  const relayer = new Relayer(world, memoryLedger(world));
+  const leg = outbound(relayer);
+  const { account } = relayer.two;
+  assert.ok(account !== undefined);
+  world.two.unfunded.add(account);
+  for (let attempt = 0; attempt < 5; attempt++) {
+    await round(relayer, leg);
+    await world.clock.advance(100_000);
+  }
+  assert.equal(relayer.row(first).attempts, 5);
+  world.two.unfunded.clear();
+  await round(relayer, leg);
+  world.two.freeze(true);
+  await world.blocks(1);
+  await settle(relayer);
+  assert.ok(relayer.row(first).nextAttemptAtMs <= world.clock.now() + 4_000);
+});
+
+Deno.test("settle: a transaction that another one replaced gives its messages back", async () => {
+  const { world, relayer, first } = await sent(2);
+  const { account } = relayer.two;
+  assert.ok(account !== undefined);
+  world.two.useNonce(account);
+  await world.blocks(1);
+  await settle(relayer);
+  assert.equal(stateOf({ relayer, first }), "replaced");
+  assert.equal(relayer.row(first).state, "ready");
+});
+
+Deno.test("settle: a transaction that no node knows is handed over again", async () => {
+  const { world, relayer, first } = await sent(1);
+  world.two.forgetPool();
+  assert.deepEqual(await settle(relayer), { waiting: 1, hasNews: false });
+  assert.equal(world.two.poolSize, 1);
+  await world.blocks(1);
+  await settle(relayer);
+  assert.equal(relayer.row(first).state, "delivered");
+});
+
+Deno.test("settle: an extrinsic that left the pool is given up after three blocks and sent anew", async () => {
+  const world = new World();
+  const [first] = await world.sendFrom(world.one, world.hub, 1);
+  assert.ok(first !== undefined);
+  const relayer = new Relayer(world, memoryLedger(world));
+  await round(relayer, inbound(relayer));
+  world.hub.forgetPool();
+  await settle(relayer, relayer.hub);
+  await world.blocks(2);
+  await settle(relayer, relayer.hub);
+  assert.equal(relayer.row(first, names.hub).state, "submitted", "two blocks are too early");
+  await world.blocks(1);
+  await settle(relayer, relayer.hub);
+  assert.equal(relayer.row(first, names.hub).state, "ready");
+  await world.clock.advance(5_000);
+  await round(relayer, inbound(relayer));
+  await world.blocks(1);
+  await settle(relayer, relayer.hub);
+  assert.equal(relayer.row(first, names.hub).state, "delivered");
+  assert.equal(relayer.ledger.deliveries.find(first.commitment, names.hub)?.claimState, "no_fee");
+});
+
+Deno.test("settle: an equal batch of somebody else in the pool of the hub ends as theirs", async () => {
+  const world = new World();
+  const [first] = await world.sendFrom(world.one, world.hub, 1);
+  assert.ok(first !== undefined);
+  const rival = new Relayer(world, memoryLedger(world), { number: 2 });
+  await round(rival, inbound(rival));
+  const relayer = new Relayer(world, memoryLedger(world));
+  await round(relayer, inbound(relayer));
+  assert.equal(world.hub.poolSize, 1);
+  await world.blocks(4);
+  await settle(relayer, relayer.hub);
+  assert.equal(relayer.row(first, names.hub).state, "delivered_by_other");
+});
+
+/** A delivery included in a block of a chain whose blocks are final after five others. */
+async function included(): Promise<Case> {
+  const prepared = await sent(2, {}, 5n);
+  await prepared.world.blocks(1);
+  await settle(prepared.relayer);
+  assert.equal(prepared.relayer.row(prepared.first).state, "delivered");
+  return prepared;
+}
+
+Deno.test("settle: after a reorganisation the same transaction counts in its new block", async () => {
+  const { world, relayer, first } = await included();
+  world.two.reorganise(1);
+  world.two.isFull = true;
+  await world.blocks(2);
+  world.two.isFull = false;
+  await world.blocks(1);
+  const { height, hash } = world.two.head;
+  await world.blocks(5);
+  await settle(relayer);
+  assert.equal(stateOf({ relayer, first }), "final");
+  assert.deepEqual(record(relayer, first)?.block, { height, hash });
+  assert.equal(record(relayer, first)?.isFinal, true);
+  assert.equal(delivered(world.two).length, 2);
+});
+
+Deno.test("settle: after a reorganisation back into the pool the messages are under way again", async () => {
+  const { world, relayer, first } = await included();
+  world.two.reorganise(1);
+  world.two.isFull = true;
+  await world.blocks(6);
+  await settle(relayer);
+  assert.equal(stateOf({ relayer, first }), "broadcast");
+  assert.equal(relayer.row(first).state, "submitted");
+  assert.equal(record(relayer, first), undefined);
+  world.two.isFull = false;
+  await world.blocks(6);
+  await settle(relayer);
+  await settle(relayer);
+  assert.equal(relayer.row(first).state, "delivered");
+  assert.equal(record(relayer, first)?.isFinal, true);
+});
+
+Deno.test("settle: a block that is gone with everything in it is told, and the bytes go out again", async () => {
+  const { world, relayer, first } = await included();
+  world.two.reorganise(1, "forget");
+  await world.blocks(6);
+  await settle(relayer);
+  assert.equal(relayer.row(first).state, "submitted");
+  assert.equal(relayer.log.messages("warn").length, 1);
+  await settle(relayer);
+  await world.blocks(6);
+  await settle(relayer);
+  assert.equal(relayer.row(first).state, "delivered");
+  assert.equal(record(relayer, first)?.isFinal, true);
+});
+
+Deno.test("settle: a delivery that reverts in its new block is taken back, with its record", async () => {
+  const { world, relayer, messages, first } = await included();
+  const [, second] = messages;
+  assert.ok(second !== undefined);
+  world.two.reorganise(1, "forget");
+  await raceWith(world, [first]);
+  await world.blocks(1);
+  const [journalled] = relayer.submissions(first);
+  assert.ok(journalled !== undefined);
+  world.two.submit(journalled.submission.hash);
+  await world.blocks(6);
+  await settle(relayer);
+  assert.equal(world.two.reverted().length, 1);
+  assert.equal(stateOf({ relayer, first }), "failed");
+  assert.equal(relayer.row(first).state, "delivered_by_other");
+  assert.equal(record(relayer, first), undefined);
+  assert.equal(relayer.row(second).state, "ready", "it has to be delivered again");
+  assert.equal(record(relayer, second), undefined);
+});
+
+Deno.test("settle: a delivery whose nonce something else takes after a reorganisation is taken back", async () => {
+  const { world, relayer, first } = await included();
+  const { account } = relayer.two;
+  assert.ok(account !== undefined);
+  world.two.reorganise(1, "forget");
+  world.two.useNonce(account);
+  await world.blocks(6);
+  await settle(relayer);
+  assert.equal(stateOf({ relayer, first }), "replaced");
+  assert.equal(relayer.row(first).state, "ready");
+  assert.equal(record(relayer, first), undefined);
+});
+
+Deno.test("settle: a revert that a reorganisation turns into a delivery is recorded as ours", async () => {
+  const world = new World({ two: { finalityLag: 5n } });
+  const [first] = await world.sendFrom(world.hub, world.two, 1);
+  assert.ok(first !== undefined);
+  await raceWith(world, [first]);
+  const relayer = new Relayer(world, memoryLedger(world));
+  await round(relayer, outbound(relayer));
+  await world.blocks(1);
+  await settle(relayer);
+  assert.equal(relayer.row(first).state, "delivered_by_other");
+  assert.equal(stateOf({ relayer, first }), "included", "the revert is not final yet");
+  world.two.reorganise(1, "forget");
+  const [journalled] = relayer.submissions(first);
+  assert.ok(journalled !== undefined);
+  world.two.submit(journalled.submission.hash);
+  await world.blocks(6);
+  await settle(relayer);
+  await settle(relayer);
+  assert.equal(stateOf({ relayer, first }), "final");
+  assert.equal(relayer.row(first).state, "delivered");
+  assert.equal(record(relayer, first)?.isFinal, true);
+});
+
+Deno.test("settle: while a reverted transaction is not final, its messages may go again, one attempt each", async () => {
+  const { world, relayer, leg, first } = await sent(1, {}, 5n);
+  world.two.freeze(true);
+  await world.blocks(1);
+  await settle(relayer);
+  world.two.freeze(false);
+  await world.blocks(1);
+  await world.clock.advance(5_000);
+  await round(relayer, leg);
+  await world.blocks(6);
+  await settle(relayer);
+  await settle(relayer);
+  assert.deepEqual(relayer.submissions(first).map(({ state }) => state), ["failed", "final"]);
+  assert.equal(relayer.row(first).state, "delivered");
+  assert.equal(record(relayer, first)?.txHash, relayer.submissions(first)[1]?.submission.hash);
+});
+
+/** A receipt of ours on the second chain that the new, empty ledger knows nothing of. */
+async function foundReceipt(): Promise<Case> {
+  const { world, messages, first } = await sent(1, {}, 5n);
+  await world.blocks(1);
+  const relayer = new Relayer(world, memoryLedger(world));
+  const leg = outbound(relayer);
+  await round(relayer, leg);
+  return { world, relayer, leg, messages, first };
+}
+
+Deno.test("settle: a receipt of ours without a transaction is recorded, and final once it is confirmed", async () => {
+  const { world, relayer, first } = await foundReceipt();
+  assert.equal(relayer.row(first).state, "delivered");
+  assert.equal(relayer.submissions(first).length, 0);
+  assert.deepEqual(record(relayer, first)?.block, { height: world.two.head.height, hash: undefined });
+  await settle(relayer);
+  assert.equal(record(relayer, first)?.isFinal, false);
+  await world.blocks(5);
+  await settle(relayer);
+  assert.equal(record(relayer, first)?.isFinal, true);
+  assert.equal(record(relayer, first)?.claimState, "unclaimed");
+});
+
+Deno.test("settle: a found receipt that a reorganisation removes brings its message back", async () => {
+  const { world, relayer, leg, first } = await foundReceipt();
+  world.two.reorganise(1, "forget");
+  await world.blocks(6);
+  assert.deepEqual(await settle(relayer), { waiting: 0, hasNews: true });
+  assert.equal(relayer.row(first).state, "ready");
+  assert.equal(record(relayer, first), undefined);
+  assert.equal((await round(relayer, leg)).sent, 1);
+});
+
+Deno.test("settle: a transaction that was given up and is mined after all is found by its receipt", async () => {
+  const { world, relayer, leg, first } = await sent(1);
+  const [original] = relayer.submissions(first);
+  assert.ok(original !== undefined);
+  // It vanishes, is given up, and turns up in the pool while its successor is being signed.
+  world.two.forgetPool();
+  relayer.ledger.transaction(() => {
+    relayer.ledger.submissions.update(original.id, { state: "dropped" });
+    relayer.ledger.messages.transition(first.commitment, names.two, { to: "ready" });
+  });
+  const { account } = relayer.two;
+  assert.ok(account !== undefined);
+  relayer.two.faults.add("sign", {
+    kind: "interrupt",
+    when: "after",
+    act: () => world.two.submit(original.submission.hash),
+  });
+  await round(relayer, leg);
+  assert.equal(relayer.row(first).reason, "race", "its nonce is taken");
+  await world.blocks(4);
+  await round(relayer, leg);
+  assert.equal(relayer.row(first).state, "delivered");
+  await world.blocks(3);
+  await settle(relayer);
+  assert.equal(record(relayer, first)?.isFinal, true);
+  assert.equal(delivered(world.two).length, 1);
+  assert.equal(world.two.reverted().length, 0);
+});
+
+Deno.test("settle: a message that was given up meanwhile does not stop the settling of its delivery", async () => {
+  const { world, relayer, first } = await sent(1);
+  relayer.ledger.messages.transition(first.commitment, names.two, { to: "timed_out", reason: "expired" });
+  await world.blocks(4);
+  await settle(relayer);
+  assert.equal(relayer.row(first).state, "timed_out");
+  assert.equal(record(relayer, first)?.isFinal, true);
+});
+
+Deno.test("settle: an answer that makes no sense for one transaction does not hold up the others", async () => {
+  const world = new World();
+  const relayer = new Relayer(world, memoryLedger(world), {
+    chain: { limits: { maxMessagesPerStep: 1, maxCallBytes: 100_000, blocksPerEventQuery: undefined } },
+  });
+  const messages: Message[] = [];
+  const send = async (): Promise<void> => {
+    messages.push(...await world.sendFrom(world.one, world.hub, 1));
+    await round(relayer, inbound(relayer));
+  };
+  await send();
+  await send();
+  await world.blocks(1);
+  relayer.hub.faults.add("fetchOutcome", { kind: "throw", code: "malformed" });
+  await assert.rejects(settle(relayer, relayer.hub), { code: "malformed" });
+  const states = messages.map((message) => relayer.row(message, names.hub).state);
+  assert.deepEqual(states, ["submitted", "delivered"]);
+  relayer.hub.faults.add("fetchOutcome", { kind: "throw", code: "unreachable" });
+  await assert.rejects(settle(relayer, relayer.hub), { code: "unreachable" });
+  await settle(relayer, relayer.hub);
+  assert.equal(relayer.row(messages[0] ?? { commitment: "0x" }, names.hub).state, "delivered");
+});
+
+const claims: readonly [string, (world: World) => MemoryNode, Partial<PostRequest>, string][] = [
+  ["between two chains", (world) => world.two, {}, "unclaimed"],
+  ["from the hub itself", (world) => world.two, { source: names.hub }, "no_fee"],
+  ["to the hub", (world) => world.hub, { dest: names.hub }, "no_fee"],
+  ["on its way through the hub", (world) => world.hub, {}, "no_fee"],
+];
+for (const [which, sinkOf, changes, expected] of claims) {
+  for (const way of ["by a transaction", "found by its receipt"]) {
+    Deno.test(`settle: a delivery ${which}, ${way}, is recorded as ${expected}`, async () => {
+      const world = new World();
+      const sink = sinkOf(world);
+      const [first] = await world.sendFrom(sink === world.two ? world.hub : world.one, sink, 1, changes);
+      assert.ok(first !== undefined);
+      const settings = changes.source === names.hub
+        ? { moduleFilter: new Set(["0x00000000000000000000000000000000000000aa"] as const) }
+        : {};
+      const run = async (relayer: Relayer): Promise<void> => {
+        await round(relayer, sink === world.two ? outbound(relayer) : inbound(relayer));
+        await world.blocks(1);
+        await settle(relayer, sink === world.two ? relayer.two : relayer.hub);
+      };
+      let relayer = new Relayer(world, memoryLedger(world), { settings });
+      await run(relayer);
+      if (way !== "by a transaction") {
+        relayer = new Relayer(world, memoryLedger(world), { settings });
+        await run(relayer);
+      }
+      const found = relayer.ledger.deliveries.find(first.commitment, sink.id.stateMachine);
+      assert.equal(found?.claimState, expected);
+    });
+  }
+}
