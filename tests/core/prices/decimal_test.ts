@@ -50,9 +50,13 @@ for (
 
 Deno.test("decimal: what is printed is read again as the same amount", () => {
   fc.assert(
-    fc.property(fc.bigInt({ min: 0n, max: 10n ** 40n - 1n }), fc.integer({ min: 0, max: 40 }), (amount, d) => {
-      assert.equal(parseDecimal(formatDecimal(amount, d), d), amount);
-    }),
+    fc.property(
+      fc.bigInt({ min: 0n, max: 10n ** 40n - 1n }),
+      fc.integer({ min: 0, max: 40 }),
+      (amount, d) => {
+        assert.equal(parseDecimal(formatDecimal(amount, d), d), amount);
+      },
+    ),
   );
 });
 
