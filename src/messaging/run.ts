@@ -98,32 +98,26 @@ function reportChecks(
   chains: readonly ConfiguredChain[],
   checks: { readonly hub: CheckResult; readonly chains: ReadonlyMap<Chain, CheckResult> },
 ): boolean {
-  let isFit = true;
-  const all = [
-    { chain: hub, result: checks.hub },
-    ...chains.map(({ chain }) => ({
-      chain,
-      result: checks.chains.get(chain),
-    })),
-  ];
-  for (const { chain, result } of all) {
+  let problems = 0;
+  const report = (chain: Chain, result: CheckResult | undefined): void => {
     const fields = { chain: chain.id.stateMachine };
-    if (result?.kind === "checked") {
-      for (const { severity, text } of result.findings) {
-        if (severity === "fatal") isFit = false;
-        log[severity === "fatal" ? "error" : "warn"](text, fields);
-      }
-    } else if (chain === hub) {
-      isFit = false;
-      log.error("The hub does not answer; check [hub].rpc_ws and the node", {
-        ...fields,
-        error: result?.error,
-      });
-    } else {
-      log.warn("Chain does not answer; the others start without it", { ...fields, error: result?.error });
+    for (const { severity, text } of result?.findings ?? []) {
+      if (severity === "fatal") problems++;
+      log[severity === "fatal" ? "error" : "warn"](text, fields);
     }
-  }
-  return isFit;
+    if (result?.kind !== "unreachable") return;
+    const { error } = result;
+    if (chain !== hub) {
+      return log.warn("Chain does not answer; it is asked until it does", { ...fields, error });
+    }
+    problems++;
+    log.error("The hub does not answer; check [hub].rpc_ws and the node", { ...fields, error });
+  };
+  report(hub, checks.hub);
+  for (const { chain } of chains) report(chain, checks.chains.get(chain));
+  if (problems === 0) return true;
+  log.error("Nothing was started; mend what is listed above and start again", { problems });
+  return false;
 }
 
 /** Legs, settling and housekeeping; workers of a chain that does not answer yet wait at its gate. */

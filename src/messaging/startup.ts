@@ -33,38 +33,45 @@ const FIRST_ANSWER_MS = 30_000;
 /** Pause between checks of a chain whose endpoints turned out to serve something else. */
 const PARKED_MS = 10 * 60_000;
 
-/** Result of checking one chain. */
+/** Result of checking one chain; what the hub says of a chain that does not answer is told all the same. */
 export type CheckResult =
   | { readonly kind: "checked"; readonly findings: readonly CheckFinding[] }
-  | { readonly kind: "unreachable"; readonly error: Error };
+  | { readonly kind: "unreachable"; readonly error: Error; readonly findings: readonly CheckFinding[] };
 
-/** Checks the hub and every chain at the same time; the hub's word on a chain needs the hub. */
+/** Checks the hub and every chain at the same time; then the hub is asked what it knows of the chains. */
 export async function checkAll(
   deps: StartupDeps,
   hub: HubChain,
   chains: readonly ConfiguredChain[],
   signal: AbortSignal,
 ): Promise<{ readonly hub: CheckResult; readonly chains: ReadonlyMap<Chain, CheckResult> }> {
-  const hubResult = await checkWithin(deps, hub, (inner) => hub.check(hub.id, inner), signal);
-  const results = await Promise.all(chains.map(async (entry) => {
-    const result = await checkWithin(deps, entry.chain, (inner) => checkChain(hub, entry, inner), signal);
-    return [entry.chain, result] as const;
-  }));
-  return { hub: hubResult, chains: new Map(results) };
+  const hubCheck = checkWithin(deps, hub, (inner) => hub.check(hub.id, inner), signal);
+  const results = chains.map(async (entry) => {
+    const { chain } = entry;
+    const own = await checkWithin(deps, chain, (inner) => chain.check(hub.id, inner), signal);
+    // A hub that does not answer is told once, not for every chain again.
+    if ((await hubCheck).kind === "unreachable") return [chain, own] as const;
+    const known = await checkWithin(deps, hub, (inner) => checkOnHub(hub, entry, inner), signal);
+    return [chain, merged(own, known)] as const;
+  });
+  const [hubResult, chainResults] = await Promise.all([hubCheck, Promise.all(results)]);
+  return { hub: hubResult, chains: new Map(chainResults) };
 }
 
-async function checkChain(
+/** What the hub stores of the chain, compared with the configuration. */
+function checkOnHub(
   hub: HubChain,
-  entry: ConfiguredChain,
+  { config, chain }: ConfiguredChain,
   signal: AbortSignal,
 ): Promise<readonly CheckFinding[]> {
-  const { config, chain } = entry;
   const host = config.type === "evm" ? { ismpHost: fromHex(config.ismpHost) } : {};
-  const [own, known] = await Promise.all([
-    chain.check(hub.id, signal),
-    hub.checkCounterparty({ id: chain.id, ...host }, signal),
-  ]);
-  return [...own, ...known];
+  return hub.checkCounterparty({ id: chain.id, ...host }, signal);
+}
+
+function merged(own: CheckResult, known: CheckResult): CheckResult {
+  const findings = [...own.findings, ...known.findings];
+  if (own.kind === "unreachable") return { ...own, findings };
+  return { ...known, findings };
 }
 
 async function checkWithin(
@@ -87,9 +94,24 @@ async function checkWithin(
     return { kind: "checked", findings };
   } catch (error) {
     signal.throwIfAborted();
-    if (error instanceof RpcFault || error instanceof DeadlineFault) return { kind: "unreachable", error };
+    if (error instanceof RpcFault || error instanceof DeadlineFault) {
+      return { kind: "unreachable", error, findings: [] };
+    }
     throw error;
   }
+}
+
+/** Both sides' word on a chain. */
+async function checkChain(
+  hub: HubChain,
+  entry: ConfiguredChain,
+  signal: AbortSignal,
+): Promise<readonly CheckFinding[]> {
+  const [own, known] = await Promise.all([
+    entry.chain.check(hub.id, signal),
+    checkOnHub(hub, entry, signal),
+  ]);
+  return [...own, ...known];
 }
 
 /**
@@ -118,7 +140,9 @@ export function gateWorker(
           deps.log.info("Chain answers now", { chain: name });
           return open();
         }
-        for (const { text } of fatal) deps.log.error(`Chain is parked: ${text}`, { chain: name });
+        for (const { text } of fatal) {
+          deps.log.error(`Chain is parked, asked again in 10 min: ${text}`, { chain: name });
+        }
         await deps.clock.sleep(PARKED_MS, signal);
       }
     },

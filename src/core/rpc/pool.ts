@@ -21,6 +21,8 @@ import { Round } from "./pool_round.ts";
 
 /** Longest wait for an endpoint that is paused, when there is no other; longer pauses are faults at once. */
 const LONGEST_WAIT_MS = 2000;
+/** Longest wait for an answer while another endpoint is ready to give one, where the caller names no time. */
+const PATIENCE_MS = 10_000;
 const DEFAULT_CONCURRENT = 16;
 /** Parts of a batch under way at once; endpoints that refuse batches have narrow limits. */
 const PARTS_AT_ONCE = 4;
@@ -100,7 +102,8 @@ export class RpcPool {
       const next = round.next();
       switch (next.kind) {
         case "ask": {
-          const isGood = await this.#ask(next.endpoint, calls, conditions, round);
+          const timeoutMs = conditions.timeoutMs ?? (round.hasReady() ? PATIENCE_MS : undefined);
+          const isGood = await this.#ask(next.endpoint, calls, { ...conditions, timeoutMs }, round);
           if (isGood) return round.best();
           break;
         }

@@ -45,6 +45,13 @@ export class Round {
       : { kind: "pause", leftMs: Math.min(...waits) };
   }
 
+  /** True when there is an endpoint left that may be asked at once. */
+  hasReady(): boolean {
+    return this.#order.some((endpoint) =>
+      !this.#asked.has(endpoint) && endpoint.availability().kind === "ready"
+    );
+  }
+
   /** Files answers of which some are `bad`: another endpoint may do better. */
   answer(endpoint: PooledEndpoint, answers: readonly RpcAnswer[], bad: readonly RpcFault[]): void {
     if (this.#best === undefined || bad.length < this.#best.bad) this.#best = { answers, bad: bad.length };

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { RpcAnswer, RpcCall, RpcEndpoint } from "../../../src/core/rpc/call.ts";
+import type { CallConditions, RpcAnswer, RpcCall, RpcEndpoint } from "../../../src/core/rpc/call.ts";
 import { reactionTo, RpcFault, type RpcFaultCode } from "../../../src/core/rpc/fault.ts";
 import { RpcPool, type RpcPoolOptions } from "../../../src/core/rpc/pool.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -18,14 +18,16 @@ function fault(code: RpcFaultCode, host: string, method = head.method, retryAfte
 /** An endpoint by script. A code makes the request fail; a function answers call by call. */
 class Scripted implements RpcEndpoint {
   readonly requests: (readonly RpcCall[])[] = [];
+  readonly timeoutsMs: (number | undefined)[] = [];
   running = 0;
   mostRunning = 0;
   answer: (call: RpcCall, calls: readonly RpcCall[]) => RpcAnswer | Promise<RpcAnswer>;
   constructor(readonly host: string, readonly script: (RpcFaultCode | RpcFault)[] = []) {
     this.answer = (call) => ({ kind: "result", result: `${host} ${call.method}` });
   }
-  async send(calls: readonly RpcCall[]): Promise<readonly RpcAnswer[]> {
+  async send(calls: readonly RpcCall[], conditions?: CallConditions): Promise<readonly RpcAnswer[]> {
     this.requests.push(calls);
+    this.timeoutsMs.push(conditions?.timeoutMs);
     const failure = this.script.shift();
     if (failure instanceof RpcFault) throw failure;
     if (failure !== undefined) throw fault(failure, this.host);
@@ -335,4 +337,16 @@ Deno.test("pool: askEach reports every endpoint, also the dead ones", async () =
     signal: never,
   });
   assert.deepEqual(reports.map((report) => [report.host, report.kind]), [["a", "answers"], ["b", "fault"]]);
+});
+
+Deno.test("pool: an endpoint that hangs is given up early while another one is ready, the last one is not", async () => {
+  const [a, b] = [new Scripted("a", ["timeout"]), new Scripted("b")];
+  await pool([a, b]).request(head, { signal: never });
+  assert.deepEqual([a.timeoutsMs, b.timeoutsMs], [[10_000], [undefined]]);
+});
+
+Deno.test("pool: a time that the caller names holds for every endpoint", async () => {
+  const [a, b] = [new Scripted("a", ["timeout"]), new Scripted("b")];
+  await pool([a, b]).request(trace, { signal: never, timeoutMs: 120_000 });
+  assert.deepEqual([a.timeoutsMs, b.timeoutsMs], [[120_000], [120_000]]);
 });

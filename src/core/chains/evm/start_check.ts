@@ -23,8 +23,14 @@ import { Question, readAnswer } from "./question.ts";
 /** Gas that the account should at least be able to pay for: a handful of deliveries. */
 const COMFORTABLE_GAS = 1_000_000n;
 
+/** Time that each endpoint has for its answer: one that hangs must not use up the time of the whole check. */
+const ENDPOINT_TIMEOUT_MS = 10_000;
+
 /** A commitment that no host has: its slot is provably empty. */
 const anyCommitment = toHex(new Uint8Array(32));
+
+/** What to do about a host whose own parameters are wrong. */
+const AT_FAULT = "correct ismp_host, or tell those who run the host";
 
 const batchCallSupport = encodeFunctionData({
   abi: handlerV2Abi,
@@ -56,7 +62,7 @@ export async function checkChain(
 ): Promise<readonly CheckFinding[]> {
   const { silent, facts } = await askEndpoints(context, hub, signal);
   const [best] = facts;
-  if (best === undefined) throw silent[0] ?? new Error("A chain without endpoints");
+  if (best === undefined) throw allSilent(silent);
   const chain = context.at.id.stateMachine;
   const findings: CheckFinding[] = silent.map((fault) => ({
     severity: "warning",
@@ -102,7 +108,8 @@ async function askEndpoints(
     queries.gasPrice,
     queries.trace,
   ];
-  const reports = await pool.askEach(order.map(({ call }) => call), { signal });
+  const conditions = { signal, timeoutMs: ENDPOINT_TIMEOUT_MS };
+  const reports = await pool.askEach(order.map(({ call }) => call), conditions);
   const silent: RpcFault[] = [];
   const facts: EndpointFacts[] = [];
   for (const report of reports) {
@@ -128,6 +135,19 @@ async function askEndpoints(
     }
   }
   return { silent, facts };
+}
+
+/** One fault that names every endpoint. */
+function allSilent(silent: readonly RpcFault[]): RpcFault {
+  const [first, ...others] = silent;
+  if (first === undefined) throw new Error("A chain without endpoints");
+  if (others.length === 0) return first;
+  const endpointHost = silent.map(({ where }) => where.endpointHost).join(", ");
+  return new RpcFault(first.code, first.reaction, { ...first.where, endpointHost }, {
+    detail: silent.map(({ where, code }) => `${where.endpointHost}: ${code}`).join("; "),
+    retryAfterMs: first.retryAfterMs,
+    cause: first,
+  });
 }
 
 function readTolerant<T>(
@@ -199,7 +219,10 @@ function hostFindings(
     );
   }
   if (params.hyperbridge !== hub.stateMachine) {
-    return fatal(`host ${host} belongs to the hub ${params.hyperbridge}, not to ${hub.stateMachine}`);
+    return fatal(
+      `host ${host} belongs to the hub ${params.hyperbridge}, not to ${hub.stateMachine} (asked ${facts.host}); ` +
+        "correct ismp_host, or state_machine of the hub",
+    );
   }
   const isKnown = params.stateMachines.includes(BigInt(paraIdOf(hub.stateMachine)));
   if (isKnown && hubHeight !== 0n) return [];
@@ -218,7 +241,8 @@ function balanceFindings(context: EvmContext, { balance, gasPrice }: EndpointFac
   const neededWei = gasPrice * COMFORTABLE_GAS;
   if (balance > 0n && balance >= neededWei) return [];
   const { id: { stateMachine: chain }, sender } = context.at;
-  const text = `${chain}: account ${sender} has ${balance} wei; deliveries need about ${neededWei} wei`;
+  const text =
+    `${chain}: account ${sender} has ${balance} wei; deliveries need about ${neededWei} wei; send it funds`;
   return [{ severity: "warning", text }];
 }
 
@@ -239,12 +263,13 @@ async function contractFindings(
   if (code() === "0x") {
     findings.push({
       severity: "fatal",
-      text: `${chain}: no contract at the host's handler ${params.handler}`,
+      text: `${chain}: no contract at the host's handler ${params.handler}; ${AT_FAULT}`,
     });
     return findings;
   }
   if (!areDecimals(decimals())) {
-    const text = `${chain}: the decimals of the host's fee token ${params.feeToken} cannot be read`;
+    const text =
+      `${chain}: the decimals of the host's fee token ${params.feeToken} cannot be read; ${AT_FAULT}`;
     findings.push({ severity: "fatal", text });
   }
   const support = batches();

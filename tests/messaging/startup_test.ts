@@ -1,0 +1,136 @@
+import assert from "node:assert/strict";
+import type { Chain, CheckFinding } from "../../src/core/chains/chain.ts";
+import type { HubChain } from "../../src/core/chains/hub.ts";
+import { parseMessagingConfig } from "../../src/core/config/read_messaging_config.ts";
+import { fromHex } from "../../src/core/protocol/bytes.ts";
+import { RpcFault } from "../../src/core/rpc/fault.ts";
+import { checkAll, type CheckResult, type ConfiguredChain } from "../../src/messaging/startup.ts";
+import { GOOD_TOML } from "../core/config/wrong_configs.ts";
+import { FakeClock } from "../support/fake_clock.ts";
+import { MemoryChain } from "../support/memory_chain.ts";
+import { MemoryNode } from "../support/memory_node.ts";
+import { RecordedLog } from "../support/recorded_log.ts";
+import { seededRandomness } from "../support/seeded_randomness.ts";
+
+const never = new AbortController().signal;
+const fatal = (text: string): CheckFinding => ({ severity: "fatal", text });
+
+/** A chain whose answers to the start-up checks are given; `undefined`: it does not answer. */
+class CheckedChain extends MemoryChain implements HubChain {
+  own: readonly CheckFinding[] | undefined = [];
+  known: readonly CheckFinding[] | undefined = [];
+  counterpartiesAsked = 0;
+
+  override check(): Promise<readonly CheckFinding[]> {
+    return this.#say(this.own);
+  }
+
+  checkCounterparty(): Promise<readonly CheckFinding[]> {
+    this.counterpartiesAsked++;
+    return this.#say(this.known);
+  }
+
+  #say(findings: readonly CheckFinding[] | undefined): Promise<readonly CheckFinding[]> {
+    if (findings !== undefined) return Promise.resolve(findings);
+    const where = { chain: this.id.stateMachine, endpointHost: "node", method: "any" };
+    return Promise.reject(new RpcFault("unreachable", "retry", where));
+  }
+}
+
+/** The good configuration's hub and chains. */
+function scene(): {
+  readonly clock: FakeClock;
+  readonly hub: CheckedChain;
+  readonly evm: CheckedChain;
+  readonly para: CheckedChain;
+  readonly run: (signal?: AbortSignal) => ReturnType<typeof checkAll>;
+} {
+  const clock = new FakeClock();
+  const { config } = parseMessagingConfig({ readFile: () => new Uint8Array() }, GOOD_TOML);
+  assert.ok(config !== undefined);
+  const relayer = fromHex("11".repeat(20));
+  const chainOf = (
+    { stateMachine, consensusStateId }: Chain["id"],
+    family: "evm" | "substrate",
+  ): CheckedChain => {
+    const node = new MemoryNode(clock, { id: { stateMachine, consensusStateId }, family });
+    return new CheckedChain(node, clock, { relayer });
+  };
+  const entries = config.chains.map((chain) => ({ config: chain, chain: chainOf(chain, chain.type) }));
+  const of = (stateMachine: string): CheckedChain => {
+    const found = entries.find(({ chain }) => chain.id.stateMachine === stateMachine);
+    assert.ok(found !== undefined);
+    return found.chain;
+  };
+  const hub = chainOf(config.hub, "substrate");
+  const deps = { clock, random: seededRandomness(1), log: new RecordedLog() };
+  const chains: readonly ConfiguredChain[] = entries;
+  return {
+    clock,
+    hub,
+    evm: of("EVM-31337"),
+    para: of("KUSAMA-2000"),
+    run: (signal = never) => checkAll(deps, hub, chains, signal),
+  };
+}
+
+/** Lets the clock run until the promise is settled. */
+async function finish<T>(clock: FakeClock, promise: Promise<T>): Promise<T> {
+  let isDone = false;
+  const done = promise.finally(() => isDone = true);
+  done.catch(() => undefined); // given to the caller below
+  for (let i = 0; i < 200 && !isDone; i++) await clock.advance(500);
+  return await done;
+}
+
+function textsOf(result: CheckResult | undefined): readonly string[] {
+  return (result?.findings ?? []).map(({ text }) => text);
+}
+
+Deno.test("startup: findings of the chains and of the hub about them come together", async () => {
+  const { clock, hub, evm, para, run } = scene();
+  hub.own = [fatal("hub")];
+  hub.known = [fatal("unknown to the hub")];
+  evm.own = [fatal("evm")];
+  para.own = [fatal("para")];
+  const { hub: ofHub, chains } = await finish(clock, run());
+  assert.deepEqual(textsOf(ofHub), ["hub"]);
+  assert.deepEqual(textsOf(chains.get(evm)), ["evm", "unknown to the hub"]);
+  assert.deepEqual(textsOf(chains.get(para)), ["para", "unknown to the hub"]);
+});
+
+Deno.test("startup: what the hub says of a chain that does not answer is told at once", async () => {
+  const { clock, hub, evm, para, run } = scene();
+  hub.known = [fatal("unknown to the hub")];
+  evm.own = undefined;
+  const { chains } = await finish(clock, run());
+  assert.deepEqual([chains.get(evm)?.kind, textsOf(chains.get(evm))], ["unreachable", [
+    "unknown to the hub",
+  ]]);
+  assert.equal(chains.get(para)?.kind, "checked");
+});
+
+Deno.test("startup: a hub that does not answer within 30 seconds is the only one to blame", async () => {
+  const { clock, hub, evm, para, run } = scene();
+  hub.own = undefined;
+  hub.known = undefined;
+  evm.own = [fatal("evm")];
+  const startMs = clock.now();
+  const { hub: ofHub, chains } = await finish(clock, run());
+  assert.ok(clock.now() - startMs <= 31_000);
+  assert.equal(ofHub.kind, "unreachable");
+  assert.deepEqual([chains.get(evm)?.kind, textsOf(chains.get(evm))], ["checked", ["evm"]]);
+  assert.equal(chains.get(para)?.kind, "checked");
+  assert.equal(hub.counterpartiesAsked, 0);
+});
+
+Deno.test("startup: an abort ends all checks with its reason, and none is left behind", async () => {
+  const { clock, hub, evm, run } = scene();
+  hub.own = undefined;
+  evm.own = undefined;
+  const abort = new AbortController();
+  const running = assert.rejects(run(abort.signal), /stop/);
+  await clock.advance(1000);
+  abort.abort(new Error("stop"));
+  await finish(clock, running);
+});
