@@ -41,6 +41,7 @@ export function parseArguments(args: readonly string[], version: string): Parsed
     .helpOption("-h, --help", "print this help")
     .addHelpText("after", AFTER_HELP)
     .allowExcessArguments(false)
+    .showHelpAfterError("(causeway --help lists the options)")
     .exitOverride()
     .configureOutput({
       writeOut: (text) => void (printed.stdout += text),

@@ -17,7 +17,10 @@ export interface ByteOutput {
 /** How often a full pipe is tried again before a line is given up. */
 const mostTries = 100;
 
-/** Lines to standard output (or another descriptor). After a closed pipe everything is dropped silently. */
+/**
+ * Lines to standard output (or another descriptor). After a closed pipe everything is dropped silently; a line that
+ * a full disk does not take is lost, the ones after it are tried again.
+ */
 export function openOutput(target: ByteOutput = Deno.stdout): LineOutput {
   const encoder = new TextEncoder();
   let isClosed = false;
@@ -37,9 +40,14 @@ function writeWhole(target: ByteOutput, bytes: Uint8Array): boolean {
     try {
       rest = rest.subarray(target.writeSync(rest));
     } catch (error) {
-      if (!(error instanceof Deno.errors.WouldBlock)) return false;
+      if (!(error instanceof Deno.errors.WouldBlock)) return !isGoneForGood(error);
       tries++;
     }
   }
   return true;
+}
+
+/** True for a pipe without a reader and a closed descriptor; a full disk may have room for the next line. */
+function isGoneForGood(error: unknown): boolean {
+  return error instanceof Deno.errors.BrokenPipe || error instanceof Deno.errors.BadResource;
 }

@@ -257,6 +257,20 @@ Deno.test("output: a reader that is gone is no reason to stop", () => {
   equal(calls, 1);
 });
 
+Deno.test("output: a full disk costs the lines that it does not take, not the ones after them", () => {
+  const taken: string[] = [];
+  let isFull = true;
+  const output = openOutput(target((bytes) => {
+    if (isFull) throw Object.assign(new Error("No space left on device"), { code: "ENOSPC" });
+    taken.push(new TextDecoder().decode(bytes));
+    return bytes.length;
+  }));
+  output.write("a");
+  isFull = false;
+  output.write("b");
+  deepEqual(taken, ["b\n"]);
+});
+
 Deno.test("output: says whether people watch", () => {
   const write = (bytes: Uint8Array): number => bytes.length;
   deepEqual([true, false].map((isTerminal) => openOutput(target(write, isTerminal)).isTerminal), [
