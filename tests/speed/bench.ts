@@ -1,0 +1,67 @@
+/**
+ * Measures the compiled relayer on the devnet and prints one table. Numbers that are compared come from one run on
+ * one machine; nothing fails because a machine is slow.
+ * Usage: `deno task bench [--only=requests|throughput|memory|startup] [--verbose]`
+ */
+import { Command } from "commander";
+import { RELAYER_EXECUTABLE } from "../devnet/relayer_build.ts";
+import type { Part } from "./part.ts";
+import { type Measure, tableOf } from "./report.ts";
+import { memory } from "./memory.ts";
+import { requests } from "./requests.ts";
+import { startup } from "./startup.ts";
+import { throughput } from "./throughput.ts";
+
+const PARTS: Readonly<Record<string, Part>> = { startup, requests, throughput, memory };
+
+interface Arguments {
+  readonly only?: string;
+  readonly verbose: boolean;
+  readonly executable: string;
+}
+
+function parseArguments(args: readonly string[]): Arguments {
+  return new Command("deno task bench")
+    .description("Requests, speed, memory and start-up of the compiled relayer, measured in one run")
+    .option("--only <part>", `one of ${Object.keys(PARTS).join(", ")}`)
+    .option("--verbose", "tell every request of the traced deliveries", false)
+    .option("--executable <path>", "the relayer to measure", RELAYER_EXECUTABLE)
+    .parse([...args], { from: "user" })
+    .opts<Arguments>();
+}
+
+async function main(): Promise<void> {
+  const { only, verbose, executable } = parseArguments(Deno.args);
+  if (only !== undefined && PARTS[only] === undefined) {
+    throw new RangeError(`No part "${only}"; there are ${Object.keys(PARTS).join(", ")}`);
+  }
+  const measures: Measure[] = [];
+  const folder = await Deno.makeTempDir({ prefix: "bench-" });
+  try {
+    for (const [name, part] of Object.entries(PARTS)) {
+      if (only !== undefined && only !== name) continue;
+      const startMs = performance.now();
+      say(`== ${name}`);
+      measures.push(
+        ...await part({
+          executable,
+          folder: `${folder}/${name}`,
+          say: (line) => {
+            if (verbose || !line.startsWith("   ")) say(line);
+          },
+        }),
+      );
+      say(`${name}: ${((performance.now() - startMs) / 1000).toFixed(0)} s`);
+    }
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+  say("");
+  for (const line of tableOf(measures)) say(line);
+}
+
+function say(text: string): void {
+  Deno.stdout.writeSync(new TextEncoder().encode(`${text}\n`));
+}
+
+if (import.meta.main) await main();

@@ -1,0 +1,15 @@
+/** What every part of the bench is handed, and what it gives. */
+import type { Measure } from "./report.ts";
+
+/** Surroundings of a part. */
+export interface BenchDeps {
+  /** The compiled relayer. */
+  readonly executable: string;
+  /** Folder for files; one per part, deleted afterwards. */
+  readonly folder: string;
+  /** Tells the person at the terminal what goes on. */
+  readonly say: (line: string) => void;
+}
+
+/** One part: measures on its own devnet. */
+export type Part = (deps: BenchDeps) => Promise<readonly Measure[]>;

@@ -1,0 +1,144 @@
+/**
+ * Messages per second of one pair with many of them waiting, beside a bare sender that has the same batches ready
+ * and only signs, sends and waits. Blocks of all chains come once a second.
+ */
+import { type Devnet, type DevnetChain, startDevnet } from "../devnet/devnet.ts";
+import { countReceived } from "../devnet/evm/host_admin.ts";
+import { sendPing, type SentMessage, waitUntil } from "../devnet/messages.ts";
+import { type ConfigChanges, relayerConfig, sectionOf } from "../devnet/relayer_config.ts";
+import { startRelayer } from "../scenario/support/relayer_process.ts";
+import { deliveriesSince, sendBare } from "./bare_evm_sender.ts";
+import { prepareForHub, submitAll } from "./bare_hub_sender.ts";
+import type { BenchDeps, Part } from "./part.ts";
+import { atLeast, type Measure } from "./report.ts";
+import { HUB_MODULE, instantly, sendFromHub, tellAll } from "./stage.ts";
+
+const TO_CHAIN = 2_000;
+const TO_HUB = 1_000;
+const LEAST_RATIO = 0.8;
+const DEADLINE_MS = 60_000;
+/** Time between two looks whether everything arrived. */
+const LOOK_EVERY_MS = 100;
+
+/** See the head of the file. */
+export const throughput: Part = async (deps) => {
+  await using devnet = await startDevnet({ startsOracle: false });
+  await tellAll(devnet);
+  return [...await toChain(deps, devnet), ...await toHub(deps, devnet)];
+};
+
+/** From the hub to B: the bare sender gets the relayer's own transactions, on the chain as it was before them. */
+async function toChain(deps: BenchDeps, devnet: Devnet): Promise<readonly Measure[]> {
+  const b = devnet.chain("B");
+  const hub = devnet.hub.identity.stateMachine;
+  const direction = { from: hub, to: b.stateMachine };
+  const start = devnet.hub.finalized.number;
+  await sendFromHub(devnet, b, TO_CHAIN);
+  await instantly(b, () => devnet.oracle.step(direction));
+  const before = await b.host.reader.getBlockNumber();
+  const snapshot = await b.host.node.snapshot();
+  const isDone = async (): Promise<boolean> => await countReceived(b.host) === BigInt(TO_CHAIN);
+  const ms = await timeRelayer(deps, devnet, {
+    folder: "to-chain",
+    config: {
+      without: [devnet.chain("A").stateMachine],
+      moduleFilter: [HUB_MODULE],
+      sections: { hub: { initial_height: start } },
+    },
+    leg: `${hub} -> ${b.stateMachine}`,
+    isDone,
+  });
+  const deliveries = await deliveriesSince(b, before);
+  for (const { block, gas, gasUsed } of deliveries) deps.say(`   block ${block}: gas ${gasUsed} of ${gas}`);
+  await b.host.node.revert({ id: snapshot });
+  const bareMs = await sendBare(b, deliveries);
+  if (!await isDone()) throw new Error("The bare sender left messages undelivered");
+  return measuresOf("hub -> B", { count: TO_CHAIN, batches: deliveries.length, ms, bareMs });
+}
+
+/** From A to the hub, which cannot be set back: the bare sender gets as many other messages, ready proved. */
+async function toHub(deps: BenchDeps, devnet: Devnet): Promise<readonly Measure[]> {
+  const a = devnet.chain("A");
+  const hub = devnet.hub.identity.stateMachine;
+  const start = Number(await a.host.reader.getBlockNumber());
+  const first = await sendToHub(devnet, a);
+  const config: ConfigChanges = {
+    without: [devnet.chain("B").stateMachine],
+    sections: { [sectionOf(a.stateMachine)]: { initial_height: start } },
+  };
+  const leg = `${a.stateMachine} -> ${hub}`;
+  const isDone = hasHub(devnet, first.sent);
+  const ms = await timeRelayer(deps, devnet, { folder: "to-hub", config, leg, isDone });
+  const second = await sendToHub(devnet, a);
+  await using ready = await prepareForHub(
+    relayerConfig(devnet.endpoints, config),
+    a,
+    second.sent,
+    second.told,
+  );
+  const startMs = performance.now();
+  await submitAll(ready);
+  await waitUntil("the bare sender's messages", hasHub(devnet, second.sent), { everyMs: LOOK_EVERY_MS });
+  const bareMs = performance.now() - startMs;
+  return measuresOf("A -> hub", { count: TO_HUB, batches: ready.submissions.length, ms, bareMs });
+}
+
+async function sendToHub(
+  devnet: Devnet,
+  from: DevnetChain,
+): Promise<{ readonly sent: readonly SentMessage[]; readonly told: bigint }> {
+  const sent = await instantly(from, () => sendPing(devnet, { from: from.name, to: "hub", count: TO_HUB }));
+  await devnet.mine(from, 3);
+  const told = await devnet.oracle.step({ from: from.stateMachine, to: devnet.hub.identity.stateMachine });
+  return { sent, told };
+}
+
+function hasHub(devnet: Devnet, sent: readonly SentMessage[]): () => Promise<boolean> {
+  return () =>
+    Promise.resolve(sent.every(({ commitment }) => devnet.hub.findReceipt(commitment) !== undefined));
+}
+
+/** Milliseconds from the start of the leg until everything arrived. */
+async function timeRelayer(
+  deps: BenchDeps,
+  devnet: Devnet,
+  work: {
+    readonly folder: string;
+    readonly config: ConfigChanges;
+    readonly leg: string;
+    readonly isDone: () => Promise<boolean>;
+  },
+): Promise<number> {
+  await using relayer = await startRelayer({
+    executable: deps.executable,
+    folder: `${deps.folder}/${work.folder}`,
+    config: relayerConfig(devnet.endpoints, work.config),
+    logLevel: "info",
+  });
+  const { atMs } = await relayer.waitForLine(({ record }) =>
+    record?.message === "Leg starts" && record.leg === work.leg
+  );
+  await waitUntil(work.leg, work.isDone, { deadlineMs: DEADLINE_MS, everyMs: LOOK_EVERY_MS });
+  const ms = Date.now() - atMs;
+  for (const { record, atMs: lineMs } of relayer.lines) {
+    if (record?.message === "Batch sent") {
+      deps.say(`   ${lineMs - atMs} ms: ${record.messages} messages sent (${work.leg})`);
+    }
+  }
+  await relayer.terminate();
+  return ms;
+}
+
+function measuresOf(
+  name: string,
+  found: { readonly count: number; readonly batches: number; readonly ms: number; readonly bareMs: number },
+): readonly Measure[] {
+  const { count, batches, ms, bareMs } = found;
+  const rate = (time: number): string =>
+    `${(count / time * 1000).toFixed(0)} messages/s (${(time / 1000).toFixed(1)} s)`;
+  return [
+    { name: `${name}, ${count} waiting: relayer`, value: rate(ms) },
+    { name: `${name}, the same in ${batches} batches: bare sender`, value: rate(bareMs) },
+    atLeast(`${name}: relayer / bare sender`, bareMs / ms, LEAST_RATIO, (ratio) => ratio.toFixed(2)),
+  ];
+}
