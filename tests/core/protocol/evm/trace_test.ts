@@ -11,6 +11,16 @@ const commitment = toHash256("ab".repeat(32));
 const handled = { address: host, topics: [hostEventTopics.PostRequestHandled, commitment], data: "0x" };
 const quiet = { gasUsed: "0x10" };
 
+interface Shortened {
+  readonly selector?: string;
+  readonly calls?: readonly Shortened[];
+}
+
+/** The recorded frames name the selector in place of the whole input. */
+function withInputs(frame: Shortened): unknown {
+  return { ...frame, input: frame.selector, calls: frame.calls?.map(withInputs) };
+}
+
 for (const name of ["succeeds", "module_reverts", "batch"] as const) {
   Deno.test(`trace vector: ${name}`, () => {
     const vector = vectors[name];
@@ -29,6 +39,39 @@ Deno.test("trace vector: the commitment of the delivered message is found", () =
 
 Deno.test("trace vector: the request uses the options that this reader understands", () => {
   equal(callTracerOptions, vectors.request.params[2]);
+});
+
+Deno.test("trace vector: each delivery has the gas of its dispatch, and says whether the module went through", () => {
+  equal(readTrace(withInputs(vectors.succeeds.trace), host).steps, [
+    { gasUsed: 0x1f9b3n, dispatches: [{ gasUsed: 0xc367n, isModuleDone: true }] },
+  ]);
+  const failing = readTrace(withInputs(vectors.module_reverts.trace), host);
+  equal(failing.steps, [{ gasUsed: 0x17937n, dispatches: [{ gasUsed: 0x90a7n, isModuleDone: false }] }]);
+  equal(failing.logCount, 0);
+  equal(readTrace(withInputs(vectors.batch.trace), host).steps, [
+    { gasUsed: 0x332e1n, dispatches: [] },
+    { gasUsed: 0x1458cn, dispatches: [{ gasUsed: 0xbb97n, isModuleDone: true }] },
+  ]);
+});
+
+Deno.test("trace: a dispatch within a dispatch belongs to the outer one, and dispatches keep their order", () => {
+  const dispatch = (gasUsed: string, calls: readonly unknown[] = []): unknown => ({
+    gasUsed,
+    to: host,
+    input: "0xb85e6fbb",
+    calls,
+  });
+  const callback = { ...quiet, input: "0x0fee32ce" };
+  const nested = dispatch("0x30", [{ ...quiet, calls: [dispatch("0x2", [callback])] }]);
+  const trace = { gasUsed: "0x100", calls: [dispatch("0x10", [callback]), nested, dispatch("0x20")] };
+  equal(readTrace(trace, host).steps, [{
+    gasUsed: 0x100n,
+    dispatches: [
+      { gasUsed: 0x10n, isModuleDone: true },
+      { gasUsed: 0x30n, isModuleDone: false },
+      { gasUsed: 0x20n, isModuleDone: false },
+    ],
+  }]);
 });
 
 Deno.test("trace: only the host's own event counts", () => {
@@ -59,6 +102,8 @@ Deno.test("trace: a transaction that reverts delivers nothing and tells its reve
     gets: new Set(),
     gasUsed: 16n,
     revertData: "0x2ad4ae2e",
+    logCount: 0,
+    steps: [],
   });
   equal(readTrace({ ...quiet, error: "out of gas" }, host).revertData, "0x");
 });
