@@ -93,6 +93,7 @@ export class MemoryNode {
   #pool: { readonly transaction: MemoryTransaction; readonly sinceHeight: bigint }[] = [];
   #actions: Action[] = [];
   #forks = 0;
+  #finalHeight = 1n;
 
   constructor(clock: Pick<Clock, "now">, options: MemoryNodeOptions) {
     this.#clock = clock;
@@ -111,10 +112,9 @@ export class MemoryNode {
     return head;
   }
 
-  /** Newest height that no reorganisation removes. */
+  /** Newest height that no reorganisation removes; never goes down. */
   get finalHeight(): bigint {
-    const height = this.head.height - this.finalityLag;
-    return height < 1n ? 1n : height;
+    return this.#finalHeight;
   }
 
   /** Transactions that wait. */
@@ -206,6 +206,7 @@ export class MemoryNode {
     );
     const block = this.#seal(height, state, { events, mined, actions });
     this.#blocks.push(block);
+    if (height - this.finalityLag > this.#finalHeight) this.#finalHeight = height - this.finalityLag;
     return block;
   }
 

@@ -122,6 +122,7 @@ async function broadcastJournalled(
       transaction: submission.hash,
       error,
     });
+    deps.ledger.transaction(() => noteNoAnswer(deps, work.id));
     return;
   }
   // Settling may have been faster.
@@ -132,10 +133,20 @@ async function broadcastJournalled(
       deps.ledger.transaction(() => void deps.ledger.submissions.update(work.id, { state: "broadcast" }));
       return;
     case "nonceUsed":
-      return; // perhaps by these very bytes, if an answer was lost on the way: settling finds out
+      // Perhaps by these very bytes, if an answer was lost on the way: settling finds out.
+      deps.ledger.transaction(() => noteNoAnswer(deps, work.id));
+      return;
     case "underpriced":
     case "refused":
       takeBack(deps, settings, leg, { ...work, result });
+  }
+}
+
+/** Leaves a signed submission to settling, which does not touch those whose bytes are being handed over. */
+export function noteNoAnswer(deps: PipelineDeps, id: number): void {
+  const { submissions } = deps.ledger;
+  if (submissions.find(id)?.state === "signed") {
+    submissions.update(id, { state: "signed", detail: "no answer to the broadcast" });
   }
 }
 

@@ -17,6 +17,9 @@ type Included = Extract<SubmissionOutcome, { kind: "included" }>;
 /** Blocks after which an extrinsic that is neither in a block nor in the pool is given up. */
 const EXTRINSIC_PATIENCE_BLOCKS = 3n;
 
+/** Time that handing over bytes may take: until then a signed submission without a verdict is left alone, ms. */
+const BROADCAST_MS = 60_000;
+
 /** Faults after which asking for another submission is pointless for now. */
 const ABOUT_THE_ENDPOINT: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>([
   "timeout",
@@ -156,6 +159,7 @@ async function settleUnknown(work: Settling, row: SubmissionRow): Promise<boolea
     deps.ledger.transaction(() => reopen(deps, row));
     return true;
   }
+  if (isBeingSent(deps, row)) return false;
   if (row.submission.nonce !== undefined) return await broadcastAgain(work, row);
   const head = await sink.fetchHeight(signal);
   if (head < row.submission.madeAtHeight + EXTRINSIC_PATIENCE_BLOCKS) return false;
@@ -163,12 +167,36 @@ async function settleUnknown(work: Settling, row: SubmissionRow): Promise<boolea
   return true;
 }
 
-/** Hands the same bytes over again, unless one of the messages has been delivered meanwhile: it would revert. */
+/** True while the leg may still wait for the answer to the broadcast. */
+function isBeingSent(deps: PipelineDeps, row: SubmissionRow): boolean {
+  const isNew = deps.clock.now() - row.createdAtMs < BROADCAST_MS;
+  return row.state === "signed" && row.detail === undefined && isNew;
+}
+
+/**
+ * True when later transactions of the account wait for this one: its nonce must be used up, or none of them is ever
+ * mined.
+ */
+function holdsNonceForOthers(deps: PipelineDeps, row: SubmissionRow): boolean {
+  const { account, chain, nonce } = row.submission;
+  if (nonce === undefined) return false;
+  const waiting = deps.ledger.submissions.listUnresolved(chain)
+    .filter(({ id, state, submission }) =>
+      id !== row.id && state !== "included" && submission.account === account
+    ).flatMap(({ submission }) => submission.nonce === undefined ? [] : [submission.nonce]);
+  return waiting.some((other) => other > nonce) && !waiting.includes(nonce);
+}
+
+/**
+ * Hands the same bytes over again, unless one of the messages has been delivered meanwhile: it would revert, which
+ * is right only if other transactions wait for its nonce.
+ */
 async function broadcastAgain(work: Settling, row: SubmissionRow): Promise<boolean> {
   const { deps, sink, signal } = work;
   const messages = deps.ledger.submissions.itemsOf(row.id).map((item) => messageOf(messageRowOf(deps, item)));
   const receipts = await sink.fetchReceipts(messages, signal);
-  if (receipts.some((receipt) => receipt !== undefined)) {
+  const mustStay = holdsNonceForOthers(deps, row);
+  if (!mustStay && receipts.some((receipt) => receipt !== undefined)) {
     await settleByReceipts(work, row, { state: "dropped", detail: "delivered meanwhile" });
     return true;
   }
@@ -182,6 +210,7 @@ async function broadcastAgain(work: Settling, row: SubmissionRow): Promise<boole
       return false; // the next round sees the receipt or the other transaction
     case "underpriced":
     case "refused": {
+      if (mustStay) return false;
       const detail = result.kind === "refused" ? result.refusal.detail : result.kind;
       await settleByReceipts(work, row, { state: "dropped", detail });
       return true;

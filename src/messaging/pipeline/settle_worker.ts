@@ -6,6 +6,7 @@ import { WaitNotices } from "../../core/runtime/waiting.ts";
 import type { Worker } from "../../core/runtime/worker.ts";
 import type { PipelineDeps, PipelineSettings } from "./leg.ts";
 import { mark } from "./mark.ts";
+import { noteNoAnswer } from "./send.ts";
 import { settleAll } from "./settle.ts";
 
 /** A sink with those who want to know when its submissions are settled. */
@@ -53,6 +54,11 @@ export function settleWorker(deps: PipelineDeps, settings: PipelineSettings, wor
  * an older version, or a submission was pruned): they become ready and their receipts are read before anything else.
  */
 function recoverSubmitted(deps: PipelineDeps, work: SettlingSink): void {
+  deps.ledger.transaction(() => {
+    for (const { id } of deps.ledger.submissions.listUnresolved(work.sink.id.stateMachine)) {
+      noteNoAnswer(deps, id);
+    }
+  });
   const { messages, submissions } = deps.ledger;
   const sink = work.sink.id.stateMachine;
   const open = new Set(
