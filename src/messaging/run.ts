@@ -111,7 +111,7 @@ function reportChecks(
       return log.warn("Chain does not answer; it is asked until it does", { ...fields, error });
     }
     problems++;
-    log.error("The hub does not answer; check [hub].rpc_ws and the node", { ...fields, error });
+    log.error("The hub gives no usable answer; check [hub].rpc_ws and the node", { ...fields, error });
   };
   report(hub, checks.hub);
   for (const { chain } of chains) report(chain, checks.chains.get(chain));

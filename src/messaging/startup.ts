@@ -30,6 +30,9 @@ export interface StartupDeps {
 /** Time that a chain has for its first answer before the others go on without it. */
 const FIRST_ANSWER_MS = 30_000;
 
+/** Beyond {@link FIRST_ANSWER_MS}: a request that hangs since the start ends by itself and names its endpoint. */
+const SLACK_MS = 2_000;
+
 /** Pause between checks of a chain whose endpoints turned out to serve something else. */
 const PARKED_MS = 10 * 60_000;
 
@@ -80,13 +83,17 @@ async function checkWithin(
   check: (signal: AbortSignal) => Promise<readonly CheckFinding[]>,
   signal: AbortSignal,
 ): Promise<CheckResult> {
+  let last: RpcFault | undefined;
   const options = {
     backoff: { firstMs: 500, maxMs: 4_000 },
     withinMs: FIRST_ANSWER_MS,
-    decide: (error: unknown) =>
-      error instanceof RpcFault ? { kind: "again" as const } : { kind: "giveUp" as const },
+    decide: (error: unknown) => {
+      if (!(error instanceof RpcFault)) return { kind: "giveUp" as const };
+      last = error;
+      return { kind: "again" as const };
+    },
   };
-  const deadline = { what: `first answer of ${chain.id.stateMachine}`, afterMs: FIRST_ANSWER_MS };
+  const deadline = { what: `first answer of ${chain.id.stateMachine}`, afterMs: FIRST_ANSWER_MS + SLACK_MS };
   try {
     const attempt = (inner: AbortSignal): Promise<readonly CheckFinding[]> =>
       retry({ clock: deps.clock, randomness: deps.random }, options, check, inner);
@@ -94,8 +101,10 @@ async function checkWithin(
     return { kind: "checked", findings };
   } catch (error) {
     signal.throwIfAborted();
-    if (error instanceof RpcFault || error instanceof DeadlineFault) {
-      return { kind: "unreachable", error, findings: [] };
+    // What an endpoint said before tells more than that time is up.
+    const known = error instanceof DeadlineFault ? last ?? error : error;
+    if (known instanceof RpcFault || known instanceof DeadlineFault) {
+      return { kind: "unreachable", error: known, findings: [] };
     }
     throw error;
   }
@@ -131,7 +140,10 @@ export function gateWorker(
       for (;;) {
         const result = await checkWithin(deps, entry.chain, (inner) => checkChain(hub, entry, inner), signal);
         if (result.kind === "unreachable") {
-          deps.log.warn("Chain does not answer; asked again in 10 s", { chain: name, error: result.error });
+          deps.log.warn("Chain gives no usable answer; asked again in 10 s", {
+            chain: name,
+            error: result.error,
+          });
           await deps.clock.sleep(10_000, signal);
           continue;
         }

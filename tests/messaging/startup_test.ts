@@ -124,6 +124,17 @@ Deno.test("startup: a hub that does not answer within 30 seconds is the only one
   assert.equal(hub.counterpartiesAsked, 0);
 });
 
+Deno.test("startup: when time is up it is told what the endpoint said before", async () => {
+  const { clock, evm, run } = scene();
+  evm.own = undefined;
+  let attempts = 0;
+  const answer = evm.check.bind(evm);
+  evm.check = () => ++attempts === 1 ? answer() : new Promise(() => undefined);
+  const error = (await finish(clock, run())).chains.get(evm);
+  assert.ok(error?.kind === "unreachable" && error.error instanceof RpcFault);
+  assert.deepEqual([error.error.code, error.error.where.endpointHost, attempts], ["unreachable", "node", 2]);
+});
+
 Deno.test("startup: an abort ends all checks with its reason, and none is left behind", async () => {
   const { clock, hub, evm, run } = scene();
   hub.own = undefined;

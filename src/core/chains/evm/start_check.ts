@@ -137,6 +137,10 @@ async function askEndpoints(
   return { silent, facts };
 }
 
+function describe({ where, code, detail }: RpcFault): string {
+  return `${where.endpointHost}: ${detail ?? code}`;
+}
+
 /** One fault that names every endpoint. */
 function allSilent(silent: readonly RpcFault[]): RpcFault {
   const [first, ...others] = silent;
@@ -144,9 +148,8 @@ function allSilent(silent: readonly RpcFault[]): RpcFault {
   if (others.length === 0) return first;
   const endpointHost = silent.map(({ where }) => where.endpointHost).join(", ");
   return new RpcFault(first.code, first.reaction, { ...first.where, endpointHost }, {
-    detail: silent.map(({ where, code }) => `${where.endpointHost}: ${code}`).join("; "),
+    detail: silent.map(describe).join("; "),
     retryAfterMs: first.retryAfterMs,
-    cause: first,
   });
 }
 
