@@ -49,24 +49,38 @@ function buildTime(): Date {
   return new Date(epoch === undefined ? 0 : Number(epoch) * 1000);
 }
 
-async function bundle(program: Program): Promise<string> {
-  const file = `${STAGE}/${program.name}.js`;
+/** A program as `deno compile` takes it. */
+interface Bundle {
+  readonly main: string;
+  /** Parts that are loaded, and read at all, only when they are needed: `--version` is answered by `main` alone. */
+  readonly parts: readonly string[];
+}
+
+async function bundle(program: Program): Promise<Bundle> {
+  const folder = `${STAGE}/${program.name}`;
+  await Deno.remove(folder, { recursive: true }).catch((error: unknown) => {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+  });
   await deno([
     "bundle",
     "--quiet",
+    "--code-splitting",
     "--external",
     "bufferutil",
     "--external",
     "utf-8-validate",
-    "-o",
-    file,
+    "--outdir",
+    folder,
     program.entry,
   ]);
-  await Deno.utime(file, buildTime(), buildTime());
-  return file;
+  const files: string[] = [];
+  for await (const { name } of Deno.readDir(folder)) files.push(`${folder}/${name}`);
+  for (const file of files) await Deno.utime(file, buildTime(), buildTime());
+  const main = `${folder}/main.js`;
+  return { main, parts: files.filter((file) => file !== main).sort() };
 }
 
-async function compile(program: Program, bundleFile: string, base: string | undefined): Promise<void> {
+async function compile(program: Program, made: Bundle, base: string | undefined): Promise<void> {
   await deno([
     "compile",
     "--quiet",
@@ -76,18 +90,19 @@ async function compile(program: Program, bundleFile: string, base: string | unde
     "--no-code-cache",
     "--no-prompt",
     ...program.permissions,
+    ...made.parts.flatMap((part) => ["--include", part]),
     "-o",
     `build/${program.name}`,
-    bundleFile,
+    made.main,
   ], base === undefined ? {} : { DENORT_BIN: base });
 }
 
 /** Compiles with the base that can be had, see `base.ts` for the order. */
-async function compileWithAnyBase(program: Program, bundleFile: string): Promise<void> {
-  if (Deno.env.get("DENORT_BIN") !== undefined) return await compile(program, bundleFile, undefined);
+async function compileWithAnyBase(program: Program, made: Bundle): Promise<void> {
+  if (Deno.env.get("DENORT_BIN") !== undefined) return await compile(program, made, undefined);
   if (!await exists(FALLBACK_BASE)) {
     try {
-      return await compile(program, bundleFile, undefined);
+      return await compile(program, made, undefined);
     } catch (error) {
       say(`The base binary could not be fetched from its usual host; taking it from npm.`);
       await cutBase(FALLBACK_BASE).catch((second: unknown) => {
@@ -95,7 +110,7 @@ async function compileWithAnyBase(program: Program, bundleFile: string): Promise
       });
     }
   }
-  await compile(program, bundleFile, FALLBACK_BASE);
+  await compile(program, made, FALLBACK_BASE);
 }
 
 function say(text: string): void {
@@ -104,8 +119,8 @@ function say(text: string): void {
 
 /** Builds one program and runs `--version` of the result: a base of another version would die there. */
 async function build(program: Program): Promise<void> {
-  const bundleFile = await bundle(program);
-  await compileWithAnyBase(program, bundleFile);
+  const made = await bundle(program);
+  await compileWithAnyBase(program, made);
   const { success, stdout, stderr } = await new Deno.Command(`build/${program.name}`, { args: ["--version"] })
     .output();
   if (!success) {
