@@ -50,8 +50,9 @@ export function settleWorker(deps: PipelineDeps, settings: PipelineSettings, wor
 }
 
 /**
- * Rows that count as under way although no open submission carries them (the program died between two writes of
- * an older version, or a submission was pruned): they become ready and their receipts are read before anything else.
+ * What an earlier run left behind. Nobody hands the signed submissions over any more: settling takes them up. Rows
+ * that count as under way although no open submission carries them (the program died between two writes of an older
+ * version, or a submission was pruned) become ready, and their receipts are read before anything else.
  */
 function recoverSubmitted(deps: PipelineDeps, work: SettlingSink): void {
   deps.ledger.transaction(() => {

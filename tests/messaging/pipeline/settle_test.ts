@@ -363,6 +363,54 @@ Deno.test("settle: while a reverted transaction is not final, its messages may g
   assert.equal(record(relayer, first)?.txHash, relayer.submissions(first)[1]?.submission.hash);
 });
 
+Deno.test("settle: bytes that are being handed over are left alone until there is an answer", async () => {
+  const world = new World();
+  const [first] = await world.sendFrom(world.hub, world.two, 1);
+  assert.ok(first !== undefined);
+  const relayer = new Relayer(world, memoryLedger(world));
+  relayer.two.faults.add("broadcast", { kind: "delay", ms: 5_000 });
+  const sending = round(relayer, outbound(relayer));
+  await world.clock.settle();
+  await raceWith(world, [first]);
+  world.two.produceBlock();
+  assert.deepEqual(await settle(relayer), { waiting: 1, hasNews: false });
+  assert.equal(stateOf({ relayer, first }), "signed", "it may arrive yet, so nothing is known");
+  await world.clock.advance(5_000);
+  await sending;
+  await world.blocks(4);
+  await settle(relayer);
+  assert.equal(stateOf({ relayer, first }), "failed");
+  assert.equal(relayer.row(first).state, "delivered_by_other");
+});
+
+Deno.test("settle: a nonce that later transactions wait for is used up, even by a revert", async () => {
+  const world = new World();
+  const relayer = new Relayer(world, memoryLedger(world));
+  const leg = outbound(relayer);
+  const messages: Message[] = [];
+  for (let batch = 0; batch < 3; batch++) {
+    messages.push(...await world.sendFrom(world.hub, world.two, 1));
+    await round(relayer, leg);
+    if (batch > 0) continue;
+    await world.blocks(4);
+    await settle(relayer);
+    world.two.isFull = true;
+  }
+  const [, second, third] = messages;
+  assert.ok(second !== undefined && third !== undefined);
+  assert.equal(relayer.row(third).state, "submitted", "two are on their way");
+  world.two.forgetPool();
+  world.two.isFull = false;
+  await raceWith(world, [second]);
+  world.two.produceBlock();
+  await settle(relayer);
+  await world.blocks(1);
+  await settle(relayer);
+  assert.equal(relayer.row(second).state, "delivered_by_other");
+  assert.equal(relayer.row(third).state, "delivered");
+  assert.equal(world.two.reverted().length, 1);
+});
+
 /** A receipt of ours on the second chain that the new, empty ledger knows nothing of. */
 async function foundReceipt(): Promise<Case> {
   const { world, messages, first } = await sent(1, {}, 5n);

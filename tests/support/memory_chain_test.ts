@@ -1,0 +1,185 @@
+import assert from "node:assert/strict";
+import { postMessage } from "../../src/core/protocol/ismp/commitment.ts";
+import type { Message } from "../../src/core/protocol/ismp/message.ts";
+import type { Simulation } from "../../src/core/chains/chain.ts";
+import { parseStateMachine, toConsensusStateId } from "../../src/core/protocol/ismp/state_machine.ts";
+import { FakeClock } from "./fake_clock.ts";
+import { MemoryChain } from "./memory_chain.ts";
+import { forge } from "./memory_host.ts";
+import { MemoryNode } from "./memory_node.ts";
+import { seededRandomness } from "./seeded_randomness.ts";
+
+const { signal } = new AbortController();
+const sinkName = parseStateMachine("EVM-2");
+
+interface Pair {
+  readonly clock: FakeClock;
+  readonly source: MemoryNode;
+  readonly sink: MemoryNode;
+  readonly from: MemoryChain;
+  readonly to: MemoryChain;
+}
+
+function pair(family: "evm" | "substrate" = "evm"): Pair {
+  const clock = new FakeClock();
+  const relayer = new Uint8Array(20).fill(7);
+  const source = new MemoryNode(clock, {
+    id: { stateMachine: parseStateMachine("KUSAMA-4009"), consensusStateId: toConsensusStateId("PARA") },
+    family: "substrate",
+  });
+  const id = { stateMachine: sinkName, consensusStateId: toConsensusStateId("ETH0") };
+  const sink = new MemoryNode(clock, { id, family });
+  const connect = (node: MemoryNode): MemoryChain => new MemoryChain(node, clock, { relayer });
+  return { clock, source, sink, from: connect(source), to: connect(sink) };
+}
+
+function message(nonce: bigint, timeoutTimestampSec = 0n): Message {
+  const body = new Uint8Array([1]);
+  const module = new Uint8Array(20).fill(3);
+  const source = parseStateMachine("EVM-1");
+  return postMessage({ source, dest: sinkName, nonce, from: module, to: module, timeoutTimestampSec, body });
+}
+
+/** Sends messages at the source, and lets the sink know of their block. */
+function depart({ source, sink }: Pair, messages: readonly Message[]): bigint {
+  for (const one of messages) source.dispatch(one);
+  const { height } = source.produceBlock();
+  sink.accept(source, height);
+  sink.produceBlock();
+  return height;
+}
+
+async function simulate(
+  { from, to }: Pair,
+  proved: readonly Message[],
+  carried: readonly Message[],
+  height: bigint,
+): Promise<Simulation> {
+  const proof = await from.proveMessages(proved, height, to, signal);
+  return await to.simulate({ steps: [{ kind: "messages", messages: carried, proof }] }, signal);
+}
+
+for (const family of ["evm", "substrate"] as const) {
+  Deno.test(`memory chain (${family}): a proof holds for exactly its messages at a stored height`, async () => {
+    const chains = pair(family);
+    const [a, b] = [message(1n), message(2n)];
+    const height = depart(chains, [a, b]);
+    assert.equal((await simulate(chains, [a, b], [a, b], height)).kind, "accepted");
+    const other = await simulate(chains, [a], [b], height);
+    assert.ok(other.kind === "refused" && other.refusal.code === "bad_proof");
+    const more = await simulate(chains, [a], [a, b], height);
+    assert.ok(more.kind === "refused" && more.refusal.code === "bad_proof");
+    const unknown = await simulate(chains, [a], [a], chains.source.produceBlock().height);
+    assert.ok(unknown.kind === "refused" && unknown.refusal.code === "not_ready");
+    chains.from.alterProof = forge;
+    const forged = await simulate(chains, [a], [a], height);
+    assert.ok(forged.kind === "refused" && forged.refusal.code === "bad_proof");
+    await assert.rejects(simulate(chains, [message(9n)], [message(9n)], height), { code: "not_found" });
+  });
+
+  Deno.test(`memory chain (${family}): a duplicate refuses the whole batch`, async () => {
+    const chains = pair(family);
+    const [a, b] = [message(1n), message(2n)];
+    const height = depart(chains, [a, b]);
+    const twice = await simulate(chains, [a, b, a], [a, b, a], height);
+    assert.ok(twice.kind === "refused" && twice.refusal.code === "duplicate");
+  });
+}
+
+Deno.test("memory chain: a failing module is swallowed by an EVM host and refused by a Substrate host", async () => {
+  for (const family of ["evm", "substrate"] as const) {
+    const chains = pair(family);
+    const [a, b] = [message(1n), message(2n)];
+    const height = depart(chains, [a, b]);
+    chains.sink.failing.add(a.commitment);
+    const result = await simulate(chains, [a, b], [a, b], height);
+    if (family === "evm") assert.deepEqual(result.kind === "accepted" && result.handled, [false, true]);
+    else assert.ok(result.kind === "refused" && result.refusal.code === "module_failed");
+  }
+});
+
+Deno.test("memory chain: the challenge period is reached on EVM hosts and exceeded on Substrate hosts", async () => {
+  for (const family of ["evm", "substrate"] as const) {
+    const chains = pair(family);
+    chains.sink.challengePeriodSec = 10n;
+    const a = message(1n);
+    const height = depart(chains, [a]);
+    const kinds: string[] = [];
+    for (const ms of [9_000, 1_000, 1_000]) {
+      await chains.clock.advance(ms);
+      chains.sink.produceBlock();
+      kinds.push((await simulate(chains, [a], [a], height)).kind);
+    }
+    const [early, exact, late] = kinds;
+    assert.deepEqual([early, late], ["refused", "accepted"]);
+    assert.equal(exact, family === "evm" ? "accepted" : "refused");
+  }
+});
+
+Deno.test("memory chain: a message times out by the clock of the chain", async () => {
+  const chains = pair();
+  const dueSec = BigInt(chains.clock.now() / 1000) + 5n;
+  const a = message(1n, dueSec);
+  const height = depart(chains, [a]);
+  assert.equal((await simulate(chains, [a], [a], height)).kind, "accepted");
+  await chains.clock.advance(5_000);
+  chains.sink.produceBlock();
+  const late = await simulate(chains, [a], [a], height);
+  assert.ok(late.kind === "refused" && late.refusal.code === "timed_out");
+});
+
+Deno.test("memory chain: a veto lowers the height, to 1 on EVM hosts", async () => {
+  for (const family of ["evm", "substrate"] as const) {
+    const chains = pair(family);
+    const first = depart(chains, [message(1n)]);
+    depart(chains, [message(2n)]);
+    chains.sink.veto(chains.source);
+    chains.sink.produceBlock();
+    const { height } = await chains.to.fetchView(chains.from.id, signal);
+    assert.equal(height, family === "evm" ? 1n : first);
+  }
+});
+
+Deno.test("memory chain: final blocks stay, also after many reorganisations", () => {
+  const { sink } = pair();
+  for (let block = 0; block < 5; block++) sink.produceBlock();
+  const final = sink.finalHeight;
+  sink.reorganise(2);
+  assert.equal(sink.finalHeight, final);
+  assert.throws(() => sink.reorganise(1), RangeError);
+});
+
+Deno.test("fault plan: faults come where they were planned, and a lost answer leaves the deed done", async () => {
+  const { to, sink, clock } = pair();
+  to.faults.add("fetchHeight", { kind: "throw", code: "throttled" }, { skip: 1, times: 2 });
+  assert.equal(await to.fetchHeight(signal), 1n);
+  await assert.rejects(to.fetchHeight(signal), { code: "throttled" });
+  await assert.rejects(to.fetchHeight(signal), { code: "throttled" });
+  assert.equal(await to.fetchHeight(signal), 1n);
+  const stop = new AbortController();
+  to.faults.add("fetchHeight", { kind: "hang" });
+  const hanging = to.fetchHeight(stop.signal);
+  await clock.settle();
+  stop.abort(new Error("enough"));
+  await assert.rejects(hanging, /enough/);
+  to.faults.add("fetchHeight", { kind: "delay", ms: 500 });
+  const late = to.fetchHeight(signal);
+  sink.produceBlock();
+  await clock.advance(500);
+  assert.equal(await late, 2n);
+});
+
+Deno.test("fault plan: the same seed draws the same faults", async () => {
+  const course = async (seed: number): Promise<string> => {
+    const { to } = pair();
+    to.faults.draw(seededRandomness(seed), 30, [{ kind: "throw", code: "unreachable" }]);
+    let marks = "";
+    for (let call = 0; call < 40; call++) {
+      marks += await to.fetchHeight(signal).then(() => ".", () => "!");
+    }
+    return marks;
+  };
+  assert.equal(await course(4), await course(4));
+  assert.notEqual(await course(4), await course(5));
+  assert.match(await course(4), /!/);
+});
