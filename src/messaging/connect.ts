@@ -1,7 +1,8 @@
 /** Builds the adapters of the hub and of every configured chain, with the real network behind them. */
 import { createEvmChain } from "../core/chains/evm/evm_chain.ts";
 import type { HubChain } from "../core/chains/hub.ts";
-import { createHubChain, createSubstrateChain } from "../core/chains/substrate/substrate_chain.ts";
+import { createHubChain } from "../core/chains/substrate/relayer_hub.ts";
+import { createSubstrateChain } from "../core/chains/substrate/substrate_chain.ts";
 import type { ChainConfig, MessagingConfig } from "../core/config/messaging_config.ts";
 import { fromHex } from "../core/protocol/bytes.ts";
 import { evmAddressOf } from "../core/protocol/ismp/signed_messages.ts";
@@ -48,6 +49,7 @@ export function connectChains(
       rpcWs: chain.rpcWs,
       maxRpcPayloadSizeBytes: chain.maxRpcPayloadSizeBytes,
       signer: chain.signer,
+      feeTokenDecimals: chain.feeTokenDecimals,
     }),
   }));
   return { hub: hubChain, chains };

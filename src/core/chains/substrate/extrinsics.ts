@@ -1,16 +1,18 @@
 /** From a delivery to the bytes of an unsigned extrinsic, by the indexes and layouts of the chain's metadata. */
 import { concatBytes, type Hash256, toHash256 } from "../../protocol/bytes.ts";
-import { signatureCodec } from "../../protocol/ismp/fees.ts";
+import { type Signature, signatureCodec } from "../../protocol/ismp/fees.ts";
 import { encodeBareExtrinsic } from "../../protocol/ismp/hub_calls.ts";
 import { type IsmpMessage, ismpMessagesCodec } from "../../protocol/ismp/ismp_message.ts";
 import type { Message, PostRequest } from "../../protocol/ismp/message.ts";
+import type { Proof } from "../../protocol/ismp/proof.ts";
 import {
   requestSignerMessage,
   sr25519PublicKey,
   sr25519Signature,
 } from "../../protocol/ismp/signed_messages.ts";
+import { calls, type TypedCall } from "../../rpc/substrate_calls.ts";
 import type { Randomness } from "../../runtime/randomness.ts";
-import type { Delivery, DeliveryStep } from "../chain.ts";
+import type { Delivery, Refusal, SignedSubmission } from "../chain.ts";
 import { callLayouts } from "./layout.ts";
 import { hashFunctionOf, type SubstrateNode } from "./node.ts";
 import type { Runtime } from "./runtime.ts";
@@ -24,6 +26,8 @@ export interface MessageSigner {
   readonly relayer: Uint8Array | undefined;
   /** The `signer` field of a message with these requests. */
   sign(requests: readonly PostRequest[]): Uint8Array;
+  /** Signs a digest as the hub checks it. @throws {Error} without a key: callers know whether there is one. */
+  signDigest(digest: Hash256): Signature;
 }
 
 /** Signs with an sr25519 key (32-byte mini secret or 64 bytes): receipts carry the public key. */
@@ -34,6 +38,7 @@ export function keySigner(key: Uint8Array, randomness: Randomness): MessageSigne
       const { digest } = requestSignerMessage(requests);
       return signatureCodec.enc(sr25519Signature(digest, key, randomness.bytes(32)));
     },
+    signDigest: (digest) => sr25519Signature(digest, key, randomness.bytes(32)),
   };
 }
 
@@ -45,7 +50,13 @@ export function plainSigner(relayer: Uint8Array | undefined): MessageSigner {
   if ((relayer?.length ?? 0) > MAX_PLAIN_SIGNER_BYTES) {
     throw new RangeError(`A relayer's name has at most ${MAX_PLAIN_SIGNER_BYTES} bytes`);
   }
-  return { relayer, sign: () => relayer ?? new Uint8Array() };
+  return {
+    relayer,
+    sign: () => relayer ?? new Uint8Array(),
+    signDigest: () => {
+      throw new Error("There is no key to sign with");
+    },
+  };
 }
 
 /** An extrinsic and the hash by which the chain knows it. */
@@ -60,6 +71,44 @@ export function messagesOf(delivery: Delivery): readonly Message[] {
   return delivery.steps.flatMap((step) => step.kind === "messages" ? step.messages : []);
 }
 
+/** Requests with their proof: what a Substrate host takes as one message. */
+export interface PostStep {
+  readonly requests: readonly PostRequest[];
+  readonly proof: Proof;
+}
+
+/** A delivery as a Substrate host takes it, or why it takes no such delivery. */
+export type ReadDelivery =
+  | { readonly kind: "posts"; readonly steps: readonly PostStep[] }
+  | { readonly kind: "refused"; readonly refusal: Refusal };
+
+/**
+ * The requests and proofs of a delivery. Heights arrive by other ways than deliveries, get requests are answered
+ * by the hub, and responses go to EVM hosts only (protocol notes 04, sections 7.3 and 12).
+ */
+export function readDelivery(delivery: Delivery): ReadDelivery {
+  const steps: PostStep[] = [];
+  for (const [index, step] of delivery.steps.entries()) {
+    const refuse = (code: Refusal["code"], detail: string): ReadDelivery => ({
+      kind: "refused",
+      refusal: { code, detail, step: index },
+    });
+    if (step.kind === "consensus") {
+      return refuse("bad_destination", "a Substrate chain takes no consensus proof as part of a delivery");
+    }
+    if (step.proof.kind !== "state") return refuse("bad_proof", "a Substrate host takes state proofs");
+    const requests: PostRequest[] = [];
+    for (const message of step.messages) {
+      if (message.kind !== "post") {
+        return refuse("bad_destination", `${message.commitment}: a Substrate host takes no ${message.kind}`);
+      }
+      requests.push(message.request);
+    }
+    steps.push({ requests, proof: { height: step.proof.height, proof: step.proof.proof } });
+  }
+  return { kind: "posts", steps };
+}
+
 /**
  * `Ismp.handle_unsigned` with one message per step; the whole extrinsic succeeds or fails.
  * @throws {RuntimeFault} when the runtime has another layout.
@@ -67,10 +116,13 @@ export function messagesOf(delivery: Delivery): readonly Message[] {
 export function deliveryExtrinsic(
   node: SubstrateNode,
   runtime: Runtime,
-  delivery: Delivery,
+  steps: readonly PostStep[],
   signer: MessageSigner,
 ): BareExtrinsic {
-  const messages = delivery.steps.map((step) => toIsmpMessage(step, signer));
+  const messages = steps.map(({ requests, proof }): IsmpMessage => ({
+    tag: "Request",
+    value: { requests, proof, signer: signer.sign(requests) },
+  }));
   return bareExtrinsic(node, runtime.encodeCall(callLayouts.requests, ismpMessagesCodec.enc(messages)));
 }
 
@@ -85,26 +137,32 @@ export function extrinsicHash(node: SubstrateNode, extrinsic: Uint8Array): Hash2
   return toHash256(hashFunctionOf(node.hashing)(extrinsic));
 }
 
-/**
- * Argument of `TaggedTransactionQueue_validate_transaction`: source External, the extrinsic, a block hash that
- * only becomes the parent of the block in which the runtime pretends to be.
- */
-export function validationArgument(extrinsic: Uint8Array): Uint8Array {
-  return concatBytes(Uint8Array.of(2), extrinsic, new Uint8Array(32));
+/** An unsigned extrinsic as a submission. @param height best block when it was made. */
+export function toSubmission(
+  node: SubstrateNode,
+  extrinsic: BareExtrinsic,
+  height: bigint,
+): SignedSubmission {
+  return {
+    hash: extrinsic.hash,
+    chain: node.id.stateMachine,
+    raw: extrinsic.bytes,
+    account: undefined,
+    nonce: undefined,
+    gasPriceWei: undefined,
+    gasLimit: undefined,
+    madeAtHeight: height,
+  };
 }
 
-function toIsmpMessage(step: DeliveryStep, signer: MessageSigner): IsmpMessage {
-  if (step.kind === "consensus") {
-    throw new Error("Substrate chains learn of heights by themselves, not as part of a delivery");
-  }
-  if (step.proof.kind !== "state") throw new Error("A Substrate chain takes state proofs");
-  const requests = step.messages.map((message) => {
-    if (message.kind !== "post") throw new Error(`A Substrate chain takes no ${message.kind} as a delivery`);
-    return message.request;
-  });
-  const { height, proof } = step.proof;
-  return {
-    tag: "Request",
-    value: { requests, proof: { height, proof }, signer: signer.sign(requests) },
-  };
+/** The pool's own check of an extrinsic, as a runtime API. */
+export const VALIDATE_METHOD = "TaggedTransactionQueue_validate_transaction";
+
+/**
+ * Asks whether the pool would take an extrinsic now. The argument is: source External, the extrinsic, a block hash
+ * that only becomes the parent of the block in which the runtime pretends to be.
+ */
+export function validationCall(extrinsic: BareExtrinsic): TypedCall<Uint8Array> {
+  const argument = concatBytes(Uint8Array.of(2), extrinsic.bytes, new Uint8Array(32));
+  return calls.stateCall(VALIDATE_METHOD, argument);
 }

@@ -51,6 +51,12 @@ export const ismpCalls = {
     params: [Number(height), keys.map(byteArrayToJson)],
     read: reading((json) => parseProofAnswer(json).proof),
   }),
+  /** SCALE `Vec<Bytes>` of trie nodes that prove `keys` of the main trie. */
+  stateProof: (height: bigint, keys: readonly Uint8Array[]): TypedCall<Uint8Array> => ({
+    method: "ismp_queryStateProof",
+    params: [Number(height), keys.map(byteArrayToJson)],
+    read: reading((json) => parseProofAnswer(json).proof),
+  }),
   /** SCALE of the MMR proof of these leaves at `height`. */
   mmrProof: (height: bigint, keys: ProofKeys): TypedCall<Uint8Array> => ({
     method: "mmr_queryProof",

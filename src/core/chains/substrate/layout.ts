@@ -123,7 +123,7 @@ function oneMessage(index: number, fields: readonly Layout[]): readonly Layout[]
 
 /**
  * Arguments of the calls that relayers send, by what they carry. Same layouts as the codecs of
- * `protocol/ismp/{ismp_message,fees}.ts`; source: there.
+ * `protocol/ismp/{ismp_message,fees,hub_calls}.ts`; source: there.
  */
 export const callLayouts = {
   consensus: { pallet: "Ismp", call: "handle_unsigned", layout: oneMessage(0, [bytes, id4, bytes]) },
@@ -147,6 +147,17 @@ export const callLayouts = {
     call: "withdraw_fees",
     layout: [{ fields: [signature, stateMachine, option(bytes)] }],
   },
+  claimRotation: {
+    pallet: "Relayer",
+    call: "claim_outbound_consensus_delivery_reward",
+    layout: [{ fields: [proof, "u64", hash, signature] }],
+  },
+  claimRequest: {
+    pallet: "Relayer",
+    call: "claim_outbound_request_delivery_reward",
+    layout: [{ fields: [postRequest, proof, hash, signature] }],
+  },
+  decompress: { pallet: "CallDecompressor", call: "decompress_call", layout: [bytes, "u32"] },
 } as const satisfies Readonly<Record<string, CallLayout>>;
 
 /** A call by name, with the layout of its arguments. */

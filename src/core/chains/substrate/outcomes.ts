@@ -10,6 +10,7 @@ import { RpcFault } from "../../rpc/fault.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import type { BlockRef, SignedSubmission, SubmissionOutcome } from "../chain.ts";
 import { extrinsicHash } from "./extrinsics.ts";
+import { codeOfModuleError } from "./module_errors.ts";
 import type { SubstrateNode } from "./node.ts";
 import type { RuntimeEvent } from "./runtime.ts";
 
@@ -20,6 +21,8 @@ import type { RuntimeEvent } from "./runtime.ts";
 const WINDOW_BLOCKS = 64n;
 /** Blocks asked for beyond the best one that is known, to save a round trip while the chain grows. */
 const AHEAD_BLOCKS = 4n;
+/** Windows of blocks read by one fetch of an extrinsic without longevity; each is two round trips. */
+const WINDOWS_PER_FETCH = 4;
 /** Scanned blocks and decoded results that are kept; both are small. */
 const MAX_CACHED = 512;
 
@@ -44,6 +47,8 @@ class Cache<Key, Value> {
 }
 
 interface Look {
+  /** First block of the window. */
+  readonly from: bigint;
   readonly bestHeight: bigint;
   readonly finalized: Hash256;
   /** `undefined`: the node does not show its pool. */
@@ -60,6 +65,8 @@ export class Outcomes {
   /** Per block and extrinsic what it did. */
   readonly #results = new Cache<string, Result>();
   readonly #heights = new Cache<Hash256, bigint>();
+  /** Per extrinsic that stays valid for ever, the first block that is not known to be without it. */
+  readonly #progress = new Cache<Hash256, bigint>();
   #bestSeen = 0n;
 
   constructor(node: SubstrateNode) {
@@ -71,20 +78,52 @@ export class Outcomes {
    * @throws {RpcFault}
    */
   async fetch(submission: SignedSubmission, signal: AbortSignal): Promise<SubmissionOutcome> {
-    const look = await this.#look(submission, this.#bestSeen + AHEAD_BLOCKS, signal);
-    const found = await this.#search(submission, look, signal);
-    if (found !== undefined || look.isInPool === true) return found ?? { kind: "pending" };
+    const look = await this.#look(submission, submission.madeAtHeight, signal);
+    const { found } = await this.#search(submission, look, signal);
+    return found ?? await this.#settle(submission, look, signal);
+  }
+
+  /**
+   * As {@link fetch} for extrinsics that the pool keeps for ever (pallet Relayer): looked for in all blocks since
+   * they were made, a few windows at a time; final blocks are not read again. `pending` while blocks are left.
+   * @throws {RpcFault}
+   */
+  async fetchLasting(submission: SignedSubmission, signal: AbortSignal): Promise<SubmissionOutcome> {
+    let from = this.#progress.find(submission.hash) ?? submission.madeAtHeight;
+    for (let window = 0; window < WINDOWS_PER_FETCH; window++) {
+      const look = await this.#look(submission, from, signal);
+      const { found, finalHeight } = await this.#search(submission, look, signal);
+      if (found !== undefined) return found;
+      const end = from + WINDOW_BLOCKS;
+      if (look.bestHeight < end) return await this.#settle(submission, look, signal);
+      const isComplete = BigInt(look.blocks.length) === WINDOW_BLOCKS &&
+        look.blocks.every((block) => this.#blocks.find(block.hash) !== undefined);
+      // Blocks were reorganised meanwhile: the next fetch reads their successors.
+      if (!isComplete) break;
+      from = end;
+      this.#progress.store(submission.hash, end <= finalHeight ? end : finalHeight + 1n);
+    }
+    return { kind: "pending" };
+  }
+
+  /** Of an extrinsic that is not in the blocks of `look`. */
+  async #settle(submission: SignedSubmission, look: Look, signal: AbortSignal): Promise<SubmissionOutcome> {
+    if (look.isInPool === true) return { kind: "pending" };
     // It may have moved from the pool into a block between the two answers: look once more, at what came since.
-    const again = await this.#look(submission, this.#bestSeen + AHEAD_BLOCKS, signal);
-    const late = await this.#search(submission, again, signal);
-    if (late !== undefined || again.isInPool === true) return late ?? { kind: "pending" };
+    const again = await this.#look(submission, look.from, signal);
+    const { found } = await this.#search(submission, again, signal);
+    if (found !== undefined || again.isInPool === true) return found ?? { kind: "pending" };
     const isShown = again.isInPool !== undefined;
     const isOld = again.bestHeight >= submission.madeAtHeight + WINDOW_BLOCKS;
     return isShown || isOld ? { kind: "unknown" } : { kind: "pending" };
   }
 
-  async #look(submission: SignedSubmission, upTo: bigint, signal: AbortSignal): Promise<Look> {
-    const from = submission.madeAtHeight;
+  async #look(
+    submission: SignedSubmission,
+    from: bigint,
+    signal: AbortSignal,
+    upTo = this.#bestSeen + AHEAD_BLOCKS,
+  ): Promise<Look> {
     const heights: bigint[] = [];
     const last = upTo < from + AHEAD_BLOCKS ? from + AHEAD_BLOCKS : upTo;
     for (let height = from; height <= last && height < from + WINDOW_BLOCKS; height++) heights.push(height);
@@ -98,13 +137,14 @@ export class Outcomes {
     const bestHeight = header?.height ?? 0n;
     if (bestHeight > this.#bestSeen) this.#bestSeen = bestHeight;
     const isShort = bestHeight > last && last < from + WINDOW_BLOCKS - 1n;
-    if (isShort) return await this.#look(submission, bestHeight, signal);
+    if (isShort) return await this.#look(submission, from, signal, bestHeight);
     const blocks: BlockRef[] = [];
     for (const [index, hash] of hashes.entries()) {
       if (hash instanceof RpcFault) throw hash;
       if (hash !== undefined) blocks.push({ height: from + BigInt(index), hash });
     }
     return {
+      from,
       bestHeight,
       finalized,
       blocks,
@@ -116,16 +156,17 @@ export class Outcomes {
     submission: SignedSubmission,
     look: Look,
     signal: AbortSignal,
-  ): Promise<SubmissionOutcome | undefined> {
+  ): Promise<{ readonly found: Included | undefined; readonly finalHeight: bigint }> {
     const finalHeight = await this.#scan(look, signal);
     for (const block of look.blocks) {
       const index = this.#blocks.find(block.hash)?.get(submission.hash);
       if (index === undefined) continue;
       const result = await this.#resultOf(block, index, signal);
       // The block was named by its height, so it is on the chain that the final block is on.
-      return { kind: "included", block, isFinal: block.height <= finalHeight, ...result };
+      const found = { kind: "included", block, isFinal: block.height <= finalHeight, ...result } as const;
+      return { found, finalHeight };
     }
-    return undefined;
+    return { found: undefined, finalHeight };
   }
 
   /** Reads the blocks that were not read before, and finds the height of the final block: one round trip. */
@@ -138,15 +179,20 @@ export class Outcomes {
     const header = known === undefined ? [calls.header(look.finalized)] : [];
     if (fresh.length === 0 && known !== undefined) return known;
     const answers = await Promise.all([client.askAll(bodies, signal), client.askAll(header, signal)]);
+    const height = known ?? answers[1][0]?.height ?? 0n;
+    this.#heights.store(look.finalized, height);
     for (const [index, block] of fresh.entries()) {
       const extrinsics = answers[0][index];
-      // Reorganised away since it was named: the next look will name another.
-      if (extrinsics === undefined) continue;
+      if (extrinsics === undefined) {
+        if (block.height <= height) {
+          throw client.fault("pruned", "chain_getBlock", `no body of ${block.height}`);
+        }
+        // Reorganised away since it was named: the next look will name another.
+        continue;
+      }
       const hashes = extrinsics.map((each, position) => [extrinsicHash(this.#node, each), position] as const);
       this.#blocks.store(block.hash, new Map(hashes));
     }
-    const height = known ?? answers[1][0]?.height ?? 0n;
-    this.#heights.store(look.finalized, height);
     return height;
   }
 
@@ -163,14 +209,13 @@ export class Outcomes {
     const runtime = await runtimes.ofVersion(version, signal, block.hash);
     const events = runtime.decodeEvents(stored).filter((event) => event.extrinsic === index);
     const failed = events.find((event) => event.pallet === "System" && event.name === "ExtrinsicFailed");
+    const error = failed === undefined ? undefined : runtime.dispatchErrorName(failed.fields);
     const result: Result = {
       succeeded: failed === undefined,
       handled: events.filter(isHandled).map((event) =>
         decodeStrict(messageHandledCodec, event.fields, event.name)
       ),
-      refusal: failed === undefined
-        ? undefined
-        : { code: "unspecified", detail: runtime.dispatchErrorName(failed.fields) },
+      refusal: error === undefined ? undefined : { code: codeOfModuleError(error), detail: error },
     };
     this.#results.store(key, result);
     return result;

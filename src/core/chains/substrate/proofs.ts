@@ -4,6 +4,7 @@ import type { Message } from "../../protocol/ismp/message.ts";
 import { mmrProofCodec, type ProofKeys, stateMachineProofCodec } from "../../protocol/ismp/proof.ts";
 import { childTrieKeys } from "../../protocol/ismp/storage_keys.ts";
 import { bytes, type Codec, decodeStrict, list, ScaleError } from "../../protocol/scale.ts";
+import type { TypedCall } from "../../rpc/substrate_calls.ts";
 import type { Chain, MessageProof } from "../chain.ts";
 import { ismpCalls } from "./ismp_calls.ts";
 import type { SubstrateNode } from "./node.ts";
@@ -68,17 +69,35 @@ async function proveByState(
       ? childTrieKeys.responseCommitment(message.commitment)
       : childTrieKeys.requestCommitment(message.commitment)
   );
+  const nodes = await fetchProofNodes(node, keys, (part) => ismpCalls.childTrieProof(height, part), signal);
+  return { kind: "state", height: { id: node.id, height }, proof: encodeStateProof(node, nodes) };
+}
+
+/**
+ * Trie nodes that prove `keys`, each once; one round trip.
+ * @param query asks for the proof of some of the keys.
+ */
+export async function fetchProofNodes(
+  node: SubstrateNode,
+  keys: readonly Uint8Array[],
+  query: (keys: readonly Uint8Array[]) => TypedCall<Uint8Array>,
+  signal: AbortSignal,
+): Promise<readonly Uint8Array[]> {
   const queries = [];
   for (let start = 0; start < keys.length; start += KEYS_PER_QUERY) {
-    queries.push(ismpCalls.childTrieProof(height, keys.slice(start, start + KEYS_PER_QUERY)));
+    queries.push(query(keys.slice(start, start + KEYS_PER_QUERY)));
   }
   const nodes = new Map<Hex, Uint8Array>();
-  for (const answer of await node.client.askAll(queries, signal)) {
-    const part = decode(node, list(bytes), answer, "ismp_queryChildTrieProof");
+  for (const [index, answer] of (await node.client.askAll(queries, signal)).entries()) {
+    const part = decode(node, list(bytes), answer, queries[index]?.method ?? "proof");
     for (const trieNode of part) nodes.set(toHex(trieNode), trieNode);
   }
-  const proof = stateMachineProofCodec.enc({ hasher: node.hashing, storageProof: [...nodes.values()] });
-  return { kind: "state", height: { id: node.id, height }, proof };
+  return [...nodes.values()];
+}
+
+/** Content of a `Proof` about this chain. */
+export function encodeStateProof(node: SubstrateNode, storageProof: readonly Uint8Array[]): Uint8Array {
+  return stateMachineProofCodec.enc({ hasher: node.hashing, storageProof });
 }
 
 function decode<T>(node: SubstrateNode, codec: Codec<T>, encoded: Uint8Array, method: string): T {

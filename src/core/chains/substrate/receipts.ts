@@ -33,6 +33,7 @@ export async function fetchReceipts(
   messages: readonly Message[],
   signal: AbortSignal,
 ): Promise<readonly (Uint8Array | undefined)[]> {
+  if (messages.length === 0) return [];
   const reads = receiptCalls(await node.childTrie.key(signal), messages);
   return readReceipts(node, messages, await node.client.askAll(reads, signal));
 }

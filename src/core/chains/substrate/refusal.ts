@@ -3,17 +3,24 @@
  * storage are judged here, in the order of the host's own checks.
  * Source: polytope-labs/hyperbridge: modules/ismp/core/src/handlers/request.rs.
  */
+import type { Hash256 } from "../../protocol/bytes.ts";
+import { commitmentOfGet } from "../../protocol/ismp/commitment.ts";
+import type { GetRequestsWithProof } from "../../protocol/ismp/ismp_message.ts";
 import type { StateMachine } from "../../protocol/ismp/state_machine.ts";
 import type { Delivery, DeliveryStep, Refusal } from "../chain.ts";
 
-/** What the host knows of the chain that a step's proof is about, and of its messages. */
-export interface StepFacts {
+/** What the host knows of the chain that a proof is about. */
+export interface ProofFacts {
   readonly isFrozen: boolean;
   /** Undefined: none configured, and then the host takes no proofs. */
   readonly challengePeriodSec: bigint | undefined;
   /** When the commitment at the proof's height was stored; undefined: there is none. */
   readonly updateTimeSec: bigint | undefined;
   readonly nowSec: bigint;
+}
+
+/** {@link ProofFacts} of a step's proof, and what the host knows of its messages. */
+export interface StepFacts extends ProofFacts {
   /** Per message the relayer that delivered it already. */
   readonly receipts: readonly (Uint8Array | undefined)[];
 }
@@ -28,16 +35,22 @@ export function findRefusal(
   delivery: Delivery,
   facts: readonly (StepFacts | undefined)[],
 ): Refusal | undefined {
+  let before = 0;
   for (const [index, step] of delivery.steps.entries()) {
     const known = facts[index];
     if (step.kind !== "messages" || known === undefined) continue;
     const refusal = refusalOfProof(known) ?? refusalOfMessages(host, step, known);
-    if (refusal !== undefined) return { ...refusal, step: index };
+    if (refusal !== undefined) {
+      const messages = refusal.messages?.map((each) => each + before);
+      return { ...refusal, step: index, ...(messages === undefined ? {} : { messages }) };
+    }
+    before += step.messages.length;
   }
   return undefined;
 }
 
-function refusalOfProof(facts: StepFacts): Refusal | undefined {
+/** The first rule that a proof breaks by its height alone. */
+export function refusalOfProof(facts: ProofFacts): Refusal | undefined {
   if (facts.isFrozen) return { code: "host_frozen", detail: "the consensus client is frozen" };
   if (facts.updateTimeSec === undefined) {
     return { code: "not_ready", detail: "no commitment is stored for the proof's height" };
@@ -56,27 +69,68 @@ function refusalOfProof(facts: StepFacts): Refusal | undefined {
   return undefined;
 }
 
+/**
+ * The first rule that an answer to get requests breaks, beside those of its proofs.
+ * Source: polytope-labs/hyperbridge: modules/pallets/state-coprocessor/src/impls.rs.
+ * @param facts per request the relayer that answered it already.
+ */
+export function refusalOfGets(
+  answer: GetRequestsWithProof,
+  facts: { readonly nowSec: bigint; readonly receipts: readonly (Uint8Array | undefined)[] },
+): Refusal | undefined {
+  const seen = new Set<Hash256>();
+  return gather(answer.requests.map((request, index) => {
+    const commitment = commitmentOfGet(request);
+    const { source, dest, height } = request;
+    const isRepeated = seen.has(commitment);
+    seen.add(commitment);
+    if (isRepeated) return { code: "duplicate", detail: `${commitment} is in the answer twice` };
+    if (isTimedOut(request, facts.nowSec)) return { code: "timed_out", detail: `${commitment} timed out` };
+    if (source !== answer.source.height.id.stateMachine || dest !== answer.response.height.id.stateMachine) {
+      return { code: "bad_proof", detail: `${commitment} is from ${source} about ${dest}` };
+    }
+    if (facts.receipts[index] !== undefined) {
+      return { code: "duplicate", detail: `${commitment} was answered already` };
+    }
+    return height === answer.response.height.height
+      ? undefined
+      : { code: "bad_proof", detail: `${commitment} asks for height ${height}` };
+  }));
+}
+
+/** The first refusal, with the indexes of all messages that are refused by the same code. */
+function gather(refusals: readonly (Refusal | undefined)[]): Refusal | undefined {
+  const first = refusals.find((refusal) => refusal !== undefined);
+  if (first === undefined) return undefined;
+  const messages = refusals.flatMap((refusal, index) => refusal?.code === first.code ? [index] : []);
+  return { ...first, messages };
+}
+
+function isTimedOut(request: { readonly timeoutTimestampSec: bigint }, nowSec: bigint): boolean {
+  return request.timeoutTimestampSec !== 0n && nowSec >= request.timeoutTimestampSec;
+}
+
 function refusalOfMessages(
   host: { readonly stateMachine: StateMachine; readonly isHub: boolean },
   step: Extract<DeliveryStep, { kind: "messages" }>,
   facts: StepFacts,
 ): Refusal | undefined {
-  const commitments = new Set(step.messages.map(({ commitment }) => commitment));
-  if (commitments.size < step.messages.length) {
-    return { code: "duplicate", detail: "a message is in the delivery twice" };
-  }
-  for (const [index, message] of step.messages.entries()) {
+  const seen = new Set<Hash256>();
+  return gather(step.messages.map((message, index) => {
+    const { commitment } = message;
+    const isRepeated = seen.has(commitment);
+    seen.add(commitment);
+    if (isRepeated) return { code: "duplicate", detail: `${commitment} is in the delivery twice` };
     if (facts.receipts[index] !== undefined) {
-      return { code: "duplicate", detail: `${message.commitment} was delivered already` };
+      return { code: "duplicate", detail: `${commitment} was delivered already` };
     }
-    if (message.kind !== "post") continue;
-    const { dest, timeoutTimestampSec: timeoutSec } = message.request;
-    if (timeoutSec !== 0n && facts.nowSec >= timeoutSec) {
-      return { code: "timed_out", detail: `${message.commitment} timed out` };
+    if (message.kind !== "post") return undefined;
+    if (isTimedOut(message.request, facts.nowSec)) {
+      return { code: "timed_out", detail: `${commitment} timed out` };
     }
-    if (!host.isHub && dest !== host.stateMachine) {
-      return { code: "bad_destination", detail: `${message.commitment} is for ${dest}` };
-    }
-  }
-  return undefined;
+    const { dest } = message.request;
+    return host.isHub || dest === host.stateMachine
+      ? undefined
+      : { code: "bad_destination", detail: `${commitment} is for ${dest}` };
+  }));
 }

@@ -1,6 +1,4 @@
 /** What would happen if a delivery were sent now: the pool's own check, and the reason where it says no. */
-import { ismpKeys, otherKeys } from "../../protocol/ismp/storage_keys.ts";
-import { bool, u64 } from "../../protocol/scale.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import { calls, type RuntimeVersion } from "../../rpc/substrate_calls.ts";
 import type { Delivery, Refusal, Simulation } from "../chain.ts";
@@ -8,20 +6,22 @@ import {
   type BareExtrinsic,
   deliveryExtrinsic,
   type MessageSigner,
-  validationArgument,
+  type PostStep,
+  readDelivery,
+  VALIDATE_METHOD,
+  validationCall,
 } from "./extrinsics.ts";
 import type { SubstrateNode } from "./node.ts";
-import { readReceipts, receiptCalls } from "./receipts.ts";
+import { fetchProofFacts } from "./proof_facts.ts";
+import { fetchReceipts } from "./receipts.ts";
 import { findRefusal, type StepFacts } from "./refusal.ts";
 import type { Runtime } from "./runtime.ts";
 import { readDryRun, readValidation, type Verdict } from "./validity.ts";
-import { updateTimeKey, Values } from "./views.ts";
-
-const VALIDATE = "TaggedTransactionQueue_validate_transaction";
 
 /**
  * Asks the runtime whether it would take the delivery. One round trip when it would, two when not. An extrinsic
- * above `maxCallBytes`, or above what the transport carries, is refused as `too_large`.
+ * above `maxCallBytes`, or above what the transport carries, is refused as `too_large`; what no Substrate host takes
+ * is refused without asking.
  */
 export async function simulate(
   node: SubstrateNode,
@@ -29,8 +29,10 @@ export async function simulate(
   options: { readonly signer: MessageSigner; readonly maxCallBytes: number },
   signal: AbortSignal,
 ): Promise<Simulation> {
+  const posts = readDelivery(delivery);
+  if (posts.kind === "refused") return posts;
   try {
-    return await ask(node, delivery, options, signal);
+    return await ask(node, { delivery, posts: posts.steps }, options, signal);
   } catch (fault) {
     if (!(fault instanceof RpcFault) || fault.code !== "too_large") throw fault;
     return { kind: "refused", refusal: { code: "too_large", detail: fault.detail ?? fault.code } };
@@ -39,15 +41,15 @@ export async function simulate(
 
 async function ask(
   node: SubstrateNode,
-  delivery: Delivery,
+  { delivery, posts }: { readonly delivery: Delivery; readonly posts: readonly PostStep[] },
   options: { readonly signer: MessageSigner; readonly maxCallBytes: number },
   signal: AbortSignal,
 ): Promise<Simulation> {
   const { runtime, extrinsic, answer } = await withCurrentRuntime(node, async (current) => {
-    const built = deliveryExtrinsic(node, current, delivery, options.signer);
+    const built = deliveryExtrinsic(node, current, posts, options.signer);
     requireSize(node, built, options.maxCallBytes);
     const [version, validated] = await node.client.tryAll(
-      [calls.runtimeVersion(), calls.stateCall(VALIDATE, validationArgument(built.bytes))],
+      [calls.runtimeVersion(), validationCall(built)],
       signal,
     );
     if (version instanceof RpcFault) throw version;
@@ -55,7 +57,7 @@ async function ask(
   }, signal);
   const verdict = answer instanceof RpcFault
     ? await dryRun(node, runtime, extrinsic, answer, signal)
-    : requireReadable(node, readValidation(answer), VALIDATE);
+    : requireReadable(node, readValidation(answer), VALIDATE_METHOD);
   if (verdict.kind === "valid") return accepted(delivery);
   return { kind: "refused", refusal: await explain(node, delivery, verdict.reason, signal) };
 }
@@ -87,13 +89,20 @@ export function requireSize(node: SubstrateNode, extrinsic: BareExtrinsic, maxCa
 }
 
 function accepted(delivery: Delivery): Simulation {
-  const handled = delivery.steps.flatMap((step) =>
-    step.kind === "messages" ? step.messages.map(() => true) : []
-  );
-  return { kind: "accepted", handled, gasUsed: 0n, gasLimit: 0n };
+  const messages = delivery.steps.flatMap((step) => step.kind === "messages" ? step.messages : []);
+  return {
+    kind: "accepted",
+    handled: messages.map(() => true),
+    gasUsed: 0n,
+    gasLimit: 0n,
+    messageGas: messages.map(() => 0n),
+    gasPriceWei: 0n,
+    dataCostWei: 0n,
+  };
 }
 
-function requireReadable(
+/** A verdict that is one. @throws {RpcFault} `malformed`. */
+export function requireReadable(
   node: SubstrateNode,
   verdict: Verdict,
   method: string,
@@ -135,24 +144,9 @@ async function fetchFacts(
 ): Promise<StepFacts | undefined> {
   const step = delivery.steps[index];
   if (step?.kind !== "messages") return undefined;
-  const { height } = step.proof;
-  const keys = {
-    now: otherKeys.timestampNow(),
-    frozen: ismpKeys.frozenConsensusClients(height.id.consensusStateId),
-    period: ismpKeys.challengePeriod(height.id),
-    updated: await updateTimeKey(node, height, signal),
-  };
-  const reads = receiptCalls(await node.childTrie.key(signal), step.messages);
-  const [stored, receipts] = await Promise.all([
-    node.client.ask(calls.storageAt(Object.values(keys)), signal),
-    node.client.askAll(reads, signal),
+  const [proof, receipts] = await Promise.all([
+    fetchProofFacts(node, step.proof.height, signal),
+    fetchReceipts(node, step.messages, signal),
   ]);
-  const values = new Values(node, stored);
-  return {
-    isFrozen: values.read(keys.frozen, bool, "FrozenConsensusClients") ?? false,
-    challengePeriodSec: values.read(keys.period, u64, "ChallengePeriod"),
-    updateTimeSec: values.read(keys.updated, u64, "StateMachineUpdateTime"),
-    nowSec: (values.read(keys.now, u64, "Timestamp.Now") ?? 0n) / 1000n,
-    receipts: readReceipts(node, step.messages, receipts),
-  };
+  return { ...proof, receipts };
 }

@@ -5,7 +5,8 @@
 import type { HashAlgorithm } from "../../protocol/ismp/proof.ts";
 import type { Message } from "../../protocol/ismp/message.ts";
 import type { StateMachineHeight, StateMachineId } from "../../protocol/ismp/state_machine.ts";
-import { fromHex, type Hex } from "../../protocol/bytes.ts";
+import { fromHex, type Hash256, type Hex, toHash256 } from "../../protocol/bytes.ts";
+import type { Signature } from "../../protocol/ismp/fees.ts";
 import type { EndpointUrl, Secret } from "../../config/redact.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import type { Fetch } from "../../rpc/http.ts";
@@ -32,10 +33,19 @@ import type {
   Simulation,
   SubmissionOutcome,
 } from "../chain.ts";
-import type { Counterparty, HubChain } from "../hub.ts";
-import { checkChain, checkCounterparty } from "./checks.ts";
+import type { FeeChain, GasTerms, ReceiptProof } from "../fees.ts";
+import { checkChain } from "./checks.ts";
 import { BLOCKS_PER_QUERY, fetchEvents } from "./events.ts";
-import { deliveryExtrinsic, keySigner, type MessageSigner, messagesOf, plainSigner } from "./extrinsics.ts";
+import {
+  deliveryExtrinsic,
+  keySigner,
+  type MessageSigner,
+  messagesOf,
+  plainSigner,
+  readDelivery,
+  toSubmission,
+} from "./extrinsics.ts";
+import { fetchFees, proveFees, proveReceipts, proveState } from "./fee_proofs.ts";
 import { ChildTrie, Runtimes, type SubstrateNode } from "./node.ts";
 import { Outcomes } from "./outcomes.ts";
 import { proveMessages } from "./proofs.ts";
@@ -67,6 +77,8 @@ export interface SubstrateChainOptions {
   readonly signer: Secret<Hex> | undefined;
   /** Up to 32 bytes under which receipts name us without a signer. */
   readonly relayerId?: Uint8Array | undefined;
+  /** Decimals of the token in which fees are paid here. Default 6, as upstream's. */
+  readonly feeTokenDecimals?: number | undefined;
   /** Largest extrinsic, bytes. Default 3,500,000. */
   readonly maxCallBytes?: number | undefined;
 }
@@ -76,54 +88,76 @@ const MAX_MESSAGES_PER_STEP = 200;
 /** Below the 5 MiB * 75 % that normal extrinsics of a block may have together (protocol notes 03, section 3.6). */
 const DEFAULT_MAX_CALL_BYTES = 3_500_000;
 
+/** Decimals where the configuration names none: upstream's tesseract/messaging/substrate. */
+const DEFAULT_FEE_TOKEN_DECIMALS = 6;
+
 /** A chain of `type = "substrate"`; connects at the first call. @throws {SignatureError} for a bad signer. */
-export function createSubstrateChain(deps: SubstrateChainDeps, options: SubstrateChainOptions): Chain {
-  return new SubstrateChain(deps, options, false);
+export function createSubstrateChain(deps: SubstrateChainDeps, options: SubstrateChainOptions): FeeChain {
+  return new SubstrateChain(connectParts(deps, options, false), options);
 }
 
-/** The hub; connects at the first call. @throws {SignatureError} for a bad signer. */
-export function createHubChain(deps: SubstrateChainDeps, options: SubstrateChainOptions): HubChain {
-  return new SubstrateChain(deps, options, true);
+/** What the methods of a chain share. */
+export interface ChainParts {
+  readonly endpoint: SocketEndpoint;
+  readonly node: SubstrateNode;
+  readonly signer: MessageSigner;
+  readonly outcomes: Outcomes;
 }
 
-class SubstrateChain implements HubChain {
+/** The parts of a chain; nothing is connected yet. @throws {SignatureError} for a bad signer. */
+export function connectParts(
+  deps: SubstrateChainDeps,
+  options: SubstrateChainOptions,
+  isHub: boolean,
+): ChainParts {
+  const chain = options.id.stateMachine;
+  const endpoint = createSocketEndpoint(deps, {
+    url: options.rpcWs.reveal(),
+    chain,
+    translate: translateSubstrateError,
+    maxPayloadBytes: options.maxRpcPayloadSizeBytes,
+  });
+  const client = new SubstrateClient(endpoint, chain, options.maxConcurrentQueries);
+  const node: SubstrateNode = {
+    client,
+    clock: deps.clock,
+    log: deps.log.with({ chain }),
+    id: options.id,
+    isHub,
+    hashing: options.hashing,
+    runtimes: new Runtimes(client, chain),
+    childTrie: new ChildTrie(client),
+  };
+  const signer = options.signer === undefined
+    ? plainSigner(options.relayerId)
+    : keySigner(fromHex(options.signer.reveal()), deps.randomness);
+  return { endpoint, node, signer, outcomes: new Outcomes(node) };
+}
+
+/** See the module's head; the hub's own methods are in `relayer_hub.ts`. */
+export class SubstrateChain implements FeeChain {
   readonly family = "substrate";
+  readonly hasGas = false;
   readonly id: StateMachineId;
   readonly limits: ChainLimits;
   readonly #endpoint: SocketEndpoint;
   readonly #node: SubstrateNode;
   readonly #signer: MessageSigner;
   readonly #outcomes: Outcomes;
+  readonly #feeTokenDecimals: number;
 
-  constructor(deps: SubstrateChainDeps, options: SubstrateChainOptions, isHub: boolean) {
-    const chain = options.id.stateMachine;
-    this.id = options.id;
+  constructor(parts: ChainParts, options: Pick<SubstrateChainOptions, "maxCallBytes" | "feeTokenDecimals">) {
+    this.id = parts.node.id;
     this.limits = {
       maxMessagesPerStep: MAX_MESSAGES_PER_STEP,
       maxCallBytes: options.maxCallBytes ?? DEFAULT_MAX_CALL_BYTES,
       blocksPerEventQuery: BLOCKS_PER_QUERY,
     };
-    this.#endpoint = createSocketEndpoint(deps, {
-      url: options.rpcWs.reveal(),
-      chain,
-      translate: translateSubstrateError,
-      maxPayloadBytes: options.maxRpcPayloadSizeBytes,
-    });
-    const client = new SubstrateClient(this.#endpoint, chain, options.maxConcurrentQueries);
-    this.#node = {
-      client,
-      clock: deps.clock,
-      log: deps.log.with({ chain }),
-      id: options.id,
-      isHub,
-      hashing: options.hashing,
-      runtimes: new Runtimes(client, chain),
-      childTrie: new ChildTrie(client),
-    };
-    this.#signer = options.signer === undefined
-      ? plainSigner(options.relayerId)
-      : keySigner(fromHex(options.signer.reveal()), deps.randomness);
-    this.#outcomes = new Outcomes(this.#node);
+    this.#endpoint = parts.endpoint;
+    this.#node = parts.node;
+    this.#signer = parts.signer;
+    this.#outcomes = parts.outcomes;
+    this.#feeTokenDecimals = options.feeTokenDecimals ?? DEFAULT_FEE_TOKEN_DECIMALS;
   }
 
   get relayer(): Uint8Array | undefined {
@@ -132,10 +166,6 @@ class SubstrateChain implements HubChain {
 
   check(hub: StateMachineId, signal: AbortSignal): Promise<readonly CheckFinding[]> {
     return checkChain(this.#node, hub, signal);
-  }
-
-  checkCounterparty(entry: Counterparty, signal: AbortSignal): Promise<readonly CheckFinding[]> {
-    return checkCounterparty(this.#node, entry, signal);
   }
 
   fetchHeight(signal: AbortSignal): Promise<bigint> {
@@ -190,11 +220,13 @@ class SubstrateChain implements HubChain {
     _hints: SigningHints,
     signal: AbortSignal,
   ): Promise<SigningResult> {
+    const posts = readDelivery(delivery);
+    if (posts.kind === "refused") return posts;
     const node = this.#node;
     const messages = messagesOf(delivery);
     const reads = receiptCalls(await node.childTrie.key(signal), messages);
     const { extrinsic, header, receipts } = await withCurrentRuntime(node, async (runtime) => {
-      const built = deliveryExtrinsic(node, runtime, delivery, this.#signer);
+      const built = deliveryExtrinsic(node, runtime, posts.steps, this.#signer);
       const [version, best, ...stored] = await node.client.askAll(
         [calls.runtimeVersion(), calls.header(), ...reads],
         signal,
@@ -204,19 +236,7 @@ class SubstrateChain implements HubChain {
     if (header === undefined) throw node.client.fault("malformed", "chain_getHeader", "no best block");
     if (receipts.some((receipt) => receipt !== undefined)) return { kind: "overtaken", receipts };
     requireSize(node, extrinsic, this.limits.maxCallBytes);
-    return {
-      kind: "signed",
-      submission: {
-        hash: extrinsic.hash,
-        chain: this.id.stateMachine,
-        raw: extrinsic.bytes,
-        account: undefined,
-        nonce: undefined,
-        gasPriceWei: undefined,
-        gasLimit: undefined,
-        madeAtHeight: header.height,
-      },
-    };
+    return { kind: "signed", submission: toSubmission(node, extrinsic, header.height) };
   }
 
   async broadcast(submission: SignedSubmission, signal: AbortSignal): Promise<BroadcastResult> {
@@ -233,6 +253,54 @@ class SubstrateChain implements HubChain {
 
   fetchOutcome(submission: SignedSubmission, signal: AbortSignal): Promise<SubmissionOutcome> {
     return this.#outcomes.fetch(submission, signal);
+  }
+
+  fetchFees(commitments: readonly Hash256[], signal: AbortSignal): Promise<readonly (bigint | undefined)[]> {
+    return fetchFees(this.#node, commitments, signal);
+  }
+
+  /** From the configuration: chains do not tell. */
+  fetchFeeTokenDecimals(): Promise<number> {
+    return Promise.resolve(this.#feeTokenDecimals);
+  }
+
+  fetchRouterPrice(): Promise<undefined> {
+    return Promise.resolve(undefined);
+  }
+
+  fetchGasTerms(): Promise<GasTerms> {
+    return Promise.resolve({ gasPriceWei: 0n });
+  }
+
+  fetchDataCost(): Promise<bigint> {
+    return Promise.resolve(0n);
+  }
+
+  proveFees(commitments: readonly Hash256[], height: bigint, signal: AbortSignal): Promise<Uint8Array> {
+    return proveFees(this.#node, commitments, height, signal);
+  }
+
+  proveReceipts(
+    commitments: readonly Hash256[],
+    height: bigint,
+    signal: AbortSignal,
+  ): Promise<ReceiptProof> {
+    return proveReceipts(this.#node, commitments, height, signal);
+  }
+
+  proveState(keys: readonly Uint8Array[], height: bigint, signal: AbortSignal): Promise<Uint8Array> {
+    return proveState(this.#node, keys, height, signal);
+  }
+
+  /** sr25519 over the 32 bytes. */
+  // deno-lint-ignore require-await -- a missing key is a rejection, not an exception
+  async signDigest(digest: Uint8Array): Promise<Signature> {
+    return this.#signer.signDigest(toHash256(digest));
+  }
+
+  /** Unsigned extrinsics cost nothing. */
+  fetchBalance(): Promise<undefined> {
+    return Promise.resolve(undefined);
   }
 
   close(): Promise<void> {

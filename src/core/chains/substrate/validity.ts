@@ -29,6 +29,9 @@ const invalid = [
 ] as const;
 const unknown = ["CannotLookup", "NoUnsignedValidator", "Custom"] as const;
 
+/** Index of `DispatchError::Module`. */
+const MODULE_ERROR = 3;
+
 function readValidityError(bytes: Uint8Array): Verdict {
   const [kind, index, code] = bytes;
   if (index === undefined || (kind !== 0 && kind !== 1)) return { kind: "unreadable" };
@@ -51,4 +54,12 @@ export function readDryRun(runtime: Runtime, answer: Uint8Array): Verdict {
   if (outer !== 0 || (inner !== 0 && inner !== 1)) return { kind: "unreadable" };
   if (inner === 0) return { kind: "valid" };
   return { kind: "invalid", reason: runtime.dispatchErrorName(answer.subarray(2)) };
+}
+
+/** `Pallet.Error` when the dry run ended in an error of a module. */
+export function findModuleError(runtime: Runtime, answer: Uint8Array): string | undefined {
+  const [outer, inner, kind] = answer;
+  return outer === 0 && inner === 1 && kind === MODULE_ERROR
+    ? runtime.dispatchErrorName(answer.subarray(2))
+    : undefined;
 }

@@ -2,8 +2,19 @@
  * Values that a Substrate host keeps about requests (child trie) and puts into its headers (digest items).
  * Source: polytope-labs/hyperbridge: modules/pallets/ismp/src/{child_trie,dispatcher}.rs, modules/ismp/clients/parachain.
  */
-import type { Hash256 } from "../bytes.ts";
-import { bool, bytes, type Codec, hash256, Struct, u128, u64 } from "../scale.ts";
+import { equalBytes, type Hash256 } from "../bytes.ts";
+import {
+  bool,
+  bytes,
+  type Codec,
+  decodeStrict,
+  fixedBytes,
+  hash256,
+  Struct,
+  u128,
+  u64,
+  u8,
+} from "../scale.ts";
 import { type LeafIndexAndPos, leafIndexAndPosCodec } from "./proof.ts";
 
 /** Value under `RequestCommitments` and `ResponseCommitments`. */
@@ -54,3 +65,18 @@ export const consensusDigestCodec: Codec<ConsensusDigest> = Struct({
 
 /** SCALE of {@link TimestampDigest}. */
 export const timestampDigestCodec: Codec<TimestampDigest> = Struct({ timestampSec: u64 });
+
+const digestItemCodec = Struct({ kind: u8, engine: fixedBytes(4), data: bytes });
+/** First bytes of the item: kind `Consensus` (paritytech/polkadot-sdk: digest.rs) and the engine `ISMP`. */
+const CONSENSUS_ITEM = Uint8Array.of(4, 0x49, 0x53, 0x4d, 0x50);
+
+/**
+ * The ISMP roots that a header announces, from its SCALE digest items; `undefined` when it has no such item.
+ * @throws {ScaleError} when the item does not hold two roots.
+ */
+export function findConsensusDigest(items: readonly Uint8Array[]): ConsensusDigest | undefined {
+  const item = items.find((each) => equalBytes(each.subarray(0, CONSENSUS_ITEM.length), CONSENSUS_ITEM));
+  if (item === undefined) return undefined;
+  const { data } = decodeStrict(digestItemCodec, item, "DigestItem");
+  return decodeStrict(consensusDigestCodec, data, "ConsensusDigest");
+}

@@ -4,6 +4,7 @@ import {
   deliveryExtrinsic,
   keySigner,
   plainSigner,
+  readDelivery,
 } from "../../../../src/core/chains/substrate/extrinsics.ts";
 import { ChildTrie, Runtimes, type SubstrateNode } from "../../../../src/core/chains/substrate/node.ts";
 import { loadRuntime } from "../../../../src/core/chains/substrate/runtime.ts";
@@ -71,11 +72,13 @@ for (const hub of ["nexus", "gargantua"] as const) {
   Deno.test(`extrinsics: a delivery to ${hub} has the bytes and the hash of the known answer`, async () => {
     const { specName, specVersion, metadata } = hubMetadata(`${hub}-head-synthetic`);
     const runtime = await loadRuntime("hub", { specName, specVersion }, metadata);
-    const extrinsic = deliveryExtrinsic(nodeOf("Keccak"), runtime, delivery, signer);
+    const posts = readDelivery(delivery);
+    assert.ok(posts.kind === "posts");
+    const extrinsic = deliveryExtrinsic(nodeOf("Keccak"), runtime, posts.steps, signer);
     const known = hubScale(`call.${hub}.Ismp.handle_unsigned.Request`);
     assert.equal(toHex(extrinsic.bytes), known.bareExtrinsicV4);
     assert.equal(extrinsic.hash, known.bareExtrinsicHashKeccak);
-    const blake = deliveryExtrinsic(nodeOf("Blake2"), runtime, delivery, signer);
+    const blake = deliveryExtrinsic(nodeOf("Blake2"), runtime, posts.steps, signer);
     assert.equal(equalBytes(blake.bytes, extrinsic.bytes), true);
     assert.notEqual(blake.hash, extrinsic.hash);
   });

@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
 import type { Delivery, SignedSubmission } from "../../../../src/core/chains/chain.ts";
 import type { HubChain } from "../../../../src/core/chains/hub.ts";
-import {
-  createHubChain,
-  type SubstrateChainOptions,
-} from "../../../../src/core/chains/substrate/substrate_chain.ts";
+import { createHubChain } from "../../../../src/core/chains/substrate/relayer_hub.ts";
+import type { SubstrateChainOptions } from "../../../../src/core/chains/substrate/substrate_chain.ts";
 import { EndpointUrl, Secret } from "../../../../src/core/config/redact.ts";
 import { equalBytes, fromHex, type Hash256, toHash256, toHex } from "../../../../src/core/protocol/bytes.ts";
 import { commitmentOfPost, postMessage } from "../../../../src/core/protocol/ismp/commitment.ts";

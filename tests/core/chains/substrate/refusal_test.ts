@@ -79,8 +79,20 @@ Deno.test("refusal: the hub takes requests for every chain", () => {
   assert.equal(findRefusal({ ...host, isHub: true }, delivery, [good]), undefined);
 });
 
+Deno.test("refusal: all messages that break the same rule are named", () => {
+  const late = { timeoutTimestampSec: 1_000n };
+  const requests = [
+    post({ nonce: 1n }),
+    post({ nonce: 2n, ...late }),
+    post({ nonce: 3n }),
+    post({ nonce: 4n, ...late }),
+  ];
+  const refusal = findRefusal(host, { steps: [step(...requests)] }, [good]);
+  assert.deepEqual([refusal?.code, refusal?.messages], ["timed_out", [1, 3]]);
+});
+
 Deno.test("refusal: the step that breaks a rule is named", () => {
   const delivery = { steps: [step(post()), step(post({ nonce: 2n }), post({ nonce: 2n }))] };
   const refusal = findRefusal(host, delivery, [good, { ...good, receipts: [undefined, undefined] }]);
-  assert.deepEqual([refusal?.code, refusal?.step], ["duplicate", 1]);
+  assert.deepEqual([refusal?.code, refusal?.step, refusal?.messages], ["duplicate", 1, [2]]);
 });

@@ -1,0 +1,170 @@
+/**
+ * Consensus proofs about the hub that the hub itself accepted: where they are told, and their bytes.
+ * Source: polytope-labs/hyperbridge: modules/pallets/beefy-consensus-proofs/src/{lib,types}.rs.
+ */
+import type { Hash256 } from "../../protocol/bytes.ts";
+import { proofAcceptedCodec } from "../../protocol/ismp/hub_events.ts";
+import { beefyProofsKeys, offchainKeys, otherKeys } from "../../protocol/ismp/storage_keys.ts";
+import { compareIntegers, decodeStrict, orderedMap, ScaleError, u64 } from "../../protocol/scale.ts";
+import { RpcFault } from "../../rpc/fault.ts";
+import { calls, type RuntimeVersion, type StorageChange } from "../../rpc/substrate_calls.ts";
+import type { AcceptedProof } from "../hub_accounts.ts";
+import type { SubstrateNode } from "./node.ts";
+import type { Runtime } from "./runtime.ts";
+import { decodeValue } from "./views.ts";
+
+/** Blocks of one query. Events of a block are a few kilobytes. */
+const BLOCKS_PER_QUERY = 100n;
+
+const rotationsCodec = orderedMap(u64, u64, compareIntegers);
+
+/** Finds accepted proofs; one per hub, so that what its node cannot do is found out once. */
+export class AcceptedProofs {
+  readonly #node: SubstrateNode;
+  #canQueryRanges = true;
+
+  constructor(node: SubstrateNode) {
+    this.#node = node;
+  }
+
+  /**
+   * Proofs told in blocks `from` to `to`, ascending by proven height. Two round trips for up to 100 blocks.
+   * @throws {RpcFault} `lagging` when the node has not reached `to`.
+   */
+  async fetch(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly AcceptedProof[]> {
+    const proofs: AcceptedProof[] = [];
+    for (let start = from; start <= to; start += BLOCKS_PER_QUERY) {
+      const end = start + BLOCKS_PER_QUERY - 1n;
+      proofs.push(...await this.#fetchChunk(start, end < to ? end : to, signal));
+    }
+    return proofs.sort((a, b) => compareIntegers(a.height, b.height));
+  }
+
+  /** A range that is too large, or takes too long, is asked again in halves. */
+  async #fetchChunk(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly AcceptedProof[]> {
+    try {
+      return await this.#readRange(from, to, signal);
+    } catch (fault) {
+      const isTooMuch = fault instanceof RpcFault && (fault.code === "too_large" || fault.code === "timeout");
+      if (!isTooMuch || from === to) throw fault;
+      const middle = (from + to) / 2n;
+      const lower = await this.#fetchChunk(from, middle, signal);
+      return [...lower, ...await this.#fetchChunk(middle + 1n, to, signal)];
+    }
+  }
+
+  async #readRange(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly AcceptedProof[]> {
+    const { client } = this.#node;
+    const hashes = await client.ask(calls.blockHashes(from, to), signal);
+    const heights = new Map<Hash256, bigint>();
+    for (const [index, hash] of hashes.entries()) {
+      if (hash !== undefined) heights.set(hash, from + BigInt(index));
+    }
+    const [first, last] = [hashes[0], hashes.at(-1)];
+    if (first === undefined || last === undefined || BigInt(heights.size) !== to - from + 1n) {
+      throw client.fault("lagging", "chain_getBlockHash", `not all blocks ${from} to ${to}`);
+    }
+    const { changes, versions } = await this.#fetchEvents([...heights.keys()], { first, last }, signal);
+    const proofs: AcceptedProof[] = [];
+    for (const { block, value } of changes) {
+      const atBlock = heights.get(block);
+      if (atBlock === undefined) {
+        throw client.fault("lagging", "state_queryStorage", "the chain was reorganised");
+      }
+      if (value === undefined) continue;
+      const runtime = await this.#runtimeAt(block, versions, signal);
+      proofs.push(...this.#readProofs(runtime, value, atBlock));
+    }
+    return proofs;
+  }
+
+  /** The events of these blocks (those that repeat the block before may be missing), with the versions at both ends. */
+  async #fetchEvents(
+    blocks: readonly Hash256[],
+    { first, last }: { readonly first: Hash256; readonly last: Hash256 },
+    signal: AbortSignal,
+  ): Promise<{ readonly changes: readonly StorageChange[]; readonly versions: readonly RuntimeVersion[] }> {
+    const { client } = this.#node;
+    const ends = [calls.runtimeVersion(first), calls.runtimeVersion(last)] as const;
+    if (this.#canQueryRanges) {
+      const query = calls.storageChanges(otherKeys.systemEvents(), first, last);
+      const [changes, ...versions] = await client.tryAll([query, ...ends], signal);
+      const known = versions.map(required);
+      if (!(changes instanceof RpcFault)) return { changes, versions: known };
+      if (changes.code !== "missing_method") throw changes;
+      this.#canQueryRanges = false;
+      this.#node.log.info("The node lacks state_queryStorage: events are read block by block");
+    }
+    const reads = blocks.map((block) => calls.storage(otherKeys.systemEvents(), block));
+    const [values, versions] = await Promise.all([client.askAll(reads, signal), client.askAll(ends, signal)]);
+    return {
+      changes: values.map((value, index) => ({ block: blocks[index] ?? first, value })),
+      versions,
+    };
+  }
+
+  /** An upgrade inside of the range makes the version of each block a question of its own. */
+  async #runtimeAt(
+    block: Hash256,
+    versions: readonly RuntimeVersion[],
+    signal: AbortSignal,
+  ): Promise<Runtime> {
+    const [first, last] = versions;
+    const isSame = first !== undefined && first.specVersion === last?.specVersion;
+    const version = isSame ? first : await this.#node.client.ask(calls.runtimeVersion(block), signal);
+    return await this.#node.runtimes.ofVersion(version, signal, block);
+  }
+
+  #readProofs(runtime: Runtime, events: Uint8Array, atBlock: bigint): readonly AcceptedProof[] {
+    return runtime.decodeEvents(events).flatMap(({ pallet, name, fields }) => {
+      if (pallet !== "BeefyConsensusProofs" || name !== "ProofAccepted") return [];
+      try {
+        const { height, newSetId } = decodeStrict(proofAcceptedCodec, fields, "ProofAccepted");
+        return [{ height, newSetId, atBlock }];
+      } catch (error) {
+        if (!(error instanceof ScaleError)) throw error;
+        throw this.#node.client.fault("malformed", "System.Events", error.message);
+      }
+    });
+  }
+}
+
+function required<T>(outcome: T | RpcFault): T {
+  if (outcome instanceof RpcFault) throw outcome;
+  return outcome;
+}
+
+/** Rotations that the hub still keeps: set to proven height, ascending by set; one round trip. */
+export async function fetchRotations(
+  node: SubstrateNode,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<bigint, bigint>> {
+  const stored = await node.client.ask(calls.storage(beefyProofsKeys.rotationProofs()), signal);
+  return decodeValue(node, stored, rotationsCodec, "BeefyConsensusProofs.RotationProofs") ?? new Map();
+}
+
+/**
+ * Bytes of a proof from the node's offchain database; one round trip when they are where they belong. A height
+ * whose proof was a rotation has no messaging proof, and old rotations lie under the key of their height (protocol
+ * notes 04, section 7.2.1).
+ * @throws {RpcFault} `missing_method` when the node does not show its offchain database.
+ */
+export async function fetchProofBytes(
+  node: SubstrateNode,
+  { height, newSetId }: Pick<AcceptedProof, "height" | "newSetId">,
+  signal: AbortSignal,
+): Promise<Uint8Array | undefined> {
+  const { client } = node;
+  const byHeight = calls.offchainValue(offchainKeys.beefyMessagingProof(height));
+  if (newSetId !== undefined) {
+    const found = await client.ask(calls.offchainValue(offchainKeys.beefyRotationProof(newSetId)), signal);
+    return found ?? await client.ask(byHeight, signal);
+  }
+  const found = await client.ask(byHeight, signal);
+  if (found !== undefined) return found;
+  for (const [setId, provenHeight] of await fetchRotations(node, signal)) {
+    if (provenHeight !== height) continue;
+    return await client.ask(calls.offchainValue(offchainKeys.beefyRotationProof(setId)), signal);
+  }
+  return undefined;
+}

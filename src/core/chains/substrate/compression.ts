@@ -1,0 +1,36 @@
+/**
+ * Calls of the hub in compressed form, which its pallet CallDecompressor unpacks and runs.
+ * Source: polytope-labs/hyperbridge: modules/pallets/call-decompressor/src/lib.rs,
+ * tesseract/messaging/substrate/src/calls.rs.
+ */
+import { constants, zstdCompressSync } from "node:zlib";
+import { bytes, Struct, u32 } from "../../protocol/scale.ts";
+import { callLayouts } from "./layout.ts";
+import type { SubstrateNode } from "./node.ts";
+import type { Runtime } from "./runtime.ts";
+
+/** The level that upstream uses; higher ones cost much time for proofs, which hardly compress. */
+const ZSTD_LEVEL = 3;
+/** Below this saving the plain call is sent, as upstream does. */
+const LEAST_SAVING_PERCENT = 20;
+/** The runtime takes smaller calls only: `MaxCallSize` of gargantua, 2 decimal megabytes (nexus: 3). */
+const COMPRESSIBLE_BELOW_BYTES = 2_000_000;
+
+const argumentsCodec = Struct({ compressed: bytes, encodedCallSize: u32 });
+
+/**
+ * The call, or the same compressed where the chain takes that and it saves enough. Only `Ismp.handle_unsigned` and
+ * `Relayer.accumulate_fees` may be compressed: that is the caller's care.
+ */
+export function compressCall(node: SubstrateNode, runtime: Runtime, call: Uint8Array): Uint8Array {
+  const isTaken = node.isHub && runtime.hasPallet(callLayouts.decompress.pallet) &&
+    call.length < COMPRESSIBLE_BELOW_BYTES;
+  if (!isTaken) return call;
+  const compressed = new Uint8Array(
+    zstdCompressSync(call, { params: { [constants.ZSTD_c_compressionLevel]: ZSTD_LEVEL } }),
+  );
+  const savedPercent = Math.floor(((call.length - compressed.length) * 100) / call.length);
+  if (savedPercent < LEAST_SAVING_PERCENT) return call;
+  const argument = argumentsCodec.enc({ compressed, encodedCallSize: call.length });
+  return runtime.encodeCall(callLayouts.decompress, argument);
+}

@@ -1,0 +1,155 @@
+/**
+ * Fees, receipts and state values of this chain, read or proven, as claims on the hub and answers to GET requests
+ * take them. Source of the keys and roots: protocol notes 03, sections 6.1, 6.2 and 10.1.
+ */
+import { type Hash256, toHex } from "../../protocol/bytes.ts";
+import {
+  findConsensusDigest,
+  type RequestMetadata,
+  requestMetadataCodec,
+  requestReceiptCodec,
+} from "../../protocol/ismp/host_state.ts";
+import { storedSigner } from "../../protocol/ismp/signed_messages.ts";
+import { childTrieKeys } from "../../protocol/ismp/storage_keys.ts";
+import { decodeStrict, ScaleError } from "../../protocol/scale.ts";
+import { readSubstrateProof } from "../../protocol/trie/substrate_proof.ts";
+import { TrieError } from "../../protocol/trie/trie_error.ts";
+import { RpcFault } from "../../rpc/fault.ts";
+import { calls } from "../../rpc/substrate_calls.ts";
+import type { ReceiptProof } from "../fees.ts";
+import { ismpCalls } from "./ismp_calls.ts";
+import type { SubstrateNode } from "./node.ts";
+import { encodeStateProof, fetchProofNodes } from "./proofs.ts";
+import { decodeValue, fetchBlockHash } from "./views.ts";
+
+/** What this chain keeps about requests that it dispatched or routed, by commitment; one round trip. */
+export async function fetchRequestMetadata(
+  node: SubstrateNode,
+  commitments: readonly Hash256[],
+  signal: AbortSignal,
+): Promise<readonly (RequestMetadata | undefined)[]> {
+  if (commitments.length === 0) return [];
+  const trie = await node.childTrie.key(signal);
+  const reads = commitments.map((each) => calls.childStorage(trie, childTrieKeys.requestCommitment(each)));
+  const stored = await node.client.askAll(reads, signal);
+  return stored.map((value) => decodeValue(node, value, requestMetadataCodec, "RequestCommitments"));
+}
+
+/** Per commitment the fee put up here; one round trip. */
+export async function fetchFees(
+  node: SubstrateNode,
+  commitments: readonly Hash256[],
+  signal: AbortSignal,
+): Promise<readonly (bigint | undefined)[]> {
+  const found = await fetchRequestMetadata(node, commitments, signal);
+  return found.map((metadata) => metadata?.fee.fee);
+}
+
+/** Proves `RequestCommitments`, which hold the fees; one round trip. */
+export async function proveFees(
+  node: SubstrateNode,
+  commitments: readonly Hash256[],
+  height: bigint,
+  signal: AbortSignal,
+): Promise<Uint8Array> {
+  const keys = commitments.map(childTrieKeys.requestCommitment);
+  return encodeStateProof(node, await proveInChildTrie(node, keys, height, signal));
+}
+
+/**
+ * Proves `RequestReceipts`, and tells what the hub will see in the proof: it is read below the root that the
+ * block's own header announces. Two round trips.
+ * @throws {RpcFault} `malformed` when the node's proof does not fit that root.
+ */
+export async function proveReceipts(
+  node: SubstrateNode,
+  commitments: readonly Hash256[],
+  height: bigint,
+  signal: AbortSignal,
+): Promise<ReceiptProof> {
+  const keys = commitments.map(childTrieKeys.requestReceipt);
+  const [nodes, root] = await Promise.all([
+    proveInChildTrie(node, keys, height, signal),
+    fetchChildTrieRoot(node, height, signal),
+  ]);
+  const values = readProof(node, { root, nodes, keys });
+  return {
+    proof: encodeStateProof(node, nodes),
+    relayers: keys.map((key) => readRelayer(node, values.get(toHex(key)))),
+  };
+}
+
+/** Proves values of the main trie at exactly `height`; one round trip, three where the node lacks `ismp_queryStateProof`. */
+export async function proveState(
+  node: SubstrateNode,
+  keys: readonly Uint8Array[],
+  height: bigint,
+  signal: AbortSignal,
+): Promise<Uint8Array> {
+  try {
+    const nodes = await fetchProofNodes(node, keys, (part) => ismpCalls.stateProof(height, part), signal);
+    return encodeStateProof(node, nodes);
+  } catch (fault) {
+    if (!(fault instanceof RpcFault) || fault.code !== "missing_method") throw fault;
+    const block = await fetchBlockHash(node, height, signal);
+    return encodeStateProof(node, await node.client.ask(calls.readProof(keys, block), signal));
+  }
+}
+
+function proveInChildTrie(
+  node: SubstrateNode,
+  keys: readonly Uint8Array[],
+  height: bigint,
+  signal: AbortSignal,
+): Promise<readonly Uint8Array[]> {
+  return fetchProofNodes(node, keys, (part) => ismpCalls.childTrieProof(height, part), signal);
+}
+
+async function fetchChildTrieRoot(
+  node: SubstrateNode,
+  height: bigint,
+  signal: AbortSignal,
+): Promise<Hash256> {
+  const { client } = node;
+  const block = await fetchBlockHash(node, height, signal);
+  const header = await client.ask(calls.header(block), signal);
+  if (header === undefined) throw client.fault("pruned", "chain_getHeader", `no header of block ${height}`);
+  try {
+    const digest = findConsensusDigest(header.fields.logs);
+    if (digest !== undefined) return digest.childTrieRoot;
+  } catch (error) {
+    if (!(error instanceof ScaleError)) throw error;
+  }
+  throw client.fault("malformed", "chain_getHeader", `block ${height} announces no ISMP roots`);
+}
+
+function readProof(
+  node: SubstrateNode,
+  proof: {
+    readonly root: Hash256;
+    readonly nodes: readonly Uint8Array[];
+    readonly keys: readonly Uint8Array[];
+  },
+): ReturnType<typeof readSubstrateProof> {
+  try {
+    return readSubstrateProof({ ...proof, hasher: node.hashing });
+  } catch (error) {
+    if (!(error instanceof TrieError)) throw error;
+    throw node.client.fault(
+      "malformed",
+      "ismp_queryChildTrieProof",
+      `the proof does not verify: ${error.code}`,
+    );
+  }
+}
+
+/** As the hub reads it (polytope-labs/hyperbridge: modules/pallets/relayer/src/accumulate.rs, decode_receipt_relayer). */
+function readRelayer(node: SubstrateNode, value: Uint8Array | undefined): Uint8Array | undefined {
+  if (value === undefined) return undefined;
+  try {
+    return storedSigner(decodeStrict(requestReceiptCodec, value, "RequestReceipts"));
+  } catch (error) {
+    if (!(error instanceof ScaleError)) throw error;
+    throw node.client.fault("malformed", "ismp_queryChildTrieProof", error.message);
+  }
+}

@@ -1,0 +1,20 @@
+/** What errors of the hub's pallets mean to a relayer. */
+import type { RefusalCode } from "../chain.ts";
+
+/** Source: polytope-labs/hyperbridge: modules/pallets/relayer/src/{accumulate,outbound_consensus,outbound_request}.rs. */
+const codes: ReadonlyMap<string, RefusalCode> = new Map([
+  ["Relayer.ProofValidationError", "bad_proof"],
+  ["Relayer.IncompleteProof", "bad_proof"],
+  ["Relayer.OutboundDeliveryNotProven", "bad_proof"],
+  ["Relayer.MissingCommitments", "unknown_message"],
+  ["Relayer.OutboundRequestNotKnown", "unknown_message"],
+  ["Relayer.DuplicateCommitment", "duplicate"],
+  ["Relayer.OutboundRotationAlreadyClaimed", "duplicate"],
+  ["Relayer.OutboundRequestAlreadyClaimed", "duplicate"],
+  ["Relayer.OutboundDestinationStateNotKnown", "not_ready"],
+]);
+
+/** The code of an error named `Pallet.Error`; `unspecified` for all that say no more than their name. */
+export function codeOfModuleError(error: string | undefined): RefusalCode {
+  return codes.get(error ?? "") ?? "unspecified";
+}

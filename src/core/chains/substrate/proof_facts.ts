@@ -1,0 +1,29 @@
+/** What this chain knows of the height that a proof is about: whether it would look at the proof at all. */
+import type { StateMachineHeight } from "../../protocol/ismp/state_machine.ts";
+import { ismpKeys, otherKeys } from "../../protocol/ismp/storage_keys.ts";
+import { bool, u64 } from "../../protocol/scale.ts";
+import { calls } from "../../rpc/substrate_calls.ts";
+import type { SubstrateNode } from "./node.ts";
+import type { ProofFacts } from "./refusal.ts";
+import { updateTimeKey, Values } from "./views.ts";
+
+/** Facts at the best block; one round trip. */
+export async function fetchProofFacts(
+  node: SubstrateNode,
+  height: StateMachineHeight,
+  signal: AbortSignal,
+): Promise<ProofFacts> {
+  const keys = {
+    now: otherKeys.timestampNow(),
+    frozen: ismpKeys.frozenConsensusClients(height.id.consensusStateId),
+    period: ismpKeys.challengePeriod(height.id),
+    updated: await updateTimeKey(node, height, signal),
+  };
+  const values = new Values(node, await node.client.ask(calls.storageAt(Object.values(keys)), signal));
+  return {
+    isFrozen: values.read(keys.frozen, bool, "FrozenConsensusClients") ?? false,
+    challengePeriodSec: values.read(keys.period, u64, "ChallengePeriod"),
+    updateTimeSec: values.read(keys.updated, u64, "StateMachineUpdateTime"),
+    nowSec: (values.read(keys.now, u64, "Timestamp.Now") ?? 0n) / 1000n,
+  };
+}

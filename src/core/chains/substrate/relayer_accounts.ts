@@ -1,0 +1,119 @@
+/** What the hub's pallet Relayer keeps: balances, nonces, minimums, rewards and what was claimed. Plain reads. */
+import { type Hash256, toHex } from "../../protocol/bytes.ts";
+import type { StateMachine } from "../../protocol/ismp/state_machine.ts";
+import { relayerKeys, storagePrefix } from "../../protocol/ismp/storage_keys.ts";
+import { bytes, decodeStrict, ScaleError, u128, u256, u64 } from "../../protocol/scale.ts";
+import { calls } from "../../rpc/substrate_calls.ts";
+import type { ClaimStatus } from "../hub_accounts.ts";
+import { fetchRequestMetadata } from "./fee_proofs.ts";
+import type { SubstrateNode } from "./node.ts";
+import { decodeValue, Values } from "./views.ts";
+
+/** Where none is set, whatever the decimals: polytope-labs/hyperbridge: modules/pallets/relayer/src/lib.rs, MinWithdrawal. */
+const DEFAULT_MINIMUM_WITHDRAWAL = 10n * 10n ** 18n;
+/** Most keys that a node gives at a time (paritytech/polkadot-sdk: substrate/client/rpc/src/state/mod.rs). */
+const KEYS_PER_PAGE = 1000;
+/** Blake2_128 before the key itself (Blake2_128Concat). */
+const HASH_BYTES = 16;
+
+/** Per request whether its fee was accumulated; one round trip. */
+export async function fetchClaimStatus(
+  node: SubstrateNode,
+  commitments: readonly Hash256[],
+  signal: AbortSignal,
+): Promise<readonly ClaimStatus[]> {
+  const found = await fetchRequestMetadata(node, commitments, signal);
+  return found.map((metadata) => {
+    if (metadata === undefined) return "unknown";
+    return metadata.claimed ? "claimed" : "unclaimed";
+  });
+}
+
+/** `Relayer.Fees`; one round trip. */
+export async function fetchFeeBalance(
+  node: SubstrateNode,
+  chain: StateMachine,
+  address: Uint8Array,
+  signal: AbortSignal,
+): Promise<bigint> {
+  const stored = await node.client.ask(calls.storage(relayerKeys.fees(chain, address)), signal);
+  return decodeValue(node, stored, u256, "Relayer.Fees") ?? 0n;
+}
+
+/** `Relayer.MinimumWithdrawalAmount`; one round trip. */
+export async function fetchMinimumWithdrawal(
+  node: SubstrateNode,
+  chain: StateMachine,
+  signal: AbortSignal,
+): Promise<bigint> {
+  const stored = await node.client.ask(calls.storage(relayerKeys.minimumWithdrawalAmount(chain)), signal);
+  return decodeValue(node, stored, u256, "Relayer.MinimumWithdrawalAmount") ?? DEFAULT_MINIMUM_WITHDRAWAL;
+}
+
+/** `Relayer.Nonce`; one round trip. */
+export async function fetchRelayerNonce(
+  node: SubstrateNode,
+  address: Uint8Array,
+  chain: StateMachine,
+  signal: AbortSignal,
+): Promise<bigint> {
+  const stored = await node.client.ask(calls.storage(relayerKeys.nonce(address, chain)), signal);
+  return decodeValue(node, stored, u64, "Relayer.Nonce") ?? 0n;
+}
+
+/** Reward for a rotation, and whether that of `setId` is gone; one round trip. */
+export async function fetchRotationReward(
+  node: SubstrateNode,
+  chain: StateMachine,
+  setId: bigint,
+  signal: AbortSignal,
+): Promise<{ readonly amount: bigint; readonly isClaimed: boolean }> {
+  const amount = relayerKeys.outboundConsensusDeliveryReward(chain);
+  const claimed = relayerKeys.outboundConsensusRotationsClaimed(chain, setId);
+  const stored = await node.client.ask(calls.storageAt([amount, claimed]), signal);
+  return {
+    amount: new Values(node, stored).read(amount, u128, "Relayer.OutboundConsensusDeliveryReward") ?? 0n,
+    // The value is a unit: no bytes.
+    isClaimed: stored.get(toHex(claimed)) !== undefined,
+  };
+}
+
+/** True when the reward of a request was paid; one round trip. */
+export async function fetchIsRequestClaimed(
+  node: SubstrateNode,
+  commitment: Hash256,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const key = relayerKeys.outboundRequestsClaimed(commitment);
+  return await node.client.ask(calls.storage(key), signal) !== undefined;
+}
+
+/** Modules with a reward above zero, by their id in hex; two round trips for up to 1000 modules. */
+export async function fetchRewardedModules(
+  node: SubstrateNode,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, bigint>> {
+  const prefix = storagePrefix("Relayer", "OutboundRequestDeliveryReward");
+  const rewards = new Map<string, bigint>();
+  let start: Uint8Array | undefined;
+  for (;;) {
+    const keys = await node.client.ask(calls.keysPaged(prefix, KEYS_PER_PAGE, start), signal);
+    if (keys.length === 0) return rewards;
+    const values = new Values(node, await node.client.ask(calls.storageAt(keys), signal));
+    for (const key of keys) {
+      const reward = values.read(key, u128, "Relayer.OutboundRequestDeliveryReward") ?? 0n;
+      if (reward > 0n) rewards.set(toHex(readModule(node, key.slice(prefix.length + HASH_BYTES))), reward);
+    }
+    if (keys.length < KEYS_PER_PAGE) return rewards;
+    start = keys.at(-1);
+  }
+}
+
+function readModule(node: SubstrateNode, encoded: Uint8Array): Uint8Array {
+  try {
+    return decodeStrict(bytes, encoded, "ModuleId");
+  } catch (error) {
+    if (!(error instanceof ScaleError)) throw error;
+    throw node.client.fault("malformed", "state_getKeysPaged", error.message);
+  }
+}

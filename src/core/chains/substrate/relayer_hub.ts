@@ -1,0 +1,112 @@
+/** The hub: a Substrate chain that also knows the other chains, and keeps accounts for relayers. */
+import type { Hash256 } from "../../protocol/bytes.ts";
+import type { StateMachine } from "../../protocol/ismp/state_machine.ts";
+import type { CheckFinding, SignedSubmission, SubmissionOutcome } from "../chain.ts";
+import type { FeeChain } from "../fees.ts";
+import type { Counterparty } from "../hub.ts";
+import type { AcceptedProof, ClaimStatus, HubCall, HubCallRefusal, RelayerHub } from "../hub_accounts.ts";
+import { AcceptedProofs, fetchProofBytes, fetchRotations } from "./accepted_proofs.ts";
+import { checkCounterparty } from "./checks.ts";
+import { prepareHubCall, tryHubCall } from "./hub_calls.ts";
+import type { SubstrateNode } from "./node.ts";
+import type { Outcomes } from "./outcomes.ts";
+import {
+  fetchClaimStatus,
+  fetchFeeBalance,
+  fetchIsRequestClaimed,
+  fetchMinimumWithdrawal,
+  fetchRelayerNonce,
+  fetchRewardedModules,
+  fetchRotationReward,
+} from "./relayer_accounts.ts";
+import {
+  type ChainParts,
+  connectParts,
+  SubstrateChain,
+  type SubstrateChainDeps,
+  type SubstrateChainOptions,
+} from "./substrate_chain.ts";
+
+/** The hub; connects at the first call. @throws {SignatureError} for a bad signer. */
+export function createHubChain(
+  deps: SubstrateChainDeps,
+  options: SubstrateChainOptions,
+): RelayerHub & FeeChain {
+  return new Hub(connectParts(deps, options, true), options);
+}
+
+class Hub extends SubstrateChain implements RelayerHub {
+  readonly #node: SubstrateNode;
+  readonly #outcomes: Outcomes;
+  readonly #acceptedProofs: AcceptedProofs;
+
+  constructor(parts: ChainParts, options: SubstrateChainOptions) {
+    super(parts, options);
+    this.#node = parts.node;
+    this.#outcomes = parts.outcomes;
+    this.#acceptedProofs = new AcceptedProofs(parts.node);
+  }
+
+  checkCounterparty(entry: Counterparty, signal: AbortSignal): Promise<readonly CheckFinding[]> {
+    return checkCounterparty(this.#node, entry, signal);
+  }
+
+  fetchClaimStatus(commitments: readonly Hash256[], signal: AbortSignal): Promise<readonly ClaimStatus[]> {
+    return fetchClaimStatus(this.#node, commitments, signal);
+  }
+
+  fetchFeeBalance(chain: StateMachine, address: Uint8Array, signal: AbortSignal): Promise<bigint> {
+    return fetchFeeBalance(this.#node, chain, address, signal);
+  }
+
+  fetchMinimumWithdrawal(chain: StateMachine, signal: AbortSignal): Promise<bigint> {
+    return fetchMinimumWithdrawal(this.#node, chain, signal);
+  }
+
+  fetchRelayerNonce(address: Uint8Array, chain: StateMachine, signal: AbortSignal): Promise<bigint> {
+    return fetchRelayerNonce(this.#node, address, chain, signal);
+  }
+
+  fetchRotationReward(
+    chain: StateMachine,
+    setId: bigint,
+    signal: AbortSignal,
+  ): Promise<{ readonly amount: bigint; readonly isClaimed: boolean }> {
+    return fetchRotationReward(this.#node, chain, setId, signal);
+  }
+
+  fetchRewardedModules(signal: AbortSignal): Promise<ReadonlyMap<string, bigint>> {
+    return fetchRewardedModules(this.#node, signal);
+  }
+
+  fetchIsRequestClaimed(commitment: Hash256, signal: AbortSignal): Promise<boolean> {
+    return fetchIsRequestClaimed(this.#node, commitment, signal);
+  }
+
+  tryCall(call: HubCall, signal: AbortSignal): Promise<HubCallRefusal | undefined> {
+    return tryHubCall(this.#node, call, this.limits, signal);
+  }
+
+  prepareCall(call: HubCall, signal: AbortSignal): Promise<SignedSubmission> {
+    return prepareHubCall(this.#node, call, this.limits, signal);
+  }
+
+  fetchCallOutcome(submission: SignedSubmission, signal: AbortSignal): Promise<SubmissionOutcome> {
+    return this.#outcomes.fetchLasting(submission, signal);
+  }
+
+  fetchAcceptedProofs(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly AcceptedProof[]> {
+    return this.#acceptedProofs.fetch(from, to, signal);
+  }
+
+  fetchProofBytes(
+    proof: Pick<AcceptedProof, "height" | "newSetId">,
+    signal: AbortSignal,
+  ): Promise<Uint8Array | undefined> {
+    return fetchProofBytes(this.#node, proof, signal);
+  }
+
+  fetchRotations(signal: AbortSignal): Promise<ReadonlyMap<bigint, bigint>> {
+    return fetchRotations(this.#node, signal);
+  }
+}
