@@ -1,10 +1,12 @@
 /**
  * The questions that are put to EVM nodes: each is a JSON-RPC call and how its answer is read.
- * Source: ethereum/execution-apis; EIP-1186 (proofs); ethereum/go-ethereum: eth/tracers (traces).
+ * Source: ethereum/execution-apis (src/eth/execute.yaml for eth_simulateV1); EIP-1186 (proofs);
+ * ethereum/go-ethereum: eth/tracers (traces).
  */
 import { z } from "zod";
 import { type Hash256, type Hex, toHex } from "../../protocol/bytes.ts";
 import type { Address } from "../../protocol/evm/address.ts";
+import { HandledLogs } from "../../protocol/evm/handled_logs.ts";
 import type { HostRead } from "../../protocol/evm/host_reads.ts";
 import { readTrace, type TraceOutcome } from "../../protocol/evm/trace.ts";
 import { callTracerOptions } from "../../protocol/evm/trace.ts";
@@ -20,8 +22,8 @@ export interface Query<T> {
   readonly read: (result: Json) => T;
 }
 
-/** A block by number or by name. */
-export type BlockTag = bigint | "latest" | "finalized";
+/** A block by number or by name; `pending` is the newest block with the pool's transactions on top. */
+export type BlockTag = bigint | "latest" | "pending" | "finalized";
 
 /** A call that a node is asked to imagine. Gas prices are named only where the client demands them. */
 export interface ImaginedCall {
@@ -31,6 +33,9 @@ export interface ImaginedCall {
   readonly gas?: bigint | undefined;
   readonly gasPrice?: bigint | undefined;
 }
+
+/** What a transaction would do, as far as its logs tell. */
+export type SimulatedOutcome = Omit<TraceOutcome, "logCount" | "steps">;
 
 /** Hex quantity of a non-negative integer. */
 export function toQuantity(value: bigint): Hex {
@@ -77,6 +82,15 @@ export function blockAt(tag: BlockTag): Query<shape.Block | undefined> {
   );
 }
 
+/** Root of the account trie at a block; `undefined` when the node has no such block. */
+export function stateRootAt(height: bigint): Query<Hash256 | undefined> {
+  return query(
+    "eth_getBlockByNumber",
+    [toQuantity(height), false],
+    z.object({ stateRoot: shape.hash }).nullable().transform((found) => found?.stateRoot),
+  );
+}
+
 /** Result bytes of a call. */
 export function callResult(call: ImaginedCall, tag: BlockTag = "latest"): Query<Hex> {
   return query("eth_call", [callObject(call), tagOf(tag)], shape.hexBytes);
@@ -88,7 +102,17 @@ export function contractRead<Args extends readonly unknown[], T>(
   getter: HostRead<Args, T>,
   ...args: Args
 ): Query<T> {
-  const { call, read } = callResult({ to, data: getter.encode(...args) });
+  return contractReadAt("latest", to, getter, ...args);
+}
+
+/** A getter of a contract at a block by number or name. */
+export function contractReadAt<Args extends readonly unknown[], T>(
+  tag: BlockTag,
+  to: Address,
+  getter: HostRead<Args, T>,
+  ...args: Args
+): Query<T> {
+  const { call, read } = callResult({ to, data: getter.encode(...args) }, tag);
   return { call, read: (result) => getter.decode(read(result)) };
 }
 
@@ -102,9 +126,9 @@ export function balanceOf(account: Address): Query<bigint> {
   return query("eth_getBalance", [account, "latest"], shape.quantity);
 }
 
-/** Next nonce of an account, counting blocks only, not the pool. */
-export function nonceOf(account: Address): Query<bigint> {
-  return query("eth_getTransactionCount", [account, "latest"], shape.quantity);
+/** Next nonce of an account, counting blocks only; at `pending` also what the pool could run. */
+export function nonceOf(account: Address, tag: "latest" | "pending" = "latest"): Query<bigint> {
+  return query("eth_getTransactionCount", [account, tag], shape.quantity);
 }
 
 /** Logs of one contract with one of the topics first, blocks `from` to `to` inclusive. */
@@ -140,6 +164,24 @@ export function trace(call: ImaginedCall, host: Address): Query<TraceOutcome> {
     call: { method: "debug_traceCall", params: [callObject(call), "latest", callTracerOptions] },
     read: (result) => readTrace(result, host),
   };
+}
+
+/** What a transaction would do, found by running it on top of the newest block: its logs, but not its inner calls. */
+export function simulatedCall(call: ImaginedCall, host: Address): Query<SimulatedOutcome> {
+  const blocks = { blockStateCalls: [{ calls: [callObject(call)] }], validation: false, traceTransfers: false };
+  return {
+    call: { method: "eth_simulateV1", params: [blocks, "latest"] },
+    read: (result) => readSimulated(shape.readShape(shape.simulatedBlocks, result, "eth_simulateV1"), host),
+  };
+}
+
+function readSimulated([block]: shape.SimulatedBlocks, host: Address): SimulatedOutcome {
+  const [ran] = block.calls;
+  const handled = new HandledLogs(host);
+  for (const log of ran.logs ?? []) handled.add(log);
+  const { posts, gets } = handled;
+  const revertData = ran.returnData === "0x" ? ran.error?.data ?? "0x" : ran.returnData;
+  return { posts, gets, gasUsed: ran.gasUsed, revertData: ran.status === 0n ? revertData : undefined };
 }
 
 /** Gas with which the transaction does not revert; says nothing about callbacks that fail in silence. */

@@ -16,9 +16,10 @@ import type {
 import { encodeDelivery, messagesOf } from "./calldata.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { type GasPrice, gasPriceFor, highestPriceWei } from "./gas.ts";
-import { balanceOf, blockAt, gasPrice, nonceOf } from "./queries.ts";
+import { balanceOf, blockAt, callResult, gasPrice, nonceOf } from "./queries.ts";
 import { faultAt, Question } from "./question.ts";
 import { addReceipts } from "./receipts.ts";
+import { refusalOfFault } from "./refusals.ts";
 
 /** What the chain said right before signing. */
 interface Situation {
@@ -27,7 +28,11 @@ interface Situation {
   readonly height: bigint;
 }
 
-/** Reads receipts, handler, nonce, price and balance in one request and signs. Nothing is sent. */
+/**
+ * Reads receipts, handler, nonce, price and balance in one request and signs. Nothing is sent. The same request asks
+ * whether somebody else's delivery of one of the messages waits in the node's pool: ours would be mined after it and
+ * revert. A node that does not show its pool answers as for the newest block, or with an error that counts for nothing.
+ */
 export async function signDelivery(
   context: EvmContext,
   work: {
@@ -38,8 +43,14 @@ export async function signDelivery(
   signal: AbortSignal,
 ): Promise<SigningResult> {
   const { pool, sender, gasPriceBufferPercent } = context.at;
+  const { handler } = await context.hostParams(signal);
+  const data = encodeDelivery(work.delivery, context.at.host);
+  const { gasLimit } = work.simulation;
   const question = new Question(pool);
   const receipts = addReceipts(context, question, messagesOf(work.delivery));
+  const onTopOfPool = question.addTolerant(
+    callResult({ from: sender, to: handler, data, gas: gasLimit }, "pending"),
+  );
   const params = question.add(context.hostParamsQuery);
   const nonce = question.add(nonceOf(sender));
   const price = question.add(gasPrice);
@@ -54,13 +65,18 @@ export async function signDelivery(
   if (context.noteHostParams(params())) {
     return refused("not_ready", "the host has another handler since the simulation");
   }
+  const inPool = onTopOfPool();
+  if (inPool instanceof RpcFault) {
+    const refusal = refusalOfFault(inPool, work.delivery.steps.length);
+    // Anything else is left to the next simulation, which tells which message is at fault.
+    if (refusal?.code === "duplicate") return refused("duplicate", "a delivery of it waits in the pool");
+  }
   const block = head();
   if (block === undefined) throw new Error("The block was checked");
   const offer = gasPriceFor(
     { gasPriceWei: price(), baseFeeWei: block.baseFeePerGas ?? undefined },
     gasPriceBufferPercent,
   );
-  const { gasLimit } = work.simulation;
   const neededWei = gasLimit * highestPriceWei(offer);
   if (balance() < neededWei) {
     return refused("insufficient_funds", `${sender} has ${balance()} wei and may need ${neededWei} wei`);
@@ -71,7 +87,6 @@ export async function signDelivery(
     price: offer,
     height: block.number,
   };
-  const data = encodeDelivery(work.delivery, context.at.host);
   const submission = await sign(context, { to: params().handler, data, gasLimit }, situation);
   return { kind: "signed", submission };
 }

@@ -8,7 +8,8 @@ import { evmStateMachine, parseStateMachine } from "../../../../src/core/protoco
 import { decodeStrict } from "../../../../src/core/protocol/scale.ts";
 import { EvmProofError, verifyEvmMembership } from "../../../../src/core/protocol/trie/evm_proof.ts";
 import { RpcFault } from "../../../../src/core/rpc/fault.ts";
-import { DEVNET_ACCOUNTS } from "../../../devnet/evm/accounts.ts";
+import { Secret } from "../../../../src/core/config/redact.ts";
+import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../../../devnet/evm/accounts.ts";
 import { startAnvil } from "../../../devnet/evm/anvil.ts";
 import { deployIsmpHost, type IsmpHost } from "../../../devnet/evm/deploy.ts";
 import {
@@ -318,6 +319,32 @@ Deno.test("evm chain: a message that somebody delivers before us is noticed when
     assert.equal(outcome.succeeded, false);
     assert.deepEqual(outcome.handled, []);
     assert.deepEqual(outcome.refusal, { code: "duplicate", detail: "DuplicateMessage", step: 0 });
+  });
+});
+
+Deno.test("evm chain: a rival's delivery that waits in the pool is noticed when signing", async () => {
+  await withHost(31418, async (host) => {
+    const { chain } = chainOf(host);
+    const rival = chainUnderTest([host.rpcUrl], {
+      ismpHost: host.addresses.host,
+      stateMachine: evmStateMachine(host.chainId),
+      signer: new Secret(DEVNET_KEYS.relayer2),
+    }).chain;
+    const messages = [postTo(host, 1n), postTo(host, 2n), postTo(host, 3n)];
+    const common = messages.slice(1, 2);
+    const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
+    const theirs = deliveryOf(common, await proveFromHub(host, common, 11n));
+    const simulation = await accepted(chain, delivery);
+    const submission = await signed(rival, theirs);
+    await host.node.setAutomine(false);
+    await rival.broadcast(submission, never);
+    const signing = await chain.sign(delivery, simulation, noHints, never);
+    assert.deepEqual(signing, {
+      kind: "refused",
+      refusal: { code: "duplicate", detail: "a delivery of it waits in the pool" },
+    });
+    await host.node.dropTransaction({ hash: submission.hash });
+    assert.equal((await chain.sign(delivery, simulation, noHints, never)).kind, "signed");
   });
 });
 

@@ -282,6 +282,25 @@ Deno.test("evm chain: with five URLs a delivery takes as many requests as with o
   }
 });
 
+Deno.test("evm chain: a node that does not show its pool does not keep us from signing", async () => {
+  for (const code of [-32000, 3]) {
+    let asked = 0;
+    await using rpc = node({
+      eth_call: ([call, tag]) => {
+        if (tag === "pending") {
+          asked++;
+          return new ScriptedError(code, "pending block is not available");
+        }
+        return JSON.stringify(call).includes(hostReads.hostParams.encode())
+          ? hostVector.reads.hostParams.result
+          : zeros(2);
+      },
+    });
+    await sign(chainAt([rpc]).chain);
+    assert.equal(asked, 1);
+  }
+});
+
 Deno.test("evm chain: without the tag `finalized`, 64 blocks below the head are final, and the tag is not asked again", async () => {
   await using rpc = node();
   rpc.on(
