@@ -33,13 +33,30 @@ function readSum(file: string): Sum {
 async function runSuite(name: string, paths: readonly string[]): Promise<Sum> {
   const report = `build/junit-${name}.xml`;
   await Deno.remove(report).catch(() => undefined);
-  const { success } = await new Deno.Command(Deno.execPath(), {
+  const child = new Deno.Command(Deno.execPath(), {
     args: ["test", "-A", "--quiet", `--junit-path=${report}`, "--reporter=dot", ...paths],
     env: { NO_COLOR: "1", RUST_BACKTRACE: "0" },
     stdin: "null",
-  }).spawn().status;
+    stdout: "piped",
+  }).spawn();
+  await showWithoutDots(child.stdout);
+  const { success } = await child.status;
   const sum = readSum(report);
   return success || sum.failed > 0 ? sum : { ...sum, failed: 1 };
+}
+
+/** Without a terminal the dots of passed tests stand on a line each; only what is said of failures is of interest. */
+async function showWithoutDots(output: ReadableStream<Uint8Array>): Promise<void> {
+  let rest = "";
+  const show = (line: string): void => {
+    if (!/^[.,!]?$/.test(line)) say(line);
+  };
+  for await (const text of output.pipeThrough(new TextDecoderStream())) {
+    const lines = (rest + text).split("\n");
+    rest = lines.pop() ?? "";
+    lines.forEach(show);
+  }
+  show(rest);
 }
 
 async function main(): Promise<void> {
