@@ -108,7 +108,8 @@ function reportChecks(
     if (result?.kind !== "unreachable") return;
     const { error } = result;
     if (chain !== hub) {
-      return log.warn("Chain does not answer; it is asked until it does", { ...fields, error });
+      const text = "Chain gives no usable answer; the others start without it. Check its endpoints";
+      return log.warn(text, { ...fields, error });
     }
     problems++;
     log.error("The hub gives no usable answer; check [hub].rpc_ws and the node", { ...fields, error });

@@ -290,5 +290,8 @@ function connectionProblem(words: string): string {
   if (text.includes("dns") || text.includes("lookup")) return "host name not found";
   if (text.includes("certificate") || text.includes("tls")) return "no secure connection (certificate)";
   if (text.includes("reset") || text.includes("unexpected eof")) return "connection closed by the endpoint";
+  if (text.includes("tcp connect")) return "connection refused, or the host cannot be reached";
+  const status = /invalid status code: (\d{3})/.exec(text)?.[1];
+  if (status !== undefined) return `no WebSocket there (HTTP ${status})`;
   return "no connection";
 }

@@ -313,3 +313,20 @@ Deno.test("socket: the runtime's WebSocket refuses a frame of 65 MiB, and the an
   await socket.close();
   await server.shutdown();
 });
+
+Deno.test("socket: the runtime's problems with a connection are told in our words", async () => {
+  const web = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen: () => {} },
+    () => new Response("a page"),
+  );
+  const problemAt = (url: string): Promise<string> =>
+    new Promise((resolve) => {
+      platformSocket(url, { onOpen: () => resolve("opened"), onMessage: () => {}, onClose: resolve });
+    });
+  const { port } = web.addr;
+  assert.equal(await problemAt(`ws://127.0.0.1:${port}/secret`), "no WebSocket there (HTTP 200)");
+  await web.shutdown();
+  const refused = await problemAt(`ws://127.0.0.1:${port}/secret`);
+  assert.equal(refused, "connection refused, or the host cannot be reached");
+  assert.equal(await problemAt("ws://no-such-host.invalid/secret"), "host name not found");
+});
