@@ -155,8 +155,20 @@ export class MemoryChain implements Chain {
     return this.#call("simulate", signal, () => {
       const execution = this.#node.simulate(delivery);
       if (execution.kind === "refused") return execution;
-      const gasUsed = this.family === "evm" ? 100_000n * BigInt(execution.handled.length) : 0n;
-      return { kind: "accepted", handled: execution.handled, gasUsed, gasLimit: gasUsed * 2n };
+      const { handled } = execution;
+      const isEvm = this.family === "evm";
+      const messageGas = handled.map((): bigint => isEvm ? 100_000n : 0n);
+      const gasUsed = messageGas.reduce((sum, gas) => sum + gas, 0n);
+      const gasPriceWei = isEvm ? this.#node.priceWei : 0n;
+      return {
+        kind: "accepted",
+        handled,
+        gasUsed,
+        gasLimit: gasUsed * 2n,
+        messageGas,
+        gasPriceWei,
+        dataCostWei: 0n,
+      };
     });
   }
 

@@ -145,6 +145,8 @@ export interface Refusal {
   readonly detail: string;
   /** Index of the step that failed, where known. */
   readonly step?: number;
+  /** Indexes of the messages it is about, over all steps in order; absent: it is about all, or not known. */
+  readonly messages?: readonly number[];
 }
 
 /** What a chain says would happen if the delivery were sent now. */
@@ -157,6 +159,15 @@ export type Simulation =
     readonly gasUsed: bigint;
     /** Gas limit that a transaction with this content needs, margins included. */
     readonly gasLimit: bigint;
+    /**
+     * Gas that each message adds, over all steps in order: what the host spends on it and an equal share of the rest.
+     * Together at most `gasUsed`; what is left is the prelude (consensus steps). Zeros where gas does not exist.
+     */
+    readonly messageGas: readonly bigint[];
+    /** Price per gas now, without the operator's buffer; 0 where gas does not exist. */
+    readonly gasPriceWei: bigint;
+    /** Cost of the transaction beside gas (OP-stack data fee), wei. */
+    readonly dataCostWei: bigint;
   }
   | { readonly kind: "refused"; readonly refusal: Refusal };
 

@@ -44,13 +44,23 @@ export interface TraceTerms {
 }
 
 /** Things that endpoints of a chain may lack. */
-export type OptionalAbility = "tracing" | "finalized";
+export type OptionalAbility =
+  /** `debug_traceCall` with logs. */
+  | "tracing"
+  /** `eth_simulateV1`. */
+  | "simulating"
+  /** The block tag `finalized`. */
+  | "finalized";
 
 /** State shared by the parts of one EVM chain's adapter. */
 export class EvmContext {
   readonly #paramsCache: Cached<HostParams>;
   readonly #termsCache: Cached<TraceTerms>;
   readonly #lacking = new Map<OptionalAbility, number>();
+  /** Handlers are stateless and immutable: what one supports does not change. */
+  readonly #batchingHandlers = new Map<Address, boolean>();
+  /** Whether the chain has the OP stack's price oracle; `undefined`: nobody asked yet. */
+  isOpStack: boolean | undefined;
 
   constructor(readonly at: EvmSurroundings) {
     this.#paramsCache = new Cached(at.clock, HOST_PARAMS_TTL_MS);
@@ -72,6 +82,16 @@ export class EvmContext {
     const before = this.#paramsCache.last;
     this.#paramsCache.set(params);
     return before !== undefined && before.handler !== params.handler;
+  }
+
+  /** Whether a handler has `batchCall`; `undefined`: nobody asked yet. */
+  hasBatchCall(handler: Address): boolean | undefined {
+    return this.#batchingHandlers.get(handler);
+  }
+
+  /** Files whether a handler has `batchCall`. */
+  noteBatchCall(handler: Address, hasBatchCall: boolean): void {
+    this.#batchingHandlers.set(handler, hasBatchCall);
   }
 
   /**

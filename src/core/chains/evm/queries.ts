@@ -168,7 +168,11 @@ export function trace(call: ImaginedCall, host: Address): Query<TraceOutcome> {
 
 /** What a transaction would do, found by running it on top of the newest block: its logs, but not its inner calls. */
 export function simulatedCall(call: ImaginedCall, host: Address): Query<SimulatedOutcome> {
-  const blocks = { blockStateCalls: [{ calls: [callObject(call)] }], validation: false, traceTransfers: false };
+  const blocks = {
+    blockStateCalls: [{ calls: [callObject(call)] }],
+    validation: false,
+    traceTransfers: false,
+  };
   return {
     call: { method: "eth_simulateV1", params: [blocks, "latest"] },
     read: (result) => readSimulated(shape.readShape(shape.simulatedBlocks, result, "eth_simulateV1"), host),

@@ -78,6 +78,24 @@ export const accountProof = z.object({
   storageProof: z.array(z.object({ value: z.string(), proof: z.array(hexBytes) })),
 });
 
+/** The one call of the one block of an `eth_simulateV1` answer. `data` of the error is revert data in some nodes. */
+export const simulatedBlocks = z.tuple([
+  z.object({
+    calls: z.tuple([
+      z.object({
+        status: quantity,
+        gasUsed: quantity,
+        returnData: hexBytes,
+        logs: z.array(z.object({ address: hexBytes, topics: z.array(hexBytes) })).optional(),
+        error: z.object({ data: hexBytes.optional().catch(undefined) }).nullish(),
+      }),
+    ]),
+  }),
+]);
+
+/** An answer of `eth_simulateV1` to one call. */
+export type SimulatedBlocks = z.output<typeof simulatedBlocks>;
+
 /** Reads `value`; `place` names it in the error. @throws {ShapeError} */
 export function readShape<S extends z.ZodType>(schema: S, value: unknown, place: string): z.output<S> {
   const parsed = schema.safeParse(value);

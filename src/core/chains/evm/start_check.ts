@@ -2,9 +2,7 @@
  * Start-up check of an EVM chain: do endpoints, host contract and configuration fit together?
  * Source: protocol notes 04, section 4.
  */
-import { encodeFunctionData } from "viem";
 import { type Hex, toHex } from "../../protocol/bytes.ts";
-import { handlerInterfaceIds, handlerV2Abi } from "../../protocol/evm/host_abi.ts";
 import {
   feeTokenDecimals,
   type HostParams,
@@ -16,6 +14,7 @@ import { paraIdOf, type StateMachineId } from "../../protocol/ismp/state_machine
 import { RpcFault } from "../../rpc/fault.ts";
 import type { EndpointReport } from "../../rpc/pool.ts";
 import type { CheckFinding } from "../chain.ts";
+import { batchCallSupport, isSupported } from "./batching.ts";
 import type { EvmContext } from "./evm_context.ts";
 import * as ask from "./queries.ts";
 import { Question, readAnswer } from "./question.ts";
@@ -32,12 +31,6 @@ const anyCommitment = toHex(new Uint8Array(32));
 /** What to do about a host whose own parameters are wrong. */
 const AT_FAULT = "correct ismp_host, or tell those who run the host";
 
-const batchCallSupport = encodeFunctionData({
-  abi: handlerV2Abi,
-  functionName: "supportsInterface",
-  args: [handlerInterfaceIds.withBatchCall],
-});
-
 /** What one endpoint said; a fault stands for the answer it failed to give. */
 interface EndpointFacts {
   readonly host: string;
@@ -46,6 +39,7 @@ interface EndpointFacts {
   readonly params: HostParams | RpcFault;
   readonly hubHeight: bigint | RpcFault;
   readonly trace: unknown;
+  readonly simulated: unknown;
   readonly proof: unknown;
   readonly balance: bigint | RpcFault;
   readonly gasPrice: bigint | RpcFault;
@@ -97,6 +91,7 @@ async function askEndpoints(
     balance: ask.balanceOf(sender),
     gasPrice: ask.gasPrice,
     trace: ask.trace(call, host),
+    simulated: ask.simulatedCall(call, host),
   };
   const order = [
     queries.chainId,
@@ -107,6 +102,7 @@ async function askEndpoints(
     queries.balance,
     queries.gasPrice,
     queries.trace,
+    queries.simulated,
   ];
   const conditions = { signal, timeoutMs: ENDPOINT_TIMEOUT_MS };
   const reports = await pool.askEach(order.map(({ call }) => call), conditions);
@@ -131,6 +127,7 @@ async function askEndpoints(
         balance: read(queries.balance),
         gasPrice: read(queries.gasPrice),
         trace: read(queries.trace),
+        simulated: read(queries.simulated),
       });
     }
   }
@@ -185,15 +182,21 @@ function wrongChain(context: EvmContext, { host, chainId }: EndpointFacts): Chec
 function abilityFindings(context: EvmContext, facts: readonly EndpointFacts[]): readonly CheckFinding[] {
   const chain = context.at.id.stateMachine;
   const findings: CheckFinding[] = [];
-  const without = (ability: "trace" | "proof"): string =>
-    facts.filter((each) => each[ability] instanceof RpcFault).map(({ host }) => host).join(", ");
-  const [untraced, unproved] = [without("trace"), without("proof")];
-  if (untraced !== "") {
-    findings.push({
-      severity: "warning",
-      text:
-        `${chain}: no debug_traceCall at ${untraced}; without it failing modules are noticed only after paying`,
-    });
+  const hostsOf = (those: readonly EndpointFacts[]): string => those.map(({ host }) => host).join(", ");
+  const untraced = facts.filter(({ trace }) => trace instanceof RpcFault);
+  const [blind, coarse] = [true, false].map((isBlind) =>
+    hostsOf(untraced.filter(({ simulated }) => simulated instanceof RpcFault === isBlind))
+  );
+  const unproved = hostsOf(facts.filter(({ proof }) => proof instanceof RpcFault));
+  if (blind !== "") {
+    const text = `${chain}: no debug_traceCall at ${blind}, nor eth_simulateV1; ` +
+      "without them failing modules are noticed only after paying";
+    findings.push({ severity: "warning", text });
+  }
+  if (coarse !== "") {
+    const text = `${chain}: no debug_traceCall at ${coarse}; ` +
+      "eth_simulateV1 is used, which does not tell what each message of a batch costs";
+    findings.push({ severity: "warning", text });
   }
   if (unproved !== "") {
     findings.push({
@@ -260,7 +263,7 @@ async function contractFindings(
   const decimals = question.addTolerant(
     ask.callResult({ to: params.feeToken, data: feeTokenDecimals.encode() }),
   );
-  const batches = question.addTolerant(ask.callResult({ to: params.handler, data: batchCallSupport }));
+  const batches = question.addTolerant(batchCallSupport(params.handler));
   await question.ask({ signal });
   const findings: CheckFinding[] = [];
   if (code() === "0x") {
@@ -276,7 +279,9 @@ async function contractFindings(
     findings.push({ severity: "fatal", text });
   }
   const support = batches();
-  if (support instanceof RpcFault || !isTrueWord(support)) {
+  const hasBatchCall = !(support instanceof RpcFault) && isSupported(support);
+  if (!(support instanceof RpcFault)) context.noteBatchCall(params.handler, hasBatchCall);
+  if (!hasBatchCall) {
     const text =
       `${chain}: handler ${params.handler} has no batchCall; consensus updates cannot ride with messages`;
     findings.push({ severity: "warning", text });
@@ -297,8 +302,4 @@ function areDecimals(result: Hex | RpcFault): boolean {
     if (error instanceof HostReadError) return false;
     throw error;
   }
-}
-
-function isTrueWord(result: string): boolean {
-  return result.length === 66 && BigInt(result) === 1n;
 }

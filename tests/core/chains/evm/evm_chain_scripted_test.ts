@@ -25,6 +25,7 @@ function node(methods: Readonly<Record<string, Answerer>> = {}): ScriptedRpc {
     eth_chainId: () => "0x1",
     eth_blockNumber: () => "0x100",
     eth_gasPrice: () => "0x64",
+    eth_getCode: () => "0x",
     eth_getBalance: () => "0xffffffffffffffff",
     eth_getTransactionCount: () => "0x5",
     eth_getLogs: () => [],
@@ -75,7 +76,15 @@ function deliveryOfPosts(count: number): Delivery {
 }
 
 function accept(gasUsed = 100_000n): Extract<Simulation, { kind: "accepted" }> {
-  return { kind: "accepted", handled: [true], gasUsed, gasLimit: gasUsed * 2n };
+  return {
+    kind: "accepted",
+    handled: [true],
+    gasUsed,
+    gasLimit: gasUsed * 2n,
+    messageGas: [gasUsed],
+    gasPriceWei: 100n,
+    dataCostWei: 0n,
+  };
 }
 
 async function sign(chain: Chain): Promise<SignedSubmission> {
@@ -149,7 +158,7 @@ Deno.test("evm chain: the start-up check names abilities that endpoints lack, an
   const { chain } = chainAt([rpc]);
   const texts = (await chain.check(hub, never)).map(({ severity, text }) => `${severity}: ${text}`);
   const inOrder = [
-    `^warning: EVM-1: no debug_traceCall at ${rpc.host};`,
+    `^warning: EVM-1: no debug_traceCall at ${rpc.host}, nor eth_simulateV1;`,
     `^warning: EVM-1: no eth_getProof at ${rpc.host};`,
     "^warning: EVM-1: host .* does not accept KUSAMA-4009;",
     "^warning: EVM-1: account .* has 0 wei",
@@ -317,7 +326,7 @@ Deno.test("evm chain: without the tag `finalized`, 64 blocks below the head are 
   assert.equal(await chain.fetchFinalHeight(never), 0xf0n);
 });
 
-Deno.test("evm chain: without debug_traceCall a call that does not revert counts as handled, told once", async () => {
+Deno.test("evm chain: without debug_traceCall and eth_simulateV1 a call that does not revert counts as handled, told once", async () => {
   await using rpc = node();
   const { chain, log } = chainAt([rpc]);
   const simulation = await chain.simulate(deliveryOfPosts(2), never);
@@ -326,6 +335,9 @@ Deno.test("evm chain: without debug_traceCall a call that does not revert counts
     handled: [true, true],
     gasUsed: 0x30000n,
     gasLimit: 12_800_000n,
+    messageGas: [0x18000n, 0x18000n],
+    gasPriceWei: 100n,
+    dataCostWei: 0n,
   });
   await chain.simulate(deliveryOfPosts(1), never);
   assert.equal(log.messages("warn").length, 1);
@@ -350,7 +362,8 @@ Deno.test("evm chain: Erigon gets a price in traced calls and no more gas than t
   assert.match(text, /"gas":"0x989680"/);
   await using geth = node({ debug_traceCall: () => traceVector.succeeds.trace });
   await chainAt([geth]).chain.simulate(deliveryOfPosts(1), never);
-  assert.ok(!JSON.stringify(geth.calls).includes("gasPrice"));
+  const traced = geth.calls.filter(({ method }) => method === "debug_traceCall");
+  assert.ok(traced.length === 1 && !JSON.stringify(traced).includes("gasPrice"));
 });
 
 Deno.test("evm chain: on Arbitrum the gas is the estimate, which holds the layer 1 part", async () => {
