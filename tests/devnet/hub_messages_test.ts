@@ -194,7 +194,7 @@ Deno.test("hub: refuses with the live reason, all or nothing, and keeps no trace
 });
 
 Deno.test("hub: a commitment counts only after its challenge period, and not when vetoed or frozen", async () => {
-  await using hub = await startTestHub();
+  await using hub = await startTestHub({ now: () => 1_800_000_000_000 });
   const request = post(1n);
   const source = await commitSender(hub, 10n, [request]);
   const make = async (signer: number): Promise<Uint8Array> =>

@@ -65,8 +65,8 @@ Deno.test("oracle: a post of the hub gets the next nonce, an absolute timeout, m
     body: new Uint8Array([1, 2, 3]),
   };
   const sending = [
-    hub.dispatchFromHub({ ...outgoing, timeoutSec: 0n }),
-    hub.dispatchFromHub({ ...outgoing, timeoutSec: 60n }),
+    hub.dispatchPost({ ...outgoing, timeoutSec: 0n }),
+    hub.dispatchPost({ ...outgoing, timeoutSec: 60n }),
   ];
   hub.produceBlock();
   const [first, second] = await Promise.all(sending);

@@ -44,7 +44,7 @@ export async function sendFromHub(
   while (commitments.length < count) {
     const some = Math.min(MOST_PER_BLOCK, count - commitments.length);
     const sent = await Promise.all(Array.from({ length: some }, (_, at) =>
-      devnet.hub.dispatchFromHub({
+      devnet.hub.dispatchPost({
         dest: to.stateMachine,
         from: moduleBytes,
         to: fromHex(to.host.addresses.ping),

@@ -1,6 +1,6 @@
 /**
- * The state of an EVM chain's ISMP host, made by hand: an Ethereum trie that holds request commitments, with
- * proofs in the form the hub takes. For tests that need no EVM node.
+ * The state of an EVM chain's ISMP host, made by hand: an Ethereum trie of storage slots, with proofs in the form
+ * the hub takes. For tests that need no EVM node.
  */
 import { createMerkleProof, createMPT, type MerklePatriciaTrie } from "@ethereumjs/mpt";
 import { RLP } from "@ethereumjs/rlp";
@@ -10,6 +10,9 @@ import { keccak256 } from "../../../src/core/protocol/hash.ts";
 import { commitmentOfPost } from "../../../src/core/protocol/ismp/commitment.ts";
 import { evmStateProofCodec } from "../../../src/core/protocol/ismp/proof.ts";
 import type { PostRequest } from "../../../src/core/protocol/ismp/message.ts";
+
+/** A slot of the host with what it holds: a number, or bytes of an address. */
+export type SlotValue = readonly [slot: Hash256, value: bigint | Uint8Array];
 
 /** One block of an EVM chain. */
 export class EvmSource {
@@ -22,12 +25,15 @@ export class EvmSource {
   ) {}
 
   /** A block at which the host holds these requests, with a fee of 1 each. */
-  static async holding(host: Uint8Array, requests: readonly PostRequest[]): Promise<EvmSource> {
+  static holding(host: Uint8Array, requests: readonly PostRequest[]): Promise<EvmSource> {
+    return EvmSource.storing(host, requests.flatMap((request) => paidRequest(commitmentOfPost(request), 1n)));
+  }
+
+  /** A block at which slots of the host have these values; zeros are not stored, as in Solidity. */
+  static async storing(host: Uint8Array, slots: readonly SlotValue[]): Promise<EvmSource> {
     const storage = await createMPT();
-    for (const request of requests) {
-      const commitment = commitmentOfPost(request);
-      await storage.put(triePath(requestFeeSlot(commitment)), RLP.encode(1));
-      await storage.put(triePath(requestSenderSlot(commitment)), RLP.encode(new Uint8Array(20).fill(7)));
+    for (const [slot, value] of slots) {
+      if (value !== 0n) await storage.put(triePath(slot), RLP.encode(value));
     }
     const accounts = await createMPT();
     const account = [1, 0, storage.root(), new Uint8Array(32).fill(3)];
@@ -37,17 +43,26 @@ export class EvmSource {
   }
 
   /** SCALE `EvmStateProof` of requests, for `Proof.proof`. */
-  async prove(requests: readonly PostRequest[]): Promise<Uint8Array> {
+  prove(requests: readonly PostRequest[]): Promise<Uint8Array> {
+    return this.proveSlots(requests.map((request) => requestSenderSlot(commitmentOfPost(request))));
+  }
+
+  /** SCALE `EvmStateProof` of slots of the host. */
+  async proveSlots(slots: readonly Hash256[]): Promise<Uint8Array> {
     const nodes = new Set<Hex>();
-    for (const request of requests) {
-      const path = triePath(requestSenderSlot(commitmentOfPost(request)));
-      for (const node of await createMerkleProof(this.storage, path)) nodes.add(toHex(node));
+    for (const slot of slots) {
+      for (const node of await createMerkleProof(this.storage, triePath(slot))) nodes.add(toHex(node));
     }
     return evmStateProofCodec.enc({
       contractProof: await createMerkleProof(this.accounts, keccak256(this.host)),
       storageProof: new Map([[toHex(this.host), [...nodes].sort().map(fromHex)]]),
     });
   }
+}
+
+/** What a host stores of a request that was sent with a fee. */
+export function paidRequest(commitment: Hash256, fee: bigint): SlotValue[] {
+  return [[requestFeeSlot(commitment), fee], [requestSenderSlot(commitment), new Uint8Array(20).fill(7)]];
 }
 
 function triePath(slot: Hash256): Uint8Array {

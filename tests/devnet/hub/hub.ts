@@ -18,6 +18,7 @@ import { decodeStrict } from "../../../src/core/protocol/scale.ts";
 import { assembleRuntime } from "./assembly.ts";
 import { type AdminAction, type Block, type BuiltBlock, HubChain } from "./blocks.ts";
 import type { Header } from "./digest.ts";
+import { type Enqueue, Governance } from "./governance.ts";
 import { type BlockName, type HubOptions, identities, type Rejection, type SentPost } from "./hub_options.ts";
 import type { BlockNews, HubIdentity, HubNode } from "./node.ts";
 import type { BandwidthCredit, BandwidthPallet } from "./pallets/bandwidth.ts";
@@ -33,7 +34,7 @@ import { ismpMethods } from "./rpc/ismp_methods.ts";
 import { type RpcServer, startRpcServer } from "./rpc/server.ts";
 import { stateMethods } from "./rpc/state_methods.ts";
 import { systemMethods } from "./rpc/system_methods.ts";
-import type { Execution, RejectionListener } from "./runtime.ts";
+import { DispatchError, type Execution, type RejectionListener } from "./runtime.ts";
 
 export {
   type BlockName,
@@ -58,6 +59,8 @@ export class Hub {
   fault: FaultHook | undefined;
   /** How often each RPC method ran. */
   readonly callCounts = new Map<string, number>();
+  /** What is set for relayers, and what they own. */
+  readonly governance: Governance;
   readonly #node: HubNode;
   readonly #hostExecutive: HostExecutivePallet;
   readonly #bandwidth: BandwidthPallet;
@@ -79,10 +82,16 @@ export class Hub {
     this.#blockTimeMs = options.blockTimeMs ?? 1000;
     this.#now = options.now ?? Date.now;
     this.#port = options.port ?? 0;
-    const { runtime, ismp, mmr, hostExecutive, bandwidth } = assembleRuntime(name, this.identity, options);
+    const { runtime, ismp, mmr, hostExecutive, bandwidth, relayer } = assembleRuntime(
+      name,
+      this.identity,
+      options,
+    );
     this.#hostExecutive = hostExecutive;
     this.#bandwidth = bandwidth;
     this.#node = this.#makeNode(options, { runtime, mmr, ismp });
+    const enqueue: Enqueue = (run) => this.#enqueue(run);
+    this.governance = new Governance(relayer, enqueue, () => this.#node.chain.bestState);
     this.#dispatcher = this.#makeDispatcher(options.maxMessageBytes ?? 150_000_000);
     for (const client of options.clients ?? []) {
       this.#enqueue((execution) => ismp.createConsensusClient(execution, client));
@@ -312,11 +321,11 @@ export class Hub {
     return this.#enqueue((execution) => this.#bandwidth.credit(execution, credit));
   }
 
-  /** Sends a post of the hub itself. */
-  async dispatchFromHub(post: OutgoingPost): Promise<SentPost> {
+  /** Sends a post of the chain itself. */
+  async dispatchPost(post: OutgoingPost): Promise<SentPost> {
     let sent: Omit<SentPost, "block"> | undefined;
     const block = await this.#enqueue((execution) => {
-      sent = this.#node.ismp.dispatchFromHub(execution, post);
+      sent = this.#node.ismp.dispatchPost(execution, post);
     });
     if (sent === undefined) throw new Error("The post was not dispatched");
     return { ...sent, block };
@@ -372,6 +381,7 @@ export class Hub {
       stage,
       extrinsic: hubExtrinsicHash(extrinsic),
       code: error.code,
+      dispatch: findDispatchError(error),
       ismp: found?.code,
       detail: found?.message ?? error.message,
     });
@@ -388,6 +398,15 @@ export function startHub(options: HubOptions = {}): Promise<Hub> {
 
 function nameOf({ header, hash }: Block): BlockName {
   return { number: header.number, hash };
+}
+
+/** The innermost: what a decompressed call failed with, not that it did. */
+function findDispatchError(error: unknown): string | undefined {
+  let name: string | undefined;
+  for (let current = error; current instanceof Error; current = current.cause) {
+    if (current instanceof DispatchError) name = current.message;
+  }
+  return name;
 }
 
 function findIsmpError(error: unknown): IsmpError | undefined {

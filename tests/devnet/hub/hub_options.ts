@@ -67,6 +67,8 @@ export interface Rejection {
   readonly extrinsic: Hash256;
   /** Name of the validity or dispatch error, e.g. `BadProof`, `InvalidMessage`. */
   readonly code: string;
+  /** `Pallet.Error` of the call, where one failed. */
+  readonly dispatch: string | undefined;
   /** What the message handlers found, where they were reached. */
   readonly ismp: IsmpErrorCode | undefined;
   readonly detail: string;

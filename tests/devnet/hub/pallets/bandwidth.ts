@@ -10,7 +10,7 @@ import {
   type Subscription,
   subscriptionCodec,
 } from "../../../../src/core/protocol/ismp/host_params.ts";
-import type { PostRequest } from "../../../../src/core/protocol/ismp/message.ts";
+import type { GetRequest, PostRequest } from "../../../../src/core/protocol/ismp/message.ts";
 import { type StateMachine, stateMachineCodec } from "../../../../src/core/protocol/ismp/state_machine.ts";
 import { equalBytes } from "../../../../src/core/protocol/bytes.ts";
 import { bytes, list, u128, u64, unit } from "../../../../src/core/protocol/scale.ts";
@@ -91,23 +91,32 @@ export class BandwidthPallet {
     const { overlay } = execution;
     const manager = this.#manager.get(overlay, request.source);
     if (manager !== undefined && equalBytes(manager, request.from)) return;
-    const app = request.from.slice(0, maxAppBytes);
-    if (overlay.get(this.#allowlist.key(request.source, app)) !== undefined) return;
-    const cost = BigInt(abiEncodePost(request).length);
-    let owed = cost;
+    this.#consume(execution, request, abiEncodePost(request).length);
+  }
+
+  /** Charges the sender of a GET request for the answer. @throws {IsmpError} module_dispatch_error. */
+  chargeResponse(execution: Execution, get: GetRequest, size: number): void {
+    this.#consume(execution, get, size);
+  }
+
+  #consume(execution: Execution, { source, from }: Pick<PostRequest, "source" | "from">, size: number): void {
+    const { overlay } = execution;
+    const app = from.slice(0, maxAppBytes);
+    if (overlay.get(this.#allowlist.key(source, app)) !== undefined) return;
+    let owed = BigInt(size);
     const rest: Subscription[] = [];
-    for (const subscription of this.#live(execution, request.source, app)) {
+    for (const subscription of this.#live(execution, source, app)) {
       const taken = owed < subscription.remainingBytes ? owed : subscription.remainingBytes;
       owed -= taken;
       const remainingBytes = subscription.remainingBytes - taken;
       if (remainingBytes > 0n) rest.push({ ...subscription, remainingBytes });
     }
     if (owed > 0n) throw new IsmpError("module_dispatch_error", "bandwidth gate");
-    this.#allowance.put(overlay, rest, request.source, app);
+    this.#allowance.put(overlay, rest, source, app);
     execution.emit("Bandwidth", "BandwidthConsumed", {
-      source: stateMachineCodec.enc(request.source),
+      source: stateMachineCodec.enc(source),
       app: bytes.enc(app),
-      bytes: u128.enc(cost),
+      bytes: u128.enc(BigInt(size)),
       remaining: u128.enc(rest.reduce((sum, { remainingBytes }) => sum + remainingBytes, 0n)),
     });
   }

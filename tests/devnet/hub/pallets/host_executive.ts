@@ -1,9 +1,15 @@
 /**
- * Pallet HostExecutive: addresses of the ISMP hosts on EVM chains.
+ * Pallet HostExecutive: addresses and parameters of the ISMP hosts on EVM chains.
  * Source: polytope-labs/hyperbridge: modules/pallets/host-executive/src/lib.rs.
  */
-import { addressCodec } from "../../../../src/core/protocol/ismp/host_params.ts";
+import {
+  addressCodec,
+  type EvmHostParam,
+  type HostParam,
+  hostParamCodec,
+} from "../../../../src/core/protocol/ismp/host_params.ts";
 import { type StateMachine, stateMachineCodec } from "../../../../src/core/protocol/ismp/state_machine.ts";
+import { u8 } from "../../../../src/core/protocol/scale.ts";
 import type { Execution } from "../runtime.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
 import { StorageItem } from "../storage.ts";
@@ -11,13 +17,28 @@ import { StorageItem } from "../storage.ts";
 /** The pallet. */
 export class HostExecutivePallet {
   readonly evmHosts: StorageItem<[StateMachine], Uint8Array>;
+  readonly hostParams: StorageItem<[StateMachine], HostParam>;
+  readonly feeTokenDecimals: StorageItem<[StateMachine], number>;
 
   constructor(metadata: RuntimeMetadata) {
+    const byChain = [stateMachineCodec] as const;
     this.evmHosts = new StorageItem<[StateMachine], Uint8Array>(
       metadata,
       ["HostExecutive", "EvmHosts"],
-      [stateMachineCodec],
+      byChain,
       addressCodec,
+    );
+    this.hostParams = new StorageItem<[StateMachine], HostParam>(
+      metadata,
+      ["HostExecutive", "HostParams"],
+      byChain,
+      hostParamCodec,
+    );
+    this.feeTokenDecimals = new StorageItem<[StateMachine], number>(
+      metadata,
+      ["HostExecutive", "FeeTokenDecimals"],
+      byChain,
+      u8,
     );
   }
 
@@ -35,5 +56,24 @@ export class HostExecutivePallet {
         new_address: address,
       });
     }
+  }
+
+  /** Sets the parameters of one host, as `set_host_params` does by governance: withdrawals need them. */
+  setHostParams(execution: Execution, chain: StateMachine, value: EvmHostParam): void {
+    const params: HostParam = { tag: "EvmHostParam", value };
+    this.hostParams.put(execution.overlay, params, chain);
+    execution.emit("HostExecutive", "HostParamsSet", {
+      state_machine: stateMachineCodec.enc(chain),
+      params: hostParamCodec.enc(params),
+    });
+  }
+
+  /** Sets the decimals of a Substrate chain's fee token, as `set_fee_token_decimals` does by governance. */
+  setFeeTokenDecimals(execution: Execution, chain: StateMachine, decimals: number): void {
+    this.feeTokenDecimals.put(execution.overlay, decimals, chain);
+    execution.emit("HostExecutive", "FeeTokenDecimalsUpdated", {
+      state_machine: stateMachineCodec.enc(chain),
+      decimals: u8.enc(decimals),
+    });
   }
 }

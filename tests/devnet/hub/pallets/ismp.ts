@@ -7,20 +7,24 @@ import { fromHex, type Hash256 } from "../../../../src/core/protocol/bytes.ts";
 import { commitmentOfPost } from "../../../../src/core/protocol/ismp/commitment.ts";
 import {
   consensusDigestCodec,
+  type RequestMetadata,
   requestMetadataCodec,
   timestampDigestCodec,
 } from "../../../../src/core/protocol/ismp/host_state.ts";
 import type { IsmpPalletEvent } from "../../../../src/core/protocol/ismp/hub_events.ts";
 import { type IsmpMessage, ismpMessagesCodec } from "../../../../src/core/protocol/ismp/ismp_message.ts";
 import type { PostRequest } from "../../../../src/core/protocol/ismp/message.ts";
+import type { LeafIndexAndPos } from "../../../../src/core/protocol/ismp/proof.ts";
 import { messagesTag, stateMachineUpdatedTag } from "../../../../src/core/protocol/ismp/pool_tags.ts";
+import type { Leaf } from "../../../../src/core/protocol/ismp/request.ts";
 import type { StateCommitment } from "../../../../src/core/protocol/ismp/state_commitment.ts";
-import type {
-  ConsensusClientId,
-  ConsensusStateId,
-  StateMachine,
-  StateMachineHeight,
-  StateMachineId,
+import {
+  type ConsensusClientId,
+  type ConsensusStateId,
+  isSubstrate,
+  type StateMachine,
+  type StateMachineHeight,
+  type StateMachineId,
 } from "../../../../src/core/protocol/ismp/state_machine.ts";
 import { childTrieKeys } from "../../../../src/core/protocol/ismp/storage_keys.ts";
 import { Struct } from "../../../../src/core/protocol/scale.ts";
@@ -29,11 +33,11 @@ import { callHandler, DispatchError, type Execution, type Runtime, ValidityError
 import type { ValidTransaction } from "../runtime.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
 import { consensusClients } from "./consensus_clients.ts";
-import type { HostExecutivePallet } from "./host_executive.ts";
+import { type BalancesPallet, relayerFeeAccount } from "./balances.ts";
 import { IsmpError } from "./ismp_error.ts";
 import { handleRequests, type RequestHandlerHost, type RequestModule } from "./ismp_request.ts";
 import { IsmpStorage } from "./ismp_storage.ts";
-import type { MmrPallet } from "./mmr.ts";
+import type { LeafStore } from "./leaf_store.ts";
 
 /** `payer` of requests for which nobody paid on this chain. */
 const nobody: Hash256 = `0x${"00".repeat(32)}`;
@@ -48,9 +52,11 @@ export interface NewConsensusClient {
   readonly unbondingPeriodSec: bigint;
   /** Challenge period of every chain that the client follows. */
   readonly challengePeriodsSec: ReadonlyMap<StateMachine, bigint>;
+  /** The client's trusted state; default empty. */
+  readonly state?: Uint8Array;
 }
 
-/** A post that the hub itself sends. */
+/** A post that the chain itself sends. */
 export interface OutgoingPost {
   readonly dest: StateMachine;
   readonly from: Uint8Array;
@@ -58,34 +64,50 @@ export interface OutgoingPost {
   readonly body: Uint8Array;
   /** Seconds from now; 0 means never. */
   readonly timeoutSec: bigint;
+  /** What a relayer gets for the delivery, from whom; default nothing. */
+  readonly fee?: { readonly payer: Hash256; readonly fee: bigint };
+}
+
+/** What the pallet works with. */
+export interface IsmpParts {
+  readonly stateMachine: StateMachine;
+  /** The hub that this chain trusts; the hub itself on the hub. */
+  readonly coprocessor: StateMachine;
+  readonly leaves: LeafStore;
+  readonly balances: BalancesPallet;
+  readonly module: RequestModule;
+  /** Address of the ISMP host of an EVM chain. */
+  readonly evmHost: (execution: Execution, chain: StateMachine) => Uint8Array | undefined;
 }
 
 /** The pallet. */
 export class IsmpPallet {
   readonly storage: IsmpStorage;
-  readonly #mmr: MmrPallet;
-  readonly #host: (execution: Execution) => RequestHandlerHost;
-  readonly #stateMachine: StateMachine;
+  readonly #parts: IsmpParts;
+  /** `client/chain` of the Substrate chains that clients were told to follow. */
+  readonly #followed = new Set<string>();
 
-  constructor(
-    metadata: RuntimeMetadata,
-    parts: {
-      readonly stateMachine: StateMachine;
-      readonly mmr: MmrPallet;
-      readonly hostExecutive: HostExecutivePallet;
-      readonly module: RequestModule;
-    },
-  ) {
-    const storage = new IsmpStorage(metadata);
-    this.storage = storage;
-    this.#mmr = parts.mmr;
-    this.#stateMachine = parts.stateMachine;
-    this.#host = (execution) => ({
-      stateMachine: parts.stateMachine,
-      storage,
-      module: parts.module,
-      evmHost: (chain) => parts.hostExecutive.evmHosts.get(execution.overlay, chain),
-    });
+  constructor(metadata: RuntimeMetadata, parts: IsmpParts) {
+    this.storage = new IsmpStorage(metadata);
+    this.#parts = parts;
+  }
+
+  /** What handlers of messages work with. */
+  host(execution: Execution): RequestHandlerHost {
+    const { stateMachine, coprocessor, module, evmHost } = this.#parts;
+    return {
+      stateMachine,
+      coprocessor,
+      storage: this.storage,
+      module,
+      evmHost: (chain) => evmHost(execution, chain),
+      follows: (client, chain) => this.#followed.has(`${client}/${chain}`),
+    };
+  }
+
+  /** Keeps the body of a request or response. */
+  pushLeaf(execution: Execution, leaf: Leaf): LeafIndexAndPos {
+    return this.#parts.leaves.push(execution, leaf);
   }
 
   /** Adds `Ismp.handle_unsigned` to the table. */
@@ -121,7 +143,7 @@ export class IsmpPallet {
   #handle(execution: Execution, message: IsmpMessage): IsmpPalletEvent[] {
     switch (message.tag) {
       case "Request":
-        return handleRequests(this.#host, execution, message.value);
+        return handleRequests(this.host(execution), execution, message.value);
       case "Consensus":
         return this.#updateClient(execution, message.value.consensusStateId);
       case "FraudProof":
@@ -166,15 +188,17 @@ export class IsmpPallet {
    * Files a request under its commitment, with a leaf and an event.
    * @throws {IsmpError} module_dispatch_error when the commitment is there already.
    */
-  dispatchRequest(execution: Execution, request: PostRequest, commitment: Hash256): void {
+  dispatchRequest(
+    execution: Execution,
+    request: PostRequest,
+    commitment: Hash256,
+    fee: RequestMetadata["fee"] = { payer: nobody, fee: 0n },
+  ): void {
     const key = childTrieKeys.requestCommitment(commitment);
     if (execution.overlay.getChild(key) !== undefined) {
       throw new IsmpError("module_dispatch_error", "Duplicate request");
     }
-    const offchain = this.#mmr.push(execution, {
-      tag: "Request",
-      value: { tag: "Post", value: request },
-    });
+    const offchain = this.pushLeaf(execution, { tag: "Request", value: { tag: "Post", value: request } });
     execution.emitIsmp({
       tag: "Request",
       value: {
@@ -184,19 +208,25 @@ export class IsmpPallet {
         commitment,
       },
     });
-    const metadata = { offchain, fee: { payer: nobody, fee: 0n }, claimed: false };
+    const metadata = { offchain, fee, claimed: false };
     execution.overlay.putChild(key, requestMetadataCodec.enc(metadata));
   }
 
-  /** Sends a post of the hub itself. Returns it with its commitment. */
-  dispatchFromHub(
+  /**
+   * Sends a post of the chain itself; its fee is held until a relayer withdraws it.
+   * @returns the post with its commitment.
+   * @throws {IsmpError} module_dispatch_error when the payer has too little.
+   */
+  dispatchPost(
     execution: Execution,
     post: OutgoingPost,
   ): { readonly request: PostRequest; readonly commitment: Hash256 } {
+    const fee = post.fee ?? { payer: nobody, fee: 0n };
+    if (fee.fee > 0n) this.#collectFee(execution, fee);
     const nonce = this.storage.nonce.get(execution.overlay) ?? 0n;
     this.storage.nonce.put(execution.overlay, nonce + 1n);
     const request: PostRequest = {
-      source: this.#stateMachine,
+      source: this.#parts.stateMachine,
       dest: post.dest,
       nonce,
       from: post.from,
@@ -205,15 +235,22 @@ export class IsmpPallet {
       body: post.body,
     };
     const commitment = commitmentOfPost(request);
-    this.dispatchRequest(execution, request, commitment);
+    this.dispatchRequest(execution, request, commitment, fee);
     return { request, commitment };
+  }
+
+  #collectFee(execution: Execution, { payer, fee }: RequestMetadata["fee"]): void {
+    const move = { from: payer, to: relayerFeeAccount, amount: fee };
+    if (!this.#parts.balances.transfer(execution, move, false)) {
+      throw new IsmpError("module_dispatch_error", "Error withdrawing request fees");
+    }
   }
 
   /** End of a block: child root and mountain range root go into storage and digest, with the block's time. */
   finalizeBlock(execution: Execution): Uint8Array[] {
     const childTrieRoot = execution.overlay.childRoot();
     this.storage.childTrieRoot.put(execution.overlay, childTrieRoot);
-    const mmrRoot = this.#mmr.finalize(execution, childTrieRoot);
+    const mmrRoot = this.#parts.leaves.finalize(execution, childTrieRoot);
     return [
       digestItem("consensus", "ISMP", consensusDigestCodec.enc({ mmrRoot, childTrieRoot })),
       digestItem("consensus", "ISTM", timestampDigestCodec.enc({ timestampSec: execution.nowSec })),
@@ -224,11 +261,12 @@ export class IsmpPallet {
   createConsensusClient(execution: Execution, client: NewConsensusClient): void {
     const { overlay } = execution;
     const { storage } = this;
-    storage.consensusStates.put(overlay, new Uint8Array(), client.stateId);
+    storage.consensusStates.put(overlay, client.state ?? new Uint8Array(), client.stateId);
     storage.unbondingPeriodSec.put(overlay, client.unbondingPeriodSec, client.stateId);
     storage.consensusStateClient.put(overlay, client.clientId, client.stateId);
     for (const [stateMachine, periodSec] of client.challengePeriodsSec) {
       storage.challengePeriodSec.put(overlay, periodSec, { stateMachine, consensusStateId: client.stateId });
+      if (isSubstrate(stateMachine)) this.#followed.add(`${client.clientId}/${stateMachine}`);
     }
     storage.consensusClientUpdateTimeSec.put(overlay, execution.nowSec, client.stateId);
     execution.emitIsmp({

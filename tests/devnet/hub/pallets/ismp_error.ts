@@ -17,11 +17,21 @@ export type IsmpErrorCode =
   | "unsupported_state_machine"
   | "duplicate_request"
   | "request_timeout"
+  /** The request is for another chain, and this one is no router. */
+  | "invalid_request_destination"
   | "request_proxy_prohibited"
   /** `EvmHosts` has no address for the proven chain. */
   | "ismp_contract_not_found"
   /** The bytes of the proof do not decode or do not prove every commitment; `cause` tells more. */
   | "membership_proof_verification_failed"
+  /** The bytes of the proof do not decode or do not decide a key; `cause` tells more. */
+  | "state_proof_verification_failed"
+  /** A GET request's source or destination is not the chain that the proof is of. */
+  | "request_proof_metadata_not_valid"
+  /** A GET request asks for another height than the one proven. */
+  | "insufficient_proof_height"
+  /** A GET request was answered before. */
+  | "duplicate_response"
   | "signature_decoding_failed"
   | "module_not_found"
   /** The receiving module failed, or the bandwidth gate or the list of retired senders stopped the request. */

@@ -13,9 +13,9 @@ import type { StateMachineHeight } from "../../../../src/core/protocol/ismp/stat
 import { childTrieKeys } from "../../../../src/core/protocol/ismp/storage_keys.ts";
 import { ScaleError } from "../../../../src/core/protocol/scale.ts";
 import type { Execution } from "../runtime.ts";
-import { consensusClients, type MembershipVerifier, type VerifierHost } from "./consensus_clients.ts";
+import { consensusClients } from "./consensus_clients.ts";
 import { IsmpError } from "./ismp_error.ts";
-import type { IsmpStorage } from "./ismp_storage.ts";
+import { type ProofHost, requireCommitment, validateStateMachine } from "./proof_heights.ts";
 
 /** Receives a request whose proof holds. @throws {IsmpError} to refuse it, and with it the whole extrinsic. */
 export type RequestModule = (
@@ -25,8 +25,7 @@ export type RequestModule = (
 ) => void;
 
 /** What the handler works with. */
-export interface RequestHandlerHost extends VerifierHost {
-  readonly storage: IsmpStorage;
+export interface RequestHandlerHost extends ProofHost {
   readonly module: RequestModule;
 }
 
@@ -41,56 +40,21 @@ interface NamedRequest {
  * @throws {IsmpError}
  */
 export function handleRequests(
-  host: (execution: Execution) => RequestHandlerHost,
+  view: RequestHandlerHost,
   execution: Execution,
   message: RequestMessage,
 ): IsmpPalletEvent[] {
   if (message.requests.length === 0) throw new IsmpError("empty_batch");
-  const view = host(execution);
   const { height } = message.proof;
-  const verify = validateStateMachine(view, execution, height);
+  const client = validateStateMachine(view, execution, height);
   const named = message.requests.map((request) => ({ request, commitment: commitmentOfPost(request) }));
   const distinct = new Set(named.map(({ commitment }) => commitment));
   if (distinct.size !== named.length) throw new IsmpError("duplicate_request", "twice in the batch");
   for (const entry of named) checkRequest(view, execution, entry, height);
-  const state = view.storage.stateCommitments.get(execution.overlay, height.id, height.height);
-  if (state === undefined) throw new IsmpError("state_commitment_not_found");
+  const state = requireCommitment(view, execution, height);
   const commitments = named.map(({ commitment }) => commitment);
-  verify(view, { commitments, state, proof: message.proof });
+  client.verifyMembership(view, { commitments, state, proof: message.proof });
   return named.map((entry) => deliver(view, execution, entry, message.signer));
-}
-
-/** Client known and not frozen, commitment stored and old enough. */
-function validateStateMachine(
-  host: RequestHandlerHost,
-  execution: Execution,
-  at: StateMachineHeight,
-): MembershipVerifier {
-  const { storage } = host;
-  const { overlay } = execution;
-  const clientId = storage.consensusStateClient.get(overlay, at.id.consensusStateId);
-  const client = clientId === undefined ? undefined : consensusClients.get(clientId);
-  if (client === undefined) {
-    throw new IsmpError("consensus_state_id_not_recognized", at.id.consensusStateId);
-  }
-  if (storage.frozenConsensusClients.get(overlay, at.id.consensusStateId) === true) {
-    throw new IsmpError("frozen_consensus_client", at.id.consensusStateId);
-  }
-  const updatedSec = storage.updateTimesSec.get(overlay, at.id, at.height);
-  if (updatedSec === undefined) {
-    throw new IsmpError("state_commitment_not_found", `${at.id.stateMachine} at ${at.height}`);
-  }
-  const periodSec = storage.challengePeriodSec.get(overlay, at.id);
-  if (periodSec === undefined) {
-    throw new IsmpError("challenge_period_not_configured", at.id.stateMachine);
-  }
-  const ageMs = execution.nowMs - updatedSec * 1000n;
-  if (periodSec !== 0n && ageMs <= periodSec * 1000n) {
-    throw new IsmpError("challenge_period_not_elapsed", `${ageMs} ms of ${periodSec} s`);
-  }
-  const verifier = client.stateMachine(at.id.stateMachine);
-  if (verifier === undefined) throw new IsmpError("unsupported_state_machine", at.id.stateMachine);
-  return verifier;
 }
 
 function checkRequest(
@@ -106,9 +70,12 @@ function checkRequest(
   if (timeoutSec !== 0n && execution.nowMs >= timeoutSec * 1000n) {
     throw new IsmpError("request_timeout", commitment);
   }
+  if (request.dest !== host.stateMachine && host.coprocessor !== host.stateMachine) {
+    throw new IsmpError("invalid_request_destination", `${request.dest} on ${host.stateMachine}`);
+  }
   const { stateMachine } = proofHeight.id;
-  const isProxied = stateMachine === host.stateMachine &&
-    ![...consensusClients.values()].some((client) => client.stateMachine(request.source) !== undefined);
+  const isProxied = stateMachine === host.coprocessor &&
+    ![...consensusClients.values()].some((client) => client.stateMachine(host, request.source) !== undefined);
   if (request.source !== stateMachine && !isProxied) {
     throw new IsmpError("request_proxy_prohibited", `${request.source} under ${stateMachine}`);
   }

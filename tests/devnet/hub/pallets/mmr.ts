@@ -20,6 +20,7 @@ import { MountainRange } from "../../../../src/core/protocol/trie/mmr_range.ts";
 import type { Execution } from "../runtime.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
 import { StorageItem } from "../storage.ts";
+import type { LeafStore } from "./leaf_store.ts";
 
 const emptyRoot: Hash256 = `0x${"00".repeat(32)}`;
 
@@ -36,7 +37,7 @@ export function decodeLeafNode(node: Uint8Array): Leaf | undefined {
 }
 
 /** The pallet with the node's mountain range. */
-export class MmrPallet {
+export class MmrPallet implements LeafStore {
   readonly rootHash: StorageItem<[], Hash256>;
   readonly numberOfLeaves: StorageItem<[], bigint>;
   readonly #nodes: StorageItem<[bigint], Hash256>;

@@ -1,0 +1,93 @@
+/**
+ * What governance sets for relayers, and what tests read of their accounts. Changes take effect in the next block.
+ */
+import type { Hash256 } from "../../../src/core/protocol/bytes.ts";
+import type { EvmHostParam } from "../../../src/core/protocol/ismp/host_params.ts";
+import { requestMetadataCodec } from "../../../src/core/protocol/ismp/host_state.ts";
+import type { StateMachine } from "../../../src/core/protocol/ismp/state_machine.ts";
+import { childTrieKeys } from "../../../src/core/protocol/ismp/storage_keys.ts";
+import { decodeStrict } from "../../../src/core/protocol/scale.ts";
+import type { AdminAction } from "./blocks.ts";
+import type { BlockName } from "./hub_options.ts";
+import type { RelayerPallet } from "./pallets/relayer.ts";
+import { defaultMinimumWithdrawal } from "./pallets/relayer_storage.ts";
+import type { Snapshot } from "./storage.ts";
+
+/** Runs an action in the next block. */
+export type Enqueue = (run: AdminAction) => Promise<BlockName>;
+
+/** Pallets Relayer, HostExecutive and Balances from the side of governance. */
+export class Governance {
+  readonly #relayer: RelayerPallet;
+  readonly #enqueue: Enqueue;
+  readonly #bestState: () => Snapshot;
+
+  constructor(relayer: RelayerPallet, enqueue: Enqueue, bestState: () => Snapshot) {
+    this.#relayer = relayer;
+    this.#enqueue = enqueue;
+    this.#bestState = bestState;
+  }
+
+  /** Sets the parameters of an EVM host: without them nothing is withdrawn to its chain. */
+  setHostParams(chain: StateMachine, params: EvmHostParam): Promise<BlockName> {
+    return this.#enqueue((execution) =>
+      this.#relayer.parts.hostExecutive.setHostParams(execution, chain, params)
+    );
+  }
+
+  /** Sets the decimals of a Substrate chain's fee token. */
+  setFeeTokenDecimals(chain: StateMachine, decimals: number): Promise<BlockName> {
+    return this.#enqueue((execution) =>
+      this.#relayer.parts.hostExecutive.setFeeTokenDecimals(execution, chain, decimals)
+    );
+  }
+
+  /** Sets the smallest amount that is paid out, in units of the chain's fee token. */
+  setMinimumWithdrawal(chain: StateMachine, amount: bigint): Promise<BlockName> {
+    return this.#enqueue((execution) => this.#relayer.setMinimumWithdrawal(execution, chain, amount));
+  }
+
+  /** Sets the reward for delivering a rotation to a chain, in native units (12 decimals); 0 offers none. */
+  setConsensusReward(chain: StateMachine, amount: bigint): Promise<BlockName> {
+    return this.#enqueue((execution) => this.#relayer.setConsensusReward(execution, chain, amount));
+  }
+
+  /** Sets the reward for delivering a request of a module of the hub, in native units; 0 offers none. */
+  setRequestReward(moduleId: Uint8Array, amount: bigint): Promise<BlockName> {
+    return this.#enqueue((execution) => this.#relayer.setRequestReward(execution, moduleId, amount));
+  }
+
+  /** Sets what an account owns, in native units. Rewards come from `treasuryAccount` of `pallets/balances.ts`. */
+  setBalance(account: Hash256, free: bigint): Promise<BlockName> {
+    return this.#enqueue((execution) => this.#relayer.parts.balances.set(execution, account, free));
+  }
+
+  /** Fees credited to an address for requests paid on `chain`. */
+  feesOf(chain: StateMachine, address: Uint8Array): bigint {
+    return this.#relayer.parts.storage.fees.get(this.#bestState().main, chain, address) ?? 0n;
+  }
+
+  /** Nonce that the next signature of an address for `chain` must carry. */
+  nonceOf(address: Uint8Array, chain: StateMachine): bigint {
+    return this.#relayer.parts.storage.nonce.get(this.#bestState().main, address, chain) ?? 0n;
+  }
+
+  /** Smallest amount that is paid out now. */
+  minimumWithdrawal(chain: StateMachine): bigint {
+    const stored = this.#relayer.parts.storage.minimumWithdrawal.get(this.#bestState().main, chain);
+    return stored ?? defaultMinimumWithdrawal;
+  }
+
+  /** What an account owns, in native units. */
+  balanceOf(account: Hash256): bigint {
+    return this.#relayer.parts.balances.free(this.#bestState().main, account);
+  }
+
+  /** Whether the fee of a request was accumulated; undefined for requests that the hub does not know. */
+  isClaimed(commitment: Hash256): boolean | undefined {
+    const stored = this.#bestState().child.get(childTrieKeys.requestCommitment(commitment));
+    return stored === undefined
+      ? undefined
+      : decodeStrict(requestMetadataCodec, stored, "RequestMetadata").claimed;
+  }
+}
