@@ -1,0 +1,186 @@
+import assert from "node:assert/strict";
+import { concatBytes, fromHex, type Hash256, toHex } from "../../../../src/core/protocol/bytes.ts";
+import { signatureCodec } from "../../../../src/core/protocol/ismp/fees.ts";
+import { consensusDigestCodec, requestMetadataCodec } from "../../../../src/core/protocol/ismp/host_state.ts";
+import { type HashAlgorithm, stateMachineProofCodec } from "../../../../src/core/protocol/ismp/proof.ts";
+import { sr25519PublicKey, verifySignature } from "../../../../src/core/protocol/ismp/signed_messages.ts";
+import { childTrieKey, childTrieKeys } from "../../../../src/core/protocol/ismp/storage_keys.ts";
+import { bytes, decodeStrict, list } from "../../../../src/core/protocol/scale.ts";
+import { readSubstrateProof } from "../../../../src/core/protocol/trie/substrate_proof.ts";
+import { SubstrateTrie } from "../../../../src/core/protocol/trie/substrate_trie.ts";
+import { Secret } from "../../../../src/core/config/redact.ts";
+import { RpcFault } from "../../../../src/core/rpc/fault.ts";
+import { blockHashes, hashOf, headerJson, type Script, scriptChain } from "./scripted_hub.ts";
+
+const { signal } = new AbortController();
+const relayer = new Uint8Array(32).fill(7);
+const paid = hashOf("paid");
+const delivered = hashOf("delivered");
+const absent = hashOf("absent");
+
+function faultWith(code: string): (error: unknown) => boolean {
+  return (error) => error instanceof RpcFault && error.code === code;
+}
+
+const metadata = requestMetadataCodec.enc({
+  offchain: { leafIndex: 4n, pos: 7n },
+  fee: { payer: hashOf("payer"), fee: 1_500_000n },
+  claimed: false,
+});
+
+/** An ISMP child trie with one fee and one receipt of `signer`. */
+function trieOf(hasher: HashAlgorithm, signer: Uint8Array): SubstrateTrie {
+  return SubstrateTrie.from({ layout: "V1", hasher }, [
+    [childTrieKeys.requestCommitment(paid), metadata],
+    [childTrieKeys.requestReceipt(delivered), bytes.enc(signer)],
+    [childTrieKeys.requestReceipt(paid), bytes.enc(new Uint8Array(20).fill(1))],
+  ]);
+}
+
+function ismpDigest(childTrieRoot: Hash256): Uint8Array {
+  const data = consensusDigestCodec.enc({ mmrRoot: hashOf("mmr"), childTrieRoot });
+  return concatBytes(Uint8Array.of(4), new TextEncoder().encode("ISMP"), bytes.enc(data));
+}
+
+function proofAnswer(trie: SubstrateTrie, keys: unknown): unknown {
+  assert.ok(Array.isArray(keys));
+  const proof = list(bytes).enc(trie.prove(keys.map((key) => Uint8Array.from(key))));
+  return { proof: [...proof], height: 9 };
+}
+
+/** A node at block 9 with this trie, whose header announces `root`. */
+function nodeOf(trie: SubstrateTrie, root: Hash256 = trie.root()): Script {
+  const other = concatBytes(Uint8Array.of(6), new TextEncoder().encode("aura"), bytes.enc(new Uint8Array(8)));
+  return {
+    chain_getBlockHash: blockHashes(9),
+    chain_getHeader: () => headerJson(9, [other, ismpDigest(root)]),
+    ismp_queryChildTrieProof: (height, keys) => {
+      assert.equal(height, 9);
+      return proofAnswer(trie, keys);
+    },
+  };
+}
+
+Deno.test("fees: fees are what the child trie says, in one message", async () => {
+  const { chain, run, trips } = scriptChain({
+    state_getStorage: (key) => key === toHex(childTrieKey("ISMPv2")) ? hashOf("root") : null,
+    childstate_getStorage: (_, key) => {
+      const found = [paid, absent].find((each) => key === toHex(childTrieKeys.requestCommitment(each)));
+      return found === paid ? toHex(metadata) : null;
+    },
+  }, { hashing: "Blake2" });
+  assert.deepEqual(await run(chain.fetchFees([paid, absent], signal)), [1_500_000n, undefined]);
+  trips();
+  await run(chain.fetchFees([paid, absent], signal));
+  assert.equal(trips(), 1);
+  assert.deepEqual(await run(chain.fetchFees([], signal)), []);
+  assert.equal(trips(), 0);
+  await chain.close();
+});
+
+Deno.test("fees: a chain without gas, prices and balances says so, and takes its decimals from the configuration", async () => {
+  const { chain, run } = scriptChain({});
+  assert.equal(chain.hasGas, false);
+  assert.equal(await run(chain.fetchFeeTokenDecimals(signal)), 6);
+  assert.equal(await run(chain.fetchRouterPrice(signal)), undefined);
+  assert.deepEqual(await run(chain.fetchGasTerms(signal)), { gasPriceWei: 0n });
+  assert.equal(await run(chain.fetchDataCost(new Uint8Array(100), signal)), 0n);
+  assert.equal(await run(chain.fetchBalance(signal)), undefined);
+  const other = scriptChain({}, { feeTokenDecimals: 18 });
+  assert.equal(await other.run(other.chain.fetchFeeTokenDecimals(signal)), 18);
+  await Promise.all([chain.close(), other.chain.close()]);
+});
+
+for (const hashing of ["Keccak", "Blake2"] as const) {
+  Deno.test(`fees: ${hashing} proofs of fees and receipts verify below the root of the header`, async () => {
+    const trie = trieOf(hashing, relayer);
+    const { chain, run, trips } = scriptChain(nodeOf(trie), { hashing });
+    const fees = decodeStrict(
+      stateMachineProofCodec,
+      await run(chain.proveFees([paid], 9n, signal)),
+      "StateMachineProof",
+    );
+    assert.equal(fees.hasher, hashing);
+    const key = childTrieKeys.requestCommitment(paid);
+    const shown = readSubstrateProof({
+      root: trie.root(),
+      hasher: hashing,
+      nodes: fees.storageProof,
+      keys: [key],
+    });
+    assert.deepEqual(shown.get(toHex(key)), metadata);
+    assert.equal(trips(), 1);
+    const receipts = await run(chain.proveReceipts([delivered, absent, paid], 9n, signal));
+    assert.deepEqual(receipts.relayers, [relayer, undefined, new Uint8Array(20).fill(1)]);
+    assert.equal(decodeStrict(stateMachineProofCodec, receipts.proof, "Proof").hasher, hashing);
+    assert.equal(trips(), 3);
+    await chain.close();
+  });
+}
+
+Deno.test("fees: a receipt that holds a signature names its signer, as the hub reads it", async () => {
+  const signature = signatureCodec.enc({
+    tag: "Sr25519",
+    value: { publicKey: relayer, signature: new Uint8Array(64).fill(3) },
+  });
+  const { chain, run } = scriptChain(nodeOf(trieOf("Keccak", signature)));
+  assert.deepEqual((await run(chain.proveReceipts([delivered], 9n, signal))).relayers, [relayer]);
+  await chain.close();
+});
+
+Deno.test("fees: a proof that does not fit the header's root is no proof", async () => {
+  const { chain, run } = scriptChain(nodeOf(trieOf("Keccak", relayer), hashOf("another root")));
+  await assert.rejects(run(chain.proveReceipts([delivered], 9n, signal)), faultWith("malformed"));
+  await chain.close();
+});
+
+Deno.test("fees: a header without ISMP roots is malformed, a height beyond the head is lagging", async () => {
+  const { node, chain, run } = scriptChain(nodeOf(trieOf("Keccak", relayer)));
+  node.answer("chain_getHeader", () => headerJson(9));
+  await assert.rejects(run(chain.proveReceipts([delivered], 9n, signal)), faultWith("malformed"));
+  node.answer("chain_getBlockHash", () => null);
+  await assert.rejects(run(chain.proveReceipts([delivered], 9n, signal)), faultWith("lagging"));
+  await chain.close();
+});
+
+Deno.test("fees: state values are proven at the height asked for, also by the standard method", async () => {
+  const key = new Uint8Array(32).fill(2);
+  const trie = SubstrateTrie.from({ layout: "V1", hasher: "Keccak" }, [[key, new Uint8Array(40).fill(4)]]);
+  const { chain, run, trips } = scriptChain({
+    ismp_queryStateProof: (height, keys) => {
+      assert.equal(height, 9);
+      return proofAnswer(trie, keys);
+    },
+  });
+  const prove = async (): Promise<unknown> => {
+    const proof = await run(chain.proveState([key], 9n, signal));
+    const { storageProof: nodes, hasher } = decodeStrict(stateMachineProofCodec, proof, "Proof");
+    return readSubstrateProof({ root: trie.root(), hasher, nodes, keys: [key] }).get(toHex(key));
+  };
+  assert.deepEqual(await prove(), new Uint8Array(40).fill(4));
+  assert.equal(trips(), 1);
+  const standard = scriptChain({
+    chain_getBlockHash: blockHashes(9),
+    state_getReadProof: (keys, at) => {
+      assert.equal(at, hashOf("b9"));
+      assert.deepEqual(keys, [toHex(key)]);
+      return { at, proof: trie.prove([key]).map(toHex) };
+    },
+  });
+  const proof = await standard.run(standard.chain.proveState([key], 9n, signal));
+  assert.equal(toHex(proof), toHex(await run(chain.proveState([key], 9n, signal))));
+  await Promise.all([chain.close(), standard.chain.close()]);
+});
+
+Deno.test("fees: digests are signed by the key, and without a key there is nothing to sign with", async () => {
+  const seed = new Uint8Array(32).fill(5);
+  const { chain, run } = scriptChain({}, { signer: new Secret(toHex(seed)) });
+  const digest = hashOf("digest");
+  const signature = await run(chain.signDigest(fromHex(digest)));
+  assert.equal(verifySignature(digest, signature), true);
+  assert.ok(signature.tag === "Sr25519");
+  assert.deepEqual(signature.value.publicKey, sr25519PublicKey(seed));
+  const unsigned = scriptChain({});
+  await assert.rejects(unsigned.run(unsigned.chain.signDigest(fromHex(digest))), /no key/);
+  await Promise.all([chain.close(), unsigned.chain.close()]);
+});
