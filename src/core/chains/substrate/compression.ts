@@ -13,6 +13,8 @@ import type { Runtime } from "./runtime.ts";
 const ZSTD_LEVEL = 3;
 /** Below this saving the plain call is sent, as upstream does. */
 const LEAST_SAVING_PERCENT = 20;
+/** Smaller calls are not worth it: they fit everywhere. */
+const COMPRESSIBLE_FROM_BYTES = 1_024;
 /** The runtime takes smaller calls only: `MaxCallSize` of gargantua, 2 decimal megabytes (nexus: 3). */
 const COMPRESSIBLE_BELOW_BYTES = 2_000_000;
 
@@ -24,7 +26,7 @@ const argumentsCodec = Struct({ compressed: bytes, encodedCallSize: u32 });
  */
 export function compressCall(node: SubstrateNode, runtime: Runtime, call: Uint8Array): Uint8Array {
   const isTaken = node.isHub && runtime.hasPallet(callLayouts.decompress.pallet) &&
-    call.length < COMPRESSIBLE_BELOW_BYTES;
+    call.length >= COMPRESSIBLE_FROM_BYTES && call.length < COMPRESSIBLE_BELOW_BYTES;
   if (!isTaken) return call;
   const compressed = new Uint8Array(
     zstdCompressSync(call, { params: { [constants.ZSTD_c_compressionLevel]: ZSTD_LEVEL } }),

@@ -13,6 +13,7 @@ import {
 import { calls, type TypedCall } from "../../rpc/substrate_calls.ts";
 import type { Randomness } from "../../runtime/randomness.ts";
 import type { Delivery, Refusal, SignedSubmission } from "../chain.ts";
+import { compressCall } from "./compression.ts";
 import { callLayouts } from "./layout.ts";
 import { hashFunctionOf, type SubstrateNode } from "./node.ts";
 import type { Runtime } from "./runtime.ts";
@@ -110,7 +111,8 @@ export function readDelivery(delivery: Delivery): ReadDelivery {
 }
 
 /**
- * `Ismp.handle_unsigned` with one message per step; the whole extrinsic succeeds or fails.
+ * `Ismp.handle_unsigned` with one message per step, compressed where the hub takes that; the whole extrinsic succeeds
+ * or fails.
  * @throws {RuntimeFault} when the runtime has another layout.
  */
 export function deliveryExtrinsic(
@@ -123,7 +125,8 @@ export function deliveryExtrinsic(
     tag: "Request",
     value: { requests, proof, signer: signer.sign(requests) },
   }));
-  return bareExtrinsic(node, runtime.encodeCall(callLayouts.requests, ismpMessagesCodec.enc(messages)));
+  const call = runtime.encodeCall(callLayouts.requests, ismpMessagesCodec.enc(messages));
+  return bareExtrinsic(node, compressCall(node, runtime, call));
 }
 
 /** An unsigned extrinsic with this call. */

@@ -1,0 +1,418 @@
+import assert from "node:assert/strict";
+import { zstdDecompressSync } from "node:zlib";
+import type { Delivery } from "../../../../src/core/chains/chain.ts";
+import type { HubCall } from "../../../../src/core/chains/hub_accounts.ts";
+import { encodeHubCall } from "../../../../src/core/chains/substrate/hub_calls.ts";
+import { loadRuntime, RuntimeFault } from "../../../../src/core/chains/substrate/runtime.ts";
+import { fromHex, toHex } from "../../../../src/core/protocol/bytes.ts";
+import {
+  getMessage,
+  getResponseMessage,
+  postMessage,
+} from "../../../../src/core/protocol/ismp/commitment.ts";
+import {
+  outboundConsensusDeliveryClaimCodec,
+  outboundRequestDeliveryClaimCodec,
+  withdrawalInputDataCodec,
+  withdrawalProofCodec,
+} from "../../../../src/core/protocol/ismp/fees.ts";
+import { decodeBareExtrinsic } from "../../../../src/core/protocol/ismp/hub_calls.ts";
+import { getRequestsWithProofCodec } from "../../../../src/core/protocol/ismp/ismp_message.ts";
+import { mmrProofCodec } from "../../../../src/core/protocol/ismp/proof.ts";
+import { parseStateMachine } from "../../../../src/core/protocol/ismp/state_machine.ts";
+import { childTrieKeys, ismpKeys, otherKeys } from "../../../../src/core/protocol/ismp/storage_keys.ts";
+import {
+  bool,
+  bytes,
+  type Codec,
+  decodeStrict,
+  Struct,
+  u32,
+  u64,
+} from "../../../../src/core/protocol/scale.ts";
+import { RpcFault } from "../../../../src/core/rpc/fault.ts";
+import { hubMetadata, hubScale } from "../../../support/hub_vectors.ts";
+import { ScriptedError } from "../../../support/scripted_socket.ts";
+import { hashOf, headerJson, type Script, scriptChain, scriptHub } from "./scripted_hub.ts";
+
+const { signal } = new AbortController();
+
+/** The argument of a known call. */
+function argumentOf<T>(vector: string, codec: Codec<T>): T {
+  return decodeStrict(codec, fromHex(hubScale(`call.nexus.${vector}`).scale).slice(2), vector);
+}
+
+const known: readonly (readonly [vector: string, call: HubCall])[] = [
+  ...["Relayer.accumulate_fees", "Relayer.accumulate_fees.beneficiary"].map((vector) =>
+    [vector, { kind: "accumulate", proof: argumentOf(vector, withdrawalProofCodec) }] as const
+  ),
+  ...["Relayer.withdraw_fees", "Relayer.withdraw_fees.beneficiary"].map((vector) =>
+    [vector, { kind: "withdraw", data: argumentOf(vector, withdrawalInputDataCodec) }] as const
+  ),
+  ["StateCoprocessor.handle_unsigned", {
+    kind: "answerGets",
+    answer: argumentOf("StateCoprocessor.handle_unsigned", getRequestsWithProofCodec),
+  }],
+  ["Relayer.claim_outbound_consensus_delivery_reward", {
+    kind: "claimRotation",
+    claim: argumentOf(
+      "Relayer.claim_outbound_consensus_delivery_reward",
+      outboundConsensusDeliveryClaimCodec,
+    ),
+  }],
+  ["Relayer.claim_outbound_request_delivery_reward", {
+    kind: "claimRequest",
+    claim: argumentOf("Relayer.claim_outbound_request_delivery_reward", outboundRequestDeliveryClaimCodec),
+  }],
+];
+
+const accumulate = {
+  kind: "accumulate",
+  proof: argumentOf("Relayer.accumulate_fees", withdrawalProofCodec),
+} as const;
+const answer = argumentOf("StateCoprocessor.handle_unsigned", getRequestsWithProofCodec);
+
+for (const [vector, call] of known) {
+  Deno.test(`hub calls: ${vector} has the bytes of the known answer on both hubs`, async () => {
+    for (const hub of ["nexus", "gargantua"] as const) {
+      const { specName, specVersion, metadata } = hubMetadata(`${hub}-head-synthetic`);
+      const runtime = await loadRuntime("hub", { specName, specVersion }, metadata);
+      assert.equal(toHex(encodeHubCall(runtime, call)), hubScale(`call.${hub}.${vector}`).scale);
+    }
+  });
+
+  Deno.test(`hub calls: ${vector} becomes the known extrinsic with its hash, in one message`, async () => {
+    const { chain, run, trips } = scriptHub({ chain_getHeader: () => headerJson(77) });
+    const { hash, raw, madeAtHeight, account } = await run(chain.prepareCall(call, signal));
+    const expected = hubScale(`call.nexus.${vector}`);
+    assert.equal(toHex(raw), expected.bareExtrinsicV4);
+    assert.equal(hash, expected.bareExtrinsicHashKeccak);
+    assert.deepEqual([madeAtHeight, account], [77n, undefined]);
+    // Version and metadata are read once.
+    assert.equal(trips(), 3);
+    await run(chain.prepareCall(call, signal));
+    assert.equal(trips(), 1);
+    await chain.close();
+  });
+}
+
+Deno.test("hub calls: a runtime whose arguments differ gets nothing", async () => {
+  const { specName, specVersion, metadata } = hubMetadata("gargantua-genesis");
+  const runtime = await loadRuntime("hub", { specName, specVersion }, metadata);
+  const codes = known.map(([, call]) => {
+    try {
+      encodeHubCall(runtime, call);
+      return "encoded";
+    } catch (error) {
+      return error instanceof RuntimeFault ? error.code : "other";
+    }
+  });
+  assert.deepEqual([...new Set(codes)].sort(), ["layout_mismatch", "missing_call"]);
+});
+
+const VALID = "0x0000000000000000000000000000000000000000";
+const INVALID_CALL = "0x010000";
+
+/** A node whose pool says `validity`, and whose dry run ends in `dryRun`. */
+function judging(
+  validity: string,
+  dryRun: string | undefined,
+  stored: ReadonlyMap<string, string> = new Map(),
+): Script {
+  return {
+    state_call: (method) => {
+      assert.equal(method, "TaggedTransactionQueue_validate_transaction");
+      return validity;
+    },
+    system_dryRun: () => {
+      if (dryRun === undefined) throw new ScriptedError(-32601, "RPC call is unsafe to be called externally");
+      return dryRun;
+    },
+    state_getStorage: () => null,
+    childstate_getStorage: (_, key) => stored.get(String(key)) ?? null,
+    state_queryStorageAt: (keys) => {
+      assert.ok(Array.isArray(keys));
+      return [{ block: hashOf("best"), changes: keys.map((key) => [key, stored.get(key) ?? null]) }];
+    },
+  };
+}
+
+/** What the hub stores about both proofs of `call` when they are 500 seconds old and 100 have to pass. */
+function ready(change: { readonly ageSec?: bigint } = {}): Map<string, string> {
+  const nowSec = 1_700_000_000n;
+  const stored = new Map([[toHex(otherKeys.timestampNow()), toHex(u64.enc(nowSec * 1000n))]]);
+  for (
+    const { height } of [
+      accumulate.proof.sourceProof,
+      accumulate.proof.destProof,
+      answer.source,
+      answer.response,
+    ]
+  ) {
+    const { id } = height;
+    const updated = nowSec - (change.ageSec ?? 500n);
+    stored.set(toHex(ismpKeys.challengePeriod(id)), toHex(u64.enc(100n)));
+    stored.set(toHex(ismpKeys.boundedStateMachineUpdateTime(id, height.height)), toHex(u64.enc(updated)));
+  }
+  return stored;
+}
+
+Deno.test("hub calls: a call that the pool would take is not refused, and that takes one message", async () => {
+  const { chain, run, trips } = scriptHub(judging(VALID, undefined));
+  assert.equal(await run(chain.tryCall(accumulate, signal)), undefined);
+  trips();
+  assert.equal(await run(chain.tryCall(accumulate, signal)), undefined);
+  assert.equal(trips(), 1);
+  await chain.close();
+});
+
+/** SCALE of a dry run that ended in the error of a module: pallet Relayer is 52, StateCoprocessor 58. */
+function moduleError(pallet: number, error: number): string {
+  return toHex(Uint8Array.of(0, 1, 3, pallet, error, 0, 0, 0));
+}
+
+const refusals: readonly (readonly [
+  sentence: string,
+  call: HubCall,
+  node: Script,
+  expected: readonly [code: string, error: string | undefined],
+])[] = [
+  [
+    "the pallet's error is named by the dry run",
+    accumulate,
+    judging(INVALID_CALL, moduleError(52, 9), ready()),
+    ["unknown_message", "Relayer.MissingCommitments"],
+  ],
+  [
+    "a proof that does not verify is a bad proof where its height is ready",
+    accumulate,
+    judging(INVALID_CALL, moduleError(52, 0), ready()),
+    ["bad_proof", "Relayer.ProofValidationError"],
+  ],
+  [
+    "a proof at a height in its challenge period is not ready, not wrong",
+    accumulate,
+    judging(INVALID_CALL, moduleError(52, 0), ready({ ageSec: 100n })),
+    ["not_ready", "Relayer.ProofValidationError"],
+  ],
+  [
+    "a withdrawal below the minimum has the pallet's name for it",
+    { kind: "withdraw", data: argumentOf("Relayer.withdraw_fees", withdrawalInputDataCodec) },
+    judging(INVALID_CALL, moduleError(52, 4)),
+    ["unspecified", "Relayer.NotEnoughBalance"],
+  ],
+  [
+    "a node without dry runs leaves the error open",
+    accumulate,
+    judging(INVALID_CALL, undefined, ready()),
+    ["unspecified", undefined],
+  ],
+  [
+    "a node without dry runs still shows what storage says",
+    accumulate,
+    judging(INVALID_CALL, undefined),
+    ["not_ready", undefined],
+  ],
+  [
+    "an error of the dry run that is no module's is no pallet error",
+    accumulate,
+    judging(INVALID_CALL, "0x000102", ready()),
+    ["unspecified", undefined],
+  ],
+  [
+    "a dry run that knows no reason leaves the pool's word",
+    accumulate,
+    judging(INVALID_CALL, "0x0000", ready()),
+    ["unspecified", undefined],
+  ],
+  [
+    "a frozen client stops claims",
+    accumulate,
+    judging(
+      INVALID_CALL,
+      moduleError(52, 0),
+      ready().set(
+        toHex(ismpKeys.frozenConsensusClients(accumulate.proof.destProof.height.id.consensusStateId)),
+        toHex(bool.enc(true)),
+      ),
+    ),
+    ["host_frozen", "Relayer.ProofValidationError"],
+  ],
+  [
+    "an answer whose height is not ready says so, though the pallet has one error for all",
+    { kind: "answerGets", answer },
+    judging(INVALID_CALL, moduleError(58, 0)),
+    ["not_ready", "StateCoprocessor.HandlingError"],
+  ],
+];
+
+for (const [sentence, call, node, expected] of refusals) {
+  Deno.test(`hub calls: ${sentence}`, async () => {
+    const { chain, run } = scriptHub(node);
+    const refusal = await run(chain.tryCall(call, signal));
+    assert.deepEqual([refusal?.code, refusal?.error], expected);
+    await chain.close();
+  });
+}
+
+Deno.test("hub calls: of an answer the timed out and the answered requests are named", async () => {
+  const [request] = answer.requests;
+  assert.ok(request !== undefined);
+  const open = { ...request, timeoutTimestampSec: 0n };
+  const gets = [open, { ...open, nonce: 90n, timeoutTimestampSec: 1_700_000_000n }, { ...open, nonce: 91n }];
+  const stored = ready();
+  const ask = async (requests: typeof gets): Promise<unknown> => {
+    const call: HubCall = { kind: "answerGets", answer: { ...answer, requests } };
+    const { chain, run } = scriptHub(judging(INVALID_CALL, moduleError(58, 0), stored));
+    const refusal = await run(chain.tryCall(call, signal));
+    await chain.close();
+    return [refusal?.code, refusal?.messages];
+  };
+  assert.deepEqual(await ask(gets), ["timed_out", [1]]);
+  const [first, , third] = gets;
+  assert.ok(first !== undefined && third !== undefined);
+  stored.set(
+    toHex(childTrieKeys.responseReceipt(getMessage(third).commitment)),
+    `${hashOf("response")}0401`,
+  );
+  assert.deepEqual(await ask([first, third]), ["duplicate", [1]]);
+  assert.deepEqual(await ask([first, first]), ["duplicate", [1]]);
+  assert.deepEqual(await ask([{ ...first, height: 5n }]), ["bad_proof", [0]]);
+  assert.deepEqual(await ask([{ ...first, dest: parseStateMachine("EVM-10") }]), ["bad_proof", [0]]);
+  assert.deepEqual(await ask([first]), ["unspecified", undefined]);
+});
+
+Deno.test("hub calls: a node without the pool's API is asked for a dry run alone", async () => {
+  const refuses: Script = {
+    ...judging(VALID, moduleError(52, 9), ready()),
+    state_call: () => {
+      throw new ScriptedError(-32601, "Method not found");
+    },
+  };
+  const { node, chain, run } = scriptHub(refuses);
+  assert.equal((await run(chain.tryCall(accumulate, signal)))?.error, "Relayer.MissingCommitments");
+  node.answer("system_dryRun", () => "0x0000");
+  assert.equal(await run(chain.tryCall(accumulate, signal)), undefined);
+  node.answer("system_dryRun", () => {
+    throw new ScriptedError(-32601, "Method not found");
+  });
+  await assert.rejects(
+    run(chain.tryCall(accumulate, signal)),
+    (error: unknown) => error instanceof RpcFault && error.code === "missing_method",
+  );
+  await chain.close();
+});
+
+Deno.test("hub calls: what exceeds the size limit is refused without asking", async () => {
+  const { node, chain, run } = scriptHub(judging(VALID, undefined), { maxCallBytes: 100 });
+  assert.equal((await run(chain.tryCall(accumulate, signal)))?.code, "too_large");
+  assert.equal(node.exchanges.some(({ methods }) => methods.includes("state_call")), false);
+  await chain.close();
+});
+
+Deno.test("hub calls: a claim that shrinks by a fifth is sent compressed, and unpacks to itself", async () => {
+  const { proof } = accumulate;
+  const large: HubCall = {
+    kind: "accumulate",
+    proof: { ...proof, sourceProof: { ...proof.sourceProof, proof: new Uint8Array(5_000).fill(9) } },
+  };
+  const { chain, run } = scriptHub({ chain_getHeader: () => headerJson(77) });
+  const call = decodeBareExtrinsic((await run(chain.prepareCall(large, signal))).raw);
+  // Pallet CallDecompressor of nexus, call decompress_call.
+  assert.deepEqual([...call.slice(0, 2)], [54, 0]);
+  const { compressed, size } = decodeStrict(
+    Struct({ compressed: bytes, size: u32 }),
+    call.slice(2),
+    "decompress_call",
+  );
+  const plain = new Uint8Array(zstdDecompressSync(compressed));
+  assert.equal(plain.length, size);
+  const { specName, specVersion, metadata } = hubMetadata("nexus-head-synthetic");
+  const runtime = await loadRuntime("hub", { specName, specVersion }, metadata);
+  assert.equal(toHex(plain), toHex(encodeHubCall(runtime, large)));
+  await chain.close();
+});
+
+const [request] = argumentOf("StateCoprocessor.handle_unsigned", getRequestsWithProofCodec).requests;
+
+Deno.test("hub chain: what a Substrate host does not take is refused by value, when tried and when signed", async () => {
+  assert.ok(request !== undefined);
+  const { chain, run, trips } = scriptChain({});
+  const post = postMessage({
+    source: parseStateMachine("EVM-1"),
+    dest: parseStateMachine("POLKADOT-2030"),
+    nonce: 1n,
+    from: new Uint8Array(20),
+    to: new Uint8Array(8),
+    timeoutTimestampSec: 0n,
+    body: new Uint8Array(),
+  });
+  const { height } = answer.source;
+  const state = { kind: "state", height, proof: new Uint8Array() } as const;
+  const mmr = { kind: "mmr", height, leafCount: 1n, items: [], leafIndices: [0n] } as const;
+  const good = { kind: "messages", messages: [post], proof: state } as const;
+  const response = getResponseMessage({ get: request, values: [] });
+  const cases: readonly (readonly [Delivery, string, number])[] = [
+    [{ steps: [{ kind: "consensus", proof: new Uint8Array(3) }, good] }, "bad_destination", 0],
+    [
+      { steps: [good, { kind: "messages", messages: [getMessage(request)], proof: state }] },
+      "bad_destination",
+      1,
+    ],
+    [{ steps: [{ kind: "messages", messages: [response], proof: state }] }, "bad_destination", 0],
+    [{ steps: [{ kind: "messages", messages: [post], proof: mmr }] }, "bad_proof", 0],
+  ];
+  const accepted = {
+    kind: "accepted",
+    handled: [true],
+    gasUsed: 0n,
+    gasLimit: 0n,
+    messageGas: [0n],
+    gasPriceWei: 0n,
+    dataCostWei: 0n,
+  } as const;
+  for (const [delivery, code, step] of cases) {
+    const simulated = await run(chain.simulate(delivery, signal));
+    const signed = await run(chain.sign(delivery, accepted, { nonceAtLeast: undefined }, signal));
+    for (const result of [simulated, signed]) {
+      assert.ok(result.kind === "refused");
+      assert.deepEqual([result.refusal.code, result.refusal.step], [code, step]);
+    }
+  }
+  assert.equal(trips(), 0);
+  await chain.close();
+});
+
+Deno.test("hub chain: responses bound for EVM hosts are proven as leaves of their own", async () => {
+  assert.ok(request !== undefined);
+  const response = getResponseMessage({ get: request, values: [] });
+  const items = [hashOf("item")];
+  const { chain, run } = scriptHub({
+    mmr_queryProof: (height, keys) => {
+      assert.equal(height, 40);
+      assert.deepEqual(keys, { Responses: [response.commitment] });
+      const proof = mmrProofCodec.enc({
+        leafIndicesAndPos: [{ leafIndex: 6n, pos: 10n }],
+        leafCount: 9n,
+        items,
+      });
+      return { proof: [...proof], height: 40 };
+    },
+  });
+  const sink = {
+    id: {
+      stateMachine: parseStateMachine("EVM-1"),
+      consensusStateId: answer.source.height.id.consensusStateId,
+    },
+    family: "evm",
+  } as const;
+  const proof = await run(chain.proveMessages([response], 40n, sink, signal));
+  assert.deepEqual(proof, {
+    kind: "mmr",
+    height: { id: chain.id, height: 40n },
+    leafCount: 9n,
+    items,
+    leafIndices: [6n],
+  });
+  await chain.close();
+});
