@@ -23,8 +23,12 @@ export interface Rivalry {
 /** Before anything happened. */
 export const NO_RIVALRY: Rivalry = { wins: 0, lostAtMs: undefined, seenAtMs: undefined, rivals: [] };
 
-/** Most transactions of one account that may wait for inclusion at the same time. */
-export const MOST_IN_FLIGHT = 4;
+/**
+ * Most transactions of one account that may wait for inclusion at the same time. Half of what every node keeps for
+ * one account (ethereum/go-ethereum: core/txpool/legacypool, AccountSlots 16); more than fit a block, so that the
+ * next block is full too while the last one is settled.
+ */
+export const MOST_IN_FLIGHT = 8;
 
 /** Most addresses that are remembered. */
 const MOST_RIVALS = 8;

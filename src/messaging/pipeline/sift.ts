@@ -52,10 +52,11 @@ async function attempt(
   messages: readonly Message[],
   height: bigint,
   signal: AbortSignal,
+  proving = leg.source.proveMessages(messages, height, leg.sink, signal),
 ): Promise<Attempt> {
   let proof: MessageProof;
   try {
-    proof = await leg.source.proveMessages(messages, height, leg.sink, signal);
+    proof = await proving;
   } catch (error) {
     if (!(error instanceof RpcFault) || !ABOUT_A_MESSAGE.has(error.code)) throw error;
     return { kind: "refused", refusal: { code: "bad_proof", detail: error.message } };
@@ -71,14 +72,16 @@ function refuseAll(messages: readonly Message[], refusal: Refusal): readonly Ref
 /**
  * Sifts a batch at one proof height. Usually one proof and one simulation; each bad message costs a few more.
  * Survivors are proved together again; if they fail only together, the parts that pass travel separately.
+ * @param proving a proof of exactly these messages at `height` that was asked for before
  */
 export async function sift(
   leg: Leg,
   messages: readonly Message[],
   height: bigint,
   signal: AbortSignal,
+  proving?: Promise<MessageProof>,
 ): Promise<SiftResult> {
-  const first = await siftOnce(leg, messages, height, signal);
+  const first = await siftOnce(leg, messages, height, signal, proving);
   if (first.accepted.length < 2) return first;
   const survivors = first.accepted.flatMap((part) => part.messages);
   const whole = await attempt(leg, survivors, height, signal);
@@ -92,9 +95,10 @@ async function siftOnce(
   messages: readonly Message[],
   height: bigint,
   signal: AbortSignal,
+  proving?: Promise<MessageProof>,
 ): Promise<SiftResult> {
   if (messages.length === 0) return { accepted: [], refused: [] };
-  const tried = await attempt(leg, messages, height, signal);
+  const tried = await attempt(leg, messages, height, signal, proving);
   if (tried.kind === "accepted") {
     const { proof, simulation } = tried;
     const idle = messages.filter((_, index) => simulation.handled[index] !== true);

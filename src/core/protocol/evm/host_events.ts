@@ -130,12 +130,15 @@ export function decodeHostLogs<L extends RawLog>(
 
 type Decoded = DecodeEventLogReturnType<typeof evmHostAbi>;
 
-function decodeAbi(topics: [Hex, ...Hex[]], data: Hex): Decoded {
-  return decodeEventLog({ abi: evmHostAbi, topics, data, strict: true });
+/** Each event alone: in the whole list viem would hash every signature again to find it, for every log. */
+const abiByName = new Map(evmHostAbi.flatMap((item) => item.type === "event" ? [[item.name, [item]]] : []));
+
+function decodeAbi(name: HostEventName, topics: [Hex, ...Hex[]], data: Hex): Decoded {
+  return decodeEventLog({ abi: abiByName.get(name) ?? evmHostAbi, topics, data, strict: true });
 }
 
 function decodeKnown(name: HostEventName, topics: [Hex, ...Hex[]], data: Hex): HostEvent {
-  const log: Decoded = decodeAbi(topics, data);
+  const log: Decoded = decodeAbi(name, topics, data);
   switch (log.eventName) {
     case "PostRequestEvent":
       return { tag: log.eventName, value: { message: postOf(log.args), fee: log.args.fee } };
