@@ -96,6 +96,11 @@ export class RelayerProcess implements AsyncDisposable {
     return this.#child.pid;
   }
 
+  /** False once the process is gone. */
+  get isRunning(): boolean {
+    return !this.#isGone;
+  }
+
   /** Everything printed so far. */
   get lines(): readonly RelayerLine[] {
     return this.#lines;

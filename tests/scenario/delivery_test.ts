@@ -1,0 +1,109 @@
+/** Messages cross in every direction, in any number, whenever they were sent. */
+import assert from "node:assert/strict";
+import { sendPing, waitUntil } from "../devnet/messages.ts";
+import { playSceneOn, startSceneDevnet } from "./support/scene.ts";
+
+Deno.test("delivery", async (t) => {
+  await using devnet = await startSceneDevnet();
+
+  await t.step(
+    "messages cross both ways and to the hub, and each delivery is recorded",
+    () =>
+      playSceneOn(devnet, async (scene) => {
+        const relayer = scene.relayer();
+        await relayer.startAndWait();
+        const sent = (await Promise.all([
+          sendPing(devnet, { from: "A", to: "B", count: 10 }),
+          sendPing(devnet, { from: "B", to: "A", count: 10 }),
+          sendPing(devnet, { from: "A", to: "hub", count: 3 }),
+          sendPing(devnet, { from: "B", to: "hub", count: 3 }),
+        ])).flat();
+        await scene.untilDelivered(sent);
+        await scene.finish();
+        const { deliveries, messages } = await relayer.ledger();
+        // Twenty that cross two legs and six that end at the hub.
+        assert.equal(deliveries.length, 46);
+        assert.ok(messages.every(({ state, reason }) => state === "delivered" && reason === "handled_by_us"));
+        const feeLess = deliveries.filter(({ claimState }) => claimState === "no_fee");
+        assert.equal(
+          feeLess.length,
+          26,
+          "what the hub takes earns nothing; only the twenty on chains are claimed",
+        );
+      }),
+  );
+
+  await t.step(
+    "120 messages one way travel in batches of at most 100 to an EVM chain",
+    () =>
+      playSceneOn(devnet, async (scene) => {
+        const relayer = scene.relayer();
+        // Nobody tells B of the hub until all 120 are there.
+        const toB = { from: devnet.hub.identity.stateMachine, to: devnet.chain("B").stateMachine };
+        await devnet.oracle.pause(toB);
+        await relayer.startAndWait();
+        const sent = await sendPing(devnet, { from: "A", to: "B", count: 120 });
+        await relayer.untilRows(sent, scene.hub, { state: "delivered" });
+        devnet.oracle.resume(toB);
+        await scene.untilDelivered(sent);
+        await scene.finish();
+        const { submissions } = await relayer.ledger();
+        const sizes = submissions.filter(({ chain }) => chain === toB.to).map(({ items }) => items.length);
+        assert.deepEqual(sizes, [100, 20]);
+      }),
+  );
+
+  await t.step(
+    "a restart goes on where the last run ended, and initial_height takes in what was sent before",
+    () =>
+      playSceneOn(devnet, async (scene) => {
+        const sections = await scene.heightsNow();
+        const before = (await Promise.all([
+          sendPing(devnet, { from: "A", to: "B", count: 5 }),
+          sendPing(devnet, { from: "B", to: "hub", count: 2 }),
+        ])).flat();
+        const relayer = scene.relayer();
+        const first = await relayer.startAndWait({ sections });
+        await first.waitForLine(({ record }) => record?.because === "initial_height");
+        await scene.untilDelivered(before);
+        await relayer.untilSettled();
+        await relayer.stop();
+        // Without initial_height from here on: the cursor in the database counts.
+        const meanwhile = (await Promise.all([
+          sendPing(devnet, { from: "A", to: "B", count: 5 }),
+          sendPing(devnet, { from: "B", to: "A", count: 5 }),
+        ])).flat();
+        const cursors = (await relayer.ledger()).cursors;
+        const second = await relayer.startAndWait();
+        await scene.untilDelivered(meanwhile);
+        for (const { source, sink, scanned } of cursors) {
+          const start = await second.waitForLine(({ record }) =>
+            record?.message === "Leg starts" && record.leg === `${source} -> ${sink}`
+          );
+          assert.equal(start.record?.because, "cursor");
+          assert.equal(BigInt(String(start.record?.after_block)), scanned);
+        }
+        await scene.finish();
+        assert.equal((await relayer.ledger()).deliveries.length, 5 * 2 + 2 + 10 * 2);
+      }),
+  );
+
+  await t.step(
+    "a relayer without initial_height and database starts from now",
+    () =>
+      playSceneOn(devnet, async (scene) => {
+        const [early] = await sendPing(devnet, { from: "A", to: "hub" });
+        assert.ok(early !== undefined);
+        const hubKnows = (): bigint =>
+          devnet.oracle.told({ from: early.request.source, to: devnet.hub.identity.stateMachine });
+        await waitUntil("the hub knows the block of the early message", () => hubKnows() >= early.height);
+        const relayer = scene.relayer();
+        await relayer.startAndWait();
+        const late = await sendPing(devnet, { from: "A", to: "hub", count: 2 });
+        await scene.untilDelivered(late);
+        assert.equal(await relayer.row(early.commitment, scene.hub), undefined);
+        await scene.finish();
+        assert.equal(devnet.hub.findReceipt(early.commitment), undefined);
+      }),
+  );
+});

@@ -1,0 +1,191 @@
+/** Messages that cannot be delivered, or were delivered by somebody else: what the database says, and what is sent. */
+import assert from "node:assert/strict";
+import type { Hex } from "viem";
+import type { Devnet, DevnetChain } from "../devnet/devnet.ts";
+import { delivered, sendPing, type SentMessage, waitUntil } from "../devnet/messages.ts";
+import { playSceneOn, type SceneRelayer, startSceneDevnet } from "./support/scene.ts";
+
+/** No contract lives here. */
+const NOBODY: Hex = "0x00000000000000000000000000000000deadbeef";
+/** Code that reverts whatever it is asked. */
+const REVERTING: Hex = "0x60006000fd";
+
+Deno.test("outcomes", async (t) => {
+  await using devnet = await startSceneDevnet();
+  const b = devnet.chain("B");
+  const toB = { from: devnet.hub.identity.stateMachine, to: b.stateMachine };
+
+  await t.step(
+    "what is already delivered is recorded as somebody else's, and nothing is sent",
+    () =>
+      playSceneOn(devnet, async (scene) => {
+        const sections = await scene.heightsNow();
+        const other = scene.relayer("relayer2");
+        await other.startAndWait({ sections });
+        const sent = [
+          ...await sendPing(devnet, { from: "A", to: "B", count: 3 }),
+          ...await sendPing(devnet, { from: "A", to: "hub" }),
+        ];
+        await scene.untilDelivered(sent);
+        await other.untilEnded(sent);
+        await other.stop();
+        const late = scene.relayer();
+        await late.startAndWait({ sections });
+        await late.untilEnded(sent);
+        await scene.finish();
+        const { messages, submissions, deliveries } = await late.ledger();
+        assert.equal(messages.length, 7);
+        for (const { state, reason } of messages) {
+          assert.deepEqual([state, reason], ["delivered_by_other", "handled_by_other"]);
+        }
+        assert.deepEqual([submissions, deliveries], [[], []]);
+      }),
+  );
+
+  await t.step(
+    "bad messages in a batch are never sent, the others of the batch are",
+    () =>
+      playSceneOn(devnet, async (scene) => {
+        const relayer = scene.relayer();
+        await devnet.oracle.pause(toB);
+        await relayer.startAndWait();
+        const good = [...await sendPing(devnet, { from: "A", to: "B", count: 3 })];
+        const bad = [
+          ...await sendPing(devnet, { from: "A", to: "B", behaviour: "fail" }),
+          ...await sendPing(devnet, { from: "A", to: "B", module: NOBODY }),
+        ];
+        good.push(...await sendPing(devnet, { from: "A", to: "B", count: 3 }));
+        const hubGood = await sendPing(devnet, { from: "B", to: "hub", count: 2 });
+        const hubBad = await sendPing(devnet, { from: "B", to: "hub", module: NOBODY });
+        await relayer.untilRows([...good, ...bad], scene.hub, { state: "delivered" });
+        devnet.oracle.resume(toB);
+        await scene.untilDelivered([...good, ...hubGood]);
+        await relayer.untilRows(bad, b.stateMachine, { state: "held", reason: "simulation_failed" });
+        await relayer.untilRows(hubBad, scene.hub, { state: "held", reason: "hub_refused" });
+        await scene.finish();
+        assert.deepEqual(await delivered(devnet, [...bad, ...hubBad]), []);
+        await assertNeverSent(relayer, bad, b.stateMachine);
+        await assertNeverSent(relayer, hubBad, scene.hub);
+        const { submissions } = await relayer.ledger();
+        const toChain = submissions.filter(({ chain }) => chain === b.stateMachine);
+        assert.deepEqual(toChain.map(({ items }) => items.length), [6], "all good ones travel together");
+      }),
+  );
+
+  await t.step(
+    "a callback that fails only when mined is no delivery, and is tried again when the operator wants it",
+    () =>
+      playSceneOn(devnet, async (scene) => {
+        const relayer = scene.relayer();
+        await devnet.oracle.pause(toB);
+        await relayer.startAndWait({ unprofitableRetryFrequencySec: 2 });
+        const [unlucky, late] = await sendPing(devnet, { from: "A", to: "B", count: 2 });
+        assert.ok(unlucky !== undefined && late !== undefined);
+        const sent = [unlucky, late];
+        await relayer.untilRows(sent, scene.hub, { state: "delivered" });
+        const { node, addresses } = b.host;
+        const code = await b.host.reader.getCode({ address: addresses.ping });
+        assert.ok(code !== undefined);
+        await withHeldBlocks(b, async () => {
+          await tellInNextBlock(devnet, b);
+          // Simulated and sent while the application works; by the time the transaction is mined it does not.
+          await waitUntil("the relayer's transaction is in the pool", async () => {
+            return (await node.getTxpoolStatus()).pending > 0;
+          }, { deadlineMs: 60_000 });
+          await node.setCode({ address: addresses.ping, bytecode: REVERTING });
+          await node.mine({ blocks: 1 });
+          await relayer.process.waitForLine(
+            ({ record }) => record?.to === "not_executed" && record.commitment === unlucky.commitment,
+            { deadlineMs: 60_000 },
+          );
+        });
+        const { deliveries, submissions } = await relayer.ledger();
+        assert.deepEqual(deliveries.filter(({ dest }) => dest === b.stateMachine), []);
+        const [mined] = submissions.filter(({ chain }) => chain === b.stateMachine);
+        assert.deepEqual(mined?.items.map(({ outcome }) => outcome), ["not_handled", "not_handled"]);
+        assert.deepEqual(await delivered(devnet, sent), []);
+        await node.setCode({ address: addresses.ping, bytecode: code });
+        devnet.oracle.resume(toB);
+        await scene.untilDelivered(sent);
+        await relayer.untilEnded(sent);
+        await scene.finish();
+      }),
+  );
+
+  await t.step(
+    "a request that expires before it is delivered, to the second, ends as timed out",
+    () =>
+      playSceneOn(devnet, async (scene) => {
+        const sections = await scene.heightsNow();
+        // Expired on the hub's clock before anybody looks.
+        const early = await sendPing(devnet, { from: "A", to: "B", timeoutSec: 2n });
+        await waitUntil("its deadline has passed on the hub", () => {
+          return early.every(({ request }) =>
+            devnet.hub.nowMs / 1000 > Number(request.timeoutTimestampSec) + 1
+          );
+        });
+        const relayer = scene.relayer();
+        await devnet.oracle.pause(toB);
+        await relayer.startAndWait({ sections });
+        const exact = await sendPing(devnet, { from: "A", to: "B", timeoutSec: 3_600n });
+        const justLater = await sendPing(devnet, { from: "A", to: "B", timeoutSec: 3_630n });
+        const inTime = await sendPing(devnet, { from: "A", to: "B", timeoutSec: 7_200n });
+        await relayer.untilRows(early, scene.hub, { state: "timed_out", reason: "expired" });
+        await relayer.untilRows([...exact, ...justLater, ...inTime], scene.hub, { state: "delivered" });
+        const deadline = exact[0]?.request.timeoutTimestampSec;
+        assert.ok(deadline !== undefined);
+        await withHeldBlocks(b, async () => {
+          await b.host.node.setNextBlockTimestamp({ timestamp: deadline });
+          await tellInNextBlock(devnet, b);
+          assert.equal((await b.host.reader.getBlock()).timestamp, deadline);
+          await relayer.untilRows(exact, b.stateMachine, { state: "timed_out", reason: "expired" });
+          await relayer.untilRows(justLater, b.stateMachine, {
+            state: "held",
+            reason: "too_close_to_timeout",
+          });
+        });
+        devnet.oracle.resume(toB);
+        await scene.untilDelivered(inTime);
+        await b.host.node.increaseTime({ seconds: 60 });
+        await relayer.untilRows(justLater, b.stateMachine, { state: "timed_out", reason: "expired" });
+        await relayer.untilEnded(inTime);
+        await scene.finish();
+        await assertNeverSent(relayer, early, scene.hub);
+        await assertNeverSent(relayer, [...exact, ...justLater], b.stateMachine);
+        assert.deepEqual(await delivered(devnet, [...early, ...exact, ...justLater]), []);
+      }),
+  );
+});
+
+/** No transaction of the journal carries any of the messages to `sink`. */
+async function assertNeverSent(
+  relayer: SceneRelayer,
+  messages: readonly SentMessage[],
+  sink: string,
+): Promise<void> {
+  const { submissions } = await relayer.ledger();
+  const unwanted = new Set<string>(messages.map(({ commitment }) => commitment));
+  const found = submissions.flatMap(({ items }) => items)
+    .filter((item) => item.sink === sink && unwanted.has(item.commitment));
+  assert.deepEqual(found, []);
+}
+
+/** Runs `work` while the chain makes blocks only when told to. */
+async function withHeldBlocks({ host: { node } }: DevnetChain, work: () => Promise<void>): Promise<void> {
+  await node.setIntervalMining({ interval: 0 });
+  try {
+    await work();
+  } finally {
+    await node.setIntervalMining({ interval: 1 });
+  }
+}
+
+/** On a chain whose blocks are held: the hub's newest height arrives in the next block. */
+async function tellInNextBlock(devnet: Devnet, chain: DevnetChain): Promise<void> {
+  const direction = { from: devnet.hub.identity.stateMachine, to: chain.stateMachine };
+  const { node } = chain.host;
+  const told = devnet.oracle.step(direction);
+  await waitUntil("the update is in the pool", async () => (await node.getTxpoolStatus()).pending > 0);
+  await node.mine({ blocks: 1 });
+  await told;
+}

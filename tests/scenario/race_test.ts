@@ -1,0 +1,64 @@
+/** Two relayers with accounts and databases of their own want to deliver the same messages. */
+import assert from "node:assert/strict";
+import { readReceipts, sendPing, type SentMessage } from "../devnet/messages.ts";
+import { DEVNET_ACCOUNTS } from "../devnet/evm/accounts.ts";
+import { playScene, type SceneRelayer } from "./support/scene.ts";
+
+const BURSTS = 6;
+const PER_BURST = 6;
+
+/** Who lost a race leaves messages to the other for a minute or two before it looks at them again. */
+const PATIENCE_MS = 240_000;
+
+Deno.test("race: two relayers share the work without errors, and each database knows who delivered what", async () => {
+  await playScene({}, async (scene) => {
+    const { devnet } = scene;
+    const first = scene.relayer("relayer");
+    const second = scene.relayer("relayer2");
+    await Promise.all([first.startAndWait(), second.startAndWait()]);
+    const sent: SentMessage[] = [];
+    for (let burst = 0; burst < BURSTS; burst++) {
+      const parts = await Promise.all([
+        sendPing(devnet, { from: "A", to: "B", count: PER_BURST }),
+        sendPing(devnet, { from: "B", to: "A", count: PER_BURST }),
+        sendPing(devnet, { from: "A", to: "hub", count: 1 }),
+      ]);
+      sent.push(...parts.flat());
+    }
+    await scene.untilDelivered(sent, PATIENCE_MS);
+    await Promise.all([first.untilEnded(sent, PATIENCE_MS), second.untilEnded(sent, PATIENCE_MS)]);
+    await scene.finish({ mostReverts: 1 });
+
+    for (const relayer of [first, second]) await assertKnowsDeliverers(relayer, sent, scene.hub);
+    const receipts = await Promise.all(
+      devnet.chains.map(({ stateMachine }) =>
+        readReceipts(
+          devnet,
+          stateMachine,
+          sent.filter(({ request }) => request.dest === stateMachine).map(({ commitment }) => commitment),
+        )
+      ),
+    );
+    const accounts = [first, second].map(({ role }) => DEVNET_ACCOUNTS[role].address.toLowerCase());
+    assert.ok(receipts.flat().every((relayer) => relayer !== undefined && accounts.includes(relayer)));
+  });
+});
+
+/** Every row of the relayer says by whom its message was delivered: itself, or the other one. */
+async function assertKnowsDeliverers(
+  relayer: SceneRelayer,
+  sent: readonly SentMessage[],
+  hub: string,
+): Promise<void> {
+  const { messages } = await relayer.ledger();
+  const rows = new Map(messages.map((row) => [`${row.commitment} ${row.sink}`, row]));
+  for (const { commitment, request } of sent) {
+    for (const sink of new Set([hub, request.dest])) {
+      const row = rows.get(`${commitment} ${sink}`);
+      assert.ok(
+        row?.state === "delivered" || row?.state === "delivered_by_other",
+        `${relayer.role}: ${commitment} to ${sink} is ${row?.state}`,
+      );
+    }
+  }
+}
