@@ -43,7 +43,7 @@ export function openMemoryLedger(deps: OpenDeps): Ledger {
 export function openDatabase(path: string, deps: OpenDeps): Database {
   const steps = deps.migrations ?? allMigrations;
   refuseWrongPlace(path);
-  let db = connect(path);
+  let db = connect(path, steps.length);
   try {
     const version = readSchemaVersion(db, steps.length);
     checkIntegrity(db, fileSize(path));
@@ -60,13 +60,15 @@ export function openDatabase(path: string, deps: OpenDeps): Database {
 }
 
 /** Opens the file and takes its lock, which lasts until the connection is closed or the process dies. */
-function connect(path: string): Database {
+function connect(path: string, newest: number): Database {
   // An absolute path is never taken for one of SQLite's special names (":memory:", "file:...").
   const db = guardOpening(path, () => new Database(new DatabaseSync(resolve(path)), path));
   try {
     guardOpening(path, () => {
       // The order matters: exclusive before WAL keeps the index in memory and other processes out.
       db.row("PRAGMA locking_mode = EXCLUSIVE");
+      // Whose file it is comes before the mode: WAL is written into the file, and others' files stay as they are.
+      readSchemaVersion(db, newest);
       db.execute("PRAGMA auto_vacuum = INCREMENTAL");
       db.row("PRAGMA journal_mode = WAL");
       db.execute(
@@ -206,7 +208,7 @@ function backUp(db: Database, version: number, newest: number, deps: OpenDeps): 
     throw fileFault(error, path, copy);
   }
   deps.log?.info("Database copied before its tables are changed", { copy, from: version, to: newest });
-  const again = connect(path);
+  const again = connect(path, newest);
   if (readSchemaVersion(again, newest) !== version) {
     again.close();
     throw new LedgerFault("locked", path, "another process changed it at the same moment. Start again");
