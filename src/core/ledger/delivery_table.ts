@@ -1,6 +1,6 @@
 /** Queries of table `delivery`; what they mean is said in `deliveries.ts`. */
 import type { Hash256 } from "../protocol/bytes.ts";
-import type { StateMachine } from "../protocol/ismp/state_machine.ts";
+import { IdentifierError, type StateMachine } from "../protocol/ismp/state_machine.ts";
 import type { Clock } from "../runtime/clock.ts";
 import {
   findDecimal,
@@ -48,7 +48,7 @@ export function openDeliveries(db: Database, clock: Pick<Clock, "now">): Deliver
       db.rows(
         "SELECT * FROM delivery WHERE dest = :dest AND is_final = 0 ORDER BY block_height, commitment LIMIT :limit",
         { dest, limit },
-      ).map(toDelivery),
+      ).flatMap(readable(toDelivery)),
     markFinal: (commitment, dest) => change("is_final = 1", byKey, { commitment, dest }),
     remove: (commitment, dest) =>
       db.run(`DELETE FROM delivery WHERE ${byKey} AND claim_state <> 'claimed'`, { commitment, dest })
@@ -63,6 +63,7 @@ export function openDeliveries(db: Database, clock: Pick<Clock, "now">): Deliver
         claimState: readOneOf(row, "claim_state", claimStates),
         count: readNumber(row, "count"),
       })),
+    countUnreadable: () => countUnreadable(db),
     listClaimPairs: () => listClaimPairs(db),
     listUnclaimed: (query) =>
       db.rows(
@@ -75,7 +76,7 @@ export function openDeliveries(db: Database, clock: Pick<Clock, "now">): Deliver
         `SELECT * FROM delivery WHERE claim_state = :claimState ORDER BY updated_at_ms, commitment, dest
          LIMIT :limit OFFSET :offset`,
         { claimState, limit, offset },
-      ).map(toDelivery),
+      ).flatMap(readable(toDelivery)),
     setClaimState: (commitment, dest, to, hubBlock) => {
       const old = find(db, commitment, dest);
       if (old === undefined) throw missing(commitment, dest);
@@ -139,14 +140,37 @@ function listClaimPairs(db: Database): ClaimPair[] {
   return db.rows(
     `SELECT source, dest, relayer, count(*) AS count, min(block_height) AS oldest, max(block_height) AS newest
      FROM delivery WHERE ${isClaimable} GROUP BY source, dest, relayer ORDER BY oldest, source, dest`,
-  ).map((row) => ({
+  ).flatMap(readable(toClaimPair));
+}
+
+/** Leaves rows out whose chains cannot be read, so that one of them does not hide the others. */
+function readable<T>(read: (row: Row) => T): (row: Row) => T[] {
+  return (row) => {
+    try {
+      return [read(row)];
+    } catch (error) {
+      if (!(error instanceof IdentifierError)) throw error;
+      return [];
+    }
+  };
+}
+
+function countUnreadable(db: Database): number {
+  const pairs = db.rows("SELECT source, dest, count(*) AS count FROM delivery GROUP BY source, dest");
+  const isReadable = readable((row) => [readStateMachine(row, "source"), readStateMachine(row, "dest")]);
+  return pairs.filter((row) => isReadable(row).length === 0)
+    .reduce((sum, row) => sum + readNumber(row, "count"), 0);
+}
+
+function toClaimPair(row: Row): ClaimPair {
+  return {
     source: readStateMachine(row, "source"),
     dest: readStateMachine(row, "dest"),
     relayer: readBytes(row, "relayer"),
     count: readNumber(row, "count"),
     oldestBlock: readInteger(row, "oldest"),
     newestBlock: readInteger(row, "newest"),
-  }));
+  };
 }
 
 function toDelivery(row: Row): DeliveryRow {

@@ -1,0 +1,185 @@
+/**
+ * Makes the call that claims a group of fees, and asks the hub what it would say to it. A group that is refused is
+ * halved until the rows that spoil it stand alone; nothing is sent here.
+ * Rules: 04-messaging-flow sections 14.2 and 14.3 of the protocol notes.
+ */
+import type { Refusal } from "../../core/chains/chain.ts";
+import type { FeeChain } from "../../core/chains/fees.ts";
+import type { HubCall } from "../../core/chains/hub_accounts.ts";
+import { fromHex, type Hash256 } from "../../core/protocol/bytes.ts";
+import type { WithdrawalProof } from "../../core/protocol/ismp/fees.ts";
+import { beneficiaryMessage } from "../../core/protocol/ismp/signed_messages.ts";
+import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
+import { RpcFault, type RpcFaultCode } from "../../core/rpc/fault.ts";
+import { applyClaimAnswer, checkReceipts, type LostReceipt } from "../decisions/claim_results.ts";
+import type { ClaimBeneficiary, ClaimGroup } from "../decisions/fee_claims.ts";
+import { type FeeDeps, findKey } from "./fee_world.ts";
+import { isAboutChain } from "./hub_calls.ts";
+
+/** A claim that the hub would take now. */
+export interface ReadyClaim {
+  readonly group: ClaimGroup;
+  readonly call: HubCall;
+  /** `Relayer.Nonce` that the beneficiary's permission is signed for. */
+  readonly nonce: bigint | undefined;
+}
+
+/** A row that the hub refuses by itself. */
+export interface RefusedRow {
+  readonly commitment: Hash256;
+  readonly refusal: Refusal;
+}
+
+/** What sifting a group gave. */
+export interface SiftedClaims {
+  /** To be sent one after the other; usually one, with everything that is good. */
+  readonly ready: readonly ReadyClaim[];
+  readonly refused: readonly RefusedRow[];
+  /** Rows whose receipt at the proof height is not ours. */
+  readonly lost: readonly LostReceipt[];
+  /** The hub is not ready for any claim of this pair. */
+  readonly wait: Refusal | undefined;
+}
+
+/** Signing anew because somebody used the nonce meanwhile: so often, before the group counts as refused. */
+const MOST_NONCE_MOVES = 3;
+
+/** Faults of a chain that one commitment may cause for all that are proved together with it. */
+const ABOUT_A_ROW: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["not_found", "too_large"]);
+
+type Tried =
+  | { readonly kind: "ready"; readonly claim: ReadyClaim; readonly lost: readonly LostReceipt[] }
+  | { readonly kind: "empty"; readonly lost: readonly LostReceipt[] }
+  | {
+    readonly kind: "refused";
+    readonly refusal: Refusal;
+    readonly group: ClaimGroup;
+    readonly nonce?: { readonly signed: bigint; readonly now: bigint } | undefined;
+    readonly lost: readonly LostReceipt[];
+  };
+
+/** Finds out what of a group can be claimed together. Call it in the turn of the beneficiary's nonce. */
+export async function siftClaims(
+  deps: FeeDeps,
+  group: ClaimGroup,
+  signal: AbortSignal,
+): Promise<SiftedClaims> {
+  const first = await siftOnce(deps, group, 0, signal);
+  if (first.ready.length < 2) return first;
+  const commitments = first.ready.flatMap((claim) => claim.group.commitments);
+  const whole = await tryClaim(deps, { ...group, commitments }, signal);
+  return whole.kind === "ready" && whole.lost.length === 0 ? { ...first, ready: [whole.claim] } : first;
+}
+
+async function siftOnce(
+  deps: FeeDeps,
+  group: ClaimGroup,
+  nonceMoves: number,
+  signal: AbortSignal,
+): Promise<SiftedClaims> {
+  const tried = await tryClaim(deps, group, signal);
+  const { lost } = tried;
+  const none: SiftedClaims = { ready: [], refused: [], lost, wait: undefined };
+  if (tried.kind === "ready") return { ...none, ready: [tried.claim] };
+  if (tried.kind === "empty") return none;
+  const { refusal } = tried;
+  if (isAboutChain(refusal)) return { ...none, wait: refusal };
+  const nonce = nonceMoves < MOST_NONCE_MOVES ? tried.nonce : undefined;
+  const next = applyClaimAnswer(tried.group, { kind: "refused", nonce });
+  if (next.kind === "set_aside") {
+    return { ...none, refused: [{ commitment: next.commitment, refusal }] };
+  }
+  if (next.kind !== "submit") throw new Error(`A refused claim is ${next.kind}`);
+  const moves = next.why === "nonce_moved" ? nonceMoves + 1 : nonceMoves;
+  const parts: SiftedClaims[] = [none];
+  for (const part of next.groups) parts.push(await siftOnce(deps, part, moves, signal));
+  return {
+    ready: parts.flatMap((part) => part.ready),
+    refused: parts.flatMap((part) => part.refused),
+    lost: parts.flatMap((part) => part.lost),
+    wait: parts.map((part) => part.wait).find((wait) => wait !== undefined),
+  };
+}
+
+async function tryClaim(deps: FeeDeps, group: ClaimGroup, signal: AbortSignal): Promise<Tried> {
+  const proofs = await proveClaim(deps, group, signal);
+  if (proofs.kind === "refused") return { ...proofs, group, lost: [] };
+  const checked = checkReceipts(group, proofs.relayers);
+  if (checked.group === undefined) return { kind: "empty", lost: checked.lost };
+  if (checked.lost.length > 0) {
+    const rest = await tryClaim(deps, checked.group, signal);
+    return { ...rest, lost: [...checked.lost, ...rest.lost] };
+  }
+  const { beneficiary } = group;
+  const permission = beneficiary && await permit(deps, group, beneficiary, signal);
+  const proof: WithdrawalProof = { ...proofs.proof, beneficiaryDetails: permission?.details };
+  const call: HubCall = { kind: "accumulate", proof };
+  const refusal = await deps.hub.tryCall(call, signal);
+  if (refusal === undefined) {
+    return { kind: "ready", claim: { group, call, nonce: permission?.nonce }, lost: [] };
+  }
+  if (beneficiary === undefined || permission === undefined) {
+    return { kind: "refused", refusal, group, lost: [] };
+  }
+  const nonce = { signed: permission.nonce, now: await readNonce(deps, beneficiary, signal) };
+  return { kind: "refused", refusal, group, nonce, lost: [] };
+}
+
+type Proved =
+  | {
+    readonly kind: "proved";
+    readonly proof: Omit<WithdrawalProof, "beneficiaryDetails">;
+    readonly relayers: readonly (Uint8Array | undefined)[];
+  }
+  | { readonly kind: "refused"; readonly refusal: Refusal };
+
+async function proveClaim(deps: FeeDeps, group: ClaimGroup, signal: AbortSignal): Promise<Proved> {
+  const { commitments, sourceHeight, destHeight } = group;
+  const source = chainOf(deps, group.source);
+  const dest = chainOf(deps, group.dest);
+  try {
+    const [fees, receipts] = await Promise.all([
+      source.proveFees(commitments, sourceHeight, signal),
+      dest.proveReceipts(commitments, destHeight, signal),
+    ]);
+    const proof = {
+      commitments,
+      sourceProof: { height: { id: source.id, height: sourceHeight }, proof: fees },
+      destProof: { height: { id: dest.id, height: destHeight }, proof: receipts.proof },
+    };
+    return { kind: "proved", proof, relayers: receipts.relayers };
+  } catch (error) {
+    if (!(error instanceof RpcFault) || !ABOUT_A_ROW.has(error.code)) throw error;
+    return { kind: "refused", refusal: { code: "bad_proof", detail: error.message } };
+  }
+}
+
+/** The delivering key's permission to credit somebody else. */
+async function permit(
+  deps: FeeDeps,
+  group: ClaimGroup,
+  beneficiary: ClaimBeneficiary,
+  signal: AbortSignal,
+): Promise<
+  { readonly nonce: bigint; readonly details: NonNullable<WithdrawalProof["beneficiaryDetails"]> }
+> {
+  const key = findKey(deps, group.relayer);
+  if (key === undefined) throw new Error("A claim for a beneficiary has no key");
+  const nonce = await readNonce(deps, beneficiary, signal);
+  const { digest } = beneficiaryMessage({
+    nonce,
+    sourceChain: group.source,
+    beneficiary: beneficiary.account,
+  });
+  return { nonce, details: [beneficiary.account, await key.signDigest(fromHex(digest))] };
+}
+
+function readNonce(deps: FeeDeps, { nonceOf }: ClaimBeneficiary, signal: AbortSignal): Promise<bigint> {
+  return deps.hub.fetchRelayerNonce(nonceOf.address, nonceOf.chain, signal);
+}
+
+function chainOf(deps: FeeDeps, name: StateMachine): FeeChain {
+  const chain = deps.chains.get(name);
+  if (chain === undefined) throw new Error(`${name} is not configured`);
+  return chain;
+}

@@ -1,0 +1,319 @@
+/**
+ * One look at the unclaimed deliveries of one pair: what ends without a claim is written down, and at most one claim
+ * is sent. Works from the database alone, so a restart or another run goes on where this one stopped.
+ */
+import type { Refusal } from "../../core/chains/chain.ts";
+import type { FeeChain } from "../../core/chains/fees.ts";
+import type { ClaimStatus } from "../../core/chains/hub_accounts.ts";
+import type { ClaimPair, DeliveryRow } from "../../core/ledger/ledger.ts";
+import { equalBytes, type Hash256, toHex } from "../../core/protocol/bytes.ts";
+import { applyClaimAnswer } from "../decisions/claim_results.ts";
+import {
+  CLAIM_GROUP_SIZE,
+  type ClaimedRequest,
+  type ClaimFacts,
+  type ClaimGroup,
+  planClaims,
+  type SettledClaim,
+} from "../decisions/fee_claims.ts";
+import { type ReadyClaim, siftClaims } from "./claim_attempt.ts";
+import { type ClaimEvent, type ClaimResult, routeName } from "./claim_events.ts";
+import { sumOf } from "./claim_settle.ts";
+import { type FeeDeps, findKey } from "./fee_world.ts";
+import type { KnownHeights } from "./matured_heights.ts";
+import type { SetAside } from "./set_aside.ts";
+
+/** What looking at a pair needs beside the shared parts. */
+export interface PairWork {
+  readonly pair: ClaimPair;
+  readonly source: FeeChain;
+  readonly dest: FeeChain;
+  /** Heights of both chains on the hub. */
+  readonly sourceHeights: KnownHeights;
+  readonly destHeights: KnownHeights;
+  readonly aside: SetAside;
+  readonly onEvent: (event: ClaimEvent) => void;
+}
+
+/** What looking at a pair gave. */
+export type PairLook =
+  /** A claim is on its way now. */
+  | "sent"
+  /** Rows were settled or put aside; there may be more. */
+  | "settled"
+  /** An earlier claim has to be in a block first, or the nonce is taken. */
+  | "busy"
+  /** Heights are on the hub, but their challenge period is not over. */
+  | "maturing"
+  /** The hub takes no claim of this pair now. */
+  | "not_ready"
+  /** Nothing that can be claimed now. */
+  | "idle";
+
+/** Key of a row in the list of those that are set aside. */
+export function asideKey(row: { readonly commitment: Hash256; readonly dest: string }): string {
+  return `${row.commitment} ${row.dest}`;
+}
+
+/** Looks at a pair once. */
+export async function claimPair(deps: FeeDeps, work: PairWork, signal: AbortSignal): Promise<PairLook> {
+  const { pair, destHeights, sourceHeights } = work;
+  if (isPairBusy(deps, pair)) return "busy";
+  const { matured } = destHeights;
+  if (matured === undefined || matured < pair.oldestBlock) {
+    return destHeights.newest >= pair.oldestBlock ? "maturing" : "idle";
+  }
+  if (sourceHeights.matured === undefined) return sourceHeights.newest > 0n ? "maturing" : "idle";
+  const limit = CLAIM_GROUP_SIZE + work.aside.size;
+  const rows = deps.ledger.deliveries.listUnclaimed({ ...pair, maxBlock: matured, limit })
+    .filter((row) => !work.aside.has(asideKey(row))).slice(0, CLAIM_GROUP_SIZE);
+  if (rows.length === 0) return "idle";
+  await deps.units.learn(work.source, signal);
+  const requests = await readRequests(deps, work, rows, signal);
+  const plan = planClaims(rows, factsOf(deps, work, requests));
+  if (plan.settled.length > 0) applySettled(deps, work, rows, plan.settled);
+  const [group] = plan.groups;
+  if (group !== undefined) return await claimGroup(deps, work, group, signal);
+  for (const row of plan.waiting) work.aside.add(asideKey(row));
+  return "settled";
+}
+
+/** True while a claim of the pair waits for a block: the next one would prove the same heights for nothing. */
+function isPairBusy(deps: FeeDeps, pair: ClaimPair): boolean {
+  return unblockedClaims(deps).some((row) =>
+    row.source === pair.source && row.dest === pair.dest && equalBytes(row.relayer, pair.relayer)
+  );
+}
+
+/** One delivery of each claim that is not in a block yet. */
+function unblockedClaims(deps: FeeDeps): readonly DeliveryRow[] {
+  const { submissions, deliveries } = deps.ledger;
+  return deps.calls.listOpen("accumulate").filter(({ state }) => state !== "included").flatMap(({ id }) => {
+    const [item] = submissions.itemsOf(id);
+    const row = item && deliveries.find(item.commitment, item.sink);
+    return row === undefined ? [] : [row];
+  });
+}
+
+/** True while a signature with this nonce is on its way: a claim for a beneficiary, or an order to withdraw. */
+export function isNonceTaken(
+  deps: FeeDeps,
+  owner: { readonly address: Uint8Array; readonly chain: DeliveryRow["source"] },
+): boolean {
+  const isOwners = (address: Uint8Array): boolean => equalBytes(address, owner.address);
+  return unblockedClaims(deps).some((row) => row.source === owner.chain && isOwners(row.relayer)) ||
+    deps.ledger.withdrawals.listOpen(owner.chain).some((row) =>
+      row.state === "requested" && isOwners(row.address)
+    );
+}
+
+async function readRequests(
+  deps: FeeDeps,
+  { source, sourceHeights }: PairWork,
+  rows: readonly DeliveryRow[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<Hash256, ClaimedRequest>> {
+  const commitments = rows.map(({ commitment }) => commitment);
+  const [fees, statuses] = await Promise.all([
+    source.fetchFees(commitments, signal),
+    deps.hub.fetchClaimStatus(commitments, signal),
+  ]);
+  // A node that is behind the hub's height of its chain may not have seen the request yet.
+  const isBehind = fees.includes(undefined) &&
+    await source.fetchHeight(signal) < (sourceHeights.matured ?? sourceHeights.newest);
+  const requests = new Map<Hash256, ClaimedRequest>();
+  deps.ledger.transaction(() => {
+    for (const [index, row] of rows.entries()) {
+      const fee = fees[index] ?? (isBehind ? undefined : 0n);
+      const status = statuses[index];
+      if (fee === undefined || status === undefined) continue;
+      requests.set(row.commitment, { fee, onHub: onHubOf(status) });
+      if (fees[index] !== undefined && fee !== row.fee) {
+        deps.ledger.deliveries.setFee(row.commitment, row.dest, fee);
+      }
+    }
+  });
+  return requests;
+}
+
+function onHubOf(status: ClaimStatus): ClaimedRequest["onHub"] {
+  return status === "unclaimed" ? "open" : status;
+}
+
+function factsOf(
+  deps: FeeDeps,
+  work: PairWork,
+  requests: ReadonlyMap<Hash256, ClaimedRequest>,
+): ClaimFacts {
+  return {
+    isConfigured: (chain) => deps.chains.has(chain),
+    maturedHeight: (chain) =>
+      chain === work.pair.dest ? work.destHeights.matured : work.sourceHeights.matured,
+    request: (commitment) => requests.get(commitment),
+    ownAddress: (source) => deps.chains.get(source)?.relayer,
+    canSignAs: (relayer) => findKey(deps, relayer) !== undefined,
+  };
+}
+
+const resultOf: Readonly<Record<SettledClaim["why"], ClaimResult>> = {
+  claimed_already: "claimed_already",
+  fee_is_zero: "no_fee",
+  unknown_to_hub: "unclaimable",
+};
+
+/** Writes down what ends without a claim. */
+function applySettled(
+  deps: FeeDeps,
+  work: PairWork,
+  rows: readonly DeliveryRow[],
+  settled: readonly SettledClaim[],
+): void {
+  const { source, dest } = work.pair;
+  deps.ledger.transaction(() => {
+    for (const { commitment, to } of settled) deps.ledger.deliveries.setClaimState(commitment, dest, to);
+  });
+  for (const why of new Set(settled.map((each) => each.why))) {
+    const ended = settled.filter((each) => each.why === why)
+      .flatMap(({ commitment }) => rows.filter((row) => row.commitment === commitment));
+    const result = resultOf[why];
+    const level = result === "unclaimable" ? "warn" : "info";
+    deps.log[level]("Requests end without a claim", {
+      pair: routeName(work.pair),
+      requests: ended.length,
+      reason: why,
+      ...(result === "unclaimable" ? { first: ended[0]?.commitment } : {}),
+    });
+    work.onEvent({ source, dest, result, count: ended.length, fee: sumOf(ended) });
+  }
+}
+
+function claimGroup(
+  deps: FeeDeps,
+  work: PairWork,
+  group: ClaimGroup,
+  signal: AbortSignal,
+): Promise<PairLook> {
+  const { beneficiary } = group;
+  if (beneficiary === undefined) return siftAndSend(deps, work, group, signal);
+  return deps.turns.run(
+    beneficiary.nonceOf,
+    () =>
+      isNonceTaken(deps, beneficiary.nonceOf)
+        ? Promise.resolve<PairLook>("busy")
+        : siftAndSend(deps, work, group, signal),
+    signal,
+  );
+}
+
+async function siftAndSend(
+  deps: FeeDeps,
+  work: PairWork,
+  group: ClaimGroup,
+  signal: AbortSignal,
+): Promise<PairLook> {
+  const sifted = await siftClaims(deps, group, signal);
+  if (sifted.lost.length > 0) markLost(deps, work, sifted.lost.map(({ commitment }) => commitment));
+  for (const { commitment, refusal } of sifted.refused) setAside(deps, work, commitment, refusal);
+  if (await sendFirst(deps, work, sifted.ready, signal)) return "sent";
+  if (sifted.wait === undefined) return "settled";
+  deps.log.debug("The hub takes no claim of the pair now", {
+    pair: routeName(work.pair),
+    detail: sifted.wait.detail,
+  });
+  return "not_ready";
+}
+
+/** Sends the first claim that the hub's pool takes; the others are planned anew once it is in a block. */
+async function sendFirst(
+  deps: FeeDeps,
+  work: PairWork,
+  ready: readonly ReadyClaim[],
+  signal: AbortSignal,
+): Promise<boolean> {
+  for (const claim of ready) if (await sendOne(deps, work, claim, signal)) return true;
+  return false;
+}
+
+async function sendOne(
+  deps: FeeDeps,
+  work: PairWork,
+  claim: ReadyClaim,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { group } = claim;
+  const { deliveries } = deps.ledger;
+  const setAll = (to: "claiming" | "unclaimed"): void => {
+    for (const commitment of group.commitments) deliveries.setClaimState(commitment, group.dest, to);
+  };
+  const sent = await deps.calls.send({
+    call: claim.call,
+    kind: "accumulate",
+    items: group.commitments.map((commitment) => ({
+      commitment,
+      requestCommitment: commitment,
+      sink: group.dest,
+    })),
+    onJournal: () => setAll("claiming"),
+    onRefused: () => setAll("unclaimed"),
+  }, signal);
+  if (sent.kind === "sent") {
+    deps.log.info("Claim sent", {
+      pair: routeName(work.pair),
+      requests: group.commitments.length,
+      provedAt: `${group.sourceHeight} and ${group.destHeight}`,
+      ...(group.beneficiary === undefined ? {} : { beneficiary: toHex(group.beneficiary.account) }),
+    });
+    return true;
+  }
+  return await afterRefusal(deps, work, claim, sent.refusal, signal);
+}
+
+/** The pool refused what the runtime would have taken a moment ago: in halves, until one is taken. */
+async function afterRefusal(
+  deps: FeeDeps,
+  work: PairWork,
+  { group, nonce }: ReadyClaim,
+  refusal: Refusal,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { beneficiary } = group;
+  const now = beneficiary &&
+    await deps.hub.fetchRelayerNonce(beneficiary.nonceOf.address, beneficiary.nonceOf.chain, signal);
+  const moved = nonce === undefined || now === undefined ? undefined : { signed: nonce, now };
+  const next = applyClaimAnswer(group, { kind: "refused", nonce: moved });
+  if (next.kind === "set_aside") setAside(deps, work, next.commitment, refusal);
+  if (next.kind !== "submit" || next.why === "nonce_moved") return false;
+  for (const part of next.groups) {
+    const { ready } = await siftClaims(deps, part, signal);
+    if (await sendFirst(deps, work, ready, signal)) return true;
+  }
+  return false;
+}
+
+/** The destination proves no receipt of ours: another run of the delivery has to come first. */
+function markLost(deps: FeeDeps, work: PairWork, commitments: readonly Hash256[]): void {
+  const { source, dest } = work.pair;
+  deps.ledger.transaction(() => {
+    for (const commitment of commitments) deps.ledger.deliveries.setClaimState(commitment, dest, "lost");
+  });
+  deps.log.warn("Receipts of ours are gone from the destination", {
+    pair: routeName(work.pair),
+    requests: commitments.length,
+    first: commitments[0],
+  });
+  work.onEvent({ source, dest, result: "lost", count: commitments.length, fee: 0n });
+}
+
+function setAside(deps: FeeDeps, work: PairWork, commitment: Hash256, refusal: Refusal): void {
+  const { source, dest } = work.pair;
+  const attempts = work.aside.add(asideKey({ commitment, dest }));
+  const level = attempts === 1 ? "warn" : "debug";
+  deps.log[level]("The hub refuses to pay for a request; tried again later", {
+    pair: routeName(work.pair),
+    commitment,
+    detail: refusal.detail,
+    attempts,
+  });
+  const fee = deps.ledger.deliveries.find(commitment, dest)?.fee ?? 0n;
+  work.onEvent({ source, dest, result: "refused", count: 1, fee });
+}

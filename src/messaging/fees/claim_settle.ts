@@ -1,0 +1,171 @@
+/**
+ * Finds out what became of the claims in the journal and writes it down. A row is claimed only when the hub says so
+ * in a final block (I7).
+ */
+import type { BlockRef } from "../../core/chains/chain.ts";
+import type { ClaimStatus } from "../../core/chains/hub_accounts.ts";
+import type { DeliveryRow, SubmissionRow } from "../../core/ledger/ledger.ts";
+import type { ClaimEvent, ClaimResult } from "./claim_events.ts";
+import { routeName } from "./claim_events.ts";
+import type { FeeDeps } from "./fee_world.ts";
+
+/** How settling tells what happened. */
+export interface ClaimListener {
+  readonly onEvent: (event: ClaimEvent) => void;
+  /** The hub took a claim and left this row of it unpaid. */
+  readonly onUnpaid: (row: DeliveryRow) => void;
+}
+
+/** Looks at every open claim once; true when one of them got on. Faults of the hub are thrown. */
+export async function settleClaims(
+  deps: FeeDeps,
+  listener: ClaimListener,
+  signal: AbortSignal,
+): Promise<boolean> {
+  let hasNews = false;
+  for (const row of deps.calls.listOpen("accumulate")) {
+    if (await settleOne(deps, listener, row, signal)) hasNews = true;
+  }
+  return await settleOrphans(deps, listener, signal) || hasNews;
+}
+
+async function settleOne(
+  deps: FeeDeps,
+  listener: ClaimListener,
+  row: SubmissionRow,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const fate = await deps.calls.look(row, signal);
+  switch (fate.kind) {
+    case "open":
+      return false;
+    case "included":
+      return row.state !== "included";
+    case "final":
+      await applyFinal(deps, listener, { row, block: fate.block }, signal);
+      return true;
+    case "failed":
+      takeBack(deps, row, { state: "failed", detail: fate.error, block: fate.block });
+      return true;
+    case "gone":
+      takeBack(deps, row, { state: "dropped", detail: "left the pool" });
+      return true;
+  }
+}
+
+/** Marks what the hub has paid; rows that it skipped are claimed again. */
+async function applyFinal(
+  deps: FeeDeps,
+  listener: ClaimListener,
+  work: { readonly row: SubmissionRow; readonly block: BlockRef },
+  signal: AbortSignal,
+): Promise<void> {
+  const { id } = work.row;
+  const { submissions, deliveries } = deps.ledger;
+  const items = submissions.itemsOf(id);
+  const statuses = await deps.hub.fetchClaimStatus(items.map(({ commitment }) => commitment), signal);
+  const paid: DeliveryRow[] = [];
+  const unpaid: DeliveryRow[] = [];
+  deps.ledger.transaction(() => {
+    submissions.update(id, { state: "final", block: work.block });
+    for (const [index, item] of items.entries()) {
+      const isPaid = statuses[index] !== "unclaimed";
+      submissions.settleItem(id, item.commitment, isPaid ? "handled" : "not_handled");
+      const row = deliveries.find(item.commitment, item.sink);
+      if (row === undefined || row.claimState === "claimed") continue;
+      if (isPaid) deliveries.setClaimState(row.commitment, row.dest, "claimed", work.block.height);
+      else deliveries.setClaimState(row.commitment, row.dest, "unclaimed");
+      (isPaid ? paid : unpaid).push(row);
+    }
+  });
+  tellClaimed(deps, listener, paid, { hubBlock: work.block.height, hash: work.row.submission.hash });
+  for (const row of unpaid) listener.onUnpaid(row);
+}
+
+function tellClaimed(
+  deps: FeeDeps,
+  listener: ClaimListener,
+  rows: readonly DeliveryRow[],
+  claim: { readonly hubBlock: bigint; readonly hash: string },
+): void {
+  const [first] = rows;
+  if (first === undefined) return;
+  const fee = sumOf(rows);
+  deps.log.info("Fees claimed", {
+    pair: routeName(first),
+    requests: rows.length,
+    fees: deps.units.text(first.source, fee),
+    hubBlock: claim.hubBlock,
+    extrinsic: claim.hash,
+  });
+  const { source, dest } = first;
+  listener.onEvent({ source, dest, result: "claimed", count: rows.length, fee });
+}
+
+/** Sum of the fees that are known. */
+export function sumOf(rows: readonly Pick<DeliveryRow, "fee">[]): bigint {
+  return rows.reduce((sum, { fee }) => sum + (fee ?? 0n), 0n);
+}
+
+/** Makes the rows of a claim without effect claimable again. */
+function takeBack(
+  deps: FeeDeps,
+  row: SubmissionRow,
+  end: { readonly state: "failed" | "dropped"; readonly detail: string; readonly block?: BlockRef },
+): void {
+  const { submissions, deliveries } = deps.ledger;
+  deps.ledger.transaction(() => {
+    submissions.update(row.id, end);
+    for (const { commitment, sink } of submissions.itemsOf(row.id)) {
+      submissions.settleItem(row.id, commitment, "not_handled");
+      if (deliveries.find(commitment, sink)?.claimState === "claiming") {
+        deliveries.setClaimState(commitment, sink, "unclaimed");
+      }
+    }
+  });
+  deps.log.info("A claim had no effect; its requests are claimed again", {
+    extrinsic: row.submission.hash,
+    detail: end.detail,
+  });
+}
+
+/** Most rows that are looked at in one round. */
+const MOST_ORPHANS = 500;
+
+/**
+ * Rows that count as under way although no open claim carries them (a pruned journal, a file that somebody edited):
+ * the hub's own record decides.
+ */
+async function settleOrphans(
+  deps: FeeDeps,
+  listener: ClaimListener,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { submissions, deliveries } = deps.ledger;
+  const claiming = deliveries.listByClaimState("claiming", { limit: MOST_ORPHANS });
+  if (claiming.length === 0) return false;
+  const carried = new Set(
+    deps.calls.listOpen("accumulate").flatMap(({ id }) => submissions.itemsOf(id))
+      .map(({ commitment, sink }) => `${commitment} ${sink}`),
+  );
+  const orphans = claiming.filter(({ commitment, dest }) => !carried.has(`${commitment} ${dest}`));
+  if (orphans.length === 0) return false;
+  const statuses = await deps.hub.fetchClaimStatus(orphans.map(({ commitment }) => commitment), signal);
+  deps.ledger.transaction(() => {
+    for (const [index, { commitment, dest }] of orphans.entries()) {
+      if (deliveries.find(commitment, dest)?.claimState !== "claiming") continue;
+      deliveries.setClaimState(commitment, dest, stateOf(statuses[index]));
+    }
+  });
+  for (const [index, row] of orphans.entries()) {
+    const state = stateOf(statuses[index]);
+    if (state !== "claimed") continue;
+    const result: ClaimResult = "claimed_already";
+    listener.onEvent({ source: row.source, dest: row.dest, result, count: 1, fee: row.fee ?? 0n });
+  }
+  return true;
+}
+
+function stateOf(status: ClaimStatus | undefined): "claimed" | "unclaimed" {
+  return status === "claimed" ? "claimed" : "unclaimed";
+}

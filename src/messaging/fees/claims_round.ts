@@ -1,0 +1,151 @@
+/**
+ * One pass over everything that can be claimed: settle what is under way, look at lost receipts, then at each pair.
+ * The worker repeats it for ever, the command `accumulate-fees` until nothing is left. Pairs run side by side, at
+ * most four at a time; claims of one pair follow each other (04-messaging-flow section 14.2 of the protocol notes).
+ */
+import type { ClaimPair } from "../../core/ledger/ledger.ts";
+import { toHex } from "../../core/protocol/bytes.ts";
+import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
+import { mapLimited } from "../../core/runtime/limit.ts";
+import { type ClaimEvent, routeName } from "./claim_events.ts";
+import { asideKey, claimPair, type PairLook } from "./claim_pair.ts";
+import { settleClaims } from "./claim_settle.ts";
+import { type FeeDeps, isPassing } from "./fee_world.ts";
+import { reviewLost } from "./lost_receipts.ts";
+import { type KnownHeights, MaturedHeights } from "./matured_heights.ts";
+import { SetAside } from "./set_aside.ts";
+
+/** Pairs that are worked on at the same time. */
+const PAIRS_AT_ONCE = 4;
+
+/** What became of one pair in a round. */
+export type PairResult = PairLook | "not_configured" | "down" | "unreachable" | "backing_off";
+
+/** A pair with what became of it. */
+export interface PairReport {
+  readonly pair: ClaimPair;
+  readonly result: PairResult;
+}
+
+/** What one round gave. */
+export interface RoundReport {
+  /** Something was sent, settled or put aside: another round may find more. */
+  readonly hasNews: boolean;
+  /** Claims whose outcome is open. */
+  readonly underWay: number;
+  readonly pairs: readonly PairReport[];
+}
+
+/** Rounds with what they remember: heights in their challenge period, refused rows, chains that do not answer. */
+export class ClaimsRounds {
+  readonly #deps: FeeDeps;
+  readonly #onEvent: (event: ClaimEvent) => void;
+  readonly #heights: MaturedHeights;
+  readonly #rows: SetAside;
+  readonly #pairs: SetAside;
+  readonly #told = new Set<string>();
+
+  /** @param onEvent told of everything that happens to rows */
+  constructor(deps: FeeDeps, onEvent: (event: ClaimEvent) => void = () => {}) {
+    this.#deps = deps;
+    this.#onEvent = onEvent;
+    this.#heights = new MaturedHeights(deps.hub);
+    this.#rows = new SetAside(deps, "hub_refused");
+    this.#pairs = new SetAside(deps, "transient");
+  }
+
+  /** Times that the hub refused a row, or that the chains of a pair did not answer, in a row. */
+  failuresOf(pair: ClaimPair): number {
+    return this.#pairs.attempts(pairKey(pair));
+  }
+
+  /** How often the hub refused to pay for a delivery. */
+  refusalsOf(row: Parameters<typeof asideKey>[0]): number {
+    return this.#rows.attempts(asideKey(row));
+  }
+
+  /** One pass. Faults of the hub while claims are looked up are thrown; those of a pair stay with the pair. */
+  async run(signal: AbortSignal): Promise<RoundReport> {
+    const deps = this.#deps;
+    const listener = {
+      onEvent: this.#onEvent,
+      onUnpaid: (row: Parameters<typeof asideKey>[0]) => void this.#rows.add(asideKey(row)),
+    };
+    const settled = await settleClaims(deps, listener, signal);
+    const reviewed = await reviewLost(deps, signal);
+    const pairs = deps.ledger.deliveries.listClaimPairs();
+    const heights = new Map<StateMachine, Promise<KnownHeights>>();
+    const reports = await mapLimited(
+      pairs,
+      PAIRS_AT_ONCE,
+      (pair, inner) => this.#look(pair, heights, inner),
+      signal,
+    );
+    const isNews = ({ result }: PairReport): boolean => result === "sent" || result === "settled";
+    return {
+      hasNews: settled || reviewed || reports.some(isNews),
+      underWay: deps.calls.listOpen("accumulate").length,
+      pairs: reports,
+    };
+  }
+
+  async #look(
+    pair: ClaimPair,
+    heights: Map<StateMachine, Promise<KnownHeights>>,
+    signal: AbortSignal,
+  ): Promise<PairReport> {
+    const deps = this.#deps;
+    const key = pairKey(pair);
+    const source = deps.chains.get(pair.source);
+    const dest = deps.chains.get(pair.dest);
+    if (source === undefined || dest === undefined) {
+      this.#tellOnce(pair);
+      return { pair, result: "not_configured" };
+    }
+    if (!deps.isUp(pair.source) || !deps.isUp(pair.dest)) return { pair, result: "down" };
+    if (this.#pairs.has(key)) return { pair, result: "backing_off" };
+    try {
+      const [sourceHeights, destHeights] = await Promise.all([source, dest].map((chain) => {
+        const name = chain.id.stateMachine;
+        const known = heights.get(name) ?? this.#heights.read(chain.id, signal);
+        heights.set(name, known);
+        return known;
+      }));
+      if (sourceHeights === undefined || destHeights === undefined) throw new Error("A pair has two chains");
+      const work = {
+        pair,
+        source,
+        dest,
+        sourceHeights,
+        destHeights,
+        aside: this.#rows,
+        onEvent: this.#onEvent,
+      };
+      const result = await claimPair(deps, work, signal);
+      this.#pairs.clear(key);
+      return { pair, result };
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!isPassing(error)) throw error;
+      const failures = this.#pairs.add(key);
+      const fields = { pair: routeName(pair), failures, error };
+      if (failures === 3) deps.log.warn("Fees of a pair wait for an endpoint", fields);
+      else deps.log.debug("Claiming is interrupted", fields);
+      return { pair, result: "unreachable" };
+    }
+  }
+
+  #tellOnce(pair: ClaimPair): void {
+    const name = routeName(pair);
+    if (this.#told.has(name)) return;
+    this.#told.add(name);
+    this.#deps.log.warn("Fees wait for a chain that is not configured any more", {
+      pair: name,
+      requests: pair.count,
+    });
+  }
+}
+
+function pairKey(pair: ClaimPair): string {
+  return `${pair.source} ${pair.dest} ${toHex(pair.relayer)}`;
+}

@@ -1,0 +1,57 @@
+/**
+ * The loop that turns deliveries into credit on the hub. One supervising worker for all pairs: each round is driven
+ * by the database, so nothing is lost when it stops anywhere.
+ */
+import { nextDelayMs, transientBackoff } from "../../core/runtime/retry.ts";
+import type { Wake } from "../../core/runtime/wake.ts";
+import { WaitNotices } from "../../core/runtime/waiting.ts";
+import type { Worker } from "../../core/runtime/worker.ts";
+import { ClaimsRounds } from "./claims_round.ts";
+import { type FeeDeps, isPassing } from "./fee_world.ts";
+
+/** Timing of the worker. */
+export interface ClaimsTiming {
+  /** Pause between rounds, ms. */
+  readonly everyMs: number;
+  /** Woken when deliveries became final. */
+  readonly wake: Wake;
+}
+
+/** Makes the worker that claims fees. */
+export function claimsWorker(deps: FeeDeps, timing: ClaimsTiming): Worker {
+  const notices = new WaitNotices(deps);
+  return {
+    name: "claims",
+    run: async (signal) => {
+      tellUnreadable(deps);
+      const rounds = new ClaimsRounds(deps);
+      let failures = 0;
+      while (!signal.aborted) {
+        let pauseMs = timing.everyMs;
+        try {
+          const { underWay } = await rounds.run(signal);
+          failures = 0;
+          if (underWay === 0) notices.done("claims");
+          else notices.waiting("claims", { what: "claims to be final on the hub", fields: { underWay } });
+        } catch (error) {
+          signal.throwIfAborted();
+          if (!isPassing(error)) throw error;
+          failures++;
+          deps.log.debug("Claims are interrupted", { error });
+          pauseMs = Math.max(pauseMs, nextDelayMs(transientBackoff, failures, deps.random.fraction()));
+        }
+        await timing.wake.wait(pauseMs, signal);
+      }
+    },
+  };
+}
+
+/** Rows of chains that no version of the protocol has: kept for the operator, never looked at. */
+export function tellUnreadable(deps: FeeDeps): void {
+  const count = deps.ledger.deliveries.countUnreadable();
+  if (count > 0) {
+    deps.log.error("Delivery records name chains that cannot be read; they are left alone", {
+      records: count,
+    });
+  }
+}

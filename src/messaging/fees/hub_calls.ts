@@ -1,0 +1,174 @@
+/**
+ * Calls of the hub on their way: journalled before their bytes leave (I3), and looked up until they are final. Works
+ * from the journal alone, so calls of an earlier run are found too.
+ */
+import type { BlockRef, BroadcastResult, Refusal, SubmissionOutcome } from "../../core/chains/chain.ts";
+import type { HubCall, HubCallRefusal, RelayerHub } from "../../core/chains/hub_accounts.ts";
+import type { Ledger, SubmissionItem, SubmissionKind, SubmissionRow } from "../../core/ledger/ledger.ts";
+import { RpcFault } from "../../core/rpc/fault.ts";
+import type { Log } from "../../core/telemetry/log.ts";
+
+/** Blocks after which an extrinsic that is neither in a block nor in the pool is given up. */
+const PATIENCE_BLOCKS = 3n;
+
+/** Refusals that say something about the hub's view of a chain, not about what the call carries. */
+const ABOUT_THE_CHAIN: ReadonlySet<Refusal["code"]> = new Set<Refusal["code"]>([
+  "not_ready",
+  "host_frozen",
+  "client_expired",
+]);
+
+/** A call to journal and send. */
+export interface HubCallOrder {
+  readonly call: HubCall;
+  readonly kind: Extract<SubmissionKind, "accumulate" | "withdraw" | "claim">;
+  readonly items: readonly SubmissionItem[];
+  /** Writes the rows that depend on the call, in the transaction of its journal entry. */
+  readonly onJournal: (id: number) => void;
+  /** Takes that back when the hub does not even take the bytes, in the transaction that writes so. */
+  readonly onRefused: (refusal: Refusal) => void;
+}
+
+/** What became of handing the bytes over; `sent` also stands for an answer that was lost. */
+export type HubCallSent =
+  | { readonly kind: "sent"; readonly id: number }
+  | { readonly kind: "refused"; readonly refusal: Refusal };
+
+/** Where a call is now. */
+export type HubCallFate =
+  /** On its way, or too young to be given up. */
+  | { readonly kind: "open" }
+  /** In a block that may still go away. */
+  | { readonly kind: "included"; readonly block: BlockRef }
+  /** In a final block, with its effect. */
+  | { readonly kind: "final"; readonly block: BlockRef }
+  /** In a final block, without effect. */
+  | { readonly kind: "failed"; readonly block: BlockRef; readonly error: string }
+  /** Left the pool without a block. */
+  | { readonly kind: "gone" };
+
+/** True when the same call with other content would be refused just so. */
+export function isAboutChain(refusal: Refusal): boolean {
+  return ABOUT_THE_CHAIN.has(refusal.code);
+}
+
+/** Name of the pallet's error without the pallet; `undefined` where the hub does not tell. */
+export function errorNameOf(refusal: Refusal | HubCallRefusal): string | undefined {
+  const named = "error" in refusal ? refusal.error : refusal.detail;
+  return named === undefined ? undefined : /^(?:\w+\.)?(\w+)$/.exec(named)?.[1];
+}
+
+/** Sends calls and follows them. One per hub, shared by the workers that send. */
+export class HubCalls {
+  readonly #hub: RelayerHub;
+  readonly #ledger: Ledger;
+  readonly #log: Log;
+  /** Submissions whose bytes are being handed over right now. */
+  readonly #leaving = new Set<number>();
+
+  constructor(deps: { readonly hub: RelayerHub; readonly ledger: Ledger; readonly log: Log }) {
+    this.#hub = deps.hub;
+    this.#ledger = deps.ledger;
+    this.#log = deps.log;
+  }
+
+  /** Makes the extrinsic, journals it with everything that depends on it, and hands it over. */
+  async send(order: HubCallOrder, signal: AbortSignal): Promise<HubCallSent> {
+    const submission = await this.#hub.prepareCall(order.call, signal);
+    signal.throwIfAborted();
+    const id = this.#ledger.transaction(() => {
+      const entry = this.#ledger.submissions.record({ submission, kind: order.kind, items: order.items });
+      order.onJournal(entry);
+      return entry;
+    });
+    return await this.#handOver(id, order.onRefused, signal);
+  }
+
+  /** Hands journalled bytes over (again). */
+  async resend(id: number, onRefused: HubCallOrder["onRefused"], signal: AbortSignal): Promise<HubCallSent> {
+    return await this.#handOver(id, onRefused, signal);
+  }
+
+  /** Looks where a journalled call is, and writes down blocks that are not final yet. */
+  async look(row: SubmissionRow, signal: AbortSignal): Promise<HubCallFate> {
+    if (this.#leaving.has(row.id)) return { kind: "open" };
+    const outcome = await this.#hub.fetchCallOutcome(row.submission, signal);
+    switch (outcome.kind) {
+      case "pending":
+        if (row.state !== "broadcast") this.#note(row.id, { state: "broadcast" });
+        return { kind: "open" };
+      case "included":
+        return this.#included(row, outcome);
+      case "replaced":
+        return { kind: "gone" };
+      case "unknown": {
+        const head = await this.#hub.fetchHeight(signal);
+        return { kind: head < row.submission.madeAtHeight + PATIENCE_BLOCKS ? "open" : "gone" };
+      }
+    }
+  }
+
+  /** Calls of one kind whose outcome is open, oldest first. */
+  listOpen(kind: HubCallOrder["kind"]): readonly SubmissionRow[] {
+    return this.#ledger.submissions.listUnresolved(this.#hub.id.stateMachine)
+      .filter((row) => row.kind === kind);
+  }
+
+  #included(
+    row: SubmissionRow,
+    { block, isFinal, succeeded, refusal }: Extract<SubmissionOutcome, { kind: "included" }>,
+  ): HubCallFate {
+    if (!isFinal) {
+      if (row.state !== "included" || row.block?.hash !== block.hash) {
+        this.#note(row.id, { state: "included", block });
+      }
+      return { kind: "included", block };
+    }
+    if (succeeded) return { kind: "final", block };
+    return { kind: "failed", block, error: refusal?.detail ?? "failed" };
+  }
+
+  #note(id: number, change: { readonly state: "broadcast" | "included"; readonly block?: BlockRef }): void {
+    this.#ledger.transaction(() => void this.#ledger.submissions.update(id, change));
+  }
+
+  async #handOver(
+    id: number,
+    onRefused: HubCallOrder["onRefused"],
+    signal: AbortSignal,
+  ): Promise<HubCallSent> {
+    const row = this.#ledger.submissions.find(id);
+    if (row === undefined) throw new Error(`Submission ${id} is not in the journal`);
+    this.#leaving.add(id);
+    try {
+      const result = await this.#hub.broadcast(row.submission, signal);
+      return this.#applyBroadcast(id, result, onRefused);
+    } catch (error) {
+      if (!(error instanceof RpcFault)) throw error;
+      const fields = { chain: this.#hub.id.stateMachine, transaction: row.submission.hash, error };
+      this.#log.warn("No answer whether a call of the hub arrived; looking for it", fields);
+      return { kind: "sent", id };
+    } finally {
+      this.#leaving.delete(id);
+    }
+  }
+
+  #applyBroadcast(
+    id: number,
+    result: BroadcastResult,
+    onRefused: HubCallOrder["onRefused"],
+  ): HubCallSent {
+    if (result.kind === "sent" || result.kind === "alreadyKnown") {
+      this.#note(id, { state: "broadcast" });
+      return { kind: "sent", id };
+    }
+    const refusal: Refusal = result.kind === "refused"
+      ? result.refusal
+      : { code: "unspecified", detail: result.kind };
+    this.#ledger.transaction(() => {
+      this.#ledger.submissions.update(id, { state: "dropped", detail: refusal.detail });
+      onRefused(refusal);
+    });
+    return { kind: "refused", refusal };
+  }
+}

@@ -1,0 +1,74 @@
+/**
+ * Deliveries whose receipt was missing when it was to be proved: read again at a newer final height. A receipt of
+ * ours makes the row claimable; none at all returns the message to its leg; another relayer's ends it.
+ * Source: 04-messaging-flow section 14.2, step 5, of the protocol notes.
+ */
+import type { FeeChain } from "../../core/chains/fees.ts";
+import type { DeliveryRow } from "../../core/ledger/ledger.ts";
+import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
+import { judgeLost } from "../decisions/claim_results.ts";
+import { mark } from "../pipeline/mark.ts";
+import { routeName } from "./claim_events.ts";
+import { type FeeDeps, isPassing } from "./fee_world.ts";
+
+/** Pause before a missing receipt is looked for again, ms: some final blocks. */
+const LOOK_AGAIN_MS = 60_000;
+/** Most rows of one round. */
+const MOST_ROWS = 100;
+
+/** Looks at lost rows again; true when one of them changed. Faults of a destination leave its rows for later. */
+export async function reviewLost(deps: FeeDeps, signal: AbortSignal): Promise<boolean> {
+  const nowMs = deps.clock.now();
+  const due = deps.ledger.deliveries.listByClaimState("lost", { limit: MOST_ROWS })
+    .filter(({ updatedAtMs }) => nowMs - updatedAtMs >= LOOK_AGAIN_MS);
+  const byDest = new Map<StateMachine, DeliveryRow[]>();
+  for (const row of due) byDest.set(row.dest, [...byDest.get(row.dest) ?? [], row]);
+  let hasNews = false;
+  for (const [name, rows] of byDest) {
+    const dest = deps.chains.get(name);
+    if (dest === undefined || !deps.isUp(name)) continue;
+    try {
+      hasNews = await reviewOn(deps, dest, rows, signal) || hasNews;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!isPassing(error)) throw error;
+      deps.log.debug("Missing receipts could not be looked for", { chain: name, error });
+    }
+  }
+  return hasNews;
+}
+
+async function reviewOn(
+  deps: FeeDeps,
+  dest: FeeChain,
+  rows: readonly DeliveryRow[],
+  signal: AbortSignal,
+): Promise<boolean> {
+  const height = await dest.fetchFinalHeight(signal);
+  const { relayers } = await dest.proveReceipts(rows.map(({ commitment }) => commitment), height, signal);
+  deps.ledger.transaction(() => {
+    for (const [index, row] of rows.entries()) applyVerdict(deps, row, relayers[index]);
+  });
+  return rows.length > 0;
+}
+
+function applyVerdict(deps: FeeDeps, row: DeliveryRow, receipt: Uint8Array | undefined): void {
+  const { deliveries, messages } = deps.ledger;
+  const now = deliveries.find(row.commitment, row.dest);
+  if (now?.claimState !== "lost") return;
+  const verdict = judgeLost(receipt, row.relayer);
+  deps.log.info("A missing receipt was looked for again", {
+    pair: routeName(row),
+    commitment: row.commitment,
+    verdict,
+  });
+  if (verdict === "unclaimed") {
+    deliveries.setClaimState(row.commitment, row.dest, "unclaimed");
+    return;
+  }
+  deliveries.remove(row.commitment, row.dest);
+  const message = messages.find(row.commitment, row.dest);
+  if (message?.state !== "delivered") return;
+  if (verdict === "drop") mark(deps, message, "delivered_by_other", { reason: "handled_by_other" });
+  else mark(deps, message, "ready", { detail: "the receipt is gone", nextAttemptAtMs: deps.clock.now() });
+}

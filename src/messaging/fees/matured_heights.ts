@@ -1,0 +1,62 @@
+/**
+ * Heights of one chain that another one takes proofs for. Remembers heights whose challenge period is not over, so
+ * that a chain that learns new heights faster than that still has a mature one.
+ */
+import type { Chain, CounterpartyView } from "../../core/chains/chain.ts";
+import { type StateMachine, type StateMachineId } from "../../core/protocol/ismp/state_machine.ts";
+import {
+  type ChallengeRule,
+  isMatured,
+  newestMatured,
+  rememberHeights,
+  type StoredHeight,
+} from "../decisions/readiness.ts";
+
+/** What the watching chain knows of a counterparty. */
+export interface KnownHeights {
+  /** Newest height; 0: none. */
+  readonly newest: bigint;
+  /** Newest height whose challenge period is over; `undefined`: none. */
+  readonly matured: bigint | undefined;
+}
+
+/** Heights as one chain knows them. */
+export class MaturedHeights {
+  readonly #watcher: Pick<Chain, "family" | "fetchView" | "fetchUpdateTime">;
+  readonly #stored = new Map<StateMachine, readonly StoredHeight[]>();
+
+  constructor(watcher: Pick<Chain, "family" | "fetchView" | "fetchUpdateTime">) {
+    this.#watcher = watcher;
+  }
+
+  /** Reads what is known of `counterparty` now. One round trip, two for a height with a challenge period. */
+  async read(counterparty: StateMachineId, signal: AbortSignal): Promise<KnownHeights> {
+    const view = await this.#watcher.fetchView(counterparty, signal);
+    if (view.height === 0n) return { newest: 0n, matured: undefined };
+    const rule: ChallengeRule = {
+      nowSec: view.nowSec,
+      challengePeriodSec: view.challengePeriodSec,
+      comparison: this.#watcher.family === "evm" ? "reached" : "strict",
+    };
+    if (isMatured(view.nowSec, rule)) return { newest: view.height, matured: view.height };
+    const stored = await this.#remember(counterparty, view, rule, signal);
+    return { newest: view.height, matured: newestMatured(stored, rule) };
+  }
+
+  async #remember(
+    counterparty: StateMachineId,
+    view: CounterpartyView,
+    rule: ChallengeRule,
+    signal: AbortSignal,
+  ): Promise<readonly StoredHeight[]> {
+    const name = counterparty.stateMachine;
+    const known = this.#stored.get(name) ?? [];
+    const fresh = known.some(({ height }) => height === view.height)
+      ? undefined
+      : await this.#watcher.fetchUpdateTime({ id: counterparty, height: view.height }, signal);
+    const all = fresh === undefined ? known : [...known, { height: view.height, updatedAtSec: fresh }];
+    const kept = rememberHeights(all, view.height, rule);
+    this.#stored.set(name, kept);
+    return kept;
+  }
+}
