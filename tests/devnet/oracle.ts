@@ -31,11 +31,13 @@ export interface OracleChain {
   fetchFinalState(): Promise<
     { readonly height: bigint; readonly commitment: StateCommitment } | undefined
   >;
-  /** Brings the chain's light client of the hub to `state`; resolves when it is in a block. */
-  advance(state: HubState): Promise<void>;
+  /**
+   * Brings the chain's light client of the hub to `state`; resolves when it is in a block. Absent: relayers do that.
+   */
+  readonly advance?: (state: HubState) => Promise<void>;
 }
 
-/** One of the ways that the oracle serves; exactly one end is the hub. */
+/** One of the ways that the oracle serves; one end is the hub, both are where it proves itself to itself. */
 export interface Direction {
   /** Whose states are told. */
   readonly from: StateMachine;
@@ -61,6 +63,8 @@ export class OracleFault extends Error {
 export interface OracleOptions {
   readonly hub: OracleHub;
   readonly chains: readonly OracleChain[];
+  /** Proves a state of the hub to the hub itself; false when there was nothing to prove. */
+  readonly proveHub?: (state: HubState) => Promise<boolean>;
   /** Time between two looks at a head. Default 500. */
   readonly everyMs?: number;
   /** A direction that fails for longer than this ends the oracle. Default 20,000. */
@@ -80,7 +84,21 @@ export class Oracle implements AsyncDisposable {
     this.failed = failed.promise;
     // Whoever cares races with it; without anybody a fault must not end the process as unhandled.
     failed.promise.catch(() => undefined);
-    this.#feeds = options.chains.flatMap((chain) => [
+    const hub = options.hub.stateMachine;
+    const { proveHub } = options;
+    const follow = (to: StateMachine, tell: (state: HubState) => Promise<boolean>): Feed =>
+      new Feed(
+        { from: hub, to },
+        async (last) => {
+          const state = await options.hub.fetchFinalState();
+          if (state === undefined || state.height <= last) return last;
+          return await tell(state) ? state.height : last;
+        },
+        options,
+        failed.reject,
+      );
+    const own = proveHub === undefined ? [] : [follow(hub, proveHub)];
+    const others = options.chains.flatMap((chain) => [
       new Feed(
         { from: chain.stateMachine, to: options.hub.stateMachine },
         async (last) => {
@@ -92,18 +110,9 @@ export class Oracle implements AsyncDisposable {
         options,
         failed.reject,
       ),
-      new Feed(
-        { from: options.hub.stateMachine, to: chain.stateMachine },
-        async (last) => {
-          const state = await options.hub.fetchFinalState();
-          if (state === undefined || state.height <= last) return last;
-          await chain.advance(state);
-          return state.height;
-        },
-        options,
-        failed.reject,
-      ),
+      ...chain.advance === undefined ? [] : [follow(chain.stateMachine, advanced(chain.advance))],
     ]);
+    this.#feeds = [...own, ...others];
   }
 
   /** Begins to follow. */
@@ -152,6 +161,13 @@ export class Oracle implements AsyncDisposable {
     if (found.length === 0) throw new Error(`No direction ${direction.from} -> ${direction.to}`);
     return found;
   }
+}
+
+function advanced(advance: (state: HubState) => Promise<void>): (state: HubState) => Promise<boolean> {
+  return async (state) => {
+    await advance(state);
+    return true;
+  };
 }
 
 /** Longest wait for an update under way when the oracle stops. */

@@ -8,6 +8,7 @@ import {
   decodeAbiParameters,
   encodeAbiParameters,
   keccak256,
+  numberToHex,
   parseAbiParameters,
   parseSignature,
 } from "viem";
@@ -55,6 +56,15 @@ export interface HubStatement {
 /** First byte of a proof for the consensus router. */
 export const ECDSA_PROOF_TYPE: Hex = "0x00";
 
+/** A proof taken apart. */
+export interface SignedStatement {
+  readonly statement: HubStatement;
+  /** What the authority signed: keccak256 of the statement's ABI form. */
+  readonly digest: Hex;
+  /** 65 bytes: r, s, v. */
+  readonly signature: Hex;
+}
+
 const STATE = parseAbiParameters([
   "ConsensusState state",
   "struct AuthoritySet { uint64 id; uint32 len; bytes32 root; }",
@@ -99,6 +109,31 @@ export function encodeConsensusState(state: HubConsensusState): Hex {
  */
 export function decodeConsensusState(encoded: Hex): HubConsensusState {
   return decodeAbiParameters(STATE, encoded)[0];
+}
+
+/**
+ * Reads what {@link signHubProof} makes, of either proof type.
+ * @throws when the bytes behind the first one are no such proof.
+ */
+export function decodeHubProof(proof: Hex): SignedStatement {
+  const [content, r, s, v] = decodeAbiParameters(SIGNED, `0x${proof.slice(4)}`);
+  const { validatorSetId, blockNumber, nextAuthoritySet, states } = content;
+  return {
+    statement: {
+      validatorSetId,
+      blockNumber,
+      nextAuthoritySet,
+      commitments: states.map(({ stateMachineId, height, commitment }) => ({
+        paraId: stateMachineId,
+        height,
+        timestampSec: commitment.timestamp,
+        mmrRoot: commitment.overlayRoot,
+        childTrieRoot: commitment.stateRoot,
+      })),
+    },
+    digest: keccak256(encodeAbiParameters(STATEMENT, [content])),
+    signature: concatHex([r, s, numberToHex(v, { size: 1 })]),
+  };
 }
 
 /** The signed proof, with the router's leading byte, ready for `handleConsensus(host, proof)`. */

@@ -3,6 +3,8 @@
  */
 import type { HubIdentity } from "./node.ts";
 import { BalancesPallet } from "./pallets/balances.ts";
+import { BeefyProofsPallet } from "./pallets/beefy_proofs.ts";
+import { BeefyProofStorage } from "./pallets/beefy_storage.ts";
 import { BandwidthPallet } from "./pallets/bandwidth.ts";
 import { maxCallBytes, registerCallDecompressor } from "./pallets/call_decompressor.ts";
 import { HostExecutivePallet } from "./pallets/host_executive.ts";
@@ -25,6 +27,7 @@ export interface HubRuntime {
   readonly hostExecutive: HostExecutivePallet;
   readonly bandwidth: BandwidthPallet;
   readonly relayer: RelayerPallet;
+  readonly beefy: { readonly pallet: BeefyProofsPallet; readonly storage: BeefyProofStorage };
 }
 
 /** Builds the runtime; further pallets register their calls here. */
@@ -52,6 +55,8 @@ export function assembleRuntime(name: RuntimeName, identity: HubIdentity, option
     }),
   });
   const relayer = new RelayerPallet({ storage: new RelayerStorage(metadata), ismp, hostExecutive, balances });
+  const beefyStorage = new BeefyProofStorage(metadata);
+  const beefy = new BeefyProofsPallet({ storage: beefyStorage, ismp, balances, ...identity });
   const coprocessor = new StateCoprocessorPallet(metadata, {
     ismp,
     charge: hasGate
@@ -63,5 +68,13 @@ export function assembleRuntime(name: RuntimeName, identity: HubIdentity, option
   relayer.register(runtime);
   coprocessor.register(runtime);
   registerCallDecompressor(runtime, maxCallBytes[name]);
-  return { runtime, ismp, mmr, hostExecutive, bandwidth, relayer };
+  return {
+    runtime,
+    ismp,
+    mmr,
+    hostExecutive,
+    bandwidth,
+    relayer,
+    beefy: { pallet: beefy, storage: beefyStorage },
+  };
 }

@@ -12,7 +12,7 @@ import {
   toHex,
 } from "../../../src/core/protocol/bytes.ts";
 import { keccak256 } from "../../../src/core/protocol/hash.ts";
-import { bytes } from "../../../src/core/protocol/scale.ts";
+import { bytes, type Codec, decodeStrict } from "../../../src/core/protocol/scale.ts";
 
 /** A block header; `digest` holds SCALE digest items. */
 export interface Header {
@@ -41,6 +41,18 @@ export function digestItem(
   data: Uint8Array,
 ): Uint8Array {
   return concatBytes(Uint8Array.of(digestIndexes[kind]), new TextEncoder().encode(engine), bytes.enc(data));
+}
+
+/** The data of the first consensus item of an engine, undefined when there is none. @throws {ScaleError} */
+export function findDigest<T>(
+  digest: readonly Uint8Array[],
+  engine: string,
+  codec: Codec<T>,
+): T | undefined {
+  const head = [digestIndexes.consensus, ...new TextEncoder().encode(engine)];
+  const item = digest.find((each) => head.every((byte, at) => each[at] === byte));
+  if (item === undefined) return undefined;
+  return decodeStrict(codec, decodeStrict(bytes, item.slice(head.length), "DigestItem"), engine);
 }
 
 /** SCALE `Digest`: a vector of items. */

@@ -25,6 +25,7 @@ import type { BandwidthCredit, BandwidthPallet } from "./pallets/bandwidth.ts";
 import type { HostExecutivePallet } from "./pallets/host_executive.ts";
 import type { NewConsensusClient, OutgoingPost } from "./pallets/ismp.ts";
 import { IsmpError } from "./pallets/ismp_error.ts";
+import { OwnProofs } from "./own_proofs.ts";
 import { defaultPoolOptions, TransactionPool } from "./pool.ts";
 import { authorMethods } from "./rpc/author_methods.ts";
 import { chainMethods } from "./rpc/chain_methods.ts";
@@ -61,6 +62,8 @@ export class Hub {
   readonly callCounts = new Map<string, number>();
   /** What is set for relayers, and what they own. */
   readonly governance: Governance;
+  /** Accepted proofs about the hub itself. */
+  readonly ownProofs: OwnProofs;
   readonly #node: HubNode;
   readonly #hostExecutive: HostExecutivePallet;
   readonly #bandwidth: BandwidthPallet;
@@ -82,7 +85,7 @@ export class Hub {
     this.#blockTimeMs = options.blockTimeMs ?? 1000;
     this.#now = options.now ?? Date.now;
     this.#port = options.port ?? 0;
-    const { runtime, ismp, mmr, hostExecutive, bandwidth, relayer } = assembleRuntime(
+    const { runtime, ismp, mmr, hostExecutive, bandwidth, relayer, beefy } = assembleRuntime(
       name,
       this.identity,
       options,
@@ -92,6 +95,7 @@ export class Hub {
     this.#node = this.#makeNode(options, { runtime, mmr, ismp });
     const enqueue: Enqueue = (run) => this.#enqueue(run);
     this.governance = new Governance(relayer, enqueue, () => this.#node.chain.bestState);
+    this.ownProofs = new OwnProofs(beefy, enqueue, this.#node.chain);
     this.#dispatcher = this.#makeDispatcher(options.maxMessageBytes ?? 150_000_000);
     for (const client of options.clients ?? []) {
       this.#enqueue((execution) => ismp.createConsensusClient(execution, client));

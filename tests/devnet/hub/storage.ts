@@ -95,6 +95,10 @@ export class Overlay {
     this.#offchain.push([toHex(key), value]);
   }
 
+  clearOffchain(key: Uint8Array): void {
+    this.#offchain.push([toHex(key), undefined]);
+  }
+
   /** Events so far, in order. */
   get events(): readonly EventEntry[] {
     return this.#events;
