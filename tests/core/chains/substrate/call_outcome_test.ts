@@ -1,0 +1,155 @@
+import assert from "node:assert/strict";
+import type { SignedSubmission } from "../../../../src/core/chains/chain.ts";
+import { fromHex, toHash256, toHex } from "../../../../src/core/protocol/bytes.ts";
+import { keccak256 } from "../../../../src/core/protocol/hash.ts";
+import { parseStateMachine } from "../../../../src/core/protocol/ismp/state_machine.ts";
+import { RpcFault } from "../../../../src/core/rpc/fault.ts";
+import { hubScale } from "../../../support/hub_vectors.ts";
+import { blockHashes, hashOf, headerJson, type Script, type Scripted, scriptHub } from "./scripted_hub.ts";
+
+const { signal } = new AbortController();
+const raw = fromHex(hubScale("call.nexus.Relayer.withdraw_fees").bareExtrinsicV4 ?? "0x");
+const submission: SignedSubmission = {
+  hash: toHash256(keccak256(raw)),
+  chain: parseStateMachine("POLKADOT-3367"),
+  raw,
+  account: undefined,
+  nonce: undefined,
+  gasPriceWei: undefined,
+  gasLimit: undefined,
+  madeAtHeight: 5n,
+};
+
+const inherent = "0x280402000b";
+/** Events of extrinsic 1: System.ExtrinsicFailed with the error MissingCommitments of pallet 52, or nothing. */
+const failed = "0x0400010000000001033409000000" + "0408000000";
+
+/** A chain whose head moves, with the extrinsic in one block. */
+interface World {
+  best: number;
+  finalized: number;
+  holder: number | undefined;
+  isInPool: boolean;
+  events: string;
+}
+
+function scriptWorld(world: World): Scripted<ReturnType<typeof scriptHub>["chain"]> & { bodies(): number } {
+  let bodies = 0;
+  const methods: Script = {
+    author_pendingExtrinsics: () => world.isInPool ? [toHex(raw)] : [],
+    chain_getHeader: (hash) => headerJson(hash === undefined ? world.best : world.finalized),
+    chain_getFinalizedHead: () => hashOf(`b${world.finalized}`),
+    chain_getBlockHash: (height) => blockHashes(world.best)(height),
+    chain_getBlock: (hash) => {
+      bodies += 1;
+      const isHolder = world.holder !== undefined && hashOf(`b${world.holder}`) === hash;
+      return { block: { extrinsics: isHolder ? [inherent, toHex(raw)] : [inherent] } };
+    },
+    state_getStorage: () => world.events,
+  };
+  return { ...scriptHub(methods), bodies: () => bodies };
+}
+
+Deno.test("call outcome: a call is found far beyond the window of messages, a few windows at a time", async () => {
+  const world = { best: 600, finalized: 598, holder: 500, isInPool: false, events: "0x00" };
+  const hub = scriptWorld(world);
+  const fetch = (): Promise<unknown> => hub.run(hub.chain.fetchCallOutcome(submission, signal));
+  assert.deepEqual(await fetch(), { kind: "pending" });
+  // Four windows of 64 blocks.
+  assert.equal(hub.bodies(), 256);
+  assert.deepEqual(await fetch(), {
+    kind: "included",
+    block: { height: 500n, hash: hashOf("b500") },
+    isFinal: true,
+    succeeded: true,
+    handled: [],
+    refusal: undefined,
+  });
+  assert.equal(hub.bodies(), 512);
+  assert.equal((await hub.run(hub.chain.fetchCallOutcome(submission, signal))).kind, "included");
+  // What is known to be without the call is not read again.
+  assert.equal(hub.bodies(), 512);
+  await hub.chain.close();
+});
+
+Deno.test("call outcome: while it is in the pool each new block is read once", async () => {
+  const world = {
+    best: 8,
+    finalized: 6,
+    holder: undefined as number | undefined,
+    isInPool: true,
+    events: "0x00",
+  };
+  const hub = scriptWorld(world);
+  for (let height = 8; height <= 300; height++) {
+    world.best = height;
+    world.finalized = height - 2;
+    const outcome = await hub.run(hub.chain.fetchCallOutcome(submission, signal));
+    assert.equal(outcome.kind, "pending");
+  }
+  assert.equal(hub.bodies(), 300 - 5 + 1);
+  world.best = 301;
+  world.holder = 301;
+  world.isInPool = false;
+  const outcome = await hub.run(hub.chain.fetchCallOutcome(submission, signal));
+  assert.ok(outcome.kind === "included");
+  assert.deepEqual([outcome.block.height, outcome.isFinal], [301n, false]);
+  await hub.chain.close();
+});
+
+Deno.test("call outcome: a call that failed in its block names the pallet's error", async () => {
+  const hub = scriptWorld({ best: 20, finalized: 18, holder: 9, isInPool: false, events: failed });
+  const outcome = await hub.run(hub.chain.fetchCallOutcome(submission, signal));
+  assert.ok(outcome.kind === "included");
+  assert.equal(outcome.succeeded, false);
+  assert.deepEqual(outcome.refusal, { code: "unknown_message", detail: "Relayer.MissingCommitments" });
+  await hub.chain.close();
+});
+
+Deno.test("call outcome: neither in a block nor in the pool is unknown, once all blocks are read", async () => {
+  const world = { best: 20, finalized: 18, holder: undefined, isInPool: false, events: "0x00" };
+  const hub = scriptWorld(world);
+  const fetch = (): Promise<unknown> => hub.run(hub.chain.fetchCallOutcome(submission, signal));
+  assert.deepEqual(await fetch(), { kind: "unknown" });
+  world.best = 400;
+  world.finalized = 398;
+  assert.deepEqual(await fetch(), { kind: "pending" });
+  assert.deepEqual(await fetch(), { kind: "unknown" });
+  await hub.chain.close();
+});
+
+Deno.test("call outcome: blocks that are not final are looked at again when others take their place", async () => {
+  const world = {
+    best: 100,
+    finalized: 30,
+    holder: undefined as number | undefined,
+    isInPool: true,
+    events: "0x00",
+  };
+  const hub = scriptWorld(world);
+  let fork = "";
+  hub.node.answer(
+    "chain_getBlockHash",
+    (height) =>
+      Number(height) > world.best ? null : hashOf(Number(height) > 30 ? `b${height}${fork}` : `b${height}`),
+  );
+  hub.node.answer("chain_getBlock", (hash) => ({
+    block: { extrinsics: hash === hashOf("b40 fork") ? [inherent, toHex(raw)] : [inherent] },
+  }));
+  assert.equal((await hub.run(hub.chain.fetchCallOutcome(submission, signal))).kind, "pending");
+  fork = " fork";
+  world.isInPool = false;
+  const outcome = await hub.run(hub.chain.fetchCallOutcome(submission, signal));
+  assert.deepEqual(outcome.kind === "included" && outcome.block, { height: 40n, hash: hashOf("b40 fork") });
+  await hub.chain.close();
+});
+
+Deno.test("call outcome: a node without the bodies of old blocks is a fault, not a call that never was", async () => {
+  const hub = scriptWorld({ best: 200, finalized: 198, holder: undefined, isInPool: false, events: "0x00" });
+  hub.node.answer("chain_getBlock", () => null);
+  await assert.rejects(
+    hub.run(hub.chain.fetchCallOutcome(submission, signal)),
+    (error: unknown) => error instanceof RpcFault && error.code === "pruned",
+  );
+  await hub.chain.close();
+});
