@@ -9,6 +9,7 @@ import { type ConfigChanges, relayerConfig } from "../devnet/relayer_config.ts";
 import { readLedger } from "../scenario/support/ledger_reader.ts";
 import { startRelayer } from "../scenario/support/relayer_process.ts";
 import type { BenchDeps, Part } from "./part.ts";
+import { readMemoryMb } from "./process_usage.ts";
 import { atMost, median } from "./report.ts";
 import { HUB_MODULE, instantly, sendFromHub, tellAll } from "./stage.ts";
 
@@ -79,19 +80,12 @@ async function residentOf(
   await pause(REST_MS);
   const readings: number[] = [];
   for (let reading = 0; reading < READINGS; reading++) {
-    readings.push(readMb(relayer.pid, "VmRSS"));
+    readings.push(readMemoryMb(relayer.pid, "VmRSS"));
     await pause(READ_EVERY_MS);
   }
-  const resident = { mb: median(readings), peakMb: readMb(relayer.pid, "VmHWM") };
+  const resident = { mb: median(readings), peakMb: readMemoryMb(relayer.pid, "VmHWM") };
   await relayer.terminate();
   return resident;
-}
-
-/** A line of the kernel's account of a process, in MiB. */
-function readMb(pid: number, name: string): number {
-  const found = new RegExp(`^${name}:\\s+(\\d+) kB$`, "m").exec(Deno.readTextFileSync(`/proc/${pid}/status`));
-  if (found === null) throw new Error(`No ${name} of process ${pid}`);
-  return Number(found[1]) / 1024;
 }
 
 function pause(ms: number): Promise<void> {

@@ -10,6 +10,7 @@ import { startRelayer } from "../scenario/support/relayer_process.ts";
 import { deliveriesSince, sendBare } from "./bare_evm_sender.ts";
 import { prepareForHub, submitAll } from "./bare_hub_sender.ts";
 import type { BenchDeps, Part } from "./part.ts";
+import { readCpuMs } from "./process_usage.ts";
 import { atLeast, type Measure } from "./report.ts";
 import { HUB_MODULE, instantly, sendFromHub, tellAll } from "./stage.ts";
 
@@ -37,8 +38,8 @@ async function toChain(deps: BenchDeps, devnet: Devnet): Promise<readonly Measur
   await instantly(b, () => devnet.oracle.step(direction));
   const before = await b.host.reader.getBlockNumber();
   const snapshot = await b.host.node.snapshot();
-  const isDone = async (): Promise<boolean> => await countReceived(b.host) === BigInt(TO_CHAIN);
-  const ms = await timeRelayer(deps, devnet, {
+  const countArrived = async (): Promise<number> => Number(await countReceived(b.host));
+  const run = await timeRelayer(deps, devnet, {
     folder: "to-chain",
     config: {
       without: [devnet.chain("A").stateMachine],
@@ -46,14 +47,15 @@ async function toChain(deps: BenchDeps, devnet: Devnet): Promise<readonly Measur
       sections: { hub: { initial_height: start } },
     },
     leg: `${hub} -> ${b.stateMachine}`,
-    isDone,
+    count: TO_CHAIN,
+    countArrived,
   });
   const deliveries = await deliveriesSince(b, before);
   for (const { block, gas, gasUsed } of deliveries) deps.say(`   block ${block}: gas ${gasUsed} of ${gas}`);
   await b.host.node.revert({ id: snapshot });
   const bareMs = await sendBare(b, deliveries);
-  if (!await isDone()) throw new Error("The bare sender left messages undelivered");
-  return measuresOf("hub -> B", { count: TO_CHAIN, batches: deliveries.length, ms, bareMs });
+  if (await countArrived() !== TO_CHAIN) throw new Error("The bare sender left messages undelivered");
+  return measuresOf("hub -> B", { count: TO_CHAIN, batches: deliveries.length, run, bareMs });
 }
 
 /** From A to the hub, which cannot be set back: the bare sender gets as many other messages, ready proved. */
@@ -67,8 +69,8 @@ async function toHub(deps: BenchDeps, devnet: Devnet): Promise<readonly Measure[
     sections: { [sectionOf(a.stateMachine)]: { initial_height: start } },
   };
   const leg = `${a.stateMachine} -> ${hub}`;
-  const isDone = hasHub(devnet, first.sent);
-  const ms = await timeRelayer(deps, devnet, { folder: "to-hub", config, leg, isDone });
+  const countArrived = countOnHub(devnet, first.sent);
+  const run = await timeRelayer(deps, devnet, { folder: "to-hub", config, leg, count: TO_HUB, countArrived });
   const second = await sendToHub(devnet, a);
   await using ready = await prepareForHub(
     relayerConfig(devnet.endpoints, config),
@@ -78,9 +80,12 @@ async function toHub(deps: BenchDeps, devnet: Devnet): Promise<readonly Measure[
   );
   const startMs = performance.now();
   await submitAll(ready);
-  await waitUntil("the bare sender's messages", hasHub(devnet, second.sent), { everyMs: LOOK_EVERY_MS });
+  const countBare = countOnHub(devnet, second.sent);
+  await waitUntil("the bare sender's messages", async () => await countBare() === TO_HUB, {
+    everyMs: LOOK_EVERY_MS,
+  });
   const bareMs = performance.now() - startMs;
-  return measuresOf("A -> hub", { count: TO_HUB, batches: ready.submissions.length, ms, bareMs });
+  return measuresOf("A -> hub", { count: TO_HUB, batches: ready.submissions.length, run, bareMs });
 }
 
 async function sendToHub(
@@ -93,12 +98,20 @@ async function sendToHub(
   return { sent, told };
 }
 
-function hasHub(devnet: Devnet, sent: readonly SentMessage[]): () => Promise<boolean> {
+function countOnHub(devnet: Devnet, sent: readonly SentMessage[]): () => Promise<number> {
   return () =>
-    Promise.resolve(sent.every(({ commitment }) => devnet.hub.findReceipt(commitment) !== undefined));
+    Promise.resolve(sent.filter(({ commitment }) => devnet.hub.findReceipt(commitment) !== undefined).length);
 }
 
-/** Milliseconds from the start of the leg until everything arrived. */
+/** What a relayer took from the start of the leg until everything arrived. */
+interface Run {
+  readonly ms: number;
+  /** Until the first half had arrived: others may be about, so the first transactions go one by one. */
+  readonly halfMs: number;
+  readonly cpuMs: number;
+}
+
+/** Starts a relayer that finds everything waiting. */
 async function timeRelayer(
   deps: BenchDeps,
   devnet: Devnet,
@@ -106,9 +119,10 @@ async function timeRelayer(
     readonly folder: string;
     readonly config: ConfigChanges;
     readonly leg: string;
-    readonly isDone: () => Promise<boolean>;
+    readonly count: number;
+    readonly countArrived: () => Promise<number>;
   },
-): Promise<number> {
+): Promise<Run> {
   await using relayer = await startRelayer({
     executable: deps.executable,
     folder: `${deps.folder}/${work.folder}`,
@@ -118,27 +132,46 @@ async function timeRelayer(
   const { atMs } = await relayer.waitForLine(({ record }) =>
     record?.message === "Leg starts" && record.leg === work.leg
   );
-  await waitUntil(work.leg, work.isDone, { deadlineMs: DEADLINE_MS, everyMs: LOOK_EVERY_MS });
-  const ms = Date.now() - atMs;
+  const cpuBeforeMs = readCpuMs(relayer.pid);
+  const { leg, count, countArrived } = work;
+  const until = (share: number): Promise<void> =>
+    waitUntil(leg, async () => await countArrived() >= count * share, {
+      deadlineMs: DEADLINE_MS,
+      everyMs: LOOK_EVERY_MS,
+    });
+  await until(0.5);
+  const halfMs = Date.now() - atMs;
+  await until(1);
+  const run = { ms: Date.now() - atMs, halfMs, cpuMs: readCpuMs(relayer.pid) - cpuBeforeMs };
   for (const { record, atMs: lineMs } of relayer.lines) {
     if (record?.message === "Batch sent") {
       deps.say(`   ${lineMs - atMs} ms: ${record.messages} messages sent (${work.leg})`);
     }
   }
   await relayer.terminate();
-  return ms;
+  return run;
 }
 
 function measuresOf(
   name: string,
-  found: { readonly count: number; readonly batches: number; readonly ms: number; readonly bareMs: number },
+  found: { readonly count: number; readonly batches: number; readonly run: Run; readonly bareMs: number },
 ): readonly Measure[] {
-  const { count, batches, ms, bareMs } = found;
+  const { count, batches, run, bareMs } = found;
   const rate = (time: number): string =>
     `${(count / time * 1000).toFixed(0)} messages/s (${(time / 1000).toFixed(1)} s)`;
   return [
-    { name: `${name}, ${count} waiting: relayer`, value: rate(ms) },
+    { name: `${name}, ${count} waiting: relayer`, value: rate(run.ms) },
     { name: `${name}, the same in ${batches} batches: bare sender`, value: rate(bareMs) },
-    atLeast(`${name}: relayer / bare sender`, bareMs / ms, LEAST_RATIO, (ratio) => ratio.toFixed(2)),
+    {
+      name: `${name}: relayer's second half / bare sender`,
+      value: (bareMs / (run.ms - run.halfMs) / 2).toFixed(2),
+    },
+    atLeast(`${name}: relayer / bare sender`, bareMs / run.ms, LEAST_RATIO, (ratio) => ratio.toFixed(2)),
+    {
+      name: `${name}: processor time of the relayer`,
+      value: `${(run.cpuMs / count).toFixed(2)} ms a message, ${
+        (run.cpuMs / run.ms * 100).toFixed(0)
+      } % of a core`,
+    },
   ];
 }

@@ -1,0 +1,19 @@
+/** What the kernel says a process has used. Linux only. */
+
+/** Ticks of a second in which the kernel counts (USER_HZ, the same on every Linux that Deno runs on). */
+const TICKS_PER_SEC = 100;
+
+/** Memory of a process, MiB: `VmRSS` what is resident now, `VmHWM` the most that ever was. */
+export function readMemoryMb(pid: number, what: "VmRSS" | "VmHWM"): number {
+  const found = new RegExp(`^${what}:\\s+(\\d+) kB$`, "m").exec(Deno.readTextFileSync(`/proc/${pid}/status`));
+  if (found === null) throw new Error(`No ${what} of process ${pid}`);
+  return Number(found[1]) / 1024;
+}
+
+/** Processor time of a process with all its threads, milliseconds. Source: proc(5), fields utime and stime. */
+export function readCpuMs(pid: number): number {
+  const stat = Deno.readTextFileSync(`/proc/${pid}/stat`);
+  // The name in parentheses may hold spaces; utime and stime are fields 14 and 15, the name is field 2.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return (Number(fields[11]) + Number(fields[12])) * 1000 / TICKS_PER_SEC;
+}
