@@ -7,6 +7,26 @@ import type { Hash256 } from "../protocol/bytes.ts";
 import type { Signature } from "../protocol/ismp/fees.ts";
 import type { Chain } from "./chain.ts";
 
+/** Why a chain can never prove the value of a key. */
+export type UnprovableKeyCode =
+  /** The chain's keys have other lengths. */
+  | "unsupported_key_length"
+  /** The key names an account that did not exist at that height; the hub takes no proof of absence for those. */
+  | "account_not_present";
+
+/** A GET request asks for a key whose value cannot be proven in a form that the hub takes: no retry helps. */
+export class UnprovableKeyError extends Error {
+  override readonly name = "UnprovableKeyError";
+  constructor(
+    readonly code: UnprovableKeyCode,
+    /** The key; `undefined` where it is not known which one of several it is. */
+    readonly key: Uint8Array | undefined,
+    options?: ErrorOptions,
+  ) {
+    super(`Key cannot be proven: ${code}`, options);
+  }
+}
+
 /** What a transaction of a chain costs now, beside its gas. */
 export interface GasTerms {
   /** Expected price per gas, without the operator's buffer; 0 on chains without gas. */
@@ -45,7 +65,10 @@ export interface FeeChain extends Chain {
   proveFees(commitments: readonly Hash256[], height: bigint, signal: AbortSignal): Promise<Uint8Array>;
   /** Destination side of a claim: proves receipts here, at block `height`. */
   proveReceipts(commitments: readonly Hash256[], height: bigint, signal: AbortSignal): Promise<ReceiptProof>;
-  /** Proves state values at exactly block `height`, for answers to GET requests. */
+  /**
+   * Proves state values at exactly block `height`, for answers to GET requests.
+   * @throws {UnprovableKeyError}
+   */
   proveState(keys: readonly Uint8Array[], height: bigint, signal: AbortSignal): Promise<Uint8Array>;
   /** Signs a 32-byte digest with our key of this chain, in the form in which the hub checks it. @throws without a key */
   signDigest(digest: Uint8Array): Promise<Signature>;

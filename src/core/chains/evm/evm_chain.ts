@@ -4,8 +4,11 @@
  */
 import { privateKeyToAccount } from "viem/accounts";
 import type { EvmValues } from "../../config/messaging_config.ts";
-import { fromHex } from "../../protocol/bytes.ts";
+import { fromHex, type Hash256, toHex } from "../../protocol/bytes.ts";
 import { toAddress } from "../../protocol/evm/address.ts";
+import { decodeBeefyClientState } from "../../protocol/evm/beefy_client_state.ts";
+import { hostReads } from "../../protocol/evm/host_reads.ts";
+import type { Signature } from "../../protocol/ismp/fees.ts";
 import type { Message } from "../../protocol/ismp/message.ts";
 import {
   evmChainId,
@@ -35,17 +38,33 @@ import type {
   Simulation,
   SubmissionOutcome,
 } from "../chain.ts";
+import type { FeeChain, GasTerms, ReceiptProof } from "../fees.ts";
+import type { ProofReceiver } from "../hub_accounts.ts";
+import type { AccountNonces, ReplaceableChain, ReplacementTerms } from "../replaceable.ts";
+import { fetchHasBatchCall } from "./batching.ts";
+import { fetchDataCost, fetchGasTerms } from "./costs.ts";
 import { EventReader } from "./events.ts";
 import { EvmContext } from "./evm_context.ts";
+import { fetchFees, fetchFeeTokenDecimals, fetchRouterPrice } from "./fees.ts";
+import type { GasPrice } from "./gas.ts";
 import { proveMessages } from "./proofs.ts";
-import { blockNumber, chainId } from "./queries.ts";
+import { balanceOf, blockNumber, chainId, contractRead } from "./queries.ts";
 import { askOne } from "./question.ts";
 import { fetchReceipts } from "./receipts.ts";
+import { cancel, fetchNonces, fetchReplacementTerms, resign } from "./replacement.ts";
+import { signDigest } from "./signature.ts";
 import { signDelivery } from "./signing.ts";
 import { simulate } from "./simulation.ts";
 import { checkChain } from "./start_check.ts";
+import { proveFees, proveReceipts, proveState } from "./state_proofs.ts";
 import { broadcast, fetchOutcome } from "./submission.ts";
 import { fetchBlockTime, fetchFinalHeight, fetchUpdateTime, fetchView } from "./views.ts";
+
+/** An EVM chain with everything that is asked of it. */
+export interface EvmChain extends FeeChain, ProofReceiver, ReplaceableChain {
+  readonly family: "evm";
+  readonly relayer: Uint8Array;
+}
 
 /** The part of a chain's configuration that the adapter needs. */
 export type EvmChainOptions = Pick<
@@ -80,7 +99,7 @@ const TRACES_AT_ONCE = 16;
  * The chain that the configuration describes. Nothing is asked before the first method is called; every endpoint
  * is asked for its chain id along with its first request.
  */
-export function createEvmChain(deps: EvmChainDeps, options: EvmChainOptions): Chain {
+export function createEvmChain(deps: EvmChainDeps, options: EvmChainOptions): EvmChain {
   const id = { stateMachine: options.stateMachine, consensusStateId: options.consensusStateId };
   const number = evmChainId(options.stateMachine);
   const account = privateKeyToAccount(options.signer.reveal());
@@ -109,11 +128,12 @@ export function createEvmChain(deps: EvmChainDeps, options: EvmChainOptions): Ch
       ? undefined
       : BigInt(options.queryBatchSizeBlocks),
   });
-  return new EvmChain(context, options.tracingBatchSize ?? TRACES_AT_ONCE);
+  return new ConnectedEvmChain(context, options.tracingBatchSize ?? TRACES_AT_ONCE);
 }
 
-class EvmChain implements Chain {
+class ConnectedEvmChain implements EvmChain {
   readonly family = "evm";
+  readonly hasGas = true;
   readonly id: StateMachineId;
   readonly limits: ChainLimits;
   readonly relayer: Uint8Array;
@@ -197,6 +217,79 @@ class EvmChain implements Chain {
 
   fetchOutcome(submission: SignedSubmission, signal: AbortSignal): Promise<SubmissionOutcome> {
     return fetchOutcome(this.#context, submission, signal);
+  }
+
+  fetchFees(
+    commitments: readonly Hash256[],
+    signal: AbortSignal,
+  ): Promise<readonly (bigint | undefined)[]> {
+    return fetchFees(this.#context, commitments, signal);
+  }
+
+  fetchFeeTokenDecimals(signal: AbortSignal): Promise<number> {
+    return fetchFeeTokenDecimals(this.#context, signal);
+  }
+
+  fetchRouterPrice(signal: AbortSignal): Promise<bigint | undefined> {
+    return fetchRouterPrice(this.#context, signal);
+  }
+
+  fetchGasTerms(signal: AbortSignal): Promise<GasTerms> {
+    return fetchGasTerms(this.#context, signal);
+  }
+
+  fetchDataCost(callData: Uint8Array, signal: AbortSignal): Promise<bigint> {
+    return fetchDataCost(this.#context, toHex(callData), signal);
+  }
+
+  fetchBalance(signal: AbortSignal): Promise<bigint> {
+    return askOne(this.#context.at.pool, balanceOf(this.#context.at.sender), { signal });
+  }
+
+  proveFees(commitments: readonly Hash256[], height: bigint, signal: AbortSignal): Promise<Uint8Array> {
+    return proveFees(this.#context, commitments, height, signal);
+  }
+
+  proveReceipts(
+    commitments: readonly Hash256[],
+    height: bigint,
+    signal: AbortSignal,
+  ): Promise<ReceiptProof> {
+    return proveReceipts(this.#context, commitments, height, signal);
+  }
+
+  proveState(keys: readonly Uint8Array[], height: bigint, signal: AbortSignal): Promise<Uint8Array> {
+    return proveState(this.#context, keys, height, signal);
+  }
+
+  signDigest(digest: Uint8Array): Promise<Signature> {
+    return signDigest(this.#context, digest);
+  }
+
+  async fetchAuthoritySetId(signal: AbortSignal): Promise<bigint | undefined> {
+    const { pool, host } = this.#context.at;
+    const state = await askOne(pool, contractRead(host, hostReads.consensusState), { signal });
+    return decodeBeefyClientState(state)?.current.id;
+  }
+
+  fetchHasBatchCall(signal: AbortSignal): Promise<boolean> {
+    return fetchHasBatchCall(this.#context, signal);
+  }
+
+  fetchReplacementTerms(submission: SignedSubmission, signal: AbortSignal): Promise<ReplacementTerms> {
+    return fetchReplacementTerms(this.#context, submission, signal);
+  }
+
+  fetchNonces(signal: AbortSignal): Promise<AccountNonces> {
+    return fetchNonces(this.#context, signal);
+  }
+
+  resign(submission: SignedSubmission, price: GasPrice): Promise<SignedSubmission> {
+    return resign(this.#context, submission, price);
+  }
+
+  cancel(submission: SignedSubmission, price: GasPrice, signal: AbortSignal): Promise<SignedSubmission> {
+    return cancel(this.#context, submission, price, signal);
   }
 
   /** Nothing is held open: HTTP connections belong to the runtime. */

@@ -9,11 +9,14 @@ import type { RpcPool } from "../../rpc/pool.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { chainGasLimit } from "./gas.ts";
+import { PoolSightings } from "./pool_sightings.ts";
 import { balanceOf, contractRead, gasPrice, type Query } from "./queries.ts";
 import { askOne, Question } from "./question.ts";
 
 /** Governance changes these rarely; every signing reads them anew anyway. */
 const HOST_PARAMS_TTL_MS = 5 * 60_000;
+/** The decimals of a token do not change; a proxy may be replaced. */
+const DECIMALS_TTL_MS = 60 * 60_000;
 /** Price and balance are only named in traces, where they need not be exact. */
 const TRACE_TERMS_TTL_MS = 60_000;
 /** What a chain's endpoints could not do is tried again after this time. */
@@ -50,21 +53,30 @@ export type OptionalAbility =
   /** `eth_simulateV1`. */
   | "simulating"
   /** The block tag `finalized`. */
-  | "finalized";
+  | "finalized"
+  /** Calls on top of the block tag `pending`. */
+  | "pool";
 
 /** State shared by the parts of one EVM chain's adapter. */
 export class EvmContext {
   readonly #paramsCache: Cached<HostParams>;
   readonly #termsCache: Cached<TraceTerms>;
+  readonly #decimalsCache: Cached<{ readonly token: Address; readonly decimals: number }>;
   readonly #lacking = new Map<OptionalAbility, number>();
   /** Handlers are stateless and immutable: what one supports does not change. */
   readonly #batchingHandlers = new Map<Address, boolean>();
+  /** Deliveries of others that were seen in the pool. */
+  readonly poolSightings: PoolSightings;
   /** Whether the chain has the OP stack's price oracle; `undefined`: nobody asked yet. */
   isOpStack: boolean | undefined;
+  /** The newest router that was asked, and its wrapped native token: a router has one for good. */
+  wrappedNative: { readonly router: Address; readonly token: Address } | undefined;
 
   constructor(readonly at: EvmSurroundings) {
     this.#paramsCache = new Cached(at.clock, HOST_PARAMS_TTL_MS);
     this.#termsCache = new Cached(at.clock, TRACE_TERMS_TTL_MS);
+    this.poolSightings = new PoolSightings(at.clock);
+    this.#decimalsCache = new Cached(at.clock, DECIMALS_TTL_MS);
   }
 
   /** Query of the host's parameters; hand its result to {@link noteHostParams}. */
@@ -82,6 +94,16 @@ export class EvmContext {
     const before = this.#paramsCache.last;
     this.#paramsCache.set(params);
     return before !== undefined && before.handler !== params.handler;
+  }
+
+  /** Decimals of a fee token, at most an hour old. */
+  async feeTokenDecimals(token: Address, fetchDecimals: () => Promise<number>): Promise<number> {
+    if (this.#decimalsCache.last?.token !== token) this.#decimalsCache.forget();
+    const read = async (): Promise<{ token: Address; decimals: number }> => ({
+      token,
+      decimals: await fetchDecimals(),
+    });
+    return (await this.#decimalsCache.get(read)).decimals;
   }
 
   /** Whether a handler has `batchCall`; `undefined`: nobody asked yet. */
@@ -138,6 +160,10 @@ class Cached<T> {
   /** The newest value, however old. */
   get last(): T | undefined {
     return this.#entry?.value;
+  }
+
+  forget(): void {
+    this.#entry = undefined;
   }
 
   set(value: T): void {

@@ -6,14 +6,16 @@ import type { Address } from "../../protocol/evm/address.ts";
 import { hostReads } from "../../protocol/evm/host_reads.ts";
 import type { Message } from "../../protocol/ismp/message.ts";
 import type { EvmContext } from "./evm_context.ts";
-import { contractRead, type Query } from "./queries.ts";
+import { type BlockTag, contractReadAt, type Query } from "./queries.ts";
 import { Question } from "./question.ts";
 
 /** Query of one receipt: posts by their own commitment, everything about gets by that of the get request. */
-function receiptQuery(host: Address, message: Message): Query<Address | undefined> {
-  if (message.kind === "post") return contractRead(host, hostReads.requestReceipts, message.commitment);
+function receiptQuery(host: Address, message: Message, tag: BlockTag): Query<Address | undefined> {
+  if (message.kind === "post") {
+    return contractReadAt(tag, host, hostReads.requestReceipts, message.commitment);
+  }
   const commitment = message.kind === "get" ? message.commitment : message.requestCommitment;
-  const { call, read } = contractRead(host, hostReads.responseReceipts, commitment);
+  const { call, read } = contractReadAt(tag, host, hostReads.responseReceipts, commitment);
   return { call, read: (result) => read(result)?.relayer };
 }
 
@@ -22,8 +24,9 @@ export function addReceipts(
   context: EvmContext,
   question: Question,
   messages: readonly Message[],
+  tag: BlockTag = "latest",
 ): () => readonly (Uint8Array | undefined)[] {
-  const slots = messages.map((message) => question.add(receiptQuery(context.at.host, message)));
+  const slots = messages.map((message) => question.add(receiptQuery(context.at.host, message, tag)));
   return () =>
     slots.map((slot) => {
       const relayer = slot();

@@ -1,37 +1,21 @@
 /**
  * From an accepted simulation to signed bytes: everything that may have changed is read once more, then signed.
  */
-import type { Hex } from "../../protocol/bytes.ts";
-import { fromHex, toHash256 } from "../../protocol/bytes.ts";
-import { keccak256 } from "../../protocol/hash.ts";
-import { type FaultPlace, RpcFault } from "../../rpc/fault.ts";
-import type {
-  Delivery,
-  Refusal,
-  SignedSubmission,
-  SigningHints,
-  SigningResult,
-  Simulation,
-} from "../chain.ts";
+import type { FaultPlace, RpcFault } from "../../rpc/fault.ts";
+import type { Delivery, Refusal, SigningHints, SigningResult, Simulation } from "../chain.ts";
 import { encodeDelivery, messagesOf } from "./calldata.ts";
+import { addCosts } from "./costs.ts";
 import type { EvmContext } from "./evm_context.ts";
-import { type GasPrice, gasPriceFor, highestPriceWei } from "./gas.ts";
-import { balanceOf, blockAt, callResult, gasPrice, nonceOf } from "./queries.ts";
+import { gasPriceFor, highestPriceWei } from "./gas.ts";
+import { addPoolLook, findContested } from "./pool_rivals.ts";
+import { balanceOf, blockAt, nonceOf } from "./queries.ts";
 import { faultAt, Question } from "./question.ts";
 import { addReceipts } from "./receipts.ts";
-import { refusalOfFault } from "./refusals.ts";
-
-/** What the chain said right before signing. */
-interface Situation {
-  readonly nonce: bigint;
-  readonly price: GasPrice;
-  readonly height: bigint;
-}
+import { signCall } from "./signature.ts";
 
 /**
  * Reads receipts, handler, nonce, price and balance in one request and signs. Nothing is sent. The same request asks
- * whether somebody else's delivery of one of the messages waits in the node's pool: ours would be mined after it and
- * revert. A node that does not show its pool answers as for the newest block, or with an error that counts for nothing.
+ * whether somebody else's delivery of one of the messages waits in the node's pool; if so, a second one asks which.
  */
 export async function signDelivery(
   context: EvmContext,
@@ -45,15 +29,15 @@ export async function signDelivery(
   const { pool, sender, gasPriceBufferPercent } = context.at;
   const { handler } = await context.hostParams(signal);
   const data = encodeDelivery(work.delivery, context.at.host);
+  const messages = messagesOf(work.delivery);
   const { gasLimit } = work.simulation;
   const question = new Question(pool);
-  const receipts = addReceipts(context, question, messagesOf(work.delivery));
-  const onTopOfPool = question.addTolerant(
-    callResult({ from: sender, to: handler, data, gas: gasLimit }, "pending"),
-  );
+  const receipts = addReceipts(context, question, messages);
+  const imagined = { from: sender, to: handler, data, gas: gasLimit };
+  const isContested = addPoolLook(context, question, { delivery: work.delivery, call: imagined });
   const params = question.add(context.hostParamsQuery);
   const nonce = question.add(nonceOf(sender));
-  const price = question.add(gasPrice);
+  const costs = addCosts(context, question);
   const balance = question.add(balanceOf(sender));
   const head = question.add(blockAt("latest"));
   const check = (place: FaultPlace): RpcFault | undefined =>
@@ -63,70 +47,33 @@ export async function signDelivery(
   const delivered = receipts();
   if (delivered.some((relayer) => relayer !== undefined)) return { kind: "overtaken", receipts: delivered };
   if (context.noteHostParams(params())) {
-    return refused("not_ready", "the host has another handler since the simulation");
+    return refused({ code: "not_ready", detail: "the host has another handler since the simulation" });
   }
-  const inPool = onTopOfPool();
-  if (inPool instanceof RpcFault) {
-    const refusal = refusalOfFault(inPool, work.delivery.steps.length);
-    // Anything else is left to the next simulation, which tells which message is at fault.
-    if (refusal?.code === "duplicate") return refused("duplicate", "a delivery of it waits in the pool");
+  if (isContested()) {
+    const contested = await findContested(context, messages, signal);
+    if (contested.length > 0) {
+      return refused({
+        code: "duplicate",
+        detail: "a delivery of it waits in the pool",
+        messages: contested,
+      });
+    }
   }
   const block = head();
   if (block === undefined) throw new Error("The block was checked");
-  const offer = gasPriceFor(
-    { gasPriceWei: price(), baseFeeWei: block.baseFeePerGas ?? undefined },
-    gasPriceBufferPercent,
-  );
-  const neededWei = gasLimit * highestPriceWei(offer);
+  const market = { gasPriceWei: costs().gasPriceWei, baseFeeWei: block.baseFeePerGas ?? undefined };
+  const price = gasPriceFor(market, gasPriceBufferPercent);
+  const neededWei = gasLimit * highestPriceWei(price);
   if (balance() < neededWei) {
-    return refused("insufficient_funds", `${sender} has ${balance()} wei and may need ${neededWei} wei`);
+    const detail = `${sender} has ${balance()} wei and may need ${neededWei} wei`;
+    return refused({ code: "insufficient_funds", detail });
   }
   const atLeast = work.hints.nonceAtLeast ?? 0n;
-  const situation = {
-    nonce: nonce() > atLeast ? nonce() : atLeast,
-    price: offer,
-    height: block.number,
-  };
-  const submission = await sign(context, { to: params().handler, data, gasLimit }, situation);
-  return { kind: "signed", submission };
+  const situation = { nonce: nonce() > atLeast ? nonce() : atLeast, price, height: block.number };
+  const call = { to: params().handler, data, gasLimit, valueWei: 0n };
+  return { kind: "signed", submission: await signCall(context, call, situation) };
 }
 
-function refused(code: Refusal["code"], detail: string): SigningResult {
-  return { kind: "refused", refusal: { code, detail } };
-}
-
-async function sign(
-  context: EvmContext,
-  call: { readonly to: Hex; readonly data: Hex; readonly gasLimit: bigint },
-  situation: Situation,
-): Promise<SignedSubmission> {
-  const { account, chainId, id, sender } = context.at;
-  const { nonce, price, height } = situation;
-  const plain = {
-    chainId,
-    nonce: Number(nonce),
-    to: call.to,
-    data: call.data,
-    gas: call.gasLimit,
-    value: 0n,
-  };
-  const serialized = price.type === "legacy"
-    ? await account.signTransaction({ ...plain, type: "legacy", gasPrice: price.gasPriceWei })
-    : await account.signTransaction({
-      ...plain,
-      type: "eip1559",
-      maxFeePerGas: price.maxFeeWei,
-      maxPriorityFeePerGas: price.maxPriorityFeeWei,
-    });
-  const raw = fromHex(serialized);
-  return {
-    hash: toHash256(keccak256(raw)),
-    chain: id.stateMachine,
-    raw,
-    account: sender,
-    nonce,
-    gasPriceWei: highestPriceWei(price),
-    gasLimit: call.gasLimit,
-    madeAtHeight: height,
-  };
+function refused(refusal: Refusal): SigningResult {
+  return { kind: "refused", refusal };
 }

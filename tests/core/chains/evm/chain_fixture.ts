@@ -2,8 +2,11 @@
  * An EVM chain adapter for tests, and messages of a devnet hub proved to it.
  */
 import type { Delivery, MessageProof } from "../../../../src/core/chains/chain.ts";
-import { createEvmChain, type EvmChainOptions } from "../../../../src/core/chains/evm/evm_chain.ts";
-import type { Chain } from "../../../../src/core/chains/chain.ts";
+import {
+  createEvmChain,
+  type EvmChain,
+  type EvmChainOptions,
+} from "../../../../src/core/chains/evm/evm_chain.ts";
 import { EndpointUrl, Secret } from "../../../../src/core/config/redact.ts";
 import type { Hash256 } from "../../../../src/core/protocol/bytes.ts";
 import { fromHex, toHash256 } from "../../../../src/core/protocol/bytes.ts";
@@ -36,7 +39,7 @@ export const hub: StateMachineId = {
 
 /** An adapter with what it logged and how many HTTP requests it made. */
 export interface ChainUnderTest {
-  readonly chain: Chain;
+  readonly chain: EvmChain;
   readonly log: RecordedLog;
   readonly requests: { count: number };
 }

@@ -341,7 +341,7 @@ Deno.test("evm chain: a rival's delivery that waits in the pool is noticed when 
     const signing = await chain.sign(delivery, simulation, noHints, never);
     assert.deepEqual(signing, {
       kind: "refused",
-      refusal: { code: "duplicate", detail: "a delivery of it waits in the pool" },
+      refusal: { code: "duplicate", detail: "a delivery of it waits in the pool", messages: [1] },
     });
     await host.node.dropTransaction({ hash: submission.hash });
     assert.equal((await chain.sign(delivery, simulation, noHints, never)).kind, "signed");

@@ -1,0 +1,95 @@
+/**
+ * The fee side of a host: what requests put up, in which token, and what the native token is worth in it.
+ * Source: protocol notes 02, sections 3 and 10.
+ */
+import type { Hash256 } from "../../protocol/bytes.ts";
+import type { Address } from "../../protocol/evm/address.ts";
+import { feeTokenDecimals, type HostParams, hostReads } from "../../protocol/evm/host_reads.ts";
+import { ONE_DOLLAR_27 } from "../../prices/native_price.ts";
+import {
+  decodeRouterPrice,
+  decodeWrappedNative,
+  encodeRouterQuestion,
+  encodeWrappedNative,
+} from "../../prices/router.ts";
+import { type FaultPlace, RpcFault } from "../../rpc/fault.ts";
+import type { EvmContext } from "./evm_context.ts";
+import { callResult, contractRead } from "./queries.ts";
+import { askOne, faultAt, Question } from "./question.ts";
+
+/** Finest unit of a fee that can be compared with costs: both are scaled to 18 decimals. */
+const MOST_DECIMALS = 18;
+
+/** Fee per commitment; `undefined` where the host did not dispatch the request. One request. */
+export async function fetchFees(
+  context: EvmContext,
+  commitments: readonly Hash256[],
+  signal: AbortSignal,
+): Promise<readonly (bigint | undefined)[]> {
+  if (commitments.length === 0) return [];
+  const { pool, host } = context.at;
+  const question = new Question(pool);
+  const found = commitments.map((commitment) =>
+    question.add(contractRead(host, hostReads.requestCommitments, commitment))
+  );
+  await question.ask({ signal });
+  return found.map((metadata) => metadata()?.fee);
+}
+
+/** Decimals of the fee token. One request an hour (with host parameters in the cache). */
+export async function fetchFeeTokenDecimals(context: EvmContext, signal: AbortSignal): Promise<number> {
+  return await decimalsOf(context, (await context.hostParams(signal)).feeToken, signal);
+}
+
+async function decimalsOf(context: EvmContext, token: Address, signal: AbortSignal): Promise<number> {
+  return await context.feeTokenDecimals(token, async () => {
+    const question = new Question(context.at.pool);
+    const decimals = question.add(contractRead(token, feeTokenDecimals));
+    const check = (place: FaultPlace): RpcFault | undefined =>
+      decimals() <= MOST_DECIMALS
+        ? undefined
+        : faultAt("malformed", place, `fee token ${token} has ${decimals()} decimals`);
+    await question.ask({ signal, check });
+    return decimals();
+  });
+}
+
+/**
+ * Dollars per native token with 27 decimals by the host's router; `undefined` when it does not tell, for whatever
+ * reason. One request; the first time two more. Hosts of a test hub have no pools: there it is one dollar.
+ */
+export async function fetchRouterPrice(
+  context: EvmContext,
+  signal: AbortSignal,
+): Promise<bigint | undefined> {
+  try {
+    return await askRouter(context, await context.hostParams(signal), signal);
+  } catch (error) {
+    if (!(error instanceof RpcFault)) throw error;
+    context.at.log.debug("The host's router gives no price", { error });
+    return undefined;
+  }
+}
+
+async function askRouter(
+  context: EvmContext,
+  { hyperbridge, uniswapV2: router, feeToken }: HostParams,
+  signal: AbortSignal,
+): Promise<bigint | undefined> {
+  if (hyperbridge.startsWith("KUSAMA")) return ONE_DOLLAR_27;
+  if (router === undefined) return undefined;
+  const { pool } = context.at;
+  if (context.wrappedNative?.router !== router) {
+    const answer = await askOne(pool, callResult({ to: router, data: encodeWrappedNative() }), { signal });
+    const token = decodeWrappedNative(answer);
+    if (token === undefined) return undefined;
+    context.wrappedNative = { router, token };
+  }
+  const data = encodeRouterQuestion(feeToken, context.wrappedNative.token);
+  const [answer, decimals] = await Promise.all([
+    askOne(pool, callResult({ to: router, data }), { signal }),
+    decimalsOf(context, feeToken, signal),
+  ]);
+  const quotation = decodeRouterPrice(answer, decimals);
+  return quotation.kind === "price" ? quotation.price27 : undefined;
+}

@@ -1,0 +1,115 @@
+/**
+ * Other transactions in the place of one that waits: the same call for another price, or nothing at all.
+ * When and at which price is not decided here.
+ */
+import { parseTransaction } from "viem";
+import { toHex } from "../../protocol/bytes.ts";
+import { toAddress } from "../../protocol/evm/address.ts";
+import { type FaultPlace, RpcFault } from "../../rpc/fault.ts";
+import type { SignedSubmission } from "../chain.ts";
+import type { AccountNonces, ReplacementTerms } from "../replaceable.ts";
+import { addCosts } from "./costs.ts";
+import type { EvmContext } from "./evm_context.ts";
+import { type GasPrice, gasPriceFor } from "./gas.ts";
+import { balanceOf, blockAt, gasEstimate, nonceOf } from "./queries.ts";
+import { faultAt, Question } from "./question.ts";
+import { signCall } from "./signature.ts";
+
+/** Gas of a plain transfer; chains that also charge for layer 1 need more. */
+const TRANSFER_GAS = 21_000n;
+
+/** The submission's price, the market's, nonces and balance. One request. */
+export async function fetchReplacementTerms(
+  context: EvmContext,
+  submission: SignedSubmission,
+  signal: AbortSignal,
+): Promise<ReplacementTerms> {
+  const { pool, sender, gasPriceBufferPercent } = context.at;
+  const question = new Question(pool);
+  const nonces = addNonces(context, question);
+  const costs = addCosts(context, question);
+  const balance = question.add(balanceOf(sender));
+  const head = question.add(blockAt("latest"));
+  const check = (place: FaultPlace): RpcFault | undefined =>
+    head() === undefined ? faultAt("malformed", place, "no newest block") : undefined;
+  await question.ask({ signal, check });
+  const baseFeeWei = head()?.baseFeePerGas ?? undefined;
+  const { gasPriceWei } = costs();
+  return {
+    offered: offeredPrice(submission),
+    market: gasPriceFor({ gasPriceWei, baseFeeWei }, gasPriceBufferPercent),
+    nonces: nonces(),
+    balanceWei: balance(),
+  };
+}
+
+/** Nonces of our account. One request. */
+export async function fetchNonces(context: EvmContext, signal: AbortSignal): Promise<AccountNonces> {
+  const question = new Question(context.at.pool);
+  const nonces = addNonces(context, question);
+  await question.ask({ signal });
+  return nonces();
+}
+
+/** A node without a view of its pool counts what is mined. */
+function addNonces(context: EvmContext, question: Question): () => AccountNonces {
+  const { sender } = context.at;
+  const latest = question.add(nonceOf(sender));
+  const pending = question.addTolerant(nonceOf(sender, "pending"));
+  return () => {
+    const found = pending();
+    const isUsable = !(found instanceof RpcFault) && found > latest();
+    return { latest: latest(), pending: isUsable ? found : latest() };
+  };
+}
+
+/** What a signed transaction offers per gas. */
+export function offeredPrice(submission: SignedSubmission): GasPrice {
+  const signed = parseTransaction(toHex(submission.raw));
+  const { gasPrice, maxFeePerGas, maxPriorityFeePerGas } = signed;
+  if (signed.type === "legacy" && gasPrice !== undefined) return { type: "legacy", gasPriceWei: gasPrice };
+  if (signed.type === "eip1559" && maxFeePerGas !== undefined) {
+    return { type: "eip1559", maxFeeWei: maxFeePerGas, maxPriorityFeeWei: maxPriorityFeePerGas ?? 0n };
+  }
+  throw new Error(`A submission of type ${signed.type} is not ours`);
+}
+
+/** The same call at the same nonce for another price. Nothing is asked. */
+export async function resign(
+  context: EvmContext,
+  submission: SignedSubmission,
+  price: GasPrice,
+): Promise<SignedSubmission> {
+  const nonce = ownNonce(context, submission);
+  const { to, data, gas, value } = parseTransaction(toHex(submission.raw));
+  if (to === undefined || to === null || gas === undefined) throw new Error("The submission calls nothing");
+  const call = { to: toAddress(to), data: data ?? "0x", gasLimit: gas, valueWei: value ?? 0n } as const;
+  return await signCall(context, call, { nonce, price, height: submission.madeAtHeight });
+}
+
+/** A transfer of nothing to ourselves at the same nonce. One request, for the gas of a transfer. */
+export async function cancel(
+  context: EvmContext,
+  submission: SignedSubmission,
+  price: GasPrice,
+  signal: AbortSignal,
+): Promise<SignedSubmission> {
+  const { pool, sender } = context.at;
+  const nonce = ownNonce(context, submission);
+  const question = new Question(pool);
+  const estimated = question.addTolerant(gasEstimate({ from: sender, to: sender, data: "0x" }));
+  await question.ask({ signal });
+  const estimate = estimated();
+  if (estimate instanceof RpcFault && estimate.reaction === "retry") throw estimate;
+  const isPlain = estimate instanceof RpcFault || estimate <= TRANSFER_GAS;
+  const gasLimit = isPlain ? TRANSFER_GAS : estimate * 5n / 4n;
+  const call = { to: sender, data: "0x", gasLimit, valueWei: 0n } as const;
+  return await signCall(context, call, { nonce, price, height: submission.madeAtHeight });
+}
+
+function ownNonce(context: EvmContext, { account, nonce, chain }: SignedSubmission): bigint {
+  if (account !== context.at.sender || chain !== context.at.id.stateMachine || nonce === undefined) {
+    throw new Error("The submission is not one of this account on this chain");
+  }
+  return nonce;
+}

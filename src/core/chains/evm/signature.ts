@@ -1,0 +1,69 @@
+/** What our key signs: transactions, and digests for the hub. Nothing is asked or sent. */
+import { fromHex, type Hex, toHash256, toHex } from "../../protocol/bytes.ts";
+import { keccak256 } from "../../protocol/hash.ts";
+import type { Signature } from "../../protocol/ismp/fees.ts";
+import type { SignedSubmission } from "../chain.ts";
+import type { EvmContext } from "./evm_context.ts";
+import { type GasPrice, highestPriceWei } from "./gas.ts";
+
+/** A call to sign. */
+export interface CallToSign {
+  readonly to: Hex;
+  readonly data: Hex;
+  readonly gasLimit: bigint;
+  readonly valueWei: bigint;
+}
+
+/** What a transaction is signed for. */
+export interface SigningSituation {
+  readonly nonce: bigint;
+  readonly price: GasPrice;
+  /** Height of the chain from which on inclusion is looked for. */
+  readonly height: bigint;
+}
+
+/** The call as a signed transaction. */
+export async function signCall(
+  context: EvmContext,
+  call: CallToSign,
+  { nonce, price, height }: SigningSituation,
+): Promise<SignedSubmission> {
+  const { account, chainId, id, sender } = context.at;
+  const plain = {
+    chainId,
+    nonce: Number(nonce),
+    to: call.to,
+    data: call.data,
+    gas: call.gasLimit,
+    value: call.valueWei,
+  };
+  const serialized = price.type === "legacy"
+    ? await account.signTransaction({ ...plain, type: "legacy", gasPrice: price.gasPriceWei })
+    : await account.signTransaction({
+      ...plain,
+      type: "eip1559",
+      maxFeePerGas: price.maxFeeWei,
+      maxPriorityFeePerGas: price.maxPriorityFeeWei,
+    });
+  const raw = fromHex(serialized);
+  return {
+    hash: toHash256(keccak256(raw)),
+    chain: id.stateMachine,
+    raw,
+    account: sender,
+    nonce,
+    gasPriceWei: highestPriceWei(price),
+    gasLimit: call.gasLimit,
+    madeAtHeight: height,
+  };
+}
+
+/**
+ * Signs the digest as it is, without a prefix (EIP-191): 65 bytes r, s, v with v 27 or 28
+ * (polytope-labs/hyperbridge: modules/utils/crypto/src/verification.rs).
+ */
+export async function signDigest(context: EvmContext, digest: Uint8Array): Promise<Signature> {
+  if (digest.length !== 32) throw new RangeError(`Expected 32 bytes, found ${digest.length}`);
+  const signature = fromHex(await context.at.account.sign({ hash: toHex(digest) }));
+  return { tag: "Evm", value: { address: fromHex(context.at.sender), signature } };
+}

@@ -1,0 +1,141 @@
+/**
+ * Proofs of fees, receipts and state values at one block, checked below the block's state root the way the hub will:
+ * a proof that an endpoint made up is a fault of that endpoint.
+ * Source: protocol notes 02, section 5; polytope-labs/hyperbridge: modules/pallets/relayer/src/accumulate.rs.
+ */
+import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../../protocol/bytes.ts";
+import { type Address, toAddress } from "../../protocol/evm/address.ts";
+import { requestFeeSlot, requestReceiptSlot, requestSenderSlot } from "../../protocol/evm/host_storage.ts";
+import { evmStateProofCodec } from "../../protocol/ismp/proof.ts";
+import { buildEvmStateProof, EvmProofError, readEvmState } from "../../protocol/trie/evm_proof.ts";
+import { decodeRlp } from "../../protocol/trie/patricia.ts";
+import { type FaultPlace, RpcFault } from "../../rpc/fault.ts";
+import { type ReceiptProof, UnprovableKeyError } from "../fees.ts";
+import type { EvmContext } from "./evm_context.ts";
+import { stateRootAt, storageProof } from "./queries.ts";
+import { faultAt, Question } from "./question.ts";
+
+/** Proofs of old blocks make nodes read from disk. */
+const PROOF_TIMEOUT_MS = 60_000;
+
+/** A checked proof. */
+interface StateProof {
+  /** SCALE of `EvmStateProof`. */
+  readonly bytes: Uint8Array;
+  /** RLP of the value by hex of the key, `undefined` for empty slots. */
+  readonly values: ReadonlyMap<Hex, Uint8Array | undefined>;
+}
+
+/**
+ * Proves fee and existence of requests. One request.
+ * @throws {RpcFault} `not_found` when the host had not dispatched one of them by then.
+ */
+export async function proveFees(
+  context: EvmContext,
+  commitments: readonly Hash256[],
+  height: bigint,
+  signal: AbortSignal,
+): Promise<Uint8Array> {
+  const wanted = [...new Set(commitments)];
+  const keys = wanted.flatMap((each) => [requestFeeSlot(each), requestSenderSlot(each)]).map(fromHex);
+  const { bytes, values } = await prove(context, keys, height, signal);
+  const absent = wanted.find((each) => isEmpty(values.get(requestSenderSlot(each))));
+  if (absent === undefined) return bytes;
+  const place = { chain: context.at.pool.chain, endpointHost: "", method: "eth_getProof" };
+  throw faultAt("not_found", place, `at block ${height} the host has no request ${absent}`);
+}
+
+/** Proves receipts of requests, and tells whom the proof names. One request. */
+export async function proveReceipts(
+  context: EvmContext,
+  commitments: readonly Hash256[],
+  height: bigint,
+  signal: AbortSignal,
+): Promise<ReceiptProof> {
+  const slots = commitments.map(requestReceiptSlot);
+  const { bytes, values } = await prove(context, [...new Set(slots)].map(fromHex), height, signal);
+  return { proof: bytes, relayers: slots.map((slot) => readAddress(values.get(slot))) };
+}
+
+/**
+ * Proves accounts (keys of 20 bytes) and slots (52 bytes: contract and slot; 32 bytes: slot of the host). One request.
+ * @throws {UnprovableKeyError}
+ */
+export async function proveState(
+  context: EvmContext,
+  keys: readonly Uint8Array[],
+  height: bigint,
+  signal: AbortSignal,
+): Promise<Uint8Array> {
+  const wanted = [...new Set(keys.map(toHex))].map(fromHex);
+  return (await prove(context, wanted, height, signal)).bytes;
+}
+
+async function prove(
+  context: EvmContext,
+  keys: readonly Uint8Array[],
+  height: bigint,
+  signal: AbortSignal,
+): Promise<StateProof> {
+  const { pool, host } = context.at;
+  const question = new Question(pool);
+  const root = question.add(stateRootAt(height));
+  const answers = [...slotsByAccount(keys, host)].map(([account, slots]) =>
+    question.add(storageProof(account, slots, height))
+  );
+  let proved: StateProof | UnprovableKeyError | undefined;
+  const check = (place: FaultPlace): RpcFault | undefined => {
+    const stateRoot = root();
+    if (stateRoot === undefined) return faultAt("lagging", place, `no block ${height} yet`);
+    try {
+      const proof = buildEvmStateProof(answers.map((answer) => answer()));
+      const values = readEvmState({ stateRoot, host: fromHex(host), proof, keys });
+      proved = { bytes: evmStateProofCodec.enc(proof), values };
+      return undefined;
+    } catch (cause) {
+      if (!(cause instanceof EvmProofError)) throw cause;
+      if (cause.code !== "account_not_present") {
+        return faultAt("malformed", place, `the proof of block ${height} does not verify: ${cause.code}`);
+      }
+      proved = new UnprovableKeyError("account_not_present", undefined, { cause });
+      return undefined;
+    }
+  };
+  await question.ask({ signal, timeoutMs: PROOF_TIMEOUT_MS, check });
+  if (proved instanceof UnprovableKeyError) throw proved;
+  if (proved === undefined) throw new Error("The answers were not checked");
+  return proved;
+}
+
+/** Slots to ask for per account, for keys as GET requests name them. @throws {UnprovableKeyError} */
+function slotsByAccount(
+  keys: readonly Uint8Array[],
+  host: Address,
+): ReadonlyMap<Address, readonly Hash256[]> {
+  const slots = new Map<Address, Hash256[]>();
+  for (const key of keys) {
+    if (key.length !== 20 && key.length !== 32 && key.length !== 52) {
+      throw new UnprovableKeyError("unsupported_key_length", key);
+    }
+    const account = key.length === 32 ? host : toAddress(toHex(key.subarray(0, 20)));
+    const known = slots.get(account) ?? [];
+    slots.set(account, known);
+    if (key.length > 20) known.push(toHash256(key.subarray(key.length - 32)));
+  }
+  return slots;
+}
+
+/** Some nodes keep slots that were set to zero. */
+function isEmpty(value: Uint8Array | undefined): boolean {
+  return value === undefined || value.every((byte) => byte === 0 || byte === 0x80);
+}
+
+/** The address in a slot; RLP leaves its leading zeros out. */
+function readAddress(value: Uint8Array | undefined): Uint8Array | undefined {
+  if (value === undefined || isEmpty(value)) return undefined;
+  const bytes = decodeRlp(value);
+  if (Array.isArray(bytes) || bytes.length > 20) throw new Error("The receipt's slot holds no address");
+  const address = new Uint8Array(20);
+  address.set(bytes, 20 - bytes.length);
+  return address;
+}
