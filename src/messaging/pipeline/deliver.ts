@@ -1,6 +1,6 @@
 /** Takes what is due on a leg, finds out what the sink would take, and has it sent. */
 import type { CounterpartyView } from "../../core/chains/chain.ts";
-import { LedgerFault, type MessageRow } from "../../core/ledger/ledger.ts";
+import { LedgerFault, type MessageRow, type SubmissionKind } from "../../core/ledger/ledger.ts";
 import type { Message } from "../../core/protocol/ismp/message.ts";
 import { pack } from "../decisions/batch.ts";
 import { NEVER_MS } from "../decisions/retry_schedule.ts";
@@ -29,9 +29,14 @@ const MOST_OVERTAKINGS = 3;
 /** True when another transaction to the sink may be made now. */
 export function hasRoomInFlight(deps: PipelineDeps, leg: Leg): boolean {
   const waiting = deps.ledger.submissions.listUnresolved(leg.sink.id.stateMachine)
-    .filter(({ state }) => state !== "included");
+    .filter(({ state, kind }) => state !== "included" && !isHubCall(kind));
   const most = isRaceCostly(leg.sink) ? inFlightLimit(readRivalry(deps, leg.sink)) : MOST_IN_FLIGHT;
   return waiting.length < most && waiting.every(({ state }) => state === "broadcast");
+}
+
+/** Claims and withdrawals travel to the hub beside the messages; they have no nonce in common. */
+function isHubCall(kind: SubmissionKind): boolean {
+  return kind === "accumulate" || kind === "withdraw" || kind === "claim";
 }
 
 /** Delivers one batch of what is due at or below `proofHeight` of the source. */

@@ -7,6 +7,7 @@ import type { Ledger } from "../../core/ledger/ledger.ts";
 import type { Hex } from "../../core/protocol/bytes.ts";
 import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
+import type { Limit } from "../../core/runtime/limit.ts";
 import type { Randomness } from "../../core/runtime/randomness.ts";
 import type { Wake } from "../../core/runtime/wake.ts";
 import type { Log } from "../../core/telemetry/log.ts";
@@ -40,6 +41,8 @@ export interface Leg {
   readonly wake: Wake;
   /** Wakes the worker that settles the sink's submissions. */
   readonly settleWake: Wake;
+  /** Turns of all that sign for the account on the sink, from reading the nonce to handing the bytes over (I10). */
+  readonly turn?: Limit | undefined;
 }
 
 /** `EVM-1 -> POLKADOT-3367`, as logs name a leg. */

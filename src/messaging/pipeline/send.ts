@@ -18,12 +18,30 @@ export interface SendResult {
   readonly again: readonly Candidate[];
 }
 
-/** Signs, journals and sends one batch. `candidates` are the batch's messages with their rows, in its order. */
-export async function send(
+/** A batch that the sink takes. */
+export interface SendWork {
+  readonly part: Sifted;
+  /** The batch's messages with their rows, in its order. */
+  readonly candidates: readonly Candidate[];
+}
+
+/** Signs, journals and sends one batch, when it is this leg's turn to use the account. */
+export function send(
   deps: PipelineDeps,
   settings: PipelineSettings,
   leg: Leg,
-  work: { readonly part: Sifted; readonly candidates: readonly Candidate[] },
+  work: SendWork,
+  signal: AbortSignal,
+): Promise<SendResult> {
+  const sendNow = (): Promise<SendResult> => sendInTurn(deps, settings, leg, work, signal);
+  return leg.turn === undefined ? sendNow() : leg.turn.run(sendNow, signal);
+}
+
+async function sendInTurn(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  leg: Leg,
+  work: SendWork,
   signal: AbortSignal,
 ): Promise<SendResult> {
   const { part, candidates } = work;
