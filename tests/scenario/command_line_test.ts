@@ -1,0 +1,208 @@
+/** The compiled program as a command: help, version, wrong arguments, pipes that close, signals. */
+import assert from "node:assert/strict";
+import { sendPing, waitForDelivery, waitUntil } from "../devnet/messages.ts";
+import { relayerConfig } from "../devnet/relayer_config.ts";
+import { RELAYER_EXECUTABLE } from "../devnet/relayer_build.ts";
+import { startDevnet } from "../devnet/devnet.ts";
+import { assertNoSecrets, playGuarded, playGuardedOn, secretly, secretUrl } from "./support/secrets.ts";
+import { startRpcProxy } from "./support/rpc_proxy.ts";
+import { runOnce, runRelayerOnce } from "./support/run_once.ts";
+
+const FAST = { blockTimeSec: 1, hubBlockTimeMs: 400, oracleEveryMs: 200 } as const;
+
+/** Runs a shell line on a terminal (util-linux `script`) and gives what the terminal showed, with its status. */
+async function onTerminal(line: string): Promise<{ readonly code: number; readonly shown: string }> {
+  // An empty NO_COLOR does not count as set (no-color.org).
+  const { code, stdout } = await runOnce("script", ["-qec", line, "/dev/null"], {
+    env: { NO_COLOR: "", TERM: "xterm" },
+  });
+  return { code, shown: stdout.replaceAll("\r\n", "\n") };
+}
+
+Deno.test("command line: --help prints every option and ends with 0, in a pipe and on a terminal", async () => {
+  for (const flag of ["--help", "-h"]) {
+    const { code, stdout, stderr } = await runRelayerOnce([flag]);
+    assert.deepEqual([code, stderr], [0, ""]);
+    for (const option of ["--config", "--db", "--log-format", "--log-level", "--version", "--help"]) {
+      assert.ok(stdout.includes(option), option);
+    }
+    assert.match(stdout, /Exit status: 0 .*, 1 .*\n2 .*, 130 .*/s);
+    const terminal = await onTerminal(`${RELAYER_EXECUTABLE} ${flag}`);
+    assert.deepEqual([terminal.code, terminal.shown], [0, stdout]);
+  }
+});
+
+Deno.test("command line: --version names version, runtime and target, in a pipe and on a terminal", async () => {
+  const { code, stdout, stderr } = await runRelayerOnce(["--version"]);
+  assert.deepEqual([code, stderr], [0, ""]);
+  assert.match(stdout, /^causeway \d+\.\d+\.\d+ \(deno \d+\.\d+\.\d+, x86_64-unknown-linux-gnu\)\n$/);
+  const terminal = await onTerminal(`${RELAYER_EXECUTABLE} --version`);
+  assert.deepEqual([terminal.code, terminal.shown], [0, stdout]);
+});
+
+Deno.test("command line: what is wrong with the arguments is said on stderr, and the status is 2", async () => {
+  const folder = await Deno.makeTempDir({ prefix: "command-" });
+  const both = ["--config=relayer.toml", "--db=relayer.db"];
+  const cases: readonly (readonly [readonly string[], RegExp])[] = [
+    [[], /'-c, --config <path>' not specified/],
+    [["--config=relayer.toml"], /'-d, --db <path>' not specified/],
+    [["--db=relayer.db"], /'-c, --config <path>' not specified/],
+    [["--config"], /'-c, --config <path>' argument missing/],
+    [[...both, "--log-format=xml"], /'xml' is invalid.*human, json/],
+    [[...both, "--log-level=loud"], /'loud' is invalid.*debug, info, warn, error/],
+    [[...both, "--confg=x"], /unknown option '--confg=x'\n\(Did you mean --config\?\)/],
+    [[...both, "relay"], /too many arguments/],
+  ];
+  try {
+    for (const [args, expected] of cases) {
+      const { code, stdout, stderr } = await runRelayerOnce(args, { cwd: folder });
+      assert.deepEqual([code, stdout], [2, ""], args.join(" "));
+      assert.match(stderr, expected);
+      assert.match(stderr, /^error: /);
+      assert.match(stderr, /causeway --help/, "the way to the options");
+      assert.doesNotMatch(stderr, /\n\s+at /, "a stack");
+    }
+    assert.deepEqual([...Deno.readDirSync(folder)], [], "files were created");
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
+
+Deno.test("command line: a reader that goes away is no crash", async () => {
+  const cases = [["--help", 0], ["--version", 0], ["--config=missing.toml --db=x.db", 1], [
+    "--bad",
+    2,
+  ]] as const;
+  for (const [args, code] of cases) {
+    const command = `${RELAYER_EXECUTABLE} ${args}`;
+    const early = await runOnce("bash", [
+      "-c",
+      `${command} 2>&1 | head -c 1 >/dev/null; exit "\${PIPESTATUS[0]}"`,
+    ]);
+    assert.deepEqual(early, { code, stdout: "", stderr: "" }, `${args} | head`);
+    const closed = await runOnce("bash", ["-c", `${command} >&- 2>&-`]);
+    assert.deepEqual(closed, { code, stdout: "", stderr: "" }, `${args} with everything closed`);
+    // Who wanted the text did not get it: that is told by the status, not by a stack.
+    const full = await runOnce("bash", ["-c", `${command} >/dev/full 2>/dev/full`]);
+    assert.deepEqual(full, { code: code === 0 ? 1 : code, stdout: "", stderr: "" }, `${args} on a full disk`);
+  }
+});
+
+Deno.test("command line: log lines have colours on a terminal, unless NO_COLOR forbids them", async () => {
+  const folder = await Deno.makeTempDir({ prefix: "command-" });
+  try {
+    const nowhere = { stateMachine: "KUSAMA-4009", wsUrl: "ws://127.0.0.1:9" };
+    const chain = { stateMachine: "EVM-31337", consensusStateId: "ETH0", rpcUrl: "http://127.0.0.1:9" };
+    const config = relayerConfig({ hub: nowhere, chains: [{ ...chain, ismpHost: `0x${"11".repeat(20)}` }] });
+    await Deno.writeTextFile(`${folder}/relayer.toml`, config);
+    const line = `${RELAYER_EXECUTABLE} -c ${folder}/relayer.toml -d ${folder}/missing/relayer.db`;
+    const coloured = await onTerminal(line);
+    assert.equal(coloured.code, 1);
+    assert.match(coloured.shown, /\x1b\[31mERROR/);
+    const plain = await onTerminal(`NO_COLOR=1 ${line}`);
+    assert.match(plain.shown, /Z ERROR /);
+    assert.doesNotMatch(plain.shown, /\x1b/);
+    const piped = await runOnce("bash", ["-c", line], { env: { NO_COLOR: "" } });
+    assert.doesNotMatch(piped.stdout, /\x1b/);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
+
+Deno.test("command line: a relayer whose log nobody reads any more goes on relaying", async () => {
+  await using devnet = await startDevnet(FAST);
+  const folder = await Deno.makeTempDir({ prefix: "command-" });
+  try {
+    const config = relayerConfig(devnet.endpoints, secretly(devnet.endpoints));
+    await Deno.writeTextFile(`${folder}/relayer.toml`, config);
+    const child = new Deno.Command(RELAYER_EXECUTABLE, {
+      args: [`--config=${folder}/relayer.toml`, `--db=${folder}/relayer.db`],
+      stdin: "null",
+      stdout: "piped",
+      stderr: "piped",
+      env: { NO_COLOR: "1" },
+    }).spawn();
+    try {
+      const reader = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
+      let seen = "";
+      while ((seen.match(/Leg starts/g) ?? []).length < 4) {
+        const { value, done } = await reader.read();
+        assert.ok(!done, seen);
+        seen += value;
+      }
+      await reader.cancel();
+      const sent = await sendPing(devnet, { from: "A", to: "B", count: 2 });
+      await waitForDelivery(devnet, sent, { deadlineMs: 90_000 });
+      child.kill("SIGTERM");
+      const stderr = await new Response(child.stderr).text();
+      assert.deepEqual([(await child.status).code, stderr], [0, ""]);
+      assertNoSecrets(seen, "the output");
+    } finally {
+      try {
+        child.kill("SIGKILL");
+      } catch (error) {
+        if (!(error instanceof TypeError)) throw error; // it has ended already
+      }
+    }
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
+
+Deno.test("command line: SIGTERM and SIGINT end a working relayer with 0, all sent is in the journal", async () => {
+  await playGuarded({}, async (scene) => {
+    const relayer = scene.relayer();
+    for (const signal of ["SIGTERM", "SIGINT"] as const) {
+      const process = await relayer.startAndWait(secretly(scene.devnet.endpoints));
+      const sent = await sendPing(scene.devnet, { from: "A", to: "B", count: 3 });
+      // In the middle of the work: the first leg is sent, the second is not.
+      await process.waitForLine("Batch sent", { deadlineMs: 90_000 });
+      process.signal(signal);
+      assert.equal(await process.exitCode(60_000), 0);
+      await process.waitForLine(({ record }) => record?.signal === signal);
+      assert.equal(process.errorLines.length, 0);
+      const { submissions } = await relayer.ledger();
+      assert.ok(submissions.length > 0);
+      const next = await relayer.startAndWait(secretly(scene.devnet.endpoints));
+      await scene.untilDelivered(sent);
+      await relayer.untilSettled();
+      assert.equal(await next.terminate(60_000), 0);
+    }
+    await scene.finish();
+  });
+});
+
+Deno.test("command line: endpoints that hang hold up no signal; a second one ends the program with 130", async () => {
+  await using devnet = await startDevnet(FAST);
+  const [a] = devnet.chains;
+  assert.ok(a !== undefined);
+  await using proxy = await startRpcProxy({ upstream: a.node.rpcUrl });
+  await using hubProxy = await startRpcProxy({ upstream: devnet.hub.httpUrl });
+  await playGuardedOn(devnet, async (scene) => {
+    const changes = secretly(devnet.endpoints, {
+      rpcUrls: { [a.stateMachine]: [secretUrl(proxy.httpUrl, { hasPath: true })] },
+      hubUrl: hubProxy.wsUrl,
+    });
+    await proxy.setMode({ kind: "hang" });
+    await hubProxy.setMode({ kind: "hang" });
+    const relayer = scene.relayer();
+    const starting = await relayer.start(changes);
+    await waitUntil("the first requests hang", () => hubProxy.countCalls() > 0);
+    starting.signal("SIGTERM");
+    assert.equal(await starting.exitCode(60_000), 0, "during the start");
+    await proxy.setMode({ kind: "pass" });
+    await hubProxy.setMode({ kind: "pass" });
+    const working = await relayer.startAndWait(changes);
+    await proxy.setMode({ kind: "hang" });
+    await hubProxy.setMode({ kind: "hang" });
+    const before = proxy.countCalls();
+    await waitUntil("requests hang", () => proxy.countCalls() > before);
+    // Stopped, it finds both signals when it goes on: the first begins the end, the second makes it short.
+    working.signal("SIGSTOP");
+    working.signal("SIGTERM");
+    working.signal("SIGINT");
+    working.signal("SIGCONT");
+    assert.equal(await working.exitCode(60_000), 130);
+    assert.equal((await relayer.ledger()).submissions.length, 0);
+  });
+});

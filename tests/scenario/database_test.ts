@@ -1,0 +1,315 @@
+/** Databases that cannot be used: each is told with its path and what to do, and nothing is lost or sent unrecorded. */
+import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
+import { sendPing } from "../devnet/messages.ts";
+import { RELAYER_EXECUTABLE } from "../devnet/relayer_build.ts";
+import { relayerConfig } from "../devnet/relayer_config.ts";
+import { runOnce, type RunOptions, runRelayerOnce } from "./support/run_once.ts";
+import { readLedger } from "./support/ledger_reader.ts";
+import { type RelayerOptions, type RelayerProcess, startRelayer } from "./support/relayer_process.ts";
+import { DEADLINE_MS, type Scene, type SceneRelayer } from "./support/scene.ts";
+import { playGuarded, secretly } from "./support/secrets.ts";
+
+/** The user `nobody` of Linux distributions; any that owns nothing here would do. */
+const NOBODY = 65534;
+const isRoot = Deno.uid() === 0;
+
+/** A configuration whose chains nobody serves: the database comes first, so none of them is ever asked. */
+function configOf(hub = "KUSAMA-4009"): string {
+  const url = "http://127.0.0.1:9";
+  const chain = {
+    stateMachine: "EVM-31337",
+    consensusStateId: "ETH0",
+    rpcUrl: url,
+    ismpHost: `0x${"11".repeat(20)}`,
+  };
+  return relayerConfig({ hub: { stateMachine: hub, wsUrl: "ws://127.0.0.1:9" }, chains: [chain] });
+}
+
+async function inFolder(work: (folder: string) => Promise<void>): Promise<void> {
+  const folder = await Deno.makeTempDir({ prefix: "database-" });
+  try {
+    await Deno.writeTextFile(`${folder}/relayer.toml`, configOf());
+    await work(folder);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+/** Expects that the program refuses the database at `path` with exactly one line that says `expected`. */
+async function expectRefusal(
+  folder: string,
+  path: string,
+  expected: RegExp | string,
+  options: RunOptions = {},
+): Promise<void> {
+  const args = [`--config=${folder}/relayer.toml`, `--db=${path}`, "--log-format=json"];
+  const { code, stdout, stderr } = await runRelayerOnce(args, options);
+  assert.deepEqual([code, stderr], [1, ""], stdout);
+  const lines = stdout.trim().split("\n").map((line): { level: string; message: string } => JSON.parse(line));
+  assert.deepEqual(lines.map(({ level }) => level), ["error"], stdout);
+  const message = lines[0]?.message ?? "";
+  assert.ok(message.startsWith(`Database ${path}: `), message);
+  if (typeof expected === "string") assert.equal(message, `Database ${path}: ${expected}`);
+  else assert.match(message, expected);
+}
+
+/** Leaves an empty database of this hub behind. */
+async function makeDatabase(folder: string, hub?: string): Promise<string> {
+  const process = await startRelayer({ config: configOf(hub), folder, logLevel: "debug" });
+  await waitForFile(`${process.dbPath}-wal`, process);
+  assert.equal(await process.terminate(60_000), 0);
+  return process.dbPath;
+}
+
+async function waitForFile(path: string, process: RelayerProcess): Promise<void> {
+  for (let i = 0; i < 600 && process.isRunning; i++) {
+    // The file exists before its tables do; a hub's name in it is the last thing written before the chains are asked.
+    try {
+      if ((await readLedger(process.dbPath)).meta.size > 0) return;
+    } catch (error) {
+      if (!(error instanceof Error)) throw error; // not there, or not whole yet
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error(`No ${path}\n${process.tail()}`);
+}
+
+Deno.test("database: places where no database can be are named", async () => {
+  await inFolder(async (folder) => {
+    await Deno.mkdir(`${folder}/directory`);
+    await expectRefusal(
+      folder,
+      `${folder}/no/where/relayer.db`,
+      `the directory ${folder}/no/where does not exist. Create it first`,
+    );
+    await expectRefusal(folder, `${folder}/directory`, "it is a directory. Name a file with --db");
+    await expectRefusal(folder, "/dev/null", "it is not a regular file. Name a file with --db");
+    await expectRefusal(
+      folder,
+      `${folder}/relayer.toml/relayer.db`,
+      `${folder}/relayer.toml is not a directory. Name another path with --db`,
+    );
+    const names = [...Deno.readDirSync(folder)].map(({ name }) => name).sort();
+    assert.deepEqual(names, ["directory", "relayer.toml"], "something was created");
+  });
+});
+
+Deno.test("database: files that are none, of others, or newer are refused and stay as they are", async () => {
+  await inFolder(async (folder) => {
+    const text = `${folder}/text.db`;
+    await Deno.writeTextFile(text, "This is a text and no database.\n".repeat(400));
+    const foreign = `${folder}/foreign.db`;
+    const newer = `${folder}/newer.db`;
+    const reference = `${folder}/reference.db`;
+    for (
+      const [path, sql] of [
+        [foreign, "CREATE TABLE bookmarks (url TEXT)"],
+        [newer, "PRAGMA application_id = 0x43535759; PRAGMA user_version = 999; CREATE TABLE message (a)"],
+        [reference, "CREATE TABLE Deliveries (id INTEGER)"],
+      ] as const
+    ) {
+      const database = new DatabaseSync(path);
+      database.exec(sql);
+      database.close();
+    }
+    for (
+      const [path, expected] of [
+        [text, "the file is not a database. Name another file with --db"],
+        [foreign, "it belongs to another application (tables: bookmarks). Name another file with --db"],
+        [newer, /written by a newer version.*tables 999, known up to \d+.*Install that version/],
+        [reference, /tables of another relayer program and was not changed\. Name a new file/],
+      ] as const
+    ) {
+      const before = await Deno.readFile(path);
+      await expectRefusal(folder, path, expected);
+      assert.deepEqual(await Deno.readFile(path), before, `${path} was changed`);
+    }
+  });
+});
+
+Deno.test("database: a damaged file is refused and left for its owner to look at", async () => {
+  await inFolder(async (folder) => {
+    const path = await makeDatabase(folder);
+    const database = new DatabaseSync(path);
+    database.exec("PRAGMA journal_mode = DELETE");
+    database.close();
+    const bytes = await Deno.readFile(path);
+    bytes.fill(0xa5, 4096, bytes.length - 4096);
+    await Deno.writeFile(path, bytes);
+    await expectRefusal(folder, path, /its content is damaged.*Restore a copy, or move the file away/);
+    // Cut off in the middle, as a copy that was not finished.
+    await Deno.truncate(path, 8192);
+    await expectRefusal(folder, path, /its content is damaged.*Restore a copy, or move the file away/);
+  });
+});
+
+Deno.test("database: the file of another hub is refused by both names and serves its own hub as before", async () => {
+  await inFolder(async (folder) => {
+    const path = await makeDatabase(folder, "POLKADOT-3367");
+    await expectRefusal(folder, path, /POLKADOT-3367.*KUSAMA-4009|KUSAMA-4009.*POLKADOT-3367/);
+    assert.ok([...(await readLedger(path)).meta.values()].includes("POLKADOT-3367"));
+  });
+});
+
+Deno.test("database: what this user may not read or write is named with its owner and what to do", async () => {
+  await inFolder(async (folder) => {
+    await Deno.chmod(folder, 0o755);
+    const closed = `${folder}/closed`;
+    await Deno.mkdir(closed);
+    await Deno.chmod(closed, 0o555);
+    const file = `${folder}/open/relayer.db`;
+    await Deno.mkdir(`${folder}/open`);
+    const database = new DatabaseSync(file);
+    database.close();
+    await Deno.chmod(`${folder}/open`, 0o777);
+    await Deno.chmod(file, 0o444);
+    // Root may write everywhere, so it becomes somebody else.
+    const user = isRoot ? { uid: NOBODY, cwd: folder } : {};
+    const owner = `\\(owned by ${Deno.uid()}:${Deno.gid()}\\)`;
+    const todo = "Give the directory to the user that runs the program";
+    await expectRefusal(
+      folder,
+      `${closed}/relayer.db`,
+      new RegExp(`may not read and write ${closed} ${owner}\\. ${todo}`),
+      user,
+    );
+    await expectRefusal(folder, file, new RegExp(`may not read and write ${file} ${owner}\\. ${todo}`), user);
+    assert.deepEqual([...Deno.readDirSync(closed)], []);
+    await Deno.chmod(closed, 0o755);
+  });
+});
+
+Deno.test("database: a second process on the same file is refused, the first one goes on unharmed", async () => {
+  await playGuarded({}, async (scene) => {
+    const first = scene.relayer();
+    const process = await first.startAndWait(secretly(scene.devnet.endpoints));
+    const before = await sendPing(scene.devnet, { from: "A", to: "B", count: 2 });
+    for (const _ of [1, 2]) {
+      const args = [`--config=${process.configPath}`, `--db=${process.dbPath}`];
+      const second = await runRelayerOnce(args);
+      assert.deepEqual([second.code, second.stderr], [1, ""]);
+      assert.match(
+        second.stdout,
+        /ERROR .*Database .*relayer\.db: another process uses it\. Stop the other program/,
+      );
+      assert.equal(second.stdout.trim().split("\n").length, 1, second.stdout);
+    }
+    const after = await sendPing(scene.devnet, { from: "B", to: "A", count: 2 });
+    await scene.untilDelivered([...before, ...after]);
+    await scene.finish();
+    // Free again.
+    const next = await first.startAndWait(secretly(scene.devnet.endpoints));
+    assert.equal(await next.terminate(60_000), 0);
+  });
+});
+
+/** Lines by which the relayer tells that the disk is full. */
+function tellsFull({ level, text }: { readonly level: string | undefined; readonly text: string }): boolean {
+  return level === "error" && /no space left on the device|read or write error/.test(text);
+}
+
+/**
+ * Messages while the database cannot grow: nothing may be sent that is not in it, and all of them are delivered once
+ * there is room again.
+ */
+async function playFull(
+  scene: Scene,
+  relayer: SceneRelayer,
+  disk: { readonly fill: () => Promise<void>; readonly empty: () => Promise<void> },
+): Promise<void> {
+  const { devnet } = scene;
+  const process = relayer.process;
+  const before = await sendPing(devnet, { from: "A", to: "B", count: 3 });
+  await scene.untilDelivered(before);
+  await relayer.untilSettled();
+  await disk.fill();
+  const sent = (await Promise.all([
+    sendPing(devnet, { from: "A", to: "B", count: 40 }),
+    sendPing(devnet, { from: "B", to: "A", count: 40 }),
+  ])).flat();
+  await process.waitForLine(tellsFull, { deadlineMs: DEADLINE_MS });
+  assert.ok(process.isRunning);
+  await disk.empty();
+  await scene.untilDelivered(sent);
+  await scene.finish({ allowedErrors: [tellsFull] });
+}
+
+/** Starts the relayer and waits until both outbound legs know where they begin. */
+async function startOn(scene: Scene, relayer: SceneRelayer, options: Partial<RelayerOptions>): Promise<void> {
+  const process = await relayer.start(secretly(scene.devnet.endpoints), options);
+  for (const { stateMachine } of scene.devnet.chains) {
+    await process.waitForLine(
+      ({ record }) => record?.message === "Leg starts" && record.leg === `${scene.hub} -> ${stateMachine}`,
+      { deadlineMs: DEADLINE_MS },
+    );
+  }
+}
+
+/** Whether this machine lets us mount; containers often do not. */
+async function canMount(): Promise<boolean> {
+  if (!isRoot) return false;
+  const folder = await Deno.makeTempDir();
+  try {
+    const mounted = await runOnce("mount", ["-t", "tmpfs", "-o", "size=1m", "none", folder]);
+    return mounted.code === 0 && (await runOnce("umount", [folder])).code === 0;
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+    return false;
+  } finally {
+    await Deno.remove(folder);
+  }
+}
+
+Deno.test({
+  name: "database: on a full disk nothing is sent; when there is space again all is delivered once",
+  ignore: !await canMount(),
+  fn: async () => {
+    const disk = await Deno.makeTempDir({ prefix: "disk-" });
+    const mounted = await runOnce("mount", ["-t", "tmpfs", "-o", "size=24m", "none", disk]);
+    assert.deepEqual(mounted, { code: 0, stdout: "", stderr: "" });
+    const filler = `${disk}/filler`;
+    const fill = async (): Promise<void> => {
+      const { stderr } = await runOnce("dd", ["if=/dev/zero", `of=${filler}`, "bs=64k"]);
+      assert.match(stderr, /No space left/);
+    };
+    try {
+      await playGuarded({}, async (scene) => {
+        const relayer = scene.relayer();
+        const dbPath = `${disk}/relayer.db`;
+        // Full from the start.
+        await fill();
+        const refused = await relayer.start(secretly(scene.devnet.endpoints), { dbPath });
+        assert.equal(await refused.exitCode(60_000), 1);
+        const [line, ...others] = refused.errorLines;
+        assert.deepEqual(others, []);
+        assert.match(
+          String(line?.record?.message),
+          /Database .*: no space left on the device\. Free some space/,
+        );
+        await Deno.remove(filler);
+        await startOn(scene, relayer, { dbPath });
+        await playFull(scene, relayer, { fill, empty: () => Deno.remove(filler) });
+      });
+    } finally {
+      await runOnce("umount", [disk]);
+      await Deno.remove(disk);
+    }
+  },
+});
+
+Deno.test("database: while every write fails nothing is sent; afterwards all is delivered once", async () => {
+  await playGuarded({}, async (scene) => {
+    const relayer = scene.relayer();
+    // A limit on the size of files stands for a disk that fails; without the trap its signal would end the program.
+    const executable = `${scene.folder}/limited`;
+    await Deno.writeTextFile(executable, `#!/bin/bash\ntrap '' XFSZ\nexec ${RELAYER_EXECUTABLE} "$@"\n`);
+    await Deno.chmod(executable, 0o755);
+    await startOn(scene, relayer, { executable });
+    const limit = async (bytes: string): Promise<void> => {
+      const result = await runOnce("prlimit", [`--pid=${relayer.process.pid}`, `--fsize=${bytes}:unlimited`]);
+      assert.deepEqual(result, { code: 0, stdout: "", stderr: "" });
+    };
+    await playFull(scene, relayer, { fill: () => limit("4096"), empty: () => limit("unlimited") });
+  });
+});
