@@ -1,7 +1,9 @@
 /**
  * Addresses of EVM accounts: lower-case hex text in this folder, 20 bytes in ISMP types.
  */
+import { enhanceCodec } from "scale-ts";
 import { fromHex, type Hex, toHex } from "../bytes.ts";
+import { type Codec, fixedBytes } from "../scale.ts";
 
 /** 20 bytes as `0x` and 40 lower-case hex digits. */
 export type Address = Hex;
@@ -21,3 +23,10 @@ export function presentAddress(value: string): Address | undefined {
   const address = toAddress(value);
   return address === zeroAddress ? undefined : address;
 }
+
+/** SCALE `H160`: 20 bytes. */
+export const addressCodec: Codec<Address> = enhanceCodec(
+  fixedBytes(20),
+  fromHex,
+  (value) => toAddress(value),
+);

@@ -39,11 +39,13 @@ export function word(value: bigint): Hash256 {
   return toHash256(value.toString(16).padStart(64, "0"));
 }
 
-function mapSlot(key: Hash256, slot: Hash256): Hash256 {
+/** Slot of a mapping's value: the mapping stands at `slot`, its key is one word (Solidity storage layout). */
+export function mapSlot(key: Hash256, slot: Hash256): Hash256 {
   return toHash256(keccak256(concatBytes(fromHex(key), fromHex(slot))));
 }
 
-function offset(slot: Hash256, by: bigint): Hash256 {
+/** The slot `by` words behind another one. */
+export function offset(slot: Hash256, by: bigint): Hash256 {
   return word(BigInt.asUintN(256, BigInt(slot) + by));
 }
 

@@ -1,0 +1,92 @@
+/**
+ * Reads the rollup vectors into the types of the clients.
+ */
+import { fromHex, type Hash256, toHash256 } from "../../../../../src/core/protocol/bytes.ts";
+import type { ProofNodes } from "../../../../../src/core/protocol/consensus/rollup/l1_storage.ts";
+import { type Address, toAddress } from "../../../../../src/core/protocol/evm/address.ts";
+
+const folder = new URL("../../../../vectors/", import.meta.url);
+
+/** A JSON value with checked access to what is in it. */
+export class VectorNode {
+  constructor(readonly json: unknown) {}
+
+  /** Value at a path of field names and indexes, e.g. `vectors.0.expected`. */
+  at(path: string): VectorNode {
+    let value = this.json;
+    for (const name of path.split(".")) {
+      if (typeof value !== "object" || value === null || !(name in value)) throw new Error(`No ${path}`);
+      value = Reflect.get(value, name);
+    }
+    return new VectorNode(value);
+  }
+
+  text(path: string): string {
+    const value = this.at(path).json;
+    if (typeof value !== "string") throw new Error(`${path} is no text`);
+    return value;
+  }
+
+  integer(path: string): bigint {
+    return BigInt(String(this.at(path).json));
+  }
+
+  list(path: string): VectorNode[] {
+    const value = this.at(path).json;
+    if (!Array.isArray(value)) throw new Error(`${path} is no list`);
+    return value.map((item) => new VectorNode(item));
+  }
+
+  hash(path: string): Hash256 {
+    return toHash256(this.text(path));
+  }
+
+  address(path: string): Address {
+    return toAddress(this.text(path));
+  }
+
+  bytes(path: string): Uint8Array {
+    return fromHex(this.text(path));
+  }
+
+  nodes(path: string): ProofNodes {
+    return this.list(path).map((item) => fromHex(String(item.json)));
+  }
+}
+
+export function readVector(name: string): VectorNode {
+  return new VectorNode(JSON.parse(Deno.readTextFileSync(new URL(`${name}.json`, folder))));
+}
+
+/** The bytes with the lowest bit of one byte turned over. */
+export function flipByte(bytes: Uint8Array, at: number): Uint8Array {
+  const copy = Uint8Array.from(bytes);
+  copy[at] = (copy[at] ?? 0) ^ 1;
+  return copy;
+}
+
+/** The hash with its first bit turned over. */
+export function flipHash(hash: Hash256): Hash256 {
+  return toHash256(flipByte(fromHex(hash), 0));
+}
+
+/** The address with its last bit turned over. */
+export function flipAddress(address: Address): Address {
+  return toAddress(flipByte(fromHex(address), 19));
+}
+
+/** Every single change to a list of proof nodes that breaks a walk through all of them: bytes, cut, dropped. */
+export function brokenNodes(nodes: ProofNodes): { readonly what: string; readonly nodes: ProofNodes }[] {
+  return [
+    { what: "all dropped", nodes: [] },
+    ...nodes.flatMap((node, at) => [
+      { what: `node ${at} dropped`, nodes: nodes.toSpliced(at, 1) },
+      { what: `node ${at} without its end`, nodes: nodes.with(at, node.subarray(0, node.length - 1)) },
+      { what: `node ${at} longer`, nodes: nodes.with(at, Uint8Array.from([...node, 0])) },
+      ...Array.from(
+        { length: node.length },
+        (_, byte) => ({ what: `node ${at}, byte ${byte}`, nodes: nodes.with(at, flipByte(node, byte)) }),
+      ),
+    ]),
+  ];
+}
