@@ -1,7 +1,14 @@
 /**
  * An EVM chain adapter for tests, and messages of a devnet hub proved to it.
  */
-import type { Delivery, MessageProof } from "../../../../src/core/chains/chain.ts";
+import type {
+  Chain,
+  Delivery,
+  MessageProof,
+  SignedSubmission,
+  Simulation,
+  SubmissionOutcome,
+} from "../../../../src/core/chains/chain.ts";
 import {
   createEvmChain,
   type EvmChain,
@@ -19,12 +26,14 @@ import {
   toConsensusStateId,
 } from "../../../../src/core/protocol/ismp/state_machine.ts";
 import { calculateMmrRoot } from "../../../../src/core/protocol/trie/mmr.ts";
+import { RpcFault } from "../../../../src/core/rpc/fault.ts";
 import { type Fetch, platformFetch } from "../../../../src/core/rpc/http.ts";
 import type { Clock } from "../../../../src/core/runtime/clock.ts";
 import { systemClock } from "../../../../src/core/runtime/system_clock.ts";
 import { DEVNET_KEYS } from "../../../devnet/evm/accounts.ts";
+import { startAnvil } from "../../../devnet/evm/anvil.ts";
 import { advanceHub } from "../../../devnet/evm/host_admin.ts";
-import type { IsmpHost } from "../../../devnet/evm/deploy.ts";
+import { deployIsmpHost, type DeployOptions, type IsmpHost } from "../../../devnet/evm/deploy.ts";
 import { RecordedLog } from "../../../support/recorded_log.ts";
 import { seededRandomness } from "../../../support/seeded_randomness.ts";
 
@@ -49,12 +58,13 @@ export function chainUnderTest(
   urls: readonly string[],
   options: Partial<EvmChainOptions> & Pick<EvmChainOptions, "ismpHost" | "stateMachine">,
   clock: Clock = systemClock,
+  transport: Fetch = platformFetch,
 ): ChainUnderTest {
   const log = new RecordedLog();
   const requests = { count: 0 };
   const fetch: Fetch = (url, init) => {
     requests.count++;
-    return platformFetch(url, init);
+    return transport(url, init);
   };
   const chain = createEvmChain({ fetch, clock, randomness: seededRandomness(1), log }, {
     consensusStateId: toConsensusStateId("ETH0"),
@@ -70,11 +80,67 @@ export function chainUnderTest(
 }
 
 /** An adapter for a deployed host. */
-export function chainOf(host: IsmpHost, urls: readonly string[] = [host.rpcUrl]): ChainUnderTest {
-  return chainUnderTest(urls, {
-    ismpHost: host.addresses.host,
-    stateMachine: evmStateMachine(host.chainId),
-  });
+export function chainOf(
+  host: IsmpHost,
+  urls: readonly string[] = [host.rpcUrl],
+  options: Partial<EvmChainOptions> = {},
+  transport: Fetch = platformFetch,
+): ChainUnderTest {
+  const place = { ismpHost: host.addresses.host, stateMachine: evmStateMachine(host.chainId) };
+  return chainUnderTest(urls, { ...place, ...options }, systemClock, transport);
+}
+
+/** One chain with a host for one test. */
+export async function withHost(
+  chainId: number,
+  work: (host: IsmpHost) => Promise<void>,
+  options: Partial<DeployOptions> = {},
+): Promise<void> {
+  await using anvil = await startAnvil({ chainId, slotsInAnEpoch: 1 });
+  const identity = { stateMachine: hub.stateMachine, paraId: 4009n };
+  await work(await deployIsmpHost({ rpcUrl: anvil.rpcUrl, chainId, hub: identity, ...options }));
+}
+
+/** The simulation of a delivery that the chain takes. */
+export async function accepted(
+  chain: Chain,
+  delivery: Delivery,
+): Promise<Extract<Simulation, { kind: "accepted" }>> {
+  const simulation = await chain.simulate(delivery, never);
+  if (simulation.kind !== "accepted") throw new Error(`Refused: ${simulation.refusal.detail}`);
+  return simulation;
+}
+
+/** A delivery that the chain takes, signed. */
+export async function signed(chain: Chain, delivery: Delivery): Promise<SignedSubmission> {
+  const hints = { nonceAtLeast: undefined };
+  const result = await chain.sign(delivery, await accepted(chain, delivery), hints, never);
+  if (result.kind !== "signed") throw new Error(`Not signed: ${JSON.stringify(result)}`);
+  return result.submission;
+}
+
+/** anvil mines at once, but shows the receipt a moment later. */
+export async function includedOutcome(
+  chain: Chain,
+  submission: SignedSubmission,
+): Promise<Extract<SubmissionOutcome, { kind: "included" }>> {
+  for (let attempt = 0; attempt < 200; attempt++) {
+    const outcome = await chain.fetchOutcome(submission, never);
+    if (outcome.kind === "included") return outcome;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  throw new Error("Not included");
+}
+
+/** The fault that a promise ends with. */
+export async function faultOf(promise: Promise<unknown>): Promise<RpcFault> {
+  try {
+    await promise;
+  } catch (error) {
+    if (error instanceof RpcFault) return error;
+    throw error;
+  }
+  throw new Error("No fault");
 }
 
 /** A post from the far side of the hub to the ping application of `host`, or to another module there. */

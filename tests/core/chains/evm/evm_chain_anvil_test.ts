@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Chain, SignedSubmission, SubmissionOutcome } from "../../../../src/core/chains/chain.ts";
+import type { Chain } from "../../../../src/core/chains/chain.ts";
 import { concatBytes, fromHex, type Hex, toHash256, toHex } from "../../../../src/core/protocol/bytes.ts";
 import { hostSlots, requestSenderSlot } from "../../../../src/core/protocol/evm/host_storage.ts";
 import type { Message } from "../../../../src/core/protocol/ismp/message.ts";
@@ -7,11 +7,9 @@ import { evmStateProofCodec } from "../../../../src/core/protocol/ismp/proof.ts"
 import { evmStateMachine, parseStateMachine } from "../../../../src/core/protocol/ismp/state_machine.ts";
 import { decodeStrict } from "../../../../src/core/protocol/scale.ts";
 import { EvmProofError, verifyEvmMembership } from "../../../../src/core/protocol/trie/evm_proof.ts";
-import { RpcFault } from "../../../../src/core/rpc/fault.ts";
 import { Secret } from "../../../../src/core/config/redact.ts";
 import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../../../devnet/evm/accounts.ts";
 import { startAnvil } from "../../../devnet/evm/anvil.ts";
-import { deployIsmpHost, type IsmpHost } from "../../../devnet/evm/deploy.ts";
 import {
   countReceived,
   freezeHost,
@@ -20,61 +18,24 @@ import {
   setChallengePeriod,
   vetoHub,
 } from "../../../devnet/evm/host_admin.ts";
-import { chainOf, chainUnderTest, deliveryOf, hub, never, postTo, proveFromHub } from "./chain_fixture.ts";
+import {
+  accepted,
+  chainOf,
+  chainUnderTest,
+  deliveryOf,
+  faultOf,
+  hub,
+  includedOutcome,
+  never,
+  postTo,
+  proveFromHub,
+  signed,
+  withHost,
+} from "./chain_fixture.ts";
 
 const relayer = fromHex(DEVNET_ACCOUNTS.relayer.address);
 const sink = { id: hub, family: "substrate" } as const;
 const noHints = { nonceAtLeast: undefined };
-
-/** One chain for one test. */
-async function withHost(chainId: number, work: (host: IsmpHost) => Promise<void>): Promise<void> {
-  await using anvil = await startAnvil({ chainId, slotsInAnEpoch: 1 });
-  await work(
-    await deployIsmpHost({
-      rpcUrl: anvil.rpcUrl,
-      chainId,
-      hub: { stateMachine: hub.stateMachine, paraId: 4009n },
-    }),
-  );
-}
-
-async function accepted(
-  chain: Chain,
-  delivery: Parameters<Chain["simulate"]>[0],
-): Promise<Extract<Awaited<ReturnType<Chain["simulate"]>>, { kind: "accepted" }>> {
-  const simulation = await chain.simulate(delivery, never);
-  if (simulation.kind !== "accepted") throw new Error(`Refused: ${simulation.refusal.detail}`);
-  return simulation;
-}
-
-async function signed(chain: Chain, delivery: Parameters<Chain["sign"]>[0]): Promise<SignedSubmission> {
-  const result = await chain.sign(delivery, await accepted(chain, delivery), noHints, never);
-  if (result.kind !== "signed") throw new Error(`Not signed: ${JSON.stringify(result)}`);
-  return result.submission;
-}
-
-/** anvil mines at once, but shows the receipt a moment later. */
-async function includedOutcome(
-  chain: Chain,
-  submission: SignedSubmission,
-): Promise<Extract<SubmissionOutcome, { kind: "included" }>> {
-  for (let attempt = 0; attempt < 200; attempt++) {
-    const outcome = await chain.fetchOutcome(submission, never);
-    if (outcome.kind === "included") return outcome;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  throw new Error("Not included");
-}
-
-async function faultOf(promise: Promise<unknown>): Promise<RpcFault> {
-  try {
-    await promise;
-  } catch (error) {
-    if (error instanceof RpcFault) return error;
-    throw error;
-  }
-  throw new Error("No fault");
-}
 
 Deno.test("evm chain: what was dispatched is read as events and proved so that the hub's verifier takes it", async () => {
   await withHost(31401, async (host) => {

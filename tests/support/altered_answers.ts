@@ -1,0 +1,41 @@
+/** A transport that changes what one node answers: methods it refuses, and parts that it leaves out. */
+import { type Fetch, platformFetch } from "../../src/core/rpc/http.ts";
+
+/** Result in place of a node's own; {@link REFUSED} for a method that it does not have. */
+export type AlterAnswer = (method: string, result: unknown) => unknown;
+
+/** Stands for "method not found". */
+export const REFUSED: unique symbol = Symbol("refused");
+
+interface WireCall {
+  readonly id: unknown;
+  readonly method: string;
+}
+
+interface WireAnswer {
+  readonly id: unknown;
+  readonly result?: unknown;
+}
+
+/** Passes everything on and alters the answers. */
+export function alteringFetch(alter: AlterAnswer): Fetch {
+  return async (url, init) => {
+    const sent: WireCall | readonly WireCall[] = JSON.parse(String(init.body));
+    const calls = "method" in sent ? [sent] : sent;
+    const response = await platformFetch(url, init);
+    const got: WireAnswer | readonly WireAnswer[] = await response.json();
+    const change = (answer: WireAnswer): unknown => {
+      const method = calls.find(({ id }) => id === answer.id)?.method ?? "";
+      const result = alter(method, answer.result);
+      if (result !== REFUSED) return answer.result === undefined ? answer : { ...answer, result };
+      const error = { code: -32601, message: `the method ${method} does not exist/is not available` };
+      return { jsonrpc: "2.0", id: answer.id, error };
+    };
+    return Response.json("id" in got ? change(got) : got.map(change));
+  };
+}
+
+/** A node without these methods. */
+export function fetchWithout(...methods: readonly string[]): Fetch {
+  return alteringFetch((method, result) => methods.includes(method) ? REFUSED : result);
+}
