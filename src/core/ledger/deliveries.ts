@@ -68,6 +68,8 @@ export interface Deliveries {
   /** Takes back a record that a reorganisation removed; false when there is none or it is claimed. */
   remove(commitment: Hash256, dest: StateMachine): boolean;
   setFee(commitment: Hash256, dest: StateMachine, fee: bigint): void;
+  /** Addresses that delivered for us and may have been credited with fees of `source`. */
+  listRelayers(source: StateMachine): Uint8Array[];
   /** Records whose chains have no name of the protocol; the lists below leave them out. */
   countUnreadable(): number;
   countByClaimState(): { readonly claimState: ClaimState; readonly count: number }[];

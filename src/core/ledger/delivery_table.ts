@@ -63,6 +63,9 @@ export function openDeliveries(db: Database, clock: Pick<Clock, "now">): Deliver
         claimState: readOneOf(row, "claim_state", claimStates),
         count: readNumber(row, "count"),
       })),
+    listRelayers: (source) =>
+      db.rows("SELECT DISTINCT relayer FROM delivery WHERE source = :source ORDER BY relayer", { source })
+        .map((row) => readBytes(row, "relayer")),
     countUnreadable: () => countUnreadable(db),
     listClaimPairs: () => listClaimPairs(db),
     listUnclaimed: (query) =>

@@ -1,0 +1,88 @@
+/**
+ * Brings one payment of the hub to its chain: the same proof, simulation, journal and settling as for messages, but
+ * only when the withdrawal says so. Its message row waits with a date that never comes, so the leg leaves it alone.
+ */
+import type { MessageRow, WithdrawalDispatch } from "../../core/ledger/ledger.ts";
+import type { Message } from "../../core/protocol/ismp/message.ts";
+import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
+import { NEVER_MS } from "../decisions/retry_schedule.ts";
+import { messageOf, rowOf } from "../pipeline/message_row.ts";
+import { send } from "../pipeline/send.ts";
+import { sift, type Sifted } from "../pipeline/sift.ts";
+import type { PaymentDeps } from "./payment_world.ts";
+import type { ProvableHeight } from "./provable_height.ts";
+
+/** The payment as the chain would take it now, or why it does not. */
+export type PaymentTrial =
+  | { readonly kind: "accepted"; readonly part: Sifted; readonly neededWei: bigint }
+  | { readonly kind: "refused"; readonly detail: string };
+
+/** The payment as a message. @throws {Error} when the stored bytes are something else. */
+export function paymentMessage(dispatch: WithdrawalDispatch): Message {
+  return messageOf(dispatch);
+}
+
+/** The message row of a payment, recorded if the leg has not met it yet. */
+export function paymentRow(deps: PaymentDeps, chain: StateMachine, dispatch: WithdrawalDispatch): MessageRow {
+  const { messages } = deps.ledger;
+  const known = messages.find(dispatch.commitment, chain);
+  if (known !== undefined) return known;
+  const ends = { source: deps.hub.id.stateMachine, sink: chain };
+  const parked = { state: "seen", nextAttemptAtMs: NEVER_MS } as const;
+  const row = rowOf(paymentMessage(dispatch), ends, dispatch.hubBlock, parked);
+  return deps.ledger.transaction(() => {
+    messages.record(row);
+    const recorded = messages.find(dispatch.commitment, chain);
+    if (recorded === undefined) throw new Error(`No row of payment ${dispatch.commitment}`);
+    return recorded;
+  });
+}
+
+/** Proves the payment at a height of the hub that the chain knows, and asks the chain. Nothing is sent. */
+export async function tryPayment(
+  deps: PaymentDeps,
+  chain: StateMachine,
+  { message, at }: { readonly message: Message; readonly at: ProvableHeight },
+  signal: AbortSignal,
+): Promise<PaymentTrial> {
+  const leg = deps.legTo(chain);
+  const work = { messages: [message], ...at };
+  const { accepted: [part], refused: [refused] } = await sift(leg, work, signal);
+  if (part !== undefined) {
+    const { gasLimit, gasPriceWei, dataCostWei } = part.simulation;
+    return { kind: "accepted", part, neededWei: gasLimit * gasPriceWei + dataCostWei };
+  }
+  return { kind: "refused", detail: refused?.detail ?? "refused" };
+}
+
+/** Journals and sends the payment; true when it is under way or delivered. */
+export async function sendPayment(
+  deps: PaymentDeps,
+  chain: StateMachine,
+  work: { readonly dispatch: WithdrawalDispatch; readonly part: Sifted },
+  signal: AbortSignal,
+): Promise<boolean> {
+  const row = deps.ledger.transaction(() =>
+    openRow(deps, deps.ledger.messages.find(work.dispatch.commitment, chain))
+  );
+  const [message] = work.part.messages;
+  if (row === undefined || message === undefined) return false;
+  const candidates = [{ row, message }];
+  const { sent } = await send(
+    deps,
+    deps.settings,
+    deps.legTo(chain),
+    { part: work.part, candidates },
+    signal,
+  );
+  return sent > 0;
+}
+
+/** The row ready to be sent, whatever the leg made of it; `undefined` while it is under way or after its end. */
+function openRow(deps: PaymentDeps, row: MessageRow | undefined): MessageRow | undefined {
+  if (row === undefined || !["seen", "held", "ready", "not_executed", "rejected"].includes(row.state)) {
+    return undefined;
+  }
+  const to = row.state === "rejected" || row.state === "seen" ? "seen" : "ready";
+  return deps.ledger.messages.transition(row.commitment, row.sink, { to, nextAttemptAtMs: NEVER_MS });
+}

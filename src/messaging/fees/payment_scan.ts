@@ -1,0 +1,146 @@
+/**
+ * Reads the hub's final blocks for payments to us: those that our orders brought about, and those ordered elsewhere
+ * or by a database that is lost. The cursor moves together with the rows.
+ * Rules: 04-messaging-flow section 16.4 of the protocol notes.
+ */
+import type { ChainEvent } from "../../core/chains/chain.ts";
+import type { WithdrawalRow } from "../../core/ledger/ledger.ts";
+import { RpcFault, type RpcFaultCode } from "../../core/rpc/fault.ts";
+import { nextChunk } from "../decisions/scan_range.ts";
+import { matchPayments, type Payment, type PaymentPost } from "../decisions/withdrawal_post.ts";
+import { rowOf } from "../pipeline/message_row.ts";
+import { isOwnPayee, type PayingChain, payingChains, type PaymentDeps } from "./payment_world.ts";
+
+const CURSOR = "payments of the hub read up to";
+
+/**
+ * Blocks that are read when nothing is known, or too little: a day and more at the hub's block times (6 and 12 s).
+ * Orders older than that are in the database, with the block from which on their payment is looked for.
+ */
+const LOOK_BACK_BLOCKS = 14_400n;
+/** Blocks of one query where the hub sets no bound. */
+const CHUNK_BLOCKS = 1_000n;
+
+/** Faults of a node that was asked for blocks which it has pruned. */
+const KEPT_NO_LONGER: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["pruned", "not_found", "refused"]);
+
+interface FoundPost extends PaymentPost {
+  readonly hubBlock: bigint;
+}
+
+/** Reads what is new up to the hub's final block; returns that block. */
+export async function scanPayments(deps: PaymentDeps, signal: AbortSignal): Promise<bigint> {
+  const final = await deps.hub.fetchFinalHeight(signal);
+  const isFirst = deps.ledger.meta.find(CURSOR) === undefined;
+  try {
+    return await scanUpTo(deps, final, signal);
+  } catch (error) {
+    // A node without old blocks: nothing is known to be missing, so what is new is enough.
+    if (!isFirst || !(error instanceof RpcFault) || !KEPT_NO_LONGER.has(error.code)) throw error;
+    deps.log.warn("The hub's node does not keep old blocks; payments ordered before are not looked for", {
+      error,
+    });
+    deps.ledger.transaction(() => deps.ledger.meta.write(CURSOR, final.toString()));
+    return final;
+  }
+}
+
+async function scanUpTo(deps: PaymentDeps, final: bigint, signal: AbortSignal): Promise<bigint> {
+  let scanned = startOf(deps, final);
+  const perQuery = deps.hub.limits.blocksPerEventQuery ?? CHUNK_BLOCKS;
+  for (;;) {
+    const chunk = nextChunk(scanned, final, perQuery);
+    if (chunk === undefined) return scanned;
+    const posts = postsIn(await deps.hub.fetchEvents(chunk.from, chunk.to, signal));
+    deps.ledger.transaction(() => {
+      for (const paying of payingChains(deps)) takePayments(deps, paying, posts);
+      deps.ledger.meta.write(CURSOR, chunk.to.toString());
+    });
+    scanned = chunk.to;
+  }
+}
+
+/** Last block that needs no reading. */
+function startOf(deps: PaymentDeps, final: bigint): bigint {
+  const stored = deps.ledger.meta.find(CURSOR);
+  const floor = final > LOOK_BACK_BLOCKS ? final - LOOK_BACK_BLOCKS : 0n;
+  if (stored === undefined) return floor;
+  const cursor = BigInt(stored);
+  const oldest = deps.ledger.withdrawals.listOpen().filter(({ state }) => state === "requested")
+    .map(({ hubBlock }) => hubBlock - 1n)
+    .reduce((a, b) => a < b ? a : b, final);
+  const least = oldest < floor ? oldest : floor;
+  if (cursor >= least) return cursor;
+  deps.log.warn("Blocks of the hub from long ago are not read for payments", {
+    from: cursor + 1n,
+    to: least,
+  });
+  return least;
+}
+
+function postsIn(events: readonly ChainEvent[]): readonly FoundPost[] {
+  return events.flatMap((event) =>
+    event.kind === "message" && event.message.kind === "post"
+      ? [{
+        commitment: event.message.commitment,
+        request: event.message.request,
+        hubBlock: event.at.height,
+      }]
+      : []
+  );
+}
+
+function takePayments(deps: PaymentDeps, paying: PayingChain, posts: readonly FoundPost[]): void {
+  const { withdrawals } = deps.ledger;
+  const fresh = posts.filter(({ commitment }) => withdrawals.findByCommitment(commitment) === undefined);
+  const open = withdrawals.listOpen(paying.name).filter(({ state }) => state === "requested");
+  const expected = open.map(({ id, address, beneficiary, amount }) => ({
+    id,
+    payee: beneficiary ?? address,
+    amount,
+  }));
+  const { matches, unexpected } = matchPayments(expected, fresh, {
+    hub: deps.hub.id.stateMachine,
+    chain: paying.name,
+    isOwnPayee: (account) => isOwnPayee(deps, paying, account),
+  });
+  const blockOf = new Map(fresh.map(({ commitment, hubBlock }) => [commitment, hubBlock]));
+  const dispatchOf = (post: PaymentPost): NonNullable<WithdrawalRow["dispatch"]> => {
+    const hubBlock = blockOf.get(post.commitment) ?? 0n;
+    const ends = { source: deps.hub.id.stateMachine, sink: paying.name };
+    const { encoded } = rowOf({ kind: "post", ...post }, ends, hubBlock, { state: "seen" });
+    return { commitment: post.commitment, encoded, hubBlock };
+  };
+  for (const { id, post, payment } of matches) {
+    const change = { attempts: 0, nextAttemptAtMs: deps.clock.now() };
+    withdrawals.update(id, { state: "dispatched", dispatch: dispatchOf(post), ...change });
+    tell(deps, paying, { post, payment }, "The hub paid out");
+  }
+  for (const found of unexpected) {
+    const dispatch = dispatchOf(found.post);
+    withdrawals.record({
+      chain: paying.name,
+      address: found.payment.beneficiary,
+      nonce: undefined,
+      beneficiary: undefined,
+      amount: found.payment.amount,
+      hubBlock: dispatch.hubBlock,
+      state: "dispatched",
+      dispatch,
+    });
+    tell(deps, paying, found, "The hub paid out what was not ordered here");
+  }
+}
+
+function tell(
+  deps: PaymentDeps,
+  { name }: PayingChain,
+  found: { readonly post: PaymentPost; readonly payment: Payment },
+  message: string,
+): void {
+  deps.log.info(message, {
+    chain: name,
+    amount: deps.units.text(name, found.payment.amount),
+    commitment: found.post.commitment,
+  });
+}

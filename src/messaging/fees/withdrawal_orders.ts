@@ -1,0 +1,168 @@
+/**
+ * Orders to pay out: reads what our accounts hold on the hub, decides whether it is worth it, and sends the order.
+ * The row is on disk before the hub hears of it (I8). Rules: 04-messaging-flow sections 16.1 and 16.2 of the
+ * protocol notes.
+ */
+import type { HubCall } from "../../core/chains/hub_accounts.ts";
+import { fromHex, toHex } from "../../core/protocol/bytes.ts";
+import { withdrawMessage } from "../../core/protocol/ismp/signed_messages.ts";
+import {
+  decideWithdrawal,
+  type FeeAccount,
+  feeAccountsOf,
+  type WithdrawalDecision,
+} from "../decisions/withdrawal.ts";
+import { isNonceTaken } from "./claim_pair.ts";
+import { findKey } from "./fee_world.ts";
+import type { PayingChain, PaymentDeps } from "./payment_world.ts";
+
+/** What became of one account. */
+export type OrderResult =
+  | "ordered"
+  /** Not worth it, or nothing there. */
+  | "skipped"
+  /** The hub refuses the order. */
+  | "refused"
+  /** Another signature with the same nonce is under way: ask again soon. */
+  | "busy";
+
+/** Looks at all our accounts for one chain, one after the other. */
+export async function orderWithdrawals(
+  deps: PaymentDeps,
+  paying: PayingChain,
+  options: { readonly isAskedFor: boolean },
+  signal: AbortSignal,
+): Promise<readonly OrderResult[]> {
+  const { accounts, withoutKey } = feeAccountsOf({
+    ownAddress: paying.ownAddress,
+    hubAccount: deps.hubKey?.address,
+    recorded: deps.ledger.deliveries.listRelayers(paying.name),
+    canSignAs: (address) => findKey(deps, address) !== undefined,
+  });
+  await deps.units.learn(paying.chain, signal);
+  const results: OrderResult[] = [];
+  for (const account of accounts) results.push(await orderOne(deps, { paying, account, ...options }, signal));
+  for (const address of withoutKey) await tellStranded(deps, paying, address, signal);
+  return results;
+}
+
+interface Order {
+  readonly paying: PayingChain;
+  readonly account: FeeAccount;
+  readonly isAskedFor: boolean;
+}
+
+function orderOne(deps: PaymentDeps, order: Order, signal: AbortSignal): Promise<OrderResult> {
+  const owner = { address: order.account.address, chain: order.paying.name };
+  return deps.turns.run(owner, async () => {
+    const decision = await decide(deps, order, signal);
+    if (decision.kind === "skip") {
+      tellSkip(deps, order, decision);
+      return "skipped";
+    }
+    if (isNonceTaken(deps, owner)) return "busy";
+    return await sendOrder(deps, order, decision.numbers.available, signal);
+  }, signal);
+}
+
+async function decide(
+  deps: PaymentDeps,
+  { paying, account, isAskedFor }: Order,
+  signal: AbortSignal,
+): Promise<WithdrawalDecision> {
+  const [available, hubMinimum, feeTokenDecimals] = await Promise.all([
+    deps.hub.fetchFeeBalance(paying.name, account.address, signal),
+    deps.hub.fetchMinimumWithdrawal(paying.name, signal),
+    deps.units.learn(paying.chain, signal),
+  ]);
+  const { minimumAmount } = deps.withdrawals;
+  return decideWithdrawal({ available, feeTokenDecimals, minimumAmount, hubMinimum, isAskedFor });
+}
+
+async function sendOrder(
+  deps: PaymentDeps,
+  { paying, account }: Order,
+  amount: bigint,
+  signal: AbortSignal,
+): Promise<OrderResult> {
+  const { address, beneficiary } = account;
+  const key = findKey(deps, address);
+  if (key === undefined) throw new Error("A fee account has no key");
+  const [nonce, hubBlock] = await Promise.all([
+    deps.hub.fetchRelayerNonce(address, paying.name, signal),
+    deps.hub.fetchHeight(signal),
+  ]);
+  const { digest } = withdrawMessage({ nonce, destChain: paying.name, beneficiary });
+  const signature = await key.signDigest(fromHex(digest));
+  const call: HubCall = { kind: "withdraw", data: { signature, destChain: paying.name, beneficiary } };
+  const fields = {
+    chain: paying.name,
+    account: toHex(address),
+    amount: deps.units.text(paying.name, amount),
+  };
+  const refusal = await deps.hub.tryCall(call, signal);
+  if (refusal !== undefined) {
+    deps.log.warn("The hub refuses a withdrawal", { ...fields, detail: refusal.detail });
+    return "refused";
+  }
+  const { withdrawals } = deps.ledger;
+  let row = 0;
+  const sent = await deps.calls.send({
+    call,
+    kind: "withdraw",
+    items: [],
+    onJournal: (submissionId) => {
+      const order = { address, nonce, beneficiary, amount, hubBlock };
+      row = withdrawals.record({ chain: paying.name, ...order, state: "requested" });
+      withdrawals.update(row, { state: "requested", submissionId });
+    },
+    onRefused: ({ detail }) => void withdrawals.update(row, { state: "void", detail }),
+  }, signal);
+  if (sent.kind === "refused") {
+    deps.log.warn("The hub refuses a withdrawal", { ...fields, detail: sent.refusal.detail });
+    return "refused";
+  }
+  deps.log.info("Withdrawal ordered", { ...fields, withdrawal: row });
+  return "ordered";
+}
+
+function tellSkip(
+  deps: PaymentDeps,
+  { paying: { name }, account, isAskedFor }: Order,
+  { reason, numbers }: Extract<WithdrawalDecision, { kind: "skip" }>,
+): void {
+  if (reason === "empty") return;
+  const fields = {
+    chain: name,
+    account: toHex(account.address),
+    available: deps.units.text(name, numbers.available),
+  };
+  if (reason === "below_configured") {
+    const minimum = deps.units.text(name, numbers.configuredMinimum);
+    deps.log.info(`Fees stay on the hub: less than the ${isAskedFor ? "least" : "configured"} amount`, {
+      ...fields,
+      minimum,
+    });
+    return;
+  }
+  deps.log.warn("Fees stay on the hub: it pays out no less than its own minimum", {
+    ...fields,
+    hubMinimum: deps.units.text(name, numbers.hubMinimum),
+  });
+}
+
+/** Fees of an address that delivered for us and whose key is gone from the configuration. */
+async function tellStranded(
+  deps: PaymentDeps,
+  { name }: PayingChain,
+  address: Uint8Array,
+  signal: AbortSignal,
+): Promise<void> {
+  const available = await deps.hub.fetchFeeBalance(name, address, signal);
+  if (available === 0n) return;
+  deps.log.warn("Fees belong to an address whose key is not configured", {
+    chain: name,
+    account: toHex(address),
+    available: deps.units.text(name, available),
+  });
+}

@@ -1,0 +1,167 @@
+/**
+ * One pass over everything that is being paid out: the payments that the hub dispatched, every open withdrawal, and
+ * where the time has come new orders. The worker repeats it for ever, `accumulate-fees --withdraw` until all is paid.
+ */
+import type { WithdrawalRow } from "../../core/ledger/ledger.ts";
+import { nextWithdrawalMs } from "../decisions/withdrawal.ts";
+import { isPassing } from "./fee_world.ts";
+import { scanPayments } from "./payment_scan.ts";
+import { type PayingChain, payingChains, type PaymentDeps } from "./payment_world.ts";
+import { SetAside } from "./set_aside.ts";
+import { type OrderResult, orderWithdrawals } from "./withdrawal_orders.ts";
+import { type StepReport, WithdrawalSteps, writeFate } from "./withdrawal_step_work.ts";
+
+/** What a round of orders gave on one chain; `unreachable`: it is tried again soon. */
+export interface OrderReport {
+  readonly chain: PayingChain["name"];
+  readonly results: readonly OrderResult[] | "unreachable";
+}
+
+/** Rounds with what they remember between them. */
+export class WithdrawalRounds {
+  readonly #deps: PaymentDeps;
+  readonly #steps: WithdrawalSteps;
+  readonly #rows: SetAside;
+  readonly #chains: SetAside;
+  readonly #startedMs: number;
+  #hasScanned = false;
+
+  constructor(deps: PaymentDeps) {
+    this.#deps = deps;
+    this.#steps = new WithdrawalSteps(deps);
+    this.#rows = new SetAside(deps, "transient");
+    this.#chains = new SetAside(deps, "transient");
+    this.#startedMs = deps.clock.now();
+  }
+
+  /** Moves every open withdrawal on by one step. Faults of the hub while it is read for payments are thrown. */
+  async advance(signal: AbortSignal): Promise<readonly StepReport[]> {
+    await this.#settleOrders(signal);
+    const scannedTo = await this.#scan(signal);
+    const paying = new Map(payingChains(this.#deps).map((each) => [each.name, each]));
+    const reports = this.#deps.ledger.withdrawals.listOpen().map(
+      async (row): Promise<StepReport | undefined> => {
+        const chain = paying.get(row.chain);
+        const isLeftAlone = chain === undefined || !this.#deps.isUp(row.chain) || this.#rows.has(`${row.id}`);
+        return isLeftAlone ? undefined : await this.#look(chain, row, scannedTo, signal);
+      },
+    );
+    return (await Promise.all(reports)).flatMap((report) => report === undefined ? [] : [report]);
+  }
+
+  /** Orders what is due, by the clock; chains whose time has not come are left out. */
+  async orderDue(signal: AbortSignal): Promise<readonly OrderReport[]> {
+    const due = payingChains(this.#deps).filter((paying) => this.#isDue(paying));
+    return await this.#order(due, false, signal);
+  }
+
+  /** Orders everything that is worth it, because the operator asks. */
+  orderNow(signal: AbortSignal): Promise<readonly OrderReport[]> {
+    return this.#order(payingChains(this.#deps), true, signal);
+  }
+
+  async #order(
+    due: readonly PayingChain[],
+    isAskedFor: boolean,
+    signal: AbortSignal,
+  ): Promise<readonly OrderReport[]> {
+    if (due.length === 0) return [];
+    this.#hasScanned = false;
+    await this.#scan(signal);
+    const reports: OrderReport[] = [];
+    for (const paying of due) reports.push(await this.#orderOn(paying, isAskedFor, signal));
+    return reports;
+  }
+
+  async #orderOn(paying: PayingChain, isAskedFor: boolean, signal: AbortSignal): Promise<OrderReport> {
+    const { name } = paying;
+    try {
+      const results = await orderWithdrawals(this.#deps, paying, { isAskedFor }, signal);
+      this.#chains.clear(name);
+      if (!results.includes("busy")) this.#complete(paying);
+      return { chain: name, results };
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!isPassing(error)) throw error;
+      const failures = this.#chains.add(name);
+      this.#deps.log[failures === 3 ? "warn" : "debug"]("Withdrawals of a chain wait for an endpoint", {
+        chain: name,
+        failures,
+        error,
+      });
+      return { chain: name, results: "unreachable" };
+    }
+  }
+
+  #isDue(paying: PayingChain): boolean {
+    const { clock, ledger, withdrawals, isUp } = this.#deps;
+    if (!isUp(paying.name) || this.#chains.has(paying.name)) return false;
+    const stored = ledger.meta.find(completedName(paying));
+    const dueMs = nextWithdrawalMs({
+      startedMs: this.#startedMs,
+      lastCompletedMs: stored === undefined ? undefined : Number(stored),
+      frequencySec: withdrawals.frequencySec,
+      nowMs: clock.now(),
+    });
+    return clock.now() >= dueMs;
+  }
+
+  #complete(paying: PayingChain): void {
+    const { clock, ledger } = this.#deps;
+    ledger.transaction(() => ledger.meta.write(completedName(paying), clock.now().toString()));
+  }
+
+  /** Journal entries of orders whose payment was found before their block was looked up. */
+  async #settleOrders(signal: AbortSignal): Promise<void> {
+    const { calls, ledger } = this.#deps;
+    const open = new Set(
+      ledger.withdrawals.listOpen().filter(({ state }) => state === "requested")
+        .map(({ submissionId }) => submissionId),
+    );
+    for (const submission of calls.listOpen("withdraw")) {
+      if (open.has(submission.id)) continue;
+      const fate = await calls.look(submission, signal);
+      writeFate(this.#deps, submission, fate);
+      if (fate.kind !== "gone") continue;
+      const detail = "left the pool";
+      ledger.transaction(() => void ledger.submissions.update(submission.id, { state: "dropped", detail }));
+    }
+  }
+
+  /** Reads the hub for payments: at the start, before orders, and while one is awaited. */
+  async #scan(signal: AbortSignal): Promise<bigint> {
+    const isAwaited = this.#deps.ledger.withdrawals.listOpen().some(({ state }) => state === "requested");
+    if (this.#hasScanned && !isAwaited) return 0n;
+    const scannedTo = await scanPayments(this.#deps, signal);
+    this.#hasScanned = true;
+    return scannedTo;
+  }
+
+  async #look(
+    chain: PayingChain,
+    row: WithdrawalRow,
+    scannedTo: bigint,
+    signal: AbortSignal,
+  ): Promise<StepReport | undefined> {
+    try {
+      const report = await this.#steps.look(chain, row, scannedTo, signal);
+      this.#rows.clear(`${row.id}`);
+      return report;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!isPassing(error)) throw error;
+      const failures = this.#rows.add(`${row.id}`);
+      this.#deps.log[failures === 3 ? "warn" : "debug"]("A withdrawal waits for an endpoint", {
+        chain: row.chain,
+        withdrawal: row.id,
+        failures,
+        error,
+      });
+      return undefined;
+    }
+  }
+}
+
+function completedName({ name }: PayingChain): string {
+  return `withdrawals of ${name} completed at ms`;
+}

@@ -1,0 +1,280 @@
+/**
+ * One look at one withdrawal: observe, decide, write, act. What is done next is decided in
+ * `decisions/withdrawal_step.ts`; rows know nothing of each other, so one that fails never holds up another.
+ */
+import type { SubmissionRow, WithdrawalRow } from "../../core/ledger/ledger.ts";
+import {
+  type OrderFate,
+  type ReceiptSeen,
+  stepWithdrawal,
+  type WithdrawalAction,
+  type WithdrawalObservation,
+} from "../decisions/withdrawal_step.ts";
+import type { HubCallFate } from "./hub_calls.ts";
+import { MaturedHeights } from "./matured_heights.ts";
+import {
+  paymentMessage,
+  paymentRow,
+  type PaymentTrial,
+  sendPayment,
+  tryPayment,
+} from "./payment_delivery.ts";
+import type { PayingChain, PaymentDeps } from "./payment_world.ts";
+import type { ProvableHeight } from "./provable_height.ts";
+
+/** What a look gave. */
+export interface StepReport {
+  readonly row: WithdrawalRow;
+  readonly action: WithdrawalAction;
+}
+
+/** What is remembered of withdrawals between looks; all of it can be observed anew. */
+export class WithdrawalSteps {
+  readonly #deps: PaymentDeps;
+  /** Heights at which receipts were seen, and best blocks of the hub in which a nonce was seen used. */
+  readonly #receiptAt = new Map<number, bigint>();
+  readonly #nonceUsedAt = new Map<number, bigint>();
+  readonly #heights = new Map<string, MaturedHeights>();
+  /** Trials of payments that are not sent yet, for the step that follows the observation. */
+  readonly #trials = new Map<number, PaymentTrial>();
+  readonly #toldShort = new Set<number>();
+
+  constructor(deps: PaymentDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Looks at a row once.
+   * @param scannedTo last final block of the hub that was read for payments
+   */
+  async look(
+    paying: PayingChain,
+    old: WithdrawalRow,
+    scannedTo: bigint,
+    signal: AbortSignal,
+  ): Promise<StepReport> {
+    this.#trials.delete(old.id);
+    const seen = await this.#observe(paying, old, scannedTo, signal);
+    // The scan or another step may have been faster.
+    const row = this.#deps.ledger.withdrawals.find(old.id);
+    if (row === undefined || row.state !== seen.of) return { row: row ?? old, action: { kind: "none" } };
+    const step = stepWithdrawal(row, seen);
+    const now = this.#deps.ledger.transaction(() =>
+      this.#deps.ledger.withdrawals.update(row.id, step.change)
+    );
+    this.#tell(paying, row, now, step.action);
+    await this.#act(paying, now, step.action, signal);
+    return { row: this.#deps.ledger.withdrawals.find(row.id) ?? now, action: step.action };
+  }
+
+  #observe(
+    paying: PayingChain,
+    row: WithdrawalRow,
+    scannedTo: bigint,
+    signal: AbortSignal,
+  ): Promise<WithdrawalObservation> {
+    switch (row.state) {
+      case "requested":
+        return this.#observeOrder(row, scannedTo, signal);
+      case "dispatched":
+        return this.#observeDispatched(paying, row, signal);
+      case "delivering":
+        return this.#observeDelivering(paying, row, signal);
+      case "done":
+      case "void":
+        throw new Error(`Withdrawal ${row.id} has ended`);
+    }
+  }
+
+  async #observeOrder(
+    row: WithdrawalRow,
+    scannedTo: bigint,
+    signal: AbortSignal,
+  ): Promise<WithdrawalObservation> {
+    const deps = this.#deps;
+    const submission = row.submissionId === undefined
+      ? undefined
+      : deps.ledger.submissions.find(row.submissionId);
+    const fate = submission && await deps.calls.look(submission, signal);
+    if (submission !== undefined && fate !== undefined) writeFate(deps, submission, fate);
+    const order = orderFateOf(submission, fate);
+    // While the order is on its way its own nonce tells nothing that its block does not tell better.
+    const isOut = order === "gone" || order === "unsent" || order === "refused";
+    const nonce = isOut ? await deps.hub.fetchRelayerNonce(row.address, row.chain, signal) : row.nonce ?? 0n;
+    const isUsed = row.nonce !== undefined && nonce > row.nonce;
+    if (isUsed && !this.#nonceUsedAt.has(row.id)) {
+      this.#nonceUsedAt.set(row.id, await deps.hub.fetchHeight(signal));
+    }
+    const decidedAt = fate?.kind === "final" ? fate.block.height : this.#nonceUsedAt.get(row.id);
+    const isRead = decidedAt !== undefined && scannedTo >= decidedAt;
+    return {
+      of: "requested",
+      nowMs: deps.clock.now(),
+      order,
+      hubNonce: nonce,
+      payment: isRead ? "none" : undefined,
+    };
+  }
+
+  async #observeDispatched(
+    paying: PayingChain,
+    row: WithdrawalRow,
+    signal: AbortSignal,
+  ): Promise<WithdrawalObservation> {
+    const deps = this.#deps;
+    const dispatch = dispatchOf(row);
+    const message = paymentMessage(dispatch);
+    paymentRow(deps, paying.name, dispatch);
+    const receipt = await this.#seeReceipt(paying, row, signal);
+    const nowMs = deps.clock.now();
+    if (receipt !== "none" || nowMs < row.nextAttemptAtMs) {
+      return { of: "dispatched", nowMs, receipt, provableHubBlock: 0n };
+    }
+    const at = await this.#provableAt(paying, dispatch.hubBlock, signal);
+    const seen = { of: "dispatched", nowMs, receipt, provableHubBlock: at.height } as const;
+    if (at.height < dispatch.hubBlock) return seen;
+    const trial = await tryPayment(deps, paying.name, { message, at }, signal);
+    this.#trials.set(row.id, trial);
+    if (trial.kind === "refused") return seen;
+    const balanceWei = await paying.chain.fetchBalance(signal);
+    return balanceWei === undefined ? seen : { ...seen, funds: { balanceWei, neededWei: trial.neededWei } };
+  }
+
+  async #observeDelivering(
+    paying: PayingChain,
+    row: WithdrawalRow,
+    signal: AbortSignal,
+  ): Promise<WithdrawalObservation> {
+    const { clock, ledger, withdrawals } = this.#deps;
+    const receipt = await this.#seeReceipt(paying, row, signal);
+    const message = ledger.messages.find(dispatchOf(row).commitment, paying.name);
+    const isHandled = message?.state === "delivered" || message?.state === "delivered_by_other";
+    return {
+      of: "delivering",
+      nowMs: clock.now(),
+      receipt,
+      submission: isHandled ? "handled" : message?.state === "submitted" ? "pending" : "failed",
+      frequencySec: withdrawals.frequencySec,
+    };
+  }
+
+  /** A receipt counts as final when it is still there after the height at which it was first seen became final. */
+  async #seeReceipt(
+    { chain }: PayingChain,
+    row: WithdrawalRow,
+    signal: AbortSignal,
+  ): Promise<ReceiptSeen> {
+    const message = paymentMessage(dispatchOf(row));
+    const [receipt] = await chain.fetchReceipts([message], signal);
+    if (receipt === undefined) {
+      this.#receiptAt.delete(row.id);
+      return "none";
+    }
+    const seenAt = this.#receiptAt.get(row.id);
+    if (seenAt === undefined) {
+      this.#receiptAt.set(row.id, await chain.fetchHeight(signal));
+      return "seen";
+    }
+    return await chain.fetchFinalHeight(signal) >= seenAt ? "final" : "seen";
+  }
+
+  /** A height at or above `hubBlock` if there is one. */
+  async #provableAt(
+    { name, chain }: PayingChain,
+    hubBlock: bigint,
+    signal: AbortSignal,
+  ): Promise<ProvableHeight> {
+    const deps = this.#deps;
+    const heights = this.#heights.get(name) ?? new MaturedHeights(chain);
+    this.#heights.set(name, heights);
+    const { matured = 0n } = await heights.read(deps.hub.id, signal);
+    const bundled = matured < hubBlock ? await deps.bundleTo?.(chain, hubBlock, signal) : undefined;
+    return bundled ?? { height: matured, prelude: [] };
+  }
+
+  async #act(
+    paying: PayingChain,
+    row: WithdrawalRow,
+    action: WithdrawalAction,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const deps = this.#deps;
+    if (action.kind === "send_order" && row.submissionId !== undefined) {
+      await deps.calls.resend(row.submissionId, () => {}, signal);
+      return;
+    }
+    if (action.kind !== "deliver" || row.state !== "delivering") return;
+    const trial = this.#trials.get(row.id);
+    this.#trials.delete(row.id);
+    if (trial?.kind !== "accepted") {
+      const detail = trial?.detail ?? "not simulated";
+      deps.log.warn("The chain does not take a payment of the hub now", { ...fieldsOf(deps, row), detail });
+      return;
+    }
+    await sendPayment(deps, paying.name, { dispatch: dispatchOf(row), part: trial.part }, signal);
+  }
+
+  #tell(paying: PayingChain, old: WithdrawalRow, now: WithdrawalRow, action: WithdrawalAction): void {
+    const { log } = this.#deps;
+    const fields = fieldsOf(this.#deps, now);
+    if (action.kind === "report_shortfall") {
+      if (this.#toldShort.has(now.id)) return;
+      this.#toldShort.add(now.id);
+      log.warn("The account cannot pay for delivering a payment", {
+        ...fields,
+        account: paying.ownAddress,
+        shortfallWei: action.shortfallWei,
+      });
+      return;
+    }
+    if (old.state !== now.state) this.#toldShort.delete(now.id);
+    if (now.state === "done") log.info("Fees paid out", fields);
+    if (now.state === "void") {
+      log.warn("Withdrawal given up; the fees stay on the hub", { ...fields, detail: now.detail });
+    }
+    if (old.state === "delivering" && now.state === "dispatched") {
+      log.warn("Delivering a payment had no effect; tried again", { ...fields, attempts: now.attempts });
+    }
+  }
+}
+
+function fieldsOf(deps: PaymentDeps, row: WithdrawalRow): Readonly<Record<string, unknown>> {
+  return {
+    chain: row.chain,
+    withdrawal: row.id,
+    amount: deps.units.text(row.chain, row.amount),
+    ...(row.dispatch === undefined ? {} : { commitment: row.dispatch.commitment }),
+  };
+}
+
+function dispatchOf(row: WithdrawalRow): NonNullable<WithdrawalRow["dispatch"]> {
+  if (row.dispatch === undefined) throw new Error(`Withdrawal ${row.id} has no payment`);
+  return row.dispatch;
+}
+
+function orderFateOf(submission: SubmissionRow | undefined, fate: HubCallFate | undefined): OrderFate {
+  switch (fate?.kind) {
+    case undefined:
+      return "gone";
+    case "open":
+      return "pending";
+    case "included":
+      return "included";
+    case "final":
+      return "finalized";
+    case "failed":
+      return "refused";
+    case "gone":
+      return submission?.broadcasts === 0 ? "unsent" : "gone";
+  }
+}
+
+/** Keeps the journal entry of an order up to date. */
+export function writeFate(deps: PaymentDeps, submission: SubmissionRow, fate: HubCallFate): void {
+  if (fate.kind !== "final" && fate.kind !== "failed") return;
+  if (submission.state === fate.kind) return;
+  const detail = fate.kind === "failed" ? { detail: fate.error } : {};
+  deps.ledger.transaction(() =>
+    void deps.ledger.submissions.update(submission.id, { state: fate.kind, block: fate.block, ...detail })
+  );
+}

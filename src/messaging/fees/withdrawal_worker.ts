@@ -1,0 +1,41 @@
+/** The loop that has fees paid out every `withdrawal_frequency` seconds and sees each payment through. */
+import { nextDelayMs, transientBackoff } from "../../core/runtime/retry.ts";
+import { WaitNotices } from "../../core/runtime/waiting.ts";
+import type { Worker } from "../../core/runtime/worker.ts";
+import { isPassing } from "./fee_world.ts";
+import type { PaymentDeps } from "./payment_world.ts";
+import { WithdrawalRounds } from "./withdrawal_round.ts";
+
+/** Longest pause between two looks at open withdrawals, ms. */
+const LOOK_EVERY_MS = 10_000;
+
+/** Makes the worker that withdraws. @param everyMs pause between rounds; at most ten seconds count */
+export function withdrawalWorker(deps: PaymentDeps, everyMs: number): Worker {
+  const notices = new WaitNotices(deps);
+  return {
+    name: "withdrawals",
+    run: async (signal) => {
+      const rounds = new WithdrawalRounds(deps);
+      let failures = 0;
+      while (!signal.aborted) {
+        let pauseMs = Math.min(everyMs, LOOK_EVERY_MS);
+        try {
+          await rounds.advance(signal);
+          await rounds.orderDue(signal);
+          failures = 0;
+          const open = deps.ledger.withdrawals.listOpen().length;
+          if (open === 0) notices.done("payments");
+          else notices.waiting("payments", { what: "fees to be paid out", fields: { withdrawals: open } });
+        } catch (error) {
+          signal.throwIfAborted();
+          if (!isPassing(error)) throw error;
+          failures++;
+          const level = failures === 3 ? "warn" : "debug";
+          deps.log[level]("Withdrawals are interrupted", { failures, error });
+          pauseMs = Math.max(pauseMs, nextDelayMs(transientBackoff, failures, deps.random.fraction()));
+        }
+        await deps.clock.sleep(pauseMs, signal);
+      }
+    },
+  };
+}
