@@ -23,6 +23,9 @@ const MOST_TRIPS = 7;
 /** Silence after which a relayer counts as settled: more than its poll interval of a second. */
 const QUIET_MS = 1_300;
 
+/** Latency of every endpoint, so that requests made together can be told from those that waited for one another. */
+const LATENCY_MS = 20;
+
 /** The proxies of one run: `urls` in front of each chain, one in front of the hub. */
 interface Proxies {
   readonly chains: ReadonlyMap<string, readonly RpcProxy[]>;
@@ -86,7 +89,7 @@ function measuresOf(deps: BenchDeps, name: string, trace: DeliveryTrace): readon
 
 async function openProxies(devnet: Devnet, urls: number, stack: AsyncDisposableStack): Promise<Proxies> {
   const open = async (upstream: string): Promise<RpcProxy> =>
-    stack.use(await startRpcProxy({ upstream, keepsAnswers: true }));
+    stack.use(await startRpcProxy({ upstream, keepsAnswers: true, latencyMs: LATENCY_MS }));
   const chains = new Map<string, readonly RpcProxy[]>();
   for (const { stateMachine, node } of devnet.chains) {
     const some = await Promise.all(Array.from({ length: urls }, () => open(node.rpcUrl)));

@@ -76,6 +76,8 @@ export interface ProxyOptions {
   readonly port?: number;
   /** Keeps the text of every answer, and finds the answers of socket messages by their ids. Default false. */
   readonly keepsAnswers?: boolean;
+  /** Each answer is held back for so long, as a network does; requests made together then overlap. Default 0. */
+  readonly latencyMs?: number;
 }
 
 /** Starts a proxy on 127.0.0.1. */
@@ -106,6 +108,7 @@ export function countSequentialTrips(requests: readonly ProxiedRequest[]): numbe
 class RunningProxy implements RpcProxy {
   readonly #upstream: string;
   readonly #keepsAnswers: boolean;
+  readonly #latencyMs: number;
   #port: number;
   #server: Deno.HttpServer | undefined;
   #mode: ProxyMode = { kind: "pass" };
@@ -115,10 +118,11 @@ class RunningProxy implements RpcProxy {
   #modeChange = new AbortController();
   readonly #relays = new Set<SocketRelay>();
 
-  constructor({ upstream, port, keepsAnswers }: ProxyOptions) {
+  constructor({ upstream, port, keepsAnswers, latencyMs }: ProxyOptions) {
     this.#upstream = upstream.replace(/\/$/, "");
     this.#port = port ?? 0;
     this.#keepsAnswers = keepsAnswers ?? false;
+    this.#latencyMs = latencyMs ?? 0;
   }
 
   get port(): number {
@@ -202,6 +206,7 @@ class RunningProxy implements RpcProxy {
       seen.calls.some(({ method }) => this.#methods?.includes(method));
     const mode: ProxyMode = isAffected ? this.#mode : { kind: "pass" };
     const response = await this.#respond(mode, body, seen.isBatch);
+    if (this.#latencyMs > 0) await pause(this.#latencyMs, this.#modeChange.signal);
     if (this.#keepsAnswers) seen.answer = await response.clone().text();
     seen.status = response.status;
     seen.endedAtMs = performance.timeOrigin + performance.now();
@@ -255,6 +260,7 @@ class RunningProxy implements RpcProxy {
         const seen = this.#note("socket", text);
         if (this.#keepsAnswers) { for (const { id } of seen.calls) open.set(`${id}`, seen); }
       },
+      latencyMs: this.#latencyMs,
       onAnswer: (text) => {
         if (this.#keepsAnswers) noteAnswer(open, text);
       },

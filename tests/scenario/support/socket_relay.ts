@@ -4,6 +4,8 @@
 export interface SocketWatch {
   readonly onRequest: (text: string) => void;
   readonly onAnswer: (text: string) => void;
+  /** Time for which answers are held back. */
+  readonly latencyMs: number;
 }
 
 /** Joins a client's socket with a new one to the endpoint. */
@@ -33,9 +35,13 @@ export class SocketRelay {
       for (const data of this.#waiting.splice(0)) this.#upstream.send(data);
     };
     this.#upstream.onmessage = ({ data }): void => {
-      if (this.isHanging || client.readyState !== WebSocket.OPEN) return;
-      if (typeof data === "string") watch.onAnswer(data);
-      client.send(data);
+      const pass = (): void => {
+        if (this.isHanging || client.readyState !== WebSocket.OPEN) return;
+        if (typeof data === "string") watch.onAnswer(data);
+        client.send(data);
+      };
+      if (watch.latencyMs === 0) pass();
+      else setTimeout(pass, watch.latencyMs);
     };
     for (const side of [client, this.#upstream]) {
       side.onclose = (): void => this.cut();
