@@ -5,7 +5,7 @@
 import type { Hash256 } from "../../protocol/bytes.ts";
 import { proofAcceptedCodec } from "../../protocol/ismp/hub_events.ts";
 import { beefyProofsKeys, offchainKeys, otherKeys } from "../../protocol/ismp/storage_keys.ts";
-import { compareIntegers, decodeStrict, orderedMap, ScaleError, u64 } from "../../protocol/scale.ts";
+import { compareIntegers, decodeStrict, list, orderedMap, ScaleError, u64 } from "../../protocol/scale.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import { calls, type RuntimeVersion, type StorageChange } from "../../rpc/substrate_calls.ts";
 import type { AcceptedProof } from "../hub_accounts.ts";
@@ -158,7 +158,14 @@ export async function fetchProofBytes(
   const byHeight = calls.offchainValue(offchainKeys.beefyMessagingProof(height));
   if (newSetId !== undefined) {
     const found = await client.ask(calls.offchainValue(offchainKeys.beefyRotationProof(newSetId)), signal);
-    return found ?? await client.ask(byHeight, signal);
+    if (found !== undefined) return found;
+    const [old, index] = await client.askAll(
+      [byHeight, calls.storage(beefyProofsKeys.messagingProofs())],
+      signal,
+    );
+    const messaging = decodeValue(node, index, list(u64), "BeefyConsensusProofs.MessagingProofs") ?? [];
+    // A rotation may prove a height that a messaging proof had proven: then those bytes are that one's.
+    return messaging.includes(height) ? undefined : old;
   }
   const found = await client.ask(byHeight, signal);
   if (found !== undefined) return found;

@@ -154,6 +154,7 @@ function offchain(
       return blobs.get(String(key)) ?? null;
     },
     state_getStorage: (key) => {
+      if (key === toHex(beefyProofsKeys.messagingProofs())) return toHex(list(u64).enc([61n, 70n]));
       assert.equal(key, toHex(beefyProofsKeys.rotationProofs()));
       return rotations.length === 0 ? null : toHex(list(pair(u64, u64)).enc(rotations));
     },
@@ -191,6 +192,12 @@ Deno.test("accepted proofs: a rotation's height leads to its set, an old rotatio
   assert.equal(await run(chain.fetchProofBytes({ height: 60n, newSetId: undefined }, signal)), undefined);
   assert.equal(await run(chain.fetchProofBytes({ height: 71n, newSetId: undefined }, signal)), undefined);
   assert.equal(await run(chain.fetchProofBytes({ height: 71n, newSetId: 9n }, signal)), undefined);
+  await chain.close();
+});
+
+Deno.test("accepted proofs: a messaging proof at the height of a rotation is not taken for the rotation", async () => {
+  const { chain, run } = scriptHub(offchain(new Map([[byHeight(70n), "0x01dd"]])));
+  assert.equal(await run(chain.fetchProofBytes({ height: 70n, newSetId: 5n }, signal)), undefined);
   await chain.close();
 });
 

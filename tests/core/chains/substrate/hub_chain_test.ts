@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import type { Delivery, SignedSubmission } from "../../../../src/core/chains/chain.ts";
 import type { HubChain } from "../../../../src/core/chains/hub.ts";
-import { createHubChain } from "../../../../src/core/chains/substrate/relayer_hub.ts";
 import type { SubstrateChainOptions } from "../../../../src/core/chains/substrate/substrate_chain.ts";
-import { EndpointUrl, Secret } from "../../../../src/core/config/redact.ts";
+import { Secret } from "../../../../src/core/config/redact.ts";
 import { equalBytes, fromHex, type Hash256, toHash256, toHex } from "../../../../src/core/protocol/bytes.ts";
 import { commitmentOfPost, postMessage } from "../../../../src/core/protocol/ismp/commitment.ts";
 import type { PostRequest } from "../../../../src/core/protocol/ismp/message.ts";
@@ -15,9 +14,6 @@ import { decodeStrict } from "../../../../src/core/protocol/scale.ts";
 import { verifyMmrProof } from "../../../../src/core/protocol/trie/mmr.ts";
 import { readSubstrateProof } from "../../../../src/core/protocol/trie/substrate_proof.ts";
 import { RpcFault } from "../../../../src/core/rpc/fault.ts";
-import { platformSocket } from "../../../../src/core/rpc/socket.ts";
-import type { OpenSocket } from "../../../../src/core/rpc/socket_link.ts";
-import { systemClock } from "../../../../src/core/runtime/system_clock.ts";
 import {
   commitSender,
   post,
@@ -27,57 +23,10 @@ import {
   startTestHub,
 } from "../../../devnet/hub/deliveries.ts";
 import type { Hub } from "../../../devnet/hub/hub.ts";
-import { RecordedLog } from "../../../support/recorded_log.ts";
-import { seededRandomness } from "../../../support/seeded_randomness.ts";
+import { connect, relayerId } from "./hub_connection.ts";
 
 const { signal } = new AbortController();
 const hints = { nonceAtLeast: undefined };
-const relayerId = new Uint8Array(20).fill(5);
-
-interface Connection extends AsyncDisposable {
-  readonly chain: HubChain;
-  readonly log: RecordedLog;
-  /** Messages that `work` sends; every one is a round trip. */
-  trips<T>(work: () => Promise<T>): Promise<readonly [result: T, messages: number]>;
-}
-
-function connect(hub: Hub, change: Partial<SubstrateChainOptions> = {}): Connection {
-  let messages = 0;
-  const openSocket: OpenSocket = (url, events) => {
-    const socket = platformSocket(url, events);
-    return {
-      send: (text) => {
-        messages += 1;
-        socket.send(text);
-      },
-      close: () => socket.close(),
-    };
-  };
-  const log = new RecordedLog();
-  const chain = createHubChain(
-    { clock: systemClock, randomness: seededRandomness(1), openSocket, fetch, log },
-    {
-      id: { stateMachine: hub.identity.stateMachine, consensusStateId: hub.identity.consensusStateId },
-      hashing: "Keccak",
-      rpcWs: new EndpointUrl(hub.wsUrl),
-      maxRpcPayloadSizeBytes: 150_000_000,
-      signer: undefined,
-      relayerId,
-      ...change,
-    },
-  );
-  return {
-    chain,
-    log,
-    trips: async (work) => {
-      const before = messages;
-      const result = await work();
-      return [result, messages - before];
-    },
-    [Symbol.asyncDispose]: () => chain.close(),
-  };
-}
-
 /** A delivery of requests of the sender, proven at `height`, which the hub then knows. */
 async function deliveryOf(hub: Hub, height: bigint, ...requests: readonly PostRequest[]): Promise<Delivery> {
   const source = await commitSender(hub, height, requests);

@@ -1,0 +1,61 @@
+/** The hub's adapter over a real WebSocket to a simulated hub, with its messages counted. */
+import type { FeeChain } from "../../../../src/core/chains/fees.ts";
+import type { RelayerHub } from "../../../../src/core/chains/hub_accounts.ts";
+import { createHubChain } from "../../../../src/core/chains/substrate/relayer_hub.ts";
+import type { SubstrateChainOptions } from "../../../../src/core/chains/substrate/substrate_chain.ts";
+import { EndpointUrl } from "../../../../src/core/config/redact.ts";
+import { platformSocket } from "../../../../src/core/rpc/socket.ts";
+import type { OpenSocket } from "../../../../src/core/rpc/socket_link.ts";
+import { systemClock } from "../../../../src/core/runtime/system_clock.ts";
+import type { Hub } from "../../../devnet/hub/hub.ts";
+import { RecordedLog } from "../../../support/recorded_log.ts";
+import { seededRandomness } from "../../../support/seeded_randomness.ts";
+
+/** Name under which deliveries are filed without a key. */
+export const relayerId: Uint8Array = new Uint8Array(20).fill(5);
+
+/** A connected adapter. */
+export interface Connection extends AsyncDisposable {
+  readonly chain: RelayerHub & FeeChain;
+  readonly log: RecordedLog;
+  /** Messages that `work` sends; every one is a round trip. */
+  trips<T>(work: () => Promise<T>): Promise<readonly [result: T, messages: number]>;
+}
+
+/** Connects to the hub; closes when disposed of. */
+export function connect(hub: Hub, change: Partial<SubstrateChainOptions> = {}): Connection {
+  let messages = 0;
+  const openSocket: OpenSocket = (url, events) => {
+    const socket = platformSocket(url, events);
+    return {
+      send: (text) => {
+        messages += 1;
+        socket.send(text);
+      },
+      close: () => socket.close(),
+    };
+  };
+  const log = new RecordedLog();
+  const chain = createHubChain(
+    { clock: systemClock, randomness: seededRandomness(1), openSocket, fetch, log },
+    {
+      id: { stateMachine: hub.identity.stateMachine, consensusStateId: hub.identity.consensusStateId },
+      hashing: "Keccak",
+      rpcWs: new EndpointUrl(hub.wsUrl),
+      maxRpcPayloadSizeBytes: 150_000_000,
+      signer: undefined,
+      relayerId,
+      ...change,
+    },
+  );
+  return {
+    chain,
+    log,
+    trips: async (work) => {
+      const before = messages;
+      const result = await work();
+      return [result, messages - before];
+    },
+    [Symbol.asyncDispose]: () => chain.close(),
+  };
+}

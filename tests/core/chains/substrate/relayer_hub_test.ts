@@ -1,0 +1,471 @@
+import assert from "node:assert/strict";
+import type { SignedSubmission, SubmissionOutcome } from "../../../../src/core/chains/chain.ts";
+import type { HubCall, RelayerHub } from "../../../../src/core/chains/hub_accounts.ts";
+import { fromHex, type Hash256, toHex } from "../../../../src/core/protocol/bytes.ts";
+import {
+  contractSlotKey,
+  epochRelayerSlot,
+  requestReceiptSlot,
+  requestSenderSlot,
+  word,
+} from "../../../../src/core/protocol/evm/host_storage.ts";
+import { commitmentOfGet, getMessage, postMessage } from "../../../../src/core/protocol/ismp/commitment.ts";
+import type { WithdrawalProof } from "../../../../src/core/protocol/ismp/fees.ts";
+import type { GetRequestsWithProof } from "../../../../src/core/protocol/ismp/ismp_message.ts";
+import type { GetRequest, PostRequest } from "../../../../src/core/protocol/ismp/message.ts";
+import {
+  beneficiaryMessage,
+  consensusClaimMessage,
+  evmSignature,
+  requestClaimMessage,
+} from "../../../../src/core/protocol/ismp/signed_messages.ts";
+import { RpcFault } from "../../../../src/core/rpc/fault.ts";
+import { DEVNET_ACCOUNTS } from "../../../devnet/evm/accounts.ts";
+import {
+  authoritySetOf,
+  encodeConsensusState,
+  initialConsensusState,
+  signHubProof,
+} from "../../../devnet/evm/hub_proof.ts";
+import {
+  commitSender,
+  post,
+  receiver,
+  sender,
+  senderHost,
+  startTestHub,
+} from "../../../devnet/hub/deliveries.ts";
+import { demoModuleId, type Hub } from "../../../devnet/hub/hub.ts";
+import { ownHeaderOf, type SubmittedProof } from "../../../devnet/hub/own_proofs.ts";
+import { treasuryAccount } from "../../../devnet/hub/pallets/balances.ts";
+import {
+  commitBlock,
+  paidWork,
+  receiverHost,
+  relayerAddress,
+  relayerKey,
+  senderHostParams,
+  withdrawal,
+} from "../../../devnet/hub/relayer_work.ts";
+import { connect, relayerId } from "./hub_connection.ts";
+
+const { signal } = new AbortController();
+const token = 10n ** 18n;
+const payee: Hash256 = `0x${"77".repeat(32)}`;
+const evmSink = { id: sender, family: "evm" } as const;
+
+function startRelayerHub(): Promise<Hub> {
+  return startTestHub({
+    hosts: new Map([[sender.stateMachine, senderHost], [receiver.stateMachine, receiverHost]]),
+    now: () => 1_800_000_000_000,
+    pool: { banMs: 0 },
+  });
+}
+
+async function send(chain: RelayerHub, call: HubCall): Promise<SignedSubmission> {
+  assert.equal(await chain.tryCall(call, signal), undefined);
+  const submission = await chain.prepareCall(call, signal);
+  assert.deepEqual(await chain.broadcast(submission, signal), { kind: "sent" });
+  return submission;
+}
+
+/** Sends a call and makes the block that takes it final. */
+async function include(hub: Hub, chain: RelayerHub, call: HubCall): Promise<SubmissionOutcome> {
+  const submission = await send(chain, call);
+  hub.produceBlock();
+  hub.produceBlock();
+  return await chain.fetchCallOutcome(submission, signal);
+}
+
+function isFinalSuccess(outcome: SubmissionOutcome): boolean {
+  return outcome.kind === "included" && outcome.isFinal && outcome.succeeded;
+}
+
+async function refusalOf(chain: RelayerHub, call: HubCall): Promise<string> {
+  const refusal = await chain.tryCall(call, signal);
+  return refusal === undefined ? "taken" : `${refusal.code} ${refusal.error}`;
+}
+
+function accumulate(proof: WithdrawalProof): HubCall {
+  return { kind: "accumulate", proof };
+}
+
+Deno.test("relayer hub: fees are accumulated once, and seen in status, balance and outcome", async () => {
+  await using hub = await startRelayerHub();
+  await using connection = connect(hub);
+  const { chain } = connection;
+  const work = await paidWork(hub, [3n * token, 8n * token]);
+  const unknown: Hash256 = `0x${"ee".repeat(32)}`;
+  const status = (): Promise<unknown> => chain.fetchClaimStatus([...work.commitments, unknown], signal);
+  assert.deepEqual(await status(), ["unclaimed", "unclaimed", "unknown"]);
+  const call = accumulate(await work.prove());
+  assert.equal(isFinalSuccess(await include(hub, chain, call)), true);
+  assert.deepEqual(await status(), ["claimed", "claimed", "unknown"]);
+  assert.equal(await chain.fetchFeeBalance(sender.stateMachine, relayerAddress, signal), 11n * token);
+  assert.equal(await refusalOf(chain, call), "unknown_message Relayer.MissingCommitments");
+});
+
+Deno.test("relayer hub: refused claims have the pallet's error and the reason behind it", async () => {
+  await using hub = await startRelayerHub();
+  await using connection = connect(hub);
+  const { chain } = connection;
+  const work = await paidWork(hub, [1n, 2n, 4n], [relayerAddress, undefined, new Uint8Array(20).fill(9)]);
+  const [first = payee, undelivered = payee, foreign = payee] = work.commitments;
+  const good = await work.prove([first]);
+  const tampered = {
+    ...good.sourceProof,
+    proof: good.sourceProof.proof.map((byte, at) => at === 50 ? byte ^ 1 : byte),
+  };
+  const early = { ...good.destProof, height: { id: receiver, height: 21n } };
+  const cases: readonly (readonly [WithdrawalProof, string])[] = [
+    [await work.prove([first, first]), "duplicate Relayer.DuplicateCommitment"],
+    [await work.prove([first, undelivered]), "bad_proof Relayer.ProofValidationError"],
+    [await work.prove([first, foreign]), "unspecified Relayer.MixedDeliveryAddressesInBatch"],
+    [{ ...good, sourceProof: tampered }, "bad_proof Relayer.ProofValidationError"],
+    [{ ...good, destProof: early }, "not_ready Relayer.ProofValidationError"],
+  ];
+  for (const [proof, expected] of cases) assert.equal(await refusalOf(chain, accumulate(proof)), expected);
+  void hub.setChallengePeriod(receiver, 600n);
+  hub.produceBlock();
+  assert.equal(await refusalOf(chain, accumulate(good)), "not_ready Relayer.ProofValidationError");
+  hub.fault = ({ method }) =>
+    method === "system_dryRun" ? { kind: "error", code: -32601, message: "Method not found" } : undefined;
+  assert.equal(await refusalOf(chain, accumulate(good)), "not_ready undefined");
+  hub.fault = undefined;
+  hub.advanceTime(601_000);
+  hub.produceBlock();
+  assert.equal(await refusalOf(chain, accumulate(good)), "taken");
+});
+
+Deno.test("relayer hub: of two claims for one request the second fails in its block, and says why", async () => {
+  await using hub = await startRelayerHub();
+  await using connection = connect(hub);
+  const { chain } = connection;
+  const work = await paidWork(hub, [1n, 2n]);
+  const [first = payee] = work.commitments;
+  // Another set of requests is another tag: the pool takes both.
+  const both = await send(chain, accumulate(await work.prove()));
+  const one = await send(chain, accumulate(await work.prove([first])));
+  hub.produceBlock();
+  assert.equal((await chain.fetchCallOutcome(both, signal)).kind, "included");
+  const outcome = await chain.fetchCallOutcome(one, signal);
+  assert.ok(outcome.kind === "included");
+  assert.equal(outcome.succeeded, false);
+  assert.deepEqual(outcome.refusal, { code: "unknown_message", detail: "Relayer.MissingCommitments" });
+});
+
+Deno.test("relayer hub: a beneficiary is credited by the deliverer's signature over the nonce of the hub", async () => {
+  await using hub = await startRelayerHub();
+  await using connection = connect(hub);
+  const { chain } = connection;
+  const work = await paidWork(hub, [5n]);
+  const beneficiary = new Uint8Array(20).fill(0x66);
+  const nonce = (): Promise<bigint> => chain.fetchRelayerNonce(relayerAddress, sender.stateMachine, signal);
+  const signedWith = (value: bigint): WithdrawalProof["beneficiaryDetails"] => {
+    const message = beneficiaryMessage({ nonce: value, sourceChain: sender.stateMachine, beneficiary });
+    return [beneficiary, evmSignature(message.digest, relayerKey)];
+  };
+  const claim = async (value: bigint): Promise<HubCall> =>
+    accumulate(await work.prove(work.commitments, { beneficiaryDetails: signedWith(value) }));
+  assert.equal(await refusalOf(chain, await claim(1n)), "unspecified Relayer.InvalidPublicKey");
+  assert.equal(isFinalSuccess(await include(hub, chain, await claim(await nonce()))), true);
+  assert.equal(await nonce(), 1n);
+  assert.equal(await chain.fetchFeeBalance(sender.stateMachine, beneficiary, signal), 5n);
+  assert.equal(await chain.fetchFeeBalance(sender.stateMachine, relayerAddress, signal), 0n);
+});
+
+Deno.test("relayer hub: a withdrawal below the minimum is refused, one above it becomes a request", async () => {
+  await using hub = await startRelayerHub();
+  await using connection = connect(hub);
+  const { chain } = connection;
+  const work = await paidWork(hub, [9n * token, 2n * token]);
+  void hub.governance.setHostParams(sender.stateMachine, senderHostParams);
+  assert.equal(await chain.fetchMinimumWithdrawal(sender.stateMachine, signal), 10n * token);
+  const order: HubCall = { kind: "withdraw", data: withdrawal(0n) };
+  await include(hub, chain, accumulate(await work.prove(work.commitments.slice(0, 1))));
+  assert.equal(await refusalOf(chain, order), "unspecified Relayer.NotEnoughBalance");
+  void hub.governance.setMinimumWithdrawal(sender.stateMachine, 9n * token);
+  hub.produceBlock();
+  assert.equal(await chain.fetchMinimumWithdrawal(sender.stateMachine, signal), 9n * token);
+  const outcome = await include(hub, chain, order);
+  assert.ok(isFinalSuccess(outcome) && outcome.kind === "included");
+  const { height } = outcome.block;
+  const events = await chain.fetchEvents(height, height, signal);
+  const sent = events.flatMap((event) =>
+    event.kind === "message" && event.message.kind === "post" ? [event.message.request] : []
+  );
+  assert.deepEqual(sent.map(({ dest, from }) => [dest, new TextDecoder().decode(from)]), [[
+    sender.stateMachine,
+    "ISMP-RLYR",
+  ]]);
+  assert.equal(await chain.fetchFeeBalance(sender.stateMachine, relayerAddress, signal), 0n);
+  assert.equal(await refusalOf(chain, order), "unspecified Relayer.InvalidPublicKey");
+});
+
+Deno.test("relayer hub: a call is found by a program that was started long afterwards", async () => {
+  await using hub = await startRelayerHub();
+  const work = await paidWork(hub, [1n]);
+  let submission: SignedSubmission;
+  {
+    await using first = connect(hub);
+    submission = await first.chain.prepareCall(accumulate(await work.prove()), signal);
+  }
+  for (let count = 0; count < 100; count++) hub.produceBlock();
+  await using second = connect(hub);
+  assert.deepEqual(await second.chain.fetchCallOutcome(submission, signal), { kind: "unknown" });
+  await second.chain.broadcast(submission, signal);
+  assert.deepEqual(await second.chain.fetchCallOutcome(submission, signal), { kind: "pending" });
+  for (let count = 0; count < 100; count++) hub.produceBlock();
+  assert.equal(isFinalSuccess(await second.chain.fetchCallOutcome(submission, signal)), true);
+  await using third = connect(hub);
+  assert.equal(isFinalSuccess(await third.chain.fetchCallOutcome(submission, signal)), true);
+});
+
+const heldSlot = word(3n);
+
+function question(nonce: bigint, change: Partial<GetRequest> = {}): GetRequest {
+  return {
+    source: sender.stateMachine,
+    dest: receiver.stateMachine,
+    nonce,
+    from: new Uint8Array(20).fill(1),
+    keys: [contractSlotKey(receiverHost, heldSlot)],
+    height: 20n,
+    context: new Uint8Array(),
+    timeoutTimestampSec: 0n,
+    ...change,
+  };
+}
+
+/** Asks on the sender (its height 10); the receiver holds the slot at height 20. */
+async function ask(hub: Hub, requests: readonly GetRequest[]): Promise<GetRequestsWithProof> {
+  const asked = requests.map((get) => requestSenderSlot(commitmentOfGet(get)));
+  const source = await commitBlock(hub, sender, 10n, asked.map((slot) => [slot, senderHost]));
+  const dest = await commitBlock(hub, receiver, 20n, [[heldSlot, 77n]]);
+  return {
+    requests,
+    source: { height: { id: sender, height: 10n }, proof: await source.proveSlots(asked) },
+    response: { height: { id: receiver, height: 20n }, proof: await dest.proveSlots([heldSlot]) },
+    address: new Uint8Array(32).fill(0x51),
+  };
+}
+
+Deno.test("relayer hub: an answered get becomes a response that is proven for its EVM chain", async () => {
+  await using hub = await startRelayerHub();
+  await using connection = connect(hub);
+  const { chain } = connection;
+  const answer = await ask(hub, [question(1n), question(2n)]);
+  const outcome = await include(hub, chain, { kind: "answerGets", answer });
+  assert.ok(isFinalSuccess(outcome) && outcome.kind === "included");
+  assert.deepEqual(
+    outcome.handled.map(({ commitment }) => commitment),
+    answer.requests.map(commitmentOfGet),
+  );
+  const { height } = outcome.block;
+  const events = await chain.fetchEvents(height, height, signal);
+  const responses = events.flatMap((event) => event.kind === "message" ? [event.message] : []);
+  assert.deepEqual(responses.map(({ kind }) => kind), ["getResponse", "getResponse"]);
+  const proof = await chain.proveMessages(responses, height, evmSink, signal);
+  assert.deepEqual(proof.kind === "mmr" && proof.leafIndices, [0n, 1n]);
+  assert.deepEqual(await chain.fetchReceipts(answer.requests.map(getMessage), signal), [
+    answer.address,
+    answer.address,
+  ]);
+  assert.equal(
+    await refusalOf(chain, { kind: "answerGets", answer }),
+    "duplicate StateCoprocessor.HandlingError",
+  );
+});
+
+Deno.test("relayer hub: refused answers have the reason that the pallet does not tell", async () => {
+  await using hub = await startRelayerHub();
+  await using connection = connect(hub);
+  const { chain } = connection;
+  const late = question(2n, { timeoutTimestampSec: 1_700_000_000n });
+  const answer = await ask(hub, [question(1n), late, question(3n, { height: 21n })]);
+  const [good, , other] = answer.requests;
+  assert.ok(good !== undefined && other !== undefined);
+  const of = (requests: readonly GetRequest[], change: Partial<GetRequestsWithProof> = {}): HubCall => ({
+    kind: "answerGets",
+    answer: { ...answer, requests, ...change },
+  });
+  const unknownHeight = { ...answer.source, height: { id: sender, height: 11n } };
+  const error = "StateCoprocessor.HandlingError";
+  assert.equal(await refusalOf(chain, of([good, late])), `timed_out ${error}`);
+  assert.equal(await refusalOf(chain, of([good, good])), `duplicate ${error}`);
+  assert.equal(await refusalOf(chain, of([other])), `bad_proof ${error}`);
+  assert.equal(await refusalOf(chain, of([good], { source: unknownHeight })), `not_ready ${error}`);
+  assert.equal(await refusalOf(chain, of([question(9n)])), `unspecified ${error}`);
+  assert.equal(await refusalOf(chain, of([good])), "taken");
+});
+
+Deno.test("relayer hub: the reward of a rotation is claimed once", async () => {
+  await using hub = await startRelayerHub();
+  await using connection = connect(hub);
+  const { chain } = connection;
+  const source = await commitBlock(hub, receiver, 20n, [[epochRelayerSlot(7n), relayerAddress]]);
+  const claim = async (setId: bigint): Promise<HubCall> => {
+    const { digest } = consensusClaimMessage({ setId, destChain: receiver.stateMachine, payee });
+    const proof = await source.proveSlots([epochRelayerSlot(setId)]);
+    return {
+      kind: "claimRotation",
+      claim: {
+        stateProof: { height: { id: receiver, height: 20n }, proof },
+        setId,
+        payee,
+        signature: evmSignature(digest, relayerKey),
+      },
+    };
+  };
+  const reward = (): Promise<unknown> => chain.fetchRotationReward(receiver.stateMachine, 7n, signal);
+  assert.equal(await refusalOf(chain, await claim(7n)), "unspecified Relayer.OutboundNoRewardConfigured");
+  assert.deepEqual(await reward(), { amount: 0n, isClaimed: false });
+  void hub.governance.setConsensusReward(receiver.stateMachine, 10n ** 12n);
+  void hub.governance.setBalance(treasuryAccount, 5n * 10n ** 12n);
+  hub.produceBlock();
+  assert.equal(await refusalOf(chain, await claim(8n)), "bad_proof Relayer.OutboundDeliveryNotProven");
+  assert.equal(isFinalSuccess(await include(hub, chain, await claim(7n))), true);
+  assert.deepEqual(await reward(), { amount: 10n ** 12n, isClaimed: true });
+  assert.equal(await refusalOf(chain, await claim(7n)), "duplicate Relayer.OutboundRotationAlreadyClaimed");
+});
+
+Deno.test("relayer hub: the reward of a request of the hub is listed by module and claimed once", async () => {
+  await using hub = await startRelayerHub();
+  await using connection = connect(hub);
+  const { chain } = connection;
+  const from = new TextEncoder().encode("ISMP-RLYR");
+  const sending = hub.dispatchPost({
+    dest: receiver.stateMachine,
+    from,
+    to: new Uint8Array(20),
+    body: new Uint8Array(),
+    timeoutSec: 0n,
+  });
+  hub.produceBlock();
+  const { request, commitment } = await sending;
+  const source = await commitBlock(hub, receiver, 20n, [[requestReceiptSlot(commitment), relayerAddress]]);
+  const { digest } = requestClaimMessage({ commitment, destChain: receiver.stateMachine, payee });
+  const claimOf = async (claimed: PostRequest): Promise<HubCall> => ({
+    kind: "claimRequest",
+    claim: {
+      request: claimed,
+      stateProof: {
+        height: { id: receiver, height: 20n },
+        proof: await source.proveSlots([requestReceiptSlot(commitment)]),
+      },
+      payee,
+      signature: evmSignature(digest, relayerKey),
+    },
+  });
+  assert.equal((await chain.fetchRewardedModules(signal)).size, 0);
+  void hub.governance.setRequestReward(from, 10n ** 12n);
+  void hub.governance.setBalance(treasuryAccount, 10n ** 13n);
+  hub.produceBlock();
+  assert.deepEqual([...await chain.fetchRewardedModules(signal)], [[toHex(from), 10n ** 12n]]);
+  const unknown = await claimOf({ ...request, nonce: 9n });
+  assert.equal(await refusalOf(chain, unknown), "unknown_message Relayer.OutboundRequestNotKnown");
+  assert.equal(await chain.fetchIsRequestClaimed(commitment, signal), false);
+  const call = await claimOf(request);
+  assert.equal(isFinalSuccess(await include(hub, chain, call)), true);
+  assert.equal(await chain.fetchIsRequestClaimed(commitment, signal), true);
+  assert.equal(await refusalOf(chain, call), "duplicate Relayer.OutboundRequestAlreadyClaimed");
+});
+
+const authority = DEVNET_ACCOUNTS.oracle;
+
+/** Lets the hub accept a proof of its newest final block; with `rotatesTo` by the set before, handing over. */
+async function prove(
+  hub: Hub,
+  relayBlock: bigint,
+  rotatesTo?: bigint,
+): Promise<readonly [SubmittedProof, string]> {
+  void hub.dispatchPost({
+    dest: hub.identity.stateMachine,
+    from: new Uint8Array(8),
+    to: new Uint8Array(8),
+    body: new Uint8Array(),
+    timeoutSec: 0n,
+  });
+  hub.produceBlock();
+  hub.produceBlock();
+  const own = ownHeaderOf(hub.finalizedHeader);
+  assert.ok(own !== undefined);
+  const proof = await signHubProof({
+    validatorSetId: rotatesTo ?? 1n,
+    blockNumber: relayBlock,
+    nextAuthoritySet: authoritySetOf(authority.address, (rotatesTo ?? 1n) + 1n),
+    commitments: [{ paraId: 4009n, height: BigInt(hub.finalized.number), ...own }],
+  }, authority);
+  const submitting = hub.ownProofs.submitProof(fromHex(proof));
+  submitting.catch(() => undefined);
+  hub.produceBlock();
+  return [await submitting, proof];
+}
+
+Deno.test("relayer hub: accepted proofs are found in a range, with their bytes, also without range queries", async () => {
+  await using hub = await startTestHub();
+  void hub.ownProofs.initializeState(fromHex(encodeConsensusState(initialConsensusState(authority.address))));
+  hub.produceBlock();
+  const from = BigInt(hub.best.number);
+  const [messaging, messagingBytes] = await prove(hub, 5n);
+  const [rotation, rotationBytes] = await prove(hub, 6n, 2n);
+  const to = BigInt(hub.best.number);
+  const expected = [messaging, rotation].map(({ height, newSetId, block }) => ({
+    height,
+    newSetId,
+    atBlock: BigInt(block.number),
+  }));
+  assert.deepEqual(expected.map(({ newSetId }) => newSetId), [undefined, 2n]);
+  await using connection = connect(hub);
+  const { chain } = connection;
+  assert.deepEqual(await chain.fetchAcceptedProofs(from, to, signal), expected);
+  const [, trips] = await connection.trips(() => chain.fetchAcceptedProofs(from, to, signal));
+  assert.equal(trips, 2);
+  assert.deepEqual([...await chain.fetchRotations(signal)], [[2n, rotation.height]]);
+  const bytesOf = async (
+    proof: { height: bigint; newSetId: bigint | undefined },
+  ): Promise<string | undefined> => {
+    const bytes = await chain.fetchProofBytes(proof, signal);
+    return bytes === undefined ? undefined : toHex(bytes);
+  };
+  assert.equal(await bytesOf(messaging), messagingBytes);
+  assert.equal(await bytesOf(rotation), rotationBytes);
+  assert.equal(await bytesOf({ height: rotation.height, newSetId: undefined }), rotationBytes);
+  hub.ownProofs.forget({ setId: 2n });
+  assert.equal(await bytesOf(rotation), undefined);
+  hub.fault = ({ method }) =>
+    method === "state_queryStorage" || method === "offchain_localStorageGet"
+      ? { kind: "error", code: -32601, message: "Method not found" }
+      : undefined;
+  await using safe = connect(hub);
+  assert.deepEqual(await safe.chain.fetchAcceptedProofs(from, to, signal), expected);
+  await assert.rejects(
+    safe.chain.fetchProofBytes(messaging, signal),
+    (error: unknown) => error instanceof RpcFault && error.code === "missing_method",
+  );
+});
+
+Deno.test("relayer hub: receipts on the hub itself are proven below the root of its header", async () => {
+  await using hub = await startTestHub();
+  await using connection = connect(hub);
+  const { chain } = connection;
+  const request = post(1n, { dest: hub.identity.stateMachine, to: demoModuleId });
+  const source = await commitSender(hub, 10n, [request]);
+  const message = postMessage(request);
+  const delivery = {
+    steps: [{
+      kind: "messages",
+      messages: [message],
+      proof: { kind: "state", height: { id: sender, height: 10n }, proof: await source.prove([request]) },
+    }],
+  } as const;
+  const simulation = await chain.simulate(delivery, signal);
+  assert.ok(simulation.kind === "accepted");
+  const signed = await chain.sign(delivery, simulation, { nonceAtLeast: undefined }, signal);
+  assert.ok(signed.kind === "signed");
+  await chain.broadcast(signed.submission, signal);
+  const height = BigInt(hub.produceBlock().number);
+  const other: Hash256 = `0x${"ee".repeat(32)}`;
+  const shown = await chain.proveReceipts([message.commitment, other], height, signal);
+  assert.deepEqual(shown.relayers, [relayerId, undefined]);
+});
