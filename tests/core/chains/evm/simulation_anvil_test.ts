@@ -1,0 +1,285 @@
+import assert from "node:assert/strict";
+import { encodeAbiParameters, keccak256 } from "viem";
+import type { Delivery, MessageProof } from "../../../../src/core/chains/chain.ts";
+import { concatBytes, fromHex, type Hash256, toHash256 } from "../../../../src/core/protocol/bytes.ts";
+import { getResponseMessage } from "../../../../src/core/protocol/ismp/commitment.ts";
+import type { Message } from "../../../../src/core/protocol/ismp/message.ts";
+import { calculateMmrRoot } from "../../../../src/core/protocol/trie/mmr.ts";
+import type { IsmpHost } from "../../../devnet/evm/deploy.ts";
+import { countReceived, proveHub, sendGet } from "../../../devnet/evm/host_admin.ts";
+import { alteringFetch, fetchWithout } from "../../../support/altered_answers.ts";
+import {
+  accepted,
+  chainOf,
+  deliveryOf,
+  hub,
+  includedOutcome,
+  never,
+  postTo,
+  proveFromHub,
+  signed,
+  withHost,
+} from "./chain_fixture.ts";
+
+type Plain = Readonly<Record<string, unknown>>;
+
+function isPlain(value: unknown): value is Plain {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The same trace from a node that leaves logs out. */
+function withoutLogs(frame: unknown): unknown {
+  if (!isPlain(frame)) return frame;
+  const { logs: _logs, calls, ...rest } = frame;
+  return { ...rest, ...(Array.isArray(calls) ? { calls: calls.map(withoutLogs) } : {}) };
+}
+
+/** Posts of which the second and third are not handled: no application, and no code. */
+function mixedPosts(host: IsmpHost): readonly Message[] {
+  return [
+    postTo(host, 1n),
+    postTo(host, 2n, { to: host.addresses.feeToken }),
+    postTo(host, 3n, { to: "0x00000000000000000000000000000000000000aa" }),
+    postTo(host, 4n, { body: concatBytes(new TextEncoder().encode("burn"), Uint8Array.of(0, 6, 26, 128)) }),
+  ];
+}
+
+const sum = (parts: readonly bigint[]): bigint => parts.reduce((total, part) => total + part, 0n);
+
+Deno.test("simulation: a trace tells per message whether it is handled and what gas it adds, and the price", async () => {
+  await withHost(31430, async (host) => {
+    const { chain, requests } = chainOf(host);
+    const messages = mixedPosts(host);
+    const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
+    await chain.check(hub, never);
+    requests.count = 0;
+    const simulation = await accepted(chain, delivery);
+    assert.equal(requests.count, 1);
+    assert.deepEqual(simulation.handled, [true, false, false, true]);
+    const [ping = 0n, token = 0n, empty = 0n, burn = 0n] = simulation.messageGas;
+    assert.equal(sum(simulation.messageGas), simulation.gasUsed);
+    assert.ok(burn > 400_000n && ping < 120_000n && token < ping && empty < token);
+    assert.equal(simulation.gasPriceWei, await host.reader.getGasPrice());
+    assert.equal(simulation.dataCostWei, 0n);
+  });
+});
+
+Deno.test("simulation: what eth_simulateV1 says is handled is what a trace says", async () => {
+  await withHost(31431, async (host) => {
+    const messages = mixedPosts(host);
+    const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
+    const traced = await accepted(chainOf(host).chain, delivery);
+
+    const lacking = chainOf(host, undefined, {}, fetchWithout("debug_traceCall"));
+    const ran = await accepted(lacking.chain, delivery);
+    assert.deepEqual(ran.handled, [true, false, false, true]);
+    assert.deepEqual([ran.gasUsed, ran.gasLimit], [traced.gasUsed, traced.gasLimit]);
+    assert.equal(sum(ran.messageGas), ran.gasUsed);
+    lacking.requests.count = 0;
+    await accepted(lacking.chain, delivery);
+    assert.equal(lacking.requests.count, 1);
+
+    const silent = alteringFetch((method, result) =>
+      method === "debug_traceCall" ? withoutLogs(result) : result
+    );
+    const blind = chainOf(host, undefined, {}, silent);
+    assert.deepEqual((await accepted(blind.chain, delivery)).handled, [true, false, false, true]);
+    // All modules fail: a trace without logs is complete, and is believed.
+    const failing = messages.slice(1, 3);
+    const hopeless = deliveryOf(failing, await proveFromHub(host, failing, 11n));
+    const fresh = chainOf(host, undefined, {}, silent);
+    assert.deepEqual((await accepted(fresh.chain, hopeless)).handled, [false, false]);
+    assert.deepEqual(fresh.log.messages("info"), []);
+
+    // Only then is a call that does not revert taken for a delivery.
+    const last = chainOf(host, undefined, {}, fetchWithout("debug_traceCall", "eth_simulateV1"));
+    const guessed = await accepted(last.chain, delivery);
+    assert.deepEqual(guessed.handled, [true, true, true, true]);
+    assert.equal(last.log.messages("warn").length, 1);
+  });
+});
+
+Deno.test("simulation: without traces a delivery that reverts is refused with its reason and step", async () => {
+  await withHost(31432, async (host) => {
+    const good = [postTo(host, 1n)];
+    const [step] = deliveryOf(good, await proveFromHub(host, good, 10n)).steps;
+    assert.ok(step !== undefined);
+    for (const missing of [["debug_traceCall"], ["debug_traceCall", "eth_simulateV1"]]) {
+      const { chain } = chainOf(host, undefined, {}, fetchWithout(...missing));
+      const simulation = await chain.simulate({ steps: [step, step] }, never);
+      assert.deepEqual(simulation, {
+        kind: "refused",
+        refusal: { code: "duplicate", detail: "BatchCallFailed[1]: DuplicateMessage", step: 1 },
+      });
+    }
+  });
+});
+
+/** The answer of the hub to the only get that the host asked. */
+async function answerFor(host: IsmpHost): Promise<Extract<Message, { kind: "getResponse" }>> {
+  const { chain } = chainOf(host);
+  const from = await chain.fetchHeight(never);
+  await sendGet(host, { dest: "EVM-1", height: 7n, keys: ["0x2222222222222222222222222222222222222222"] });
+  const events = await chain.fetchEvents(from + 1n, await chain.fetchHeight(never), never);
+  const [get] = events.flatMap((event) =>
+    event.kind === "message" && event.message.kind === "get" ? [event.message.request] : []
+  );
+  assert.ok(get !== undefined);
+  return getResponseMessage({
+    get,
+    values: get.keys.map((key) => ({
+      key,
+      value: fromHex(encodeAbiParameters([{ type: "uint256" }], [5n])),
+    })),
+  });
+}
+
+/** Consensus proof of the next hub state and two steps that are proved below it: posts, and get responses. */
+async function bundle(host: IsmpHost, posts: readonly Message[], answer: Message): Promise<Delivery> {
+  const leaves = [...posts, answer];
+  const leafCount = BigInt(leaves.length);
+  const mmrRoot = calculateMmrRoot(
+    [],
+    leaves.map(({ commitment }, index) => ({ index: BigInt(index), hash: commitment })),
+    leafCount,
+  );
+  const proof = await proveHub(host, {
+    height: 50n,
+    timestampSec: 1_700_000_000n,
+    mmrRoot,
+    childTrieRoot: toHash256(keccak256("0x01")),
+    nextSet: true,
+  });
+  const part = (first: number, count: number): MessageProof => ({
+    kind: "mmr",
+    height: { id: hub, height: 50n },
+    leafCount,
+    items: itemsFor(leaves.map(({ commitment }) => commitment), first, count),
+    leafIndices: Array.from({ length: count }, (_, index) => BigInt(first + index)),
+  });
+  return {
+    steps: [
+      { kind: "consensus", proof: fromHex(proof) },
+      { kind: "messages", messages: posts, proof: part(0, posts.length) },
+      { kind: "messages", messages: [answer], proof: part(posts.length, 1) },
+    ],
+  };
+}
+
+/** Items for a range of three leaves (a peak of two and a peak of one) that is one of the peaks. */
+function itemsFor(leaves: readonly Hash256[], first: number, count: number): readonly Hash256[] {
+  const [a, b, c] = leaves;
+  assert.ok(leaves.length === 3 && a !== undefined && b !== undefined && c !== undefined);
+  if (first === 0 && count === 2) return [c];
+  assert.ok(first === 2 && count === 1);
+  return [toHash256(keccak256(concatBytes(fromHex(a), fromHex(b))))];
+}
+
+Deno.test("simulation: consensus, posts and get responses travel in one batchCall, and the prelude is not charged", async () => {
+  await withHost(31433, async (host) => {
+    const { chain, requests } = chainOf(host);
+    const posts = [postTo(host, 1n), postTo(host, 2n)];
+    const answer = await answerFor(host);
+    const delivery = await bundle(host, posts, answer);
+    await chain.check(hub, never);
+    assert.equal(await chain.fetchHasBatchCall(never), true);
+    const setId = await chain.fetchAuthoritySetId(never);
+    assert.ok(setId !== undefined);
+    requests.count = 0;
+    const simulation = await accepted(chain, delivery);
+    assert.equal(requests.count, 1);
+    assert.deepEqual(simulation.handled, [true, true, true]);
+    const prelude = simulation.gasUsed - sum(simulation.messageGas);
+    assert.ok(prelude > 150_000n && simulation.messageGas.every((gas) => gas > 40_000n), `${prelude}`);
+    assert.ok(simulation.messageGas.every((gas) => gas < 200_000n));
+
+    const submission = await signed(chain, delivery);
+    await chain.broadcast(submission, never);
+    const outcome = await includedOutcome(chain, submission);
+    assert.deepEqual(outcome.handled.map(({ commitment }) => commitment), [
+      ...posts.map(({ commitment }) => commitment),
+      answer.requestCommitment,
+    ]);
+    assert.equal(await countReceived(host), 2n);
+    assert.equal(await chain.fetchAuthoritySetId(never), setId + 1n);
+
+    // Once more, the client knows the state already; the posts are what fails.
+    const again = await chain.simulate(delivery, never);
+    assert.deepEqual(again.kind === "refused" ? [again.refusal.code, again.refusal.step] : again.kind, [
+      "duplicate",
+      1,
+    ]);
+    const [consensus, ...rest] = delivery.steps;
+    assert.ok(consensus?.kind === "consensus");
+    const spoiled = { kind: "consensus", proof: consensus.proof.slice(0, -40) } as const;
+    const broken = await chain.simulate({ steps: [spoiled, ...rest] }, never);
+    assert.equal(broken.kind === "refused" ? broken.refusal.step : broken.kind, 0);
+  });
+});
+
+Deno.test("simulation: a handler without batchCall is told apart, and several steps are refused for that reason", async () => {
+  await withHost(31434, async (host) => {
+    // The handler of the first generation answers false for the newer interface.
+    const isProbe = (params: string): boolean => params.includes("0x01ffc9a71cf34b27");
+    let probes = 0;
+    const old: Parameters<typeof chainOf>[3] = async (url, init) => {
+      const sent: unknown = JSON.parse(String(init.body));
+      const calls = Array.isArray(sent) ? sent : [sent];
+      const replaced = calls.map((call) => {
+        if (!isProbe(JSON.stringify(call))) return call;
+        probes++;
+        // `host()` of the fee token reverts, as an unknown interface does.
+        return { ...call, params: [{ to: host.addresses.feeToken, data: "0xf437bc59" }, "latest"] };
+      });
+      const body = JSON.stringify(Array.isArray(sent) ? replaced : replaced[0]);
+      return await fetch(url, { ...init, body });
+    };
+    const { chain, requests } = chainOf(host, undefined, {}, old);
+    const messages = [postTo(host, 1n)];
+    const [step] = deliveryOf(messages, await proveFromHub(host, messages, 10n)).steps;
+    assert.ok(step !== undefined);
+    for (let round = 0; round < 2; round++) {
+      const simulation = await chain.simulate({ steps: [step, step] }, never);
+      assert.equal(simulation.kind, "refused");
+      assert.equal(simulation.refusal.code, "not_ready");
+      assert.match(simulation.refusal.detail, /has no batchCall/);
+    }
+    assert.equal(await chain.fetchHasBatchCall(never), false);
+    assert.equal(probes, 1);
+    // One of them asks for the host's parameters.
+    assert.equal(requests.count, 3);
+    assert.deepEqual((await accepted(chain, { steps: [step] })).handled, [true]);
+  });
+});
+
+Deno.test("simulation: on the OP stack the data cost is that of the unsigned transaction, asked in the same request", async () => {
+  await withHost(31435, async (host) => {
+    // Answers every call with the size of its calldata.
+    const code = "0x365f5260205ff3";
+    await host.node.setCode({ address: "0x420000000000000000000000000000000000000F", bytecode: code });
+    const { chain, requests } = chainOf(host);
+    const messages = [postTo(host, 1n)];
+    const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
+    await chain.check(hub, never);
+    requests.count = 0;
+    const simulation = await accepted(chain, delivery);
+    assert.equal(requests.count, 1);
+    const dataCost = await chain.fetchDataCost(fromHex("0x1234"), never);
+    // RLP of (0, 0, 0, address, 0, 0x1234): 1 + 3 + 21 + 1 + 3 bytes, as one ABI argument.
+    assert.equal(dataCost, 4n + 32n + 32n + 32n);
+    assert.ok(simulation.dataCostWei > 800n && simulation.dataCostWei < 2000n, `${simulation.dataCostWei}`);
+    requests.count = 0;
+    assert.deepEqual(await chain.fetchGasTerms(never), { gasPriceWei: await host.reader.getGasPrice() });
+    assert.equal(requests.count, 1);
+  });
+});
+
+Deno.test("simulation: elsewhere nothing is asked about data cost once the chain is known", async () => {
+  await withHost(31436, async (host) => {
+    const { chain, requests } = chainOf(host);
+    await chain.fetchGasTerms(never);
+    requests.count = 0;
+    assert.equal(await chain.fetchDataCost(new Uint8Array(1000), never), 0n);
+    assert.equal(requests.count, 0);
+  });
+});
