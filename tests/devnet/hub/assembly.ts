@@ -1,28 +1,28 @@
 /**
- * Puts the pallets of a simulated hub together.
+ * Puts the pallets of a simulated chain together: those of the hub, or those of any chain with pallet-ismp.
  */
+import { demoModuleId, type HubOptions, type OrdinaryChain } from "./hub_options.ts";
 import type { HubIdentity } from "./node.ts";
 import { BalancesPallet } from "./pallets/balances.ts";
+import { BandwidthPallet } from "./pallets/bandwidth.ts";
 import { BeefyProofsPallet } from "./pallets/beefy_proofs.ts";
 import { BeefyProofStorage } from "./pallets/beefy_storage.ts";
-import { BandwidthPallet } from "./pallets/bandwidth.ts";
 import { maxCallBytes, registerCallDecompressor } from "./pallets/call_decompressor.ts";
+import { chainRouter } from "./pallets/chain_router.ts";
 import { HostExecutivePallet } from "./pallets/host_executive.ts";
 import { hubRouter } from "./pallets/hub_router.ts";
 import { IsmpPallet } from "./pallets/ismp.ts";
+import { offchainLeaves } from "./pallets/leaf_store.ts";
 import { MmrPallet } from "./pallets/mmr.ts";
 import { RelayerPallet } from "./pallets/relayer.ts";
 import { RelayerStorage } from "./pallets/relayer_storage.ts";
 import { StateCoprocessorPallet } from "./pallets/state_coprocessor.ts";
 import { registerSystem } from "./pallets/system.ts";
-import { demoModuleId, type HubOptions } from "./hub_options.ts";
 import { Runtime } from "./runtime.ts";
 import { RuntimeMetadata, type RuntimeName } from "./runtime_metadata.ts";
 
-/** The runtime and those of its pallets that the node or an admin reaches directly. */
-export interface HubRuntime {
-  readonly runtime: Runtime;
-  readonly ismp: IsmpPallet;
+/** Pallets that only the hub has. */
+export interface HubPallets {
   readonly mmr: MmrPallet;
   readonly hostExecutive: HostExecutivePallet;
   readonly bandwidth: BandwidthPallet;
@@ -30,8 +30,17 @@ export interface HubRuntime {
   readonly beefy: { readonly pallet: BeefyProofsPallet; readonly storage: BeefyProofStorage };
 }
 
-/** Builds the runtime; further pallets register their calls here. */
-export function assembleRuntime(name: RuntimeName, identity: HubIdentity, options: HubOptions): HubRuntime {
+/** The runtime and those of its pallets that the node or an admin reaches directly. */
+export interface ChainRuntime {
+  readonly runtime: Runtime;
+  readonly ismp: IsmpPallet;
+  readonly balances: BalancesPallet;
+  /** Undefined on other chains. */
+  readonly hubOnly: HubPallets | undefined;
+}
+
+/** Builds the hub's runtime; further pallets register their calls here. */
+export function assembleHub(name: RuntimeName, identity: HubIdentity, options: HubOptions): ChainRuntime {
   const metadata = RuntimeMetadata.load(name);
   const runtime = new Runtime(metadata);
   const mmr = new MmrPallet(metadata);
@@ -68,13 +77,39 @@ export function assembleRuntime(name: RuntimeName, identity: HubIdentity, option
   relayer.register(runtime);
   coprocessor.register(runtime);
   registerCallDecompressor(runtime, maxCallBytes[name]);
-  return {
-    runtime,
-    ismp,
-    mmr,
-    hostExecutive,
-    bandwidth,
-    relayer,
-    beefy: { pallet: beefy, storage: beefyStorage },
-  };
+  const hubOnly = { mmr, hostExecutive, bandwidth, relayer, beefy: { pallet: beefy, storage: beefyStorage } };
+  return { runtime, ismp, balances, hubOnly };
+}
+
+/** Pallets of gargantua that an ordinary chain with pallet-ismp does not have. */
+const hubPalletNames = [
+  "Sudo",
+  "Mmr",
+  "Relayer",
+  "HostExecutive",
+  "CallDecompressor",
+  "StateCoprocessor",
+  "Fishermen",
+  "Bandwidth",
+  "BeefyConsensusProofs",
+  "MessagingIncentives",
+];
+
+/** Builds the runtime of a chain that is not the hub. */
+export function assembleChain(chain: OrdinaryChain, options: HubOptions): ChainRuntime {
+  const metadata = RuntimeMetadata.load("gargantua").without(hubPalletNames);
+  const runtime = new Runtime(metadata, { hasher: chain.hashing, childTrie: chain.childTrie ?? "ISMPv2" });
+  const balances = new BalancesPallet(metadata);
+  const { stateMachine, coprocessor } = chain;
+  const ismp = new IsmpPallet(metadata, {
+    stateMachine,
+    coprocessor,
+    leaves: offchainLeaves,
+    balances,
+    evmHost: () => undefined,
+    module: chainRouter({ coprocessor, balances, demoModules: options.demoModules ?? [demoModuleId] }),
+  });
+  registerSystem(runtime);
+  ismp.register(runtime);
+  return { runtime, ismp, balances, hubOnly: undefined };
 }

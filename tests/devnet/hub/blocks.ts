@@ -3,6 +3,7 @@
  */
 import { compact } from "scale-ts";
 import type { Hash256 } from "../../../src/core/protocol/bytes.ts";
+import type { HashAlgorithm } from "../../../src/core/protocol/ismp/proof.ts";
 import { u64 } from "../../../src/core/protocol/scale.ts";
 import { SubstrateTrie } from "../../../src/core/protocol/trie/substrate_trie.ts";
 import { digestItem, hashHeader, type Header } from "./digest.ts";
@@ -84,14 +85,14 @@ export class HubChain {
     this.#runtime = runtime;
     this.#ismp = ismp;
     this.#options = options;
-    const execution = runtime.execute(emptySnapshot);
+    const execution = runtime.execute(emptySnapshot(runtime.rules));
     options.genesis(execution);
     const state = execution.overlay.finish(zeroHash);
     this.#append({
       parentHash: zeroHash,
       number: 0,
       stateRoot: state.main.root(),
-      extrinsicsRoot: extrinsicsRoot([]),
+      extrinsicsRoot: extrinsicsRoot([], runtime.rules.hasher),
       digest: [],
     }, { extrinsics: [], events: [], state });
   }
@@ -171,7 +172,7 @@ export class HubChain {
       parentHash: parent.hash,
       number,
       stateRoot: state.main.root(),
-      extrinsicsRoot: extrinsicsRoot(extrinsics),
+      extrinsicsRoot: extrinsicsRoot(extrinsics, runtime.rules.hasher),
       digest,
     };
     const { events, offchain } = execution.overlay;
@@ -230,7 +231,7 @@ export class HubChain {
   }
 
   #append(header: Header, body: BlockBody): Block {
-    const block = { header, hash: hashHeader(header), body };
+    const block = { header, hash: hashHeader(header, this.#runtime.rules.hasher), body };
     this.#blocks.push(block);
     this.#numbers.set(block.hash, header.number);
     const oldest = header.number - this.#options.historyBlocks;
@@ -241,7 +242,7 @@ export class HubChain {
 }
 
 /** Root of the ordered trie of extrinsics: key compact index, layout V0 (system version 1). */
-export function extrinsicsRoot(extrinsics: readonly Uint8Array[]): Hash256 {
+export function extrinsicsRoot(extrinsics: readonly Uint8Array[], hasher: HashAlgorithm): Hash256 {
   const entries = extrinsics.map((bytes, index) => [compact.enc(index), bytes] as const);
-  return SubstrateTrie.from({ layout: "V0", hasher: "Keccak" }, entries).root();
+  return SubstrateTrie.from({ layout: "V0", hasher }, entries).root();
 }

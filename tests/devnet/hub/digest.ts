@@ -11,7 +11,8 @@ import {
   toHash256,
   toHex,
 } from "../../../src/core/protocol/bytes.ts";
-import { keccak256 } from "../../../src/core/protocol/hash.ts";
+import type { HashAlgorithm } from "../../../src/core/protocol/ismp/proof.ts";
+import { hashFunction } from "../../../src/core/protocol/trie/substrate_node.ts";
 import { bytes, type Codec, decodeStrict } from "../../../src/core/protocol/scale.ts";
 
 /** A block header; `digest` holds SCALE digest items. */
@@ -71,9 +72,9 @@ export function encodeHeader(header: Header): Uint8Array {
   );
 }
 
-/** Block hash: keccak256 of the SCALE header. */
-export function hashHeader(header: Header): Hash256 {
-  return toHash256(keccak256(encodeHeader(header)));
+/** Block hash: the chain's hash of the SCALE header. */
+export function hashHeader(header: Header, hasher: HashAlgorithm): Hash256 {
+  return toHash256(hashFunction(hasher)(encodeHeader(header)));
 }
 
 /** The JSON form of `chain_getHeader`. */

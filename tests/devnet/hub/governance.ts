@@ -9,6 +9,7 @@ import { childTrieKeys } from "../../../src/core/protocol/ismp/storage_keys.ts";
 import { decodeStrict } from "../../../src/core/protocol/scale.ts";
 import type { AdminAction } from "./blocks.ts";
 import type { BlockName } from "./hub_options.ts";
+import type { BalancesPallet } from "./pallets/balances.ts";
 import type { RelayerPallet } from "./pallets/relayer.ts";
 import { defaultMinimumWithdrawal } from "./pallets/relayer_storage.ts";
 import type { Snapshot } from "./storage.ts";
@@ -16,16 +17,28 @@ import type { Snapshot } from "./storage.ts";
 /** Runs an action in the next block. */
 export type Enqueue = (run: AdminAction) => Promise<BlockName>;
 
+/** What is governed; chains other than the hub have no relayer accounts. */
+export interface GovernedPallets {
+  readonly balances: BalancesPallet;
+  readonly relayer: RelayerPallet | undefined;
+}
+
 /** Pallets Relayer, HostExecutive and Balances from the side of governance. */
 export class Governance {
-  readonly #relayer: RelayerPallet;
+  readonly #pallets: GovernedPallets;
   readonly #enqueue: Enqueue;
   readonly #bestState: () => Snapshot;
 
-  constructor(relayer: RelayerPallet, enqueue: Enqueue, bestState: () => Snapshot) {
-    this.#relayer = relayer;
+  constructor(pallets: GovernedPallets, enqueue: Enqueue, bestState: () => Snapshot) {
+    this.#pallets = pallets;
     this.#enqueue = enqueue;
     this.#bestState = bestState;
+  }
+
+  get #relayer(): RelayerPallet {
+    const { relayer } = this.#pallets;
+    if (relayer === undefined) throw new Error("This chain has no pallet Relayer");
+    return relayer;
   }
 
   /** Sets the parameters of an EVM host: without them nothing is withdrawn to its chain. */
@@ -59,7 +72,7 @@ export class Governance {
 
   /** Sets what an account owns, in native units. Rewards come from `treasuryAccount` of `pallets/balances.ts`. */
   setBalance(account: Hash256, free: bigint): Promise<BlockName> {
-    return this.#enqueue((execution) => this.#relayer.parts.balances.set(execution, account, free));
+    return this.#enqueue((execution) => this.#pallets.balances.set(execution, account, free));
   }
 
   /** Fees credited to an address for requests paid on `chain`. */
@@ -80,7 +93,7 @@ export class Governance {
 
   /** What an account owns, in native units. */
   balanceOf(account: Hash256): bigint {
-    return this.#relayer.parts.balances.free(this.#bestState().main, account);
+    return this.#pallets.balances.free(this.#bestState().main, account);
   }
 
   /** Whether the fee of a request was accumulated; undefined for requests that the hub does not know. */

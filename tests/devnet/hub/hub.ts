@@ -3,7 +3,6 @@
  * proof. Start at {@link startHub}. What it leaves out: other nodes, forks, seals, balances, signed extrinsics.
  */
 import type { Hash256 } from "../../../src/core/protocol/bytes.ts";
-import { hubExtrinsicHash } from "../../../src/core/protocol/ismp/hub_calls.ts";
 import { requestReceiptCodec } from "../../../src/core/protocol/ismp/host_state.ts";
 import type { StateCommitment } from "../../../src/core/protocol/ismp/state_commitment.ts";
 import {
@@ -15,14 +14,20 @@ import {
 } from "../../../src/core/protocol/ismp/state_machine.ts";
 import { childTrieKeys } from "../../../src/core/protocol/ismp/storage_keys.ts";
 import { decodeStrict } from "../../../src/core/protocol/scale.ts";
-import { assembleRuntime } from "./assembly.ts";
+import { assembleChain, assembleHub, type ChainRuntime, type HubPallets } from "./assembly.ts";
 import { type AdminAction, type Block, type BuiltBlock, HubChain } from "./blocks.ts";
 import type { Header } from "./digest.ts";
 import { type Enqueue, Governance } from "./governance.ts";
-import { type BlockName, type HubOptions, identities, type Rejection, type SentPost } from "./hub_options.ts";
+import {
+  type BlockName,
+  type HubOptions,
+  identities,
+  type OrdinaryChain,
+  type Rejection,
+  type SentPost,
+} from "./hub_options.ts";
 import type { BlockNews, HubIdentity, HubNode } from "./node.ts";
-import type { BandwidthCredit, BandwidthPallet } from "./pallets/bandwidth.ts";
-import type { HostExecutivePallet } from "./pallets/host_executive.ts";
+import type { BandwidthCredit } from "./pallets/bandwidth.ts";
 import type { NewConsensusClient, OutgoingPost } from "./pallets/ismp.ts";
 import { IsmpError } from "./pallets/ismp_error.ts";
 import { OwnProofs } from "./own_proofs.ts";
@@ -41,6 +46,7 @@ export {
   type BlockName,
   demoModuleId,
   type HubOptions,
+  type OrdinaryChain,
   type Rejection,
   type SentPost,
 } from "./hub_options.ts";
@@ -62,11 +68,9 @@ export class Hub {
   readonly callCounts = new Map<string, number>();
   /** What is set for relayers, and what they own. */
   readonly governance: Governance;
-  /** Accepted proofs about the hub itself. */
-  readonly ownProofs: OwnProofs;
   readonly #node: HubNode;
-  readonly #hostExecutive: HostExecutivePallet;
-  readonly #bandwidth: BandwidthPallet;
+  readonly #hubOnly: HubPallets | undefined;
+  readonly #ownProofs: OwnProofs | undefined;
   readonly #dispatcher: RpcDispatcher;
   readonly #blockTimeMs: number | "manual";
   readonly #now: () => number;
@@ -81,29 +85,40 @@ export class Hub {
   /** Not for callers: use {@link startHub}. */
   constructor(options: HubOptions) {
     const name = options.runtime ?? "gargantua";
-    this.identity = identities[name];
+    this.identity = options.chain === undefined ? identities[name] : identityOf(options.chain);
     this.#blockTimeMs = options.blockTimeMs ?? 1000;
     this.#now = options.now ?? Date.now;
     this.#port = options.port ?? 0;
-    const { runtime, ismp, mmr, hostExecutive, bandwidth, relayer, beefy } = assembleRuntime(
-      name,
-      this.identity,
-      options,
-    );
-    this.#hostExecutive = hostExecutive;
-    this.#bandwidth = bandwidth;
-    this.#node = this.#makeNode(options, { runtime, mmr, ismp });
+    const parts = options.chain === undefined
+      ? assembleHub(name, this.identity, options)
+      : assembleChain(options.chain, options);
+    this.#hubOnly = parts.hubOnly;
+    this.#node = this.#makeNode(options, { ...parts, mmr: parts.hubOnly?.mmr });
     const enqueue: Enqueue = (run) => this.#enqueue(run);
-    this.governance = new Governance(relayer, enqueue, () => this.#node.chain.bestState);
-    this.ownProofs = new OwnProofs(beefy, enqueue, this.#node.chain);
+    this.governance = new Governance(
+      { balances: parts.balances, relayer: parts.hubOnly?.relayer },
+      enqueue,
+      () => this.#node.chain.bestState,
+    );
+    this.#ownProofs = parts.hubOnly && new OwnProofs(parts.hubOnly.beefy, enqueue, this.#node.chain);
     this.#dispatcher = this.#makeDispatcher(options.maxMessageBytes ?? 150_000_000);
-    for (const client of options.clients ?? []) {
-      this.#enqueue((execution) => ismp.createConsensusClient(execution, client));
-    }
-    for (const [chain, address] of options.hosts ?? []) {
-      this.#enqueue((execution) => this.#hostExecutive.setEvmHost(execution, chain, address));
-    }
+    this.#setUp(options, parts);
     this.produceBlock();
+  }
+
+  /** What the first block does. */
+  #setUp(options: HubOptions, { ismp, balances }: ChainRuntime): void {
+    for (const client of options.clients ?? []) {
+      void this.#enqueue((execution) => ismp.createConsensusClient(execution, client));
+    }
+    for (const [account, free] of options.balances ?? []) {
+      void this.#enqueue((execution) => balances.set(execution, account, free));
+    }
+    for (const [chain, address] of options.hosts ?? []) void this.setHost(chain, address);
+    for (const [chain, params] of options.hostParams ?? []) {
+      void this.governance.setHostParams(chain, params);
+    }
+    if (options.trustedState !== undefined) void this.ownProofs.initializeState(options.trustedState);
   }
 
   #makeNode(options: HubOptions, parts: Pick<HubNode, "runtime" | "mmr" | "ismp">): HubNode {
@@ -157,6 +172,11 @@ export class Hub {
       fault: (call) => this.fault?.(call),
       onCall: ({ method }) => this.callCounts.set(method, (this.callCounts.get(method) ?? 0) + 1),
     });
+  }
+
+  /** Accepted proofs about the hub itself. @throws {Error} on other chains. */
+  get ownProofs(): OwnProofs {
+    return this.#ownProofs ?? noHub();
   }
 
   /** Port on 127.0.0.1; the same after a restart. */
@@ -312,17 +332,21 @@ export class Hub {
 
   /** Sets the ISMP host of an EVM chain. */
   setHost(chain: StateMachine, address: Uint8Array): Promise<BlockName> {
-    return this.#enqueue((execution) => this.#hostExecutive.setEvmHost(execution, chain, address));
+    return this.#enqueue((execution) =>
+      (this.#hubOnly ?? noHub()).hostExecutive.setEvmHost(execution, chain, address)
+    );
   }
 
   /** Puts an application on the list of those that need no bandwidth, or takes it off. */
   setBandwidthAllowlist(source: StateMachine, app: Uint8Array, on: boolean): Promise<BlockName> {
-    return this.#enqueue((execution) => this.#bandwidth.setAllowlist(execution, source, app, on));
+    return this.#enqueue((execution) =>
+      (this.#hubOnly ?? noHub()).bandwidth.setAllowlist(execution, source, app, on)
+    );
   }
 
   /** Gives an application bandwidth. */
   creditBandwidth(credit: BandwidthCredit): Promise<BlockName> {
-    return this.#enqueue((execution) => this.#bandwidth.credit(execution, credit));
+    return this.#enqueue((execution) => (this.#hubOnly ?? noHub()).bandwidth.credit(execution, credit));
   }
 
   /** Sends a post of the chain itself. */
@@ -383,7 +407,7 @@ export class Hub {
     const found = findIsmpError(error);
     this.#rejections.push({
       stage,
-      extrinsic: hubExtrinsicHash(extrinsic),
+      extrinsic: this.#node.runtime.extrinsicHash(extrinsic),
       code: error.code,
       dispatch: findDispatchError(error),
       ismp: found?.code,
@@ -398,6 +422,15 @@ export function startHub(options: HubOptions = {}): Promise<Hub> {
   const hub = new Hub(options);
   hub.start();
   return Promise.resolve(hub);
+}
+
+/** A chain that is not the hub was asked for what only the hub has. */
+function noHub(): never {
+  throw new Error("This chain is not the hub");
+}
+
+function identityOf({ stateMachine, consensusStateId }: OrdinaryChain): HubIdentity {
+  return { stateMachine, consensusStateId, chainName: `Devnet ${stateMachine}`, tokenSymbol: "UNIT" };
 }
 
 function nameOf({ header, hash }: Block): BlockName {

@@ -2,12 +2,16 @@
  * What can be chosen about a simulated hub, and what it reports.
  */
 import type { Hash256 } from "../../../src/core/protocol/bytes.ts";
+import type { EvmHostParam } from "../../../src/core/protocol/ismp/host_params.ts";
 import type { PostRequest } from "../../../src/core/protocol/ismp/message.ts";
+import type { HashAlgorithm } from "../../../src/core/protocol/ismp/proof.ts";
 import {
+  type ConsensusStateId,
   parseStateMachine,
   type StateMachine,
   toConsensusStateId,
 } from "../../../src/core/protocol/ismp/state_machine.ts";
+import type { ChildTrieName } from "../../../src/core/protocol/ismp/storage_keys.ts";
 import type { HubIdentity } from "./node.ts";
 import type { NewConsensusClient } from "./pallets/ismp.ts";
 import type { IsmpErrorCode } from "./pallets/ismp_error.ts";
@@ -33,8 +37,23 @@ export const identities: Readonly<Record<RuntimeName, HubIdentity>> = {
   },
 };
 
+/** A chain that is not the hub: pallet-ismp without the hub's own pallets. */
+export interface OrdinaryChain {
+  readonly stateMachine: StateMachine;
+  /** Consensus state id under which the hub knows it. */
+  readonly consensusStateId: ConsensusStateId;
+  /** Hash of headers, extrinsics and tries. */
+  readonly hashing: HashAlgorithm;
+  /** Default `ISMPv2`; `ISMP` is that of releases up to July 2025. */
+  readonly childTrie?: ChildTrieName;
+  /** The hub, which may prove requests of other chains and orders payments to relayers. */
+  readonly coprocessor: StateMachine;
+}
+
 /** Options of `startHub`. */
 export interface HubOptions {
+  /** An ordinary chain instead of a hub: then `runtime`, `hosts`, `bandwidthGate` and the like mean nothing. */
+  readonly chain?: OrdinaryChain;
   /** Whose metadata, identity and rules; default gargantua. */
   readonly runtime?: RuntimeName;
   /** Port on 127.0.0.1; default 0, a free one. */
@@ -49,6 +68,12 @@ export interface HubOptions {
   readonly clients?: readonly NewConsensusClient[];
   /** ISMP hosts of EVM chains, 20 bytes each. */
   readonly hosts?: ReadonlyMap<StateMachine, Uint8Array>;
+  /** Parameters of those hosts, for withdrawals to their chains. */
+  readonly hostParams?: ReadonlyMap<StateMachine, EvmHostParam>;
+  /** What the hub trusts about itself, as EVM hosts are initialised (256 bytes): needed to accept proofs. */
+  readonly trustedState?: Uint8Array;
+  /** Native balances from the start. */
+  readonly balances?: ReadonlyMap<Hash256, bigint>;
   /** Modules of the hub that accept posts; default {@link demoModuleId}. */
   readonly demoModules?: readonly Uint8Array[];
   /** True: senders need bandwidth; default false (a gargantua built without the gate). */

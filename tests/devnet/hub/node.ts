@@ -33,7 +33,8 @@ export interface HubNode {
   readonly chain: HubChain;
   readonly pool: TransactionPool;
   readonly ismp: IsmpPallet;
-  readonly mmr: MmrPallet;
+  /** Undefined on chains other than the hub. */
+  readonly mmr: MmrPallet | undefined;
   readonly slotDurationMs: number;
   readonly onRejection: RejectionListener;
   /** Calls `listener` for every new block until the returned function is called. */

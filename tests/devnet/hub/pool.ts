@@ -3,7 +3,6 @@
  * Source: paritytech/polkadot-sdk: substrate/client/transaction-pool/src/graph/{validated_pool,ready,rotator}.rs.
  */
 import { type Hash256, toHex } from "../../../src/core/protocol/bytes.ts";
-import { hubExtrinsicHash } from "../../../src/core/protocol/ismp/hub_calls.ts";
 import { ScaleError } from "../../../src/core/protocol/scale.ts";
 import type { Block, BuiltBlock, Candidate, HubChain } from "./blocks.ts";
 import {
@@ -97,7 +96,7 @@ export class TransactionPool {
    * @throws {RpcError} 1002, 1010, 1011, 1012, 1013, 1014, 1016 with the texts of a node.
    */
   submit(bytes: Uint8Array, listener?: StatusListener): Hash256 {
-    const hash = hubExtrinsicHash(bytes);
+    const hash = this.parts.runtime.extrinsicHash(bytes);
     this.#refuseKnown(hash);
     const valid = this.#validate(bytes, hash);
     const tags = valid.provides.map(toHex);

@@ -2,12 +2,13 @@
  * Execution of calls: the dispatch table of pallets, pool validation and dry runs. Each pallet is a file in
  * `pallets/` that adds its calls to the table; nothing here knows what a call does.
  */
-import { concatBytes, toHex } from "../../../src/core/protocol/bytes.ts";
+import { concatBytes, type Hash256, toHash256, toHex } from "../../../src/core/protocol/bytes.ts";
 import { decodeBareExtrinsic } from "../../../src/core/protocol/ismp/hub_calls.ts";
 import { type IsmpPalletEvent, ismpPalletEventCodec } from "../../../src/core/protocol/ismp/hub_events.ts";
 import { bytes, type Codec, decodeStrict, ScaleError, u32 } from "../../../src/core/protocol/scale.ts";
+import { hashFunction } from "../../../src/core/protocol/trie/substrate_node.ts";
 import type { EventFields, RuntimeMetadata } from "./runtime_metadata.ts";
-import { Overlay, type Snapshot } from "./storage.ts";
+import { hubRules, Overlay, type Snapshot, type StateRules } from "./storage.ts";
 import { type SystemStorage, systemStorage } from "./pallets/system.ts";
 
 /** Reasons of `InvalidTransaction`, in SCALE order, with the texts that a node puts into error 1010. */
@@ -75,9 +76,12 @@ export class Execution {
   extrinsicIndex: number | undefined = undefined;
   readonly #system: SystemStorage;
 
-  constructor(runtime: { metadata: RuntimeMetadata; system: SystemStorage }, snapshot: Snapshot) {
+  constructor(
+    runtime: { metadata: RuntimeMetadata; system: SystemStorage; rules: StateRules },
+    snapshot: Snapshot,
+  ) {
     this.metadata = runtime.metadata;
-    this.overlay = new Overlay(snapshot);
+    this.overlay = new Overlay(snapshot, runtime.rules);
     this.#system = runtime.system;
   }
 
@@ -173,7 +177,7 @@ export class Runtime {
   readonly maxBlockBytes: number;
   readonly #calls = new Map<string, CallHandler>();
 
-  constructor(metadata: RuntimeMetadata) {
+  constructor(metadata: RuntimeMetadata, readonly rules: StateRules = hubRules) {
     this.metadata = metadata;
     this.system = systemStorage(metadata);
     this.maxBlockBytes = decodeStrict(
@@ -186,6 +190,11 @@ export class Runtime {
   /** Adds a call to the dispatch table. @throws {MetadataError} when the runtime has no such call. */
   register(pallet: string, call: string, handler: CallHandler): void {
     this.#calls.set(toHex(this.metadata.callIndex(pallet, call)), handler);
+  }
+
+  /** Hash by which the chain names an extrinsic: of all its bytes, length included. */
+  extrinsicHash(extrinsic: Uint8Array): Hash256 {
+    return toHash256(hashFunction(this.rules.hasher)(extrinsic));
   }
 
   /** A fresh execution on top of a block's state. */

@@ -93,6 +93,7 @@ export class RuntimeApi {
    */
   generateProof(state: Snapshot, keys: ProofKeys): { readonly leaves: Leaf[]; readonly proof: MmrProof } {
     const { chain, mmr } = this.#node;
+    if (mmr === undefined) throw new MmrApiError("PalletNotIncluded");
     const childKey = keys.tag === "Requests"
       ? childTrieKeys.requestCommitment
       : childTrieKeys.responseCommitment;
@@ -129,6 +130,7 @@ export class RuntimeApi {
   }
 
   #canonicalLeaf(position: bigint): Leaf | undefined {
+    if (this.#node.mmr === undefined) return undefined;
     const node = this.#node.chain.offchain.get(offchainKeys.mmrCanonNode(position));
     return node === undefined ? undefined : decodeLeafNode(node);
   }

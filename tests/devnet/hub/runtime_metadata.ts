@@ -4,6 +4,7 @@
  */
 import { Metadata, TypeRegistry } from "@polkadot/types";
 import type { PalletMetadataLatest, StorageEntryMetadataLatest } from "@polkadot/types/interfaces";
+import { compact } from "scale-ts";
 import { blake2AsU8a, xxhashAsU8a } from "@polkadot/util-crypto";
 import { concatBytes, fromHex, type Hex, toHex } from "../../../src/core/protocol/bytes.ts";
 
@@ -69,6 +70,22 @@ export class RuntimeMetadata {
     this.versionBytes = this.constant("System", "Version");
     this.version = registry.createType("RuntimeVersion", this.versionBytes)
       .toJSON() as unknown as RuntimeVersion;
+  }
+
+  /** The same runtime without some of its pallets; their types stay behind, unused. */
+  without(pallets: readonly string[]): RuntimeMetadata {
+    const registry = new TypeRegistry();
+    const metadata = new Metadata(registry, toHex(this.bytes)).asV14;
+    const kept = metadata.pallets.filter(({ name }) => !pallets.includes(name.toString()));
+    return new RuntimeMetadata(toHex(concatBytes(
+      // "meta", version 14.
+      this.bytes.slice(0, 5),
+      metadata.lookup.toU8a(),
+      compact.enc(kept.length),
+      ...kept.map((pallet) => pallet.toU8a()),
+      metadata.extrinsic.toU8a(),
+      metadata.type.toU8a(),
+    )));
   }
 
   /** Metadata of a runtime from the vectors of the repository. */

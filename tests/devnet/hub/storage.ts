@@ -4,16 +4,20 @@
  */
 import { fromHex, type Hex, toHex } from "../../../src/core/protocol/bytes.ts";
 import type { IsmpPalletEvent } from "../../../src/core/protocol/ismp/hub_events.ts";
-import { childTrieKey } from "../../../src/core/protocol/ismp/storage_keys.ts";
+import { childTrieKey, type ChildTrieName } from "../../../src/core/protocol/ismp/storage_keys.ts";
+import type { HashAlgorithm } from "../../../src/core/protocol/ismp/proof.ts";
 import { type Codec, decodeStrict } from "../../../src/core/protocol/scale.ts";
 import { SubstrateTrie, type TrieKind } from "../../../src/core/protocol/trie/substrate_trie.ts";
 import type { RuntimeMetadata } from "./runtime_metadata.ts";
 
-/** Tries of the hub: state version 1, Keccak-256. */
-export const hubTrieKind: TrieKind = { layout: "V1", hasher: "Keccak" };
+/** How a chain hashes and where it keeps its ISMP child trie. All chains here have state version 1. */
+export interface StateRules {
+  readonly hasher: HashAlgorithm;
+  readonly childTrie: ChildTrieName;
+}
 
-/** Main-trie key under which the root of the ISMP child trie is stored. */
-export const childStorageKey: Uint8Array = childTrieKey();
+/** The hub's rules. */
+export const hubRules: StateRules = { hasher: "Keccak", childTrie: "ISMPv2" };
 
 /** The state after a block. */
 export interface Snapshot {
@@ -22,10 +26,10 @@ export interface Snapshot {
 }
 
 /** The state before anything was written. */
-export const emptySnapshot: Snapshot = {
-  main: SubstrateTrie.empty(hubTrieKind),
-  child: SubstrateTrie.empty(hubTrieKind),
-};
+export function emptySnapshot({ hasher }: StateRules): Snapshot {
+  const kind: TrieKind = { layout: "V1", hasher };
+  return { main: SubstrateTrie.empty(kind), child: SubstrateTrie.empty(kind) };
+}
 
 /** An entry for the node's offchain database; `undefined` deletes. */
 export type OffchainWrite = readonly [key: Hex, value: Uint8Array | undefined];
@@ -47,7 +51,10 @@ export class Overlay {
   #offchain: OffchainWrite[] = [];
   #events: EventEntry[] = [];
 
-  constructor(snapshot: Snapshot) {
+  readonly #childKey: Uint8Array;
+
+  constructor(snapshot: Snapshot, rules: StateRules) {
+    this.#childKey = childTrieKey(rules.childTrie);
     this.#main = snapshot.main;
     this.#child = snapshot.child;
   }
@@ -125,8 +132,8 @@ export class Overlay {
 
   /** Ends the block: the child root goes into the main trie, unless the child trie is empty. */
   finish(childRoot: Hex): Snapshot {
-    if (this.#child.size === 0) this.remove(childStorageKey);
-    else this.put(childStorageKey, fromHex(childRoot));
+    if (this.#child.size === 0) this.remove(this.#childKey);
+    else this.put(this.#childKey, fromHex(childRoot));
     return { main: this.#main, child: this.#child };
   }
 }

@@ -40,7 +40,9 @@ export const consensusClients: ReadonlyMap<ConsensusClientId, ConsensusClient> =
   [
     ...evmClients.map((id): ConsensusClient => ({
       id,
-      stateMachine: (_host, chain) => isEvm(chain) ? evmClient : undefined,
+      // Ordinary chains are built without them: their messages from EVM chains come through the hub.
+      stateMachine: (host, chain) =>
+        isEvm(chain) && host.stateMachine === host.coprocessor ? evmClient : undefined,
       verifyConsensus: undefined,
     })),
     ...substrateClients.map((id): ConsensusClient => ({

@@ -2,10 +2,11 @@
  * Where an accepted request goes: on to its destination, or to a module of the hub itself.
  * Source: polytope-labs/hyperbridge: parachain/runtimes/{nexus,gargantua}/src/ismp.rs (ProxyModule).
  */
-import { type Hash256, type Hex, toHex } from "../../../../src/core/protocol/bytes.ts";
+import { equalBytes, type Hash256, type Hex, toHex } from "../../../../src/core/protocol/bytes.ts";
 import type { PostRequest } from "../../../../src/core/protocol/ismp/message.ts";
 import type { StateMachine } from "../../../../src/core/protocol/ismp/state_machine.ts";
 import type { Execution } from "../runtime.ts";
+import { feePayoutModuleId } from "./chain_router.ts";
 import { IsmpError } from "./ismp_error.ts";
 import type { RequestModule } from "./ismp_request.ts";
 
@@ -37,6 +38,10 @@ export function hubRouter(options: HubRouterOptions): RequestModule {
   return (execution, request, commitment) => {
     if (options.refusesRetiredGateways && retiredTokenGateways.includes(toHex(request.from))) {
       throw new IsmpError("module_dispatch_error", `retired token gateway ${toHex(request.from)}`);
+    }
+    // The pallet's own module takes this id on every chain, whatever the destination, and hears only the hub.
+    if (equalBytes(request.to, feePayoutModuleId)) {
+      throw new IsmpError("module_dispatch_error", `Invalid request source: ${request.source}`);
     }
     options.charge?.(execution, request);
     if (request.dest !== options.hub) {

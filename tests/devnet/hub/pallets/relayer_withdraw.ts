@@ -17,6 +17,7 @@ import {
 } from "../../../../src/core/protocol/ismp/state_machine.ts";
 import { u256 } from "../../../../src/core/protocol/scale.ts";
 import type { Execution } from "../runtime.ts";
+import { feePayoutModuleId } from "./chain_router.ts";
 import { recovered } from "./relayer_accumulate.ts";
 import {
   accountOf,
@@ -29,9 +30,6 @@ import {
 
 /** Sender of the requests that pay fees out. */
 export const relayerModuleId: Uint8Array = new TextEncoder().encode("ISMP-RLYR");
-
-/** Module of a Substrate chain that pays fees out. */
-export const feePayoutModuleId: Uint8Array = new TextEncoder().encode("HYPR-FEE");
 
 const payoutAbi = parseAbiParameters("address beneficiary, uint256 amount, address token");
 /** Action byte of the host manager: withdraw. */

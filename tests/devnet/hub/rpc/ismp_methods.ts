@@ -4,7 +4,6 @@
  * Source: polytope-labs/hyperbridge: modules/pallets/ismp/rpc/src/lib.rs, modules/pallets/mmr/rpc/src/lib.rs.
  */
 import type { Hash256, Hex } from "../../../../src/core/protocol/bytes.ts";
-import { hubExtrinsicHash } from "../../../../src/core/protocol/ismp/hub_calls.ts";
 import type { ProofKeys } from "../../../../src/core/protocol/ismp/proof.ts";
 import { mmrProofCodec } from "../../../../src/core/protocol/ismp/proof.ts";
 import {
@@ -50,7 +49,11 @@ export function ismpMethods(node: HubNode): RpcMethods {
       if (state.child.size === 0) throw failure("Child trie root storage returned None");
       return proofAnswer(height, list(bytes).enc(state.child.prove(listParam(keys, "keys", numbersParam))));
     },
-    mmr_queryProof: ([height, keys]) => mmrProof(node, api, height, readJson(parseProofKeys, keys)),
+    // Only nodes of the hub have the mountain range.
+    ...node.mmr !== undefined && {
+      mmr_queryProof: ([height, keys]: readonly unknown[]): unknown =>
+        mmrProof(node, api, height, readJson(parseProofKeys, keys)),
+    },
     ismp_queryConsensusState: ([height, id]) => {
       const at = height === null || height === undefined
         ? undefined
@@ -185,7 +188,9 @@ function eventWithMetadata(node: HubNode, block: Block, located: LocatedEvent): 
   return {
     meta: {
       block_hash: block.hash,
-      transaction_hash: extrinsic === undefined ? `0x${"00".repeat(32)}` : hubExtrinsicHash(extrinsic),
+      transaction_hash: extrinsic === undefined
+        ? `0x${"00".repeat(32)}`
+        : node.runtime.extrinsicHash(extrinsic),
       block_number: integerToJson(BigInt(block.header.number)),
     },
     event: ismpEventToJson(located.event),

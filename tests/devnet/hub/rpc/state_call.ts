@@ -47,7 +47,9 @@ function trap(method: string): RpcError {
 
 /** Runs one API. @throws {RpcError} 4003 for unknown methods, undecodable arguments, pruned blocks. */
 export function callRuntime(node: HubNode, method: string, args: Uint8Array, block: Block): Uint8Array {
-  const call = runtimeCalls.get(method);
+  const call = method.startsWith("MmrRuntimeApi_") && node.mmr === undefined
+    ? undefined
+    : runtimeCalls.get(method);
   if (call === undefined) {
     throw new RpcError(4003, `Client error: Execution failed: Exported method ${method} is not found`);
   }
@@ -128,9 +130,12 @@ const runtimeCalls: ReadonlyMap<string, RuntimeCall> = new Map<string, RuntimeCa
   ["MmrRuntimeApi_pallet_genesis", () => ok(Option(u32).enc(undefined))],
   [
     "MmrRuntimeApi_mmr_leaf_count",
-    ({ node, state }) => ok(u64.enc(node.mmr.numberOfLeaves.get(state.main) ?? 0n)),
+    ({ node, state }) => ok(u64.enc(node.mmr?.numberOfLeaves.get(state.main) ?? 0n)),
   ],
-  ["MmrRuntimeApi_mmr_root", ({ node, state }) => ok(fromHex(node.mmr.rootHash.get(state.main) ?? zeroHash))],
+  [
+    "MmrRuntimeApi_mmr_root",
+    ({ node, state }) => ok(fromHex(node.mmr?.rootHash.get(state.main) ?? zeroHash)),
+  ],
   [
     "MmrRuntimeApi_fork_identifier",
     ({ node, state }) => ok(fromHex(node.ismp.storage.childTrieRoot.get(state.main) ?? zeroHash)),

@@ -2,10 +2,11 @@
  * `state_*` and `childstate_*` methods.
  */
 import { equalBytes, type Hex, toHex } from "../../../../src/core/protocol/bytes.ts";
+import { childTrieKey } from "../../../../src/core/protocol/ismp/storage_keys.ts";
 import { compareBytes } from "../../../../src/core/protocol/scale.ts";
 import type { Block } from "../blocks.ts";
 import type { HubNode } from "../node.ts";
-import { childStorageKey, type Snapshot } from "../storage.ts";
+import type { Snapshot } from "../storage.ts";
 import { invalidParams, RpcError } from "./json_rpc.ts";
 import { blockParam, clientErrors, type RpcMethods, Subscription } from "./method.ts";
 import { hexParam, listParam, u32Param } from "./params.ts";
@@ -17,6 +18,8 @@ const maxPageKeys = 1000;
 /** The methods. */
 export function stateMethods(node: HubNode): RpcMethods {
   const { chain, runtime } = node;
+  const ismpChild = childTrieKey(runtime.rules.childTrie);
+  const isIsmpChild = (child: unknown): boolean => equalBytes(hexParam(child, "childStorageKey"), ismpChild);
   const stateAt = (at: unknown): Snapshot => {
     const block = blockParam(node, at);
     return clientErrors(() => chain.stateOf(block));
@@ -58,11 +61,11 @@ export function stateMethods(node: HubNode): RpcMethods {
       return { at: block.hash, proof: main.prove(listParam(keys, "keys", hexParam)).map(toHex) };
     },
     state_getChildReadProof: ([child, keys, at]) => {
-      requireIsmpChild(child);
+      if (!isIsmpChild(child)) throw new RpcError(4003, "Client error: Invalid child storage key");
       const block = blockParam(node, at);
       const state = clientErrors(() => chain.stateOf(block));
       const proof = [
-        ...state.main.prove([childStorageKey]),
+        ...state.main.prove([ismpChild]),
         ...state.child.prove(listParam(keys, "keys", hexParam)),
       ];
       return { at: block.hash, proof: [...new Set(proof.map(toHex))] };
@@ -77,14 +80,6 @@ export function stateMethods(node: HubNode): RpcMethods {
 
 function hexOrNull(value: Uint8Array | undefined): Hex | null {
   return value === undefined ? null : toHex(value);
-}
-
-function isIsmpChild(child: unknown): boolean {
-  return equalBytes(hexParam(child, "childStorageKey"), childStorageKey);
-}
-
-function requireIsmpChild(child: unknown): void {
-  if (!isIsmpChild(child)) throw new RpcError(4003, "Client error: Invalid child storage key");
 }
 
 function keysPaged(state: Snapshot, prefix: unknown, count: unknown, start: unknown): Hex[] {
