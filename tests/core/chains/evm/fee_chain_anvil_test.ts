@@ -1,0 +1,212 @@
+import assert from "node:assert/strict";
+import { UnprovableKeyError } from "../../../../src/core/chains/fees.ts";
+import { concatBytes, fromHex, type Hash256, toHash256, toHex } from "../../../../src/core/protocol/bytes.ts";
+import { requestFeeSlot } from "../../../../src/core/protocol/evm/host_storage.ts";
+import { evmStateMachine } from "../../../../src/core/protocol/ismp/state_machine.ts";
+import { evmStateProofCodec } from "../../../../src/core/protocol/ismp/proof.ts";
+import { decodeStrict } from "../../../../src/core/protocol/scale.ts";
+import { readEvmState } from "../../../../src/core/protocol/trie/evm_proof.ts";
+import signatures from "../../../vectors/evm-signatures.json" with { type: "json" };
+import { DEVNET_ACCOUNTS } from "../../../devnet/evm/accounts.ts";
+import type { IsmpHost } from "../../../devnet/evm/deploy.ts";
+import { sendPings, setNativePrice, updateHostParams } from "../../../devnet/evm/host_admin.ts";
+import { alteringFetch, fetchWithout } from "../../../support/altered_answers.ts";
+import {
+  chainOf,
+  chainUnderTest,
+  deliveryOf,
+  faultOf,
+  includedOutcome,
+  never,
+  postTo,
+  proveFromHub,
+  signed,
+  withHost,
+} from "./chain_fixture.ts";
+
+const unknown = toHash256(new Uint8Array(32).fill(9));
+const relayer = fromHex(DEVNET_ACCOUNTS.relayer.address);
+
+async function dispatched(host: IsmpHost, count: number, fee: bigint): Promise<readonly Hash256[]> {
+  const { chain } = chainOf(host);
+  const from = await chain.fetchHeight(never);
+  await sendPings(host, { dest: "EVM-1", to: host.addresses.ping, count, fee });
+  const events = await chain.fetchEvents(from + 1n, await chain.fetchHeight(never), never);
+  return events.flatMap((event) => event.kind === "message" ? [event.message.commitment] : []);
+}
+
+Deno.test("fees: what requests put up is read in one request; unknown requests have none", async () => {
+  await withHost(31440, async (host) => {
+    const { chain, requests } = chainOf(host);
+    const free = await dispatched(host, 1, 0n);
+    const paid = await dispatched(host, 2, 777n);
+    requests.count = 0;
+    const fees = await chain.fetchFees([...paid, unknown, ...free], never);
+    assert.deepEqual(fees, [777n, 777n, undefined, 0n]);
+    assert.equal(requests.count, 1);
+    assert.deepEqual(await chain.fetchFees([], never), []);
+    assert.equal(chain.hasGas, true);
+    assert.equal(await chain.fetchBalance(never), await host.reader.getBalance(DEVNET_ACCOUNTS.relayer));
+  });
+});
+
+Deno.test("fees: decimals are cached, and the router's price is scaled by them; a test hub's is a dollar", async () => {
+  const hub = { stateMachine: "POLKADOT-3367", paraId: 3367n };
+  const setting = { hub, decimals: 6, feeTokenPerNative: 2_500_000_000n };
+  await withHost(31441, async (host) => {
+    const { chain, requests } = chainOf(host);
+    assert.equal(await chain.fetchFeeTokenDecimals(never), 6);
+    assert.equal(requests.count, 2);
+    assert.equal(await chain.fetchFeeTokenDecimals(never), 6);
+    assert.equal(requests.count, 2);
+    assert.equal(await chain.fetchRouterPrice(never), 2500n * 10n ** 27n);
+    assert.equal(requests.count, 4);
+    await setNativePrice(host, 3_000_000_000n);
+    assert.equal(await chain.fetchRouterPrice(never), 3000n * 10n ** 27n);
+    assert.equal(requests.count, 5);
+    await setNativePrice(host, 0n);
+    assert.equal(await chain.fetchRouterPrice(never), undefined);
+    assert.equal(await chainOf(host, ["http://127.0.0.1:1"]).chain.fetchRouterPrice(never), undefined);
+    await updateHostParams(host, { uniswapV2: "0x0000000000000000000000000000000000000000" });
+    assert.equal(await chainOf(host).chain.fetchRouterPrice(never), undefined);
+    const gone = new AbortController();
+    gone.abort(new Error("shut down"));
+    await assert.rejects(chainOf(host).chain.fetchRouterPrice(gone.signal), /shut down/);
+  }, setting);
+  await withHost(31442, async (host) => {
+    assert.equal(await chainOf(host).chain.fetchRouterPrice(never), 10n ** 27n);
+  });
+  await withHost(31443, async (host) => {
+    const fault = await faultOf(chainOf(host).chain.fetchFeeTokenDecimals(never));
+    assert.equal(fault.code, "malformed");
+  }, { decimals: 19 });
+});
+
+Deno.test("fees: the source side of a claim proves fee and existence, and refuses unknown requests", async () => {
+  await withHost(31444, async (host) => {
+    const { chain, requests } = chainOf(host);
+    const before = await chain.fetchHeight(never);
+    const commitments = await dispatched(host, 3, 12_345n);
+    const height = await chain.fetchHeight(never);
+    await host.node.mine({ blocks: 3 });
+    requests.count = 0;
+    const bytes = await chain.proveFees(commitments, height, never);
+    assert.equal(requests.count, 1);
+    const block = await host.reader.getBlock({ blockNumber: height });
+    const keys = commitments.map((each) => fromHex(requestFeeSlot(each)));
+    const values = readEvmState({
+      stateRoot: toHash256(block.stateRoot),
+      host: fromHex(host.addresses.host),
+      proof: decodeStrict(evmStateProofCodec, bytes, "EvmStateProof"),
+      keys,
+    });
+    assert.deepEqual(keys.map((key) => values.get(toHex(key))), keys.map(() => fromHex("0x823039")));
+    assert.equal((await faultOf(chain.proveFees([unknown], height, never))).code, "not_found");
+    assert.equal((await faultOf(chain.proveFees(commitments, before, never))).code, "not_found");
+  });
+});
+
+Deno.test("fees: the destination side of a claim names the relayers that its own proof shows", async () => {
+  await withHost(31445, async (host) => {
+    const { chain, requests } = chainOf(host);
+    const messages = [postTo(host, 1n), postTo(host, 2n)];
+    const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
+    const submission = await signed(chain, delivery);
+    await chain.broadcast(submission, never);
+    const { block } = await includedOutcome(chain, submission);
+    const commitments = [...messages.map(({ commitment }) => commitment), unknown];
+    requests.count = 0;
+    const { proof, relayers } = await chain.proveReceipts(commitments, block.height, never);
+    assert.equal(requests.count, 1);
+    assert.deepEqual(relayers, [relayer, relayer, undefined]);
+    assert.ok(proof.length > 500);
+    const earlier = await chain.proveReceipts(commitments, block.height - 1n, never);
+    assert.deepEqual(earlier.relayers, [undefined, undefined, undefined]);
+
+    // A node whose proof is that of another state is not believed; the next one is asked.
+    const root = `0x${"11".repeat(32)}`;
+    const lying = alteringFetch((method, result) =>
+      method === "eth_getBlockByNumber" && typeof result === "object"
+        ? { ...result, stateRoot: root }
+        : result
+    );
+    const fault = await faultOf(
+      chainOf(host, undefined, {}, lying).chain.proveReceipts(commitments, block.height, never),
+    );
+    assert.equal(fault.code, "malformed");
+    const none = chainOf(host, undefined, {}, fetchWithout("eth_getProof")).chain;
+    assert.equal(
+      (await faultOf(none.proveReceipts(commitments, block.height, never))).code,
+      "missing_method",
+    );
+  });
+});
+
+Deno.test("fees: state values are proven at exactly one height, over several contracts in one request", async () => {
+  await withHost(31446, async (host) => {
+    const { chain, requests } = chainOf(host);
+    const [commitment] = await dispatched(host, 1, 500n);
+    assert.ok(commitment !== undefined);
+    const height = await chain.fetchHeight(never);
+    await dispatched(host, 2, 9n);
+    const at = (address: string, slot: bigint): Uint8Array =>
+      concatBytes(fromHex(address), fromHex(toHash256(slot.toString(16).padStart(64, "0"))));
+    const keys = [
+      concatBytes(fromHex(host.addresses.host), fromHex(requestFeeSlot(commitment))),
+      at(host.addresses.ping, 0n),
+      at(host.addresses.ping, 77n),
+      fromHex(host.addresses.feeToken),
+      fromHex(DEVNET_ACCOUNTS.user.address),
+      fromHex(requestFeeSlot(commitment)),
+    ];
+    const [first = new Uint8Array()] = keys;
+    requests.count = 0;
+    const bytes = await chain.proveState([...keys, first], height, never);
+    assert.equal(requests.count, 1);
+    const block = await host.reader.getBlock({ blockNumber: height });
+    const values = readEvmState({
+      stateRoot: toHash256(block.stateRoot),
+      host: fromHex(host.addresses.host),
+      proof: decodeStrict(evmStateProofCodec, bytes, "EvmStateProof"),
+      keys,
+    });
+    const [fee, sent, nothing, token, user, ownFee] = keys.map((key) => values.get(toHex(key)));
+    assert.deepEqual([fee, sent, nothing, ownFee], [
+      fromHex("0x8201f4"),
+      fromHex("0x01"),
+      undefined,
+      fromHex("0x8201f4"),
+    ]);
+    assert.ok(token !== undefined && user !== undefined && token.length > 64);
+
+    const refusal = async (...wrong: readonly Uint8Array[]): Promise<unknown> => {
+      try {
+        await chain.proveState([first, ...wrong], height, never);
+      } catch (error) {
+        if (error instanceof UnprovableKeyError) return [error.code, error.key];
+        throw error;
+      }
+      return undefined;
+    };
+    for (const length of [0, 19, 21, 33, 51, 53]) {
+      const key = new Uint8Array(length);
+      assert.deepEqual(await refusal(key), ["unsupported_key_length", key]);
+    }
+    assert.deepEqual(await refusal(new Uint8Array(20).fill(0xee)), ["account_not_present", undefined]);
+    assert.equal((await faultOf(chain.proveState(keys, height + 500n, never))).code, "pruned");
+  });
+});
+
+for (const { name, message_hash, signature } of signatures.signatures) {
+  Deno.test(`fees: the digest is signed as the hub checks it: ${name}`, async () => {
+    const { chain } = chainUnderTest(["http://127.0.0.1:1"], {
+      ismpHost: DEVNET_ACCOUNTS.user.address,
+      stateMachine: evmStateMachine(1),
+    });
+    assert.deepEqual(await chain.signDigest(fromHex(message_hash)), {
+      tag: "Evm",
+      value: { address: fromHex(signatures.address), signature: fromHex(signature) },
+    });
+    await assert.rejects(chain.signDigest(new Uint8Array(31)), RangeError);
+  });
+}
