@@ -1,0 +1,189 @@
+/** Makes and sends the claim of one reward, and follows it. Rules: 04-messaging-flow section 17 of the protocol notes. */
+import type { Refusal } from "../../core/chains/chain.ts";
+import type { FeeChain } from "../../core/chains/fees.ts";
+import type { HubCall } from "../../core/chains/hub_accounts.ts";
+import type { RewardRow, SubmissionRow } from "../../core/ledger/ledger.ts";
+import { equalBytes, fromHex, type Hash256, toHash256 } from "../../core/protocol/bytes.ts";
+import { contractSlotKey, epochRelayerSlot } from "../../core/protocol/evm/host_storage.ts";
+import type { Proof } from "../../core/protocol/ismp/proof.ts";
+import { postRequestCodec } from "../../core/protocol/ismp/request.ts";
+import { consensusClaimMessage, requestClaimMessage } from "../../core/protocol/ismp/signed_messages.ts";
+import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
+import { decodeStrict } from "../../core/protocol/scale.ts";
+import { judgeRewardRefusal, REWARD_INTERVAL_MS } from "../decisions/rewards.ts";
+import type { FeeDeps } from "./fee_world.ts";
+import { errorNameOf, isAboutChain } from "./hub_calls.ts";
+import { rewardItemOf } from "./reward_record.ts";
+
+/** What the rewards worker shares. */
+export interface RewardDeps extends FeeDeps {
+  /** Address of the host contract, 20 bytes; `undefined` for chains without one. */
+  readonly hostOf: (chain: StateMachine) => Uint8Array | undefined;
+}
+
+/** What became of a reward: its claim is under way, it waits, or it is settled. */
+export type RewardClaimResult = "sent" | "later" | "claimed" | "refused";
+
+/** Claims one reward: proof, signature of the chain's key, dry run, journal, broadcast. */
+export async function claimReward(
+  deps: RewardDeps,
+  work: { readonly row: RewardRow; readonly proofHeight: bigint; readonly payee: Hash256 },
+  signal: AbortSignal,
+): Promise<RewardClaimResult> {
+  const { row } = work;
+  const chain = deps.chains.get(row.chain);
+  if (chain === undefined) throw new Error(`${row.chain} is not configured`);
+  const call = row.kind === "rotation"
+    ? await rotationCall(deps, chain, work, signal)
+    : await requestCall(chain, work, signal);
+  if (call === undefined) return applyNoReceipt(deps, row);
+  const refusal = await deps.hub.tryCall(call, signal);
+  if (refusal !== undefined) return applyRefusal(deps, row, refusal);
+  const item = rewardItemOf(row);
+  const sent = await deps.calls.send({
+    call,
+    kind: "claim",
+    items: [{ commitment: item, requestCommitment: item, sink: row.chain }],
+    onJournal: () => void deps.ledger.rewards.update(row, { state: "claiming" }),
+    onRefused: (why) => void writeRefusal(deps, row, why),
+  }, signal);
+  return sent.kind === "sent" ? "sent" : "later";
+}
+
+async function rotationCall(
+  deps: RewardDeps,
+  chain: FeeChain,
+  { row, proofHeight, payee }: Parameters<typeof claimReward>[1],
+  signal: AbortSignal,
+): Promise<HubCall | undefined> {
+  const host = deps.hostOf(row.chain);
+  if (host === undefined) return undefined;
+  const setId = BigInt(row.reference);
+  const key = contractSlotKey(host, epochRelayerSlot(setId));
+  const proof = await chain.proveState([key], proofHeight, signal);
+  const { digest } = consensusClaimMessage({ setId, destChain: row.chain, payee });
+  const signature = await chain.signDigest(fromHex(digest));
+  const stateProof = proofAt(chain, proofHeight, proof);
+  return { kind: "claimRotation", claim: { stateProof, setId, payee, signature } };
+}
+
+/** `undefined`: the chain's receipt does not name us at that height. */
+async function requestCall(
+  chain: FeeChain,
+  { row, proofHeight, payee }: Parameters<typeof claimReward>[1],
+  signal: AbortSignal,
+): Promise<HubCall | undefined> {
+  const commitment = toHash256(row.reference);
+  const { proof, relayers: [relayer] } = await chain.proveReceipts([commitment], proofHeight, signal);
+  const isOurs = relayer !== undefined && chain.relayer !== undefined && equalBytes(relayer, chain.relayer);
+  if (!isOurs) return undefined;
+  const { digest } = requestClaimMessage({ commitment, destChain: row.chain, payee });
+  const signature = await chain.signDigest(fromHex(digest));
+  const request = decodeStrict(postRequestCodec, row.payload, "PostRequest");
+  const stateProof = proofAt(chain, proofHeight, proof);
+  return { kind: "claimRequest", claim: { request, stateProof, payee, signature } };
+}
+
+function proofAt(chain: FeeChain, height: bigint, proof: Uint8Array): Proof {
+  return { height: { id: chain.id, height }, proof };
+}
+
+/** Somebody else's receipt, or none any more after a reorganisation: nothing to be had. */
+function applyNoReceipt(deps: RewardDeps, row: RewardRow): RewardClaimResult {
+  const detail = row.kind === "request" ? "the receipt is not ours" : "the chain has no host contract";
+  deps.ledger.transaction(() => void deps.ledger.rewards.update(row, { state: "refused", detail }));
+  deps.log.info("A reward cannot be claimed", { ...rewardFields(row), detail });
+  return "refused";
+}
+
+function applyRefusal(deps: RewardDeps, row: RewardRow, refusal: Refusal): RewardClaimResult {
+  const state = deps.ledger.transaction(() => writeRefusal(deps, row, refusal));
+  const level = state === "pending" && !isAboutChain(refusal) && row.attempts === 0 ? "warn" : "info";
+  deps.log[level]("The hub refuses a reward", { ...rewardFields(row), detail: refusal.detail, state });
+  return state === "pending" ? "later" : state;
+}
+
+/** Writes what a refusal means. Call it within a ledger transaction. */
+function writeRefusal(
+  deps: RewardDeps,
+  row: RewardRow,
+  refusal: Refusal,
+): "pending" | "claimed" | "refused" {
+  const judged = isAboutChain(refusal)
+    ? { state: "pending" as const, nextAttemptAtMs: deps.clock.now() + REWARD_INTERVAL_MS }
+    : judgeRewardRefusal(row, errorNameOf(refusal), deps.clock.now());
+  deps.ledger.rewards.update(row, { ...judged, detail: refusal.detail });
+  return judged.state;
+}
+
+/** Looks at every claim of a reward that is under way; also those of an earlier run. */
+export async function settleRewards(deps: RewardDeps, signal: AbortSignal): Promise<void> {
+  const open = new Map(
+    deps.ledger.rewards.listOpen().map((row) => [keyOf(row.chain, rewardItemOf(row)), row]),
+  );
+  const carried = new Set<string>();
+  for (const submission of deps.calls.listOpen("claim")) {
+    const [item] = deps.ledger.submissions.itemsOf(submission.id);
+    const key = item && keyOf(item.sink, item.commitment);
+    const row = key === undefined ? undefined : open.get(key);
+    if (await settleOne(deps, submission, row, signal) && key !== undefined) carried.add(key);
+  }
+  for (const [key, row] of open) {
+    if (row.state !== "claiming" || carried.has(key)) continue;
+    const now = deps.ledger.rewards.find(row);
+    if (now?.state !== "claiming" || isCarriedNow(deps, key)) continue;
+    deps.ledger.transaction(() => void deps.ledger.rewards.update(row, { state: "pending" }));
+  }
+}
+
+function isCarriedNow(deps: RewardDeps, key: string): boolean {
+  return deps.calls.listOpen("claim").some(({ id }) =>
+    deps.ledger.submissions.itemsOf(id).some((item) => keyOf(item.sink, item.commitment) === key)
+  );
+}
+
+/** True while the claim is under way. */
+async function settleOne(
+  deps: RewardDeps,
+  submission: SubmissionRow,
+  row: RewardRow | undefined,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const fate = await deps.calls.look(submission, signal);
+  const { submissions, rewards } = deps.ledger;
+  switch (fate.kind) {
+    case "open":
+    case "included":
+      return true;
+    case "final":
+      deps.ledger.transaction(() => {
+        submissions.update(submission.id, { state: "final", block: fate.block });
+        if (row !== undefined) rewards.update(row, { state: "claimed" });
+      });
+      if (row !== undefined) {
+        deps.log.info("Reward claimed", { ...rewardFields(row), hubBlock: fate.block.height });
+      }
+      return false;
+    case "failed":
+      deps.ledger.transaction(() => {
+        submissions.update(submission.id, { state: "failed", block: fate.block, detail: fate.error });
+        if (row !== undefined) writeRefusal(deps, row, { code: "unspecified", detail: fate.error });
+      });
+      return false;
+    case "gone":
+      deps.ledger.transaction(() => {
+        submissions.update(submission.id, { state: "dropped", detail: "left the pool" });
+        if (row?.state === "claiming") rewards.update(row, { state: "pending" });
+      });
+      return false;
+  }
+}
+
+function keyOf(chain: StateMachine, item: Hash256): string {
+  return `${chain} ${item}`;
+}
+
+/** Fields that name a reward in a log line. */
+export function rewardFields(row: RewardRow): Readonly<Record<string, unknown>> {
+  return { chain: row.chain, kind: row.kind, reference: row.reference };
+}

@@ -1,0 +1,65 @@
+/**
+ * What settling calls when a delivery of ours may be rewarded by the hub's treasury: a rotation of its authority
+ * set, or a request of one of its listed modules. Source: 04-messaging-flow section 17 of the protocol notes.
+ */
+import type { Ledger } from "../../core/ledger/ledger.ts";
+import { type Hash256, toHex } from "../../core/protocol/bytes.ts";
+import type { Message } from "../../core/protocol/ismp/message.ts";
+import { postRequestCodec } from "../../core/protocol/ismp/request.ts";
+import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
+
+/** A delivery of ours that is recorded on its chain. */
+export interface RewardedDelivery {
+  /** Chain on which it was delivered. */
+  readonly chain: StateMachine;
+  /** Its block there. */
+  readonly height: bigint;
+}
+
+/**
+ * Records the reward for a request of the hub, if its module is listed. Call it within the ledger transaction that
+ * records the delivery.
+ * @param listed modules with a reward above 0, lower-case hex, as `RelayerHub.fetchRewardedModules` tells
+ */
+export function recordRequestReward(
+  ledger: Pick<Ledger, "rewards">,
+  delivery: RewardedDelivery & { readonly message: Message },
+  facts: { readonly hub: StateMachine; readonly listed: ReadonlyMap<string, bigint> },
+): boolean {
+  const { message, chain, height } = delivery;
+  if (message.kind !== "post" || message.request.source !== facts.hub) return false;
+  if ((facts.listed.get(toHex(message.request.from)) ?? 0n) === 0n) return false;
+  const payload = postRequestCodec.enc(message.request);
+  return ledger.rewards.record({
+    kind: "request",
+    chain,
+    reference: message.commitment,
+    height,
+    payload,
+  }) === "new";
+}
+
+/**
+ * Records the reward for rotating a chain's client to authority set `setId`: the host named us in `NewEpoch`. Call
+ * it within the ledger transaction that records the delivery, or the event.
+ */
+export function recordRotationReward(
+  ledger: Pick<Ledger, "rewards">,
+  { chain, height, setId }: RewardedDelivery & { readonly setId: bigint },
+): boolean {
+  return ledger.rewards.record({
+    kind: "rotation",
+    chain,
+    reference: setId.toString(),
+    height,
+    payload: new Uint8Array(),
+  }) === "new";
+}
+
+/** The 32 bytes under which the journal files a reward: the commitment, or the set id as a word. */
+export function rewardItemOf(
+  row: { readonly kind: "rotation" | "request"; readonly reference: string },
+): Hash256 {
+  if (row.kind === "rotation") return `0x${BigInt(row.reference).toString(16).padStart(64, "0")}`;
+  return `0x${row.reference.slice(2)}`;
+}
