@@ -5,6 +5,7 @@ import type { SubstrateChainOptions } from "../../../../src/core/chains/substrat
 import { Secret } from "../../../../src/core/config/redact.ts";
 import { equalBytes, fromHex, type Hash256, toHash256, toHex } from "../../../../src/core/protocol/bytes.ts";
 import { commitmentOfPost, postMessage } from "../../../../src/core/protocol/ismp/commitment.ts";
+import { decodeBareExtrinsic } from "../../../../src/core/protocol/ismp/hub_calls.ts";
 import type { PostRequest } from "../../../../src/core/protocol/ismp/message.ts";
 import { stateMachineProofCodec } from "../../../../src/core/protocol/ismp/proof.ts";
 import { sr25519PublicKey } from "../../../../src/core/protocol/ismp/signed_messages.ts";
@@ -23,6 +24,7 @@ import {
   startTestHub,
 } from "../../../devnet/hub/deliveries.ts";
 import type { Hub } from "../../../devnet/hub/hub.ts";
+import { RuntimeMetadata } from "../../../devnet/hub/runtime_metadata.ts";
 import { connect, relayerId } from "./hub_connection.ts";
 
 const { signal } = new AbortController();
@@ -216,6 +218,28 @@ Deno.test("hub chain: a delivery above the size limit is refused, so that it can
   const delivery = await deliveryOf(hub, 10n, post(1n));
   const simulation = await connection.chain.simulate(delivery, signal);
   assert.equal(simulation.kind === "refused" && simulation.refusal.code, "too_large");
+});
+
+Deno.test("hub chain: a delivery that shrinks by a fifth travels compressed and is taken like any other", async () => {
+  await using hub = await startTestHub();
+  await using connection = connect(hub);
+  const { chain } = connection;
+  const posts = Array.from({ length: 30 }, (_, nonce) => post(BigInt(nonce)));
+  const delivery = await deliveryOf(hub, 10n, ...posts);
+  const submission = await signed(chain, delivery);
+  const call = decodeBareExtrinsic(submission.raw);
+  assert.deepEqual(
+    call.slice(0, 2),
+    RuntimeMetadata.load("gargantua").callIndex("CallDecompressor", "decompress_call"),
+  );
+  assert.deepEqual(await chain.broadcast(submission, signal), { kind: "sent" });
+  hub.produceBlock();
+  const outcome = await chain.fetchOutcome(submission, signal);
+  assert.ok(outcome.kind === "included" && outcome.succeeded);
+  assert.deepEqual(outcome.handled.map(({ commitment }) => commitment), posts.map(commitmentOfPost));
+  const refused = await chain.simulate(delivery, signal);
+  assert.equal(refused.kind === "refused" && refused.refusal.code, "duplicate");
+  assert.deepEqual(refused.kind === "refused" && refused.refusal.messages, posts.map((_, index) => index));
 });
 
 Deno.test("hub chain: an extrinsic that became invalid is refused by the pool", async () => {
