@@ -38,12 +38,19 @@ Deno.test("kill -9 at 20 seeded moments during 200 messages: nothing lost, nothi
     const relayer = scene.relayer();
     await relayer.startAndWait();
     const sending: Promise<readonly SentMessage[]>[] = [];
+    const deaths = new Map<string, number>();
     for (const moment of drawMoments(random)) {
       sending.push(sendSome(scene, sending.length));
       const process = relayer.process.isRunning ? relayer.process : await relayer.start();
       const seen = await die(process, moment, random.fraction());
       scene.note(`killed at ${moment ?? "a time"}${seen ? "" : " (not seen)"}`);
+      for (const state of await openStates(relayer)) deaths.set(state, (deaths.get(state) ?? 0) + 1);
     }
+    say(
+      `kill: work found open at a death: ${
+        [...deaths].map(([state, times]) => `${state} ${times}x`).join(", ")
+      }`,
+    );
     const sent = (await Promise.all(sending)).flat();
     assert.equal(sent.length, KILLS * MESSAGES_PER_KILL);
     await relayer.start();
@@ -102,6 +109,15 @@ async function die(process: RelayerProcess, moment: Moment, chance: number): Pro
   }
   await process.kill();
   return seen;
+}
+
+/** What the process left unfinished: states of messages and transactions, each once. */
+async function openStates(relayer: SceneRelayer): Promise<ReadonlySet<string>> {
+  const { messages, submissions } = await relayer.ledger();
+  const rows = messages.map(({ state }) => `message ${state}`).filter((text) => !text.includes("delivered"));
+  const transactions = submissions.map(({ state }) => `transaction ${state}`)
+    .filter((text) => !/final|dropped|replaced|failed/.test(text));
+  return new Set([...rows, ...transactions].sort());
 }
 
 async function endWell(scene: Scene, relayer: SceneRelayer, sent: readonly SentMessage[]): Promise<void> {
