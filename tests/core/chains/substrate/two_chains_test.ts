@@ -1,0 +1,183 @@
+import assert from "node:assert/strict";
+import type { Delivery } from "../../../../src/core/chains/chain.ts";
+import type { FeeChain } from "../../../../src/core/chains/fees.ts";
+import type { HubCall } from "../../../../src/core/chains/hub_accounts.ts";
+import { createSubstrateChain } from "../../../../src/core/chains/substrate/substrate_chain.ts";
+import { EndpointUrl, Secret } from "../../../../src/core/config/redact.ts";
+import { fromHex, type Hash256, toHex } from "../../../../src/core/protocol/bytes.ts";
+import { requestFeeSlot, requestReceiptSlot } from "../../../../src/core/protocol/evm/host_storage.ts";
+import type { Message } from "../../../../src/core/protocol/ismp/message.ts";
+import { commitmentOfPost, postMessage } from "../../../../src/core/protocol/ismp/commitment.ts";
+import type { HashAlgorithm } from "../../../../src/core/protocol/ismp/proof.ts";
+import { beneficiaryMessage, sr25519PublicKey } from "../../../../src/core/protocol/ismp/signed_messages.ts";
+import { parseStateMachine } from "../../../../src/core/protocol/ismp/state_machine.ts";
+import type { ChildTrieName } from "../../../../src/core/protocol/ismp/storage_keys.ts";
+import { platformSocket } from "../../../../src/core/rpc/socket.ts";
+import { systemClock } from "../../../../src/core/runtime/system_clock.ts";
+import { post, receiver, sender } from "../../../devnet/hub/deliveries.ts";
+import { paidRequest } from "../../../devnet/hub/evm_source.ts";
+import { demoModuleId, type Hub } from "../../../devnet/hub/hub.ts";
+import { commitBlock, relayerAddress } from "../../../devnet/hub/relayer_work.ts";
+import { startTwoChains } from "../../../devnet/hub/substrate_work.ts";
+import { RecordedLog } from "../../../support/recorded_log.ts";
+import { seededRandomness } from "../../../support/seeded_randomness.ts";
+import { connect } from "./hub_connection.ts";
+
+const { signal } = new AbortController();
+const stateMachine = parseStateMachine("KUSAMA-2000");
+const payer: Hash256 = `0x${"31".repeat(32)}`;
+const unit = 10n ** 12n;
+const seed = new Uint8Array(32).fill(5);
+const account = sr25519PublicKey(seed);
+
+function connectChain(node: Hub, hashing: HashAlgorithm): FeeChain & AsyncDisposable {
+  const deps = {
+    clock: systemClock,
+    randomness: seededRandomness(2),
+    openSocket: platformSocket,
+    fetch,
+    log: new RecordedLog(),
+  };
+  const chain = createSubstrateChain(deps, {
+    id: { stateMachine, consensusStateId: node.identity.consensusStateId },
+    hashing,
+    rpcWs: new EndpointUrl(node.wsUrl),
+    maxRpcPayloadSizeBytes: 10_000_000,
+    signer: new Secret(toHex(seed)),
+  });
+  return Object.assign(chain, { [Symbol.asyncDispose]: () => chain.close() });
+}
+
+/** Carries messages of `from`, proven at `height`, to `to`; its next block takes them. */
+async function carry(
+  from: FeeChain,
+  messages: readonly Message[],
+  height: bigint,
+  to: FeeChain,
+  target: Hub,
+): Promise<void> {
+  const proof = await from.proveMessages(messages, height, to, signal);
+  await deliver({ steps: [{ kind: "messages", messages, proof }] }, to, target);
+}
+
+async function deliver(delivery: Delivery, to: FeeChain, target: Hub): Promise<void> {
+  const simulation = await to.simulate(delivery, signal);
+  assert.ok(simulation.kind === "accepted", simulation.kind === "refused" ? simulation.refusal.detail : "");
+  const signed = await to.sign(delivery, simulation, { nonceAtLeast: undefined }, signal);
+  assert.ok(signed.kind === "signed");
+  assert.deepEqual(await to.broadcast(signed.submission, signal), { kind: "sent" });
+  target.produceBlock();
+  target.produceBlock();
+  const outcome = await to.fetchOutcome(signed.submission, signal);
+  assert.ok(outcome.kind === "included" && outcome.succeeded && outcome.isFinal);
+}
+
+const kinds: readonly (readonly [HashAlgorithm, ChildTrieName])[] = [
+  ["Blake2", "ISMPv2"],
+  ["Blake2", "ISMP"],
+  ["Keccak", "ISMPv2"],
+];
+
+for (const [hashing, childTrie] of kinds) {
+  Deno.test(`two chains: a ${hashing} chain with trie ${childTrie} and the hub exchange messages, and its fee is claimed`, async () => {
+    const balances = new Map([[payer, 100n * unit]]);
+    await using two = await startTwoChains({ stateMachine, hashing, childTrie, balances });
+    await using connection = connect(two.hub, { signer: new Secret(toHex(seed)) });
+    await using chain = connectChain(two.chain, hashing);
+    const hub = connection.chain;
+    const findings = await chain.check(hub.id, signal);
+    assert.deepEqual(findings.filter(({ severity }) => severity === "fatal"), []);
+    const sending = two.chain.dispatchPost({
+      dest: receiver.stateMachine,
+      from: new Uint8Array(8).fill(3),
+      to: new Uint8Array(20),
+      body: new Uint8Array([1]),
+      timeoutSec: 0n,
+      fee: { payer, fee: 5n * unit },
+    });
+    two.chain.produceBlock();
+    two.chain.produceBlock();
+    const { request, commitment } = await sending;
+    const best = await chain.fetchHeight(signal);
+    const events = await chain.fetchEvents(0n, best, signal);
+    const found = events.flatMap((event) => event.kind === "message" ? [event.message] : []);
+    assert.deepEqual(found, [postMessage(request)]);
+    const height = await two.tell(two.chain, two.hub);
+    await carry(chain, found, height, hub, two.hub);
+    assert.deepEqual(await hub.fetchReceipts(found, signal), [account]);
+    assert.deepEqual(await chain.fetchFees([commitment], signal), [5n * unit]);
+
+    const dest = await commitBlock(two.hub, receiver, 20n, [[
+      requestReceiptSlot(commitment),
+      relayerAddress,
+    ]]);
+    const claim: HubCall = {
+      kind: "accumulate",
+      proof: {
+        commitments: [commitment],
+        sourceProof: {
+          height: { id: chain.id, height },
+          proof: await chain.proveFees([commitment], height, signal),
+        },
+        destProof: {
+          height: { id: receiver, height: 20n },
+          proof: await dest.proveSlots([requestReceiptSlot(commitment)]),
+        },
+        beneficiaryDetails: undefined,
+      },
+    };
+    assert.equal(await hub.tryCall(claim, signal), undefined);
+    await hub.broadcast(await hub.prepareCall(claim, signal), signal);
+    two.hub.produceBlock();
+    assert.equal(await hub.fetchFeeBalance(stateMachine, relayerAddress, signal), 5n * unit);
+  });
+
+  Deno.test(`two chains: a delivery to a ${hashing} chain with trie ${childTrie} is claimed by its receipt`, async () => {
+    await using two = await startTwoChains({ stateMachine, hashing, childTrie });
+    await using connection = connect(two.hub);
+    await using chain = connectChain(two.chain, hashing);
+    const hub = connection.chain;
+    const request = post(1n, { dest: stateMachine, to: demoModuleId });
+    const message = postMessage(request);
+    const commitment = commitmentOfPost(request);
+    const source = await commitBlock(two.hub, sender, 10n, paidRequest(commitment, 7n));
+    const proof = {
+      kind: "state",
+      height: { id: sender, height: 10n },
+      proof: await source.prove([request]),
+    } as const;
+    await deliver({ steps: [{ kind: "messages", messages: [message], proof }] }, hub, two.hub);
+    const hubHeight = await two.tell(two.hub, two.chain);
+    await carry(hub, [message], hubHeight, chain, two.chain);
+    assert.deepEqual(await chain.fetchReceipts([message], signal), [account]);
+
+    const height = await two.tell(two.chain, two.hub);
+    const other: Hash256 = `0x${"ee".repeat(32)}`;
+    const shown = await chain.proveReceipts([commitment, other], height, signal);
+    assert.deepEqual(shown.relayers, [account, undefined]);
+    // Our key of the chain names our account on the sender.
+    const nonce = await hub.fetchRelayerNonce(account, sender.stateMachine, signal);
+    const beneficiary = new Uint8Array(20).fill(0x66);
+    const { digest } = beneficiaryMessage({ nonce, sourceChain: sender.stateMachine, beneficiary });
+    const claim: HubCall = {
+      kind: "accumulate",
+      proof: {
+        commitments: [commitment],
+        sourceProof: {
+          height: { id: sender, height: 10n },
+          proof: await source.proveSlots([requestFeeSlot(commitment)]),
+        },
+        destProof: {
+          height: { id: chain.id, height },
+          proof: (await chain.proveReceipts([commitment], height, signal)).proof,
+        },
+        beneficiaryDetails: [beneficiary, await chain.signDigest(fromHex(digest))],
+      },
+    };
+    assert.equal(await hub.tryCall(claim, signal), undefined);
+    await hub.broadcast(await hub.prepareCall(claim, signal), signal);
+    two.hub.produceBlock();
+    assert.equal(await hub.fetchFeeBalance(sender.stateMachine, beneficiary, signal), 7n);
+    assert.equal(await hub.fetchRelayerNonce(account, sender.stateMachine, signal), 1n);
+  });
+}
