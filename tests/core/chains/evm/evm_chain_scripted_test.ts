@@ -1,79 +1,19 @@
 import assert from "node:assert/strict";
 import { encodeAbiParameters, encodeEventTopics, parseTransaction } from "viem";
-import type { Chain, Delivery, SignedSubmission, Simulation } from "../../../../src/core/chains/chain.ts";
-import type { EvmChainOptions } from "../../../../src/core/chains/evm/evm_chain.ts";
-import { fromHex, type Hex, toHash256, toHex } from "../../../../src/core/protocol/bytes.ts";
+import type { Chain, SignedSubmission, Simulation } from "../../../../src/core/chains/chain.ts";
+import { fromHex, toHex } from "../../../../src/core/protocol/bytes.ts";
 import { evmHostAbi, hostEventTopics } from "../../../../src/core/protocol/evm/host_abi.ts";
 import { hostReads } from "../../../../src/core/protocol/evm/host_reads.ts";
-import { getResponseMessage, postMessage } from "../../../../src/core/protocol/ismp/commitment.ts";
-import { evmStateMachine, parseStateMachine } from "../../../../src/core/protocol/ismp/state_machine.ts";
-import { RpcFault } from "../../../../src/core/rpc/fault.ts";
+import { getResponseMessage } from "../../../../src/core/protocol/ismp/commitment.ts";
+import { evmStateMachine } from "../../../../src/core/protocol/ismp/state_machine.ts";
 import hostVector from "../../../vectors/evm-host-reads.json" with { type: "json" };
 import traceVector from "../../../vectors/evm-trace.json" with { type: "json" };
 import { FakeClock } from "../../../support/fake_clock.ts";
-import { type Answerer, ScriptedError, ScriptedRpc } from "../../../support/scripted_rpc.ts";
-import { type ChainUnderTest, chainUnderTest, deliveryOf, hub, never } from "./chain_fixture.ts";
+import { ScriptedError, ScriptedRpc } from "../../../support/scripted_rpc.ts";
+import { faultOf, hub, never } from "./chain_fixture.ts";
+import { blockHash, chainAt, deliveryOfPosts, host, node, post, zeros } from "./scripted_node.ts";
 
-const host: Hex = "0x2279b7a0a67db372996a5fab50d91eaa73d2ebe6";
-const zeros = (words: number): Hex => `0x${"00".repeat(32 * words)}`;
-const blockHash = toHash256(new Uint8Array(32).fill(7));
 const noHints = { nonceAtLeast: undefined };
-
-/** A node of chain 1 at height 0x100 on which everything works; tests replace what they are about. */
-function node(methods: Readonly<Record<string, Answerer>> = {}): ScriptedRpc {
-  return new ScriptedRpc({
-    eth_chainId: () => "0x1",
-    eth_blockNumber: () => "0x100",
-    eth_gasPrice: () => "0x64",
-    eth_getCode: () => "0x",
-    eth_getBalance: () => "0xffffffffffffffff",
-    eth_getTransactionCount: () => "0x5",
-    eth_getLogs: () => [],
-    eth_estimateGas: () => "0x30000",
-    eth_getBlockByNumber: ([tag]) => ({
-      number: tag === "finalized" ? "0xf0" : "0x100",
-      hash: blockHash,
-      timestamp: "0x10",
-    }),
-    eth_call: ([call]) =>
-      JSON.stringify(call).includes(hostReads.hostParams.encode())
-        ? hostVector.reads.hostParams.result
-        : zeros(2),
-    ...methods,
-  });
-}
-
-function chainAt(
-  rpcs: readonly ScriptedRpc[],
-  options: Partial<EvmChainOptions> = {},
-  clock = new FakeClock(),
-): ChainUnderTest {
-  const urls = rpcs.map(({ url }) => url);
-  return chainUnderTest(urls, { ismpHost: host, stateMachine: evmStateMachine(1), ...options }, clock);
-}
-
-function post(nonce: bigint): ReturnType<typeof postMessage> {
-  return postMessage({
-    source: parseStateMachine("POLKADOT-2000"),
-    dest: evmStateMachine(1),
-    nonce,
-    from: Uint8Array.of(1),
-    to: new Uint8Array(20),
-    timeoutTimestampSec: 0n,
-    body: new Uint8Array(),
-  });
-}
-
-function deliveryOfPosts(count: number): Delivery {
-  const messages = Array.from({ length: count }, (_, index) => post(BigInt(index)));
-  return deliveryOf(messages, {
-    kind: "mmr",
-    height: { id: hub, height: 100n },
-    leafCount: BigInt(count),
-    items: [],
-    leafIndices: messages.map((_, index) => BigInt(index)),
-  });
-}
 
 function accept(gasUsed = 100_000n): Extract<Simulation, { kind: "accepted" }> {
   return {
@@ -91,16 +31,6 @@ async function sign(chain: Chain): Promise<SignedSubmission> {
   const result = await chain.sign(deliveryOfPosts(1), accept(), noHints, never);
   if (result.kind !== "signed") throw new Error(`Not signed: ${result.kind}`);
   return result.submission;
-}
-
-async function faultOf(promise: Promise<unknown>): Promise<RpcFault> {
-  try {
-    await promise;
-  } catch (error) {
-    if (error instanceof RpcFault) return error;
-    throw error;
-  }
-  throw new Error("No fault");
 }
 
 function updatedLog(height: bigint, block: number, logIndex: number): Record<string, unknown> {

@@ -1,0 +1,138 @@
+import assert from "node:assert/strict";
+import { parseTransaction } from "viem";
+import type { Delivery, SignedSubmission } from "../../../../src/core/chains/chain.ts";
+import type { EvmChain } from "../../../../src/core/chains/evm/evm_chain.ts";
+import { toHex } from "../../../../src/core/protocol/bytes.ts";
+import { bumpPrice } from "../../../../src/messaging/decisions/replacement.ts";
+import { DEVNET_KEYS } from "../../../devnet/evm/accounts.ts";
+import { Secret } from "../../../../src/core/config/redact.ts";
+import type { IsmpHost } from "../../../devnet/evm/deploy.ts";
+import { countReceived } from "../../../devnet/evm/host_admin.ts";
+import { fetchWithout } from "../../../support/altered_answers.ts";
+import {
+  chainOf,
+  deliveryOf,
+  includedOutcome,
+  never,
+  postTo,
+  proveFromHub,
+  signed,
+  withHost,
+} from "./chain_fixture.ts";
+
+async function deliveryTo(host: IsmpHost): Promise<Delivery> {
+  const messages = [postTo(host, 1n)];
+  return deliveryOf(messages, await proveFromHub(host, messages, 10n));
+}
+
+/** A delivery that waits in the pool, and the price that replaces it. */
+async function stuck(host: IsmpHost, chain: EvmChain): Promise<SignedSubmission> {
+  const submission = await signed(chain, await deliveryTo(host));
+  await host.node.setAutomine(false);
+  assert.deepEqual(await chain.broadcast(submission, never), { kind: "sent" });
+  return submission;
+}
+
+async function raised(chain: EvmChain, of: SignedSubmission): Promise<Parameters<EvmChain["resign"]>[1]> {
+  const { offered, market } = await chain.fetchReplacementTerms(of, never);
+  const price = bumpPrice(offered, market, { capWei: undefined });
+  assert.ok(price !== undefined);
+  return price;
+}
+
+Deno.test("replacement: terms are price, market, nonces and balance at one moment, from one request", async () => {
+  await withHost(31450, async (host) => {
+    const { chain, requests } = chainOf(host);
+    const submission = await stuck(host, chain);
+    await chain.fetchGasTerms(never);
+    requests.count = 0;
+    const terms = await chain.fetchReplacementTerms(submission, never);
+    assert.equal(requests.count, 1);
+    const { maxFeePerGas, maxPriorityFeePerGas } = parseTransaction(toHex(submission.raw));
+    assert.deepEqual(terms.offered, {
+      type: "eip1559",
+      maxFeeWei: maxFeePerGas,
+      maxPriorityFeeWei: maxPriorityFeePerGas ?? 0n,
+    });
+    assert.equal(terms.market.type, "eip1559");
+    const nonce = submission.nonce ?? 0n;
+    assert.deepEqual(terms.nonces, { latest: nonce, pending: nonce + 1n });
+    assert.equal(terms.balanceWei, await chain.fetchBalance(never));
+    requests.count = 0;
+    assert.deepEqual(await chain.fetchNonces(never), terms.nonces);
+    assert.equal(requests.count, 1);
+  });
+});
+
+Deno.test("replacement: the same call at the same nonce for more takes the place of the first", async () => {
+  await withHost(31451, async (host) => {
+    const { chain, requests } = chainOf(host);
+    const submission = await stuck(host, chain);
+    requests.count = 0;
+    const price = await raised(chain, submission);
+    const second = await chain.resign(submission, price);
+    assert.equal(requests.count, 1);
+    assert.notEqual(second.hash, submission.hash);
+    const [before, after] = [submission, second].map(({ raw }) => parseTransaction(toHex(raw)));
+    assert.ok(before !== undefined && after !== undefined);
+    assert.deepEqual(
+      [after.nonce, after.to, after.data, after.gas, after.chainId],
+      [before.nonce, before.to, before.data, before.gas, before.chainId],
+    );
+    assert.equal(second.madeAtHeight, submission.madeAtHeight);
+    assert.deepEqual(await chain.broadcast(second, never), { kind: "sent" });
+    await host.node.mine({ blocks: 1 });
+    assert.equal((await includedOutcome(chain, second)).succeeded, true);
+    assert.deepEqual(await chain.fetchOutcome(submission, never), { kind: "replaced" });
+    assert.equal(await countReceived(host), 1n);
+  });
+});
+
+Deno.test("replacement: a price that the node does not take for a replacement is underpriced", async () => {
+  await withHost(31452, async (host) => {
+    const { chain } = chainOf(host);
+    const submission = await stuck(host, chain);
+    const { offered } = await chain.fetchReplacementTerms(submission, never);
+    assert.ok(offered.type === "eip1559");
+    const lower = await chain.resign(submission, { ...offered, maxFeeWei: offered.maxFeeWei - 1n });
+    assert.deepEqual(await chain.broadcast(lower, never), { kind: "underpriced" });
+  });
+});
+
+Deno.test("replacement: a cancelled delivery is never mined, and its nonce is used", async () => {
+  await withHost(31453, async (host) => {
+    const { chain, requests } = chainOf(host);
+    const submission = await stuck(host, chain);
+    const price = await raised(chain, submission);
+    requests.count = 0;
+    const cancellation = await chain.cancel(submission, price, never);
+    assert.equal(requests.count, 1);
+    const { to, value, data, gas, nonce } = parseTransaction(toHex(cancellation.raw));
+    assert.equal(to?.toLowerCase(), submission.account);
+    assert.deepEqual([value ?? 0n, data, gas, BigInt(nonce ?? 0)], [
+      0n,
+      undefined,
+      21_000n,
+      submission.nonce ?? 0n,
+    ]);
+    await chain.broadcast(cancellation, never);
+    await host.node.mine({ blocks: 1 });
+    const outcome = await includedOutcome(chain, cancellation);
+    assert.deepEqual([outcome.succeeded, outcome.handled], [true, []]);
+    assert.deepEqual(await chain.fetchOutcome(submission, never), { kind: "replaced" });
+    assert.equal(await countReceived(host), 0n);
+    // Without an estimate it is the gas of a plain transfer.
+    const plain = chainOf(host, undefined, {}, fetchWithout("eth_estimateGas")).chain;
+    assert.equal((await plain.cancel(submission, price, never)).gasLimit, 21_000n);
+  });
+});
+
+Deno.test("replacement: what another account signed is not replaced", async () => {
+  await withHost(31454, async (host) => {
+    const submission = await signed(chainOf(host).chain, await deliveryTo(host));
+    const other = chainOf(host, undefined, { signer: new Secret(DEVNET_KEYS.relayer2) }).chain;
+    const price = { type: "legacy", gasPriceWei: 1n } as const;
+    await assert.rejects(other.resign(submission, price), /not one of this account/);
+    await assert.rejects(other.cancel(submission, price, never), /not one of this account/);
+  });
+});

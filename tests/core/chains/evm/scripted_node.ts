@@ -1,0 +1,79 @@
+/** A scripted node of chain 1 with a host on it, and deliveries to it. */
+import type { Delivery } from "../../../../src/core/chains/chain.ts";
+import type { EvmChainOptions } from "../../../../src/core/chains/evm/evm_chain.ts";
+import { type Hex, toHash256 } from "../../../../src/core/protocol/bytes.ts";
+import { hostReads } from "../../../../src/core/protocol/evm/host_reads.ts";
+import { postMessage } from "../../../../src/core/protocol/ismp/commitment.ts";
+import { evmStateMachine, parseStateMachine } from "../../../../src/core/protocol/ismp/state_machine.ts";
+import hostVector from "../../../vectors/evm-host-reads.json" with { type: "json" };
+import { FakeClock } from "../../../support/fake_clock.ts";
+import { type Answerer, ScriptedRpc } from "../../../support/scripted_rpc.ts";
+import { type ChainUnderTest, chainUnderTest, deliveryOf, hub } from "./chain_fixture.ts";
+
+/** The host of the recorded answers. */
+export const host: Hex = "0x2279b7a0a67db372996a5fab50d91eaa73d2ebe6";
+
+/** Hash of every block. */
+export const blockHash = toHash256(new Uint8Array(32).fill(7));
+
+/** ABI words that are zero. */
+export const zeros = (words: number): Hex => `0x${"00".repeat(32 * words)}`;
+
+/** A node at height 0x100 on which everything works but tracing and simulating; tests replace what they are about. */
+export function node(methods: Readonly<Record<string, Answerer>> = {}): ScriptedRpc {
+  return new ScriptedRpc({
+    eth_chainId: () => "0x1",
+    eth_blockNumber: () => "0x100",
+    eth_gasPrice: () => "0x64",
+    eth_getCode: () => "0x",
+    eth_getBalance: () => "0xffffffffffffffff",
+    eth_getTransactionCount: () => "0x5",
+    eth_getLogs: () => [],
+    eth_estimateGas: () => "0x30000",
+    eth_getBlockByNumber: ([tag]) => ({
+      number: tag === "finalized" ? "0xf0" : "0x100",
+      hash: blockHash,
+      timestamp: "0x10",
+    }),
+    eth_call: ([call]) =>
+      JSON.stringify(call).includes(hostReads.hostParams.encode())
+        ? hostVector.reads.hostParams.result
+        : zeros(2),
+    ...methods,
+  });
+}
+
+/** An adapter for these nodes, with a clock that stands still. */
+export function chainAt(
+  rpcs: readonly ScriptedRpc[],
+  options: Partial<EvmChainOptions> = {},
+  clock = new FakeClock(),
+): ChainUnderTest {
+  const urls = rpcs.map(({ url }) => url);
+  return chainUnderTest(urls, { ismpHost: host, stateMachine: evmStateMachine(1), ...options }, clock);
+}
+
+/** A post to a module of chain 1. */
+export function post(nonce: bigint): ReturnType<typeof postMessage> {
+  return postMessage({
+    source: parseStateMachine("POLKADOT-2000"),
+    dest: evmStateMachine(1),
+    nonce,
+    from: Uint8Array.of(1),
+    to: new Uint8Array(20),
+    timeoutTimestampSec: 0n,
+    body: new Uint8Array(),
+  });
+}
+
+/** A delivery of the posts 0 to `count` - 1. */
+export function deliveryOfPosts(count: number): Delivery {
+  const messages = Array.from({ length: count }, (_, index) => post(BigInt(index)));
+  return deliveryOf(messages, {
+    kind: "mmr",
+    height: { id: hub, height: 100n },
+    leafCount: BigInt(count),
+    items: [],
+    leafIndices: messages.map((_, index) => BigInt(index)),
+  });
+}

@@ -1,0 +1,166 @@
+import assert from "node:assert/strict";
+import { encodeAbiParameters } from "viem";
+import type { Simulation } from "../../../../src/core/chains/chain.ts";
+import { hostEventTopics } from "../../../../src/core/protocol/evm/host_abi.ts";
+import { evmStateMachine } from "../../../../src/core/protocol/ismp/state_machine.ts";
+import hostVector from "../../../vectors/evm-host-reads.json" with { type: "json" };
+import { FakeClock } from "../../../support/fake_clock.ts";
+import { type Answerer, ScriptedError, type ScriptedRpc } from "../../../support/scripted_rpc.ts";
+import { faultOf, never } from "./chain_fixture.ts";
+import { chainAt, deliveryOfPosts, host, node, post } from "./scripted_node.ts";
+
+const handledLog = (nonce: bigint): unknown => ({
+  address: host,
+  topics: [hostEventTopics.PostRequestHandled, post(nonce).commitment],
+  data: "0x",
+});
+
+/** A trace of two dispatches whose modules go through; only the first one is reported, if logs are shown. */
+function trace(hasLogs: boolean): unknown {
+  const dispatch = (gasUsed: string, logs: readonly unknown[]): unknown => ({
+    type: "CALL",
+    to: host,
+    input: "0xb85e6fbb",
+    gasUsed,
+    calls: [{ type: "CALL", to: `0x${"00".repeat(20)}`, input: "0x0fee32ce", gasUsed: "0x10" }],
+    ...(hasLogs ? { logs } : {}),
+  });
+  const calls = [dispatch("0x4000", [handledLog(0n)]), dispatch("0x2000", [])];
+  return { type: "CALL", input: "0x698b1267", gasUsed: "0x10000", calls };
+}
+
+/** An eth_simulateV1 answer in which the second post alone is handled. */
+function ran(changes: Readonly<Record<string, unknown>> = {}): readonly unknown[] {
+  const call = { status: "0x1", gasUsed: "0x8000", returnData: "0x", logs: [handledLog(1n)], ...changes };
+  return [{ number: "0x101", calls: [call] }];
+}
+
+function countOf(rpc: ScriptedRpc, method: string): number {
+  return rpc.calls.filter((call) => call.method === method).length;
+}
+
+function handledOf(simulation: Simulation): readonly boolean[] {
+  assert.ok(simulation.kind === "accepted", JSON.stringify(simulation.kind));
+  return simulation.handled;
+}
+
+Deno.test("simulation: a tracer that leaves logs out counts as missing for ten minutes; eth_simulateV1 tells", async () => {
+  await using rpc = node({ debug_traceCall: () => trace(false), eth_simulateV1: () => ran() });
+  const clock = new FakeClock();
+  const { chain, log, requests } = chainAt([rpc], {}, clock);
+  const delivery = deliveryOfPosts(2);
+  const first = await chain.simulate(delivery, never);
+  assert.deepEqual(handledOf(first), [false, true]);
+  assert.deepEqual(first.kind === "accepted" ? [first.gasUsed, first.messageGas] : [], [
+    0x8000n,
+    [0x4000n, 0x4000n],
+  ]);
+  requests.count = 0;
+  assert.deepEqual(handledOf(await chain.simulate(delivery, never)), [false, true]);
+  assert.deepEqual([requests.count, countOf(rpc, "debug_traceCall")], [1, 1]);
+  assert.deepEqual([log.messages("info").length, log.messages("warn").length], [1, 0]);
+  await clock.advance(10 * 60_000);
+  rpc.on("debug_traceCall", () => trace(true));
+  const traced = await chain.simulate(delivery, never);
+  assert.deepEqual(handledOf(traced), [true, false]);
+  assert.deepEqual(traced.kind === "accepted" ? traced.messageGas : [], [0x9000n, 0x7000n]);
+});
+
+Deno.test("simulation: an endpoint whose traces come without logs is passed over for one with logs", async () => {
+  await using blind = node({ debug_traceCall: () => trace(false), eth_simulateV1: () => ran() });
+  await using seeing = node({ debug_traceCall: () => trace(true) });
+  const { chain } = chainAt([blind, seeing]);
+  assert.deepEqual(handledOf(await chain.simulate(deliveryOfPosts(2), never)), [true, false]);
+  assert.equal(countOf(blind, "eth_simulateV1"), 0);
+  assert.deepEqual(handledOf(await chain.simulate(deliveryOfPosts(2), never)), [true, false]);
+  assert.equal(countOf(blind, "debug_traceCall"), 1);
+});
+
+Deno.test("simulation: only the top call of a trace says nothing", async () => {
+  const top = { type: "CALL", input: "0x698b1267", gasUsed: "0x10000" };
+  await using rpc = node({ debug_traceCall: () => top, eth_simulateV1: () => ran() });
+  assert.deepEqual(handledOf(await chainAt([rpc]).chain.simulate(deliveryOfPosts(2), never)), [false, true]);
+});
+
+const refusals: readonly (readonly [string, Readonly<Record<string, unknown>>, string])[] = [
+  ["revert data as return data", { status: "0x0", returnData: "0x2ad4ae2e", logs: [] }, "duplicate"],
+  [
+    "revert data in the error",
+    { status: "0x0", error: { code: 3, message: "execution reverted", data: "0x1676f4b3" } },
+    "timed_out",
+  ],
+  [
+    "no revert data",
+    { status: "0x0", error: { code: -32015, message: "execution failed", data: { a: 1 } } },
+    "unspecified",
+  ],
+  ["all gas used", { status: "0x0", gasUsed: "0xf42400" }, "too_large"],
+];
+for (const [name, changes, code] of refusals) {
+  Deno.test(`simulation: eth_simulateV1 refuses a delivery: ${name}`, async () => {
+    await using rpc = node({ eth_simulateV1: () => ran(changes) });
+    const simulation = await chainAt([rpc]).chain.simulate(deliveryOfPosts(1), never);
+    assert.equal(simulation.kind === "refused" ? simulation.refusal.code : simulation.kind, code);
+  });
+}
+
+Deno.test("simulation: what a node refuses for other reasons is looked at in another way, and asked again next time", async () => {
+  const no: Answerer = () => new ScriptedError(-32000, "this is not for you");
+  await using rpc = node({ debug_traceCall: no, eth_simulateV1: no });
+  const { chain, log } = chainAt([rpc]);
+  assert.deepEqual(handledOf(await chain.simulate(deliveryOfPosts(1), never)), [true]);
+  assert.deepEqual([...log.messages("info"), ...log.messages("warn")], []);
+  rpc.on("eth_simulateV1", () => ran({ logs: [] }));
+  assert.deepEqual(handledOf(await chain.simulate(deliveryOfPosts(1), never)), [false]);
+});
+
+Deno.test("simulation: an answer of eth_simulateV1 for no call or several is malformed", async () => {
+  for (const answer of [[], [{ calls: [] }], {}]) {
+    await using rpc = node({ eth_simulateV1: () => answer });
+    assert.equal((await faultOf(chainAt([rpc]).chain.simulate(deliveryOfPosts(1), never))).code, "malformed");
+  }
+});
+
+Deno.test("simulation: on Arbitrum the price is the higher of the node's and the precompile's", async () => {
+  const prices = (last: bigint): string =>
+    encodeAbiParameters(
+      [1, 2, 3, 4, 5, 6].map(() => ({ type: "uint256" as const })),
+      [9n, 9n, 9n, 9n, 9n, last],
+    );
+  for (const [last, expected] of [[70n, 100n], [170n, 170n]] as const) {
+    await using rpc = node({
+      eth_chainId: () => "0xa4b1",
+      eth_call: ([call]) =>
+        JSON.stringify(call).includes("00000000006c") ? prices(last) : hostVector.reads.hostParams.result,
+      eth_simulateV1: () => ran(),
+    });
+    const { chain, requests } = chainAt([rpc], { stateMachine: evmStateMachine(42161) });
+    assert.deepEqual(await chain.fetchGasTerms(never), { gasPriceWei: expected });
+    assert.equal(requests.count, 1);
+    assert.equal(await chain.fetchDataCost(new Uint8Array(9), never), 0n);
+    const simulation = await chain.simulate(deliveryOfPosts(2), never);
+    assert.deepEqual(
+      simulation.kind === "accepted" ? [simulation.gasPriceWei, simulation.gasUsed] : simulation.kind,
+      [expected, 0x30000n],
+    );
+  }
+});
+
+Deno.test("simulation: an OP-stack chain that does not tell the data cost is a fault, never a cost of 0", async () => {
+  const word = `0x${"00".repeat(31)}c8`;
+  await using rpc = node({
+    eth_getCode: () => "0x60",
+    eth_simulateV1: () => ran(),
+    eth_call: ([call]) => {
+      const text = JSON.stringify(call);
+      if (!text.includes("0x420000000000000000000000000000000000000f")) {
+        return hostVector.reads.hostParams.result;
+      }
+      return text.includes("0xfe173b97") ? word : new ScriptedError(3, "execution reverted");
+    },
+  });
+  const { chain } = chainAt([rpc]);
+  assert.deepEqual(await chain.fetchGasTerms(never), { gasPriceWei: 200n });
+  assert.equal((await faultOf(chain.fetchDataCost(new Uint8Array(5), never))).code, "reverted");
+  assert.equal((await faultOf(chain.simulate(deliveryOfPosts(2), never))).code, "reverted");
+});
