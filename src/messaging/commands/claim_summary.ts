@@ -1,0 +1,105 @@
+/** What a run of `accumulate-fees` did, pair by pair: the final table and the exit status. */
+import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
+import { type ClaimEvent, type ClaimResult, type ClaimRoute, routeName } from "../fees/claim_events.ts";
+
+/** Columns of the table. */
+export const summaryColumns = [
+  "claimed",
+  "already claimed",
+  "no fee",
+  "not yet available",
+  "failed",
+] as const;
+
+/** One of {@link summaryColumns}. */
+export type SummaryColumn = typeof summaryColumns[number];
+
+/** Where rows end in the table; `refused` and `unreachable` count only when they are left over. */
+const columnOf: Readonly<Record<ClaimResult, SummaryColumn | undefined>> = {
+  claimed: "claimed",
+  claimed_already: "already claimed",
+  no_fee: "no fee",
+  unclaimable: "failed",
+  lost: "failed",
+  refused: undefined,
+  unreachable: undefined,
+};
+
+/** Requests and fees of one pair in one column. */
+export interface SummaryCell {
+  readonly count: number;
+  /** Units of the source's fee token. */
+  readonly fee: bigint;
+}
+
+type Line = Map<SummaryColumn, SummaryCell>;
+
+/** Adds up what happened. */
+export class ClaimSummary {
+  readonly #lines = new Map<string, { readonly route: ClaimRoute; readonly line: Line }>();
+
+  /** Counts what has happened to some rows for good. */
+  count(event: ClaimEvent): void {
+    const column = columnOf[event.result];
+    if (column !== undefined) this.add(event, column, event);
+  }
+
+  /** Adds rows to a column. */
+  add(route: ClaimRoute, column: SummaryColumn, { count, fee }: SummaryCell): void {
+    const { line } = this.#lineOf(route);
+    const old = line.get(column) ?? { count: 0, fee: 0n };
+    line.set(column, { count: old.count + count, fee: old.fee + fee });
+  }
+
+  /** Rows of all pairs in a column. */
+  total(column: SummaryColumn): number {
+    return this.cells().reduce((sum, { line }) => sum + (line.get(column)?.count ?? 0), 0);
+  }
+
+  /** True when something is left that should have been claimed. */
+  get hasFailures(): boolean {
+    return this.total("failed") > 0;
+  }
+
+  /** Pairs in the order of their names. */
+  cells(): readonly { readonly route: ClaimRoute; readonly line: ReadonlyMap<SummaryColumn, SummaryCell> }[] {
+    return [...this.#lines].sort(([a], [b]) => a < b ? -1 : 1).map(([, entry]) => entry);
+  }
+
+  /**
+   * The table as text, one line per pair; amounts in whole units of the fee token.
+   * @param amountText writes an amount of a chain's fee token
+   */
+  render(amountText: (chain: StateMachine, amount: bigint) => string): string {
+    const cells = this.cells();
+    if (cells.length === 0) return "No delivery waits for a claim.";
+    const rows = cells.map(({ route, line }) => [
+      routeName(route),
+      ...summaryColumns.map((column) => {
+        const cell = line.get(column);
+        if (cell === undefined || cell.count === 0) return "0";
+        const hasAmount = cell.fee > 0n;
+        return hasAmount ? `${cell.count} (${amountText(route.source, cell.fee)})` : `${cell.count}`;
+      }),
+    ]);
+    return alignColumns([["pair", ...summaryColumns], ...rows]);
+  }
+
+  #lineOf(route: ClaimRoute): { readonly route: ClaimRoute; readonly line: Line } {
+    const name = routeName(route);
+    const known = this.#lines.get(name) ??
+      { route: { source: route.source, dest: route.dest }, line: new Map() };
+    this.#lines.set(name, known);
+    return known;
+  }
+}
+
+/** Pads every column to its widest cell; the first column to the left, numbers to the right. */
+function alignColumns(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  return rows.map((row) =>
+    row.map((cell, column) =>
+      column === 0 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0)
+    ).join("   ").trimEnd()
+  ).join("\n");
+}

@@ -1,0 +1,203 @@
+/**
+ * Claims fees until nothing that can be claimed is left, or with `--wait` until nothing is left to wait for. The
+ * same rounds as those of the running relayer; what an earlier run left in the journal is settled first.
+ */
+import { nextDelayMs, transientBackoff } from "../../core/runtime/retry.ts";
+import { WaitNotices } from "../../core/runtime/waiting.ts";
+import type { ClaimPair } from "../../core/ledger/ledger.ts";
+import { settleAll } from "../pipeline/settle.ts";
+import { routeName } from "../fees/claim_events.ts";
+import { ClaimsRounds, type PairReport, type RoundReport } from "../fees/claims_round.ts";
+import { tellUnreadable } from "../fees/claims_worker.ts";
+import { isPassing } from "../fees/fee_world.ts";
+import type { PaymentDeps } from "../fees/payment_world.ts";
+import { ClaimSummary } from "./claim_summary.ts";
+
+/** How the run goes about it. */
+export interface ClaimRunOptions {
+  /** True: waits for heights that are not on the hub yet. */
+  readonly waits: boolean;
+  /** Pause between rounds, ms. */
+  readonly everyMs: number;
+}
+
+/** So often a chain may fail to answer, or the hub refuse a row, before it counts as failed. */
+const MOST_FAILURES = 5;
+const MOST_REFUSALS = 3;
+
+/** Runs to completion; the summary tells what happened, also when it was aborted (the rest is in the journal). */
+export async function runClaims(
+  deps: PaymentDeps,
+  options: ClaimRunOptions,
+  signal: AbortSignal,
+): Promise<ClaimSummary> {
+  tellUnreadable(deps);
+  const run = new ClaimRun(deps, options);
+  try {
+    await run.repeat(signal);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+  run.countLeftOver(signal.aborted);
+  await learnUnits(deps, run.summary, signal);
+  return run.summary;
+}
+
+/** What the run still expects of a pair. */
+type Expectation = "progress" | "later" | "failed";
+
+class ClaimRun {
+  readonly summary = new ClaimSummary();
+  readonly #deps: PaymentDeps;
+  readonly #options: ClaimRunOptions;
+  readonly #rounds: ClaimsRounds;
+  readonly #notices: WaitNotices;
+  #last: readonly PairReport[] = [];
+  #hubFailures = 0;
+
+  constructor(deps: PaymentDeps, options: ClaimRunOptions) {
+    this.#deps = deps;
+    this.#options = options;
+    this.#rounds = new ClaimsRounds(deps, (event) => this.summary.count(event));
+    this.#notices = new WaitNotices(deps);
+  }
+
+  async repeat(signal: AbortSignal): Promise<void> {
+    for (;;) {
+      signal.throwIfAborted();
+      const isDone = await this.#once(signal);
+      if (isDone) return;
+      const backoffMs = this.#hubFailures === 0
+        ? 0
+        : nextDelayMs(transientBackoff, this.#hubFailures, this.#deps.random.fraction());
+      await this.#deps.clock.sleep(Math.max(this.#options.everyMs, backoffMs), signal);
+    }
+  }
+
+  /** True when another round would find nothing. */
+  async #once(signal: AbortSignal): Promise<boolean> {
+    try {
+      const openDeliveries = await settleDeliveries(this.#deps, signal);
+      const report = await this.#rounds.run(signal);
+      this.#last = report.pairs;
+      this.#hubFailures = 0;
+      return this.#isDone(report, openDeliveries);
+    } catch (error) {
+      if (signal.aborted || !isPassing(error)) throw error;
+      this.#hubFailures++;
+      this.#deps.log.warn("The hub does not answer", { failures: this.#hubFailures, error });
+      return !this.#options.waits && this.#hubFailures >= MOST_FAILURES;
+    }
+  }
+
+  #isDone(report: RoundReport, openDeliveries: number): boolean {
+    if (report.hasNews || report.underWay > 0) return false;
+    if (report.pairs.some((pair) => this.#expect(pair) === "progress")) return false;
+    if (!this.#options.waits) return true;
+    const waiting = report.pairs.filter((pair) => this.#expect(pair) === "later");
+    if (waiting.length === 0 && openDeliveries === 0) return true;
+    for (const { pair } of waiting) {
+      const fields = { pair: routeName(pair), block: pair.newestBlock };
+      this.#notices.waiting(routeName(pair), { what: "the hub to learn a height", fields });
+    }
+    return false;
+  }
+
+  #expect({ pair, result }: PairReport): Expectation {
+    switch (result) {
+      case "sent":
+      case "settled":
+      case "busy":
+      case "maturing":
+        return "progress";
+      case "not_configured":
+        return "failed";
+      case "not_ready":
+        return this.#options.waits ? "progress" : "later";
+      case "down":
+        return this.#options.waits ? "later" : "failed";
+      case "unreachable":
+      case "backing_off":
+        if (this.#options.waits) return "later";
+        return this.#rounds.failuresOf(pair) < MOST_FAILURES ? "progress" : "failed";
+      case "idle":
+        return this.#expectIdle(pair);
+    }
+  }
+
+  /** Rows that the hub refused, or whose height is not on the hub. */
+  #expectIdle(pair: ClaimPair): Expectation {
+    const refusals = this.#refusals(pair);
+    if (refusals.some((attempts) => attempts > 0 && attempts < MOST_REFUSALS)) return "progress";
+    return refusals.length > 0 && refusals.every((attempts) => attempts >= MOST_REFUSALS)
+      ? "failed"
+      : "later";
+  }
+
+  #refusals(pair: ClaimPair): readonly number[] {
+    const all = { ...pair, maxBlock: pair.newestBlock, limit: pair.count };
+    return this.#deps.ledger.deliveries.listUnclaimed(all).map((row) => this.#rounds.refusalsOf(row));
+  }
+
+  /** Puts what is still unclaimed into the table. */
+  countLeftOver(isAborted: boolean): void {
+    const { deliveries } = this.#deps.ledger;
+    for (const pair of deliveries.listClaimPairs()) {
+      const report = this.#last.find((each) =>
+        each.pair.source === pair.source && each.pair.dest === pair.dest
+      );
+      const expected = report === undefined ? "failed" : this.#expect(report);
+      const rows = deliveries.listUnclaimed({ ...pair, maxBlock: pair.newestBlock, limit: pair.count });
+      for (const row of rows) {
+        const isRefused = this.#rounds.refusalsOf(row) > 0;
+        const isSkipped = report?.result === "not_configured";
+        const hasFailed = isRefused || (expected === "failed" && !isSkipped && !isAborted);
+        const column = hasFailed ? "failed" : "not yet available";
+        this.summary.add(pair, column, { count: 1, fee: row.fee ?? 0n });
+      }
+    }
+    const open = [...deliveries.listByClaimState("claiming", { limit: 100_000 }), ...this.#notFinal()];
+    for (const row of open) {
+      const column = isAborted || row.claimState !== "claiming" ? "not yet available" : "failed";
+      this.summary.add(row, column, { count: 1, fee: row.fee ?? 0n });
+    }
+  }
+
+  #notFinal(): ReturnType<PaymentDeps["ledger"]["deliveries"]["listNotFinal"]> {
+    const { chains, ledger } = this.#deps;
+    return [...chains.keys()].flatMap((dest) => ledger.deliveries.listNotFinal(dest, 100_000))
+      .filter(({ claimState }) => claimState === "unclaimed");
+  }
+}
+
+/** Settles deliveries that an earlier run left under way; how many are still open. */
+export async function settleDeliveries(deps: PaymentDeps, signal: AbortSignal): Promise<number> {
+  let open = 0;
+  for (const [name, chain] of deps.chains) {
+    if (!deps.isUp(name)) continue;
+    const count = (): number =>
+      deps.ledger.submissions.listUnresolved(name).filter(({ kind }) => kind === "delivery").length;
+    if (count() === 0 && deps.ledger.deliveries.listNotFinal(name, 1).length === 0) continue;
+    try {
+      await settleAll(deps, deps.settings, chain, signal);
+    } catch (error) {
+      if (signal.aborted || !isPassing(error)) throw error;
+      deps.log.debug("Deliveries of an earlier run could not be looked up", { chain: name, error });
+    }
+    open += count();
+  }
+  return open;
+}
+
+async function learnUnits(deps: PaymentDeps, summary: ClaimSummary, signal: AbortSignal): Promise<void> {
+  for (const { route } of summary.cells()) {
+    const source = deps.chains.get(route.source);
+    if (source === undefined || signal.aborted) continue;
+    try {
+      await deps.units.learn(source, signal);
+    } catch (error) {
+      if (!signal.aborted && !isPassing(error)) throw error;
+      deps.log.debug("Decimals of a fee token are unknown", { chain: route.source, error });
+    }
+  }
+}

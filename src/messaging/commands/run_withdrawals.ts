@@ -1,0 +1,137 @@
+/** One pass of withdrawals: orders what is worth it, then sees every open payment through. */
+import { nextDelayMs, transientBackoff } from "../../core/runtime/retry.ts";
+import { WaitNotices } from "../../core/runtime/waiting.ts";
+import { ATTEMPTS_PER_ROUND } from "../decisions/withdrawal_step.ts";
+import { isPassing } from "../fees/fee_world.ts";
+import type { PaymentDeps } from "../fees/payment_world.ts";
+import { type OrderReport, WithdrawalRounds } from "../fees/withdrawal_round.ts";
+import { settleDeliveries } from "./run_claims.ts";
+
+/** What the pass gave. */
+export interface WithdrawalRun {
+  /** Payments that reached their chain. */
+  readonly paid: number;
+  /** Still on their way when the run was aborted; the running relayer goes on with them. */
+  readonly open: number;
+  /** Orders that the hub refused, payments that could not be delivered, chains that did not answer. */
+  readonly failed: number;
+}
+
+/** So often the hub or a chain may fail to answer before the run gives up. */
+const MOST_FAILURES = 5;
+
+/** Runs until every payment is on its chain or has failed three times; an abort ends it with everything recorded. */
+export async function runWithdrawals(
+  deps: PaymentDeps,
+  everyMs: number,
+  signal: AbortSignal,
+): Promise<WithdrawalRun> {
+  const run = new WithdrawalPass(deps, everyMs);
+  try {
+    await run.repeat(signal);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+  return run.result();
+}
+
+class WithdrawalPass {
+  readonly #deps: PaymentDeps;
+  readonly #everyMs: number;
+  readonly #rounds: WithdrawalRounds;
+  readonly #notices: WaitNotices;
+  readonly #before: ReadonlySet<number>;
+  readonly #attemptsBefore: ReadonlyMap<number, number>;
+  #orders: readonly OrderReport[] | undefined;
+  #failures = 0;
+
+  constructor(deps: PaymentDeps, everyMs: number) {
+    this.#deps = deps;
+    this.#everyMs = everyMs;
+    this.#rounds = new WithdrawalRounds(deps);
+    this.#notices = new WaitNotices(deps);
+    const { withdrawals } = deps.ledger;
+    const isOver = new Set(["done", "void"]);
+    this.#before = new Set(
+      withdrawals.listRecent(10_000).filter(({ state }) => isOver.has(state)).map(({ id }) => id),
+    );
+    this.#attemptsBefore = new Map(withdrawals.listOpen().map(({ id, attempts }) => [id, attempts]));
+  }
+
+  async repeat(signal: AbortSignal): Promise<void> {
+    while (!await this.#once(signal)) {
+      const backoffMs = this.#failures === 0
+        ? 0
+        : nextDelayMs(transientBackoff, this.#failures, this.#deps.random.fraction());
+      await this.#deps.clock.sleep(Math.max(this.#everyMs, backoffMs), signal);
+    }
+  }
+
+  /** True when nothing is left to do. */
+  async #once(signal: AbortSignal): Promise<boolean> {
+    const deps = this.#deps;
+    try {
+      await settleDeliveries(deps, signal);
+      await this.#rounds.advance(signal);
+      if (this.#orders === undefined || this.#isOrderOpen()) {
+        this.#orders = await this.#rounds.orderNow(signal);
+      }
+      const isUnanswered = this.#orders.some(({ results }) => results === "unreachable");
+      this.#failures = isUnanswered ? this.#failures + 1 : 0;
+    } catch (error) {
+      if (signal.aborted || !isPassing(error)) throw error;
+      this.#failures++;
+      deps.log.warn("The hub does not answer", { failures: this.#failures, error });
+    }
+    if (this.#failures >= MOST_FAILURES) return true;
+    if (this.#failures > 0 || this.#orders === undefined || this.#isOrderOpen()) return false;
+    const open = this.#open();
+    for (const { chain, id, state } of open) {
+      this.#notices.waiting(`${id}`, {
+        what: "fees to be paid out",
+        fields: { chain, withdrawal: id, state },
+      });
+    }
+    return open.length === 0;
+  }
+
+  /** Some account could not be looked at, or its nonce was taken. */
+  #isOrderOpen(): boolean {
+    return this.#orders?.some(({ results }) => results === "unreachable" || results.includes("busy")) ?? true;
+  }
+
+  /** Rows that this pass still waits for. */
+  #open(): ReturnType<PaymentDeps["ledger"]["withdrawals"]["listOpen"]> {
+    return this.#deps.ledger.withdrawals.listOpen().filter((row) =>
+      this.#deps.chains.has(row.chain) && !this.#hasFailed(row) && !this.#isThere(row)
+    );
+  }
+
+  #hasFailed({ id, attempts }: { readonly id: number; readonly attempts: number }): boolean {
+    return attempts - (this.#attemptsBefore.get(id) ?? 0) >= ATTEMPTS_PER_ROUND;
+  }
+
+  /** On its chain, though perhaps in a block that is not final: the running relayer watches over that. */
+  #isThere(row: ReturnType<PaymentDeps["ledger"]["withdrawals"]["listOpen"]>[number]): boolean {
+    if (row.dispatch === undefined) return false;
+    const message = this.#deps.ledger.messages.find(row.dispatch.commitment, row.chain);
+    return message?.state === "delivered" || message?.state === "delivered_by_other";
+  }
+
+  /** Counts what became of the rows. */
+  result(): WithdrawalRun {
+    const { withdrawals } = this.#deps.ledger;
+    const touched = withdrawals.listRecent(10_000).filter(({ id }) => !this.#before.has(id));
+    const paid = touched.filter((row) => row.state === "done" || this.#isThere(row)).length;
+    const lost =
+      touched.filter((row) =>
+        row.state === "void" || (row.state !== "done" && !this.#isThere(row) && this.#hasFailed(row))
+      ).length;
+    const refused = (this.#orders ?? []).flatMap(({ results }) => results === "unreachable" ? [] : results)
+      .filter((result) => result === "refused").length;
+    const silent = this.#orders === undefined
+      ? 1
+      : this.#orders.filter(({ results }) => results === "unreachable").length;
+    return { paid, open: touched.length - paid - lost, failed: lost + refused + silent };
+  }
+}
