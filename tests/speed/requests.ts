@@ -26,6 +26,12 @@ const QUIET_MS = 1_300;
 /** Latency of every endpoint, so that requests made together can be told from those that waited for one another. */
 const LATENCY_MS = 20;
 
+/**
+ * Times that each delivery is traced; the one with the fewest trips counts. A busy machine can only make requests
+ * that were made together look as if one had waited for the other.
+ */
+const ROUNDS = 2;
+
 /** The proxies of one run: `urls` in front of each chain, one in front of the hub. */
 interface Proxies {
   readonly chains: ReadonlyMap<string, readonly RpcProxy[]>;
@@ -63,7 +69,11 @@ export const requests: Part = async (deps) => {
     // What is read once in the life of a process (the name of the child trie) is none of a delivery's cost.
     await traceCrossing(devnet, proxies, { from: a, to: b, count: 1 });
     for (const count of [1, 100]) {
-      const { inbound, outbound } = await traceCrossing(devnet, proxies, { from: a, to: b, count });
+      const work = { from: a, to: b, count };
+      const rounds: Crossing[] = [];
+      for (let round = 0; round < ROUNDS; round++) rounds.push(await traceCrossing(devnet, proxies, work));
+      const inbound = leastTrips(rounds.map((round) => round.inbound));
+      const outbound = leastTrips(rounds.map((round) => round.outbound));
       measures.push(...measuresOf(deps, `${count} to hub, ${urls} URLs`, inbound));
       measures.push(...measuresOf(deps, `${count} to chain, ${urls} URLs`, outbound));
     }
@@ -98,12 +108,22 @@ async function openProxies(devnet: Devnet, urls: number, stack: AsyncDisposableS
   return { chains, hub: await open(devnet.hub.httpUrl) };
 }
 
+/** The two legs of the same messages. */
+interface Crossing {
+  readonly inbound: DeliveryTrace;
+  readonly outbound: DeliveryTrace;
+}
+
+function leastTrips(traces: readonly DeliveryTrace[]): DeliveryTrace {
+  return traces.reduce((best, trace) => trace.trips < best.trips ? trace : best);
+}
+
 /** Sends messages from a chain to the other and traces both of their legs, one after the other. */
 async function traceCrossing(
   devnet: Devnet,
   proxies: Proxies,
   work: { readonly from: DevnetChain; readonly to: DevnetChain; readonly count: number },
-): Promise<{ readonly inbound: DeliveryTrace; readonly outbound: DeliveryTrace }> {
+): Promise<Crossing> {
   const { from, to, count } = work;
   const hub = devnet.hub.identity.stateMachine;
   const sent = await instantly(from, () => sendPing(devnet, { from: from.name, to: to.name, count }));

@@ -60,10 +60,11 @@ async function queryRange(
   to: bigint,
   signal: AbortSignal,
 ): Promise<readonly ChainEvent[]> {
-  // The count takes two small round trips, which pass while the node walks its blocks for the events.
-  const counting = countLeaves(node, from, to, signal);
-  counting.catch(() => undefined); // reported below, unless the events themselves fail
-  const [header, blocks] = await node.client.tryAll([calls.header(), ismpCalls.events(from, to)], signal);
+  // One message: a second small one right behind it would wait for the first one's TCP acknowledgement (RFC 896).
+  const [header, blocks, ...ends] = await node.client.tryAll(
+    [calls.header(), ismpCalls.events(from, to), calls.blockHash(from - 1n), calls.blockHash(to)],
+    signal,
+  );
   if (header instanceof RpcFault) throw header;
   if (header === undefined || header.height < to) {
     throw node.client.fault("lagging", METHOD, `best block ${header?.height}, asked up to ${to}`);
@@ -71,7 +72,7 @@ async function queryRange(
   if (blocks instanceof RpcFault) throw blocks;
   requireEveryBlock(node, blocks, from, to);
   const ordered = inOrder(blocks);
-  requireEveryLeaf(node, ordered, await counting, blocks);
+  requireEveryLeaf(node, ordered, await countLeaves(node, ends, signal), blocks);
   return toChainEvents(node, ordered);
 }
 
@@ -114,11 +115,11 @@ interface LeafCount {
  */
 async function countLeaves(
   node: SubstrateNode,
-  from: bigint,
-  to: bigint,
+  [before, last]: readonly [Hash256 | RpcFault | undefined, Hash256 | RpcFault | undefined],
   signal: AbortSignal,
 ): Promise<LeafCount | undefined> {
-  const [before, last] = await node.client.askAll([calls.blockHash(from - 1n), calls.blockHash(to)], signal);
+  if (before instanceof RpcFault) throw before;
+  if (last instanceof RpcFault) throw last;
   if (before === undefined || last === undefined) return undefined;
   const key = node.isHub ? mmrKeys.numberOfLeaves() : ismpKeys.nonce();
   const stored = await node.client.askAll([calls.storage(key, before), calls.storage(key, last)], signal);
