@@ -12,12 +12,26 @@ import {
   toConsensusClientId,
   toConsensusStateId,
 } from "../../src/core/protocol/ismp/state_machine.ts";
+import type { EvmHostParam } from "../../src/core/protocol/ismp/host_params.ts";
+import { HOST_ABI } from "./evm/abi.ts";
+import { DEVNET_ACCOUNTS } from "./evm/accounts.ts";
 import { type Anvil, startAnvil } from "./evm/anvil.ts";
 import { deployIsmpHost, type IsmpHost } from "./evm/deploy.ts";
+import { encodeConsensusState, initialConsensusState } from "./evm/hub_proof.ts";
 import { type Hub, startHub } from "./hub/hub.ts";
+import { type HubOptions, identities } from "./hub/hub_options.ts";
+import { treasuryAccount } from "./hub/pallets/balances.ts";
+import { parachainClientId } from "./hub/pallets/consensus_clients.ts";
 import { type Direction, Oracle } from "./oracle.ts";
 import { evmOracleEnd, hubOracleEnd } from "./oracle_ends.ts";
+import { Prover } from "./prover.ts";
 import type { DevnetEndpoints } from "./relayer_config.ts";
+import {
+  type DevnetSubstrateChain,
+  startSubstrateChain,
+  type SubstrateChainOptions,
+  substrateOracleEnd,
+} from "./substrate_chains.ts";
 
 /** What can be chosen about a devnet. */
 export interface DevnetOptions {
@@ -35,6 +49,13 @@ export interface DevnetOptions {
   readonly evmChallengePeriodSec?: bigint;
   /** Senders pay the hub for bandwidth. Default false. */
   readonly bandwidthGate?: boolean;
+  /** Substrate chains beside the EVM chains. Default none. */
+  readonly substrateChains?: readonly SubstrateChainOptions[];
+  /**
+   * The oracle leaves the EVM hosts alone and gives its proofs to the hub: relayers carry them to the hosts together
+   * with messages. Every `rotateEvery` accepted proofs is a rotation of the authority set; 0 (default): none.
+   */
+  readonly acceptsProofs?: { readonly rotateEvery?: number };
   /** Fixed ports; unset ones are free ones. */
   readonly ports?: { readonly hub?: number; readonly evm?: readonly number[] };
   /** Default true. False: nobody tells anybody anything until `devnet.oracle.start()`. */
@@ -56,11 +77,12 @@ export interface DevnetChain {
   readonly host: IsmpHost;
 }
 
-/** Light clients of the hub: which one follows the EVM chains, and under which the hub's own height is known. */
+/** Light client of the hub that follows the EVM chains. */
 const EVM_CLIENT = { stateId: toConsensusStateId("ETH0"), clientId: toConsensusClientId("BEAC") };
-const HUB_CLIENT_ID = toConsensusClientId("BEEF");
 /** 21 days. */
 const UNBONDING_SEC = 1_814_400n;
+/** Native units of the hub (12 decimals) that rewards are paid from. */
+const TREASURY = 10n ** 18n;
 
 /**
  * Starts everything and waits until each side knows the other. Takes about 5 s (and as much again when the contracts
@@ -88,24 +110,48 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
       hub: { stateMachine: hubMachine, paraId: paraIdOf(hubMachine) },
       challengePeriodSec: options.evmChallengePeriodSec ?? 0n,
     });
-    const name = String.fromCharCode("A".charCodeAt(0) + at);
+    const name = letter(at);
     const stateMachine = parseStateMachine(host.stateMachine);
     return { name, stateMachine, consensusStateId: EVM_CLIENT.stateId, node, host };
   }));
-  const hub = started.use(await startHub(hubOptions(options, runtime, hubMachine, chains)));
+  const identity = identities[runtime];
+  const substrateChains: DevnetSubstrateChain[] = [];
+  for (const [at, chosen] of (options.substrateChains ?? []).entries()) {
+    const chain = await startSubstrateChain(letter(chains.length + at), identity, chosen);
+    started.use(chain.node);
+    substrateChains.push(chain);
+  }
+  const hostParams = await Promise.all(chains.map(({ host }) => readHostParams(host)));
+  const hub = started.use(
+    await startHub({
+      ...hubOptions(options, runtime, chains, substrateChains),
+      hostParams: new Map(chains.flatMap(({ stateMachine }, at) => {
+        const params = hostParams[at];
+        return params === undefined ? [] : [[stateMachine, params] as const];
+      })),
+    }),
+  );
+  for (const { stateMachine, feeTokenDecimals } of substrateChains) {
+    void hub.governance.setFeeTokenDecimals(stateMachine, feeTokenDecimals);
+  }
+  const prover = options.acceptsProofs && new Prover({ hub, ...options.acceptsProofs });
   const oracle = started.use(
     new Oracle({
-      hub: hubOracleEnd(hub, chains),
-      chains: chains.map((chain) => evmOracleEnd(chain)),
+      hub: hubOracleEnd(hub, [...chains, ...substrateChains]),
+      chains: [
+        ...chains.map((chain) => evmOracleEnd(chain, prover === undefined)),
+        ...substrateChains.map((chain) => substrateOracleEnd(chain, identity)),
+      ],
+      ...prover && { proveHub: async (state): Promise<boolean> => await prover.prove(state) !== undefined },
       everyMs: options.oracleEveryMs ?? 500,
       ...(options.onUpdate === undefined ? {} : { onUpdate: options.onUpdate }),
     }),
   );
   if (options.startsOracle !== false) {
     oracle.start();
-    await Promise.race([untilToldOnce(oracle, hubMachine, chains), oracle.failed]);
+    await Promise.race([untilToldOnce(oracle), oracle.failed]);
   }
-  return new Devnet({ chains, hub, oracle }, started.move());
+  return new Devnet({ chains, substrateChains, hub, oracle, prover }, started.move());
 }
 
 /** A running devnet. */
@@ -113,11 +159,19 @@ export class Devnet implements AsyncDisposable {
   readonly chains: readonly DevnetChain[];
   readonly hub: Hub;
   readonly oracle: Oracle;
+  readonly substrateChains: readonly DevnetSubstrateChain[];
+  /** With `acceptsProofs` only. */
+  readonly prover: Prover | undefined;
   readonly #parts: AsyncDisposableStack;
 
   /** Not for callers: use {@link startDevnet}. */
-  constructor(parts: Pick<Devnet, "chains" | "hub" | "oracle">, owned: AsyncDisposableStack) {
+  constructor(
+    parts: Pick<Devnet, "chains" | "hub" | "oracle" | "substrateChains" | "prover">,
+    owned: AsyncDisposableStack,
+  ) {
     this.chains = parts.chains;
+    this.substrateChains = parts.substrateChains;
+    this.prover = parts.prover;
     this.hub = parts.hub;
     this.oracle = parts.oracle;
     this.#parts = owned;
@@ -133,6 +187,13 @@ export class Devnet implements AsyncDisposable {
         rpcUrl: node.rpcUrl,
         ismpHost: host.addresses.host,
       })),
+      substrate: this.substrateChains.map((chain) => ({
+        stateMachine: chain.stateMachine,
+        consensusStateId: chain.consensusStateId,
+        wsUrl: chain.node.wsUrl,
+        hashing: chain.hashing,
+        feeTokenDecimals: chain.feeTokenDecimals,
+      })),
     };
   }
 
@@ -143,8 +204,15 @@ export class Devnet implements AsyncDisposable {
     return found;
   }
 
+  /** The Substrate chain with this name or state machine. @throws {RangeError} for another one. */
+  substrateChain(name: string): DevnetSubstrateChain {
+    const found = this.substrateChains.find((chain) => chain.name === name || chain.stateMachine === name);
+    if (found === undefined) throw new RangeError(`No Substrate chain ${name} on this devnet`);
+    return found;
+  }
+
   /** How the hub stores a chain. */
-  idOnHub(chain: DevnetChain): StateMachineId {
+  idOnHub(chain: DevnetChain | DevnetSubstrateChain): StateMachineId {
     return { stateMachine: chain.stateMachine, consensusStateId: chain.consensusStateId };
   }
 
@@ -166,11 +234,15 @@ export class Devnet implements AsyncDisposable {
 function hubOptions(
   options: DevnetOptions,
   runtime: "gargantua" | "nexus",
-  hub: StateMachine,
   chains: readonly DevnetChain[],
-): Parameters<typeof startHub>[0] {
+  substrateChains: readonly DevnetSubstrateChain[],
+): HubOptions {
   const periodSec = options.hubChallengePeriodSec ?? 0n;
-  const ownId = toConsensusStateId(runtime === "nexus" ? "DOT0" : "PAS0");
+  const substrateClients = new Map([
+    // The relay chain's parachains: there from the start, also under which the hub's own heights are stored.
+    [identities[runtime].consensusStateId, parachainClientId],
+    ...substrateChains.map(({ consensusStateId, clientId }) => [consensusStateId, clientId] as const),
+  ]);
   const port = options.ports?.hub;
   return {
     runtime,
@@ -182,13 +254,20 @@ function hubOptions(
         unbondingPeriodSec: UNBONDING_SEC,
         challengePeriodsSec: new Map(chains.map(({ stateMachine }) => [stateMachine, periodSec])),
       },
-      {
-        stateId: ownId,
-        clientId: HUB_CLIENT_ID,
+      ...[...substrateClients].map(([stateId, clientId]) => ({
+        stateId,
+        clientId,
         unbondingPeriodSec: UNBONDING_SEC,
-        challengePeriodsSec: new Map([[hub, 0n]]),
-      },
+        challengePeriodsSec: new Map(
+          substrateChains.filter((chain) => chain.consensusStateId === stateId)
+            .map(({ stateMachine }) => [stateMachine, periodSec]),
+        ),
+      })),
     ],
+    balances: new Map([[treasuryAccount, TREASURY]]),
+    ...options.acceptsProofs && {
+      trustedState: fromHex(encodeConsensusState(initialConsensusState(DEVNET_ACCOUNTS.oracle.address))),
+    },
     hosts: new Map(
       chains.map(({ stateMachine, host }) => [stateMachine, fromHex(host.addresses.host)]),
     ),
@@ -202,15 +281,31 @@ function paraIdOf(hub: StateMachine): bigint {
   return BigInt(parts.value);
 }
 
-async function untilToldOnce(
-  oracle: Oracle,
-  hub: StateMachine,
-  chains: readonly DevnetChain[],
-): Promise<void> {
-  const directions = chains.flatMap(({ stateMachine }) => [
-    { from: stateMachine, to: hub },
-    { from: hub, to: stateMachine },
-  ]);
+/** `A`, `B`, ... */
+function letter(at: number): string {
+  return String.fromCharCode("A".charCodeAt(0) + at);
+}
+
+/** The parameters of a host that the hub must know to pay out fees from it. */
+async function readHostParams(host: IsmpHost): Promise<EvmHostParam> {
+  const address = host.addresses.host;
+  const params = await host.reader.readContract({ address, abi: HOST_ABI, functionName: "hostParams" });
+  return {
+    feeToken: fromHex(params.feeToken),
+    admin: fromHex(params.admin),
+    handler: fromHex(params.handler),
+    hostManager: fromHex(params.hostManager),
+    uniswapV2: fromHex(params.uniswapV2),
+    unStakingPeriodSec: params.unStakingPeriod,
+    challengePeriodSec: params.challengePeriod,
+    consensusClient: fromHex(params.consensusClient),
+    stateMachines: params.stateMachines.map(Number),
+    hyperbridge: fromHex(params.hyperbridge),
+  };
+}
+
+async function untilToldOnce(oracle: Oracle): Promise<void> {
+  const { directions } = oracle;
   while (directions.some((direction) => oracle.told(direction) === 0n)) {
     await new Promise((resolve) => setTimeout(resolve, 50));
   }

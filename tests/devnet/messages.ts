@@ -129,6 +129,13 @@ export async function readReceipts(
       return relayer === undefined ? undefined : toHex(relayer);
     });
   }
+  const substrate = devnet.substrateChains.find(({ stateMachine }) => stateMachine === dest);
+  if (substrate !== undefined) {
+    return commitments.map((commitment) => {
+      const relayer = substrate.node.findReceipt(commitment);
+      return relayer === undefined ? undefined : toHex(relayer);
+    });
+  }
   const { host } = devnet.chain(dest);
   // One HTTP request for many receipts.
   const reader = createPublicClient({ transport: http(host.rpcUrl, { batch: { batchSize: 200 } }) });
@@ -220,6 +227,12 @@ function resolveTarget(
   const hub = devnet.hub.identity.stateMachine;
   if (options.to === "hub" || options.to === hub) {
     return { dest: hub, module: options.module ?? toHex(demoModuleId) };
+  }
+  const substrate = devnet.substrateChains.find(({ name, stateMachine }) =>
+    name === options.to || stateMachine === options.to
+  );
+  if (substrate !== undefined) {
+    return { dest: substrate.stateMachine, module: options.module ?? toHex(demoModuleId) };
   }
   const known = devnet.chains.find(({ name, stateMachine }) =>
     name === options.to || stateMachine === options.to

@@ -115,6 +115,11 @@ export class Oracle implements AsyncDisposable {
     this.#feeds = [...own, ...others];
   }
 
+  /** All ways that it serves. */
+  get directions(): readonly Direction[] {
+    return this.#feeds.map(({ direction }) => direction);
+  }
+
   /** Begins to follow. */
   start(): void {
     for (const feed of this.#feeds) feed.start();

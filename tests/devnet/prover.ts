@@ -2,12 +2,7 @@
  * The prover of a devnet whose relayers carry the hub's consensus proofs themselves: brings signed proofs to the hub,
  * which accepts those that the live hub would, and rotates the authority set now and then.
  */
-import {
-  authoritySetOf,
-  encodeConsensusState,
-  initialConsensusState,
-  signHubProof,
-} from "./evm/hub_proof.ts";
+import { authoritySetOf, signHubProof } from "./evm/hub_proof.ts";
 import { DEVNET_ACCOUNTS } from "./evm/accounts.ts";
 import { fromHex } from "../../src/core/protocol/bytes.ts";
 import { paraIdOf } from "../../src/core/protocol/ismp/state_machine.ts";
@@ -33,12 +28,6 @@ export class Prover {
   constructor(options: ProverOptions) {
     this.#hub = options.hub;
     this.#rotateEvery = options.rotateEvery ?? 0;
-  }
-
-  /** Gives the hub the state that fresh EVM hosts trust: sets 1 and 2. Resolves when it is in a block. */
-  async initialize(): Promise<void> {
-    const state = encodeConsensusState(initialConsensusState(DEVNET_ACCOUNTS.oracle.address));
-    await this.#hub.ownProofs.initializeState(fromHex(state));
   }
 
   /** The next proof is a rotation, whether or not there are messages. */

@@ -16,6 +16,13 @@ export interface DevnetEndpoints {
     /** Address of the ISMP host. */
     readonly ismpHost: string;
   }[];
+  readonly substrate?: readonly {
+    readonly stateMachine: string;
+    readonly consensusStateId: string;
+    readonly wsUrl: string;
+    readonly hashing: "Keccak" | "Blake2";
+    readonly feeTokenDecimals: number;
+  }[];
 }
 
 /** Keys of one section; `undefined` takes the key away. */
@@ -52,6 +59,9 @@ export function sectionOf(stateMachine: string): string {
 /** The TOML text of a configuration that the relayer can run with as it is. */
 export function relayerConfig(devnet: DevnetEndpoints, changes: ConfigChanges = {}): string {
   const chains = devnet.chains.filter(({ stateMachine }) => !changes.without?.includes(stateMachine));
+  const substrate = (devnet.substrate ?? []).filter(({ stateMachine }) =>
+    !changes.without?.includes(stateMachine)
+  );
   const pollInterval = { poll_interval: changes.pollIntervalSec ?? 1 };
   const document: Record<string, TomlTable> = {
     hub: {
@@ -59,7 +69,7 @@ export function relayerConfig(devnet: DevnetEndpoints, changes: ConfigChanges = 
       rpc_ws: changes.hubUrl ?? devnet.hub.wsUrl,
       ...pollInterval,
     },
-    relayer: relayerSection(changes, chains.map(({ stateMachine }) => stateMachine)),
+    relayer: relayerSection(changes, [...chains, ...substrate].map(({ stateMachine }) => stateMachine)),
   };
   for (const chain of chains) {
     document[sectionOf(chain.stateMachine)] = {
@@ -70,6 +80,18 @@ export function relayerConfig(devnet: DevnetEndpoints, changes: ConfigChanges = 
       etherscan_api_key: "",
       ismp_host: chain.ismpHost,
       signer: signerKey(changes.signer ?? "relayer"),
+      ...pollInterval,
+    };
+  }
+  for (const chain of substrate) {
+    document[sectionOf(chain.stateMachine)] = {
+      type: "substrate",
+      state_machine: chain.stateMachine,
+      hashing: chain.hashing,
+      rpc_ws: changes.rpcUrls?.[chain.stateMachine]?.[0] ?? chain.wsUrl,
+      consensus_state_id: chain.consensusStateId,
+      signer: signerKey(changes.signer ?? "relayer"),
+      fee_token_decimals: chain.feeTokenDecimals,
       ...pollInterval,
     };
   }

@@ -1,0 +1,133 @@
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { encodeFunctionData } from "viem";
+import { fromHex, type Hex, toHex } from "../../src/core/protocol/bytes.ts";
+import { hostParamCodec } from "../../src/core/protocol/ismp/host_params.ts";
+import { hostExecutiveKeys, offchainKeys } from "../../src/core/protocol/ismp/storage_keys.ts";
+import { decodeStrict } from "../../src/core/protocol/scale.ts";
+import { parseMessagingConfig } from "../../src/core/config/read_messaging_config.ts";
+import { type Devnet, type DevnetChain, startDevnet } from "./devnet.ts";
+import { HANDLER_ABI, HOST_ABI } from "./evm/abi.ts";
+import { DEVNET_ACCOUNTS } from "./evm/accounts.ts";
+import { readHubConsensus } from "./evm/host_admin.ts";
+import { demoModuleId } from "./hub/hub.ts";
+import { resultHttp } from "./hub/json_rpc_client.ts";
+import { delivered, waitUntil } from "./messages.ts";
+import { relayerConfig } from "./relayer_config.ts";
+import { sendFromSubstrate } from "./substrate_chains.ts";
+
+/** Changes the hub's child trie, and waits until a proof of it is accepted. */
+async function untilProven(devnet: Devnet): Promise<void> {
+  const { block } = await devnet.hub.dispatchPost({
+    dest: devnet.hub.identity.stateMachine,
+    from: demoModuleId,
+    to: demoModuleId,
+    body: new Uint8Array(),
+    timeoutSec: 0n,
+  });
+  const hub = devnet.hub.identity.stateMachine;
+  await waitUntil(
+    "the hub is proven to itself",
+    () => devnet.oracle.told({ from: hub, to: hub }) >= BigInt(block.number),
+  );
+}
+
+/** Bytes of an accepted proof, as a relayer reads them. */
+async function proofBytes(devnet: Devnet, key: Uint8Array): Promise<Hex> {
+  const found = await resultHttp(devnet.hub.httpUrl, "offchain_localStorageGet", ["PERSISTENT", toHex(key)]);
+  return toHex(fromHex(String(found)));
+}
+
+async function handleConsensus({ host }: DevnetChain, proof: Hex): Promise<void> {
+  await host.transact(DEVNET_ACCOUNTS.relayer, {
+    to: host.addresses.handler,
+    data: encodeFunctionData({
+      abi: HANDLER_ABI,
+      functionName: "handleConsensus",
+      args: [host.addresses.host, proof],
+    }),
+  });
+}
+
+function hubHeightOn({ host }: DevnetChain): Promise<bigint> {
+  return host.reader.readContract({
+    address: host.addresses.host,
+    abi: HOST_ABI,
+    functionName: "latestStateMachineHeight",
+    args: [host.hub.paraId],
+  });
+}
+
+Deno.test("devnet: accepted proofs wait on the hub for relayers, and hosts take them rotation by rotation", async () => {
+  await using devnet = await startDevnet({
+    acceptsProofs: { rotateEvery: 2 },
+    blockTimeSec: "automine",
+    hubBlockTimeMs: 100,
+    oracleEveryMs: 50,
+  });
+  const a = devnet.chain("A");
+  // The first proof is accepted at the start; every second one rotates.
+  for (let proofs = 0; proofs < 4; proofs++) await untilProven(devnet);
+  equal(await hubHeightOn(a), 1n);
+  const { ownProofs } = devnet.hub;
+  deepEqual([...ownProofs.rotationProofs.keys()], [2n, 3n]);
+  const newest = ownProofs.messagingProofs.at(-1) ?? 0n;
+  // Without the rotations the host does not know the set that signed the newest proof.
+  const newestProof = await proofBytes(devnet, offchainKeys.beefyMessagingProof(newest));
+  await handleConsensus(a, newestProof).then(() => ok(false, "accepted"), () => undefined);
+  for (const [setId, height] of ownProofs.rotationProofs) {
+    await handleConsensus(a, await proofBytes(devnet, offchainKeys.beefyRotationProof(setId)));
+    equal((await readHubConsensus(a.host)).currentAuthoritySet.id, setId);
+    equal(await hubHeightOn(a), height);
+  }
+  await handleConsensus(a, newestProof);
+  equal(await hubHeightOn(a), newest);
+  equal((await readHubConsensus(a.host)).latestHeight, BigInt(ownProofs.state?.latestBeefyHeight ?? 0));
+  ok(devnet.prover !== undefined);
+  devnet.prover.rotateNext();
+  await waitUntil("a rotation without messages", () => ownProofs.rotationProofs.has(4n));
+  const stored = await resultHttp(devnet.hub.httpUrl, "state_getStorage", [
+    toHex(hostExecutiveKeys.hostParams(a.stateMachine)),
+  ]);
+  const { value } = decodeStrict(hostParamCodec, fromHex(String(stored)), "HostParam");
+  equal(toHex(value.hostManager), a.host.addresses.hostManager.toLowerCase());
+  equal(toHex(value.feeToken), a.host.addresses.feeToken.toLowerCase());
+});
+
+Deno.test("devnet: Substrate chains and the hub know each other, and the relayer's configuration names them", async () => {
+  await using devnet = await startDevnet({
+    chainIds: [31337],
+    substrateChains: [{ stateMachine: "KUSAMA-2000" }, { stateMachine: "SUBSTRATE-abcd", hashing: "Keccak" }],
+    blockTimeSec: "automine",
+    hubBlockTimeMs: 100,
+    oracleEveryMs: 50,
+  });
+  const hub = devnet.hub.identity;
+  deepEqual(devnet.substrateChains.map(({ name, consensusStateId }) => [name, consensusStateId]), [
+    ["B", "PAS0"],
+    ["C", "SUB0"],
+  ]);
+  for (const chain of devnet.substrateChains) {
+    ok((devnet.hub.latestHeight(devnet.idOnHub(chain)) ?? 0n) > 0n);
+    ok((chain.node.latestHeight(hub) ?? 0n) > 0n);
+  }
+  const chain = devnet.substrateChain("B");
+  const [sent] = await sendFromSubstrate(chain, [{
+    dest: hub.stateMachine,
+    to: demoModuleId,
+    fee: 10n ** 12n,
+  }]);
+  ok(sent !== undefined);
+  deepEqual([sent.request.source, sent.request.dest], ["KUSAMA-2000", "KUSAMA-4009"]);
+  deepEqual(await delivered(devnet, [sent]), []);
+  const files = {
+    readFile: (path: string): never => {
+      throw new Deno.errors.NotFound(path);
+    },
+  };
+  const { config, problems } = parseMessagingConfig(files, relayerConfig(devnet.endpoints));
+  deepEqual(problems, []);
+  deepEqual(
+    config?.chains.map((each) => each.type === "substrate" && [each.hashing, each.feeTokenDecimals]),
+    [false, ["Blake2", 12], ["Keccak", 12]],
+  );
+});

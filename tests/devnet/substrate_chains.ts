@@ -1,0 +1,153 @@
+/**
+ * Substrate chains of a devnet: the hub's simulator run as ordinary chains, how the oracle sees them, and messages
+ * from them. Start reading at {@link startSubstrateChain}.
+ */
+import type { Hash256 } from "../../src/core/protocol/bytes.ts";
+import type { HashAlgorithm } from "../../src/core/protocol/ismp/proof.ts";
+import {
+  type ConsensusClientId,
+  type ConsensusStateId,
+  parseStateMachine,
+  type StateMachine,
+  stateMachineParts,
+  toConsensusClientId,
+  toConsensusStateId,
+} from "../../src/core/protocol/ismp/state_machine.ts";
+import type { ChildTrieName } from "../../src/core/protocol/ismp/storage_keys.ts";
+import { demoModuleId, type Hub, startHub } from "./hub/hub.ts";
+import type { HubIdentity } from "./hub/node.ts";
+import { ownHeaderOf } from "./hub/own_proofs.ts";
+import { relayerFeeAccount } from "./hub/pallets/balances.ts";
+import { parachainClientId } from "./hub/pallets/consensus_clients.ts";
+import type { SentMessage } from "./messages.ts";
+import type { OracleChain } from "./oracle.ts";
+
+/** What can be chosen about a Substrate chain. */
+export interface SubstrateChainOptions {
+  /** `KUSAMA-2000`, `POLKADOT-2000`, `SUBSTRATE-abcd`, ... */
+  readonly stateMachine: string;
+  /** Default `Blake2`. */
+  readonly hashing?: HashAlgorithm;
+  /** Default `ISMPv2`. */
+  readonly childTrie?: ChildTrieName;
+  /** Of the token that fees are paid in. Default 12. */
+  readonly feeTokenDecimals?: number;
+  /** Default 1000. */
+  readonly blockTimeMs?: number;
+  /** Default a free one. */
+  readonly port?: number;
+}
+
+/** A Substrate chain of the devnet. */
+export interface DevnetSubstrateChain {
+  readonly name: string;
+  readonly stateMachine: StateMachine;
+  /** Under which the hub stores it. */
+  readonly consensusStateId: ConsensusStateId;
+  /** Which client of the hub follows it. */
+  readonly clientId: ConsensusClientId;
+  readonly hashing: HashAlgorithm;
+  readonly feeTokenDecimals: number;
+  readonly node: Hub;
+}
+
+/** Who pays the fees of messages from Substrate chains. */
+export const substrateUser: Hash256 = `0x${"55".repeat(32)}`;
+
+/** Native units that user and fee account have from the start. */
+const faucet = 10n ** 24n;
+/** 21 days. */
+const unbondingPeriodSec = 1_814_400n;
+
+/** Starts a chain that trusts the hub; neither knows a height of the other yet. */
+export async function startSubstrateChain(
+  name: string,
+  hub: HubIdentity,
+  options: SubstrateChainOptions,
+): Promise<DevnetSubstrateChain> {
+  const stateMachine = parseStateMachine(options.stateMachine);
+  const isSibling = stateMachineParts(stateMachine).tag === stateMachineParts(hub.stateMachine).tag;
+  const consensusStateId = isSibling ? hub.consensusStateId : toConsensusStateId("SUB0");
+  const clientId = isSibling ? parachainClientId : toConsensusClientId("GRNP");
+  const hashing = options.hashing ?? "Blake2";
+  const node = await startHub({
+    chain: {
+      stateMachine,
+      consensusStateId,
+      hashing,
+      coprocessor: hub.stateMachine,
+      ...options.childTrie === undefined ? {} : { childTrie: options.childTrie },
+    },
+    blockTimeMs: options.blockTimeMs ?? 1000,
+    clients: [{
+      stateId: hub.consensusStateId,
+      clientId,
+      unbondingPeriodSec,
+      challengePeriodsSec: new Map([[hub.stateMachine, 0n]]),
+    }],
+    balances: new Map([[substrateUser, faucet], [relayerFeeAccount, faucet]]),
+    ...options.port === undefined ? {} : { port: options.port },
+  });
+  const feeTokenDecimals = options.feeTokenDecimals ?? 12;
+  return { name, stateMachine, consensusStateId, clientId, hashing, feeTokenDecimals, node };
+}
+
+/** A Substrate chain as the oracle sees it: child trie root and state root out, the hub's two roots in. */
+export function substrateOracleEnd(
+  { stateMachine, node }: DevnetSubstrateChain,
+  hub: HubIdentity,
+): OracleChain {
+  const id = { stateMachine: hub.stateMachine, consensusStateId: hub.consensusStateId };
+  return {
+    stateMachine,
+    fetchFinalState(): ReturnType<OracleChain["fetchFinalState"]> {
+      const header = node.finalizedHeader;
+      const own = ownHeaderOf(header);
+      if (own === undefined) return Promise.resolve(undefined);
+      const { timestampSec, childTrieRoot, stateRoot } = own;
+      const commitment = { timestampSec, overlayRoot: childTrieRoot, stateRoot };
+      return Promise.resolve({ height: BigInt(header.number), commitment });
+    },
+    async advance({ height, timestampSec, mmrRoot, childTrieRoot }): Promise<void> {
+      const commitment = { timestampSec, overlayRoot: mmrRoot, stateRoot: childTrieRoot };
+      await node.storeStateCommitment(id, height, commitment);
+    },
+  };
+}
+
+/** A post from a Substrate chain. */
+export interface SubstratePost {
+  readonly dest: StateMachine;
+  /** Receiving module. */
+  readonly to: Uint8Array;
+  /** Default one byte. */
+  readonly body?: Uint8Array;
+  /** Native units, which the user pays. Default 0. */
+  readonly fee?: bigint;
+  /** Seconds from now. Default 0 = never. */
+  readonly timeoutSec?: bigint;
+}
+
+/** Sends posts of the demo module and waits until they are in a block. */
+export async function sendFromSubstrate(
+  { node }: DevnetSubstrateChain,
+  posts: readonly SubstratePost[],
+): Promise<readonly SentMessage[]> {
+  const sent = await Promise.all(posts.map(({ dest, to, body, fee, timeoutSec }) =>
+    node.dispatchPost({
+      dest,
+      to,
+      from: demoModuleId,
+      body: body ?? Uint8Array.of(1),
+      timeoutSec: timeoutSec ?? 0n,
+      fee: { payer: substrateUser, fee: fee ?? 0n },
+    })
+  ));
+  const sentAtMs = Date.now();
+  return sent.map(({ request, commitment, block }) => ({
+    commitment,
+    request,
+    height: BigInt(block.number),
+    sentAtMs,
+  }));
+}
