@@ -1,6 +1,5 @@
 /** Builds the adapters of the hub and of every configured chain, with the real network behind them. */
 import { createEvmChain } from "../core/chains/evm/evm_chain.ts";
-import type { HubChain } from "../core/chains/hub.ts";
 import { createHubChain } from "../core/chains/substrate/relayer_hub.ts";
 import { createSubstrateChain } from "../core/chains/substrate/substrate_chain.ts";
 import type { ChainConfig, MessagingConfig } from "../core/config/messaging_config.ts";
@@ -11,6 +10,7 @@ import { platformSocket } from "../core/rpc/socket.ts";
 import type { Clock } from "../core/runtime/clock.ts";
 import type { Randomness } from "../core/runtime/randomness.ts";
 import type { Log } from "../core/telemetry/log.ts";
+import type { Connections } from "./session.ts";
 import type { ConfiguredChain } from "./startup.ts";
 
 /** What the adapters need besides the network. */
@@ -21,10 +21,7 @@ export interface ConnectDeps {
 }
 
 /** Adapters of all chains of the configuration. Connections are made at the first request. */
-export function connectChains(
-  deps: ConnectDeps,
-  config: MessagingConfig,
-): { readonly hub: HubChain; readonly chains: readonly ConfiguredChain[] } {
+export function connectChains(deps: ConnectDeps, config: MessagingConfig): Connections {
   const network = {
     clock: deps.clock,
     randomness: deps.random,
@@ -41,17 +38,18 @@ export function connectChains(
     signer: hub.signer,
     relayerId: unsignedRelayerId(config.chains),
   });
-  const chains = config.chains.map((chain): ConfiguredChain => ({
-    config: chain,
-    chain: chain.type === "evm" ? createEvmChain(network, chain) : createSubstrateChain(network, {
+  const chains = config.chains.map((chain): ConfiguredChain => {
+    if (chain.type === "evm") return { config: chain, chain: createEvmChain(network, chain) };
+    const substrate = createSubstrateChain(network, {
       id: { stateMachine: chain.stateMachine, consensusStateId: chain.consensusStateId },
       hashing: chain.hashing,
       rpcWs: chain.rpcWs,
       maxRpcPayloadSizeBytes: chain.maxRpcPayloadSizeBytes,
       signer: chain.signer,
       feeTokenDecimals: chain.feeTokenDecimals,
-    }),
-  }));
+    });
+    return { config: chain, chain: substrate };
+  });
   return { hub: hubChain, chains };
 }
 

@@ -3,6 +3,7 @@ import type { MessagingConfig } from "../core/config/messaging_config.ts";
 import { type ConfigReading, renderNote, renderProblem } from "../core/config/problem.ts";
 import { readMessagingConfig } from "../core/config/read_messaging_config.ts";
 import { openLedger } from "../core/ledger/open.ts";
+import { platformFetch } from "../core/rpc/http.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { systemRandomness } from "../core/runtime/randomness.ts";
 import { abortOnSignals, systemSignals } from "../core/runtime/signals.ts";
@@ -10,9 +11,11 @@ import { systemClock } from "../core/runtime/system_clock.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import { openLog } from "../core/telemetry/open_log.ts";
 import { openOutput } from "../core/telemetry/output.ts";
-import type { RunArguments } from "./arguments.ts";
+import type { ProgramCommand, RunArguments } from "./arguments.ts";
+import { accumulateFees } from "./commands/accumulate_fees.ts";
 import { connectChains } from "./connect.ts";
 import { runRelayer } from "./run.ts";
+import type { RunDeps } from "./session.ts";
 
 /** What only the entry point may touch. */
 export interface World {
@@ -22,8 +25,11 @@ export interface World {
   readonly isColourWelcome: boolean;
 }
 
-/** Runs the program until it is stopped. */
-export async function runProgram(args: RunArguments, world: World): Promise<ExitCode> {
+/** Runs the program until it is stopped, or a command until it is done. */
+export async function runProgram(
+  { arguments: args, command }: { readonly arguments: RunArguments; readonly command: ProgramCommand },
+  world: World,
+): Promise<ExitCode> {
   const reading = readMessagingConfig({ readFile: world.readFile }, args.config);
   if (reading.config === undefined) {
     world.writeError(describeProblems(args.config, reading));
@@ -46,15 +52,18 @@ export async function runProgram(args: RunArguments, world: World): Promise<Exit
   });
   try {
     const deps = { clock: systemClock, random: systemRandomness, log };
-    return await runRelayer(
-      {
-        ...deps,
-        openLedger: () => openLedger(args.db, { clock: systemClock, log }),
-        connect: (checked) => connectChains(deps, checked),
-      },
-      config,
-      watch.signal,
-    );
+    const runDeps: RunDeps = {
+      ...deps,
+      openLedger: () => openLedger(args.db, { clock: systemClock, log }),
+      connect: (checked) => connectChains(deps, checked),
+      fetch: platformFetch,
+    };
+    if (command.kind === "relay") return await runRelayer(runDeps, config, watch.signal);
+    const print = (text: string): void => {
+      log.flush();
+      if (args.logFormat === "human") output.write(text);
+    };
+    return await accumulateFees({ ...runDeps, print }, config, command, watch.signal);
   } finally {
     watch.dispose();
     log.flush();

@@ -4,9 +4,11 @@
  * while the others work. Source: 04-messaging-flow section 4 of the protocol notes.
  */
 import type { Chain, CheckFinding } from "../core/chains/chain.ts";
+import type { EvmChain } from "../core/chains/evm/evm_chain.ts";
+import type { FeeChain } from "../core/chains/fees.ts";
 import type { HubChain } from "../core/chains/hub.ts";
 import { fromHex } from "../core/protocol/bytes.ts";
-import type { ChainConfig } from "../core/config/messaging_config.ts";
+import type { ChainConfig, EvmChainConfig, SubstrateChainConfig } from "../core/config/messaging_config.ts";
 import { RpcFault } from "../core/rpc/fault.ts";
 import type { Clock } from "../core/runtime/clock.ts";
 import type { Randomness } from "../core/runtime/randomness.ts";
@@ -14,11 +16,16 @@ import { DeadlineFault, retry, withDeadline } from "../core/runtime/retry.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 import type { Log } from "../core/telemetry/log.ts";
 
-/** A configured chain with its adapter. */
-export interface ConfiguredChain {
+/** A configured chain as far as start-up looks at it. */
+export interface ChainToCheck {
   readonly config: ChainConfig;
   readonly chain: Chain;
 }
+
+/** A configured chain with its adapter. */
+export type ConfiguredChain =
+  | { readonly config: EvmChainConfig; readonly chain: EvmChain }
+  | { readonly config: SubstrateChainConfig; readonly chain: FeeChain };
 
 /** What start-up shares. */
 export interface StartupDeps {
@@ -45,7 +52,7 @@ export type CheckResult =
 export async function checkAll(
   deps: StartupDeps,
   hub: HubChain,
-  chains: readonly ConfiguredChain[],
+  chains: readonly ChainToCheck[],
   signal: AbortSignal,
 ): Promise<{ readonly hub: CheckResult; readonly chains: ReadonlyMap<Chain, CheckResult> }> {
   const hubCheck = checkWithin(deps, hub, (inner) => hub.check(hub.id, inner), signal);
@@ -64,7 +71,7 @@ export async function checkAll(
 /** What the hub stores of the chain, compared with the configuration. */
 function checkOnHub(
   hub: HubChain,
-  { config, chain }: ConfiguredChain,
+  { config, chain }: ChainToCheck,
   signal: AbortSignal,
 ): Promise<readonly CheckFinding[]> {
   const host = config.type === "evm" ? { ismpHost: fromHex(config.ismpHost) } : {};
@@ -113,7 +120,7 @@ async function checkWithin(
 /** Both sides' word on a chain. */
 async function checkChain(
   hub: HubChain,
-  entry: ConfiguredChain,
+  entry: ChainToCheck,
   signal: AbortSignal,
 ): Promise<readonly CheckFinding[]> {
   const [own, known] = await Promise.all([
@@ -130,7 +137,7 @@ async function checkChain(
 export function gateWorker(
   deps: StartupDeps,
   hub: HubChain,
-  entry: ConfiguredChain,
+  entry: ChainToCheck,
   open: () => void,
 ): Worker {
   const name = entry.chain.id.stateMachine;

@@ -4,7 +4,7 @@ import type { HubChain } from "../../src/core/chains/hub.ts";
 import { parseMessagingConfig } from "../../src/core/config/read_messaging_config.ts";
 import { fromHex } from "../../src/core/protocol/bytes.ts";
 import { RpcFault } from "../../src/core/rpc/fault.ts";
-import { checkAll, type CheckResult, type ConfiguredChain } from "../../src/messaging/startup.ts";
+import { type ChainToCheck, checkAll, type CheckResult } from "../../src/messaging/startup.ts";
 import { GOOD_TOML } from "../core/config/wrong_configs.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { MemoryChain } from "../support/memory_chain.ts";
@@ -64,7 +64,7 @@ function scene(): {
   };
   const hub = chainOf(config.hub, "substrate");
   const deps = { clock, random: seededRandomness(1), log: new RecordedLog() };
-  const chains: readonly ConfiguredChain[] = entries;
+  const chains: readonly ChainToCheck[] = entries;
   return {
     clock,
     hub,

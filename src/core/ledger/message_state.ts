@@ -64,12 +64,14 @@ export const holdReasons = [
   "no_bandwidth",
   /** Less time is left until its timeout than a delivery takes. */
   "too_close_to_timeout",
-  /** A kind of message that the leg does not carry (yet). */
+  /** A kind of message that the destination does not take. */
   "kind_not_relayed",
-  /** Less time is left until its timeout than a delivery takes. */
-  "too_close_to_timeout",
-  /** A kind of message that the leg does not carry (yet). */
-  "kind_not_relayed",
+  /** Its fee could not be read. */
+  "fee_unknown",
+  /** It pays for itself, but not for the consensus proof that must travel with it. */
+  "prelude_uncovered",
+  /** The block that a GET request reads is not known to the hub (any more). */
+  "height_unknown",
   "unconfigured_chain",
 ] as const;
 
@@ -83,8 +85,6 @@ export const terminalReasons = [
   "module_filter",
   "delivery_endpoints",
   "wrong_dest",
-  /** Read on a chain that is not its source. */
-  "wrong_source",
   /** Read on a chain that is not its source. */
   "wrong_source",
   "hub_originated",

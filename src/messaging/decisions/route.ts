@@ -18,18 +18,29 @@ export interface RouteFacts {
   readonly moduleFilter: ReadonlySet<Hex> | undefined;
   /** Chains that are configured, i.e. whose fees can be read. */
   readonly configured: ReadonlySet<StateMachine>;
+  /** Modules of the hub whose requests the hub rewards, lower-case hex; `undefined`: could not be read yet. */
+  readonly listedModules: ReadonlySet<Hex> | undefined;
+  /** True when the sink takes answers to GET requests as messages: EVM hosts do. */
+  readonly takesResponses: boolean;
   /** The sink's own clock, Unix seconds. */
   readonly sinkNowSec: bigint;
 }
 
 /** Why a message of this leg is never delivered. */
-export type RejectReason = "module_filter" | "hub_originated" | "wrong_source";
+export type RejectReason = "module_filter" | "hub_originated" | "wrong_source" | "bad_destination";
+
+/** Why a message waits: for a configured source, a configured chain to read, the hub's list, or for its end. */
+export type RouteHold =
+  | "no_fee_source"
+  | "unconfigured_chain"
+  | "waiting_for_update"
+  | "too_close_to_timeout";
 
 /** Decision on one message. */
 export type Route =
   | { readonly kind: "deliver" }
   /** Kept, and looked at again. */
-  | { readonly kind: "hold"; readonly reason: "no_fee_source" | "kind_not_relayed" | "too_close_to_timeout" }
+  | { readonly kind: "hold"; readonly reason: RouteHold }
   | { readonly kind: "reject"; readonly reason: RejectReason }
   | { readonly kind: "timedOut" }
   /** Not a message of this leg: another leg carries it. */
@@ -69,22 +80,38 @@ function routeToHub(message: Message, facts: RouteFacts): Route {
   if (!passesModuleFilter(message, facts)) return { kind: "reject", reason: "module_filter" };
   const timing = routeByTime(message.request.timeoutTimestampSec, facts.sinkNowSec);
   if (timing.kind !== "deliver") return timing;
-  return message.kind === "get" ? { kind: "hold", reason: "kind_not_relayed" } : timing;
+  if (message.kind === "get" && !facts.configured.has(message.request.dest)) {
+    return { kind: "hold", reason: "unconfigured_chain" };
+  }
+  return timing;
 }
 
 function routeToChain(message: Message, facts: RouteFacts): Route {
   if (message.kind === "get" || destinationOf(message) !== facts.sink) return { kind: "ignore" };
   if (!passesModuleFilter(message, facts)) return { kind: "reject", reason: "module_filter" };
-  if (message.kind === "getResponse") return { kind: "hold", reason: "kind_not_relayed" };
+  // The hub enforced the timeout when it made the response; it may be delivered for ever.
+  if (message.kind === "getResponse") {
+    return facts.takesResponses ? { kind: "deliver" } : { kind: "reject", reason: "bad_destination" };
+  }
   const { request } = message;
   if (request.source === facts.hub) {
-    if (facts.moduleFilter === undefined) return { kind: "reject", reason: "hub_originated" };
+    const listing = routeByList(request, facts);
+    if (listing !== undefined) return listing;
   } else if (!facts.configured.has(request.source)) {
     return isTimedOut(request.timeoutTimestampSec, facts.sinkNowSec)
       ? { kind: "timedOut" }
       : { kind: "hold", reason: "no_fee_source" };
   }
   return routeByTime(request.timeoutTimestampSec, facts.sinkNowSec);
+}
+
+/** Requests of the hub itself travel when the operator or the hub lists their module; `undefined`: it does. */
+function routeByList(request: PostRequest, facts: RouteFacts): Route | undefined {
+  if (facts.moduleFilter !== undefined || facts.listedModules?.has(toHex(request.from)) === true) {
+    return undefined;
+  }
+  if (facts.listedModules !== undefined) return { kind: "reject", reason: "hub_originated" };
+  return { kind: "hold", reason: "waiting_for_update" };
 }
 
 function passesModuleFilter(message: Message, facts: RouteFacts): boolean {

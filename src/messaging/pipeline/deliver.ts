@@ -1,19 +1,18 @@
 /** Takes what is due on a leg, finds out what the sink would take, and has it sent. */
 import type { CounterpartyView } from "../../core/chains/chain.ts";
-import { LedgerFault, type MessageRow, type SubmissionKind } from "../../core/ledger/ledger.ts";
+import type { SubmissionKind } from "../../core/ledger/ledger.ts";
 import type { Message } from "../../core/protocol/ismp/message.ts";
 import { pack } from "../decisions/batch.ts";
 import { NEVER_MS } from "../decisions/retry_schedule.ts";
 import { deferenceMs, inFlightLimit, MOST_IN_FLIGHT } from "../decisions/rivalry.ts";
-import { route } from "../decisions/route.ts";
-import { type Leg, type PipelineDeps, type PipelineSettings, routeFacts } from "./leg.ts";
-import { mark, markRefused, type MarkWhy } from "./mark.ts";
-import { messageOf } from "./message_row.ts";
+import { expire, listReady } from "./due.ts";
+import type { Leg, PipelineDeps, PipelineSettings } from "./leg.ts";
+import { mark, markRefused } from "./mark.ts";
 import { type Candidate, stillOpen, takeDelivered } from "./receipts.ts";
 import { isRaceCostly, readRivalry } from "./rivals.ts";
-import { stateOf } from "./scan.ts";
 import { send } from "./send.ts";
 import { type Refused, sift } from "./sift.ts";
+import { weigh } from "./weigh.ts";
 
 /** What one round of a leg did. */
 export interface DeliveryRound {
@@ -21,6 +20,17 @@ export interface DeliveryRound {
   readonly sent: number;
   /** True when more is due, and this round got on: the next one should follow at once. */
   readonly hasMore: boolean;
+}
+
+/** What a round of delivering goes by. */
+export interface DeliveryFacts {
+  readonly view: CounterpartyView;
+  /** Height of the source at which messages are proved. */
+  readonly proofHeight: bigint;
+  /** Consensus proofs that must travel with the messages for the sink to know that height. */
+  readonly prelude: readonly Uint8Array[];
+  /** True when the prelude is sent whatever the messages pay. */
+  readonly isPreludeSentAnyway: boolean;
 }
 
 /** Rounds of signing anew when others deliver messages of the batch at the same moment. */
@@ -44,29 +54,18 @@ export async function deliverDue(
   deps: PipelineDeps,
   settings: PipelineSettings,
   leg: Leg,
-  facts: { readonly view: CounterpartyView; readonly proofHeight: bigint },
+  facts: DeliveryFacts,
   signal: AbortSignal,
 ): Promise<DeliveryRound> {
   expire(deps, leg, facts.view.nowSec);
   if (!hasRoomInFlight(deps, leg)) return { sent: 0, hasMore: false };
-  const limit = leg.sink.limits.maxMessagesPerStep;
-  const due = deps.ledger.messages.listDue({
-    source: leg.source.id.stateMachine,
-    sink: leg.sink.id.stateMachine,
-    nowMs: deps.clock.now(),
-    limit,
-  });
-  const provable = due.filter((row) => row.seenAtHeight <= facts.proofHeight);
-  const hasMore = provable.length === limit;
-  const candidates = deps.ledger.transaction(() => {
-    const ready = readyOnes(deps, settings, leg, provable, facts.view);
-    return leaveToOthers(deps, leg, ready);
-  });
+  // GET requests are answered, not delivered: see answer_gets.ts.
+  const { ready, hasMore } = listReady(deps, settings, leg, { ...facts, isWanted: (kind) => kind !== "get" });
+  const candidates = deps.ledger.transaction(() => leaveToOthers(deps, leg, ready));
   // Every row that is left out was put aside.
   if (candidates.length === 0) return { sent: 0, hasMore };
   const [batch, rest] = deps.ledger.transaction(() => firstBatch(deps, leg, candidates));
-  const work = { batch, proofHeight: facts.proofHeight };
-  const { sent, left } = await deliverBatch(deps, settings, leg, work, signal);
+  const { sent, left } = await deliverBatch(deps, settings, leg, { batch, facts }, signal);
   return { sent, hasMore: left < batch.length && (rest > 0 || hasMore) };
 }
 
@@ -86,55 +85,6 @@ function leaveToOthers(deps: PipelineDeps, leg: Leg, candidates: readonly Candid
   });
 }
 
-/** Ends rows whose request has timed out on the sink's clock. */
-function expire(deps: PipelineDeps, leg: Leg, nowSec: bigint): void {
-  const query = { source: leg.source.id.stateMachine, sink: leg.sink.id.stateMachine, nowSec, limit: 500 };
-  deps.ledger.transaction(() => {
-    for (const row of deps.ledger.messages.listExpired(query)) {
-      mark(deps, row, "timed_out", { reason: "expired" });
-    }
-  });
-}
-
-/** Routes due rows again, since clocks and configuration move on. */
-function readyOnes(
-  deps: PipelineDeps,
-  settings: PipelineSettings,
-  leg: Leg,
-  rows: readonly MessageRow[],
-  view: CounterpartyView,
-): readonly Candidate[] {
-  const facts = routeFacts(leg, settings, view.nowSec);
-  const ready: Candidate[] = [];
-  for (const row of rows) {
-    const message = readRow(deps, row);
-    if (message === undefined) continue;
-    const decided = stateOf(route(message, facts)) ?? { state: "rejected", reason: "wrong_dest" };
-    if (decided.state === "seen") ready.push({ row, message });
-    else mark(deps, row, decided.state, withoutState(decided));
-  }
-  return ready;
-}
-
-function withoutState({ reason, nextAttemptAtMs }: NonNullable<ReturnType<typeof stateOf>>): MarkWhy {
-  return {
-    ...(reason === undefined ? {} : { reason }),
-    ...(nextAttemptAtMs === undefined ? {} : { nextAttemptAtMs }),
-  };
-}
-
-/** The message of a row; a row that cannot be read is put aside for the operator and told loudly. */
-function readRow(deps: PipelineDeps, row: MessageRow): Message | undefined {
-  try {
-    return messageOf(row);
-  } catch (error) {
-    if (error instanceof LedgerFault) throw error;
-    deps.log.error("A stored message cannot be read; it is put aside", { commitment: row.commitment, error });
-    mark(deps, row, "held", { reason: "poison", nextAttemptAtMs: NEVER_MS });
-    return undefined;
-  }
-}
-
 /** Bytes that a message adds to call data: its parts, rounded up to ABI words. */
 function callBytesOf({ row }: Pick<Candidate, "row">): number {
   return row.encoded.length + 640;
@@ -146,7 +96,11 @@ function firstBatch(
   candidates: readonly Candidate[],
 ): readonly [readonly Candidate[], number] {
   const limits = { maxCount: leg.sink.limits.maxMessagesPerStep, maxBytes: leg.sink.limits.maxCallBytes };
-  const { batches, tooLarge } = pack(candidates, callBytesOf, limits);
+  const [first] = candidates;
+  // One kind a step, requests before answers: the rest has its turn in the next round.
+  const kind = candidates.some(({ row }) => row.kind === "post") ? "post" : first?.row.kind;
+  const ofKind = candidates.filter(({ row }) => row.kind === kind);
+  const { batches, tooLarge } = pack(ofKind, callBytesOf, limits);
   for (const { row } of tooLarge) {
     mark(deps, row, "held", {
       reason: "too_large",
@@ -154,8 +108,8 @@ function firstBatch(
       nextAttemptAtMs: NEVER_MS,
     });
   }
-  const [first = [], ...rest] = batches;
-  return [first, rest.length];
+  const [batch = [], ...rest] = batches;
+  return [batch, rest.length + candidates.length - ofKind.length];
 }
 
 /** What became of a batch: messages sent, and messages that are as due as before. */
@@ -168,13 +122,14 @@ async function deliverBatch(
   deps: PipelineDeps,
   settings: PipelineSettings,
   leg: Leg,
-  work: { readonly batch: readonly Candidate[]; readonly proofHeight: bigint },
+  work: { readonly batch: readonly Candidate[]; readonly facts: DeliveryFacts },
   signal: AbortSignal,
 ): Promise<BatchResult> {
   if (work.batch.length === 0) return { sent: 0, left: 0 };
   const batch = work.batch.map(({ message }) => message);
   // Hardly any message has a receipt already, so the proof of all is fetched meanwhile: one round trip less.
-  const proving = leg.source.proveMessages(batch, work.proofHeight, leg.sink, signal);
+  const { proofHeight: height, prelude, isPreludeSentAnyway } = work.facts;
+  const proving = leg.source.proveMessages(batch, height, leg.sink, signal);
   proving.catch(() => undefined); // told where it is used
   const receipts = await leg.sink.fetchReceipts(batch, signal);
   let open = await takeDelivered(deps, settings, leg, { candidates: work.batch, receipts }, signal);
@@ -182,11 +137,17 @@ async function deliverBatch(
   for (let round = 0; open.length > 0 && round < MOST_OVERTAKINGS; round++) {
     const messages = open.map(({ message }) => message);
     const begun = round === 0 && open.length === batch.length ? proving : undefined;
-    const { accepted, refused } = await sift(leg, messages, work.proofHeight, signal, begun);
+    const { accepted, refused } = await sift(leg, { messages, height, prelude }, signal, begun);
     deps.ledger.transaction(() => markAllRefused(deps, settings, open, refused));
     const again: Candidate[] = [];
     for (const part of accepted) {
-      const candidates = part.messages.map((message) => candidateOf(open, message));
+      const sifted = part.messages.map((message) => candidateOf(open, message));
+      const weighed = { part, candidates: sifted, isPreludeSentAnyway };
+      const candidates = await weigh(deps, settings, leg, weighed, signal);
+      if (candidates.length < sifted.length) {
+        again.push(...candidates); // the proof covers the whole part
+        continue;
+      }
       if (sent > 0 && !hasRoomInFlight(deps, leg)) {
         again.push(...candidates);
         continue;

@@ -3,7 +3,10 @@
  * A message from A to B crosses two legs (A to hub, hub to B), and each leg has its own row for it.
  */
 import type { Chain } from "../../core/chains/chain.ts";
+import type { FeeChain } from "../../core/chains/fees.ts";
+import type { ProofReceiver, RelayerHub } from "../../core/chains/hub_accounts.ts";
 import type { Ledger } from "../../core/ledger/ledger.ts";
+import type { PriceSource } from "../../core/prices/price_source.ts";
 import type { Hex } from "../../core/protocol/bytes.ts";
 import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
@@ -11,7 +14,7 @@ import type { Limit } from "../../core/runtime/limit.ts";
 import type { Randomness } from "../../core/runtime/randomness.ts";
 import type { Wake } from "../../core/runtime/wake.ts";
 import type { Log } from "../../core/telemetry/log.ts";
-import { type RouteFacts } from "../decisions/route.ts";
+import type { RouteFacts } from "../decisions/route.ts";
 
 /** What the workers of the pipeline share. */
 export interface PipelineDeps {
@@ -28,6 +31,33 @@ export interface PipelineSettings {
   readonly configured: ReadonlySet<StateMachine>;
   /** `unprofitable_retry_frequency`; `undefined` disables retries of failed messages. */
   readonly retryFrequencySec: number | undefined;
+  /**
+   * Modules of the hub whose requests the hub rewards, lower-case hex; `undefined`: could not be read yet. Empty
+   * without a hub account that could be paid.
+   */
+  readonly listedModules: () => ReadonlySet<Hex> | undefined;
+}
+
+/** What deciding about profit on one leg needs. */
+export interface LegProfit {
+  /** `minimum_profit_percentage`: percent; 0 delivers everything. */
+  readonly minimumPercent: number;
+  /** Chains on which fees are put up: every configured one. */
+  readonly feeChains: ReadonlyMap<StateMachine, FeeChain>;
+  /** Price of the sink's native token. */
+  readonly price: PriceSource;
+}
+
+/** The hub as a source of consensus proofs, and the host that takes them. */
+export interface Bundles {
+  readonly hub: RelayerHub;
+  readonly receiver: Chain & ProofReceiver;
+}
+
+/** The hub and the chains whose state can be proved to it. */
+export interface GetAnswering {
+  readonly hub: RelayerHub;
+  readonly chains: ReadonlyMap<StateMachine, FeeChain>;
 }
 
 /** One hop with its chains and timing. */
@@ -43,6 +73,12 @@ export interface Leg {
   readonly settleWake: Wake;
   /** Turns of all that sign for the account on the sink, from reading the nonce to handing the bytes over (I10). */
   readonly turn?: Limit | undefined;
+  /** What deciding about profit needs; absent on legs to the hub, where everything is delivered. */
+  readonly profit?: LegProfit | undefined;
+  /** How consensus proofs of the hub travel with its messages; absent where they cannot. */
+  readonly bundles?: Bundles | undefined;
+  /** What answering GET requests needs; only on legs to the hub. */
+  readonly answering?: GetAnswering | undefined;
 }
 
 /** `EVM-1 -> POLKADOT-3367`, as logs name a leg. */
@@ -58,6 +94,8 @@ export function routeFacts(leg: Leg, settings: PipelineSettings, sinkNowSec: big
     sink: leg.sink.id.stateMachine,
     moduleFilter: settings.moduleFilter,
     configured: settings.configured,
+    listedModules: settings.listedModules(),
+    takesResponses: leg.sink.family === "evm",
     sinkNowSec,
   };
 }

@@ -11,9 +11,12 @@ import {
   rememberHeights,
   type StoredHeight,
 } from "../decisions/readiness.ts";
-import { deliverDue } from "./deliver.ts";
+import { answerGets } from "./answer_gets.ts";
+import { ProofFollower } from "./bundle.ts";
+import { deliverDue, type DeliveryFacts, hasRoomInFlight } from "./deliver.ts";
 import { type Leg, legName, type PipelineDeps, type PipelineSettings } from "./leg.ts";
 import { scanLeg, startCursor } from "./scan.ts";
+import { sendConsensus } from "./send.ts";
 
 /** Makes the worker of a leg. */
 export function legWorker(deps: PipelineDeps, settings: PipelineSettings, leg: Leg): Worker {
@@ -27,6 +30,7 @@ class LegLoop {
   readonly #settings: PipelineSettings;
   readonly #leg: Leg;
   readonly #notices: WaitNotices;
+  readonly #proofs: ProofFollower | undefined;
   #stored: readonly StoredHeight[] = [];
   #hasStarted = false;
   #failures = 0;
@@ -36,6 +40,7 @@ class LegLoop {
     this.#settings = settings;
     this.#leg = leg;
     this.#notices = new WaitNotices(deps);
+    this.#proofs = leg.bundles === undefined ? undefined : new ProofFollower(leg.bundles, deps.log);
   }
 
   /** Runs rounds until aborted. A node that does not answer is expected: it is told once and asked again. */
@@ -65,13 +70,26 @@ class LegLoop {
       this.#deps.ledger.messages.wake(leg.source.id.stateMachine, leg.sink.id.stateMachine, "no_fee_source");
       this.#hasStarted = true;
     }
-    await scanLeg(this.#deps, this.#settings, leg, view, signal);
+    const next = await this.#proofs?.next(view, signal);
+    if (next?.kind === "rotations") return await this.#rotate(next.proofs, signal);
+    const observed = next === undefined ? view : { ...view, height: next.height };
+    await scanLeg(this.#deps, this.#settings, leg, observed, signal);
     if (view.isFrozen) return this.#waitForUpdate("the host to accept messages again (it is frozen)");
-    const proofHeight = await this.#proofHeight(view, signal);
+    const proofHeight = next?.height ?? await this.#proofHeight(view, signal);
     if (proofHeight === undefined) return this.#waitForUpdate("the challenge period to end");
     this.#notices.done("update");
-    const round = await deliverDue(this.#deps, this.#settings, leg, { view, proofHeight }, signal);
-    return round.hasMore ? 0 : this.#jittered(leg.pollIntervalMs);
+    const prelude = next === undefined ? [] : [next.proof];
+    const facts: DeliveryFacts = { view, proofHeight, prelude, isPreludeSentAnyway: false };
+    const round = await deliverDue(this.#deps, this.#settings, leg, facts, signal);
+    const answered = await answerGets(this.#deps, this.#settings, leg, facts, signal);
+    return round.hasMore || answered.hasMore ? 0 : this.#jittered(leg.pollIntervalMs);
+  }
+
+  /** Sends rotations alone: messages follow when the host knows the new authorities. */
+  async #rotate(proofs: readonly Uint8Array[], signal: AbortSignal): Promise<number> {
+    const leg = this.#leg;
+    if (hasRoomInFlight(this.#deps, leg)) await sendConsensus(this.#deps, leg, proofs, signal);
+    return this.#jittered(leg.pollIntervalMs);
   }
 
   #waitForUpdate(what: string): number {

@@ -13,6 +13,9 @@ export interface MarkWhy {
   readonly detail?: string;
   readonly attempts?: number;
   readonly nextAttemptAtMs?: number;
+  /** Numbers of a decision about profit, dollars x 10^18. */
+  readonly requiredUsd18?: bigint;
+  readonly offeredUsd18?: bigint;
   /** Transaction or extrinsic that the change is about. */
   readonly hash?: string;
 }
@@ -31,24 +34,31 @@ export function mark(deps: PipelineDeps, row: MessageRow, to: MessageState, why:
     reason: why.reason,
     ...(why.detail === undefined ? {} : { detail: why.detail }),
     ...(hash === undefined ? {} : { transaction: hash }),
+    ...(why.requiredUsd18 === undefined ? {} : { requiredUsd18: why.requiredUsd18 }),
+    ...(why.offeredUsd18 === undefined ? {} : { offeredUsd18: why.offeredUsd18 }),
   });
   return now;
 }
+
+/** Why a row is put aside, and how often it is looked at. */
+export type HoldWhy = Omit<MarkWhy, "reason" | "attempts" | "nextAttemptAtMs"> & {
+  readonly reason: HoldReason;
+  readonly retryClass: RetryClass;
+};
 
 /** Puts a row aside until the schedule of its class says so. */
 export function hold(
   deps: PipelineDeps,
   settings: Pick<PipelineSettings, "retryFrequencySec">,
   row: MessageRow,
-  why: { readonly reason: HoldReason; readonly retryClass: RetryClass; readonly detail?: string },
+  { retryClass, ...why }: HoldWhy,
 ): void {
   const attempts = row.attempts + 1;
   mark(deps, row, "held", {
-    reason: why.reason,
-    ...(why.detail === undefined ? {} : { detail: why.detail }),
+    ...why,
     attempts,
     nextAttemptAtMs: nextAttemptMs({
-      retryClass: why.retryClass,
+      retryClass,
       attempts,
       nowMs: deps.clock.now(),
       retryFrequencySec: settings.retryFrequencySec,

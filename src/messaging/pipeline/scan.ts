@@ -4,6 +4,7 @@
  */
 import type { ChainEvent, CounterpartyView } from "../../core/chains/chain.ts";
 import type { NewMessage } from "../../core/ledger/ledger.ts";
+import { equalBytes, type Hash256 } from "../../core/protocol/bytes.ts";
 import { NEVER_MS } from "../decisions/retry_schedule.ts";
 import { type Route, route } from "../decisions/route.ts";
 import { boundCatchUp, chooseScanStart, nextChunk } from "../decisions/scan_range.ts";
@@ -72,6 +73,7 @@ export async function scanLeg(
     const rows = rowsOf(events, settings, leg, view);
     const fresh = deps.ledger.transaction(() => {
       const recorded = rows.filter((row) => recordRow(deps, row));
+      takeNews(deps, settings, leg, events);
       deps.ledger.cursors.advance(source, sink, chunk.to);
       return recorded;
     });
@@ -104,6 +106,39 @@ function rowsOf(
   });
 }
 
+/** Applies what else a scan tells: raised fees and rotations of ours. Within the transaction of the chunk. */
+function takeNews(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  leg: Leg,
+  events: readonly ChainEvent[],
+): void {
+  for (const event of events) {
+    if (event.kind === "funded") reviveFunded(deps, settings, event.commitment);
+    const isOurs = event.kind === "newEpoch" && leg.source.relayer !== undefined &&
+      equalBytes(event.relayer, leg.source.relayer);
+    if (!isOurs || leg.sink.id.stateMachine !== settings.hub) continue;
+    deps.ledger.rewards.record({
+      kind: "rotation",
+      chain: leg.source.id.stateMachine,
+      reference: event.setId.toString(),
+      height: event.at.height,
+      payload: new Uint8Array(),
+    });
+  }
+}
+
+/** A fee was raised: what was not worth its delivery is weighed again, if the operator wants retries at all. */
+function reviveFunded(deps: PipelineDeps, settings: PipelineSettings, commitment: Hash256): void {
+  if (settings.retryFrequencySec === undefined) return;
+  const { messages } = deps.ledger;
+  const inbound = messages.find(commitment, settings.hub);
+  const row = inbound === undefined ? undefined : messages.find(commitment, inbound.requestDest);
+  if (row?.state !== "held" || row.reason !== "unprofitable") return;
+  const { reason } = row;
+  messages.transition(commitment, row.sink, { to: "held", reason, nextAttemptAtMs: deps.clock.now() });
+}
+
 /** State of a row by the route of its message; `undefined` for messages of other legs. */
 export function stateOf(
   decided: Route,
@@ -114,7 +149,9 @@ export function stateOf(
     case "deliver":
       return { state: "seen" };
     case "hold":
-      return { state: "held", reason: decided.reason, nextAttemptAtMs: NEVER_MS };
+      return decided.reason === "waiting_for_update"
+        ? { state: "held", reason: decided.reason } // routed again in every round until the hub's list was read
+        : { state: "held", reason: decided.reason, nextAttemptAtMs: NEVER_MS };
     case "reject":
       return { state: "rejected", reason: decided.reason };
     case "timedOut":

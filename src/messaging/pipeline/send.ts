@@ -2,9 +2,11 @@
  * Signs a sifted batch, writes it into the journal, and only then hands it to the sink (invariant I3). Receipts are
  * read again while signing (I5).
  */
-import type { BroadcastResult, Delivery, Refusal } from "../../core/chains/chain.ts";
+import type { BroadcastResult, Delivery, Refusal, SignedSubmission } from "../../core/chains/chain.ts";
+import type { HubCall, RelayerHub } from "../../core/chains/hub_accounts.ts";
 import type { MessageRow } from "../../core/ledger/ledger.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
+import type { LogFields } from "../../core/telemetry/log.ts";
 import { bisect } from "../decisions/batch.ts";
 import { type Leg, legName, type PipelineDeps, type PipelineSettings } from "./leg.ts";
 import { hold, mark, markRefused } from "./mark.ts";
@@ -24,6 +26,46 @@ export interface SendWork {
   /** The batch's messages with their rows, in its order. */
   readonly candidates: readonly Candidate[];
 }
+
+/** Signs, journals and sends consensus proofs alone; true when they are on their way. */
+export async function sendConsensus(
+  deps: PipelineDeps,
+  leg: Leg,
+  proofs: readonly Uint8Array[],
+  signal: AbortSignal,
+): Promise<boolean> {
+  const delivery: Delivery = { steps: proofs.map((proof) => ({ kind: "consensus", proof })) };
+  const simulation = await leg.sink.simulate(delivery, signal);
+  if (simulation.kind === "refused") {
+    const { code, detail } = simulation.refusal;
+    deps.log.warn("The chain does not take the hub's authority rotations", {
+      leg: legName(leg),
+      code,
+      detail,
+    });
+    return false;
+  }
+  const sendNow = async (): Promise<boolean> => {
+    const hints = { nonceAtLeast: nextNonce(deps, leg) };
+    const signing = await leg.sink.sign(delivery, simulation, hints, signal);
+    if (signing.kind !== "signed") return false;
+    signal.throwIfAborted();
+    const { submission } = signing;
+    const legSource = leg.source.id.stateMachine;
+    const id = deps.ledger.transaction(() =>
+      deps.ledger.submissions.record({ submission, kind: "delivery", legSource, items: [] })
+    );
+    const fields = { leg: legName(leg), rotations: proofs.length, transaction: submission.hash };
+    deps.log.info("Authority rotations sent", fields);
+    await broadcastJournalled(deps, RETRIES_NOTHING, leg, { id, rows: [] }, signal);
+    leg.settleWake.wake();
+    return true;
+  };
+  return await (leg.turn === undefined ? sendNow() : leg.turn.run(sendNow, signal));
+}
+
+/** Transactions without messages have nothing to try again. */
+const RETRIES_NOTHING: Pick<PipelineSettings, "retryFrequencySec"> = { retryFrequencySec: undefined };
 
 /** Signs, journals and sends one batch, when it is this leg's turn to use the account. */
 export function send(
@@ -45,9 +87,8 @@ async function sendInTurn(
   signal: AbortSignal,
 ): Promise<SendResult> {
   const { part, candidates } = work;
-  const delivery: Delivery = { steps: [{ kind: "messages", messages: part.messages, proof: part.proof }] };
   const hints = { nonceAtLeast: nextNonce(deps, leg) };
-  const signing = await leg.sink.sign(delivery, part.simulation, hints, signal);
+  const signing = await leg.sink.sign(part.delivery, part.simulation, hints, signal);
   if (signing.kind === "overtaken") {
     const work = { candidates, receipts: signing.receipts };
     return { sent: 0, again: await takeDelivered(deps, settings, leg, work, signal) };
@@ -59,7 +100,46 @@ async function sendInTurn(
   const open = stillOpen(deps, candidates);
   if (open.length < candidates.length) return { sent: 0, again: open };
   const { submission } = signing;
-  const rows = open.map(({ row }) => row);
+  const { steps } = part.delivery;
+  const facts = {
+    provedAt: part.height,
+    ...(steps.length === 1 ? {} : { consensusProofs: steps.length - 1 }),
+    ...(part.simulation.gasUsed === 0n ? {} : { gas: part.simulation.gasUsed }),
+  };
+  await journalAndSend(deps, settings, leg, { submission, candidates: open, facts }, signal);
+  return { sent: open.length, again: [] };
+}
+
+/** Makes, journals and sends a call of the hub that handles messages (answers to GET requests). */
+export async function sendHubCall(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  leg: Leg,
+  work: { readonly hub: RelayerHub; readonly call: HubCall; readonly candidates: readonly Candidate[] },
+  signal: AbortSignal,
+): Promise<void> {
+  const submission = await work.hub.prepareCall(work.call, signal);
+  signal.throwIfAborted();
+  const candidates = stillOpen(deps, work.candidates);
+  if (candidates.length < work.candidates.length) return; // the rest is answered in the next round
+  await journalAndSend(deps, settings, leg, { submission, candidates, facts: { answers: "GET" } }, signal);
+}
+
+/** Writes the messages and their transaction into the journal, then hands the bytes over. */
+async function journalAndSend(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  leg: Leg,
+  work: {
+    readonly submission: SignedSubmission;
+    readonly candidates: readonly Candidate[];
+    /** What the log says of it. */
+    readonly facts: LogFields;
+  },
+  signal: AbortSignal,
+): Promise<void> {
+  const { submission } = work;
+  const rows = work.candidates.map(({ row }) => row);
   const id = deps.ledger.transaction(() => {
     for (const row of rows) {
       const ready = row.state === "ready" ? row : mark(deps, row, "ready");
@@ -72,16 +152,10 @@ async function sendInTurn(
       items: rows.map(({ commitment, requestCommitment, sink }) => ({ commitment, requestCommitment, sink })),
     });
   });
-  deps.log.info("Batch sent", {
-    leg: legName(leg),
-    messages: rows.length,
-    transaction: submission.hash,
-    provedAt: part.proof.height.height,
-    ...(part.simulation.gasUsed === 0n ? {} : { gas: part.simulation.gasUsed }),
-  });
+  const fields = { leg: legName(leg), messages: rows.length, transaction: submission.hash, ...work.facts };
+  deps.log.info("Batch sent", fields);
   await broadcastJournalled(deps, settings, leg, { id, rows }, signal);
   leg.settleWake.wake();
-  return { sent: rows.length, again: [] };
 }
 
 /**
@@ -123,7 +197,7 @@ function nextNonce(deps: PipelineDeps, leg: Leg): bigint | undefined {
  */
 async function broadcastJournalled(
   deps: PipelineDeps,
-  settings: PipelineSettings,
+  settings: Pick<PipelineSettings, "retryFrequencySec">,
   leg: Leg,
   work: { readonly id: number; readonly rows: readonly MessageRow[] },
   signal: AbortSignal,
@@ -171,7 +245,7 @@ export function noteNoAnswer(deps: PipelineDeps, id: number): void {
 /** Gives the messages of a transaction back that the chain did not take. */
 function takeBack(
   deps: PipelineDeps,
-  settings: PipelineSettings,
+  settings: Pick<PipelineSettings, "retryFrequencySec">,
   leg: Leg,
   work: {
     readonly id: number;

@@ -2,16 +2,28 @@
  * Finds out which messages of a batch the sink would take, and proves exactly those together.
  * One bad message refuses a whole batch, so a refused batch is halved until the bad ones stand alone.
  */
-import type { MessageProof, Refusal, RefusalCode, Simulation } from "../../core/chains/chain.ts";
+import type { Delivery, MessageProof, Refusal, RefusalCode, Simulation } from "../../core/chains/chain.ts";
 import type { Message } from "../../core/protocol/ismp/message.ts";
 import { RpcFault, type RpcFaultCode } from "../../core/rpc/fault.ts";
 import { bisect } from "../decisions/batch.ts";
 import type { Leg } from "./leg.ts";
 
+/** What is sifted: messages of one kind, proved at one height, behind the same prelude. */
+export interface SiftWork {
+  readonly messages: readonly Message[];
+  /** Height of the source. */
+  readonly height: bigint;
+  /** Consensus proofs that travel in front of the messages, so that the sink knows the height. */
+  readonly prelude: readonly Uint8Array[];
+}
+
 /** Messages that the sink takes together, ready to be signed. */
 export interface Sifted {
   readonly messages: readonly Message[];
-  readonly proof: MessageProof;
+  /** The whole transaction: prelude and messages with their proof. */
+  readonly delivery: Delivery;
+  /** Height at which the messages are proved. */
+  readonly height: bigint;
   readonly simulation: Extract<Simulation, { kind: "accepted" }>;
 }
 
@@ -44,13 +56,12 @@ const ABOUT_A_MESSAGE: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["not_f
 type Accepted = Extract<Simulation, { kind: "accepted" }>;
 
 type Attempt =
-  | { readonly kind: "accepted"; readonly proof: MessageProof; readonly simulation: Accepted }
+  | { readonly kind: "accepted"; readonly delivery: Delivery; readonly simulation: Accepted }
   | { readonly kind: "refused"; readonly refusal: Refusal };
 
 async function attempt(
   leg: Leg,
-  messages: readonly Message[],
-  height: bigint,
+  { messages, height, prelude }: SiftWork,
   signal: AbortSignal,
   proving = leg.source.proveMessages(messages, height, leg.sink, signal),
 ): Promise<Attempt> {
@@ -61,8 +72,10 @@ async function attempt(
     if (!(error instanceof RpcFault) || !ABOUT_A_MESSAGE.has(error.code)) throw error;
     return { kind: "refused", refusal: { code: "bad_proof", detail: error.message } };
   }
-  const simulation = await leg.sink.simulate({ steps: [{ kind: "messages", messages, proof }] }, signal);
-  return simulation.kind === "refused" ? simulation : { kind: "accepted", proof, simulation };
+  const consensus = prelude.map((bytes) => ({ kind: "consensus" as const, proof: bytes }));
+  const delivery: Delivery = { steps: [...consensus, { kind: "messages", messages, proof }] };
+  const simulation = await leg.sink.simulate(delivery, signal);
+  return simulation.kind === "refused" ? simulation : { kind: "accepted", delivery, simulation };
 }
 
 function refuseAll(messages: readonly Message[], refusal: Refusal): readonly Refused[] {
@@ -72,38 +85,41 @@ function refuseAll(messages: readonly Message[], refusal: Refusal): readonly Ref
 /**
  * Sifts a batch at one proof height. Usually one proof and one simulation; each bad message costs a few more.
  * Survivors are proved together again; if they fail only together, the parts that pass travel separately.
- * @param proving a proof of exactly these messages at `height` that was asked for before
+ * @param proving a proof of exactly these messages at that height that was asked for before
  */
 export async function sift(
   leg: Leg,
-  messages: readonly Message[],
-  height: bigint,
+  work: SiftWork,
   signal: AbortSignal,
   proving?: Promise<MessageProof>,
 ): Promise<SiftResult> {
-  const first = await siftOnce(leg, messages, height, signal, proving);
+  const first = await siftOnce(leg, work, signal, proving);
   if (first.accepted.length < 2) return first;
   const survivors = first.accepted.flatMap((part) => part.messages);
-  const whole = await attempt(leg, survivors, height, signal);
+  const whole = await attempt(leg, { ...work, messages: survivors }, signal);
   if (whole.kind === "refused" || !whole.simulation.handled.every((handled) => handled)) return first;
-  const { proof, simulation } = whole;
-  return { accepted: [{ messages: survivors, proof, simulation }], refused: first.refused };
+  const { delivery, simulation } = whole;
+  return {
+    accepted: [{ messages: survivors, delivery, height: work.height, simulation }],
+    refused: first.refused,
+  };
 }
 
 async function siftOnce(
   leg: Leg,
-  messages: readonly Message[],
-  height: bigint,
+  work: SiftWork,
   signal: AbortSignal,
   proving?: Promise<MessageProof>,
 ): Promise<SiftResult> {
+  const { messages, height } = work;
   if (messages.length === 0) return { accepted: [], refused: [] };
-  const tried = await attempt(leg, messages, height, signal, proving);
+  const tried = await attempt(leg, work, signal, proving);
   if (tried.kind === "accepted") {
-    const { proof, simulation } = tried;
+    const { delivery, simulation } = tried;
     const idle = messages.filter((_, index) => simulation.handled[index] !== true);
-    if (idle.length === 0) return { accepted: [{ messages, proof, simulation }], refused: [] };
-    const rest = await siftOnce(leg, messages.filter((message) => !idle.includes(message)), height, signal);
+    if (idle.length === 0) return { accepted: [{ messages, delivery, height, simulation }], refused: [] };
+    const busy = messages.filter((message) => !idle.includes(message));
+    const rest = await siftOnce(leg, { ...work, messages: busy }, signal);
     const refused = idle.map((message) => ({
       message,
       code: "not_executed" as const,
@@ -116,7 +132,7 @@ async function siftOnce(
     return { accepted: [], refused: refuseAll(messages, refusal) };
   }
   const parts = [];
-  for (const half of bisect(messages)) parts.push(await siftOnce(leg, half, height, signal));
+  for (const half of bisect(messages)) parts.push(await siftOnce(leg, { ...work, messages: half }, signal));
   return {
     accepted: parts.flatMap((part) => part.accepted),
     refused: parts.flatMap((part) => part.refused),

@@ -14,7 +14,8 @@ export async function round(relayer: Relayer, leg: Leg): Promise<DeliveryRound> 
     await startCursor(deps, leg, view, signal);
   }
   await scanLeg(deps, settings, leg, view, signal);
-  return await deliverDue(deps, settings, leg, { view, proofHeight: view.height }, signal);
+  const facts = { view, proofHeight: view.height, prelude: [], isPreludeSentAnyway: false };
+  return await deliverDue(deps, settings, leg, facts, signal);
 }
 
 /** Looks at every open submission of a sink once. */

@@ -19,7 +19,12 @@ async function prepare(count: number, way: "in" | "out" = "out"): Promise<Case> 
   const relayer = new Relayer(world, memoryLedger(world));
   const leg = way === "in" ? relayer.leg(relayer.one, relayer.hub) : relayer.leg(relayer.hub, relayer.two);
   const { height } = await leg.sink.fetchView(leg.source.id, relayer.signal);
-  return { world, relayer, messages, run: () => sift(leg, messages, height, relayer.signal) };
+  return {
+    world,
+    relayer,
+    messages,
+    run: () => sift(leg, { messages, height, prelude: [] }, relayer.signal),
+  };
 }
 
 /** Numbers of messages as they were prepared. */
@@ -111,14 +116,18 @@ Deno.test("sift: a duplicate, an expired message and one for another chain are t
   const { height } = await leg.sink.fetchView(leg.source.id, rival.signal);
   const [duplicate] = messages;
   assert.ok(duplicate !== undefined);
-  const { accepted: [part] } = await sift(leg, [duplicate], height, rival.signal);
+  const { accepted: [part] } = await sift(leg, { messages: [duplicate], height, prelude: [] }, rival.signal);
   assert.ok(part !== undefined);
-  const delivery = { steps: [{ kind: "messages" as const, messages: part.messages, proof: part.proof }] };
-  const signed = await rival.two.sign(delivery, part.simulation, { nonceAtLeast: undefined }, rival.signal);
+  const signed = await rival.two.sign(
+    part.delivery,
+    part.simulation,
+    { nonceAtLeast: undefined },
+    rival.signal,
+  );
   assert.ok(signed.kind === "signed");
   await rival.two.broadcast(signed.submission, rival.signal);
   await world.blocks(1);
-  const { accepted, refused } = await sift(leg, messages, height, rival.signal);
+  const { accepted, refused } = await sift(leg, { messages, height, prelude: [] }, rival.signal);
   assert.deepEqual(accepted.map(({ messages: some }) => numbers(some, messages)), [[3]]);
   const codes = new Map(refused.map(({ message, code }) => [messages.indexOf(message), code]));
   assert.deepEqual([...codes].sort(), [[0, "duplicate"], [1, "timed_out"], [2, "bad_destination"]]);
@@ -129,7 +138,11 @@ Deno.test("sift: one message that the source cannot prove does not hold up the o
   const leg = relayer.leg(relayer.hub, relayer.two);
   const { height } = await leg.sink.fetchView(leg.source.id, relayer.signal);
   const ghost = world.message();
-  const { accepted, refused } = await sift(leg, [...messages, ghost], height, relayer.signal);
+  const { accepted, refused } = await sift(
+    leg,
+    { messages: [...messages, ghost], height, prelude: [] },
+    relayer.signal,
+  );
   assert.deepEqual(accepted.map((part) => numbers(part.messages, messages)), [range(0, 6)]);
   assert.deepEqual(refused.map(({ message, code }) => [message, code]), [[ghost, "bad_proof"]]);
 });

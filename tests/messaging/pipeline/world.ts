@@ -141,6 +141,7 @@ export class Relayer {
       moduleFilter: undefined,
       configured: new Set(Object.values(names)),
       retryFrequencySec: undefined,
+      listedModules: () => new Set(),
       ...options.settings,
     };
     const random = seededRandomness(options.seed ?? 1);

@@ -1,0 +1,44 @@
+/**
+ * Decides which consensus proofs of the hub a chain needs. Pure.
+ * Rules: 04-messaging-flow section 7.2.2 of the protocol notes: every authority set hands over to the next in order,
+ * at most three proofs go into one transaction.
+ */
+import type { AcceptedProof } from "../../core/chains/hub_accounts.ts";
+
+/** Most consensus proofs in one transaction (polytope-labs/hyperbridge: tesseract/messaging/messaging). */
+export const MOST_ROTATIONS_AT_ONCE = 3;
+
+/** Rotations that a chain must take, ascending. */
+export type RotationPlan =
+  | { readonly kind: "rotations"; readonly steps: readonly Pick<AcceptedProof, "height" | "newSetId">[] }
+  /** The hub does not keep the rotation to this set any more: the chain cannot be followed up from here. */
+  | { readonly kind: "gap"; readonly missing: bigint };
+
+/** The proof of the highest height above what the chain knows; `undefined`: there is none. */
+export function newestProof(proofs: readonly AcceptedProof[], known: bigint): AcceptedProof | undefined {
+  let newest: AcceptedProof | undefined;
+  for (const proof of proofs) {
+    if (proof.height > known && (newest === undefined || proof.height > newest.height)) newest = proof;
+  }
+  return newest;
+}
+
+/**
+ * Rotations between the chain's set and the newest proof.
+ * @param rotations set handed over to, and the height whose proof does it
+ */
+export function planRotations(
+  rotations: ReadonlyMap<bigint, bigint>,
+  facts: { readonly setId: bigint; readonly newest: Pick<AcceptedProof, "height"> },
+): RotationPlan {
+  const needed = [...rotations]
+    .filter(([set, height]) => set > facts.setId && height <= facts.newest.height)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const steps: { readonly height: bigint; readonly newSetId: bigint }[] = [];
+  for (const [set, height] of needed) {
+    const expected = facts.setId + BigInt(steps.length) + 1n;
+    if (set !== expected) return { kind: "gap", missing: expected };
+    steps.push({ height, newSetId: set });
+  }
+  return { kind: "rotations", steps };
+}

@@ -1,0 +1,139 @@
+/** Which legs there are, what each of them needs, and the workers that serve them. */
+import { type FeeChain } from "../core/chains/fees.ts";
+import type { RelayerHub } from "../core/chains/hub_accounts.ts";
+import type { MessagingConfig } from "../core/config/messaging_config.ts";
+import { type Hex, toHex } from "../core/protocol/bytes.ts";
+import type { StateMachine } from "../core/protocol/ismp/state_machine.ts";
+import type { Fetch } from "../core/rpc/http.ts";
+import { Limit } from "../core/runtime/limit.ts";
+import { Wake } from "../core/runtime/wake.ts";
+import type { Worker } from "../core/runtime/worker.ts";
+import type { Leg, LegProfit, PipelineDeps, PipelineSettings } from "./pipeline/leg.ts";
+import { legWorker } from "./pipeline/leg_worker.ts";
+import { settleWorker } from "./pipeline/settle_worker.ts";
+import { priceSourceOf } from "./prices.ts";
+import { type ConfiguredChain, gated } from "./startup.ts";
+
+/** A configured chain and the promise that it may be used. */
+export interface GatedChain {
+  readonly entry: ConfiguredChain;
+  readonly passed: Promise<void>;
+}
+
+/** What planning legs needs. */
+export interface LegParts {
+  readonly config: MessagingConfig;
+  readonly settings: PipelineSettings;
+  readonly hub: RelayerHub;
+  readonly chains: readonly GatedChain[];
+  /** For price sources. */
+  readonly fetch: Fetch;
+}
+
+/** The legs with their workers. */
+export interface LegPlan {
+  readonly workers: readonly Worker[];
+  /** The leg from the hub to a chain, also where `delivery_endpoints` leaves the chain out. */
+  readonly outbound: ReadonlyMap<StateMachine, Leg>;
+}
+
+/** Longest pause between two looks at transactions under way. */
+const SETTLE_EVERY_MS = 4_000;
+
+/** The operator's settings that the pipeline heeds. */
+export function settingsOf(
+  config: MessagingConfig,
+  listedModules: PipelineSettings["listedModules"],
+): PipelineSettings {
+  const { moduleFilter, unprofitableRetryFrequencySec } = config.relayer;
+  return {
+    hub: config.hub.stateMachine,
+    moduleFilter: moduleFilter === undefined
+      ? undefined
+      : new Set(moduleFilter.map((module): Hex => toHex(module))),
+    configured: new Set([config.hub.stateMachine, ...config.chains.map(({ stateMachine }) => stateMachine)]),
+    retryFrequencySec: unprofitableRetryFrequencySec,
+    listedModules,
+  };
+}
+
+/** Plans two legs a chain, and the settling of every sink. */
+export function planLegs(deps: PipelineDeps, parts: LegParts): LegPlan {
+  const { config, settings, hub } = parts;
+  const feeChains = new Map<StateMachine, FeeChain>(
+    parts.chains.map(({ entry }) => [entry.chain.id.stateMachine, entry.chain]),
+  );
+  const hubSettle = new Wake(deps.clock);
+  const inboundLegs: Leg[] = [];
+  const outbound = new Map<StateMachine, Leg>();
+  const workers: Worker[] = [];
+  for (const { entry, passed } of parts.chains) {
+    const inbound = inboundLeg(deps, parts, entry, { hubSettle, feeChains });
+    inboundLegs.push(inbound);
+    workers.push(gated(legWorker(deps, settings, inbound), [passed]));
+    const leg = outboundLeg(deps, parts, entry, feeChains);
+    const name = entry.chain.id.stateMachine;
+    outbound.set(name, leg);
+    const settling = {
+      sink: leg.sink,
+      sources: [hub],
+      everyMs: Math.min(leg.pollIntervalMs, SETTLE_EVERY_MS),
+      wake: leg.settleWake,
+      legs: [leg.wake],
+    };
+    workers.push(gated(settleWorker(deps, settings, settling), [passed]));
+    if (config.relayer.deliveryEndpoints?.includes(name) === false) continue;
+    workers.push(gated(legWorker(deps, settings, leg), [passed]));
+  }
+  const hubSettling = {
+    sink: hub,
+    sources: parts.chains.map(({ entry }) => entry.chain),
+    everyMs: Math.min(config.hub.pollIntervalSec * 1000, SETTLE_EVERY_MS),
+    wake: hubSettle,
+    legs: inboundLegs.map(({ wake }) => wake),
+  };
+  return { workers: [...workers, settleWorker(deps, settings, hubSettling)], outbound };
+}
+
+function inboundLeg(
+  deps: PipelineDeps,
+  { config, hub }: LegParts,
+  entry: ConfiguredChain,
+  shared: { readonly hubSettle: Wake; readonly feeChains: ReadonlyMap<StateMachine, FeeChain> },
+): Leg {
+  return {
+    source: entry.chain,
+    sink: hub,
+    initialHeight: entry.config.initialHeight,
+    pollIntervalMs: config.hub.pollIntervalSec * 1000,
+    wake: new Wake(deps.clock),
+    settleWake: shared.hubSettle,
+    answering: { hub, chains: shared.feeChains },
+  };
+}
+
+function outboundLeg(
+  deps: PipelineDeps,
+  parts: LegParts,
+  entry: ConfiguredChain,
+  feeChains: ReadonlyMap<StateMachine, FeeChain>,
+): Leg {
+  const { config, hub } = parts;
+  const base: Leg = {
+    source: hub,
+    sink: entry.chain,
+    initialHeight: config.hub.initialHeight,
+    pollIntervalMs: entry.config.pollIntervalSec * 1000,
+    wake: new Wake(deps.clock),
+    settleWake: new Wake(deps.clock),
+    turn: new Limit(1),
+  };
+  if (entry.config.type !== "evm" || !("fetchAuthoritySetId" in entry.chain)) return base;
+  const facts = { config: entry.config, chain: entry.chain, hub: config.hub.stateMachine };
+  const profit: LegProfit = {
+    minimumPercent: config.relayer.minimumProfitPercent,
+    feeChains,
+    price: priceSourceOf({ clock: deps.clock, fetch: parts.fetch }, facts),
+  };
+  return { ...base, profit, bundles: { hub, receiver: entry.chain } };
+}

@@ -1,0 +1,154 @@
+/**
+ * Answers GET requests on the leg to the hub: proves the request on its source and the values on the chain that is
+ * read, at exactly the block that was asked for, and hands both to the hub, which makes the response.
+ * Source: 04-messaging-flow section 12.1 of the protocol notes; polytope-labs/hyperbridge:
+ * modules/pallets/state-coprocessor.
+ */
+import type { Chain } from "../../core/chains/chain.ts";
+import { UnprovableKeyError } from "../../core/chains/fees.ts";
+import type { HubCall } from "../../core/chains/hub_accounts.ts";
+import type { GetRequest, Message } from "../../core/protocol/ismp/message.ts";
+import { RpcFault } from "../../core/rpc/fault.ts";
+import { groupGets, keysOf } from "../decisions/get_groups.ts";
+import { isMatured } from "../decisions/readiness.ts";
+import { NEVER_MS } from "../decisions/retry_schedule.ts";
+import type { DeliveryFacts } from "./deliver.ts";
+import { listReady } from "./due.ts";
+import { type GetAnswering, type Leg, legName, type PipelineDeps, type PipelineSettings } from "./leg.ts";
+import { hold, type HoldWhy, mark } from "./mark.ts";
+import { type Candidate, stillOpen, takeDelivered } from "./receipts.ts";
+import { sendHubCall } from "./send.ts";
+
+/** What one round did. */
+export interface AnswerRound {
+  readonly hasMore: boolean;
+}
+
+/** Everything that one group is answered with. */
+interface GroupWork {
+  readonly deps: PipelineDeps;
+  readonly settings: PipelineSettings;
+  readonly leg: Leg;
+  readonly answering: GetAnswering;
+  readonly group: readonly Candidate[];
+  /** Height of the source at which the requests are proved. */
+  readonly sourceHeight: bigint;
+  readonly signal: AbortSignal;
+}
+
+/** Requests of one answer. */
+const MOST_AT_ONCE = 50;
+
+/** Answers the GET requests that are due on a leg to the hub; nothing on other legs. */
+export async function answerGets(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  leg: Leg,
+  facts: DeliveryFacts,
+  signal: AbortSignal,
+): Promise<AnswerRound> {
+  const { answering } = leg;
+  if (answering === undefined) return { hasMore: false };
+  const { ready, hasMore } = listReady(deps, settings, leg, { ...facts, isWanted: (kind) => kind === "get" });
+  if (ready.length === 0) return { hasMore };
+  const receipts = await leg.sink.fetchReceipts(ready.map(({ message }) => message), signal);
+  const open = await takeDelivered(deps, settings, leg, { candidates: ready, receipts }, signal);
+  for (const group of groupGets(open, ({ message }) => getOf(message), MOST_AT_ONCE)) {
+    const work = { deps, settings, leg, answering, group, sourceHeight: facts.proofHeight, signal };
+    try {
+      await answerGroup(work);
+    } catch (error) {
+      if (!(error instanceof RpcFault)) throw error;
+      deps.log.debug("GET requests wait for an endpoint", { leg: legName(leg), error });
+      holdAll(work, { reason: "proof_unavailable", retryClass: "transient", detail: error.code });
+    }
+  }
+  return { hasMore };
+}
+
+function getOf(message: Message): GetRequest {
+  if (message.kind !== "get") throw new Error(`${message.commitment} is no GET request`);
+  return message.request;
+}
+
+async function answerGroup(work: GroupWork): Promise<void> {
+  const { leg, answering, group, signal } = work;
+  const requests = group.map(({ message }) => getOf(message));
+  const [first] = requests;
+  const dest = first === undefined ? undefined : answering.chains.get(first.dest);
+  if (first === undefined || dest === undefined) {
+    return holdAll(work, { reason: "unconfigured_chain", retryClass: "hub_refused" });
+  }
+  const waits = await heightIsNotReady(work, dest, first.height);
+  if (waits !== undefined) return holdAll(work, waits);
+  let values: Uint8Array;
+  try {
+    values = await dest.proveState(keysOf(requests), first.height, signal);
+  } catch (error) {
+    if (!(error instanceof UnprovableKeyError)) throw error;
+    return await apart(work, { reason: "hub_refused", detail: error.message });
+  }
+  const messages = group.map(({ message }) => message);
+  const proof = await leg.source.proveMessages(messages, work.sourceHeight, leg.sink, signal);
+  if (proof.kind !== "state") throw new Error("The hub takes state proofs only");
+  const call: HubCall = {
+    kind: "answerGets",
+    answer: {
+      requests,
+      source: { height: proof.height, proof: proof.proof },
+      response: { height: { id: dest.id, height: first.height }, proof: values },
+      address: leg.sink.relayer ?? new Uint8Array(),
+    },
+  };
+  const refusal = await answering.hub.tryCall(call, signal);
+  if (refusal !== undefined) return await apart(work, { reason: "hub_refused", detail: refusal.detail });
+  await sendHubCall(work.deps, work.settings, leg, { hub: answering.hub, call, candidates: group }, signal);
+}
+
+/** Why the hub cannot verify values at that height now; `undefined`: it can. */
+async function heightIsNotReady(
+  { leg, signal }: GroupWork,
+  dest: Pick<Chain, "id">,
+  height: bigint,
+): Promise<HoldWhy | undefined> {
+  const [view, updatedAtSec] = await Promise.all([
+    leg.sink.fetchView(dest.id, signal),
+    leg.sink.fetchUpdateTime({ id: dest.id, height }, signal),
+  ]);
+  if (updatedAtSec === undefined) {
+    return view.height > height
+      ? {
+        reason: "height_unknown",
+        retryClass: "hub_refused",
+        detail: "the hub skipped or dropped that block",
+      }
+      : { reason: "waiting_for_update", retryClass: "hub_refused" };
+  }
+  const rule = {
+    nowSec: view.nowSec,
+    challengePeriodSec: view.challengePeriodSec,
+    comparison: "strict",
+  } as const;
+  return isMatured(updatedAtSec, rule) ? undefined : { reason: "challenge_period", retryClass: "transient" };
+}
+
+/** A group that cannot be answered together is answered one by one; a request alone is put aside. */
+async function apart(
+  work: GroupWork,
+  why: Pick<HoldWhy, "reason"> & { readonly detail: string },
+): Promise<void> {
+  if (work.group.length === 1) return holdAll(work, { ...why, retryClass: "hub_refused" });
+  for (const candidate of work.group) await answerGroup({ ...work, group: [candidate] });
+}
+
+function holdAll({ deps, settings, group }: GroupWork, why: HoldWhy): void {
+  deps.ledger.transaction(() => {
+    for (const { row } of stillOpen(deps, group)) {
+      // What the hub skipped it will never know; the row stays until the request times out.
+      if (why.reason === "height_unknown") {
+        const detail = why.detail ?? "";
+        mark(deps, row, "held", { reason: why.reason, detail, nextAttemptAtMs: NEVER_MS });
+      } else hold(deps, settings, row, why);
+    }
+  });
+}

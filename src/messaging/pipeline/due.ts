@@ -1,0 +1,91 @@
+/** Which messages of a leg are due: read from the ledger, routed again, and those ended whose time is over. */
+import type { CounterpartyView } from "../../core/chains/chain.ts";
+import { LedgerFault, type MessageRow } from "../../core/ledger/ledger.ts";
+import type { Message } from "../../core/protocol/ismp/message.ts";
+import { NEVER_MS } from "../decisions/retry_schedule.ts";
+import { route } from "../decisions/route.ts";
+import { type Leg, type PipelineDeps, type PipelineSettings, routeFacts } from "./leg.ts";
+import { mark, type MarkWhy } from "./mark.ts";
+import { messageOf } from "./message_row.ts";
+import type { Candidate } from "./receipts.ts";
+import { stateOf } from "./scan.ts";
+
+/** Messages that may be delivered now. */
+export interface Ready {
+  readonly ready: readonly Candidate[];
+  /** True when the page was full: there is probably more. */
+  readonly hasMore: boolean;
+}
+
+/** The next page of due messages at or below a height of the source; what routing puts aside or ends is left out. */
+export function listReady(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  leg: Leg,
+  facts: {
+    readonly view: CounterpartyView;
+    readonly proofHeight: bigint;
+    readonly isWanted: (kind: MessageRow["kind"]) => boolean;
+  },
+): Ready {
+  const limit = leg.sink.limits.maxMessagesPerStep;
+  const due = deps.ledger.messages.listDue({
+    source: leg.source.id.stateMachine,
+    sink: leg.sink.id.stateMachine,
+    nowMs: deps.clock.now(),
+    limit,
+  });
+  const provable = due.filter((row) => row.seenAtHeight <= facts.proofHeight);
+  const wanted = provable.filter(({ kind }) => facts.isWanted(kind));
+  const ready = deps.ledger.transaction(() => readyOnes(deps, settings, leg, wanted, facts.view));
+  return { ready, hasMore: provable.length === limit && wanted.length > 0 };
+}
+
+/** Ends rows whose request has timed out on the sink's clock. */
+export function expire(deps: PipelineDeps, leg: Leg, nowSec: bigint): void {
+  const query = { source: leg.source.id.stateMachine, sink: leg.sink.id.stateMachine, nowSec, limit: 500 };
+  deps.ledger.transaction(() => {
+    for (const row of deps.ledger.messages.listExpired(query)) {
+      mark(deps, row, "timed_out", { reason: "expired" });
+    }
+  });
+}
+
+/** Routes due rows again, since clocks and configuration move on. */
+function readyOnes(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  leg: Leg,
+  rows: readonly MessageRow[],
+  view: CounterpartyView,
+): readonly Candidate[] {
+  const facts = routeFacts(leg, settings, view.nowSec);
+  const ready: Candidate[] = [];
+  for (const row of rows) {
+    const message = readRow(deps, row);
+    if (message === undefined) continue;
+    const decided = stateOf(route(message, facts)) ?? { state: "rejected", reason: "wrong_dest" };
+    if (decided.state === "seen") ready.push({ row, message });
+    else mark(deps, row, decided.state, withoutState(decided));
+  }
+  return ready;
+}
+
+function withoutState({ reason, nextAttemptAtMs }: NonNullable<ReturnType<typeof stateOf>>): MarkWhy {
+  return {
+    ...(reason === undefined ? {} : { reason }),
+    ...(nextAttemptAtMs === undefined ? {} : { nextAttemptAtMs }),
+  };
+}
+
+/** The message of a row; a row that cannot be read is put aside for the operator and told loudly. */
+function readRow(deps: PipelineDeps, row: MessageRow): Message | undefined {
+  try {
+    return messageOf(row);
+  } catch (error) {
+    if (error instanceof LedgerFault) throw error;
+    deps.log.error("A stored message cannot be read; it is put aside", { commitment: row.commitment, error });
+    mark(deps, row, "held", { reason: "poison", nextAttemptAtMs: NEVER_MS });
+    return undefined;
+  }
+}
