@@ -2,6 +2,7 @@
  * A proxy in front of one JSON-RPC endpoint that counts what passes and misbehaves on request: HTTP and WebSocket on
  * the same port. Start reading at {@link startRpcProxy}.
  */
+import { answerLagging } from "./lagging_node.ts";
 import { SocketRelay } from "./socket_relay.ts";
 
 /** How the endpoint behaves from now on. */
@@ -20,7 +21,9 @@ export type ProxyMode =
    * `batch`: only the first half of a batch is answered (single calls pass).
    */
   | { readonly kind: "truncate"; readonly what: "transfer" | "json" | "batch" }
-  | { readonly kind: "delay"; readonly delayMs: number };
+  | { readonly kind: "delay"; readonly delayMs: number }
+  /** HTTP only: answers as a node that is so many blocks behind; transactions reach the real one. */
+  | { readonly kind: "lag"; readonly blocks: number };
 
 /** One JSON-RPC call inside of a request. */
 export interface ProxiedCall {
@@ -224,6 +227,15 @@ class RunningProxy implements RpcProxy {
       case "delay":
         await pause(mode.delayMs, this.#modeChange.signal);
         return await this.#forward(body);
+      case "lag":
+        return new Response(
+          await answerLagging(
+            body,
+            BigInt(mode.blocks),
+            async (text) => await (await this.#forward(text)).text(),
+          ),
+          { headers: { "content-type": "application/json" } },
+        );
       case "throttle":
         return new Response("Too many requests", {
           status: 429,

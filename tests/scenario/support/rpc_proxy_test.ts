@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { startAnvil } from "../../devnet/evm/anvil.ts";
 import { countSequentialTrips, type ProxiedRequest, type RpcProxy, startRpcProxy } from "./rpc_proxy.ts";
 
 interface Call {
@@ -142,4 +143,30 @@ Deno.test("rpc proxy: sequential trips are the requests that waited for one anot
   assert.equal(countSequentialTrips([span(0, 10), span(1, 9), span(2, 11)]), 1);
   assert.equal(countSequentialTrips([span(0, 10), span(10, 20), span(12, 30), span(21, 22)]), 3);
   assert.equal(countSequentialTrips([span(0, undefined), span(5, 6)]), 1);
+});
+
+Deno.test("rpc proxy: a lagging endpoint knows nothing above its head and cuts logs silently", async () => {
+  await using anvil = await startAnvil({ chainId: 31337, slotsInAnEpoch: 1 });
+  await using proxy = await startRpcProxy({ upstream: anvil.rpcUrl });
+  const ask = async (method: string, ...params: unknown[]): Promise<Record<string, unknown>> => {
+    const body = JSON.stringify([{ jsonrpc: "2.0", id: 7, method, params }]);
+    const [answer] = await (await fetch(proxy.httpUrl, { method: "POST", body })).json();
+    assert.equal(answer.id, 7);
+    return answer;
+  };
+  await ask("anvil_mine", "0xa");
+  await proxy.setMode({ kind: "lag", blocks: 4 });
+  assert.equal((await ask("eth_blockNumber")).result, "0x6");
+  assert.equal((await ask("eth_getBlockByNumber", "0x7", false)).result, null);
+  assert.equal(
+    JSON.stringify((await ask("eth_getBlockByNumber", "latest", false)).result).includes('"number":"0x6"'),
+    true,
+  );
+  const account = `0x${"11".repeat(20)}`;
+  assert.equal(
+    JSON.stringify((await ask("eth_getBalance", account, "0x7")).error).includes("header not found"),
+    true,
+  );
+  assert.equal((await ask("eth_getBalance", account, "0x6")).result, "0x0");
+  assert.deepEqual((await ask("eth_getLogs", { fromBlock: "0x5", toBlock: "0x9" })).result, []);
 });

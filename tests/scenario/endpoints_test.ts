@@ -1,0 +1,173 @@
+/** Endpoints that die, hang, throttle, lag or answer by halves: messages go on, nothing is lost, no line is an error. */
+import assert from "node:assert/strict";
+import { endpointHost } from "../../src/core/config/redact.ts";
+import { startDevnet } from "../devnet/devnet.ts";
+import { sendPing, type SentMessage, waitUntil } from "../devnet/messages.ts";
+import type { FaultAction } from "../devnet/hub/rpc/faults.ts";
+import { type ProxyMode, type RpcProxy, startRpcProxy } from "./support/rpc_proxy.ts";
+import { DEADLINE_MS, type Scene } from "./support/scene.ts";
+import { playGuarded, playGuardedOn, secretly, secretUrl } from "./support/secrets.ts";
+
+const FAST = { blockTimeSec: 1, hubBlockTimeMs: 400, oracleEveryMs: 200 } as const;
+
+/** What the first endpoints of A and B do in one round. */
+const ROUNDS: readonly { readonly name: string; readonly modes: readonly [ProxyMode, ProxyMode] }[] = [
+  { name: "one is dead, one hangs", modes: [{ kind: "refuse" }, { kind: "hang" }] },
+  {
+    name: "both throttle, one says for how long",
+    modes: [{ kind: "throttle", retryAfterSec: 3 }, { kind: "throttle" }],
+  },
+  {
+    name: "one breaks off within the answer, one sends half of it",
+    modes: [{ kind: "truncate", what: "transfer" }, { kind: "truncate", what: "json" }],
+  },
+  {
+    name: "one answers half of each batch, one answers with 502",
+    modes: [{ kind: "truncate", what: "batch" }, { kind: "serverError" }],
+  },
+  { name: "both are behind", modes: [{ kind: "lag", blocks: 3 }, { kind: "lag", blocks: 5 }] },
+];
+
+/** Messages in every direction. */
+async function sendAround({ devnet }: Scene, count = 3): Promise<readonly SentMessage[]> {
+  return (await Promise.all([
+    sendPing(devnet, { from: "A", to: "B", count }),
+    sendPing(devnet, { from: "B", to: "A", count }),
+    sendPing(devnet, { from: "A", to: "hub" }),
+  ])).flat();
+}
+
+Deno.test("endpoints: while the first one fails the second one serves, whatever the first one does", async (t) => {
+  await using devnet = await startDevnet(FAST);
+  await using proxies = new AsyncDisposableStack();
+  const first: RpcProxy[] = [];
+  for (const { node } of devnet.chains) {
+    first.push(proxies.use(await startRpcProxy({ upstream: node.rpcUrl })));
+  }
+  const rpcUrls = Object.fromEntries(
+    devnet.chains.map(({ stateMachine, node }, at) =>
+      [stateMachine, [secretUrl(first[at]?.httpUrl ?? "", { hasPath: true }), node.rpcUrl]] as const
+    ),
+  );
+  await playGuardedOn(devnet, async (scene) => {
+    const relayer = scene.relayer();
+    for (const { name, modes } of ROUNDS) {
+      await t.step(name, async () => {
+        const process = await relayer.startAndWait(secretly(devnet.endpoints, { rpcUrls }));
+        for (const [at, proxy] of first.entries()) {
+          proxy.clear();
+          await proxy.setMode(modes[at] ?? { kind: "pass" });
+        }
+        await scene.untilDelivered(await sendAround(scene));
+        await relayer.untilSettled();
+        for (const [at, proxy] of first.entries()) {
+          // Who refuses connections sees no requests.
+          if (modes[at]?.kind !== "refuse") assert.ok(proxy.countCalls() > 0, `proxy ${at} was not asked`);
+          await proxy.setMode({ kind: "pass" });
+        }
+        await relayer.stop();
+        process.assertNoErrors();
+      });
+    }
+    await scene.finish();
+  });
+});
+
+Deno.test("endpoints: a chain whose only endpoint is dead at start joins when it comes back, and again later", async () => {
+  await using devnet = await startDevnet(FAST);
+  const [a] = devnet.chains;
+  assert.ok(a !== undefined);
+  await using proxy = await startRpcProxy({ upstream: a.node.rpcUrl });
+  const host = endpointHost(proxy.httpUrl);
+  await playGuardedOn(devnet, async (scene) => {
+    const changes = secretly(devnet.endpoints, {
+      rpcUrls: { [a.stateMachine]: [secretUrl(proxy.httpUrl, { hasPath: true })] },
+      // What is sent to A before it is known there has to be read later.
+      sections: await scene.heightsNow(),
+    });
+    await proxy.setMode({ kind: "refuse" });
+    const relayer = scene.relayer();
+    const process = await relayer.start(changes);
+    const warning = await process.waitForLine("Chain gives no usable answer", { deadlineMs: DEADLINE_MS });
+    assert.equal(warning.level, "warn");
+    assert.equal(warning.record?.chain, a.stateMachine);
+    assert.ok(warning.text.includes(host) && warning.text.includes("connection refused"), warning.text);
+    // The other chain works without it.
+    await scene.untilDelivered(await sendPing(devnet, { from: "B", to: "hub", count: 2 }));
+    const waiting = await sendAround(scene);
+    await proxy.setMode({ kind: "pass" });
+    await process.waitForLine("Chain answers now", { deadlineMs: DEADLINE_MS });
+    await scene.untilDelivered(waiting);
+
+    // It dies again, long enough to be told.
+    await proxy.setMode({ kind: "refuse" });
+    const meanwhile = await sendAround(scene);
+    const told = await process.waitForLine("Leg waits for an endpoint", { deadlineMs: DEADLINE_MS });
+    assert.ok(told.level === "warn" && told.text.includes(host), told.text);
+    await proxy.setMode({ kind: "pass" });
+    await process.waitForLine("Leg goes on", { deadlineMs: DEADLINE_MS });
+    await scene.untilDelivered(meanwhile);
+    await scene.finish();
+  });
+});
+
+Deno.test("endpoints: lost answers to what was sent: the hub's socket drops, the EVM answer breaks off", async () => {
+  await using devnet = await startDevnet(FAST);
+  const [, b] = devnet.chains;
+  assert.ok(b !== undefined);
+  await using proxy = await startRpcProxy({ upstream: b.node.rpcUrl });
+  const sending = ["eth_sendRawTransaction"];
+  await playGuardedOn(devnet, async (scene) => {
+    const relayer = scene.relayer();
+    await relayer.startAndWait(secretly(devnet.endpoints, {
+      rpcUrls: { [b.stateMachine]: [secretUrl(proxy.httpUrl, { hasPath: true })] },
+    }));
+    const cases: readonly { readonly hub: FaultAction; readonly evm: ProxyMode }[] = [
+      // It arrived, but nobody was told.
+      { hub: { kind: "drop", afterCall: true }, evm: { kind: "truncate", what: "transfer" } },
+      // It did not arrive.
+      { hub: { kind: "drop" }, evm: { kind: "serverError" } },
+    ];
+    for (const { hub, evm } of cases) {
+      let dropped = 0;
+      devnet.hub.fault = ({ method }) => {
+        if (method !== "author_submitExtrinsic" || dropped > 0) return undefined;
+        dropped++;
+        return hub;
+      };
+      proxy.clear();
+      await proxy.setMode(evm, sending);
+      const sent = await sendPing(devnet, { from: "A", to: "B", count: 3 });
+      await waitUntil("the transaction to B is tried", () => proxy.countCalls("eth_sendRawTransaction") > 0, {
+        deadlineMs: DEADLINE_MS,
+      });
+      await proxy.setMode({ kind: "pass" });
+      await scene.untilDelivered(sent);
+      assert.equal(dropped, 1);
+      await relayer.untilSettled();
+    }
+    await relayer.process.waitForLine("No answer whether the transaction arrived");
+    devnet.hub.fault = undefined;
+    await scene.finish();
+  });
+});
+
+Deno.test("endpoints: the hub's socket is cut again and again in the middle of the work", async () => {
+  await playGuarded({}, async (scene) => {
+    await using proxy = await startRpcProxy({ upstream: scene.devnet.hub.httpUrl });
+    const relayer = scene.relayer();
+    const process = await relayer.startAndWait(secretly(scene.devnet.endpoints, { hubUrl: proxy.wsUrl }));
+    const sent = await sendAround(scene, 10);
+    // After each step of the work that is told, the connection goes.
+    for (let cuts = 0, since = 0; cuts < 4; cuts++) {
+      const next = await process.waitForLine(
+        ({ record }) => /Batch sent|handled_by_us|Leg is interrupted/.test(JSON.stringify(record ?? "")),
+        { since, deadlineMs: DEADLINE_MS },
+      );
+      since = process.lines.indexOf(next) + 1;
+      proxy.cutSockets();
+    }
+    await scene.untilDelivered(sent);
+    await scene.finish();
+  });
+});
