@@ -51,6 +51,8 @@ export class MemoryChain implements Chain {
   alterEvents: (events: readonly ChainEvent[]) => readonly ChainEvent[] = (events) => events;
   /** Changes proofs before they leave. */
   alterProof: (proof: MessageProof) => MessageProof = (proof) => proof;
+  /** Whether somebody else's delivery of a message waits in the pool that this relayer's node shows. */
+  isContested: (message: Message) => boolean = () => false;
   readonly #node: MemoryNode;
   readonly #clock: Clock;
   readonly #latencyMs: () => number;
@@ -182,6 +184,11 @@ export class MemoryChain implements Chain {
       const messages = delivery.steps.flatMap((step) => step.kind === "messages" ? step.messages : []);
       const receipts = this.#receipts(messages);
       if (receipts.some((receipt) => receipt !== undefined)) return { kind: "overtaken", receipts };
+      const contested = messages.flatMap((message, index) => this.isContested(message) ? [index] : []);
+      if (contested.length > 0) {
+        const detail = "a delivery of it waits in the pool";
+        return { kind: "refused", refusal: { code: "duplicate", detail, messages: contested } };
+      }
       if (this.account !== undefined && this.#node.unfunded.has(this.account)) {
         const refusal = { code: "insufficient_funds" as const, detail: "insufficient funds" };
         return { kind: "refused", refusal };

@@ -160,7 +160,7 @@ async function journalAndSend(
 
 /**
  * Writes down that the sink does not take a batch that it would have taken a moment ago; returns what is worth
- * another try now. What is too large together may go in two halves.
+ * another try now. What is too large together may go in two halves; messages that the refusal is not about go on.
  */
 function takeRefusal(
   deps: PipelineDeps,
@@ -178,8 +178,12 @@ function takeRefusal(
       }
       return stillOpen(deps, first);
     }
-    for (const { row, message } of open) markRefused(deps, settings, row, { message, code, detail });
-    return [];
+    const about = refusal.messages?.map((index) => candidates[index]?.message);
+    const isMeant = ({ message }: Candidate): boolean => about?.includes(message) ?? true;
+    for (const { row, message } of open.filter(isMeant)) {
+      markRefused(deps, settings, row, { message, code, detail });
+    }
+    return open.filter((candidate) => !isMeant(candidate));
   });
 }
 

@@ -101,6 +101,18 @@ Deno.test("send: what others deliver while we sign is ended, and the rest is pro
   assert.equal(delivered(world.two).length, 4);
 });
 
+Deno.test("send: a message that waits in the pool in another's transaction is held, and the rest goes at once", async () => {
+  const { relayer, world, messages, leg } = await prepare(4);
+  const [contested, ...others] = messages;
+  assert.ok(contested !== undefined);
+  relayer.two.isContested = (message) => message.commitment === contested.commitment;
+  assert.deepEqual(await round(relayer, leg), { sent: 3, hasMore: false });
+  const { state, reason, nextAttemptAtMs } = relayer.row(contested);
+  assert.deepEqual([state, reason], ["held", "race"]);
+  assert.ok(nextAttemptAtMs !== undefined && nextAttemptAtMs <= world.clock.now() + 10_000);
+  assert.ok(others.every((message) => relayer.row(message).state === "submitted"));
+});
+
 Deno.test("send: when the answer to the broadcast is lost, nothing else is sent until it is found", async () => {
   const { relayer, world, first, leg } = await prepare(2);
   relayer.two.faults.add("broadcast", { kind: "loseAnswer", code: "timeout" });
