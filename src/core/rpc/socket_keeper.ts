@@ -36,7 +36,8 @@ export const FRAME_TOO_LARGE = "frame too large";
 
 const PROBE_TIMEOUT_MS = 10_000;
 const CONNECT_TIMEOUT_MS = 20_000;
-const RECONNECT: Backoff = { firstMs: 500, maxMs: 30_000, jitter: 0.5 };
+/** The longest pause is shorter than a call waits (10 s), so that no call fails at a node that is back. */
+const RECONNECT: Backoff = { firstMs: 500, maxMs: 8_000, jitter: 0.5 };
 
 /** See the module's head. */
 export class SocketKeeper {
