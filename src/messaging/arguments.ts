@@ -11,9 +11,15 @@ export interface RunArguments {
   readonly logLevel: LogLevel;
 }
 
+/** What the program shall do. */
+export type ProgramCommand =
+  /** Until it is stopped. */
+  | { readonly kind: "relay" }
+  | { readonly kind: "accumulateFees"; readonly waits: boolean; readonly withdraws: boolean };
+
 /** Arguments to run with, or text to print and a status to exit with. */
 export type ParsedArguments =
-  | { readonly kind: "run"; readonly arguments: RunArguments }
+  | { readonly kind: "run"; readonly arguments: RunArguments; readonly command: ProgramCommand }
   | { readonly kind: "exit"; readonly code: number; readonly stdout: string; readonly stderr: string };
 
 const DESCRIPTION =
@@ -24,9 +30,22 @@ const AFTER_HELP = `
 Exit status: 0 stopped by SIGTERM or SIGINT, 1 configuration or start-up problem or unrecoverable fault,
 2 wrong command line, 130 stopped by a second signal.`;
 
+const ACCUMULATE_DESCRIPTION =
+  "Claims on the hub what deliveries have earned, prints a table, and ends. The relayer must not run on the " +
+  "same database meanwhile. What needs a height that is not on the hub yet is skipped, unless --wait is given.";
+
+const AFTER_ACCUMULATE_HELP = `
+--config and --db are required here, too. --wait --withdraw claims everything first and has it paid
+out then; --withdraw alone only has paid out what was claimed before. Amounts below 10 units of the
+fee token, or below the hub's own minimum, stay on the hub.
+
+Exit status: 0 everything was claimed or is not available yet, or stopped by a signal; 1 something failed;
+2 wrong command line.`;
+
 /** Parses the arguments behind the program's name; prints nothing itself. */
 export function parseArguments(args: readonly string[], version: string): ParsedArguments {
   const printed = { stdout: "", stderr: "" };
+  let asked: ProgramCommand = { kind: "relay" };
   const command = new Command("causeway")
     .description(DESCRIPTION)
     .requiredOption("-c, --config <path>", "TOML configuration file")
@@ -50,6 +69,20 @@ export function parseArguments(args: readonly string[], version: string): Parsed
       getErrHasColors: () => false,
       getOutHelpWidth: () => 100,
       getErrHelpWidth: () => 100,
+    })
+    .action(() => {});
+  command.command("accumulate-fees")
+    .description(ACCUMULATE_DESCRIPTION)
+    .summary("claim the fees of deliveries once, and end")
+    .option("--wait", "wait until the hub knows the heights that prove the deliveries")
+    .option("-w, --withdraw", "have the fees paid out")
+    .option("-g, --gas-limit <number>", "accepted for compatibility, has no effect")
+    .addHelpText("after", AFTER_ACCUMULATE_HELP)
+    .allowExcessArguments(false)
+    .showHelpAfterError("(causeway accumulate-fees --help lists the options)")
+    .action((options: { readonly wait?: boolean; readonly withdraw?: boolean }) => {
+      const { wait: waits = false, withdraw: withdraws = false } = options;
+      asked = { kind: "accumulateFees", waits, withdraws };
     });
   try {
     command.parse([...args], { from: "user" });
@@ -58,5 +91,5 @@ export function parseArguments(args: readonly string[], version: string): Parsed
     const code = error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
     return { kind: "exit", code, ...printed };
   }
-  return { kind: "run", arguments: command.opts<RunArguments>() };
+  return { kind: "run", arguments: command.opts<RunArguments>(), command: asked };
 }

@@ -11,7 +11,7 @@ if (import.meta.main) {
   }
   // Loaded only now, so that --help and --version do not wait for the chain libraries.
   const { runProgram } = await import("./program.ts");
-  const code = await runProgram(parsed.arguments, {
+  const code = await runProgram(parsed, {
     readFile: (path) => Deno.readFileSync(path),
     writeError: (text) => void write(Deno.stderr, text),
     exit: (status) => Deno.exit(status),

@@ -3,22 +3,13 @@
  * by the database, so nothing is lost when it stops anywhere.
  */
 import { nextDelayMs, transientBackoff } from "../../core/runtime/retry.ts";
-import type { Wake } from "../../core/runtime/wake.ts";
 import { WaitNotices } from "../../core/runtime/waiting.ts";
 import type { Worker } from "../../core/runtime/worker.ts";
 import { ClaimsRounds } from "./claims_round.ts";
 import { type FeeDeps, isPassing } from "./fee_world.ts";
 
-/** Timing of the worker. */
-export interface ClaimsTiming {
-  /** Pause between rounds, ms. */
-  readonly everyMs: number;
-  /** Woken when deliveries became final. */
-  readonly wake: Wake;
-}
-
-/** Makes the worker that claims fees. */
-export function claimsWorker(deps: FeeDeps, timing: ClaimsTiming): Worker {
+/** Makes the worker that claims fees. @param everyMs pause between rounds */
+export function claimsWorker(deps: FeeDeps, everyMs: number): Worker {
   const notices = new WaitNotices(deps);
   return {
     name: "claims",
@@ -27,7 +18,7 @@ export function claimsWorker(deps: FeeDeps, timing: ClaimsTiming): Worker {
       const rounds = new ClaimsRounds(deps);
       let failures = 0;
       while (!signal.aborted) {
-        let pauseMs = timing.everyMs;
+        let pauseMs = everyMs;
         try {
           const { underWay } = await rounds.run(signal);
           failures = 0;
@@ -40,7 +31,7 @@ export function claimsWorker(deps: FeeDeps, timing: ClaimsTiming): Worker {
           deps.log.debug("Claims are interrupted", { error });
           pauseMs = Math.max(pauseMs, nextDelayMs(transientBackoff, failures, deps.random.fraction()));
         }
-        await timing.wake.wait(pauseMs, signal);
+        await deps.clock.sleep(pauseMs, signal);
       }
     },
   };

@@ -1,0 +1,115 @@
+/**
+ * `accumulate-fees`: claims what deliveries have earned, once, and with `--withdraw` has it paid out. The relayer
+ * must not run on the same database at the same time; whoever comes second is told so.
+ * Source: spec.md, "Messaging relayer command line"; 04-messaging-flow section 15 of the protocol notes.
+ */
+import type { MessagingConfig } from "../../core/config/messaging_config.ts";
+import { type ExitCode, exitCodes } from "../../core/runtime/exit_codes.ts";
+import { superviseWorkers, type Worker } from "../../core/runtime/worker.ts";
+import type { Log } from "../../core/telemetry/log.ts";
+import { feeDepsOf } from "../fee_workers.ts";
+import type { PaymentDeps } from "../fees/payment_world.ts";
+import { planLegs, settingsOf } from "../legs.ts";
+import type { PipelineDeps } from "../pipeline/leg.ts";
+import { type RunDeps, runSession, type Session } from "../session.ts";
+import { openGate } from "../startup.ts";
+import { type ClaimSummary, summaryColumns } from "./claim_summary.ts";
+import { runClaims } from "./run_claims.ts";
+import { runWithdrawals, type WithdrawalRun } from "./run_withdrawals.ts";
+
+/** What the operator asked for. */
+export interface AccumulateOptions {
+  /** Waits for heights that are not on the hub yet, instead of skipping what needs them. */
+  readonly waits: boolean;
+  /** Has fees paid out; without `waits` nothing is claimed before. */
+  readonly withdraws: boolean;
+}
+
+/** What the command needs besides what the long-running relayer needs. */
+export interface CommandDeps extends RunDeps {
+  /** Prints a text for the operator, a line break after it. */
+  readonly print: (text: string) => void;
+}
+
+/** Runs the command. 0: everything succeeded or is not yet available, or it was stopped; 1: something failed. */
+export function accumulateFees(
+  deps: CommandDeps,
+  config: MessagingConfig,
+  options: AccumulateOptions,
+  signal: AbortSignal,
+): Promise<ExitCode> {
+  return runSession(deps, config, async (session) => {
+    const { shared, gates } = planCommand(deps, config, session);
+    const done = new AbortController();
+    const inner = AbortSignal.any([signal, done.signal]);
+    // Chains that did not answer are asked on, so that --wait can go on with them.
+    const supervisor = { clock: deps.clock, randomness: deps.random, log: deps.log };
+    const opening = superviseWorkers(supervisor, gates, {}, inner);
+    try {
+      return await runCommand(shared, config, { ...options, print: deps.print }, signal);
+    } finally {
+      done.abort();
+      await opening;
+    }
+  }, signal);
+}
+
+function planCommand(
+  deps: CommandDeps,
+  config: MessagingConfig,
+  session: Session,
+): { readonly shared: PaymentDeps; readonly gates: readonly Worker[] } {
+  const { clock, random, log } = deps;
+  const pipeline: PipelineDeps = { clock, random, log, ledger: session.ledger };
+  const settings = settingsOf(config, () => undefined);
+  const { hub, checks } = session;
+  const chains = session.chains.map((entry) => ({
+    entry,
+    ...openGate(pipeline, hub, entry, checks.get(entry.chain)),
+  }));
+  const { outbound } = planLegs(pipeline, { config, settings, hub, chains, fetch: deps.fetch });
+  const parts = { config, settings, hub, chains, checks, outbound, hasLegWorker: () => false };
+  const gates = chains.flatMap(({ worker }) => worker === undefined ? [] : [worker]);
+  return { shared: feeDepsOf(pipeline, parts), gates };
+}
+
+/** Claims, withdraws, or both, and tells what came of it. */
+export async function runCommand(
+  deps: PaymentDeps,
+  config: Pick<MessagingConfig, "hub">,
+  options: AccumulateOptions & Pick<CommandDeps, "print">,
+  signal: AbortSignal,
+): Promise<ExitCode> {
+  const everyMs = Math.min(config.hub.pollIntervalSec, MOST_PAUSE_SEC) * 1000;
+  const claims = options.withdraws && !options.waits
+    ? undefined
+    : await runClaims(deps, { waits: options.waits, everyMs }, signal);
+  if (claims !== undefined) tellClaims(deps, claims, options.print);
+  const withdrawals = options.withdraws && !signal.aborted
+    ? await runWithdrawals(deps, everyMs, signal)
+    : undefined;
+  if (withdrawals !== undefined) tellWithdrawals(deps.log, withdrawals);
+  if (signal.aborted) {
+    deps.log.info("Stopped; everything under way is in the journal");
+    return exitCodes.ok;
+  }
+  const hasFailed = (claims?.hasFailures ?? false) || (withdrawals?.failed ?? 0) > 0;
+  return hasFailed ? exitCodes.failed : exitCodes.ok;
+}
+
+/** Longest pause between two looks, seconds: an operator waits for it. */
+const MOST_PAUSE_SEC = 6;
+
+function tellClaims(
+  deps: Pick<PaymentDeps, "log" | "units">,
+  summary: ClaimSummary,
+  print: CommandDeps["print"],
+): void {
+  const totals = Object.fromEntries(summaryColumns.map((column) => [column, summary.total(column)]));
+  deps.log.info("Fee accumulation ended", totals);
+  print(summary.render((chain, amount) => deps.units.text(chain, amount)));
+}
+
+function tellWithdrawals(log: Log, { paid, open, failed }: WithdrawalRun): void {
+  log.info("Withdrawals ended", { paid, underWay: open, failed });
+}

@@ -1,0 +1,82 @@
+/** Which workers look after the money, and what each of them needs. */
+import type { Chain } from "../core/chains/chain.ts";
+import type { FeeChain } from "../core/chains/fees.ts";
+import type { RelayerHub } from "../core/chains/hub_accounts.ts";
+import type { MessagingConfig } from "../core/config/messaging_config.ts";
+import { fromHex } from "../core/protocol/bytes.ts";
+import type { StateMachine } from "../core/protocol/ismp/state_machine.ts";
+import type { Worker } from "../core/runtime/worker.ts";
+import { claimsWorker } from "./fees/claims_worker.ts";
+import { FeeUnits } from "./fees/fee_units.ts";
+import { hubKeyOf } from "./fees/fee_world.ts";
+import { HubCalls } from "./fees/hub_calls.ts";
+import { NonceTurns } from "./fees/nonce_turns.ts";
+import { PaymentBundles } from "./fees/payment_bundles.ts";
+import type { PaymentDeps } from "./fees/payment_world.ts";
+import type { RewardDeps } from "./fees/reward_claims.ts";
+import { rewardsWorker } from "./fees/rewards_worker.ts";
+import { withdrawalWorker } from "./fees/withdrawal_worker.ts";
+import type { GatedChain } from "./legs.ts";
+import type { Leg, PipelineDeps, PipelineSettings } from "./pipeline/leg.ts";
+import type { CheckResult } from "./startup.ts";
+
+/** What planning the workers needs. */
+export interface FeeParts {
+  readonly config: MessagingConfig;
+  readonly settings: PipelineSettings;
+  readonly hub: RelayerHub & FeeChain;
+  readonly chains: readonly GatedChain[];
+  /** Those that passed their start check are used at once, the others when they do. */
+  readonly checks: ReadonlyMap<Chain, CheckResult>;
+  /** The leg from the hub to each chain. */
+  readonly outbound: ReadonlyMap<StateMachine, Leg>;
+  /** True where a worker of the leg brings the hub's rotations; elsewhere payments bring them themselves. */
+  readonly hasLegWorker: (chain: StateMachine) => boolean;
+}
+
+/** Everything that the fee workers and the commands share. */
+export function feeDepsOf(deps: PipelineDeps, parts: FeeParts): PaymentDeps & RewardDeps {
+  const { config, hub } = parts;
+  const up = new Set<StateMachine>();
+  for (const { entry: { chain }, passed } of parts.chains) {
+    if (parts.checks.get(chain)?.kind === "checked") up.add(chain.id.stateMachine);
+    else void passed.then(() => up.add(chain.id.stateMachine));
+  }
+  const hosts = new Map<StateMachine, Uint8Array>(
+    config.chains.flatMap((chain) =>
+      chain.type === "evm" ? [[chain.stateMachine, fromHex(chain.ismpHost)] as const] : []
+    ),
+  );
+  const legTo = (chain: StateMachine): Leg => {
+    const leg = parts.outbound.get(chain);
+    if (leg === undefined) throw new Error(`No leg from the hub to ${chain}`);
+    return leg;
+  };
+  const bundles = new PaymentBundles(deps, legTo, parts.hasLegWorker);
+  return {
+    ...deps,
+    hub,
+    chains: new Map(parts.chains.map(({ entry }) => [entry.chain.id.stateMachine, entry.chain])),
+    isUp: (chain) => up.has(chain),
+    hubKey: hubKeyOf(hub, config.hub.signer !== undefined),
+    calls: new HubCalls({ hub, ledger: deps.ledger, log: deps.log }),
+    turns: new NonceTurns(),
+    units: new FeeUnits(),
+    settings: parts.settings,
+    withdrawals: {
+      frequencySec: config.relayer.withdrawalFrequencySec,
+      minimumAmount: config.relayer.minimumWithdrawalAmount,
+    },
+    legTo,
+    bundleTo: (chain, hubBlock, signal) => bundles.find(chain.id.stateMachine, hubBlock, signal),
+    hostOf: (chain) => hosts.get(chain),
+  };
+}
+
+/** The workers of the long-running relayer. */
+export function planFees(deps: PipelineDeps, parts: FeeParts): readonly Worker[] {
+  const shared = feeDepsOf(deps, parts);
+  const everyMs = parts.config.hub.pollIntervalSec * 1000;
+  const claims = parts.config.relayer.disableFeeAccumulation ? [] : [claimsWorker(shared, everyMs)];
+  return [...claims, withdrawalWorker(shared, everyMs), rewardsWorker(shared)];
+}
