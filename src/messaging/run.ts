@@ -3,7 +3,7 @@
  * it is told to stop. Everything it needs from the outside world is handed in.
  */
 import type { Chain } from "../core/chains/chain.ts";
-import type { HubChain } from "../core/chains/hub.ts";
+import type { FeeChain } from "../core/chains/fees.ts";
 import type { RelayerHub } from "../core/chains/hub_accounts.ts";
 import type { MessagingConfig } from "../core/config/messaging_config.ts";
 import { LedgerFault } from "../core/ledger/ledger.ts";
@@ -11,12 +11,13 @@ import type { Fetch } from "../core/rpc/http.ts";
 import type { ExitCode } from "../core/runtime/exit_codes.ts";
 import { superviseWorkers, type Worker } from "../core/runtime/worker.ts";
 import type { Log } from "../core/telemetry/log.ts";
+import { planFees } from "./fee_workers.ts";
 import { housekeepingWorker } from "./housekeeping.ts";
 import { planLegs, settingsOf } from "./legs.ts";
 import { listModules } from "./listed_modules.ts";
 import type { PipelineDeps } from "./pipeline/leg.ts";
 import { type RunDeps, runSession } from "./session.ts";
-import { type CheckResult, type ConfiguredChain, gateWorker } from "./startup.ts";
+import { type CheckResult, type ConfiguredChain, openGate } from "./startup.ts";
 
 /** Runs until `signal` is aborted or nothing that the program can do helps. */
 export function runRelayer(deps: RunDeps, config: MessagingConfig, signal: AbortSignal): Promise<ExitCode> {
@@ -34,12 +35,12 @@ export function runRelayer(deps: RunDeps, config: MessagingConfig, signal: Abort
   }, signal);
 }
 
-/** Legs, settling and housekeeping; workers of a chain that does not answer yet wait at its gate. */
+/** Legs, settling, fees and housekeeping; workers of a chain that does not answer yet wait at its gate. */
 function planWorkers(
   deps: PipelineDeps,
   config: MessagingConfig,
   parts: {
-    readonly hub: RelayerHub;
+    readonly hub: RelayerHub & FeeChain;
     readonly chains: readonly ConfiguredChain[];
     readonly checks: ReadonlyMap<Chain, CheckResult>;
     readonly fetch: Fetch;
@@ -56,19 +57,17 @@ function planWorkers(
   const extra = [listed.worker, ...gates.map(({ worker }) => worker)].filter((worker) =>
     worker !== undefined
   );
-  return [...extra, ...legs.workers, housekeepingWorker(deps)];
-}
-
-/** Open at once for a checked chain; otherwise opened by a worker that goes on asking. */
-function openGate(
-  deps: PipelineDeps,
-  hub: HubChain,
-  entry: ConfiguredChain,
-  result: CheckResult | undefined,
-): { readonly passed: Promise<void>; readonly worker: Worker | undefined } {
-  if (result?.kind === "checked") return { passed: Promise.resolve(), worker: undefined };
-  const { promise, resolve } = Promise.withResolvers<void>();
-  return { passed: promise, worker: gateWorker(deps, hub, entry, resolve) };
+  const { deliveryEndpoints } = config.relayer;
+  const fees = planFees(deps, {
+    config,
+    settings,
+    hub,
+    chains: gates,
+    checks: parts.checks,
+    outbound: legs.outbound,
+    hasLegWorker: (chain) => deliveryEndpoints?.includes(chain) !== false,
+  });
+  return [...extra, ...legs.workers, ...fees, housekeepingWorker(deps)];
 }
 
 function tellStart(log: Log, config: MessagingConfig): void {

@@ -168,6 +168,18 @@ export function gateWorker(
   };
 }
 
+/** A gate that is open at once for a checked chain, and otherwise opened by a worker that goes on asking. */
+export function openGate(
+  deps: StartupDeps,
+  hub: HubChain,
+  entry: ConfiguredChain,
+  result: CheckResult | undefined,
+): { readonly passed: Promise<void>; readonly worker: Worker | undefined } {
+  if (result?.kind === "checked") return { passed: Promise.resolve(), worker: undefined };
+  const { promise, resolve } = Promise.withResolvers<void>();
+  return { passed: promise, worker: gateWorker(deps, hub, entry, resolve) };
+}
+
 /** Makes a worker wait for its chains before it starts. */
 export function gated(worker: Worker, gates: readonly Promise<void>[]): Worker {
   return {
