@@ -1,10 +1,6 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { fromHex, type Hash256, toHex } from "../../src/core/protocol/bytes.ts";
-import {
-  epochRelayerSlot,
-  requestFeeSlot,
-  requestReceiptSlot,
-} from "../../src/core/protocol/evm/host_storage.ts";
+import { epochRelayerSlot, requestReceiptSlot } from "../../src/core/protocol/evm/host_storage.ts";
 import { commitmentOfPost } from "../../src/core/protocol/ismp/commitment.ts";
 import type { Signature, WithdrawalProof } from "../../src/core/protocol/ismp/fees.ts";
 import { relayerCallTag } from "../../src/core/protocol/ismp/pool_tags.ts";
@@ -385,5 +381,4 @@ Deno.test("relayer: the deliverer of a listed module's request is paid, whoever 
   equal(governance.balanceOf(payee), 2n * 10n ** 12n);
   equal(await refusalOf(hub, claim()), "Relayer.OutboundRequestAlreadyClaimed");
   equal((await storage(hub, relayerKeys.outboundRequestsClaimed(commitment)))?.length, 0);
-  equal(requestFeeSlot(commitment).length, 66);
 });

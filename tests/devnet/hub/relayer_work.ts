@@ -167,8 +167,3 @@ export async function refusalOf(hub: Hub, bytes: Uint8Array): Promise<string | u
   const expected = toHex(concatBytes(Uint8Array.of(0, 1), gargantua.moduleError(pallet, error)));
   return dryRun === expected ? last?.dispatch : `dry run ${String(dryRun)}, pool ${last?.dispatch}`;
 }
-
-/** Records of pallet events of the newest block that begin with a pallet's event index. */
-export function eventBytes(pallet: string, event: string, fields: Record<string, Uint8Array>): string {
-  return toHex(gargantua.encodeEvent(pallet, event, fields));
-}

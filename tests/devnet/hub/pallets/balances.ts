@@ -3,7 +3,7 @@
  * Source: paritytech/polkadot-sdk: substrate/frame/balances/src/{lib,types}.rs.
  */
 import { concatBytes, type Hash256, toHash256 } from "../../../../src/core/protocol/bytes.ts";
-import { type Codec, decodeStrict, hash256, Struct, u128, u32 } from "../../../../src/core/protocol/scale.ts";
+import { type Codec, hash256, Struct, u128, u32 } from "../../../../src/core/protocol/scale.ts";
 import type { Execution } from "../runtime.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
 import { type Overlay, StorageItem, type StorageReader } from "../storage.ts";
@@ -113,9 +113,4 @@ export class BalancesPallet {
     if (free < existentialDeposit) return this.#accounts.remove(overlay, account);
     this.#accounts.put(overlay, { ...(this.#accounts.get(overlay, account) ?? newAccount), free }, account);
   }
-}
-
-/** Free balance in a stored `System.Account`. @throws {ScaleError} */
-export function freeBalanceOf(stored: Uint8Array): bigint {
-  return decodeStrict(accountInfoCodec, stored, "AccountInfo").free;
 }

@@ -1,5 +1,5 @@
 /**
- * Pallet CallDecompressor: runs a zstd-compressed `Ismp.handle_unsigned` (later also `Relayer.accumulate_fees`).
+ * Pallet CallDecompressor: runs a zstd-compressed `Ismp.handle_unsigned` or `Relayer.accumulate_fees`.
  * Source: polytope-labs/hyperbridge: modules/pallets/call-decompressor/src/lib.rs.
  */
 import { zstdDecompressSync } from "node:zlib";

@@ -2,8 +2,7 @@
  * Storage of pallet Relayer, and the proofs that all of its calls read.
  * Source: polytope-labs/hyperbridge: modules/pallets/relayer/src/{lib,accumulate}.rs.
  */
-import type { Hash256 } from "../../../../src/core/protocol/bytes.ts";
-import { fromHex, toHex } from "../../../../src/core/protocol/bytes.ts";
+import { type Hash256, toHex } from "../../../../src/core/protocol/bytes.ts";
 import { type Signature, signatureCodec } from "../../../../src/core/protocol/ismp/fees.ts";
 import type { Proof } from "../../../../src/core/protocol/ismp/proof.ts";
 import { signerOf } from "../../../../src/core/protocol/ismp/signed_messages.ts";
@@ -170,6 +169,3 @@ export function eventAddress(address: Uint8Array): Uint8Array {
 export function accountOf(address: Uint8Array): Hash256 | undefined {
   return address.length === 32 ? toHex(address) : undefined;
 }
-
-/** Raw bytes of a digest, as verifiers of signatures take them. */
-export const digestBytes: (digest: Hash256) => Uint8Array = fromHex;
