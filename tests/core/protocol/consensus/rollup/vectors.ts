@@ -1,9 +1,15 @@
 /**
  * Reads the rollup vectors into the types of the clients.
  */
-import { fromHex, type Hash256, toHash256 } from "../../../../../src/core/protocol/bytes.ts";
+import { fromHex, type Hash256, toHash256, toHex } from "../../../../../src/core/protocol/bytes.ts";
 import type { ProofNodes } from "../../../../../src/core/protocol/consensus/rollup/l1_storage.ts";
 import { type Address, toAddress } from "../../../../../src/core/protocol/evm/address.ts";
+import type { EvmBlockHeader } from "../../../../../src/core/protocol/evm/block_header.ts";
+import {
+  evmStateMachine,
+  type StateMachineId,
+  toConsensusStateId,
+} from "../../../../../src/core/protocol/ismp/state_machine.ts";
 
 const folder = new URL("../../../../vectors/", import.meta.url);
 
@@ -90,3 +96,30 @@ export function brokenNodes(nodes: ProofNodes): { readonly what: string; readonl
     ]),
   ];
 }
+
+/** The header with one field changed, for every field that it has. */
+export function changedHeaders(
+  header: EvmBlockHeader,
+): { readonly what: string; readonly header: EvmBlockHeader }[] {
+  return Object.entries(header).flatMap(([field, value]) => {
+    if (value === undefined) return [];
+    const changed = typeof value === "bigint"
+      ? value + 1n
+      : value instanceof Uint8Array
+      ? flipByte(value, value.length - 1)
+      : toHex(flipByte(fromHex(value), 0));
+    return [{ what: `header, ${field}`, header: { ...header, [field]: changed } }];
+  });
+}
+
+/** `EVM-10/OPT0`. */
+export const rollupId: StateMachineId = {
+  stateMachine: evmStateMachine(10),
+  consensusStateId: toConsensusStateId("OPT0"),
+};
+
+/** `EVM-1/ETH0`. */
+export const l1Id: StateMachineId = {
+  stateMachine: evmStateMachine(1),
+  consensusStateId: toConsensusStateId("ETH0"),
+};

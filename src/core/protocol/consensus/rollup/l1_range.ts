@@ -1,0 +1,32 @@
+/**
+ * Which L1 blocks to search for claims next: pure decision on what the hub knows of the L1.
+ * Source: polytope-labs/hyperbridge: tesseract/consensus/{op-host,arb-host}/src/host.rs (submit_consensus_update).
+ */
+
+/** L1 blocks whose logs are searched, both ends included. Proofs are taken at `to`. */
+export interface L1Range {
+  readonly from: bigint;
+  readonly to: bigint;
+}
+
+/** L1 blocks to look back at start, about a day: claims made while no relayer ran are found. */
+export const L1_LOOK_BACK_BLOCKS = 7200n;
+
+/**
+ * The next range, or undefined when the hub knows no L1 block that was not searched yet. Never beyond the hub's L1
+ * height: only there the hub can check a proof.
+ * @param hubL1Height newest L1 height on the hub; undefined when there is none.
+ * @param searchedTo end of the last range that is done with; undefined at start.
+ */
+export function nextL1Range(
+  hubL1Height: bigint | undefined,
+  searchedTo: bigint | undefined,
+  lookBackBlocks: bigint = L1_LOOK_BACK_BLOCKS,
+): L1Range | undefined {
+  if (hubL1Height === undefined) return undefined;
+  if (searchedTo !== undefined) {
+    return hubL1Height > searchedTo ? { from: searchedTo + 1n, to: hubL1Height } : undefined;
+  }
+  const from = hubL1Height - lookBackBlocks + 1n;
+  return { from: from > 0n ? from : 0n, to: hubL1Height };
+}
