@@ -3,7 +3,7 @@
  * set, or a request of one of its listed modules. Source: 04-messaging-flow section 17 of the protocol notes.
  */
 import type { Ledger } from "../../core/ledger/ledger.ts";
-import { type Hash256, toHex } from "../../core/protocol/bytes.ts";
+import { type Hash256, type Hex, toHex } from "../../core/protocol/bytes.ts";
 import type { Message } from "../../core/protocol/ismp/message.ts";
 import { postRequestCodec } from "../../core/protocol/ismp/request.ts";
 import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
@@ -19,16 +19,16 @@ export interface RewardedDelivery {
 /**
  * Records the reward for a request of the hub, if its module is listed. Call it within the ledger transaction that
  * records the delivery.
- * @param listed modules with a reward above 0, lower-case hex, as `RelayerHub.fetchRewardedModules` tells
+ * @param facts.listed modules with a reward above 0; `undefined`: not read yet
  */
 export function recordRequestReward(
   ledger: Pick<Ledger, "rewards">,
   delivery: RewardedDelivery & { readonly message: Message },
-  facts: { readonly hub: StateMachine; readonly listed: ReadonlyMap<string, bigint> },
+  facts: { readonly hub: StateMachine; readonly listed: ReadonlySet<Hex> | undefined },
 ): boolean {
   const { message, chain, height } = delivery;
   if (message.kind !== "post" || message.request.source !== facts.hub) return false;
-  if ((facts.listed.get(toHex(message.request.from)) ?? 0n) === 0n) return false;
+  if (facts.listed?.has(toHex(message.request.from)) !== true) return false;
   const payload = postRequestCodec.enc(message.request);
   return ledger.rewards.record({
     kind: "request",

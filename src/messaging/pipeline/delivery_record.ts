@@ -1,7 +1,9 @@
 /** Writes receipts of ours into the delivery records, which fees are claimed from. */
 import type { DeliveryBlock, MessageRow } from "../../core/ledger/ledger.ts";
 import type { Hash256 } from "../../core/protocol/bytes.ts";
+import { recordRequestReward } from "../fees/reward_record.ts";
 import type { PipelineDeps, PipelineSettings } from "./leg.ts";
+import { messageOf } from "./message_row.ts";
 
 /** A receipt of ours on the sink of a message. */
 export interface OwnReceipt {
@@ -15,12 +17,16 @@ export interface OwnReceipt {
 /** Records a delivery of ours. Call it within a ledger transaction. */
 export function recordDelivery(
   deps: PipelineDeps,
-  settings: Pick<PipelineSettings, "hub">,
+  settings: Pick<PipelineSettings, "hub" | "listedModules">,
   message: MessageRow,
   receipt: OwnReceipt,
 ): void {
   const { deliveries } = deps.ledger;
   const { requestCommitment, sink } = message;
+  if (message.requestSource === settings.hub && message.kind === "post") {
+    const delivery = { message: messageOf(message), chain: sink, height: receipt.block.height };
+    recordRequestReward(deps.ledger, delivery, { hub: settings.hub, listed: settings.listedModules() });
+  }
   deliveries.record({ commitment: requestCommitment, dest: sink, source: message.requestSource, ...receipt });
   // Only requests that crossed from a chain to a chain carry a fee that the hub credits.
   const isPaid = message.kind === "post" && message.requestDest === sink &&
@@ -36,7 +42,7 @@ export function recordDelivery(
  */
 export function recordFoundReceipt(
   deps: PipelineDeps,
-  settings: Pick<PipelineSettings, "hub">,
+  settings: Pick<PipelineSettings, "hub" | "listedModules">,
   message: MessageRow,
   found: { readonly relayer: Uint8Array; readonly head: bigint },
 ): void {

@@ -8,6 +8,7 @@ import { equalBytes, type Hash256 } from "../../core/protocol/bytes.ts";
 import { NEVER_MS } from "../decisions/retry_schedule.ts";
 import { type Route, route } from "../decisions/route.ts";
 import { boundCatchUp, chooseScanStart, nextChunk } from "../decisions/scan_range.ts";
+import { recordRotationReward } from "../fees/reward_record.ts";
 import { type Leg, legName, type PipelineDeps, type PipelineSettings, routeFacts } from "./leg.ts";
 import { rowOf } from "./message_row.ts";
 
@@ -73,6 +74,7 @@ export async function scanLeg(
     const rows = rowsOf(events, settings, leg, view);
     const fresh = deps.ledger.transaction(() => {
       const recorded = rows.filter((row) => recordRow(deps, row));
+      recordRotations(deps, leg, events);
       takeNews(deps, settings, leg, events);
       deps.ledger.cursors.advance(source, sink, chunk.to);
       return recorded;
@@ -89,6 +91,16 @@ function recordRow(deps: PipelineDeps, row: NewMessage): boolean {
   if (row.state !== "seen" || messages.find(row.commitment, row.sink)?.state !== "rejected") return false;
   messages.transition(row.commitment, row.sink, { to: "seen", nextAttemptAtMs: deps.clock.now() });
   return true;
+}
+
+/** Rotations of the hub's authorities that a chain owes to us: the hub rewards them. */
+function recordRotations(deps: PipelineDeps, { source }: Leg, events: readonly ChainEvent[]): void {
+  const { relayer, id: { stateMachine: chain } } = source;
+  if (relayer === undefined) return;
+  for (const event of events) {
+    if (event.kind !== "newEpoch" || !equalBytes(event.relayer, relayer)) continue;
+    recordRotationReward(deps.ledger, { chain, height: event.at.height, setId: event.setId });
+  }
 }
 
 function rowsOf(
