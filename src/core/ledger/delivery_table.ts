@@ -68,11 +68,12 @@ export function openDeliveries(db: Database, clock: Pick<Clock, "now">): Deliver
         .map((row) => readBytes(row, "relayer")),
     countUnreadable: () => countUnreadable(db),
     listClaimPairs: () => listClaimPairs(db),
-    listUnclaimed: (query) =>
+    // By name: callers hand in a pair with more than the query knows.
+    listUnclaimed: ({ source, dest, relayer, maxBlock, limit }) =>
       db.rows(
         `SELECT * FROM delivery WHERE source = :source AND dest = :dest AND relayer = :relayer AND ${isClaimable}
            AND block_height <= :maxBlock ORDER BY block_height, commitment LIMIT :limit`,
-        { ...query },
+        { source, dest, relayer, maxBlock, limit },
       ).map(toDelivery),
     listByClaimState: (claimState, { limit, offset = 0 }) =>
       db.rows(

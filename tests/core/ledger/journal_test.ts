@@ -1,4 +1,4 @@
-import { deepEqual, equal, throws } from "node:assert/strict";
+import { deepEqual, equal, ok, throws } from "node:assert/strict";
 import { type Ledger, type NewSubmission, openMemoryLedger } from "../../support/ledger.ts";
 import {
   bsc,
@@ -229,6 +229,9 @@ Deno.test(
       { source: ethereum, dest: bsc, relayer: other, count: 1, oldestBlock: 2n, newestBlock: 2n },
       { source: ethereum, dest: bsc, relayer: query.relayer, count: 3, oldestBlock: 3n, newestBlock: 5n },
     ]);
+    const [, pair] = deliveries.listClaimPairs();
+    ok(pair !== undefined);
+    deepEqual(deliveries.listUnclaimed({ ...pair, maxBlock: 9n, limit: pair.count }).length, 3);
     deepEqual(deliveries.countByClaimState(), [
       { claimState: "no_fee", count: 1 },
       { claimState: "unclaimed", count: 5 },
