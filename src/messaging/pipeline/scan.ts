@@ -75,7 +75,9 @@ export async function scanLeg(
     const fresh = deps.ledger.transaction(() => {
       const recorded = rows.filter((row) => recordRow(deps, row));
       recordRotations(deps, leg, events);
-      takeNews(deps, settings, leg, events);
+      for (const event of events) {
+        if (event.kind === "funded") reviveFunded(deps, settings, event.commitment);
+      }
       deps.ledger.cursors.advance(source, sink, chunk.to);
       return recorded;
     });
@@ -116,28 +118,6 @@ function rowsOf(
     const decided = stateOf(route(event.message, facts));
     return decided === undefined ? [] : [rowOf(event.message, ends, event.at.height, decided)];
   });
-}
-
-/** Applies what else a scan tells: raised fees and rotations of ours. Within the transaction of the chunk. */
-function takeNews(
-  deps: PipelineDeps,
-  settings: PipelineSettings,
-  leg: Leg,
-  events: readonly ChainEvent[],
-): void {
-  for (const event of events) {
-    if (event.kind === "funded") reviveFunded(deps, settings, event.commitment);
-    const isOurs = event.kind === "newEpoch" && leg.source.relayer !== undefined &&
-      equalBytes(event.relayer, leg.source.relayer);
-    if (!isOurs || leg.sink.id.stateMachine !== settings.hub) continue;
-    deps.ledger.rewards.record({
-      kind: "rotation",
-      chain: leg.source.id.stateMachine,
-      reference: event.setId.toString(),
-      height: event.at.height,
-      payload: new Uint8Array(),
-    });
-  }
 }
 
 /** A fee was raised: what was not worth its delivery is weighed again, if the operator wants retries at all. */
