@@ -1,12 +1,25 @@
 /**
- * The main job on the devnet: the compiled relayer carries messages between two EVM chains and to the hub. What it
- * shows is read from the chains, not from the relayer.
+ * The main job on the devnet: the compiled relayer carries messages between two EVM chains and to the hub, then
+ * claims their fees and has them paid out. What it shows is read from the chains, not from the relayer.
  * Usage: `deno task demo [--keep] [--verbose] [--count=20]`
  */
 import { Command, InvalidArgumentError } from "commander";
-import { type RelayerProcess, startRelayer } from "../scenario/support/relayer_process.ts";
+import {
+  type RelayerOptions,
+  type RelayerProcess,
+  startRelayer,
+} from "../scenario/support/relayer_process.ts";
+import {
+  accumulateFees,
+  feePerMessage,
+  feesOnHub,
+  feeTokenBalance,
+  MoneyFault,
+  moneySummary,
+} from "./demo_money.ts";
 import { type Devnet, startDevnet } from "./devnet.ts";
 import { Interruption, runInterruptibly, untilAborted } from "./interruption.ts";
+import type { PingOptions } from "./messages.ts";
 import { Progress, standardOutput } from "./progress.ts";
 import { relayerConfig } from "./relayer_config.ts";
 import { buildRelayer, isRelayerOutdated } from "./relayer_build.ts";
@@ -19,8 +32,11 @@ const WAVES = 4;
 const TO_HUB = 5;
 /** After the last message was sent. */
 const DEADLINE_MS = 180_000;
-/** How long the relayer may take to begin. */
+/** How long the relayer may take to begin, and to end. */
 const START_MS = 60_000;
+const STOP_MS = 30_000;
+/** Matters with `--keep`: what is earned then is paid out by the running relayer, a minute after its start. */
+const PAYING_OUT = { withdrawal_frequency: 60, minimum_withdrawal_amount: 10 };
 
 interface Arguments {
   readonly keep: boolean;
@@ -30,7 +46,9 @@ interface Arguments {
 
 function parseArguments(args: readonly string[]): Arguments {
   return new Command("deno task demo")
-    .description("Messages cross between two EVM chains through the hub, carried by the compiled relayer")
+    .description(
+      "Messages cross between two EVM chains through the hub, carried by the compiled relayer, which is then paid",
+    )
     .option("--keep", "go on afterwards, so that more can be sent", false)
     .option("--verbose", "show the relayer's log", false)
     .option("--count <n>", "messages each way between the chains", readCount, 20)
@@ -46,10 +64,11 @@ function readCount(text: string): number {
   return count;
 }
 
-/** Everything that runs, in the order in which it was started. */
+/** What the parts of the demo share. */
 interface Stage {
   readonly devnet: Devnet;
-  readonly relayer: RelayerProcess;
+  /** How the relayer is started. */
+  readonly relayer: RelayerOptions;
   readonly progress: Progress;
   readonly board: RouteBoard;
   readonly signal: AbortSignal;
@@ -57,6 +76,8 @@ interface Stage {
 
 /** Relayers that run, to be ended when a second Ctrl-C leaves no time for order. */
 const relayers = new Set<RelayerProcess>();
+/** The one that was started last: its lines tell why something failed. */
+let newest: RelayerProcess | undefined;
 
 async function run(signal: AbortSignal): Promise<number> {
   const options = parseArguments(Deno.args);
@@ -73,24 +94,22 @@ async function run(signal: AbortSignal): Promise<number> {
   }
   progress.say(`  hub  ${devnet.hub.identity.stateMachine}  ${devnet.hub.wsUrl}`);
   const folder = await Deno.makeTempDir({ prefix: "causeway-demo-" });
-  const relayer = await startRelayer({
-    config: relayerConfig(devnet.endpoints),
+  const relayer: RelayerOptions = {
+    config: relayerConfig(devnet.endpoints, { sections: { relayer: PAYING_OUT } }),
     folder,
     logFormat: "human",
     logLevel: "info",
     onLine: (line) => {
       if (options.verbose) progress.say(`  | ${line.text}`);
     },
-  });
-  relayers.add(relayer);
-  const board = new RouteBoard(devnet);
+  };
+  const stage = { devnet, relayer, progress, board: new RouteBoard(devnet), signal };
   let isFine = false;
   try {
-    const stage = { devnet, relayer, progress, board, signal };
     isFine = await guarded(stage, options.count);
     if (isFine && options.keep) await keepRunning(stage);
   } finally {
-    await endRelayer(relayer);
+    await Promise.all([...relayers].map(endRelayer));
     if (isFine || signal.aborted) await Deno.remove(folder, { recursive: true });
     else progress.say(`The relayer's configuration and database are in ${folder}`);
   }
@@ -99,13 +118,10 @@ async function run(signal: AbortSignal): Promise<number> {
 
 /** Runs the job; false, with the reason on the screen, when it does not succeed. */
 async function guarded(stage: Stage, count: number): Promise<boolean> {
-  const { devnet, relayer, progress, signal } = stage;
+  const { devnet, progress, signal } = stage;
   const interrupted = untilAborted(signal).then(() => Promise.reject(new Interruption()));
-  const relayerEnded = relayer.ended.then(({ code }) =>
-    Promise.reject(new Error(`The relayer ended with status ${code}`))
-  );
   try {
-    await Promise.race([job(stage, count), interrupted, relayerEnded, devnet.oracle.failed]);
+    await Promise.race([job(stage, count), interrupted, devnet.oracle.failed]);
     return true;
   } catch (error) {
     if (signal.aborted) throw error;
@@ -114,18 +130,39 @@ async function guarded(stage: Stage, count: number): Promise<boolean> {
     for (const { stage: where, code, ismp, detail } of devnet.hub.rejections.slice(-5)) {
       progress.say(`The hub refused (${where}): ${code} ${ismp ?? ""} ${detail}`);
     }
-    progress.say(`Last lines of the relayer:\n${relayer.tail(40)}`);
+    progress.say(`Last lines of the relayer:\n${newest?.tail(40) ?? "(it was not started)"}`);
     return false;
   }
 }
 
 async function job(stage: Stage, count: number): Promise<void> {
-  const { relayer, progress, board } = stage;
-  await relayer.waitForLine("Relaying", { deadlineMs: START_MS });
-  progress.say("The relayer is running. Messages are on their way:");
+  const { devnet, progress, board } = stage;
+  const fee = feePerMessage(count);
+  const [a, b] = [devnet.chain("A"), devnet.chain("B")];
+  const expected = await Promise.all([a, b].map(async (chain) => ({
+    chain,
+    fees: fee * BigInt(count),
+    before: await feeTokenBalance(chain),
+  })));
+  await deliver(stage, count, fee);
+  for (const line of ["", ...board.summary(), ""]) progress.say(line);
+  await collect(stage);
+  const { lines, isPaid } = await moneySummary(devnet, expected);
+  for (const line of ["", ...lines]) progress.say(line);
+  if (!isPaid) throw new MoneyFault("balance_wrong", "The relayer did not get the fees of its deliveries");
+}
+
+/** Sends everything while the relayer runs; resolves when all has arrived and the relayer has ended. */
+async function deliver(stage: Stage, count: number, fee: bigint): Promise<void> {
+  const { progress, board } = stage;
+  const relayer = await launch(stage);
+  const relayerEnded = relayer.ended.then(({ code }) =>
+    Promise.reject(new Error(`The relayer ended with status ${code}`))
+  );
+  progress.say("The relayer is running. Messages are on their way, those between the chains with a fee:");
   const routes = [
-    { from: "A", to: "B", count },
-    { from: "B", to: "A", count },
+    { from: "A", to: "B", count, fee },
+    { from: "B", to: "A", count, fee },
     { from: "A", to: "hub", count: TO_HUB },
     { from: "B", to: "hub", count: TO_HUB },
   ];
@@ -134,10 +171,34 @@ async function job(stage: Stage, count: number): Promise<void> {
   const following = follow(stage, AbortSignal.any([end.signal, stage.signal]));
   const sending = Promise.all(routes.map((route) => sendInWaves(board, route)));
   const arrival = sending.then(() => board.untilAllDelivered(DEADLINE_MS)).finally(() => end.abort());
-  await Promise.all([arrival, following]);
+  await Promise.race([Promise.all([arrival, following]), relayerEnded]);
   progress.finish();
-  progress.say("");
-  for (const line of board.summary()) progress.say(line);
+  relayerEnded.catch(() => undefined);
+  const code = await relayer.terminate(STOP_MS);
+  relayers.delete(relayer);
+  if (code !== 0) throw new Error(`The relayer ended with status ${code} after SIGTERM`);
+}
+
+/** What was earned is claimed on the hub and paid out; the table of the command on the screen. */
+async function collect({ devnet, relayer, progress }: Stage): Promise<void> {
+  const claimed = devnet.chains.map((chain) => `${chain.name} ${feesOnHub(devnet, chain)}`).join(", ");
+  progress.say(`The relayer is stopped (SIGTERM). Fees that it has claimed on the hub so far: ${claimed}`);
+  progress.say("causeway ... accumulate-fees --wait --withdraw");
+  const shown = await accumulateFees(relayer, (command) => {
+    relayers.add(command);
+    newest = command;
+  });
+  if (newest !== undefined) relayers.delete(newest);
+  for (const line of shown) progress.say(`  ${line}`);
+}
+
+/** Starts the relayer; resolves when it works. */
+async function launch({ relayer: options }: Stage): Promise<RelayerProcess> {
+  const relayer = await startRelayer(options);
+  relayers.add(relayer);
+  newest = relayer;
+  await relayer.waitForLine("Relaying", { deadlineMs: START_MS });
+  return relayer;
 }
 
 /** Shows what is on the board until `signal` is aborted. */
@@ -155,29 +216,35 @@ function spread(count: number): number[] {
 /** A part each second, so that there is something to see. */
 async function sendInWaves(
   board: RouteBoard,
-  { from, to, count }: { readonly from: string; readonly to: string; readonly count: number },
+  { count, ...route }: Omit<PingOptions, "count"> & { readonly count: number },
 ): Promise<void> {
   await Promise.all(
     spread(count).map(async (some, wave) => {
       await new Promise((resolve) => setTimeout(resolve, wave * 1_000));
-      await board.send({ from, to, count: some });
+      await board.send({ ...route, count: some });
     }),
   );
 }
 
 /** Sends what lines ask for until Ctrl-C. */
 async function keepRunning(stage: Stage): Promise<void> {
-  const { devnet, progress, board, relayer, signal } = stage;
-  progress.say(`\nEverything keeps running. ${SEND_LINE_HELP}`);
+  const { devnet, progress, board, signal } = stage;
+  const relayer = await launch(stage);
+  progress.say(`\nThe relayer runs again, and everything else keeps running. ${SEND_LINE_HELP}`);
   void followStandardInput(async (line) => {
     // The typed line stands below the block: the next one begins below it.
     progress.finish();
     const wanted = readSendLine(line, devnet.chains.map(({ name }) => name));
     if (typeof wanted === "string") progress.say(wanted);
-    else if (wanted !== undefined) await board.send(wanted);
+    else if (wanted !== undefined) await board.send({ ...wanted, fee: feeOf(wanted) });
   }, signal);
   await Promise.race([follow(stage, signal), relayer.ended, devnet.oracle.failed]);
   progress.finish();
+}
+
+/** Nobody pays for messages to the hub. */
+function feeOf({ to, count = 1 }: PingOptions): bigint {
+  return to === "hub" ? 0n : feePerMessage(count);
 }
 
 async function endRelayer(relayer: RelayerProcess): Promise<void> {

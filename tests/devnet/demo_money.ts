@@ -1,0 +1,106 @@
+/**
+ * The demo's last part: what the deliveries have earned becomes fee tokens of the relayer on the chains that the
+ * messages came from. Balances are read from those chains, not from the relayer.
+ */
+import { fromHex } from "../../src/core/protocol/bytes.ts";
+import { formatTokenUnits } from "../../src/messaging/decisions/money.ts";
+import { type RelayerProcess, startRelayer } from "../scenario/support/relayer_process.ts";
+import type { Devnet, DevnetChain } from "./devnet.ts";
+import { FEE_TOKEN_ABI } from "./evm/abi.ts";
+import { DEVNET_ACCOUNTS } from "./evm/accounts.ts";
+import { table } from "./progress.ts";
+
+const TOKEN_DECIMALS = 18;
+const TOKEN = 10n ** BigInt(TOKEN_DECIMALS);
+/** The hub pays out no less than 10 tokens of a chain; the fees of one direction exceed that at any count. */
+const LEAST_FEES_PER_ROUTE = 20n;
+/** For claims, the hub's order and the payment on both chains. */
+const DEADLINE_MS = 120_000;
+
+/** Fee for each of so many messages of a route, units of the fee token: a token, more when they are few. */
+export function feePerMessage(count: number): bigint {
+  const some = BigInt(count);
+  const tokens = (LEAST_FEES_PER_ROUTE + some - 1n) / some;
+  return tokens * TOKEN;
+}
+
+/** The relayer did not get what it has earned. */
+export class MoneyFault extends Error {
+  override readonly name = "MoneyFault";
+  constructor(readonly code: "command_failed" | "balance_wrong", message: string) {
+    super(message);
+  }
+}
+
+/** What is expected of a chain: all fees of its messages, once. */
+export interface ExpectedFees {
+  readonly chain: DevnetChain;
+  readonly fees: bigint;
+  readonly before: bigint;
+}
+
+/** Fee tokens of the relayer's account on a chain, in units. */
+export function feeTokenBalance({ host }: DevnetChain): Promise<bigint> {
+  return host.reader.readContract({
+    address: host.addresses.feeToken,
+    abi: FEE_TOKEN_ABI,
+    functionName: "balanceOf",
+    args: [DEVNET_ACCOUNTS.relayer.address],
+  });
+}
+
+/**
+ * Runs `accumulate-fees --wait --withdraw` beside the configuration and database of a relayer that has ended.
+ * @returns what it printed for the operator: the table.
+ * @throws {MoneyFault} `command_failed`
+ */
+export async function accumulateFees(
+  options: Parameters<typeof startRelayer>[0],
+  onStarted: (command: RelayerProcess) => void,
+): Promise<readonly string[]> {
+  const command = await startRelayer({
+    ...options,
+    logFormat: "human",
+    extraArguments: ["accumulate-fees", "--wait", "--withdraw"],
+  });
+  onStarted(command);
+  const code = await command.exitCode(DEADLINE_MS);
+  if (code !== 0) {
+    throw new MoneyFault("command_failed", `accumulate-fees ended with status ${code}:\n${command.tail(20)}`);
+  }
+  return command.lines.map(({ text }) => text).filter((text) => !isLogLine(text));
+}
+
+/** Lines of the log begin with the time. */
+function isLogLine(text: string): boolean {
+  return /^\d{2,4}[-:]\d{2}/.test(text);
+}
+
+/** What the relayer has claimed and not withdrawn, in whole fee tokens of the chain. */
+export function feesOnHub({ hub }: Pick<Devnet, "hub">, { stateMachine }: DevnetChain): string {
+  const address = fromHex(DEVNET_ACCOUNTS.relayer.address);
+  return tokens(hub.governance.feesOf(stateMachine, address));
+}
+
+/** A line per chain; `isPaid`: every chain has paid out exactly the fees of its delivered messages. */
+export async function moneySummary(
+  devnet: Pick<Devnet, "hub">,
+  expected: readonly ExpectedFees[],
+): Promise<{ readonly lines: readonly string[]; readonly isPaid: boolean }> {
+  const rows = await Promise.all(
+    expected.map(async (row) => ({ ...row, after: await feeTokenBalance(row.chain) })),
+  );
+  const lines = table([
+    ["fee tokens of the relayer on", "before", "after", "fees of its deliveries", "left on the hub"],
+    ...rows.map(({ chain, fees, before, after }) => [
+      `${chain.name} (${chain.stateMachine})`,
+      ...[before, after, fees].map(tokens),
+      feesOnHub(devnet, chain),
+    ]),
+  ]);
+  return { lines, isPaid: rows.every(({ fees, before, after }) => fees > 0n && after - before === fees) };
+}
+
+function tokens(units: bigint): string {
+  return formatTokenUnits(units, TOKEN_DECIMALS);
+}
