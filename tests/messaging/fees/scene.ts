@@ -1,0 +1,269 @@
+/** Chains with fees, a hub with relayer accounts, and a relayer's ledger with deliveries that wait for their claim. */
+import type { Ledger } from "../../../src/core/ledger/ledger.ts";
+import { openLedger, openMemoryLedger } from "../../../src/core/ledger/open.ts";
+import type { Hash256 } from "../../../src/core/protocol/bytes.ts";
+import { keccak256 } from "../../../src/core/protocol/hash.ts";
+import {
+  parseStateMachine,
+  type StateMachine,
+  toConsensusStateId,
+} from "../../../src/core/protocol/ismp/state_machine.ts";
+import { Limit } from "../../../src/core/runtime/limit.ts";
+import { Wake } from "../../../src/core/runtime/wake.ts";
+import { FeeUnits } from "../../../src/messaging/fees/fee_units.ts";
+import { hubKeyOf } from "../../../src/messaging/fees/fee_world.ts";
+import { HubCalls } from "../../../src/messaging/fees/hub_calls.ts";
+import { NonceTurns } from "../../../src/messaging/fees/nonce_turns.ts";
+import type { PaymentDeps, WithdrawalSettings } from "../../../src/messaging/fees/payment_world.ts";
+import type { RewardDeps } from "../../../src/messaging/fees/reward_claims.ts";
+import type { Leg, PipelineSettings } from "../../../src/messaging/pipeline/leg.ts";
+import { settleAll } from "../../../src/messaging/pipeline/settle.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { hashOf } from "../../support/ledger_rows.ts";
+import { MemoryFeeChain, MemoryFeeHub } from "../../support/memory_fees.ts";
+import { MemoryNode, type MemoryNodeOptions } from "../../support/memory_node.ts";
+import { RecordedLog } from "../../support/recorded_log.ts";
+import { seededRandomness } from "../../support/seeded_randomness.ts";
+
+/** Names of the chains. */
+export const a: StateMachine = parseStateMachine("EVM-1");
+export const b: StateMachine = parseStateMachine("EVM-56");
+export const c: StateMachine = parseStateMachine("EVM-137");
+export const d: StateMachine = parseStateMachine("EVM-10");
+export const hubName: StateMachine = parseStateMachine("KUSAMA-4009");
+
+/** The secret key of a number. */
+export function keyOf(number: number): Uint8Array {
+  return keccak256(Uint8Array.of(number));
+}
+
+/** What differs from the usual scene. */
+export interface SceneOptions {
+  /** Key numbers by chain; 1 for all when absent. */
+  readonly keys?: Partial<Record<string, number>>;
+  readonly decimals?: Partial<Record<string, number>>;
+  readonly chains?: readonly StateMachine[];
+  /** True: `[hub].signer` is configured; its key number is 9. */
+  readonly hasHubSigner?: boolean;
+  readonly withdrawals?: Partial<WithdrawalSettings>;
+  readonly hub?: Partial<MemoryNodeOptions>;
+  readonly ledger?: Ledger;
+}
+
+/** A relayer among chains in memory. */
+export class Scene {
+  readonly clock: FakeClock;
+  readonly nodes = new Map<StateMachine, MemoryNode>();
+  readonly chains = new Map<StateMachine, MemoryFeeChain>();
+  readonly hubNode: MemoryNode;
+  readonly hub: MemoryFeeHub;
+  readonly down = new Set<StateMachine>();
+  /** Chains that the hub does not follow for now, and chains that do not follow the hub. */
+  readonly unheard = new Set<StateMachine>();
+  ledger: Ledger;
+  log = new RecordedLog();
+  deps: PaymentDeps & RewardDeps;
+  readonly #options: SceneOptions;
+  readonly #legs = new Map<StateMachine, Leg>();
+
+  constructor(options: SceneOptions = {}, clock = new FakeClock()) {
+    this.#options = options;
+    this.clock = clock;
+    const names = options.chains ?? [a, b, c];
+    for (const [index, stateMachine] of names.entries()) {
+      const consensusStateId = toConsensusStateId(`CS0${index}`);
+      const node = new MemoryNode(clock, { id: { stateMachine, consensusStateId }, family: "evm" });
+      const decimals = options.decimals?.[stateMachine] ?? 18;
+      const key = keyOf(options.keys?.[stateMachine] ?? 1);
+      this.nodes.set(stateMachine, node);
+      this.chains.set(stateMachine, new MemoryFeeChain(node, clock, { key, decimals }));
+    }
+    const id = { stateMachine: hubName, consensusStateId: toConsensusStateId("PARA") };
+    this.hubNode = new MemoryNode(clock, { id, family: "substrate", isHub: true, ...options.hub });
+    this.hub = new MemoryFeeHub(this.hubNode, clock, { chains: this.chains, key: keyOf(9) });
+    this.ledger = options.ledger ?? openMemoryLedger({ clock });
+    this.deps = this.connect(this.ledger);
+  }
+
+  /** What workers get, as after a start of the program. */
+  connect(ledger: Ledger): PaymentDeps & RewardDeps {
+    this.ledger = ledger;
+    this.log = new RecordedLog();
+    const settings: PipelineSettings = {
+      hub: hubName,
+      moduleFilter: undefined,
+      configured: new Set([hubName, ...this.chains.keys()]),
+      retryFrequencySec: undefined,
+      listedModules: () => undefined,
+    };
+    this.#legs.clear();
+    this.deps = {
+      ledger,
+      clock: this.clock,
+      random: seededRandomness(1),
+      log: this.log,
+      hub: this.hub,
+      chains: this.chains,
+      isUp: (chain) => !this.down.has(chain),
+      hubKey: hubKeyOf(this.hub, this.#options.hasHubSigner ?? false),
+      calls: new HubCalls({ hub: this.hub, ledger, log: this.log }),
+      turns: new NonceTurns(),
+      units: new FeeUnits(),
+      settings,
+      withdrawals: { frequencySec: 86_400, minimumAmount: 100, ...this.#options.withdrawals },
+      legTo: (chain) => this.#legTo(chain),
+      hostOf: () => new Uint8Array(20).fill(7),
+    };
+    return this.deps;
+  }
+
+  chain(name: StateMachine): MemoryFeeChain {
+    const chain = this.chains.get(name);
+    if (chain === undefined) throw new Error(`No chain ${name}`);
+    return chain;
+  }
+
+  node(name: StateMachine): MemoryNode {
+    const node = this.nodes.get(name);
+    if (node === undefined) throw new Error(`No chain ${name}`);
+    return node;
+  }
+
+  /** Our address on a chain. */
+  address(name: StateMachine): Uint8Array {
+    return this.chain(name).relayer;
+  }
+
+  /** Makes the next blocks, a second apart; everybody learns each other's final heights. */
+  async blocks(count: number): Promise<void> {
+    for (let block = 0; block < count; block++) {
+      await this.clock.advance(1_000);
+      this.produce();
+    }
+  }
+
+  /** One block everywhere. */
+  produce(): void {
+    for (const [name, node] of this.nodes) {
+      if (this.unheard.has(name)) continue;
+      this.hubNode.accept(node);
+      node.accept(this.hubNode);
+    }
+    for (const node of [...this.nodes.values(), this.hubNode]) node.produceBlock();
+  }
+
+  /** Produces a block every second while `work` runs, and gives its result. */
+  async during<T>(work: Promise<T>, withinMs?: number): Promise<T> {
+    const stop = new AbortController();
+    const blocks = (async (): Promise<void> => {
+      while (!stop.signal.aborted) {
+        await this.clock.sleep(1_000, stop.signal);
+        this.produce();
+      }
+    })().catch((error: unknown) => {
+      if (!stop.signal.aborted) throw error;
+    });
+    try {
+      return await this.clock.run(work, withinMs);
+    } finally {
+      stop.abort();
+      await blocks;
+    }
+  }
+
+  /** Requests with numbers `first` to `first + count - 1` that we delivered, each with a fee of `fee`. */
+  deliver(
+    count: number,
+    changes: {
+      readonly first?: number;
+      readonly source?: StateMachine;
+      readonly dest?: StateMachine;
+      readonly fee?: bigint;
+      readonly height?: bigint;
+      readonly isFinal?: boolean;
+    } = {},
+  ): Hash256[] {
+    const { first = 1, source = a, dest = b, fee = 10n ** 18n, isFinal = true } = changes;
+    const height = changes.height ?? this.node(dest).head.height;
+    const relayer = this.address(dest);
+    return Array.from({ length: count }, (_, index) => {
+      const commitment = hashOf(first + index);
+      this.chain(source).fees.set(commitment, fee);
+      this.chain(dest).proved.set(commitment, { relayer, from: height });
+      this.hub.routed.set(commitment, false);
+      this.ledger.deliveries.record({
+        commitment,
+        dest,
+        source,
+        relayer,
+        txHash: hashOf(1_000_000 + first + index),
+        block: { height, hash: hashOf(Number(height)) },
+        isFinal,
+      });
+      return commitment;
+    });
+  }
+
+  /** Number of delivery records by claim state. */
+  states(): Readonly<Record<string, number>> {
+    return Object.fromEntries(
+      this.ledger.deliveries.countByClaimState().map(({ claimState, count }) => [claimState, count]),
+    );
+  }
+
+  /** Commitments of each claim that reached the hub's pool, in order. */
+  claims(): readonly (readonly Hash256[])[] {
+    return this.accumulations().map(({ id }) =>
+      this.ledger.submissions.itemsOf(id).map(({ commitment }) => commitment)
+    );
+  }
+
+  /** Journal entries of claims, in order. */
+  accumulations(): ReturnType<Ledger["submissions"]["listByItem"]> {
+    const seen = new Map<number, ReturnType<Ledger["submissions"]["listByItem"]>[number]>();
+    for (const [name] of this.chains) {
+      for (const commitment of this.hub.routed.keys()) {
+        for (const row of this.ledger.submissions.listByItem(commitment, name)) seen.set(row.id, row);
+      }
+    }
+    return [...seen.values()].sort((left, right) => left.id - right.id);
+  }
+
+  /** Settles deliveries on a chain, as its worker does. */
+  async settle(name: StateMachine, signal: AbortSignal): Promise<void> {
+    await settleAll(this.deps, this.deps.settings, this.chain(name), signal);
+  }
+
+  #legTo(name: StateMachine): Leg {
+    const leg = this.#legs.get(name) ?? {
+      source: this.hub,
+      sink: this.chain(name),
+      initialHeight: undefined,
+      pollIntervalMs: 1_000,
+      wake: new Wake(this.clock),
+      settleWake: new Wake(this.clock),
+      turn: new Limit(1),
+    };
+    this.#legs.set(name, leg);
+    return leg;
+  }
+}
+
+/** Runs `test` with a database file; `reopen` closes it as a killed program would and opens it again. */
+export async function withLedgerFile(
+  clock: FakeClock,
+  test: (ledger: Ledger, reopen: () => Ledger) => Promise<void>,
+): Promise<void> {
+  const folder = await Deno.makeTempDir({ prefix: "causeway-fees-" });
+  const open = (): Ledger => openLedger(`${folder}/relayer.db`, { clock });
+  let ledger = open();
+  try {
+    await test(ledger, () => {
+      ledger.close();
+      return ledger = open();
+    });
+  } finally {
+    ledger.close();
+    await Deno.remove(folder, { recursive: true });
+  }
+}

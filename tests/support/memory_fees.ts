@@ -1,0 +1,502 @@
+/**
+ * Money on chains in memory: fees that senders put up, receipts by height, and a hub that keeps relayer accounts by
+ * the rules of its pallet. Source: polytope-labs/hyperbridge: modules/pallets/relayer/src/{accumulate,withdrawal}.rs.
+ */
+import type {
+  BroadcastResult,
+  Chain,
+  CheckFinding,
+  SignedSubmission,
+  SubmissionOutcome,
+} from "../../src/core/chains/chain.ts";
+import type { FeeChain, GasTerms, ReceiptProof } from "../../src/core/chains/fees.ts";
+import type {
+  AcceptedProof,
+  ClaimStatus,
+  HubCall,
+  HubCallRefusal,
+  RelayerHub,
+} from "../../src/core/chains/hub_accounts.ts";
+import { equalBytes, fromHex, type Hash256, toHash256, toHex } from "../../src/core/protocol/bytes.ts";
+import { keccak256 } from "../../src/core/protocol/hash.ts";
+import type { Signature, WithdrawalInputData, WithdrawalProof } from "../../src/core/protocol/ismp/fees.ts";
+import { postMessage } from "../../src/core/protocol/ismp/commitment.ts";
+import {
+  beneficiaryMessage,
+  evmAddressOf,
+  evmSignature,
+  signerOf,
+  verifySignature,
+  withdrawMessage,
+} from "../../src/core/protocol/ismp/signed_messages.ts";
+import { type StateMachine, stateMachineIdKey } from "../../src/core/protocol/ismp/state_machine.ts";
+import { reactionTo, RpcFault, type RpcFaultCode } from "../../src/core/rpc/fault.ts";
+import type { Clock } from "../../src/core/runtime/clock.ts";
+import { WITHDRAWAL_MODULE } from "../../src/messaging/decisions/withdrawal_post.ts";
+import { doFaulty } from "./fault_plan.ts";
+import { MemoryChain } from "./memory_chain.ts";
+import type { MemoryNode } from "./memory_node.ts";
+
+/** A receipt that holds from one block on, and until a reorganisation takes it (exclusive). */
+export interface MemoryReceipt {
+  readonly relayer: Uint8Array;
+  readonly from: bigint;
+  readonly until?: bigint;
+}
+
+/** What a proof of these chains says: which commitments, where, at which height. */
+interface ProofText {
+  readonly of: "fees" | "receipts" | "state";
+  readonly chain: string;
+  readonly height: string;
+}
+
+function proofBytes(proof: ProofText): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify(proof));
+}
+
+/** Settings of a {@link MemoryFeeChain}. */
+export interface MemoryFeeOptions {
+  /** secp256k1 key of the relayer, 32 bytes. */
+  readonly key: Uint8Array;
+  readonly decimals?: number;
+}
+
+/** A chain with fees; receipts for claims are kept apart from those of its host. */
+export class MemoryFeeChain extends MemoryChain implements FeeChain {
+  readonly hasGas = true;
+  readonly fees = new Map<Hash256, bigint>();
+  readonly proved = new Map<Hash256, MemoryReceipt>();
+  balanceWei = 10n ** 18n;
+  readonly #node: MemoryNode;
+  readonly #wall: Clock;
+  readonly #key: Uint8Array;
+  readonly #decimals: number;
+
+  constructor(node: MemoryNode, clock: Clock, { key, decimals = 18 }: MemoryFeeOptions) {
+    super(node, clock, { relayer: evmAddressOf(key) });
+    this.#node = node;
+    this.#wall = clock;
+    this.#key = key;
+    this.#decimals = decimals;
+  }
+
+  fetchFees(commitments: readonly Hash256[], signal: AbortSignal): Promise<readonly (bigint | undefined)[]> {
+    return this.#asked("fetchFees", signal, () => commitments.map((each) => this.fees.get(each)));
+  }
+
+  fetchFeeTokenDecimals(signal: AbortSignal): Promise<number> {
+    return this.#asked("fetchFeeTokenDecimals", signal, () => this.#decimals);
+  }
+
+  fetchRouterPrice(): Promise<bigint | undefined> {
+    return Promise.resolve(undefined);
+  }
+
+  fetchGasTerms(): Promise<GasTerms> {
+    return Promise.resolve({ gasPriceWei: this.#node.priceWei });
+  }
+
+  fetchDataCost(): Promise<bigint> {
+    return Promise.resolve(0n);
+  }
+
+  proveFees(commitments: readonly Hash256[], height: bigint, signal: AbortSignal): Promise<Uint8Array> {
+    return this.#asked("proveFees", signal, () => {
+      if (commitments.length === 0) throw new Error("Nothing to prove");
+      return proofBytes({ of: "fees", chain: this.id.stateMachine, height: height.toString() });
+    });
+  }
+
+  proveReceipts(
+    commitments: readonly Hash256[],
+    height: bigint,
+    signal: AbortSignal,
+  ): Promise<ReceiptProof> {
+    return this.#asked("proveReceipts", signal, () => ({
+      proof: proofBytes({ of: "receipts", chain: this.id.stateMachine, height: height.toString() }),
+      relayers: commitments.map((each) => this.receiptAt(each, height)),
+    }));
+  }
+
+  proveState(_keys: readonly Uint8Array[], height: bigint, signal: AbortSignal): Promise<Uint8Array> {
+    return this.#asked(
+      "proveState",
+      signal,
+      () => proofBytes({ of: "state", chain: this.id.stateMachine, height: height.toString() }),
+    );
+  }
+
+  signDigest(digest: Uint8Array): Promise<Signature> {
+    return Promise.resolve(evmSignature(toHash256(digest), this.#key));
+  }
+
+  fetchBalance(signal: AbortSignal): Promise<bigint | undefined> {
+    return this.#asked("fetchBalance", signal, () => this.balanceWei);
+  }
+
+  /** The relayer that a block of this chain names. */
+  receiptAt(commitment: Hash256, height: bigint): Uint8Array | undefined {
+    const receipt = this.proved.get(commitment);
+    if (receipt === undefined || receipt.from > height) return undefined;
+    return receipt.until !== undefined && height >= receipt.until ? undefined : receipt.relayer;
+  }
+
+  async #asked<T>(method: string, signal: AbortSignal, work: () => T): Promise<T> {
+    signal.throwIfAborted();
+    this.calls.push(method);
+    await Promise.resolve();
+    const where = { chain: this.id.stateMachine, method, clock: this.#wall };
+    return await doFaulty(this.faults.take(method), where, work, signal);
+  }
+}
+
+/** A call that a block of the hub holds or will hold. */
+interface PooledCall {
+  readonly call: HubCall;
+  readonly hash: Hash256;
+  readonly inBlock: bigint;
+}
+
+/** The hub with relayer accounts. */
+export class MemoryFeeHub extends MemoryChain implements RelayerHub {
+  /** `Relayer.Fees`, by chain and address. */
+  readonly balances = new Map<string, bigint>();
+  readonly nonces = new Map<string, bigint>();
+  readonly minimums = new Map<StateMachine, bigint>();
+  /** Requests that the hub has routed: true once their fee is claimed. */
+  readonly routed = new Map<Hash256, boolean>();
+  /** Requests that spoil every claim with them. */
+  readonly spoilt = new Set<Hash256>();
+  /** What the runtime says to any call, when it says the same to all. */
+  refusesAll: HubCallRefusal | undefined;
+  /** Calls that only the pool refuses. */
+  refusesAtPool: (call: HubCall) => boolean = () => false;
+  /** While true, calls wait in the pool. */
+  isStalled = false;
+  /** Rewards of the treasury, by `rotation EVM-1 7` or `request 0x..`; 0: none offered. */
+  readonly rewards = new Map<string, bigint>();
+  readonly paidRewards = new Set<string>();
+  readonly listed = new Map<string, bigint>();
+  readonly #node: MemoryNode;
+  readonly #wall: Clock;
+  readonly #chains: ReadonlyMap<StateMachine, MemoryFeeChain>;
+  readonly #key: Uint8Array;
+  readonly #made = new Map<Hash256, HubCall>();
+  readonly #applied = new Map<Hash256, bigint>();
+  #pool: PooledCall[] = [];
+  #posts = 0n;
+
+  constructor(
+    node: MemoryNode,
+    clock: Clock,
+    options: { readonly chains: ReadonlyMap<StateMachine, MemoryFeeChain>; readonly key: Uint8Array },
+  ) {
+    super(node, clock, { relayer: evmAddressOf(options.key) });
+    this.#node = node;
+    this.#wall = clock;
+    this.#chains = options.chains;
+    this.#key = options.key;
+  }
+
+  checkCounterparty(): Promise<readonly CheckFinding[]> {
+    return Promise.resolve([]);
+  }
+
+  fetchClaimStatus(commitments: readonly Hash256[], signal: AbortSignal): Promise<readonly ClaimStatus[]> {
+    return this.#asked("fetchClaimStatus", signal, () =>
+      commitments.map((each) => {
+        const isClaimed = this.routed.get(each);
+        return isClaimed === undefined ? "unknown" : isClaimed ? "claimed" : "unclaimed";
+      }));
+  }
+
+  fetchFeeBalance(chain: StateMachine, address: Uint8Array, signal: AbortSignal): Promise<bigint> {
+    return this.#asked("fetchFeeBalance", signal, () => this.balances.get(accountKey(chain, address)) ?? 0n);
+  }
+
+  fetchMinimumWithdrawal(chain: StateMachine, signal: AbortSignal): Promise<bigint> {
+    return this.#asked("fetchMinimumWithdrawal", signal, () => this.minimums.get(chain) ?? 10n ** 19n);
+  }
+
+  fetchRelayerNonce(address: Uint8Array, chain: StateMachine, signal: AbortSignal): Promise<bigint> {
+    return this.#asked("fetchRelayerNonce", signal, () => this.nonces.get(accountKey(chain, address)) ?? 0n);
+  }
+
+  fetchRotationReward(
+    chain: StateMachine,
+    setId: bigint,
+    signal: AbortSignal,
+  ): Promise<{ readonly amount: bigint; readonly isClaimed: boolean }> {
+    const name = `rotation ${chain} ${setId}`;
+    return this.#asked("fetchRotationReward", signal, () => ({
+      amount: this.rewards.get(name) ?? 0n,
+      isClaimed: this.paidRewards.has(name),
+    }));
+  }
+
+  fetchRewardedModules(signal: AbortSignal): Promise<ReadonlyMap<string, bigint>> {
+    return this.#asked("fetchRewardedModules", signal, () => this.listed);
+  }
+
+  fetchIsRequestClaimed(commitment: Hash256, signal: AbortSignal): Promise<boolean> {
+    return this.#asked("fetchIsRequestClaimed", signal, () => this.paidRewards.has(`request ${commitment}`));
+  }
+
+  tryCall(call: HubCall, signal: AbortSignal): Promise<HubCallRefusal | undefined> {
+    return this.#asked("tryCall", signal, () => this.#judge(call));
+  }
+
+  prepareCall(call: HubCall, signal: AbortSignal): Promise<SignedSubmission> {
+    return this.#asked("prepareCall", signal, () => {
+      const text = JSON.stringify(call, (_, value) => typeof value === "bigint" ? `${value}` : value);
+      const raw = new TextEncoder().encode(text);
+      const hash = toHash256(keccak256(raw));
+      this.#made.set(hash, call);
+      const { stateMachine: chain } = this.id;
+      const unsigned = { account: undefined, nonce: undefined, gasPriceWei: undefined, gasLimit: undefined };
+      return { hash, chain, raw, ...unsigned, madeAtHeight: this.#node.head.height };
+    });
+  }
+
+  override broadcast(submission: SignedSubmission, signal: AbortSignal): Promise<BroadcastResult> {
+    const call = this.#made.get(submission.hash);
+    if (call === undefined) return super.broadcast(submission, signal);
+    return this.#asked("broadcast", signal, (): BroadcastResult => {
+      if (this.#pool.some(({ hash }) => hash === submission.hash)) return { kind: "alreadyKnown" };
+      const refusal = this.refusesAtPool(call)
+        ? { code: "unspecified" as const, detail: "pool" }
+        : this.#judge(call);
+      if (refusal !== undefined) return { kind: "refused", refusal };
+      const inBlock = this.#node.head.height + 1n;
+      this.#pool.push({ call, hash: submission.hash, inBlock });
+      if (call.kind === "withdraw" && !this.isStalled) this.#dispatchPayment(call.data);
+      return { kind: "sent" };
+    });
+  }
+
+  fetchCallOutcome(submission: SignedSubmission, signal: AbortSignal): Promise<SubmissionOutcome> {
+    return this.#asked("fetchCallOutcome", signal, () => {
+      const at = this.#applied.get(submission.hash);
+      if (at !== undefined) {
+        const hash = this.#node.block(at)?.hash;
+        if (hash === undefined) throw new Error("A block is missing");
+        const isFinal = at <= this.#node.finalHeight;
+        const block = { height: at, hash };
+        return { kind: "included", block, isFinal, succeeded: true, handled: [], refusal: undefined };
+      }
+      return this.#pool.some(({ hash }) => hash === submission.hash)
+        ? { kind: "pending" }
+        : { kind: "unknown" };
+    });
+  }
+
+  fetchAcceptedProofs(): Promise<readonly AcceptedProof[]> {
+    return Promise.resolve([]);
+  }
+
+  fetchProofBytes(): Promise<Uint8Array | undefined> {
+    return Promise.resolve(undefined);
+  }
+
+  fetchRotations(): Promise<ReadonlyMap<bigint, bigint>> {
+    return Promise.resolve(new Map());
+  }
+
+  signDigest(digest: Uint8Array): Promise<Signature> {
+    return Promise.resolve(evmSignature(toHash256(digest), this.#key));
+  }
+
+  /** Takes everything out of the pool, as a restarted node does. */
+  forgetCalls(): void {
+    this.#pool = [];
+  }
+
+  /** Credit of an address for a chain. */
+  balanceOf(chain: StateMachine, address: Uint8Array): bigint {
+    this.#apply();
+    return this.balances.get(accountKey(chain, address)) ?? 0n;
+  }
+
+  /** Puts fees on an account. */
+  credit(chain: StateMachine, address: Uint8Array, amount: bigint): void {
+    const key = accountKey(chain, address);
+    this.balances.set(key, (this.balances.get(key) ?? 0n) + amount);
+  }
+
+  /** Somebody else uses the next nonce of an account. */
+  useNonceOf(chain: StateMachine, address: Uint8Array): void {
+    const key = accountKey(chain, address);
+    this.nonces.set(key, (this.nonces.get(key) ?? 0n) + 1n);
+  }
+
+  /** Pays out as if somebody had ordered it elsewhere. */
+  payOut(chain: StateMachine, payee: Uint8Array, amount: bigint): void {
+    this.#post(chain, payee, amount);
+  }
+
+  /** Applies the calls whose block is there. */
+  #apply(): void {
+    if (this.isStalled) {
+      const next = this.#node.head.height + 1n;
+      this.#pool = this.#pool.map((entry) => ({ ...entry, inBlock: next }));
+      return;
+    }
+    const due = this.#pool.filter(({ inBlock }) => inBlock <= this.#node.head.height);
+    this.#pool = this.#pool.filter((entry) => !due.includes(entry));
+    for (const { call, hash, inBlock } of due) {
+      if (this.#judge(call) !== undefined) continue; // no block holds an invalid unsigned extrinsic
+      this.#applied.set(hash, inBlock);
+      if (call.kind === "accumulate") this.#accumulate(call.proof);
+      if (call.kind === "withdraw") this.#withdraw(call.data);
+      if (call.kind === "claimRotation") {
+        const chain = call.claim.stateProof.height.id.stateMachine;
+        this.paidRewards.add(`rotation ${chain} ${call.claim.setId}`);
+      }
+      if (call.kind === "claimRequest") {
+        this.paidRewards.add(`request ${postMessage(call.claim.request).commitment}`);
+      }
+    }
+  }
+
+  #judge(call: HubCall): HubCallRefusal | undefined {
+    if (this.refusesAll !== undefined) return this.refusesAll;
+    const error = this.#errorOf(call);
+    return error === undefined ? undefined : {
+      code: error === "NotReady" ? "not_ready" : "unspecified",
+      detail: error,
+      error: `Relayer.${error}`,
+    };
+  }
+
+  #errorOf(call: HubCall): string | undefined {
+    switch (call.kind) {
+      case "accumulate":
+        return this.#claimError(call.proof);
+      case "withdraw":
+        return this.#orderError(call.data);
+      case "claimRotation": {
+        const { stateProof, setId, signature } = call.claim;
+        const name = `rotation ${stateProof.height.id.stateMachine} ${setId}`;
+        if (this.paidRewards.has(name)) return "OutboundRotationAlreadyClaimed";
+        if ((this.rewards.get(name) ?? 0n) === 0n) return "OutboundNoRewardConfigured";
+        return signature.tag === "Evm" ? undefined : "OutboundSignatureNotEvm";
+      }
+      case "claimRequest": {
+        const { commitment } = postMessage(call.claim.request);
+        return this.paidRewards.has(`request ${commitment}`) ? "OutboundRequestAlreadyClaimed" : undefined;
+      }
+      case "answerGets":
+        return undefined;
+    }
+  }
+
+  #claimError(proof: WithdrawalProof): string | undefined {
+    const { commitments, sourceProof, destProof } = proof;
+    if (new Set(commitments).size < commitments.length) return "DuplicateCommitment";
+    if (commitments.length > 50) return "TooMany";
+    if (commitments.some((each) => this.spoilt.has(each))) return "ProofValidationError";
+    const known = commitments.filter((each) => this.routed.get(each) === false);
+    if (known.length === 0) return "MissingCommitments";
+    for (const { height } of [sourceProof, destProof]) {
+      const counterparty = this.#node.head.state.counterparties.get(stateMachineIdKey(height.id));
+      const stored = counterparty?.heights.get(height.height);
+      if (stored === undefined) return "NotReady";
+      const age = this.#node.head.timeSec - stored.updatedAtSec;
+      if (this.#node.challengePeriodSec > 0n && age <= this.#node.challengePeriodSec) return "NotReady";
+    }
+    const source = this.#chain(sourceProof.height.id.stateMachine);
+    const dest = this.#chain(destProof.height.id.stateMachine);
+    const paid = known.filter((each) => (source.fees.get(each) ?? 0n) > 0n);
+    const relayers = paid.map((each) => dest.receiptAt(each, destProof.height.height));
+    if (relayers.includes(undefined)) return "ProofValidationError";
+    if (paid.length === 0) return "IncompleteProof";
+    const [relayer] = relayers;
+    if (relayer === undefined || relayers.some((each) => each === undefined || !equalBytes(each, relayer))) {
+      return "MixedDeliveryAddressesInBatch";
+    }
+    if (proof.beneficiaryDetails === undefined) return undefined;
+    const [beneficiary, signature] = proof.beneficiaryDetails;
+    const chain = source.id.stateMachine;
+    const nonce = this.nonces.get(accountKey(chain, relayer)) ?? 0n;
+    const { digest } = beneficiaryMessage({ nonce, sourceChain: chain, beneficiary });
+    const isGood = verifySignature(digest, signature) && equalBytes(signerOf(signature), relayer);
+    return isGood ? undefined : "InvalidSignature";
+  }
+
+  #accumulate({ commitments, sourceProof, destProof, beneficiaryDetails }: WithdrawalProof): void {
+    const source = this.#chain(sourceProof.height.id.stateMachine);
+    const dest = this.#chain(destProof.height.id.stateMachine);
+    const chain = source.id.stateMachine;
+    for (const each of commitments) {
+      const fee = source.fees.get(each) ?? 0n;
+      const relayer = dest.receiptAt(each, destProof.height.height);
+      if (this.routed.get(each) !== false || fee === 0n || relayer === undefined) continue;
+      this.routed.set(each, true);
+      this.credit(chain, beneficiaryDetails?.[0] ?? relayer, fee);
+    }
+    if (beneficiaryDetails !== undefined) this.useNonceOf(chain, signerOf(beneficiaryDetails[1]));
+  }
+
+  #orderError({ signature, destChain, beneficiary }: WithdrawalInputData): string | undefined {
+    const address = signerOf(signature);
+    const nonce = this.nonces.get(accountKey(destChain, address)) ?? 0n;
+    if (!verifySignature(withdrawMessage({ nonce, destChain, beneficiary }).digest, signature)) {
+      return "InvalidSignature";
+    }
+    const available = this.balances.get(accountKey(destChain, address)) ?? 0n;
+    return available < (this.minimums.get(destChain) ?? 10n ** 19n) ? "NotEnoughBalance" : undefined;
+  }
+
+  #withdraw({ signature, destChain }: WithdrawalInputData): void {
+    const key = accountKey(destChain, signerOf(signature));
+    this.balances.set(key, 0n);
+    this.nonces.set(key, (this.nonces.get(key) ?? 0n) + 1n);
+  }
+
+  /** The request leaves in the block that holds the order. */
+  #dispatchPayment({ signature, destChain, beneficiary }: WithdrawalInputData): void {
+    const address = signerOf(signature);
+    this.#post(destChain, beneficiary ?? address, this.balances.get(accountKey(destChain, address)) ?? 0n);
+  }
+
+  #post(chain: StateMachine, payee: Uint8Array, amount: bigint): void {
+    const word = (value: string): string => value.padStart(64, "0");
+    const token = word("11".repeat(20));
+    const body = fromHex(`00${word(toHex(payee).slice(2))}${word(amount.toString(16))}${token}`);
+    this.#node.dispatch(postMessage({
+      source: this.id.stateMachine,
+      dest: chain,
+      nonce: this.#posts++,
+      from: WITHDRAWAL_MODULE,
+      to: new Uint8Array(20).fill(0xcc),
+      timeoutTimestampSec: 0n,
+      body,
+    }));
+  }
+
+  #chain(name: StateMachine): MemoryFeeChain {
+    const chain = this.#chains.get(name);
+    if (chain === undefined) throw new Error(`The hub does not know ${name}`);
+    return chain;
+  }
+
+  async #asked<T>(method: string, signal: AbortSignal, work: () => T): Promise<T> {
+    signal.throwIfAborted();
+    this.calls.push(method);
+    await Promise.resolve();
+    this.#apply();
+    const where = { chain: this.id.stateMachine, method, clock: this.#wall };
+    return await doFaulty(this.faults.take(method), where, work, signal);
+  }
+}
+
+function accountKey(chain: StateMachine, address: Uint8Array): string {
+  return `${chain} ${toHex(address)}`;
+}
+
+/** A fault of an endpoint, for tests. */
+export function faultOf(code: RpcFaultCode, chain: Pick<Chain, "id">): RpcFault {
+  const where = { chain: chain.id.stateMachine, endpointHost: "memory", method: "any" };
+  return new RpcFault(code, reactionTo(code), where);
+}
