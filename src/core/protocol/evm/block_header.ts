@@ -172,6 +172,13 @@ const headerJson: z.ZodType<EvmBlockHeader> = z.object({
   unclesHash: sha3Uncles,
   coinbase: miner,
   timestampSec: timestamp,
+  // The parser leaves out keys that the JSON does not have.
+  baseFeePerGas: same.baseFeePerGas,
+  withdrawalsRoot: same.withdrawalsRoot,
+  blobGasUsed: same.blobGasUsed,
+  excessBlobGas: same.excessBlobGas,
+  parentBeaconBlockRoot: same.parentBeaconBlockRoot,
+  requestsHash: same.requestsHash,
 }));
 
 /**

@@ -47,6 +47,14 @@ Deno.test("block header: SCALE of the real OP stack headers is that of the vecto
   }
 });
 
+Deno.test("block header: a header of 16 fields is the same after SCALE, absent fields being undefined", () => {
+  const header = parseBlockHeader(assertions.at("orbit_nodes_slot_check.l2_header").json);
+  equal(header.requestsHash, undefined);
+  equal(decodeStrict(evmBlockHeaderCodec, evmBlockHeaderCodec.enc(header), "header"), header);
+  const withNulls = { ...Object(assertions.at("orbit_nodes_slot_check.l2_header").json), requestsHash: null };
+  equal(parseBlockHeader(withNulls), header);
+});
+
 Deno.test("block header: each truncated SCALE prefix is refused", () => {
   const whole = fromHex(games[0]?.text("codec_header_scale") ?? "");
   for (let length = 0; length < whole.length; length++) {
