@@ -1,0 +1,175 @@
+/** The example files are what they tell: complete, correct, and true about the defaults. */
+import assert from "node:assert/strict";
+import { parse, type TomlTable } from "smol-toml";
+import { parseMessagingConfig } from "../../../src/core/config/read_messaging_config.ts";
+import type { MessagingConfig } from "../../../src/core/config/messaging_config.ts";
+import type { ConfigReading } from "../../../src/core/config/problem.ts";
+import { isTable } from "../../../src/core/config/value_readers.ts";
+
+const root = new URL("../../../", import.meta.url);
+const messaging = Deno.readTextFileSync(new URL("config.example.toml", root));
+const consensus = Deno.readTextFileSync(new URL("consensus.example.toml", root));
+const key = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
+
+/** An optional setting that is commented out. */
+interface Optional {
+  readonly section: string;
+  readonly key: string;
+  readonly isDefault: boolean;
+  /** The file with this setting switched on. */
+  readonly switchedOn: string;
+}
+
+function read(text: string): ConfigReading<MessagingConfig> {
+  const readFile = (path: string): Uint8Array => {
+    assert.match(path, /^\/run\/secrets\/[a-z]+-(key|seed)$/);
+    return new TextEncoder().encode(key);
+  };
+  return parseMessagingConfig({ readFile }, text);
+}
+
+function accept(text: string): MessagingConfig {
+  const { config, problems, warnings, notes } = read(text);
+  assert.deepEqual([problems, warnings, notes], [[], [], []]);
+  assert.ok(config !== undefined);
+  return config;
+}
+
+/** Comments that are settings: `#key = value`, without a space, so that prose is none. */
+function optionals(text: string): Optional[] {
+  const lines = text.split("\n");
+  let section = "";
+  return lines.flatMap((line, at) => {
+    section = /^\[(.+)\]/.exec(line)?.[1] ?? section;
+    const name = /^#([a-z0-9_]+) = /.exec(line)?.[1];
+    if (name === undefined) return [];
+    const switchedOn = lines.toSpliced(at, 1, line.slice(1)).join("\n");
+    return [{ section, key: name, isDefault: line.endsWith("# default"), switchedOn }];
+  });
+}
+
+/** Keys by section, those that are commented out included. */
+function keysOf(text: string): ReadonlyMap<string, readonly string[]> {
+  const found = new Map<string, readonly string[]>();
+  let section = "";
+  for (const line of text.split("\n")) {
+    section = /^\[(.+)\]/.exec(line)?.[1] ?? section;
+    const name = /^#?([a-z0-9_]+) = /.exec(line)?.[1];
+    if (name !== undefined) found.set(section, [...found.get(section) ?? [], name]);
+  }
+  return found;
+}
+
+/** Names of the fields as spec.md lists them. */
+function words(text: string): string[] {
+  return text.trim().split(/\s+/);
+}
+
+const messagingFields: Readonly<Record<string, readonly string[]>> = {
+  hub: words("state_machine rpc_ws max_rpc_payload_size initial_height poll_interval consensus_state_id"),
+  relayer: words(`minimum_profit_percentage withdrawal_frequency minimum_withdrawal_amount delivery_endpoints
+    module_filter unprofitable_retry_frequency disable_fee_accumulation`),
+  ethereum: words(`type state_machine rpc_urls consensus_state_id etherscan_api_key ismp_host signer
+    query_batch_size tracing_batch_size gas_price_buffer client_type initial_height poll_interval`),
+  parachain: words(
+    `type state_machine hashing rpc_ws consensus_state_id max_rpc_payload_size signer poll_interval
+    initial_height fee_token_decimals`,
+  ),
+};
+
+const evmFields = words(`type state_machine rpc_urls consensus_state_id etherscan_api_key ismp_host signer
+  gas_price_buffer tracing_batch_size query_batch_size poll_interval client_type initial_height`);
+
+const consensusFields: Readonly<Record<string, readonly string[]>> = {
+  hub: ["type"],
+  "hub.grandpa": words("rpc slot_duration consensus_update_frequency para_ids max_block_range"),
+  "hub.substrate": words(`rpc_ws hashing consensus_state_id state_machine max_rpc_payload_size signer
+    initial_height max_concurent_queries poll_interval fee_token_decimals`),
+  relayer: words("maximum_update_intervals enable_hub_consensus"),
+  ethereum: evmFields,
+  "ethereum.host": words("beacon_http_urls consensus_update_frequency"),
+  arbitrum: evmFields,
+  "arbitrum.host": words("beacon_rpc_url rollup_core l1_state_machine l1_consensus_state_id"),
+  optimism: evmFields,
+  "optimism.host": words(`dispute_game_factory respected_game_type message_parser beacon_rpc_url
+    l1_state_machine l1_consensus_state_id`),
+  bsc: evmFields,
+  "bsc.host": words("consensus_update_frequency epoch_length"),
+};
+
+Deno.test("config.example.toml: the relayer takes it as it is, without a problem, warning or note", () => {
+  const { hub, relayer, chains } = accept(messaging);
+  assert.equal(hub.stateMachine, "POLKADOT-3367");
+  assert.deepEqual(relayer.deliveryEndpoints, chains.map(({ stateMachine }) => stateMachine));
+  assert.deepEqual(chains.map(({ type }) => type), ["evm", "evm", "evm", "substrate"]);
+});
+
+Deno.test("config.example.toml: every field of the specification is there", () => {
+  const found = keysOf(messaging);
+  for (const [section, fields] of Object.entries(messagingFields)) {
+    const missing = fields.filter((field) => !found.get(section)?.includes(field));
+    assert.deepEqual(missing, [], section);
+  }
+});
+
+for (const { section, key, isDefault, switchedOn } of optionals(messaging)) {
+  const effect = isDefault ? "changes nothing" : "is taken";
+  Deno.test(`config.example.toml: [${section}].${key} ${effect} when it is switched on`, () => {
+    const asItIs = accept(messaging);
+    if (section === "hub" && key === "consensus_state_id") {
+      const beside = read(switchedOn).problems.map(({ path }) => path);
+      assert.deepEqual(beside, ["hub.consensus_state_id"]);
+      const solochain = switchedOn.replaceAll("POLKADOT-2030", "SUBSTRATE-cere");
+      assert.equal(accept(solochain).hub.isForSolochains, true);
+      return;
+    }
+    const changed = accept(switchedOn);
+    assert.equal(isSame(changed, asItIs), isDefault);
+  });
+}
+
+function isSame(a: MessagingConfig, b: MessagingConfig): boolean {
+  return asText(a) === asText(b);
+}
+
+/** Secrets show as such, present or not; that is enough here. */
+function asText(config: MessagingConfig): string {
+  return JSON.stringify(config, (_, value: unknown) => typeof value === "bigint" ? `${value}n` : value);
+}
+
+Deno.test("config.example.toml: it has optional settings of both kinds", () => {
+  const found = optionals(messaging);
+  assert.ok(found.filter(({ isDefault }) => isDefault).length >= 10);
+  assert.ok(found.filter(({ isDefault }) => !isDefault).length >= 8);
+});
+
+Deno.test("consensus.example.toml: every field of the specification is there, and nothing else", () => {
+  const found = keysOf(consensus);
+  assert.deepEqual([...found.keys()].toSorted(), Object.keys(consensusFields).toSorted());
+  for (const [section, fields] of Object.entries(consensusFields)) {
+    assert.deepEqual(found.get(section)?.toSorted(), fields.toSorted(), section);
+  }
+});
+
+Deno.test("consensus.example.toml: it is TOML, with every optional setting switched on too", () => {
+  const whole = parse(consensus.replaceAll(/^#(?=[a-z0-9_]+ = )/gm, ""));
+  for (const text of [consensus, consensus.replaceAll(/^#(?=[a-z0-9_]+ = )/gm, "")]) {
+    const table: TomlTable = parse(text);
+    assert.ok(isTable(table.hub ?? "") && isTable(table.relayer ?? ""));
+  }
+  const types = Object.values(whole).flatMap((section) => isTable(section) ? [section.type] : []);
+  assert.deepEqual(types.filter((type) => type !== undefined), [
+    "grandpa",
+    "evm",
+    "arbitrum_orbit",
+    "op_stack",
+    "bsc",
+  ]);
+});
+
+Deno.test("consensus.example.toml: the messaging relayer refuses it and says whose file it is", () => {
+  const { config, problems, warnings } = read(consensus);
+  assert.equal(config, undefined);
+  assert.ok(problems.some(({ hint }) => hint?.includes("consensus relayer")));
+  assert.ok(warnings.some(({ hint }) => hint?.includes("consensus relayer")));
+});
