@@ -24,23 +24,40 @@ export type ParsedArguments =
 
 const DESCRIPTION =
   `Messaging relayer of an ISMP hub: delivers requests between the hub and the configured chains,
-with proofs, and keeps a receipt of every delivery in the database.`;
+with proofs, keeps a receipt of every delivery in the database, and collects the fees.
+
+Without a command it runs until it is stopped.`;
 
 const AFTER_HELP = `
+Example:
+  causeway --config=relayer.toml --db=relayer.db
+
+config.example.toml explains every key of the configuration. All of its problems are listed at
+once, and nothing is started before they are mended.
+
 Exit status: 0 stopped by SIGTERM or SIGINT, 1 configuration or start-up problem or unrecoverable fault,
 2 wrong command line, 130 stopped by a second signal.`;
 
 const ACCUMULATE_DESCRIPTION =
-  "Claims on the hub what deliveries have earned, prints a table, and ends. The relayer must not run on the " +
-  "same database meanwhile. What needs a height that is not on the hub yet is skipped, unless --wait is given.";
+  `Claims on the hub what deliveries have earned, prints a table of it by pair of chains, and ends.
+Stop the relayer first: it and this command never use a database at the same time.`;
 
 const AFTER_ACCUMULATE_HELP = `
---config and --db are required here, too. --wait --withdraw claims everything first and has it paid
-out then; --withdraw alone only has paid out what was claimed before. Amounts below 10 units of the
-fee token, or below the hub's own minimum, stay on the hub.
+  (no option)        claims what the hub can verify now, skips the rest
+  --wait             claims everything
+  --withdraw         pays out what was claimed before, claims nothing
+  --wait --withdraw  claims everything, then pays it out
 
-Exit status: 0 everything was claimed or is not available yet, or stopped by a signal; 1 something failed;
-2 wrong command line.`;
+Example:
+  causeway --config=relayer.toml --db=relayer.db accumulate-fees --wait --withdraw
+
+The hub pays to the chain that the fees come from; the account there needs native tokens for the
+delivery of the payment. Amounts below 10 whole units of the fee token, or below the hub's own
+minimum, stay on the hub and add up.
+
+Exit status: 0 everything was done or is not available yet, or stopped by a signal (run it again to
+go on); 1 something failed, or the database is in use; 2 wrong command line; 130 stopped by a
+second signal.`;
 
 /** Parses the arguments behind the program's name; prints nothing itself. */
 export function parseArguments(args: readonly string[], version: string): ParsedArguments {
@@ -73,9 +90,9 @@ export function parseArguments(args: readonly string[], version: string): Parsed
     .action(() => {});
   command.command("accumulate-fees")
     .description(ACCUMULATE_DESCRIPTION)
-    .summary("claim the fees of deliveries once, and end")
-    .option("--wait", "wait until the hub knows the heights that prove the deliveries")
-    .option("-w, --withdraw", "have the fees paid out")
+    .summary("claim and withdraw the fees of deliveries once, and end")
+    .option("--wait", "wait for the hub where it cannot verify a delivery yet")
+    .option("-w, --withdraw", "have claimed fees paid out")
     .option("-g, --gas-limit <number>", "accepted for compatibility, has no effect")
     .addHelpText("after", AFTER_ACCUMULATE_HELP)
     .allowExcessArguments(false)
