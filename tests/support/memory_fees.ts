@@ -26,6 +26,8 @@ import {
   evmAddressOf,
   evmSignature,
   signerOf,
+  sr25519PublicKey,
+  sr25519Signature,
   verifySignature,
   withdrawMessage,
 } from "../../src/core/protocol/ismp/signed_messages.ts";
@@ -192,7 +194,7 @@ export class MemoryFeeHub extends MemoryChain implements RelayerHub {
     clock: Clock,
     options: { readonly chains: ReadonlyMap<StateMachine, MemoryFeeChain>; readonly key: Uint8Array },
   ) {
-    super(node, clock, { relayer: evmAddressOf(options.key) });
+    super(node, clock, { relayer: sr25519PublicKey(options.key) });
     this.#node = node;
     this.#wall = clock;
     this.#chains = options.chains;
@@ -304,7 +306,7 @@ export class MemoryFeeHub extends MemoryChain implements RelayerHub {
   }
 
   signDigest(digest: Uint8Array): Promise<Signature> {
-    return Promise.resolve(evmSignature(toHash256(digest), this.#key));
+    return Promise.resolve(sr25519Signature(toHash256(digest), this.#key, new Uint8Array(32).fill(7)));
   }
 
   /** Takes everything out of the pool, as a restarted node does. */

@@ -18,7 +18,6 @@ import {
 } from "../decisions/fee_claims.ts";
 import { type ReadyClaim, siftClaims } from "./claim_attempt.ts";
 import { type ClaimEvent, type ClaimResult, routeName } from "./claim_events.ts";
-import { sumOf } from "./claim_settle.ts";
 import { type FeeDeps, findKey } from "./fee_world.ts";
 import type { KnownHeights } from "./matured_heights.ts";
 import type { SetAside } from "./set_aside.ts";
@@ -71,7 +70,7 @@ export async function claimPair(deps: FeeDeps, work: PairWork, signal: AbortSign
   await deps.units.learn(work.source, signal);
   const requests = await readRequests(deps, work, rows, signal);
   const plan = planClaims(rows, factsOf(deps, work, requests));
-  if (plan.settled.length > 0) applySettled(deps, work, rows, plan.settled);
+  if (plan.settled.length > 0) applySettled(deps, work, requests, plan.settled);
   const [group] = plan.groups;
   if (group !== undefined) return await claimGroup(deps, work, group, signal);
   for (const row of plan.waiting) work.aside.add(asideKey(row));
@@ -165,7 +164,7 @@ const resultOf: Readonly<Record<SettledClaim["why"], ClaimResult>> = {
 function applySettled(
   deps: FeeDeps,
   work: PairWork,
-  rows: readonly DeliveryRow[],
+  requests: ReadonlyMap<Hash256, ClaimedRequest>,
   settled: readonly SettledClaim[],
 ): void {
   const { source, dest } = work.pair;
@@ -173,8 +172,8 @@ function applySettled(
     for (const { commitment, to } of settled) deps.ledger.deliveries.setClaimState(commitment, dest, to);
   });
   for (const why of new Set(settled.map((each) => each.why))) {
-    const ended = settled.filter((each) => each.why === why)
-      .flatMap(({ commitment }) => rows.filter((row) => row.commitment === commitment));
+    const ended = settled.filter((each) => each.why === why);
+    const fee = ended.reduce((sum, { commitment }) => sum + (requests.get(commitment)?.fee ?? 0n), 0n);
     const result = resultOf[why];
     const level = result === "unclaimable" ? "warn" : "info";
     deps.log[level]("Requests end without a claim", {
@@ -183,7 +182,7 @@ function applySettled(
       reason: why,
       ...(result === "unclaimable" ? { first: ended[0]?.commitment } : {}),
     });
-    work.onEvent({ source, dest, result, count: ended.length, fee: sumOf(ended) });
+    work.onEvent({ source, dest, result, count: ended.length, fee });
   }
 }
 

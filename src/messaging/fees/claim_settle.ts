@@ -103,7 +103,7 @@ function tellClaimed(
 }
 
 /** Sum of the fees that are known. */
-export function sumOf(rows: readonly Pick<DeliveryRow, "fee">[]): bigint {
+function sumOf(rows: readonly Pick<DeliveryRow, "fee">[]): bigint {
   return rows.reduce((sum, { fee }) => sum + (fee ?? 0n), 0n);
 }
 

@@ -1,0 +1,254 @@
+import assert from "node:assert/strict";
+import type { ExitCode } from "../../../src/core/runtime/exit_codes.ts";
+import { type AccumulateOptions, runCommand } from "../../../src/messaging/commands/accumulate_fees.ts";
+import { ClaimSummary } from "../../../src/messaging/commands/claim_summary.ts";
+import { a, b, c, d, Scene, type SceneOptions } from "../fees/scene.ts";
+import { hashOf } from "../../support/ledger_rows.ts";
+
+const never = new AbortController().signal;
+const one = 10n ** 18n;
+
+interface Outcome {
+  readonly code: ExitCode;
+  readonly printed: string;
+}
+
+async function run(
+  scene: Scene,
+  options: Partial<AccumulateOptions> = {},
+  signal: AbortSignal = never,
+): Promise<Outcome> {
+  let printed = "";
+  const print = (text: string): void => void (printed += `${text}\n`);
+  const hub = { pollIntervalSec: 2 } as Parameters<typeof runCommand>[1]["hub"];
+  const all = { waits: false, withdraws: false, print, ...options };
+  const code = await scene.during(runCommand(scene.deps, { hub }, all, signal), 7 * 86_400_000);
+  return { code, printed };
+}
+
+async function sceneWith(options: SceneOptions = {}): Promise<Scene> {
+  const scene = new Scene(options);
+  await scene.blocks(8);
+  return scene;
+}
+
+Deno.test("accumulate-fees: claims everything that can be proved, prints the table and ends with 0", async () => {
+  const scene = await sceneWith({ decimals: { [a]: 6 } });
+  scene.deliver(51, { fee: 1_500_000n });
+  scene.deliver(2, { first: 100, source: c, fee: 0n });
+  const [claimed = hashOf(0)] = scene.deliver(1, { first: 200, source: b, dest: c });
+  scene.hub.routed.set(claimed, true);
+  await scene.blocks(5);
+  const { code, printed } = await run(scene);
+  assert.equal(code, 0);
+  assert.deepEqual(scene.states(), { claimed: 52, no_fee: 2 });
+  assert.equal(
+    printed,
+    [
+      "pair                  claimed   already claimed   no fee   not yet available   failed",
+      "EVM-1 -> EVM-56     51 (76.5)                 0        0                   0        0",
+      "EVM-137 -> EVM-56           0                 0        2                   0        0",
+      "EVM-56 -> EVM-137           0             1 (1)        0                   0        0",
+      "",
+    ].join("\n"),
+  );
+});
+
+Deno.test("accumulate-fees: nothing to claim is said, and is no failure", async () => {
+  const scene = await sceneWith();
+  assert.deepEqual(await run(scene), { code: 0, printed: "No delivery waits for a claim.\n" });
+});
+
+Deno.test("accumulate-fees: without --wait what needs a newer height is skipped, row by row, with status 0", async () => {
+  const scene = await sceneWith();
+  scene.deliver(2);
+  scene.deliver(3, { first: 10, height: 100_000n });
+  scene.deliver(1, { first: 20, height: 100_000n, isFinal: false });
+  await scene.blocks(5);
+  const { code, printed } = await run(scene);
+  assert.equal(code, 0);
+  assert.match(printed, /EVM-1 -> EVM-56 +2 \(2\) +0 +0 +4 +0\n/);
+  assert.deepEqual(scene.states(), { claimed: 2, unclaimed: 4 });
+});
+
+Deno.test("accumulate-fees: --wait over three chains that become ready in reverse order claims each when it can", async () => {
+  const scene = await sceneWith({ chains: [a, b, c, d] });
+  for (const [index, dest] of [b, c, d].entries()) scene.deliver(2, { first: 1 + 10 * index, dest });
+  for (const dest of [b, c, d]) scene.unheard.add(dest);
+  const fresh = scene.node(b).head.height + 5n;
+  for (const [index, dest] of [b, c, d].entries()) {
+    scene.deliver(2, { first: 1 + 10 * index, dest, height: fresh });
+  }
+  const order: string[] = [];
+  const done = run(scene, { waits: true });
+  const wake = (async (): Promise<void> => {
+    for (const dest of [d, c, b]) {
+      await scene.clock.sleep(400_000, never);
+      scene.unheard.delete(dest);
+      await scene.clock.sleep(100_000, never);
+      order.push(...scene.claims().slice(order.length).map(() => dest));
+    }
+  })();
+  const { code, printed } = await done;
+  await scene.during(wake);
+  assert.equal(code, 0);
+  assert.deepEqual(scene.states(), { claimed: 6 });
+  assert.deepEqual(order, [d, c, b]);
+  assert.ok(
+    scene.log.messages("info").some((text) => text.startsWith("Waiting for the hub to learn a height")),
+  );
+  assert.match(printed, /EVM-1 -> EVM-10 +2 \(2\)/);
+});
+
+Deno.test("accumulate-fees: a challenge period is waited for without --wait, since the height is on the hub", async () => {
+  const scene = await sceneWith({ hub: { challengePeriodSec: 20n } });
+  scene.deliver(2);
+  await scene.blocks(5);
+  const { code } = await run(scene);
+  assert.equal(code, 0);
+  assert.deepEqual(scene.states(), { claimed: 2 });
+});
+
+Deno.test("accumulate-fees: a row that the hub refuses three times has failed; the others are claimed; status 1", async () => {
+  const scene = await sceneWith();
+  scene.deliver(10);
+  scene.hub.spoilt.add(hashOf(4));
+  await scene.blocks(5);
+  const { code, printed } = await run(scene);
+  assert.equal(code, 1);
+  assert.match(printed, /EVM-1 -> EVM-56 +9 \(9\) +0 +0 +0 +1 \(1\)\n/);
+});
+
+Deno.test("accumulate-fees: receipts that are not ours and requests unknown to the hub have failed", async () => {
+  const scene = await sceneWith();
+  const [foreign = hashOf(0), unknown = hashOf(0)] = scene.deliver(3);
+  scene.chain(b).proved.set(foreign, { relayer: new Uint8Array(20).fill(9), from: 1n });
+  scene.hub.routed.delete(unknown);
+  await scene.blocks(5);
+  const { code, printed } = await run(scene);
+  assert.equal(code, 1);
+  assert.match(printed, /EVM-1 -> EVM-56 +1 \(1\) +0 +0 +0 +2/);
+});
+
+Deno.test("accumulate-fees: a chain that does not answer has failed after some tries, the other pairs are claimed", async () => {
+  const scene = await sceneWith();
+  scene.deliver(2);
+  scene.deliver(2, { first: 10, dest: c });
+  await scene.blocks(5);
+  scene.chain(c).faults.add("proveReceipts", { kind: "throw", code: "unreachable" }, { times: 10_000 });
+  const { code, printed } = await run(scene);
+  assert.equal(code, 1);
+  assert.match(printed, /EVM-1 -> EVM-137 +0 +0 +0 +0 +2 \(2\)\nEVM-1 -> EVM-56 +2 \(2\)/);
+});
+
+Deno.test("accumulate-fees: a hub that stops answering ends the run with status 1", async () => {
+  const scene = await sceneWith();
+  scene.deliver(2);
+  await scene.blocks(5);
+  scene.hub.faults.add("*", { kind: "throw", code: "unreachable" }, { times: 10_000 });
+  const { code } = await run(scene);
+  assert.equal(code, 1);
+  assert.deepEqual(scene.states(), { unclaimed: 2 });
+});
+
+Deno.test("accumulate-fees: a pair whose chain is not configured any more is skipped", async () => {
+  const scene = await sceneWith();
+  scene.deliver(2, { dest: c });
+  await scene.blocks(5);
+  scene.chains.delete(c);
+  const { code, printed } = await run(scene);
+  assert.equal(code, 0);
+  assert.match(printed, /EVM-1 -> EVM-137 +0 +0 +0 +2 +0\n/);
+});
+
+Deno.test("accumulate-fees: a claim that an earlier run left in the journal is settled first", async () => {
+  const scene = await sceneWith();
+  scene.deliver(3);
+  await scene.blocks(5);
+  const { ClaimsRounds } = await import("../../../src/messaging/fees/claims_round.ts");
+  await new ClaimsRounds(scene.deps).run(never);
+  assert.deepEqual(scene.states(), { claiming: 3 });
+  scene.connect(scene.ledger);
+  const { code, printed } = await run(scene);
+  assert.equal(code, 0);
+  assert.match(printed, /EVM-1 -> EVM-56 +3 \(3\)/);
+  assert.equal(scene.claims().length, 1);
+});
+
+Deno.test("accumulate-fees: a signal ends it with 0, the table, and everything under way in the journal", async () => {
+  const scene = await sceneWith();
+  scene.deliver(2);
+  scene.deliver(2, { first: 10, height: 100_000n });
+  await scene.blocks(5);
+  const stop = new AbortController();
+  const done = run(scene, { waits: true }, stop.signal);
+  const stopping = scene.clock.sleep(60_000, never).then(() => stop.abort(new Error("SIGTERM")));
+  const { code, printed } = await done;
+  await stopping;
+  assert.equal(code, 0);
+  assert.match(
+    printed,
+    /EVM-1 -> EVM-56 +2 \(2\) +0 +0 +2 +0\n|EVM-1 -> EVM-56 +2 \(2\) +0 +0 +2 \(2\) +0\n/,
+  );
+});
+
+Deno.test("accumulate-fees: --withdraw alone withdraws what was claimed before and claims nothing", async () => {
+  const scene = await sceneWith({ chains: [a, b] });
+  scene.deliver(20);
+  scene.hub.credit(a, scene.address(a), 10n * one);
+  await scene.blocks(5);
+  const { code, printed } = await run(scene, { withdraws: true });
+  assert.equal(code, 0);
+  assert.equal(printed, "");
+  assert.deepEqual(scene.states()["unclaimed"], 20);
+  assert.equal(scene.node(a).deliveries().length, 1);
+  assert.equal(scene.hub.balanceOf(a, scene.address(a)), 0n);
+});
+
+Deno.test("accumulate-fees: --wait --withdraw claims first and withdraws the whole then", async () => {
+  const scene = await sceneWith({ chains: [a, b] });
+  scene.deliver(20);
+  await scene.blocks(5);
+  const { code } = await run(scene, { waits: true, withdraws: true });
+  assert.equal(code, 0);
+  assert.equal(scene.ledger.deliveries.countByClaimState()[0]?.claimState, "claimed");
+  const [row] = scene.ledger.withdrawals.listRecent(10);
+  assert.equal(row?.amount, 20n * one);
+  assert.equal(scene.node(a).deliveries().length, 1);
+});
+
+Deno.test("accumulate-fees: a withdrawal that cannot be delivered fails after three attempts, and is kept", async () => {
+  const scene = await sceneWith({ chains: [a] });
+  scene.hub.credit(a, scene.address(a), 30n * one);
+  const refusing = scene.chain(a);
+  const refusal = { kind: "refused" as const, refusal: { code: "module_failed" as const, detail: "no gas" } };
+  refusing.simulate = () => Promise.resolve(refusal);
+  const { code } = await run(scene, { withdraws: true });
+  assert.equal(code, 1);
+  const [row] = scene.ledger.withdrawals.listRecent(10);
+  assert.deepEqual([row?.state, row?.attempts], ["dispatched", 3]);
+});
+
+Deno.test("accumulate-fees: --withdraw below ten units or below the hub's minimum is no failure", async () => {
+  const scene = await sceneWith({ chains: [a] });
+  scene.hub.credit(a, scene.address(a), 10n * one - 1n);
+  assert.equal((await run(scene, { withdraws: true })).code, 0);
+  scene.hub.credit(a, scene.address(a), one);
+  scene.hub.minimums.set(a, 20n * one);
+  assert.equal((await run(scene, { withdraws: true })).code, 0);
+  assert.equal(scene.ledger.withdrawals.listRecent(1).length, 0);
+});
+
+Deno.test("accumulate-fees: the table adds up per pair and column, and counts failures", () => {
+  const summary = new ClaimSummary();
+  const route = { source: a, dest: b };
+  summary.count({ ...route, result: "claimed", count: 2, fee: 3n });
+  summary.count({ ...route, result: "claimed", count: 1, fee: 4n });
+  summary.count({ ...route, result: "refused", count: 1, fee: 4n });
+  assert.equal(summary.total("claimed"), 3);
+  assert.equal(summary.hasFailures, false);
+  summary.count({ ...route, result: "lost", count: 1, fee: 0n });
+  assert.equal(summary.hasFailures, true);
+  const text = summary.render((_, amount) => `${amount}`);
+  assert.match(text, /EVM-1 -> EVM-56 +3 \(7\) +0 +0 +0 +1$/);
+});
