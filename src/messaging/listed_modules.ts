@@ -18,7 +18,11 @@ export interface ListedModules {
 /**
  * Keeps the hub's list while `isPaid`: without a hub account nobody could be paid, and the list counts as empty.
  */
-export function listModules(deps: PipelineDeps, hub: RelayerHub, isPaid: boolean): ListedModules {
+export function listModules(
+  deps: PipelineDeps,
+  hub: Pick<RelayerHub, "fetchRewardedModules">,
+  isPaid: boolean,
+): ListedModules {
   if (!isPaid) return { current: () => NONE, worker: undefined };
   let current: ReadonlySet<Hex> | undefined;
   const read = async (signal: AbortSignal): Promise<number> => {

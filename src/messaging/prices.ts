@@ -1,5 +1,5 @@
 /** Price sources of the configured chains: the explorer where a key is given, then the chain's own router. */
-import type { EvmChain } from "../core/chains/evm/evm_chain.ts";
+import type { FeeChain } from "../core/chains/fees.ts";
 import type { EvmChainConfig } from "../core/config/messaging_config.ts";
 import type { GoodPrice, Quotation } from "../core/prices/native_price.ts";
 import { etherscanQuote, type PriceQuote, priceQuotesFor } from "../core/prices/price_quotes.ts";
@@ -15,10 +15,17 @@ export interface PriceDeps {
   readonly fetch: Fetch;
 }
 
+/** A chain whose host may name a router. */
+export type RouterReader = Pick<FeeChain, "fetchRouterPrice">;
+
 /** The source for an EVM chain. */
 export function priceSourceOf(
   deps: PriceDeps,
-  facts: { readonly config: EvmChainConfig; readonly chain: EvmChain; readonly hub: StateMachine },
+  facts: {
+    readonly config: Pick<EvmChainConfig, "stateMachine" | "etherscanApiKey">;
+    readonly chain: RouterReader;
+    readonly hub: StateMachine;
+  },
   last?: GoodPrice,
 ): PriceSource {
   const { etherscanApiKey } = facts.config;
@@ -34,7 +41,7 @@ export function priceSourceOf(
 }
 
 /** What the host's router says. */
-function chainQuote(chain: EvmChain): PriceQuote {
+function chainQuote(chain: RouterReader): PriceQuote {
   return {
     origin: "router",
     ask: async (signal): Promise<Quotation> => {

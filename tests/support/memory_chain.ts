@@ -16,6 +16,7 @@ import type {
 } from "../../src/core/chains/chain.ts";
 import { fromHex, toHash256, toHex } from "../../src/core/protocol/bytes.ts";
 import { keccak256 } from "../../src/core/protocol/hash.ts";
+import type { GetRequestsWithProof } from "../../src/core/protocol/ismp/ismp_message.ts";
 import type { Message } from "../../src/core/protocol/ismp/message.ts";
 import {
   type StateMachineHeight,
@@ -53,13 +54,13 @@ export class MemoryChain implements Chain {
   alterProof: (proof: MessageProof) => MessageProof = (proof) => proof;
   /** Whether somebody else's delivery of a message waits in the pool that this relayer's node shows. */
   isContested: (message: Message) => boolean = () => false;
-  readonly #node: MemoryNode;
+  protected readonly node: MemoryNode;
   readonly #clock: Clock;
   readonly #latencyMs: () => number;
   #signatures = 0;
 
   constructor(node: MemoryNode, clock: Clock, options: MemoryChainOptions) {
-    this.#node = node;
+    this.node = node;
     this.#clock = clock;
     this.#latencyMs = options.latencyMs ?? ((): number => 0);
     this.id = node.id;
@@ -79,45 +80,45 @@ export class MemoryChain implements Chain {
   }
 
   check(_hub: StateMachineId, signal: AbortSignal): Promise<readonly CheckFinding[]> {
-    return this.#call("check", signal, () => []);
+    return this.call("check", signal, () => []);
   }
 
   fetchHeight(signal: AbortSignal): Promise<bigint> {
-    return this.#call("fetchHeight", signal, () => this.#node.head.height);
+    return this.call("fetchHeight", signal, () => this.node.head.height);
   }
 
   fetchFinalHeight(signal: AbortSignal): Promise<bigint> {
-    return this.#call("fetchFinalHeight", signal, () => this.#node.finalHeight);
+    return this.call("fetchFinalHeight", signal, () => this.node.finalHeight);
   }
 
   fetchBlockTime(height: bigint, signal: AbortSignal): Promise<bigint> {
-    return this.#call("fetchBlockTime", signal, () => this.#block(height, "fetchBlockTime").timeSec);
+    return this.call("fetchBlockTime", signal, () => this.blockAt(height, "fetchBlockTime").timeSec);
   }
 
   fetchView(counterparty: StateMachineId, signal: AbortSignal): Promise<CounterpartyView> {
-    return this.#call("fetchView", signal, () => {
-      const { state, timeSec } = this.#node.head;
+    return this.call("fetchView", signal, () => {
+      const { state, timeSec } = this.node.head;
       return {
         height: state.counterparties.get(stateMachineIdKey(counterparty))?.latest ?? 0n,
         nowSec: timeSec,
-        challengePeriodSec: this.#node.challengePeriodSec,
+        challengePeriodSec: this.node.challengePeriodSec,
         isFrozen: state.isFrozen,
       };
     });
   }
 
   fetchUpdateTime(at: StateMachineHeight, signal: AbortSignal): Promise<bigint | undefined> {
-    return this.#call("fetchUpdateTime", signal, () => {
-      const known = this.#node.head.state.counterparties.get(stateMachineIdKey(at.id));
+    return this.call("fetchUpdateTime", signal, () => {
+      const known = this.node.head.state.counterparties.get(stateMachineIdKey(at.id));
       return known?.heights.get(at.height)?.updatedAtSec;
     });
   }
 
   fetchEvents(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly ChainEvent[]> {
-    return this.#call("fetchEvents", signal, () => {
+    return this.call("fetchEvents", signal, () => {
       const events: ChainEvent[] = [];
       for (let height = from; height <= to; height++) {
-        events.push(...this.#block(height, "fetchEvents").events);
+        events.push(...this.blockAt(height, "fetchEvents").events);
       }
       return this.alterEvents(events);
     });
@@ -129,11 +130,11 @@ export class MemoryChain implements Chain {
     sink: Pick<Chain, "id" | "family">,
     signal: AbortSignal,
   ): Promise<MessageProof> {
-    return this.#call("proveMessages", signal, () => {
-      const { state, hash } = this.#block(height, "proveMessages");
+    return this.call("proveMessages", signal, () => {
+      const { state, hash } = this.blockAt(height, "proveMessages");
       const leafIndices = messages.map(({ commitment }) => {
         const index = state.sent.get(commitment);
-        if (index === undefined) throw this.#fault("not_found", "proveMessages");
+        if (index === undefined) throw this.fault("not_found", "proveMessages");
         return index;
       });
       const at = { id: this.id, height };
@@ -150,18 +151,20 @@ export class MemoryChain implements Chain {
     messages: readonly Message[],
     signal: AbortSignal,
   ): Promise<readonly (Uint8Array | undefined)[]> {
-    return this.#call("fetchReceipts", signal, () => this.#receipts(messages));
+    return this.call("fetchReceipts", signal, () => this.#receipts(messages));
   }
 
   simulate(delivery: Delivery, signal: AbortSignal): Promise<Simulation> {
-    return this.#call("simulate", signal, () => {
-      const execution = this.#node.simulate(delivery);
+    return this.call("simulate", signal, () => {
+      const execution = this.node.simulate(delivery);
       if (execution.kind === "refused") return execution;
       const { handled } = execution;
       const isEvm = this.family === "evm";
-      const messageGas = handled.map((): bigint => isEvm ? 100_000n : 0n);
-      const gasUsed = messageGas.reduce((sum, gas) => sum + gas, 0n);
-      const gasPriceWei = isEvm ? this.#node.priceWei : 0n;
+      const messageGas = handled.map((): bigint => isEvm ? this.node.messageGas : 0n);
+      const proofs = delivery.steps.filter(({ kind }) => kind === "consensus").length;
+      const proofGas = isEvm ? BigInt(proofs) * this.node.proofGas : 0n;
+      const gasUsed = messageGas.reduce((sum, gas) => sum + gas, proofGas);
+      const gasPriceWei = isEvm ? this.node.priceWei : 0n;
       return {
         kind: "accepted",
         handled,
@@ -180,7 +183,7 @@ export class MemoryChain implements Chain {
     hints: SigningHints,
     signal: AbortSignal,
   ): Promise<SigningResult> {
-    return this.#call("sign", signal, () => {
+    return this.call("sign", signal, () => {
       const messages = delivery.steps.flatMap((step) => step.kind === "messages" ? step.messages : []);
       const receipts = this.#receipts(messages);
       if (receipts.some((receipt) => receipt !== undefined)) return { kind: "overtaken", receipts };
@@ -189,48 +192,49 @@ export class MemoryChain implements Chain {
         const detail = "a delivery of it waits in the pool";
         return { kind: "refused", refusal: { code: "duplicate", detail, messages: contested } };
       }
-      if (this.account !== undefined && this.#node.unfunded.has(this.account)) {
+      if (this.account !== undefined && this.node.unfunded.has(this.account)) {
         const refusal = { code: "insufficient_funds" as const, detail: "insufficient funds" };
         return { kind: "refused", refusal };
       }
-      return { kind: "signed", submission: this.#signed(delivery, simulation, hints) };
+      return { kind: "signed", submission: this.signed(delivery, simulation, hints) };
     });
   }
 
   broadcast(submission: SignedSubmission, signal: AbortSignal): Promise<BroadcastResult> {
-    return this.#call("broadcast", signal, () => {
+    return this.call("broadcast", signal, () => {
       if (toHash256(keccak256(submission.raw)) !== submission.hash) {
         throw new Error("These are not the bytes that were signed");
       }
-      return this.#node.submit(submission.hash);
+      return this.node.submit(submission.hash);
     });
   }
 
   fetchOutcome(submission: SignedSubmission, signal: AbortSignal): Promise<SubmissionOutcome> {
-    return this.#call("fetchOutcome", signal, () => this.#node.outcomeOf(submission.hash));
+    return this.call("fetchOutcome", signal, () => this.node.outcomeOf(submission.hash));
   }
 
   close(): Promise<void> {
     return Promise.resolve();
   }
 
-  #signed(
+  protected signed(
     delivery: Delivery,
-    simulation: Extract<Simulation, { kind: "accepted" }>,
+    simulation: Pick<Extract<Simulation, { kind: "accepted" }>, "gasLimit">,
     hints: SigningHints,
+    answer?: GetRequestsWithProof,
   ): SignedSubmission {
     const { account } = this;
-    const known = this.#node.nonceOf(account);
+    const known = this.node.nonceOf(account);
     const least = hints.nonceAtLeast ?? 0n;
     const nonce = account === undefined ? undefined : known > least ? known : least;
-    const priceWei = this.#node.priceWei;
+    const priceWei = this.node.priceWei;
     const commitments = delivery.steps.flatMap((step) =>
       step.kind === "messages" ? step.messages.map(({ commitment }) => commitment) : []
     );
     const named = [this.id.stateMachine, toHex(this.relayer), nonce, priceWei, this.#clock.now()];
     const raw = new TextEncoder().encode([...named, this.#signatures++, ...commitments].join());
     const hash = toHash256(keccak256(raw));
-    this.#node.register({ hash, delivery, relayer: this.relayer, account, nonce, priceWei });
+    this.node.register({ hash, delivery, relayer: this.relayer, account, nonce, priceWei, answer });
     return {
       hash,
       chain: this.id.stateMachine,
@@ -239,26 +243,26 @@ export class MemoryChain implements Chain {
       nonce,
       gasPriceWei: account === undefined ? undefined : priceWei,
       gasLimit: account === undefined ? undefined : simulation.gasLimit,
-      madeAtHeight: this.#node.head.height,
+      madeAtHeight: this.node.head.height,
     };
   }
 
   #receipts(messages: readonly Message[]): readonly (Uint8Array | undefined)[] {
-    return messages.map((message) => this.#node.head.state.receipts.get(receiptKeyOf(message)));
+    return messages.map((message) => this.node.head.state.receipts.get(receiptKeyOf(message)));
   }
 
-  #block(height: bigint, method: string): NonNullable<ReturnType<MemoryNode["block"]>> {
-    const block = this.#node.block(height);
-    if (block === undefined) throw this.#fault("lagging", method);
+  protected blockAt(height: bigint, method: string): NonNullable<ReturnType<MemoryNode["block"]>> {
+    const block = this.node.block(height);
+    if (block === undefined) throw this.fault("lagging", method);
     return block;
   }
 
-  #fault(code: RpcFaultCode, method: string): RpcFault {
+  protected fault(code: RpcFaultCode, method: string): RpcFault {
     const where = { chain: this.id.stateMachine, endpointHost: "memory", method };
     return new RpcFault(code, reactionTo(code), where);
   }
 
-  async #call<T>(method: string, signal: AbortSignal, work: () => T): Promise<T> {
+  protected async call<T>(method: string, signal: AbortSignal, work: () => T): Promise<T> {
     signal.throwIfAborted();
     this.calls.push(method);
     const latencyMs = this.#latencyMs();

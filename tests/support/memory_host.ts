@@ -15,6 +15,7 @@ import { keccak256 } from "../../src/core/protocol/hash.ts";
 import type { Message } from "../../src/core/protocol/ismp/message.ts";
 import { type StateMachineId, stateMachineIdKey } from "../../src/core/protocol/ismp/state_machine.ts";
 import { destinationOf, receiptKeyOf } from "../../src/messaging/decisions/route.ts";
+import { type AcceptedProofs, takeProof } from "./memory_consensus.ts";
 
 /** A commitment of a counterparty that the host stores. */
 export interface StoredCommitment {
@@ -36,6 +37,12 @@ export interface HostState {
   readonly receipts: Map<Hash256, Uint8Array>;
   readonly counterparties: Map<string, Counterparty>;
   readonly nonces: Map<string, bigint>;
+  /** Fee of each request that left here, units of the fee token. */
+  readonly fees: Map<Hash256, bigint>;
+  /** Authority set of the client of the hub; `undefined`: the host has another client. */
+  setId: bigint | undefined;
+  /** On the hub: the consensus proofs that it accepted. */
+  readonly proofs: AcceptedProofs;
   isFrozen: boolean;
 }
 
@@ -64,6 +71,9 @@ export function emptyState(): HostState {
     receipts: new Map(),
     counterparties: new Map(),
     nonces: new Map(),
+    fees: new Map(),
+    setId: undefined,
+    proofs: { list: [], rotations: new Map(), setId: 0n },
     isFrozen: false,
   };
 }
@@ -75,6 +85,13 @@ export function copyState(state: HostState): HostState {
     receipts: new Map(state.receipts),
     counterparties: new Map(state.counterparties),
     nonces: new Map(state.nonces),
+    fees: new Map(state.fees),
+    setId: state.setId,
+    proofs: {
+      list: [...state.proofs.list],
+      rotations: new Map(state.proofs.rotations),
+      setId: state.proofs.setId,
+    },
     isFrozen: state.isFrozen,
   };
 }
@@ -108,9 +125,15 @@ export function tryDelivery(
 ): Execution {
   const handled: boolean[] = [];
   const seen = new Set<Hash256>();
+  // Consensus steps move the client for the steps behind them.
+  const moved: HostState = { ...state, counterparties: new Map(state.counterparties) };
   for (const [step, part] of delivery.steps.entries()) {
-    if (part.kind === "consensus") continue;
-    const refusal = refusalOf(rules, state, part, nowSec, seen);
+    if (part.kind === "consensus") {
+      const effect = takeProof(moved, part.proof, nowSec);
+      if (effect.kind === "refused") return refused(effect.code, step);
+      continue;
+    }
+    const refusal = refusalOf(rules, moved, part, nowSec, seen);
     if (refusal !== undefined) return refused(refusal, step);
     handled.push(...part.messages.map(({ commitment }) => !rules.failing.has(commitment)));
   }
@@ -160,11 +183,16 @@ export function applyDelivery(
   rules: HostRules,
   state: HostState,
   delivery: Delivery,
-  by: { readonly relayer: Uint8Array; readonly at: EventPosition },
+  by: { readonly relayer: Uint8Array; readonly at: EventPosition; readonly nowSec: bigint },
 ): readonly ChainEvent[] {
   const events: ChainEvent[] = [];
   for (const step of delivery.steps) {
-    if (step.kind === "consensus") continue;
+    if (step.kind === "consensus") {
+      const effect = takeProof(state, step.proof, by.nowSec);
+      if (effect.kind !== "moved" || effect.newSetId === undefined) continue;
+      events.push({ kind: "newEpoch", setId: effect.newSetId, relayer: by.relayer, at: by.at });
+      continue;
+    }
     for (const message of step.messages) {
       if (rules.failing.has(message.commitment)) continue;
       const commitment = receiptKeyOf(message);

@@ -6,14 +6,19 @@ import type {
   BroadcastResult,
   ChainEvent,
   Delivery,
+  Refusal,
   SubmissionOutcome,
 } from "../../src/core/chains/chain.ts";
 import { type Hash256, toHash256 } from "../../src/core/protocol/bytes.ts";
 import { keccak256 } from "../../src/core/protocol/hash.ts";
+import { getMessage } from "../../src/core/protocol/ismp/commitment.ts";
+import type { GetRequestsWithProof } from "../../src/core/protocol/ismp/ismp_message.ts";
 import type { Message } from "../../src/core/protocol/ismp/message.ts";
 import { type StateMachineId, stateMachineIdKey } from "../../src/core/protocol/ismp/state_machine.ts";
 import type { Clock } from "../../src/core/runtime/clock.ts";
 import { receiptKeyOf } from "../../src/messaging/decisions/route.ts";
+import { applyAnswer, refusalOfAnswer } from "./memory_answers.ts";
+import { noteAccepted } from "./memory_consensus.ts";
 import {
   applyDelivery,
   copyState,
@@ -32,6 +37,8 @@ export interface MemoryTransaction {
   readonly account: string | undefined;
   readonly nonce: bigint | undefined;
   readonly priceWei: bigint;
+  /** An answer to GET requests, which only the hub takes; `delivery` is empty then. */
+  readonly answer?: GetRequestsWithProof | undefined;
 }
 
 interface Mined {
@@ -61,6 +68,8 @@ export interface MemoryNodeOptions {
   readonly challengePeriodSec?: bigint;
   /** Blocks from the head that may still be reorganised; 2 when absent. */
   readonly finalityLag?: bigint;
+  /** First authority set of the hub that the host's client knows; absent where it has another client. */
+  readonly setId?: bigint;
 }
 
 /** Blocks after which an extrinsic leaves the pool. Source: polytope-labs/hyperbridge: pallet-ismp (longevity). */
@@ -84,6 +93,9 @@ export class MemoryNode {
   challengePeriodSec: bigint;
   /** Price of gas now, and the least that the pool takes. */
   priceWei = 100n;
+  /** What the node reckons for each message, and for each consensus proof. */
+  messageGas = 100_000n;
+  proofGas = 300_000n;
   /** While true no transaction is mined. */
   isFull = false;
   readonly #isHub: boolean;
@@ -102,7 +114,8 @@ export class MemoryNode {
     this.#isHub = options.isHub ?? false;
     this.challengePeriodSec = options.challengePeriodSec ?? 0n;
     this.finalityLag = options.finalityLag ?? 2n;
-    this.#blocks = [this.#seal(1n, emptyState(), { events: [], mined: [], actions: [] })];
+    const first: HostState = { ...emptyState(), setId: options.setId };
+    this.#blocks = [this.#seal(1n, first, { events: [], mined: [], actions: [] })];
   }
 
   /** Newest block. */
@@ -126,11 +139,46 @@ export class MemoryNode {
     return this.#blocks[Number(height) - 1];
   }
 
-  /** A message leaves from an application of this chain in the next block. */
-  dispatch(message: Message): void {
+  /** A message leaves from an application of this chain in the next block, with a fee in units of the fee token. */
+  dispatch(message: Message, fee = 0n): void {
     this.#actions.push((state, { height }) => {
       state.sent.set(message.commitment, BigInt(state.sent.size));
+      state.fees.set(message.commitment, fee);
       return [{ kind: "message", message, at: { height, transaction: undefined } }];
+    });
+  }
+
+  /** Somebody adds to the fee of a request. */
+  fund(commitment: Hash256, more: bigint): void {
+    this.#actions.push((state, { height }) => {
+      const fee = (state.fees.get(commitment) ?? 0n) + more;
+      state.fees.set(commitment, fee);
+      return [{ kind: "funded", commitment, fee, at: { height, transaction: undefined } }];
+    });
+  }
+
+  /** The chain forgets a request, as after its timeout was handled. */
+  forget(commitment: Hash256): void {
+    this.#actions.push((state) => {
+      state.fees.delete(commitment);
+      state.sent.delete(commitment);
+      return [];
+    });
+  }
+
+  /** The hub accepts a proof of its own `height` (the final one when absent) in the next block. */
+  acceptProof(kind: "messaging" | "rotation", height: bigint = this.finalHeight): void {
+    this.#actions.push((state, { height: atBlock }) => {
+      noteAccepted(state.proofs, { height, atBlock, isRotation: kind === "rotation" });
+      return [];
+    });
+  }
+
+  /** The hub does not keep the rotation to that set any more. */
+  dropRotation(setId: bigint): void {
+    this.#actions.push((state) => {
+      state.proofs.rotations.delete(setId);
+      return [];
     });
   }
 
@@ -267,9 +315,33 @@ export class MemoryNode {
     return this.#nonceIn(this.head.state, account);
   }
 
+  /** First nonce of an account that neither the newest block nor the pool uses. */
+  pendingNonceOf(account: string): bigint {
+    const held = new Set(
+      this.#pool.filter(({ transaction }) => transaction.account === account).map(({ transaction }) =>
+        transaction.nonce
+      ),
+    );
+    let nonce = this.nonceOf(account);
+    while (held.has(nonce)) nonce++;
+    return nonce;
+  }
+
+  /** What was signed with that hash. */
+  transactionOf(hash: Hash256): MemoryTransaction {
+    const transaction = this.#known.get(hash);
+    if (transaction === undefined) throw new Error(`Nobody signed ${hash}`);
+    return transaction;
+  }
+
   /** What a delivery would do now. */
   simulate(delivery: Delivery): Execution {
     return tryDelivery(this.#rules(), this.head.state, delivery, this.head.timeSec);
+  }
+
+  /** Why an answer to GET requests would be refused now. */
+  tryAnswer(answer: GetRequestsWithProof): Refusal | undefined {
+    return refusalOfAnswer({ ...this.#rules(), nowSec: this.head.timeSec }, this.head.state, answer);
   }
 
   /** Deliveries on the chain as it is now: commitment and relayer, in order. */
@@ -326,15 +398,27 @@ export class MemoryNode {
     mined: Mined[],
   ): void {
     for (let next = this.#takeNext(state); next !== undefined; next = this.#takeNext(state)) {
-      const execution = tryDelivery(this.#rules(), state, next.delivery, block.nowSec);
+      const execution = this.#tryIn(state, next, block.nowSec);
       if (next.account !== undefined && next.nonce !== undefined) {
         state.nonces.set(next.account, next.nonce + 1n);
       } else if (execution.kind === "refused") continue; // no block holds an invalid unsigned extrinsic
       mined.push({ transaction: next, execution });
       if (execution.kind === "refused") continue;
       const at = { height: block.height, transaction: next.hash };
-      events.push(...applyDelivery(this.#rules(), state, next.delivery, { relayer: next.relayer, at }));
+      const by = { relayer: next.relayer, at, nowSec: block.nowSec };
+      events.push(
+        ...next.answer === undefined
+          ? applyDelivery(this.#rules(), state, next.delivery, by)
+          : applyAnswer(state, next.answer, by),
+      );
     }
+  }
+
+  #tryIn(state: HostState, { answer, delivery }: MemoryTransaction, nowSec: bigint): Execution {
+    if (answer === undefined) return tryDelivery(this.#rules(), state, delivery, nowSec);
+    const refusal = refusalOfAnswer({ ...this.#rules(), nowSec }, state, answer);
+    if (refusal !== undefined) return { kind: "refused", refusal };
+    return { kind: "done", handled: answer.requests.map(() => true) };
   }
 
   /** Takes the first transaction out of the pool whose turn it is. */
@@ -346,11 +430,9 @@ export class MemoryNode {
   }
 
   #problemOfExtrinsic(transaction: MemoryTransaction): BroadcastResult | undefined {
-    const tag = tagOf(transaction.delivery);
-    if (this.#pool.some((entry) => tagOf(entry.transaction.delivery) === tag)) {
-      return { kind: "alreadyKnown" };
-    }
-    const execution = this.simulate(transaction.delivery);
+    const tag = tagOf(transaction);
+    if (this.#pool.some((entry) => tagOf(entry.transaction) === tag)) return { kind: "alreadyKnown" };
+    const execution = this.#tryIn(this.head.state, transaction, this.head.timeSec);
     return execution.kind === "refused" ? execution : undefined;
   }
 
@@ -372,8 +454,7 @@ export class MemoryNode {
   }
 
   #included(block: MemoryBlock, { transaction, execution }: Mined): SubmissionOutcome {
-    const handled = execution.kind === "refused" ? [] : transaction.delivery.steps
-      .flatMap((step) => step.kind === "messages" ? step.messages : [])
+    const handled = execution.kind === "refused" ? [] : messagesOf(transaction)
       .filter((_, index) => execution.handled[index] === true)
       .map((message) => ({ commitment: receiptKeyOf(message), relayer: transaction.relayer }));
     return {
@@ -387,9 +468,13 @@ export class MemoryNode {
   }
 }
 
+/** The messages that a transaction carries or answers, in order. */
+function messagesOf({ answer, delivery }: MemoryTransaction): readonly Message[] {
+  if (answer !== undefined) return answer.requests.map(getMessage);
+  return delivery.steps.flatMap((step) => step.kind === "messages" ? step.messages : []);
+}
+
 /** What two equal batches of different relayers have in common. */
-function tagOf(delivery: Delivery): string {
-  return delivery.steps.flatMap((step) =>
-    step.kind === "messages" ? step.messages.map(({ commitment }) => commitment) : []
-  ).sort().join();
+function tagOf(transaction: MemoryTransaction): string {
+  return messagesOf(transaction).map(({ commitment }) => commitment).sort().join();
 }

@@ -26,13 +26,15 @@ export function newestProof(proofs: readonly AcceptedProof[], known: bigint): Ac
 /**
  * Rotations between the chain's set and the newest proof.
  * @param rotations set handed over to, and the height whose proof does it
+ * @param facts.newest `undefined`: every rotation that the chain has not taken
  */
 export function planRotations(
   rotations: ReadonlyMap<bigint, bigint>,
-  facts: { readonly setId: bigint; readonly newest: Pick<AcceptedProof, "height"> },
+  facts: { readonly setId: bigint; readonly newest: Pick<AcceptedProof, "height"> | undefined },
 ): RotationPlan {
+  const { newest } = facts;
   const needed = [...rotations]
-    .filter(([set, height]) => set > facts.setId && height <= facts.newest.height)
+    .filter(([set, height]) => set > facts.setId && (newest === undefined || height <= newest.height))
     .toSorted(([a], [b]) => (a < b ? -1 : 1));
   const steps: { readonly height: bigint; readonly newSetId: bigint }[] = [];
   for (const [set, height] of needed) {

@@ -4,7 +4,7 @@
  * Source: 04-messaging-flow section 12.1 of the protocol notes; polytope-labs/hyperbridge:
  * modules/pallets/state-coprocessor.
  */
-import type { Chain } from "../../core/chains/chain.ts";
+import type { MessageProof } from "../../core/chains/chain.ts";
 import { UnprovableKeyError } from "../../core/chains/fees.ts";
 import type { HubCall } from "../../core/chains/hub_accounts.ts";
 import type { GetRequest, Message } from "../../core/protocol/ismp/message.ts";
@@ -14,10 +14,18 @@ import { isMatured } from "../decisions/readiness.ts";
 import { NEVER_MS } from "../decisions/retry_schedule.ts";
 import type { DeliveryFacts } from "./deliver.ts";
 import { listReady } from "./due.ts";
-import { type GetAnswering, type Leg, legName, type PipelineDeps, type PipelineSettings } from "./leg.ts";
+import {
+  type GetAnswering,
+  type Leg,
+  legName,
+  type PipelineDeps,
+  type PipelineSettings,
+  type StateProver,
+} from "./leg.ts";
 import { hold, type HoldWhy, mark } from "./mark.ts";
 import { type Candidate, stillOpen, takeDelivered } from "./receipts.ts";
 import { sendHubCall } from "./send.ts";
+import { ABOUT_A_MESSAGE, ABOUT_THE_CHAIN } from "./sift.ts";
 
 /** What one round did. */
 export interface AnswerRound {
@@ -86,10 +94,12 @@ async function answerGroup(work: GroupWork): Promise<void> {
     values = await dest.proveState(keysOf(requests), first.height, signal);
   } catch (error) {
     if (!(error instanceof UnprovableKeyError)) throw error;
-    return await apart(work, { reason: "hub_refused", detail: error.message });
+    return await apart(work, { reason: "proof_unavailable", detail: error.message, isForGood: true });
   }
-  const messages = group.map(({ message }) => message);
-  const proof = await leg.source.proveMessages(messages, work.sourceHeight, leg.sink, signal);
+  const proof = await proveRequests(work);
+  if (proof === undefined) {
+    return await apart(work, { reason: "proof_unavailable", detail: "its source cannot prove the request" });
+  }
   if (proof.kind !== "state") throw new Error("The hub takes state proofs only");
   const call: HubCall = {
     kind: "answerGets",
@@ -101,16 +111,20 @@ async function answerGroup(work: GroupWork): Promise<void> {
     },
   };
   const refusal = await answering.hub.tryCall(call, signal);
-  if (refusal !== undefined) return await apart(work, { reason: "hub_refused", detail: refusal.detail });
+  if (refusal !== undefined) {
+    const why = { reason: "hub_refused", detail: refusal.detail } as const;
+    const isAboutAll = ABOUT_THE_CHAIN.has(refusal.code);
+    return isAboutAll ? holdAll(work, { ...why, retryClass: "hub_refused" }) : await apart(work, why);
+  }
   await sendHubCall(work.deps, work.settings, leg, { hub: answering.hub, call, candidates: group }, signal);
 }
 
 /** Why the hub cannot verify values at that height now; `undefined`: it can. */
 async function heightIsNotReady(
   { leg, signal }: GroupWork,
-  dest: Pick<Chain, "id">,
+  dest: StateProver,
   height: bigint,
-): Promise<HoldWhy | undefined> {
+): Promise<GroupHold | undefined> {
   const [view, updatedAtSec] = await Promise.all([
     leg.sink.fetchView(dest.id, signal),
     leg.sink.fetchUpdateTime({ id: dest.id, height }, signal),
@@ -121,6 +135,7 @@ async function heightIsNotReady(
         reason: "height_unknown",
         retryClass: "hub_refused",
         detail: "the hub skipped or dropped that block",
+        isForGood: true,
       }
       : { reason: "waiting_for_update", retryClass: "hub_refused" };
   }
@@ -132,23 +147,41 @@ async function heightIsNotReady(
   return isMatured(updatedAtSec, rule) ? undefined : { reason: "challenge_period", retryClass: "transient" };
 }
 
+/** Proves the requests on their source; `undefined`: it does not know one of them, or cannot prove so many. */
+async function proveRequests(
+  { leg, group, sourceHeight, signal }: GroupWork,
+): Promise<MessageProof | undefined> {
+  try {
+    return await leg.source.proveMessages(
+      group.map(({ message }) => message),
+      sourceHeight,
+      leg.sink,
+      signal,
+    );
+  } catch (error) {
+    if (error instanceof RpcFault && ABOUT_A_MESSAGE.has(error.code)) return undefined;
+    throw error;
+  }
+}
+
+/** Why a group is put aside; `isForGood`: nothing changes that, so it only waits for its timeout. */
+type GroupHold = HoldWhy & { readonly isForGood?: boolean };
+
 /** A group that cannot be answered together is answered one by one; a request alone is put aside. */
-async function apart(
-  work: GroupWork,
-  why: Pick<HoldWhy, "reason"> & { readonly detail: string },
-): Promise<void> {
+async function apart(work: GroupWork, why: Omit<GroupHold, "retryClass">): Promise<void> {
   if (work.group.length === 1) return holdAll(work, { ...why, retryClass: "hub_refused" });
   for (const candidate of work.group) await answerGroup({ ...work, group: [candidate] });
 }
 
-function holdAll({ deps, settings, group }: GroupWork, why: HoldWhy): void {
+function holdAll({ deps, settings, group }: GroupWork, { isForGood = false, ...why }: GroupHold): void {
   deps.ledger.transaction(() => {
     for (const { row } of stillOpen(deps, group)) {
-      // What the hub skipped it will never know; the row stays until the request times out.
-      if (why.reason === "height_unknown") {
-        const detail = why.detail ?? "";
-        mark(deps, row, "held", { reason: why.reason, detail, nextAttemptAtMs: NEVER_MS });
-      } else hold(deps, settings, row, why);
+      if (!isForGood) {
+        hold(deps, settings, row, why);
+        continue;
+      }
+      const { retryClass: _, ...facts } = why;
+      mark(deps, row, "held", { ...facts, nextAttemptAtMs: NEVER_MS });
     }
   });
 }

@@ -31,6 +31,9 @@ export class ProofFollower {
   #searchedTo = 0n;
   #proofs: readonly AcceptedProof[] = [];
   #canBundle: boolean | undefined;
+  /** True once the receiver knew every rotation of the hub; later ones are among the accepted proofs. */
+  #isCaughtUp = false;
+  #missingSet: bigint | undefined;
 
   constructor(bundles: Bundles, log: Log) {
     this.#bundles = bundles;
@@ -73,21 +76,30 @@ export class ProofFollower {
   async #choose(view: CounterpartyView, signal: AbortSignal): Promise<NextProofs | undefined> {
     await this.#search(view, signal);
     const newest = newestProof(this.#proofs, view.height);
-    if (newest === undefined) return undefined;
+    if (newest === undefined && this.#isCaughtUp) return undefined;
     const setId = await this.#bundles.receiver.fetchAuthoritySetId(signal);
     if (setId === undefined) return undefined;
     const rotations = await this.#bundles.hub.fetchRotations(signal);
     const plan = planRotations(rotations, { setId, newest });
     if (plan.kind === "gap") {
-      this.#log.error("The hub no longer keeps a rotation that this chain needs; its client must be reset", {
-        chain: this.#bundles.receiver.id.stateMachine,
-        missingSet: plan.missing,
-      });
+      this.#tellGap(plan.missing);
       return undefined;
     }
     if (plan.steps.length > 0) return await this.#loadRotations(plan.steps, signal);
+    this.#isCaughtUp = true;
+    if (newest === undefined) return undefined;
     const proof = await this.#bundles.hub.fetchProofBytes(newest, signal);
     return proof === undefined ? undefined : { kind: "prelude", proof, height: newest.height };
+  }
+
+  /** Tells once about each set that cannot be reached any more. */
+  #tellGap(missingSet: bigint): void {
+    if (this.#missingSet === missingSet) return;
+    this.#missingSet = missingSet;
+    this.#log.error("The hub no longer keeps a rotation that this chain needs; its client must be reset", {
+      chain: this.#bundles.receiver.id.stateMachine,
+      missingSet,
+    });
   }
 
   /** Reads which proofs the hub accepted in blocks not searched yet. */

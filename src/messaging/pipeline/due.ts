@@ -10,6 +10,9 @@ import { messageOf } from "./message_row.ts";
 import type { Candidate } from "./receipts.ts";
 import { stateOf } from "./scan.ts";
 
+/** Pause before a message is routed again that waits for something to be read (the hub's list of modules). */
+const LOOK_AGAIN_MS = 5_000;
+
 /** Messages that may be delivered now. */
 export interface Ready {
   readonly ready: readonly Candidate[];
@@ -66,15 +69,20 @@ function readyOnes(
     if (message === undefined) continue;
     const decided = stateOf(route(message, facts)) ?? { state: "rejected", reason: "wrong_dest" };
     if (decided.state === "seen") ready.push({ row, message });
-    else mark(deps, row, decided.state, withoutState(decided));
+    else mark(deps, row, decided.state, whyOf(deps, decided));
   }
   return ready;
 }
 
-function withoutState({ reason, nextAttemptAtMs }: NonNullable<ReturnType<typeof stateOf>>): MarkWhy {
+/** A row without a date would fill the page again in the next round, in front of the others. */
+function whyOf(
+  deps: PipelineDeps,
+  { state, reason, nextAttemptAtMs }: NonNullable<ReturnType<typeof stateOf>>,
+): MarkWhy {
+  const nextMs = nextAttemptAtMs ?? (state === "held" ? deps.clock.now() + LOOK_AGAIN_MS : undefined);
   return {
     ...(reason === undefined ? {} : { reason }),
-    ...(nextAttemptAtMs === undefined ? {} : { nextAttemptAtMs }),
+    ...(nextMs === undefined ? {} : { nextAttemptAtMs: nextMs }),
   };
 }
 

@@ -38,26 +38,41 @@ export interface PipelineSettings {
   readonly listedModules: () => ReadonlySet<Hex> | undefined;
 }
 
+/** A chain on which fees are put up. */
+export type FeeReader = Pick<FeeChain, "fetchFees" | "fetchFeeTokenDecimals">;
+
+/** A chain whose state can be proved. */
+export type StateProver = Pick<FeeChain, "id" | "proveState">;
+
+/** The hub as far as the consensus proofs go that it accepted. */
+export type ProofSource = Pick<
+  RelayerHub,
+  "fetchFinalHeight" | "fetchAcceptedProofs" | "fetchProofBytes" | "fetchRotations"
+>;
+
+/** The hub as far as it takes calls beside messages. */
+export type AnswerTaker = Pick<RelayerHub, "tryCall" | "prepareCall">;
+
 /** What deciding about profit on one leg needs. */
 export interface LegProfit {
   /** `minimum_profit_percentage`: percent; 0 delivers everything. */
   readonly minimumPercent: number;
   /** Chains on which fees are put up: every configured one. */
-  readonly feeChains: ReadonlyMap<StateMachine, FeeChain>;
+  readonly feeChains: ReadonlyMap<StateMachine, FeeReader>;
   /** Price of the sink's native token. */
   readonly price: PriceSource;
 }
 
 /** The hub as a source of consensus proofs, and the host that takes them. */
 export interface Bundles {
-  readonly hub: RelayerHub;
+  readonly hub: ProofSource;
   readonly receiver: Chain & ProofReceiver;
 }
 
 /** The hub and the chains whose state can be proved to it. */
 export interface GetAnswering {
-  readonly hub: RelayerHub;
-  readonly chains: ReadonlyMap<StateMachine, FeeChain>;
+  readonly hub: AnswerTaker;
+  readonly chains: ReadonlyMap<StateMachine, StateProver>;
 }
 
 /** One hop with its chains and timing. */

@@ -12,11 +12,11 @@ import {
   type StoredHeight,
 } from "../decisions/readiness.ts";
 import { answerGets } from "./answer_gets.ts";
-import { ProofFollower } from "./bundle.ts";
+import { type NextProofs, ProofFollower } from "./bundle.ts";
 import { deliverDue, type DeliveryFacts, hasRoomInFlight } from "./deliver.ts";
 import { type Leg, legName, type PipelineDeps, type PipelineSettings } from "./leg.ts";
 import { scanLeg, startCursor } from "./scan.ts";
-import { sendConsensus } from "./send.ts";
+import { isRotationUnderWay, sendConsensus } from "./send.ts";
 
 /** Makes the worker of a leg. */
 export function legWorker(deps: PipelineDeps, settings: PipelineSettings, leg: Leg): Worker {
@@ -32,6 +32,8 @@ class LegLoop {
   readonly #notices: WaitNotices;
   readonly #proofs: ProofFollower | undefined;
   #stored: readonly StoredHeight[] = [];
+  /** Height of the last round against which the sink took proofs. */
+  #provedBefore: bigint | undefined;
   #hasStarted = false;
   #failures = 0;
 
@@ -71,25 +73,60 @@ class LegLoop {
       this.#hasStarted = true;
     }
     const next = await this.#proofs?.next(view, signal);
-    if (next?.kind === "rotations") return await this.#rotate(next.proofs, signal);
-    const observed = next === undefined ? view : { ...view, height: next.height };
+    if (next?.kind === "rotations") await this.#rotate(next.proofs, signal);
+    const bundle = next?.kind === "prelude" ? next : undefined;
+    const observed = bundle === undefined ? view : { ...view, height: bundle.height };
     await scanLeg(this.#deps, this.#settings, leg, observed, signal);
     if (view.isFrozen) return this.#waitForUpdate("the host to accept messages again (it is frozen)");
-    const proofHeight = next?.height ?? await this.#proofHeight(view, signal);
+    const proofHeight = await this.#proofHeight(view, signal);
     if (proofHeight === undefined) return this.#waitForUpdate("the challenge period to end");
     this.#notices.done("update");
-    const prelude = next === undefined ? [] : [next.proof];
-    const facts: DeliveryFacts = { view, proofHeight, prelude, isPreludeSentAnyway: false };
-    const round = await deliverDue(this.#deps, this.#settings, leg, facts, signal);
+    const facts: DeliveryFacts = { view, proofHeight, prelude: [], isPreludeSentAnyway: false };
+    const hasMore = await this.#deliver(facts, bundle, signal);
     const answered = await answerGets(this.#deps, this.#settings, leg, facts, signal);
-    return round.hasMore || answered.hasMore ? 0 : this.#jittered(leg.pollIntervalMs);
+    return hasMore || answered.hasMore ? 0 : this.#jittered(leg.pollIntervalMs);
   }
 
-  /** Sends rotations alone: messages follow when the host knows the new authorities. */
-  async #rotate(proofs: readonly Uint8Array[], signal: AbortSignal): Promise<number> {
-    const leg = this.#leg;
-    if (hasRoomInFlight(this.#deps, leg)) await sendConsensus(this.#deps, leg, proofs, signal);
-    return this.#jittered(leg.pollIntervalMs);
+  /**
+   * Delivers what the sink can verify by itself, then what needs the proof in front: the older messages neither pay
+   * for it nor wait for it.
+   */
+  async #deliver(
+    facts: DeliveryFacts,
+    bundle: Extract<NextProofs, { kind: "prelude" }> | undefined,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    if (facts.proofHeight !== this.#provedBefore) this.#wakeUncovered();
+    this.#provedBefore = facts.proofHeight;
+    const plain = await deliverDue(this.#deps, this.#settings, this.#leg, facts, signal);
+    if (plain.hasMore || bundle === undefined) return plain.hasMore;
+    // Together with what is due now they may pay for the proof.
+    if (this.#isAnyDue()) this.#wakeUncovered();
+    const bundled = { ...facts, proofHeight: bundle.height, prelude: [bundle.proof] };
+    return (await deliverDue(this.#deps, this.#settings, this.#leg, bundled, signal)).hasMore;
+  }
+
+  /** Messages that did not pay for a proof are looked at again, whatever their schedule says. */
+  #wakeUncovered(): void {
+    if (this.#proofs === undefined) return;
+    const { source, sink } = this.#leg;
+    this.#deps.ledger.messages.wake(source.id.stateMachine, sink.id.stateMachine, "prelude_uncovered");
+  }
+
+  #isAnyDue(): boolean {
+    const dueAtMs = this.#deps.ledger.messages.nextDueAt(
+      this.#leg.source.id.stateMachine,
+      this.#leg.sink.id.stateMachine,
+    );
+    return dueAtMs !== undefined && dueAtMs <= this.#deps.clock.now();
+  }
+
+  /** Sends rotations alone, one transaction at a time: the next ones follow when the host knows the authorities. */
+  async #rotate(proofs: readonly Uint8Array[], signal: AbortSignal): Promise<void> {
+    const isUnderWay = isRotationUnderWay(this.#deps, this.#leg);
+    if (!isUnderWay && hasRoomInFlight(this.#deps, this.#leg)) {
+      await sendConsensus(this.#deps, this.#leg, proofs, signal);
+    }
   }
 
   #waitForUpdate(what: string): number {

@@ -3,12 +3,12 @@
  * read again while signing (I5).
  */
 import type { BroadcastResult, Delivery, Refusal, SignedSubmission } from "../../core/chains/chain.ts";
-import type { HubCall, RelayerHub } from "../../core/chains/hub_accounts.ts";
+import type { HubCall } from "../../core/chains/hub_accounts.ts";
 import type { MessageRow } from "../../core/ledger/ledger.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
 import type { LogFields } from "../../core/telemetry/log.ts";
 import { bisect } from "../decisions/batch.ts";
-import { type Leg, legName, type PipelineDeps, type PipelineSettings } from "./leg.ts";
+import { type AnswerTaker, type Leg, legName, type PipelineDeps, type PipelineSettings } from "./leg.ts";
 import { hold, mark, markRefused } from "./mark.ts";
 import { type Candidate, stillOpen, takeDelivered } from "./receipts.ts";
 import type { Sifted } from "./sift.ts";
@@ -25,6 +25,14 @@ export interface SendWork {
   readonly part: Sifted;
   /** The batch's messages with their rows, in its order. */
   readonly candidates: readonly Candidate[];
+}
+
+/** True while a transaction of ours without messages waits: consensus proofs that went alone. */
+export function isRotationUnderWay(deps: PipelineDeps, leg: Leg): boolean {
+  const { submissions } = deps.ledger;
+  return submissions.listUnresolved(leg.sink.id.stateMachine).some(({ id, kind, state }) =>
+    kind === "delivery" && state !== "included" && submissions.itemsOf(id).length === 0
+  );
 }
 
 /** Signs, journals and sends consensus proofs alone; true when they are on their way. */
@@ -115,7 +123,7 @@ export async function sendHubCall(
   deps: PipelineDeps,
   settings: PipelineSettings,
   leg: Leg,
-  work: { readonly hub: RelayerHub; readonly call: HubCall; readonly candidates: readonly Candidate[] },
+  work: { readonly hub: AnswerTaker; readonly call: HubCall; readonly candidates: readonly Candidate[] },
   signal: AbortSignal,
 ): Promise<void> {
   const submission = await work.hub.prepareCall(work.call, signal);

@@ -42,7 +42,7 @@ export interface SiftResult {
 }
 
 /** Refusals that say something about the chain, not about one of the messages. */
-const ABOUT_THE_CHAIN: ReadonlySet<RefusalCode> = new Set<RefusalCode>([
+export const ABOUT_THE_CHAIN: ReadonlySet<RefusalCode> = new Set<RefusalCode>([
   "not_ready",
   "host_frozen",
   "client_expired",
@@ -51,7 +51,7 @@ const ABOUT_THE_CHAIN: ReadonlySet<RefusalCode> = new Set<RefusalCode>([
 ]);
 
 /** Faults of the source that one message may cause for all that are proved together with it. */
-const ABOUT_A_MESSAGE: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["not_found", "too_large"]);
+export const ABOUT_A_MESSAGE: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["not_found", "too_large"]);
 
 type Accepted = Extract<Simulation, { kind: "accepted" }>;
 

@@ -2,7 +2,6 @@
  * Finds out which messages of a sifted batch pay for their delivery, and puts the others aside with the numbers of
  * the decision. The rule itself is in `decisions/profit.ts` and `decisions/batch_profit.ts`.
  */
-import type { FeeChain } from "../../core/chains/fees.ts";
 import type { Hash256 } from "../../core/protocol/bytes.ts";
 import { toHex } from "../../core/protocol/bytes.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
@@ -10,7 +9,14 @@ import { type BatchVerdict, decideBatch, type Prelude } from "../decisions/batch
 import { toFee18 } from "../decisions/money.ts";
 import { paymentClassOf } from "../decisions/profit.ts";
 import { receiptKeyOf, requestOf } from "../decisions/route.ts";
-import { type Leg, legName, type LegProfit, type PipelineDeps, type PipelineSettings } from "./leg.ts";
+import {
+  type FeeReader,
+  type Leg,
+  legName,
+  type LegProfit,
+  type PipelineDeps,
+  type PipelineSettings,
+} from "./leg.ts";
 import { hold, mark } from "./mark.ts";
 import { type Candidate, stillOpen } from "./receipts.ts";
 import type { Sifted } from "./sift.ts";
@@ -82,7 +88,7 @@ async function readFees(
   candidates: readonly Candidate[],
   signal: AbortSignal,
 ): Promise<ReadonlyMap<Hash256, Fee>> {
-  const byChain = new Map<FeeChain, Candidate[]>();
+  const byChain = new Map<FeeReader, Candidate[]>();
   for (const candidate of candidates) {
     const chain = profit.feeChains.get(requestOf(candidate.message).source);
     if (chain === undefined) continue; // requests of the hub have no fee

@@ -1,4 +1,5 @@
 /** Single steps of the pipeline, without its loops. */
+import { answerGets, type AnswerRound } from "../../../src/messaging/pipeline/answer_gets.ts";
 import { deliverDue, type DeliveryRound } from "../../../src/messaging/pipeline/deliver.ts";
 import type { Leg } from "../../../src/messaging/pipeline/leg.ts";
 import { scanLeg, startCursor } from "../../../src/messaging/pipeline/scan.ts";
@@ -16,6 +17,18 @@ export async function round(relayer: Relayer, leg: Leg): Promise<DeliveryRound> 
   await scanLeg(deps, settings, leg, view, signal);
   const facts = { view, proofHeight: view.height, prelude: [], isPreludeSentAnyway: false };
   return await deliverDue(deps, settings, leg, facts, signal);
+}
+
+/** One round of answering GET requests: read what is new, answer what is due. */
+export async function answer(relayer: Relayer, leg: Leg): Promise<AnswerRound> {
+  const { deps, settings, signal } = relayer;
+  const view = await leg.sink.fetchView(leg.source.id, signal);
+  if (deps.ledger.cursors.find(leg.source.id.stateMachine, leg.sink.id.stateMachine) === undefined) {
+    await startCursor(deps, leg, view, signal);
+  }
+  await scanLeg(deps, settings, leg, view, signal);
+  const facts = { view, proofHeight: view.height, prelude: [], isPreludeSentAnyway: false };
+  return await answerGets(deps, settings, leg, facts, signal);
 }
 
 /** Looks at every open submission of a sink once. */

@@ -16,8 +16,9 @@ import type { Leg, PipelineDeps, PipelineSettings } from "../../../src/messaging
 import { legWorker } from "../../../src/messaging/pipeline/leg_worker.ts";
 import { settleWorker, type SettlingSink } from "../../../src/messaging/pipeline/settle_worker.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { MemoryChain, type MemoryChainOptions } from "../../support/memory_chain.ts";
+import type { MemoryChain, MemoryChainOptions } from "../../support/memory_chain.ts";
 import { MemoryNode, type MemoryNodeOptions } from "../../support/memory_node.ts";
+import { MemoryEvm, MemoryHub } from "../../support/memory_roles.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 import { seededRandomness } from "../../support/seeded_randomness.ts";
 
@@ -118,9 +119,9 @@ export interface RelayerOptions {
 export class Relayer {
   readonly address: Uint8Array;
   readonly log = new RecordedLog();
-  readonly one: MemoryChain;
-  readonly two: MemoryChain;
-  readonly hub: MemoryChain;
+  readonly one: MemoryEvm;
+  readonly two: MemoryEvm;
+  readonly hub: MemoryHub;
   readonly deps: PipelineDeps;
   readonly settings: PipelineSettings;
   readonly signal: AbortSignal;
@@ -131,11 +132,10 @@ export class Relayer {
     this.#options = options;
     this.signal = this.#stop.signal;
     this.address = new Uint8Array(20).fill(options.number ?? 1);
-    const connect = (node: MemoryNode): MemoryChain =>
-      new MemoryChain(node, world.clock, { relayer: this.address, ...options.chain });
-    this.one = connect(world.one);
-    this.two = connect(world.two);
-    this.hub = connect(world.hub);
+    const connection = { relayer: this.address, ...options.chain };
+    this.one = new MemoryEvm(world.one, world.clock, connection);
+    this.two = new MemoryEvm(world.two, world.clock, connection);
+    this.hub = new MemoryHub(world.hub, world.clock, connection);
     this.settings = {
       hub: names.hub,
       moduleFilter: undefined,
@@ -164,7 +164,9 @@ export class Relayer {
   /** Workers of the four legs and of the three sinks. */
   workers(): readonly Worker[] {
     const { one, two, hub } = this;
-    const settleWake = new Map([one, two, hub].map((sink) => [sink, new Wake(this.deps.clock)]));
+    const settleWake = new Map<MemoryChain, Wake>(
+      [one, two, hub].map((sink) => [sink, new Wake(this.deps.clock)]),
+    );
     const wakeOf = (sink: MemoryChain): Wake => settleWake.get(sink) ?? new Wake(this.deps.clock);
     const legs = [[one, hub], [two, hub], [hub, one], [hub, two]].flatMap(([source, sink]) =>
       source && sink ? [this.leg(source, sink, { settleWake: wakeOf(sink) })] : []

@@ -1,0 +1,279 @@
+import assert from "node:assert/strict";
+import type { Message } from "../../../src/core/protocol/ismp/message.ts";
+import type { Leg } from "../../../src/messaging/pipeline/leg.ts";
+import type { MemoryTransaction } from "../../support/memory_node.ts";
+import { COST_18, pay, payAndUpdate, PRICE_WEI, profitOf, running } from "./market.ts";
+import { delivered, memoryLedger, names, Relayer, World } from "./world.ts";
+
+interface Case {
+  readonly world: World;
+  readonly relayer: Relayer;
+  readonly leg: Leg;
+}
+
+/** A host that follows the hub's authorities and knows an old height of it, and a leg that bundles. */
+async function prepare(options: { percent?: number; challengePeriodSec?: bigint } = {}): Promise<Case> {
+  const { percent = 0, challengePeriodSec = 0n } = options;
+  const world = new World({ two: { setId: 0n, challengePeriodSec } });
+  world.two.priceWei = PRICE_WEI;
+  await world.blocks(3);
+  await world.update(world.hub, world.two);
+  const relayer = new Relayer(world, memoryLedger(world));
+  const bundles = { hub: relayer.hub, receiver: relayer.two };
+  const leg = relayer.leg(relayer.hub, relayer.two, { bundles, profit: profitOf(relayer, percent) });
+  return { world, relayer, leg };
+}
+
+/** The hub accepts a proof of everything that is final now. */
+async function prove(world: World, kind: "messaging" | "rotation" = "messaging"): Promise<void> {
+  await world.blocks(2);
+  world.hub.acceptProof(kind);
+  await world.blocks(3);
+}
+
+/** Transactions on the second chain, oldest first. */
+function mined(world: World): readonly MemoryTransaction[] {
+  const all: MemoryTransaction[] = [];
+  for (let height = 1n; height <= world.two.head.height; height++) {
+    all.push(...world.two.block(height)?.mined.map(({ transaction }) => transaction) ?? []);
+  }
+  return all;
+}
+
+const stepsOf = (world: World): string[][] =>
+  mined(world).map(({ delivery }) => delivery.steps.map(({ kind }) => kind));
+
+const setOf = (world: World): bigint | undefined => world.two.head.state.setId;
+
+const stateOf = (relayer: Relayer, message: Message | undefined): unknown[] => {
+  assert.ok(message !== undefined);
+  const { state, reason } = relayer.row(message);
+  return [state, reason];
+};
+
+Deno.test("bundle: proof and messages go in one transaction, without anybody's update", async () => {
+  const { world, relayer, leg } = await prepare();
+  const messages = await pay(world, [0n, 0n]);
+  await prove(world);
+  await running(relayer, leg, async () => {
+    await world.blocks(10);
+    assert.deepEqual(delivered(world.two), messages.map(({ commitment }) => commitment));
+    assert.deepEqual(stepsOf(world), [["consensus", "messages"]]);
+    assert.deepEqual(world.two.reverted(), []);
+  });
+});
+
+Deno.test("bundle: nothing is sent while no message is due, and an old proof is not sent again", async () => {
+  const { world, relayer, leg } = await prepare();
+  await prove(world);
+  await running(relayer, leg, async () => {
+    await world.blocks(10);
+    assert.deepEqual(stepsOf(world), []);
+    await pay(world, [0n]);
+    await prove(world);
+    await world.blocks(10);
+    await payAndUpdate(world, [0n]);
+    await world.blocks(10);
+    assert.deepEqual(stepsOf(world), [["consensus", "messages"], ["messages"]]);
+  });
+});
+
+Deno.test("bundle: a message that pays for itself but not for the proof waits for somebody's update", async () => {
+  const { world, relayer, leg } = await prepare({ percent: 10 });
+  const required18 = COST_18 + COST_18 / 10n;
+  const [message] = await pay(world, [required18]);
+  await prove(world);
+  await running(relayer, leg, async () => {
+    await world.blocks(8);
+    assert.deepEqual(stateOf(relayer, message), ["held", "prelude_uncovered"]);
+    const row = message && relayer.row(message);
+    assert.deepEqual([row?.requiredUsd18, row?.offeredUsd18], [required18, required18]);
+    await world.update(world.hub, world.two);
+    await prove(world);
+    await world.blocks(60);
+    assert.deepEqual(stateOf(relayer, message), ["delivered", "handled_by_us"]);
+    assert.deepEqual(stepsOf(world), [["messages"]]);
+  });
+});
+
+Deno.test("bundle: messages that are one unit short of the proof wait, and go together with a later one", async () => {
+  const { world, relayer, leg } = await prepare({ percent: 10 });
+  const required18 = COST_18 + COST_18 / 10n;
+  // The proof costs as much as three messages; each of these has one and a half left over.
+  const early = await pay(world, [required18 * 5n / 2n, required18 * 5n / 2n - 1n]);
+  await prove(world);
+  await running(relayer, leg, async () => {
+    await world.blocks(90);
+    for (const message of early) assert.deepEqual(stateOf(relayer, message), ["held", "prelude_uncovered"]);
+    await pay(world, [required18 + 1n]);
+    await prove(world);
+    await world.blocks(8);
+    assert.equal(delivered(world.two).length, 3);
+    assert.deepEqual(stepsOf(world), [["consensus", "messages"]]);
+  });
+});
+
+Deno.test("bundle: what the host can verify already neither pays for a newer proof nor waits for it", async () => {
+  const { world, relayer, leg } = await prepare({ percent: 10 });
+  const [known] = await payAndUpdate(world, [COST_18 + COST_18 / 10n]);
+  const [poor] = await pay(world, [COST_18 + COST_18 / 10n]);
+  await prove(world);
+  await running(relayer, leg, async () => {
+    await world.blocks(10);
+    assert.equal(stateOf(relayer, known)[0], "delivered");
+    assert.deepEqual(stateOf(relayer, poor), ["held", "prelude_uncovered"]);
+    assert.deepEqual(stepsOf(world), [["messages"]]);
+  });
+});
+
+for (const rotations of [1, 3, 4, 7]) {
+  Deno.test(`bundle: a host ${rotations} rotations behind is caught up in order, three at a time, then messages go`, async () => {
+    const { world, relayer, leg } = await prepare();
+    for (let rotation = 0; rotation < rotations; rotation++) await prove(world, "rotation");
+    const [message] = await pay(world, [0n]);
+    await prove(world);
+    await running(relayer, leg, async () => {
+      await world.blocks(40);
+      assert.equal(setOf(world), BigInt(rotations));
+      assert.equal(stateOf(relayer, message)[0], "delivered");
+      const groups = Array.from(
+        { length: Math.ceil(rotations / 3) },
+        (_, group) => Array.from({ length: Math.min(3, rotations - 3 * group) }, () => "consensus"),
+      );
+      assert.deepEqual(stepsOf(world), [...groups, ["consensus", "messages"]]);
+      assert.deepEqual(world.two.reverted(), []);
+    });
+  });
+}
+
+Deno.test("bundle: rotations go without any message, also those from before the blocks that are searched", async () => {
+  const { world, relayer, leg } = await prepare();
+  await prove(world, "rotation");
+  await world.blocks(2_010);
+  await running(relayer, leg, async () => {
+    await world.blocks(10);
+    assert.equal(setOf(world), 1n);
+    await prove(world, "rotation");
+    await world.blocks(10);
+    assert.equal(setOf(world), 2n);
+  });
+});
+
+Deno.test("bundle: a rotation that is not mined yet is not sent again, and messages go on beside it", async () => {
+  const { world, relayer, leg } = await prepare();
+  await prove(world, "rotation");
+  world.two.isFull = true;
+  await running(relayer, leg, async () => {
+    await world.blocks(15);
+    assert.equal(relayer.two.calls.filter((method) => method === "broadcast").length, 1);
+    world.two.isFull = false;
+    await world.blocks(5);
+    assert.deepEqual(stepsOf(world), [["consensus"]]);
+  });
+});
+
+Deno.test("bundle: a rotation that the chain does not take holds up no message that it can verify", async () => {
+  const { world, relayer, leg } = await prepare();
+  const [message] = await payAndUpdate(world, [0n]);
+  await prove(world, "rotation");
+  const { simulate } = relayer.two;
+  relayer.two.simulate = (delivery, signal) =>
+    delivery.steps.some(({ kind }) => kind === "messages")
+      ? simulate.call(relayer.two, delivery, signal)
+      : Promise.resolve({ kind: "refused", refusal: { code: "bad_proof", detail: "no" } });
+  await running(relayer, leg, async () => {
+    await world.blocks(10);
+    assert.equal(stateOf(relayer, message)[0], "delivered");
+    assert.equal(setOf(world), 0n);
+  });
+});
+
+Deno.test("bundle: a gap in the rotations is one error line; nothing is sent that would not help", async () => {
+  const { world, relayer, leg } = await prepare();
+  for (let rotation = 0; rotation < 3; rotation++) await prove(world, "rotation");
+  world.hub.dropRotation(2n);
+  const [message] = await pay(world, [0n]);
+  await prove(world);
+  await running(relayer, leg, async () => {
+    await world.blocks(20);
+    assert.deepEqual(stepsOf(world), []);
+    const errors = relayer.log.lines.filter(({ level }) => level === "error");
+    assert.deepEqual(errors.map(({ fields }) => fields), [{ chain: names.two, missingSet: 2n }]);
+    await world.update(world.hub, world.two);
+    await world.blocks(10);
+    assert.equal(stateOf(relayer, message)[0], "delivered", "others' updates still do");
+  });
+});
+
+for (const method of ["simulate", "broadcast"]) {
+  Deno.test(`bundle: a competitor that moves the host on before ${method} costs nothing but time`, async () => {
+    const { world, relayer, leg } = await prepare();
+    const messages = await pay(world, [0n, 0n]);
+    await prove(world);
+    const act = (): void => {
+      world.two.accept(world.hub);
+      if (method === "simulate") world.two.produceBlock();
+    };
+    relayer.two.faults.add(method, { kind: "interrupt", when: "before", act });
+    await running(relayer, leg, async () => {
+      await world.blocks(20);
+      assert.deepEqual(messages.map((message) => stateOf(relayer, message)[0]), ["delivered", "delivered"]);
+      assert.deepEqual(stepsOf(world).at(-1), ["messages"]);
+      assert.equal(world.two.reverted().length, method === "simulate" ? 0 : 1);
+    });
+  });
+}
+
+Deno.test("bundle: a host with a challenge period never gets a bundle", async () => {
+  const { world, relayer, leg } = await prepare({ challengePeriodSec: 5n });
+  const [message] = await pay(world, [0n]);
+  await prove(world);
+  await running(relayer, leg, async () => {
+    await world.blocks(10);
+    assert.deepEqual(stepsOf(world), []);
+    assert.ok(!relayer.hub.calls.includes("fetchAcceptedProofs"));
+    await world.update(world.hub, world.two);
+    await world.blocks(15);
+    assert.equal(stateOf(relayer, message)[0], "delivered");
+    assert.deepEqual(stepsOf(world), [["messages"]]);
+  });
+});
+
+const downgrades: readonly [string, (relayer: Relayer, world: World) => void, number][] = [
+  ["the hub's node refuses unsafe calls", (relayer) => void (relayer.hub.hasOffchainStore = false), 1],
+  ["the handler has no batchCall", (relayer) => void (relayer.two.hasBatchCall = false), 0],
+];
+for (const [why, spoil, warnings] of downgrades) {
+  Deno.test(`bundle: when ${why}, messages wait for others' updates, with ${warnings} warnings`, async () => {
+    const { world, relayer, leg } = await prepare();
+    spoil(relayer, world);
+    const [message] = await pay(world, [0n]);
+    await prove(world);
+    await running(relayer, leg, async () => {
+      await world.blocks(20);
+      assert.deepEqual(stepsOf(world), []);
+      assert.equal(relayer.log.messages("warn").length, warnings);
+      await world.update(world.hub, world.two);
+      await world.blocks(10);
+      assert.equal(stateOf(relayer, message)[0], "delivered");
+    });
+  });
+}
+
+Deno.test("bundle: a proof whose bytes the node lacks is asked for until they are there", async () => {
+  const { world, relayer, leg } = await prepare();
+  const [message] = await pay(world, [0n]);
+  await world.blocks(2);
+  const height = world.hub.finalHeight;
+  relayer.hub.missingProofs.add(height);
+  world.hub.acceptProof("messaging", height);
+  await world.blocks(3);
+  await running(relayer, leg, async () => {
+    await world.blocks(10);
+    assert.deepEqual(stepsOf(world), []);
+    assert.deepEqual(relayer.log.messages("warn"), []);
+    relayer.hub.missingProofs.clear();
+    await world.blocks(10);
+    assert.equal(stateOf(relayer, message)[0], "delivered");
+  });
+});

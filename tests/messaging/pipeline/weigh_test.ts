@@ -1,0 +1,215 @@
+import assert from "node:assert/strict";
+import { getMessage, getResponseMessage } from "../../../src/core/protocol/ismp/commitment.ts";
+import { fromHex } from "../../../src/core/protocol/bytes.ts";
+import type { GetRequest, Message } from "../../../src/core/protocol/ismp/message.ts";
+import type { Leg, PipelineSettings } from "../../../src/messaging/pipeline/leg.ts";
+import { NEVER_MS } from "../../../src/messaging/decisions/retry_schedule.ts";
+import { COST_18, payAndUpdate, PRICE_WEI, profitOf } from "./market.ts";
+import { inbound, round, settle } from "./rounds.ts";
+import { delivered, memoryLedger, names, Relayer, sender, World } from "./world.ts";
+
+const REQUIRED_18 = COST_18 + COST_18 / 10n;
+
+async function prepare(fees: readonly bigint[], settings: Partial<PipelineSettings> = {}): Promise<{
+  world: World;
+  relayer: Relayer;
+  messages: Message[];
+  first: Message;
+}> {
+  const world = new World();
+  const messages = await payAndUpdate(world, fees);
+  const [first] = messages;
+  assert.ok(first !== undefined);
+  const relayer = new Relayer(world, memoryLedger(world), { settings });
+  return { world, relayer, messages, first };
+}
+
+const weighing = (
+  relayer: Relayer,
+  percent = 10,
+  price27?: "none",
+): { profit: ReturnType<typeof profitOf>; leg: Leg } => {
+  const profit = profitOf(relayer, percent, price27);
+  return { profit, leg: relayer.leg(relayer.hub, relayer.two, { profit }) };
+};
+
+const count = (calls: readonly string[], method: string): number =>
+  calls.filter((called) => called === method).length;
+
+Deno.test("weigh: a fee exactly at the requirement delivers, one below is held with both numbers", async () => {
+  const { relayer, messages, first } = await prepare([REQUIRED_18 - 1n, REQUIRED_18]);
+  assert.deepEqual(await round(relayer, weighing(relayer).leg), { sent: 1, hasMore: false });
+  const { state, reason, requiredUsd18, offeredUsd18, nextAttemptAtMs } = relayer.row(first);
+  assert.deepEqual([state, reason], ["held", "unprofitable"]);
+  assert.deepEqual([requiredUsd18, offeredUsd18], [REQUIRED_18, REQUIRED_18 - 1n]);
+  assert.equal(nextAttemptAtMs, NEVER_MS);
+  assert.deepEqual(messages.map((message) => relayer.row(message).state), ["held", "submitted"]);
+});
+
+Deno.test("weigh: fees are in units of their source's token", async () => {
+  const { relayer, first, messages } = await prepare([219_999n, 220_000n]);
+  relayer.one.decimals = 6;
+  await round(relayer, weighing(relayer).leg);
+  assert.equal(relayer.row(first).offeredUsd18, 219_999n * 10n ** 12n);
+  assert.deepEqual(messages.map((message) => relayer.row(message).state), ["held", "submitted"]);
+});
+
+Deno.test("weigh: without a retry frequency an unprofitable message is never tried again", async () => {
+  const { relayer, world, first } = await prepare([1n]);
+  const { leg } = weighing(relayer);
+  await round(relayer, leg);
+  world.one.fund(first.commitment, REQUIRED_18);
+  await world.blocks(1);
+  await world.clock.advance(86_400_000);
+  const before = count(relayer.two.calls, "simulate");
+  assert.deepEqual(await round(relayer, leg), { sent: 0, hasMore: false });
+  assert.equal(count(relayer.two.calls, "simulate"), before);
+});
+
+Deno.test("weigh: with a retry frequency the fee is read again after that time, not before", async () => {
+  const { relayer, world, first } = await prepare([1n], { retryFrequencySec: 60 });
+  const { leg } = weighing(relayer);
+  await round(relayer, leg);
+  world.one.fund(first.commitment, REQUIRED_18);
+  await world.blocks(1);
+  await world.clock.advance(58_000);
+  await round(relayer, leg);
+  assert.equal(relayer.row(first).reason, "unprofitable");
+  await world.clock.advance(2_000);
+  assert.equal((await round(relayer, leg)).sent, 1);
+});
+
+for (const retryFrequencySec of [undefined, 3_600]) {
+  Deno.test(
+    `weigh: a raised fee revives a message ${
+      retryFrequencySec === undefined ? "only if retries are on" : "at once if retries are on"
+    }`,
+    async () => {
+      const { relayer, world, first } = await prepare([1n], { retryFrequencySec });
+      const { leg } = weighing(relayer);
+      await world.update(world.one, world.hub);
+      await round(relayer, inbound(relayer));
+      await round(relayer, leg);
+      assert.equal(relayer.row(first).reason, "unprofitable");
+      world.one.fund(first.commitment, REQUIRED_18);
+      await world.blocks(1);
+      await world.update(world.one, world.hub);
+      await round(relayer, inbound(relayer));
+      assert.equal((await round(relayer, leg)).sent, retryFrequencySec === undefined ? 0 : 1);
+    },
+  );
+}
+
+Deno.test("weigh: without a price nothing is sent, and the row says so", async () => {
+  const { relayer, world, first } = await prepare([REQUIRED_18 * 100n], { retryFrequencySec: 60 });
+  await round(relayer, weighing(relayer, 10, "none").leg);
+  const { state, reason, offeredUsd18, requiredUsd18 } = relayer.row(first);
+  assert.deepEqual([state, reason], ["held", "price_unknown"]);
+  assert.deepEqual([offeredUsd18, requiredUsd18], [REQUIRED_18 * 100n, undefined]);
+  await world.clock.advance(61_000);
+  assert.equal((await round(relayer, weighing(relayer).leg)).sent, 1);
+});
+
+Deno.test("weigh: a source chain that is down holds its own messages only (I12), and they go when it is back", async () => {
+  const { relayer, world, first } = await prepare([REQUIRED_18]);
+  const [other] = await payAndUpdate(world, [REQUIRED_18], { source: names.two });
+  assert.ok(other !== undefined);
+  const { leg } = weighing(relayer);
+  relayer.one.faults.add("fetchFees", { kind: "throw", code: "unreachable" });
+  assert.equal((await round(relayer, leg)).sent, 1);
+  assert.deepEqual([relayer.row(first).state, relayer.row(first).reason], ["held", "fee_unknown"]);
+  assert.equal(relayer.row(other).state, "submitted");
+  await world.blocks(3);
+  await settle(relayer);
+  assert.equal((await round(relayer, leg)).sent, 1);
+  await world.blocks(1);
+  assert.equal(delivered(world.two).length, 2);
+  assert.equal(world.two.reverted().length, 0);
+});
+
+Deno.test("weigh: a request that its source has forgotten ends, the rest of the batch goes", async () => {
+  const { relayer, world, messages, first } = await prepare([REQUIRED_18, REQUIRED_18]);
+  world.one.forget(first.commitment);
+  await world.blocks(1);
+  assert.equal((await round(relayer, weighing(relayer).leg)).sent, 1);
+  assert.deepEqual([relayer.row(first).state, relayer.row(first).reason], ["gone", "request_gone"]);
+  assert.deepEqual(messages.map((message) => relayer.submissions(message).length), [0, 1]);
+});
+
+Deno.test("weigh: what is left of a mixed batch is proved and simulated anew, and mined without a revert", async () => {
+  const { relayer, world, messages } = await prepare([REQUIRED_18, 0n, REQUIRED_18, 5n, REQUIRED_18]);
+  assert.deepEqual(await round(relayer, weighing(relayer).leg), { sent: 3, hasMore: false });
+  assert.equal(count(relayer.hub.calls, "proveMessages"), 2);
+  assert.equal(count(relayer.two.calls, "simulate"), 2);
+  await world.blocks(1);
+  const paying = [messages[0], messages[2], messages[4]].map((message) => message?.commitment);
+  assert.deepEqual(delivered(world.two), paying);
+  assert.equal(world.two.reverted().length, 0);
+});
+
+Deno.test("weigh: with 0 percent everything goes, and neither fees nor prices are asked for", async () => {
+  const { relayer } = await prepare([0n, 0n]);
+  const { leg, profit } = weighing(relayer, 0);
+  assert.equal((await round(relayer, leg)).sent, 2);
+  assert.equal(profit.asked(), 0);
+  assert.deepEqual(relayer.one.calls, []);
+  assert.deepEqual(relayer.two.calls, ["fetchView", "fetchReceipts", "simulate", "sign", "broadcast"]);
+});
+
+const fromHub = async (settings: Partial<PipelineSettings>): Promise<[Relayer, Message]> => {
+  const world = new World();
+  world.two.priceWei = PRICE_WEI;
+  const [message] = await world.sendFrom(world.hub, world.two, 1, { source: names.hub });
+  assert.ok(message !== undefined);
+  const relayer = new Relayer(world, memoryLedger(world), { settings });
+  await round(relayer, weighing(relayer).leg);
+  return [relayer, message];
+};
+
+Deno.test("weigh: a request of the hub whose module is listed goes without a fee", async () => {
+  const [relayer, message] = await fromHub({ listedModules: () => new Set([sender]) });
+  assert.equal(relayer.row(message).state, "submitted");
+});
+
+Deno.test("weigh: a request of the hub that only module_filter lets in has no fee and does not pay", async () => {
+  const [relayer, message] = await fromHub({ moduleFilter: new Set([sender]) });
+  const { state, reason, offeredUsd18, requiredUsd18 } = relayer.row(message);
+  assert.deepEqual([state, reason, offeredUsd18, requiredUsd18], ["held", "unprofitable", 0n, REQUIRED_18]);
+});
+
+Deno.test("weigh: a response is paid by the fee of its request, and goes after the request's timeout", async () => {
+  const world = new World();
+  world.two.priceWei = PRICE_WEI;
+  const ask = (nonce: bigint): GetRequest => ({
+    source: names.two,
+    dest: names.one,
+    nonce,
+    from: fromHex(sender),
+    keys: [new Uint8Array(20)],
+    height: 1n,
+    context: new Uint8Array(),
+    timeoutTimestampSec: 1n,
+  });
+  const gets = [ask(1n), ask(2n)];
+  const responses = gets.map((get) => getResponseMessage({ get, values: [] }));
+  for (const [index, get] of gets.entries()) {
+    world.two.dispatch(getMessage(get), index === 0 ? REQUIRED_18 : REQUIRED_18 - 1n);
+  }
+  for (const response of responses) world.hub.dispatch(response);
+  await world.blocks(1);
+  await world.update(world.hub, world.two);
+  const [post] = await payAndUpdate(world, [REQUIRED_18]);
+  const relayer = new Relayer(world, memoryLedger(world));
+  const { leg } = weighing(relayer);
+  await round(relayer, leg);
+  assert.ok(post !== undefined);
+  assert.deepEqual(
+    [post, ...responses].map((message) => relayer.row(message).state),
+    ["submitted", "seen", "seen"],
+    "requests go before responses",
+  );
+  await world.blocks(1);
+  await settle(relayer);
+  assert.equal((await round(relayer, leg)).sent, 1);
+  assert.deepEqual(responses.map((message) => relayer.row(message).state), ["submitted", "held"]);
+});

@@ -1,0 +1,125 @@
+/** Chains in memory with what the pipeline asks beside `chain.ts`: fees, set ids, accepted proofs, answers. */
+import type { SignedSubmission } from "../../src/core/chains/chain.ts";
+import { UnprovableKeyError } from "../../src/core/chains/fees.ts";
+import type {
+  AcceptedProof,
+  HubCall,
+  HubCallRefusal,
+  ProofReceiver,
+} from "../../src/core/chains/hub_accounts.ts";
+import { type Hash256, type Hex, toHex } from "../../src/core/protocol/bytes.ts";
+import type { GetRequestsWithProof } from "../../src/core/protocol/ismp/ismp_message.ts";
+import { stateMachineIdKey } from "../../src/core/protocol/ismp/state_machine.ts";
+import type { AnswerTaker, FeeReader, ProofSource, StateProver } from "../../src/messaging/pipeline/leg.ts";
+import { sealOfKeys } from "./memory_answers.ts";
+import { MemoryChain } from "./memory_chain.ts";
+import { encodeProof, signerOf } from "./memory_consensus.ts";
+
+/** A chain beside the hub: fees of its requests, proofs of its state, and a client of the hub. */
+export class MemoryEvm extends MemoryChain implements FeeReader, StateProver, ProofReceiver {
+  /** Decimals of the fee token. */
+  decimals = 18;
+  /** What the host's router says; `undefined`: it has no pool. */
+  routerPrice27: bigint | undefined = undefined;
+  /** True when the handler has `batchCall`. */
+  hasBatchCall = true;
+  /** Keys whose value this chain cannot prove, lower-case hex. */
+  readonly unprovable = new Set<Hex>();
+
+  fetchFees(commitments: readonly Hash256[], signal: AbortSignal): Promise<readonly (bigint | undefined)[]> {
+    return this.call("fetchFees", signal, () => {
+      const { fees } = this.node.head.state;
+      return commitments.map((commitment) => fees.get(commitment));
+    });
+  }
+
+  fetchFeeTokenDecimals(signal: AbortSignal): Promise<number> {
+    return this.call("fetchFeeTokenDecimals", signal, () => this.decimals);
+  }
+
+  fetchRouterPrice(signal: AbortSignal): Promise<bigint | undefined> {
+    return this.call("fetchRouterPrice", signal, () => this.routerPrice27);
+  }
+
+  proveState(keys: readonly Uint8Array[], height: bigint, signal: AbortSignal): Promise<Uint8Array> {
+    return this.call("proveState", signal, () => {
+      const bad = keys.find((key) => this.unprovable.has(toHex(key)));
+      if (bad !== undefined) throw new UnprovableKeyError("account_not_present", bad);
+      return sealOfKeys(this.blockAt(height, "proveState").hash, keys);
+    });
+  }
+
+  fetchAuthoritySetId(signal: AbortSignal): Promise<bigint | undefined> {
+    return this.call("fetchAuthoritySetId", signal, () => this.node.head.state.setId);
+  }
+
+  fetchHasBatchCall(signal: AbortSignal): Promise<boolean> {
+    return this.call("fetchHasBatchCall", signal, () => this.hasBatchCall);
+  }
+}
+
+/** The hub with the proofs that it accepted and the answers that it takes. */
+export class MemoryHub extends MemoryChain implements ProofSource, AnswerTaker {
+  /** False: its node refuses unsafe calls, so proofs cannot be fetched. */
+  hasOffchainStore = true;
+  /** Heights whose proofs this node has not kept. */
+  readonly missingProofs = new Set<bigint>();
+  /** Rewards of the hub's modules, hex as the hub writes it. */
+  readonly rewards = new Map<string, bigint>();
+
+  fetchAcceptedProofs(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly AcceptedProof[]> {
+    return this.call(
+      "fetchAcceptedProofs",
+      signal,
+      () =>
+        this.blockAt(to, "fetchAcceptedProofs").state.proofs.list
+          .filter(({ atBlock }) => atBlock >= from && atBlock <= to)
+          .toSorted((a, b) => Number(a.height - b.height)),
+    );
+  }
+
+  fetchProofBytes(
+    proof: Pick<AcceptedProof, "height" | "newSetId">,
+    signal: AbortSignal,
+  ): Promise<Uint8Array | undefined> {
+    return this.call("fetchProofBytes", signal, () => {
+      if (!this.hasOffchainStore) throw this.fault("missing_method", "fetchProofBytes");
+      if (this.missingProofs.has(proof.height)) return undefined;
+      return encodeProof({
+        source: stateMachineIdKey(this.id),
+        height: proof.height,
+        root: this.blockAt(proof.height, "fetchProofBytes").hash,
+        signedBy: signerOf(this.node.head.state.proofs, proof),
+        newSetId: proof.newSetId,
+      });
+    });
+  }
+
+  fetchRotations(signal: AbortSignal): Promise<ReadonlyMap<bigint, bigint>> {
+    return this.call("fetchRotations", signal, () => new Map(this.node.head.state.proofs.rotations));
+  }
+
+  fetchRewardedModules(signal: AbortSignal): Promise<ReadonlyMap<string, bigint>> {
+    return this.call("fetchRewardedModules", signal, () => new Map(this.rewards));
+  }
+
+  tryCall(call: HubCall, signal: AbortSignal): Promise<HubCallRefusal | undefined> {
+    return this.call("tryCall", signal, () => {
+      const refusal = this.node.tryAnswer(answerOf(call));
+      return refusal === undefined ? undefined : { ...refusal, error: undefined };
+    });
+  }
+
+  prepareCall(call: HubCall, signal: AbortSignal): Promise<SignedSubmission> {
+    return this.call("prepareCall", signal, () => {
+      const hints = { nonceAtLeast: undefined };
+      return this.signed({ steps: [] }, { gasLimit: 0n }, hints, answerOf(call));
+    });
+  }
+}
+
+/** These chains answer GET requests; claims and withdrawals are in `memory_fees.ts`. */
+function answerOf(call: HubCall): GetRequestsWithProof {
+  if (call.kind !== "answerGets") throw new Error(`This hub takes no call of kind ${call.kind}`);
+  return call.answer;
+}
