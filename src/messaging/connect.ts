@@ -30,13 +30,14 @@ export function connectChains(deps: ConnectDeps, config: MessagingConfig): Conne
     openSocket: platformSocket,
   };
   const { hub } = config;
+  const relayerId = unsignedRelayerId(config.chains);
   const hubChain = createHubChain(network, {
     id: { stateMachine: hub.stateMachine, consensusStateId: hub.consensusStateId },
     hashing: "Keccak",
     rpcWs: hub.rpcWs,
     maxRpcPayloadSizeBytes: hub.maxRpcPayloadSizeBytes,
     signer: hub.signer,
-    relayerId: unsignedRelayerId(config.chains),
+    relayerId,
   });
   const chains = config.chains.map((chain): ConfiguredChain => {
     if (chain.type === "evm") return { config: chain, chain: createEvmChain(network, chain) };
@@ -46,6 +47,7 @@ export function connectChains(deps: ConnectDeps, config: MessagingConfig): Conne
       rpcWs: chain.rpcWs,
       maxRpcPayloadSizeBytes: chain.maxRpcPayloadSizeBytes,
       signer: chain.signer,
+      relayerId,
       feeTokenDecimals: chain.feeTokenDecimals,
     });
     return { config: chain, chain: substrate };
@@ -53,10 +55,10 @@ export function connectChains(deps: ConnectDeps, config: MessagingConfig): Conne
   return { hub: hubChain, chains };
 }
 
-/** Name under which the hub files our deliveries when no hub signer is configured: our first EVM address. */
-function unsignedRelayerId(chains: readonly ChainConfig[]): Uint8Array | undefined {
+/** Name under which Substrate chains without a signer, the hub among them, file our deliveries: our first EVM address. */
+function unsignedRelayerId(chains: readonly ChainConfig[]): Uint8Array {
   for (const chain of chains) {
     if (chain.type === "evm") return evmAddressOf(fromHex(chain.signer.reveal()));
   }
-  return undefined;
+  return new Uint8Array();
 }
