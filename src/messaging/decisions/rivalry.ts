@@ -67,10 +67,10 @@ export function afterSighting(
 
 /**
  * How many transactions may wait at the same time. The first goes alone, since more of them would be lost together
- * to somebody faster; so they do while others are about.
+ * to somebody faster; so they do while others are about. Each that goes through doubles the number.
  */
 export function inFlightLimit(rivalry: Rivalry): number {
-  return rivalry.seenAtMs === undefined ? Math.min(MOST_IN_FLIGHT, 1 + rivalry.wins) : 1;
+  return rivalry.seenAtMs === undefined ? Math.min(MOST_IN_FLIGHT, 2 ** rivalry.wins) : 1;
 }
 
 /** Milliseconds for which a message that was sent at `height` of its source is left to others; 0: none. */
