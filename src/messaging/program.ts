@@ -41,13 +41,17 @@ export async function runProgram(
     format: args.logFormat,
     level: args.logLevel,
     write: (line) => output.write(line),
+    flush: () => output.flush(),
     clock: systemClock,
     hasColour: output.isTerminal && world.isColourWelcome,
     secrets: secretsOf(config),
   });
   tellReading(log, args.config, reading);
   const watch = abortOnSignals(systemSignals, {
-    exit: world.exit,
+    exit: (code) => {
+      output.flush();
+      world.exit(code);
+    },
     onFirst: (name) => log.info("Stopping: work under way is finished or journalled", { signal: name }),
   });
   try {

@@ -16,6 +16,8 @@ export interface LogOptions {
   readonly level: LogLevel;
   /** Takes a finished line without its line break; must not throw. */
   readonly write: (line: string) => void;
+  /** Hands over lines that `write` has gathered; called after an error and at the end. */
+  readonly flush?: () => void;
   readonly clock: Pick<Clock, "now">;
   /** Terminal colours for the human format; off when absent. */
   readonly hasColour?: boolean;
@@ -25,7 +27,7 @@ export interface LogOptions {
 
 /** A log that can be ended. */
 export interface OpenLog extends Log {
-  /** Writes the counts of lines that were held back. */
+  /** Writes the counts of lines that were held back, and hands everything over. */
   flush(): void;
 }
 
@@ -109,8 +111,14 @@ function createWriter(options: LogOptions): { take(entry: Entry): void; flush():
     for (const entry of entries) options.write(redact(safely(() => format(entry, details), entry)));
   };
   return {
-    take: (entry) => writeAll(repeats.admit(entry)),
-    flush: () => writeAll(repeats.flush()),
+    take: (entry) => {
+      writeAll(repeats.admit(entry));
+      if (entry.level === "error") options.flush?.();
+    },
+    flush: () => {
+      writeAll(repeats.flush());
+      options.flush?.();
+    },
   };
 }
 

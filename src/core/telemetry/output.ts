@@ -2,8 +2,13 @@
 
 /** Where finished lines go. */
 export interface LineOutput {
-  /** Writes a line and its line break; never throws. */
+  /**
+   * Writes a line and its line break; never throws. Lines of one stretch of synchronous work (a ledger transaction,
+   * say) go out together at its end: a process that is killed within it loses those lines and no others.
+   */
   write(line: string): void;
+  /** Writes what is gathered now: before the process ends. */
+  flush(): void;
   /** True when people watch: colours are welcome unless `NO_COLOR` is set. */
   readonly isTerminal: boolean;
 }
@@ -17,18 +22,31 @@ export interface ByteOutput {
 /** How often a full pipe is tried again before a line is given up. */
 const mostTries = 100;
 
+/** Gathered characters that are written without waiting for the end of the work: about a pipe's buffer. */
+const mostGathered = 65_536;
+
 /**
- * Lines to standard output (or another descriptor). After a closed pipe everything is dropped silently; a line that
- * a full disk does not take is lost, the ones after it are tried again.
+ * Lines to standard output (or another descriptor). After a closed pipe everything is dropped silently; what
+ * a full disk does not take is lost, the lines after it are tried again.
  */
 export function openOutput(target: ByteOutput = Deno.stdout): LineOutput {
   const encoder = new TextEncoder();
   let isClosed = false;
+  let gathered = "";
+  const flush = (): void => {
+    if (gathered === "" || isClosed) return;
+    const bytes = encoder.encode(gathered);
+    gathered = "";
+    isClosed = !writeWhole(target, bytes);
+  };
   return {
     isTerminal: target.isTerminal(),
+    flush,
     write(line: string): void {
       if (isClosed) return;
-      isClosed = !writeWhole(target, encoder.encode(`${line}\n`));
+      if (gathered === "") queueMicrotask(flush);
+      gathered += `${line}\n`;
+      if (gathered.length >= mostGathered) flush();
     },
   };
 }

@@ -243,6 +243,7 @@ Deno.test("output: writes whole lines through short writes and full pipes", () =
     return Math.min(3, bytes.length);
   }));
   output.write("hello world");
+  output.flush();
   equal(text, "hello world\n");
 });
 
@@ -253,7 +254,9 @@ Deno.test("output: a reader that is gone is no reason to stop", () => {
     throw new Deno.errors.BrokenPipe("gone");
   }));
   output.write("a");
+  output.flush();
   output.write("b");
+  output.flush();
   equal(calls, 1);
 });
 
@@ -266,9 +269,47 @@ Deno.test("output: a full disk costs the lines that it does not take, not the on
     return bytes.length;
   }));
   output.write("a");
+  output.flush();
   isFull = false;
   output.write("b");
+  output.flush();
   deepEqual(taken, ["b\n"]);
+});
+
+Deno.test("output: lines of one stretch of work go out together at its end, in order, each once", async () => {
+  const writes: string[] = [];
+  const output = openOutput(target((bytes) => {
+    writes.push(new TextDecoder().decode(bytes));
+    return bytes.length;
+  }));
+  output.write("a");
+  output.write("b");
+  deepEqual(writes, []);
+  await Promise.resolve();
+  deepEqual(writes, ["a\nb\n"]);
+  output.write("c");
+  output.flush();
+  await Promise.resolve();
+  deepEqual(writes, ["a\nb\n", "c\n"]);
+});
+
+Deno.test("output: much of one stretch of work is not gathered without bound", () => {
+  let length = 0;
+  const output = openOutput(target((bytes) => {
+    length += bytes.length;
+    return bytes.length;
+  }));
+  for (let line = 0; line < 100; line++) output.write("x".repeat(999));
+  ok(length >= 60_000, `${length}`);
+});
+
+Deno.test("output: an error is handed over at once", () => {
+  const seen: string[] = [];
+  const { log } = newScene({ write: (line) => seen.push(line), flush: () => seen.push("flush") });
+  log.info("first");
+  log.error("second");
+  equal(seen.length, 3);
+  equal(seen.at(-1), "flush");
 });
 
 Deno.test("output: says whether people watch", () => {
