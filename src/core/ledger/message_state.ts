@@ -138,6 +138,11 @@ export function mayFollow(from: MessageState, to: MessageState): boolean {
   return successors[from].includes(to);
 }
 
+/** The states that `to` may follow. */
+export function predecessorsOf(to: MessageState): readonly MessageState[] {
+  return messageStates.filter((from) => mayFollow(from, to));
+}
+
 /**
  * The state a row gets when `to` is asked for in state `from`.
  * @throws {Error} when the change is illegal: a defect of the caller, never to be retried.

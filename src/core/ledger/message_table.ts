@@ -19,7 +19,7 @@ import {
   toU64Text,
 } from "./columns.ts";
 import type { Database } from "./database.ts";
-import { messageReasons, messageStates, nextMessageState } from "./message_state.ts";
+import { messageReasons, messageStates, nextMessageState, predecessorsOf } from "./message_state.ts";
 import {
   type DueQuery,
   type MessageChange,
@@ -148,44 +148,43 @@ function nextDueAt(db: Database, source: StateMachine, sink: StateMachine): numb
   return dueAtMs === neverMs ? undefined : dueAtMs;
 }
 
+/** States that may come before a state, as a JSON list: one statement serves every change. */
+const predecessorsText = Object.fromEntries(
+  messageStates.map((state) => [state, JSON.stringify(predecessorsOf(state))]),
+);
+
 function transition(
   db: Database,
   key: { commitment: Hash256; sink: StateMachine },
   change: MessageChange,
   nowMs: number,
 ): MessageRow {
-  const old = find(db, key.commitment, key.sink);
-  if (old === undefined) throw new Error(`No message ${key.commitment} to ${key.sink}`);
-  const next: MessageRow = {
-    ...old,
-    state: nextMessageState(old.state, change.to),
-    reason: change.reason,
-    detail: change.detail,
-    attempts: change.attempts ?? old.attempts,
-    nextAttemptAtMs: change.nextAttemptAtMs ?? old.nextAttemptAtMs,
-    requiredUsd18: change.requiredUsd18 ?? old.requiredUsd18,
-    offeredUsd18: change.offeredUsd18 ?? old.offeredUsd18,
-    updatedAtMs: nowMs,
-  };
-  db.run(
-    `UPDATE message SET state = :state, reason = :reason, detail = :detail, attempts = :attempts,
-       next_attempt_at_ms = :nextAttemptAtMs, required_usd18 = :requiredUsd18, offered_usd18 = :offeredUsd18,
-       updated_at_ms = :now
-     WHERE commitment = :commitment AND sink = :sink`,
+  const row = db.row(
+    `UPDATE message SET state = :state, reason = :reason, detail = :detail,
+       attempts = coalesce(:attempts, attempts), next_attempt_at_ms = coalesce(:nextAttemptAtMs, next_attempt_at_ms),
+       required_usd18 = coalesce(:requiredUsd18, required_usd18),
+       offered_usd18 = coalesce(:offeredUsd18, offered_usd18), updated_at_ms = :now
+     WHERE commitment = :commitment AND sink = :sink AND state IN (SELECT value FROM json_each(:predecessors))
+     RETURNING *`,
     {
       commitment: key.commitment,
       sink: key.sink,
-      state: next.state,
-      reason: next.reason,
-      detail: next.detail,
-      attempts: next.attempts,
-      nextAttemptAtMs: next.nextAttemptAtMs,
-      requiredUsd18: toDecimal(next.requiredUsd18),
-      offeredUsd18: toDecimal(next.offeredUsd18),
+      state: change.to,
+      reason: change.reason,
+      detail: change.detail,
+      attempts: change.attempts,
+      nextAttemptAtMs: change.nextAttemptAtMs,
+      requiredUsd18: toDecimal(change.requiredUsd18),
+      offeredUsd18: toDecimal(change.offeredUsd18),
+      predecessors: predecessorsText[change.to],
       now: nowMs,
     },
   );
-  return next;
+  if (row !== undefined) return toMessage(row);
+  const old = find(db, key.commitment, key.sink);
+  if (old === undefined) throw new Error(`No message ${key.commitment} to ${key.sink}`);
+  nextMessageState(old.state, change.to); // says why
+  throw new Error(`Message ${key.commitment} to ${key.sink} was not written`);
 }
 
 function toMessage(row: Row): MessageRow {
