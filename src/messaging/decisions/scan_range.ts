@@ -47,6 +47,38 @@ export function nextChunk(
   return { from, to: last < observed ? last : observed };
 }
 
+/** Events of one chunk that are aimed at: a chunk is held in memory, and written in one transaction. */
+const AIMED_EVENTS = 1_000;
+
+/** Width of the first chunk, in blocks: nothing is known of how much happens in them. */
+const FIRST_BLOCKS = 4n;
+
+/** Factor by which chunks grow while little happens. */
+const GROWTH = 4n;
+
+/**
+ * How many blocks of one chain are read at once, so that a chunk holds about a thousand events. What was learned
+ * lasts from scan to scan; it is a matter of memory only, so a new start may begin anew.
+ */
+export class ScanWidth {
+  #blocks = FIRST_BLOCKS;
+
+  /** Most blocks of the next chunk; `most` is what the chain's nodes take. */
+  next(most: bigint | undefined): bigint {
+    return most === undefined || this.#blocks < most ? this.#blocks : most;
+  }
+
+  /** Learns from a chunk of `blocks` blocks that held `events` events. */
+  learn({ blocks, events }: { readonly blocks: bigint; readonly events: number }): void {
+    if (events > AIMED_EVENTS) {
+      const fitting = blocks * BigInt(AIMED_EVENTS) / BigInt(events);
+      this.#blocks = fitting > 0n ? fitting : 1n;
+    } else if (blocks >= this.#blocks && BigInt(events) * GROWTH <= BigInt(AIMED_EVENTS)) {
+      this.#blocks *= GROWTH;
+    }
+  }
+}
+
 /** Age beyond which blocks are not caught up after an outage, seconds (7 days). */
 export const CATCH_UP_LIMIT_SEC = 7n * 24n * 3600n;
 

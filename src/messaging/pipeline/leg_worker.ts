@@ -11,6 +11,7 @@ import {
   rememberHeights,
   type StoredHeight,
 } from "../decisions/readiness.ts";
+import { ScanWidth } from "../decisions/scan_range.ts";
 import { answerGets } from "./answer_gets.ts";
 import { type NextProofs, ProofFollower } from "./bundle.ts";
 import { deliverDue, type DeliveryFacts, hasRoomInFlight } from "./deliver.ts";
@@ -31,6 +32,7 @@ class LegLoop {
   readonly #leg: Leg;
   readonly #notices: WaitNotices;
   readonly #proofs: ProofFollower | undefined;
+  readonly #scanWidth = new ScanWidth();
   #stored: readonly StoredHeight[] = [];
   /** Height of the last round against which the sink took proofs. */
   #provedBefore: bigint | undefined;
@@ -76,7 +78,7 @@ class LegLoop {
     if (next?.kind === "rotations") await this.#rotate(next.proofs, signal);
     const bundle = next?.kind === "prelude" ? next : undefined;
     const observed = bundle === undefined ? view : { ...view, height: bundle.height };
-    await scanLeg(this.#deps, this.#settings, leg, observed, signal);
+    await scanLeg(this.#deps, this.#settings, leg, observed, signal, this.#scanWidth);
     if (view.isFrozen) return this.#waitForUpdate("the host to accept messages again (it is frozen)");
     const proofHeight = await this.#proofHeight(view, signal);
     if (proofHeight === undefined) return this.#waitForUpdate("the challenge period to end");

@@ -7,7 +7,7 @@ import type { NewMessage } from "../../core/ledger/ledger.ts";
 import { equalBytes, type Hash256 } from "../../core/protocol/bytes.ts";
 import { NEVER_MS } from "../decisions/retry_schedule.ts";
 import { type Route, route } from "../decisions/route.ts";
-import { boundCatchUp, chooseScanStart, nextChunk } from "../decisions/scan_range.ts";
+import { boundCatchUp, chooseScanStart, nextChunk, ScanWidth } from "../decisions/scan_range.ts";
 import { recordRotationReward } from "../fees/reward_record.ts";
 import { type Leg, legName, type PipelineDeps, type PipelineSettings, routeFacts } from "./leg.ts";
 import { rowOf } from "./message_row.ts";
@@ -54,13 +54,17 @@ export async function startCursor(
   deps.log.info("Leg starts", { leg: legName(leg), after_block: scanned, because: start.because });
 }
 
-/** Reads every block that the sink can verify and the cursor has not passed; returns the number of new rows. */
+/**
+ * Reads every block that the sink can verify and the cursor has not passed; returns the number of new rows.
+ * @param width what was learned in earlier scans of the leg
+ */
 export async function scanLeg(
   deps: PipelineDeps,
   settings: PipelineSettings,
   leg: Leg,
   view: CounterpartyView,
   signal: AbortSignal,
+  width: ScanWidth = new ScanWidth(),
 ): Promise<number> {
   const source = leg.source.id.stateMachine;
   const sink = leg.sink.id.stateMachine;
@@ -68,22 +72,42 @@ export async function scanLeg(
   for (;;) {
     const scanned = deps.ledger.cursors.find(source, sink);
     if (scanned === undefined) throw new Error(`Leg ${legName(leg)} has no cursor`);
-    const chunk = nextChunk(scanned, view.height, leg.source.limits.blocksPerEventQuery);
+    const chunk = nextChunk(scanned, view.height, width.next(leg.source.limits.blocksPerEventQuery));
     if (chunk === undefined) return found;
     const events = await leg.source.fetchEvents(chunk.from, chunk.to, signal);
-    const rows = rowsOf(events, settings, leg, view);
-    const fresh = deps.ledger.transaction(() => {
-      const recorded = rows.filter((row) => recordRow(deps, row));
+    width.learn({ blocks: chunk.to - chunk.from + 1n, events: events.length });
+    found += deps.ledger.transaction(() => {
+      const fresh = recordRows(deps, settings, leg, { events, view });
       recordRotations(deps, leg, events);
       for (const event of events) {
         if (event.kind === "funded") reviveFunded(deps, settings, event.commitment);
       }
       deps.ledger.cursors.advance(source, sink, chunk.to);
-      return recorded;
+      return fresh;
     });
-    found += fresh.length;
-    for (const row of fresh) logFound(deps, leg, row);
   }
+}
+
+/** Writes the rows of the messages among the events, one after the other; returns how many are new. */
+function recordRows(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  leg: Leg,
+  work: { readonly events: readonly ChainEvent[]; readonly view: CounterpartyView },
+): number {
+  const facts = routeFacts(leg, settings, work.view.nowSec);
+  const ends = { source: facts.source, sink: facts.sink };
+  let fresh = 0;
+  for (const event of work.events) {
+    if (event.kind !== "message") continue;
+    const decided = stateOf(route(event.message, facts));
+    if (decided === undefined) continue;
+    const row = rowOf(event.message, ends, event.at.height, decided);
+    if (!recordRow(deps, row)) continue;
+    fresh++;
+    logFound(deps, leg, row);
+  }
+  return fresh;
 }
 
 /** Inserts a row; one that a filter rejected before and lets pass now comes back. */
@@ -103,21 +127,6 @@ function recordRotations(deps: PipelineDeps, { source }: Leg, events: readonly C
     if (event.kind !== "newEpoch" || !equalBytes(event.relayer, relayer)) continue;
     recordRotationReward(deps.ledger, { chain, height: event.at.height, setId: event.setId });
   }
-}
-
-function rowsOf(
-  events: readonly ChainEvent[],
-  settings: PipelineSettings,
-  leg: Leg,
-  view: CounterpartyView,
-): readonly NewMessage[] {
-  const facts = routeFacts(leg, settings, view.nowSec);
-  const ends = { source: facts.source, sink: facts.sink };
-  return events.flatMap((event) => {
-    if (event.kind !== "message") return [];
-    const decided = stateOf(route(event.message, facts));
-    return decided === undefined ? [] : [rowOf(event.message, ends, event.at.height, decided)];
-  });
 }
 
 /** A fee was raised: what was not worth its delivery is weighed again, if the operator wants retries at all. */

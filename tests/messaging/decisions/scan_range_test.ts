@@ -5,6 +5,7 @@ import {
   CATCH_UP_LIMIT_SEC,
   chooseScanStart,
   nextChunk,
+  ScanWidth,
 } from "../../../src/messaging/decisions/scan_range.ts";
 
 Deno.test("chooseScanStart: a first start begins at the height that the sink knows", () => {
@@ -47,6 +48,30 @@ Deno.test("nextChunk: chunks cover every observed block exactly once, in order",
       assert.equal(cursor, observed > scanned ? observed : scanned);
     }),
   );
+});
+
+Deno.test("ScanWidth: chunks of a busy chain shrink to about a thousand events, those of a quiet one grow", () => {
+  const density = fc.integer({ min: 0, max: 5_000 }); // events a block
+  fc.assert(
+    fc.property(density, fc.option(fc.bigInt({ min: 1n, max: 200n })), (perBlock, most) => {
+      const width = new ScanWidth();
+      for (let chunk = 0; chunk < 20; chunk++) {
+        const blocks = width.next(most ?? undefined);
+        assert.ok(blocks >= 1n && (most === null || blocks <= most));
+        width.learn({ blocks, events: Number(blocks) * perBlock });
+      }
+      const learned = width.next(most ?? undefined);
+      assert.ok(learned === 1n || Number(learned) * perBlock <= 1_000);
+      if (perBlock === 0) assert.ok(learned >= (most ?? 10n ** 9n));
+    }),
+  );
+});
+
+Deno.test("ScanWidth: a chunk that was short for want of blocks tells nothing of wider ones", () => {
+  const width = new ScanWidth();
+  const before = width.next(undefined);
+  for (let chunk = 0; chunk < 10; chunk++) width.learn({ blocks: before - 1n, events: 0 });
+  assert.equal(width.next(undefined), before);
 });
 
 Deno.test("boundCatchUp: a gap shorter than the limit is read whole, with one question", async () => {
