@@ -94,14 +94,17 @@ Deno.test("endpoints: a chain whose only endpoint is dead at start joins when it
     assert.ok(warning.text.includes(host) && warning.text.includes("connection refused"), warning.text);
     // The other chain works without it.
     await scene.untilDelivered(await sendPing(devnet, { from: "B", to: "hub", count: 2 }));
-    const waiting = await sendAround(scene);
+    const waiting = [
+      ...await sendPing(devnet, { from: "A", to: "hub", count: 2 }),
+      ...await sendPing(devnet, { from: "B", to: "A", count: 2 }),
+    ];
     await proxy.setMode({ kind: "pass" });
     await process.waitForLine("Chain answers now", { deadlineMs: DEADLINE_MS });
     await scene.untilDelivered(waiting);
 
     // It dies again, long enough to be told.
     await proxy.setMode({ kind: "refuse" });
-    const meanwhile = await sendAround(scene);
+    const meanwhile = await sendPing(devnet, { from: "A", to: "hub", count: 2 });
     const told = await process.waitForLine("Leg waits for an endpoint", { deadlineMs: DEADLINE_MS });
     assert.ok(told.level === "warn" && told.text.includes(host), told.text);
     await proxy.setMode({ kind: "pass" });
