@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
+import type { Hex } from "../../../src/core/protocol/bytes.ts";
 import { RpcFault } from "../../../src/core/rpc/fault.ts";
+import { NEVER_MS } from "../../../src/messaging/decisions/retry_schedule.ts";
 import { type Leg } from "../../../src/messaging/pipeline/leg.ts";
 import { scanLeg, startCursor } from "../../../src/messaging/pipeline/scan.ts";
-import { names, Relayer, sender, withLedger, World } from "./world.ts";
+import { outbound, round, settle } from "./rounds.ts";
+import { memoryLedger, names, Relayer, sender, withLedger, World } from "./world.ts";
 
 async function scan(relayer: Relayer, leg: Leg): Promise<number> {
   const view = await leg.sink.fetchView(leg.source.id, relayer.signal);
@@ -226,4 +229,70 @@ Deno.test("scan: a message that a filter rejected is let in again once the filte
     assert.equal(row.state, "seen");
     assert.equal(row.reason, undefined);
   });
+});
+
+const fromHub: readonly [string, ReadonlySet<Hex> | undefined, readonly unknown[]][] = [
+  ["that is listed is taken", new Set([sender]), ["seen", undefined]],
+  ["that is not listed is rejected", new Set(), ["rejected", "hub_originated"]],
+  ["waits while the hub's list is unknown", undefined, ["held", "waiting_for_update"]],
+];
+for (const [what, listed, expected] of fromHub) {
+  Deno.test(`scan: a request of a module of the hub ${what}`, async () => {
+    const world = new World();
+    const [message] = await world.sendFrom(world.hub, world.two, 1, { source: names.hub });
+    assert.ok(message !== undefined);
+    const settings = { listedModules: (): ReadonlySet<Hex> | undefined => listed };
+    const relayer = new Relayer(world, memoryLedger(world), { settings });
+    const leg = outbound(relayer);
+    await start(relayer, leg);
+    await scan(relayer, leg);
+    const { state, reason } = relayer.row(message);
+    assert.deepEqual([state, reason], expected);
+  });
+}
+
+for (const [then, listed] of [["submitted", [sender]], ["rejected", []]] as const) {
+  Deno.test(`scan: requests of the hub that wait for its list stand in nobody's way, and are ${then} then`, async () => {
+    const world = new World();
+    const waiting = await world.sendFrom(world.hub, world.two, 3, { source: names.hub });
+    const users = await world.sendFrom(world.hub, world.two, 2);
+    let list: ReadonlySet<Hex> | undefined;
+    const relayer = new Relayer(world, memoryLedger(world), {
+      settings: { listedModules: () => list },
+      chain: { limits: { maxMessagesPerStep: 3 } },
+    });
+    const leg = outbound(relayer);
+    assert.deepEqual(await round(relayer, leg), { sent: 0, hasMore: true }, "a page of messages that wait");
+    assert.deepEqual(await round(relayer, leg), { sent: 2, hasMore: false });
+    assert.ok(users.every((message) => relayer.row(message).state === "submitted"));
+    assert.deepEqual(await round(relayer, leg), { sent: 0, hasMore: false }, "no loop without a pause");
+    await world.blocks(8);
+    await settle(relayer);
+    list = new Set(listed);
+    await round(relayer, leg);
+    assert.deepEqual(waiting.map((message) => relayer.row(message).state), [then, then, then]);
+  });
+}
+
+Deno.test("scan: a raised fee leaves messages alone that wait for something else", async () => {
+  const world = new World();
+  const [message] = await world.sendFrom(world.one, world.hub, 1);
+  assert.ok(message !== undefined);
+  const relayer = new Relayer(world, memoryLedger(world), { settings: { retryFrequencySec: 60 } });
+  const leg = relayer.leg(relayer.one, relayer.hub);
+  await start(relayer, leg);
+  await scan(relayer, leg);
+  world.hub.dispatch(message);
+  await world.blocks(1);
+  await world.update(world.hub, world.two);
+  const out = outbound(relayer);
+  await start(relayer, out);
+  await scan(relayer, out);
+  const change = { to: "held", reason: "simulation_failed", nextAttemptAtMs: NEVER_MS } as const;
+  relayer.ledger.messages.transition(message.commitment, names.two, change);
+  world.one.fund(message.commitment, 5n);
+  await world.blocks(1);
+  await world.update(world.one, world.hub);
+  await scan(relayer, leg);
+  assert.equal(relayer.row(message).nextAttemptAtMs, NEVER_MS);
 });

@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import { type ListedModules, listModules } from "../../src/messaging/listed_modules.ts";
+import { memoryLedger, Relayer, World } from "./pipeline/world.ts";
+
+async function withList(
+  isPaid: boolean,
+  test: (list: ListedModules, world: World, relayer: Relayer) => Promise<void>,
+): Promise<void> {
+  const world = new World();
+  const relayer = new Relayer(world, memoryLedger(world));
+  relayer.hub.rewards.set("0xABCD", 5n).set("0x01", 0n);
+  const list = listModules(relayer.deps, relayer.hub, isPaid);
+  const end = list.worker?.run(relayer.signal).catch((error: unknown) => error);
+  try {
+    await test(list, world, relayer);
+  } finally {
+    relayer.kill();
+    const error = await end;
+    assert.ok(error === undefined || (error instanceof Error && error.message === "killed"), String(error));
+  }
+}
+
+Deno.test("listed modules: unknown until read, then those with a reward, in lower case", async () => {
+  await withList(true, async (list, world) => {
+    assert.equal(list.current(), undefined);
+    await world.clock.settle();
+    assert.deepEqual(list.current(), new Set(["0xabcd"]));
+  });
+});
+
+Deno.test("listed modules: a list that cannot be read stays unknown and is asked for again soon", async () => {
+  await withList(true, async (list, world, relayer) => {
+    relayer.hub.faults.add("fetchRewardedModules", { kind: "throw", code: "unreachable" }, { times: 2 });
+    await world.clock.advance(9_000);
+    assert.equal(list.current(), undefined);
+    await world.clock.advance(12_000);
+    assert.deepEqual(list.current(), new Set(["0xabcd"]));
+  });
+});
+
+Deno.test("listed modules: changes are noticed within ten minutes; a fault keeps the old list", async () => {
+  await withList(true, async (list, world, relayer) => {
+    await world.clock.settle();
+    relayer.hub.rewards.set("0x01", 1n).delete("0xABCD");
+    relayer.hub.faults.add("fetchRewardedModules", { kind: "throw", code: "timeout" });
+    await world.clock.advance(600_000);
+    assert.deepEqual(list.current(), new Set(["0xabcd"]));
+    await world.clock.advance(10_000);
+    assert.deepEqual(list.current(), new Set(["0x01"]));
+    assert.equal(relayer.hub.calls.length, 3);
+  });
+});
+
+Deno.test("listed modules: without an account that could be paid the list is empty and nobody is asked", async () => {
+  await withList(false, async (list, world, relayer) => {
+    await world.clock.advance(700_000);
+    assert.deepEqual([list.current(), list.worker], [new Set(), undefined]);
+    assert.deepEqual(relayer.hub.calls, []);
+  });
+});

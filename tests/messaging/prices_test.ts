@@ -1,0 +1,96 @@
+import assert from "node:assert/strict";
+import { Secret } from "../../src/core/config/redact.ts";
+import { parseStateMachine } from "../../src/core/protocol/ismp/state_machine.ts";
+import type { NativePrice } from "../../src/core/prices/native_price.ts";
+import type { Fetch } from "../../src/core/rpc/http.ts";
+import { priceSourceOf } from "../../src/messaging/prices.ts";
+import { memoryLedger, Relayer, World } from "./pipeline/world.ts";
+
+const MAIN_HUB = parseStateMachine("POLKADOT-3367");
+const ONE_DOLLAR = 10n ** 27n;
+
+interface Case {
+  readonly relayer: Relayer;
+  readonly asked: string[];
+  readonly fetchPrice: () => Promise<NativePrice>;
+  readonly advance: (ms: number) => Promise<void>;
+}
+
+/** The price source of a chain whose explorer answers `body` (with a key), and whose router says 1,900 dollars. */
+function prepare(facts: { chain?: string; hub?: string; key?: string; body?: () => Response }): Case {
+  const world = new World();
+  const relayer = new Relayer(world, memoryLedger(world));
+  relayer.one.routerPrice27 = 1_900n * ONE_DOLLAR;
+  const asked: string[] = [];
+  const fetch: Fetch = (input) => {
+    asked.push(String(input));
+    return Promise.resolve(facts.body?.() ?? new Response("{}", { status: 500 }));
+  };
+  const source = priceSourceOf({ clock: world.clock, fetch }, {
+    config: {
+      stateMachine: parseStateMachine(facts.chain ?? "EVM-1"),
+      etherscanApiKey: facts.key === undefined ? undefined : new Secret(facts.key),
+    },
+    chain: relayer.one,
+    hub: facts.hub === undefined ? MAIN_HUB : parseStateMachine(facts.hub),
+  });
+  return {
+    relayer,
+    asked,
+    fetchPrice: () => source.fetchPrice(relayer.signal),
+    advance: (ms) => world.clock.advance(ms),
+  };
+}
+
+const etherscan = (): Response => Response.json({ status: "1", message: "OK", result: { ethusd: "2000.5" } });
+
+const seen = (price: NativePrice): unknown[] =>
+  price.kind === "known" ? [price.price27, price.origin] : [price.kind];
+
+Deno.test("prices: with a key the explorer is asked, and the router is left alone", async () => {
+  const { relayer, asked, fetchPrice } = prepare({ key: "KEY", body: etherscan });
+  assert.deepEqual(seen(await fetchPrice()), [20_005n * ONE_DOLLAR / 10n, "etherscan"]);
+  assert.equal(asked.length, 1);
+  assert.deepEqual(relayer.one.calls, []);
+});
+
+Deno.test("prices: without a key the router is asked, and nothing leaves for the explorer", async () => {
+  const { asked, fetchPrice } = prepare({ body: etherscan });
+  assert.deepEqual(seen(await fetchPrice()), [1_900n * ONE_DOLLAR, "router"]);
+  assert.deepEqual(asked, []);
+});
+
+Deno.test("prices: when the explorer fails, also politely with status 200, the router answers", async () => {
+  for (const body of [undefined, () => Response.json({ status: "0", result: "Invalid API Key" })]) {
+    const { fetchPrice } = prepare({ key: "KEY", ...(body === undefined ? {} : { body }) });
+    assert.deepEqual(seen(await fetchPrice()), [1_900n * ONE_DOLLAR, "router"]);
+  }
+});
+
+Deno.test("prices: without an answer the price is unknown, never 0", async () => {
+  const { relayer, fetchPrice } = prepare({ key: "KEY" });
+  relayer.one.routerPrice27 = undefined;
+  assert.deepEqual(seen(await fetchPrice()), ["unknown"]);
+});
+
+Deno.test("prices: a chain that is down leaves the price unknown; the last good one serves for six hours", async () => {
+  const { relayer, fetchPrice, advance } = prepare({});
+  relayer.one.faults.add("fetchRouterPrice", { kind: "throw", code: "unreachable" });
+  assert.deepEqual(seen(await fetchPrice()), ["unknown"]);
+  await advance(61_000);
+  assert.deepEqual(seen(await fetchPrice()), [1_900n * ONE_DOLLAR, "router"]);
+  relayer.one.faults.add("fetchRouterPrice", { kind: "throw", code: "unreachable" }, { times: 9 });
+  await advance(5 * 3_600_000);
+  const remembered = await fetchPrice();
+  assert.ok(remembered.kind === "known" && remembered.isRemembered);
+  await advance(2 * 3_600_000);
+  assert.deepEqual(seen(await fetchPrice()), ["unknown"]);
+});
+
+Deno.test("prices: tokens of Gnosis and of hosts of a test hub are one dollar, without a question", async () => {
+  for (const facts of [{ chain: "EVM-100", key: "KEY" }, { hub: "KUSAMA-4009" }]) {
+    const { relayer, asked, fetchPrice } = prepare(facts);
+    assert.deepEqual(seen(await fetchPrice()), [ONE_DOLLAR, "fixed"]);
+    assert.deepEqual([asked, relayer.one.calls], [[], []]);
+  }
+});
