@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import { parseArguments, type ParsedArguments } from "../../src/messaging/arguments.ts";
+
+const both = ["--config=r.toml", "--db=r.db"];
+
+function parse(...args: readonly string[]): ParsedArguments {
+  return parseArguments(args, "causeway 0");
+}
+
+function commandOf(...args: readonly string[]): unknown {
+  const parsed = parse(...args);
+  return parsed.kind === "run" ? parsed.command : parsed;
+}
+
+Deno.test("arguments: without a command the program relays", () => {
+  assert.deepEqual(commandOf(...both), { kind: "relay" });
+});
+
+Deno.test("arguments: accumulate-fees with its options, before and behind those of the program", () => {
+  const none = { kind: "accumulateFees", waits: false, withdraws: false };
+  assert.deepEqual(commandOf(...both, "accumulate-fees"), none);
+  assert.deepEqual(commandOf("accumulate-fees", ...both), none);
+  assert.deepEqual(commandOf(...both, "accumulate-fees", "--wait"), { ...none, waits: true });
+  assert.deepEqual(commandOf(...both, "accumulate-fees", "-w"), { ...none, withdraws: true });
+  const all = { ...none, waits: true, withdraws: true };
+  assert.deepEqual(commandOf(...both, "accumulate-fees", "--withdraw", "--wait"), all);
+  for (const gas of [["--gas-limit=5"], ["--gas-limit", "5"], ["-g", "5"], ["-g5"]]) {
+    assert.deepEqual(commandOf(...both, "accumulate-fees", ...gas), none);
+  }
+});
+
+Deno.test("arguments: both files are required with the command, too, and its own mistakes name its own help", () => {
+  const cases: readonly (readonly [readonly string[], RegExp])[] = [
+    [["accumulate-fees"], /'-c, --config <path>' not specified/],
+    [["--config=x", "accumulate-fees"], /'-d, --db <path>' not specified/],
+    [[...both, "accumulate-fees", "--wat"], /unknown option '--wat'/],
+    [[...both, "accumulate-fees", "now"], /too many arguments/],
+    [[...both, "accumulate-fees", "--gas-limit"], /argument missing/],
+  ];
+  for (const [args, expected] of cases) {
+    const parsed = parse(...args);
+    assert.ok(parsed.kind === "exit");
+    assert.deepEqual([parsed.code, parsed.stdout], [2, ""]);
+    assert.match(parsed.stderr, expected);
+    assert.match(parsed.stderr, /\(causeway (accumulate-fees )?--help lists the options\)/);
+  }
+});
+
+Deno.test("arguments: the command has a help of its own, which needs no files", () => {
+  const parsed = parse("accumulate-fees", "--help");
+  assert.ok(parsed.kind === "exit");
+  assert.deepEqual([parsed.code, parsed.stderr], [0, ""]);
+  for (const option of ["--wait", "--withdraw", "--gas-limit", "Exit status"]) {
+    assert.ok(parsed.stdout.includes(option), option);
+  }
+  const whole = parse("--help");
+  assert.ok(whole.kind === "exit" && whole.stdout.includes("accumulate-fees"));
+});
