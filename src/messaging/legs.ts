@@ -10,6 +10,7 @@ import { Wake } from "../core/runtime/wake.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 import type { Leg, LegProfit, PipelineDeps, PipelineSettings } from "./pipeline/leg.ts";
 import { legWorker } from "./pipeline/leg_worker.ts";
+import type { Replacing } from "./pipeline/replacing.ts";
 import { settleWorker } from "./pipeline/settle_worker.ts";
 import { priceSourceOf } from "./prices.ts";
 import { type ConfiguredChain, gated } from "./startup.ts";
@@ -76,6 +77,7 @@ export function planLegs(deps: PipelineDeps, parts: LegParts): LegPlan {
     outbound.set(name, leg);
     const settling = {
       sink: leg.sink,
+      replacing: replacingOf(entry, leg),
       sources: [hub],
       everyMs: Math.min(leg.pollIntervalMs, SETTLE_EVERY_MS),
       wake: leg.settleWake,
@@ -93,6 +95,11 @@ export function planLegs(deps: PipelineDeps, parts: LegParts): LegPlan {
     legs: inboundLegs.map(({ wake }) => wake),
   };
   return { workers: [...workers, settleWorker(deps, settings, hubSettling)], outbound };
+}
+
+/** Transactions of EVM chains have nonces; a delivery's price stays below what its messages bring in. */
+function replacingOf({ chain }: ConfiguredChain, { profit }: Leg): Replacing | undefined {
+  return "fetchReplacementTerms" in chain ? { chain, profit } : undefined;
 }
 
 function inboundLeg(

@@ -40,7 +40,7 @@ export function judgeRefusal(code: RefusalCode | "not_executed", sinkIsHub: bool
     case "client_expired":
       return { kind: "hold", reason: "client_expired", retryClass: "transient" };
     case "insufficient_funds":
-      return { kind: "hold", reason: "unfunded", retryClass: "transient" };
+      return { kind: "hold", reason: "unfunded", retryClass: "unfunded" };
     case "module_failed":
     case "not_executed":
     case "unspecified":

@@ -7,6 +7,8 @@
 export type RetryClass =
   /** Node behind, challenge period, nonce race, lost race: always retried. */
   | "transient"
+  /** Our account cannot pay: looked at once a minute, since an operator may fill it at any time. */
+  | "unfunded"
   /** The hub's dry run refused it: always retried, since most causes pass. */
   | "hub_refused"
   /** Simulation failed, mined without effect, unprofitable: retried only if the operator asked for it. */
@@ -16,6 +18,8 @@ export type RetryClass =
 export const NEVER_MS = Number.MAX_SAFE_INTEGER;
 
 const TRANSIENT = { firstMs: 2_000, mostMs: 5 * 60_000 };
+/** Pause between two looks at an account that cannot pay, ms. */
+export const UNFUNDED_PAUSE_MS = 60_000;
 const HUB_REFUSED = { firstMs: 15_000, mostMs: 10 * 60_000 };
 /** After this many attempts the operator's interval doubles, up to {@link FAILED_MOST_MS}. */
 const FAILED_PATIENCE = 10;
@@ -35,6 +39,7 @@ export function nextAttemptMs(facts: {
   readonly jitter: number;
 }): number {
   if (facts.retryClass === "failed") return nextFailedMs(facts);
+  if (facts.retryClass === "unfunded") return facts.nowMs + UNFUNDED_PAUSE_MS;
   const { firstMs, mostMs } = facts.retryClass === "transient" ? TRANSIENT : HUB_REFUSED;
   const delayMs = Math.min(mostMs, firstMs * 2 ** Math.min(20, Math.max(0, facts.attempts - 1)));
   return facts.nowMs + Math.round(delayMs * (0.75 + facts.jitter / 2));

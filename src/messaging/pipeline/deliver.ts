@@ -6,6 +6,7 @@ import { pack } from "../decisions/batch.ts";
 import { NEVER_MS } from "../decisions/retry_schedule.ts";
 import { deferenceMs, inFlightLimit, MOST_IN_FLIGHT } from "../decisions/rivalry.ts";
 import { expire, listReady } from "./due.ts";
+import { isUnfunded } from "./funds.ts";
 import type { Leg, PipelineDeps, PipelineSettings } from "./leg.ts";
 import { mark, markRefused } from "./mark.ts";
 import { type Candidate, stillOpen, takeDelivered } from "./receipts.ts";
@@ -38,6 +39,7 @@ const MOST_OVERTAKINGS = 3;
 
 /** True when another transaction to the sink may be made now. */
 export function hasRoomInFlight(deps: PipelineDeps, leg: Leg): boolean {
+  if (isUnfunded(deps, leg.sink)) return false;
   const waiting = deps.ledger.submissions.listUnresolved(leg.sink.id.stateMachine)
     .filter(({ state, kind }) => state !== "included" && !isHubCall(kind));
   const most = isRaceCostly(leg.sink) ? inFlightLimit(readRivalry(deps, leg.sink)) : MOST_IN_FLIGHT;

@@ -141,6 +141,8 @@ export interface NoEffect {
   readonly isRace: boolean;
   readonly isReverted: boolean;
   readonly detail: string;
+  /** Why the message waits; it lost a race when absent. */
+  readonly reason?: "stuck" | undefined;
 }
 
 /** Gives an undelivered message another try: soon after a lost race or a first revert, later otherwise. */
@@ -152,7 +154,11 @@ export function tryAgain(deps: PipelineDeps, settings: PipelineSettings, why: No
   const { detail } = why;
   if (why.isRace || !why.isReverted) {
     const waitMs = Math.max(pauseMs, leftToOthersMs(deps, why.sink, message));
-    mark(deps, message, "ready", { reason: "race", detail, nextAttemptAtMs: nowMs + waitMs });
+    mark(deps, message, "ready", {
+      reason: why.reason ?? "race",
+      detail,
+      nextAttemptAtMs: nowMs + waitMs,
+    });
     return;
   }
   const attempts = message.attempts + 1;

@@ -8,6 +8,7 @@ import type { MessageRow } from "../../core/ledger/ledger.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
 import type { LogFields } from "../../core/telemetry/log.ts";
 import { bisect } from "../decisions/batch.ts";
+import { noteFunded, noteRefusedFunds } from "./funds.ts";
 import { type AnswerTaker, type Leg, legName, type PipelineDeps, type PipelineSettings } from "./leg.ts";
 import { hold, mark, markRefused } from "./mark.ts";
 import { type Candidate, stillOpen, takeDelivered } from "./receipts.ts";
@@ -56,6 +57,7 @@ export async function sendConsensus(
   const sendNow = async (): Promise<boolean> => {
     const hints = { nonceAtLeast: nextNonce(deps, leg) };
     const signing = await leg.sink.sign(delivery, simulation, hints, signal);
+    if (signing.kind === "refused") noteRefusedFunds(deps, leg.sink, signing.refusal);
     if (signing.kind !== "signed") return false;
     signal.throwIfAborted();
     const { submission } = signing;
@@ -102,6 +104,7 @@ async function sendInTurn(
     return { sent: 0, again: await takeDelivered(deps, settings, leg, work, signal) };
   }
   if (signing.kind === "refused") {
+    noteRefusedFunds(deps, leg.sink, signing.refusal);
     return { sent: 0, again: takeRefusal(deps, settings, candidates, signing.refusal) };
   }
   signal.throwIfAborted();
@@ -234,7 +237,10 @@ async function broadcastJournalled(
   switch (result.kind) {
     case "sent":
     case "alreadyKnown":
-      deps.ledger.transaction(() => void deps.ledger.submissions.update(work.id, { state: "broadcast" }));
+      deps.ledger.transaction(() => {
+        deps.ledger.submissions.update(work.id, { state: "broadcast" });
+        noteFunded(deps, leg.sink);
+      });
       return;
     case "nonceUsed":
       // Perhaps by these very bytes, if an answer was lost on the way: settling finds out.
@@ -267,7 +273,7 @@ function takeBack(
 ): void {
   const { result } = work;
   const detail = result.kind === "refused" ? result.refusal.detail : result.kind;
-  const isUnfunded = result.kind === "refused" && result.refusal.code === "insufficient_funds";
+  const isUnfunded = result.kind === "refused" && noteRefusedFunds(deps, leg.sink, result.refusal);
   deps.log.info("The chain did not take the transaction; its messages are tried again", {
     leg: legName(leg),
     detail,
@@ -278,8 +284,9 @@ function takeBack(
       const row = deps.ledger.messages.find(commitment, sink);
       if (row?.state !== "submitted") continue;
       hold(deps, settings, row, {
-        reason: isUnfunded ? "unfunded" : "race",
-        retryClass: "transient",
+        ...(isUnfunded
+          ? { reason: "unfunded", retryClass: "unfunded" } as const
+          : { reason: "race", retryClass: "transient" } as const),
         detail,
       });
     }

@@ -6,12 +6,15 @@ import { WaitNotices } from "../../core/runtime/waiting.ts";
 import type { Worker } from "../../core/runtime/worker.ts";
 import type { PipelineDeps, PipelineSettings } from "./leg.ts";
 import { mark } from "./mark.ts";
+import type { Replacing } from "./replacing.ts";
 import { noteNoAnswer } from "./send.ts";
 import { settleAll } from "./settle.ts";
 
 /** A sink with those who want to know when its submissions are settled. */
 export interface SettlingSink {
   readonly sink: Chain;
+  /** How transactions that wait too long are replaced; absent where they have no nonces. */
+  readonly replacing?: Replacing | undefined;
   /** Chains whose legs lead to the sink. */
   readonly sources: readonly Chain[];
   readonly everyMs: number;
@@ -31,7 +34,7 @@ export function settleWorker(deps: PipelineDeps, settings: PipelineSettings, wor
       recoverSubmitted(deps, work);
       while (!signal.aborted) {
         try {
-          const { waiting, hasNews } = await settleAll(deps, settings, sink, signal);
+          const { waiting, hasNews } = await settleAll(deps, settings, sink, signal, work.replacing);
           if (hasNews) work.legs.forEach((leg) => leg.wake());
           if (waiting === 0) notices.done("inclusion");
           else {

@@ -22,7 +22,7 @@ import { type Candidate, stillOpen } from "./receipts.ts";
 import type { Sifted } from "./sift.ts";
 
 /** A fee as it could be read: a number, gone with its request, or unread. */
-type Fee = { readonly kind: "fee"; readonly fee18: bigint } | { readonly kind: "gone" } | {
+export type Fee = { readonly kind: "fee"; readonly fee18: bigint } | { readonly kind: "gone" } | {
   readonly kind: "unread";
 };
 
@@ -44,7 +44,7 @@ export async function weigh(
 ): Promise<readonly Candidate[]> {
   const { profit } = leg;
   if (profit === undefined || profit.minimumPercent === 0) return work.candidates;
-  const fees = await readFees(deps, leg, profit, work.candidates, signal);
+  const fees = await readFees(deps, legName(leg), profit, work.candidates, signal);
   const price = await profit.price.fetchPrice(signal);
   const { part } = work;
   const { gasPriceWei, dataCostWei, messageGas, gasUsed } = part.simulation;
@@ -80,10 +80,13 @@ export async function weigh(
   return deps.ledger.transaction(() => putAside(deps, settings, { ...work, held, fees }));
 }
 
-/** Reads the fees of all candidates; a chain that does not answer leaves its fees unread and nothing else. */
-async function readFees(
+/**
+ * Reads the fees of all candidates; a chain that does not answer leaves its fees unread and nothing else.
+ * @param leg names who asks, for the log
+ */
+export async function readFees(
   deps: PipelineDeps,
-  leg: Leg,
+  leg: string,
   profit: LegProfit,
   candidates: readonly Candidate[],
   signal: AbortSignal,
@@ -111,7 +114,7 @@ async function readFees(
       }
     } catch (error) {
       if (!(error instanceof RpcFault)) throw error;
-      deps.log.debug("Fees could not be read", { leg: legName(leg), error });
+      deps.log.debug("Fees could not be read", { leg, error });
       for (const { row } of members) fees.set(row.commitment, { kind: "unread" });
     }
   }));

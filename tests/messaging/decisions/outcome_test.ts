@@ -61,8 +61,10 @@ Deno.test("refusals: what a chain refuses is held, ended or parked by its reason
     retryClass: "hub_refused",
   });
   assert.equal(judgeRefusal("too_large", false).kind, "park");
-  for (const code of ["duplicate", "not_ready", "host_frozen", "insufficient_funds", "bad_proof"] as const) {
+  for (const code of ["duplicate", "not_ready", "host_frozen", "bad_proof"] as const) {
     const verdict = judgeRefusal(code, false);
     assert.equal(verdict.kind === "hold" && verdict.retryClass, "transient");
   }
+  const unfunded = judgeRefusal("insufficient_funds", false);
+  assert.equal(unfunded.kind === "hold" && unfunded.retryClass, "unfunded");
 });

@@ -220,11 +220,11 @@ for (const method of ["sign", "broadcast"]) {
     await round(relayer, leg);
     assert.equal(relayer.row(first).state, "held");
     assert.equal(relayer.row(first).reason, "unfunded");
-    await world.clock.advance(10_000);
+    await world.clock.advance(60_000);
     await round(relayer, leg);
     assert.equal(relayer.row(first).reason, "unfunded");
     world.two.unfunded.clear();
-    await world.clock.advance(10_000);
+    await world.clock.advance(60_000);
     await round(relayer, leg);
     await world.blocks(1);
     await settle(relayer);

@@ -34,6 +34,11 @@ export function gasLimitFor(gasUsed: bigint): bigint {
   return gasUsed * 64n * 5n * 105n / (63n * 4n * 100n) + 1n;
 }
 
+/** Gas that a transaction with this limit was expected to use: the reverse of {@link gasLimitFor}. */
+export function gasExpectedOf(gasLimit: bigint): bigint {
+  return gasLimit * 63n * 4n * 100n / (64n * 5n * 105n);
+}
+
 /**
  * Gas limit where no trace is to be had. The estimate is of little worth, since the host swallows callbacks that
  * run out of gas: a quarter of the chain's limit for one message and four fifths for several, or twice the

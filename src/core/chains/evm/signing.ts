@@ -65,7 +65,9 @@ export async function signDelivery(
   const price = gasPriceFor(market, gasPriceBufferPercent);
   const neededWei = gasLimit * highestPriceWei(price);
   if (balance() < neededWei) {
-    const detail = `${sender} has ${balance()} wei and may need ${neededWei} wei`;
+    const missingWei = neededWei - balance();
+    const detail =
+      `${sender} has ${balance()} wei and may need ${neededWei} wei: ${missingWei} wei are missing`;
     return refused({ code: "insufficient_funds", detail });
   }
   const atLeast = work.hints.nonceAtLeast ?? 0n;

@@ -1,0 +1,97 @@
+/** Transactions in the place of others on a chain in memory, as the EVM adapter makes them. */
+import type { SignedSubmission } from "../../src/core/chains/chain.ts";
+import { type GasPrice, highestPriceWei } from "../../src/core/chains/evm/gas.ts";
+import type { AccountNonces, ReplaceableChain, ReplacementTerms } from "../../src/core/chains/replaceable.ts";
+import { toHash256 } from "../../src/core/protocol/bytes.ts";
+import { keccak256 } from "../../src/core/protocol/hash.ts";
+import type { Clock } from "../../src/core/runtime/clock.ts";
+import { doFaulty } from "./fault_plan.ts";
+import type { MemoryChain } from "./memory_chain.ts";
+import type { MemoryNode } from "./memory_node.ts";
+
+/** Gas of a plain transfer. */
+const TRANSFER_GAS = 21_000n;
+
+/** Replaces transactions of the account of `chain`; faults are planned there. */
+export class MemoryReplacing implements ReplaceableChain {
+  /** What the account has; accounts in {@link MemoryNode.unfunded} have nothing. */
+  balanceWei = 10n ** 24n;
+  /** What sending bytes costs beside gas. */
+  dataCostWei = 0n;
+  readonly #node: MemoryNode;
+  readonly #chain: MemoryChain;
+  readonly #clock: Clock;
+
+  constructor(node: MemoryNode, chain: MemoryChain, clock: Clock) {
+    this.#node = node;
+    this.#chain = chain;
+    this.#clock = clock;
+  }
+
+  fetchReplacementTerms({ hash }: SignedSubmission, signal: AbortSignal): Promise<ReplacementTerms> {
+    return this.#call("fetchReplacementTerms", signal, () => ({
+      offered: { type: "legacy", gasPriceWei: this.#node.transactionOf(hash).priceWei },
+      market: { type: "legacy", gasPriceWei: this.#node.priceWei },
+      nonces: this.#nonces(),
+      balanceWei: this.#node.unfunded.has(this.#account()) ? 0n : this.balanceWei,
+    }));
+  }
+
+  fetchNonces(signal: AbortSignal): Promise<AccountNonces> {
+    return this.#call("fetchNonces", signal, () => this.#nonces());
+  }
+
+  fetchDataCost(_callData: Uint8Array, signal: AbortSignal): Promise<bigint> {
+    return this.#call("fetchDataCost", signal, () => this.dataCostWei);
+  }
+
+  resign(submission: SignedSubmission, price: GasPrice): Promise<SignedSubmission> {
+    const { delivery } = this.#node.transactionOf(submission.hash);
+    return Promise.resolve(this.#sign(submission, price, delivery.steps, submission.gasLimit));
+  }
+
+  cancel(submission: SignedSubmission, price: GasPrice, signal: AbortSignal): Promise<SignedSubmission> {
+    return this.#call("cancel", signal, () => this.#sign(submission, price, [], TRANSFER_GAS));
+  }
+
+  #sign(
+    old: SignedSubmission,
+    price: GasPrice,
+    steps: ReturnType<MemoryNode["transactionOf"]>["delivery"]["steps"],
+    gasLimit: bigint | undefined,
+  ): SignedSubmission {
+    const { account, nonce, chain, madeAtHeight } = old;
+    const priceWei = highestPriceWei(price);
+    const what = steps.length === 0 ? "nothing" : old.hash;
+    const raw = new TextEncoder().encode([chain, account, nonce, priceWei, what].join());
+    const hash = toHash256(keccak256(raw));
+    this.#node.register({
+      hash,
+      delivery: { steps },
+      relayer: this.#chain.relayer,
+      account,
+      nonce,
+      priceWei,
+    });
+    return { hash, chain, raw, account, nonce, gasPriceWei: priceWei, gasLimit, madeAtHeight };
+  }
+
+  #account(): string {
+    const { account } = this.#chain;
+    if (account === undefined) throw new Error("A chain without accounts");
+    return account;
+  }
+
+  #nonces(): AccountNonces {
+    const account = this.#account();
+    return { latest: this.#node.nonceOf(account), pending: this.#node.pendingNonceOf(account) };
+  }
+
+  async #call<T>(method: string, signal: AbortSignal, work: () => T): Promise<T> {
+    signal.throwIfAborted();
+    this.#chain.calls.push(method);
+    await Promise.resolve();
+    const where = { chain: this.#node.id.stateMachine, method, clock: this.#clock };
+    return await doFaulty(this.#chain.faults.take(method), where, work, signal);
+  }
+}
