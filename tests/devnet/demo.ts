@@ -173,7 +173,6 @@ async function deliver(stage: Stage, count: number, fee: bigint): Promise<void> 
   const arrival = sending.then(() => board.untilAllDelivered(DEADLINE_MS)).finally(() => end.abort());
   await Promise.race([Promise.all([arrival, following]), relayerEnded]);
   progress.finish();
-  relayerEnded.catch(() => undefined);
   const code = await relayer.terminate(STOP_MS);
   relayers.delete(relayer);
   if (code !== 0) throw new Error(`The relayer ended with status ${code} after SIGTERM`);

@@ -82,20 +82,37 @@ export function feesOnHub({ hub }: Pick<Devnet, "hub">, { stateMachine }: Devnet
   return tokens(hub.governance.feesOf(stateMachine, address));
 }
 
-/** A line per chain; `isPaid`: every chain has paid out exactly the fees of its delivered messages. */
+/** Looks at the chains: a line per chain, and whether all is where it belongs. */
 export async function moneySummary(
   devnet: Pick<Devnet, "hub">,
   expected: readonly ExpectedFees[],
-): Promise<{ readonly lines: readonly string[]; readonly isPaid: boolean }> {
-  const rows = await Promise.all(
-    expected.map(async (row) => ({ ...row, after: await feeTokenBalance(row.chain) })),
+): Promise<ReturnType<typeof moneyTable>> {
+  return moneyTable(
+    await Promise.all(expected.map(async ({ chain, ...rest }) => ({
+      ...rest,
+      chain: `${chain.name} (${chain.stateMachine})`,
+      after: await feeTokenBalance(chain),
+      onHub: feesOnHub(devnet, chain),
+    }))),
   );
+}
+
+/** `isPaid`: every chain has paid out exactly the fees of its delivered messages. */
+export function moneyTable(
+  rows: readonly {
+    readonly chain: string;
+    readonly before: bigint;
+    readonly after: bigint;
+    readonly fees: bigint;
+    readonly onHub: string;
+  }[],
+): { readonly lines: readonly string[]; readonly isPaid: boolean } {
   const lines = table([
     ["fee tokens of the relayer on", "before", "after", "fees of its deliveries", "left on the hub"],
-    ...rows.map(({ chain, fees, before, after }) => [
-      `${chain.name} (${chain.stateMachine})`,
+    ...rows.map(({ chain, before, after, fees, onHub }) => [
+      chain,
       ...[before, after, fees].map(tokens),
-      feesOnHub(devnet, chain),
+      onHub,
     ]),
   ]);
   return { lines, isPaid: rows.every(({ fees, before, after }) => fees > 0n && after - before === fees) };
