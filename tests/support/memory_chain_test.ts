@@ -2,9 +2,14 @@ import assert from "node:assert/strict";
 import { postMessage } from "../../src/core/protocol/ismp/commitment.ts";
 import type { Message } from "../../src/core/protocol/ismp/message.ts";
 import type { Simulation } from "../../src/core/chains/chain.ts";
-import { parseStateMachine, toConsensusStateId } from "../../src/core/protocol/ismp/state_machine.ts";
+import {
+  parseStateMachine,
+  stateMachineIdKey,
+  toConsensusStateId,
+} from "../../src/core/protocol/ismp/state_machine.ts";
 import { FakeClock } from "./fake_clock.ts";
 import { MemoryChain } from "./memory_chain.ts";
+import { encodeProof } from "./memory_consensus.ts";
 import { forge } from "./memory_host.ts";
 import { MemoryNode } from "./memory_node.ts";
 import { seededRandomness } from "./seeded_randomness.ts";
@@ -20,7 +25,7 @@ interface Pair {
   readonly to: MemoryChain;
 }
 
-function pair(family: "evm" | "substrate" = "evm"): Pair {
+function pair(family: "evm" | "substrate" = "evm", setId?: bigint): Pair {
   const clock = new FakeClock();
   const relayer = new Uint8Array(20).fill(7);
   const source = new MemoryNode(clock, {
@@ -28,7 +33,7 @@ function pair(family: "evm" | "substrate" = "evm"): Pair {
     family: "substrate",
   });
   const id = { stateMachine: sinkName, consensusStateId: toConsensusStateId("ETH0") };
-  const sink = new MemoryNode(clock, { id, family });
+  const sink = new MemoryNode(clock, { id, family, ...(setId === undefined ? {} : { setId }) });
   const connect = (node: MemoryNode): MemoryChain => new MemoryChain(node, clock, { relayer });
   return { clock, source, sink, from: connect(source), to: connect(sink) };
 }
@@ -182,4 +187,74 @@ Deno.test("fault plan: the same seed draws the same faults", async () => {
   assert.equal(await course(4), await course(4));
   assert.notEqual(await course(4), await course(5));
   assert.match(await course(4), /!/);
+});
+
+/** The bytes of a proof about `height` of the source. */
+function proofOf({ source }: Pair, height: bigint, signedBy: bigint, newSetId?: bigint): Uint8Array {
+  const root = source.block(height)?.hash ?? "0x";
+  return encodeProof({ source: stateMachineIdKey(source.id), height, root, signedBy, newSetId });
+}
+
+/** Simulates consensus proofs in front of a message that is proved at `height`. */
+async function simulateBehind(
+  ends: Pair,
+  proofs: readonly Uint8Array[],
+  carried: Message,
+  height: bigint,
+): Promise<Simulation> {
+  const proof = await ends.from.proveMessages([carried], height, ends.to, signal);
+  const consensus = proofs.map((bytes) => ({ kind: "consensus" as const, proof: bytes }));
+  const steps = [...consensus, { kind: "messages" as const, messages: [carried], proof }];
+  return await ends.to.simulate({ steps }, signal);
+}
+
+const codeOf = (simulation: Simulation): string =>
+  simulation.kind === "refused" ? simulation.refusal.code : "accepted";
+
+Deno.test("memory host: a message goes behind the consensus proof that makes its block known, and pays for both", async () => {
+  const ends = pair("evm", 4n);
+  const one = message(1n);
+  ends.source.dispatch(one);
+  const { height } = ends.source.produceBlock();
+  assert.equal(codeOf(await simulateBehind(ends, [], one, height)), "not_ready");
+  const simulation = await simulateBehind(ends, [proofOf(ends, height, 4n)], one, height);
+  assert.ok(simulation.kind === "accepted");
+  assert.deepEqual([simulation.gasUsed, simulation.messageGas], [400_000n, [100_000n]]);
+});
+
+Deno.test("memory host: an old consensus proof is taken in silence and makes no block known", async () => {
+  const ends = pair("evm", 4n);
+  const one = message(1n);
+  ends.source.dispatch(one);
+  const { height } = ends.source.produceBlock();
+  ends.source.produceBlock();
+  ends.sink.accept(ends.source, height + 1n);
+  ends.sink.produceBlock();
+  assert.equal(codeOf(await simulateBehind(ends, [proofOf(ends, height, 4n)], one, height)), "not_ready");
+  assert.equal(codeOf(await simulateBehind(ends, [proofOf(ends, height, 9n)], one, height + 1n)), "accepted");
+});
+
+Deno.test("memory host: proofs of authorities that are not current are refused, unless the rotations come first", async () => {
+  const ends = pair("evm", 4n);
+  const one = message(1n);
+  ends.source.produceBlock();
+  ends.source.dispatch(one);
+  const { height } = ends.source.produceBlock();
+  const late = proofOf(ends, height, 5n);
+  assert.equal(codeOf(await simulateBehind(ends, [late], one, height)), "unknown_authority_set");
+  const rotation = proofOf(ends, height - 1n, 4n, 5n);
+  assert.equal(codeOf(await simulateBehind(ends, [rotation, late], one, height)), "accepted");
+  assert.equal(codeOf(await simulateBehind(ends, [late, rotation], one, height)), "unknown_authority_set");
+  assert.equal(ends.sink.head.state.setId, 4n, "a simulation changes nothing");
+});
+
+Deno.test("memory host: bytes that are no proof, and hosts with another client, refuse", async () => {
+  for (const setId of [4n, undefined]) {
+    const ends = pair("evm", setId);
+    const one = message(1n);
+    ends.source.dispatch(one);
+    const { height } = ends.source.produceBlock();
+    const bytes = setId === undefined ? proofOf(ends, height, 4n) : new Uint8Array([1, 2]);
+    assert.equal(codeOf(await simulateBehind(ends, [bytes], one, height)), "bad_proof");
+  }
 });

@@ -34,6 +34,8 @@ export class ProofFollower {
   /** True once the receiver knew every rotation of the hub; later ones are among the accepted proofs. */
   #isCaughtUp = false;
   #missingSet: bigint | undefined;
+  /** Bytes of the newest proof, which stays the newest for many rounds while no message needs it. */
+  #newest: Extract<NextProofs, { kind: "prelude" }> | undefined;
 
   constructor(bundles: Bundles, log: Log) {
     this.#bundles = bundles;
@@ -88,8 +90,10 @@ export class ProofFollower {
     if (plan.steps.length > 0) return await this.#loadRotations(plan.steps, signal);
     this.#isCaughtUp = true;
     if (newest === undefined) return undefined;
+    if (this.#newest?.height === newest.height) return this.#newest;
     const proof = await this.#bundles.hub.fetchProofBytes(newest, signal);
-    return proof === undefined ? undefined : { kind: "prelude", proof, height: newest.height };
+    if (proof === undefined) return undefined;
+    return this.#newest = { kind: "prelude", proof, height: newest.height };
   }
 
   /** Tells once about each set that cannot be reached any more. */

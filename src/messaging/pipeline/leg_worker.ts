@@ -19,6 +19,9 @@ import { type Leg, legName, type PipelineDeps, type PipelineSettings } from "./l
 import { scanLeg, startCursor } from "./scan.ts";
 import { isRotationUnderWay, sendConsensus } from "./send.ts";
 
+/** Pause after rotations were refused, ms: each try costs a simulation and a line in the log. */
+const ROTATION_PAUSE_MS = 60_000;
+
 /** Makes the worker of a leg. */
 export function legWorker(deps: PipelineDeps, settings: PipelineSettings, leg: Leg): Worker {
   const loop = new LegLoop(deps, settings, leg);
@@ -36,6 +39,8 @@ class LegLoop {
   #stored: readonly StoredHeight[] = [];
   /** Height of the last round against which the sink took proofs. */
   #provedBefore: bigint | undefined;
+  /** Rotations that were refused are left alone until then. */
+  #rotateAfterMs = 0;
   #hasStarted = false;
   #failures = 0;
 
@@ -125,10 +130,10 @@ class LegLoop {
 
   /** Sends rotations alone, one transaction at a time: the next ones follow when the host knows the authorities. */
   async #rotate(proofs: readonly Uint8Array[], signal: AbortSignal): Promise<void> {
-    const isUnderWay = isRotationUnderWay(this.#deps, this.#leg);
-    if (!isUnderWay && hasRoomInFlight(this.#deps, this.#leg)) {
-      await sendConsensus(this.#deps, this.#leg, proofs, signal);
-    }
+    if (this.#deps.clock.now() < this.#rotateAfterMs || isRotationUnderWay(this.#deps, this.#leg)) return;
+    if (!hasRoomInFlight(this.#deps, this.#leg)) return;
+    const isSent = await sendConsensus(this.#deps, this.#leg, proofs, signal);
+    if (!isSent) this.#rotateAfterMs = this.#deps.clock.now() + ROTATION_PAUSE_MS;
   }
 
   #waitForUpdate(what: string): number {

@@ -67,8 +67,9 @@ Deno.test("bundle: nothing is sent while no message is due, and an old proof is 
   const { world, relayer, leg } = await prepare();
   await prove(world);
   await running(relayer, leg, async () => {
-    await world.blocks(10);
+    await world.blocks(20);
     assert.deepEqual(stepsOf(world), []);
+    assert.equal(relayer.hub.calls.filter((method) => method === "fetchProofBytes").length, 1);
     await pay(world, [0n]);
     await prove(world);
     await world.blocks(10);
@@ -185,6 +186,10 @@ Deno.test("bundle: a rotation that the chain does not take holds up no message t
     await world.blocks(10);
     assert.equal(stateOf(relayer, message)[0], "delivered");
     assert.equal(setOf(world), 0n);
+    assert.equal(relayer.log.messages("warn").length, 1);
+    relayer.two.simulate = simulate;
+    await world.blocks(70);
+    assert.equal(setOf(world), 1n, "it is tried again");
   });
 });
 

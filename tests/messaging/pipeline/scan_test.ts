@@ -256,9 +256,9 @@ for (const [then, listed] of [["submitted", [sender]], ["rejected", []]] as cons
     const world = new World();
     const waiting = await world.sendFrom(world.hub, world.two, 3, { source: names.hub });
     const users = await world.sendFrom(world.hub, world.two, 2);
-    let list: ReadonlySet<Hex> | undefined;
+    const hub: { list?: ReadonlySet<Hex> } = {};
     const relayer = new Relayer(world, memoryLedger(world), {
-      settings: { listedModules: () => list },
+      settings: { listedModules: () => hub.list },
       chain: { limits: { maxMessagesPerStep: 3 } },
     });
     const leg = outbound(relayer);
@@ -268,7 +268,7 @@ for (const [then, listed] of [["submitted", [sender]], ["rejected", []]] as cons
     assert.deepEqual(await round(relayer, leg), { sent: 0, hasMore: false }, "no loop without a pause");
     await world.blocks(8);
     await settle(relayer);
-    list = new Set(listed);
+    hub.list = new Set(listed);
     await round(relayer, leg);
     assert.deepEqual(waiting.map((message) => relayer.row(message).state), [then, then, then]);
   });
