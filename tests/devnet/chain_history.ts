@@ -1,28 +1,29 @@
 /**
- * What happened to messages on the chains of a devnet, read from the chains themselves: events of the EVM hosts and of
- * the hub. Start reading at {@link readHistory}.
+ * What happened to messages on the chains of a devnet, read from the chains themselves: events of the EVM hosts, of
+ * the hub and of the Substrate chains. Start reading at {@link readHistory}.
  */
 import type { Hash256, Hex } from "../../src/core/protocol/bytes.ts";
 import { toHash256, toHex } from "../../src/core/protocol/bytes.ts";
 import { toAddress } from "../../src/core/protocol/evm/address.ts";
 import { decodeHostLog } from "../../src/core/protocol/evm/host_events.ts";
 import { parseEventsWithMetadata } from "../../src/core/protocol/ismp/rpc_json.ts";
-import type { PostRequest } from "../../src/core/protocol/ismp/message.ts";
 import type { StateMachine } from "../../src/core/protocol/ismp/state_machine.ts";
 import { PING_ABI } from "./evm/abi.ts";
 import type { IsmpHost } from "./evm/deploy.ts";
-import { commitmentOfPost } from "../../src/core/protocol/ismp/commitment.ts";
+import { commitmentOfGet, commitmentOfPost, commitmentOfResponse } from "../../src/core/protocol/ismp/commitment.ts";
 import type { Devnet } from "./devnet.ts";
 
-/** A post request that a chain sent, or that the hub sent or routed on. */
+/** A request that a chain sent, or a request or response that the hub sent or routed on. */
 export interface SentEvent {
   readonly commitment: Hash256;
-  readonly request: PostRequest;
+  /** Where it goes in the end; an answer goes to who asked. */
+  readonly dest: StateMachine;
   readonly height: bigint;
 }
 
-/** A post request that a chain accepted. */
+/** A request that a chain accepted or answered, or whose response it accepted. */
 export interface HandledEvent {
+  /** Of the request, for responses too. */
   readonly commitment: Hash256;
   /** Who delivered it, lower-case hex. */
   readonly relayer: Hex;
@@ -53,6 +54,7 @@ export interface ChainHistory {
 export async function readHistory(devnet: Devnet): Promise<readonly ChainHistory[]> {
   return await Promise.all([
     ...devnet.chains.map(({ stateMachine, host }) => readEvmHistory(stateMachine, host)),
+    ...devnet.substrateChains.map(({ stateMachine, node }) => readHubHistory(stateMachine, node.httpUrl)),
     readHubHistory(devnet.hub.identity.stateMachine, devnet.hub.httpUrl),
   ]);
 }
@@ -81,10 +83,10 @@ export async function readEvmHistory(chain: StateMachine, host: IsmpHost): Promi
     if (decoded.kind !== "event") continue;
     const { event } = decoded;
     const height = log.blockNumber;
-    if (event.tag === "PostRequestEvent") {
+    if (event.tag === "PostRequestEvent" || event.tag === "GetRequestEvent") {
       const { commitment, request } = event.value.message;
-      sent.push({ commitment, request, height });
-    } else if (event.tag === "PostRequestHandled") {
+      sent.push({ commitment, dest: request.dest, height });
+    } else if (event.tag === "PostRequestHandled" || event.tag === "GetRequestHandled") {
       const { commitment, relayer } = event.value;
       handled.push({ commitment, relayer, transaction: toHash256(log.transactionHash), height });
     }
@@ -101,7 +103,7 @@ export async function readEvmHistory(chain: StateMachine, host: IsmpHost): Promi
   };
 }
 
-/** The history of the hub, over its RPC. */
+/** The history of the hub or of a Substrate chain, over its RPC. */
 export async function readHubHistory(hub: StateMachine, httpUrl: string): Promise<ChainHistory> {
   const [head, final] = await Promise.all([
     headerNumber(httpUrl, []),
@@ -117,8 +119,12 @@ export async function readHubHistory(hub: StateMachine, httpUrl: string): Promis
     const { event } = decoded;
     const height = meta.blockNumber;
     if (event.tag === "PostRequest") {
-      sent.push({ commitment: commitmentOfPost(event.value), request: event.value, height });
-    } else if (event.tag === "PostRequestHandled") {
+      sent.push({ commitment: commitmentOfPost(event.value), dest: event.value.dest, height });
+    } else if (event.tag === "GetRequest") {
+      sent.push({ commitment: commitmentOfGet(event.value), dest: event.value.dest, height });
+    } else if (event.tag === "GetResponse") {
+      sent.push({ commitment: commitmentOfResponse(event.value), dest: event.value.get.source, height });
+    } else if (event.tag === "PostRequestHandled" || event.tag === "GetRequestHandled") {
       const { commitment, relayer } = event.value;
       handled.push({ commitment, relayer: toHex(relayer), transaction: meta.transactionHash, height });
     }

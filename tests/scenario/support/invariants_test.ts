@@ -91,9 +91,9 @@ function history(
 const handledOnHub = { commitment, relayer: us, transaction: hash(1), height: 8n };
 const handledOnB = { commitment, relayer: us, transaction: hash(2), height: 9n };
 const histories = new Map([
-  history(A, { sent: [{ commitment, request, height: 5n }] }),
+  history(A, { sent: [{ commitment, dest: request.dest, height: 5n }] }),
   history(B, { handled: [handledOnB], pongs: [{ source: A, nonce: 7n, body: "0x" }] }),
-  history(HUB, { sent: [{ commitment, request, height: 8n }], handled: [handledOnHub] }),
+  history(HUB, { sent: [{ commitment, dest: request.dest, height: 8n }], handled: [handledOnHub] }),
 ]);
 
 function startLine(

@@ -244,7 +244,11 @@ async function headsOf(devnet: Devnet): Promise<ReadonlyMap<string, bigint>> {
       [String(stateMachine), await host.reader.getBlockNumber()] as const
     ),
   );
-  return new Map([[String(devnet.hub.identity.stateMachine), BigInt(devnet.hub.best.number)], ...chains]);
+  const substrate = devnet.substrateChains.map(({ stateMachine, node }) =>
+    [String(stateMachine), BigInt(node.best.number)] as const
+  );
+  const hub = [String(devnet.hub.identity.stateMachine), BigInt(devnet.hub.best.number)] as const;
+  return new Map([hub, ...chains, ...substrate]);
 }
 
 /** The last lines that are not about single messages: there are hundreds of those. */
@@ -255,7 +259,9 @@ function lastLines({ process }: SceneRelayer): string {
 
 /** Number of legs of a relayer with this configuration: one to the hub per chain, one back per chain delivered to. */
 function expectedLegs(devnet: Devnet, { without = [], deliveryEndpoints }: ConfigChanges): number {
-  const chains = devnet.chains.filter(({ stateMachine }) => !without.includes(stateMachine));
+  const chains = [...devnet.chains, ...devnet.substrateChains].filter(({ stateMachine }) =>
+    !without.includes(stateMachine)
+  );
   const sinks = deliveryEndpoints === undefined || deliveryEndpoints.length === 0
     ? chains
     : chains.filter(({ stateMachine }) => deliveryEndpoints.includes(stateMachine));

@@ -1,0 +1,154 @@
+/** What a delivery costs and what its fee offers decide whether it is delivered, with every number in the database. */
+import assert from "node:assert/strict";
+import { encodeFunctionData, maxUint256 } from "viem";
+import type { DevnetChain } from "../devnet/devnet.ts";
+import { FEE_TOKEN_ABI, HOST_ABI } from "../devnet/evm/abi.ts";
+import { DEVNET_ACCOUNTS } from "../devnet/evm/accounts.ts";
+import { mintFeeTokens } from "../devnet/evm/host_admin.ts";
+import { delivered, sendPing, type SentMessage, waitUntil } from "../devnet/messages.ts";
+import type { ConfigChanges } from "../devnet/relayer_config.ts";
+import { playSceneOn, type SceneRelayer, startSceneDevnet } from "./support/scene.ts";
+
+/** Worth delivering whatever it costs. */
+const RICH = 10n ** 18n;
+
+Deno.test("profit", async (t) => {
+  await using devnet = await startSceneDevnet();
+  const [a, b] = [devnet.chain("A"), devnet.chain("B")];
+  const toB = { from: devnet.hub.identity.stateMachine, to: b.stateMachine };
+  const careful: ConfigChanges = {
+    minimumProfitPercent: 50,
+    unprofitableRetryFrequencySec: 2,
+    disableFeeAccumulation: true,
+  };
+
+  await t.step(
+    "with 50 percent, what pays is delivered and what does not is held with both numbers, until its fee is raised",
+    () =>
+      playSceneOn(devnet, async (scene) => {
+        const relayer = scene.relayer();
+        await relayer.startAndWait(careful);
+        const poor = await sendPing(devnet, { from: "A", to: "B", count: 2, fee: 5n });
+        const rich = await sendPing(devnet, { from: "A", to: "B", count: 2, fee: RICH });
+        await scene.untilDelivered(rich);
+        await relayer.untilRows(poor, b.stateMachine, { state: "held", reason: "unprofitable" });
+        assert.deepEqual(await delivered(devnet, poor), []);
+        for (const { offered, required } of await numbers(relayer, poor)) {
+          assert.equal(offered, 5n);
+          // One dollar a native token (test network): wei are dollars x 10^18. A delivery uses 50,000 to 500,000 gas.
+          const gasPrice = await b.host.reader.getGasPrice();
+          assert.ok(required > 50_000n * gasPrice / 4n && required < 500_000n * gasPrice * 4n, `${required}`);
+        }
+        for (const message of poor) await raiseFee(a, message, RICH);
+        await scene.untilDelivered(poor);
+        await scene.finish();
+      }),
+  );
+
+  await t.step(
+    "a fee of exactly what is required is enough, one unit less is not",
+    () =>
+      playSceneOn(devnet, async (scene) => {
+        // Neither the gas price nor the proof changes from here on, and so does not what is required.
+        await b.host.node.setNextBlockBaseFeePerGas({ baseFeePerGas: 0n });
+        const relayer = scene.relayer();
+        await relayer.startAndWait(careful);
+        const [probe] = await sendPing(devnet, { from: "A", to: "B", fee: 1n });
+        assert.ok(probe !== undefined);
+        await relayer.untilRows([probe], b.stateMachine, { state: "held", reason: "unprofitable" });
+        await devnet.oracle.pause(toB);
+        const required = await steadyRequirement(relayer, probe);
+        const gasPrice = await b.host.reader.getGasPrice();
+        assert.equal(required * 2n % (3n * gasPrice), 0n, "one and a half times gas times its price");
+        await raiseFee(a, probe, required - 2n);
+        await waitUntil("the raised fee was weighed", async () => {
+          const [found] = await numbers(relayer, [probe]);
+          return found?.offered === required - 1n;
+        }, { deadlineMs: 40_000 });
+        assert.deepEqual(await numbers(relayer, [probe]), [{ required, offered: required - 1n }]);
+        assert.deepEqual(await delivered(devnet, [probe]), []);
+        await raiseFee(a, probe, 1n);
+        await scene.untilDelivered([probe]);
+        devnet.oracle.resume(toB);
+        await scene.finish();
+      }),
+  );
+
+  await t.step(
+    "without a retry frequency the held ones stay, also when their fee is raised",
+    () =>
+      playSceneOn(devnet, async (scene) => {
+        const relayer = scene.relayer();
+        const { unprofitableRetryFrequencySec: _, ...once } = careful;
+        await relayer.startAndWait(once);
+        const [poor] = await sendPing(devnet, { from: "A", to: "B", fee: 5n });
+        assert.ok(poor !== undefined);
+        await relayer.untilRows([poor], b.stateMachine, { state: "held", reason: "unprofitable" });
+        await raiseFee(a, poor, RICH);
+        const rich = await sendPing(devnet, { from: "A", to: "B", fee: RICH });
+        await scene.untilDelivered(rich);
+        assert.deepEqual(await delivered(devnet, [poor]), []);
+        assert.equal((await relayer.row(poor.commitment, b.stateMachine))?.offeredUsd18, 5n);
+        await scene.finish();
+      }),
+  );
+
+  await t.step(
+    "with 0 percent everything is delivered, whatever it offers",
+    () =>
+      playSceneOn(devnet, async (scene) => {
+        const relayer = scene.relayer();
+        await devnet.oracle.pause(toB);
+        await relayer.startAndWait({ ...careful, minimumProfitPercent: 0 });
+        const sent = [
+          ...await sendPing(devnet, { from: "A", to: "B" }),
+          ...await sendPing(devnet, { from: "A", to: "B", fee: 5n }),
+          ...await sendPing(devnet, { from: "A", to: "B", fee: RICH }),
+        ];
+        devnet.oracle.resume(toB);
+        await scene.untilDelivered(sent);
+        await relayer.untilEnded(sent);
+        await scene.finish();
+      }),
+  );
+});
+
+/** What the database says of the decisions about the messages, in their order. */
+async function numbers(
+  relayer: SceneRelayer,
+  messages: readonly SentMessage[],
+): Promise<readonly { readonly required: bigint; readonly offered: bigint }[]> {
+  return await Promise.all(messages.map(async ({ commitment, request }) => {
+    const row = await relayer.row(commitment, request.dest);
+    assert.ok(row?.requiredUsd18 !== undefined && row.offeredUsd18 !== undefined, "both numbers are stored");
+    return { required: row.requiredUsd18, offered: row.offeredUsd18 };
+  }));
+}
+
+/** Adds to the fee of a message on its source. */
+async function raiseFee({ host }: DevnetChain, { commitment }: SentMessage, units: bigint): Promise<void> {
+  const { user } = DEVNET_ACCOUNTS;
+  const { feeToken, host: address } = host.addresses;
+  await mintFeeTokens(host, user.address, units);
+  await host.transact(user, {
+    to: feeToken,
+    data: encodeFunctionData({ abi: FEE_TOKEN_ABI, functionName: "approve", args: [address, maxUint256] }),
+  });
+  await host.transact(user, {
+    to: address,
+    data: encodeFunctionData({ abi: HOST_ABI, functionName: "fundRequest", args: [commitment, units] }),
+  });
+}
+
+/** What a message requires once two looks in a row agree. */
+async function steadyRequirement(relayer: SceneRelayer, message: SentMessage): Promise<bigint> {
+  const looks: { readonly attempts: number; readonly required: bigint }[] = [];
+  await waitUntil("two looks at the message agree", async () => {
+    const row = await relayer.row(message.commitment, message.request.dest);
+    const last = looks.at(-1);
+    if (row?.requiredUsd18 === undefined || row.attempts === last?.attempts) return false;
+    looks.push({ attempts: row.attempts, required: row.requiredUsd18 });
+    return row.requiredUsd18 === last?.required;
+  }, { deadlineMs: 40_000, everyMs: 400 });
+  return looks.at(-1)?.required ?? 0n;
+}
