@@ -1,4 +1,4 @@
-/** The example files are what they tell: complete, correct, and true about the defaults. */
+/** The examples are what they tell: complete, correct, and true about the defaults. */
 import assert from "node:assert/strict";
 import { parse, type TomlTable } from "smol-toml";
 import { parseMessagingConfig } from "../../../src/core/config/read_messaging_config.ts";
@@ -136,6 +136,15 @@ function isSame(a: MessagingConfig, b: MessagingConfig): boolean {
 function asText(config: MessagingConfig): string {
   return JSON.stringify(config, (_, value: unknown) => typeof value === "bigint" ? `${value}n` : value);
 }
+
+Deno.test("README: its shortest configuration works, and the empty list that it explains is warned about", () => {
+  const readme = Deno.readTextFileSync(new URL("README.md", root));
+  const block = /^ *```toml\n([^]*?)^ *```$/m.exec(readme)?.[1];
+  const { config, problems, warnings } = read(block ?? "");
+  assert.deepEqual(problems, []);
+  assert.deepEqual(warnings.map(({ path }) => path), ["relayer.delivery_endpoints"]);
+  assert.equal(config?.chains.length, 1);
+});
 
 Deno.test("config.example.toml: it has optional settings of both kinds", () => {
   const found = optionals(messaging);
