@@ -179,7 +179,7 @@ async function deliver(stage: Stage, count: number, fee: bigint): Promise<void> 
 }
 
 /** What was earned is claimed on the hub and paid out; the table of the command on the screen. */
-async function collect({ devnet, relayer, progress }: Stage): Promise<void> {
+async function collect({ devnet, relayer, progress, signal }: Stage): Promise<void> {
   const claimed = devnet.chains.map((chain) => `${chain.name} ${feesOnHub(devnet, chain)}`).join(", ");
   progress.say(`The relayer is stopped (SIGTERM). Fees that it has claimed on the hub so far: ${claimed}`);
   progress.say("causeway ... accumulate-fees --wait --withdraw");
@@ -187,6 +187,8 @@ async function collect({ devnet, relayer, progress }: Stage): Promise<void> {
     relayers.add(command);
     newest = command;
   });
+  // Ended by Ctrl-C, it has nothing to tell.
+  signal.throwIfAborted();
   if (newest !== undefined) relayers.delete(newest);
   for (const line of shown) progress.say(`  ${line}`);
 }
