@@ -1,0 +1,54 @@
+/**
+ * The ways in which the BSC client refuses an update, one code per rule.
+ */
+
+/**
+ * Which rule an update breaks, in the order in which the rules are tried.
+ * Source: polytope-labs/hyperbridge: modules/ismp/clients/bsc/src/lib.rs, modules/consensus/bsc/verifier/src/lib.rs.
+ */
+export type BscErrorCode =
+  /** The consensus proof is not the SCALE form of an update. */
+  | "undecodable_update"
+  /** The stored consensus state is not the SCALE form of a state. */
+  | "undecodable_state"
+  /** The source header is not newer than the trusted one. */
+  | "stale_source"
+  /** The hub knows no epoch length: it refuses every update. */
+  | "epoch_length_missing"
+  /** The attested header brings the staged set into force and the source header is of an earlier epoch. */
+  | "source_epoch"
+  /** The attested header's extra data is malformed; the cause is an `ExtraDataError`. */
+  | "attested_extra_data"
+  /** The attested header has no vote. */
+  | "vote_missing"
+  /** A vote of a validator that the set does not have. */
+  | "unknown_voter"
+  /** Fewer than two thirds of the set voted. */
+  | "too_few_voters"
+  /** The vote is for another source block. */
+  | "source_hash"
+  /** The vote is for another target block. */
+  | "target_hash"
+  /** The target is not the child of the source, so the source is not final. */
+  | "not_adjacent"
+  /** A voter's key is not a point of the group. */
+  | "public_key"
+  /** The signature is not of the voters over the vote. */
+  | "signature"
+  /** The ancestry does not lead from the epoch's first block to the source, or the source needs none. */
+  | "ancestry"
+  /** The extra data of the epoch's first header is malformed; the cause is an `ExtraDataError`. */
+  | "epoch_extra_data"
+  /** The epoch's first header announces no validators. */
+  | "validators_missing"
+  /** The source is of an epoch of which the client would not know the validators. */
+  | "epoch_ahead";
+
+/** An update that the hub would refuse. */
+export class BscError extends Error {
+  override readonly name = "BscError";
+
+  constructor(readonly code: BscErrorCode, options?: ErrorOptions) {
+    super(`BSC update refused: ${code}`, options);
+  }
+}

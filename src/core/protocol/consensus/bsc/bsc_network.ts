@@ -1,0 +1,57 @@
+/**
+ * What the BSC networks differ in, and the arithmetic of epochs.
+ * Source: polytope-labs/hyperbridge: modules/consensus/bsc/verifier/src/primitives.rs.
+ */
+
+/** A network that the hub's client is built for. */
+export interface BscNetwork {
+  readonly chainId: number;
+  /** Unix time of the Bohr fork in seconds: from it on epoch headers name a turn length. */
+  readonly bohrTimestampSec: bigint;
+}
+
+const networks: readonly BscNetwork[] = [
+  { chainId: 56, bohrTimestampSec: 1_727_317_200n },
+  { chainId: 97, bohrTimestampSec: 1_724_116_996n },
+];
+
+/** The network with this chain id; undefined when there is none. */
+export function findBscNetwork(chainId: number): BscNetwork | undefined {
+  return networks.find((network) => network.chainId === chainId);
+}
+
+/** Epoch of a block. Epoch lengths are positive everywhere here. */
+export function epochOfBlock(block: bigint, epochLength: bigint): bigint {
+  return block / epochLength;
+}
+
+/** First block of an epoch: its header announces the validators that take over later in the epoch. */
+export function epochBlock(epoch: bigint, epochLength: bigint): bigint {
+  return epoch * epochLength;
+}
+
+/** Fewest votes that the hub accepts from a set: two thirds, rounded down. */
+export function voteThreshold(validatorCount: number): number {
+  return Math.floor(2 * validatorCount / 3);
+}
+
+/** First attested block from which the hub takes the staged set, with `validatorCount` members of the set before. */
+export function rotationBlock(epochFirstBlock: bigint, validatorCount: number): bigint {
+  return epochFirstBlock + BigInt(Math.floor(validatorCount / 2));
+}
+
+/**
+ * First block whose vote is signed by the new set on the chain itself, which is later than {@link rotationBlock}.
+ * In between no update verifies when the sets differ.
+ * Source: bnb-chain/bsc: consensus/parlia/{parlia,snapshot}.go (the snapshot switches at
+ * `turnLength * (n / 2 + 1) - 1`; votes are checked with the snapshot of two blocks before).
+ * @param validatorCount members of the set before.
+ * @param turnLength blocks in a row of one validator, 1 before Bohr.
+ */
+export function firstBlockOfNewSet(
+  epochFirstBlock: bigint,
+  validatorCount: number,
+  turnLength: number,
+): bigint {
+  return epochFirstBlock + BigInt(turnLength * (Math.floor(validatorCount / 2) + 1) + 1);
+}
