@@ -10,7 +10,11 @@ import { parseEventsWithMetadata } from "../../src/core/protocol/ismp/rpc_json.t
 import type { StateMachine } from "../../src/core/protocol/ismp/state_machine.ts";
 import { PING_ABI } from "./evm/abi.ts";
 import type { IsmpHost } from "./evm/deploy.ts";
-import { commitmentOfGet, commitmentOfPost, commitmentOfResponse } from "../../src/core/protocol/ismp/commitment.ts";
+import {
+  commitmentOfGet,
+  commitmentOfPost,
+  commitmentOfResponse,
+} from "../../src/core/protocol/ismp/commitment.ts";
 import type { Devnet } from "./devnet.ts";
 
 /** A request that a chain sent, or a request or response that the hub sent or routed on. */

@@ -73,15 +73,17 @@ class LegLoop {
   async #round(signal: AbortSignal): Promise<number> {
     const leg = this.#leg;
     const view = await leg.sink.fetchView(leg.source.id, signal);
-    if (view.height === 0n) return this.#waitForUpdate("the sink to learn a height of the source");
-    if (!this.#hasStarted) {
-      await startCursor(this.#deps, leg, view, signal);
-      this.#deps.ledger.messages.wake(leg.source.id.stateMachine, leg.sink.id.stateMachine, "no_fee_source");
-      this.#hasStarted = true;
-    }
     const next = await this.#proofs?.next(view, signal);
     if (next?.kind === "rotations") await this.#rotate(next.proofs, signal);
     const bundle = next?.kind === "prelude" ? next : undefined;
+    // A sink that knows no height yet may get its first one together with messages.
+    const firstHeight = view.height > 0n ? view.height : bundle?.height;
+    if (firstHeight === undefined) return this.#waitForUpdate("the sink to learn a height of the source");
+    if (!this.#hasStarted) {
+      await startCursor(this.#deps, leg, { ...view, height: firstHeight }, signal);
+      this.#deps.ledger.messages.wake(leg.source.id.stateMachine, leg.sink.id.stateMachine, "no_fee_source");
+      this.#hasStarted = true;
+    }
     const observed = bundle === undefined ? view : { ...view, height: bundle.height };
     await scanLeg(this.#deps, this.#settings, leg, observed, signal, this.#scanWidth);
     if (view.isFrozen) return this.#waitForUpdate("the host to accept messages again (it is frozen)");
