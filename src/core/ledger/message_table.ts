@@ -148,9 +148,9 @@ function nextDueAt(db: Database, source: StateMachine, sink: StateMachine): numb
   return dueAtMs === neverMs ? undefined : dueAtMs;
 }
 
-/** States that may come before a state, as a JSON list: one statement serves every change. */
-const predecessorsText = Object.fromEntries(
-  messageStates.map((state) => [state, JSON.stringify(predecessorsOf(state))]),
+/** The states that may come before each state, as SQL: a statement for each, since a list cannot be bound cheaply. */
+const predecessorsSql = Object.fromEntries(
+  messageStates.map((state) => [state, predecessorsOf(state).map((from) => `'${from}'`).join(", ")]),
 );
 
 function transition(
@@ -164,7 +164,7 @@ function transition(
        attempts = coalesce(:attempts, attempts), next_attempt_at_ms = coalesce(:nextAttemptAtMs, next_attempt_at_ms),
        required_usd18 = coalesce(:requiredUsd18, required_usd18),
        offered_usd18 = coalesce(:offeredUsd18, offered_usd18), updated_at_ms = :now
-     WHERE commitment = :commitment AND sink = :sink AND state IN (SELECT value FROM json_each(:predecessors))
+     WHERE commitment = :commitment AND sink = :sink AND state IN (${predecessorsSql[change.to]})
      RETURNING *`,
     {
       commitment: key.commitment,
@@ -176,7 +176,6 @@ function transition(
       nextAttemptAtMs: change.nextAttemptAtMs,
       requiredUsd18: toDecimal(change.requiredUsd18),
       offeredUsd18: toDecimal(change.offeredUsd18),
-      predecessors: predecessorsText[change.to],
       now: nowMs,
     },
   );
