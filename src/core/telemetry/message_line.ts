@@ -39,6 +39,7 @@ const levelByState: ReadonlyMap<string, LogLevel> = new Map([
 /** Reasons that change the level of a held message: lost earnings are told, and what needs a person is a warning. */
 const levelByReason: ReadonlyMap<string, LogLevel> = new Map([
   ["unprofitable", "info"],
+  ["price_unknown", "info"],
   ["too_large", "warn"],
   ["poison", "warn"],
 ]);

@@ -39,6 +39,8 @@ class LegLoop {
   #stored: readonly StoredHeight[] = [];
   /** Height of the last round against which the sink took proofs. */
   #provedBefore: bigint | undefined;
+  /** Height of the newest proof that was sent together with messages. */
+  #bundledHeight: bigint | undefined;
   /** Rotations that were refused are left alone until then. */
   #rotateAfterMs = 0;
   #hasStarted = false;
@@ -109,10 +111,21 @@ class LegLoop {
     this.#provedBefore = facts.proofHeight;
     const plain = await deliverDue(this.#deps, this.#settings, this.#leg, facts, signal);
     if (plain.hasMore || bundle === undefined) return plain.hasMore;
+    // A second transaction with the same proof, or an older one, would be paid for and do nothing.
+    if (this.#isBundleUnderWay(facts.view)) return false;
     // Together with what is due now they may pay for the proof.
     if (this.#isAnyDue()) this.#wakeUncovered();
     const bundled = { ...facts, proofHeight: bundle.height, prelude: [bundle.proof] };
-    return (await deliverDue(this.#deps, this.#settings, this.#leg, bundled, signal)).hasMore;
+    const { sent } = await deliverDue(this.#deps, this.#settings, this.#leg, bundled, signal);
+    if (sent > 0) this.#bundledHeight = bundle.height;
+    return false;
+  }
+
+  /** True while a proof that travels with messages of ours has not arrived: the sink will know its height soon. */
+  #isBundleUnderWay(view: CounterpartyView): boolean {
+    if (this.#bundledHeight === undefined || view.height >= this.#bundledHeight) return false;
+    return this.#deps.ledger.submissions.listUnresolved(this.#leg.sink.id.stateMachine)
+      .some(({ kind, state }) => kind === "delivery" && state !== "included");
   }
 
   /** Messages that did not pay for a proof are looked at again, whatever their schedule says. */

@@ -282,3 +282,22 @@ Deno.test("bundle: a proof whose bytes the node lacks is asked for until they ar
     assert.equal(stateOf(relayer, message)[0], "delivered");
   });
 });
+
+Deno.test("bundle: while one is on its way no second proof is paid for", async () => {
+  const { world, relayer, leg } = await prepare();
+  const [first] = await pay(world, [0n]);
+  await prove(world);
+  world.two.isFull = true;
+  await running(relayer, leg, async () => {
+    await world.blocks(4);
+    const [second] = await pay(world, [0n]);
+    await prove(world);
+    await world.blocks(4);
+    const underWay = relayer.ledger.submissions.listUnresolved(names.two);
+    assert.equal(underWay.length, 1);
+    world.two.isFull = false;
+    await world.blocks(12);
+    assert.deepEqual(stateOf(relayer, first), ["delivered", "handled_by_us"]);
+    assert.deepEqual(stateOf(relayer, second), ["delivered", "handled_by_us"]);
+  });
+});
