@@ -5,10 +5,13 @@
 
 /** Folders of each suite, in the order in which they run: the fastest first. */
 const SUITES: Readonly<Record<string, readonly string[]>> = {
-  unit: ["tests/architecture_test.ts", "tests/core", "tests/messaging"],
-  devnet: ["tests/devnet", "tests/support"],
+  unit: ["tests/architecture_test.ts", "tests/core", "tests/messaging", "tests/support"],
+  devnet: ["tests/devnet"],
   scenario: ["tests/scenario"],
 };
+
+/** Test files that run at the same time: most of them wait for blocks. */
+const FILES_AT_ONCE = "2";
 
 interface Sum {
   readonly passed: number;
@@ -34,8 +37,8 @@ async function runSuite(name: string, paths: readonly string[]): Promise<Sum> {
   const report = `build/junit-${name}.xml`;
   await Deno.remove(report).catch(() => undefined);
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["test", "-A", "--quiet", `--junit-path=${report}`, "--reporter=dot", ...paths],
-    env: { NO_COLOR: "1", RUST_BACKTRACE: "0" },
+    args: ["test", "-A", "--quiet", "--parallel", `--junit-path=${report}`, "--reporter=dot", ...paths],
+    env: { NO_COLOR: "1", RUST_BACKTRACE: "0", DENO_JOBS: FILES_AT_ONCE },
     stdin: "null",
     stdout: "piped",
   }).spawn();
