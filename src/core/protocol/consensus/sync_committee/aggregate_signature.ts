@@ -1,20 +1,11 @@
 /**
- * BLS signatures of a sync committee (minimal public keys, proof of possession).
- * Source: ethereum/consensus-specs: specs/phase0/beacon-chain.md (BLS signatures);
- * polytope-labs/hyperbridge: modules/consensus/sync-committee/verifier/src/crypto.rs.
+ * BLS signatures of a sync committee.
+ * Source: polytope-labs/hyperbridge: modules/consensus/sync-committee/verifier/src/crypto.rs.
  */
-import { bls12_381 } from "@noble/curves/bls12-381.js";
-import { fromHex, type Hash256 } from "../../bytes.ts";
+import type { Hash256 } from "../../bytes.ts";
+import { type BlsPublicKey, isBlsSignature, parseBlsPublicKey } from "../bls.ts";
 import { SyncCommitteeError } from "./sync_committee_error.ts";
 import { isSigner, type SyncAggregate, type SyncCommittee } from "./update.ts";
-
-/** Domain separation of Ethereum's signatures. */
-export const BLS_DOMAIN = "BLS_SIG_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_";
-
-const { G1, longSignatures } = bls12_381;
-
-type PublicKeyPoint = InstanceType<typeof G1.Point>;
-type SignaturePoint = ReturnType<typeof longSignatures.Signature.fromBytes>;
 
 /**
  * Whether those members of the committee whose bits are set signed `message`.
@@ -31,23 +22,12 @@ export function isSignedByCommittee(
   committee.publicKeys.forEach((key, index) => {
     if (!isSigner(aggregate.bits, index)) signers = signers.subtract(parsePublicKey(key));
   });
-  const signature = parseSignature(aggregate.signature);
-  if (signature === undefined) return false;
-  return longSignatures.verify(signature, longSignatures.hash(fromHex(message), BLS_DOMAIN), signers);
+  return isBlsSignature(aggregate.signature, signers, message);
 }
 
-/** Undefined for bytes that are no point of the group: noble tells it by an exception without a code. */
-function parseSignature(compressed: Uint8Array): SignaturePoint | undefined {
+function parsePublicKey(compressed: Uint8Array): BlsPublicKey {
   try {
-    return longSignatures.Signature.fromBytes(compressed);
-  } catch {
-    return undefined;
-  }
-}
-
-function parsePublicKey(compressed: Uint8Array): PublicKeyPoint {
-  try {
-    return G1.Point.fromBytes(compressed);
+    return parseBlsPublicKey(compressed);
   } catch (cause) {
     throw new SyncCommitteeError("public_key", { cause });
   }

@@ -3,7 +3,7 @@
  */
 import { bls12_381 } from "@noble/curves/bls12-381.js";
 import { fromHex, type Hash256, toHash256 } from "../../../../../src/core/protocol/bytes.ts";
-import { BLS_DOMAIN } from "../../../../../src/core/protocol/consensus/sync_committee/aggregate_signature.ts";
+import { BLS_DOMAIN } from "../../../../../src/core/protocol/consensus/bls.ts";
 import type { VerifierState } from "../../../../../src/core/protocol/consensus/sync_committee/consensus_state.ts";
 import {
   parseBeaconBlockHeader,
