@@ -21,6 +21,9 @@ export interface ConsensusTransaction {
   readonly hasMessages: boolean;
 }
 
+/** The set that hosts of the devnet trust from the start: an epoch of it is told by the first proof of any kind. */
+const GENESIS_SET = 1n;
+
 /** All of an account after block `after`, oldest first. */
 export async function readConsensusTransactions(
   host: IsmpHost,
@@ -37,11 +40,13 @@ export async function readConsensusTransactions(
       const calls = flat(decodeHandlerCall(input));
       const proofs = calls.filter(({ tag }) => tag === "handleConsensus").length;
       const events = logs.map((log) => decodeHostLog(log, toAddress(host.addresses.host)));
-      const count = (tag: string): number =>
-        events.filter((decoded) => decoded.kind === "event" && decoded.event.tag === tag).length;
-      const stale = proofs - count("StateMachineUpdated");
+      const updates = events.filter((log) => log.kind === "event" && log.event.tag === "StateMachineUpdated");
+      const rotations = events.filter((log) =>
+        log.kind === "event" && log.event.tag === "NewEpoch" && log.event.value.authoritySetId > GENESIS_SET
+      );
+      const stale = proofs - updates.length;
       const hasMessages = calls.length > proofs;
-      return { hash, height, proofs, stale, rotations: count("NewEpoch"), hasMessages };
+      return { hash, height, proofs, stale, rotations: rotations.length, hasMessages };
     }),
   );
   return found.filter(({ proofs }) => proofs > 0);
