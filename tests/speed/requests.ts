@@ -54,6 +54,7 @@ export const requests: Part = async (deps) => {
         config: relayerConfig(devnet.endpoints, {
           // Without a leg to A, all that A is asked belongs to the leg from A.
           deliveryEndpoints: [b.stateMachine],
+          disableFeeAccumulation: true,
           rpcUrls: Object.fromEntries(
             [...proxies.chains].map(([chain, some]) => [chain, some.map(({ httpUrl }) => httpUrl)]),
           ),
@@ -158,11 +159,22 @@ function clearAll(proxies: Proxies): void {
   for (const proxy of [...[...proxies.chains.values()].flat(), proxies.hub]) proxy.clear();
 }
 
-/** Waits until the relayer does nothing but look for updates. */
+/** What only a delivery asks; looking for updates, payments and accepted proofs goes on all the time. */
+const OF_A_DELIVERY: ReadonlySet<string> = new Set([
+  "eth_getProof",
+  "debug_traceCall",
+  "eth_sendRawTransaction",
+  "author_submitExtrinsic",
+  "mmr_queryProof",
+  "state_call",
+]);
+
+/** Waits until the relayer delivers nothing. */
 async function untilQuiet(proxies: Proxies): Promise<void> {
   const all = [...[...proxies.chains.values()].flat(), proxies.hub];
   await waitUntil("the relayer to settle", () => {
-    const busy = all.flatMap(({ requests }) => requests).filter((request) => !isLook(request));
+    const busy = all.flatMap(({ requests }) => requests)
+      .filter(({ calls }) => calls.some(({ method }) => OF_A_DELIVERY.has(method)));
     const now = performance.timeOrigin + performance.now();
     return busy.every(({ atMs }) => now - atMs > QUIET_MS);
   });
