@@ -11,7 +11,8 @@ import {
   parseHashedBlock,
 } from "../../../../src/core/protocol/evm/block_header.ts";
 import { decodeStrict, ScaleError } from "../../../../src/core/protocol/scale.ts";
-import { readVector, type VectorNode } from "../consensus/rollup/vectors.ts";
+import { readVector } from "../consensus/rollup/vectors.ts";
+import type { VectorNode } from "../consensus/vector_node.ts";
 
 const games = readVector("opstack-dispute-games").list("vectors");
 const assertions = readVector("arbitrum-assertions").at("vectors");

@@ -12,7 +12,8 @@ import {
 } from "../../../../../src/core/protocol/consensus/arbitrum/update.ts";
 import type { ArbitrumHubView } from "../../../../../src/core/protocol/consensus/arbitrum/verify_update.ts";
 import { parseBlockHeader } from "../../../../../src/core/protocol/evm/block_header.ts";
-import { l1Id, readVector, rollupId, type VectorNode } from "../rollup/vectors.ts";
+import { l1Id, readVector, rollupId } from "../rollup/vectors.ts";
+import type { VectorNode } from "../vector_node.ts";
 
 /** Two complete updates against one L1 state. */
 export const synthetic: VectorNode = readVector("arbitrum-head-layout-synthetic");

@@ -10,7 +10,8 @@ import {
 } from "../../../../../src/core/protocol/consensus/bsc/verify_update.ts";
 import { type EvmBlockHeader, parseBlockHeader } from "../../../../../src/core/protocol/evm/block_header.ts";
 import { toConsensusStateId } from "../../../../../src/core/protocol/ismp/state_machine.ts";
-import { readVector, type VectorNode } from "../rollup/vectors.ts";
+import { readVector } from "../rollup/vectors.ts";
+import type { VectorNode } from "../vector_node.ts";
 
 const vectors: readonly VectorNode[] = readVector("bsc-headers-and-updates").list("vectors");
 

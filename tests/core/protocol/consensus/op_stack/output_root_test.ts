@@ -32,7 +32,8 @@ import {
   toConsensusStateId,
 } from "../../../../../src/core/protocol/ismp/state_machine.ts";
 import { decodeStrict } from "../../../../../src/core/protocol/scale.ts";
-import { readVector, type VectorNode } from "../rollup/vectors.ts";
+import { readVector } from "../rollup/vectors.ts";
+import type { VectorNode } from "../vector_node.ts";
 import { gameTypes, realGames, synthetic } from "./vectors.ts";
 
 const idOf = (game: VectorNode): Parameters<typeof gameIdWord>[0] => ({

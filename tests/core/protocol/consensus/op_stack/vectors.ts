@@ -11,7 +11,8 @@ import type {
 } from "../../../../../src/core/protocol/consensus/op_stack/update.ts";
 import type { OpStackHubView } from "../../../../../src/core/protocol/consensus/op_stack/verify_update.ts";
 import { parseBlockHeader } from "../../../../../src/core/protocol/evm/block_header.ts";
-import { readVector, type VectorNode } from "../rollup/vectors.ts";
+import { readVector } from "../rollup/vectors.ts";
+import type { VectorNode } from "../vector_node.ts";
 
 /** The synthetic vector: two complete updates against one L1 state. */
 export const synthetic: VectorNode = readVector("opstack-head-layout-synthetic");

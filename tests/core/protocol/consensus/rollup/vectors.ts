@@ -10,55 +10,9 @@ import {
   type StateMachineId,
   toConsensusStateId,
 } from "../../../../../src/core/protocol/ismp/state_machine.ts";
+import { VectorNode } from "../vector_node.ts";
 
 const folder = new URL("../../../../vectors/", import.meta.url);
-
-/** A JSON value with checked access to what is in it. */
-export class VectorNode {
-  constructor(readonly json: unknown) {}
-
-  /** Value at a path of field names and indexes, e.g. `vectors.0.expected`. */
-  at(path: string): VectorNode {
-    let value = this.json;
-    for (const name of path.split(".")) {
-      if (typeof value !== "object" || value === null || !(name in value)) throw new Error(`No ${path}`);
-      value = Reflect.get(value, name);
-    }
-    return new VectorNode(value);
-  }
-
-  text(path: string): string {
-    const value = this.at(path).json;
-    if (typeof value !== "string") throw new Error(`${path} is no text`);
-    return value;
-  }
-
-  integer(path: string): bigint {
-    return BigInt(String(this.at(path).json));
-  }
-
-  list(path: string): VectorNode[] {
-    const value = this.at(path).json;
-    if (!Array.isArray(value)) throw new Error(`${path} is no list`);
-    return value.map((item) => new VectorNode(item));
-  }
-
-  hash(path: string): Hash256 {
-    return toHash256(this.text(path));
-  }
-
-  address(path: string): Address {
-    return toAddress(this.text(path));
-  }
-
-  bytes(path: string): Uint8Array {
-    return fromHex(this.text(path));
-  }
-
-  nodes(path: string): ProofNodes {
-    return this.list(path).map((item) => fromHex(String(item.json)));
-  }
-}
 
 export function readVector(name: string): VectorNode {
   return new VectorNode(JSON.parse(Deno.readTextFileSync(new URL(`${name}.json`, folder))));

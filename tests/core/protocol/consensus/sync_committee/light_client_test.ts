@@ -44,7 +44,8 @@ import {
   updateSigningRoot,
   verifyUpdate,
 } from "../../../../../src/core/protocol/consensus/sync_committee/verify_update.ts";
-import { flipHash, type Node, readVector } from "./vectors.ts";
+import { flipHash, readVector } from "./vectors.ts";
+import type { VectorNode } from "../vector_node.ts";
 
 const electra = readVector("sepolia-electra-lightclient");
 const capella = readVector("mainnet-capella-lightclient");
@@ -57,7 +58,7 @@ const finalityUpdates = electra.list("finality_updates").map((node) => ({
   committee: committee874,
 }));
 const crossing = parseLightClientUpdate(electra.at("period_changing_update.update").json);
-const realUpdates: { node: Node; update: FinalityUpdate; committee: typeof committee874 }[] = [
+const realUpdates: { node: VectorNode; update: FinalityUpdate; committee: typeof committee874 }[] = [
   ...finalityUpdates,
   { node: electra.at("period_changing_update"), update: crossing, committee: committee875 },
 ];
@@ -195,7 +196,7 @@ Deno.test("light client: real Capella updates follow one another from the bootst
 
 /** The signed part: execution headers of Capella lack the blob gas that all later ones have. */
 function capellaUpdate(
-  node: Node,
+  node: VectorNode,
 ): Pick<FinalityUpdate, "attestedHeader" | "signatureSlot" | "syncAggregate"> {
   const [later] = finalityUpdates;
   ok(later);

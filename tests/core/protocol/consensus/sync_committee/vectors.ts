@@ -15,53 +15,15 @@ import {
   type SyncAggregate,
   type SyncCommittee,
 } from "../../../../../src/core/protocol/consensus/sync_committee/update.ts";
+import { VectorNode } from "../vector_node.ts";
 
 const folder = new URL("../../../../vectors/", import.meta.url);
 
-/** A JSON value with checked access to what is in it. */
-export class Node {
-  constructor(readonly json: unknown) {}
-
-  /** Value at a path of field names and indexes, e.g. `updates.0.update`. */
-  at(path: string): Node {
-    let value = this.json;
-    for (const name of path.split(".")) {
-      if (typeof value !== "object" || value === null || !(name in value)) throw new Error(`No ${path}`);
-      value = Reflect.get(value, name);
-    }
-    return new Node(value);
-  }
-
-  text(path: string): string {
-    const value = this.at(path).json;
-    if (typeof value !== "string") throw new Error(`${path} is no text`);
-    return value;
-  }
-
-  integer(path: string): bigint {
-    return BigInt(String(this.at(path).json));
-  }
-
-  list(path: string): Node[] {
-    const value = this.at(path).json;
-    if (!Array.isArray(value)) throw new Error(`${path} is no list`);
-    return value.map((item) => new Node(item));
-  }
-
-  hash(path: string): Hash256 {
-    return toHash256(this.text(path));
-  }
-
-  hashes(path: string): Hash256[] {
-    return this.list(path).map((item) => toHash256(String(item.json)));
-  }
+export function readVector(name: string): VectorNode {
+  return new VectorNode(JSON.parse(Deno.readTextFileSync(new URL(`sync-committee-${name}.json`, folder))));
 }
 
-export function readVector(name: string): Node {
-  return new Node(JSON.parse(Deno.readTextFileSync(new URL(`sync-committee-${name}.json`, folder))));
-}
-
-export function aggregateOf(node: Node): SyncAggregate {
+export function aggregateOf(node: VectorNode): SyncAggregate {
   return {
     bits: fromHex(node.text("sync_committee_bits")),
     signature: fromHex(node.text("sync_committee_signature")),
@@ -69,7 +31,7 @@ export function aggregateOf(node: Node): SyncAggregate {
 }
 
 /** An update of a vector; `committee` finds the committee that it carries. */
-export function updateOf(node: Node, committee?: SyncCommittee): StateUpdate {
+export function updateOf(node: VectorNode, committee?: SyncCommittee): StateUpdate {
   const payload = node.at("execution_payload");
   return {
     attestedHeader: parseBeaconBlockHeader(node.at("attested_header").json),
@@ -94,7 +56,7 @@ export function updateOf(node: Node, committee?: SyncCommittee): StateUpdate {
   };
 }
 
-function trustedOf(node: Node, current: SyncCommittee, next: SyncCommittee): VerifierState {
+function trustedOf(node: VectorNode, current: SyncCommittee, next: SyncCommittee): VerifierState {
   return {
     finalizedHeader: parseBeaconBlockHeader(node.at("finalized_header").json),
     latestFinalizedEpoch: node.integer("latest_finalized_epoch"),
@@ -106,7 +68,7 @@ function trustedOf(node: Node, current: SyncCommittee, next: SyncCommittee): Ver
 
 /** Two chained updates in the hub's layout; the second enters the next period. */
 export interface SyntheticVector {
-  readonly node: Node;
+  readonly node: VectorNode;
   readonly trusted: VerifierState;
   readonly first: StateUpdate;
   readonly second: StateUpdate;
@@ -129,7 +91,7 @@ export function readSynthetic(): SyntheticVector {
 
 /** A real update of the time of Deneb. */
 export interface DenebVector {
-  readonly node: Node;
+  readonly node: VectorNode;
   readonly trusted: VerifierState;
   readonly update: StateUpdate;
   /** The same with the next committee, which an update within a period may carry. */
