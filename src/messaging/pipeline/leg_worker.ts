@@ -1,5 +1,6 @@
 /** The loop of one leg: look what the sink can verify, read what is new, deliver what is due, wait. */
 import type { CounterpartyView } from "../../core/chains/chain.ts";
+import { toHash256 } from "../../core/protocol/bytes.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
 import { nextDelayMs, transientBackoff } from "../../core/runtime/retry.ts";
 import { WaitNotices } from "../../core/runtime/waiting.ts";
@@ -21,6 +22,19 @@ import { isRotationUnderWay, sendConsensus } from "./send.ts";
 
 /** Pause after rotations were refused, ms: each try costs a simulation and a line in the log. */
 const ROTATION_PAUSE_MS = 60_000;
+
+/** A round comes after this share of the poll interval at the earliest, unless somebody has news. */
+const LEAST_SHARE = 0.9;
+
+/** What comes after every message of a height in the ledger's order. */
+const LAST_NONCE = 2n ** 64n - 1n;
+const LAST_COMMITMENT = toHash256(`0x${"f".repeat(64)}`);
+
+/** Where a part of a round left the leg: at once on, at rest, or waiting for something that is told. */
+type Step = { readonly kind: "more" } | { readonly kind: "idle" } | {
+  readonly kind: "waits";
+  readonly what: string;
+};
 
 /** Makes the worker of a leg. */
 export function legWorker(deps: PipelineDeps, settings: PipelineSettings, leg: Leg): Worker {
@@ -51,7 +65,11 @@ class LegLoop {
     this.#settings = settings;
     this.#leg = leg;
     this.#notices = new WaitNotices(deps);
-    this.#proofs = leg.bundles === undefined ? undefined : new ProofFollower(leg.bundles, deps.log);
+    this.#proofs = leg.bundles === undefined ? undefined : new ProofFollower(leg.bundles, {
+      clock: deps.clock,
+      log: deps.log,
+      everyMs: Math.round(leg.pollIntervalMs * LEAST_SHARE),
+    });
   }
 
   /** Runs rounds until aborted. A node that does not answer is expected: it is told once and asked again. */
@@ -71,54 +89,98 @@ class LegLoop {
     }
   }
 
-  /** One round; returns how long to wait before the next. */
+  /**
+   * One round; returns how long to wait before the next. What the sink can verify already goes first; the hub is
+   * asked for accepted proofs only when nothing of that is left to do.
+   */
   async #round(signal: AbortSignal): Promise<number> {
     const leg = this.#leg;
     const view = await leg.sink.fetchView(leg.source.id, signal);
-    const next = await this.#proofs?.next(view, signal);
-    if (next?.kind === "rotations") await this.#rotate(next.proofs, signal);
-    const bundle = next?.kind === "prelude" ? next : undefined;
-    // A sink that knows no height yet may get its first one together with messages.
-    const firstHeight = view.height > 0n ? view.height : bundle?.height;
-    if (firstHeight === undefined) return this.#waitForUpdate("the sink to learn a height of the source");
-    if (!this.#hasStarted) {
-      await startCursor(this.#deps, leg, { ...view, height: firstHeight }, signal);
-      this.#deps.ledger.messages.wake(leg.source.id.stateMachine, leg.sink.id.stateMachine, "no_fee_source");
-      this.#hasStarted = true;
-    }
-    const observed = bundle === undefined ? view : { ...view, height: bundle.height };
-    await scanLeg(this.#deps, this.#settings, leg, observed, signal, this.#scanWidth);
-    if (view.isFrozen) return this.#waitForUpdate("the host to accept messages again (it is frozen)");
-    const proofHeight = await this.#proofHeight(view, signal);
-    if (proofHeight === undefined) return this.#waitForUpdate("the challenge period to end");
+    const known = view.height > 0n ? await this.#deliverKnown(view, signal) : undefined;
+    if (known?.kind === "more" || await this.#deliverProved(view, signal)) return 0;
+    if (known?.kind === "waits") return this.#waitForUpdate(known.what);
+    if (!this.#hasStarted) return this.#waitForUpdate("the sink to learn a height of the source");
     this.#notices.done("update");
+    return this.#jittered(leg.pollIntervalMs);
+  }
+
+  /** Reads and delivers what the sink can verify by itself. */
+  async #deliverKnown(view: CounterpartyView, signal: AbortSignal): Promise<Step> {
+    await this.#start(view, signal);
+    const isScanned = await this.#scan(view, signal);
+    const more: Step = { kind: "more" };
+    if (view.isFrozen) {
+      const what = "the host to accept messages again (it is frozen)";
+      return isScanned ? { kind: "waits", what } : more;
+    }
+    const proofHeight = await this.#proofHeight(view, signal);
+    if (proofHeight === undefined) {
+      return isScanned ? { kind: "waits", what: "the challenge period to end" } : more;
+    }
+    if (proofHeight !== this.#provedBefore) this.#wakeUncovered();
+    this.#provedBefore = proofHeight;
     const facts: DeliveryFacts = { view, proofHeight, prelude: [], isPreludeSentAnyway: false };
-    const hasMore = await this.#deliver(facts, bundle, signal);
-    const answered = await answerGets(this.#deps, this.#settings, leg, facts, signal);
-    return hasMore || answered.hasMore ? 0 : this.#jittered(leg.pollIntervalMs);
+    const { hasMore } = await deliverDue(this.#deps, this.#settings, this.#leg, facts, signal);
+    const answered = await answerGets(this.#deps, this.#settings, this.#leg, facts, signal);
+    return hasMore || answered.hasMore || !isScanned ? more : { kind: "idle" };
   }
 
   /**
-   * Delivers what the sink can verify by itself, then what needs the proof in front: the older messages neither pay
-   * for it nor wait for it.
+   * Sends rotations that the sink lacks, and what it can verify only with the proof in front: the older messages
+   * neither pay for it nor wait for it. The bytes of a proof are asked for only when a message needs them.
+   * Returns true when there is more to read at once.
    */
-  async #deliver(
-    facts: DeliveryFacts,
-    bundle: Extract<NextProofs, { kind: "prelude" }> | undefined,
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    if (facts.proofHeight !== this.#provedBefore) this.#wakeUncovered();
-    this.#provedBefore = facts.proofHeight;
-    const plain = await deliverDue(this.#deps, this.#settings, this.#leg, facts, signal);
-    if (plain.hasMore || bundle === undefined) return plain.hasMore;
+  async #deliverProved(view: CounterpartyView, signal: AbortSignal): Promise<boolean> {
+    const seen = await this.#proofs?.look(view, signal);
+    if (this.#proofs === undefined || seen === undefined) return false;
+    if (seen.kind === "rotations") {
+      await this.#rotate(seen.proofs, signal);
+      return false;
+    }
+    const provable = { ...view, height: seen.height };
+    // A sink that knows no height yet may get its first one together with messages.
+    await this.#start(provable, signal);
+    const isScanned = await this.#scan(provable, signal);
     // A second transaction with the same proof, or an older one, would be paid for and do nothing.
-    if (this.#isBundleUnderWay(facts.view)) return false;
+    const mayBundle = !this.#isBundleUnderWay(view) && this.#isAnyDueAbove(view.height) &&
+      hasRoomInFlight(this.#deps, this.#leg);
+    const next = mayBundle ? await this.#proofs.load(view, signal) : undefined;
+    if (next?.kind === "rotations") await this.#rotate(next.proofs, signal);
+    if (next?.kind === "prelude") await this.#bundle(view, next, signal);
+    return !isScanned;
+  }
+
+  async #bundle(
+    view: CounterpartyView,
+    { proof, height }: Extract<NextProofs, { kind: "prelude" }>,
+    signal: AbortSignal,
+  ): Promise<void> {
     // Together with what is due now they may pay for the proof.
-    if (this.#isAnyDue()) this.#wakeUncovered();
-    const bundled = { ...facts, proofHeight: bundle.height, prelude: [bundle.proof] };
-    const { sent } = await deliverDue(this.#deps, this.#settings, this.#leg, bundled, signal);
-    if (sent > 0) this.#bundledHeight = bundle.height;
-    return false;
+    this.#wakeUncovered();
+    const facts = { view, proofHeight: height, prelude: [proof], isPreludeSentAnyway: false };
+    const { sent } = await deliverDue(this.#deps, this.#settings, this.#leg, facts, signal);
+    if (sent > 0) this.#bundledHeight = height;
+  }
+
+  /** Sets the cursor in the first round after a start. */
+  async #start(view: CounterpartyView, signal: AbortSignal): Promise<void> {
+    if (this.#hasStarted) return;
+    const { source, sink } = this.#leg;
+    await startCursor(this.#deps, this.#leg, view, signal);
+    this.#deps.ledger.messages.wake(source.id.stateMachine, sink.id.stateMachine, "no_fee_source");
+    this.#hasStarted = true;
+  }
+
+  /** Reads on; true when nothing is left. What is found on the way is not kept waiting by a long catch-up. */
+  async #scan(view: CounterpartyView, signal: AbortSignal): Promise<boolean> {
+    const leg = this.#leg;
+    const pace = {
+      width: this.#scanWidth,
+      enough: leg.sink.limits.maxMessagesPerStep,
+      enoughMs: leg.pollIntervalMs,
+    };
+    const { isComplete } = await scanLeg(this.#deps, this.#settings, leg, view, signal, pace);
+    return isComplete;
   }
 
   /** True while a proof that travels with messages of ours has not arrived: the sink will know its height soon. */
@@ -135,12 +197,16 @@ class LegLoop {
     this.#deps.ledger.messages.wake(source.id.stateMachine, sink.id.stateMachine, "prelude_uncovered");
   }
 
-  #isAnyDue(): boolean {
-    const dueAtMs = this.#deps.ledger.messages.nextDueAt(
-      this.#leg.source.id.stateMachine,
-      this.#leg.sink.id.stateMachine,
-    );
-    return dueAtMs !== undefined && dueAtMs <= this.#deps.clock.now();
+  /** True when a message is due that the sink cannot verify at `height`. */
+  #isAnyDueAbove(height: bigint): boolean {
+    const [due] = this.#deps.ledger.messages.listDue({
+      source: this.#leg.source.id.stateMachine,
+      sink: this.#leg.sink.id.stateMachine,
+      nowMs: this.#deps.clock.now(),
+      limit: 1,
+      afterKey: { seenAtHeight: height, nonce: LAST_NONCE, commitment: LAST_COMMITMENT },
+    });
+    return due !== undefined;
   }
 
   /** Sends rotations alone, one transaction at a time: the next ones follow when the host knows the authorities. */
@@ -191,6 +257,6 @@ class LegLoop {
 
   /** Within 10 % of the interval, so that relayers that started together drift apart. */
   #jittered(ms: number): number {
-    return Math.round(ms * (0.9 + 0.2 * this.#deps.random.fraction()));
+    return Math.round(ms * (LEAST_SHARE + 0.2 * this.#deps.random.fraction()));
   }
 }

@@ -54,9 +54,27 @@ export async function startCursor(
   deps.log.info("Leg starts", { leg: legName(leg), after_block: scanned, because: start.because });
 }
 
+/** How a scan is paced. */
+export interface ScanPace {
+  /** What was learned in earlier scans of the leg. */
+  readonly width: ScanWidth;
+  /** New rows after which the scan stops, so that they are delivered before it goes on; no bound when absent. */
+  readonly enough?: number | undefined;
+  /** Time after which it stops once there is a new row, ms; no bound when absent. */
+  readonly enoughMs?: number | undefined;
+}
+
+/** What a scan found. */
+export interface ScanRound {
+  /** New rows. */
+  readonly found: number;
+  /** False when blocks that the sink can verify are left, because there is enough to deliver. */
+  readonly isComplete: boolean;
+}
+
 /**
- * Reads every block that the sink can verify and the cursor has not passed; returns the number of new rows.
- * @param width what was learned in earlier scans of the leg
+ * Reads the blocks that the sink can verify and the cursor has not passed: all of them, or as many as give enough
+ * to deliver.
  */
 export async function scanLeg(
   deps: PipelineDeps,
@@ -64,16 +82,19 @@ export async function scanLeg(
   leg: Leg,
   view: CounterpartyView,
   signal: AbortSignal,
-  width: ScanWidth = new ScanWidth(),
-): Promise<number> {
+  { width, enough = Infinity, enoughMs = Infinity }: ScanPace = { width: new ScanWidth() },
+): Promise<ScanRound> {
   const source = leg.source.id.stateMachine;
   const sink = leg.sink.id.stateMachine;
+  const startMs = deps.clock.now();
   let found = 0;
   for (;;) {
     const scanned = deps.ledger.cursors.find(source, sink);
     if (scanned === undefined) throw new Error(`Leg ${legName(leg)} has no cursor`);
     const chunk = nextChunk(scanned, view.height, width.next(leg.source.limits.blocksPerEventQuery));
-    if (chunk === undefined) return found;
+    if (chunk === undefined) return { found, isComplete: true };
+    const isEnough = found >= enough || (found > 0 && deps.clock.now() - startMs >= enoughMs);
+    if (isEnough) return { found, isComplete: false };
     const events = await leg.source.fetchEvents(chunk.from, chunk.to, signal);
     width.learn({ blocks: chunk.to - chunk.from + 1n, events: events.length });
     found += deps.ledger.transaction(() => {

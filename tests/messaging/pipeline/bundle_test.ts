@@ -69,7 +69,8 @@ Deno.test("bundle: nothing is sent while no message is due, and an old proof is 
   await running(relayer, leg, async () => {
     await world.blocks(20);
     assert.deepEqual(stepsOf(world), []);
-    assert.equal(relayer.hub.calls.filter((method) => method === "fetchProofBytes").length, 1);
+    assert.ok(!relayer.hub.calls.includes("fetchProofBytes"), "no bytes while no message needs them");
+    assert.ok(relayer.hub.calls.includes("fetchAcceptedProofs"));
     await pay(world, [0n]);
     await prove(world);
     await world.blocks(10);
@@ -123,6 +124,23 @@ Deno.test("bundle: what the host can verify already neither pays for a newer pro
     await world.blocks(10);
     assert.equal(stateOf(relayer, known)[0], "delivered");
     assert.deepEqual(stateOf(relayer, poor), ["held", "prelude_uncovered"]);
+    assert.deepEqual(stepsOf(world), [["messages"]]);
+  });
+});
+
+Deno.test("bundle: what the host can verify is sent before the hub is asked for proofs at all", async () => {
+  const { world, relayer, leg } = await prepare();
+  await payAndUpdate(world, [0n]);
+  await prove(world);
+  let askedBefore: string[] | undefined;
+  const { broadcast } = relayer.two;
+  relayer.two.broadcast = (submission, signal) => {
+    askedBefore ??= relayer.hub.calls.filter((method) => /Proofs|Rotations|ProofBytes/.test(method));
+    return broadcast.call(relayer.two, submission, signal);
+  };
+  await running(relayer, leg, async () => {
+    await world.blocks(5);
+    assert.deepEqual(askedBefore, []);
     assert.deepEqual(stepsOf(world), [["messages"]]);
   });
 });
@@ -261,6 +279,26 @@ for (const [why, spoil, warnings] of downgrades) {
       await world.update(world.hub, world.two);
       await world.blocks(10);
       assert.equal(stateOf(relayer, message)[0], "delivered");
+    });
+  });
+}
+
+for (const [why, spoil] of downgrades) {
+  Deno.test(`bundle: after an hour it is asked again whether ${why}`, async () => {
+    const { world, relayer, leg } = await prepare();
+    spoil(relayer, world);
+    const [message] = await pay(world, [0n]);
+    await prove(world);
+    await running(relayer, leg, async () => {
+      await world.blocks(20);
+      relayer.hub.hasOffchainStore = true;
+      relayer.two.hasBatchCall = true;
+      await world.clock.advance(3_500_000);
+      assert.deepEqual(stepsOf(world), []);
+      await world.clock.advance(110_000);
+      await world.blocks(3);
+      assert.equal(stateOf(relayer, message)[0], "delivered");
+      assert.deepEqual(stepsOf(world), [["consensus", "messages"]]);
     });
   });
 }

@@ -186,6 +186,29 @@ Deno.test("leg: a hundred messages that others delivered do not make the next on
   });
 });
 
+Deno.test("leg: a long catch-up delivers what it finds on the way", async () => {
+  const world = new World();
+  for (let some = 0; some < 10; some++) {
+    for (let count = 0; count < 30; count++) world.hub.dispatch(world.message());
+    await world.blocks(2);
+  }
+  await world.update(world.hub, world.two);
+  const relayer = new Relayer(world, memoryLedger(world), { chain: { limits: { blocksPerEventQuery: 2n } } });
+  const steps: string[] = [];
+  for (const [chain, method] of [[relayer.hub, "fetchEvents"], [relayer.two, "broadcast"]] as const) {
+    const act = (): void => void steps.push(method);
+    chain.faults.add(method, { kind: "interrupt", when: "before", act }, { times: 1_000 });
+  }
+  const leg = outbound(relayer);
+  const end = legWorker(relayer.deps, relayer.settings, leg).run(relayer.signal).catch(() => undefined);
+  await world.clock.advance(0);
+  assert.ok(steps.indexOf("broadcast") < steps.lastIndexOf("fetchEvents"), steps.join(" "));
+  const { height } = await relayer.two.fetchView(relayer.hub.id, relayer.signal);
+  assert.equal(relayer.ledger.cursors.find(names.hub, names.two), height);
+  relayer.kill();
+  await end;
+});
+
 Deno.test("leg: messages that expire while they wait are ended by the sink's clock", async () => {
   const world = new World();
   world.two.freeze(true);

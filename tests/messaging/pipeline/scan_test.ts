@@ -9,7 +9,9 @@ import { memoryLedger, names, Relayer, sender, withLedger, World } from "./world
 
 async function scan(relayer: Relayer, leg: Leg): Promise<number> {
   const view = await leg.sink.fetchView(leg.source.id, relayer.signal);
-  return await scanLeg(relayer.deps, relayer.settings, leg, view, relayer.signal);
+  const { found, isComplete } = await scanLeg(relayer.deps, relayer.settings, leg, view, relayer.signal);
+  assert.ok(isComplete);
+  return found;
 }
 
 async function start(relayer: Relayer, leg: Leg): Promise<void> {
