@@ -16,7 +16,6 @@ import type {
 } from "../../src/core/chains/chain.ts";
 import { fromHex, toHash256, toHex } from "../../src/core/protocol/bytes.ts";
 import { keccak256 } from "../../src/core/protocol/hash.ts";
-import type { GetRequestsWithProof } from "../../src/core/protocol/ismp/ismp_message.ts";
 import type { Message } from "../../src/core/protocol/ismp/message.ts";
 import {
   type StateMachineHeight,
@@ -28,7 +27,7 @@ import type { Clock } from "../../src/core/runtime/clock.ts";
 import { receiptKeyOf } from "../../src/messaging/decisions/route.ts";
 import { doFaulty, FaultPlan } from "./fault_plan.ts";
 import { sealOf } from "./memory_host.ts";
-import type { MemoryNode } from "./memory_node.ts";
+import type { MemoryNode, MemoryTransaction } from "./memory_node.ts";
 
 /** How a relayer is connected to a chain. */
 export interface MemoryChainOptions {
@@ -221,7 +220,7 @@ export class MemoryChain implements Chain {
     delivery: Delivery,
     simulation: Pick<Extract<Simulation, { kind: "accepted" }>, "gasLimit">,
     hints: SigningHints,
-    answer?: GetRequestsWithProof,
+    call: Pick<MemoryTransaction, "answer" | "call"> = {},
   ): SignedSubmission {
     const { account } = this;
     const known = this.node.nonceOf(account);
@@ -234,7 +233,7 @@ export class MemoryChain implements Chain {
     const named = [this.id.stateMachine, toHex(this.relayer), nonce, priceWei, this.#clock.now()];
     const raw = new TextEncoder().encode([...named, this.#signatures++, ...commitments].join());
     const hash = toHash256(keccak256(raw));
-    this.node.register({ hash, delivery, relayer: this.relayer, account, nonce, priceWei, answer });
+    this.node.register({ hash, delivery, relayer: this.relayer, account, nonce, priceWei, ...call });
     return {
       hash,
       chain: this.id.stateMachine,

@@ -17,27 +17,34 @@ import type {
   HubCallRefusal,
   RelayerHub,
 } from "../../src/core/chains/hub_accounts.ts";
-import { equalBytes, fromHex, type Hash256, toHash256, toHex } from "../../src/core/protocol/bytes.ts";
+import { type Hash256, toHash256 } from "../../src/core/protocol/bytes.ts";
 import { keccak256 } from "../../src/core/protocol/hash.ts";
-import type { Signature, WithdrawalInputData, WithdrawalProof } from "../../src/core/protocol/ismp/fees.ts";
+import type { Signature, WithdrawalInputData } from "../../src/core/protocol/ismp/fees.ts";
 import { postMessage } from "../../src/core/protocol/ismp/commitment.ts";
 import {
-  beneficiaryMessage,
   evmAddressOf,
   evmSignature,
   signerOf,
   sr25519PublicKey,
   sr25519Signature,
-  verifySignature,
-  withdrawMessage,
 } from "../../src/core/protocol/ismp/signed_messages.ts";
 import { type StateMachine, stateMachineIdKey } from "../../src/core/protocol/ismp/state_machine.ts";
 import { reactionTo, RpcFault, type RpcFaultCode } from "../../src/core/rpc/fault.ts";
 import type { Clock } from "../../src/core/runtime/clock.ts";
-import { WITHDRAWAL_MODULE } from "../../src/messaging/decisions/withdrawal_post.ts";
 import { doFaulty } from "./fault_plan.ts";
 import { MemoryChain } from "./memory_chain.ts";
 import type { MemoryNode } from "./memory_node.ts";
+import {
+  accountKey,
+  accumulate,
+  claimError,
+  credit,
+  orderError,
+  type PalletView,
+  paymentRequest,
+  raiseNonce,
+  withdraw,
+} from "./relayer_pallet.ts";
 
 /** A receipt that holds from one block on, and until a reorganisation takes it (exclusive). */
 export interface MemoryReceipt {
@@ -322,14 +329,12 @@ export class MemoryFeeHub extends MemoryChain implements RelayerHub {
 
   /** Puts fees on an account. */
   credit(chain: StateMachine, address: Uint8Array, amount: bigint): void {
-    const key = accountKey(chain, address);
-    this.balances.set(key, (this.balances.get(key) ?? 0n) + amount);
+    credit(this, accountKey(chain, address), amount);
   }
 
   /** Somebody else uses the next nonce of an account. */
   useNonceOf(chain: StateMachine, address: Uint8Array): void {
-    const key = accountKey(chain, address);
-    this.nonces.set(key, (this.nonces.get(key) ?? 0n) + 1n);
+    raiseNonce(this, accountKey(chain, address));
   }
 
   /** Pays out as if somebody had ordered it elsewhere. */
@@ -349,8 +354,8 @@ export class MemoryFeeHub extends MemoryChain implements RelayerHub {
     for (const { call, hash, inBlock } of due) {
       if (this.#judge(call) !== undefined) continue; // no block holds an invalid unsigned extrinsic
       this.#applied.set(hash, inBlock);
-      if (call.kind === "accumulate") this.#accumulate(call.proof);
-      if (call.kind === "withdraw") this.#withdraw(call.data);
+      if (call.kind === "accumulate") accumulate(this.#view(), call.proof);
+      if (call.kind === "withdraw") withdraw(this, call.data);
       if (call.kind === "claimRotation") {
         const chain = call.claim.stateProof.height.id.stateMachine;
         this.paidRewards.add(`rotation ${chain} ${call.claim.setId}`);
@@ -374,9 +379,9 @@ export class MemoryFeeHub extends MemoryChain implements RelayerHub {
   #errorOf(call: HubCall): string | undefined {
     switch (call.kind) {
       case "accumulate":
-        return this.#claimError(call.proof);
+        return claimError(this.#view(), call.proof);
       case "withdraw":
-        return this.#orderError(call.data);
+        return orderError(this.#view(), call.data);
       case "claimRotation": {
         const { stateProof, setId, signature } = call.claim;
         const name = `rotation ${stateProof.height.id.stateMachine} ${setId}`;
@@ -393,67 +398,24 @@ export class MemoryFeeHub extends MemoryChain implements RelayerHub {
     }
   }
 
-  #claimError(proof: WithdrawalProof): string | undefined {
-    const { commitments, sourceProof, destProof } = proof;
-    if (new Set(commitments).size < commitments.length) return "DuplicateCommitment";
-    if (commitments.length > 50) return "TooMany";
-    if (commitments.some((each) => this.spoilt.has(each))) return "ProofValidationError";
-    const known = commitments.filter((each) => this.routed.get(each) === false);
-    if (known.length === 0) return "MissingCommitments";
-    for (const { height } of [sourceProof, destProof]) {
-      const counterparty = this.#node.head.state.counterparties.get(stateMachineIdKey(height.id));
-      const stored = counterparty?.heights.get(height.height);
-      if (stored === undefined) return "NotReady";
-      const age = this.#node.head.timeSec - stored.updatedAtSec;
-      if (this.#node.challengePeriodSec > 0n && age <= this.#node.challengePeriodSec) return "NotReady";
-    }
-    const source = this.#chain(sourceProof.height.id.stateMachine);
-    const dest = this.#chain(destProof.height.id.stateMachine);
-    const paid = known.filter((each) => (source.fees.get(each) ?? 0n) > 0n);
-    const relayers = paid.map((each) => dest.receiptAt(each, destProof.height.height));
-    if (relayers.includes(undefined)) return "ProofValidationError";
-    if (paid.length === 0) return "IncompleteProof";
-    const [relayer] = relayers;
-    if (relayer === undefined || relayers.some((each) => each === undefined || !equalBytes(each, relayer))) {
-      return "MixedDeliveryAddressesInBatch";
-    }
-    if (proof.beneficiaryDetails === undefined) return undefined;
-    const [beneficiary, signature] = proof.beneficiaryDetails;
-    const chain = source.id.stateMachine;
-    const nonce = this.nonces.get(accountKey(chain, relayer)) ?? 0n;
-    const { digest } = beneficiaryMessage({ nonce, sourceChain: chain, beneficiary });
-    const isGood = verifySignature(digest, signature) && equalBytes(signerOf(signature), relayer);
-    return isGood ? undefined : "InvalidSignature";
-  }
-
-  #accumulate({ commitments, sourceProof, destProof, beneficiaryDetails }: WithdrawalProof): void {
-    const source = this.#chain(sourceProof.height.id.stateMachine);
-    const dest = this.#chain(destProof.height.id.stateMachine);
-    const chain = source.id.stateMachine;
-    for (const each of commitments) {
-      const fee = source.fees.get(each) ?? 0n;
-      const relayer = dest.receiptAt(each, destProof.height.height);
-      if (this.routed.get(each) !== false || fee === 0n || relayer === undefined) continue;
-      this.routed.set(each, true);
-      this.credit(chain, beneficiaryDetails?.[0] ?? relayer, fee);
-    }
-    if (beneficiaryDetails !== undefined) this.useNonceOf(chain, signerOf(beneficiaryDetails[1]));
-  }
-
-  #orderError({ signature, destChain, beneficiary }: WithdrawalInputData): string | undefined {
-    const address = signerOf(signature);
-    const nonce = this.nonces.get(accountKey(destChain, address)) ?? 0n;
-    if (!verifySignature(withdrawMessage({ nonce, destChain, beneficiary }).digest, signature)) {
-      return "InvalidSignature";
-    }
-    const available = this.balances.get(accountKey(destChain, address)) ?? 0n;
-    return available < (this.minimums.get(destChain) ?? 10n ** 19n) ? "NotEnoughBalance" : undefined;
-  }
-
-  #withdraw({ signature, destChain }: WithdrawalInputData): void {
-    const key = accountKey(destChain, signerOf(signature));
-    this.balances.set(key, 0n);
-    this.nonces.set(key, (this.nonces.get(key) ?? 0n) + 1n);
+  /** What the pallet's rules depend on, as of now. */
+  #view(): PalletView {
+    const { state, timeSec } = this.#node.head;
+    return {
+      balances: this.balances,
+      nonces: this.nonces,
+      isClaimed: (each) => this.routed.get(each),
+      setClaimed: (each) => void this.routed.set(each, true),
+      feeOf: ({ id }, each) => this.#chain(id.stateMachine).fees.get(each) ?? 0n,
+      receiptAt: ({ id, height }, each) => this.#chain(id.stateMachine).receiptAt(each, height),
+      isMatured: ({ id, height }) => {
+        const stored = state.counterparties.get(stateMachineIdKey(id))?.heights.get(height);
+        const period = this.#node.challengePeriodSec;
+        return stored !== undefined && (period === 0n || timeSec - stored.updatedAtSec > period);
+      },
+      isProven: ({ commitments }) => !commitments.some((each) => this.spoilt.has(each)),
+      minimumOf: (chain) => this.minimums.get(chain) ?? 10n ** 19n,
+    };
   }
 
   /** The request leaves in the block that holds the order. */
@@ -463,18 +425,8 @@ export class MemoryFeeHub extends MemoryChain implements RelayerHub {
   }
 
   #post(chain: StateMachine, payee: Uint8Array, amount: bigint): void {
-    const word = (value: string): string => value.padStart(64, "0");
-    const token = word("11".repeat(20));
-    const body = fromHex(`00${word(toHex(payee).slice(2))}${word(amount.toString(16))}${token}`);
-    this.#node.dispatch(postMessage({
-      source: this.id.stateMachine,
-      dest: chain,
-      nonce: this.#posts++,
-      from: WITHDRAWAL_MODULE,
-      to: new Uint8Array(20).fill(0xcc),
-      timeoutTimestampSec: 0n,
-      body,
-    }));
+    const facts = { hub: this.id.stateMachine, chain, nonce: this.#posts++, payee, amount };
+    this.#node.dispatch(postMessage(paymentRequest(facts)));
   }
 
   #chain(name: StateMachine): MemoryFeeChain {
@@ -491,10 +443,6 @@ export class MemoryFeeHub extends MemoryChain implements RelayerHub {
     const where = { chain: this.id.stateMachine, method, clock: this.#wall };
     return await doFaulty(this.faults.take(method), where, work, signal);
   }
-}
-
-function accountKey(chain: StateMachine, address: Uint8Array): string {
-  return `${chain} ${toHex(address)}`;
 }
 
 /** A fault of an endpoint, for tests. */

@@ -16,6 +16,7 @@ import type { Message } from "../../src/core/protocol/ismp/message.ts";
 import { type StateMachineId, stateMachineIdKey } from "../../src/core/protocol/ismp/state_machine.ts";
 import { destinationOf, receiptKeyOf } from "../../src/messaging/decisions/route.ts";
 import { type AcceptedProofs, takeProof } from "./memory_consensus.ts";
+import type { PalletBooks } from "./relayer_pallet.ts";
 
 /** A commitment of a counterparty that the host stores. */
 export interface StoredCommitment {
@@ -43,7 +44,17 @@ export interface HostState {
   setId: bigint | undefined;
   /** On the hub: the consensus proofs that it accepted. */
   readonly proofs: AcceptedProofs;
+  /** On the hub: accounts of relayers. */
+  readonly accounts: RelayerAccounts;
   isFrozen: boolean;
+}
+
+/** What the hub keeps for relayers. */
+export interface RelayerAccounts extends PalletBooks {
+  /** Requests whose fee was claimed. */
+  readonly claimed: Set<Hash256>;
+  /** Payments made so far, which number them. */
+  payments: bigint;
 }
 
 /** What makes one host differ from another. */
@@ -74,6 +85,7 @@ export function emptyState(): HostState {
     fees: new Map(),
     setId: undefined,
     proofs: { list: [], rotations: new Map(), setId: 0n },
+    accounts: { balances: new Map(), nonces: new Map(), claimed: new Set(), payments: 0n },
     isFrozen: false,
   };
 }
@@ -91,6 +103,12 @@ export function copyState(state: HostState): HostState {
       list: [...state.proofs.list],
       rotations: new Map(state.proofs.rotations),
       setId: state.proofs.setId,
+    },
+    accounts: {
+      balances: new Map(state.accounts.balances),
+      nonces: new Map(state.accounts.nonces),
+      claimed: new Set(state.accounts.claimed),
+      payments: state.accounts.payments,
     },
     isFrozen: state.isFrozen,
   };

@@ -6,6 +6,7 @@ import type {
   BroadcastResult,
   ChainEvent,
   Delivery,
+  EventPosition,
   Refusal,
   SubmissionOutcome,
 } from "../../src/core/chains/chain.ts";
@@ -39,6 +40,18 @@ export interface MemoryTransaction {
   readonly priceWei: bigint;
   /** An answer to GET requests, which only the hub takes; `delivery` is empty then. */
   readonly answer?: GetRequestsWithProof | undefined;
+  /** Another call that only the hub takes; `delivery` is empty then. */
+  readonly call?: MemoryCall | undefined;
+}
+
+/** A call of the hub beside messages. */
+export interface MemoryCall {
+  /** What two equal calls have in common: the pool takes one of them. */
+  readonly tag: string;
+  /** Why the hub would refuse it in that state. */
+  readonly refusalIn: (state: HostState, nowSec: bigint) => Refusal | undefined;
+  /** Writes its effect and tells its events. */
+  readonly apply: (state: HostState, at: EventPosition) => readonly ChainEvent[];
 }
 
 interface Mined {
@@ -93,6 +106,8 @@ export class MemoryNode {
   challengePeriodSec: bigint;
   /** Price of gas now, and the least that the pool takes. */
   priceWei = 100n;
+  /** Least price that blocks have room for; what offers less waits. */
+  minedFromWei = 0n;
   /** What the node reckons for each message, and for each consensus proof. */
   messageGas = 100_000n;
   proofGas = 300_000n;
@@ -406,15 +421,25 @@ export class MemoryNode {
       if (execution.kind === "refused") continue;
       const at = { height: block.height, transaction: next.hash };
       const by = { relayer: next.relayer, at, nowSec: block.nowSec };
-      events.push(
-        ...next.answer === undefined
-          ? applyDelivery(this.#rules(), state, next.delivery, by)
-          : applyAnswer(state, next.answer, by),
-      );
+      events.push(...this.#apply(state, next, by));
     }
   }
 
-  #tryIn(state: HostState, { answer, delivery }: MemoryTransaction, nowSec: bigint): Execution {
+  #apply(
+    state: HostState,
+    { answer, call, delivery }: MemoryTransaction,
+    by: Parameters<typeof applyDelivery>[3],
+  ): readonly ChainEvent[] {
+    if (call !== undefined) return call.apply(state, by.at);
+    if (answer !== undefined) return applyAnswer(state, answer, by);
+    return applyDelivery(this.#rules(), state, delivery, by);
+  }
+
+  #tryIn(state: HostState, { answer, call, delivery }: MemoryTransaction, nowSec: bigint): Execution {
+    if (call !== undefined) {
+      const refusal = call.refusalIn(state, nowSec);
+      return refusal === undefined ? { kind: "done", handled: [] } : { kind: "refused", refusal };
+    }
     if (answer === undefined) return tryDelivery(this.#rules(), state, delivery, nowSec);
     const refusal = refusalOfAnswer({ ...this.#rules(), nowSec }, state, answer);
     if (refusal !== undefined) return { kind: "refused", refusal };
@@ -424,7 +449,9 @@ export class MemoryNode {
   /** Takes the first transaction out of the pool whose turn it is. */
   #takeNext(state: HostState): MemoryTransaction | undefined {
     const index = this.#pool.findIndex(({ transaction }) =>
-      transaction.nonce === undefined || transaction.nonce === this.#nonceIn(state, transaction.account)
+      transaction.nonce === undefined ||
+      (transaction.nonce === this.#nonceIn(state, transaction.account) &&
+        transaction.priceWei >= this.minedFromWei)
     );
     return index < 0 ? undefined : this.#pool.splice(index, 1)[0]?.transaction;
   }
@@ -476,5 +503,5 @@ function messagesOf({ answer, delivery }: MemoryTransaction): readonly Message[]
 
 /** What two equal batches of different relayers have in common. */
 function tagOf(transaction: MemoryTransaction): string {
-  return messagesOf(transaction).map(({ commitment }) => commitment).sort().join();
+  return transaction.call?.tag ?? messagesOf(transaction).map(({ commitment }) => commitment).sort().join();
 }

@@ -113,7 +113,7 @@ export class MemoryHub extends MemoryChain implements ProofSource, AnswerTaker {
   prepareCall(call: HubCall, signal: AbortSignal): Promise<SignedSubmission> {
     return this.call("prepareCall", signal, () => {
       const hints = { nonceAtLeast: undefined };
-      return this.signed({ steps: [] }, { gasLimit: 0n }, hints, answerOf(call));
+      return this.signed({ steps: [] }, { gasLimit: 0n }, hints, { answer: answerOf(call) });
     });
   }
 }

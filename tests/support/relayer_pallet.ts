@@ -1,0 +1,142 @@
+/**
+ * The rules by which the hub keeps accounts for relayers: who is credited for which claim, and what is paid out.
+ * Source: polytope-labs/hyperbridge: modules/pallets/relayer/src/{accumulate,withdrawal}.rs.
+ */
+import { equalBytes, fromHex, type Hash256, toHex } from "../../src/core/protocol/bytes.ts";
+import type { WithdrawalInputData, WithdrawalProof } from "../../src/core/protocol/ismp/fees.ts";
+import type { PostRequest } from "../../src/core/protocol/ismp/message.ts";
+import {
+  beneficiaryMessage,
+  signerOf,
+  verifySignature,
+  withdrawMessage,
+} from "../../src/core/protocol/ismp/signed_messages.ts";
+import type { StateMachine, StateMachineHeight } from "../../src/core/protocol/ismp/state_machine.ts";
+import { WITHDRAWAL_MODULE } from "../../src/messaging/decisions/withdrawal_post.ts";
+
+/** `Relayer.Fees` and `Relayer.Nonce`, by {@link accountKey}. */
+export interface PalletBooks {
+  readonly balances: Map<string, bigint>;
+  readonly nonces: Map<string, bigint>;
+}
+
+/** What the pallet's rules depend on. */
+export interface PalletView extends PalletBooks {
+  /** Whether the fee of a routed request was claimed; `undefined`: the hub has not routed it. */
+  readonly isClaimed: (commitment: Hash256) => boolean | undefined;
+  readonly setClaimed: (commitment: Hash256) => void;
+  /** Fee at a height of the source; 0: none. */
+  readonly feeOf: (source: StateMachineHeight, commitment: Hash256) => bigint;
+  /** Who a receipt names at a height of the destination. */
+  readonly receiptAt: (dest: StateMachineHeight, commitment: Hash256) => Uint8Array | undefined;
+  /** True when the hub knows the height and its challenge period is over. */
+  readonly isMatured: (height: StateMachineHeight) => boolean;
+  /** False for proofs that do not say what they should. */
+  readonly isProven: (proof: WithdrawalProof) => boolean;
+  readonly minimumOf: (chain: StateMachine) => bigint;
+}
+
+/** Most commitments of one claim. */
+const MOST_COMMITMENTS = 50;
+
+/** Where the accounts of an address are found. */
+export function accountKey(chain: StateMachine, address: Uint8Array): string {
+  return `${chain} ${toHex(address)}`;
+}
+
+/** Adds to an account. */
+export function credit(books: PalletBooks, account: string, amount: bigint): void {
+  books.balances.set(account, (books.balances.get(account) ?? 0n) + amount);
+}
+
+/** Uses the next nonce of an account. */
+export function raiseNonce(books: PalletBooks, account: string): void {
+  books.nonces.set(account, (books.nonces.get(account) ?? 0n) + 1n);
+}
+
+/** Name of the error with which the hub refuses a claim; `undefined`: it takes it. */
+export function claimError(view: PalletView, proof: WithdrawalProof): string | undefined {
+  const { commitments, sourceProof, destProof } = proof;
+  if (new Set(commitments).size < commitments.length) return "DuplicateCommitment";
+  if (commitments.length > MOST_COMMITMENTS) return "TooMany";
+  if (!view.isProven(proof)) return "ProofValidationError";
+  const known = commitments.filter((each) => view.isClaimed(each) === false);
+  if (known.length === 0) return "MissingCommitments";
+  if (![sourceProof, destProof].every(({ height }) => view.isMatured(height))) return "NotReady";
+  const paid = known.filter((each) => view.feeOf(sourceProof.height, each) > 0n);
+  const relayers = paid.map((each) => view.receiptAt(destProof.height, each));
+  if (relayers.includes(undefined)) return "ProofValidationError";
+  if (paid.length === 0) return "IncompleteProof";
+  const [relayer] = relayers;
+  if (relayer === undefined || relayers.some((each) => each === undefined || !equalBytes(each, relayer))) {
+    return "MixedDeliveryAddressesInBatch";
+  }
+  if (proof.beneficiaryDetails === undefined) return undefined;
+  const [beneficiary, signature] = proof.beneficiaryDetails;
+  const chain = sourceProof.height.id.stateMachine;
+  const nonce = view.nonces.get(accountKey(chain, relayer)) ?? 0n;
+  const { digest } = beneficiaryMessage({ nonce, sourceChain: chain, beneficiary });
+  const isGood = verifySignature(digest, signature) && equalBytes(signerOf(signature), relayer);
+  return isGood ? undefined : "InvalidSignature";
+}
+
+/** Credits what a claim proves; the rest of it is skipped. */
+export function accumulate(
+  view: PalletView,
+  { commitments, sourceProof, destProof, beneficiaryDetails }: WithdrawalProof,
+): void {
+  const chain = sourceProof.height.id.stateMachine;
+  for (const each of commitments) {
+    const fee = view.feeOf(sourceProof.height, each);
+    const relayer = view.receiptAt(destProof.height, each);
+    if (view.isClaimed(each) !== false || fee === 0n || relayer === undefined) continue;
+    view.setClaimed(each);
+    credit(view, accountKey(chain, beneficiaryDetails?.[0] ?? relayer), fee);
+  }
+  if (beneficiaryDetails !== undefined) raiseNonce(view, accountKey(chain, signerOf(beneficiaryDetails[1])));
+}
+
+/** Name of the error with which the hub refuses to pay out; `undefined`: it takes the order. */
+export function orderError(
+  view: Pick<PalletView, "balances" | "nonces" | "minimumOf">,
+  { signature, destChain, beneficiary }: WithdrawalInputData,
+): string | undefined {
+  const account = accountKey(destChain, signerOf(signature));
+  const nonce = view.nonces.get(account) ?? 0n;
+  if (!verifySignature(withdrawMessage({ nonce, destChain, beneficiary }).digest, signature)) {
+    return "InvalidSignature";
+  }
+  const available = view.balances.get(account) ?? 0n;
+  return available < view.minimumOf(destChain) ? "NotEnoughBalance" : undefined;
+}
+
+/** Empties an account; returns what was on it. */
+export function withdraw(books: PalletBooks, { signature, destChain }: WithdrawalInputData): bigint {
+  const account = accountKey(destChain, signerOf(signature));
+  const amount = books.balances.get(account) ?? 0n;
+  books.balances.set(account, 0n);
+  raiseNonce(books, account);
+  return amount;
+}
+
+/** The request with which the hub pays out on an EVM chain. */
+export function paymentRequest(facts: {
+  readonly hub: StateMachine;
+  readonly chain: StateMachine;
+  readonly nonce: bigint;
+  readonly payee: Uint8Array;
+  readonly amount: bigint;
+}): PostRequest {
+  const word = (value: string): string => value.padStart(64, "0");
+  const token = word("11".repeat(20));
+  const body = fromHex(`00${word(toHex(facts.payee).slice(2))}${word(facts.amount.toString(16))}${token}`);
+  return {
+    source: facts.hub,
+    dest: facts.chain,
+    nonce: facts.nonce,
+    from: WITHDRAWAL_MODULE,
+    to: new Uint8Array(20).fill(0xcc),
+    timeoutTimestampSec: 0n,
+    body,
+  };
+}
