@@ -15,7 +15,9 @@ import { calls, type Header } from "../../rpc/substrate_calls.ts";
 import type { CheckFinding } from "../chain.ts";
 import type { Counterparty } from "../hub.ts";
 import { ismpCalls } from "./ismp_calls.ts";
+import { callLayouts } from "./layout.ts";
 import { hashFunctionOf, type SubstrateNode } from "./node.ts";
+import { RuntimeFault } from "./runtime.ts";
 import { decodeValue } from "./views.ts";
 
 /** Largest difference between this machine's clock and the chain's: 04-messaging-flow.md section 4. */
@@ -25,6 +27,14 @@ const MAX_HINTED = 200;
 
 const neededMethods = ["ismp_queryEventsWithMetadata", "ismp_queryChildTrieProof"];
 const neededOfHub = ["ismp_queryStateMachineLatestHeight", "ismp_queryChallengePeriod", "mmr_queryProof"];
+/** What feeding the hub with consensus takes. */
+const neededToFeed = [
+  "author_submitExtrinsic",
+  "chain_getBlock",
+  "chain_getFinalizedHead",
+  "state_call",
+  "state_queryStorageAt",
+];
 const neededPallets = ["System", "Timestamp", "Ismp"];
 const neededPalletsOfHub = ["Relayer", "StateCoprocessor"];
 
@@ -46,7 +56,8 @@ export async function checkChain(
   if (now instanceof RpcFault) throw now;
   if (height instanceof RpcFault) throw height;
   checkIdentity(findings, identity);
-  checkMethods(findings, methods);
+  checkMethods(findings, methods, [...neededMethods, ...(node.isHub ? neededOfHub : [])]);
+  checkUnsafeMethods(findings, methods);
   checkClock(findings, decodeValue(node, now, u64, "Timestamp.Now"));
   if (!node.isHub && height === undefined) {
     findings.warn(
@@ -55,7 +66,32 @@ export async function checkChain(
   }
   await checkHashing(findings, finalized, signal);
   // Without its pallet nothing else of a chain would make sense.
-  if (!findings.hasFatal) await checkPallets(findings, signal);
+  if (!findings.hasFatal) {
+    await checkPallets(findings, [...neededPallets, ...(node.isHub ? neededPalletsOfHub : [])], signal);
+  }
+  return findings.all;
+}
+
+/** All checks of the hub's node by a program that only feeds it with consensus. */
+export async function checkFedHub(
+  node: SubstrateNode,
+  signal: AbortSignal,
+): Promise<readonly CheckFinding[]> {
+  const findings = new Findings(node);
+  const [identity, methods, finalized, now] = await node.client.tryAll([
+    calls.stateCall("IsmpRuntimeApi_host_state_machine", new Uint8Array()),
+    calls.methods(),
+    calls.finalizedHash(),
+    calls.storage(otherKeys.timestampNow()),
+  ], signal);
+  if (finalized instanceof RpcFault) throw finalized;
+  if (now instanceof RpcFault) throw now;
+  checkIdentity(findings, identity);
+  checkMethods(findings, methods, neededToFeed);
+  checkClock(findings, decodeValue(node, now, u64, "Timestamp.Now"));
+  await checkHashing(findings, finalized, signal);
+  if (!findings.hasFatal) await checkPallets(findings, neededPallets, signal);
+  if (!findings.hasFatal) await checkConsensusCall(findings, signal);
   return findings.all;
 }
 
@@ -104,20 +140,27 @@ function checkIdentity(findings: Findings, answer: Uint8Array | RpcFault): void 
   );
 }
 
-function checkMethods(findings: Findings, methods: ReadonlySet<string> | RpcFault): void {
+function checkMethods(
+  findings: Findings,
+  methods: ReadonlySet<string> | RpcFault,
+  needed: readonly string[],
+): void {
   if (methods instanceof RpcFault) {
     if (methods.reaction === "retry") throw methods;
     findings.warn("the node does not list its RPC methods (rpc_methods), so they could not be checked");
     return;
   }
-  const { isHub } = findings.node;
-  const missing = [...neededMethods, ...(isHub ? neededOfHub : [])].filter((each) => !methods.has(each));
-  if (missing.length > 0) {
-    findings.fatal(
-      `the node lacks the RPC methods ${missing.join(", ")}; use a node of the chain's own software`,
-    );
-  }
-  if (isHub && !methods.has("offchain_localStorageGet")) {
+  const missing = needed.filter((each) => !methods.has(each));
+  if (missing.length === 0) return;
+  findings.fatal(
+    `the node lacks the RPC methods ${missing.join(", ")}; use a node of the chain's own software`,
+  );
+}
+
+/** Methods that nodes offer to their operators only; there are other ways. */
+function checkUnsafeMethods(findings: Findings, methods: ReadonlySet<string> | RpcFault): void {
+  if (methods instanceof RpcFault) return;
+  if (findings.node.isHub && !methods.has("offchain_localStorageGet")) {
     findings.warn(
       "the node lacks offchain_localStorageGet (--rpc-methods unsafe), so consensus proofs cannot be delivered together with messages",
     );
@@ -168,13 +211,27 @@ export function headerHash(header: Header, hashing: HashAlgorithm): Hash256 {
   return toHash256(hashFunctionOf(hashing)(encoded));
 }
 
-async function checkPallets(findings: Findings, signal: AbortSignal): Promise<void> {
+async function checkPallets(
+  findings: Findings,
+  needed: readonly string[],
+  signal: AbortSignal,
+): Promise<void> {
   const runtime = await findings.node.runtimes.current(signal);
-  const needed = [...neededPallets, ...(findings.node.isHub ? neededPalletsOfHub : [])];
   const missing = needed.filter((pallet) => !runtime.hasPallet(pallet));
   if (missing.length === 0) return;
   const { specName, specVersion } = runtime.version;
   findings.fatal(`runtime ${specName} ${specVersion} lacks the pallets ${missing.join(", ")}`);
+}
+
+/** The runtime must take consensus messages as they are encoded here. */
+async function checkConsensusCall(findings: Findings, signal: AbortSignal): Promise<void> {
+  const runtime = await findings.node.runtimes.current(signal);
+  try {
+    runtime.encodeCall(callLayouts.consensus, new Uint8Array());
+  } catch (fault) {
+    if (!(fault instanceof RuntimeFault)) throw fault;
+    findings.fatal(`the runtime takes other consensus messages than this program makes: ${fault.detail}`);
+  }
 }
 
 /** Compares what the hub stores of a chain with the chain's configuration. One round trip, two with a hint. */

@@ -3,12 +3,14 @@
  * was made, then in the pool.
  */
 import { equalBytes, type Hash256 } from "../../protocol/bytes.ts";
-import { messageHandledCodec } from "../../protocol/ismp/event.ts";
+import { messageHandledCodec, stateMachineUpdatedCodec } from "../../protocol/ismp/event.ts";
+import type { StateMachineHeight } from "../../protocol/ismp/state_machine.ts";
 import { otherKeys } from "../../protocol/ismp/storage_keys.ts";
 import { decodeStrict } from "../../protocol/scale.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import type { BlockRef, SignedSubmission, SubmissionOutcome } from "../chain.ts";
+import type { UpdateOutcome } from "../consensus_hub.ts";
 import { extrinsicHash } from "./extrinsics.ts";
 import { codeOfModuleError } from "./module_errors.ts";
 import type { SubstrateNode } from "./node.ts";
@@ -27,7 +29,12 @@ const WINDOWS_PER_FETCH = 4;
 const MAX_CACHED = 512;
 
 type Included = Extract<SubmissionOutcome, { kind: "included" }>;
-type Result = Pick<Included, "succeeded" | "handled" | "refusal">;
+interface Result extends Pick<Included, "succeeded" | "handled" | "refusal"> {
+  /** Heights of other chains that it stored. */
+  readonly advanced: readonly StateMachineHeight[];
+}
+
+type Found = Included & Result;
 
 /** A map that forgets its oldest entries. */
 class Cache<Key, Value> {
@@ -78,6 +85,11 @@ export class Outcomes {
    * @throws {RpcFault}
    */
   async fetch(submission: SignedSubmission, signal: AbortSignal): Promise<SubmissionOutcome> {
+    return withoutHeights(await this.fetchUpdate(submission, signal));
+  }
+
+  /** As {@link fetch}, with the heights of other chains that the extrinsic stored. @throws {RpcFault} */
+  async fetchUpdate(submission: SignedSubmission, signal: AbortSignal): Promise<UpdateOutcome> {
     const look = await this.#look(submission, submission.madeAtHeight, signal);
     const { found } = await this.#search(submission, look, signal);
     return found ?? await this.#settle(submission, look, signal);
@@ -93,9 +105,9 @@ export class Outcomes {
     for (let window = 0; window < WINDOWS_PER_FETCH; window++) {
       const look = await this.#look(submission, from, signal);
       const { found, finalHeight } = await this.#search(submission, look, signal);
-      if (found !== undefined) return found;
+      if (found !== undefined) return withoutHeights(found);
       const end = from + WINDOW_BLOCKS;
-      if (look.bestHeight < end) return await this.#settle(submission, look, signal);
+      if (look.bestHeight < end) return withoutHeights(await this.#settle(submission, look, signal));
       const isComplete = BigInt(look.blocks.length) === WINDOW_BLOCKS &&
         look.blocks.every((block) => this.#blocks.find(block.hash) !== undefined);
       // Blocks were reorganised meanwhile: the next fetch reads their successors.
@@ -107,7 +119,7 @@ export class Outcomes {
   }
 
   /** Of an extrinsic that is not in the blocks of `look`. */
-  async #settle(submission: SignedSubmission, look: Look, signal: AbortSignal): Promise<SubmissionOutcome> {
+  async #settle(submission: SignedSubmission, look: Look, signal: AbortSignal): Promise<UpdateOutcome> {
     if (look.isInPool === true) return { kind: "pending" };
     // It may have moved from the pool into a block between the two answers: look once more, at what came since.
     const again = await this.#look(submission, look.from, signal);
@@ -156,7 +168,7 @@ export class Outcomes {
     submission: SignedSubmission,
     look: Look,
     signal: AbortSignal,
-  ): Promise<{ readonly found: Included | undefined; readonly finalHeight: bigint }> {
+  ): Promise<{ readonly found: Found | undefined; readonly finalHeight: bigint }> {
     const finalHeight = await this.#scan(look, signal);
     for (const block of look.blocks) {
       const index = this.#blocks.find(block.hash)?.get(submission.hash);
@@ -216,6 +228,14 @@ export class Outcomes {
         decodeStrict(messageHandledCodec, event.fields, event.name)
       ),
       refusal: error === undefined ? undefined : { code: codeOfModuleError(error), detail: error },
+      advanced: events.filter(isUpdate).map((event) => {
+        const { stateMachineId: id, latestHeight: height } = decodeStrict(
+          stateMachineUpdatedCodec,
+          event.fields,
+          event.name,
+        );
+        return { id, height };
+      }),
     };
     this.#results.store(key, result);
     return result;
@@ -225,4 +245,12 @@ export class Outcomes {
 function isHandled(event: RuntimeEvent): boolean {
   return event.pallet === "Ismp" &&
     (event.name === "PostRequestHandled" || event.name === "GetRequestHandled");
+}
+
+function isUpdate(event: RuntimeEvent): boolean {
+  return event.pallet === "Ismp" && event.name === "StateMachineUpdated";
+}
+
+function withoutHeights({ advanced: _, ...outcome }: UpdateOutcome): SubmissionOutcome {
+  return outcome;
 }

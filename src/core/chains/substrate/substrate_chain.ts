@@ -8,7 +8,6 @@ import type { StateMachineHeight, StateMachineId } from "../../protocol/ismp/sta
 import { fromHex, type Hash256, type Hex, toHash256 } from "../../protocol/bytes.ts";
 import type { Signature } from "../../protocol/ismp/fees.ts";
 import type { EndpointUrl, Secret } from "../../config/redact.ts";
-import { RpcFault } from "../../rpc/fault.ts";
 import type { Fetch } from "../../rpc/http.ts";
 import { createSocketEndpoint, type SocketEndpoint } from "../../rpc/socket.ts";
 import type { OpenSocket } from "../../rpc/socket_link.ts";
@@ -34,6 +33,7 @@ import type {
   SubmissionOutcome,
 } from "../chain.ts";
 import type { FeeChain, GasTerms, ReceiptProof } from "../fees.ts";
+import { broadcast } from "./broadcast.ts";
 import { checkChain } from "./checks.ts";
 import { BLOCKS_PER_QUERY, fetchEvents } from "./events.ts";
 import {
@@ -86,7 +86,7 @@ export interface SubstrateChainOptions {
 /** Messages of one step to a chain that is no EVM chain: upstream's tesseract/messaging/messaging. */
 const MAX_MESSAGES_PER_STEP = 200;
 /** Below the 5 MiB * 75 % that normal extrinsics of a block may have together (protocol notes 03, section 3.6). */
-const DEFAULT_MAX_CALL_BYTES = 3_500_000;
+export const DEFAULT_MAX_CALL_BYTES = 3_500_000;
 
 /** Decimals where the configuration names none: upstream's tesseract/messaging/substrate. */
 const DEFAULT_FEE_TOKEN_DECIMALS = 6;
@@ -239,16 +239,8 @@ export class SubstrateChain implements FeeChain {
     return { kind: "signed", submission: toSubmission(node, extrinsic, header.height) };
   }
 
-  async broadcast(submission: SignedSubmission, signal: AbortSignal): Promise<BroadcastResult> {
-    try {
-      await this.#node.client.ask(calls.submit(submission.raw), signal);
-      return { kind: "sent" };
-    } catch (fault) {
-      if (!(fault instanceof RpcFault)) throw fault;
-      if (fault.code === "already_known" || fault.code === "pool_conflict") return { kind: "alreadyKnown" };
-      if (fault.code !== "pool_invalid") throw fault;
-      return { kind: "refused", refusal: { code: "unspecified", detail: fault.detail ?? fault.code } };
-    }
+  broadcast(submission: SignedSubmission, signal: AbortSignal): Promise<BroadcastResult> {
+    return broadcast(this.#node, submission, signal);
   }
 
   fetchOutcome(submission: SignedSubmission, signal: AbortSignal): Promise<SubmissionOutcome> {

@@ -1,0 +1,22 @@
+/** Hands extrinsics to the pool, and reads its answers as the outcomes that callers know. */
+import { RpcFault } from "../../rpc/fault.ts";
+import { calls } from "../../rpc/substrate_calls.ts";
+import type { BroadcastResult, SignedSubmission } from "../chain.ts";
+import type { SubstrateNode } from "./node.ts";
+
+/** One round trip. @throws {RpcFault} also `pool_dropped`: the pool is full, or bans these bytes for a while. */
+export async function broadcast(
+  node: SubstrateNode,
+  submission: SignedSubmission,
+  signal: AbortSignal,
+): Promise<BroadcastResult> {
+  try {
+    await node.client.ask(calls.submit(submission.raw), signal);
+    return { kind: "sent" };
+  } catch (fault) {
+    if (!(fault instanceof RpcFault)) throw fault;
+    if (fault.code === "already_known" || fault.code === "pool_conflict") return { kind: "alreadyKnown" };
+    if (fault.code !== "pool_invalid") throw fault;
+    return { kind: "refused", refusal: { code: "unspecified", detail: fault.detail ?? fault.code } };
+  }
+}

@@ -1,0 +1,128 @@
+/**
+ * The hub as the consensus relayer uses it, over one WebSocket: reads of light clients in `consensus_views.ts`, updates
+ * in `consensus_updates.ts`.
+ */
+import type { Hex } from "../../protocol/bytes.ts";
+import type { StateCommitment } from "../../protocol/ismp/state_commitment.ts";
+import type {
+  ConsensusStateId,
+  StateMachineHeight,
+  StateMachineId,
+} from "../../protocol/ismp/state_machine.ts";
+import type { Secret } from "../../config/redact.ts";
+import type { BroadcastResult, CheckFinding, Refusal, SignedSubmission } from "../chain.ts";
+import type { ConsensusClientView, ConsensusHub, HubBlock, UpdateOutcome } from "../consensus_hub.ts";
+import { broadcast } from "./broadcast.ts";
+import { checkFedHub } from "./checks.ts";
+import { prepareUpdates, tryUpdates, type UpdateOptions } from "./consensus_updates.ts";
+import {
+  fetchClientFacts,
+  fetchCommitment,
+  fetchLatestHeight,
+  fetchNowSec,
+  fetchStorage,
+} from "./consensus_views.ts";
+import type { SubstrateNode } from "./node.ts";
+import {
+  type ChainParts,
+  connectParts,
+  DEFAULT_MAX_CALL_BYTES,
+  type SubstrateChainDeps,
+  type SubstrateChainOptions,
+} from "./substrate_chain.ts";
+import { fetchUpdateTime } from "./views.ts";
+
+/** What the configuration says of the hub (`[hub.substrate]`). */
+export interface ConsensusHubOptions extends
+  Pick<
+    SubstrateChainOptions,
+    "id" | "hashing" | "rpcWs" | "maxRpcPayloadSizeBytes" | "maxConcurrentQueries" | "maxCallBytes"
+  > {
+  /** sr25519 key, 32-byte mini secret or 64 bytes: rewards for updates go to it. */
+  readonly signer: Secret<Hex>;
+}
+
+/** The hub; connects at the first call. @throws {SignatureError} for a bad signer. */
+export function createConsensusHub(deps: SubstrateChainDeps, options: ConsensusHubOptions): ConsensusHub {
+  return new FedHub(connectParts(deps, options, true), options.maxCallBytes ?? DEFAULT_MAX_CALL_BYTES);
+}
+
+class FedHub implements ConsensusHub {
+  readonly id: StateMachineId;
+  readonly #parts: ChainParts;
+  readonly #options: UpdateOptions;
+
+  constructor(parts: ChainParts, maxCallBytes: number) {
+    this.id = parts.node.id;
+    this.#parts = parts;
+    this.#options = { signer: parts.signer, maxCallBytes };
+  }
+
+  get #node(): SubstrateNode {
+    return this.#parts.node;
+  }
+
+  check(signal: AbortSignal): Promise<readonly CheckFinding[]> {
+    return checkFedHub(this.#node, signal);
+  }
+
+  async fetchClient(
+    id: ConsensusStateId,
+    block: HubBlock,
+    signal: AbortSignal,
+  ): Promise<ConsensusClientView | undefined> {
+    const { client } = await fetchClientFacts(this.#node, id, block, signal);
+    return client;
+  }
+
+  fetchLatestHeight(of: StateMachineId, signal: AbortSignal): Promise<bigint | undefined> {
+    return fetchLatestHeight(this.#node, of, signal);
+  }
+
+  fetchCommitment(of: StateMachineHeight, signal: AbortSignal): Promise<StateCommitment | undefined> {
+    return fetchCommitment(this.#node, of, signal);
+  }
+
+  fetchUpdateTime(of: StateMachineHeight, signal: AbortSignal): Promise<bigint | undefined> {
+    return fetchUpdateTime(this.#node, of, signal);
+  }
+
+  fetchNowSec(signal: AbortSignal): Promise<bigint> {
+    return fetchNowSec(this.#node, signal);
+  }
+
+  fetchStorage(
+    keys: readonly Uint8Array[],
+    signal: AbortSignal,
+  ): Promise<readonly (Uint8Array | undefined)[]> {
+    return fetchStorage(this.#node, keys, signal);
+  }
+
+  tryUpdates(
+    id: ConsensusStateId,
+    proofs: readonly Uint8Array[],
+    signal: AbortSignal,
+  ): Promise<Refusal | undefined> {
+    return tryUpdates(this.#node, { id, proofs }, this.#options, signal);
+  }
+
+  prepareUpdates(
+    id: ConsensusStateId,
+    proofs: readonly Uint8Array[],
+    signal: AbortSignal,
+  ): Promise<SignedSubmission> {
+    return prepareUpdates(this.#node, { id, proofs }, this.#options, signal);
+  }
+
+  broadcast(submission: SignedSubmission, signal: AbortSignal): Promise<BroadcastResult> {
+    return broadcast(this.#node, submission, signal);
+  }
+
+  fetchUpdateOutcome(submission: SignedSubmission, signal: AbortSignal): Promise<UpdateOutcome> {
+    return this.#parts.outcomes.fetchUpdate(submission, signal);
+  }
+
+  close(): Promise<void> {
+    return this.#parts.endpoint.close();
+  }
+}

@@ -1,0 +1,104 @@
+/** What the hub trusts of other chains: plain reads of its storage. */
+import { concatBytes, toHex } from "../../protocol/bytes.ts";
+import { type StateCommitment, stateCommitmentCodec } from "../../protocol/ismp/state_commitment.ts";
+import {
+  consensusClientIdCodec,
+  type ConsensusStateId,
+  type StateMachineHeight,
+  stateMachineHeightCodec,
+  type StateMachineId,
+} from "../../protocol/ismp/state_machine.ts";
+import { blake2Concat, ismpKeys, otherKeys, storagePrefix } from "../../protocol/ismp/storage_keys.ts";
+import { bool, bytes, u64 } from "../../protocol/scale.ts";
+import { calls } from "../../rpc/substrate_calls.ts";
+import type { ConsensusClientView, HubBlock } from "../consensus_hub.ts";
+import type { SubstrateNode } from "./node.ts";
+import { decodeValue, Values } from "./views.ts";
+
+/** What decides whether a light client takes updates at all, and its trusted state. */
+export interface ClientFacts {
+  /** `undefined`: the hub has no such client. */
+  readonly client: ConsensusClientView | undefined;
+  /** The hub's clock, Unix seconds. */
+  readonly nowSec: bigint;
+}
+
+/** A light client and the clock, of one block. One round trip, two for the final block. */
+export async function fetchClientFacts(
+  node: SubstrateNode,
+  id: ConsensusStateId,
+  block: HubBlock,
+  signal: AbortSignal,
+): Promise<ClientFacts> {
+  const keys = {
+    state: ismpKeys.consensusStates(id),
+    clientId: ismpKeys.consensusStateClient(id),
+    updated: ismpKeys.consensusClientUpdateTime(id),
+    unbonding: ismpKeys.unbondingPeriod(id),
+    frozen: ismpKeys.frozenConsensusClients(id),
+    now: otherKeys.timestampNow(),
+  };
+  const at = block === "final" ? await node.client.ask(calls.finalizedHash(), signal) : undefined;
+  const values = new Values(node, await node.client.ask(calls.storageAt(Object.values(keys), at), signal));
+  const nowSec = (values.read(keys.now, u64, "Timestamp.Now") ?? 0n) / 1000n;
+  const clientId = values.read(keys.clientId, consensusClientIdCodec, "ConsensusStateClient");
+  const state = values.read(keys.state, bytes, "ConsensusStates");
+  if (clientId === undefined || state === undefined) return { client: undefined, nowSec };
+  const client: ConsensusClientView = {
+    clientId,
+    state,
+    updatedSec: values.read(keys.updated, u64, "ConsensusClientUpdateTime") ?? 0n,
+    unbondingSec: values.read(keys.unbonding, u64, "UnbondingPeriod") ?? 0n,
+    isFrozen: values.read(keys.frozen, bool, "FrozenConsensusClients") ?? false,
+  };
+  return { client, nowSec };
+}
+
+/** Newest height stored of a chain. One round trip. */
+export async function fetchLatestHeight(
+  node: SubstrateNode,
+  of: StateMachineId,
+  signal: AbortSignal,
+): Promise<bigint | undefined> {
+  const stored = await node.client.ask(calls.storage(ismpKeys.latestStateMachineHeight(of)), signal);
+  return decodeValue(node, stored, u64, "LatestStateMachineHeight");
+}
+
+/**
+ * Commitment of one height. Releases up to July 2025 keep it in `StateCommitments` (Blake2_128Concat of the
+ * height): protocol notes 03, section 6.
+ */
+export async function fetchCommitment(
+  node: SubstrateNode,
+  of: StateMachineHeight,
+  signal: AbortSignal,
+): Promise<StateCommitment | undefined> {
+  const runtime = await node.runtimes.current(signal);
+  const isBounded = runtime.hasStorage("Ismp", "BoundedStateCommitments") ||
+    !runtime.hasStorage("Ismp", "StateCommitments");
+  const key = isBounded ? ismpKeys.boundedStateCommitments(of.id, of.height) : olderCommitmentKey(of);
+  const stored = await node.client.ask(calls.storage(key), signal);
+  return decodeValue(node, stored, stateCommitmentCodec, "StateCommitment");
+}
+
+function olderCommitmentKey(of: StateMachineHeight): Uint8Array {
+  const key = blake2Concat(stateMachineHeightCodec.enc(of));
+  return concatBytes(storagePrefix("Ismp", "StateCommitments"), key);
+}
+
+/** The hub's own clock, Unix seconds. One round trip. */
+export async function fetchNowSec(node: SubstrateNode, signal: AbortSignal): Promise<bigint> {
+  const stored = await node.client.ask(calls.storage(otherKeys.timestampNow()), signal);
+  return (decodeValue(node, stored, u64, "Timestamp.Now") ?? 0n) / 1000n;
+}
+
+/** Values of the best block, in the order of the keys. One round trip. */
+export async function fetchStorage(
+  node: SubstrateNode,
+  keys: readonly Uint8Array[],
+  signal: AbortSignal,
+): Promise<readonly (Uint8Array | undefined)[]> {
+  if (keys.length === 0) return [];
+  const values = await node.client.ask(calls.storageAt(keys), signal);
+  return keys.map((key) => values.get(toHex(key)));
+}
