@@ -1,14 +1,12 @@
 /**
- * Events of the host over a range of blocks, complete and in order, whatever limits the endpoints have.
+ * Events of the host over a range of blocks, complete and in order.
  */
 import { fromHex } from "../../protocol/bytes.ts";
 import { hostEventTopics } from "../../protocol/evm/host_abi.ts";
 import { decodeHostLog, type HostEvent } from "../../protocol/evm/host_events.ts";
-import { type FaultPlace, RpcFault } from "../../rpc/fault.ts";
 import type { ChainEvent, EventPosition } from "../chain.ts";
 import type { EvmContext } from "./evm_context.ts";
-import { blockNumber, logs } from "./queries.ts";
-import { faultAt, Question } from "./question.ts";
+import { LogReader } from "./log_reader.ts";
 import type { Log } from "./shape.ts";
 
 /** The events that anybody consumes (protocol notes 04, section 6.3). */
@@ -25,78 +23,27 @@ const topics = [
   hostEventTopics.NewEpoch,
 ];
 
-/** Queries in a row without complaint after which a learned span is doubled again. */
-const SUCCESSES_BEFORE_GROWTH = 16;
-
 /** Reads the events of one host and remembers how wide a range its endpoints allow. */
 export class EventReader {
   readonly #context: EvmContext;
-  /** Most blocks of one query, as learned; `undefined`: nobody complained yet. */
-  #span: bigint | undefined;
-  #successes = 0;
+  readonly #logs: LogReader;
 
   constructor(context: EvmContext) {
+    const { pool, log, blocksPerEventQuery } = context.at;
     this.#context = context;
+    this.#logs = new LogReader({ pool, log, blocksPerQuery: blocksPerEventQuery });
   }
 
   /** One request, more only where a range limit or the answer's size demands it. */
   async fetch(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly ChainEvent[]> {
-    const events: ChainEvent[] = [];
-    let next = from;
-    while (next <= to) {
-      const last = this.#lastOf(next, to);
-      const found = await this.#fetchRange(next, last, signal);
-      if (found === "too_wide") continue;
-      events.push(...found);
-      next = last + 1n;
-    }
-    return events;
-  }
-
-  #lastOf(from: bigint, to: bigint): bigint {
-    let width = to - from + 1n;
-    for (const most of [this.#context.at.blocksPerEventQuery, this.#span]) {
-      if (most !== undefined && most < width) width = most;
-    }
-    return from + width - 1n;
-  }
-
-  async #fetchRange(
-    from: bigint,
-    to: bigint,
-    signal: AbortSignal,
-  ): Promise<readonly ChainEvent[] | "too_wide"> {
-    const { pool, host } = this.#context.at;
-    const question = new Question(pool);
-    // Asked first: when the head is at `to` by then, the logs that follow are those of all blocks.
-    const head = question.add(blockNumber);
-    const found = question.add(logs({ address: host, topics, from, to }));
-    const check = (place: FaultPlace): RpcFault | undefined =>
-      head() < to ? faultAt("lagging", place, `head ${head()} is below ${to}`) : undefined;
-    try {
-      await question.ask({ signal, check });
-    } catch (fault) {
-      const isTooWide = fault instanceof RpcFault && ["range_too_wide", "too_large"].includes(fault.code);
-      if (!isTooWide || from === to) throw fault;
-      this.#span = (to - from + 1n) / 2n;
-      this.#successes = 0;
-      this.#context.at.log.debug("Event range is too wide; it is halved", { from, to, span: this.#span });
-      return "too_wide";
-    }
-    this.#noteSuccess(to - from + 1n);
-    return this.#decode(found());
-  }
-
-  #noteSuccess(width: bigint): void {
-    if (this.#span === undefined || width < this.#span || ++this.#successes < SUCCESSES_BEFORE_GROWTH) return;
-    this.#span *= 2n;
-    this.#successes = 0;
+    const address = this.#context.at.host;
+    return this.#decode(await this.#logs.fetch({ address, topics }, { from, to }, signal));
   }
 
   #decode(found: readonly Log[]): readonly ChainEvent[] {
     const { host, log } = this.#context.at;
     const events: ChainEvent[] = [];
-    for (const entry of found.filter(({ removed }) => removed !== true).sort(byPlace)) {
+    for (const entry of found) {
       const decoded = decodeHostLog(entry, host);
       const at: EventPosition = { height: entry.blockNumber, transaction: entry.transactionHash };
       if (decoded.kind === "undecodable") {
@@ -107,13 +54,6 @@ export class EventReader {
     }
     return events;
   }
-}
-
-function byPlace(a: Log, b: Log): number {
-  const difference = a.blockNumber === b.blockNumber
-    ? a.logIndex - b.logIndex
-    : a.blockNumber - b.blockNumber;
-  return difference < 0n ? -1 : difference > 0n ? 1 : 0;
 }
 
 /** The event as the programs see it; `undefined` for administration. */

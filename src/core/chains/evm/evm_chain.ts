@@ -15,10 +15,7 @@ import {
   type StateMachineHeight,
   type StateMachineId,
 } from "../../protocol/ismp/state_machine.ts";
-import { translateEvmError } from "../../rpc/evm_errors.ts";
-import { createHttpEndpoint, type Fetch } from "../../rpc/http.ts";
-import type { Json } from "../../rpc/json.ts";
-import { RpcPool } from "../../rpc/pool.ts";
+import type { Fetch } from "../../rpc/http.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { Limit } from "../../runtime/limit.ts";
 import type { Randomness } from "../../runtime/randomness.ts";
@@ -45,10 +42,11 @@ import { fetchHasBatchCall } from "./batching.ts";
 import { fetchDataCost, fetchGasTerms } from "./costs.ts";
 import { EventReader } from "./events.ts";
 import { EvmContext } from "./evm_context.ts";
+import { createEvmPool } from "./evm_pool.ts";
 import { fetchFees, fetchFeeTokenDecimals, fetchRouterPrice } from "./fees.ts";
 import type { GasPrice } from "./gas.ts";
 import { proveMessages } from "./proofs.ts";
-import { balanceOf, blockNumber, chainId, contractRead } from "./queries.ts";
+import { balanceOf, blockNumber, contractRead } from "./queries.ts";
 import { askOne } from "./question.ts";
 import { fetchReceipts } from "./receipts.ts";
 import { cancel, fetchNonces, fetchReplacementTerms, resign } from "./replacement.ts";
@@ -103,16 +101,7 @@ export function createEvmChain(deps: EvmChainDeps, options: EvmChainOptions): Ev
   const id = { stateMachine: options.stateMachine, consensusStateId: options.consensusStateId };
   const number = evmChainId(options.stateMachine);
   const account = privateKeyToAccount(options.signer.reveal());
-  const endpoints = options.rpcUrls.map((url) =>
-    createHttpEndpoint(deps, { url: url.reveal(), chain: options.stateMachine, translate: translateEvmError })
-  );
-  const isExpected = (result: Json): boolean =>
-    typeof result === "string" && /^0x[0-9a-f]+$/i.test(result) && BigInt(result) === BigInt(number);
-  const pool = new RpcPool(deps, {
-    chain: options.stateMachine,
-    endpoints,
-    identity: { call: chainId.call, isExpected },
-  });
+  const pool = createEvmPool(deps, { stateMachine: options.stateMachine, urls: options.rpcUrls });
   const context = new EvmContext({
     pool,
     clock: deps.clock,

@@ -6,6 +6,7 @@
 import { z } from "zod";
 import { type Hash256, type Hex, toHex } from "../../protocol/bytes.ts";
 import type { Address } from "../../protocol/evm/address.ts";
+import { BlockHeaderError, type EvmBlockHeader, parseHashedBlock } from "../../protocol/evm/block_header.ts";
 import { HandledLogs } from "../../protocol/evm/handled_logs.ts";
 import type { HostRead } from "../../protocol/evm/host_reads.ts";
 import { readTrace, type TraceOutcome } from "../../protocol/evm/trace.ts";
@@ -13,6 +14,7 @@ import { callTracerOptions } from "../../protocol/evm/trace.ts";
 import type { AccountProofAnswer } from "../../protocol/trie/evm_proof.ts";
 import type { RpcCall } from "../../rpc/call.ts";
 import type { Json } from "../../rpc/json.ts";
+import { ShapeError } from "./shape.ts";
 import * as shape from "./shape.ts";
 
 /** A call with the meaning of its result. */
@@ -80,6 +82,51 @@ export function blockAt(tag: BlockTag): Query<shape.Block | undefined> {
     [tagOf(tag), false],
     shape.block.nullable().transform((found) => found ?? undefined),
   );
+}
+
+/** A block by number, by hash, or the newest (final) one. */
+export type BlockReference = bigint | Hash256 | "latest" | "finalized";
+
+/** A header with its hash, which was computed from the fields. */
+export interface HashedHeader {
+  readonly header: EvmBlockHeader;
+  readonly hash: Hash256;
+}
+
+/**
+ * The whole header of a block; `undefined` when the node has none such. An answer whose fields do not have the hash
+ * that it names, or that is about another block, is malformed.
+ */
+export function headerAt(which: BlockReference): Query<HashedHeader | undefined> {
+  const isHash = typeof which === "string" && which.startsWith("0x");
+  const method = isHash ? "eth_getBlockByHash" : "eth_getBlockByNumber";
+  const name = typeof which === "bigint" ? toQuantity(which) : which;
+  return {
+    call: { method, params: [name, false] },
+    read: (result) => result === null ? undefined : readHeader(result, which, method),
+  };
+}
+
+function readHeader(result: Json, which: BlockReference, method: string): HashedHeader {
+  let block: HashedHeader;
+  try {
+    block = parseHashedBlock(result);
+  } catch (cause) {
+    if (!(cause instanceof BlockHeaderError)) throw cause;
+    const field = cause.field === "" ? method : `${method}.${cause.field}`;
+    throw new ShapeError(cause.code === "hash_mismatch" ? `${field}, not the hash of the fields` : field, {
+      cause,
+    });
+  }
+  const isOther = which !== "latest" && which !== "finalized" && which !== block.hash &&
+    which !== block.header.number;
+  if (isOther) throw new ShapeError(`${method}, another block than the one asked for`);
+  return block;
+}
+
+/** Word in a contract's storage at a block; zero for an empty slot. */
+export function storageWord(account: Address, slot: Hash256, tag: BlockTag): Query<Hash256> {
+  return query("eth_getStorageAt", [account, slot, tagOf(tag)], shape.hash);
 }
 
 /** Root of the account trie at a block; `undefined` when the node has no such block. */

@@ -1,0 +1,280 @@
+/**
+ * Reads of an execution chain for provers: what can be checked here is checked while the endpoint that said it is
+ * known, so that a fault names it and the next endpoint is asked. Start reading at {@link EvmReader}.
+ */
+import { createEvmPool, type EvmPoolDeps, type EvmPoolOptions } from "../core/chains/evm/evm_pool.ts";
+import { type LogFilter, LogReader, type QuestionGuard } from "../core/chains/evm/log_reader.ts";
+import {
+  blockNumber,
+  type BlockReference,
+  callResult,
+  chainId,
+  type HashedHeader,
+  headerAt,
+  type Query,
+  stateRootAt,
+  storageProof,
+  storageWord,
+} from "../core/chains/evm/queries.ts";
+import { askOne, faultAt, Question, readAnswer } from "../core/chains/evm/question.ts";
+import type { Log } from "../core/chains/evm/shape.ts";
+import type { Hash256, Hex } from "../core/protocol/bytes.ts";
+import {
+  accountNodesOf,
+  provenStorageRoot,
+  provenWord,
+  slotNodesOf,
+} from "../core/protocol/consensus/rollup/l1_storage.ts";
+import type { Address } from "../core/protocol/evm/address.ts";
+import type { StateMachine } from "../core/protocol/ismp/state_machine.ts";
+import { type AccountProofAnswer, EvmProofError } from "../core/protocol/trie/evm_proof.ts";
+import { type FaultPlace, RpcFault } from "../core/rpc/fault.ts";
+import type { RpcPool } from "../core/rpc/pool.ts";
+import type { Log as TelemetryLog } from "../core/telemetry/log.ts";
+
+export type { BlockReference, HashedHeader, LogFilter };
+
+/** A block whose state is known from elsewhere, e.g. from the hub. */
+export interface TrustedBlock {
+  readonly height: bigint;
+  readonly stateRoot: Hash256;
+}
+
+/** Something to read of a contract. */
+export type ContractRead =
+  | { readonly kind: "word"; readonly account: Address; readonly slot: Hash256; readonly at: bigint }
+  | { readonly kind: "call"; readonly to: Address; readonly data: Hex; readonly at: bigint | "latest" };
+
+/** Slots of a contract to prove; without slots the account alone. */
+export interface ProofRequest {
+  readonly account: Address;
+  readonly slots: readonly Hash256[];
+}
+
+/** What one endpoint says about its chain id. */
+export type ChainIdReport =
+  | { readonly host: string; readonly kind: "id"; readonly chainId: bigint }
+  | { readonly host: string; readonly kind: "fault"; readonly fault: RpcFault };
+
+/** An execution chain. Every method may throw an `RpcFault` that names the host of the endpoint. */
+export interface EvmReader {
+  readonly chain: StateMachine;
+  /** Hosts of the endpoints in order of preference. */
+  readonly hosts: readonly string[];
+
+  /** Height of the newest block. */
+  fetchHeight(signal: AbortSignal): Promise<bigint>;
+  /** A header whose hash was recomputed; `undefined`: no endpoint has the block. */
+  fetchHeader(which: BlockReference, signal: AbortSignal): Promise<HashedHeader | undefined>;
+  /** Several headers in one request, all from one endpoint. @throws {RpcFault} `lagging` when one is missing. */
+  fetchHeaders(which: readonly BlockReference[], signal: AbortSignal): Promise<readonly HashedHeader[]>;
+  /**
+   * Logs of one contract in blocks `from` to `to`, both inclusive, in order; ranges that are too wide are split.
+   * @throws {RpcFault} `lagging` when no endpoint has reached `to` yet.
+   */
+  fetchLogs(
+    filter: LogFilter,
+    range: { readonly from: bigint; readonly to: bigint },
+    signal: AbortSignal,
+  ): Promise<readonly Log[]>;
+  /** Words and results of calls in one request, in order; `undefined` for a call that reverts. */
+  fetchReads(reads: readonly ContractRead[], signal: AbortSignal): Promise<readonly (Hex | undefined)[]>;
+  /**
+   * Merkle proofs in one request, each of which leads from the block's state root to all slots that were asked for
+   * (or to their absence). An account that does not exist is no fault: its proof proves just that.
+   * @throws {RpcFault} `malformed` when a proof does not; `pruned` when no endpoint has the state any more.
+   */
+  fetchProofs(
+    requests: readonly ProofRequest[],
+    block: TrustedBlock,
+    signal: AbortSignal,
+  ): Promise<readonly AccountProofAnswer[]>;
+  /** Asks every endpoint. */
+  fetchChainIds(signal: AbortSignal): Promise<readonly ChainIdReport[]>;
+  /**
+   * The same chain, but logs and reads are taken only from endpoints that have this block with this state: others
+   * are on another chain or fork, and each read says so with a `wrong_chain` fault.
+   */
+  heldTo(block: TrustedBlock): EvmReader;
+}
+
+/** Proofs of old blocks make nodes read from disk. */
+const PROOF_TIMEOUT_MS = 60_000;
+/** An endpoint that is slower than this when asked alone is as good as down. */
+const CHECK_TIMEOUT_MS = 10_000;
+
+/** Where a reader asks. */
+export interface EvmReaderOptions extends EvmPoolOptions {
+  /** Most blocks of one `eth_getLogs`; `undefined`: what the endpoints allow is found out. */
+  readonly blocksPerLogQuery?: bigint | undefined;
+}
+
+/** A reader with endpoints of its own. Nothing is asked before the first read. */
+export function openEvmReader(
+  deps: EvmPoolDeps & { readonly log: TelemetryLog },
+  options: EvmReaderOptions,
+): EvmReader {
+  const log = deps.log.with({ chain: options.stateMachine });
+  const pool = createEvmPool(deps, options);
+  const logs = new LogReader({ pool, log, blocksPerQuery: options.blocksPerLogQuery });
+  return new PoolReader(options.stateMachine, pool, logs, undefined);
+}
+
+class PoolReader implements EvmReader {
+  readonly #pool: RpcPool;
+  readonly #logs: LogReader;
+  readonly #guard: QuestionGuard | undefined;
+
+  constructor(
+    readonly chain: StateMachine,
+    pool: RpcPool,
+    logs: LogReader,
+    guard: QuestionGuard | undefined,
+  ) {
+    this.#pool = pool;
+    this.#logs = logs;
+    this.#guard = guard;
+  }
+
+  get hosts(): readonly string[] {
+    return this.#pool.hosts;
+  }
+
+  fetchHeight(signal: AbortSignal): Promise<bigint> {
+    return askOne(this.#pool, blockNumber, { signal });
+  }
+
+  async fetchHeader(which: BlockReference, signal: AbortSignal): Promise<HashedHeader | undefined> {
+    try {
+      const [found] = await this.fetchHeaders([which], signal);
+      return found;
+    } catch (fault) {
+      if (isMissingBlock(fault)) return undefined;
+      throw fault;
+    }
+  }
+
+  async fetchHeaders(
+    which: readonly BlockReference[],
+    signal: AbortSignal,
+  ): Promise<readonly HashedHeader[]> {
+    const question = new Question(this.#pool);
+    const slots = which.map((each) => question.add(headerAt(each)));
+    let headers: readonly HashedHeader[] = [];
+    const check = (place: FaultPlace): RpcFault | undefined => {
+      headers = slots.flatMap((slot) => slot() ?? []);
+      if (headers.length === slots.length) return undefined;
+      const missing = which[slots.findIndex((slot) => slot() === undefined)];
+      return faultAt("lagging", place, `no block ${missing}`);
+    };
+    await question.ask({ signal, check });
+    return headers;
+  }
+
+  fetchLogs(
+    filter: LogFilter,
+    range: { readonly from: bigint; readonly to: bigint },
+    signal: AbortSignal,
+  ): Promise<readonly Log[]> {
+    return this.#logs.fetch(filter, range, signal, this.#guard);
+  }
+
+  async fetchReads(
+    reads: readonly ContractRead[],
+    signal: AbortSignal,
+  ): Promise<readonly (Hex | undefined)[]> {
+    if (reads.length === 0) return [];
+    const question = new Question(this.#pool);
+    const slots = reads.map((read) => question.addTolerant(queryOf(read)));
+    await question.ask({ signal, check: this.#guard?.(question) });
+    return slots.map((slot) => {
+      const value = slot();
+      if (!(value instanceof RpcFault)) return value;
+      if (value.code === "reverted") return undefined;
+      throw value;
+    });
+  }
+
+  async fetchProofs(
+    requests: readonly ProofRequest[],
+    { height, stateRoot }: TrustedBlock,
+    signal: AbortSignal,
+  ): Promise<readonly AccountProofAnswer[]> {
+    const question = new Question(this.#pool);
+    const slots = requests.map(({ account, slots }) => question.add(storageProof(account, slots, height)));
+    const check = (place: FaultPlace): RpcFault | undefined => {
+      try {
+        requests.forEach((request, index) => {
+          const answer = slots[index]?.();
+          if (answer === undefined) throw new Error("A proof without an answer");
+          checkProof(answer, request, stateRoot);
+        });
+        return undefined;
+      } catch (cause) {
+        if (!(cause instanceof EvmProofError)) throw cause;
+        return faultAt("malformed", place, `the proof of block ${height} does not verify: ${cause.code}`);
+      }
+    };
+    await question.ask({ signal, timeoutMs: PROOF_TIMEOUT_MS, check });
+    return slots.map((slot) => slot());
+  }
+
+  async fetchChainIds(signal: AbortSignal): Promise<readonly ChainIdReport[]> {
+    const reports = await this.#pool.askEach([chainId.call], { signal, timeoutMs: CHECK_TIMEOUT_MS });
+    return reports.map((report): ChainIdReport => {
+      const { host } = report;
+      if (report.kind === "fault") return { host, kind: "fault", fault: report.fault };
+      const [answer] = report.answers;
+      if (answer === undefined) throw new Error("A call without an answer");
+      const place = { chain: this.chain, endpointHost: host, method: chainId.call.method };
+      try {
+        return { host, kind: "id", chainId: readAnswer(chainId, answer, place) };
+      } catch (fault) {
+        if (!(fault instanceof RpcFault)) throw fault;
+        return { host, kind: "fault", fault };
+      }
+    });
+  }
+
+  heldTo({ height, stateRoot }: TrustedBlock): EvmReader {
+    const guard: QuestionGuard = (question) => {
+      const root = question.add(stateRootAt(height));
+      return (place) => {
+        const found = root();
+        if (found === undefined) return faultAt("lagging", place, `no block ${height} yet`);
+        if (found === stateRoot) return undefined;
+        const detail = `block ${height} has the state root ${found} here and ${stateRoot} on the hub: ` +
+          "the endpoint is on another chain or fork";
+        return faultAt("wrong_chain", place, detail);
+      };
+    };
+    return new PoolReader(this.chain, this.#pool, this.#logs, guard);
+  }
+}
+
+function queryOf(read: ContractRead): Query<Hex> {
+  switch (read.kind) {
+    case "word":
+      return storageWord(read.account, read.slot, read.at);
+    case "call":
+      return callResult({ to: read.to, data: read.data }, read.at);
+  }
+}
+
+/** @throws {EvmProofError} when the nodes do not decide every slot under the root. */
+function checkProof(answer: AccountProofAnswer, { account, slots }: ProofRequest, stateRoot: Hash256): void {
+  let storageRoot: Hash256;
+  try {
+    storageRoot = provenStorageRoot(accountNodesOf(answer), stateRoot, account);
+  } catch (error) {
+    if (error instanceof EvmProofError && error.code === "account_not_present") return;
+    throw error;
+  }
+  slots.forEach((slot, index) => provenWord(slotNodesOf(answer, index), storageRoot, slot));
+  if (answer.storageHash.toLowerCase() !== storageRoot) throw new EvmProofError("malformed_answer");
+}
+
+/** Every endpoint answered, and none has the block. */
+function isMissingBlock(fault: unknown): boolean {
+  return fault instanceof RpcFault && fault.code === "lagging";
+}

@@ -1,0 +1,46 @@
+/**
+ * The endpoints of an EVM chain as one pool: errors translated, each endpoint held to the chain's id.
+ */
+import { evmChainId, type StateMachine } from "../../protocol/ismp/state_machine.ts";
+import type { EndpointUrl } from "../../config/redact.ts";
+import { translateEvmError } from "../../rpc/evm_errors.ts";
+import { createHttpEndpoint, type Fetch } from "../../rpc/http.ts";
+import type { Json } from "../../rpc/json.ts";
+import { RpcPool } from "../../rpc/pool.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import type { Randomness } from "../../runtime/randomness.ts";
+import { chainId } from "./queries.ts";
+
+/** What a pool needs of its surroundings. */
+export interface EvmPoolDeps {
+  readonly fetch: Fetch;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+}
+
+/** The endpoints of one chain. */
+export interface EvmPoolOptions {
+  /** `EVM-<chain id>`: every endpoint is asked for its chain id along with its first request. */
+  readonly stateMachine: StateMachine;
+  /** In order of preference, at least one. */
+  readonly urls: readonly EndpointUrl[];
+  /** Most HTTP requests at once to one endpoint; the pool's default where absent. */
+  readonly maxConcurrent?: number | undefined;
+}
+
+/** A pool that asks nothing before its first use. @throws {RangeError} without URLs. */
+export function createEvmPool(deps: EvmPoolDeps, options: EvmPoolOptions): RpcPool {
+  const chain = options.stateMachine;
+  const number = BigInt(evmChainId(chain));
+  const endpoints = options.urls.map((url) =>
+    createHttpEndpoint(deps, { url: url.reveal(), chain, translate: translateEvmError })
+  );
+  const isExpected = (result: Json): boolean =>
+    typeof result === "string" && /^0x[0-9a-f]+$/i.test(result) && BigInt(result) === number;
+  return new RpcPool(deps, {
+    chain,
+    endpoints,
+    maxConcurrent: options.maxConcurrent,
+    identity: { call: chainId.call, isExpected },
+  });
+}
