@@ -2,7 +2,13 @@
  * What the live hubs use, for advice in messages only: configured values always win.
  * Source: polytope-labs/hyperbridge: tesseract/messaging/evm/src/registry.rs.
  */
-import { evmChainId, type StateMachine } from "../protocol/ismp/state_machine.ts";
+import type { TomlTable } from "smol-toml";
+import {
+  evmChainId,
+  IdentifierError,
+  parseStateMachine,
+  type StateMachine,
+} from "../protocol/ismp/state_machine.ts";
 
 /** A chain as a live hub knows it. */
 export interface LiveChain {
@@ -34,4 +40,24 @@ const LIVE_GROUPS: readonly (LiveChain & { readonly chainIds: readonly number[] 
 export function findLiveChain(evm: StateMachine): LiveChain | undefined {
   const chainId = evmChainId(evm);
   return LIVE_GROUPS.find((group) => group.chainIds.includes(chainId));
+}
+
+/** What the live hub uses for the chain that the entry names, as advice for missing and wrong values. */
+export function liveHints(table: TomlTable): (key: string) => string | undefined {
+  const live = typeof table["state_machine"] === "string" ? findLive(table["state_machine"]) : undefined;
+  return (key) => {
+    if (live === undefined) return undefined;
+    if (key === "consensus_state_id") return `the live hub uses "${live.consensusStateId}" for this chain`;
+    return key === "ismp_host" ? `the live host of this chain is ${live.ismpHost}` : undefined;
+  };
+}
+
+function findLive(stateMachine: string): LiveChain | undefined {
+  if (!stateMachine.startsWith("EVM-")) return undefined;
+  try {
+    return findLiveChain(parseStateMachine(stateMachine));
+  } catch (error) {
+    if (error instanceof IdentifierError) return undefined;
+    throw error;
+  }
 }

@@ -2,36 +2,9 @@
  * Checks that look at several sections of the messaging configuration at once. They work on the values that were
  * good, so that they say what they know even when other values of the file are wrong.
  */
-import type { ConsensusStateId, StateMachine } from "../protocol/ismp/state_machine.ts";
-import { findLiveChain } from "./live_network.ts";
+import type { StateMachine } from "../protocol/ismp/state_machine.ts";
+import type { KnownSection } from "./chain_checks.ts";
 import type { Place } from "./report.ts";
-
-/** What the checks know of a section: where it is and which names in it are good. */
-export interface KnownSection {
-  readonly place: Place;
-  readonly stateMachine: StateMachine | undefined;
-  readonly consensusStateId: ConsensusStateId | undefined;
-}
-
-/** No chain may be configured twice, nor be the hub: one instance of a chain per process. */
-export function checkDistinct(hub: KnownSection | undefined, chains: readonly KnownSection[]): void {
-  const seen = new Map<StateMachine, Place>();
-  for (const chain of chains) {
-    const machine = chain.stateMachine;
-    if (machine === undefined) continue;
-    const at = chain.place.child("state_machine");
-    if (machine === hub?.stateMachine) {
-      at.problem(`"${machine}", which is the hub`, "a chain other than the hub");
-    }
-    const first = seen.get(machine);
-    if (first === undefined) seen.set(machine, chain.place);
-    else at.problem(`"${machine}", which ${sectionAt(first)} has already`, "each chain in one section only");
-  }
-}
-
-function sectionAt(place: Place): string {
-  return `[${place.section}]${place.line === undefined ? "" : ` (line ${place.line})`}`;
-}
 
 /** One instance serves either solochains or parachains: the hub has one consensus state id per process. */
 export function checkChainKinds(hub: KnownSection | undefined, chains: readonly KnownSection[]): void {
@@ -93,18 +66,4 @@ export function selectEndpoints(
     );
   }
   return usable;
-}
-
-/** Warns where the live hub stores a chain under another id: an update under that id never comes. */
-export function checkLiveIds(chains: readonly KnownSection[]): void {
-  for (const { place, stateMachine, consensusStateId } of chains) {
-    if (stateMachine === undefined || consensusStateId === undefined) continue;
-    if (!stateMachine.startsWith("EVM-")) continue;
-    const live = findLiveChain(stateMachine);
-    if (live === undefined || live.consensusStateId === consensusStateId) continue;
-    place.child("consensus_state_id").warning(
-      `"${consensusStateId}"`,
-      `"${live.consensusStateId}", which is what the live hub uses for ${stateMachine}`,
-    );
-  }
 }

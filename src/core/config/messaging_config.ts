@@ -5,6 +5,7 @@
  */
 import type { Hex } from "../protocol/bytes.ts";
 import type { ConsensusStateId, StateMachine } from "../protocol/ismp/state_machine.ts";
+import type { EvmValues } from "./chain_fields.ts";
 import type { EndpointUrl, Secret } from "./redact.ts";
 
 /** Everything that the file says, with defaults applied. */
@@ -63,32 +64,6 @@ export interface RelayerConfig {
 
 /** A chain beside the hub. */
 export type ChainConfig = EvmChainConfig | SubstrateChainConfig;
-
-/** The values of a section with `type = "evm"`. */
-export interface EvmValues {
-  /** `EVM-n`. */
-  readonly stateMachine: StateMachine;
-  /** In the order of preference; at least one, no repeats. */
-  readonly rpcUrls: readonly EndpointUrl[];
-  /** Under which the hub stores this chain. */
-  readonly consensusStateId: ConsensusStateId;
-  /** `undefined` (an empty text in the file): native prices come from the chain only. */
-  readonly etherscanApiKey: Secret<string> | undefined;
-  /** Host contract, lower case. */
-  readonly ismpHost: Hex;
-  /** A valid secp256k1 key, 32 bytes. */
-  readonly signer: Secret<Hex>;
-  /** Most blocks of one `eth_getLogs`; `undefined`: the whole range at once. */
-  readonly queryBatchSizeBlocks: number | undefined;
-  /** Most transactions traced at a time; `undefined`: the whole batch at once. */
-  readonly tracingBatchSize: number | undefined;
-  /** Percent added to the gas price when sending. */
-  readonly gasPriceBufferPercent: number;
-  readonly clientType: "Geth" | "Erigon";
-  /** Inbound queries start at the block after this one; `undefined`: at the stored cursor or the hub's height. */
-  readonly initialHeight: bigint | undefined;
-  readonly pollIntervalSec: number;
-}
 
 /** A section with `type = "evm"`. */
 export interface EvmChainConfig extends EvmValues {

@@ -2,48 +2,21 @@
  * The keys of the messaging relayer's sections: names in the file, types, ranges, defaults.
  * Source: spec.md, "Messaging relayer configuration"; ranges from 04-messaging-flow section 3.
  */
+import { toHex } from "../protocol/bytes.ts";
 import type { ConsensusStateId, StateMachine } from "../protocol/ismp/state_machine.ts";
 import {
-  anyStateMachine,
-  consensusStateId,
-  contractAddress,
-  httpUrls,
-  moduleId,
-  stateMachine,
-  webSocketUrl,
-} from "./chain_readers.ts";
-import { apiKey, evmSigner, substrateSigner } from "./key_readers.ts";
-import type { EvmValues, HubValues, RelayerConfig, SubstrateValues } from "./messaging_config.ts";
+  concurrentQueries,
+  hubStateMachine,
+  initialHeight,
+  payloadSize,
+  pollInterval,
+} from "./chain_fields.ts";
+import { anyStateMachine, consensusStateId, moduleId, stateMachine, webSocketUrl } from "./chain_readers.ts";
+import { substrateSigner } from "./key_readers.ts";
+import type { HubValues, RelayerConfig, SubstrateValues } from "./messaging_config.ts";
 import { type Fields, optional, required, withDefault } from "./section.ts";
 import type { ConfigFiles } from "./toml_file.ts";
-import { amount, blockHeight, boolean, integer, listOf, oneOf, timerSeconds } from "./value_readers.ts";
-import { toHex } from "../protocol/bytes.ts";
-
-const UINT32_MAX = 2 ** 32 - 1;
-const DEFAULT_POLL_INTERVAL_SEC = 10;
-/** spec.md, Limits. */
-const DEFAULT_MAX_RPC_PAYLOAD_BYTES = 150_000_000;
-/** polytope-labs/hyperbridge: tesseract/messaging/substrate/src/provider.rs, `max_concurent_queries`. */
-const DEFAULT_MAX_CONCURRENT_QUERIES = 10;
-
-const payloadSize = withDefault(
-  "max_rpc_payload_size",
-  integer({ min: 1, max: UINT32_MAX, unit: "bytes" }),
-  DEFAULT_MAX_RPC_PAYLOAD_BYTES,
-);
-const pollInterval = withDefault("poll_interval", timerSeconds, DEFAULT_POLL_INTERVAL_SEC);
-const initialHeight = optional("initial_height", blockHeight);
-const concurrentQueries = withDefault(
-  "max_concurent_queries",
-  integer({ min: 1, max: UINT32_MAX }),
-  DEFAULT_MAX_CONCURRENT_QUERIES,
-);
-
-/** A hub is a parachain: EVM handlers know hubs by a numeric para id only. */
-const hubStateMachine = stateMachine('"POLKADOT-n" or "KUSAMA-n" with a para id', [
-  "POLKADOT-",
-  "KUSAMA-",
-]);
+import { amount, boolean, integer, listOf, oneOf, timerSeconds } from "./value_readers.ts";
 
 /** {@link HubValues} and the id as the file has it. */
 export type HubFileValues = HubValues & { readonly consensusStateId: ConsensusStateId | undefined };
@@ -91,31 +64,6 @@ export const relayerFields: Fields<RelayerFileValues> = {
   unprofitableRetryFrequencySec: optional("unprofitable_retry_frequency", timerSeconds),
   disableFeeAccumulation: withDefault("disable_fee_accumulation", boolean, false),
 };
-
-/** Keys of a section with `type = "evm"`. */
-export function evmFields(files: ConfigFiles): Fields<EvmValues> {
-  return {
-    stateMachine: required("state_machine", stateMachine('"EVM-n" with a chain id', ["EVM-"])),
-    rpcUrls: required("rpc_urls", httpUrls),
-    consensusStateId: required("consensus_state_id", consensusStateId),
-    etherscanApiKey: required("etherscan_api_key", apiKey),
-    ismpHost: required("ismp_host", contractAddress),
-    signer: required("signer", evmSigner(files)),
-    queryBatchSizeBlocks: optional("query_batch_size", integer({ min: 1, max: UINT32_MAX, unit: "blocks" })),
-    tracingBatchSize: optional(
-      "tracing_batch_size",
-      integer({ min: 1, max: UINT32_MAX, unit: "transactions" }),
-    ),
-    gasPriceBufferPercent: withDefault(
-      "gas_price_buffer",
-      integer({ min: 0, max: 1000, unit: "percent" }),
-      0,
-    ),
-    clientType: withDefault("client_type", oneOf(["Geth", "Erigon"]), "Geth"),
-    initialHeight,
-    pollIntervalSec: pollInterval,
-  };
-}
 
 /** Keys of a section with `type = "substrate"`. */
 export function substrateFields(files: ConfigFiles): Fields<SubstrateValues> {

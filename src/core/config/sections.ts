@@ -1,0 +1,134 @@
+/**
+ * From a file to its sections, the same for both programs: the document, the names of its tables, the section of the
+ * hub under either name, and what is said of missing sections and of types that do not exist.
+ */
+import type { TomlTable, TomlValue } from "smol-toml";
+import type { ConfigReading, Problem } from "./problem.ts";
+import { shownText } from "./redact.ts";
+import { type Place, Report } from "./report.ts";
+import { nearestWord } from "./spelling.ts";
+import { type ConfigFiles, parseToml, readTextFile } from "./toml_file.ts";
+import { describeKind, isTable } from "./value_readers.ts";
+
+/** Names of the hub's section: the spec's and that of the reference's files. */
+const HUB_SECTIONS = ["hub", "hyperbridge"] as const;
+
+/** Top-level tables by name; `undefined` for a top-level key that is no table (and was reported). */
+export type Sections = ReadonlyMap<string, TomlTable | undefined>;
+
+/** Reads the file at `path` with `parse`. A file that cannot be read is a problem too, not an exception. */
+export function readConfigFile<C>(
+  files: ConfigFiles,
+  path: string,
+  parse: (text: string) => ConfigReading<C>,
+): ConfigReading<C> {
+  const file = readTextFile(files, path);
+  return "problem" in file ? unreadable(file.problem) : parse(file.text);
+}
+
+/** Reads a TOML text with `read`, which reports what is wrong. */
+export function readDocument<C>(
+  text: string,
+  read: (table: TomlTable, report: Report) => C | undefined,
+): ConfigReading<C> {
+  const document = parseToml(text);
+  if ("problem" in document) return unreadable(document.problem);
+  const report = new Report(document.lineOf);
+  const config = read(document.table, report);
+  const { problems, warnings, notes } = report;
+  return { config: problems.length === 0 ? config : undefined, problems, warnings, notes };
+}
+
+function unreadable<C>(problem: Problem): ConfigReading<C> {
+  return { config: undefined, problems: [problem], warnings: [], notes: [] };
+}
+
+/** Top-level tables by name. Every other top-level key is a problem. */
+export function findSections(table: TomlTable, report: Report): Sections {
+  const sections = new Map<string, TomlTable | undefined>();
+  for (const [name, value] of Object.entries(table)) {
+    const section = isTable(value) ? value : undefined;
+    sections.set(name, section);
+    if (section === undefined) {
+      const isArrayOfTables = Array.isArray(value) && value.length > 0 && value.every(isTable);
+      report.file.child(name).problem(
+        isArrayOfTables
+          ? "an array of sections (double brackets)"
+          : `${describeKind(value)} outside of any section`,
+        "a section in single brackets",
+      );
+    }
+  }
+  return sections;
+}
+
+/** The section of the hub; its absence and its presence under both names are reported. */
+export function findHubSection(
+  sections: Sections,
+  report: Report,
+): { readonly name: string; readonly table: TomlTable } | undefined {
+  const [name, other] = HUB_SECTIONS.filter((candidate) => sections.has(candidate));
+  if (name === undefined) {
+    reportMissing("hub", sections, report);
+    return undefined;
+  }
+  if (other !== undefined) {
+    report.section([other]).problem(
+      `a second section for the hub beside [${name}]`,
+      `either [${name}] or [${other}]`,
+    );
+  }
+  const table = sections.get(name);
+  return table === undefined ? undefined : { name, table };
+}
+
+/** All sections that are not reserved; that there is none is reported. */
+export function findChainSections(
+  sections: Sections,
+  report: Report,
+  expectedTypes: string,
+): readonly (readonly [string, TomlTable])[] {
+  const reserved = new Set<string>([...HUB_SECTIONS, "relayer"]);
+  const entries = [...sections].filter(([name]) => !reserved.has(name));
+  if (entries.length === 0) {
+    report.file.problem("no chain", `at least one section of a chain (type = ${expectedTypes})`);
+  }
+  return entries.flatMap(([name, table]) => table === undefined ? [] : [[name, table] as const]);
+}
+
+/** Reports that a section is missing, and which one may be it under a misspelt name. */
+export function reportMissing(
+  name: string,
+  sections: Sections,
+  report: Report,
+): void {
+  const untyped = [...sections].flatMap(([other, table]) =>
+    table && !Object.hasOwn(table, "type") ? [other] : []
+  );
+  const misspelt = nearestWord(name, untyped);
+  const hint = misspelt === undefined ? undefined : `is [${report.section([misspelt]).section}] meant?`;
+  report.section([name]).problem("no such section", `a section [${name}]`, hint);
+}
+
+/** Which values of `type` exist. */
+export interface TypeNames {
+  readonly expected: string;
+  readonly words: readonly string[];
+  /** For values that exist elsewhere. */
+  readonly advice: Readonly<Record<string, string>>;
+}
+
+/** Reports a `type` that is missing or unknown. */
+export function reportType(type: TomlValue | undefined, at: Place, types: TypeNames): void {
+  if (type === undefined) at.problem("nothing", types.expected);
+  else if (typeof type !== "string") at.problem(describeKind(type), types.expected);
+  else {
+    const meant = nearestWord(type, types.words);
+    const advice = Object.hasOwn(types.advice, type) ? types.advice[type] : undefined;
+    at.problem(
+      advice === undefined ? shownText(type) : `the unsupported type "${type}"`,
+      types.expected,
+      advice ?? (meant && `did you mean "${meant}"?`),
+    );
+  }
+}
