@@ -1,0 +1,43 @@
+/**
+ * What the prover of a beacon chain is made of: what it uses of the rest of the program, and what the
+ * configuration says about the chain.
+ */
+import type { EndpointUrl } from "../../core/config/redact.ts";
+import type { ConsensusHub } from "../../core/chains/consensus_hub.ts";
+import type { BeaconNetwork } from "../../core/protocol/consensus/sync_committee/beacon_network.ts";
+import type { UpdateLayout } from "../../core/protocol/consensus/sync_committee/update.ts";
+import type { ConsensusStateId } from "../../core/protocol/ismp/state_machine.ts";
+import type { Fetch } from "../../core/rpc/http.ts";
+import type { RpcPool } from "../../core/rpc/pool.ts";
+import type { Clock } from "../../core/runtime/clock.ts";
+import type { Randomness } from "../../core/runtime/randomness.ts";
+import type { Log } from "../../core/telemetry/log.ts";
+
+/** What the prover needs of the outside world. */
+export interface SyncCommitteeProverDeps {
+  readonly hub: Pick<
+    ConsensusHub,
+    "fetchClient" | "fetchLatestHeight" | "fetchNowSec" | "tryUpdates"
+  >;
+  /** Nodes of the execution chain. The prover does not close them. */
+  readonly execution: RpcPool;
+  /** For the beacon nodes. */
+  readonly fetch: Fetch;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly log: Log;
+}
+
+/** What the configuration says of the chain. */
+export interface SyncCommitteeProverOptions {
+  /** See `beaconNetworkOf(chainId)`; chains without one have no prover. */
+  readonly network: BeaconNetwork;
+  /** Of the client on the hub and of its commitments, e.g. `ETH0`. */
+  readonly consensusStateId: ConsensusStateId;
+  /** Base URLs of beacon nodes in order of preference, at least one (`beacon_http_urls`). */
+  readonly beaconUrls: readonly EndpointUrl[];
+  /** Pause between two looks, milliseconds (`consensus_update_frequency`). */
+  readonly intervalMs: number;
+  /** How the hub's runtime lays out updates. Absent: found out by asking the hub. */
+  readonly layout?: UpdateLayout;
+}
