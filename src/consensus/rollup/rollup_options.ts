@@ -1,0 +1,58 @@
+/**
+ * What the provers of rollups are made of: `createOpStackProver(deps, options)` in `../op_stack/op_stack_prover.ts` and
+ * `createArbitrumProver(deps, options)` in `../arbitrum/arbitrum_prover.ts`, both of which return a `ConsensusProver`.
+ */
+import type { ConsensusHub } from "../../core/chains/consensus_hub.ts";
+import type { Address } from "../../core/protocol/evm/address.ts";
+import type {
+  ConsensusStateId,
+  StateMachine,
+  StateMachineId,
+} from "../../core/protocol/ismp/state_machine.ts";
+import type { Log } from "../../core/telemetry/log.ts";
+import type { EvmReader } from "../evm_reader.ts";
+
+/** What a rollup's prover needs of its surroundings. It closes none of it. */
+export interface RollupDeps {
+  readonly hub: Pick<
+    ConsensusHub,
+    "fetchClient" | "fetchLatestHeight" | "fetchCommitment" | "fetchStorage"
+  >;
+  /** Execution chain of the L1; `openEvmReader` of `../evm_reader.ts`. */
+  readonly l1: EvmReader;
+  /** The rollup itself. */
+  readonly l2: EvmReader;
+  readonly log: Log;
+}
+
+/** What is configured of any rollup. */
+export interface RollupOptions {
+  readonly chain: StateMachine;
+  /**
+   * As configured. Where it is the L1's id or names no rollup client of the hub, the id that is known for the chain is
+   * used: read `ConsensusProver.consensusStateId` anew after `check`, `next` or `fetchInitialState`.
+   */
+  readonly consensusStateId: ConsensusStateId;
+  /** `l1_state_machine` and `l1_consensus_state_id`. */
+  readonly l1: StateMachineId;
+  /** `consensus_update_frequency` in milliseconds; default 300 s. */
+  readonly intervalMs?: number | undefined;
+}
+
+/** What is configured of an OP stack chain. The hub's own addresses count; these are compared with them. */
+export interface OpStackOptions extends RollupOptions {
+  /** Contract of the L1 in which games are created. */
+  readonly disputeGameFactory: Address | undefined;
+  /** Type of games to look for, if the hub lists it. */
+  readonly respectedGameType?: number | undefined;
+  /** `message_parser`: address of `L2ToL1MessagePasser` on the rollup. */
+  readonly messageParser: Address;
+  /** `L2OutputOracle` of chains without dispute games. */
+  readonly l2Oracle?: Address | undefined;
+}
+
+/** What is configured of an Arbitrum chain. */
+export interface ArbitrumOptions extends RollupOptions {
+  /** Rollup contract on the L1. The hub's own address counts; this one is compared with it. */
+  readonly rollupCore: Address | undefined;
+}
