@@ -32,10 +32,14 @@ export class PaymentBundles {
   ): Promise<ProvableHeight | undefined> {
     const leg = this.#legTo(chain);
     if (leg.bundles === undefined) return undefined;
-    const follower = this.#followers.get(chain) ?? new ProofFollower(leg.bundles, this.#deps.log);
+    const { clock, log } = this.#deps;
+    const follower = this.#followers.get(chain) ??
+      new ProofFollower(leg.bundles, { clock, log, everyMs: leg.pollIntervalMs });
     this.#followers.set(chain, follower);
     const view = await leg.sink.fetchView(leg.source.id, signal);
-    const next = await follower.next(view, signal);
+    const seen = await follower.look(view, signal);
+    if (seen?.kind === "provable" && seen.height < hubBlock) return undefined;
+    const next = seen?.kind === "provable" ? await follower.load(view, signal) : seen;
     if (next?.kind === "prelude") {
       return next.height < hubBlock ? undefined : { height: next.height, prelude: [next.proof] };
     }
