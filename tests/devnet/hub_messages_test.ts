@@ -168,7 +168,7 @@ Deno.test("hub: refuses with the live reason, all or nothing, and keeps no trace
         ),
       "signature_decoding_failed",
     ],
-    ["a consensus update, which no client here verifies", () =>
+    ["a consensus update that is none", () =>
       extrinsicOf({
         tag: "Consensus",
         value: {
@@ -176,7 +176,7 @@ Deno.test("hub: refuses with the live reason, all or nothing, and keeps no trace
           consensusStateId: sender.consensusStateId,
           signer: good.from,
         },
-      }), "cannot_handle_message"],
+      }), "consensus_proof_verification_failed"],
   ];
   for (const [name, make, reason] of cases) {
     await t.step(name, async () => refuses(hub, await make(), reason));

@@ -8,6 +8,8 @@ import { BandwidthPallet } from "./pallets/bandwidth.ts";
 import { BeefyProofsPallet } from "./pallets/beefy_proofs.ts";
 import { BeefyProofStorage } from "./pallets/beefy_storage.ts";
 import { maxCallBytes, registerCallDecompressor } from "./pallets/call_decompressor.ts";
+import { ConsensusIncentivesPallet } from "./pallets/consensus_incentives.ts";
+import { networksOf } from "./pallets/consensus_verifiers.ts";
 import { chainRouter } from "./pallets/chain_router.ts";
 import { HostExecutivePallet } from "./pallets/host_executive.ts";
 import { hubRouter } from "./pallets/hub_router.ts";
@@ -27,6 +29,8 @@ export interface HubPallets {
   readonly hostExecutive: HostExecutivePallet;
   readonly bandwidth: BandwidthPallet;
   readonly relayer: RelayerPallet;
+  /** Nexus only. */
+  readonly incentives: ConsensusIncentivesPallet | undefined;
   readonly beefy: { readonly pallet: BeefyProofsPallet; readonly storage: BeefyProofStorage };
 }
 
@@ -49,12 +53,18 @@ export function assembleHub(name: RuntimeName, identity: HubIdentity, options: H
   const balances = new BalancesPallet(metadata);
   const { stateMachine } = identity;
   const hasGate = options.bandwidthGate === true;
+  const incentives = metadata.hasPallet("ConsensusIncentives")
+    ? new ConsensusIncentivesPallet(metadata)
+    : undefined;
   const ismp: IsmpPallet = new IsmpPallet(metadata, {
     stateMachine,
     coprocessor: stateMachine,
     leaves: mmr,
     balances,
     evmHost: (execution, chain) => hostExecutive.evmHosts.get(execution.overlay, chain),
+    networks: networksOf[name],
+    onExecuted: (execution, messages, events): void =>
+      incentives?.reward({ balances, ismp }, execution, messages, events),
     module: hubRouter({
       hub: stateMachine,
       refusesRetiredGateways: name === "nexus",
@@ -77,7 +87,14 @@ export function assembleHub(name: RuntimeName, identity: HubIdentity, options: H
   relayer.register(runtime);
   coprocessor.register(runtime);
   registerCallDecompressor(runtime, maxCallBytes[name]);
-  const hubOnly = { mmr, hostExecutive, bandwidth, relayer, beefy: { pallet: beefy, storage: beefyStorage } };
+  const hubOnly = {
+    mmr,
+    hostExecutive,
+    bandwidth,
+    relayer,
+    incentives,
+    beefy: { pallet: beefy, storage: beefyStorage },
+  };
   return { runtime, ismp, balances, hubOnly };
 }
 

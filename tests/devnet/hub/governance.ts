@@ -4,15 +4,19 @@
 import type { Hash256 } from "../../../src/core/protocol/bytes.ts";
 import type { EvmHostParam } from "../../../src/core/protocol/ismp/host_params.ts";
 import { requestMetadataCodec } from "../../../src/core/protocol/ismp/host_state.ts";
-import type { StateMachine } from "../../../src/core/protocol/ismp/state_machine.ts";
+import type { DisputeGameRules } from "../../../src/core/protocol/consensus/op_stack/hub_storage.ts";
+import type { Address } from "../../../src/core/protocol/evm/address.ts";
+import type { StateMachine, StateMachineId } from "../../../src/core/protocol/ismp/state_machine.ts";
 import { childTrieKeys } from "../../../src/core/protocol/ismp/storage_keys.ts";
 import { decodeStrict } from "../../../src/core/protocol/scale.ts";
 import type { AdminAction } from "./blocks.ts";
 import type { BlockName } from "./hub_options.ts";
 import type { BalancesPallet } from "./pallets/balances.ts";
+import type { ConsensusIncentivesPallet } from "./pallets/consensus_incentives.ts";
+import { consensusSettings, type KeyedItem } from "./pallets/consensus_settings.ts";
 import type { RelayerPallet } from "./pallets/relayer.ts";
 import { defaultMinimumWithdrawal } from "./pallets/relayer_storage.ts";
-import type { Snapshot } from "./storage.ts";
+import type { Overlay, Snapshot } from "./storage.ts";
 
 /** Runs an action in the next block. */
 export type Enqueue = (run: AdminAction) => Promise<BlockName>;
@@ -21,9 +25,13 @@ export type Enqueue = (run: AdminAction) => Promise<BlockName>;
 export interface GovernedPallets {
   readonly balances: BalancesPallet;
   readonly relayer: RelayerPallet | undefined;
+  readonly incentives: ConsensusIncentivesPallet | undefined;
 }
 
-/** Pallets Relayer, HostExecutive and Balances from the side of governance. */
+/** Account that is noted with claims that {@link Governance} rules out. */
+const fisherman: Hash256 = `0x${"f1".repeat(32)}`;
+
+/** Pallets Relayer, HostExecutive, Balances and those of the consensus clients from the side of governance. */
 export class Governance {
   readonly #pallets: GovernedPallets;
   readonly #enqueue: Enqueue;
@@ -75,6 +83,47 @@ export class Governance {
     return this.#enqueue((execution) => this.#pallets.balances.set(execution, account, free));
   }
 
+  /** Sets contract and game types of an OP stack chain, under its own client's id; undefined takes them away. */
+  setDisputeGames(id: StateMachineId, rules: DisputeGameRules | undefined): Promise<BlockName> {
+    return this.#enqueue(({ overlay }) => setOrRemove(overlay, consensusSettings.disputeGames, rules, id));
+  }
+
+  /** Sets the output oracle of an OP stack chain; undefined takes it away. */
+  setOutputOracle(id: StateMachineId, oracle: Address | undefined): Promise<BlockName> {
+    return this.#enqueue(({ overlay }) => setOrRemove(overlay, consensusSettings.outputOracle, oracle, id));
+  }
+
+  /** Sets the rollup contract of an Arbitrum chain; undefined takes it away. */
+  setRollupCore(id: StateMachineId, rollupCore: Address | undefined): Promise<BlockName> {
+    return this.#enqueue(({ overlay }) => setOrRemove(overlay, consensusSettings.rollupCore, rollupCore, id));
+  }
+
+  /** Sets how many blocks an epoch of BSC has. */
+  setBscEpochLength(blocks: bigint): Promise<BlockName> {
+    return this.#enqueue(({ overlay }) => consensusSettings.bscEpochLength.put(overlay, blocks));
+  }
+
+  /** Rules a dispute game out, as fishermen do. */
+  blacklistGame(id: StateMachineId, proxy: Address): Promise<BlockName> {
+    return this.#enqueue(({ overlay }) =>
+      consensusSettings.blacklistedGame.put(overlay, fisherman, id, proxy)
+    );
+  }
+
+  /** Rules a claim of an Arbitrum chain out, as fishermen do. */
+  blacklistClaim(id: StateMachineId, claim: Hash256): Promise<BlockName> {
+    return this.#enqueue(({ overlay }) =>
+      consensusSettings.blacklistedClaim.put(overlay, fisherman, id, claim)
+    );
+  }
+
+  /** Sets what relayers get for each block of a chain, native units. @throws {Error} on gargantua. */
+  setCostPerBlock(id: StateMachineId, amount: bigint): Promise<BlockName> {
+    const { incentives } = this.#pallets;
+    if (incentives === undefined) throw new Error("This chain has no pallet ConsensusIncentives");
+    return this.#enqueue((execution) => incentives.setCostPerBlock(execution, id, amount));
+  }
+
   /** Fees credited to an address for requests paid on `chain`. */
   feesOf(chain: StateMachine, address: Uint8Array): bigint {
     return this.#relayer.parts.storage.fees.get(this.#bestState().main, chain, address) ?? 0n;
@@ -103,4 +152,14 @@ export class Governance {
       ? undefined
       : decodeStrict(requestMetadataCodec, stored, "RequestMetadata").claimed;
   }
+}
+
+function setOrRemove<Value>(
+  overlay: Overlay,
+  item: KeyedItem<[StateMachineId], Value>,
+  value: Value | undefined,
+  id: StateMachineId,
+): void {
+  if (value === undefined) item.remove(overlay, id);
+  else item.put(overlay, value, id);
 }

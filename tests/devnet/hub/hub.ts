@@ -20,6 +20,7 @@ import type { Header } from "./digest.ts";
 import { type Enqueue, Governance } from "./governance.ts";
 import {
   type BlockName,
+  type ConsensusSettings,
   type HubOptions,
   identities,
   type OrdinaryChain,
@@ -96,7 +97,11 @@ export class Hub {
     this.#node = this.#makeNode(options, { ...parts, mmr: parts.hubOnly?.mmr });
     const enqueue: Enqueue = (run) => this.#enqueue(run);
     this.governance = new Governance(
-      { balances: parts.balances, relayer: parts.hubOnly?.relayer },
+      {
+        balances: parts.balances,
+        relayer: parts.hubOnly?.relayer,
+        incentives: parts.hubOnly?.incentives,
+      },
       enqueue,
       () => this.#node.chain.bestState,
     );
@@ -111,6 +116,7 @@ export class Hub {
     for (const client of options.clients ?? []) {
       void this.#enqueue((execution) => ismp.createConsensusClient(execution, client));
     }
+    this.#setUpConsensus(options.consensus ?? {});
     for (const [account, free] of options.balances ?? []) {
       void this.#enqueue((execution) => balances.set(execution, account, free));
     }
@@ -119,6 +125,13 @@ export class Hub {
       void this.governance.setHostParams(chain, params);
     }
     if (options.trustedState !== undefined) void this.ownProofs.initializeState(options.trustedState);
+  }
+
+  #setUpConsensus({ disputeGames, outputOracles, rollupCores, bscEpochLength }: ConsensusSettings): void {
+    for (const { id, rules } of disputeGames ?? []) void this.governance.setDisputeGames(id, rules);
+    for (const { id, oracle } of outputOracles ?? []) void this.governance.setOutputOracle(id, oracle);
+    for (const { id, rollupCore } of rollupCores ?? []) void this.governance.setRollupCore(id, rollupCore);
+    if (bscEpochLength !== undefined) void this.governance.setBscEpochLength(bscEpochLength);
   }
 
   #makeNode(options: HubOptions, parts: Pick<HubNode, "runtime" | "mmr" | "ismp">): HubNode {

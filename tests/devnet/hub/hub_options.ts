@@ -2,6 +2,8 @@
  * What can be chosen about a simulated hub, and what it reports.
  */
 import type { Hash256 } from "../../../src/core/protocol/bytes.ts";
+import type { DisputeGameRules } from "../../../src/core/protocol/consensus/op_stack/hub_storage.ts";
+import type { Address } from "../../../src/core/protocol/evm/address.ts";
 import type { EvmHostParam } from "../../../src/core/protocol/ismp/host_params.ts";
 import type { PostRequest } from "../../../src/core/protocol/ismp/message.ts";
 import type { HashAlgorithm } from "../../../src/core/protocol/ismp/proof.ts";
@@ -9,6 +11,7 @@ import {
   type ConsensusStateId,
   parseStateMachine,
   type StateMachine,
+  type StateMachineId,
   toConsensusStateId,
 } from "../../../src/core/protocol/ismp/state_machine.ts";
 import type { ChildTrieName } from "../../../src/core/protocol/ismp/storage_keys.ts";
@@ -50,6 +53,16 @@ export interface OrdinaryChain {
   readonly coprocessor: StateMachine;
 }
 
+/** What the clients of rollups and of BSC are told beside their state; ids are those under the rollups' own clients. */
+export interface ConsensusSettings {
+  /** Without rules for a chain its updates are accepted and ignored. */
+  readonly disputeGames?: readonly { readonly id: StateMachineId; readonly rules: DisputeGameRules }[];
+  readonly outputOracles?: readonly { readonly id: StateMachineId; readonly oracle: Address }[];
+  readonly rollupCores?: readonly { readonly id: StateMachineId; readonly rollupCore: Address }[];
+  /** Blocks of an epoch of BSC; without it every update is refused. */
+  readonly bscEpochLength?: bigint;
+}
+
 /** Options of `startHub`. */
 export interface HubOptions {
   /** An ordinary chain instead of a hub: then `runtime`, `hosts`, `bandwidthGate` and the like mean nothing. */
@@ -66,6 +79,8 @@ export interface HubOptions {
   readonly historyBlocks?: number;
   /** Light clients from the start. */
   readonly clients?: readonly NewConsensusClient[];
+  /** What those clients need to know of contracts and epochs. */
+  readonly consensus?: ConsensusSettings;
   /** ISMP hosts of EVM chains, 20 bytes each. */
   readonly hosts?: ReadonlyMap<StateMachine, Uint8Array>;
   /** Parameters of those hosts, for withdrawals to their chains. */

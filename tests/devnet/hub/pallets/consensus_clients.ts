@@ -3,20 +3,20 @@
  * Updates of a client (`Message::Consensus`) go to its `verifyConsensus`; clients without one refuse updates.
  * Source: polytope-labs/hyperbridge: modules/ismp/clients/*.
  */
-import type { IntermediateState } from "../../../../src/core/protocol/ismp/state_commitment.ts";
 import {
   type ConsensusClientId,
   isEvm,
   type StateMachine,
   toConsensusClientId,
 } from "../../../../src/core/protocol/ismp/state_machine.ts";
+import {
+  arbitrumVerifier,
+  beaconVerifier,
+  bscVerifier,
+  type ConsensusVerifier,
+  opStackVerifier,
+} from "./consensus_verifiers.ts";
 import { evmClient, type StateMachineClient, substrateClient, type VerifierHost } from "./state_machines.ts";
-
-/** Checks an update. Returns the client's new state and the commitments it proves. @throws {IsmpError} */
-export type ConsensusVerifier = (
-  trusted: Uint8Array,
-  proof: Uint8Array,
-) => { readonly state: Uint8Array; readonly commitments: readonly IntermediateState[] };
 
 /** An implementation of a consensus client. */
 export interface ConsensusClient {
@@ -32,18 +32,25 @@ export const beefyClientId: ConsensusClientId = toConsensusClientId("BEEF");
 /** Client id of a relay chain's parachains. */
 export const parachainClientId: ConsensusClientId = toConsensusClientId("PARA");
 
-const evmClients = ["BEAC", "GNOS", "BSCP", "ARBC", "OPTC", "PLGN"].map(toConsensusClientId);
+const evmClients: Readonly<Record<string, ConsensusVerifier | undefined>> = {
+  BEAC: beaconVerifier("ethereum"),
+  GNOS: beaconVerifier("gnosis"),
+  BSCP: bscVerifier,
+  ARBC: arbitrumVerifier,
+  OPTC: opStackVerifier,
+  PLGN: undefined,
+};
 const substrateClients = [parachainClientId, toConsensusClientId("GRNP"), beefyClientId];
 
-/** The table: client id to client. The verifiers of updates come with the consensus programs. */
+/** The table: client id to client. */
 export const consensusClients: ReadonlyMap<ConsensusClientId, ConsensusClient> = new Map(
   [
-    ...evmClients.map((id): ConsensusClient => ({
-      id,
+    ...Object.entries(evmClients).map(([name, verifyConsensus]): ConsensusClient => ({
+      id: toConsensusClientId(name),
       // Ordinary chains are built without them: their messages from EVM chains come through the hub.
       stateMachine: (host, chain) =>
         isEvm(chain) && host.stateMachine === host.coprocessor ? evmClient : undefined,
-      verifyConsensus: undefined,
+      verifyConsensus,
     })),
     ...substrateClients.map((id): ConsensusClient => ({
       id,

@@ -17,7 +17,7 @@ import type { PostRequest } from "../../../../src/core/protocol/ismp/message.ts"
 import type { LeafIndexAndPos } from "../../../../src/core/protocol/ismp/proof.ts";
 import { messagesTag, stateMachineUpdatedTag } from "../../../../src/core/protocol/ismp/pool_tags.ts";
 import type { Leaf } from "../../../../src/core/protocol/ismp/request.ts";
-import type { StateCommitment } from "../../../../src/core/protocol/ismp/state_commitment.ts";
+import type { StateCommitmentHeight } from "../../../../src/core/protocol/ismp/state_commitment.ts";
 import {
   type ConsensusClientId,
   type ConsensusStateId,
@@ -32,7 +32,8 @@ import { digestItem } from "../digest.ts";
 import { callHandler, DispatchError, type Execution, type Runtime, ValidityError } from "../runtime.ts";
 import type { ValidTransaction } from "../runtime.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
-import { consensusClients } from "./consensus_clients.ts";
+import { updateClient } from "./consensus_updates.ts";
+import type { ConsensusNetworks } from "./consensus_verifiers.ts";
 import { type BalancesPallet, relayerFeeAccount } from "./balances.ts";
 import { IsmpError } from "./ismp_error.ts";
 import { handleRequests, type RequestHandlerHost, type RequestModule } from "./ismp_request.ts";
@@ -54,6 +55,8 @@ export interface NewConsensusClient {
   readonly challengePeriodsSec: ReadonlyMap<StateMachine, bigint>;
   /** The client's trusted state; default empty. */
   readonly state?: Uint8Array;
+  /** Heights that are known from the start. */
+  readonly commitments?: readonly { readonly id: StateMachineId; readonly at: StateCommitmentHeight }[];
 }
 
 /** A post that the chain itself sends. */
@@ -78,6 +81,12 @@ export interface IsmpParts {
   readonly module: RequestModule;
   /** Address of the ISMP host of an EVM chain. */
   readonly evmHost: (execution: Execution, chain: StateMachine) => Uint8Array | undefined;
+  /** Networks of the consensus clients of EVM chains; undefined: the runtime has no such clients. */
+  readonly networks?: ConsensusNetworks | undefined;
+  /** After messages were executed, before their events are deposited: pays for them. */
+  readonly onExecuted?:
+    | ((execution: Execution, messages: readonly IsmpMessage[], events: readonly IsmpPalletEvent[]) => void)
+    | undefined;
 }
 
 /** The pallet. */
@@ -131,6 +140,7 @@ export class IsmpPallet {
   execute(execution: Execution, messages: readonly IsmpMessage[]): readonly IsmpPalletEvent[] {
     try {
       const events = messages.flatMap((message) => this.#handle(execution, message));
+      this.#parts.onExecuted?.(execution, messages, events);
       for (const event of events) execution.emitIsmp(event);
       return events;
     } catch (cause) {
@@ -145,19 +155,16 @@ export class IsmpPallet {
       case "Request":
         return handleRequests(this.host(execution), execution, message.value);
       case "Consensus":
-        return this.#updateClient(execution, message.value.consensusStateId);
+        return updateClient(
+          { storage: this.storage, networks: this.#parts.networks },
+          execution,
+          message.value,
+        );
       case "FraudProof":
       case "Response":
       case "Timeout":
         throw new IsmpError("cannot_handle_message", message.tag);
     }
-  }
-
-  #updateClient(execution: Execution, stateId: ConsensusStateId): never {
-    const clientId = this.storage.consensusStateClient.get(execution.overlay, stateId);
-    const client = clientId === undefined ? undefined : consensusClients.get(clientId);
-    if (client === undefined) throw new IsmpError("consensus_state_id_not_recognized", stateId);
-    throw new IsmpError("cannot_handle_message", `${client.id} has no verifier of updates`);
   }
 
   #validate(execution: Execution, messages: readonly IsmpMessage[]): ValidTransaction {
@@ -268,6 +275,11 @@ export class IsmpPallet {
       storage.challengePeriodSec.put(overlay, periodSec, { stateMachine, consensusStateId: client.stateId });
       if (isSubstrate(stateMachine)) this.#followed.add(`${client.clientId}/${stateMachine}`);
     }
+    for (const { id, at } of client.commitments ?? []) {
+      const { height, commitment } = at;
+      storage.insertCommitment(overlay, { id, height }, commitment, execution.nowSec);
+      storage.storeLatestHeight(overlay, { id, height });
+    }
     storage.consensusClientUpdateTimeSec.put(overlay, execution.nowSec, client.stateId);
     execution.emitIsmp({
       tag: "ConsensusClientCreated",
@@ -282,21 +294,12 @@ export class IsmpPallet {
   storeCommitments(
     execution: Execution,
     id: StateMachineId,
-    commitments: readonly { readonly height: bigint; readonly commitment: StateCommitment }[],
+    commitments: readonly StateCommitmentHeight[],
   ): void {
-    const { overlay } = execution;
-    const { storage } = this;
-    const latest = storage.latestHeight.get(overlay, id) ?? 0n;
-    let highest: bigint | undefined;
-    const ascending = [...commitments].sort((a, b) => (a.height < b.height ? -1 : 1));
-    for (const { height, commitment } of ascending) {
-      if (height < latest || storage.stateCommitments.get(overlay, id, height) !== undefined) continue;
-      storage.insertCommitment(overlay, { id, height }, commitment, execution.nowSec);
-      highest = height;
-    }
+    const { overlay, nowSec } = execution;
+    const highest = this.storage.advance(overlay, id, commitments, nowSec);
     if (highest === undefined) return;
-    storage.consensusClientUpdateTimeSec.put(overlay, execution.nowSec, id.consensusStateId);
-    storage.storeLatestHeight(overlay, { id, height: highest });
+    this.storage.consensusClientUpdateTimeSec.put(overlay, nowSec, id.consensusStateId);
     execution.emitIsmp({
       tag: "StateMachineUpdated",
       value: { stateMachineId: id, latestHeight: highest },

@@ -8,7 +8,16 @@
 export type IsmpErrorCode =
   | "empty_batch"
   | "consensus_state_id_not_recognized"
+  /** The runtime has no such consensus client. */
+  | "consensus_client_id_not_recognized"
+  | "consensus_state_not_found"
   | "frozen_consensus_client"
+  | "unbonding_period_not_configured"
+  | "consensus_update_time_not_found"
+  /** The light client was not updated in time and takes no updates any more. */
+  | "unbonding_period_elapsed"
+  /** A light client refuses an update; upstream has errors of each client instead, here the `cause`. */
+  | "consensus_proof_verification_failed"
   /** No commitment is stored for the proof height, so there is no update time either. */
   | "state_commitment_not_found"
   | "challenge_period_not_configured"

@@ -6,6 +6,7 @@ import type { Hash256 } from "../../../../src/core/protocol/bytes.ts";
 import {
   type StateCommitment,
   stateCommitmentCodec,
+  type StateCommitmentHeight,
 } from "../../../../src/core/protocol/ismp/state_commitment.ts";
 import {
   type ConsensusClientId,
@@ -121,6 +122,29 @@ export class IsmpStorage {
     this.#queueStates.put(overlay, { head, tail }, at.id);
     this.stateCommitments.put(overlay, commitment, at.id, at.height);
     this.updateTimesSec.put(overlay, nowSec, at.id, at.height);
+  }
+
+  /**
+   * Stores commitments of one chain as an accepted update does: heights below the latest and heights already known
+   * are skipped.
+   * @returns the new latest height; undefined when nothing was stored.
+   */
+  advance(
+    overlay: Overlay,
+    id: StateMachineId,
+    commitments: readonly StateCommitmentHeight[],
+    nowSec: bigint,
+  ): bigint | undefined {
+    const latest = this.latestHeight.get(overlay, id) ?? 0n;
+    let highest: bigint | undefined;
+    const ascending = [...commitments].sort((a, b) => (a.height < b.height ? -1 : 1));
+    for (const { height, commitment } of ascending) {
+      if (height < latest || this.stateCommitments.get(overlay, id, height) !== undefined) continue;
+      this.insertCommitment(overlay, { id, height }, commitment, nowSec);
+      highest = height;
+    }
+    if (highest !== undefined) this.storeLatestHeight(overlay, { id, height: highest });
+    return highest;
   }
 
   /** Takes a commitment and its update time away; its place in the queue stays, as upstream leaves it. */
