@@ -1,0 +1,340 @@
+/**
+ * Proves the finality of a BSC-type chain to the hub by the votes in its headers: advances in an epoch, brings the sets
+ * that epochs announce, puts them into force, and catches up on missed epochs in one extrinsic.
+ * Start reading at {@link createBscProver}. Source: 06-evm-consensus section 9 of the protocol notes.
+ */
+import type { CheckFinding } from "../../core/chains/chain.ts";
+import type { ConsensusHub } from "../../core/chains/consensus_hub.ts";
+import { equalBytes } from "../../core/protocol/bytes.ts";
+import { BscError } from "../../core/protocol/consensus/bsc/bsc_error.ts";
+import {
+  type BscNetwork,
+  epochBlock,
+  epochOfBlock,
+  findBscNetwork,
+} from "../../core/protocol/consensus/bsc/bsc_network.ts";
+import {
+  BSC_CHALLENGE_SEC,
+  BSC_UNBONDING_SEC,
+  type BscConsensusState,
+  bscConsensusStateCodec,
+  initialBscState,
+} from "../../core/protocol/consensus/bsc/consensus_state.ts";
+import { ExtraDataError, parseExtraData } from "../../core/protocol/consensus/bsc/extra_data.ts";
+import { epochLengthCodec, epochLengthKey } from "../../core/protocol/consensus/bsc/hub_storage.ts";
+import {
+  type BscPlan,
+  isChainable,
+  MAX_CHAINED_UPDATES,
+  planBscUpdate,
+} from "../../core/protocol/consensus/bsc/plan_update.ts";
+import { type BscUpdate, bscUpdateCodec } from "../../core/protocol/consensus/bsc/update.ts";
+import { decodeBscState } from "../../core/protocol/consensus/bsc/verify_update.ts";
+import type { EvmBlockHeader } from "../../core/protocol/evm/block_header.ts";
+import {
+  type ConsensusStateId,
+  evmChainId,
+  type StateMachine,
+  type StateMachineId,
+  toConsensusClientId,
+} from "../../core/protocol/ismp/state_machine.ts";
+import { decodeStrict } from "../../core/protocol/scale.ts";
+import {
+  type ConsensusProver,
+  type InitialConsensusState,
+  ProverFault,
+  type ProverFinding,
+} from "../prover.ts";
+import { type BscHeaders, findBscUpdate, type SearchFacts, type SearchResult } from "./find_update.ts";
+
+/** What the prover works with. */
+export interface BscProverDeps {
+  readonly hub: ConsensusHub;
+  readonly headers: BscHeaders;
+}
+
+/** What the configuration says. */
+export interface BscProverOptions {
+  readonly stateMachine: StateMachine;
+  readonly consensusStateId: ConsensusStateId;
+  /** Blocks of an epoch; the hub's own figure decides. */
+  readonly epochLength: bigint;
+  /** Milliseconds between two looks at most. */
+  readonly intervalMs: number;
+}
+
+/** Client of BSC-type chains on the hub. */
+export const BSC_CLIENT_ID = toConsensusClientId("BSCP");
+
+/** A set that is announced must be brought and put into force within its epoch: so many looks fall into each. */
+const LOOKS_PER_EPOCH = 10;
+
+/** Between looks when the hub's own block with the last update is not final yet. */
+const UNTIL_FINAL_MS = 3_000;
+
+/** Milliseconds between blocks where nothing is known: BSC since Fermi. */
+const USUAL_BLOCK_MS = 450;
+
+/** The prover of a `bsc` chain. @throws {RangeError} for a chain that the hub's client was not built for. */
+export function createBscProver(deps: BscProverDeps, options: BscProverOptions): ConsensusProver {
+  const network = findBscNetwork(evmChainId(options.stateMachine));
+  if (network === undefined) {
+    throw new RangeError(`${options.stateMachine}: the hub's BSC client knows EVM-56 and EVM-97 only`);
+  }
+  return new BscProver(deps, options, network);
+}
+
+/** What the hub trusts. */
+interface Trusted {
+  readonly state: BscConsensusState;
+  readonly epochLength: bigint;
+}
+
+class BscProver implements ConsensusProver {
+  readonly chain: StateMachine;
+  readonly consensusStateId: ConsensusStateId;
+  readonly commitmentsUnder: StateMachineId;
+  readonly #deps: BscProverDeps;
+  readonly #network: BscNetwork;
+  readonly #options: BscProverOptions;
+  #turnLength: { readonly epoch: bigint; readonly blocks: number | undefined } | undefined;
+  /** Time that an epoch takes. */
+  #epochMs: number | undefined;
+
+  constructor(deps: BscProverDeps, options: BscProverOptions, network: BscNetwork) {
+    this.chain = options.stateMachine;
+    this.consensusStateId = options.consensusStateId;
+    this.commitmentsUnder = {
+      stateMachine: options.stateMachine,
+      consensusStateId: options.consensusStateId,
+    };
+    this.#deps = deps;
+    this.#options = options;
+    this.#network = network;
+  }
+
+  get intervalMs(): number {
+    const { intervalMs } = this.#options;
+    return this.#epochMs === undefined ? intervalMs : Math.min(intervalMs, this.#epochMs / LOOKS_PER_EPOCH);
+  }
+
+  async check(signal: AbortSignal): Promise<readonly CheckFinding[]> {
+    const findings: CheckFinding[] = [];
+    const [chainIds, epochLength, client] = await Promise.all([
+      this.#deps.headers.fetchChainIds(signal),
+      this.#fetchEpochLength(signal),
+      this.#deps.hub.fetchClient(this.consensusStateId, "best", signal),
+    ]);
+    for (const report of chainIds) {
+      if (report.kind === "fault" || report.chainId === BigInt(this.#network.chainId)) continue;
+      const text = `${this.chain}: ${report.host} serves chain ${report.chainId}; mend rpc_urls`;
+      findings.push({ severity: "fatal", text });
+    }
+    if (epochLength !== undefined && epochLength !== this.#options.epochLength) {
+      const text = `${this.chain}: epoch_length is ${this.#options.epochLength} in the configuration and ` +
+        `${epochLength} on the hub, which decides`;
+      findings.push({ severity: "warning", text });
+    }
+    if (client === undefined) {
+      const text =
+        `${this.chain}: the hub has no client ${this.consensusStateId}; nothing can be proved until ` +
+        "its governance creates one (log-consensus-state prints the state for it)";
+      findings.push({ severity: "warning", text });
+    }
+    return findings;
+  }
+
+  async next(signal: AbortSignal): Promise<ProverFinding> {
+    const trusted = await this.#fetchTrusted(signal);
+    if (trusted === undefined) {
+      return {
+        kind: "nothing",
+        reason: "the hub has not finalized its last update of this chain yet",
+        againInMs: UNTIL_FINAL_MS,
+      };
+    }
+    const head = await this.#deps.headers.fetchHead(signal);
+    await this.#measureEpoch(head, trusted, signal);
+    return await this.#collect(trusted, head, signal);
+  }
+
+  async fetchInitialState(signal: AbortSignal): Promise<InitialConsensusState> {
+    const epochLength = await this.#fetchEpochLength(signal) ?? this.#options.epochLength;
+    const head = await this.#deps.headers.fetchHead(signal);
+    const first = epochBlock(epochOfBlock(head.number, epochLength), epochLength);
+    const epochHeader = await this.#fetchOne(first, signal);
+    return {
+      clientId: BSC_CLIENT_ID,
+      state: bscConsensusStateCodec.enc(this.#initialState(epochHeader, epochLength)),
+      unbondingSec: BSC_UNBONDING_SEC,
+      challengePeriods: new Map([[this.chain, BSC_CHALLENGE_SEC]]),
+      commitments: [],
+    };
+  }
+
+  close(): Promise<void> {
+    // Requests over HTTP leave nothing open.
+    return Promise.resolve();
+  }
+
+  #initialState(epochHeader: EvmBlockHeader, epochLength: bigint): BscConsensusState {
+    try {
+      return initialBscState(this.#network, epochHeader, epochLength);
+    } catch (error) {
+      if (!(error instanceof BscError)) throw error;
+      const detail =
+        `block ${epochHeader.number} announces no validators: epoch_length = ${epochLength} is not ` +
+        "that of the chain";
+      throw new ProverFault("bad_data", this.chain, undefined, detail, { cause: error });
+    }
+  }
+
+  async #fetchEpochLength(signal: AbortSignal): Promise<bigint | undefined> {
+    const [stored] = await this.#deps.hub.fetchStorage([epochLengthKey()], signal);
+    return stored === undefined ? undefined : decodeStrict(epochLengthCodec, stored, "epoch length");
+  }
+
+  /** What the hub trusts; undefined while its newest word is not final: what follows from it could be void. */
+  async #fetchTrusted(signal: AbortSignal): Promise<Trusted | undefined> {
+    const [best, final, epochLength] = await Promise.all([
+      this.#deps.hub.fetchClient(this.consensusStateId, "best", signal),
+      this.#deps.hub.fetchClient(this.consensusStateId, "final", signal),
+      this.#fetchEpochLength(signal),
+    ]);
+    if (best === undefined) throw this.#hubFault(`the hub has no client ${this.consensusStateId}`);
+    if (final === undefined || !equalBytes(best.state, final.state)) return undefined;
+    if (final.clientId !== BSC_CLIENT_ID) {
+      throw this.#hubFault(`client ${this.consensusStateId} of the hub is ${final.clientId}, not of BSC`);
+    }
+    if (final.isFrozen) throw this.#hubFault(`client ${this.consensusStateId} of the hub is frozen`);
+    if (epochLength === undefined || epochLength === 0n) {
+      throw this.#hubFault("the hub has no epoch length for BSC and refuses every update");
+    }
+    try {
+      return { state: decodeBscState(final.state), epochLength };
+    } catch (error) {
+      if (!(error instanceof BscError)) throw error;
+      throw this.#hubFault(`the state of client ${this.consensusStateId} is unreadable`, error);
+    }
+  }
+
+  #hubFault(detail: string, cause?: unknown): ProverFault {
+    const options = cause === undefined ? undefined : { cause };
+    return new ProverFault("hub_state", this.chain, undefined, detail, options);
+  }
+
+  /** Updates one after the other on a copy of the state, as many as go into an extrinsic. */
+  async #collect(trusted: Trusted, head: EvmBlockHeader, signal: AbortSignal): Promise<ProverFinding> {
+    const { epochLength } = trusted;
+    const facts: SearchFacts = {
+      network: this.#network,
+      epochLength,
+      hub: { network: this.#network, epochLength, consensusStateId: this.consensusStateId },
+    };
+    const updates: BscUpdate[] = [];
+    let { state } = trusted;
+    let said = "";
+    while (updates.length < MAX_CHAINED_UPDATES) {
+      const turnLength = await this.#fetchTurnLength(state.currentEpoch, epochLength, signal);
+      const plan = planBscUpdate(state, { head: head.number, epochLength, turnLength });
+      if (plan.action !== "search") {
+        if (updates.length > 0) break;
+        return this.#idle(plan);
+      }
+      const result = await findBscUpdate(this.#deps.headers, state, plan, facts, signal);
+      if (result.kind === "none") {
+        if (updates.length > 0) break;
+        return this.#foundNothing(result);
+      }
+      updates.push(result.update);
+      state = result.verified.consensusState;
+      said = describe(state);
+      if (!isChainable(plan)) break;
+    }
+    return {
+      kind: "updates",
+      proofs: updates.map((update) => bscUpdateCodec.enc(update)),
+      height: state.finalizedHeight,
+      summary: said,
+      hasMore: updates.length === MAX_CHAINED_UPDATES,
+    };
+  }
+
+  #idle(plan: Exclude<BscPlan, { action: "search" }>): ProverFinding {
+    if (plan.action === "stuck") {
+      const detail =
+        `the client on the hub cannot be moved any more (${stuckTexts[plan.reason]}): the hub's ` +
+        "governance must give it a new state (log-consensus-state prints it)";
+      throw this.#hubFault(detail);
+    }
+    return { kind: "nothing", reason: waitTexts[plan.reason] };
+  }
+
+  #foundNothing({ reason, refused }: Extract<SearchResult, { kind: "none" }>): ProverFinding {
+    const [first] = refused;
+    if (first !== undefined) {
+      const detail =
+        `votes and headers do not fit together (${first.code}): an endpoint serves another chain, ` +
+        "or lies; compare it with another one";
+      throw new ProverFault("bad_data", this.chain, undefined, detail, { cause: first });
+    }
+    const why = reason === undefined ? "" : ` (the last one: ${reason})`;
+    return { kind: "nothing", reason: `no block has votes that the hub takes${why}` };
+  }
+
+  async #fetchOne(block: bigint, signal: AbortSignal): Promise<EvmBlockHeader> {
+    const [header] = await this.#deps.headers.fetchRange({ from: block, to: block }, signal);
+    if (header === undefined) throw new RangeError(`No header of block ${block}`);
+    return header;
+  }
+
+  /** Blocks in a row of one validator in the epoch in force; undefined where its first header does not tell. */
+  async #fetchTurnLength(
+    epoch: bigint,
+    epochLength: bigint,
+    signal: AbortSignal,
+  ): Promise<number | undefined> {
+    if (this.#turnLength?.epoch !== epoch) {
+      const header = await this.#fetchOne(epochBlock(epoch, epochLength), signal);
+      this.#turnLength = { epoch, blocks: readTurnLength(this.#network, header) };
+    }
+    return this.#turnLength.blocks;
+  }
+
+  async #measureEpoch(head: EvmBlockHeader, { epochLength }: Trusted, signal: AbortSignal): Promise<void> {
+    if (this.#epochMs !== undefined || head.number < epochLength) {
+      this.#epochMs ??= Number(epochLength) * USUAL_BLOCK_MS;
+      return;
+    }
+    const before = await this.#fetchOne(head.number - epochLength, signal);
+    this.#epochMs = Math.max(1_000, Number(head.timestampSec - before.timestampSec) * 1_000);
+  }
+}
+
+function readTurnLength(network: BscNetwork, header: EvmBlockHeader): number | undefined {
+  try {
+    return parseExtraData(network, header).announcement?.turnLength ?? 1;
+  } catch (error) {
+    if (error instanceof ExtraDataError) return undefined;
+    throw error;
+  }
+}
+
+function describe({ finalizedHeight, currentEpoch, nextValidators }: BscConsensusState): string {
+  const staged = nextValidators === undefined
+    ? ""
+    : `, next set of ${nextValidators.validators.length} validators`;
+  return `finalized block ${finalizedHeight}, validators of epoch ${currentEpoch}${staged}`;
+}
+
+const waitTexts = {
+  no_new_block: "no newer block has votes of use",
+  node_behind: "the node is behind the hub",
+  rotation_not_reached: "the next validators do not sign yet",
+} as const;
+
+const stuckTexts = {
+  enactment_missed: "the epoch in which the next validators could be put into force is over",
+  staging_missed: "the epoch that announces the next validators is over",
+  epochs_skipped: "it is two epochs ahead of its validators",
+} as const;
