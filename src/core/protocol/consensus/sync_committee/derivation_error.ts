@@ -15,7 +15,9 @@ export type DerivationErrorCode =
   /** The nodes beside the payload header do not lead to the state's root. */
   | "state_root"
   /** The bytes are not the start of a state of the fork and slot expected. */
-  | "state_prefix";
+  | "state_prefix"
+  /** The bytes are not those of a whole state of Electra or Fulu. */
+  | "state_bytes";
 
 /** Pieces of beacon nodes that contradict one another: the node is broken or lies, or serves another fork. */
 export class DerivationError extends Error {

@@ -136,6 +136,26 @@ export function payloadNodes(header: ExecutionPayloadHeader, indices: readonly n
   return indices.map((index) => toHash256(getNode(tree, BigInt(index)).root));
 }
 
+/** Root of a payload header of these SSZ bytes. @throws when they are no payload header. */
+export function payloadHeaderRootOf(bytes: Uint8Array): Uint8Array {
+  return payloadType.hashTreeRoot(payloadType.deserialize(bytes));
+}
+
+/** A payload header from its SSZ bytes. @throws when they are none. */
+export function readPayloadHeader(bytes: Uint8Array): ExecutionPayloadHeader {
+  const header = payloadType.deserialize(bytes);
+  return {
+    ...header,
+    parentHash: toHash256(header.parentHash),
+    stateRoot: toHash256(header.stateRoot),
+    receiptsRoot: toHash256(header.receiptsRoot),
+    prevRandao: toHash256(header.prevRandao),
+    blockHash: toHash256(header.blockHash),
+    transactionsRoot: toHash256(header.transactionsRoot),
+    withdrawalsRoot: toHash256(header.withdrawalsRoot),
+  };
+}
+
 /** Domain type of sync committee signatures (consensus-specs: specs/altair/beacon-chain.md). */
 const DOMAIN_SYNC_COMMITTEE = Uint8Array.of(7, 0, 0, 0);
 

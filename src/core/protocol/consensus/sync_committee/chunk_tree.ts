@@ -1,0 +1,113 @@
+/**
+ * Roots of long SSZ lists and vectors out of a stream of their bytes, in memory that does not grow with them.
+ * Hashes with as-sha256 (wasm): a mainnet state takes some twenty million of them, three times slower elsewhere.
+ * Source: ethereum/consensus-specs: ssz/simple-serialize.md (merkleization).
+ */
+import { digest64, hashInto } from "@chainsafe/as-sha256";
+
+const CHUNK_BYTES = 32;
+/** Levels of the tree that are hashed at once: 2048 chunks, 64 KiB. */
+const BATCH_LEVELS = 11;
+
+const zeroNodes: readonly Uint8Array[] = (() => {
+  const nodes: Uint8Array[] = [new Uint8Array(CHUNK_BYTES)];
+  for (let level = 0; level < 64; level++) {
+    const below = nodes[level] ?? new Uint8Array(CHUNK_BYTES);
+    nodes.push(parentOf(below, below));
+  }
+  return nodes;
+})();
+
+function parentOf(left: Uint8Array, right: Uint8Array): Uint8Array {
+  const both = new Uint8Array(2 * CHUNK_BYTES);
+  both.set(left);
+  both.set(right, CHUNK_BYTES);
+  return digest64(both);
+}
+
+/** Root of a tree of `2 ** level` chunks without content. */
+export function zeroNode(level: number): Uint8Array {
+  const node = zeroNodes[level];
+  if (node === undefined) throw new RangeError(`No tree is so deep: ${level}`);
+  return node;
+}
+
+/**
+ * Hashes the first `nodes` nodes in `buffer` by pairs, in place, `levels` times. Where a node has no partner, the root
+ * of an empty tree of `level` (that of the given nodes) and above stands in.
+ * @param buffer has room for one node more when `nodes` is odd.
+ */
+export function hashUp(buffer: Uint8Array, nodes: number, level: number, levels: number): void {
+  let count = nodes;
+  for (let step = 0; step < levels; step++) {
+    if (count % 2 === 1) buffer.set(zeroNode(level + step), CHUNK_BYTES * count++);
+    hashInto(buffer.subarray(0, CHUNK_BYTES * count), buffer.subarray(0, CHUNK_BYTES * (count / 2)));
+    count /= 2;
+  }
+}
+
+/** Root of a list: that of its chunks with its length. */
+export function mixLength(root: Uint8Array, length: number): Uint8Array {
+  const leaf = new Uint8Array(CHUNK_BYTES);
+  new DataView(leaf.buffer).setBigUint64(0, BigInt(length), true);
+  return parentOf(root, leaf);
+}
+
+/** The tree over the chunks of a value. */
+export class ChunkTree {
+  readonly #depth: number;
+  readonly #batchLevels: number;
+  readonly #buffer: Uint8Array;
+  #filled = 0;
+  /** By level: the root of a full tree that waits for its partner on the right. */
+  readonly #waiting: (Uint8Array | undefined)[] = [];
+
+  /** @param depth of the tree: its limit is `2 ** depth` chunks. */
+  constructor(depth: number) {
+    this.#depth = depth;
+    this.#batchLevels = Math.min(depth, BATCH_LEVELS);
+    // Room for the zero node beside an odd one.
+    this.#buffer = new Uint8Array(CHUNK_BYTES * Math.max(2, 2 ** this.#batchLevels));
+  }
+
+  /** Takes the next bytes. The caller keeps to the limit. */
+  take(bytes: Uint8Array): void {
+    const capacity = CHUNK_BYTES * 2 ** this.#batchLevels;
+    for (let at = 0; at < bytes.length;) {
+      const count = Math.min(capacity - this.#filled, bytes.length - at);
+      this.#buffer.set(bytes.subarray(at, at + count), this.#filled);
+      at += count;
+      this.#filled += count;
+      if (this.#filled === capacity) this.#closeBatch(2 ** this.#batchLevels);
+    }
+  }
+
+  #closeBatch(chunks: number): void {
+    hashUp(this.#buffer, chunks, 0, this.#batchLevels);
+    let node: Uint8Array = this.#buffer.slice(0, CHUNK_BYTES);
+    this.#filled = 0;
+    let level = this.#batchLevels;
+    for (let left = this.#waiting[level]; left !== undefined; left = this.#waiting[level]) {
+      node = parentOf(left, node);
+      this.#waiting[level++] = undefined;
+    }
+    this.#waiting[level] = node;
+  }
+
+  /** The root after the last byte. The tree takes no more bytes afterwards. */
+  root(): Uint8Array {
+    let node: Uint8Array | undefined;
+    if (this.#filled > 0) {
+      const chunks = Math.ceil(this.#filled / CHUNK_BYTES);
+      this.#buffer.fill(0, this.#filled, CHUNK_BYTES * chunks);
+      hashUp(this.#buffer, chunks, 0, this.#batchLevels);
+      node = this.#buffer.slice(0, CHUNK_BYTES);
+    }
+    for (let level = this.#batchLevels; level < this.#depth; level++) {
+      const left = this.#waiting[level];
+      if (left !== undefined) node = parentOf(left, node ?? zeroNode(level));
+      else if (node !== undefined) node = parentOf(node, zeroNode(level));
+    }
+    return node ?? this.#waiting[this.#depth] ?? zeroNode(this.#depth);
+  }
+}

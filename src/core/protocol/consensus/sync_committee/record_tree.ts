@@ -1,0 +1,110 @@
+/**
+ * Roots of long SSZ lists of small containers (validators, deposits) out of a stream of their bytes.
+ * Many records are hashed at once; see `chunk_tree.ts`.
+ */
+import { ChunkTree, hashUp } from "./chunk_tree.ts";
+
+const CHUNK_BYTES = 32;
+/** Records hashed at once; with eight leaves each that is half a megabyte. */
+const BATCH_RECORDS = 2048;
+
+/** One field of a record: where its bytes are, and where its leaf goes. */
+interface Field {
+  readonly offset: number;
+  readonly size: number;
+  /** Chunks of the field, and the levels of the tree over them. */
+  readonly chunks: number;
+  readonly levels: number;
+}
+
+function levelsOf(leaves: number): number {
+  return Math.ceil(Math.log2(leaves));
+}
+
+/** The tree over the records of a list. */
+export class RecordTree {
+  readonly #fields: readonly Field[];
+  readonly #recordBytes: number;
+  readonly #levels: number;
+  readonly #tree: ChunkTree;
+  readonly #records: Uint8Array;
+  readonly #leaves: Uint8Array;
+  readonly #scratch: Uint8Array;
+  #filled = 0;
+
+  /**
+   * @param sizes of the fields of a record, all of fixed size and without containers in them.
+   * @param depth of the tree over the records: the list's limit is `2 ** depth`.
+   */
+  constructor(sizes: readonly number[], depth: number) {
+    let offset = 0;
+    this.#fields = sizes.map((size) => {
+      const chunks = Math.ceil(size / CHUNK_BYTES);
+      const field = { offset, size, chunks, levels: levelsOf(chunks) };
+      offset += size;
+      return field;
+    });
+    this.#recordBytes = offset;
+    this.#levels = levelsOf(sizes.length);
+    this.#tree = new ChunkTree(depth);
+    this.#records = new Uint8Array(offset * BATCH_RECORDS);
+    this.#leaves = new Uint8Array(CHUNK_BYTES * 2 ** this.#levels * BATCH_RECORDS);
+    const widest = Math.max(...this.#fields.map(({ levels }) => levels));
+    this.#scratch = new Uint8Array(widest === 0 ? 0 : CHUNK_BYTES * 2 ** widest * BATCH_RECORDS);
+  }
+
+  /** Takes the next bytes. The caller sees to it that all of them together are whole records. */
+  take(bytes: Uint8Array): void {
+    for (let at = 0; at < bytes.length;) {
+      const count = Math.min(this.#records.length - this.#filled, bytes.length - at);
+      this.#records.set(bytes.subarray(at, at + count), this.#filled);
+      at += count;
+      this.#filled += count;
+      if (this.#filled === this.#records.length) this.#closeBatch();
+    }
+  }
+
+  /** The root after the last byte. */
+  root(): Uint8Array {
+    if (this.#filled > 0) this.#closeBatch();
+    return this.#tree.root();
+  }
+
+  #closeBatch(): void {
+    const count = this.#filled / this.#recordBytes;
+    this.#filled = 0;
+    const width = 2 ** this.#levels;
+    const leaves = this.#leaves.subarray(0, CHUNK_BYTES * width * count);
+    leaves.fill(0);
+    this.#fields.forEach((field, index) => this.#placeLeaves(field, index, count, leaves));
+    hashUp(leaves, width * count, 0, this.#levels);
+    this.#tree.take(leaves.subarray(0, CHUNK_BYTES * count));
+  }
+
+  /** Puts the root of one field of every record where the records' trees have it. */
+  #placeLeaves(field: Field, index: number, count: number, leaves: Uint8Array): void {
+    const stride = CHUNK_BYTES * 2 ** this.#levels;
+    if (field.levels === 0) {
+      for (let record = 0; record < count; record++) {
+        const start = record * this.#recordBytes + field.offset;
+        leaves.set(
+          this.#records.subarray(start, start + field.size),
+          record * stride + CHUNK_BYTES * index,
+        );
+      }
+      return;
+    }
+    const width = CHUNK_BYTES * 2 ** field.levels;
+    const chunks = this.#scratch.subarray(0, width * count);
+    chunks.fill(0);
+    for (let record = 0; record < count; record++) {
+      const start = record * this.#recordBytes + field.offset;
+      chunks.set(this.#records.subarray(start, start + field.size), record * width);
+    }
+    hashUp(chunks, 2 ** field.levels * count, 0, field.levels);
+    for (let record = 0; record < count; record++) {
+      const root = chunks.subarray(CHUNK_BYTES * record, CHUNK_BYTES * (record + 1));
+      leaves.set(root, record * stride + CHUNK_BYTES * index);
+    }
+  }
+}

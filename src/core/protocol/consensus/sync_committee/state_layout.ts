@@ -1,0 +1,154 @@
+/**
+ * The fields of a beacon state of Electra or Fulu: how each stands in the SSZ bytes, and how its root is made.
+ * Source: ethereum/consensus-specs: specs/{phase0,altair,bellatrix,capella,electra,fulu}/beacon-chain.md (BeaconState),
+ * presets/mainnet; the gnosis preset differs in the slots of an epoch (gnosischain/specs: consensus/preset).
+ */
+import { ByteVectorType, ContainerType, type Type, UintBigintType } from "@chainsafe/ssz";
+import { fromHex } from "../../bytes.ts";
+import { committeeRoot, payloadHeaderRootOf } from "./ssz_roots.ts";
+import { readCommittee, readSummaries } from "./state_fields.ts";
+import { historicalSummariesRoot } from "./state_prefix.ts";
+
+/** How a field stands in the state. */
+export type StateField =
+  /** In place; short enough to be read whole. */
+  | { readonly kind: "value"; readonly bytes: number; readonly root: (bytes: Uint8Array) => Uint8Array }
+  /** In place; chunks of a tree of `depth`. */
+  | { readonly kind: "vector"; readonly bytes: number; readonly depth: number }
+  /** Behind an offset; items of `itemBytes` side by side, at most `limit`. */
+  | { readonly kind: "list"; readonly itemBytes: number; readonly limit: number }
+  /** Behind an offset; containers with fields of these sizes, at most `limit`. */
+  | { readonly kind: "records"; readonly sizes: readonly number[]; readonly limit: number }
+  /** Behind an offset; short enough to be read whole. */
+  | { readonly kind: "whole"; readonly maxBytes: number; readonly root: (bytes: Uint8Array) => Uint8Array };
+
+/** Indices of fields that are of use beyond their roots. */
+export const STATE_FIELD = {
+  slot: 2,
+  firstList: 7,
+  finalizedCheckpoint: 20,
+  currentSyncCommittee: 22,
+  nextSyncCommittee: 23,
+  payloadHeader: 24,
+  historicalSummaries: 27,
+} as const;
+
+/** Bytes of a sync committee: 512 keys and their sum. */
+export const COMMITTEE_BYTES = 513 * 48;
+
+const uint64 = new UintBigintType(8);
+const root = new ByteVectorType(32);
+const version = new ByteVectorType(4);
+
+const fork = new ContainerType({ previousVersion: version, currentVersion: version, epoch: uint64 });
+const header = new ContainerType({
+  slot: uint64,
+  proposerIndex: uint64,
+  parentRoot: root,
+  stateRoot: root,
+  bodyRoot: root,
+});
+const eth1Data = new ContainerType({ depositRoot: root, depositCount: uint64, blockHash: root });
+/** SSZ of a checkpoint. */
+export const checkpointType = new ContainerType({ epoch: uint64, root });
+
+function value<T>(type: Type<T>, bytes: number): StateField {
+  return { kind: "value", bytes, root: (data) => type.hashTreeRoot(type.deserialize(data)) };
+}
+
+/** A value of up to 32 bytes that is its own leaf. */
+function leaf(bytes: number): StateField {
+  return {
+    kind: "value",
+    bytes,
+    root: (data) => {
+      const padded = new Uint8Array(32);
+      padded.set(data);
+      return padded;
+    },
+  };
+}
+
+function vector(items: number, itemBytes: number): StateField {
+  const bytes = items * itemBytes;
+  return { kind: "vector", bytes, depth: Math.ceil(Math.log2(bytes / 32)) };
+}
+
+function list(itemBytes: number, limit: number): StateField {
+  return { kind: "list", itemBytes, limit };
+}
+
+const committee: StateField = {
+  kind: "value",
+  bytes: COMMITTEE_BYTES,
+  root: (data) => fromHex(committeeRoot(readCommittee(data))),
+};
+
+/** Registry limits of lists that have an item for every validator. */
+const VALIDATORS = 2 ** 40;
+/** Limit of the list of historical roots and of that of summaries. */
+const HISTORICAL_ROOTS = 2 ** 24;
+/** Most that is read of the summaries: they grow by 64 bytes in 27 hours. */
+const MOST_SUMMARY_BYTES = 2 ** 20;
+/** Longest payload header: 584 bytes in place and 32 of extra data. */
+const MOST_HEADER_BYTES = 616;
+const VALIDATOR_SIZES = [48, 32, 8, 1, 8, 8, 8, 8];
+const PENDING_DEPOSIT_SIZES = [48, 32, 8, 96, 8];
+
+/** The fields of a Fulu state in their order. Electra's is the same without the last. */
+export function stateFields(slotsPerEpoch: number): readonly StateField[] {
+  return [
+    leaf(8), // genesis_time
+    leaf(32), // genesis_validators_root
+    leaf(8), // slot
+    value(fork, 16),
+    value(header, 112), // latest_block_header
+    vector(8192, 32), // block_roots
+    vector(8192, 32), // state_roots
+    list(32, HISTORICAL_ROOTS), // historical_roots
+    value(eth1Data, 72),
+    { kind: "records", sizes: [32, 8, 32], limit: 64 * slotsPerEpoch }, // eth1_data_votes
+    leaf(8), // eth1_deposit_index
+    { kind: "records", sizes: VALIDATOR_SIZES, limit: VALIDATORS }, // validators
+    list(8, VALIDATORS), // balances
+    vector(65_536, 32), // randao_mixes
+    vector(8192, 8), // slashings
+    list(1, VALIDATORS), // previous_epoch_participation
+    list(1, VALIDATORS), // current_epoch_participation
+    leaf(1), // justification_bits
+    value(checkpointType, 40), // previous_justified_checkpoint
+    value(checkpointType, 40), // current_justified_checkpoint
+    value(checkpointType, 40), // finalized_checkpoint
+    list(8, VALIDATORS), // inactivity_scores
+    committee,
+    committee,
+    { kind: "whole", maxBytes: MOST_HEADER_BYTES, root: payloadHeaderRootOf },
+    leaf(8), // next_withdrawal_index
+    leaf(8), // next_withdrawal_validator_index
+    {
+      kind: "whole", // historical_summaries
+      maxBytes: MOST_SUMMARY_BYTES,
+      root: (data) => fromHex(historicalSummariesRoot(readSummaries(data))),
+    },
+    leaf(8), // deposit_requests_start_index
+    leaf(8), // deposit_balance_to_consume
+    leaf(8), // exit_balance_to_consume
+    leaf(8), // earliest_exit_epoch
+    leaf(8), // consolidation_balance_to_consume
+    leaf(8), // earliest_consolidation_epoch
+    { kind: "records", sizes: PENDING_DEPOSIT_SIZES, limit: 2 ** 27 }, // pending_deposits
+    { kind: "records", sizes: [8, 8, 8], limit: 2 ** 27 }, // pending_partial_withdrawals
+    { kind: "records", sizes: [8, 8], limit: 2 ** 18 }, // pending_consolidations
+    vector(2 * slotsPerEpoch, 8), // proposer_lookahead
+  ];
+}
+
+/** Bytes of a field in the fixed part: those of an offset where the field stands behind one. */
+export function fixedBytesOf(field: StateField): number {
+  return field.kind === "value" || field.kind === "vector" ? field.bytes : 4;
+}
+
+/** Bytes of the fixed part of a state with these fields. */
+export function fixedPartBytes(fields: readonly StateField[]): number {
+  return fields.reduce((sum, field) => sum + fixedBytesOf(field), 0);
+}
