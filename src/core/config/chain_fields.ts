@@ -4,7 +4,11 @@
  * 04-messaging-flow section 3.
  */
 import type { Hex } from "../protocol/bytes.ts";
-import type { ConsensusStateId, StateMachine } from "../protocol/ismp/state_machine.ts";
+import {
+  type ConsensusStateId,
+  type StateMachine,
+  toConsensusStateId,
+} from "../protocol/ismp/state_machine.ts";
 import { consensusStateId, contractAddress, httpUrls, stateMachine } from "./chain_readers.ts";
 import { apiKey, evmSigner } from "./key_readers.ts";
 import type { EndpointUrl, Secret } from "./redact.ts";
@@ -49,6 +53,14 @@ export const hubStateMachine: Reader<StateMachine> = stateMachine(
     "KUSAMA-",
   ],
 );
+
+/**
+ * Under which other chains know a hub whose file does not say it: the live hubs' ids, PAS0 on Paseo, DOT0 on Polkadot
+ * (03-hub-substrate section 0).
+ */
+export function usualHubId(hub: StateMachine): ConsensusStateId {
+  return toConsensusStateId(hub.startsWith("KUSAMA-") ? "PAS0" : "DOT0");
+}
 
 /** What every section of an EVM chain says. */
 export interface EvmValues {

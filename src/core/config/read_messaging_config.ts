@@ -4,9 +4,8 @@
  * configuration"; 04-messaging-flow section 3.
  */
 import type { TomlTable } from "smol-toml";
-import { toConsensusStateId } from "../protocol/ismp/state_machine.ts";
 import { checkDistinct, checkLiveIds, type KnownSection } from "./chain_checks.ts";
-import { evmFields } from "./chain_fields.ts";
+import { evmFields, usualHubId } from "./chain_fields.ts";
 import { liveHints } from "./live_network.ts";
 import { checkChainKinds, type KnownChains, selectEndpoints } from "./messaging_checks.ts";
 import type { ChainConfig, HubConfig, MessagingConfig, RelayerConfig } from "./messaging_config.ts";
@@ -87,14 +86,12 @@ function readHub(
   return { known: knownSection(place, reading), config: completeHub(name, reading.whole) };
 }
 
-/** Applies the default id of the live hubs: PAS0 on Paseo, DOT0 on Polkadot (03-hub-substrate section 0). */
 function completeHub(section: string, values: HubFileValues | undefined): HubConfig | undefined {
   if (values === undefined) return undefined;
-  const usual = toConsensusStateId(values.stateMachine.startsWith("KUSAMA-") ? "PAS0" : "DOT0");
   return {
     ...values,
     section,
-    consensusStateId: values.consensusStateId ?? usual,
+    consensusStateId: values.consensusStateId ?? usualHubId(values.stateMachine),
     isForSolochains: values.consensusStateId !== undefined,
   };
 }

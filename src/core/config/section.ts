@@ -24,6 +24,8 @@ export interface Field<T> {
   readonly reader: Reader<T>;
   /** What applies without the key; `undefined` when the key is required. */
   readonly fallback: Accepted<T>;
+  /** Another name that files may have for it. */
+  readonly alias?: string;
 }
 
 /** The fields of a section under the names they have in `V`. */
@@ -42,6 +44,11 @@ export function optional<T>(key: string, reader: Reader<T>): Field<T | undefined
 /** A key that may be missing, which gives `fallback`. */
 export function withDefault<T>(key: string, reader: Reader<T>, fallback: T): Field<T> {
   return { key, reader, fallback: { value: fallback } };
+}
+
+/** A key that files may also have under another name. */
+export function alsoNamed<T>(alias: string, field: Field<T>): Field<T> {
+  return { ...field, alias };
 }
 
 /** What is known of a section beside its fields. */
@@ -74,6 +81,7 @@ export function readSection<V extends object>(
   for (const name in fields) {
     const field = fields[name];
     keys.add(field.key);
+    if (field.alias !== undefined) keys.add(field.alias);
     const accepted = readField(table, place, field, traits);
     if (accepted !== undefined) good[name] = accepted.value;
   }
@@ -82,11 +90,20 @@ export function readSection<V extends object>(
 }
 
 function readField<T>(table: TomlTable, place: Place, field: Field<T>, traits: SectionTraits): Accepted<T> {
-  const at = place.child(field.key, traits.hintFor?.(field.key));
-  const value = Object.hasOwn(table, field.key) ? table[field.key] : undefined;
+  const key = nameInFile(table, place, field);
+  const at = place.child(key, traits.hintFor?.(field.key));
+  const value = Object.hasOwn(table, key) ? table[key] : undefined;
   if (value !== undefined) return field.reader.read(value, at);
   if (field.fallback === undefined) at.problem("nothing", field.reader.expected);
   return field.fallback;
+}
+
+/** Which of a field's names the table has; both are a problem, and the first one counts. */
+function nameInFile<T>(table: TomlTable, place: Place, { key, alias }: Field<T>): string {
+  if (alias === undefined || !Object.hasOwn(table, alias)) return key;
+  if (!Object.hasOwn(table, key)) return alias;
+  place.child(alias).problem(`a second name of \`${key}\` beside it`, `either \`${key}\` or \`${alias}\``);
+  return key;
 }
 
 function isWhole<V extends object>(values: Partial<V>, fields: Fields<V>): values is V {

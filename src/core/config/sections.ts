@@ -6,6 +6,7 @@ import type { TomlTable, TomlValue } from "smol-toml";
 import type { ConfigReading, Problem } from "./problem.ts";
 import { shownText } from "./redact.ts";
 import { type Place, Report } from "./report.ts";
+import { type Fields, readSection, type SectionReading, type SectionTraits } from "./section.ts";
 import { nearestWord } from "./spelling.ts";
 import { type ConfigFiles, parseToml, readTextFile } from "./toml_file.ts";
 import { describeKind, isTable } from "./value_readers.ts";
@@ -80,6 +81,22 @@ export function findHubSection(
   }
   const table = sections.get(name);
   return table === undefined ? undefined : { name, table };
+}
+
+/** A table inside of a section, which must be there. */
+export function readInner<V extends object>(
+  outer: { readonly name: string; readonly table: TomlTable },
+  inner: { readonly name: string; readonly fields: Fields<V>; readonly ignored?: SectionTraits["ignored"] },
+  report: Report,
+): SectionReading<V> & { readonly place: Place } {
+  const place = report.section([outer.name, inner.name]);
+  const value = Object.hasOwn(outer.table, inner.name) ? outer.table[inner.name] : undefined;
+  if (value !== undefined && isTable(value)) {
+    return { place, ...readSection(value, place, inner.fields, { ignored: inner.ignored ?? {} }) };
+  }
+  const found = value === undefined ? "no such section" : describeKind(value);
+  place.problem(found, `a section [${place.section}]`);
+  return { place, good: {}, whole: undefined };
 }
 
 /** All sections that are not reserved; that there is none is reported. */

@@ -49,6 +49,23 @@ export function integer(range: IntegerRange): Reader<number> {
 /** A period in whole seconds that a timer can hold. */
 export const timerSeconds: Reader<number> = integer({ min: 1, max: MAX_TIMER_SEC, unit: "seconds" });
 
+/** A period in whole seconds that is compared, not waited for: up to 64 bits. */
+export const wideSeconds: Reader<bigint> = boundedInteger(1n, 2n ** 64n - 1n, "an integer from 1 (seconds)");
+
+/** As {@link timerSeconds}, but longer periods ("never" in old sample files) are cut to what a timer can hold. */
+export const cappedSeconds: Reader<number> = {
+  expected: "an integer from 1 (seconds)",
+  read: (value, place) => {
+    const accepted = wideSeconds.read(value, place);
+    if (accepted === undefined) return undefined;
+    if (accepted.value <= BigInt(MAX_TIMER_SEC)) return { value: Number(accepted.value) };
+    place.note(
+      `${accepted.value} seconds are more than a timer can hold: ${MAX_TIMER_SEC} (24 days) are used`,
+    );
+    return { value: MAX_TIMER_SEC };
+  },
+};
+
 /** A block height: an unsigned 64-bit integer. */
 export const blockHeight: Reader<bigint> = boundedInteger(
   0n,

@@ -1,0 +1,114 @@
+/**
+ * Checks of the consensus configuration that look at several values at once: chain ids against types, ids of rollups
+ * against those of their L1s, watched chains against the configured ones.
+ */
+import { findBscNetwork } from "../protocol/consensus/bsc/bsc_network.ts";
+import { rollupClientName } from "../protocol/consensus/rollup/known_rollups.ts";
+import { beaconNetworkOf } from "../protocol/consensus/sync_committee/known_networks.ts";
+import {
+  type ConsensusStateId,
+  evmChainId,
+  type StateMachine,
+  stateMachineIdKey,
+} from "../protocol/ismp/state_machine.ts";
+import type { KnownSection } from "./chain_checks.ts";
+import type { UpdateLimit } from "./consensus_config.ts";
+import type { Place } from "./report.ts";
+
+/** True for a chain that follows a beacon chain which the hub has a client for, and while the chain is not known. */
+export function hasBeaconChain(chain: StateMachine | undefined): boolean {
+  return chain === undefined || beaconNetworkOf(evmChainId(chain)) !== undefined;
+}
+
+/** A `type` that names a network holds for its chain only. */
+export function checkChainOfType(
+  { place, stateMachine }: KnownSection,
+  type: string,
+  expected: StateMachine | undefined,
+): void {
+  if (expected === undefined || stateMachine === undefined || stateMachine === expected) return;
+  place.child("state_machine").problem(
+    `"${stateMachine}", which is not the chain of type "${type}"`,
+    `"${expected}"`,
+  );
+}
+
+/** The hub's client of BSC is made for two networks. */
+export function checkBscNetwork({ place, stateMachine }: KnownSection): void {
+  if (stateMachine === undefined || findBscNetwork(evmChainId(stateMachine)) !== undefined) return;
+  place.child("state_machine").problem(
+    `"${stateMachine}", which the hub has no BSC client for`,
+    '"EVM-56" or "EVM-97"',
+  );
+}
+
+/** What is known of the L1 of a rollup's section. */
+export interface KnownL1 {
+  readonly host: Place;
+  readonly stateMachine: StateMachine | undefined;
+  readonly consensusStateId: ConsensusStateId | undefined;
+}
+
+/**
+ * The name of a rollup's own client. Files name the L1's instead, under which the heights are stored: then it is
+ * replaced by the one that is known for the chain. Source: 06-evm-consensus section 3.
+ * @returns `undefined` when it is missing, or not known (which is reported).
+ */
+export function ownRollupId(rollup: KnownSection, l1: KnownL1): ConsensusStateId | undefined {
+  const { place, stateMachine, consensusStateId } = rollup;
+  if (stateMachine !== undefined && stateMachine === l1.stateMachine) {
+    l1.host.child("l1_state_machine").problem(`"${stateMachine}", the rollup itself`, "its L1");
+  }
+  if (stateMachine === undefined || consensusStateId === undefined || l1.consensusStateId === undefined) {
+    return consensusStateId;
+  }
+  if (consensusStateId !== l1.consensusStateId) return consensusStateId;
+  const name = rollupClientName({ stateMachine, consensusStateId }, l1.consensusStateId, undefined);
+  const at = place.child("consensus_state_id");
+  if (name.kind === "unknown") {
+    at.problem(`"${consensusStateId}", the L1's`, "the id of the rollup's own client on the hub");
+    return undefined;
+  }
+  at.warning(`"${consensusStateId}", the L1's`, `"${name.id}", the rollup's own`, `"${name.id}" is used`);
+  return name.id;
+}
+
+/** Warns of watched chains of which no update will ever be seen under that name. */
+export function checkLimits(
+  limits: readonly UpdateLimit[],
+  listing: Place,
+  known: { readonly hub: StateMachine | undefined; readonly chains: readonly KnownSection[] },
+): void {
+  for (const { id } of limits) {
+    const shown = `"${stateMachineIdKey(id)}"`;
+    if (id.stateMachine === known.hub) {
+      listing.warning(`${shown}, the hub`, "chains other than the hub", "it is not watched");
+      continue;
+    }
+    const chain = known.chains.find(({ stateMachine }) => stateMachine === id.stateMachine);
+    if (chain === undefined) {
+      if (known.chains.some(({ stateMachine }) => stateMachine === undefined)) continue;
+      listing.warning(
+        `${shown}, a chain without a section in this file`,
+        "configured chains",
+        "it is watched",
+      );
+    } else if (chain.consensusStateId !== undefined && chain.consensusStateId !== id.consensusStateId) {
+      const { consensusStateId } = chain;
+      const { stateMachine } = id;
+      listing.warning(
+        shown,
+        `"${stateMachineIdKey({ stateMachine, consensusStateId })}", under which its heights are stored`,
+      );
+    }
+  }
+}
+
+/** Says of a rollup whose L1 is not in the file where the L1's updates have to come from. */
+export function noteForeignL1(l1: KnownL1, chains: readonly KnownSection[]): void {
+  const named = chains.map(({ stateMachine }) => stateMachine);
+  if (l1.stateMachine === undefined || named.includes(l1.stateMachine) || named.includes(undefined)) return;
+  l1.host.child("l1_state_machine").note(
+    `"${l1.stateMachine}" has no section: the hub must get its updates from somebody else`,
+  );
+}

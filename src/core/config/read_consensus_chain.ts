@@ -1,0 +1,163 @@
+/**
+ * Reads the section of one chain of the consensus relayer's file, of whichever type, with its host section.
+ * Source: spec.md, "Consensus relayer configuration"; 06-evm-consensus sections 2 and 3.
+ */
+import type { TomlTable } from "smol-toml";
+import { evmStateMachine } from "../protocol/ismp/state_machine.ts";
+import type { KnownSection } from "./chain_checks.ts";
+import { evmFields, type EvmValues } from "./chain_fields.ts";
+import {
+  checkBscNetwork,
+  checkChainOfType,
+  hasBeaconChain,
+  type KnownL1,
+  ownRollupId,
+} from "./consensus_checks.ts";
+import type { ConsensusChainConfig, RollupHostValues } from "./consensus_config.ts";
+import {
+  arbitrumHostFields,
+  beaconHostFields,
+  bscHostFields,
+  chainIgnored,
+  hostIgnored,
+  opStackHostFields,
+  unsupportedTypes,
+} from "./consensus_fields.ts";
+import { liveHints } from "./live_network.ts";
+import type { Place, Report } from "./report.ts";
+import { readSection, type SectionReading } from "./section.ts";
+import { readInner, reportType } from "./sections.ts";
+import type { ConfigFiles } from "./toml_file.ts";
+
+/** The types of chains, as messages name them. */
+export const CHAIN_TYPES = '"evm", "op_stack", "arbitrum_orbit" or "bsc"';
+
+/** Values of `type`, and the chain that a name of a network stands for. */
+const chainTypes: Readonly<Record<string, { readonly is: ChainType; readonly chainId?: number }>> = {
+  evm: { is: "evm" },
+  op_stack: { is: "op_stack" },
+  arbitrum_orbit: { is: "arbitrum_orbit" },
+  bsc: { is: "bsc" },
+  ethereum: { is: "evm", chainId: 1 },
+  sepolia: { is: "evm", chainId: 11155111 },
+  gnosis: { is: "evm", chainId: 100 },
+  chiado: { is: "evm", chainId: 10200 },
+  bsc_testnet: { is: "bsc", chainId: 97 },
+};
+
+type ChainType = "evm" | "op_stack" | "arbitrum_orbit" | "bsc";
+
+/** What a section says of its chain. */
+export interface ChainReading {
+  readonly known: KnownSection;
+  /** Of rollups. */
+  readonly l1: KnownL1 | undefined;
+  readonly config: ConsensusChainConfig | undefined;
+}
+
+/** Where a chain is read from. */
+export interface ChainContext {
+  readonly files: ConfigFiles;
+  readonly report: Report;
+  /** Of its section. */
+  readonly name: string;
+}
+
+/** A chain's section without its host section. */
+interface ChainEntry {
+  readonly name: string;
+  readonly section: string;
+  readonly table: TomlTable;
+  readonly known: KnownSection;
+  readonly whole: EvmValues | undefined;
+}
+
+/** Reads the section of a chain with its host section. */
+export function readChain(context: ChainContext, table: TomlTable): ChainReading {
+  const { files, report, name } = context;
+  const place = report.section([name]);
+  const type = table["type"];
+  const kind = typeof type === "string" && Object.hasOwn(chainTypes, type) ? chainTypes[type] : undefined;
+  if (typeof type !== "string" || kind === undefined) {
+    reportType(type, place.child("type"), {
+      expected: CHAIN_TYPES,
+      words: Object.keys(chainTypes),
+      advice: unsupportedTypes,
+    });
+    const known = { place, stateMachine: undefined, consensusStateId: undefined };
+    return { known, l1: undefined, config: undefined };
+  }
+  const traits = { ignored: chainIgnored, others: ["type", "host"], hintFor: liveHints(table) };
+  const { good, whole } = readSection(table, place, evmFields(files), traits);
+  const known = { place, stateMachine: good.stateMachine, consensusStateId: good.consensusStateId };
+  checkChainOfType(known, type, kind.chainId === undefined ? undefined : evmStateMachine(kind.chainId));
+  return readKind(kind.is, { name, section: place.section, table, known, whole }, report);
+}
+
+function readKind(type: ChainType, entry: ChainEntry, report: Report): ChainReading {
+  switch (type) {
+    case "evm":
+      return readEvm(entry, report);
+    case "bsc": {
+      checkBscNetwork(entry.known);
+      const host = readInner(entry, { name: "host", fields: bscHostFields, ignored: hostIgnored }, report);
+      return alone(entry, host.whole && { type, host: host.whole });
+    }
+    case "op_stack": {
+      const host = readInner(
+        entry,
+        { name: "host", fields: opStackHostFields, ignored: hostIgnored },
+        report,
+      );
+      return rollup(entry, host, (own) => host.whole && { type, host: host.whole, ...own });
+    }
+    case "arbitrum_orbit": {
+      const host = readInner(
+        entry,
+        { name: "host", fields: arbitrumHostFields, ignored: hostIgnored },
+        report,
+      );
+      return rollup(entry, host, (own) => host.whole && { type, host: host.whole, ...own });
+    }
+  }
+}
+
+function readEvm(entry: ChainEntry, report: Report): ChainReading {
+  if (!hasBeaconChain(entry.known.stateMachine)) {
+    if (Object.hasOwn(entry.table, "host")) {
+      report.section([entry.name, "host"]).warning(
+        "a section without effect",
+        "no such section",
+        "the hub has no client for this chain's finality; only 1, 11155111, 100 and 10200 have a beacon chain",
+      );
+    }
+    return alone(entry, { type: "held" });
+  }
+  const inner = { name: "host", fields: beaconHostFields, ignored: hostIgnored };
+  const { whole } = readInner(entry, inner, report);
+  return alone(entry, whole && { type: "evm", host: whole });
+}
+
+/** What a kind of chain adds to the values that all have. */
+type Addition<C> = C extends ConsensusChainConfig ? Omit<C, keyof EvmValues | "section"> : never;
+
+function alone(entry: ChainEntry, addition: Addition<ConsensusChainConfig> | undefined): ChainReading {
+  const { section, known, whole } = entry;
+  const config = whole && addition && { section, ...whole, ...addition };
+  return { known, l1: undefined, config };
+}
+
+function rollup(
+  entry: ChainEntry,
+  host: SectionReading<RollupHostValues> & { readonly place: Place },
+  complete: (
+    own: EvmValues & { readonly section: string },
+  ) => ConsensusChainConfig | undefined,
+): ChainReading {
+  const { l1StateMachine, l1ConsensusStateId } = host.good;
+  const l1 = { host: host.place, stateMachine: l1StateMachine, consensusStateId: l1ConsensusStateId };
+  const ownId = ownRollupId(entry.known, l1);
+  const { section, known, whole } = entry;
+  const config = whole && ownId && complete({ ...whole, section, consensusStateId: ownId });
+  return { known, l1, config: config || undefined };
+}

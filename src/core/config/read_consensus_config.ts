@@ -1,0 +1,150 @@
+/**
+ * Reads the TOML file of the consensus relayer into a {@link ConsensusConfig}, or says everything that is wrong
+ * with it. Offline: what only the chains can tell is checked at start-up. Source: spec.md, "Consensus relayer
+ * configuration"; 05-hub-consensus section 3.2 and 06-evm-consensus sections 2 and 3.
+ */
+import type { TomlTable } from "smol-toml";
+import { checkDistinct, checkLiveIds, type KnownSection } from "./chain_checks.ts";
+import { usualHubId } from "./chain_fields.ts";
+import { checkLimits, type KnownL1, noteForeignL1 } from "./consensus_checks.ts";
+import type {
+  ConsensusConfig,
+  ConsensusHubConfig,
+  ConsensusRelayerConfig,
+  HubConsensusConfig,
+} from "./consensus_config.ts";
+import {
+  grandpaFields,
+  hubFields,
+  hubIgnored,
+  hubSubstrateFields,
+  type HubSubstrateFileValues,
+  proverFields,
+  proverIgnored,
+  relayerFields,
+  relayerIgnored,
+} from "./consensus_fields.ts";
+import type { ConfigReading } from "./problem.ts";
+import { CHAIN_TYPES, type ChainReading, readChain } from "./read_consensus_chain.ts";
+import type { Report } from "./report.ts";
+import { readSection } from "./section.ts";
+import {
+  findChainSections,
+  findHubSection,
+  findSections,
+  readConfigFile,
+  readDocument,
+  readInner,
+  type Sections,
+} from "./sections.ts";
+import type { ConfigFiles } from "./toml_file.ts";
+
+/** Reads and checks the file at `path`. A file that cannot be read is a problem too, not an exception. */
+export function readConsensusConfig(files: ConfigFiles, path: string): ConfigReading<ConsensusConfig> {
+  return readConfigFile(files, path, (text) => parseConsensusConfig(files, text));
+}
+
+/** Checks the text of a file. `files` is asked only for keys that the text names by path. */
+export function parseConsensusConfig(files: ConfigFiles, text: string): ConfigReading<ConsensusConfig> {
+  return readDocument(text, (table, report) => readSections(files, table, report));
+}
+
+function readSections(files: ConfigFiles, table: TomlTable, report: Report): ConsensusConfig | undefined {
+  const sections = findSections(table, report);
+  const hub = readHub(files, sections, report);
+  const relayer = readRelayer(sections, report);
+  const entries = findChainSections(sections, report, CHAIN_TYPES);
+  const chains = entries.map(([name, entry]) => readChain({ files, report, name }, entry));
+
+  checkTogether({ hub, relayer, chains }, report);
+  const configs = chains.flatMap(({ config }) => config ?? []);
+  if (hub?.config === undefined || relayer === undefined) return undefined;
+  return { hub: hub.config, relayer, chains: configs };
+}
+
+/** What only several sections together can tell. */
+function checkTogether(
+  { hub, relayer, chains }: {
+    readonly hub: HubReading | undefined;
+    readonly relayer: ConsensusRelayerConfig | undefined;
+    readonly chains: readonly ChainReading[];
+  },
+  report: Report,
+): void {
+  const known = chains.map((chain) => chain.known);
+  checkDistinct(hub?.known, known);
+  for (const { l1 } of chains) if (l1 !== undefined) noteForeignL1(l1, known);
+  checkLiveIds(chains.flatMap((chain) => chain.l1 === undefined ? [chain.known] : []));
+  checkLiveIds(
+    chains.flatMap((chain) => chain.l1 === undefined ? [] : [storedAs(chain.known, chain.l1)]),
+    "l1_consensus_state_id",
+  );
+  if (relayer === undefined) return;
+  checkLimits(relayer.maximumUpdateIntervals, report.section(["relayer"]).child("maximum_update_intervals"), {
+    hub: hub?.known.stateMachine,
+    chains: chains.map((chain) => chain.l1 === undefined ? chain.known : storedAs(chain.known, chain.l1)),
+  });
+}
+
+/** A rollup as the hub stores its heights: under the L1's id. */
+function storedAs(rollup: KnownSection, l1: KnownL1): KnownSection {
+  return { ...rollup, place: l1.host, consensusStateId: l1.consensusStateId };
+}
+
+interface HubReading {
+  readonly known: KnownSection;
+  readonly config: ConsensusHubConfig | undefined;
+}
+
+function readHub(files: ConfigFiles, sections: Sections, report: Report): HubReading | undefined {
+  const hub = findHubSection(sections, report);
+  if (hub === undefined) return undefined;
+  const consensus = readHubConsensus(hub, report);
+  const substrate = readInner(hub, { name: "substrate", fields: hubSubstrateFields(files) }, report);
+  const { stateMachine, consensusStateId } = substrate.good;
+  const config = consensus && completeHub(hub.name, consensus, substrate.whole);
+  return { known: { place: substrate.place, stateMachine, consensusStateId }, config };
+}
+
+function completeHub(
+  section: string,
+  consensus: HubConsensusConfig,
+  values: HubSubstrateFileValues | undefined,
+): ConsensusHubConfig | undefined {
+  if (values === undefined) return undefined;
+  const consensusStateId = values.consensusStateId ?? usualHubId(values.stateMachine);
+  return { section, consensus, substrate: { ...values, consensusStateId } };
+}
+
+function readHubConsensus(
+  hub: { readonly name: string; readonly table: TomlTable },
+  report: Report,
+): HubConsensusConfig | undefined {
+  const place = report.section([hub.name]);
+  const type = hub.table["type"];
+  const idle = type === "grandpa"
+    ? { prover: 'only used with type = "beefy"' }
+    : type === "beefy"
+    ? { grandpa: 'only used with type = "grandpa"' }
+    : {};
+  const reading = readSection(hub.table, place, hubFields, {
+    others: ["substrate", "grandpa", "prover"].filter((key) => !Object.hasOwn(idle, key)),
+    ignored: { ...hubIgnored, ...idle },
+  });
+  if (reading.whole?.type === "grandpa") {
+    const { whole } = readInner(hub, { name: "grandpa", fields: grandpaFields }, report);
+    return whole && { type: "grandpa", grandpa: whole };
+  }
+  if (reading.whole?.type !== "beefy") return undefined;
+  if (!Object.hasOwn(hub.table, "prover")) return { type: "beefy", prover: undefined };
+  const inner = { name: "prover", fields: proverFields, ignored: proverIgnored };
+  const { whole } = readInner(hub, inner, report);
+  return whole && { type: "beefy", prover: whole };
+}
+
+/** The section may be missing; then its defaults apply. */
+function readRelayer(sections: Sections, report: Report): ConsensusRelayerConfig | undefined {
+  if (sections.has("relayer") && sections.get("relayer") === undefined) return undefined;
+  const table = sections.get("relayer") ?? {};
+  return readSection(table, report.section(["relayer"]), relayerFields, { ignored: relayerIgnored }).whole;
+}
