@@ -48,6 +48,14 @@ export function renderNote(file: string, note: Note): string {
   return `${renderPlace(file, note)}: ${note.text}`;
 }
 
+/** Everything that is wrong, each thing on a line of its own, and that nothing was started. */
+export function describeProblems(file: string, reading: ConfigReading<unknown>): string {
+  const lines = [...reading.problems, ...reading.warnings].map((problem) => renderProblem(file, problem));
+  const count = reading.problems.length;
+  return [...lines, `${count} problem${count === 1 ? "" : "s"} in the configuration; nothing was started`, ""]
+    .join("\n");
+}
+
 function renderPlace(file: string, place: Pick<Problem, "section" | "path" | "line">): string {
   const line = place.line === undefined ? "" : `:${place.line}`;
   if (place.path === "") return `${file}${line}`;
