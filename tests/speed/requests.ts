@@ -24,7 +24,7 @@ const MOST_TRIPS = 7;
 const QUIET_MS = 1_300;
 
 /** Latency of every endpoint, so that requests made together can be told from those that waited for one another. */
-const LATENCY_MS = 20;
+const LATENCY_MS = 60;
 
 /**
  * Times that each delivery is traced; the one with the fewest trips counts. A busy machine can only make requests

@@ -67,10 +67,11 @@ export function afterSighting(
 
 /**
  * How many transactions may wait at the same time. The first goes alone, since more of them would be lost together
- * to somebody faster; so they do while others are about. Each that goes through doubles the number.
+ * to somebody faster; so they do while others are about. Once it went through and nobody else was seen, the number
+ * is full at once.
  */
 export function inFlightLimit(rivalry: Rivalry): number {
-  return rivalry.seenAtMs === undefined ? Math.min(MOST_IN_FLIGHT, 2 ** rivalry.wins) : 1;
+  return rivalry.seenAtMs === undefined && rivalry.wins > 0 ? MOST_IN_FLIGHT : 1;
 }
 
 /** Milliseconds for which a message that was sent at `height` of its source is left to others; 0: none. */

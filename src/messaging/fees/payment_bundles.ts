@@ -1,7 +1,7 @@
 /** Consensus proofs that travel in front of a payment, where a chain learns heights of the hub that way. */
 import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
 import { ProofFollower } from "../pipeline/bundle.ts";
-import { hasRoomInFlight } from "../pipeline/deliver.ts";
+import { hasRoomInFlight } from "../pipeline/in_flight.ts";
 import type { Leg, PipelineDeps } from "../pipeline/leg.ts";
 import { sendConsensus } from "../pipeline/send.ts";
 import type { ProvableHeight } from "./provable_height.ts";

@@ -1,17 +1,20 @@
-/** Takes what is due on a leg, finds out what the sink would take, and has it sent. */
-import type { CounterpartyView } from "../../core/chains/chain.ts";
-import type { SubmissionKind } from "../../core/ledger/ledger.ts";
+/**
+ * Takes what is due on a leg, finds out what the sink would take, and has it sent. While one batch is signed and
+ * sent, the next one is prepared (receipts, proof, simulation): see {@link deliverBatches}.
+ */
+import type { CounterpartyView, MessageProof } from "../../core/chains/chain.ts";
+import type { MessageRow } from "../../core/ledger/ledger.ts";
 import type { Message } from "../../core/protocol/ismp/message.ts";
 import { pack } from "../decisions/batch.ts";
 import { NEVER_MS } from "../decisions/retry_schedule.ts";
-import { deferenceMs, inFlightLimit, MOST_IN_FLIGHT } from "../decisions/rivalry.ts";
+import { deferenceMs } from "../decisions/rivalry.ts";
 import { expire, listReady } from "./due.ts";
-import { isUnfunded } from "./funds.ts";
+import { countRoom, hasRoomInFlight } from "./in_flight.ts";
 import type { Leg, PipelineDeps, PipelineSettings } from "./leg.ts";
 import { mark, markRefused } from "./mark.ts";
 import { type Candidate, stillOpen, takeDelivered } from "./receipts.ts";
 import { isRaceCostly, readRivalry } from "./rivals.ts";
-import { send } from "./send.ts";
+import { send, type SendWork } from "./send.ts";
 import { type Refused, sift } from "./sift.ts";
 import { weigh } from "./weigh.ts";
 
@@ -37,21 +40,10 @@ export interface DeliveryFacts {
 /** Rounds of signing anew when others deliver messages of the batch at the same moment. */
 const MOST_OVERTAKINGS = 3;
 
-/** True when another transaction to the sink may be made now. */
-export function hasRoomInFlight(deps: PipelineDeps, leg: Leg): boolean {
-  if (isUnfunded(deps, leg.sink)) return false;
-  const waiting = deps.ledger.submissions.listUnresolved(leg.sink.id.stateMachine)
-    .filter(({ state, kind }) => state !== "included" && !isHubCall(kind));
-  const most = isRaceCostly(leg.sink) ? inFlightLimit(readRivalry(deps, leg.sink)) : MOST_IN_FLIGHT;
-  return waiting.length < most && waiting.every(({ state }) => state === "broadcast");
-}
-
-/** Claims and withdrawals travel to the hub beside the messages; they have no nonce in common. */
-function isHubCall(kind: SubmissionKind): boolean {
-  return kind === "accumulate" || kind === "withdraw" || kind === "claim";
-}
-
-/** Delivers one batch of what is due at or below `proofHeight` of the source. */
+/**
+ * Delivers what is due at or below `proofHeight` of the source, in as many batches as may be under way; a prelude
+ * travels once, with one batch.
+ */
 export async function deliverDue(
   deps: PipelineDeps,
   settings: PipelineSettings,
@@ -60,15 +52,18 @@ export async function deliverDue(
   signal: AbortSignal,
 ): Promise<DeliveryRound> {
   expire(deps, leg, facts.view.nowSec);
-  if (!hasRoomInFlight(deps, leg)) return { sent: 0, hasMore: false };
+  const room = countRoom(deps, leg.sink);
+  if (room === 0) return { sent: 0, hasMore: false };
+  const most = facts.prelude.length > 0 ? 1 : room;
   // GET requests are answered, not delivered: see answer_gets.ts.
-  const { ready, hasMore } = listReady(deps, settings, leg, { ...facts, isWanted: (kind) => kind !== "get" });
+  const isWanted = (kind: MessageRow["kind"]): boolean => kind !== "get";
+  const { ready, hasMore } = listReady(deps, settings, leg, { ...facts, isWanted, batches: most });
   const candidates = deps.ledger.transaction(() => leaveToOthers(deps, leg, ready));
   // Every row that is left out was put aside.
   if (candidates.length === 0) return { sent: 0, hasMore };
-  const [batch, rest] = deps.ledger.transaction(() => firstBatch(deps, leg, candidates));
-  const { sent, left } = await deliverBatch(deps, settings, leg, { batch, facts }, signal);
-  return { sent, hasMore: left < batch.length && (rest > 0 || hasMore) };
+  const { batches, rest } = deps.ledger.transaction(() => firstBatches(deps, leg, { candidates, most }));
+  const { sent, left, isOver } = await deliverBatches({ deps, settings, leg, facts, signal }, batches);
+  return { sent, hasMore: isOver && (left > 0 || rest > 0 || hasMore) };
 }
 
 /** Puts messages aside that other relayers, who were faster before, may deliver first. */
@@ -92,11 +87,12 @@ function callBytesOf({ row }: Pick<Candidate, "row">): number {
   return row.encoded.length + 640;
 }
 
-function firstBatch(
+/** The first batches of one kind, and how many messages or batches are left for later. */
+function firstBatches(
   deps: PipelineDeps,
   leg: Leg,
-  candidates: readonly Candidate[],
-): readonly [readonly Candidate[], number] {
+  { candidates, most }: { readonly candidates: readonly Candidate[]; readonly most: number },
+): { readonly batches: readonly (readonly Candidate[])[]; readonly rest: number } {
   const limits = { maxCount: leg.sink.limits.maxMessagesPerStep, maxBytes: leg.sink.limits.maxCallBytes };
   const [first] = candidates;
   // One kind a step, requests before answers: the rest has its turn in the next round.
@@ -110,58 +106,124 @@ function firstBatch(
       nextAttemptAtMs: NEVER_MS,
     });
   }
-  const [batch = [], ...rest] = batches;
-  return [batch, rest.length + candidates.length - ofKind.length];
+  const taken = batches.slice(0, most);
+  return { batches: taken, rest: batches.length - taken.length + candidates.length - ofKind.length };
 }
 
-/** What became of a batch: messages sent, and messages that are as due as before. */
-interface BatchResult {
+/** What the delivery of batches shares. */
+interface Delivering {
+  readonly deps: PipelineDeps;
+  readonly settings: PipelineSettings;
+  readonly leg: Leg;
+  readonly facts: DeliveryFacts;
+  readonly signal: AbortSignal;
+}
+
+/** What became of batches: messages sent, messages that are as due as before, and whether any batch got on. */
+interface BatchesResult {
   readonly sent: number;
   readonly left: number;
+  readonly isOver: boolean;
 }
 
-async function deliverBatch(
-  deps: PipelineDeps,
-  settings: PipelineSettings,
-  leg: Leg,
-  work: { readonly batch: readonly Candidate[]; readonly facts: DeliveryFacts },
-  signal: AbortSignal,
-): Promise<BatchResult> {
-  if (work.batch.length === 0) return { sent: 0, left: 0 };
-  const batch = work.batch.map(({ message }) => message);
-  // Hardly any message has a receipt already, so the proof of all is fetched meanwhile: one round trip less.
-  const { proofHeight: height, prelude, isPreludeSentAnyway } = work.facts;
-  const proving = leg.source.proveMessages(batch, height, leg.sink, signal);
-  proving.catch(() => undefined); // told where it is used
-  const receipts = await leg.sink.fetchReceipts(batch, signal);
-  let open = await takeDelivered(deps, settings, leg, { candidates: work.batch, receipts }, signal);
+/**
+ * Delivers batches in order. The rows of a batch under preparation are in no other one, and stay as they are until
+ * it is sent, so nothing is lost when it is given up. Never returns while a preparation is under way.
+ */
+async function deliverBatches(
+  work: Delivering,
+  batches: readonly (readonly Candidate[])[],
+): Promise<BatchesResult> {
   let sent = 0;
-  for (let round = 0; open.length > 0 && round < MOST_OVERTAKINGS; round++) {
-    const messages = open.map(({ message }) => message);
-    const begun = round === 0 && open.length === batch.length ? proving : undefined;
-    const { accepted, refused } = await sift(leg, { messages, height, prelude }, signal, begun);
-    deps.ledger.transaction(() => markAllRefused(deps, settings, open, refused));
-    const again: Candidate[] = [];
-    for (const part of accepted) {
-      const sifted = part.messages.map((message) => candidateOf(open, message));
-      const weighed = { part, candidates: sifted, isPreludeSentAnyway };
-      const candidates = await weigh(deps, settings, leg, weighed, signal);
-      if (candidates.length < sifted.length) {
-        again.push(...candidates); // the proof covers the whole part
-        continue;
-      }
-      if (sent > 0 && !hasRoomInFlight(deps, leg)) {
-        again.push(...candidates);
-        continue;
-      }
-      const result = await send(deps, settings, leg, { part, candidates }, signal);
+  let left = 0;
+  let isOver = false;
+  let ahead: Promise<Prepared> | undefined;
+  try {
+    for (const [index, batch] of batches.entries()) {
+      const prepared = await (ahead ?? prepareBatch(work, batch));
+      const next = batches[index + 1];
+      ahead = next === undefined ? undefined : prepareBatch(work, next);
+      ahead?.catch(() => undefined); // told where it is used
+      const result = await sendPrepared(work, prepared);
       sent += result.sent;
-      again.push(...result.again);
+      left += result.left;
+      if (result.left < batch.length) isOver = true;
+      if (hasRoomInFlight(work.deps, work.leg)) continue;
+      left += batches.slice(index + 1).flat().length;
+      break;
     }
-    open = again;
-    if (sent > 0 && !hasRoomInFlight(deps, leg)) break;
+  } finally {
+    await ahead?.catch(() => undefined);
   }
-  return { sent, left: open.length };
+  return { sent, left, isOver };
+}
+
+/** A batch that was proved and simulated. */
+interface Prepared {
+  /** What the sink takes and what pays, ready to be signed. */
+  readonly ready: readonly SendWork[];
+  /** Messages that must be proved again without the ones that were put aside. */
+  readonly again: readonly Candidate[];
+}
+
+/** Looks for receipts, and prepares what is still open. */
+async function prepareBatch(work: Delivering, batch: readonly Candidate[]): Promise<Prepared> {
+  const { deps, settings, leg, facts, signal } = work;
+  const messages = batch.map(({ message }) => message);
+  // Hardly any message has a receipt already, so the proof of all is fetched meanwhile: one round trip less.
+  const proving = leg.source.proveMessages(messages, facts.proofHeight, leg.sink, signal);
+  proving.catch(() => undefined); // told where it is used
+  const receipts = await leg.sink.fetchReceipts(messages, signal);
+  const open = await takeDelivered(deps, settings, leg, { candidates: batch, receipts }, signal);
+  return await prepare(work, open, open.length === batch.length ? proving : undefined);
+}
+
+/** Sifts and weighs messages; what is refused or does not pay is put aside. */
+async function prepare(
+  { deps, settings, leg, facts, signal }: Delivering,
+  open: readonly Candidate[],
+  proving?: Promise<MessageProof>,
+): Promise<Prepared> {
+  if (open.length === 0) return { ready: [], again: [] };
+  const { proofHeight: height, prelude, isPreludeSentAnyway } = facts;
+  const messages = open.map(({ message }) => message);
+  const { accepted, refused } = await sift(leg, { messages, height, prelude }, signal, proving);
+  deps.ledger.transaction(() => markAllRefused(deps, settings, open, refused));
+  const ready: SendWork[] = [];
+  const again: Candidate[] = [];
+  for (const part of accepted) {
+    const sifted = part.messages.map((message) => candidateOf(open, message));
+    const weighed = { part, candidates: sifted, isPreludeSentAnyway };
+    const candidates = await weigh(deps, settings, leg, weighed, signal);
+    if (candidates.length < sifted.length) again.push(...candidates); // the proof covers the whole part
+    else ready.push({ part, candidates });
+  }
+  return { ready, again };
+}
+
+/** Sends a prepared batch; what others overtake is prepared anew. */
+async function sendPrepared(
+  work: Delivering,
+  first: Prepared,
+): Promise<{ readonly sent: number; readonly left: number }> {
+  const { deps, settings, leg, signal } = work;
+  let sent = 0;
+  let prepared = first;
+  for (let round = 1;; round++) {
+    const open = [...prepared.again];
+    for (const ready of prepared.ready) {
+      if (sent > 0 && !hasRoomInFlight(deps, leg)) {
+        open.push(...ready.candidates);
+        continue;
+      }
+      const result = await send(deps, settings, leg, ready, signal);
+      sent += result.sent;
+      open.push(...result.again);
+    }
+    const isFull = sent > 0 && !hasRoomInFlight(deps, leg);
+    if (open.length === 0 || isFull || round === MOST_OVERTAKINGS) return { sent, left: open.length };
+    prepared = await prepare(work, open);
+  }
 }
 
 function markAllRefused(

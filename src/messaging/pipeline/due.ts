@@ -29,9 +29,11 @@ export function listReady(
     readonly view: CounterpartyView;
     readonly proofHeight: bigint;
     readonly isWanted: (kind: MessageRow["kind"]) => boolean;
+    /** Batches that the page may fill; one when absent. */
+    readonly batches?: number | undefined;
   },
 ): Ready {
-  const limit = leg.sink.limits.maxMessagesPerStep;
+  const limit = leg.sink.limits.maxMessagesPerStep * (facts.batches ?? 1);
   const due = deps.ledger.messages.listDue({
     source: leg.source.id.stateMachine,
     sink: leg.sink.id.stateMachine,

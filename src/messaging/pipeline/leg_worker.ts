@@ -15,7 +15,8 @@ import {
 import { ScanWidth } from "../decisions/scan_range.ts";
 import { answerGets } from "./answer_gets.ts";
 import { type NextProofs, ProofFollower } from "./bundle.ts";
-import { deliverDue, type DeliveryFacts, hasRoomInFlight } from "./deliver.ts";
+import { deliverDue, type DeliveryFacts } from "./deliver.ts";
+import { hasRoomInFlight } from "./in_flight.ts";
 import { type Leg, legName, type PipelineDeps, type PipelineSettings } from "./leg.ts";
 import { scanLeg, startCursor } from "./scan.ts";
 import { isRotationUnderWay, sendConsensus } from "./send.ts";

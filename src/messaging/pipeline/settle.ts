@@ -2,8 +2,9 @@
  * Finds out what became of every submission of one sink, from the journal alone, so it also settles what an earlier
  * run sent. What is written down is in `settlement.ts`; several transactions of one nonce are in `same_nonce.ts`.
  */
-import type { Chain } from "../../core/chains/chain.ts";
+import type { Chain, SubmissionOutcome } from "../../core/chains/chain.ts";
 import type { SubmissionRow } from "../../core/ledger/ledger.ts";
+import { Limit } from "../../core/runtime/limit.ts";
 import { RpcFault, type RpcFaultCode } from "../../core/rpc/fault.ts";
 import { confirmFoundReceipts } from "./confirm.ts";
 import { tellForeign } from "./foreign_use.ts";
@@ -21,6 +22,9 @@ const ABOUT_THE_ENDPOINT: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>([
   "unreachable",
   "throttled",
 ]);
+
+/** Outcomes asked for at the same time. */
+const ASKED_AT_ONCE = 4;
 
 /** What a round of settling found. */
 export interface SettleRound {
@@ -59,11 +63,12 @@ export async function settleAll(
       return true;
     }
   };
-  for (const rows of places) {
-    if (rows.some(({ state, block }) => state === "included" && (block?.height ?? 0n) > finalHeight)) {
-      continue;
-    }
-    const isSettled = await attempt(() => settlePlace(work, rows));
+  const due = places.filter((rows) =>
+    !rows.some(({ state, block }) => state === "included" && (block?.height ?? 0n) > finalHeight)
+  );
+  const asked = askAhead(work, due);
+  for (const rows of due) {
+    const isSettled = await attempt(() => settlePlace(work, rows, asked));
     if (!isSettled) waiting += rows.filter(({ state }) => state !== "included").length;
   }
   if (replacing !== undefined) await attempt(() => fillGaps(work, replacing));
@@ -84,13 +89,27 @@ function listPlaces({ deps, sink }: Settling): SubmissionRow[][] {
   return [...places.values()];
 }
 
+/** Outcomes that were asked for ahead, by submission. */
+type Asked = ReadonlyMap<number, Promise<SubmissionOutcome>>;
+
+/** Asks for the outcomes of submissions that share their nonce with none in the list, a few at the same time. */
+function askAhead({ sink, signal }: Settling, places: readonly (readonly SubmissionRow[])[]): Asked {
+  const limit = new Limit(ASKED_AT_ONCE);
+  return new Map(places.flatMap(([row, ...others]) => {
+    if (row === undefined || others.length > 0) return [];
+    const outcome = limit.run(() => sink.fetchOutcome(row.submission, signal), signal);
+    outcome.catch(() => undefined); // told where it is used
+    return [[row.id, outcome] as const];
+  }));
+}
+
 /** Settles what shares one nonce. True when something changed. */
-async function settlePlace(work: Settling, rows: readonly SubmissionRow[]): Promise<boolean> {
+async function settlePlace(work: Settling, rows: readonly SubmissionRow[], asked: Asked): Promise<boolean> {
   const [row] = rows;
   if (row === undefined) return false;
   const rivals = listRivals(work, row);
   if (rivals.length > 1) return await settleSameNonce(work, rivals);
-  return await settleOne(work, row);
+  return await settleOne(work, row, asked.get(row.id));
 }
 
 /** Everything in the journal that was ever signed for the nonce of `row`: any of it may be mined. */
@@ -101,8 +120,12 @@ function listRivals({ deps }: Settling, row: SubmissionRow): readonly Submission
 }
 
 /** True when something changed. */
-async function settleOne(work: Settling, row: SubmissionRow): Promise<boolean> {
-  const outcome = await work.sink.fetchOutcome(row.submission, work.signal);
+async function settleOne(
+  work: Settling,
+  row: SubmissionRow,
+  asked: Promise<SubmissionOutcome> | undefined,
+): Promise<boolean> {
+  const outcome = await (asked ?? work.sink.fetchOutcome(row.submission, work.signal));
   switch (outcome.kind) {
     case "included":
       return outcome.succeeded ? settleSuccess(work, row, outcome) : await settleRevert(work, row, outcome);

@@ -4,11 +4,15 @@ import { RpcFault } from "../../core/rpc/fault.ts";
 import type { Wake } from "../../core/runtime/wake.ts";
 import { WaitNotices } from "../../core/runtime/waiting.ts";
 import type { Worker } from "../../core/runtime/worker.ts";
+import { hasRoomInFlight } from "./in_flight.ts";
 import type { PipelineDeps, PipelineSettings } from "./leg.ts";
 import { mark } from "./mark.ts";
 import type { Replacing } from "./replacing.ts";
 import { noteNoAnswer } from "./send.ts";
 import { settleAll } from "./settle.ts";
+
+/** Share of the usual pause after which is looked again when somebody waits for it. */
+const SOONER = 8;
 
 /** A sink with those who want to know when its submissions are settled. */
 export interface SettlingSink {
@@ -46,10 +50,24 @@ export function settleWorker(deps: PipelineDeps, settings: PipelineSettings, wor
           if (!(error instanceof RpcFault) || error.reaction === "stop") throw error;
           deps.log.debug("Settling is interrupted", { chain: sink.id.stateMachine, error });
         }
-        await work.wake.wait(work.everyMs, signal);
+        const isAwaited = isRoomAwaited(deps, work);
+        const wait = await work.wake.wait(isAwaited ? work.everyMs / SOONER : work.everyMs, signal);
+        // What was sent a moment ago is not in a block yet, and more may follow.
+        if (wait === "woken") await deps.clock.sleep(work.everyMs / SOONER, signal);
       }
     },
   };
+}
+
+/** True when messages are due that wait for a transaction under way to be settled. */
+function isRoomAwaited(deps: PipelineDeps, { sink, sources }: SettlingSink): boolean {
+  const nowMs = deps.clock.now();
+  const isAnyDue = sources.some((source) => {
+    const dueAtMs = deps.ledger.messages.nextDueAt(source.id.stateMachine, sink.id.stateMachine);
+    return dueAtMs !== undefined && dueAtMs <= nowMs;
+  });
+  return isAnyDue && !hasRoomInFlight(deps, { sink }) &&
+    deps.ledger.submissions.listUnresolved(sink.id.stateMachine).some(({ state }) => state !== "included");
 }
 
 /**

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { Ledger } from "../../../src/core/ledger/ledger.ts";
 import type { Message } from "../../../src/core/protocol/ismp/message.ts";
 import { RpcFault } from "../../../src/core/rpc/fault.ts";
-import { hasRoomInFlight } from "../../../src/messaging/pipeline/deliver.ts";
+import { hasRoomInFlight } from "../../../src/messaging/pipeline/in_flight.ts";
 import type { Leg } from "../../../src/messaging/pipeline/leg.ts";
 import { outbound, round, settle } from "./rounds.ts";
 import { delivered, memoryLedger, names, Relayer, withLedger, World } from "./world.ts";
@@ -312,18 +312,68 @@ Deno.test("send: the first transaction goes alone, later ones may wait together"
     chain: { limits: { maxMessagesPerStep: 2, maxCallBytes: 100_000, blocksPerEventQuery: undefined } },
   });
   const leg = outbound(relayer);
-  await world.sendFrom(world.hub, world.two, 12);
+  await world.sendFrom(world.hub, world.two, 22);
   const sent: number[] = [];
   for (let turn = 0; turn < 4; turn++) {
     let inTurn = 0;
-    while ((await round(relayer, leg)).sent > 0) inTurn++;
+    for (let one = await round(relayer, leg); one.sent > 0; one = await round(relayer, leg)) {
+      inTurn += one.sent / 2;
+    }
     sent.push(inTurn);
     await world.blocks(1);
     await settle(relayer);
   }
-  assert.deepEqual(sent, [1, 2, 3, 0]);
-  assert.equal(delivered(world.two).length, 12);
+  assert.deepEqual(sent, [1, 8, 2, 0]);
+  assert.equal(delivered(world.two).length, 22);
   assert.equal(world.two.reverted().length, 0);
+});
+
+Deno.test("send: the next batch is proved while the one before it is signed, and each message goes once", async () => {
+  const world = new World();
+  const relayer = new Relayer(world, memoryLedger(world), {
+    chain: { limits: { maxMessagesPerStep: 2 } },
+  });
+  const leg = outbound(relayer);
+  await world.sendFrom(world.hub, world.two, 2);
+  await round(relayer, leg);
+  await world.blocks(1);
+  await settle(relayer);
+  await world.sendFrom(world.hub, world.two, 6);
+  const steps: string[] = [];
+  for (
+    const [chain, method, name] of [[relayer.hub, "proveMessages", "prove"], [
+      relayer.two,
+      "sign",
+      "sign",
+    ]] as const
+  ) {
+    const act = (): void => void steps.push(name);
+    chain.faults.add(method, { kind: "interrupt", when: "before", act }, { times: 10 });
+  }
+  assert.equal((await round(relayer, leg)).sent, 6);
+  assert.equal(steps[0], "prove");
+  assert.ok(steps.lastIndexOf("prove") < steps.lastIndexOf("sign"));
+  assert.deepEqual([...steps].sort(), ["prove", "prove", "prove", "sign", "sign", "sign"]);
+  assert.deepEqual(steps.slice(0, 3).sort(), ["prove", "prove", "sign"], steps.join(" "));
+  await world.blocks(1);
+  await settle(relayer);
+  assert.equal(new Set(delivered(world.two)).size, 8);
+  assert.equal(world.two.reverted().length, 0);
+});
+
+Deno.test("send: when sending fails the batch prepared meanwhile stays as due as before", async () => {
+  const world = new World();
+  const relayer = new Relayer(world, memoryLedger(world), { chain: { limits: { maxMessagesPerStep: 2 } } });
+  const leg = outbound(relayer);
+  await world.sendFrom(world.hub, world.two, 2);
+  await round(relayer, leg);
+  await world.blocks(1);
+  await settle(relayer);
+  const messages = await world.sendFrom(world.hub, world.two, 4);
+  relayer.two.faults.add("sign", { kind: "throw", code: "unreachable" });
+  await assert.rejects(round(relayer, leg), RpcFault);
+  assert.deepEqual(messages.map((message) => relayer.row(message).state), ["seen", "seen", "seen", "seen"]);
+  assert.equal((await round(relayer, leg)).sent, 4);
 });
 
 Deno.test("send: a fault of the source while proving is thrown on, and nothing is marked", async () => {
