@@ -14,7 +14,7 @@ import type {
   Simulation,
   SubmissionOutcome,
 } from "../../src/core/chains/chain.ts";
-import { fromHex, toHash256, toHex } from "../../src/core/protocol/bytes.ts";
+import { fromHex, type Hash256, toHash256, toHex } from "../../src/core/protocol/bytes.ts";
 import { keccak256 } from "../../src/core/protocol/hash.ts";
 import type { Message } from "../../src/core/protocol/ismp/message.ts";
 import {
@@ -144,6 +144,11 @@ export class MemoryChain implements Chain {
           : { kind: "state", height: at, proof: fromHex(seal) },
       );
     });
+  }
+
+  /** True when a request has left this chain at or below a height. */
+  hasSent(commitment: Hash256, height: bigint): boolean {
+    return this.node.block(height)?.state.sent.has(commitment) ?? false;
   }
 
   fetchReceipts(

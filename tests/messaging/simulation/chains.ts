@@ -1,0 +1,360 @@
+/** Chains in memory with everything that the whole relayer asks of them; each call may be the last one of a process. */
+import type { BroadcastResult, SignedSubmission, SubmissionOutcome } from "../../../src/core/chains/chain.ts";
+import type { EvmChain } from "../../../src/core/chains/evm/evm_chain.ts";
+import type { GasPrice } from "../../../src/core/chains/evm/gas.ts";
+import type { FeeChain, GasTerms, ReceiptProof } from "../../../src/core/chains/fees.ts";
+import type {
+  ClaimStatus,
+  HubCall,
+  HubCallRefusal,
+  RelayerHub,
+} from "../../../src/core/chains/hub_accounts.ts";
+import type { AccountNonces, ReplacementTerms } from "../../../src/core/chains/replaceable.ts";
+import { type Hash256, toHash256, toHex } from "../../../src/core/protocol/bytes.ts";
+import { keccak256 } from "../../../src/core/protocol/hash.ts";
+import { postMessage } from "../../../src/core/protocol/ismp/commitment.ts";
+import type { Signature } from "../../../src/core/protocol/ismp/fees.ts";
+import { evmAddressOf, evmSignature, signerOf } from "../../../src/core/protocol/ismp/signed_messages.ts";
+import {
+  type StateMachine,
+  type StateMachineHeight,
+  stateMachineIdKey,
+} from "../../../src/core/protocol/ismp/state_machine.ts";
+import type { Clock } from "../../../src/core/runtime/clock.ts";
+import type { HostState } from "../../support/memory_host.ts";
+import type { MemoryCall, MemoryNode } from "../../support/memory_node.ts";
+import { MemoryReplacing } from "../../support/memory_replacing.ts";
+import { MemoryEvm, MemoryHub } from "../../support/memory_roles.ts";
+import {
+  accountKey,
+  accumulate,
+  claimError,
+  orderError,
+  type PalletView,
+  paymentRequest,
+  withdraw,
+} from "../../support/relayer_pallet.ts";
+
+/** A process of the relayer, as its connections see it. */
+export interface Process {
+  /** Passed before and after everything that leaves a trace. @throws when the process is dead or dies here. */
+  step(): void;
+  /** Looks at bytes on their way out. @throws when an invariant does not hold. */
+  leaving(submission: SignedSubmission, call: HubCall | undefined): void;
+}
+
+/** How a process is connected to a chain. */
+export interface SimConnection {
+  readonly process: Process;
+  readonly clock: Clock;
+  /** secp256k1 key, 32 bytes. */
+  readonly key: Uint8Array;
+  readonly latencyMs: () => number;
+}
+
+/** Smallest payment of the hub, units of the fee token. */
+const LEAST_PAYMENT = 10n ** 18n;
+
+function seal(what: string, root: Hash256, keys: readonly string[]): Uint8Array {
+  return keccak256(new TextEncoder().encode([what, root, ...keys].join()));
+}
+
+/** A chain beside the hub. */
+export class SimEvm extends MemoryEvm implements EvmChain {
+  override readonly family = "evm";
+  readonly hasGas = true;
+  readonly #process: Process;
+  readonly #key: Uint8Array;
+  readonly #replacing: MemoryReplacing;
+
+  constructor(node: MemoryNode, { process, clock, key, latencyMs }: SimConnection) {
+    super(node, clock, { relayer: evmAddressOf(key), latencyMs });
+    this.#process = process;
+    this.#key = key;
+    this.#replacing = new MemoryReplacing(node, this, clock);
+  }
+
+  override broadcast(submission: SignedSubmission, signal: AbortSignal): Promise<BroadcastResult> {
+    this.#process.leaving(submission, undefined);
+    return super.broadcast(submission, signal);
+  }
+
+  fetchGasTerms(signal: AbortSignal): Promise<GasTerms> {
+    return this.call("fetchGasTerms", signal, () => ({ gasPriceWei: this.node.priceWei }));
+  }
+
+  fetchDataCost(_callData: Uint8Array, signal: AbortSignal): Promise<bigint> {
+    return this.call("fetchDataCost", signal, () => 0n);
+  }
+
+  proveFees(commitments: readonly Hash256[], height: bigint, signal: AbortSignal): Promise<Uint8Array> {
+    return this.call(
+      "proveFees",
+      signal,
+      () => seal("fees", this.blockAt(height, "proveFees").hash, commitments),
+    );
+  }
+
+  proveReceipts(
+    commitments: readonly Hash256[],
+    height: bigint,
+    signal: AbortSignal,
+  ): Promise<ReceiptProof> {
+    return this.call("proveReceipts", signal, () => {
+      const { hash, state } = this.blockAt(height, "proveReceipts");
+      return {
+        proof: seal("receipts", hash, commitments),
+        relayers: commitments.map((each) => state.receipts.get(each)),
+      };
+    });
+  }
+
+  signDigest(digest: Uint8Array): Promise<Signature> {
+    return Promise.resolve(evmSignature(toHash256(digest), this.#key));
+  }
+
+  fetchBalance(signal: AbortSignal): Promise<bigint | undefined> {
+    return this.call("fetchBalance", signal, () => 10n ** 24n);
+  }
+
+  fetchReplacementTerms(submission: SignedSubmission, signal: AbortSignal): Promise<ReplacementTerms> {
+    this.#process.step();
+    return this.#replacing.fetchReplacementTerms(submission, signal);
+  }
+
+  fetchNonces(signal: AbortSignal): Promise<AccountNonces> {
+    this.#process.step();
+    return this.#replacing.fetchNonces(signal);
+  }
+
+  resign(submission: SignedSubmission, price: GasPrice): Promise<SignedSubmission> {
+    this.#process.step();
+    return this.#replacing.resign(submission, price);
+  }
+
+  cancel(submission: SignedSubmission, price: GasPrice, signal: AbortSignal): Promise<SignedSubmission> {
+    this.#process.step();
+    return this.#replacing.cancel(submission, price, signal);
+  }
+
+  protected override call<T>(method: string, signal: AbortSignal, work: () => T): Promise<T> {
+    return super.call(method, signal, () => stepped(this.#process, work));
+  }
+}
+
+/** The hub with relayer accounts. */
+export class SimHub extends MemoryHub implements RelayerHub, FeeChain {
+  readonly hasGas = false;
+  readonly #process: Process;
+  readonly #key: Uint8Array;
+  readonly #chains: ReadonlyMap<StateMachine, MemoryNode>;
+  readonly #made = new Map<Hash256, HubCall>();
+
+  constructor(
+    node: MemoryNode,
+    { process, clock, key, latencyMs }: SimConnection,
+    chains: ReadonlyMap<StateMachine, MemoryNode>,
+  ) {
+    super(node, clock, { relayer: evmAddressOf(key), latencyMs });
+    this.#process = process;
+    this.#key = key;
+    this.#chains = chains;
+  }
+
+  checkCounterparty(_entry: unknown, signal: AbortSignal): Promise<readonly []> {
+    return this.call("checkCounterparty", signal, () => []);
+  }
+
+  override broadcast(submission: SignedSubmission, signal: AbortSignal): Promise<BroadcastResult> {
+    this.#process.leaving(submission, this.#made.get(submission.hash));
+    return super.broadcast(submission, signal);
+  }
+
+  fetchClaimStatus(commitments: readonly Hash256[], signal: AbortSignal): Promise<readonly ClaimStatus[]> {
+    return this.call("fetchClaimStatus", signal, () => {
+      const { sent, accounts } = this.node.head.state;
+      return commitments.map((each) =>
+        !sent.has(each) ? "unknown" : accounts.claimed.has(each) ? "claimed" : "unclaimed"
+      );
+    });
+  }
+
+  fetchFeeBalance(chain: StateMachine, address: Uint8Array, signal: AbortSignal): Promise<bigint> {
+    return this.call(
+      "fetchFeeBalance",
+      signal,
+      () => this.node.head.state.accounts.balances.get(accountKey(chain, address)) ?? 0n,
+    );
+  }
+
+  fetchMinimumWithdrawal(_chain: StateMachine, signal: AbortSignal): Promise<bigint> {
+    return this.call("fetchMinimumWithdrawal", signal, () => LEAST_PAYMENT);
+  }
+
+  fetchRelayerNonce(address: Uint8Array, chain: StateMachine, signal: AbortSignal): Promise<bigint> {
+    return this.call(
+      "fetchRelayerNonce",
+      signal,
+      () => this.node.head.state.accounts.nonces.get(accountKey(chain, address)) ?? 0n,
+    );
+  }
+
+  fetchRotationReward(
+    _chain: StateMachine,
+    _setId: bigint,
+    signal: AbortSignal,
+  ): Promise<{ readonly amount: bigint; readonly isClaimed: boolean }> {
+    return this.call("fetchRotationReward", signal, () => ({ amount: 0n, isClaimed: false }));
+  }
+
+  fetchIsRequestClaimed(_commitment: Hash256, signal: AbortSignal): Promise<boolean> {
+    return this.call("fetchIsRequestClaimed", signal, () => false);
+  }
+
+  override tryCall(call: HubCall, signal: AbortSignal): Promise<HubCallRefusal | undefined> {
+    if (call.kind === "answerGets") return super.tryCall(call, signal);
+    return this.call("tryCall", signal, () => {
+      const { state, timeSec } = this.node.head;
+      return refusalOf(this.#errorIn(call, state, timeSec));
+    });
+  }
+
+  override async prepareCall(call: HubCall, signal: AbortSignal): Promise<SignedSubmission> {
+    const submission = call.kind === "answerGets"
+      ? await super.prepareCall(call, signal)
+      : await this.call("prepareCall", signal, () => {
+        const hints = { nonceAtLeast: undefined };
+        return this.signed({ steps: [] }, { gasLimit: 0n }, hints, { call: this.#executable(call) });
+      });
+    this.#made.set(submission.hash, call);
+    return submission;
+  }
+
+  fetchCallOutcome(submission: SignedSubmission, signal: AbortSignal): Promise<SubmissionOutcome> {
+    return this.call("fetchCallOutcome", signal, () => this.node.outcomeOf(submission.hash));
+  }
+
+  fetchFees(commitments: readonly Hash256[]): Promise<readonly undefined[]> {
+    return Promise.resolve(commitments.map(() => undefined));
+  }
+
+  fetchFeeTokenDecimals(): Promise<number> {
+    return Promise.resolve(18);
+  }
+
+  fetchRouterPrice(): Promise<undefined> {
+    return Promise.resolve(undefined);
+  }
+
+  fetchGasTerms(): Promise<GasTerms> {
+    return Promise.resolve({ gasPriceWei: 0n });
+  }
+
+  fetchDataCost(): Promise<bigint> {
+    return Promise.resolve(0n);
+  }
+
+  proveFees(): Promise<Uint8Array> {
+    return Promise.reject(new Error("The hub has no fees of its own"));
+  }
+
+  proveReceipts(): Promise<ReceiptProof> {
+    return Promise.reject(new Error("Nobody claims for deliveries to the hub"));
+  }
+
+  proveState(): Promise<Uint8Array> {
+    return Promise.reject(new Error("Nobody asks the hub about itself"));
+  }
+
+  signDigest(digest: Uint8Array): Promise<Signature> {
+    return Promise.resolve(evmSignature(toHash256(digest), this.#key));
+  }
+
+  fetchBalance(): Promise<undefined> {
+    return Promise.resolve(undefined);
+  }
+
+  protected override call<T>(method: string, signal: AbortSignal, work: () => T): Promise<T> {
+    return super.call(method, signal, () => stepped(this.#process, work));
+  }
+
+  #executable(call: HubCall): MemoryCall {
+    return {
+      tag: textOf(call),
+      refusalIn: (state, nowSec) => refusalOf(this.#errorIn(call, state, nowSec)),
+      apply: (state, at) => {
+        if (call.kind === "accumulate") accumulate(this.#view(state, 0n), call.proof);
+        if (call.kind !== "withdraw") return [];
+        const { destChain, beneficiary, signature } = call.data;
+        const amount = withdraw(state.accounts, call.data);
+        const message = postMessage(paymentRequest({
+          hub: this.id.stateMachine,
+          chain: destChain,
+          nonce: state.accounts.payments++,
+          payee: beneficiary ?? signerOf(signature),
+          amount,
+        }));
+        state.sent.set(message.commitment, BigInt(state.sent.size));
+        return [{ kind: "message", message, at }];
+      },
+    };
+  }
+
+  #errorIn(call: HubCall, state: HostState, nowSec: bigint): string | undefined {
+    const view = this.#view(state, nowSec);
+    if (call.kind === "accumulate") return claimError(view, call.proof);
+    if (call.kind === "withdraw") return orderError(view, call.data);
+    return "NothingOffered";
+  }
+
+  #view(state: HostState, nowSec: bigint): PalletView {
+    const { accounts, counterparties, sent } = state;
+    const stored = ({ id, height }: StateMachineHeight): ReturnType<MemoryNode["block"]> => {
+      const known = counterparties.get(stateMachineIdKey(id))?.heights.get(height);
+      const block = this.#chains.get(id.stateMachine)?.block(height);
+      return known !== undefined && block?.hash === known.root ? block : undefined;
+    };
+    return {
+      balances: accounts.balances,
+      nonces: accounts.nonces,
+      isClaimed: (each) => sent.has(each) ? accounts.claimed.has(each) : undefined,
+      setClaimed: (each) => void accounts.claimed.add(each),
+      feeOf: (source, each) => stored(source)?.state.fees.get(each) ?? 0n,
+      receiptAt: (dest, each) => stored(dest)?.state.receipts.get(each),
+      isMatured: ({ id, height }) => {
+        const known = counterparties.get(stateMachineIdKey(id))?.heights.get(height);
+        const period = this.node.challengePeriodSec;
+        return known !== undefined && (period === 0n || nowSec - known.updatedAtSec > period);
+      },
+      isProven: ({ commitments, sourceProof, destProof }) => {
+        const source = stored(sourceProof.height);
+        const dest = stored(destProof.height);
+        // Heights that are not known are told as not ready.
+        if (source === undefined || dest === undefined) return true;
+        return toHex(sourceProof.proof) === toHex(seal("fees", source.hash, commitments)) &&
+          toHex(destProof.proof) === toHex(seal("receipts", dest.hash, commitments));
+      },
+      minimumOf: () => LEAST_PAYMENT,
+    };
+  }
+}
+
+function stepped<T>(process: Process, work: () => T): T {
+  process.step();
+  const result = work();
+  process.step();
+  return result;
+}
+
+function refusalOf(error: string | undefined): HubCallRefusal | undefined {
+  if (error === undefined) return undefined;
+  const code = error === "NotReady" ? "not_ready" : "unspecified";
+  return { code, detail: error, error: `Relayer.${error}` };
+}
+
+function textOf(call: HubCall): string {
+  return JSON.stringify(call, (_, value) => {
+    if (typeof value === "bigint") return value.toString();
+    return value instanceof Uint8Array ? toHex(value) : value;
+  });
+}

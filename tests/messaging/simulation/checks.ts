@@ -1,0 +1,312 @@
+/** What every seed is held against: while it runs, when it may end, and at its end. */
+import { unresolvedSubmissionStates } from "../../../src/core/ledger/ledger.ts";
+import { equalBytes, toHex } from "../../../src/core/protocol/bytes.ts";
+import type { StateMachine } from "../../../src/core/protocol/ismp/state_machine.ts";
+import { stateMachineIdKey } from "../../../src/core/protocol/ismp/state_machine.ts";
+import { destinationOf, receiptKeyOf } from "../../../src/messaging/decisions/route.ts";
+import { paymentOf } from "../../../src/messaging/decisions/withdrawal_post.ts";
+import { type LedgerSnapshot, readLedger } from "../../scenario/support/ledger_reader.ts";
+import type { MemoryBlock, MemoryNode } from "../../support/memory_node.ts";
+import {
+  attemptsDouble,
+  cursorsAhead,
+  deliveriesWrong,
+  endsUnreasoned,
+  endsUntrue,
+  type HandledFacts,
+  noncesDouble,
+  repeated,
+  rowsMissing,
+  type SentFacts,
+} from "../../support/relayer_invariants.ts";
+import { chainNames, type Course, type Sent } from "./course.ts";
+
+/** Why a message waits whose receiving module fails; its fee may not be worth it besides. */
+const FAILED: ReadonlySet<string> = new Set(["simulation_failed", "not_executed", "unprofitable"]);
+
+/** Watches one course. */
+export class Checks {
+  readonly #course: Course;
+  readonly #path: string;
+  readonly #cursors = new Map<string, bigint>();
+  /** Highest height of a source that a sink ever knew. */
+  readonly #told = new Map<string, bigint>();
+  readonly #violations: string[] = [];
+
+  constructor(course: Course, path: string) {
+    this.#course = course;
+    this.#path = path;
+  }
+
+  /** Looks at the database of the running process: what holds at every moment. */
+  watch(): void {
+    this.#noteHeights();
+    const ledger = this.#course.program?.ledger;
+    if (ledger === undefined) return;
+    for (const { id: { stateMachine: chain } } of this.#course.nodes) {
+      const open = ledger.submissions.listUnresolved(chain)
+        .filter(({ kind, state }) => kind === "delivery" && state !== "included")
+        .map((row) => ({ ...row.submission, ...row, items: ledger.submissions.itemsOf(row.id) }));
+      const undecided = open.map((row) => ({
+        ...row,
+        items: row.items.filter(({ outcome }) => outcome === undefined),
+      }));
+      this.#violations.push(...attemptsDouble(undecided));
+    }
+    for (const { source, sink } of this.#legs()) {
+      const scanned = ledger.cursors.find(source, sink);
+      if (scanned === undefined) continue;
+      const leg = `${source} -> ${sink}`;
+      const before = this.#cursors.get(leg) ?? 0n;
+      if (scanned < before) this.#violations.push(`I2: ${leg} went back from ${before} to ${scanned}`);
+      this.#cursors.set(leg, scanned);
+    }
+    const { accounts } = this.#hub().head.state;
+    for (const { commitment } of ledger.deliveries.listByClaimState("claimed", { limit: 1_000 })) {
+      // A reorganisation may have taken the claim away for a moment, never for good: see the end.
+      if (!accounts.claimed.has(commitment) && !this.#isInReorg()) {
+        this.#violations.push(`I7: ${commitment} counts as claimed, the hub does not know`);
+      }
+    }
+  }
+
+  /** Why the seed has not ended yet; `undefined`: it has. */
+  whatIsOpen(): string | undefined {
+    const ledger = this.#course.program?.ledger;
+    if (ledger === undefined) return "no process";
+    for (const sent of this.#course.sent) {
+      if (!this.#hasArrived(sent) && !this.#hasEndedOtherwise(sent)) return this.#describe(sent);
+    }
+    for (const { id: { stateMachine: chain } } of this.#course.nodes) {
+      const open = ledger.submissions.listUnresolved(chain);
+      if (open.length > 0) {
+        return `${open.length} open submissions to ${chain}: ${open[0]?.kind} ${open[0]?.state}`;
+      }
+    }
+    const [withdrawal] = ledger.withdrawals.listOpen();
+    if (withdrawal !== undefined) return `withdrawal ${withdrawal.id} is ${withdrawal.state}`;
+    for (const claimState of ["unclaimed", "claiming", "lost", "unclaimable"] as const) {
+      const [row] = ledger.deliveries.listByClaimState(claimState, { limit: 1 });
+      if (row !== undefined) return `delivery ${row.commitment} to ${row.dest} is ${claimState}`;
+    }
+    return undefined;
+  }
+
+  /** Everything that is wrong at the end, when the process is gone. */
+  async atEnd(): Promise<readonly string[]> {
+    this.#noteHeights();
+    const ledger = await readLedger(this.#path);
+    const histories = new Map<string, readonly MemoryBlock[]>(
+      this.#course.nodes.map((node) => [node.id.stateMachine, canonical(node)]),
+    );
+    return [
+      ...this.#violations,
+      ...this.#course.programs.flatMap(({ violations }) => violations),
+      ...this.#ledgerWrong(ledger, histories),
+      ...this.#deliveredTwice(),
+      ...this.#unpaid(),
+      ...this.#moneyLost(histories),
+      ...this.#complaints(),
+    ];
+  }
+
+  #ledgerWrong(
+    ledger: LedgerSnapshot,
+    histories: ReadonlyMap<string, readonly MemoryBlock[]>,
+  ): readonly string[] {
+    const blocksOf = (chain: string): readonly MemoryBlock[] => histories.get(chain) ?? [];
+    const handled = [...histories].flatMap(([chain, blocks]) => handledIn(chain, blocks));
+    const ourself = new Map<string, string>(
+      chainNames.map((chain) => [chain, toHex(this.#course.relayerOn(chain))]),
+    );
+    const relayers = new Map(
+      handled.map(({ chain, commitment, relayer }) => [`${commitment} ${chain}`, relayer]),
+    );
+    return [
+      ...rowsMissing({
+        ...ledger,
+        hub: chainNames[2],
+        sentFrom: (source) => sentIn(blocksOf(source)),
+        startOf: () => 0n,
+      }),
+      ...cursorsAhead(ledger.cursors, (source, sink) => this.#told.get(`${source} ${sink}`) ?? 0n),
+      ...deliveriesWrong(
+        ledger.deliveries,
+        handled.filter(({ chain, relayer }) => relayer === ourself.get(chain)),
+      ),
+      ...attemptsDouble(ledger.submissions),
+      ...endsUnreasoned(ledger.messages),
+      ...endsUntrue(ledger.messages, {
+        relayerOf: (commitment, chain) => relayers.get(`${commitment} ${chain}`),
+        ourselfOn: (chain) => ourself.get(chain) ?? "nobody",
+      }),
+      ...noncesDouble(ledger.submissions),
+      ...ledger.submissions.filter(({ state }) => unresolvedSubmissionStates.some((open) => open === state))
+        .map(({ id, state }) => `Submission ${id} is ${state} at the end`),
+    ];
+  }
+
+  #deliveredTwice(): readonly string[] {
+    return this.#course.nodes.flatMap((node) =>
+      repeated(node.deliveries().map(({ commitment }) => commitment)).map((twice) =>
+        `Delivered twice: ${twice} on ${node.id.stateMachine}`
+      )
+    );
+  }
+
+  /** Every own delivery that earned something is claimed on the hub. */
+  #unpaid(): readonly string[] {
+    const { claimed } = finalState(this.#hub()).accounts;
+    return this.#earned().filter(({ message }) => !claimed.has(message.commitment)).map(({ message }) =>
+      `Our delivery of ${message.commitment} was never claimed`
+    );
+  }
+
+  /** What was earned is on our accounts or paid out, to the last unit: nothing was credited twice (I8). */
+  #moneyLost(histories: ReadonlyMap<string, readonly MemoryBlock[]>): readonly string[] {
+    const { balances } = finalState(this.#hub()).accounts;
+    const ours = [...new Set(chainNames.map((chain) => toHex(this.#course.relayerOn(chain))))];
+    const hub = chainNames[2];
+    return this.#course.nodes.slice(0, 2).flatMap((node) => {
+      const chain = node.id.stateMachine;
+      const earned = this.#earned().filter(({ source }) => source === node)
+        .reduce((sum, { message }) => sum + (node.head.state.fees.get(message.commitment) ?? 0n), 0n);
+      const held = ours.reduce((sum, each) => sum + (balances.get(`${chain} ${each}`) ?? 0n), 0n);
+      const payments = (histories.get(hub) ?? []).flatMap(({ events }) => events).flatMap((event) => {
+        if (event.kind !== "message" || event.message.kind !== "post") return [];
+        const payment = paymentOf(event.message.request, { hub, chain });
+        return payment === undefined ? [] : [{ ...payment, commitment: event.message.commitment }];
+      });
+      const paid = payments.reduce((sum, { amount }) => sum + amount, 0n);
+      const own = this.#course.relayerOn(chain);
+      return [
+        ...earned === held + paid
+          ? []
+          : [`${chain}: earned ${earned}, but ${held} held and ${paid} paid out`],
+        ...payments.filter(({ beneficiary }) => !equalBytes(beneficiary, own))
+          .map(({ commitment }) => `${chain}: payment ${commitment} goes to somebody else`),
+        ...payments.filter(({ commitment }) => !finalState(node).receipts.has(commitment))
+          .map(({ commitment }) => `${chain}: payment ${commitment} did not arrive`),
+      ];
+    });
+  }
+
+  /** Lines that tell of a defect: no trouble of the outside world is an error. */
+  #complaints(): readonly string[] {
+    return this.#course.programs.flatMap(({ log }) =>
+      log.lines.filter(({ level }) => level === "error").filter(({ message }) =>
+        !message.startsWith("The hub gives no usable answer") && !message.startsWith("Nothing was started")
+      ).map(({ message, fields }) => `Error line: ${message} ${Deno.inspect(fields)}`)
+    );
+  }
+
+  /** Posts with a fee that carry our receipt on their destination. */
+  #earned(): readonly Sent[] {
+    return this.#course.sent.filter(({ message, dest, source }) => {
+      const receipt = finalState(dest).receipts.get(message.commitment);
+      const fee = source.head.state.fees.get(message.commitment) ?? 0n;
+      const isPaid = message.kind === "post" && fee > 0n && receipt !== undefined;
+      return isPaid && equalBytes(receipt, this.#course.relayerOn(dest.id.stateMachine));
+    });
+  }
+
+  #hasArrived({ message, dest }: Sent): boolean {
+    return finalState(dest).receipts.has(receiptKeyOf(message));
+  }
+
+  /** Ended without a delivery, for the reason that the seed gave it. */
+  #hasEndedOtherwise({ plan, message, dest, source }: Sent): boolean {
+    const ledger = this.#course.program?.ledger;
+    if (ledger === undefined) return false;
+    const rows = [dest.id.stateMachine, chainNames[2]].flatMap((sink) => {
+      const row = ledger.messages.find(message.commitment, sink);
+      return row === undefined ? [] : [row];
+    });
+    const isPoor = plan.fee === 1n && (source.head.state.fees.get(message.commitment) ?? 0n) === 1n;
+    return rows.some(({ state, reason }) =>
+      (plan.timeoutSec !== undefined && state === "timed_out" && reason === "expired") ||
+      (plan.isFailing && state === "held" && reason !== undefined && FAILED.has(reason)) ||
+      (isPoor && state === "held" && reason === "unprofitable")
+    );
+  }
+
+  #describe({ plan, message, dest }: Sent): string {
+    const ledger = this.#course.program?.ledger;
+    const rows = [chainNames[2], dest.id.stateMachine].map((sink: StateMachine) => {
+      const row = ledger?.messages.find(message.commitment, sink);
+      return `${sink}: ${row?.state} ${row?.reason ?? ""} ${row?.detail ?? ""} ${row?.attempts}`;
+    });
+    const what = `${message.kind} ${message.commitment} to ${destinationOf(message)}`;
+    return `${what} has not arrived (${rows.join("; ")}; ${Deno.inspect(plan, { breakLength: 200 })})`;
+  }
+
+  #noteHeights(): void {
+    for (const sink of this.#course.nodes) {
+      for (const source of this.#course.nodes) {
+        const known = sink.head.state.counterparties.get(stateMachineIdKey(source.id))?.latest ?? 0n;
+        // Proofs that the hub accepted make a chain accept their height.
+        const proven = source === this.#hub() && sink.head.state.setId !== undefined
+          ? this.#hub().head.state.proofs.list.at(-1)?.height ?? 0n
+          : 0n;
+        const key = `${source.id.stateMachine} ${sink.id.stateMachine}`;
+        const most = [known, proven, this.#told.get(key) ?? 0n].reduce((a, b) => a > b ? a : b);
+        this.#told.set(key, most);
+      }
+    }
+  }
+
+  #isInReorg(): boolean {
+    return this.#course.isTroubled;
+  }
+
+  #hub(): MemoryNode {
+    return this.#course.nodes[2];
+  }
+
+  #legs(): readonly { readonly source: StateMachine; readonly sink: StateMachine }[] {
+    const [one, two, hub] = chainNames;
+    return [[one, hub], [two, hub], [hub, one], [hub, two]].flatMap(([source, sink]) =>
+      source === undefined || sink === undefined ? [] : [{ source, sink }]
+    );
+  }
+}
+
+/** Blocks of a chain as it is now. */
+function canonical(node: MemoryNode): readonly MemoryBlock[] {
+  const blocks: MemoryBlock[] = [];
+  for (let height = 1n; height <= node.head.height; height++) {
+    const block = node.block(height);
+    if (block !== undefined) blocks.push(block);
+  }
+  return blocks;
+}
+
+function finalState(node: MemoryNode): MemoryBlock["state"] {
+  const block = node.block(node.finalHeight);
+  if (block === undefined) throw new Error("A chain has a final block");
+  return block.state;
+}
+
+function handledIn(chain: string, blocks: readonly MemoryBlock[]): readonly HandledFacts[] {
+  return blocks.flatMap(({ height, events }) =>
+    events.flatMap((event) =>
+      event.kind !== "handled" ? [] : [{
+        chain,
+        commitment: event.commitment,
+        relayer: toHex(event.relayer),
+        transaction: String(event.at.transaction),
+        height,
+      }]
+    )
+  );
+}
+
+function sentIn(blocks: readonly MemoryBlock[]): readonly SentFacts[] {
+  return blocks.flatMap(({ height, events }) =>
+    events.flatMap((event) =>
+      event.kind !== "message"
+        ? []
+        : [{ commitment: event.message.commitment, dest: destinationOf(event.message), height }]
+    )
+  );
+}

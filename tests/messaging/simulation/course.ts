@@ -1,0 +1,408 @@
+/**
+ * One seed from its first block to the end: chains in memory, the whole relayer as a process that dies and comes
+ * back, and a competitor. Time jumps from one thing to the next. Start reading at {@link Course.run}.
+ */
+import { DatabaseSync } from "node:sqlite";
+import type { ChainConfig, MessagingConfig } from "../../../src/core/config/messaging_config.ts";
+import { EndpointUrl, Secret } from "../../../src/core/config/redact.ts";
+import { fromHex, toHex } from "../../../src/core/protocol/bytes.ts";
+import { keccak256 } from "../../../src/core/protocol/hash.ts";
+import { getMessage, postMessage } from "../../../src/core/protocol/ismp/commitment.ts";
+import type { Message } from "../../../src/core/protocol/ismp/message.ts";
+import { evmAddressOf } from "../../../src/core/protocol/ismp/signed_messages.ts";
+import {
+  parseStateMachine,
+  type StateMachine,
+  stateMachineIdKey,
+  toConsensusStateId,
+} from "../../../src/core/protocol/ismp/state_machine.ts";
+import type { Randomness } from "../../../src/core/runtime/randomness.ts";
+import type { Connections } from "../../../src/messaging/session.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import type { PlannedFault } from "../../support/fault_plan.ts";
+import { MemoryChain } from "../../support/memory_chain.ts";
+import { MemoryNode } from "../../support/memory_node.ts";
+import { seededRandomness } from "../../support/seeded_randomness.ts";
+import { type Process, SimEvm, SimHub } from "./chains.ts";
+import { compete } from "./competitor.ts";
+import type { ChainPlan, MessagePlan, Plan, Trouble } from "./plan.ts";
+import { Program } from "./program.ts";
+
+/** Names of the chains, the hub last. */
+export const chainNames = [
+  parseStateMachine("EVM-1"),
+  parseStateMachine("EVM-56"),
+  parseStateMachine("KUSAMA-4009"),
+] as const;
+
+/** A message of the seed with what was planned for it. */
+export interface Sent {
+  readonly plan: MessagePlan;
+  readonly message: Message;
+  readonly source: MemoryNode;
+  readonly dest: MemoryNode;
+}
+
+/** What the endpoints of a bad day do. */
+const badDay: readonly PlannedFault[] = [
+  { kind: "throw", code: "unreachable" },
+  { kind: "throw", code: "throttled", retryAfterMs: 2_000 },
+  { kind: "throw", code: "server_error" },
+  { kind: "throw", code: "lagging" },
+  { kind: "throw", code: "timeout" },
+  { kind: "delay", ms: 3_000 },
+  { kind: "delay", ms: 12_000 },
+  { kind: "loseAnswer", code: "timeout" },
+  { kind: "loseAnswer", code: "unreachable" },
+];
+
+/** Seconds between two looks at the world. */
+const TICK_SEC = 2;
+/** Seconds between blocks of the hub. */
+const HUB_BLOCK_SEC = 6;
+/** 2,000 dollars for a native token. */
+const PRICE_27 = 2_000n * 10n ** 27n;
+/** Most seconds that a seed may take until everything has ended. */
+const MOST_SEC = 3 * 3_600;
+/** Seconds between a process that ended by itself and its successor, as a container runtime does it. */
+const RESPAWN_SEC = 5;
+
+/** The course of one seed. */
+export class Course {
+  readonly clock = new FakeClock();
+  readonly nodes: readonly [MemoryNode, MemoryNode, MemoryNode];
+  readonly sent: Sent[] = [];
+  readonly programs: Program[] = [];
+  readonly keys: readonly [Uint8Array, Uint8Array];
+  readonly plan: Plan;
+  readonly #random: Randomness;
+  readonly #path: string;
+  readonly #seed: number;
+  readonly #fuses: Extract<Trouble, { kind: "fuse" }>[];
+  readonly #outages = new Set<number>();
+  readonly #competitor: readonly [MemoryChain, MemoryChain, MemoryChain];
+  #connected: readonly MemoryChain[] = [];
+  #startAtSec = 0;
+  #nowSec = 0;
+  #lastProof = 0n;
+  /** `initial_height` of all chains, which the operator takes out of the file once it has had its effect. */
+  #initialHeight: bigint | undefined;
+
+  constructor(seed: number, plan: Plan, path: string) {
+    this.plan = plan;
+    this.#seed = seed;
+    this.#path = path;
+    this.#random = seededRandomness(seed ^ 0x5eed);
+    const first = keyOf(1);
+    this.keys = [first, plan.hasSeparateKeys ? keyOf(2) : first];
+    const [one, two] = plan.chains;
+    this.nodes = [
+      this.#evmNode(0, "ETH0", one),
+      this.#evmNode(1, "BSC0", two),
+      new MemoryNode(this.clock, {
+        id: { stateMachine: chainNames[2], consensusStateId: toConsensusStateId("PARA") },
+        family: "substrate",
+        isHub: true,
+        finalityLag: plan.hubFinalityLag,
+        challengePeriodSec: plan.hubChallengeSec,
+      }),
+    ];
+    const rival = { relayer: new Uint8Array(20).fill(0xcc) };
+    const [nodeOne, nodeTwo, hub] = this.nodes;
+    this.#competitor = [
+      new MemoryChain(nodeOne, this.clock, rival),
+      new MemoryChain(nodeTwo, this.clock, rival),
+      new MemoryChain(hub, this.clock, rival),
+    ];
+    this.#fuses = plan.troubles.filter((trouble) => trouble.kind === "fuse");
+  }
+
+  /** Where our deliveries to a chain are credited from: our name there. */
+  relayerOn(chain: StateMachine): Uint8Array {
+    return evmAddressOf(chain === chainNames[1] ? this.keys[1] : this.keys[0]);
+  }
+
+  /** The process that runs now, if any. */
+  get program(): Program | undefined {
+    const last = this.programs.at(-1);
+    return last === undefined || last.isOver ? undefined : last;
+  }
+
+  /** True while things go wrong. */
+  get isTroubled(): boolean {
+    return this.#nowSec < this.plan.calmAfterSec;
+  }
+
+  /**
+   * Runs until `isOver` says so, asked every half minute after the trouble has ended.
+   * @param watch looks at things every ten seconds
+   * @throws {Error} when it takes too long; `whatIsOpen` tells what is missing.
+   */
+  async run(
+    look: { readonly watch: () => void; readonly whatIsOpen: () => string | undefined },
+  ): Promise<void> {
+    for (this.#nowSec = 0; this.#nowSec <= MOST_SEC; this.#nowSec += TICK_SEC) {
+      await this.clock.advance(TICK_SEC * 1_000);
+      await this.#tick();
+      if (this.#nowSec % 10 === 0) look.watch();
+      const isCalm = this.#nowSec > this.plan.calmAfterSec;
+      if (isCalm && this.#nowSec % 30 === 0 && look.whatIsOpen() === undefined) return;
+    }
+    throw new Error(`After ${MOST_SEC} s of fake time: ${look.whatIsOpen()}`);
+  }
+
+  /** Ends the process in an orderly way. */
+  async end(): Promise<void> {
+    const last = this.programs.at(-1);
+    last?.stop();
+    if (last !== undefined) await this.clock.run(last.ended);
+  }
+
+  async #tick(): Promise<void> {
+    const now = this.#nowSec;
+    this.#supervise();
+    for (const plan of this.plan.messages) {
+      if (plan.atSec >= now && plan.atSec < now + TICK_SEC) this.#send(plan);
+    }
+    for (const { message, plan, source } of this.sent) {
+      const raisedAt = plan.raisedAfterSec === undefined ? -1 : plan.atSec + plan.raisedAfterSec;
+      if (raisedAt >= now && raisedAt < now + TICK_SEC) source.fund(message.commitment, 50n * 10n ** 18n);
+    }
+    for (const trouble of this.plan.troubles) {
+      if (trouble.kind !== "fuse") this.#begin(trouble);
+    }
+    if (now === this.plan.calmAfterSec - this.plan.calmAfterSec % TICK_SEC) this.#calm();
+    this.#produce();
+    if (this.plan.hasCompetitor && now % 6 === 0) await compete(this.#random, this.#competitor, this.sent);
+  }
+
+  /** Blocks, and what chains learn of each other. */
+  #produce(): void {
+    const now = this.#nowSec;
+    const [one, two, hub] = this.nodes;
+    const isTrouble = now < this.plan.calmAfterSec;
+    for (const [node, everySec] of this.#intervals()) {
+      if (now % everySec !== 0) continue;
+      if (isTrouble && this.#chance(this.plan.reorgPercent)) this.#reorganise(node);
+      node.produceBlock();
+    }
+    if (now % 12 === 0) {
+      hub.accept(one);
+      hub.accept(two);
+      const isRotation = isTrouble && this.#chance(8);
+      if (hub.finalHeight > this.#lastProof) {
+        this.#lastProof = hub.finalHeight;
+        hub.acceptProof(isRotation ? "rotation" : "messaging");
+      }
+    }
+    if (now % 18 !== 0) return;
+    for (const [index, { driver }] of this.plan.chains.entries()) {
+      if (driver === "updates") this.nodes[index]?.accept(hub);
+    }
+  }
+
+  #intervals(): readonly (readonly [MemoryNode, number])[] {
+    const [one, two, hub] = this.nodes;
+    const [first, second] = this.plan.chains;
+    return [[one, first.blockSec], [two, second.blockSec], [hub, HUB_BLOCK_SEC]];
+  }
+
+  #reorganise(node: MemoryNode): void {
+    const most = Number(node.head.height - node.finalHeight);
+    if (most === 0) return;
+    const depth = 1 + Math.floor(this.#random.fraction() * most);
+    node.reorganise(depth, this.#chance(70) ? "repool" : "forget");
+    // A new head comes at once, of the same height or higher.
+    for (let block = 1; block < depth; block++) node.produceBlock();
+  }
+
+  /** Starts a process where none runs. */
+  #supervise(): void {
+    const last = this.programs.at(-1);
+    if (last !== undefined && !last.isOver) return;
+    if (last !== undefined && this.#startAtSec === 0) this.#startAtSec = this.#nowSec + RESPAWN_SEC;
+    if (this.#nowSec < this.#startAtSec) return;
+    this.#startAtSec = 0;
+    this.#initialHeight = this.#hasCursors() ? undefined : 0n;
+    const fuse = this.#nowSec < this.plan.calmAfterSec ? this.#fuses.shift() : undefined;
+    const program = new Program({
+      clock: this.clock,
+      path: this.#path,
+      config: this.#config(),
+      seed: this.#seed + this.programs.length,
+      fuse: fuse?.steps,
+      connect: (process) => this.#connect(process),
+    });
+    this.programs.push(program);
+  }
+
+  /** True when every leg has begun. */
+  #hasCursors(): boolean {
+    if (this.programs.length === 0) return false;
+    const database = new DatabaseSync(this.#path);
+    try {
+      return database.prepare("SELECT * FROM cursor").all().length === 4;
+    } catch {
+      return false; // died before it made its tables
+    } finally {
+      database.close();
+    }
+  }
+
+  #begin(trouble: Exclude<Trouble, { kind: "fuse" }>): void {
+    const now = this.#nowSec;
+    const isNow = (atSec: number): boolean => atSec >= now && atSec < now + TICK_SEC;
+    if (trouble.kind === "outage" && isNow(trouble.atSec + trouble.forSec)) {
+      this.#outages.delete(trouble.chain);
+      this.#drawFaults();
+    }
+    if (!isNow(trouble.atSec)) return;
+    switch (trouble.kind) {
+      case "kill":
+      case "stop": {
+        const { program } = this;
+        this.#startAtSec = now + trouble.downSec;
+        if (trouble.kind === "kill") program?.kill();
+        else program?.stop();
+        return;
+      }
+      case "rush": {
+        const node = this.nodes[trouble.chain];
+        node.priceWei = node.priceWei * BigInt(trouble.percent) / 100n;
+        node.minedFromWei = node.priceWei;
+        return;
+      }
+      case "outage":
+        this.#outages.add(trouble.chain);
+        this.#drawFaults();
+        return;
+      case "foreignNonce":
+        this.nodes[trouble.chain].useNonce(toHex(this.relayerOn(chainNames[trouble.chain])));
+        return;
+      case "forgetPool":
+        this.nodes[trouble.chain].forgetPool();
+    }
+  }
+
+  #calm(): void {
+    this.#outages.clear();
+    this.#drawFaults();
+  }
+
+  #drawFaults(): void {
+    const percent = this.#nowSec < this.plan.calmAfterSec - TICK_SEC ? this.plan.faultPercent : 0;
+    for (const [index, chain] of this.#connected.entries()) {
+      if (this.#outages.has(index)) {
+        chain.faults.draw(this.#random, 100, [{ kind: "throw", code: "unreachable" }]);
+      } else chain.faults.draw(this.#random, percent, badDay);
+    }
+  }
+
+  #send(plan: MessagePlan): void {
+    const source = this.nodes[plan.from];
+    const dest = this.nodes[1 - plan.from];
+    if (dest === undefined) throw new Error("There are two chains");
+    const nowSec = Math.floor(this.clock.now() / 1_000);
+    const ends = {
+      source: source.id.stateMachine,
+      dest: dest.id.stateMachine,
+      nonce: BigInt(this.sent.length),
+      from: new Uint8Array(20).fill(0xaa),
+      timeoutTimestampSec: plan.timeoutSec === undefined ? 0n : BigInt(nowSec + plan.timeoutSec),
+    };
+    const hubKnows = this.nodes[2].head.state.counterparties.get(stateMachineIdKey(dest.id))?.latest;
+    // Without a height to ask about it becomes a post.
+    const message = plan.kind === "post" || hubKnows === undefined
+      ? postMessage({ ...ends, to: new Uint8Array(20).fill(0xbb), body: new Uint8Array([1, 2, 3]) })
+      : getMessage({
+        ...ends,
+        keys: [new Uint8Array(52).fill(3)],
+        height: hubKnows,
+        context: new Uint8Array(),
+      });
+    if (plan.isFailing) dest.failing.add(message.commitment);
+    source.dispatch(message, plan.fee);
+    this.sent.push({ plan, message, source, dest: message.kind === "post" ? dest : source });
+  }
+
+  #connect(process: Process): Connections {
+    const latency = (): number => this.#chance(10) ? Math.floor(this.#random.fraction() * 2_000) : 0;
+    const connection = { process, clock: this.clock, latencyMs: latency };
+    const [one, two, hub] = this.nodes;
+    const [firstKey, secondKey] = this.keys;
+    const first = new SimEvm(one, { ...connection, key: firstKey });
+    const second = new SimEvm(two, { ...connection, key: secondKey });
+    first.routerPrice27 = second.routerPrice27 = PRICE_27;
+    const chains = new Map([[one.id.stateMachine, one], [two.id.stateMachine, two]]);
+    const middle = new SimHub(hub, { ...connection, key: firstKey }, chains);
+    this.#connected = [first, second, middle];
+    this.#drawFaults();
+    const entries = [first, second].map((chain, index) => ({ config: this.#chainConfig(index), chain }));
+    return { hub: middle, chains: entries };
+  }
+
+  #config(): MessagingConfig {
+    return {
+      hub: {
+        section: "hub",
+        stateMachine: chainNames[2],
+        rpcWs: new EndpointUrl("ws://localhost:1"),
+        maxRpcPayloadSizeBytes: 1_000_000,
+        maxConcurrentQueries: 10,
+        initialHeight: this.#initialHeight,
+        pollIntervalSec: 10,
+        signer: undefined,
+        consensusStateId: toConsensusStateId("PARA"),
+        isForSolochains: false,
+      },
+      relayer: {
+        minimumProfitPercent: this.plan.minimumProfitPercent,
+        withdrawalFrequencySec: 200,
+        minimumWithdrawalAmount: 10,
+        deliveryEndpoints: undefined,
+        moduleFilter: undefined,
+        unprofitableRetryFrequencySec: 60,
+        disableFeeAccumulation: false,
+      },
+      chains: [this.#chainConfig(0), this.#chainConfig(1)],
+    };
+  }
+
+  #chainConfig(index: number): Extract<ChainConfig, { type: "evm" }> {
+    const { id } = this.nodes[index === 0 ? 0 : 1];
+    return {
+      type: "evm",
+      section: id.stateMachine,
+      ...id,
+      rpcUrls: [new EndpointUrl("http://localhost:1")],
+      etherscanApiKey: undefined,
+      ismpHost: toHex(new Uint8Array(20).fill(7)),
+      signer: new Secret(toHex(this.keys[index === 0 ? 0 : 1])),
+      queryBatchSizeBlocks: undefined,
+      tracingBatchSize: undefined,
+      gasPriceBufferPercent: 0,
+      clientType: "Geth",
+      initialHeight: this.#initialHeight,
+      pollIntervalSec: 10,
+    };
+  }
+
+  #evmNode(index: 0 | 1, consensus: string, { finalityLag, driver }: ChainPlan): MemoryNode {
+    const node = new MemoryNode(this.clock, {
+      id: { stateMachine: chainNames[index], consensusStateId: toConsensusStateId(consensus) },
+      family: "evm",
+      finalityLag,
+      ...(driver === "proofs" ? { setId: 0n } : {}),
+    });
+    node.priceWei = 10n ** 9n;
+    return node;
+  }
+
+  #chance(percent: number): boolean {
+    return this.#random.fraction() * 100 < percent;
+  }
+}
+
+function keyOf(number: number): Uint8Array {
+  return keccak256(fromHex(`0x${number.toString(16).padStart(2, "0")}`));
+}

@@ -1,0 +1,151 @@
+/** What one seed holds: how the chains are, what is sent, and what goes wrong when. Everything is drawn from the seed. */
+import type { Randomness } from "../../../src/core/runtime/randomness.ts";
+import { seededRandomness } from "../../support/seeded_randomness.ts";
+
+/** How a chain beside the hub is. */
+export interface ChainPlan {
+  readonly blockSec: number;
+  readonly finalityLag: bigint;
+  /** How it learns heights of the hub: by itself, or by proofs that travel with messages. */
+  readonly driver: "updates" | "proofs";
+}
+
+/** A message that leaves at some time. */
+export interface MessagePlan {
+  readonly atSec: number;
+  readonly kind: "post" | "get";
+  /** 0: from the first chain to the second; 1: back. */
+  readonly from: 0 | 1;
+  /** Units of the fee token, 18 decimals. */
+  readonly fee: bigint;
+  /** Somebody adds to the fee that much later. */
+  readonly raisedAfterSec: number | undefined;
+  /** Seconds until it times out; `undefined`: never. */
+  readonly timeoutSec: number | undefined;
+  /** The receiving module fails. */
+  readonly isFailing: boolean;
+}
+
+/** Something that happens to a chain or to the program. */
+export type Trouble =
+  | { readonly kind: "kill"; readonly atSec: number; readonly downSec: number }
+  | { readonly kind: "stop"; readonly atSec: number; readonly downSec: number }
+  /** Dies at one of its next steps. */
+  | { readonly kind: "fuse"; readonly steps: number; readonly downSec: number }
+  /** Blocks have room only for transactions that pay `percent` of today's price. */
+  | { readonly kind: "rush"; readonly chain: 0 | 1; readonly atSec: number; readonly percent: number }
+  /** No endpoint of the chain answers. */
+  | {
+    readonly kind: "outage";
+    readonly chain: 0 | 1 | 2;
+    readonly atSec: number;
+    readonly forSec: number;
+  }
+  /** Somebody uses a nonce of our account. */
+  | { readonly kind: "foreignNonce"; readonly chain: 0 | 1; readonly atSec: number }
+  /** Nodes forget what waits. */
+  | { readonly kind: "forgetPool"; readonly chain: 0 | 1 | 2; readonly atSec: number };
+
+/** A whole seed. */
+export interface Plan {
+  readonly chains: readonly [ChainPlan, ChainPlan];
+  readonly hubChallengeSec: bigint;
+  readonly hubFinalityLag: bigint;
+  readonly minimumProfitPercent: number;
+  readonly hasSeparateKeys: boolean;
+  readonly messages: readonly MessagePlan[];
+  readonly troubles: readonly Trouble[];
+  /** Percent of calls that fail until {@link Plan.calmAfterSec}. */
+  readonly faultPercent: number;
+  /** Percent of blocks that are reorganised away until then. */
+  readonly reorgPercent: number;
+  readonly hasCompetitor: boolean;
+  /** From then on nothing goes wrong any more. */
+  readonly calmAfterSec: number;
+}
+
+/** Dollars x 10^18. */
+const DOLLAR = 10n ** 18n;
+
+/** Draws the plan of a seed. */
+export function planOf(seed: number): Plan {
+  const draw = new Draw(seededRandomness(seed));
+  const minimumProfitPercent = draw.chance(50) ? 0 : 10;
+  const calmAfterSec = draw.between(240, 420);
+  return {
+    chains: [chainPlan(draw), chainPlan(draw)],
+    hubChallengeSec: draw.chance(30) ? 20n : 0n,
+    hubFinalityLag: BigInt(draw.between(1, 3)),
+    minimumProfitPercent,
+    hasSeparateKeys: draw.chance(30),
+    messages: Array.from({ length: draw.between(3, 12) }, () => messagePlan(draw, minimumProfitPercent)),
+    troubles: Array.from({ length: draw.between(0, 5) }, () => trouble(draw, calmAfterSec)),
+    faultPercent: 5,
+    reorgPercent: draw.chance(60) ? 4 : 0,
+    hasCompetitor: draw.chance(50),
+    calmAfterSec,
+  };
+}
+
+function chainPlan(draw: Draw): ChainPlan {
+  return {
+    blockSec: 2 * draw.between(1, 6),
+    finalityLag: BigInt(draw.between(1, 4)),
+    driver: draw.chance(50) ? "updates" : "proofs",
+  };
+}
+
+function messagePlan(draw: Draw, percent: number): MessagePlan {
+  const kind = draw.chance(15) ? "get" : "post";
+  const isPoor = kind === "post" && percent > 0 && draw.chance(15);
+  return {
+    atSec: draw.between(1, 180),
+    kind,
+    from: draw.chance(70) ? 0 : 1,
+    fee: isPoor ? 1n : BigInt(draw.between(5, 20)) * DOLLAR,
+    raisedAfterSec: isPoor && draw.chance(60) ? draw.between(30, 200) : undefined,
+    timeoutSec: draw.chance(12) ? draw.between(70, 600) : undefined,
+    isFailing: kind === "post" && draw.chance(4),
+  };
+}
+
+function trouble(draw: Draw, calmAfterSec: number): Trouble {
+  const atSec = draw.between(5, calmAfterSec - 10);
+  const downSec = draw.between(1, 60);
+  const chain = draw.chance(50) ? 0 : 1;
+  const any = draw.chance(34) ? 2 : chain;
+  switch (draw.between(0, 7)) {
+    case 0:
+      return { kind: "kill", atSec, downSec };
+    case 1:
+      return { kind: "stop", atSec, downSec };
+    case 2:
+      return { kind: "rush", chain, atSec, percent: draw.between(110, 300) };
+    case 3:
+      return { kind: "outage", chain: any, atSec, forSec: draw.between(10, 120) };
+    case 4:
+      return { kind: "foreignNonce", chain, atSec };
+    case 5:
+      return { kind: "forgetPool", chain: any, atSec };
+    default:
+      return { kind: "fuse", steps: draw.between(1, 2_500), downSec };
+  }
+}
+
+/** Draws whole numbers and decisions. */
+class Draw {
+  readonly #random: Randomness;
+
+  constructor(random: Randomness) {
+    this.#random = random;
+  }
+
+  /** Both ends included. */
+  between(least: number, most: number): number {
+    return least + Math.floor(this.#random.fraction() * (most - least + 1));
+  }
+
+  chance(percent: number): boolean {
+    return this.#random.fraction() * 100 < percent;
+  }
+}

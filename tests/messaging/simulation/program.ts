@@ -1,0 +1,160 @@
+/** The whole relayer as a process: started on a database file, stopped, killed at any step, and started again. */
+import assert from "node:assert/strict";
+import type { SignedSubmission } from "../../../src/core/chains/chain.ts";
+import type { HubCall } from "../../../src/core/chains/hub_accounts.ts";
+import type { MessagingConfig } from "../../../src/core/config/messaging_config.ts";
+import type { Ledger } from "../../../src/core/ledger/ledger.ts";
+import { openLedger } from "../../../src/core/ledger/open.ts";
+import type { Clock } from "../../../src/core/runtime/clock.ts";
+import type { ExitCode } from "../../../src/core/runtime/exit_codes.ts";
+import { runRelayer } from "../../../src/messaging/run.ts";
+import type { Connections } from "../../../src/messaging/session.ts";
+import { RecordedLog } from "../../support/recorded_log.ts";
+import { seededRandomness } from "../../support/seeded_randomness.ts";
+import type { Process } from "./chains.ts";
+
+/** The process was killed: nothing of it happens any more. */
+class Killed extends Error {
+  override readonly name = "Killed";
+}
+
+/** What a process is started with. */
+export interface ProgramOptions {
+  readonly clock: Clock;
+  readonly path: string;
+  readonly config: MessagingConfig;
+  readonly seed: number;
+  /** Steps until it dies; `undefined`: it lives. */
+  readonly fuse: number | undefined;
+  readonly connect: (process: Process) => Connections;
+}
+
+/** One life of the relayer. */
+export class Program implements Process {
+  readonly log = new RecordedLog();
+  /** Settles when the process is gone; the exit status, or `undefined` when it was killed. */
+  readonly ended: Promise<ExitCode | undefined>;
+  /** Violations that were seen while it ran. */
+  readonly violations: string[] = [];
+  readonly #stop = new AbortController();
+  readonly #connect: (process: Process) => Connections;
+  #fuse: number;
+  #isDead = false;
+  #hasEnded = false;
+  #ledger: Ledger | undefined;
+
+  constructor({ clock, path, config, seed, fuse, connect }: ProgramOptions) {
+    this.#fuse = fuse ?? Infinity;
+    this.#connect = connect;
+    const deps = {
+      clock,
+      random: seededRandomness(seed),
+      log: this.log,
+      openLedger: () => this.#open(path, clock),
+      connect: () => this.#connect(this),
+      fetch: () => Promise.reject(new Error("Nothing is fetched")),
+    };
+    this.ended = runRelayer(deps, config, this.#stop.signal).catch((error: unknown) => {
+      if (this.#isDead) return undefined;
+      throw error;
+    }).finally(() => {
+      this.#hasEnded = true;
+    });
+  }
+
+  /** True once the process is gone or going. */
+  get isOver(): boolean {
+    return this.#hasEnded || this.#isDead;
+  }
+
+  /** The database while the process has it open, for looking at it. */
+  get ledger(): Ledger | undefined {
+    return this.isOver ? undefined : this.#ledger;
+  }
+
+  /** Asks it to end, as SIGTERM does. */
+  stop(): void {
+    this.#stop.abort(new DOMException("Stopped", "AbortError"));
+  }
+
+  /** Ends it at once: what it does from now on has no effect. */
+  kill(): void {
+    this.#isDead = true;
+    this.#stop.abort(new Killed("killed"));
+  }
+
+  step(): void {
+    if (this.#isDead) throw new Killed("dead");
+    if (--this.#fuse > 0) return;
+    this.kill();
+    throw new Killed("killed");
+  }
+
+  leaving(submission: SignedSubmission, call: HubCall | undefined): void {
+    const ledger = this.ledger;
+    if (ledger === undefined) throw new Killed("dead");
+    const row = ledger.submissions.findByHash(submission.chain, submission.hash);
+    if (row === undefined) {
+      this.violations.push(
+        `I3: ${submission.hash} to ${submission.chain} leaves without being in the journal`,
+      );
+    }
+    if (call?.kind !== "withdraw") return;
+    const isOrdered = ledger.withdrawals.listOpen().some(({ submissionId }) => submissionId === row?.id);
+    if (!isOrdered) this.violations.push(`I8: order ${submission.hash} leaves without a withdrawal row`);
+  }
+
+  #open(path: string, clock: Clock): Ledger {
+    const ledger = openLedger(path, { clock });
+    this.#ledger = ledger;
+    return stepwise(ledger, this);
+  }
+}
+
+/** The same ledger, with a step around everything that is asked of it; closing it is always possible. */
+function stepwise(ledger: Ledger, process: Process): Ledger {
+  const { messages, submissions, deliveries, withdrawals, cursors, rewards, meta } = ledger;
+  return {
+    messages: stepwisePart(messages, process),
+    submissions: stepwisePart(submissions, process),
+    deliveries: stepwisePart(deliveries, process),
+    withdrawals: stepwisePart(withdrawals, process),
+    cursors: stepwisePart(cursors, process),
+    rewards: stepwisePart(rewards, process),
+    meta: stepwisePart(meta, process),
+    transaction: (work) => {
+      process.step();
+      const result = ledger.transaction(work);
+      process.step();
+      return result;
+    },
+    bindHub: (hub) => {
+      process.step();
+      ledger.bindHub(hub);
+    },
+    checkWritable: () => ledger.checkWritable(),
+    prune: (nowMs) => {
+      process.step();
+      return ledger.prune(nowMs);
+    },
+    close: () => ledger.close(),
+  };
+}
+
+function stepwisePart<T extends object>(part: T, process: Process): T {
+  const known = new Map<string | symbol, unknown>();
+  return new Proxy(part, {
+    get: (target, name): unknown => {
+      const found = known.get(name);
+      if (found !== undefined) return found;
+      const member: unknown = Reflect.get(target, name);
+      assert.ok(typeof member === "function");
+      const stepping = (...parameters: unknown[]): unknown => {
+        process.step();
+        return Reflect.apply(member, target, parameters);
+      };
+      known.set(name, stepping);
+      return stepping;
+    },
+  });
+}

@@ -1,0 +1,64 @@
+/**
+ * Runs seeds of the simulation. A failing one tells how it is run alone, for example:
+ * SEED=123 deno test -A tests/messaging/simulation/simulation_test.ts
+ */
+import { Checks } from "./checks.ts";
+import { Course } from "./course.ts";
+import { planOf } from "./plan.ts";
+
+/** A folder in memory where there is one: the databases are real files. */
+const MEMORY_FOLDER = "/dev/shm";
+
+/** Runs the seeds from `first` to `last`, or the one that SEED names. @throws {Error} for the first that fails. */
+export async function runSeeds(first: number, last: number): Promise<void> {
+  const alone = Deno.env.get("SEED");
+  const folder = await makeFolder();
+  try {
+    for (let seed = first; seed <= last; seed++) {
+      await runSeed(alone === undefined ? seed : Number(alone), folder);
+      if (alone !== undefined) return;
+    }
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+async function makeFolder(): Promise<string> {
+  try {
+    return await Deno.makeTempDir({ dir: MEMORY_FOLDER, prefix: "causeway-simulation-" });
+  } catch {
+    return await Deno.makeTempDir({ prefix: "causeway-simulation-" });
+  }
+}
+
+async function runSeed(seed: number, folder: string): Promise<void> {
+  const path = `${folder}/${seed}.db`;
+  const course = new Course(seed, planOf(seed), path);
+  const checks = new Checks(course, path);
+  try {
+    await course.run(checks);
+    await course.end();
+    const violations = await checks.atEnd();
+    if (violations.length > 0) throw new Error(violations.slice(0, 10).join("\n"));
+  } catch (error) {
+    tellLog(course);
+    const replay = `SEED=${seed} deno test -A tests/messaging/simulation/simulation_test.ts`;
+    throw new Error(`Seed ${seed} failed. Run it alone:\n${replay}`, { cause: error });
+  } finally {
+    course.program?.kill();
+    await course.clock.settle();
+    await Promise.all(["", "-wal", "-shm"].map((end) => Deno.remove(`${path}${end}`).catch(() => undefined)));
+  }
+}
+
+/** With SIMULATION_LOG, every line of every process goes to that file. */
+function tellLog(course: Course): void {
+  const path = Deno.env.get("SIMULATION_LOG");
+  if (path === undefined) return;
+  const lines = course.programs.flatMap(({ log }, life) =>
+    log.lines.map((line) =>
+      `${life} ${line.level} ${line.message} ${Deno.inspect(line.fields, { breakLength: 1e6 })}`
+    )
+  );
+  Deno.writeTextFileSync(path, [Deno.inspect(course.plan, { depth: 9 }), ...lines].join("\n"));
+}
