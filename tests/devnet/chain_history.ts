@@ -6,6 +6,7 @@ import type { Hash256, Hex } from "../../src/core/protocol/bytes.ts";
 import { toHash256, toHex } from "../../src/core/protocol/bytes.ts";
 import { toAddress } from "../../src/core/protocol/evm/address.ts";
 import { decodeHostLog } from "../../src/core/protocol/evm/host_events.ts";
+import type { PostRequest } from "../../src/core/protocol/ismp/message.ts";
 import { parseEventsWithMetadata } from "../../src/core/protocol/ismp/rpc_json.ts";
 import type { StateMachine } from "../../src/core/protocol/ismp/state_machine.ts";
 import { PING_ABI } from "./evm/abi.ts";
@@ -23,6 +24,8 @@ export interface SentEvent {
   /** Where it goes in the end; an answer goes to who asked. */
   readonly dest: StateMachine;
   readonly height: bigint;
+  /** The request itself, where the hub or a Substrate chain sent a post. */
+  readonly post?: PostRequest;
 }
 
 /** A request that a chain accepted or answered, or whose response it accepted. */
@@ -123,7 +126,8 @@ export async function readHubHistory(hub: StateMachine, httpUrl: string): Promis
     const { event } = decoded;
     const height = meta.blockNumber;
     if (event.tag === "PostRequest") {
-      sent.push({ commitment: commitmentOfPost(event.value), dest: event.value.dest, height });
+      const post = event.value;
+      sent.push({ commitment: commitmentOfPost(post), dest: post.dest, height, post });
     } else if (event.tag === "GetRequest") {
       sent.push({ commitment: commitmentOfGet(event.value), dest: event.value.dest, height });
     } else if (event.tag === "GetResponse") {

@@ -148,19 +148,27 @@ class ClaimRun {
       );
       const expected = report === undefined ? "failed" : this.#expect(report);
       const rows = deliveries.listUnclaimed({ ...pair, maxBlock: pair.newestBlock, limit: pair.count });
+      let early = 0;
       for (const row of rows) {
         const isRefused = this.#rounds.refusalsOf(row) > 0;
         const isSkipped = report?.result === "not_configured";
         const hasFailed = isRefused || (expected === "failed" && !isSkipped && !isAborted);
         const column = hasFailed ? "failed" : "not yet available";
         this.summary.add(pair, column, { count: 1, fee: row.fee ?? 0n });
+        if (column === "not yet available" && !isSkipped) early++;
       }
+      if (early > 0 && !isAborted) this.#tellSkipped(pair, early);
     }
     const open = [...deliveries.listByClaimState("claiming", { limit: 100_000 }), ...this.#notFinal()];
     for (const row of open) {
       const column = isAborted || row.claimState !== "claiming" ? "not yet available" : "failed";
       this.summary.add(row, column, { count: 1, fee: row.fee ?? 0n });
     }
+  }
+
+  #tellSkipped(pair: ClaimPair, requests: number): void {
+    const what = "Fees are not yet available: the hub does not know the blocks that prove them";
+    this.#deps.log.info(what, { pair: routeName(pair), requests, deliveredUpTo: pair.newestBlock });
   }
 
   #notFinal(): ReturnType<PaymentDeps["ledger"]["deliveries"]["listNotFinal"]> {

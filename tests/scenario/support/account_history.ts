@@ -9,6 +9,8 @@ export interface MinedTransaction {
   readonly nonce: bigint;
   readonly height: bigint;
   readonly isReverted: boolean;
+  /** Gas used times its price. */
+  readonly costWei: bigint;
 }
 
 /** All mined transactions of `account` after block `after`, oldest first. */
@@ -33,5 +35,6 @@ export async function readTransactionsOf(
     nonce: BigInt(ours[at]?.nonce ?? 0),
     height: receipt.blockNumber,
     isReverted: receipt.status === "reverted",
+    costWei: receipt.gasUsed * receipt.effectiveGasPrice,
   }));
 }

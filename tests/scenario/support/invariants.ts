@@ -1,21 +1,37 @@
 /**
  * What must hold after every run, whatever was done to the relayers: their databases and logs are held against what
- * the chains say. Source: 04-messaging-flow section 21.3 of the protocol notes (I1 to I14); what cannot be seen from
- * outside (I9, I11, I12, I14) has tests of its own. Start reading at {@link assertInvariants}.
+ * the chains say. Source: 04-messaging-flow section 21.3 of the protocol notes (I1 to I14); those of money are in
+ * `money_invariants.ts`, those that logs show in `run_invariants.ts`. Start reading at {@link assertInvariants}.
  */
 import assert from "node:assert/strict";
+import { type Hash256, toHash256 } from "../../../src/core/protocol/bytes.ts";
+import { toAddress } from "../../../src/core/protocol/evm/address.ts";
 import { type ChainHistory, type HandledEvent, readHistory } from "../../devnet/chain_history.ts";
 import type { Devnet } from "../../devnet/devnet.ts";
 import { DEVNET_ACCOUNTS, DEVNET_KEYS, type DevnetRole } from "../../devnet/evm/accounts.ts";
+import { HOST_ABI } from "../../devnet/evm/abi.ts";
+import type { IsmpHost } from "../../devnet/evm/deploy.ts";
 import { type MinedTransaction, readTransactionsOf } from "./account_history.ts";
+import { type HubBooks, readBooks } from "./hub_books.ts";
 import type { LedgerMessage, LedgerSnapshot } from "./ledger_reader.ts";
+import {
+  claimsUntrue,
+  creditGone,
+  deliveredAtLoss,
+  minimumProfit,
+  type MoneyFacts,
+} from "./money_invariants.ts";
 import type { LineMatch, RelayerProcess } from "./relayer_process.ts";
+import { decisionsUnfounded, failuresSpread, waitsSilent } from "./run_invariants.ts";
+
+/** What is looked at of a process; `endedAtMs`: milliseconds since 1970, `undefined` while it runs. */
+export type ProcessTrace = Pick<RelayerProcess, "lines" | "text" | "endedAtMs">;
 
 /** One relayer: an account, a database, and every process that ran with them, in order. */
 export interface RelayerTrace {
   readonly role: DevnetRole;
   readonly ledger: LedgerSnapshot;
-  readonly processes: readonly Pick<RelayerProcess, "lines" | "text" | "assertNoErrors">[];
+  readonly processes: readonly (ProcessTrace & Pick<RelayerProcess, "assertNoErrors">)[];
 }
 
 /** What a scenario allows. */
@@ -26,7 +42,9 @@ export interface InvariantOptions {
   readonly allowedErrors?: readonly LineMatch[];
   /** What happened up to these heights is left out, by chain. */
   readonly since?: ReadonlyMap<string, bigint>;
-  /** Names of the relayers on chains that do not know them by their EVM address, lower-case hex, by chain. */
+  /** Credit on the hub when the scene began. Default none. */
+  readonly creditBefore?: HubBooks["credit"];
+  /** Names of the relayers on chains that do not know them by the address of their role, lower-case hex, by chain. */
   readonly accounts?: ReadonlyMap<string, string>;
 }
 
@@ -37,10 +55,11 @@ export interface Facts {
   /** Height of `source` that `sink` knows. */
   readonly told: (source: string, sink: string) => bigint;
   readonly trace: Pick<RelayerTrace, "role" | "ledger"> & {
-    readonly processes: readonly Pick<RelayerProcess, "lines" | "text">[];
+    readonly processes: readonly ProcessTrace[];
   };
   /** The relayer's transactions by EVM chain. */
   readonly mined: ReadonlyMap<string, readonly MinedTransaction[]>;
+  readonly money: MoneyFacts;
   /** See {@link InvariantOptions.accounts}. */
   readonly accounts?: ReadonlyMap<string, string>;
 }
@@ -51,6 +70,11 @@ export async function assertInvariants(
   traces: readonly RelayerTrace[],
   options: InvariantOptions = {},
 ): Promise<void> {
+  // Before the histories, which then hold every payment that the books know of.
+  const books = readBooks(
+    devnet,
+    new Set(traces.flatMap(({ ledger }) => ledger.deliveries.map(({ commitment }) => commitment))),
+  );
   const since = (chain: string): bigint => options.since?.get(chain) ?? 0n;
   const histories = await readHistoriesSince(devnet, since);
   const hub = devnet.hub.identity.stateMachine;
@@ -61,19 +85,44 @@ export async function assertInvariants(
     return devnet.oracle.told(devnet.prover !== undefined && from === hub ? { from, to: hub } : { from, to });
   };
   const violations = [...handledTwice(histories)];
+  const { accounts = new Map<string, string>(), creditBefore: before = new Map() } = options;
   for (const trace of traces) {
-    const account = DEVNET_ACCOUNTS[trace.role].address;
     const mined = new Map<string, readonly MinedTransaction[]>();
     for (const { stateMachine, host } of devnet.chains) {
+      const account = toAddress(accounts.get(stateMachine) ?? DEVNET_ACCOUNTS[trace.role].address);
       mined.set(stateMachine, await readTransactionsOf(host, account, since(stateMachine)));
     }
-    const { accounts = new Map() } = options;
-    const facts: Facts = { hub, histories, told, trace, mined, accounts };
+    const fees = await readFees(devnet, trace);
+    const money = { ...books, before, fees };
+    const facts: Facts = { hub, histories, told, trace, mined, money, accounts };
     const found = [...violationsOf(facts), ...tooManyReverts(facts, options.mostReverts ?? 0)];
     violations.push(...found.map((violation) => `${trace.role}: ${violation}`));
     for (const process of trace.processes) process.assertNoErrors(options.allowedErrors ?? []);
   }
   assert.deepEqual(violations, [], violations.slice(0, 20).join("\n"));
+}
+
+/** What requests offer on their source chains, where a relayer asked for profit. */
+async function readFees(devnet: Devnet, trace: RelayerTrace): Promise<MoneyFacts["fees"]> {
+  if (minimumProfit({ trace }) === 0n) return new Map();
+  const requests = new Map(
+    trace.ledger.messages.map(({ requestCommitment, requestSource }) => [requestCommitment, requestSource]),
+  );
+  const reads = [...requests].flatMap(([commitment, source]) => {
+    const chain = devnet.chains.find(({ stateMachine }) => stateMachine === source);
+    return chain === undefined ? [] : [readFee(chain.host, toHash256(commitment))];
+  });
+  return new Map(await Promise.all(reads));
+}
+
+async function readFee(host: IsmpHost, commitment: Hash256): Promise<readonly [string, bigint]> {
+  const { fee } = await host.reader.readContract({
+    address: host.addresses.host,
+    abi: HOST_ABI,
+    functionName: "requestCommitments",
+    args: [commitment],
+  });
+  return [commitment, fee];
 }
 
 /** Every violation by one relayer, each a sentence that begins with the invariant's number. */
@@ -88,6 +137,12 @@ export function violationsOf(facts: Facts): readonly string[] {
     ...endsUntrue(facts),
     ...noncesDouble(facts),
     ...secretsTold(facts),
+    ...claimsUntrue(facts),
+    ...creditGone(facts),
+    ...deliveredAtLoss(facts),
+    ...waitsSilent(facts),
+    ...failuresSpread(facts),
+    ...decisionsUnfounded(facts),
   ];
 }
 
@@ -220,7 +275,6 @@ function* deliveriesWrong(facts: Facts): Iterable<string> {
     } else if (found.blockHeight !== height) {
       yield `I4: ${key} is recorded at ${found.blockHeight}, not ${height}`;
     } else if (found.relayer !== addressOf(facts, chain)) yield `I4: ${key} is recorded for ${found.relayer}`;
-    else if (found.claimState === "claimed") yield `I7: ${key} counts as claimed, nobody claimed it`;
   }
   for (const key of recorded.keys()) yield `I4: ${key} is recorded, but the chain does not know it as ours`;
 }

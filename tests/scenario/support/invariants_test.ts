@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
-import { toHash256 } from "../../../src/core/protocol/bytes.ts";
+import { concatBytes, fromHex, toHash256 } from "../../../src/core/protocol/bytes.ts";
 import { postMessage } from "../../../src/core/protocol/ismp/commitment.ts";
 import { parseStateMachine } from "../../../src/core/protocol/ismp/state_machine.ts";
+import { WITHDRAWAL_MODULE } from "../../../src/messaging/decisions/withdrawal_post.ts";
 import type { ChainHistory } from "../../devnet/chain_history.ts";
 import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../../devnet/evm/accounts.ts";
 import { type Facts, handledTwice, tooManyReverts, violationsOf } from "./invariants.ts";
+import { creditKey } from "./hub_books.ts";
 import type { LedgerMessage, LedgerSnapshot, LedgerSubmission } from "./ledger_reader.ts";
 
 const HUB = parseStateMachine("KUSAMA-4009");
@@ -67,7 +69,7 @@ function submission(id: number, chain: string, nonce: bigint | undefined): Ledge
 }
 
 function delivery(id: number, dest: string, blockHeight: bigint): LedgerSnapshot["deliveries"][number] {
-  const claim = { claimState: "unclaimed", claimHubBlock: undefined };
+  const claim = { fee: undefined, claimState: "unclaimed", claimHubBlock: undefined };
   return { commitment, dest, source: A, relayer: us, txHash: hash(id), blockHeight, isFinal: true, ...claim };
 }
 
@@ -78,6 +80,8 @@ const ledger: LedgerSnapshot = {
   messages: [row(A, HUB), row(HUB, B)],
   submissions: [submission(1, HUB, undefined), submission(2, B, 0n)],
   deliveries: [delivery(1, HUB, 8n), delivery(2, B, 9n)],
+  withdrawals: [],
+  rewards: [],
   bytes: new TextEncoder().encode("SQLite format 3"),
 };
 
@@ -107,13 +111,61 @@ function startLine(
 
 const starts = [startLine(`${A} -> ${HUB}`, 1, "first_start"), startLine(`${HUB} -> ${B}`, 1, "first_start")];
 
+/** The hub has paid for nothing, and owes nothing. */
+const money: Facts["money"] = {
+  at: 20n,
+  claimed: new Map([[commitment, false]]),
+  credit: new Map([[creditKey(A, us), 0n]]),
+  before: new Map(),
+  fees: new Map(),
+};
+
 const facts: Facts = {
   hub: HUB,
   histories,
   told: () => 9n,
-  trace: { role: "relayer", ledger, processes: [{ lines: starts, text: "" }] },
-  mined: new Map([[B, [{ hash: hash(2), nonce: 0n, height: 9n, isReverted: false }]]]),
+  trace: { role: "relayer", ledger, processes: [{ lines: starts, text: "", endedAtMs: undefined }] },
+  mined: new Map([[B, [{ hash: hash(2), nonce: 0n, height: 9n, isReverted: false, costWei: 1_000n }]]]),
+  money,
 };
+
+/** The hub has paid for the message, so that the relayer's credit went from `before` to `now`. */
+function credited(now: bigint, before = 0n): Facts["money"] {
+  const key = creditKey(A, us);
+  return {
+    ...money,
+    claimed: new Map([[commitment, true]]),
+    credit: new Map([[key, now]]),
+    before: new Map([[key, before]]),
+  };
+}
+
+/** The hub has ordered A to pay us. */
+function paidOut(
+  amount: bigint,
+  height: bigint,
+): { readonly histories: Facts["histories"]; readonly payment: string } {
+  const words = [fromHex(us), fromHex(`0x${amount.toString(16).padStart(2, "0")}`)];
+  const padded = words.map((word) => concatBytes(new Uint8Array(32 - word.length), word));
+  const post = postMessage({
+    source: HUB,
+    dest: A,
+    nonce: 3n,
+    from: WITHDRAWAL_MODULE,
+    to: new Uint8Array(20),
+    timeoutTimestampSec: 0n,
+    body: concatBytes(Uint8Array.of(0), ...padded),
+  });
+  const sent = histories.get(HUB)?.sent ?? [];
+  const payment = { commitment: post.commitment, dest: A, height, post: post.request };
+  return {
+    histories: new Map([
+      ...histories,
+      history(HUB, { sent: [...sent, payment], handled: [handledOnHub] }),
+    ]),
+    payment: post.commitment,
+  };
+}
 
 /** Numbers of the invariants that are broken once the ledger, the lines or the chains are changed. */
 function broken(
@@ -121,7 +173,7 @@ function broken(
   more: Partial<Facts> = {},
   process: Partial<Facts["trace"]["processes"][number]> = {},
 ): readonly string[] {
-  const processes = [{ lines: starts, text: "", ...process }];
+  const processes = [{ lines: starts, text: "", endedAtMs: undefined, ...process }];
   const trace = { role: "relayer", ledger: { ...ledger, ...changes }, processes } as const;
   const found = violationsOf({ ...facts, trace, ...more });
   return [...new Set(found.map((violation) => violation.split(/[: ]/)[0] ?? ""))];
@@ -182,9 +234,134 @@ Deno.test("invariants: I6, an end or a wait without a reason", () => {
   assert.deepEqual(broken(withMessage({ reason: undefined })), ["I6"]);
 });
 
-Deno.test("invariants: I7, a claim that nobody made", () => {
-  const claimed = { ...delivery(2, B, 9n), claimState: "claimed" };
-  assert.deepEqual(broken({ deliveries: [delivery(1, HUB, 8n), claimed] }), ["I7"]);
+Deno.test("invariants: I7, a claim that the hub does not know, one of a block that is not final, one that was given up", () => {
+  type Row = LedgerSnapshot["deliveries"][number];
+  const claimed: Row = { ...delivery(2, B, 9n), claimState: "claimed", fee: 5n, claimHubBlock: 10n };
+  const withClaim = (changes: Partial<Row> = {}): Partial<LedgerSnapshot> => {
+    return { deliveries: [delivery(1, HUB, 8n), { ...claimed, ...changes }] };
+  };
+  const paid = { money: credited(5n) };
+  assert.deepEqual(broken(withClaim(), paid), []);
+  assert.deepEqual(broken(withClaim()), ["I7"]);
+  assert.deepEqual(broken(withClaim({ claimHubBlock: 19n }), paid), ["I7"]);
+  for (const claimState of ["no_fee", "lost", "unclaimable"]) {
+    assert.deepEqual(broken(withClaim({ claimState, claimHubBlock: undefined }), paid), ["I7"], claimState);
+  }
+  // A process that died before it found out.
+  for (const claimState of ["claiming", "unclaimed"]) {
+    assert.deepEqual(broken(withClaim({ claimState, claimHubBlock: undefined }), paid), [], claimState);
+  }
+});
+
+Deno.test("invariants: I8, credit that is missing, and money paid out without a withdrawal on record before", () => {
+  const claimed = { ...delivery(2, B, 9n), claimState: "claimed", fee: 5n, claimHubBlock: 10n };
+  const earned = { deliveries: [delivery(1, HUB, 8n), claimed] };
+  assert.deepEqual(broken(earned, { money: credited(4n) }), ["I8"]);
+  assert.deepEqual(broken(earned, { money: credited(5n, 3n) }), ["I8"]);
+  assert.deepEqual(broken(earned, { money: credited(8n, 3n) }), []);
+  // Credited to an account of nobody.
+  const stranger = { ...credited(0n), credit: new Map([[creditKey(A, other), 5n], [creditKey(A, us), 0n]]) };
+  assert.deepEqual(broken(earned, { money: stranger }), ["I8"]);
+
+  const { histories: withPayment, payment } = paidOut(5n, 12n);
+  const out = { money: credited(0n), histories: withPayment };
+  assert.deepEqual(broken(earned, out), ["I8"]);
+  const row = {
+    id: 1,
+    chain: A,
+    address: us,
+    nonce: 0n,
+    amount: 5n,
+    hubBlock: 11n,
+    state: "done",
+    commitment: payment,
+    dispatchHubBlock: 12n,
+  };
+  const searching = { ...row, state: "requested", commitment: undefined, dispatchHubBlock: undefined };
+  // The row of the payment itself is I1's business.
+  const isFine = (withdrawals: LedgerSnapshot["withdrawals"]): boolean =>
+    !broken({ ...earned, withdrawals }, out).includes("I8");
+  assert.ok(isFine([row]));
+  assert.ok(isFine([searching]));
+  assert.ok(!isFine([{ ...row, hubBlock: 12n }]), "recorded after the hub was asked");
+  assert.ok(!isFine([{ ...row, commitment: hash(8) }]), "recorded for another payment");
+  assert.ok(isFine([{ ...row, nonce: undefined, hubBlock: 12n }]), "ordered elsewhere and found");
+});
+
+Deno.test("invariants: I9, sent for less than it costs although a profit is asked for", () => {
+  const asking = (percent: string): Partial<Facts["trace"]["processes"][number]> => {
+    const record = { message: "Relaying", minimumProfit: percent };
+    return { lines: [...starts, { atMs: 0, stream: "stdout", text: "", record, level: "info" }] };
+  };
+  const offering = (fee: bigint | undefined): Partial<Facts> => {
+    return { money: { ...money, fees: new Map(fee === undefined ? [] : [[commitment, fee]]) } };
+  };
+  assert.deepEqual(broken({}, offering(undefined), asking("0 %")), []);
+  assert.deepEqual(broken({}, offering(undefined), asking("50 %")), ["I9"]);
+  assert.deepEqual(broken({}, offering(0n), asking("50 %")), ["I9"]);
+  // 1,000 wei are a tenth of 1,500 at least.
+  assert.deepEqual(broken({}, offering(149n), asking("50 %")), ["I9"]);
+  assert.deepEqual(broken({}, offering(150n), asking("50 %")), []);
+});
+
+Deno.test("invariants: I11, a long silence, and an end that takes long", () => {
+  const at = (atMs: number, message = "Something"): Facts["trace"]["processes"][number]["lines"][0] => {
+    return { atMs, stream: "stdout", text: message, record: { message }, level: "info" };
+  };
+  const minuteMs = 60_000;
+  assert.deepEqual(broken({}, {}, { lines: [...starts, at(10 * minuteMs)] }), []);
+  assert.deepEqual(broken({}, {}, { lines: [...starts, at(11 * minuteMs)] }), ["I11"]);
+  assert.deepEqual(broken({}, {}, { endedAtMs: 11 * minuteMs }), ["I11"]);
+  const told = [...starts, at(1_000, "Stopping: work under way is finished or journalled")];
+  assert.deepEqual(broken({}, {}, { lines: told, endedAtMs: 25_000 }), []);
+  assert.deepEqual(broken({}, {}, { lines: told, endedAtMs: 45_000 }), ["I11"]);
+});
+
+Deno.test("invariants: I12, a leg that failed for another chain's fault, and one that never began", () => {
+  const line = (atMs: number, record: Readonly<Record<string, unknown>>): typeof starts[number] => {
+    return { atMs, stream: "stdout", text: "", record, level: "info" };
+  };
+  const failed = (leg: string, chain: string): readonly typeof starts[number][] => {
+    const error = { name: "RpcFault", message: `eth_call on ${chain} via 127.0.0.1: timeout` };
+    return [...starts, line(1, { message: "Leg is interrupted", leg, error })];
+  };
+  assert.deepEqual(broken({}, {}, { lines: failed(`${HUB} -> ${B}`, B) }), []);
+  assert.deepEqual(broken({}, {}, { lines: failed(`${HUB} -> ${B}`, HUB) }), []);
+  assert.deepEqual(broken({}, {}, { lines: failed(`${HUB} -> ${B}`, A) }), ["I12"]);
+  const worker = line(1, {
+    message: "Worker failed and will be started again",
+    worker: "claims",
+    error: { message: `eth_call on ${A} via 127.0.0.1: timeout` },
+  });
+  assert.deepEqual(broken({}, {}, { lines: [...starts, worker] }), ["I12"]);
+
+  const relaying = line(0, {
+    message: "Relaying",
+    chains: `${A}, ${B}`,
+    deliversTo: B,
+    minimumProfit: "0 %",
+  });
+  const without = starts.filter(({ record }) => record?.leg !== `${A} -> ${HUB}`);
+  const begun = [relaying, ...starts, startLine(`${B} -> ${HUB}`, 1, "first_start")];
+  assert.deepEqual(broken({}, {}, { lines: begun, endedAtMs: 40_000 }), []);
+  assert.deepEqual(broken({}, {}, { lines: [relaying, ...starts], endedAtMs: 40_000 }), ["I12"]);
+  assert.deepEqual(
+    broken({}, {}, { lines: [relaying, ...without], endedAtMs: 20_000 }),
+    [],
+    "too early to tell",
+  );
+  const down = line(0, { message: "Chain gives no usable answer; asked again in 10 s", chain: B });
+  assert.deepEqual(broken({}, {}, { lines: [relaying, down, ...starts], endedAtMs: 40_000 }), []);
+});
+
+Deno.test("invariants: I14, held as unprofitable against its own numbers", () => {
+  const held = (offeredUsd18: bigint | undefined): Partial<LedgerSnapshot> => {
+    return withMessage({ state: "held", reason: "unprofitable", requiredUsd18: 10n, offeredUsd18 });
+  };
+  const undelivered = { histories: new Map([...histories, history(B, {})]), mined: new Map() };
+  const isBroken = (offered: bigint | undefined): boolean =>
+    broken(held(offered), undelivered).includes("I14");
+  assert.deepEqual([isBroken(9n), isBroken(10n), isBroken(undefined)], [false, true, true]);
 });
 
 Deno.test("invariants: I13, a key in the output, or in the database as text or as bytes", () => {
@@ -202,7 +379,7 @@ Deno.test("invariants: the ledger claims what the chains do not say", () => {
 });
 
 Deno.test("invariants: reverted transactions are counted", () => {
-  const reverted = { hash: hash(9), nonce: 1n, height: 9n, isReverted: true };
+  const reverted = { hash: hash(9), nonce: 1n, height: 9n, isReverted: true, costWei: 1n };
   const mined = new Map([[B, [reverted, { ...reverted, isReverted: false }]]]);
   assert.deepEqual([...tooManyReverts({ ...facts, mined }, 1)], []);
   assert.equal([...tooManyReverts({ ...facts, mined }, 0)].length, 1);

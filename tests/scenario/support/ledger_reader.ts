@@ -52,8 +52,36 @@ export interface LedgerDelivery {
   readonly txHash: string | undefined;
   readonly blockHeight: bigint;
   readonly isFinal: boolean;
+  /** Units of the source's fee token; `undefined`: not read yet. */
+  readonly fee: bigint | undefined;
   readonly claimState: string;
   readonly claimHubBlock: bigint | undefined;
+}
+
+/** A row of `withdrawal`. */
+export interface LedgerWithdrawal {
+  readonly id: number;
+  readonly chain: string;
+  /** The account on the hub, lower-case hex with 0x. */
+  readonly address: string;
+  readonly nonce: bigint | undefined;
+  /** Units of the chain's fee token. */
+  readonly amount: bigint;
+  /** Best block of the hub when the row was written. */
+  readonly hubBlock: bigint;
+  readonly state: string;
+  /** Of the payment, once it was found. */
+  readonly commitment: string | undefined;
+  /** Block of the hub that holds the payment. */
+  readonly dispatchHubBlock: bigint | undefined;
+}
+
+/** A row of `reward`. */
+export interface LedgerReward {
+  readonly kind: string;
+  readonly chain: string;
+  readonly reference: string;
+  readonly state: string;
 }
 
 /** A row of `cursor`. */
@@ -70,6 +98,8 @@ export interface LedgerSnapshot {
   readonly messages: readonly LedgerMessage[];
   readonly submissions: readonly LedgerSubmission[];
   readonly deliveries: readonly LedgerDelivery[];
+  readonly withdrawals: readonly LedgerWithdrawal[];
+  readonly rewards: readonly LedgerReward[];
   /** Every byte of the file and its log, for searches. */
   readonly bytes: Uint8Array;
 }
@@ -146,6 +176,8 @@ function readCopy(path: string): LedgerSnapshot {
         readSubmission(row, items.get(Number(row.id)) ?? [])
       ),
       deliveries: query(database, "SELECT * FROM delivery ORDER BY dest, block_height").map(readDelivery),
+      withdrawals: query(database, "SELECT * FROM withdrawal ORDER BY id").map(readWithdrawal),
+      rewards: query(database, "SELECT * FROM reward ORDER BY kind, chain, reference").map(readReward),
       bytes,
     };
   } finally {
@@ -216,18 +248,40 @@ function readSubmission(row: Row, items: readonly Row[]): LedgerSubmission {
 }
 
 function readDelivery(row: Row): LedgerDelivery {
-  const { relayer, claim_hub_block: claimHubBlock } = row;
-  if (!(relayer instanceof Uint8Array)) throw new Error("Column relayer: expected bytes");
   return {
     commitment: text(row, "commitment"),
     dest: text(row, "dest"),
     source: text(row, "source"),
-    relayer: `0x${relayer.toHex()}`,
+    relayer: hex(row, "relayer"),
     txHash: maybe(row, "tx_hash"),
     blockHeight: integer(row, "block_height"),
     isFinal: integer(row, "is_final") === 1n,
+    fee: amount(row, "fee"),
     claimState: text(row, "claim_state"),
-    claimHubBlock: typeof claimHubBlock === "bigint" ? claimHubBlock : undefined,
+    claimHubBlock: maybeInteger(row, "claim_hub_block"),
+  };
+}
+
+function readWithdrawal(row: Row): LedgerWithdrawal {
+  return {
+    id: Number(integer(row, "id")),
+    chain: text(row, "chain"),
+    address: hex(row, "address"),
+    nonce: amount(row, "nonce"),
+    amount: BigInt(text(row, "amount")),
+    hubBlock: integer(row, "hub_block"),
+    state: text(row, "state"),
+    commitment: maybe(row, "commitment"),
+    dispatchHubBlock: maybeInteger(row, "dispatch_hub_block"),
+  };
+}
+
+function readReward(row: Row): LedgerReward {
+  return {
+    kind: text(row, "kind"),
+    chain: text(row, "chain"),
+    reference: text(row, "reference"),
+    state: text(row, "state"),
   };
 }
 
@@ -245,6 +299,16 @@ function integer(row: Row, column: string): bigint {
   const value = row[column];
   if (typeof value !== "bigint") throw new Error(`Column ${column}: expected an integer`);
   return value;
+}
+
+function maybeInteger(row: Row, column: string): bigint | undefined {
+  return row[column] === null ? undefined : integer(row, column);
+}
+
+function hex(row: Row, column: string): string {
+  const value = row[column];
+  if (!(value instanceof Uint8Array)) throw new Error(`Column ${column}: expected bytes`);
+  return `0x${value.toHex()}`;
 }
 
 function amount(row: Row, column: string): bigint | undefined {

@@ -67,7 +67,7 @@ export class RelayerProcess implements AsyncDisposable {
   readonly #lines: RelayerLine[] = [];
   readonly #onLine: ((line: RelayerLine) => void) | undefined;
   readonly #watchers = new Set<(line: RelayerLine) => void>();
-  #isGone = false;
+  #endedAtMs: number | undefined;
 
   constructor(options: RelayerOptions, configPath: string) {
     this.configPath = configPath;
@@ -98,7 +98,12 @@ export class RelayerProcess implements AsyncDisposable {
 
   /** False once the process is gone. */
   get isRunning(): boolean {
-    return !this.#isGone;
+    return this.#endedAtMs === undefined;
+  }
+
+  /** When the process was gone, milliseconds since 1970; `undefined` while it runs. */
+  get endedAtMs(): number | undefined {
+    return this.#endedAtMs;
   }
 
   /** Everything printed so far. */
@@ -177,7 +182,7 @@ export class RelayerProcess implements AsyncDisposable {
 
   /** Sends a signal; nothing happens when the process is gone. */
   signal(name: Deno.Signal): void {
-    if (!this.#isGone) this.#child.kill(name);
+    if (this.isRunning) this.#child.kill(name);
   }
 
   /** @throws {RelayerFault} `error_lines` when it printed an error that `allowed` does not cover. */
@@ -197,7 +202,7 @@ export class RelayerProcess implements AsyncDisposable {
     const child = this.#child;
     const [status] = await Promise.all([
       child.status.then((status) => {
-        this.#isGone = true;
+        this.#endedAtMs = Date.now();
         return status;
       }),
       this.#read(child.stdout, "stdout"),

@@ -12,6 +12,7 @@ import {
   type SectionChanges,
   sectionOf,
 } from "../../devnet/relayer_config.ts";
+import { type HubBooks, readBooks } from "./hub_books.ts";
 import { assertInvariants, type InvariantOptions } from "./invariants.ts";
 import { type LedgerMessage, type LedgerSnapshot, readLedger } from "./ledger_reader.ts";
 import { type RelayerOptions, type RelayerProcess, startRelayer } from "./relayer_process.ts";
@@ -155,6 +156,7 @@ export class SceneRelayer {
 /** See the head of the file. */
 export class Scene implements AsyncDisposable {
   readonly relayers: SceneRelayer[] = [];
+  readonly #creditBefore: HubBooks["credit"];
   readonly #notes: string[] = [];
 
   /** Not for callers: use {@link playScene}. `startHeights`: what happened up to these heights is not of this scene. */
@@ -162,7 +164,9 @@ export class Scene implements AsyncDisposable {
     readonly devnet: Devnet,
     readonly folder: string,
     readonly startHeights: ReadonlyMap<string, bigint>,
-  ) {}
+  ) {
+    this.#creditBefore = readBooks(devnet, []).credit;
+  }
 
   /** Remembers something that is told when the scenario fails. */
   note(text: string): void {
@@ -215,7 +219,11 @@ export class Scene implements AsyncDisposable {
       ledger: await relayer.ledger(),
       processes: relayer.processes,
     })));
-    await assertInvariants(this.devnet, traces, { since: this.startHeights, ...options });
+    await assertInvariants(this.devnet, traces, {
+      since: this.startHeights,
+      creditBefore: this.#creditBefore,
+      ...options,
+    });
   }
 
   /** What can be seen of the relayers, for messages of failed tests. */

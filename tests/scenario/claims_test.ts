@@ -1,0 +1,262 @@
+/** What deliveries earn becomes credit on the hub: by itself, by hand, later, and never twice. */
+import assert from "node:assert/strict";
+import type { DevnetChain } from "../devnet/devnet.ts";
+import { DEVNET_ACCOUNTS } from "../devnet/evm/accounts.ts";
+import { sendPing, type SentMessage, waitUntil } from "../devnet/messages.ts";
+import { type ConfigChanges, sectionOf, signerKey } from "../devnet/relayer_config.ts";
+import {
+  commandResult,
+  creditOf,
+  feeTokensOf,
+  runCommand,
+  startCommand,
+  TOKEN,
+} from "./support/fee_accounts.ts";
+import { runRelayerOnce } from "./support/run_once.ts";
+import {
+  DEADLINE_MS,
+  playSceneOn,
+  type Scene,
+  type SceneRelayer,
+  startSceneDevnet,
+} from "./support/scene.ts";
+
+const HEAD = ["pair", "claimed", "already claimed", "no fee", "not yet available", "failed"];
+
+Deno.test("claims", async (t) => {
+  await using devnet = await startSceneDevnet({ chainIds: [31337, 31338, 31339] });
+  const [a, b, c] = [devnet.chain("A"), devnet.chain("B"), devnet.chain("C")];
+
+  await t.step(
+    "deliveries are claimed by themselves, to the unit; a manual run beside the relayer is refused and harms nothing",
+    () =>
+      playSceneOn(devnet, async (scene) => {
+        const relayer = scene.relayer();
+        const process = await relayer.startAndWait();
+        const sent = (await Promise.all([
+          sendPing(devnet, { from: "A", to: "B", count: 3, fee: 2n * TOKEN }),
+          sendPing(devnet, { from: "B", to: "A", count: 2, fee: 3n * TOKEN + 1n }),
+          sendPing(devnet, { from: "C", to: "B" }),
+        ])).flat();
+        for (const args of [[], ["--wait"], ["--withdraw"]]) {
+          const paths = [`--config=${process.configPath}`, `--db=${process.dbPath}`];
+          const { code, stdout, stderr } = await runRelayerOnce([...paths, "accumulate-fees", ...args]);
+          assert.deepEqual([code, stderr], [1, ""]);
+          assert.match(
+            stdout,
+            /^\S+ ERROR .*Database .*relayer\.db: another process uses it\. Stop the other/,
+          );
+          assert.equal(stdout.trim().split("\n").length, 1, stdout);
+        }
+        await scene.untilDelivered(sent);
+        await untilClaimStates(relayer, sent, (fee) => fee > 0n ? "claimed" : "no_fee");
+        assert.deepEqual(
+          [a, b, c].map((chain) => creditOf(devnet, chain, "relayer")),
+          [6n * TOKEN, 6n * TOKEN + 2n, 0n],
+        );
+        await scene.finish();
+      }),
+  );
+
+  await t.step(
+    "by hand: what the hub cannot verify yet is skipped and named; --wait claims it as heights come, last sent first",
+    () =>
+      playSceneOn(devnet, async (scene) => {
+        using _ = { [Symbol.dispose]: () => devnet.oracle.resume() };
+        const relayer = scene.relayer();
+        const sent = await deliverUnseen(scene, relayer, [[a, b], [b, c], [c, a]]);
+        const credit = [a, b, c].map((chain) => creditOf(devnet, chain, "relayer"));
+        const early = await runCommand(relayer, []);
+        assert.equal(early.code, 0);
+        const skipped = (from: DevnetChain, to: DevnetChain): readonly string[] => {
+          return [`${from.stateMachine} -> ${to.stateMachine}`, "0", "0", "0", "2", "0"];
+        };
+        assert.deepEqual(early.table, [HEAD, skipped(a, b), skipped(b, c), skipped(c, a)]);
+        for (const [from, to] of [[a, b], [b, c], [c, a]] as const) {
+          const pair = `${from.stateMachine} -> ${to.stateMachine}`;
+          assert.ok(
+            early.log.some((line) => line.includes("not yet available") && line.includes(pair)),
+            pair,
+          );
+        }
+        assert.deepEqual([a, b, c].map((chain) => creditOf(devnet, chain, "relayer")), credit);
+
+        const waiting = await startCommand(relayer, ["--wait"]);
+        const claimed = (source: DevnetChain): number =>
+          waiting.lines.findIndex(({ text }) => text.includes("Fees claimed") && isOf(text, source));
+        // A relayer that is started meanwhile is the one that is refused.
+        const late = [`--config=${waiting.configPath}`, `--db=${waiting.dbPath}`];
+        await waitUntil("the run has the database", () => exists(`${waiting.dbPath}-wal`));
+        const refused = await runRelayerOnce(late);
+        assert.deepEqual([refused.code, waiting.isRunning], [1, true], refused.stdout);
+        // Destinations become known in the order A, C, B; their sources are C, B, A.
+        for (const [source, dest] of [[c, a], [b, c], [a, b]] as const) {
+          devnet.oracle.resume({ from: dest.stateMachine, to: devnet.hub.identity.stateMachine });
+          await waitUntil(`fees of ${source.name} are claimed`, () => claimed(source) >= 0, {
+            deadlineMs: DEADLINE_MS,
+          });
+        }
+        const { code, table } = await commandResult(waiting);
+        assert.equal(code, 0);
+        const taken = (from: DevnetChain, to: DevnetChain): readonly string[] => {
+          return [`${from.stateMachine} -> ${to.stateMachine}`, "2 (4)", "0", "0", "0", "0"];
+        };
+        assert.deepEqual(table, [HEAD, taken(a, b), taken(b, c), taken(c, a)]);
+        assert.ok(claimed(c) < claimed(b) && claimed(b) < claimed(a));
+        assert.deepEqual(
+          [a, b, c].map((chain) => creditOf(devnet, chain, "relayer")),
+          credit.map((before) => before + 4n * TOKEN),
+        );
+        await untilClaimStates(relayer, sent, () => "claimed");
+        const again = await runCommand(relayer, []);
+        assert.deepEqual([again.code, again.table], [0, [["No delivery waits for a claim."]]]);
+        await scene.finish();
+      }),
+  );
+
+  await t.step(
+    "a key per chain, claims disabled at first, a chain out of the file for a while: all is credited and paid",
+    () =>
+      playSceneOn(devnet, async (scene) => {
+        const relayer = scene.relayer();
+        const sections = { [sectionOf(b.stateMachine)]: { signer: signerKey("relayer2") } };
+        const keys: ConfigChanges = { sections };
+        await relayer.startAndWait({ ...keys, disableFeeAccumulation: true });
+        const sent = (await Promise.all([
+          sendPing(devnet, { from: "A", to: "B", count: 2, fee: 7n * TOKEN }),
+          sendPing(devnet, { from: "B", to: "A", count: 2, fee: 6n * TOKEN }),
+          sendPing(devnet, { from: "A", to: "C", fee: TOKEN }),
+        ])).flat();
+        const before = [creditOf(devnet, a, "relayer"), creditOf(devnet, b, "relayer2")] as const;
+        // Left by the key that was on B before; A still has it.
+        const beforeOnB = creditOf(devnet, b, "relayer");
+        await scene.untilDelivered(sent);
+        await untilProvable(scene, relayer, sent);
+        await untilClaimStates(relayer, sent, () => "unclaimed");
+        await relayer.stop();
+
+        // B is taken out: its pairs wait, and the others do not.
+        const partly = await runCommand(relayer, [], { without: [b.stateMachine] });
+        assert.equal(partly.code, 0);
+        const pair = (from: DevnetChain, to: DevnetChain): string =>
+          `${from.stateMachine} -> ${to.stateMachine}`;
+        assert.deepEqual(partly.table, [
+          HEAD,
+          [pair(a, b), "0", "0", "0", "2", "0"],
+          [pair(a, c), "1 (1)", "0", "0", "0", "0"],
+          [pair(b, a), "0", "0", "0", "2", "0"],
+        ]);
+        for (const name of [pair(a, b), pair(b, a)]) {
+          const told = partly.log.filter((line) => line.includes("not configured") && line.includes(name));
+          assert.equal(told.length, 1, name);
+        }
+        assert.equal(creditOf(devnet, a, "relayer"), before[0] + TOKEN);
+
+        // Back again, and enabled: the relayer claims what it has kept, for the account that it has on the source.
+        await relayer.startAndWait(keys);
+        await untilClaimStates(relayer, sent, () => "claimed");
+        await relayer.stop();
+        assert.equal(creditOf(devnet, a, "relayer"), before[0] + 15n * TOKEN);
+        assert.equal(creditOf(devnet, b, "relayer2"), before[1] + 12n * TOKEN);
+
+        const owned = await Promise.all([feeTokensOf(a, "relayer"), feeTokensOf(b, "relayer2")]);
+        const paying = await runCommand(relayer, ["--withdraw"], keys);
+        assert.equal(paying.code, 0, paying.log.join("\n"));
+        assert.deepEqual(
+          await Promise.all([feeTokensOf(a, "relayer"), feeTokensOf(b, "relayer2")]),
+          [owned[0] + before[0] + 15n * TOKEN, owned[1] + before[1] + 12n * TOKEN + beforeOnB],
+        );
+        assert.deepEqual([creditOf(devnet, a, "relayer"), creditOf(devnet, b, "relayer2")], [0n, 0n]);
+        await scene.finish({
+          accounts: new Map([[b.stateMachine, DEVNET_ACCOUNTS.relayer2.address.toLowerCase()]]),
+        });
+      }),
+  );
+});
+
+/**
+ * Delivers two messages on each way while the hub learns nothing of their destinations any more, with claims disabled,
+ * and stops the relayer. Afterwards the hub still knows nothing of them.
+ */
+async function deliverUnseen(
+  scene: Scene,
+  relayer: SceneRelayer,
+  ways: readonly (readonly [DevnetChain, DevnetChain])[],
+): Promise<readonly SentMessage[]> {
+  const { devnet } = scene;
+  const hub = devnet.hub.identity.stateMachine;
+  const machines = devnet.chains.map(({ stateMachine }) => stateMachine);
+  await relayer.startAndWait({ disableFeeAccumulation: true });
+  await Promise.all(machines.map((to) => devnet.oracle.pause({ from: hub, to })));
+  const sent = (await Promise.all(
+    ways.map(([from, to]) => sendPing(devnet, { from: from.name, to: to.name, count: 2, fee: 2n * TOKEN })),
+  )).flat();
+  await relayer.untilRows(sent, hub, { state: "delivered" });
+  await Promise.all(machines.map((from) => devnet.oracle.pause({ from, to: hub })));
+  for (const to of machines) devnet.oracle.resume({ from: hub, to });
+  await scene.untilDelivered(sent);
+  await untilFinal(relayer, sent);
+  await relayer.stop();
+  return sent;
+}
+
+/** Waits until the deliveries on the destinations are final. */
+async function untilFinal(relayer: SceneRelayer, sent: readonly SentMessage[]): Promise<void> {
+  await waitUntil("the deliveries are final", async () => {
+    const rows = await rowsOf(relayer, sent);
+    return rows.length === sent.length && rows.every(({ isFinal }) => isFinal);
+  }, { deadlineMs: DEADLINE_MS, everyMs: 400 });
+}
+
+/** Waits until the deliveries are final, and the hub could verify them. */
+async function untilProvable(
+  scene: Scene,
+  relayer: SceneRelayer,
+  sent: readonly SentMessage[],
+): Promise<void> {
+  await untilFinal(relayer, sent);
+  const { devnet } = scene;
+  const rows = await rowsOf(relayer, sent);
+  await waitUntil("the hub knows the blocks of the deliveries", () =>
+    rows.every(({ dest, blockHeight }) => {
+      const chain = devnet.chain(dest);
+      return (devnet.hub.latestHeight(devnet.idOnHub(chain)) ?? 0n) >= blockHeight;
+    }));
+}
+
+/** Waits until the delivery of each message on its destination is in the state that belongs to its fee. */
+async function untilClaimStates(
+  relayer: SceneRelayer,
+  sent: readonly SentMessage[],
+  stateOf: (fee: bigint) => string,
+): Promise<void> {
+  await waitUntil("deliveries in their claim state", async () => {
+    const rows = await rowsOf(relayer, sent);
+    return rows.length === sent.length &&
+      rows.every(({ claimState, fee }) => claimState === stateOf(fee ?? 0n));
+  }, { deadlineMs: DEADLINE_MS, everyMs: 400 });
+}
+
+async function rowsOf(
+  relayer: SceneRelayer,
+  sent: readonly SentMessage[],
+): Promise<Awaited<ReturnType<SceneRelayer["ledger"]>>["deliveries"]> {
+  const wanted = new Set(sent.map(({ commitment, request }) => `${commitment} ${request.dest}`));
+  return (await relayer.ledger()).deliveries.filter(({ commitment, dest }) =>
+    wanted.has(`${commitment} ${dest}`)
+  );
+}
+
+function isOf(line: string, source: DevnetChain): boolean {
+  return line.includes(`${source.stateMachine} -> `);
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await Deno.stat(path);
+    return true;
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+    return false;
+  }
+}

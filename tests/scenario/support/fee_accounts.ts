@@ -1,0 +1,76 @@
+/**
+ * The money of a scene as the chains tell it: fee tokens on the chains, credit on the hub; and the command that
+ * claims and withdraws by hand.
+ */
+import type { Address } from "viem";
+import { fromHex } from "../../../src/core/protocol/bytes.ts";
+import type { Devnet, DevnetChain } from "../../devnet/devnet.ts";
+import { FEE_TOKEN_ABI } from "../../devnet/evm/abi.ts";
+import { DEVNET_ACCOUNTS, type DevnetRole } from "../../devnet/evm/accounts.ts";
+import type { ConfigChanges } from "../../devnet/relayer_config.ts";
+import type { RelayerProcess } from "./relayer_process.ts";
+import { DEADLINE_MS, type SceneRelayer } from "./scene.ts";
+
+/** One whole fee token of the EVM chains, in units. */
+export const TOKEN = 10n ** 18n;
+
+/** Fee tokens of an account on an EVM chain, units. */
+export function feeTokensOf({ host }: DevnetChain, role: DevnetRole): Promise<bigint> {
+  const account: Address = DEVNET_ACCOUNTS[role].address;
+  const { feeToken: address } = host.addresses;
+  return host.reader.readContract({
+    address,
+    abi: FEE_TOKEN_ABI,
+    functionName: "balanceOf",
+    args: [account],
+  });
+}
+
+/** What the hub owes an account for requests of a chain, units of the chain's fee token. */
+export function creditOf({ hub }: Pick<Devnet, "hub">, chain: DevnetChain, role: DevnetRole): bigint {
+  return hub.governance.feesOf(chain.stateMachine, fromHex(DEVNET_ACCOUNTS[role].address));
+}
+
+/** How `accumulate-fees` ended. */
+export interface CommandResult {
+  readonly code: number;
+  /** What it printed for the operator beside the log: a line per pair of chains, cells by the table's columns. */
+  readonly table: readonly (readonly string[])[];
+  /** The log. */
+  readonly log: readonly string[];
+}
+
+/** Starts `accumulate-fees` with the relayer's configuration and database. */
+export function startCommand(
+  relayer: SceneRelayer,
+  args: readonly string[],
+  changes: ConfigChanges = {},
+): Promise<RelayerProcess> {
+  const extraArguments = ["accumulate-fees", ...args];
+  return relayer.start(changes, { extraArguments, logFormat: "human", logLevel: "info" });
+}
+
+/** Runs `accumulate-fees` to its end. */
+export async function runCommand(
+  relayer: SceneRelayer,
+  args: readonly string[],
+  changes: ConfigChanges = {},
+): Promise<CommandResult> {
+  return await commandResult(await startCommand(relayer, args, changes));
+}
+
+/** Waits for the end of the command. */
+export async function commandResult(process: RelayerProcess): Promise<CommandResult> {
+  const code = await process.exitCode(DEADLINE_MS);
+  const texts = process.lines.map(({ text }) => text);
+  return {
+    code,
+    table: texts.filter((text) => !isLogLine(text)).map((text) => text.split(/ {2,}/)),
+    log: texts.filter(isLogLine),
+  };
+}
+
+/** Lines of the log begin with the time. */
+function isLogLine(text: string): boolean {
+  return /^\d{4}-\d{2}-\d{2}T/.test(text);
+}

@@ -1,0 +1,132 @@
+/**
+ * Invariants of a run as its log and its ledger show them: waits that end and speak, failures that stay where they
+ * are, decisions that follow from their numbers. Source: 04-messaging-flow section 21.3 of the protocol notes, I11,
+ * I12 and I14.
+ */
+import assert from "node:assert/strict";
+import { fromHex, toHash256 } from "../../../src/core/protocol/bytes.ts";
+import { parseStateMachine } from "../../../src/core/protocol/ismp/state_machine.ts";
+import { type ClaimRow, planClaims } from "../../../src/messaging/decisions/fee_claims.ts";
+import type { Facts, ProcessTrace } from "./invariants.ts";
+import type { LedgerDelivery } from "./ledger_reader.ts";
+
+/** Every wait speaks every five minutes, the whole program every ten; with some time for a busy machine. */
+const MOST_SILENCE_MS = 630_000;
+/** Workers get 20 s to put down what they do; then the rest is closed. */
+const MOST_ENDING_MS = 30_000;
+/** Legs of chains that answer begin at once, whatever the others do. */
+const MOST_STARTING_MS = 30_000;
+
+/** I11: no process was silent for long, and each ended soon after it was told to. */
+export function* waitsSilent({ trace }: Facts): Iterable<string> {
+  for (const [at, { lines, endedAtMs }] of trace.processes.entries()) {
+    const times = [...lines.map(({ atMs }) => atMs), ...endedAtMs === undefined ? [] : [endedAtMs]];
+    for (const [index, time] of times.slice(1).entries()) {
+      const silenceMs = time - (times[index] ?? time);
+      if (silenceMs > MOST_SILENCE_MS) yield `I11: process ${at} was silent for ${silenceMs / 1000} s`;
+    }
+    const told = lines.find(({ record }) => String(record?.message).startsWith("Stopping: "));
+    if (told === undefined || endedAtMs === undefined) continue;
+    const endingMs = endedAtMs - told.atMs;
+    if (endingMs > MOST_ENDING_MS) yield `I11: process ${at} took ${endingMs / 1000} s to stop`;
+  }
+}
+
+/** I12: a worker of one chain never failed for another chain's fault, and legs of chains that answer began. */
+export function* failuresSpread(facts: Facts): Iterable<string> {
+  for (const process of facts.trace.processes) {
+    yield* foreignFaults(facts, process);
+    yield* legsMissing(facts, process);
+  }
+}
+
+/** Lines about a worker or leg that has no work to do any more, or waits. */
+const INTERRUPTIONS: ReadonlySet<unknown> = new Set([
+  "Worker failed and will be started again",
+  "Worker met a fault that nothing here can repair",
+  "Leg waits for an endpoint",
+  "Leg is interrupted",
+]);
+
+function* foreignFaults({ hub, histories }: Facts, { lines }: ProcessTrace): Iterable<string> {
+  const chains = [...histories.keys()].filter((chain) => chain !== hub);
+  for (const { record } of lines) {
+    if (record === undefined || !INTERRUPTIONS.has(record.message)) continue;
+    const name = String(record.leg ?? record.worker);
+    const own = chains.filter((chain) => isNamed(name, chain));
+    const fault = JSON.stringify(record.error ?? "");
+    // Workers of no chain in particular look after all of them, so no single chain may stop them.
+    const foreign = chains.find((chain) => !own.includes(chain) && isNamed(fault, chain));
+    if (foreign !== undefined) yield `I12: ${name} was stopped by ${foreign}`;
+  }
+}
+
+function isNamed(text: string, chain: string): boolean {
+  return new RegExp(`\\b${chain}\\b`).test(text);
+}
+
+function* legsMissing({ hub, told }: Facts, { lines, endedAtMs }: ProcessTrace): Iterable<string> {
+  const start = lines.find(({ record }) => record?.message === "Relaying");
+  if (start?.record === undefined) return;
+  const lastMs = endedAtMs ?? lines.at(-1)?.atMs ?? start.atMs;
+  if (lastMs - start.atMs < MOST_STARTING_MS) return;
+  const namesIn = (value: unknown): readonly string[] =>
+    String(value).split(", ").filter((name) => name !== "");
+  const messageOf = (chain: string, text: string): boolean =>
+    lines.some(({ record }) => record?.chain === chain && String(record.message).startsWith(text));
+  const chains = namesIn(start.record.chains);
+  const sinks = start.record.deliversTo === "all" ? chains : namesIn(start.record.deliversTo);
+  const legs = [
+    ...chains.map((chain) => ({ source: chain, sink: hub, chain })),
+    ...chains.filter((chain) => sinks.includes(chain)).map((chain) => ({ source: hub, sink: chain, chain })),
+  ];
+  for (const { source, sink, chain } of legs) {
+    const leg = `${source} -> ${sink}`;
+    const ofLeg = lines.filter(({ record }) => record?.leg === leg);
+    const hasStarted = ofLeg.some(({ record }) => record?.message === "Leg starts");
+    const isExcused = messageOf(chain, "Chain gives no usable answer") || told(source, sink) === 0n ||
+      ofLeg.some(({ record }) => INTERRUPTIONS.has(record?.message));
+    if (!hasStarted && !isExcused) yield `I12: ${leg} never started`;
+  }
+}
+
+/** I14: what is held as unprofitable is so by its own numbers, and the same rows give the same plan of claims. */
+export function* decisionsUnfounded({ trace, hub }: Facts): Iterable<string> {
+  for (const { commitment, sink, state, reason, requiredUsd18, offeredUsd18 } of trace.ledger.messages) {
+    if (state !== "held" || reason !== "unprofitable") continue;
+    if (requiredUsd18 === undefined || offeredUsd18 === undefined || offeredUsd18 >= requiredUsd18) {
+      yield `I14: ${commitment} to ${sink} is unprofitable with ${offeredUsd18} of ${requiredUsd18}`;
+    }
+  }
+  const rows = trace.ledger.deliveries.filter(({ dest }) => dest !== hub).map(asUnclaimed);
+  try {
+    assert.deepEqual(plan(rows.toReversed()), plan(rows));
+  } catch (error) {
+    if (!(error instanceof assert.AssertionError)) throw error;
+    yield "I14: the same deliveries give two plans of claims";
+  }
+}
+
+/** As if nothing had been claimed yet and everything could be. */
+function plan(rows: readonly ClaimRow[]): ReturnType<typeof planClaims> {
+  const newest = rows.reduce((height, { block }) => block.height > height ? block.height : height, 0n);
+  return planClaims(rows, {
+    isConfigured: () => true,
+    maturedHeight: () => newest,
+    request: () => ({ fee: 1n, onHub: "open" }),
+    ownAddress: () => new Uint8Array(20),
+    canSignAs: () => true,
+  });
+}
+
+function asUnclaimed(row: LedgerDelivery): ClaimRow {
+  return {
+    commitment: toHash256(row.commitment),
+    source: parseStateMachine(row.source),
+    dest: parseStateMachine(row.dest),
+    relayer: fromHex(row.relayer),
+    block: { height: row.blockHeight, hash: toHash256(row.commitment) },
+    isFinal: true,
+    claimState: "unclaimed",
+  };
+}
