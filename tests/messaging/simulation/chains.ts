@@ -14,7 +14,7 @@ import { type Hash256, toHash256, toHex } from "../../../src/core/protocol/bytes
 import { keccak256 } from "../../../src/core/protocol/hash.ts";
 import { postMessage } from "../../../src/core/protocol/ismp/commitment.ts";
 import type { Signature } from "../../../src/core/protocol/ismp/fees.ts";
-import { evmAddressOf, evmSignature, signerOf } from "../../../src/core/protocol/ismp/signed_messages.ts";
+import { evmSignature, signerOf } from "../../../src/core/protocol/ismp/signed_messages.ts";
 import {
   type StateMachine,
   type StateMachineHeight,
@@ -45,10 +45,11 @@ export interface Process {
 
 /** How a process is connected to a chain. */
 export interface SimConnection {
-  readonly process: Process;
+  readonly life: Process;
   readonly clock: Clock;
-  /** secp256k1 key, 32 bytes. */
+  /** secp256k1 key, 32 bytes, and its address. */
   readonly key: Uint8Array;
+  readonly relayer: Uint8Array;
   readonly latencyMs: () => number;
 }
 
@@ -63,19 +64,19 @@ function seal(what: string, root: Hash256, keys: readonly string[]): Uint8Array 
 export class SimEvm extends MemoryEvm implements EvmChain {
   override readonly family = "evm";
   readonly hasGas = true;
-  readonly #process: Process;
+  readonly #life: Process;
   readonly #key: Uint8Array;
   readonly #replacing: MemoryReplacing;
 
-  constructor(node: MemoryNode, { process, clock, key, latencyMs }: SimConnection) {
-    super(node, clock, { relayer: evmAddressOf(key), latencyMs });
-    this.#process = process;
+  constructor(node: MemoryNode, { life, clock, key, relayer, latencyMs }: SimConnection) {
+    super(node, clock, { relayer, latencyMs });
+    this.#life = life;
     this.#key = key;
     this.#replacing = new MemoryReplacing(node, this, clock);
   }
 
   override broadcast(submission: SignedSubmission, signal: AbortSignal): Promise<BroadcastResult> {
-    this.#process.leaving(submission, undefined);
+    this.#life.leaving(submission, undefined);
     return super.broadcast(submission, signal);
   }
 
@@ -118,45 +119,45 @@ export class SimEvm extends MemoryEvm implements EvmChain {
   }
 
   fetchReplacementTerms(submission: SignedSubmission, signal: AbortSignal): Promise<ReplacementTerms> {
-    this.#process.step();
+    this.#life.step();
     return this.#replacing.fetchReplacementTerms(submission, signal);
   }
 
   fetchNonces(signal: AbortSignal): Promise<AccountNonces> {
-    this.#process.step();
+    this.#life.step();
     return this.#replacing.fetchNonces(signal);
   }
 
   resign(submission: SignedSubmission, price: GasPrice): Promise<SignedSubmission> {
-    this.#process.step();
+    this.#life.step();
     return this.#replacing.resign(submission, price);
   }
 
   cancel(submission: SignedSubmission, price: GasPrice, signal: AbortSignal): Promise<SignedSubmission> {
-    this.#process.step();
+    this.#life.step();
     return this.#replacing.cancel(submission, price, signal);
   }
 
   protected override call<T>(method: string, signal: AbortSignal, work: () => T): Promise<T> {
-    return super.call(method, signal, () => stepped(this.#process, work));
+    return super.call(method, signal, () => stepped(this.#life, work));
   }
 }
 
 /** The hub with relayer accounts. */
 export class SimHub extends MemoryHub implements RelayerHub, FeeChain {
   readonly hasGas = false;
-  readonly #process: Process;
+  readonly #life: Process;
   readonly #key: Uint8Array;
   readonly #chains: ReadonlyMap<StateMachine, MemoryNode>;
   readonly #made = new Map<Hash256, HubCall>();
 
   constructor(
     node: MemoryNode,
-    { process, clock, key, latencyMs }: SimConnection,
+    { life, clock, key, relayer, latencyMs }: SimConnection,
     chains: ReadonlyMap<StateMachine, MemoryNode>,
   ) {
-    super(node, clock, { relayer: evmAddressOf(key), latencyMs });
-    this.#process = process;
+    super(node, clock, { relayer, latencyMs });
+    this.#life = life;
     this.#key = key;
     this.#chains = chains;
   }
@@ -166,7 +167,7 @@ export class SimHub extends MemoryHub implements RelayerHub, FeeChain {
   }
 
   override broadcast(submission: SignedSubmission, signal: AbortSignal): Promise<BroadcastResult> {
-    this.#process.leaving(submission, this.#made.get(submission.hash));
+    this.#life.leaving(submission, this.#made.get(submission.hash));
     return super.broadcast(submission, signal);
   }
 
@@ -275,7 +276,7 @@ export class SimHub extends MemoryHub implements RelayerHub, FeeChain {
   }
 
   protected override call<T>(method: string, signal: AbortSignal, work: () => T): Promise<T> {
-    return super.call(method, signal, () => stepped(this.#process, work));
+    return super.call(method, signal, () => stepped(this.#life, work));
   }
 
   #executable(call: HubCall): MemoryCall {
@@ -339,10 +340,10 @@ export class SimHub extends MemoryHub implements RelayerHub, FeeChain {
   }
 }
 
-function stepped<T>(process: Process, work: () => T): T {
-  process.step();
+function stepped<T>(life: Process, work: () => T): T {
+  life.step();
   const result = work();
-  process.step();
+  life.step();
   return result;
 }
 

@@ -5,7 +5,7 @@
 import { DatabaseSync } from "node:sqlite";
 import type { ChainConfig, MessagingConfig } from "../../../src/core/config/messaging_config.ts";
 import { EndpointUrl, Secret } from "../../../src/core/config/redact.ts";
-import { fromHex, toHex } from "../../../src/core/protocol/bytes.ts";
+import { toHex } from "../../../src/core/protocol/bytes.ts";
 import { keccak256 } from "../../../src/core/protocol/hash.ts";
 import { getMessage, postMessage } from "../../../src/core/protocol/ismp/commitment.ts";
 import type { Message } from "../../../src/core/protocol/ismp/message.ts";
@@ -67,14 +67,23 @@ const MOST_SEC = 3 * 3_600;
 /** Seconds between a process that ended by itself and its successor, as a container runtime does it. */
 const RESPAWN_SEC = 5;
 
+/** A key of the relayer with its address. */
+function accountOf(number: number): { readonly key: Uint8Array; readonly relayer: Uint8Array } {
+  const key = keccak256(Uint8Array.of(number));
+  return { key, relayer: evmAddressOf(key) };
+}
+
+const first = accountOf(1);
+const second = accountOf(2);
+
 /** The course of one seed. */
 export class Course {
   readonly clock = new FakeClock();
   readonly nodes: readonly [MemoryNode, MemoryNode, MemoryNode];
   readonly sent: Sent[] = [];
   readonly programs: Program[] = [];
-  readonly keys: readonly [Uint8Array, Uint8Array];
   readonly plan: Plan;
+  readonly #accounts: readonly [typeof first, typeof first];
   readonly #random: Randomness;
   readonly #path: string;
   readonly #seed: number;
@@ -93,8 +102,7 @@ export class Course {
     this.#seed = seed;
     this.#path = path;
     this.#random = seededRandomness(seed ^ 0x5eed);
-    const first = keyOf(1);
-    this.keys = [first, plan.hasSeparateKeys ? keyOf(2) : first];
+    this.#accounts = [first, plan.hasSeparateKeys ? second : first];
     const [one, two] = plan.chains;
     this.nodes = [
       this.#evmNode(0, "ETH0", one),
@@ -119,7 +127,7 @@ export class Course {
 
   /** Where our deliveries to a chain are credited from: our name there. */
   relayerOn(chain: StateMachine): Uint8Array {
-    return evmAddressOf(chain === chainNames[1] ? this.keys[1] : this.keys[0]);
+    return chain === chainNames[1] ? this.#accounts[1].relayer : this.#accounts[0].relayer;
   }
 
   /** The process that runs now, if any. */
@@ -231,7 +239,7 @@ export class Course {
       config: this.#config(),
       seed: this.#seed + this.programs.length,
       fuse: fuse?.steps,
-      connect: (process) => this.#connect(process),
+      connect: (life) => this.#connect(life),
     });
     this.programs.push(program);
   }
@@ -325,19 +333,22 @@ export class Course {
     this.sent.push({ plan, message, source, dest: message.kind === "post" ? dest : source });
   }
 
-  #connect(process: Process): Connections {
+  #connect(life: Process): Connections {
     const latency = (): number => this.#chance(10) ? Math.floor(this.#random.fraction() * 2_000) : 0;
-    const connection = { process, clock: this.clock, latencyMs: latency };
+    const connection = { life, clock: this.clock, latencyMs: latency };
     const [one, two, hub] = this.nodes;
-    const [firstKey, secondKey] = this.keys;
-    const first = new SimEvm(one, { ...connection, key: firstKey });
-    const second = new SimEvm(two, { ...connection, key: secondKey });
-    first.routerPrice27 = second.routerPrice27 = PRICE_27;
+    const [firstAccount, secondAccount] = this.#accounts;
+    const firstChain = new SimEvm(one, { ...connection, ...firstAccount });
+    const secondChain = new SimEvm(two, { ...connection, ...secondAccount });
+    firstChain.routerPrice27 = secondChain.routerPrice27 = PRICE_27;
     const chains = new Map([[one.id.stateMachine, one], [two.id.stateMachine, two]]);
-    const middle = new SimHub(hub, { ...connection, key: firstKey }, chains);
-    this.#connected = [first, second, middle];
+    const middle = new SimHub(hub, { ...connection, ...firstAccount }, chains);
+    this.#connected = [firstChain, secondChain, middle];
     this.#drawFaults();
-    const entries = [first, second].map((chain, index) => ({ config: this.#chainConfig(index), chain }));
+    const entries = [firstChain, secondChain].map((chain, index) => ({
+      config: this.#chainConfig(index),
+      chain,
+    }));
     return { hub: middle, chains: entries };
   }
 
@@ -377,7 +388,7 @@ export class Course {
       rpcUrls: [new EndpointUrl("http://localhost:1")],
       etherscanApiKey: undefined,
       ismpHost: toHex(new Uint8Array(20).fill(7)),
-      signer: new Secret(toHex(this.keys[index === 0 ? 0 : 1])),
+      signer: new Secret(toHex(this.#accounts[index === 0 ? 0 : 1].key)),
       queryBatchSizeBlocks: undefined,
       tracingBatchSize: undefined,
       gasPriceBufferPercent: 0,
@@ -401,8 +412,4 @@ export class Course {
   #chance(percent: number): boolean {
     return this.#random.fraction() * 100 < percent;
   }
-}
-
-function keyOf(number: number): Uint8Array {
-  return keccak256(fromHex(`0x${number.toString(16).padStart(2, "0")}`));
 }

@@ -71,7 +71,7 @@ const DOLLAR = 10n ** 18n;
 export function planOf(seed: number): Plan {
   const draw = new Draw(seededRandomness(seed));
   const minimumProfitPercent = draw.chance(50) ? 0 : 10;
-  const calmAfterSec = draw.between(240, 420);
+  const calmAfterSec = draw.between(150, 300);
   return {
     chains: [chainPlan(draw), chainPlan(draw)],
     hubChallengeSec: draw.chance(30) ? 20n : 0n,
@@ -99,7 +99,7 @@ function messagePlan(draw: Draw, percent: number): MessagePlan {
   const kind = draw.chance(15) ? "get" : "post";
   const isPoor = kind === "post" && percent > 0 && draw.chance(15);
   return {
-    atSec: draw.between(1, 180),
+    atSec: draw.between(1, 120),
     kind,
     from: draw.chance(70) ? 0 : 1,
     fee: isPoor ? 1n : BigInt(draw.between(5, 20)) * DOLLAR,

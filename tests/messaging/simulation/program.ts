@@ -26,7 +26,7 @@ export interface ProgramOptions {
   readonly seed: number;
   /** Steps until it dies; `undefined`: it lives. */
   readonly fuse: number | undefined;
-  readonly connect: (process: Process) => Connections;
+  readonly connect: (life: Process) => Connections;
 }
 
 /** One life of the relayer. */
@@ -37,7 +37,7 @@ export class Program implements Process {
   /** Violations that were seen while it ran. */
   readonly violations: string[] = [];
   readonly #stop = new AbortController();
-  readonly #connect: (process: Process) => Connections;
+  readonly #connect: (life: Process) => Connections;
   #fuse: number;
   #isDead = false;
   #hasEnded = false;
@@ -112,36 +112,36 @@ export class Program implements Process {
 }
 
 /** The same ledger, with a step around everything that is asked of it; closing it is always possible. */
-function stepwise(ledger: Ledger, process: Process): Ledger {
+function stepwise(ledger: Ledger, life: Process): Ledger {
   const { messages, submissions, deliveries, withdrawals, cursors, rewards, meta } = ledger;
   return {
-    messages: stepwisePart(messages, process),
-    submissions: stepwisePart(submissions, process),
-    deliveries: stepwisePart(deliveries, process),
-    withdrawals: stepwisePart(withdrawals, process),
-    cursors: stepwisePart(cursors, process),
-    rewards: stepwisePart(rewards, process),
-    meta: stepwisePart(meta, process),
+    messages: stepwisePart(messages, life),
+    submissions: stepwisePart(submissions, life),
+    deliveries: stepwisePart(deliveries, life),
+    withdrawals: stepwisePart(withdrawals, life),
+    cursors: stepwisePart(cursors, life),
+    rewards: stepwisePart(rewards, life),
+    meta: stepwisePart(meta, life),
     transaction: (work) => {
-      process.step();
+      life.step();
       const result = ledger.transaction(work);
-      process.step();
+      life.step();
       return result;
     },
     bindHub: (hub) => {
-      process.step();
+      life.step();
       ledger.bindHub(hub);
     },
     checkWritable: () => ledger.checkWritable(),
     prune: (nowMs) => {
-      process.step();
+      life.step();
       return ledger.prune(nowMs);
     },
     close: () => ledger.close(),
   };
 }
 
-function stepwisePart<T extends object>(part: T, process: Process): T {
+function stepwisePart<T extends object>(part: T, life: Process): T {
   const known = new Map<string | symbol, unknown>();
   return new Proxy(part, {
     get: (target, name): unknown => {
@@ -150,7 +150,7 @@ function stepwisePart<T extends object>(part: T, process: Process): T {
       const member: unknown = Reflect.get(target, name);
       assert.ok(typeof member === "function");
       const stepping = (...parameters: unknown[]): unknown => {
-        process.step();
+        life.step();
         return Reflect.apply(member, target, parameters);
       };
       known.set(name, stepping);
