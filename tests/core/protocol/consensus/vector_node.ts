@@ -53,3 +53,10 @@ export class VectorNode {
     return this.list(path).map((item) => fromHex(String(item.json)));
   }
 }
+
+/** Reads a file of the vectors folder by its name, e.g. `grandpa-accepted.json`. */
+export async function readVectors(name: string): Promise<VectorNode> {
+  return new VectorNode(
+    JSON.parse(await Deno.readTextFile(new URL(`../../../vectors/${name}`, import.meta.url))),
+  );
+}

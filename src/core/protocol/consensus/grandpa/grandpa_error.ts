@@ -1,0 +1,59 @@
+/**
+ * The ways in which the GRANDPA client refuses a message, one code per rule.
+ */
+
+/**
+ * Which rule a message breaks.
+ * Source: polytope-labs/hyperbridge: modules/consensus/grandpa/verifier/src/{lib,error}.rs.
+ */
+export type GrandpaErrorCode =
+  /** The consensus proof is not the SCALE form of a message. */
+  | "undecodable_message"
+  /** The stored consensus state is not the SCALE form of a state. */
+  | "undecodable_state"
+  /** The kind of message is not the one for the tracked state machine. */
+  | "wrong_variant"
+  /** No headers came along. */
+  | "headers_empty"
+  /** The highest header is not the block that is said to be final. */
+  | "target_mismatch"
+  /** The justification is not what GRANDPA writes, or bytes follow it. */
+  | "undecodable_justification"
+  /** The justification is for another block. */
+  | "justification_mismatch"
+  /** The headers do not lead from the final block to the trusted one. */
+  | "ancestry"
+  /** Somebody voted who is not of the set. */
+  | "unknown_voter"
+  /** Somebody voted twice. */
+  | "duplicate_vote"
+  /** A vote is for a block that does not descend from the others'. */
+  | "vote_ancestry"
+  /** The votes for the block weigh too little. */
+  | "too_few_votes"
+  | "signature"
+  /** Headers of the justification and routes of the votes differ; real justifications whose votes differ all do. */
+  | "unused_headers"
+  /** Heads are proved at a block on the route whose header did not come along. */
+  | "relay_header_missing"
+  /** The nodes do not prove the heads. */
+  | "heads_proof"
+  /** The relay chain has no head of a parachain that was listed. */
+  | "parachain_missing"
+  /** A head is not a header. */
+  | "undecodable_header"
+  /** A header tells no time. */
+  | "timestamp_missing"
+  /** The verifying chain does not follow the standalone chain. */
+  | "not_supported"
+  /** The verifying chain has no hub, so the family of its parachains is not known. */
+  | "coprocessor_missing";
+
+/** A message that the verifier refuses. */
+export class GrandpaError extends Error {
+  override readonly name = "GrandpaError";
+
+  constructor(readonly code: GrandpaErrorCode, options?: ErrorOptions) {
+    super(`GRANDPA message refused: ${code}`, options);
+  }
+}

@@ -1,0 +1,124 @@
+/**
+ * Headers of Substrate chains with their digest: SCALE form, hash, and the times and announcements in them.
+ * Source: paritytech/polkadot-sdk: substrate/primitives/runtime/src/generic/{header,digest}.rs.
+ */
+import { compact, createCodec, createDecoder } from "scale-ts";
+import { concatBytes, type Hash256, toHash256 } from "../bytes.ts";
+import { blake2b256 } from "../hash.ts";
+import {
+  bytes,
+  type Codec,
+  decodeStrict,
+  fixedBytes,
+  hash256,
+  list,
+  ScaleError,
+  Struct,
+  u64,
+} from "../scale.ts";
+
+/** One item of a header's digest. Engines are named by four ASCII characters. */
+export type DigestItem =
+  | { readonly kind: "other"; readonly data: Uint8Array }
+  | {
+    readonly kind: "consensus" | "seal" | "preRuntime";
+    readonly engine: string;
+    readonly data: Uint8Array;
+  }
+  | { readonly kind: "runtimeUpdated" };
+
+/** A block header. */
+export interface SubstrateHeader {
+  readonly parentHash: Hash256;
+  readonly number: number;
+  readonly stateRoot: Hash256;
+  readonly extrinsicsRoot: Hash256;
+  readonly digest: readonly DigestItem[];
+}
+
+const engineIndexes = { consensus: 4, seal: 5, preRuntime: 6 } as const;
+const OTHER = 0;
+const RUNTIME_UPDATED = 8;
+
+const engineCodec = fixedBytes(4);
+
+function encodeItem(item: DigestItem): Uint8Array {
+  if (item.kind === "other") return concatBytes(Uint8Array.of(OTHER), bytes.enc(item.data));
+  if (item.kind === "runtimeUpdated") return Uint8Array.of(RUNTIME_UPDATED);
+  const engine = engineCodec.enc(new TextEncoder().encode(item.engine));
+  return concatBytes(Uint8Array.of(engineIndexes[item.kind]), engine, bytes.enc(item.data));
+}
+
+const u8Decoder = fixedBytes(1);
+
+const digestItemCodec: Codec<DigestItem> = createCodec(
+  encodeItem,
+  createDecoder((stream) => {
+    const index = u8Decoder.dec(stream)[0];
+    if (index === OTHER) return { kind: "other" as const, data: bytes.dec(stream) };
+    if (index === RUNTIME_UPDATED) return { kind: "runtimeUpdated" as const };
+    const kind = index === engineIndexes.consensus
+      ? "consensus" as const
+      : index === engineIndexes.seal
+      ? "seal" as const
+      : index === engineIndexes.preRuntime
+      ? "preRuntime" as const
+      : undefined;
+    if (kind === undefined) throw new ScaleError("invalid", "DigestItem");
+    const engine = String.fromCharCode(...engineCodec.dec(stream));
+    return { kind, engine, data: bytes.dec(stream) };
+  }),
+);
+
+const compactNumber: Codec<number> = createCodec(
+  (value: number) => compact.enc(value),
+  createDecoder((stream) => {
+    const value = compact.dec(stream);
+    if (typeof value !== "number" || value > 0xffff_ffff) throw new ScaleError("invalid", "Compact<u32>");
+    return value;
+  }),
+);
+
+/** SCALE of {@link SubstrateHeader}. */
+export const substrateHeaderCodec: Codec<SubstrateHeader> = Struct({
+  parentHash: hash256,
+  number: compactNumber,
+  stateRoot: hash256,
+  extrinsicsRoot: hash256,
+  digest: list(digestItemCodec),
+});
+
+/** Reads a header. @throws {ScaleError} */
+export function decodeSubstrateHeader(encoded: Uint8Array): SubstrateHeader {
+  return decodeStrict(substrateHeaderCodec, encoded, "Header");
+}
+
+/** Hash of a relay or standalone chain's block: BLAKE2b-256 of the SCALE header. */
+export function hashSubstrateHeader(header: SubstrateHeader): Hash256 {
+  return toHash256(blake2b256(substrateHeaderCodec.enc(header)));
+}
+
+/** Data of the first digest item of a kind and engine; undefined when there is none. */
+export function digestData(
+  { digest }: Pick<SubstrateHeader, "digest">,
+  kind: "consensus" | "seal" | "preRuntime",
+  engine: string,
+): Uint8Array | undefined {
+  const found = digest.find((item) => item.kind === kind && item.engine === engine);
+  return found !== undefined && "data" in found ? found.data : undefined;
+}
+
+/** Bytes before the slot in BABE's pre-digest: variant and authority index. */
+const BABE_SLOT_AT = 5;
+
+/**
+ * Slot in which a header was made: Aura's or BABE's; undefined when its digest tells none.
+ * @throws {ScaleError} when the item is not what its engine writes.
+ */
+export function slotOf(header: Pick<SubstrateHeader, "digest">): bigint | undefined {
+  const aura = digestData(header, "preRuntime", "aura");
+  if (aura !== undefined) return decodeStrict(u64, aura, "Aura slot");
+  const babe = digestData(header, "preRuntime", "BABE");
+  if (babe === undefined) return undefined;
+  return decodeStrict(u64, babe.slice(BABE_SLOT_AT, BABE_SLOT_AT + 8), "BABE slot");
+}
