@@ -85,15 +85,13 @@ export type GameReason =
   | "block_does_not_exist";
 
 /** A game that may be worth a proof. */
-export interface GameCandidate extends KnownGame {
-  readonly l2Height: bigint;
-}
+export type GameCandidate<Game extends KnownGame = KnownGame> = Game & { readonly l2Height: bigint };
 
 /** Games in the order in which to try them, and those that are not worth it. */
-export interface GamePlan {
+export interface GamePlan<Game extends KnownGame = KnownGame> {
   /** Highest block first, of the same block the oldest game. The first that can be proved is to be submitted. */
-  readonly candidates: readonly GameCandidate[];
-  readonly passedOver: readonly { readonly game: KnownGame; readonly reason: GameReason }[];
+  readonly candidates: readonly GameCandidate<Game>[];
+  readonly passedOver: readonly { readonly game: Game; readonly reason: GameReason }[];
 }
 
 /**
@@ -101,12 +99,12 @@ export interface GamePlan {
  * @param facts.hubHeight height of the chain on the hub; undefined when there is none.
  * @param facts.l2Height newest block of the chain.
  */
-export function planGames(
-  games: readonly KnownGame[],
+export function planGames<Game extends KnownGame>(
+  games: readonly Game[],
   facts: { readonly hubHeight: bigint | undefined; readonly l2Height: bigint },
-): GamePlan {
-  const candidates: GameCandidate[] = [];
-  const passedOver: { readonly game: KnownGame; readonly reason: GameReason }[] = [];
+): GamePlan<Game> {
+  const candidates: GameCandidate<Game>[] = [];
+  const passedOver: { readonly game: Game; readonly reason: GameReason }[] = [];
   for (const game of games) {
     const judged = judgeGame(game, facts);
     if (typeof judged === "string") passedOver.push({ game, reason: judged });
@@ -116,10 +114,10 @@ export function planGames(
   return { candidates, passedOver };
 }
 
-function judgeGame(
-  game: KnownGame,
+function judgeGame<Game extends KnownGame>(
+  game: Game,
   facts: { readonly hubHeight: bigint | undefined; readonly l2Height: bigint },
-): GameCandidate | GameReason {
+): GameCandidate<Game> | GameReason {
   if (game.extraData.length < 32) return "no_block_number";
   if (challengeStatus(game.config.kind, game.challengeWord) !== "unchallenged") return "challenged";
   const l2Height = claimedHeight(game.extraData);

@@ -1,0 +1,39 @@
+/**
+ * Claims of rollup contracts with BoLD.
+ */
+import {
+  assertionProofSlots,
+  buildAssertionProof,
+} from "../../core/protocol/consensus/arbitrum/build_update.ts";
+import {
+  ASSERTION_CREATED,
+  type AssertionCreated,
+  decodeAssertionCreated,
+} from "../../core/protocol/consensus/arbitrum/claim_events.ts";
+import { assertionHash, assertionSlot } from "../../core/protocol/consensus/arbitrum/claim_hashes.ts";
+import { planAssertions } from "../../core/protocol/consensus/arbitrum/plan_update.ts";
+import { RollupDataError } from "../../core/protocol/consensus/rollup/rollup_data_error.ts";
+import type { ClaimGeneration } from "./rollup_claims.ts";
+
+/** Assertions: contested when their parent has a second child. */
+export const assertionClaims: ClaimGeneration<AssertionCreated> = {
+  topic0: ASSERTION_CREATED,
+  decode: (log, rollupCore) => {
+    const event = decodeAssertionCreated(log, rollupCore);
+    // The contract names assertions by this hash, so a log that does not fit is made up.
+    if (event !== undefined && assertionHash(event) !== event.assertionHash) {
+      throw new RollupDataError("malformed_event");
+    }
+    return event;
+  },
+  keyOf: (event) => event.assertionHash,
+  describe: (event) => `assertion ${event.assertionHash}`,
+  claimHash: (event) => event.assertionHash,
+  blockHash: (event) => event.afterState.globalState.blockHash,
+  plan: async (found, facts, read) => {
+    const parents = await read(found.map(({ event }) => assertionSlot(event.previousAssertionHash)));
+    return planAssertions(found.map((claim, index) => ({ ...claim, parentWord: parents[index] })), facts);
+  },
+  slots: assertionProofSlots,
+  build: (parts) => ({ tag: "ArbitrumBold", value: buildAssertionProof(parts) }),
+};

@@ -1,0 +1,284 @@
+/**
+ * Updates out of dispute games: games that were created since the last look are found by their logs, and the highest one
+ * that is true and that nobody contests is proved. Start reading at {@link DisputeGames.find}.
+ */
+import { type Hash256, toHash256 } from "../../core/protocol/bytes.ts";
+import {
+  buildDisputeGameProof,
+  factoryProofSlots,
+  gameProofSlots,
+} from "../../core/protocol/consensus/op_stack/build_update.ts";
+import {
+  decodeCreatedAt,
+  decodeDisputeGameCreated,
+  decodeExtraData,
+  DISPUTE_GAME_CREATED,
+  disputeGameCalls,
+  type DisputeGameCreated,
+} from "../../core/protocol/consensus/op_stack/claim_events.ts";
+import type {
+  GameTypeConfig,
+  OpStackConsensusState,
+} from "../../core/protocol/consensus/op_stack/consensus_state.ts";
+import {
+  blacklistedGameKey,
+  type DisputeGameRules,
+} from "../../core/protocol/consensus/op_stack/hub_storage.ts";
+import { challengeSlot, gameIdWord } from "../../core/protocol/consensus/op_stack/output_root.ts";
+import {
+  chooseGameTypes,
+  type FoundGame,
+  type GameCandidate,
+  type GameLogReason,
+  type GameReason,
+  type KnownGame,
+  planGames,
+  reasonToPassOver,
+} from "../../core/protocol/consensus/op_stack/plan_update.ts";
+import { opStackUpdateCodec } from "../../core/protocol/consensus/op_stack/update.ts";
+import {
+  decodeOpStackUpdate,
+  verifyOpStackUpdate,
+} from "../../core/protocol/consensus/op_stack/verify_update.ts";
+import {
+  accountNodesOf,
+  provenStorageRoot,
+  provenWord,
+  slotNodesOf,
+} from "../../core/protocol/consensus/rollup/l1_storage.ts";
+import type { L1Range } from "../../core/protocol/consensus/rollup/l1_range.ts";
+import { RollupDataError } from "../../core/protocol/consensus/rollup/rollup_data_error.ts";
+import type { Address } from "../../core/protocol/evm/address.ts";
+import type { AccountProofAnswer } from "../../core/protocol/trie/evm_proof.ts";
+import type { ContractRead, EvmReader } from "../evm_reader.ts";
+import { ClaimSearch } from "../rollup/claim_search.ts";
+import { badData, type ClaimFinding, ClaimRefusal, offerFirst } from "../rollup/claim_trial.ts";
+import type { OpStackOptions, RollupDeps } from "../rollup/rollup_options.ts";
+import type { RollupView } from "../rollup/rollup_prover.ts";
+import { fetchClaimedBlock } from "./claimed_block.ts";
+
+type View = RollupView<OpStackConsensusState>;
+
+/** A game with what it says of itself. */
+interface Game extends FoundGame {
+  readonly extraData: Uint8Array;
+  readonly createdAtSec: bigint;
+}
+
+/** A game that may be worth a proof. */
+type Candidate = GameCandidate<Game & KnownGame>;
+
+/** What a look goes by. */
+interface Look {
+  readonly view: View;
+  readonly rules: DisputeGameRules;
+  /** The types of games that count. */
+  readonly configs: readonly GameTypeConfig[];
+  /** The L1, held to the block that the hub knows. */
+  readonly l1: EvmReader;
+}
+
+/** The games of one rollup. */
+export class DisputeGames {
+  readonly #deps: RollupDeps;
+  readonly #options: Pick<OpStackOptions, "respectedGameType" | "messageParser">;
+  readonly #search = new ClaimSearch<Game>(({ game }) => game.proxy);
+
+  constructor(deps: RollupDeps, options: Pick<OpStackOptions, "respectedGameType" | "messageParser">) {
+    this.#deps = deps;
+    this.#options = options;
+  }
+
+  /** The update by the highest game that can be proved. */
+  async find(view: View, rules: DisputeGameRules, signal: AbortSignal): Promise<ClaimFinding> {
+    const { configs } = chooseGameTypes(rules.gameTypes, this.#options.respectedGameType);
+    const look = { view, rules, configs, l1: this.#deps.l1.heldTo(view.l1) };
+    const range = await this.#search.extend(
+      rules.factory,
+      view.l1.height,
+      (range) => this.#scan(look, range, signal),
+    );
+    const open = this.#search.open;
+    if (open.length === 0) {
+      return {
+        kind: "nothing",
+        reason: range === undefined
+          ? `L1 block ${view.l1.height} is the newest that the hub knows, and all games up to it are dealt with`
+          : `no game of a type that the hub lists was created in L1 blocks ${range.from} to ${range.to}`,
+      };
+    }
+    const blacklistedGames = await this.#blacklisted(view, open, signal);
+    const candidates = await this.#plan(look, blacklistedGames, signal);
+    const { l1, l2, log } = this.#deps;
+    const describe = ({ game }: Game): string => `game ${game.proxy}`;
+    return await offerFirst(
+      { search: this.#search, l1, l2, log, describe },
+      candidates,
+      (game: Candidate) => this.#prove(look, { game, blacklistedGames }, signal),
+    );
+  }
+
+  /** Games of the chosen types in a range of L1 blocks, with what they were created with. */
+  async #scan({ rules, configs, l1 }: Look, range: L1Range, signal: AbortSignal): Promise<readonly Game[]> {
+    const logs = await l1.fetchLogs(
+      { address: rules.factory, topics: [DISPUTE_GAME_CREATED] },
+      range,
+      signal,
+    );
+    const found = logs.flatMap((entry): FoundGame[] => {
+      const game = this.#decode(() => decodeDisputeGameCreated(entry, rules.factory));
+      if (game === undefined || !configs.some(({ gameType }) => gameType === game.gameType)) return [];
+      return [{ game, l1Height: entry.blockNumber }];
+    });
+    const results = await l1.fetchReads(found.flatMap(({ game }) => gameCalls(game)), signal);
+    return found.flatMap((each, index): Game[] => {
+      const [extraData, createdAt] = results.slice(2 * index, 2 * index + 2);
+      if (extraData === undefined || createdAt === undefined) {
+        this.#deps.log.warn("A dispute game does not tell what it is about and is passed over", {
+          game: each.game.proxy,
+        });
+        return [];
+      }
+      return [{
+        ...each,
+        extraData: this.#decode(() => decodeExtraData(extraData)),
+        createdAtSec: this.#decode(() => decodeCreatedAt(createdAt)),
+      }];
+    });
+  }
+
+  #decode<T>(read: () => T): T {
+    try {
+      return read();
+    } catch (cause) {
+      if (cause instanceof RollupDataError) {
+        throw badData(this.#deps.l1, "an answer about dispute games has not its shape", cause);
+      }
+      throw cause;
+    }
+  }
+
+  async #blacklisted(
+    view: View,
+    games: readonly FoundGame[],
+    signal: AbortSignal,
+  ): Promise<ReadonlySet<Address>> {
+    const keys = games.map(({ game }) => blacklistedGameKey(view.state.stateMachineId, game.proxy));
+    const values = await this.#deps.hub.fetchStorage(keys, signal);
+    return new Set(games.flatMap(({ game }, index) => values[index] === undefined ? [] : [game.proxy]));
+  }
+
+  /** The games that are worth a proof, in the order in which to try them. */
+  async #plan(
+    { view, configs, l1 }: Look,
+    blacklistedGames: ReadonlySet<Address>,
+    signal: AbortSignal,
+  ): Promise<readonly Candidate[]> {
+    const facts = { configs, blacklistedGames, l1Height: view.l1.height };
+    const played = this.#search.open.flatMap((game): (Game & Pick<KnownGame, "config">)[] => {
+      const reason = reasonToPassOver(game, facts);
+      if (reason !== undefined) this.#passOver(game, reason);
+      const config = configs.find(({ gameType }) => gameType === game.game.gameType);
+      return reason !== undefined || config === undefined ? [] : [{ ...game, config }];
+    });
+    const words = await challengeWords(l1, played, view.l1.height, signal);
+    const l2Height = await this.#deps.l2.fetchHeight(signal);
+    const known = played.map((game) => ({ ...game, challengeWord: words.get(game.game.proxy) }));
+    const { candidates, passedOver } = planGames(known, { hubHeight: view.hubHeight, l2Height });
+    for (const { game, reason } of passedOver) this.#passOver(game, reason);
+    return candidates;
+  }
+
+  #passOver(game: Game, reason: GameLogReason | GameReason): void {
+    this.#deps.log.debug("A dispute game is passed over", { game: game.game.proxy, reason });
+    // What is true of the game for ever ends it, what an endpoint says now is looked at again some times.
+    if (reason === "challenged" || reason === "other_game_type") this.#search.noteRefused(game);
+    else if (reason !== "block_does_not_exist") this.#search.settle(game);
+  }
+
+  async #prove(
+    { view, rules, l1 }: Look,
+    { game, blacklistedGames }: {
+      readonly game: Candidate;
+      readonly blacklistedGames: ReadonlySet<Address>;
+    },
+    signal: AbortSignal,
+  ): Promise<Extract<ClaimFinding, { kind: "claim" }>> {
+    const { proxy, rootClaim, gameType } = game.game;
+    const requests = [
+      { account: rules.factory, slots: factoryProofSlots(game.game, game.extraData) },
+      { account: proxy, slots: gameProofSlots(game.config.kind) },
+    ];
+    const [factoryAnswer, proxyAnswer] = await l1.fetchProofs(requests, view.l1, signal);
+    if (factoryAnswer === undefined || proxyAnswer === undefined) throw new Error("A proof is missing");
+    checkIsInFactory(game, { factory: rules.factory, answer: factoryAnswer, stateRoot: view.l1.stateRoot });
+    const claimed = { l2Height: game.l2Height, outputRoot: rootClaim };
+    const block = await fetchClaimedBlock(this.#deps.l2, this.#options.messageParser, claimed, signal);
+    const value = buildDisputeGameProof({
+      ...block,
+      game: game.game,
+      kind: game.config.kind,
+      extraData: game.extraData,
+      createdAtSec: game.createdAtSec,
+      factory: factoryAnswer,
+      proxy: proxyAnswer,
+    });
+    const proof = opStackUpdateCodec.enc({
+      l1Height: view.l1.height,
+      proof: { tag: "OpFaultProofGames", value },
+    });
+    verifyOpStackUpdate(view.state, decodeOpStackUpdate(proof), {
+      l1StateRoot: view.l1.stateRoot,
+      disputeGames: rules,
+      outputOracle: undefined,
+      blacklistedGames,
+    });
+    const summary =
+      `block ${game.l2Height} by game ${proxy} of type ${gameType} at L1 block ${view.l1.height}`;
+    return { kind: "claim", proof, height: game.l2Height, summary };
+  }
+}
+
+/** What a game is asked about itself; neither answer ever changes, so no old state is needed. */
+function gameCalls({ proxy }: DisputeGameCreated): readonly ContractRead[] {
+  return [
+    { kind: "call", to: proxy, data: disputeGameCalls.extraData, at: "latest" },
+    { kind: "call", to: proxy, data: disputeGameCalls.createdAt, at: "latest" },
+  ];
+}
+
+/** Words of the challenge slots by proxy, for games that have one. */
+async function challengeWords(
+  l1: EvmReader,
+  games: readonly (Game & Pick<KnownGame, "config">)[],
+  height: bigint,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<Address, Hash256>> {
+  const reads = games.flatMap(({ game, config }) => {
+    const slot = challengeSlot(config.kind);
+    return slot === undefined ? [] : [{ kind: "word" as const, account: game.proxy, slot, at: height }];
+  });
+  const words = await l1.fetchReads(reads, signal);
+  return new Map(reads.flatMap(({ account }, index) => {
+    const word = words[index];
+    return word === undefined ? [] : [[account, toHash256(word)] as const];
+  }));
+}
+
+/**
+ * The factory made this game at this time: else what the L1 endpoint told of it is not true, whatever the rollup says.
+ * @throws {ClaimRefusal} `game_missing`, `game_mismatch`
+ * @throws {EvmProofError}
+ */
+function checkIsInFactory(
+  { game, extraData, createdAtSec }: Game,
+  proven: { readonly factory: Address; readonly answer: AccountProofAnswer; readonly stateRoot: Hash256 },
+): void {
+  const root = provenStorageRoot(accountNodesOf(proven.answer), proven.stateRoot, proven.factory);
+  const [slot] = factoryProofSlots(game, extraData);
+  if (slot === undefined) throw new Error("The slot of the game is missing");
+  const found = provenWord(slotNodesOf(proven.answer, 0), root, slot);
+  if (found === undefined) throw new ClaimRefusal("game_missing", "l1");
+  const expected = gameIdWord({ gameType: game.gameType, timestampSec: createdAtSec, proxy: game.proxy });
+  if (found !== expected) throw new ClaimRefusal("game_mismatch", "l1");
+}

@@ -1,0 +1,42 @@
+/**
+ * What the hub stores of a rollup's contracts: reading it, and comparing it with the configuration.
+ */
+import type { CheckFinding } from "../../core/chains/chain.ts";
+import type { Address } from "../../core/protocol/evm/address.ts";
+import { type StateMachineId, stateMachineIdKey } from "../../core/protocol/ismp/state_machine.ts";
+import { type Codec, decodeStrict, ScaleError } from "../../core/protocol/scale.ts";
+import { ProverFault } from "../prover.ts";
+
+/**
+ * A stored value; `undefined` where there is none.
+ * @throws {ProverFault} `hub_state`
+ */
+export function readStored<T>(
+  id: StateMachineId,
+  what: string,
+  codec: Codec<T>,
+  stored: Uint8Array | undefined,
+): T | undefined {
+  if (stored === undefined) return undefined;
+  try {
+    return decodeStrict(codec, stored, what);
+  } catch (cause) {
+    if (!(cause instanceof ScaleError)) throw cause;
+    const detail = `the ${what} that the hub holds for ${stateMachineIdKey(id)} cannot be read`;
+    throw new ProverFault("hub_state", id.stateMachine, undefined, detail, { cause });
+  }
+}
+
+/** A finding when both are there and differ. @param key of the configuration. */
+export function compareContract(
+  id: StateMachineId,
+  key: string,
+  configured: Address | undefined,
+  stored: Address | undefined,
+): readonly CheckFinding[] {
+  if (configured === undefined || stored === undefined || configured === stored) return [];
+  const text =
+    `${stateMachineIdKey(id)}: ${key} is ${configured}, and the hub holds ${stored}, which is used: ` +
+    "the hub refuses proofs of any other contract";
+  return [{ severity: "warning", text }];
+}

@@ -1,0 +1,272 @@
+/**
+ * What the provers of both kinds of rollups share: what the hub trusts is read first, and decides what is looked for on
+ * the L1. The kinds are behind {@link RollupKind}. Start reading at {@link RollupProver.next}.
+ */
+import type { CheckFinding } from "../../core/chains/chain.ts";
+import type { ConsensusClientView } from "../../core/chains/consensus_hub.ts";
+import { ArbitrumError } from "../../core/protocol/consensus/arbitrum/arbitrum_error.ts";
+import { OpStackError } from "../../core/protocol/consensus/op_stack/op_stack_error.ts";
+import { rollupClientName } from "../../core/protocol/consensus/rollup/known_rollups.ts";
+import {
+  commitmentIdOf,
+  initialRollupCommitment,
+  ROLLUP_CHALLENGE_SEC,
+  ROLLUP_UNBONDING_SEC,
+  type RollupClientState,
+} from "../../core/protocol/consensus/rollup/rollup_client.ts";
+import type {
+  ConsensusClientId,
+  ConsensusStateId,
+  StateMachine,
+  StateMachineId,
+} from "../../core/protocol/ismp/state_machine.ts";
+import { stateMachineIdKey } from "../../core/protocol/ismp/state_machine.ts";
+import { RpcFault } from "../../core/rpc/fault.ts";
+import type { TrustedBlock } from "../evm_reader.ts";
+import {
+  type ConsensusProver,
+  type InitialConsensusState,
+  ProverFault,
+  type ProverFinding,
+} from "../prover.ts";
+import type { ClaimFinding } from "./claim_trial.ts";
+import { checkEndpoints } from "./endpoint_check.ts";
+import type { RollupDeps, RollupOptions } from "./rollup_options.ts";
+
+/** What the hub trusts of a rollup and its L1 at this moment. */
+export interface RollupView<State extends RollupClientState> {
+  readonly state: State;
+  /** Newest L1 block that the hub knows: claims are proved in its state. */
+  readonly l1: TrustedBlock;
+  /** Newest height of the rollup on the hub; `undefined`: none. */
+  readonly hubHeight: bigint | undefined;
+}
+
+/** What differs between the kinds of rollups. */
+export interface RollupKind<State extends RollupClientState> {
+  readonly clientId: ConsensusClientId;
+  /** @throws {OpStackError | ArbitrumError} `undecodable_state` */
+  decodeState(stored: Uint8Array): State;
+  /** Looks for the newest claim that can be proved at the view's L1 block. */
+  findClaim(view: RollupView<State>, signal: AbortSignal): Promise<ClaimFinding>;
+  /** Compares the contracts that the hub stores of a rollup with the configured ones. */
+  checkContracts(id: StateMachineId, signal: AbortSignal): Promise<readonly CheckFinding[]>;
+  /** SCALE of the state with which a client starts. */
+  encodeInitialState(
+    at: {
+      readonly height: bigint;
+      readonly stateMachineId: StateMachineId;
+      readonly l1StateMachineId: StateMachineId;
+    },
+  ): Uint8Array;
+}
+
+/** Default pause between two looks (polytope-labs/hyperbridge: tesseract/consensus/{op-host,arb-host}/src/lib.rs). */
+const DEFAULT_INTERVAL_MS = 300_000;
+
+/** Proves a rollup to the hub by claims on its L1. */
+export class RollupProver<State extends RollupClientState> implements ConsensusProver {
+  readonly chain: StateMachine;
+  readonly commitmentsUnder: StateMachineId;
+  readonly intervalMs: number;
+  readonly #deps: RollupDeps;
+  readonly #options: RollupOptions;
+  readonly #kind: RollupKind<State>;
+  /** `undefined` until the hub was asked. */
+  #id: ConsensusStateId | undefined;
+
+  constructor(deps: RollupDeps, options: RollupOptions, kind: RollupKind<State>) {
+    this.chain = options.chain;
+    this.commitmentsUnder = {
+      stateMachine: options.chain,
+      consensusStateId: options.l1.consensusStateId,
+    };
+    this.intervalMs = options.intervalMs ?? DEFAULT_INTERVAL_MS;
+    this.#deps = deps;
+    this.#options = options;
+    this.#kind = kind;
+  }
+
+  /** The configured one until the hub was asked. */
+  get consensusStateId(): ConsensusStateId {
+    return this.#id ?? this.#options.consensusStateId;
+  }
+
+  async check(signal: AbortSignal): Promise<readonly CheckFinding[]> {
+    const findings: CheckFinding[] = [...await checkEndpoints(this.#deps, this.#options, signal)];
+    const { name, view } = await this.#findClient(signal);
+    if (name === "unknown") return [...findings, fatal(this.#unknownIdText())];
+    if (name === "replaced") {
+      findings.push(warning(
+        `${this.chain}: the hub's client is ${this.consensusStateId}, not the configured ` +
+          `${this.#options.consensusStateId}: consensus_state_id of a rollup names its own client`,
+      ));
+    }
+    if (view === undefined) {
+      findings.push(warning(
+        `${this.chain}: the hub has no consensus client ${this.consensusStateId} yet; ` +
+          "governance creates it with the output of log-consensus-state",
+      ));
+      return findings;
+    }
+    try {
+      const state = this.#readState(view);
+      findings.push(...await this.#kind.checkContracts(state.stateMachineId, signal));
+    } catch (fault) {
+      if (!(fault instanceof ProverFault)) throw fault;
+      findings.push(fatal(fault.message));
+    }
+    if (view.isFrozen) findings.push(warning(`${this.chain}: the hub's client is frozen`));
+    return findings;
+  }
+
+  async next(signal: AbortSignal): Promise<ProverFinding> {
+    const { name, view } = await this.#findClient(signal);
+    if (name === "unknown") throw new ProverFault("hub_state", this.chain, undefined, this.#unknownIdText());
+    if (view === undefined) return nothing(`the hub has no consensus client ${this.consensusStateId}`);
+    if (view.isFrozen) return nothing("the hub's client is frozen");
+    const state = this.#readState(view);
+    const l1Id = state.l1StateMachineId;
+    const [l1Height, hubHeight] = await Promise.all([
+      this.#deps.hub.fetchLatestHeight(l1Id, signal),
+      this.#deps.hub.fetchLatestHeight(commitmentIdOf(state), signal),
+    ]);
+    if (l1Height === undefined) return nothing(`the hub knows no block of ${stateMachineIdKey(l1Id)} yet`);
+    const commitment = await this.#deps.hub.fetchCommitment({ id: l1Id, height: l1Height }, signal);
+    if (commitment === undefined) {
+      return nothing(`the hub does not hold block ${l1Height} of ${stateMachineIdKey(l1Id)} any more`);
+    }
+    const l1 = { height: l1Height, stateRoot: commitment.stateRoot };
+    return await this.#find({ state, l1, hubHeight }, signal);
+  }
+
+  async #find(view: RollupView<State>, signal: AbortSignal): Promise<ProverFinding> {
+    try {
+      const found = await this.#kind.findClaim(view, signal);
+      if (found.kind === "nothing") return found;
+      const { proof, height, summary } = found;
+      return { kind: "updates", proofs: [proof], height, summary, hasMore: false };
+    } catch (fault) {
+      throw fault instanceof RpcFault ? this.#named(fault) : fault;
+    }
+  }
+
+  async fetchInitialState(signal: AbortSignal): Promise<InitialConsensusState> {
+    const { chain, l1, consensusStateId } = this.#options;
+    const { name, isFree } = await this.#findClient(signal);
+    // A client that is yet to be made may have any name but the L1's.
+    if (isFree && consensusStateId !== l1.consensusStateId) this.#id = consensusStateId;
+    else if (name === "unknown") {
+      throw new ProverFault("hub_state", chain, undefined, this.#unknownIdText());
+    }
+    const id = { stateMachine: chain, consensusStateId: this.consensusStateId };
+    const newest = await this.#deps.l2.fetchHeader("latest", signal);
+    if (newest === undefined) {
+      throw new ProverFault("not_served", chain, undefined, "no endpoint has a newest block");
+    }
+    const { header } = newest;
+    const { height, commitment } = initialRollupCommitment(id, header);
+    return {
+      clientId: this.#kind.clientId,
+      state: this.#kind.encodeInitialState({
+        height: header.number,
+        stateMachineId: id,
+        l1StateMachineId: l1,
+      }),
+      unbondingSec: ROLLUP_UNBONDING_SEC,
+      challengePeriods: new Map([[chain, ROLLUP_CHALLENGE_SEC]]),
+      commitments: [{ id, at: { commitment, height: height.height } }],
+    };
+  }
+
+  /** The endpoints belong to whoever made them. */
+  async close(): Promise<void> {}
+
+  /** The rollup's client on the hub, and under which name it was found. */
+  async #findClient(signal: AbortSignal): Promise<{
+    readonly name: "configured" | "replaced" | "unknown";
+    readonly view: ConsensusClientView | undefined;
+    /** The hub has no client of the configured name. */
+    readonly isFree: boolean;
+  }> {
+    const { chain, consensusStateId, l1 } = this.#options;
+    const configured = await this.#deps.hub.fetchClient(consensusStateId, "best", signal);
+    const rollup = { stateMachine: chain, consensusStateId };
+    const name = rollupClientName(rollup, l1.consensusStateId, configured?.clientId);
+    const isFree = configured === undefined;
+    if (name.kind === "unknown") return { name: name.kind, view: undefined, isFree };
+    this.#id = name.id;
+    if (name.id === consensusStateId) return { name: "configured", view: configured, isFree };
+    return { name: "replaced", view: await this.#deps.hub.fetchClient(name.id, "best", signal), isFree };
+  }
+
+  /** @throws {ProverFault} `hub_state` */
+  #readState(view: ConsensusClientView): State {
+    const refuse = (detail: string, options?: ErrorOptions): ProverFault =>
+      new ProverFault(
+        "hub_state",
+        this.chain,
+        undefined,
+        `client ${this.consensusStateId}: ${detail}`,
+        options,
+      );
+    if (view.clientId !== this.#kind.clientId) {
+      throw refuse(`it is a ${view.clientId} client, and this type of chain needs ${this.#kind.clientId}`);
+    }
+    let state: State;
+    try {
+      state = this.#kind.decodeState(view.state);
+    } catch (cause) {
+      if (cause instanceof OpStackError || cause instanceof ArbitrumError) {
+        throw refuse("its state cannot be read", { cause });
+      }
+      throw cause;
+    }
+    if (state.stateMachineId.stateMachine !== this.chain) {
+      throw refuse(`it is the client of ${state.stateMachineId.stateMachine}`);
+    }
+    const [l1, configured] = [state.l1StateMachineId, this.#options.l1].map(stateMachineIdKey);
+    if (l1 !== configured) throw refuse(`its L1 is ${l1}, and ${configured} is configured`);
+    return state;
+  }
+
+  #unknownIdText(): string {
+    return `consensus_state_id ${this.#options.consensusStateId} names no rollup client of the hub, ` +
+      `and none is known for ${this.chain}: set it to the id of the chain's own client`;
+  }
+
+  /** Faults that say that an endpoint is wrong, or is of no use for proofs, are the prover's. */
+  #named(fault: RpcFault): Error {
+    const { chain, endpointHost } = fault.where;
+    const reader = [this.#deps.l1, this.#deps.l2].find((each) => each.chain === chain);
+    if (reader === undefined) return fault;
+    switch (fault.code) {
+      case "malformed":
+      case "wrong_chain":
+        return new ProverFault("bad_data", reader.chain, endpointHost, fault.detail ?? fault.code, {
+          cause: fault,
+        });
+      case "pruned":
+      case "missing_method": {
+        const detail =
+          `${fault.where.method} is refused (${fault.code}): blocks that the hub knows are up to half an ` +
+          "hour old, so an endpoint is needed that keeps their state and serves eth_getProof";
+        return new ProverFault("not_served", reader.chain, endpointHost, detail, { cause: fault });
+      }
+      default:
+        return fault;
+    }
+  }
+}
+
+function nothing(reason: string): ProverFinding {
+  return { kind: "nothing", reason };
+}
+
+function fatal(text: string): CheckFinding {
+  return { severity: "fatal", text };
+}
+
+function warning(text: string): CheckFinding {
+  return { severity: "warning", text };
+}
