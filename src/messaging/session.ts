@@ -4,7 +4,7 @@
  */
 import type { Chain } from "../core/chains/chain.ts";
 import type { FeeChain } from "../core/chains/fees.ts";
-import type { HubChain } from "../core/chains/hub.ts";
+import { reportChecks } from "../core/chains/first_check.ts";
 import type { RelayerHub } from "../core/chains/hub_accounts.ts";
 import type { MessagingConfig } from "../core/config/messaging_config.ts";
 import { type Ledger, LedgerFault } from "../core/ledger/ledger.ts";
@@ -77,7 +77,16 @@ async function connectAndWork(
   const { hub, chains } = deps.connect(config);
   try {
     const checks = await checkAll(deps, hub, chains, signal);
-    if (!reportChecks(deps.log, hub, chains, checks)) return exitCodes.failed;
+    const hubCheck = {
+      name: hub.id.stateMachine,
+      place: `[${config.hub.section}].rpc_ws`,
+      result: checks.hub,
+    };
+    const chainChecks = chains.flatMap(({ chain }) => {
+      const result = checks.chains.get(chain);
+      return result === undefined ? [] : [{ name: chain.id.stateMachine, result }];
+    });
+    if (!reportChecks(deps.log, hubCheck, chainChecks)) return exitCodes.failed;
     return await work({ ledger, hub, chains, checks: checks.chains });
   } finally {
     await Promise.allSettled([hub, ...chains.map(({ chain }) => chain)].map((chain) => chain.close()));
@@ -86,34 +95,4 @@ async function connectAndWork(
 
 function isAbort(error: unknown): boolean {
   return error instanceof Error && error.name === "AbortError";
-}
-
-/** Lists every finding; false when something must be mended before the program can run. */
-function reportChecks(
-  log: Log,
-  hub: HubChain,
-  chains: readonly ConfiguredChain[],
-  checks: { readonly hub: CheckResult; readonly chains: ReadonlyMap<Chain, CheckResult> },
-): boolean {
-  let problems = 0;
-  const report = (chain: Chain, result: CheckResult | undefined): void => {
-    const fields = { chain: chain.id.stateMachine };
-    for (const { severity, text } of result?.findings ?? []) {
-      if (severity === "fatal") problems++;
-      log[severity === "fatal" ? "error" : "warn"](text, fields);
-    }
-    if (result?.kind !== "unreachable") return;
-    const { error } = result;
-    if (chain !== hub) {
-      const text = "Chain gives no usable answer; the others start without it. Check its endpoints";
-      return log.warn(text, { ...fields, error });
-    }
-    problems++;
-    log.error("The hub gives no usable answer; check [hub].rpc_ws and the node", { ...fields, error });
-  };
-  report(hub, checks.hub);
-  for (const { chain } of chains) report(chain, checks.chains.get(chain));
-  if (problems === 0) return true;
-  log.error("Nothing was started; mend what is listed above and start again", { problems });
-  return false;
 }

@@ -5,14 +5,13 @@
  */
 import type { Chain, CheckFinding } from "../core/chains/chain.ts";
 import type { EvmChain } from "../core/chains/evm/evm_chain.ts";
+import { type CheckResult, checkUntilPassed, checkWithin } from "../core/chains/first_check.ts";
 import type { FeeChain } from "../core/chains/fees.ts";
 import type { HubChain } from "../core/chains/hub.ts";
 import { fromHex } from "../core/protocol/bytes.ts";
 import type { ChainConfig, EvmChainConfig, SubstrateChainConfig } from "../core/config/messaging_config.ts";
-import { RpcFault } from "../core/rpc/fault.ts";
 import type { Clock } from "../core/runtime/clock.ts";
 import type { Randomness } from "../core/runtime/randomness.ts";
-import { DeadlineFault, retry, withDeadline } from "../core/runtime/retry.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 import type { Log } from "../core/telemetry/log.ts";
 
@@ -34,19 +33,7 @@ export interface StartupDeps {
   readonly log: Log;
 }
 
-/** Time that a chain has for its first answer before the others go on without it. */
-const FIRST_ANSWER_MS = 30_000;
-
-/** Beyond {@link FIRST_ANSWER_MS}: a request that hangs since the start ends by itself and names its endpoint. */
-const SLACK_MS = 2_000;
-
-/** Pause between checks of a chain whose endpoints turned out to serve something else. */
-const PARKED_MS = 10 * 60_000;
-
-/** Result of checking one chain; what the hub says of a chain that does not answer is told all the same. */
-export type CheckResult =
-  | { readonly kind: "checked"; readonly findings: readonly CheckFinding[] }
-  | { readonly kind: "unreachable"; readonly error: Error; readonly findings: readonly CheckFinding[] };
+export type { CheckResult };
 
 /** Checks the hub and every chain at the same time; then the hub is asked what it knows of the chains. */
 export async function checkAll(
@@ -55,13 +42,18 @@ export async function checkAll(
   chains: readonly ChainToCheck[],
   signal: AbortSignal,
 ): Promise<{ readonly hub: CheckResult; readonly chains: ReadonlyMap<Chain, CheckResult> }> {
-  const hubCheck = checkWithin(deps, hub, (inner) => hub.check(hub.id, inner), signal);
+  const hubCheck = checkWithin(deps, hub.id.stateMachine, (inner) => hub.check(hub.id, inner), signal);
   const results = chains.map(async (entry) => {
     const { chain } = entry;
-    const own = await checkWithin(deps, chain, (inner) => chain.check(hub.id, inner), signal);
+    const own = await checkWithin(deps, chain.id.stateMachine, (inner) => chain.check(hub.id, inner), signal);
     // A hub that does not answer is told once, not for every chain again.
     if ((await hubCheck).kind === "unreachable") return [chain, own] as const;
-    const known = await checkWithin(deps, hub, (inner) => checkOnHub(hub, entry, inner), signal);
+    const known = await checkWithin(
+      deps,
+      hub.id.stateMachine,
+      (inner) => checkOnHub(hub, entry, inner),
+      signal,
+    );
     return [chain, merged(own, known)] as const;
   });
   const [hubResult, chainResults] = await Promise.all([hubCheck, Promise.all(results)]);
@@ -82,39 +74,6 @@ function merged(own: CheckResult, known: CheckResult): CheckResult {
   const findings = [...own.findings, ...known.findings];
   if (own.kind === "unreachable") return { ...own, findings };
   return { ...known, findings };
-}
-
-async function checkWithin(
-  deps: StartupDeps,
-  chain: Chain,
-  check: (signal: AbortSignal) => Promise<readonly CheckFinding[]>,
-  signal: AbortSignal,
-): Promise<CheckResult> {
-  let last: RpcFault | undefined;
-  const options = {
-    backoff: { firstMs: 500, maxMs: 4_000 },
-    withinMs: FIRST_ANSWER_MS,
-    decide: (error: unknown) => {
-      if (!(error instanceof RpcFault)) return { kind: "giveUp" as const };
-      last = error;
-      return { kind: "again" as const };
-    },
-  };
-  const deadline = { what: `first answer of ${chain.id.stateMachine}`, afterMs: FIRST_ANSWER_MS + SLACK_MS };
-  try {
-    const attempt = (inner: AbortSignal): Promise<readonly CheckFinding[]> =>
-      retry({ clock: deps.clock, randomness: deps.random }, options, check, inner);
-    const findings = await withDeadline(deps.clock, deadline, attempt, signal);
-    return { kind: "checked", findings };
-  } catch (error) {
-    signal.throwIfAborted();
-    // What an endpoint said before tells more than that time is up.
-    const known = error instanceof DeadlineFault ? last ?? error : error;
-    if (known instanceof RpcFault || known instanceof DeadlineFault) {
-      return { kind: "unreachable", error: known, findings: [] };
-    }
-    throw error;
-  }
 }
 
 /** Both sides' word on a chain. */
@@ -144,26 +103,8 @@ export function gateWorker(
   return {
     name: `connect ${name}`,
     run: async (signal) => {
-      for (;;) {
-        const result = await checkWithin(deps, entry.chain, (inner) => checkChain(hub, entry, inner), signal);
-        if (result.kind === "unreachable") {
-          deps.log.warn("Chain gives no usable answer; asked again in 10 s", {
-            chain: name,
-            error: result.error,
-          });
-          await deps.clock.sleep(10_000, signal);
-          continue;
-        }
-        const fatal = result.findings.filter(({ severity }) => severity === "fatal");
-        if (fatal.length === 0) {
-          deps.log.info("Chain answers now", { chain: name });
-          return open();
-        }
-        for (const { text } of fatal) {
-          deps.log.error(`Chain is parked, asked again in 10 min: ${text}`, { chain: name });
-        }
-        await deps.clock.sleep(PARKED_MS, signal);
-      }
+      await checkUntilPassed(deps, name, (inner) => checkChain(hub, entry, inner), signal);
+      open();
     },
   };
 }

@@ -166,6 +166,8 @@ export interface OpStackHostValues extends RollupHostValues {
   readonly respectedGameType: number;
   /** `L2ToL1MessagePasser` on the rollup itself, lower case. */
   readonly messageParser: Hex;
+  /** `L2OutputOracle` on the L1, lower case: for chains that have no dispute games yet. */
+  readonly l2Oracle: Hex | undefined;
 }
 
 /** Host section of `arbitrum_orbit`. */

@@ -149,6 +149,7 @@ export const opStackHostFields: Fields<OpStackHostValues> = {
   disputeGameFactory: required("dispute_game_factory", contractAddress),
   respectedGameType: required("respected_game_type", integer({ min: 0, max: UINT32_MAX })),
   messageParser: required("message_parser", contractAddress),
+  l2Oracle: optional("l2_oracle", contractAddress),
 };
 
 /** Keys of the host section of `arbitrum_orbit`. */
@@ -216,7 +217,6 @@ export const hostIgnored: Readonly<Record<string, string>> = {
   state_machine: OF_THE_ENTRY,
   rpc_urls: OF_THE_ENTRY,
   evm_config: OF_THE_ENTRY,
-  l2_oracle: "output oracles are no longer proved: the dispute games are",
   proposer_config: "this relayer proposes no dispute games",
 };
 

@@ -1,4 +1,4 @@
-/** What the programs tell the shell. Source: 04-messaging-flow.md 2.2. */
+/** What the programs tell the shell. Source: 04-messaging-flow.md 2.2, 05-hub-consensus.md 3.5. */
 export const exitCodes = {
   /** Done, or ended by the first signal. */
   ok: 0,
@@ -6,6 +6,8 @@ export const exitCodes = {
   failed: 1,
   /** Unknown option or a missing one. */
   usage: 2,
+  /** The consensus relayer: updates of a watched chain stay out for longer than `maximum_update_intervals` allows. */
+  stalled: 3,
   /** Ended by the second signal. */
   interrupted: 130,
 } as const;
