@@ -1,0 +1,128 @@
+/** HTTP around the routes: forms, refusals, lies, the record of requests, and bodies that stop when nobody reads. */
+import type { BeaconBehaviour, BeaconQuestion, BeaconRequest, BeaconRoute } from "./beacon_options.ts";
+import { preferredForm, type RestAnswer, RestRefusal } from "./rest_answer.ts";
+import type { RestRoutes, RouteMatch } from "./rest_routes.ts";
+
+/** Bytes handed over at a time. */
+const chunkBytes = 65_536;
+
+const optionalRoutes: Readonly<Partial<Record<BeaconRoute, BeaconBehaviour["without"][number]>>> = {
+  finalityUpdate: "lightClient",
+  updates: "lightClient",
+  bootstrap: "lightClient",
+  lodestarProof: "lodestarProof",
+  nimbusSummaries: "nimbusSummaries",
+  lodestarSummaries: "lodestarSummaries",
+  debugState: "debugStates",
+};
+
+type MutableRequest = { -readonly [K in keyof BeaconRequest]: BeaconRequest[K] };
+
+/** What the server serves. */
+export interface ServerParts {
+  readonly routes: RestRoutes;
+  readonly behaviour: () => BeaconBehaviour;
+  /** Answers a JSON-RPC request to the path `/execution`. */
+  readonly execution: (body: string) => Promise<string>;
+}
+
+/** A listening node. */
+export class BeaconServer {
+  readonly url: string;
+  requests: BeaconRequest[] = [];
+  readonly #parts: ServerParts;
+  readonly #server: Deno.HttpServer<Deno.NetAddr>;
+  readonly #abort = new AbortController();
+
+  constructor(parts: ServerParts, port: number) {
+    this.#parts = parts;
+    this.#server = Deno.serve(
+      { port, hostname: "127.0.0.1", signal: this.#abort.signal, onListen: () => {} },
+      (request) => this.#serve(request),
+    );
+    this.url = `http://127.0.0.1:${this.#server.addr.port}`;
+  }
+
+  async stop(): Promise<void> {
+    this.#abort.abort();
+    await this.#server.finished;
+  }
+
+  async #serve(request: Request): Promise<Response> {
+    const url = new URL(request.url);
+    if (url.pathname === "/execution" && request.method === "POST") {
+      const answer = await this.#parts.execution(await request.text());
+      return new Response(answer, { headers: { "content-type": "application/json" } });
+    }
+    const match = request.method === "GET" ? this.#parts.routes.find(url) : undefined;
+    const accept = request.headers.get("accept") ?? "";
+    const path = `${url.pathname}${url.search}`;
+    const record: MutableRequest = { route: match?.route, path, accept, status: 200, bytes: 0 };
+    this.requests.push(record);
+    try {
+      return this.#respond(this.#allowed(match, path), record);
+    } catch (error) {
+      if (!(error instanceof RestRefusal)) throw error;
+      record.status = error.status;
+      const text = JSON.stringify({ code: error.status, message: error.message });
+      record.bytes = text.length;
+      return new Response(text, {
+        status: error.status,
+        headers: { "content-type": "application/json" },
+      });
+    }
+  }
+
+  #allowed(match: RouteMatch | undefined, path: string): RouteMatch {
+    const { without, isSyncing, lie } = this.#parts.behaviour();
+    const group = match === undefined ? undefined : optionalRoutes[match.route];
+    if (match === undefined || (group !== undefined && without.includes(group))) {
+      throw new RestRefusal(404, "Route not found");
+    }
+    if (isSyncing && match.route !== "syncing" && match.route !== "version") {
+      throw new RestRefusal(503, "Node is currently syncing");
+    }
+    const status = lie?.status?.({ route: match.route, path });
+    if (status !== undefined) throw new RestRefusal(status, "Refused");
+    return match;
+  }
+
+  #respond(match: RouteMatch, record: MutableRequest): Response {
+    const question = { route: match.route, path: record.path };
+    const answer = match.answer();
+    const { type, bytes } = this.#body(answer, record.accept, question);
+    const headers = new Headers({ "content-type": type, "cache-control": "no-transform" });
+    if (answer.version !== undefined) headers.set("eth-consensus-version", answer.version);
+    return new Response(counted(bytes, record), { headers });
+  }
+
+  #body(
+    answer: RestAnswer,
+    accept: string,
+    question: BeaconQuestion,
+  ): { type: string; bytes: Uint8Array } {
+    const { lie } = this.#parts.behaviour();
+    if (preferredForm(accept) === "ssz" && answer.ssz !== undefined) {
+      const bytes = answer.ssz();
+      return { type: "application/octet-stream", bytes: lie?.bytes?.(question, bytes) ?? bytes };
+    }
+    if (answer.json === undefined) throw new RestRefusal(406, "Too large for JSON: ask for octet-stream");
+    const json = answer.json();
+    const text = JSON.stringify(lie?.json === undefined ? json : lie.json(question, json));
+    return { type: "application/json", bytes: new TextEncoder().encode(text) };
+  }
+}
+
+/** The body in pieces, each counted when the connection takes it. */
+function counted(bytes: Uint8Array, record: MutableRequest): ReadableStream<Uint8Array> {
+  let at = 0;
+  return new ReadableStream<Uint8Array>({
+    pull(controller): void {
+      if (at >= bytes.length) return controller.close();
+      const chunk = bytes.subarray(at, at + chunkBytes);
+      at += chunk.length;
+      record.bytes = at;
+      controller.enqueue(chunk.slice());
+    },
+  }, { highWaterMark: 0 });
+}
