@@ -17,6 +17,7 @@ import { sr25519PublicKey } from "../../src/core/protocol/ismp/signed_messages.t
 import {
   type StateMachineHeight,
   type StateMachineId,
+  toConsensusClientId,
   toConsensusStateId,
 } from "../../src/core/protocol/ismp/state_machine.ts";
 import { beaconConsensusStateCodec } from "../../src/core/protocol/consensus/sync_committee/consensus_state.ts";
@@ -43,6 +44,7 @@ import {
   states,
   underL1,
 } from "./hub/consensus_work.ts";
+import { clientOf } from "./hub/initial_clients.ts";
 import { callHttp, resultHttp } from "./hub/json_rpc_client.ts";
 import { treasuryAccount } from "./hub/pallets/balances.ts";
 import { RuntimeMetadata } from "./hub/runtime_metadata.ts";
@@ -167,6 +169,23 @@ Deno.test("hub: claims of rollups are stored under the id of the L1's client, ea
   }
   const stored = await hub.fetchClient(optimism.consensusStateId, "best", signal);
   assert.equal(decodeOpStackState(stored?.state ?? new Uint8Array()).finalizedHeight, opHeight);
+});
+
+Deno.test("hub: a height below the newest one is taken and not stored", async () => {
+  await using simulated = await startConsensusHub();
+  await using connection = connectConsensus(simulated);
+  const { hub } = connection;
+  const id = underL1(optimism);
+  const stored = simulated.storeStateCommitment(id, opHeight + 1n, {
+    timestampSec: 1n,
+    overlayRoot: undefined,
+    stateRoot: `0x${"cd".repeat(32)}`,
+  });
+  simulated.produceBlock();
+  await stored;
+  assert.deepEqual(advanced(await include(simulated, hub, optimism, proofs.opStack)), []);
+  assert.equal(await hub.fetchLatestHeight(id, signal), opHeight + 1n);
+  assert.equal(await hub.fetchCommitment({ id, height: opHeight }, signal), undefined);
 });
 
 Deno.test("hub: without contracts of the rollups in storage updates are taken and ignored", async () => {
@@ -451,19 +470,25 @@ Deno.test("hub: nexus pays the signer of the first message for the blocks that a
   assert.equal(governance.balanceOf(relayer), opHeight * cost);
 });
 
-Deno.test("hub: a client is created with heights of its chains", async () => {
+Deno.test("hub: a client is created from what a prover says, with heights of its chains", async () => {
   const commitment = { timestampSec: 5n, overlayRoot: undefined, stateRoot: `0x${"ab".repeat(32)}` } as const;
   await using simulated = await startConsensusHub({ clients: [] });
   await using connection = connectConsensus(simulated);
-  const created = simulated.createConsensusClient(
-    client(optimism, "OPTC", states.opStack, {
-      commitments: [{ id: optimism, at: { height: 1n, commitment } }],
-    }),
-  );
+  const { hub } = connection;
+  const created = simulated.createConsensusClient(clientOf(optimism.consensusStateId, {
+    clientId: toConsensusClientId("OPTC"),
+    state: states.opStack,
+    unbondingSec: 77n,
+    challengePeriods: new Map([[optimism.stateMachine, 300n]]),
+    commitments: [{ id: optimism, at: { height: 1n, commitment } }],
+  }));
   simulated.produceBlock();
   await created;
-  assert.equal(await connection.hub.fetchLatestHeight(optimism, signal), 1n);
-  assert.deepEqual(await connection.hub.fetchCommitment({ id: optimism, height: 1n }, signal), commitment);
-  assert.equal(await connection.hub.fetchCommitment({ id: optimism, height: 2n }, signal), undefined);
-  assert.equal(await connection.hub.fetchUpdateTime({ id: optimism, height: 2n }, signal), undefined);
+  const view = await hub.fetchClient(optimism.consensusStateId, "best", signal);
+  assert.deepEqual([view?.clientId, view?.state, view?.unbondingSec], ["OPTC", states.opStack, 77n]);
+  assert.equal(await hub.fetchLatestHeight(optimism, signal), 1n);
+  assert.deepEqual(await hub.fetchCommitment({ id: optimism, height: 1n }, signal), commitment);
+  assert.equal(await hub.fetchUpdateTime({ id: optimism, height: 1n }, signal), 1_800_000_000n);
+  assert.equal(await hub.fetchCommitment({ id: optimism, height: 2n }, signal), undefined);
+  assert.equal(await hub.fetchUpdateTime({ id: optimism, height: 2n }, signal), undefined);
 });

@@ -28,12 +28,12 @@ import {
   toConsensusClientId,
   toConsensusStateId,
 } from "../../../src/core/protocol/ismp/state_machine.ts";
-import { platformSocket } from "../../../src/core/rpc/socket.ts";
 import { systemClock } from "../../../src/core/runtime/system_clock.ts";
 import * as arbitrum from "../../core/protocol/consensus/arbitrum/vectors.ts";
 import * as bsc from "../../core/protocol/consensus/bsc/vectors.ts";
 import * as opStack from "../../core/protocol/consensus/op_stack/vectors.ts";
 import { readSynthetic } from "../../core/protocol/consensus/sync_committee/vectors.ts";
+import { countingSocket } from "../../support/counting_socket.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 import { seededRandomness } from "../../support/seeded_randomness.ts";
 import { type Hub, type HubOptions, startHub } from "./hub.ts";
@@ -159,20 +159,11 @@ export function connectConsensus(
   { identity, wsUrl }: Hub,
   change: Partial<ConsensusHubOptions> = {},
 ): ConsensusConnection {
-  let messages = 0;
+  const sockets = countingSocket();
   const hub = createConsensusHub({
     clock: systemClock,
     randomness: seededRandomness(1),
-    openSocket: (url, events) => {
-      const socket = platformSocket(url, events);
-      return {
-        send: (text) => {
-          messages += 1;
-          socket.send(text);
-        },
-        close: () => socket.close(),
-      };
-    },
+    openSocket: sockets.open,
     fetch,
     log: new RecordedLog(),
   }, {
@@ -185,11 +176,7 @@ export function connectConsensus(
   });
   return {
     hub,
-    trips: async (work) => {
-      const before = messages;
-      const result = await work();
-      return [result, messages - before];
-    },
+    trips: sockets.trips,
     [Symbol.asyncDispose]: () => hub.close(),
   };
 }

@@ -4,10 +4,9 @@ import type { RelayerHub } from "../../../../src/core/chains/hub_accounts.ts";
 import { createHubChain } from "../../../../src/core/chains/substrate/relayer_hub.ts";
 import type { SubstrateChainOptions } from "../../../../src/core/chains/substrate/substrate_chain.ts";
 import { EndpointUrl } from "../../../../src/core/config/redact.ts";
-import { platformSocket } from "../../../../src/core/rpc/socket.ts";
-import type { OpenSocket } from "../../../../src/core/rpc/socket_link.ts";
 import { systemClock } from "../../../../src/core/runtime/system_clock.ts";
 import type { Hub } from "../../../devnet/hub/hub.ts";
+import { countingSocket } from "../../../support/counting_socket.ts";
 import { RecordedLog } from "../../../support/recorded_log.ts";
 import { seededRandomness } from "../../../support/seeded_randomness.ts";
 
@@ -24,20 +23,10 @@ export interface Connection extends AsyncDisposable {
 
 /** Connects to the hub; closes when disposed of. */
 export function connect(hub: Hub, change: Partial<SubstrateChainOptions> = {}): Connection {
-  let messages = 0;
-  const openSocket: OpenSocket = (url, events) => {
-    const socket = platformSocket(url, events);
-    return {
-      send: (text) => {
-        messages += 1;
-        socket.send(text);
-      },
-      close: () => socket.close(),
-    };
-  };
+  const sockets = countingSocket();
   const log = new RecordedLog();
   const chain = createHubChain(
-    { clock: systemClock, randomness: seededRandomness(1), openSocket, fetch, log },
+    { clock: systemClock, randomness: seededRandomness(1), openSocket: sockets.open, fetch, log },
     {
       id: { stateMachine: hub.identity.stateMachine, consensusStateId: hub.identity.consensusStateId },
       hashing: "Keccak",
@@ -51,11 +40,7 @@ export function connect(hub: Hub, change: Partial<SubstrateChainOptions> = {}): 
   return {
     chain,
     log,
-    trips: async (work) => {
-      const before = messages;
-      const result = await work();
-      return [result, messages - before];
-    },
+    trips: sockets.trips,
     [Symbol.asyncDispose]: () => chain.close(),
   };
 }

@@ -1,14 +1,16 @@
 /** The hub's adapter, or that of another Substrate chain, behind a scripted node with the runtime of nexus. */
 import type { FeeChain } from "../../../../src/core/chains/fees.ts";
 import type { RelayerHub } from "../../../../src/core/chains/hub_accounts.ts";
+import type { ConsensusHub } from "../../../../src/core/chains/consensus_hub.ts";
+import { createConsensusHub } from "../../../../src/core/chains/substrate/consensus_hub.ts";
 import { createHubChain } from "../../../../src/core/chains/substrate/relayer_hub.ts";
 import {
   createSubstrateChain,
   type SubstrateChainDeps,
   type SubstrateChainOptions,
 } from "../../../../src/core/chains/substrate/substrate_chain.ts";
-import { EndpointUrl } from "../../../../src/core/config/redact.ts";
-import { type Hash256, toHash256, toHex } from "../../../../src/core/protocol/bytes.ts";
+import { EndpointUrl, Secret } from "../../../../src/core/config/redact.ts";
+import { type Hash256, type Hex, toHash256, toHex } from "../../../../src/core/protocol/bytes.ts";
 import { keccak256 } from "../../../../src/core/protocol/hash.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../../src/core/protocol/ismp/state_machine.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
@@ -79,6 +81,12 @@ export function scriptHub(
   change: Partial<SubstrateChainOptions> = {},
 ): Scripted<RelayerHub & FeeChain> {
   return script(createHubChain, methods, change);
+}
+
+/** The hub as the consensus relayer uses it; signs with a key of ones. */
+export function scriptConsensusHub(methods: Script): Scripted<ConsensusHub> {
+  const signer = new Secret<Hex>(`0x${"11".repeat(32)}`);
+  return script((deps, options) => createConsensusHub(deps, { ...options, signer }), methods, {});
 }
 
 /** A chain of `type = "substrate"`. */

@@ -1,0 +1,260 @@
+import assert from "node:assert/strict";
+import type { ConsensusHubOptions } from "../../../../src/core/chains/substrate/consensus_hub.ts";
+import { headerHash } from "../../../../src/core/chains/substrate/checks.ts";
+import { Secret } from "../../../../src/core/config/redact.ts";
+import { concatBytes, fromHex, toHex } from "../../../../src/core/protocol/bytes.ts";
+import { signatureCodec } from "../../../../src/core/protocol/ismp/fees.ts";
+import { decodeBareExtrinsic } from "../../../../src/core/protocol/ismp/hub_calls.ts";
+import { ismpMessagesCodec } from "../../../../src/core/protocol/ismp/ismp_message.ts";
+import {
+  consensusSignerMessage,
+  SignatureError,
+  signerOf,
+  sr25519PublicKey,
+  verifySignature,
+} from "../../../../src/core/protocol/ismp/signed_messages.ts";
+import { stateCommitmentCodec } from "../../../../src/core/protocol/ismp/state_commitment.ts";
+import {
+  parseStateMachine,
+  stateMachineHeightCodec,
+  toConsensusStateId,
+} from "../../../../src/core/protocol/ismp/state_machine.ts";
+import { blake2Concat, storagePrefix, twoxConcat } from "../../../../src/core/protocol/ismp/storage_keys.ts";
+import { decodeStrict, u64 } from "../../../../src/core/protocol/scale.ts";
+import { RpcFault } from "../../../../src/core/rpc/fault.ts";
+import {
+  connectConsensus,
+  ethereum,
+  optimism,
+  proofs,
+  relayerKey,
+  startConsensusHub,
+} from "../../../devnet/hub/consensus_work.ts";
+import type { Hub } from "../../../devnet/hub/hub.ts";
+import { hubMetadata } from "../../../support/hub_vectors.ts";
+import { hashOf, headerJson, scriptConsensusHub } from "./scripted_hub.ts";
+
+const { signal } = new AbortController();
+const { consensusStateId: id } = ethereum;
+const opState = optimism.consensusStateId;
+
+function faultWith(code: string): (error: unknown) => boolean {
+  return (error) => error instanceof RpcFault && error.code === code;
+}
+
+function refuseMethod(hub: Hub, refused: string): void {
+  hub.fault = ({ method, params: [api] }) =>
+    method === refused || api === refused
+      ? { kind: "error", code: -32601, message: "Method not found" }
+      : undefined;
+}
+
+Deno.test("consensus hub: every message carries our sr25519 signature of its proof's hash", async () => {
+  await using simulated = await startConsensusHub();
+  await using connection = connectConsensus(simulated);
+  const submission = await connection.hub.prepareUpdates(opState, proofs.opStack, signal);
+  assert.equal(submission.madeAtHeight, BigInt(simulated.best.number));
+  assert.equal(submission.account, undefined);
+  const messages = decodeStrict(ismpMessagesCodec, decodeBareExtrinsic(submission.raw).slice(2), "messages");
+  assert.equal(messages.length, 2);
+  for (const [index, message] of messages.entries()) {
+    assert.ok(message.tag === "Consensus");
+    const { consensusProof, consensusStateId, signer } = message.value;
+    assert.equal(consensusStateId, opState);
+    assert.deepEqual(consensusProof, proofs.opStack[index]);
+    assert.match(toHex(signer), /^0x0180[0-9a-f]{64}0101[0-9a-f]{128}$/);
+    const signature = decodeStrict(signatureCodec, signer, "Signature");
+    assert.deepEqual(signerOf(signature), sr25519PublicKey(fromHex(relayerKey)));
+    assert.equal(verifySignature(consensusSignerMessage(consensusProof).digest, signature), true);
+  }
+  assert.throws(
+    () => connectConsensus(simulated, { signer: new Secret("0x1234") }),
+    (error) => error instanceof SignatureError && error.code === "bad_key",
+  );
+});
+
+Deno.test("consensus hub: an extrinsic without updates is a defect of the caller", async () => {
+  await using simulated = await startConsensusHub();
+  await using connection = connectConsensus(simulated);
+  await assert.rejects(connection.hub.prepareUpdates(id, [], signal), /no update/);
+  await assert.rejects(connection.hub.tryUpdates(id, [], signal), /no update/);
+});
+
+Deno.test("consensus hub: each method takes one round trip, or the number that is written here", async () => {
+  await using simulated = await startConsensusHub();
+  await using connection = connectConsensus(simulated);
+  const { hub, trips } = connection;
+  const counted = async (work: () => Promise<unknown>): Promise<number> => (await trips(work))[1];
+  // Version and metadata are read once.
+  await hub.fetchCommitment({ id: ethereum, height: 1n }, signal);
+  assert.equal(await counted(() => hub.fetchClient(id, "best", signal)), 1);
+  assert.equal(await counted(() => hub.fetchClient(id, "final", signal)), 2);
+  assert.equal(await counted(() => hub.fetchLatestHeight(ethereum, signal)), 1);
+  assert.equal(await counted(() => hub.fetchCommitment({ id: ethereum, height: 1n }, signal)), 1);
+  assert.equal(await counted(() => hub.fetchUpdateTime({ id: ethereum, height: 1n }, signal)), 1);
+  assert.equal(await counted(() => hub.fetchNowSec(signal)), 1);
+  assert.equal(await counted(() => hub.tryUpdates(opState, proofs.opStack, signal)), 1);
+  // The pool gives no reason: the second finds out whether the client takes updates at all.
+  assert.equal(await counted(() => hub.tryUpdates(opState, [Uint8Array.of(1)], signal)), 2);
+  assert.equal(await counted(() => hub.prepareUpdates(opState, proofs.opStack, signal)), 1);
+  const submission = await hub.prepareUpdates(opState, proofs.opStack, signal);
+  assert.equal(await counted(() => hub.broadcast(submission, signal)), 1);
+  await hub.fetchUpdateOutcome(submission, signal);
+  assert.equal(await counted(() => hub.fetchUpdateOutcome(submission, signal)), 1);
+});
+
+Deno.test("consensus hub: updates above the size limit are refused before they are sent", async () => {
+  await using simulated = await startConsensusHub();
+  await using connection = connectConsensus(simulated, { maxCallBytes: 1000 });
+  const { hub } = connection;
+  assert.equal((await hub.tryUpdates(opState, proofs.opStack, signal))?.code, "too_large");
+  await assert.rejects(hub.prepareUpdates(opState, proofs.opStack, signal), faultWith("too_large"));
+});
+
+Deno.test("consensus hub: without the pool's runtime API a dry run decides, without both nothing does", async () => {
+  await using simulated = await startConsensusHub();
+  await using connection = connectConsensus(simulated);
+  const { hub } = connection;
+  refuseMethod(simulated, "TaggedTransactionQueue_validate_transaction");
+  assert.equal(await hub.tryUpdates(opState, proofs.opStack, signal), undefined);
+  assert.deepEqual(await hub.tryUpdates(opState, [Uint8Array.of(1)], signal), {
+    code: "bad_proof",
+    detail: "Ismp.InvalidMessage",
+  });
+  const { fault } = simulated;
+  simulated.fault = (call) =>
+    call.method === "system_dryRun"
+      ? { kind: "error", code: -32601, message: "Method not found" }
+      : fault?.(call);
+  await assert.rejects(hub.tryUpdates(opState, proofs.opStack, signal), faultWith("missing_method"));
+});
+
+Deno.test("consensus hub: bytes that the pool bans for a while are a fault, no refusal", async () => {
+  await using simulated = await startConsensusHub({ pool: { banMs: 60_000 } });
+  await using connection = connectConsensus(simulated);
+  const { hub } = connection;
+  const submission = await hub.prepareUpdates(opState, [Uint8Array.of(1)], signal);
+  assert.equal((await hub.broadcast(submission, signal)).kind, "refused");
+  await assert.rejects(hub.broadcast(submission, signal), faultWith("pool_dropped"));
+});
+
+Deno.test("consensus hub: the check of a right configuration finds nothing, others are named", async (t) => {
+  await using simulated = await startConsensusHub({ now: Date.now });
+  const check = async (change: Partial<ConsensusHubOptions> = {}): Promise<readonly string[]> => {
+    await using connection = connectConsensus(simulated, change);
+    const findings = await connection.hub.check(signal);
+    return findings.map(({ severity, text }) => `${severity}: ${text}`);
+  };
+  await t.step("a right one", async () => assert.deepEqual(await check(), []));
+  await t.step("another hub", async () => {
+    const other = { stateMachine: parseStateMachine("POLKADOT-3367"), consensusStateId: id };
+    const [found, ...more] = await check({ id: other });
+    assert.deepEqual(more, []);
+    assert.match(
+      found ?? "",
+      /^fatal: POLKADOT-3367 via 127\.0\.0\.1:\d+: the node is of KUSAMA-4009; set rpc_ws/,
+    );
+  });
+  await t.step("another hash", async () => {
+    assert.match((await check({ hashing: "Blake2" })).join("\n"), /^fatal: .* set hashing = "Keccak"$/);
+  });
+  await t.step(
+    "a node without needed methods, and without those that this program does not need",
+    async () => {
+      const methods = ["author_submitExtrinsic", "chain_getBlock", "chain_getFinalizedHead", "state_call"];
+      simulated.fault = ({ method }) =>
+        method === "rpc_methods" ? { kind: "result", result: { methods } } : undefined;
+      const [found, ...more] = await check();
+      simulated.fault = undefined;
+      assert.deepEqual(more, []);
+      assert.match(found ?? "", /^fatal: .*lacks the RPC methods state_queryStorageAt;/);
+    },
+  );
+  await t.step("a node that does not answer", async () => {
+    simulated.fault = ({ method }) =>
+      method === "chain_getFinalizedHead"
+        ? { kind: "error", code: -32009, message: "Too many requests" }
+        : undefined;
+    await assert.rejects(check(), faultWith("throttled"));
+    simulated.fault = undefined;
+  });
+});
+
+Deno.test("consensus hub: a runtime that takes other consensus messages is fatal", async () => {
+  // Pallet Ismp of nexus' genesis takes messages by another call.
+  const { specName, specVersion, metadata } = hubMetadata("nexus-genesis");
+  const root = hashOf("root");
+  const fields = { stateRoot: root, extrinsicsRoot: root, logs: [] };
+  const header = { height: 5n, parent: hashOf("parent"), fields };
+  const { chain, run } = scriptConsensusHub({
+    state_getRuntimeVersion: () => ({ specName, specVersion }),
+    state_getMetadata: () => toHex(metadata),
+    state_call: () => "0x01270d0000",
+    rpc_methods: () => ({
+      methods: [
+        "author_submitExtrinsic",
+        "chain_getBlock",
+        "chain_getFinalizedHead",
+        "state_call",
+        "state_queryStorageAt",
+      ],
+    }),
+    chain_getFinalizedHead: () => headerHash(header, "Keccak"),
+    chain_getHeader: () => headerJson(5),
+    state_getStorage: () => null,
+  });
+  const [finding, ...more] = await run(chain.check(signal));
+  assert.deepEqual([finding?.severity, more], ["fatal", []]);
+  assert.match(finding?.text ?? "", /takes other consensus messages .*: no call Ismp\.handle_unsigned$/);
+  await chain.close();
+});
+
+Deno.test("consensus hub: older releases keep commitments and their times under other names", async () => {
+  const { specName, specVersion, metadata } = hubMetadata("gargantua-genesis");
+  const at = { id: ethereum, height: 9n };
+  const commitment = { timestampSec: 7n, overlayRoot: undefined, stateRoot: hashOf("state") };
+  const key = stateMachineHeightCodec.enc(at);
+  const stored = new Map<unknown, string>();
+  const put = (item: string, hashed: Uint8Array, value: Uint8Array): void => {
+    stored.set(toHex(concatBytes(storagePrefix("Ismp", item), hashed)), toHex(value));
+  };
+  put("StateCommitments", blake2Concat(key), stateCommitmentCodec.enc(commitment));
+  put("StateMachineUpdateTime", twoxConcat(key), u64.enc(77n));
+  const { chain, run } = scriptConsensusHub({
+    state_getRuntimeVersion: () => ({ specName, specVersion }),
+    state_getMetadata: () => toHex(metadata),
+    state_getStorage: (name) => stored.get(name) ?? null,
+  });
+  assert.deepEqual(await run(chain.fetchCommitment(at, signal)), commitment);
+  assert.equal(await run(chain.fetchUpdateTime(at, signal)), 77n);
+  assert.equal(await run(chain.fetchCommitment({ ...at, height: 8n }, signal)), undefined);
+  await chain.close();
+});
+
+Deno.test("consensus hub: values are read at the block that was asked for, and what does not decode is malformed", async () => {
+  const asked: unknown[] = [];
+  const { chain, run } = scriptConsensusHub({
+    chain_getFinalizedHead: () => hashOf("final"),
+    state_queryStorageAt: (keys, block) => {
+      assert.ok(Array.isArray(keys));
+      asked.push(block);
+      return [{ block: hashOf("b"), changes: keys.map((key) => [key, "0x0102"]) }];
+    },
+    state_getStorage: () => "0x01",
+  });
+  await assert.rejects(
+    run(chain.fetchClient(toConsensusStateId("ETH0"), "final", signal)),
+    faultWith("malformed"),
+  );
+  await assert.rejects(
+    run(chain.fetchClient(toConsensusStateId("ETH0"), "best", signal)),
+    faultWith("malformed"),
+  );
+  assert.deepEqual(asked, [hashOf("final"), undefined]);
+  await assert.rejects(run(chain.fetchLatestHeight(ethereum, signal)), faultWith("malformed"));
+  await assert.rejects(
+    run(chain.fetchCommitment({ id: ethereum, height: 1n }, signal)),
+    faultWith("malformed"),
+  );
+  await chain.close();
+});
