@@ -2,8 +2,8 @@
  * State of the BEEFY client of an EVM host, as `consensusState()` holds it: eight words.
  * Source: polytope-labs/hyperbridge: evm/src/consensus/ConsensusRouter.sol and its verifiers (BeefyConsensusState).
  */
-import { decodeAbiParameters, parseAbiParameters } from "viem";
-import { type Hash256, toHash256, toHex } from "../bytes.ts";
+import { decodeAbiParameters, encodeAbiParameters, parseAbiParameters } from "viem";
+import { fromHex, type Hash256, toHash256, toHex } from "../bytes.ts";
 
 /** A set of BEEFY authorities. */
 export interface BeefyAuthoritySet {
@@ -38,4 +38,10 @@ export function decodeBeefyClientState(bytes: Uint8Array): BeefyClientState | un
 
 function toSet(raw: { id: bigint; length: number; root: string }): BeefyAuthoritySet {
   return { ...raw, root: toHash256(raw.root) };
+}
+
+/** The eight words of a state. */
+export function encodeBeefyClientState(state: BeefyClientState): Uint8Array {
+  const { latestHeight, beefyActivationBlock, current, next } = state;
+  return fromHex(encodeAbiParameters(parameters, [latestHeight, beefyActivationBlock, current, next]));
 }
