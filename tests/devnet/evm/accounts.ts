@@ -17,6 +17,8 @@ export const DEVNET_KEYS = {
   relayer2: "0x7c852118294e51e653712a81e05800f419141751be58f605c371e15141b007a6",
   /** 4: the only authority of every hub authority set; also advances the hub's commitments. */
   oracle: "0x47e179ec197488593b187f80a00eb0da91f1b9d0b13f8733639f19c30a34926a",
+  /** 5: makes claims about rollups on their L1. */
+  proposer: "0x8b3a350cf5c34c9194ca85829a2df0ec3153be0318b5e2d3348e872092edffba",
 } as const satisfies Record<string, Hex>;
 
 /** A role on the devnet. */
@@ -29,4 +31,5 @@ export const DEVNET_ACCOUNTS: Readonly<Record<DevnetRole, PrivateKeyAccount>> = 
   user: privateKeyToAccount(DEVNET_KEYS.user),
   relayer2: privateKeyToAccount(DEVNET_KEYS.relayer2),
   oracle: privateKeyToAccount(DEVNET_KEYS.oracle),
+  proposer: privateKeyToAccount(DEVNET_KEYS.proposer),
 };

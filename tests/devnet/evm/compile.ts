@@ -22,15 +22,22 @@ const CACHE = new URL("../../../build/contracts/", import.meta.url);
 
 /** Every contract that can be deployed. */
 export const CONTRACT_NAMES = [
+  "AggregateVerifier",
+  "BoldRollup",
   "ConsensusRouter",
+  "DisputeGameFactory",
+  "FaultDisputeGame",
   "FeeToken",
   "Handler",
   "Host",
   "HostManager",
+  "L2OutputOracle",
   "LibraryHarness",
+  "NodeRollup",
   "PassThroughVerifier",
   "Ping",
   "PriceRouter",
+  "SuccinctDisputeGame",
   "TestConsensusClient",
 ] as const;
 
@@ -149,15 +156,22 @@ async function runCompiler(sources: Record<string, { content: string }>): Promis
     return artifact;
   };
   return {
+    AggregateVerifier: pick("AggregateVerifier"),
+    BoldRollup: pick("BoldRollup"),
     ConsensusRouter: pick("ConsensusRouter"),
+    DisputeGameFactory: pick("DisputeGameFactory"),
+    FaultDisputeGame: pick("FaultDisputeGame"),
     FeeToken: pick("FeeToken"),
     Handler: pick("Handler"),
     Host: pick("Host"),
     HostManager: pick("HostManager"),
+    L2OutputOracle: pick("L2OutputOracle"),
     LibraryHarness: pick("LibraryHarness"),
+    NodeRollup: pick("NodeRollup"),
     PassThroughVerifier: pick("PassThroughVerifier"),
     Ping: pick("Ping"),
     PriceRouter: pick("PriceRouter"),
+    SuccinctDisputeGame: pick("SuccinctDisputeGame"),
     TestConsensusClient: pick("TestConsensusClient"),
   };
 }

@@ -99,7 +99,8 @@ export interface HostParams {
 
 /** A call to send. */
 export interface HostCall {
-  readonly to: Address;
+  /** Unset: a contract is created. */
+  readonly to?: Address;
   readonly data: Hex;
   readonly valueWei?: bigint;
   /** Default: the node's estimate. */
@@ -164,7 +165,10 @@ interface Step {
   readonly gas: bigint;
 }
 
-function readerFor(options: DeployOptions): PublicClient & { chain: Chain } {
+/** A client of a node; asks again soon, remembers nothing. */
+export function readerFor(
+  options: Pick<DeployOptions, "rpcUrl" | "chainId">,
+): PublicClient & { chain: Chain } {
   const chain = defineChain({
     id: options.chainId,
     name: `devnet ${options.chainId}`,
@@ -293,7 +297,8 @@ async function sendInOrder(reader: PublicClient, steps: readonly Step[], firstNo
   }
 }
 
-function transactor(reader: PublicClient): IsmpHost["transact"] {
+/** Sends calls and waits for their receipts; those of one account go one after another. Reverts throw. */
+export function transactor(reader: PublicClient): IsmpHost["transact"] {
   const last = new Map<Address, Promise<unknown>>();
   return (account, request) => {
     const before = last.get(account.address) ?? Promise.resolve();
@@ -309,13 +314,14 @@ async function sendAndWait(
   account: LocalAccount,
   request: HostCall,
 ): Promise<TransactionReceipt> {
-  const { to, data } = request;
+  const { data } = request;
+  const place = request.to === undefined ? {} : { to: request.to };
   const value = request.valueWei ?? 0n;
   const [nonce, gasPrice, gas] = await Promise.all([
     reader.getTransactionCount({ address: account.address, blockTag: "pending" }),
     reader.getGasPrice(),
     request.gas ??
-      reader.estimateGas({ account: account.address, to, data, value }).then((each) => each * 3n / 2n),
+      reader.estimateGas({ account: account.address, ...place, data, value }).then((each) => each * 3n / 2n),
   ]);
   const serializedTransaction = await account.signTransaction({
     type: "legacy",
@@ -323,13 +329,13 @@ async function sendAndWait(
     nonce,
     gasPrice,
     gas,
-    to,
+    ...place,
     data,
     value,
   });
   const hash = await reader.sendRawTransaction({ serializedTransaction });
   const receipt = await waitForReceipt(reader, hash);
-  if (receipt.status !== "success") throw new DevnetTransactionFault(hash, `A call of ${to}`);
+  if (receipt.status !== "success") throw new DevnetTransactionFault(hash, `A call of ${request.to}`);
   return receipt;
 }
 
