@@ -13,10 +13,12 @@ export type BeaconRoute =
   | "finalityCheckpoints"
   | "header"
   | "block"
+  | "blindedBlock"
   | "debugState"
   | "lodestarProof"
   | "nimbusSummaries"
   | "lodestarSummaries"
+  | "oldLodestarSummaries"
   | "syncing"
   | "version"
   | "spec"
@@ -30,6 +32,9 @@ export type OptionalRoutes =
   | "lodestarProof"
   | "nimbusSummaries"
   | "lodestarSummaries"
+  /** The path of Lodestar before 1.30. */
+  | "oldLodestarSummaries"
+  | "blindedBlocks"
   | "debugStates";
 
 /** A request as the hooks see it. */

@@ -73,6 +73,11 @@ export class RestRoutes {
       ],
       ["header", /^\/eth\/v1\/beacon\/headers\/([^/]+)$/, (id) => this.#header(id)],
       ["block", /^\/eth\/v2\/beacon\/blocks\/([^/]+)$/, (id) => this.#block(id)],
+      [
+        "blindedBlock",
+        /^\/eth\/v1\/beacon\/blinded_blocks\/([^/]+)$/,
+        (id) => this.#blindedBlock(id),
+      ],
       ["debugState", /^\/eth\/v2\/debug\/beacon\/states\/([^/]+)$/, (id) => this.#debugState(id)],
       [
         "lodestarProof",
@@ -87,6 +92,11 @@ export class RestRoutes {
       [
         "lodestarSummaries",
         /^\/eth\/v1\/lodestar\/states\/([^/]+)\/historical_summaries$/,
+        (id) => this.#summaries(id, types.lodestarSummaries),
+      ],
+      [
+        "oldLodestarSummaries",
+        /^\/eth\/v1\/lodestar\/historical_summaries\/([^/]+)$/,
         (id) => this.#summaries(id, types.lodestarSummaries),
       ],
       ["syncing", /^\/eth\/v1\/node\/syncing$/, () => this.#syncing()],
@@ -195,6 +205,23 @@ export class RestRoutes {
       version,
       json: () => ({ version, ...this.#finality(record.slot), data: type.toJson(record.signed) }),
       ssz: () => type.serialize(record.signed),
+    };
+  }
+
+  /** The block with the header of its payload, which leaves its root as it is. */
+  #blindedBlock(id: string): RestAnswer {
+    const record = this.#ids.block(id);
+    const type = ssz.fulu.SignedBlindedBeaconBlock;
+    const version = this.#forkAt(record.slot);
+    const { message, signature } = record.signed;
+    const { executionPayload: _, ...body } = message.body;
+    const header = fieldNode(record.state, "latestExecutionPayloadHeader");
+    const executionPayloadHeader = fields.latestExecutionPayloadHeader.tree_toValue(header);
+    const value = { message: { ...message, body: { ...body, executionPayloadHeader } }, signature };
+    return {
+      version,
+      json: () => ({ version, ...this.#finality(record.slot), data: type.toJson(value) }),
+      ssz: () => type.serialize(value),
     };
   }
 

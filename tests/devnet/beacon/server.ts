@@ -13,6 +13,8 @@ const optionalRoutes: Readonly<Partial<Record<BeaconRoute, BeaconBehaviour["with
   lodestarProof: "lodestarProof",
   nimbusSummaries: "nimbusSummaries",
   lodestarSummaries: "lodestarSummaries",
+  oldLodestarSummaries: "oldLodestarSummaries",
+  blindedBlock: "blindedBlocks",
   debugState: "debugStates",
 };
 
