@@ -12,7 +12,6 @@ import {
   buildUpdate,
   deriveNextCommitteeBranch,
 } from "../../src/core/protocol/consensus/sync_committee/build_update.ts";
-import { initialBeaconState } from "../../src/core/protocol/consensus/sync_committee/initial_state.ts";
 import { sepolia } from "../../src/core/protocol/consensus/sync_committee/known_networks.ts";
 import type {
   FinalityUpdate,
@@ -30,6 +29,7 @@ import {
 import { toConsensusStateId } from "../../src/core/protocol/ismp/state_machine.ts";
 import { VectorNode } from "../core/protocol/consensus/vector_node.ts";
 import { type Beacon, BeaconFault, type BeaconOptions, startBeacon } from "./beacon/beacon.ts";
+import { leafPaths, lieAbout } from "./beacon/lies.ts";
 import {
   type BranchSource,
   fetchBootstrap,
@@ -39,6 +39,7 @@ import {
   fetchPayloadBranch,
   fetchPrefix,
   fetchSummaries,
+  fetchTrusted,
   fetchUpdates,
   summariesPath,
 } from "./beacon/reader.ts";
@@ -57,14 +58,6 @@ async function withBeacon(
   await resultHttp(anvil.rpcUrl, "anvil_mine", ["0x5"]);
   await using beacon = await startBeacon({ executionUrl: anvil.rpcUrl, pollMs: 0, ...options });
   await work(beacon, anvil);
-}
-
-/** What governance would start the hub's client with. */
-async function trustedBy(beacon: Beacon): Promise<BeaconConsensusState> {
-  const bootstrap = await fetchBootstrap(beacon, beacon.finalized.root);
-  const [update] = await fetchUpdates(beacon, Math.floor(beacon.finalized.slot / slotsPerPeriod), 1);
-  ok(update);
-  return initialBeaconState(sepolia, bootstrap, update);
 }
 
 /** The hub's answer to an update that has its payload branch from a source. */
@@ -97,7 +90,7 @@ async function statusOf(beacon: Beacon, path: string, accept = "application/json
 
 Deno.test("beacon: an update of each source is accepted and commits to the block of the anvil", () =>
   withBeacon(async (beacon, anvil) => {
-    const trusted = await trustedBy(beacon);
+    const trusted = await fetchTrusted(beacon);
     await beacon.mine(13);
     const update = await fetchFinalityUpdate(beacon);
     ok(update.finalizedHeader.execution.blockNumber > 5n);
@@ -112,7 +105,7 @@ Deno.test("beacon: an update of each source is accepted and commits to the block
 
 Deno.test("beacon: the hub follows from period to period, by each period's update and by the newest", () =>
   withBeacon(async (beacon) => {
-    const trusted = await trustedBy(beacon);
+    const trusted = await fetchTrusted(beacon);
     const first = beacon.period;
     await beacon.advanceToPeriod(first + 1);
     const newest = await fetchFinalityUpdate(beacon);
@@ -190,7 +183,7 @@ Deno.test("beacon: a payload holds the transactions of its execution block", () 
 
 Deno.test("beacon: the chain goes from Electra to Fulu, and the first signature of the fork is unusable", () =>
   withBeacon(async (beacon) => {
-    const trusted = await trustedBy(beacon);
+    const trusted = await fetchTrusted(beacon);
     const before = await fetchBytes(beacon, "/eth/v2/debug/beacon/states/head");
     const electra = ssz.electra.BeaconState.deserializeToViewDU(before);
     equal(electra.hashTreeRoot(), fromHex(beacon.head.stateRoot));
@@ -224,7 +217,7 @@ Deno.test("beacon: the newest summary follows from the state at the first slot o
 
 Deno.test("beacon: other blocks take the place of the last ones, but not of final ones", () =>
   withBeacon(async (beacon) => {
-    const trusted = await trustedBy(beacon);
+    const trusted = await fetchTrusted(beacon);
     await beacon.mine(9);
     const old = beacon.head;
     await beacon.reorg(2);
@@ -237,7 +230,7 @@ Deno.test("beacon: other blocks take the place of the last ones, but not of fina
 
 Deno.test("beacon: a reorg of the execution chain is one of the beacon chain", () =>
   withBeacon(async (beacon, anvil) => {
-    const trusted = await trustedBy(beacon);
+    const trusted = await fetchTrusted(beacon);
     await beacon.mine(8);
     const old = beacon.head;
     await resultHttp(anvil.rpcUrl, "anvil_reorg", [3, []]);
@@ -267,7 +260,7 @@ async function carriedBlocks(beacon: Beacon): Promise<Hash256[]> {
 
 Deno.test("beacon: fewer signers than two thirds are of no use", () =>
   withBeacon(async (beacon) => {
-    const trusted = await trustedBy(beacon);
+    const trusted = await fetchTrusted(beacon);
     await beacon.mine(8);
     beacon.change({ signers: 341 });
     await beacon.mine(1);
@@ -277,7 +270,7 @@ Deno.test("beacon: fewer signers than two thirds are of no use", () =>
     await verified(beacon, trusted, await fetchFinalityUpdate(beacon));
   }));
 
-Deno.test("beacon: routes can be missing, refuse, and lie in any field", () =>
+Deno.test("beacon: routes can be missing, and refuse", () =>
   withBeacon(async (beacon) => {
     const state = `/eth/v2/debug/beacon/states/${beacon.finalized.slot}`;
     const finality = "/eth/v1/beacon/light_client/finality_update";
@@ -292,23 +285,28 @@ Deno.test("beacon: routes can be missing, refuse, and lie in any field", () =>
     equal((await fetchJson(beacon, "/eth/v1/node/syncing")).at("data.is_syncing").json, true);
     beacon.change({ isSyncing: false });
 
-    const truth = await fetchFinalityUpdate(beacon);
-    beacon.change({
-      lie: {
-        json: ({ route }, body) => {
-          if (route !== "finalityUpdate") return body;
-          const header = new VectorNode(body).at("data.attested_header.beacon").json;
-          Reflect.set(Object(header), "proposer_index", "77");
-          return body;
-        },
-        status: ({ route }) => route === "genesis" ? 500 : undefined,
-      },
-    });
-    const lie = await fetchFinalityUpdate(beacon);
-    equal(lie, { ...truth, attestedHeader: { ...truth.attestedHeader, proposerIndex: 77n } });
+    beacon.change({ lie: { status: ({ route }) => route === "genesis" ? 500 : undefined } });
     equal(await statusOf(beacon, "/eth/v1/beacon/genesis"), 500);
+    equal(await statusOf(beacon, finality), 200);
+  }));
+
+Deno.test("beacon: a lie is about one field, and every field can be lied about", () =>
+  withBeacon(async (beacon) => {
+    const path = "/eth/v1/beacon/light_client/finality_update";
+    const truth = await fetchJson(beacon, path);
+    const paths = leafPaths(truth.json, 2);
+    ok(paths.includes("data.finality_branch.1") && paths.includes("data.signature_slot"));
+    for (const field of paths) {
+      beacon.change({ lie: lieAbout("finalityUpdate", field) });
+      const told = await fetchJson(beacon, path);
+      equal(leafPaths(told.json, 2).filter((each) => told.text(each) !== truth.text(each)), [field]);
+    }
     beacon.change({ lie: undefined });
-    equal(await fetchFinalityUpdate(beacon), truth);
+    equal((await fetchJson(beacon, path)).json, truth.json);
+
+    const bytes = await fetchBytes(beacon, path);
+    beacon.change({ lie: { bytes: (_, told) => told.fill(7, 0, 1) } });
+    equal(await fetchBytes(beacon, path), Uint8Array.from(bytes, (byte, at) => at === 0 ? 7 : byte));
   }));
 
 Deno.test("beacon: light client objects are the same in SSZ and in JSON", () =>

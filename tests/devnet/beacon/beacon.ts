@@ -33,8 +33,8 @@ export {
   type OptionalRoutes,
 } from "./beacon_options.ts";
 
-/** Blocks that a period gets when the chain skips to it: a final one, two epochs on it, and the signature of that. */
-const blocksPerSkippedPeriod = 4;
+/** How long before its end a period that the chain skips has its last block. */
+const slotsBeforePeriod = 8;
 
 /**
  * Starts a node on the newest blocks of the execution chain and waits until it serves.
@@ -161,8 +161,10 @@ class RunningBeacon implements Beacon {
       for (let next = this.period + 1; next <= period; next++) {
         const first = next * epochsPerPeriod * slotsPerEpoch;
         const third = first + 2 * slotsPerEpoch;
-        this.#chain.plan([first, first + slotsPerEpoch, third, third + 1]);
-        await this.#mine(blocksPerSkippedPeriod);
+        const slots = [first - slotsBeforePeriod, first, first + slotsPerEpoch, third, third + 1]
+          .filter((slot) => slot > this.#chain.head.slot);
+        this.#chain.plan(slots);
+        await this.#mine(slots.length);
       }
     });
   }

@@ -138,8 +138,9 @@ export interface Beacon extends AsyncDisposable {
   /** Makes blocks until the given execution block is final (the newest when left out). */
   finalize(blockNumber?: number): Promise<void>;
   /**
-   * Goes on to a later period by leaving slots empty. Each period that is entered gets four blocks, enough for a
-   * light client update with finality in it. The last of them is the head.
+   * Goes on to a later period by leaving slots empty. Each period that is left gets a block shortly before its end,
+   * each that is entered four: one that becomes final, one an epoch later, one two epochs later in whose state the
+   * first is final, and one that signs that. The last of them is the head.
    */
   advanceToPeriod(period: number): Promise<void>;
   /** Puts other beacon blocks in place of the last ones, carrying the same execution blocks. */

@@ -1,6 +1,9 @@
 /** Reads a beacon node as a test does: raw answers, and the parts of an update of each source. */
 import type { Hash256 } from "../../../src/core/protocol/bytes.ts";
+import { periodOfSlot } from "../../../src/core/protocol/consensus/sync_committee/beacon_network.ts";
 import { payloadHeaderRoot } from "../../../src/core/protocol/consensus/sync_committee/build_update.ts";
+import type { BeaconConsensusState } from "../../../src/core/protocol/consensus/sync_committee/consensus_state.ts";
+import { initialBeaconState } from "../../../src/core/protocol/consensus/sync_committee/initial_state.ts";
 import {
   type FinalityUpdate,
   type LightClientBootstrap,
@@ -80,6 +83,19 @@ export async function fetchUpdates(
 export async function fetchBootstrap(beacon: Beacon, root: Hash256): Promise<LightClientBootstrap> {
   const answer = await fetchJson(beacon, `/eth/v1/beacon/light_client/bootstrap/${root}`);
   return parseLightClientBootstrap(answer.at("data").json);
+}
+
+/**
+ * The state with which governance would create the hub's client: it trusts the finalized header of the node.
+ * Encode it with `beaconConsensusStateCodec`.
+ */
+export async function fetchTrusted(beacon: Beacon): Promise<BeaconConsensusState> {
+  const { finalized, network } = beacon;
+  const bootstrap = await fetchBootstrap(beacon, finalized.root);
+  const period = Number(periodOfSlot(network, BigInt(finalized.slot)));
+  const [update] = await fetchUpdates(beacon, period, 1);
+  if (update === undefined) throw new Error(`No update of period ${period}`);
+  return initialBeaconState(network, bootstrap, update);
 }
 
 /** All summaries of a state. */
