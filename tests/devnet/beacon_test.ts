@@ -32,7 +32,6 @@ import { type Beacon, BeaconFault, type BeaconOptions, startBeacon } from "./bea
 import { leafPaths, lieAbout } from "./beacon/lies.ts";
 import {
   type BranchSource,
-  fetchBootstrap,
   fetchBytes,
   fetchFinalityUpdate,
   fetchJson,
