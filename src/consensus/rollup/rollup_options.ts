@@ -12,12 +12,15 @@ import type {
 import type { Log } from "../../core/telemetry/log.ts";
 import type { EvmReader } from "../evm_reader.ts";
 
+/** What is asked of the hub. */
+export type RollupHub = Pick<
+  ConsensusHub,
+  "fetchClient" | "fetchLatestHeight" | "fetchCommitment" | "fetchStorage"
+>;
+
 /** What a rollup's prover needs of its surroundings. It closes none of it. */
 export interface RollupDeps {
-  readonly hub: Pick<
-    ConsensusHub,
-    "fetchClient" | "fetchLatestHeight" | "fetchCommitment" | "fetchStorage"
-  >;
+  readonly hub: RollupHub;
   /** Execution chain of the L1; `openEvmReader` of `../evm_reader.ts`. */
   readonly l1: EvmReader;
   /** The rollup itself. */

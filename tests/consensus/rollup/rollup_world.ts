@@ -1,0 +1,95 @@
+/**
+ * An L1 node, an L2 node and a hub for tests of the rollups' provers.
+ */
+import assert from "node:assert/strict";
+import { type EvmReader, openEvmReader } from "../../../src/consensus/evm_reader.ts";
+import type { ConsensusProver, ProverFinding } from "../../../src/consensus/prover.ts";
+import { EndpointUrl } from "../../../src/core/config/redact.ts";
+import { fetchRollupBlock, type NodePlace } from "../../devnet/evm/rollup_l1.ts";
+import {
+  evmStateMachine,
+  type StateMachineId,
+  toConsensusStateId,
+} from "../../../src/core/protocol/ismp/state_machine.ts";
+import { type Fetch, platformFetch } from "../../../src/core/rpc/http.ts";
+import { systemClock } from "../../../src/core/runtime/system_clock.ts";
+import { type Anvil, startAnvil } from "../../devnet/evm/anvil.ts";
+import type { RecordedLog } from "../../support/recorded_log.ts";
+import { seededRandomness } from "../../support/seeded_randomness.ts";
+import type { FakeHub, Verdict } from "./fake_hub.ts";
+
+/** A signal that is never aborted. */
+export const never: AbortSignal = new AbortController().signal;
+
+/** The L1 of the devnet, as its own client on the hub is called. */
+export const l1Id: StateMachineId = {
+  stateMachine: evmStateMachine(11155111),
+  consensusStateId: toConsensusStateId("ETH0"),
+};
+
+/** Two nodes. */
+export interface Nodes extends AsyncDisposable {
+  readonly l1: Anvil;
+  readonly l2: Anvil;
+}
+
+/** Starts an L1 and an L2 of that chain id. */
+export async function startNodes(l2ChainId: number): Promise<Nodes> {
+  const [l1, l2] = await Promise.all([startAnvil({ chainId: 11155111 }), startAnvil({ chainId: l2ChainId })]);
+  return {
+    l1,
+    l2,
+    [Symbol.asyncDispose]: async () => {
+      await Promise.all([l1.stop(), l2.stop()]);
+    },
+  };
+}
+
+/** A reader of nodes of one chain, by URL. */
+export function readerOf(
+  chainId: number,
+  urls: readonly string[],
+  log: RecordedLog,
+  transport: Fetch = platformFetch,
+): EvmReader {
+  return openEvmReader({ fetch: transport, clock: systemClock, randomness: seededRandomness(1), log }, {
+    stateMachine: evmStateMachine(chainId),
+    urls: urls.map((url) => new EndpointUrl(url)),
+  });
+}
+
+/** The L1's own client moves to the newest block of a node. */
+export async function advanceL1(hub: FakeHub, l1: NodePlace): Promise<bigint> {
+  const { header } = await fetchRollupBlock(l1);
+  const commitment = {
+    timestampSec: header.timestampSec,
+    overlayRoot: undefined,
+    stateRoot: header.stateRoot,
+  };
+  hub.commit({ height: { id: l1Id, height: header.number }, commitment });
+  return header.number;
+}
+
+/** The updates of a finding; fails for other findings. */
+export function updatesOf(finding: ProverFinding): Extract<ProverFinding, { kind: "updates" }> {
+  if (finding.kind !== "updates") assert.fail(`expected an update, found nothing: ${finding.reason}`);
+  return finding;
+}
+
+/** Looks once, hands the update to the hub, and gives the height that it stored. Fails unless it is as announced. */
+export async function relay(hub: FakeHub, prover: ConsensusProver): Promise<bigint> {
+  const { proofs, height } = updatesOf(await prover.next(never));
+  assert.equal(proofs.length, 1);
+  const [proof = new Uint8Array(0)] = proofs;
+  const verdict: Verdict = hub.submit(prover.consensusStateId, proof);
+  assert.deepEqual(verdict, { kind: "accepted", stored: height });
+  if (height === undefined) assert.fail("expected a height");
+  return height;
+}
+
+/** Looks once and expects nothing; the reason. */
+export async function reasonForNothing(prover: ConsensusProver): Promise<string> {
+  const finding = await prover.next(never);
+  if (finding.kind !== "nothing") assert.fail(`expected nothing, found ${finding.summary}`);
+  return finding.reason;
+}
