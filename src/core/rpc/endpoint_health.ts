@@ -64,7 +64,7 @@ export type Availability =
   | { readonly kind: "probing"; readonly settled: Promise<void> };
 
 /** One endpoint with the pool's memory of it. */
-export class PooledEndpoint {
+export class PooledEndpoint<E extends { readonly host: string } = RpcEndpoint> {
   readonly #deps: { readonly clock: Clock; readonly randomness: Randomness };
   readonly #missing = new Map<string, number>();
   readonly #limit: Limit;
@@ -79,7 +79,7 @@ export class PooledEndpoint {
 
   constructor(
     deps: { readonly clock: Clock; readonly randomness: Randomness },
-    readonly endpoint: RpcEndpoint,
+    readonly endpoint: E,
     maxConcurrent: number,
   ) {
     this.#deps = deps;
@@ -135,7 +135,7 @@ export class PooledEndpoint {
   }
 
   /** True when it lately said that it has not one of these methods. */
-  lacks(calls: readonly RpcCall[]): boolean {
+  lacks(calls: readonly Pick<RpcCall, "method">[]): boolean {
     return calls.some(({ method }) => this.#isMissing(method));
   }
 

@@ -254,14 +254,15 @@ interface Exchange {
   readonly text: string;
 }
 
-function authorization(url: URL): Record<string, string> {
+/** Basic authorization of the user name and password of a URL, where it has some. */
+export function authorization(url: URL): Record<string, string> {
   if (url.username === "" && url.password === "") return {};
   const pair = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
   return { authorization: `Basic ${new TextEncoder().encode(pair).toBase64()}` };
 }
 
 /** `Retry-After` as a pause: seconds or an HTTP date (RFC 9110, section 10.2.3). */
-function readRetryAfterMs(header: string | null, nowMs: number): number | undefined {
+export function readRetryAfterMs(header: string | null, nowMs: number): number | undefined {
   if (header === null) return undefined;
   if (/^\s*\d+(\.\d+)?\s*$/.test(header)) return Math.ceil(Number(header) * 1000);
   const at = Date.parse(header);
@@ -276,7 +277,7 @@ function codeOfStatus(status: number): RpcFaultCode {
 }
 
 /** Names the problem without the runtime's text, which contains the whole URL. */
-function connectionProblem(cause: unknown): string {
+export function connectionProblem(cause: unknown): string {
   const text = cause instanceof Error ? cause.message.toLowerCase() : "";
   if (text.includes("refused")) return "connection refused";
   if (text.includes("dns") || text.includes("lookup")) return "host name not found";

@@ -61,3 +61,17 @@ export function multiproofRoot(
   }
   return nodes.get(1);
 }
+
+/** Branch of a node, bottom up, where the nodes of the tree are known by their indices. */
+export function branchOfNodes(
+  generalizedIndex: number,
+  nodeAt: (index: number) => Hash256 | undefined,
+): Hash256[] {
+  const branch: Hash256[] = [];
+  for (let index = generalizedIndex; index > 1; index = Math.floor(index / 2)) {
+    const sibling = nodeAt(index ^ 1);
+    if (sibling === undefined) throw new RangeError(`No node beside ${index}`);
+    branch.push(sibling);
+  }
+  return branch;
+}

@@ -1,16 +1,24 @@
 /** Values out of the bytes of single fields of a beacon state. */
-import { toHash256 } from "../../bytes.ts";
+import { type Hash256, toHash256 } from "../../bytes.ts";
 import { SYNC_COMMITTEE_SIZE } from "./beacon_network.ts";
 import { DerivationError } from "./derivation_error.ts";
-import type { HistoricalSummary } from "./state_prefix.ts";
 import type { SyncCommittee } from "./update.ts";
+
+/** One entry of the state's history: roots of the rings of block and state roots at the start of a period. */
+export interface HistoricalSummary {
+  readonly blockSummaryRoot: Hash256;
+  readonly stateSummaryRoot: Hash256;
+}
 
 const KEY_BYTES = 48;
 const SUMMARY_BYTES = 64;
 
+/** Bytes of a sync committee: 512 keys and their sum. */
+export const COMMITTEE_BYTES: number = KEY_BYTES * (SYNC_COMMITTEE_SIZE + 1);
+
 /** A sync committee from its SSZ bytes. @throws {DerivationError} `state_bytes` when there are not 513 keys. */
 export function readCommittee(bytes: Uint8Array): SyncCommittee {
-  if (bytes.length !== KEY_BYTES * (SYNC_COMMITTEE_SIZE + 1)) throw new DerivationError("state_bytes");
+  if (bytes.length !== COMMITTEE_BYTES) throw new DerivationError("state_bytes");
   const keyAt = (index: number): Uint8Array => bytes.slice(KEY_BYTES * index, KEY_BYTES * (index + 1));
   return {
     publicKeys: Array.from({ length: SYNC_COMMITTEE_SIZE }, (_, index) => keyAt(index)),

@@ -6,7 +6,7 @@
 import { ByteVectorType, ContainerType, type Type, UintBigintType } from "@chainsafe/ssz";
 import { fromHex } from "../../bytes.ts";
 import { committeeRoot, payloadHeaderRootOf } from "./ssz_roots.ts";
-import { readCommittee, readSummaries } from "./state_fields.ts";
+import { COMMITTEE_BYTES, readCommittee, readSummaries } from "./state_fields.ts";
 import { historicalSummariesRoot } from "./state_prefix.ts";
 
 /** How a field stands in the state. */
@@ -32,9 +32,6 @@ export const STATE_FIELD = {
   payloadHeader: 24,
   historicalSummaries: 27,
 } as const;
-
-/** Bytes of a sync committee: 512 keys and their sum. */
-export const COMMITTEE_BYTES = 513 * 48;
 
 const uint64 = new UintBigintType(8);
 const root = new ByteVectorType(32);

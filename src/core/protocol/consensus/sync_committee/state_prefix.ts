@@ -7,6 +7,10 @@ import { ByteVectorType, ContainerType, ListCompositeType, VectorCompositeType }
 import { fromHex, type Hash256, toHash256 } from "../../bytes.ts";
 import { DerivationError } from "./derivation_error.ts";
 import type { NeighbourFields } from "./payload_branch.ts";
+import { COMMITTEE_BYTES, type HistoricalSummary, readCommittee } from "./state_fields.ts";
+import type { SyncCommittee } from "./update.ts";
+
+export type { HistoricalSummary } from "./state_fields.ts";
 
 /** Bytes to read of a state: all up to and with `earliest_exit_epoch`. */
 export const STATE_PREFIX_BYTES = 2_736_685;
@@ -18,6 +22,7 @@ const OFFSET = {
   slot: 40,
   blockRoots: 176,
   stateRoots: 262_320,
+  nextSyncCommittee: 2_712_005,
   nextWithdrawalIndex: 2_736_633,
   nextWithdrawalValidatorIndex: 2_736_641,
   depositRequestsStartIndex: 2_736_653,
@@ -25,12 +30,6 @@ const OFFSET = {
   exitBalanceToConsume: 2_736_669,
   earliestExitEpoch: 2_736_677,
 } as const;
-
-/** One entry of the state's history: roots of the rings of block and state roots at the start of a period. */
-export interface HistoricalSummary {
-  readonly blockSummaryRoot: Hash256;
-  readonly stateSummaryRoot: Hash256;
-}
 
 const root = new ByteVectorType(32);
 const ring = new VectorCompositeType(root, SLOTS_PER_HISTORICAL_ROOT);
@@ -63,6 +62,15 @@ export function readNeighbourFields(prefix: Uint8Array, slot: bigint): Neighbour
     exitBalanceToConsumeGwei: uint64(OFFSET.exitBalanceToConsume),
     earliestExitEpoch: uint64(OFFSET.earliestExitEpoch),
   };
+}
+
+/**
+ * The committee of the period after that of the state. It still has to be held against the state's root.
+ * @throws {DerivationError} `state_prefix`
+ */
+export function readNextCommittee(prefix: Uint8Array, slot: bigint): SyncCommittee {
+  viewOf(prefix, slot);
+  return readCommittee(prefix.subarray(OFFSET.nextSyncCommittee, OFFSET.nextSyncCommittee + COMMITTEE_BYTES));
 }
 
 /**

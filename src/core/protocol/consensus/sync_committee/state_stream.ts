@@ -268,14 +268,3 @@ function readCheckpoint(bytes: Uint8Array): BeaconStateParts["finalizedCheckpoin
   const { epoch, root } = checkpointType.deserialize(bytes);
   return { epoch, root: toHash256(root) };
 }
-
-/** Branch of a node, bottom up, out of the nodes of a tree by generalized index. */
-export function branchAt(nodes: readonly Hash256[], generalizedIndex: number): Hash256[] {
-  const branch: Hash256[] = [];
-  for (let index = generalizedIndex; index > 1; index >>= 1) {
-    const sibling = nodes[index ^ 1];
-    if (sibling === undefined) throw new RangeError(`No node beside ${index}`);
-    branch.push(sibling);
-  }
-  return branch;
-}

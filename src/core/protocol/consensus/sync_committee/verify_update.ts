@@ -58,6 +58,27 @@ export function verifyUpdate(
   return nextState(trusted, update, entersNextPeriod);
 }
 
+/**
+ * Makes sure of everything in an update but the place of the payload header in the finalized state, which is not
+ * known yet: what passes is true, so that whoever contradicts it later is at fault.
+ * @throws {SyncCommitteeError}
+ */
+export function authenticateUpdate(
+  network: BeaconNetwork,
+  trusted: VerifierState,
+  update: StateUpdate,
+): void {
+  const executionPayload = { ...update.executionPayload, executionPayloadBranch: [] };
+  checkNextCommittee(update, electraStateIndices);
+  try {
+    verifyUpdate(network, trusted, { ...update, executionPayload });
+  } catch (error) {
+    if (error instanceof SyncCommitteeError && error.code === "execution_branch_length") return;
+    throw error;
+  }
+  throw new Error("A branch without nodes was accepted");
+}
+
 function require(holds: boolean, code: SyncCommitteeErrorCode): void {
   if (!holds) throw new SyncCommitteeError(code);
 }

@@ -3,11 +3,13 @@ import { ssz } from "@lodestar/types";
 import fc from "fast-check";
 import { toHash256, toHex } from "../../../../../src/core/protocol/bytes.ts";
 import { DerivationError } from "../../../../../src/core/protocol/consensus/sync_committee/derivation_error.ts";
-import { branchRoot } from "../../../../../src/core/protocol/consensus/sync_committee/merkle.ts";
+import {
+  branchOfNodes,
+  branchRoot,
+} from "../../../../../src/core/protocol/consensus/sync_committee/merkle.ts";
 import {
   type BeaconStateParts,
   BeaconStateReader,
-  branchAt,
 } from "../../../../../src/core/protocol/consensus/sync_committee/state_stream.ts";
 import { seededRandomness } from "../../../../support/seeded_randomness.ts";
 
@@ -123,7 +125,7 @@ Deno.test("state stream: the values beside the roots are those of the state", ()
   equal(parts.historicalSummaries.length, 343);
   for (const index of [84, 86, 87, 88, 91]) {
     const leaf = parts.nodes[index] ?? "0x";
-    equal(branchRoot(leaf, branchAt(parts.nodes, index), index), parts.nodes[1]);
+    equal(branchRoot(leaf, branchOfNodes(index, (at) => parts.nodes[at]), index), parts.nodes[1]);
   }
 });
 

@@ -1,0 +1,96 @@
+/**
+ * The beacon nodes of one chain: every question goes to one after the other until one answers, and those that say what
+ * is not true are named in the log.
+ */
+import { ProverFault } from "../prover.ts";
+import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
+import { RpcFault } from "../../core/rpc/fault.ts";
+import type { RestEndpoint } from "../../core/rpc/rest.ts";
+import type { RestPool } from "../../core/rpc/rest_pool.ts";
+import type { Log } from "../../core/telemetry/log.ts";
+import { BeaconNode } from "./beacon_node.ts";
+
+/** Subjects that a node does not find before it is taken to lack the route: one may just be too new or too old. */
+const MISSES = 2;
+
+/** How a question is put. */
+export interface Question {
+  readonly route: string;
+  /** What it is about, e.g. a slot: not to be found twice is no more than once. Absent: always something new. */
+  readonly subject?: string;
+  /** False: endpoints that lately had no such route are left out. Default true. */
+  readonly asksAgain?: boolean;
+  readonly onFault?: (fault: RpcFault) => void;
+}
+
+/** The beacon nodes of one chain. */
+export class BeaconPool {
+  /** By endpoint and route: subjects that were not found, one after the other. */
+  readonly #misses = new Map<RestEndpoint, Map<string, Set<string>>>();
+
+  constructor(
+    readonly chain: StateMachine,
+    readonly rest: RestPool,
+    readonly log: Log,
+  ) {}
+
+  /**
+   * What the first node gives that can. `work` throws faults of its endpoint only.
+   * @throws {RpcFault} when all fail.
+   */
+  async ask<T>(question: Question, work: (node: BeaconNode) => Promise<T>, signal: AbortSignal): Promise<T> {
+    const { route } = question;
+    const onFault = (fault: RpcFault): void => {
+      const fields = { route, endpoint: fault.where.endpointHost, code: fault.code, detail: fault.detail };
+      if (fault.code === "malformed") this.log.warn("Data of a beacon node refused", fields);
+      else this.log.debug("A beacon node did not answer", fields);
+      question.onFault?.(fault);
+    };
+    return await this.rest.ask({ ...question, onFault }, async (endpoint) => {
+      try {
+        const result = await work(new BeaconNode(endpoint, signal));
+        this.#misses.get(endpoint)?.delete(route);
+        return result;
+      } catch (fault) {
+        if (fault instanceof RpcFault) this.#noteMiss(endpoint, question, fault);
+        throw fault;
+      }
+    }, signal);
+  }
+
+  /** False when every node lately had no such route. */
+  mayServe(route: string): boolean {
+    return this.rest.mayServe(route);
+  }
+
+  #noteMiss(endpoint: RestEndpoint, { route, subject }: Question, fault: RpcFault): void {
+    if (fault.code === "missing_method") this.rest.noteLacking(endpoint, route);
+    if (fault.code !== "not_found") return;
+    const ofEndpoint = this.#misses.get(endpoint) ?? new Map<string, Set<string>>();
+    this.#misses.set(endpoint, ofEndpoint);
+    const missed = ofEndpoint.get(route) ?? new Set<string>();
+    ofEndpoint.set(route, missed.add(subject ?? String(missed.size)));
+    if (missed.size < MISSES) return;
+    this.rest.noteLacking(endpoint, route);
+    ofEndpoint.delete(route);
+  }
+}
+
+/** True when the endpoint has not what was asked for, though it is well. */
+export function isAbsence(fault: RpcFault): boolean {
+  return fault.code === "not_found" || fault.code === "missing_method" || fault.code === "refused";
+}
+
+/** A fault of beacon nodes as the program is told of it: lies and lacks become {@link ProverFault}s. */
+export function proverFaultOf(chain: StateMachine, fault: RpcFault): ProverFault | RpcFault {
+  if (fault.code === "malformed") {
+    const blamed = fault.cause instanceof RpcFault ? fault.cause : fault;
+    const detail = `${blamed.where.method}: ${blamed.detail ?? "unusable data"}`;
+    return new ProverFault("bad_data", chain, blamed.where.endpointHost, detail, { cause: fault });
+  }
+  if (!isAbsence(fault)) return fault;
+  const detail = `no beacon node serves ${fault.where.method}${
+    fault.detail === undefined ? "" : ` (${fault.detail})`
+  }`;
+  return new ProverFault("not_served", chain, fault.where.endpointHost, detail, { cause: fault });
+}

@@ -1,0 +1,73 @@
+/**
+ * Which layout of updates the hub's runtime reads. Metadata does not tell, so the hub is asked to try an update: once,
+ * and again when it refuses what was built for the layout that it took before.
+ * Source: 06-evm-consensus section 5.11 of the protocol notes.
+ */
+import type { ConsensusHub } from "../../core/chains/consensus_hub.ts";
+import {
+  type StateUpdate,
+  stateUpdateCodecs,
+  type UpdateLayout,
+} from "../../core/protocol/consensus/sync_committee/update.ts";
+import type { ConsensusStateId } from "../../core/protocol/ismp/state_machine.ts";
+import { RpcFault } from "../../core/rpc/fault.ts";
+import type { Log } from "../../core/telemetry/log.ts";
+
+/** The other one of the two. */
+const other: Readonly<Record<UpdateLayout, UpdateLayout>> = {
+  current: "glamsterdam",
+  glamsterdam: "current",
+};
+
+/** Encodes updates as the hub reads them. */
+export class LayoutChoice {
+  readonly #deps: { readonly hub: Pick<ConsensusHub, "tryUpdates">; readonly log: Log };
+  readonly #id: ConsensusStateId;
+  readonly #isFixed: boolean;
+  #layout: UpdateLayout;
+  /** Finalized epoch of the trusted state for which an update was last encoded. */
+  #lastEpoch: bigint | undefined;
+  #isConfirmed = false;
+
+  constructor(
+    deps: { readonly hub: Pick<ConsensusHub, "tryUpdates">; readonly log: Log },
+    id: ConsensusStateId,
+    layout: UpdateLayout | undefined,
+  ) {
+    this.#deps = deps;
+    this.#id = id;
+    this.#isFixed = layout !== undefined;
+    this.#layout = layout ?? "current";
+  }
+
+  /**
+   * Bytes of an update that our verifier accepts.
+   * @param trustedEpoch of the hub's state: the same one twice means that the hub did not take the update before.
+   */
+  async encode(update: StateUpdate, trustedEpoch: bigint, signal: AbortSignal): Promise<Uint8Array> {
+    const isRepeated = this.#lastEpoch === trustedEpoch;
+    this.#lastEpoch = trustedEpoch;
+    const bytes = stateUpdateCodecs[this.#layout].enc(update);
+    if (this.#isFixed || (this.#isConfirmed && !isRepeated)) return bytes;
+    if (await this.#takes(bytes, signal)) return bytes;
+    const layout = other[this.#layout];
+    const otherBytes = stateUpdateCodecs[layout].enc(update);
+    if (!await this.#takes(otherBytes, signal)) return bytes;
+    this.#deps.log.info("The hub reads another layout of beacon updates", { layout });
+    this.#layout = layout;
+    return otherBytes;
+  }
+
+  /** A hub that cannot be asked counts as one that agrees, for now. */
+  async #takes(bytes: Uint8Array, signal: AbortSignal): Promise<boolean> {
+    try {
+      const refusal = await this.#deps.hub.tryUpdates(this.#id, [bytes], signal);
+      if (refusal === undefined) this.#isConfirmed = true;
+      return refusal === undefined;
+    } catch (fault) {
+      if (!(fault instanceof RpcFault)) throw fault;
+      this.#deps.log.debug("The hub could not try an update", { error: fault });
+      return true;
+    }
+  }
+}

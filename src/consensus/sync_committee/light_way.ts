@@ -1,0 +1,217 @@
+/**
+ * The way of few bytes: light client objects of the beacon nodes, and the one branch that is in none of them.
+ * Source: 06-evm-consensus section 5.7 of the protocol notes; ethereum/consensus-specs:
+ * specs/altair/light-client/full-node.md (what nodes serve).
+ */
+import type { Hash256 } from "../../core/protocol/bytes.ts";
+import {
+  buildUpdate,
+  deriveNextCommitteeBranch,
+} from "../../core/protocol/consensus/sync_committee/build_update.ts";
+import { periodOfSlot } from "../../core/protocol/consensus/sync_committee/beacon_network.ts";
+import type {
+  FinalityUpdate,
+  LightClientUpdate,
+} from "../../core/protocol/consensus/sync_committee/light_client_data.ts";
+import {
+  isWorthSubmitting,
+  offerOf,
+  planUpdate,
+  type UpdatePlan,
+} from "../../core/protocol/consensus/sync_committee/plan_update.ts";
+import { committeeRoot } from "../../core/protocol/consensus/sync_committee/ssz_roots.ts";
+import type {
+  StateUpdate,
+  SyncCommitteeUpdate,
+} from "../../core/protocol/consensus/sync_committee/update.ts";
+import { authenticateUpdate } from "../../core/protocol/consensus/sync_committee/verify_update.ts";
+import { RpcFault } from "../../core/rpc/fault.ts";
+import type { RestEndpoint } from "../../core/rpc/rest.ts";
+import { type BeaconNode, beaconRoutes, believed } from "./beacon_node.ts";
+import { isAbsence } from "./beacon_pool.ts";
+import { type BeaconContext, type Look, type Trusted, verified, waitFor } from "./look.ts";
+
+/** The newest finality update with what to do about it. */
+interface Offer {
+  readonly update: FinalityUpdate;
+  readonly plan: UpdatePlan;
+  /** The best update of the first missed period; absent where none was missed or the hub would not take it. */
+  readonly missed?: LightClientUpdate | undefined;
+}
+
+const ZERO: Hash256 = `0x${"00".repeat(32)}`;
+
+/** Looks by light client objects. */
+export class LightWay {
+  readonly #context: BeaconContext;
+  /** By endpoint: its newest attested slot, and since when it is that. */
+  readonly #heads = new Map<RestEndpoint, { readonly slot: bigint; readonly sinceMs: number }>();
+
+  constructor(context: BeaconContext) {
+    this.#context = context;
+  }
+
+  /**
+   * Looks once.
+   * @throws {RpcFault} of beacon nodes; `malformed` where data was refused and no other node did better.
+   */
+  async look(trusted: Trusted, signal: AbortSignal): Promise<Look> {
+    const offer = await this.#fetchOffer(trusted, signal);
+    if (offer === undefined) return { kind: "unserved" };
+    if (offer === "standing") {
+      return { kind: "wait", reason: "the newest header of the beacon nodes has not moved for an epoch" };
+    }
+    const { update, plan } = offer;
+    if (plan.action === "wait") return waitFor(this.#context.network, plan.reason);
+    if (plan.action === "catch_up") return await this.#catchUp(trusted, offer.missed, signal);
+    const withCommittee = plan.committee === "with_committee";
+    const height = update.finalizedHeader.execution.blockNumber;
+    if (!withCommittee && trusted.height !== undefined && height <= trusted.height) {
+      return { kind: "wait", reason: `the hub knows height ${trusted.height} already` };
+    }
+    if (!withCommittee) return await this.#finish(trusted, update, undefined, signal);
+    const committee = await this.#fetchCommittee(trusted, update, signal);
+    if (committee === undefined) {
+      const reason = "the committee of the next period is not served yet";
+      return { kind: "wait", reason, againInMs: 2 * this.#context.network.slotSec * 1000 };
+    }
+    return await this.#finish(trusted, update, committee, signal);
+  }
+
+  /** @returns `undefined` when no node serves light clients, `standing` when all that do are behind. */
+  async #fetchOffer(trusted: Trusted, signal: AbortSignal): Promise<Offer | "standing" | undefined> {
+    const faults: RpcFault[] = [];
+    const route = beaconRoutes.finalityUpdate;
+    try {
+      return await this.#context.pool.ask(
+        { route, onFault: (fault) => void faults.push(fault) },
+        (node) => this.#readOffer(node, trusted),
+        signal,
+      );
+    } catch (fault) {
+      if (!(fault instanceof RpcFault)) throw fault;
+      if (faults.length > 0 && faults.every(({ code }) => code === "lagging")) return "standing";
+      if (fault.code !== "malformed" && faults.some(isAbsence)) return undefined;
+      throw fault;
+    }
+  }
+
+  async #readOffer(node: BeaconNode, trusted: Trusted): Promise<Offer> {
+    const { network } = this.#context;
+    const update = await node.fetchFinalityUpdate();
+    const plan = believed(node.endpoint, beaconRoutes.finalityUpdate, () => {
+      const plan = planUpdate(network, trusted.state.lightClientState, offerOf(update));
+      // What is to be used must be true; a wait is not worth a signature check.
+      if (plan.action === "build") this.#authenticate(trusted, update);
+      return plan;
+    });
+    if (plan.action === "wait") this.#noteHead(node.endpoint, update.attestedHeader.slot);
+    if (plan.action !== "catch_up") return { update, plan };
+    // Whoever says that periods were missed has to show the first of them.
+    const first = await node.fetchPeriodUpdate(plan.periods.startPeriod);
+    return { update, plan, missed: this.#readPeriodUpdate(node, trusted, first) };
+  }
+
+  #authenticate(trusted: Trusted, source: FinalityUpdate, committee?: SyncCommitteeUpdate): void {
+    const { network } = this.#context;
+    const update = buildUpdate(network, source, { payloadBranch: [], committee });
+    authenticateUpdate(network, trusted.state.lightClientState, update);
+  }
+
+  /** @throws {RpcFault} `lagging` when the endpoint's head has not moved for an epoch. */
+  #noteHead(endpoint: RestEndpoint, slot: bigint): void {
+    const { network, clock, pool } = this.#context;
+    const known = this.#heads.get(endpoint);
+    if (known?.slot !== slot) {
+      this.#heads.set(endpoint, { slot, sinceMs: clock.now() });
+      return;
+    }
+    const epochMs = Number(network.slotsPerEpoch) * network.slotSec * 1000;
+    if (pool.rest.endpoints.length === 1 || clock.now() - known.sinceMs <= epochMs) return;
+    throw endpoint.fault("lagging", beaconRoutes.finalityUpdate, `its head stands at slot ${slot}`);
+  }
+
+  /** The committee that an update into the next period must carry, with its branch in the attested state. */
+  async #fetchCommittee(
+    trusted: Trusted,
+    source: FinalityUpdate,
+    signal: AbortSignal,
+  ): Promise<SyncCommitteeUpdate | undefined> {
+    const { network, pool } = this.#context;
+    const period = periodOfSlot(network, source.attestedHeader.slot);
+    const route = beaconRoutes.updates;
+    const currentRoot = committeeRoot(trusted.state.lightClientState.nextSyncCommittee);
+    try {
+      return await pool.ask({ route, subject: String(period) }, async (node) => {
+        const { nextSyncCommittee } = await node.fetchPeriodUpdate(period);
+        return believed(node.endpoint, route, () => ({
+          nextSyncCommittee,
+          nextSyncCommitteeBranch: deriveNextCommitteeBranch(
+            source,
+            currentRoot,
+            committeeRoot(nextSyncCommittee),
+          ),
+        }));
+      }, signal);
+    } catch (fault) {
+      if (fault instanceof RpcFault && isAbsence(fault)) return undefined;
+      throw fault;
+    }
+  }
+
+  /** A period was missed: its best update comes first. */
+  async #catchUp(
+    trusted: Trusted,
+    missed: LightClientUpdate | undefined,
+    signal: AbortSignal,
+  ): Promise<Look> {
+    if (missed === undefined) return { kind: "unserved" };
+    const look = await this.#finish(trusted, missed, committeeOf(missed), signal);
+    return look.kind === "update" ? { ...look, hasMore: true } : look;
+  }
+
+  /** @returns `undefined` for an honest update that the hub does not take, e.g. one without finality. */
+  #readPeriodUpdate(
+    node: BeaconNode,
+    trusted: Trusted,
+    update: LightClientUpdate,
+  ): LightClientUpdate | undefined {
+    return believed(node.endpoint, beaconRoutes.updates, () => {
+      if (update.finalityBranch.every((hash) => hash === ZERO)) return undefined;
+      const plan = planUpdate(this.#context.network, trusted.state.lightClientState, offerOf(update));
+      if (plan.action !== "build" || plan.committee !== "with_committee") return undefined;
+      this.#authenticate(trusted, update, committeeOf(update));
+      return update;
+    });
+  }
+
+  /** Adds the branch of the payload header to an authentic update. */
+  async #finish(
+    trusted: Trusted,
+    source: FinalityUpdate,
+    committee: SyncCommitteeUpdate | undefined,
+    signal: AbortSignal,
+  ): Promise<Look> {
+    const { network, branches } = this.#context;
+    const { beacon, execution } = source.finalizedHeader;
+    const found = await branches.find({ beacon, execution }, signal);
+    const update: StateUpdate = buildUpdate(network, source, { payloadBranch: found.branch, committee });
+    if (!isWorthSubmitting(trusted.state.lightClientState, update, trusted.height)) {
+      return { kind: "wait", reason: "the hub would gain nothing" };
+    }
+    return {
+      kind: "update",
+      update,
+      verified: verified(this.#context, trusted, update),
+      sources: [`${found.source} of ${found.endpoint}`],
+      hasMore: false,
+    };
+  }
+}
+
+function committeeOf(update: LightClientUpdate): SyncCommitteeUpdate {
+  return {
+    nextSyncCommittee: update.nextSyncCommittee,
+    nextSyncCommitteeBranch: update.nextSyncCommitteeBranch,
+  };
+}
