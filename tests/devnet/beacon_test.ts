@@ -274,6 +274,7 @@ Deno.test("beacon: routes can be missing, and refuse", () =>
     const state = `/eth/v2/debug/beacon/states/${beacon.finalized.slot}`;
     const finality = "/eth/v1/beacon/light_client/finality_update";
     equal(await statusOf(beacon, state), 406);
+    equal(await statusOf(beacon, "/eth/v0/beacon/proof/state/head?format=0x0000"), 400);
     equal(await statusOf(beacon, "/eth/v1/beacon/headers/7"), 404);
     equal(await statusOf(beacon, "/eth/v1/beacon/nothing"), 404);
     beacon.change({ without: ["lightClient", "debugStates"] });

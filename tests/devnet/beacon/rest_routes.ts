@@ -3,8 +3,6 @@
  * ChainSafe/lodestar: packages/api/src/beacon/routes/{proof,lodestar}.ts;
  * status-im/nimbus-eth2: beacon_chain/rpc/rest_nimbus_api.nim.
  */
-import { createProof, ProofType } from "@chainsafe/persistent-merkle-tree";
-import { ByteListType, ContainerType, ListCompositeType, VectorCompositeType } from "@chainsafe/ssz";
 import { ssz } from "@lodestar/types";
 import { fromHex, toHex } from "../../../src/core/protocol/bytes.ts";
 import {
@@ -16,6 +14,7 @@ import { ChainIds, decimal, parsedRoot } from "./chain_ids.ts";
 import type { BeaconChain, UpdateRecords } from "./chain.ts";
 import { genesisTimeSec } from "./first_state.ts";
 import { bootstrapOf, finalityUpdateOf, updateOf } from "./light_client.ts";
+import { compactProof, servedTypes as types } from "./served_types.ts";
 import { type RestAnswer, RestRefusal } from "./rest_answer.ts";
 import { branchOf, fieldNode, fields } from "./state_tree.ts";
 import { specOf } from "./spec.ts";
@@ -23,24 +22,6 @@ import { specOf } from "./spec.ts";
 /** Generalized index of historical_summaries in Electra and Fulu. */
 const summariesIndex = 91;
 const maxUpdates = 128;
-
-const root = ssz.Root;
-const types = {
-  stateProof: new ContainerType({
-    leaves: new ListCompositeType(root, 10_000),
-    descriptor: new ByteListType(2048),
-  }),
-  nimbusSummaries: new ContainerType({
-    historicalSummaries: ssz.capella.HistoricalSummaries,
-    proof: new VectorCompositeType(root, 6),
-    slot: ssz.Slot,
-  }, { jsonCase: "eth2" }),
-  lodestarSummaries: new ContainerType({
-    slot: ssz.Slot,
-    historicalSummaries: ssz.capella.HistoricalSummaries,
-    proof: new ListCompositeType(root, 64),
-  }, { jsonCase: "eth2" }),
-} as const;
 
 /** A path that the node knows, with what stands in it. */
 export interface RouteMatch {
@@ -240,8 +221,7 @@ export class RestRoutes {
   #stateProof(id: string, format: string): RestAnswer {
     if (!/^0x([0-9a-f]{2})+$/.test(format)) throw new RestRefusal(400, "format must be a descriptor");
     const { state, slot } = this.#ids.state(id);
-    const proof = createProof(state, { type: ProofType.compactMulti, descriptor: fromHex(format) });
-    if (proof.type !== ProofType.compactMulti) throw new Error("A proof is of the type that was asked for");
+    const proof = compactProof(state, fromHex(format));
     const version = this.#forkAt(slot);
     return {
       version,
