@@ -125,6 +125,7 @@ export class WithdrawalSteps {
     const dispatch = dispatchOf(row);
     const message = paymentMessage(dispatch);
     paymentRow(deps, paying.name, dispatch);
+    await deps.units.learn(paying.chain, signal);
     const receipt = await this.#seeReceipt(paying, row, signal);
     const nowMs = deps.clock.now();
     if (receipt !== "none" || nowMs < row.nextAttemptAtMs) {
@@ -145,8 +146,9 @@ export class WithdrawalSteps {
     row: WithdrawalRow,
     signal: AbortSignal,
   ): Promise<WithdrawalObservation> {
-    const { clock, ledger, withdrawals } = this.#deps;
+    const { clock, ledger, units, withdrawals } = this.#deps;
     const receipt = await this.#seeReceipt(paying, row, signal);
+    await units.learn(paying.chain, signal);
     const message = ledger.messages.find(dispatchOf(row).commitment, paying.name);
     const isHandled = message?.state === "delivered" || message?.state === "delivered_by_other";
     return {

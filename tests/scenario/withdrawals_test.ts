@@ -1,0 +1,164 @@
+/** Credit on the hub becomes fee tokens on the chain: on time, above the minimum, and once, however often it is killed. */
+import assert from "node:assert/strict";
+import { fromHex } from "../../src/core/protocol/bytes.ts";
+import type { Devnet, DevnetChain } from "../devnet/devnet.ts";
+import { DEVNET_ACCOUNTS } from "../devnet/evm/accounts.ts";
+import { sendPing, waitUntil } from "../devnet/messages.ts";
+import type { ConfigChanges } from "../devnet/relayer_config.ts";
+import { creditOf, feeTokensOf, TOKEN } from "./support/fee_accounts.ts";
+import type { LedgerSnapshot } from "./support/ledger_reader.ts";
+import { type RpcProxy, startRpcProxy } from "./support/rpc_proxy.ts";
+import { DEADLINE_MS, playScene, type SceneRelayer } from "./support/scene.ts";
+
+/** Seconds between the rounds of the relayer that withdraws by itself, and its minimum. */
+const EVERY_SEC = 5;
+const MINIMUM = 25;
+
+Deno.test("withdrawals: by itself above the minimum only; by hand once, although killed in every state", () =>
+  playScene({ chainIds: [31337, 31338, 31339] }, async (scene) => {
+    const { devnet } = scene;
+    const [a, b, c] = [devnet.chain("A"), devnet.chain("B"), devnet.chain("C")];
+    await using proxy = await startRpcProxy({ upstream: a.node.rpcUrl });
+    // One delivers to C and is killed; the other delivers to A and B and withdraws by itself.
+    const killed = scene.relayer("relayer");
+    const steady = scene.relayer("relayer2");
+    const toC: ConfigChanges = {
+      deliveryEndpoints: [c.stateMachine],
+      rpcUrls: { [a.stateMachine]: [proxy.httpUrl] },
+    };
+    const toAAndB: ConfigChanges = {
+      deliveryEndpoints: [a.stateMachine, b.stateMachine],
+      sections: { relayer: { withdrawal_frequency: EVERY_SEC, minimum_withdrawal_amount: MINIMUM } },
+    };
+    await Promise.all([killed.startAndWait(toC), steady.startAndWait(toAAndB)]);
+    const sent = [
+      ...await sendPing(devnet, { from: "A", to: "C", count: 3, fee: 10n * TOKEN }),
+      ...await sendPing(devnet, { from: "A", to: "B", count: 2, fee: 14n * TOKEN }),
+      ...await sendPing(devnet, { from: "B", to: "A", count: 2, fee: 10n * TOKEN }),
+    ];
+    await scene.untilDelivered(sent);
+    await untilCredit(devnet, [
+      [a, "relayer", 30n * TOKEN],
+      [a, "relayer2", 28n * TOKEN],
+      [b, "relayer2", 20n * TOKEN],
+    ]);
+    await killed.stop();
+
+    await killEverywhere(devnet, killed, { changes: toC, proxy });
+    assert.equal(await feeTokensOf(a, "relayer"), 30n * TOKEN);
+    assert.equal(creditOf(devnet, a, "relayer"), 0n);
+    const { withdrawals } = await killed.ledger();
+    assert.deepEqual(withdrawals.map(({ state, amount }) => [state, amount]), [["done", 30n * TOKEN]]);
+    const address = fromHex(DEVNET_ACCOUNTS.relayer.address);
+    assert.equal(devnet.hub.governance.nonceOf(address, a.stateMachine), 1n, "one order");
+
+    // A minute after its start the other one looks at its credit for the first time.
+    const stays = await steady.process.waitForLine("Fees stay on the hub", { deadlineMs: DEADLINE_MS });
+    assert.deepEqual(
+      [stays.record?.chain, stays.record?.available, stays.record?.minimum],
+      [b.stateMachine, "20", `${MINIMUM}`],
+    );
+    await waitUntil("A has paid", async () => await feeTokensOf(a, "relayer2") === 28n * TOKEN, {
+      deadlineMs: DEADLINE_MS,
+    });
+    assert.deepEqual([creditOf(devnet, b, "relayer2"), await feeTokensOf(b, "relayer2")], [20n * TOKEN, 0n]);
+    // What is missing comes in: the next round finds enough.
+    await sendPing(devnet, { from: "B", to: "A", fee: 5n * TOKEN });
+    await waitUntil("B has paid", async () => await feeTokensOf(b, "relayer2") === 25n * TOKEN, {
+      deadlineMs: DEADLINE_MS,
+    });
+    await untilDone(steady, 2);
+    await scene.finish();
+  }));
+
+/**
+ * Runs `accumulate-fees --withdraw` again and again, each time until the withdrawal from A is in another state (04
+ * 16.4), and kills it there. The relayer itself sees to the rest.
+ */
+async function killEverywhere(
+  devnet: Devnet,
+  relayer: SceneRelayer,
+  { changes, proxy }: { readonly changes: ConfigChanges; readonly proxy: RpcProxy },
+): Promise<void> {
+  const a = devnet.chain("A");
+  const toA = { from: devnet.hub.identity.stateMachine, to: a.stateMachine };
+  const sending = ["eth_sendRawTransaction"];
+  const dieWhen = async (what: string, holds: (ledger: LedgerSnapshot) => boolean): Promise<void> => {
+    const process = await relayer.start(changes, { extraArguments: ["accumulate-fees", "--withdraw"] });
+    await waitUntil(what, async () => holds(await relayer.ledger()), {
+      deadlineMs: DEADLINE_MS,
+      everyMs: 20,
+    });
+    assert.ok(process.isRunning, what);
+    await process.kill();
+  };
+  const isIn = ({ withdrawals }: LedgerSnapshot, state: string): boolean => withdrawals[0]?.state === state;
+  const isSent = ({ submissions }: LedgerSnapshot, kind: string, state: string): boolean =>
+    submissions.filter((each) => each.kind === kind).at(-1)?.state === state;
+
+  onOrder(devnet, () => ({ kind: "hang" }));
+  await dieWhen("the order is in the journal and the hub has not heard of it", (ledger) => {
+    return isIn(ledger, "requested") && isSent(ledger, "withdraw", "signed");
+  });
+  await devnet.oracle.pause(toA);
+  onOrder(devnet, () => void devnet.hub.pauseBlocks());
+  await dieWhen("the order is on its way to a block", (ledger) => {
+    return isIn(ledger, "requested") && isSent(ledger, "withdraw", "broadcast");
+  });
+  devnet.hub.fault = undefined;
+  devnet.hub.resumeBlocks();
+  await dieWhen("the payment was found, and A cannot verify it yet", (ledger) => isIn(ledger, "dispatched"));
+
+  devnet.oracle.resume(toA);
+  await proxy.setMode({ kind: "hang" }, sending);
+  await dieWhen("the payment is in the journal and A has not heard of it", (ledger) => {
+    return isIn(ledger, "delivering") && proxy.countCalls("eth_sendRawTransaction") > 0;
+  });
+  const paid = await feeTokensOf(a, "relayer");
+  // Held back until A makes no more blocks.
+  proxy.clear();
+  await proxy.setMode({ kind: "delay", delayMs: 500 }, sending);
+  const stopping = waitUntil("A is asked", () => proxy.countCalls("eth_sendRawTransaction") > 0, {
+    deadlineMs: DEADLINE_MS,
+    everyMs: 20,
+  }).then(() => a.host.node.setIntervalMining({ interval: 0 }));
+  await dieWhen("the payment is on its way to a block of A", (ledger) => {
+    return isIn(ledger, "delivering") && ledger.submissions.at(-1)?.state === "broadcast";
+  });
+  await stopping;
+  assert.equal(await feeTokensOf(a, "relayer"), paid);
+  await proxy.setMode({ kind: "pass" });
+  await a.host.node.setIntervalMining({ interval: 1 });
+  await dieWhen("A has paid, and its block is not final", (ledger) => {
+    return isIn(ledger, "delivering") &&
+      ledger.messages.some(({ kind, source, sink, state }) =>
+        kind === "post" && source === toA.from && sink === toA.to && state === "delivered"
+      );
+  });
+  await relayer.startAndWait(changes);
+  await untilDone(relayer, 1);
+}
+
+/** What the hub does with the order of the relayer that is killed; others' pass. */
+function onOrder({ hub }: Devnet, act: () => { readonly kind: "hang" } | undefined): void {
+  const signer = DEVNET_ACCOUNTS.relayer.address.slice(2).toLowerCase();
+  hub.fault = ({ method, params: [extrinsic] }) =>
+    method === "author_submitExtrinsic" && String(extrinsic).includes(signer) ? act() : undefined;
+}
+
+async function untilCredit(
+  devnet: Devnet,
+  wanted: readonly (readonly [DevnetChain, "relayer" | "relayer2", bigint])[],
+): Promise<void> {
+  const holds = (): boolean =>
+    wanted.every(([chain, role, amount]) => creditOf(devnet, chain, role) === amount);
+  await waitUntil("all fees are claimed", holds, { deadlineMs: DEADLINE_MS });
+}
+
+/** Waits until so many withdrawals were made and all of them are over. */
+async function untilDone(relayer: SceneRelayer, count: number): Promise<void> {
+  await waitUntil(`${count} withdrawals are done`, async () => {
+    const { withdrawals } = await relayer.ledger();
+    return withdrawals.length === count && withdrawals.every(({ state }) => state === "done");
+  }, { deadlineMs: DEADLINE_MS, everyMs: 400 });
+}
