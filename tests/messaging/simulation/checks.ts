@@ -32,6 +32,7 @@ export class Checks {
   /** Highest height of a source that a sink ever knew. */
   readonly #told = new Map<string, bigint>();
   readonly #violations: string[] = [];
+  #losses = 0;
 
   constructor(course: Course, path: string) {
     this.#course = course;
@@ -52,6 +53,10 @@ export class Checks {
         items: row.items.filter(({ outcome }) => outcome === undefined),
       }));
       this.#violations.push(...attemptsDouble(undecided));
+    }
+    if (this.#losses !== this.#course.losses) {
+      this.#losses = this.#course.losses;
+      this.#cursors.clear();
     }
     for (const { source, sink } of this.#legs()) {
       const scanned = ledger.cursors.find(source, sink);
@@ -169,8 +174,13 @@ export class Checks {
     const hub = chainNames[2];
     return this.#course.nodes.slice(0, 2).flatMap((node) => {
       const chain = node.id.stateMachine;
-      const earned = this.#earned().filter(({ source }) => source === node)
-        .reduce((sum, { message }) => sum + (node.head.state.fees.get(message.commitment) ?? 0n), 0n);
+      const earned = this.#earned().filter(({ source }) => source === node);
+      // A raise may come after the height of the source at which the hub was shown the fee.
+      const least = earned.reduce((sum, { plan }) => sum + plan.fee, 0n);
+      const most = earned.reduce(
+        (sum, { message }) => sum + (node.head.state.fees.get(message.commitment) ?? 0n),
+        0n,
+      );
       const held = ours.reduce((sum, each) => sum + (balances.get(`${chain} ${each}`) ?? 0n), 0n);
       const payments = (histories.get(hub) ?? []).flatMap(({ events }) => events).flatMap((event) => {
         if (event.kind !== "message" || event.message.kind !== "post") return [];

@@ -6,7 +6,7 @@ import type { MemoryChain } from "../../support/memory_chain.ts";
 import type { Sent } from "./course.ts";
 
 /** Percent of its chances that it takes. */
-const EAGER_PERCENT = 25;
+const EAGER_PERCENT = 60;
 
 /** Delivers one request on one of the four legs, if it is in the mood and finds one. */
 export async function compete(

@@ -2,6 +2,7 @@
  * One seed from its first block to the end: chains in memory, the whole relayer as a process that dies and comes
  * back, and a competitor. Time jumps from one thing to the next. Start reading at {@link Course.run}.
  */
+import { existsSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import type { ChainConfig, MessagingConfig } from "../../../src/core/config/messaging_config.ts";
 import { EndpointUrl, Secret } from "../../../src/core/config/redact.ts";
@@ -92,6 +93,9 @@ export class Course {
   readonly #competitor: readonly [MemoryChain, MemoryChain, MemoryChain];
   #connected: readonly MemoryChain[] = [];
   #startAtSec = 0;
+  /** How often the database was lost. */
+  losses = 0;
+  #isLost = false;
   #nowSec = 0;
   #lastProof = 0n;
   /** `initial_height` of all chains, which the operator takes out of the file once it has had its effect. */
@@ -231,6 +235,7 @@ export class Course {
     if (last !== undefined && this.#startAtSec === 0) this.#startAtSec = this.#nowSec + RESPAWN_SEC;
     if (this.#nowSec < this.#startAtSec) return;
     this.#startAtSec = 0;
+    if (this.#isLost) this.#loseDatabase();
     this.#initialHeight = this.#hasCursors() ? undefined : 0n;
     const fuse = this.#nowSec < this.plan.calmAfterSec ? this.#fuses.shift() : undefined;
     const program = new Program({
@@ -244,9 +249,19 @@ export class Course {
     this.programs.push(program);
   }
 
+  /** Removes the file of a process that is gone. */
+  #loseDatabase(): void {
+    this.#isLost = false;
+    this.losses++;
+    for (const end of ["", "-wal", "-shm"]) {
+      const file = `${this.#path}${end}`;
+      if (existsSync(file)) Deno.removeSync(file);
+    }
+  }
+
   /** True when every leg has begun. */
   #hasCursors(): boolean {
-    if (this.programs.length === 0) return false;
+    if (!existsSync(this.#path)) return false;
     const database = new DatabaseSync(this.#path);
     try {
       return database.prepare("SELECT * FROM cursor").all().length === 4;
@@ -267,13 +282,13 @@ export class Course {
     if (!isNow(trouble.atSec)) return;
     switch (trouble.kind) {
       case "kill":
-      case "stop": {
-        const { program } = this;
+      case "stop":
+      case "lose":
         this.#startAtSec = now + trouble.downSec;
-        if (trouble.kind === "kill") program?.kill();
-        else program?.stop();
+        if (trouble.kind === "stop") this.program?.stop();
+        else this.program?.kill();
+        if (trouble.kind === "lose") this.#isLost = true;
         return;
-      }
       case "rush": {
         const node = this.nodes[trouble.chain];
         node.priceWei = node.priceWei * BigInt(trouble.percent) / 100n;

@@ -30,6 +30,8 @@ export interface MessagePlan {
 export type Trouble =
   | { readonly kind: "kill"; readonly atSec: number; readonly downSec: number }
   | { readonly kind: "stop"; readonly atSec: number; readonly downSec: number }
+  /** Killed, and its database is gone. */
+  | { readonly kind: "lose"; readonly atSec: number; readonly downSec: number }
   /** Dies at one of its next steps. */
   | { readonly kind: "fuse"; readonly steps: number; readonly downSec: number }
   /** Blocks have room only for transactions that pay `percent` of today's price. */
@@ -81,7 +83,7 @@ export function planOf(seed: number): Plan {
     messages: Array.from({ length: draw.between(3, 12) }, () => messagePlan(draw, minimumProfitPercent)),
     troubles: Array.from({ length: draw.between(0, 5) }, () => trouble(draw, calmAfterSec)),
     faultPercent: 5,
-    reorgPercent: draw.chance(60) ? 4 : 0,
+    reorgPercent: [0, 4, 12][draw.between(0, 2)] ?? 0,
     hasCompetitor: draw.chance(50),
     calmAfterSec,
   };
@@ -114,7 +116,7 @@ function trouble(draw: Draw, calmAfterSec: number): Trouble {
   const downSec = draw.between(1, 60);
   const chain = draw.chance(50) ? 0 : 1;
   const any = draw.chance(34) ? 2 : chain;
-  switch (draw.between(0, 7)) {
+  switch (draw.between(0, 9)) {
     case 0:
       return { kind: "kill", atSec, downSec };
     case 1:
@@ -127,6 +129,8 @@ function trouble(draw: Draw, calmAfterSec: number): Trouble {
       return { kind: "foreignNonce", chain, atSec };
     case 5:
       return { kind: "forgetPool", chain: any, atSec };
+    case 6:
+      return draw.chance(40) ? { kind: "lose", atSec, downSec } : { kind: "forgetPool", chain: any, atSec };
     default:
       return { kind: "fuse", steps: draw.between(1, 2_500), downSec };
   }
