@@ -8,7 +8,12 @@ export type CallOutcome =
   | { readonly kind: "reverted"; readonly data: Hex };
 
 /** Calls `to` at the latest block as `from`. Faults other than a revert are thrown. */
-export async function callRaw(host: IsmpHost, from: Address, to: Address, data: Hex): Promise<CallOutcome> {
+export async function callRaw(
+  host: Pick<IsmpHost, "reader">,
+  from: Address,
+  to: Address,
+  data: Hex,
+): Promise<CallOutcome> {
   try {
     const answer = await host.reader.call({ account: from, to, data });
     return { kind: "returned", data: answer.data ?? "0x" };
