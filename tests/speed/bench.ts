@@ -1,10 +1,11 @@
 /**
  * Measures the compiled relayer on the devnet and prints one table. Numbers that are compared come from one run on
  * one machine; nothing fails because a machine is slow.
- * Usage: `deno task bench [--only=requests|throughput|memory|startup] [--verbose]`
+ * Usage: `deno task bench [--only=<part>] [--verbose]`
  */
 import { Command } from "commander";
 import { RELAYER_EXECUTABLE } from "../devnet/relayer_build.ts";
+import { database } from "./database.ts";
 import type { Part } from "./part.ts";
 import { type Measure, tableOf } from "./report.ts";
 import { memory } from "./memory.ts";
@@ -12,7 +13,7 @@ import { requests } from "./requests.ts";
 import { startup } from "./startup.ts";
 import { throughput } from "./throughput.ts";
 
-const PARTS: Readonly<Record<string, Part>> = { startup, requests, throughput, memory };
+const PARTS: Readonly<Record<string, Part>> = { startup, database, requests, throughput, memory };
 
 interface Arguments {
   readonly only?: string;

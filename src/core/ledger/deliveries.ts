@@ -31,10 +31,12 @@ export interface NewDelivery {
   readonly isFinal: boolean;
   /** Fee in units of the source's fee token, where known. */
   readonly fee?: bigint | undefined;
+  /** False when there is nothing to claim: the record is `no_fee` from the start. True when absent. */
+  readonly isPaid?: boolean | undefined;
 }
 
 /** A delivery as stored. */
-export interface DeliveryRow extends NewDelivery {
+export interface DeliveryRow extends Omit<NewDelivery, "isPaid"> {
   readonly fee: bigint | undefined;
   readonly claimState: ClaimState;
   /** Block of the hub that recorded the claim. */
@@ -57,7 +59,8 @@ export interface ClaimPair {
 export interface Deliveries {
   /**
    * Inserts or refreshes the record (transaction, block, finality, relayer, fee if given). The claim state stays,
-   * except that `lost` becomes `unclaimed`. A final record is never made non-final by this.
+   * except that `lost` begins anew, and that what is not paid is no longer `unclaimed`. A final record is never made
+   * non-final by this.
    */
   record(delivery: NewDelivery): void;
   find(commitment: Hash256, dest: StateMachine): DeliveryRow | undefined;
@@ -65,6 +68,8 @@ export interface Deliveries {
   listNotFinal(dest: StateMachine, limit?: number): DeliveryRow[];
   /** @returns false when there is no such record. */
   markFinal(commitment: Hash256, dest: StateMachine): boolean;
+  /** As {@link markFinal} for several records; those that do not exist are left out. */
+  markAllFinal(commitments: readonly Hash256[], dest: StateMachine): void;
   /** Takes back a record that a reorganisation removed; false when there is none or it is claimed. */
   remove(commitment: Hash256, dest: StateMachine): boolean;
   setFee(commitment: Hash256, dest: StateMachine, fee: bigint): void;

@@ -50,6 +50,12 @@ export function openDeliveries(db: Database, clock: Pick<Clock, "now">): Deliver
         { dest, limit },
       ).flatMap(readable(toDelivery)),
     markFinal: (commitment, dest) => change("is_final = 1", byKey, { commitment, dest }),
+    markAllFinal: (commitments, dest) =>
+      void change(
+        "is_final = 1",
+        "dest = :dest AND commitment IN (SELECT value FROM json_each(:list)) AND is_final = 0",
+        { dest, list: JSON.stringify(commitments) },
+      ),
     remove: (commitment, dest) =>
       db.run(`DELETE FROM delivery WHERE ${byKey} AND claim_state <> 'claimed'`, { commitment, dest })
         .changes > 0,
@@ -115,7 +121,7 @@ function record(db: Database, delivery: NewDelivery, nowMs: number): void {
   db.run(
     `INSERT INTO delivery (commitment, dest, source, relayer, tx_hash, block_height, block_hash, is_final, fee,
        claim_state, created_at_ms, updated_at_ms)
-     VALUES (:commitment, :dest, :source, :relayer, :txHash, :height, :hash, :isFinal, :fee, 'unclaimed', :now, :now)
+     VALUES (:commitment, :dest, :source, :relayer, :txHash, :height, :hash, :isFinal, :fee, :claimState, :now, :now)
      ON CONFLICT (commitment, dest) DO UPDATE SET
        relayer = excluded.relayer,
        tx_hash = coalesce(excluded.tx_hash, tx_hash),
@@ -123,7 +129,8 @@ function record(db: Database, delivery: NewDelivery, nowMs: number): void {
        block_hash = excluded.block_hash,
        is_final = max(is_final, excluded.is_final),
        fee = coalesce(excluded.fee, fee),
-       claim_state = CASE claim_state WHEN 'lost' THEN 'unclaimed' ELSE claim_state END,
+       claim_state = CASE WHEN claim_state IN ('lost', 'unclaimed') THEN excluded.claim_state
+         ELSE claim_state END,
        updated_at_ms = excluded.updated_at_ms`,
     {
       commitment: delivery.commitment,
@@ -135,6 +142,7 @@ function record(db: Database, delivery: NewDelivery, nowMs: number): void {
       hash: delivery.block.hash,
       isFinal: delivery.isFinal ? 1 : 0,
       fee: toDecimal(delivery.fee),
+      claimState: delivery.isPaid === false ? "no_fee" : "unclaimed",
       now: nowMs,
     },
   );

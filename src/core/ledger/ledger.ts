@@ -59,6 +59,7 @@ export type {
   RewardState,
 } from "./rewards.ts";
 export {
+  type InFlight,
   type ItemOutcome,
   type NewSubmission,
   type SubmissionChange,

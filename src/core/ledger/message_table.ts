@@ -6,6 +6,7 @@ import {
   findDecimal,
   findOneOf,
   findText,
+  type Parameters,
   readBytes,
   readDecimal,
   readHash,
@@ -37,9 +38,12 @@ export function openMessages(db: Database, clock: Pick<Clock, "now">): Messages 
   return {
     record: (message) => record(db, message, clock.now()),
     find: (commitment, sink) => find(db, commitment, sink),
+    findAll: (commitments, sink) => findAll(db, commitments, sink),
     listDue: (query) => listDue(db, query),
     listSubmitted: (query) => page(db, "state = 'submitted'", query, {}),
     transition: (commitment, sink, change) => transition(db, { commitment, sink }, change, clock.now()),
+    transitionAll: (commitments, sink, change) =>
+      transitionAll(db, { commitments, sink }, change, clock.now()),
     countByState: () =>
       db.rows("SELECT source, sink, state, count(*) AS count FROM message GROUP BY source, sink, state")
         .map((row) => ({
@@ -107,6 +111,24 @@ function find(db: Database, commitment: Hash256, sink: StateMachine): MessageRow
   return row && toMessage(row);
 }
 
+function findAll(
+  db: Database,
+  commitments: readonly Hash256[],
+  sink: StateMachine,
+): (MessageRow | undefined)[] {
+  const found = new Map(
+    db.rows(
+      `SELECT m.* FROM json_each(:list) AS wanted
+       CROSS JOIN message AS m ON m.commitment = wanted.value AND m.sink = :sink`,
+      { list: JSON.stringify(commitments), sink },
+    ).map((row) => [row.commitment, row]),
+  );
+  return commitments.map((commitment) => {
+    const row = found.get(commitment);
+    return row && toMessage(row);
+  });
+}
+
 function listDue(db: Database, query: DueQuery): MessageRow[] {
   const dueAtMs = nextDueAt(db, query.source, query.sink);
   // Spares the walk over all open rows while none is due, which is most of the time.
@@ -153,6 +175,44 @@ const predecessorsSql = Object.fromEntries(
   messageStates.map((state) => [state, predecessorsOf(state).map((from) => `'${from}'`).join(", ")]),
 );
 
+const changeSql = `UPDATE message SET state = :state, reason = :reason, detail = :detail,
+       attempts = coalesce(:attempts, attempts), next_attempt_at_ms = coalesce(:nextAttemptAtMs, next_attempt_at_ms),
+       required_usd18 = coalesce(:requiredUsd18, required_usd18),
+       offered_usd18 = coalesce(:offeredUsd18, offered_usd18), updated_at_ms = :now`;
+
+function changeParameters(change: MessageChange, nowMs: number): Parameters {
+  return {
+    state: change.to,
+    reason: change.reason,
+    detail: change.detail,
+    attempts: change.attempts,
+    nextAttemptAtMs: change.nextAttemptAtMs,
+    requiredUsd18: toDecimal(change.requiredUsd18),
+    offeredUsd18: toDecimal(change.offeredUsd18),
+    now: nowMs,
+  };
+}
+
+function transitionAll(
+  db: Database,
+  { commitments, sink }: { commitments: readonly Hash256[]; sink: StateMachine },
+  change: MessageChange,
+  nowMs: number,
+): void {
+  const { changes } = db.run(
+    `${changeSql} WHERE sink = :sink AND commitment IN (SELECT value FROM json_each(:list))
+       AND state IN (${predecessorsSql[change.to]})`,
+    { ...changeParameters(change, nowMs), sink, list: JSON.stringify(commitments) },
+  );
+  if (changes === commitments.length) return;
+  for (const [index, old] of findAll(db, commitments, sink).entries()) {
+    if (old === undefined) throw new Error(`No message ${commitments[index]} to ${sink}`);
+    // Those that could be changed are, until the transaction is taken back.
+    if (old.state !== change.to) nextMessageState(old.state, change.to); // says why
+  }
+  throw new Error(`${commitments.length} messages to ${sink} were to change, ${changes} did`);
+}
+
 function transition(
   db: Database,
   key: { commitment: Hash256; sink: StateMachine },
@@ -160,24 +220,10 @@ function transition(
   nowMs: number,
 ): MessageRow {
   const row = db.row(
-    `UPDATE message SET state = :state, reason = :reason, detail = :detail,
-       attempts = coalesce(:attempts, attempts), next_attempt_at_ms = coalesce(:nextAttemptAtMs, next_attempt_at_ms),
-       required_usd18 = coalesce(:requiredUsd18, required_usd18),
-       offered_usd18 = coalesce(:offeredUsd18, offered_usd18), updated_at_ms = :now
+    `${changeSql}
      WHERE commitment = :commitment AND sink = :sink AND state IN (${predecessorsSql[change.to]})
      RETURNING *`,
-    {
-      commitment: key.commitment,
-      sink: key.sink,
-      state: change.to,
-      reason: change.reason,
-      detail: change.detail,
-      attempts: change.attempts,
-      nextAttemptAtMs: change.nextAttemptAtMs,
-      requiredUsd18: toDecimal(change.requiredUsd18),
-      offeredUsd18: toDecimal(change.offeredUsd18),
-      now: nowMs,
-    },
+    { ...changeParameters(change, nowMs), commitment: key.commitment, sink: key.sink },
   );
   if (row !== undefined) return toMessage(row);
   const old = find(db, key.commitment, key.sink);

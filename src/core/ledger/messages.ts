@@ -98,6 +98,8 @@ export interface Messages {
   /** Inserts the row; `known` when (commitment, sink) exists already, which then stays as it is. */
   record(message: NewMessage): "new" | "known";
   find(commitment: Hash256, sink: StateMachine): MessageRow | undefined;
+  /** As {@link find} for several messages to one sink, in the order asked for. */
+  findAll(commitments: readonly Hash256[], sink: StateMachine): (MessageRow | undefined)[];
   /**
    * Open rows (not `submitted`) whose time has come, oldest first: by height, nonce, commitment.
    * Page on with `afterKey`.
@@ -110,6 +112,11 @@ export interface Messages {
    * @throws {Error} a defect: no such row, or an illegal change of state.
    */
   transition(commitment: Hash256, sink: StateMachine, change: MessageChange): MessageRow;
+  /**
+   * As {@link transition} for several messages to one sink; none is changed unless all may be.
+   * @throws {Error} a defect: no such row, or an illegal change of state. Call it within a ledger transaction.
+   */
+  transitionAll(commitments: readonly Hash256[], sink: StateMachine, change: MessageChange): void;
   /** One entry per leg and state that has rows. */
   countByState(): StateCount[];
   /** Earliest `nextAttemptAtMs` of the leg's open rows, {@link neverMs} left out. */

@@ -22,6 +22,7 @@ import {
 } from "./columns.ts";
 import type { Database } from "./database.ts";
 import {
+  type InFlight,
   itemOutcomes,
   type NewSubmission,
   resolvedSubmissionStates,
@@ -51,6 +52,17 @@ export function openSubmissions(db: Database, clock: Pick<Clock, "now">): Submis
     find: (id) => find(db, id),
     findByHash: (chain, hash) => list("s.chain = :chain AND s.hash = :hash", { chain, hash }).at(-1),
     listUnresolved: (chain) => list(`s.chain = :chain AND ${isUnresolved}`, { chain }),
+    listInFlight: (chain) =>
+      db.rows(
+        `SELECT s.id, s.kind, s.state, s.nonce FROM submission s WHERE s.chain = :chain AND ${isUnresolved}
+           AND s.state <> 'included' ORDER BY s.id`,
+        { chain },
+      ).map((row): InFlight => ({
+        id: readNumber(row, "id"),
+        kind: readOneOf(row, "kind", submissionKinds),
+        state: readOneOf(row, "state", ["signed", "broadcast"]),
+        nonce: findDecimal(row, "nonce"),
+      })),
     listByNonce: (chain, account, nonce) =>
       list("s.chain = :chain AND s.account = :account AND s.nonce = :nonce", {
         chain,
@@ -80,6 +92,14 @@ export function openSubmissions(db: Database, clock: Pick<Clock, "now">): Submis
         { id, commitment, outcome },
       );
       if (changes === 0) throw new Error(`Submission ${id} does not carry ${commitment}`);
+    },
+    settleItems: (id, commitments, outcome) => {
+      const { changes } = db.run(
+        `UPDATE submission_item SET outcome = :outcome
+         WHERE submission_id = :id AND commitment IN (SELECT value FROM json_each(:list))`,
+        { id, list: JSON.stringify(commitments), outcome },
+      );
+      if (changes !== commitments.length) throw new Error(`Submission ${id} does not carry all of these`);
     },
     reopenItems: (id) =>
       void db.run("UPDATE submission_item SET outcome = NULL WHERE submission_id = :id", { id }),
@@ -117,12 +137,15 @@ function record(db: Database, entry: NewSubmission, nowMs: number): number {
       now: nowMs,
     },
   );
-  entry.items.forEach((item, position) =>
-    db.run(
-      `INSERT INTO submission_item (submission_id, position, commitment, request_commitment, sink)
-       VALUES (:id, :position, :commitment, :requestCommitment, :sink)`,
-      { id: lastId, position, ...item },
-    )
+  db.run(
+    `INSERT INTO submission_item (submission_id, position, commitment, request_commitment, sink)
+     SELECT :id, item.key, item.value ->> 0, item.value ->> 1, item.value ->> 2 FROM json_each(:items) AS item`,
+    {
+      id: lastId,
+      items: JSON.stringify(
+        entry.items.map(({ commitment, requestCommitment, sink }) => [commitment, requestCommitment, sink]),
+      ),
+    },
   );
   return lastId;
 }
@@ -130,18 +153,25 @@ function record(db: Database, entry: NewSubmission, nowMs: number): number {
 /** Invariant I5: a message is in at most one unresolved attempt; a replacement shares the nonce and is the same one. */
 function refuseSecondAttempt(db: Database, entry: NewSubmission): void {
   const { account, nonce } = entry.submission;
-  for (const { commitment, sink } of entry.items) {
-    const row = db.row(
-      `SELECT s.id FROM submission_item i JOIN submission s ON s.id = i.submission_id
-       WHERE i.commitment = :commitment AND i.sink = :sink AND i.outcome IS NULL AND s.kind = 'delivery'
-         AND ${isUnresolved}
-         AND (:nonce IS NULL OR s.nonce IS NOT :nonce OR s.account IS NOT :account) LIMIT 1`,
-      { commitment, sink, account, nonce: nonce === undefined ? undefined : toU64Text(nonce) },
-    );
-    if (row !== undefined) {
-      throw new Error(`Message ${commitment} to ${sink} is under way in submission ${readNumber(row, "id")}`);
-    }
-  }
+  const row = db.row(
+    `SELECT s.id, i.commitment, i.sink FROM json_each(:items) AS item
+       CROSS JOIN submission_item i ON i.commitment = item.value ->> 0 AND i.sink = item.value ->> 1
+       JOIN submission s ON s.id = i.submission_id
+     WHERE i.outcome IS NULL AND s.kind = 'delivery' AND ${isUnresolved}
+       AND (:nonce IS NULL OR s.nonce IS NOT :nonce OR s.account IS NOT :account) LIMIT 1`,
+    {
+      items: JSON.stringify(entry.items.map(({ commitment, sink }) => [commitment, sink])),
+      account,
+      nonce: nonce === undefined ? undefined : toU64Text(nonce),
+    },
+  );
+  if (row === undefined) return;
+  const [commitment, sink, id] = [
+    readHash(row, "commitment"),
+    readStateMachine(row, "sink"),
+    readNumber(row, "id"),
+  ];
+  throw new Error(`Message ${commitment} to ${sink} is under way in submission ${id}`);
 }
 
 function update(db: Database, id: number, change: SubmissionChange, nowMs: number): SubmissionRow {

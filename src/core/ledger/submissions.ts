@@ -72,6 +72,12 @@ export interface SubmissionRow {
   readonly updatedAtMs: number;
 }
 
+/** A submission that may still wait for its inclusion. */
+export interface InFlight extends Pick<SubmissionRow, "id" | "kind"> {
+  readonly state: "signed" | "broadcast";
+  readonly nonce: bigint | undefined;
+}
+
 /** A change of a submission. `block` and `detail` stay when absent; back to `broadcast` clears the block. */
 export interface SubmissionChange {
   readonly state: SubmissionState;
@@ -92,6 +98,8 @@ export interface Submissions {
   findByHash(chain: StateMachine, hash: Hash256): SubmissionRow | undefined;
   /** Submissions of the chain whose outcome is open, oldest first. */
   listUnresolved(chain: StateMachine): SubmissionRow[];
+  /** As {@link listUnresolved} without those that are in a block and without their bytes: cheap enough to ask often. */
+  listInFlight(chain: StateMachine): InFlight[];
   /** All submissions of an account with that nonce, oldest first: a transaction and its replacements. */
   listByNonce(chain: StateMachine, account: string, nonce: bigint): SubmissionRow[];
   /** Highest nonce of the account's unresolved submissions; `undefined` when there are none. */
@@ -103,6 +111,8 @@ export interface Submissions {
   /** @throws {Error} a defect: unknown id or illegal change (`final` and `failed` stay, other ends may revive). */
   update(id: number, change: SubmissionChange): SubmissionRow;
   settleItem(id: number, commitment: Hash256, outcome: ItemOutcome): void;
+  /** As {@link settleItem} for several items of one submission. */
+  settleItems(id: number, commitments: readonly Hash256[], outcome: ItemOutcome): void;
   /** Forgets the outcomes of all items: the block that held the submission is gone. */
   reopenItems(id: number): void;
 }

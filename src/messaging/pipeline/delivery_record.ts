@@ -27,13 +27,11 @@ export function recordDelivery(
     const delivery = { message: messageOf(message), chain: sink, height: receipt.block.height };
     recordRequestReward(deps.ledger, delivery, { hub: settings.hub, listed: settings.listedModules() });
   }
-  deliveries.record({ commitment: requestCommitment, dest: sink, source: message.requestSource, ...receipt });
   // Only requests that crossed from a chain to a chain carry a fee that the hub credits.
   const isPaid = message.kind === "post" && message.requestDest === sink &&
     message.requestSource !== settings.hub && sink !== settings.hub;
-  if (!isPaid && deliveries.find(requestCommitment, sink)?.claimState === "unclaimed") {
-    deliveries.setClaimState(requestCommitment, sink, "no_fee");
-  }
+  const source = message.requestSource;
+  deliveries.record({ commitment: requestCommitment, dest: sink, source, isPaid, ...receipt });
 }
 
 /**

@@ -16,7 +16,7 @@ import { nextAttemptMs } from "../decisions/retry_schedule.ts";
 import { deferenceMs } from "../decisions/rivalry.ts";
 import { recordDelivery, recordFoundReceipt } from "./delivery_record.ts";
 import type { PipelineDeps, PipelineSettings } from "./leg.ts";
-import { endOfFate, hold, mark } from "./mark.ts";
+import { endOfFate, hold, mark, markAll } from "./mark.ts";
 import { isRaceCostly, readRivalry } from "./rivals.ts";
 
 /** Pause before messages are tried again at once: up to this long, drawn by chance, so that rivals part. */
@@ -70,6 +70,35 @@ export function applyFate(deps: PipelineDeps, settings: PipelineSettings, work: 
   });
 }
 
+/**
+ * Applies the fates of all items of a submission. Messages that wait for it and were delivered, which is nearly
+ * always all of them, are written together.
+ */
+export function applyFates(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  work: Omit<FateWork, "item" | "fate">,
+  items: readonly { readonly item: SubmissionItemRow; readonly fate: ItemFate }[],
+): void {
+  const { submissions, messages } = deps.ledger;
+  const { row } = work;
+  const rows = messages.findAll(items.map(({ item }) => item.commitment), work.sink.id.stateMachine);
+  const done: MessageRow[] = [];
+  for (const [index, { item, fate }] of items.entries()) {
+    const message = rows[index];
+    if (fate !== "delivered" || message?.state !== "submitted") {
+      applyFate(deps, settings, { ...work, item, fate });
+      continue;
+    }
+    recordOwn(deps, settings, message, { ...work, item, fate });
+    done.push(message);
+  }
+  if (done.length === 0) return;
+  submissions.settleItems(row.id, done.map(({ commitment }) => commitment), "handled");
+  const end = endOfFate("delivered");
+  markAll(deps, done, end.state, { reason: end.reason, hash: row.submission.hash });
+}
+
 function recordOwn(
   deps: PipelineDeps,
   settings: PipelineSettings,
@@ -112,9 +141,10 @@ function isCarriedElsewhere(
 
 /** Marks the deliveries of a final transaction. */
 export function finalise(deps: PipelineDeps, row: SubmissionRow): void {
-  for (const item of deps.ledger.submissions.itemsOf(row.id)) {
-    if (item.outcome === "handled") deps.ledger.deliveries.markFinal(item.requestCommitment, item.sink);
-  }
+  const handled = deps.ledger.submissions.itemsOf(row.id).filter(({ outcome }) => outcome === "handled");
+  const [first] = handled;
+  if (first === undefined) return;
+  deps.ledger.deliveries.markAllFinal(handled.map((item) => item.requestCommitment), first.sink);
 }
 
 /** Takes back what was written for a block that is no longer there; the messages count as under way again. */

@@ -14,8 +14,8 @@ export function hasRoomInFlight(deps: PipelineDeps, { sink }: { readonly sink: C
 /** How many more transactions to the sink may be made now; none while it is not known whether one arrived. */
 export function countRoom(deps: PipelineDeps, sink: Chain): number {
   if (isUnfunded(deps, sink)) return 0;
-  const waiting = deps.ledger.submissions.listUnresolved(sink.id.stateMachine)
-    .filter(({ state, kind }) => state !== "included" && !isHubCall(kind));
+  const waiting = deps.ledger.submissions.listInFlight(sink.id.stateMachine)
+    .filter(({ kind }) => !isHubCall(kind));
   const most = isRaceCostly(sink) ? inFlightLimit(readRivalry(deps, sink)) : MOST_IN_FLIGHT;
   return waiting.every(({ state }) => state === "broadcast") ? Math.max(0, most - waiting.length) : 0;
 }

@@ -187,8 +187,8 @@ class LegLoop {
   /** True while a proof that travels with messages of ours has not arrived: the sink will know its height soon. */
   #isBundleUnderWay(view: CounterpartyView): boolean {
     if (this.#bundledHeight === undefined || view.height >= this.#bundledHeight) return false;
-    return this.#deps.ledger.submissions.listUnresolved(this.#leg.sink.id.stateMachine)
-      .some(({ kind, state }) => kind === "delivery" && state !== "included");
+    return this.#deps.ledger.submissions.listInFlight(this.#leg.sink.id.stateMachine)
+      .some(({ kind }) => kind === "delivery");
   }
 
   /** Messages that did not pay for a proof are looked at again, whatever their schedule says. */

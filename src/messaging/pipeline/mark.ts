@@ -40,6 +40,28 @@ export function mark(deps: PipelineDeps, row: MessageRow, to: MessageState, why:
   return now;
 }
 
+/**
+ * Changes several rows of one sink the same way and logs each change; returns them as they are now. The rows must
+ * have been read just now, with nothing awaited since.
+ */
+export function markAll(
+  deps: PipelineDeps,
+  rows: readonly MessageRow[],
+  to: MessageState,
+  why: Pick<MarkWhy, "reason" | "hash"> = {},
+): readonly MessageRow[] {
+  const [first] = rows;
+  if (first === undefined) return [];
+  const { reason, hash } = why;
+  const change = { to, ...(reason === undefined ? {} : { reason }) };
+  deps.ledger.messages.transitionAll(rows.map(({ commitment }) => commitment), first.sink, change);
+  for (const { commitment, source, sink, state: from } of rows) {
+    const transaction = hash === undefined ? {} : { transaction: hash };
+    logTransition(deps.log, { commitment, source, sink, from, to, reason, ...transaction });
+  }
+  return rows.map((row) => ({ ...row, state: to, reason, detail: undefined, updatedAtMs: deps.clock.now() }));
+}
+
 /** Why a row is put aside, and how often it is looked at. */
 export type HoldWhy = Omit<MarkWhy, "reason" | "attempts" | "nextAttemptAtMs"> & {
   readonly reason: HoldReason;

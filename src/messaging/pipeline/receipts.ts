@@ -18,8 +18,12 @@ export interface Candidate {
  * changed them while something else was awaited.
  */
 export function stillOpen(deps: PipelineDeps, candidates: readonly Candidate[]): readonly Candidate[] {
-  return candidates.flatMap(({ row: old, message }) => {
-    const row = deps.ledger.messages.find(old.commitment, old.sink);
+  const [first] = candidates;
+  if (first === undefined) return [];
+  const commitments = candidates.map(({ row }) => row.commitment);
+  const rows = deps.ledger.messages.findAll(commitments, first.row.sink);
+  return candidates.flatMap(({ message }, index) => {
+    const row = rows[index];
     return row === undefined || row.state === "submitted" || isTerminal(row.state) ? [] : [{ row, message }];
   });
 }

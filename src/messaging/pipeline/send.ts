@@ -10,7 +10,7 @@ import type { LogFields } from "../../core/telemetry/log.ts";
 import { bisect } from "../decisions/batch.ts";
 import { noteFunded, noteRefusedFunds } from "./funds.ts";
 import { type AnswerTaker, type Leg, legName, type PipelineDeps, type PipelineSettings } from "./leg.ts";
-import { hold, mark, markRefused } from "./mark.ts";
+import { hold, markAll, markRefused } from "./mark.ts";
 import { type Candidate, stillOpen, takeDelivered } from "./receipts.ts";
 import type { Sifted } from "./sift.ts";
 
@@ -31,8 +31,8 @@ export interface SendWork {
 /** True while a transaction of ours without messages waits: consensus proofs that went alone. */
 export function isRotationUnderWay(deps: PipelineDeps, leg: Leg): boolean {
   const { submissions } = deps.ledger;
-  return submissions.listUnresolved(leg.sink.id.stateMachine).some(({ id, kind, state }) =>
-    kind === "delivery" && state !== "included" && submissions.itemsOf(id).length === 0
+  return submissions.listInFlight(leg.sink.id.stateMachine).some(({ id, kind }) =>
+    kind === "delivery" && submissions.itemsOf(id).length === 0
   );
 }
 
@@ -152,10 +152,9 @@ async function journalAndSend(
   const { submission } = work;
   const rows = work.candidates.map(({ row }) => row);
   const id = deps.ledger.transaction(() => {
-    for (const row of rows) {
-      const ready = row.state === "ready" ? row : mark(deps, row, "ready");
-      mark(deps, ready, "submitted", { hash: submission.hash });
-    }
+    const ready = markAll(deps, rows.filter(({ state }) => state !== "ready"), "ready");
+    const others = rows.filter(({ state }) => state === "ready");
+    markAll(deps, [...others, ...ready], "submitted", { hash: submission.hash });
     return deps.ledger.submissions.record({
       submission,
       kind: "delivery",
@@ -200,9 +199,8 @@ function takeRefusal(
 
 /** Lowest nonce that no transaction of ours takes; `undefined` when none is under way. */
 function nextNonce(deps: PipelineDeps, leg: Leg): bigint | undefined {
-  const nonces = deps.ledger.submissions.listUnresolved(leg.sink.id.stateMachine)
-    .filter(({ state }) => state !== "included")
-    .flatMap(({ submission }) => submission.nonce === undefined ? [] : [submission.nonce]);
+  const nonces = deps.ledger.submissions.listInFlight(leg.sink.id.stateMachine)
+    .flatMap(({ nonce }) => nonce === undefined ? [] : [nonce]);
   return nonces.length === 0 ? undefined : nonces.reduce((a, b) => a > b ? a : b) + 1n;
 }
 

@@ -67,7 +67,7 @@ function isRoomAwaited(deps: PipelineDeps, { sink, sources }: SettlingSink): boo
     return dueAtMs !== undefined && dueAtMs <= nowMs;
   });
   return isAnyDue && !hasRoomInFlight(deps, { sink }) &&
-    deps.ledger.submissions.listUnresolved(sink.id.stateMachine).some(({ state }) => state !== "included");
+    deps.ledger.submissions.listInFlight(sink.id.stateMachine).length > 0;
 }
 
 /**

@@ -6,7 +6,7 @@ import type { Chain, SubmissionOutcome } from "../../core/chains/chain.ts";
 import type { SubmissionRow } from "../../core/ledger/ledger.ts";
 import type { Hash256 } from "../../core/protocol/bytes.ts";
 import { fatesByEvents, fatesByReceipts, isLostRace } from "../decisions/outcome.ts";
-import { applyFate, finalise, messageRowOf, reopen, tryAgain } from "./fate.ts";
+import { applyFate, applyFates, finalise, messageRowOf, reopen, tryAgain } from "./fate.ts";
 import type { PipelineDeps, PipelineSettings } from "./leg.ts";
 import { messageOf } from "./message_row.ts";
 import type { Replacing } from "./replacing.ts";
@@ -60,9 +60,8 @@ function recordInclusion({ deps, settings, sink }: Settling, row: SubmissionRow,
   const ourself = ourselfOn(sink);
   const fates = fatesByEvents(items.map(({ requestCommitment }) => requestCommitment), outcome, ourself);
   const seen = { kind: "included", block: outcome.block, isFinal: outcome.isFinal } as const;
-  for (const [index, item] of items.entries()) {
-    applyFate(deps, settings, { sink, row, item, fate: fates[index] ?? "undelivered", ourself, seen });
-  }
+  const ends = items.map((item, index) => ({ item, fate: fates[index] ?? "undelivered" }));
+  applyFates(deps, settings, { sink, row, ourself, seen }, ends);
   if (row.kind === "delivery") rememberWin(deps, sink);
 }
 

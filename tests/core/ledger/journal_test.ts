@@ -116,6 +116,35 @@ Deno.test(
 );
 
 Deno.test(
+  "journal: items of one submission are settled together, and only those it carries",
+  scene((ledger) => {
+    const id = ledger.submissions.record(delivery(1, { items: [itemOf(1), itemOf(2), itemOf(3)] }));
+    ledger.submissions.settleItems(id, [hashOf(1), hashOf(3)], "handled");
+    deepEqual(ledger.submissions.itemsOf(id).map(({ outcome }) => outcome), [
+      "handled",
+      undefined,
+      "handled",
+    ]);
+    throws(() => ledger.submissions.settleItems(id, [hashOf(1), hashOf(9)], "handled"), /does not carry/);
+  }),
+);
+
+Deno.test(
+  "journal: in flight is what may still wait for its block, without its bytes",
+  scene((ledger) => {
+    const ids = [1, 2, 3].map((number) => ledger.submissions.record(delivery(number)));
+    const [first = 0, second = 0, third = 0] = ids;
+    ledger.submissions.update(second, { state: "broadcast" });
+    ledger.submissions.update(third, { state: "included", block });
+    const { chain, nonce } = newSubmission(1);
+    deepEqual(ledger.submissions.listInFlight(chain), [
+      { id: first, kind: "delivery", state: "signed", nonce },
+      { id: second, kind: "delivery", state: "broadcast", nonce: newSubmission(2).nonce },
+    ]);
+  }),
+);
+
+Deno.test(
   "journal: what a block holds can be lost again, what is final cannot",
   scene((ledger) => {
     const { submissions } = ledger;
@@ -182,6 +211,24 @@ Deno.test(
     deliveries.setClaimState(hashOf(1), bsc, "lost");
     deliveries.record(newDelivery(1));
     equal(deliveries.find(hashOf(1), bsc)?.claimState, "unclaimed");
+  }),
+);
+
+Deno.test(
+  "deliveries: what nobody pays for is no_fee from the start, and several become final together",
+  scene((ledger) => {
+    for (const number of [1, 2, 3]) {
+      ledger.deliveries.record(newDelivery(number, { isFinal: false, isPaid: number !== 2 }));
+    }
+    const { dest } = newDelivery(1);
+    const states = (): unknown[] =>
+      [1, 2, 3].map((number) => ledger.deliveries.find(hashOf(number), dest)?.claimState);
+    deepEqual(states(), ["unclaimed", "no_fee", "unclaimed"]);
+    ledger.deliveries.record(newDelivery(1, { isPaid: false }));
+    ledger.deliveries.record(newDelivery(2));
+    deepEqual(states(), ["no_fee", "no_fee", "unclaimed"]);
+    ledger.deliveries.markAllFinal([hashOf(2), hashOf(3), hashOf(9)], dest);
+    deepEqual([2, 3].map((number) => ledger.deliveries.find(hashOf(number), dest)?.isFinal), [true, true]);
   }),
 );
 

@@ -147,6 +147,36 @@ Deno.test(
 );
 
 Deno.test(
+  "messages: several rows are found in the order asked for, and change together or not at all",
+  scene((ledger, clock) => {
+    for (const number of [1, 2, 3]) ledger.messages.record(newMessage(number));
+    const rows = ledger.messages.findAll([hashOf(3), hashOf(9), hashOf(1)], hub);
+    deepEqual(rows, [
+      ledger.messages.find(hashOf(3), hub),
+      undefined,
+      ledger.messages.find(hashOf(1), hub),
+    ]);
+    clock.jump(10);
+    ledger.messages.transitionAll([hashOf(1), hashOf(2)], hub, { to: "ready" });
+    deepEqual(
+      [1, 2, 3].map((number) => ledger.messages.find(hashOf(number), hub)?.state),
+      ["ready", "ready", "seen"],
+    );
+    equal(ledger.messages.find(hashOf(2), hub)?.updatedAtMs, 1_000_010);
+    const change = { to: "submitted" } as const;
+    throws(
+      () => ledger.transaction(() => ledger.messages.transitionAll([hashOf(1), hashOf(3)], hub, change)),
+      /Illegal change of a message: seen to submitted/,
+    );
+    throws(
+      () => ledger.transaction(() => ledger.messages.transitionAll([hashOf(1), hashOf(9)], hub, change)),
+      /No message/,
+    );
+    equal(ledger.messages.find(hashOf(1), hub)?.state, "ready");
+  }),
+);
+
+Deno.test(
   "messages: expired rows are listed by timeout, due or not, but responses and endless requests are not",
   scene((ledger) => {
     ledger.messages.record(newMessage(1, { timeoutSec: 100n, nextAttemptAtMs: neverMs }));

@@ -1,0 +1,80 @@
+/**
+ * What the database costs a delivery: the pipeline itself between chains in memory, with a file that is flushed as
+ * in earnest. Every row is found, sent, settled and made final.
+ */
+import { openLedger } from "../../src/core/ledger/open.ts";
+import { inbound, outbound, round, settle } from "../messaging/pipeline/rounds.ts";
+import { delivered, Relayer, World } from "../messaging/pipeline/world.ts";
+import type { Leg } from "../../src/messaging/pipeline/leg.ts";
+import type { MemoryChain } from "../support/memory_chain.ts";
+import type { BenchDeps, Part } from "./part.ts";
+import { atMost, type Measure } from "./report.ts";
+import { timedLedger } from "./timed_ledger.ts";
+
+const MESSAGES = 3_000;
+const MOST_MS = 0.5;
+/** Messages of one block of the source. */
+const PER_BLOCK = 200;
+
+/** See the head of the file. */
+export const database: Part = async (deps) => [
+  ...await measure(deps, "to a chain", (relayer) => [outbound(relayer), relayer.two]),
+  ...await measure(deps, "to the hub", (relayer) => [inbound(relayer), relayer.hub]),
+];
+
+async function measure(
+  deps: BenchDeps,
+  name: string,
+  choose: (relayer: Relayer) => readonly [Leg, MemoryChain],
+): Promise<readonly Measure[]> {
+  await Deno.mkdir(deps.folder, { recursive: true });
+  const world = new World();
+  const file = `${deps.folder}/${name.replaceAll(" ", "-")}.db`;
+  const { ledger, use } = timedLedger(openLedger(file, { clock: world.clock }));
+  const relayer = new Relayer(world, ledger);
+  const [leg, sink] = choose(relayer);
+  const [source, target] = sink === relayer.two ? [world.hub, world.two] : [world.one, world.hub];
+  try {
+    // What is prepared once, and code that is cold, is nobody's cost.
+    await cross(relayer, leg, { world, sink, source, target, count: PER_BLOCK });
+    const before = use();
+    await cross(relayer, leg, { world, sink, source, target, count: MESSAGES });
+    const ms = (use().ms - before.ms) / MESSAGES;
+    const flushes = (use().transactions - before.transactions) / MESSAGES;
+    return [
+      atMost(
+        `database, ${name}: time of a delivery, full sync`,
+        ms,
+        MOST_MS,
+        (value) => `${value.toFixed(3)} ms`,
+      ),
+      { name: `database, ${name}: transactions of a delivery`, value: flushes.toFixed(3) },
+    ];
+  } finally {
+    relayer.kill();
+    ledger.close();
+  }
+}
+
+interface Crossing {
+  readonly world: World;
+  readonly sink: MemoryChain;
+  readonly source: World["one"];
+  readonly target: World["one"];
+  readonly count: number;
+}
+
+/** `count` messages leave the source and are final on the sink when it returns. */
+async function cross(relayer: Relayer, leg: Leg, work: Crossing): Promise<void> {
+  const { world, sink, source, target, count } = work;
+  const goal = delivered(target).length + count;
+  for (let sent = 0; sent < count; sent += PER_BLOCK) await world.sendFrom(source, target, PER_BLOCK);
+  while (
+    delivered(target).length < goal ||
+    relayer.ledger.submissions.listUnresolved(sink.id.stateMachine).length > 0
+  ) {
+    while ((await round(relayer, leg)).sent > 0);
+    await world.blocks(1);
+    await settle(relayer, sink);
+  }
+}
