@@ -76,7 +76,7 @@ export class RestPool {
           options.onFault?.(fault);
         }
       }
-      const pauseMs = this.#pauseMs([...faults.values()]);
+      const pauseMs = this.#order(options).length === 0 ? undefined : this.#pauseMs([...faults.values()]);
       if (round + 1 === ROUNDS || pauseMs === undefined) break;
       await this.#clock.sleep(pauseMs, signal);
     }
