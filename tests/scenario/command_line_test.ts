@@ -44,7 +44,10 @@ Deno.test("command line: --help prints every option and ends with 0, in a pipe a
 Deno.test("command line: --version names version, runtime and target, in a pipe and on a terminal", async () => {
   const { code, stdout, stderr } = await runRelayerOnce(["--version"]);
   assert.deepEqual([code, stderr], [0, ""]);
-  assert.match(stdout, /^causeway \d+\.\d+\.\d+ \(deno \d+\.\d+\.\d+, x86_64-unknown-linux-gnu\)\n$/);
+  assert.match(
+    stdout,
+    /^causeway \d+\.\d+\.\d+ \(commit [0-9a-f]{12}(-modified)?, deno \d+\.\d+\.\d+, x86_64-unknown-linux-gnu\)\n$/,
+  );
   const terminal = await onTerminal(`${RELAYER_EXECUTABLE} --version`);
   assert.deepEqual([terminal.code, terminal.shown], [0, stdout]);
 });

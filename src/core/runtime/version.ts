@@ -1,7 +1,11 @@
-/** The version of the programs, which stands in `deno.json` and nowhere else. */
+/** The version of the programs, which stands in `deno.json` and nowhere else, and the commit that they were built from. */
 import manifest from "../../../deno.json" with { type: "json" };
 
-/** What `--version` of a program prints: its name, version, runtime and target. */
+/** The build (`src/build/bundle.ts`) writes the commit in place of this mark. */
+const builtFrom = "@commit@";
+
+/** What `--version` of a program prints: its name, version, commit, runtime and target. */
 export function versionText(program: string, deno: string, target: string): string {
-  return `${program} ${manifest.version} (deno ${deno}, ${target})`;
+  const commit = builtFrom.startsWith("@") ? "unknown" : builtFrom;
+  return `${program} ${manifest.version} (commit ${commit}, deno ${deno}, ${target})`;
 }
