@@ -3,7 +3,7 @@
  */
 import type { Hash256 } from "../../../src/core/protocol/bytes.ts";
 import type { EvmHostParam } from "../../../src/core/protocol/ismp/host_params.ts";
-import { requestMetadataCodec } from "../../../src/core/protocol/ismp/host_state.ts";
+import { type RequestMetadata, requestMetadataCodec } from "../../../src/core/protocol/ismp/host_state.ts";
 import type { DisputeGameRules } from "../../../src/core/protocol/consensus/op_stack/hub_storage.ts";
 import type { Address } from "../../../src/core/protocol/evm/address.ts";
 import type { StateMachine, StateMachineId } from "../../../src/core/protocol/ismp/state_machine.ts";
@@ -147,10 +147,17 @@ export class Governance {
 
   /** Whether the fee of a request was accumulated; undefined for requests that the hub does not know. */
   isClaimed(commitment: Hash256): boolean | undefined {
+    return this.#metadataOf(commitment)?.claimed;
+  }
+
+  /** What a request that this chain dispatched or routed offers for its delivery; undefined for unknown requests. */
+  feeOf(commitment: Hash256): bigint | undefined {
+    return this.#metadataOf(commitment)?.fee.fee;
+  }
+
+  #metadataOf(commitment: Hash256): RequestMetadata | undefined {
     const stored = this.#bestState().child.get(childTrieKeys.requestCommitment(commitment));
-    return stored === undefined
-      ? undefined
-      : decodeStrict(requestMetadataCodec, stored, "RequestMetadata").claimed;
+    return stored && decodeStrict(requestMetadataCodec, stored, "RequestMetadata");
   }
 }
 

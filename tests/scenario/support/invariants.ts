@@ -6,6 +6,7 @@
 import assert from "node:assert/strict";
 import { type Hash256, toHash256 } from "../../../src/core/protocol/bytes.ts";
 import { toAddress } from "../../../src/core/protocol/evm/address.ts";
+import { toFee18 } from "../../../src/messaging/decisions/money.ts";
 import { type ChainHistory, type HandledEvent, readHistory } from "../../devnet/chain_history.ts";
 import type { Devnet } from "../../devnet/devnet.ts";
 import { DEVNET_ACCOUNTS, DEVNET_KEYS, type DevnetRole } from "../../devnet/evm/accounts.ts";
@@ -108,9 +109,14 @@ async function readFees(devnet: Devnet, trace: RelayerTrace): Promise<MoneyFacts
   const requests = new Map(
     trace.ledger.messages.map(({ requestCommitment, requestSource }) => [requestCommitment, requestSource]),
   );
-  const reads = [...requests].flatMap(([commitment, source]) => {
+  const reads = [...requests].flatMap(([text, source]) => {
+    const commitment = toHash256(text);
     const chain = devnet.chains.find(({ stateMachine }) => stateMachine === source);
-    return chain === undefined ? [] : [readFee(chain.host, toHash256(commitment))];
+    if (chain !== undefined) return [readFee(chain.host, commitment)];
+    const substrate = devnet.substrateChains.find(({ stateMachine }) => stateMachine === source);
+    const fee = substrate?.node.governance.feeOf(commitment);
+    if (substrate === undefined || fee === undefined) return [];
+    return [Promise.resolve([text, toFee18(fee, substrate.feeTokenDecimals)] as const)];
   });
   return new Map(await Promise.all(reads));
 }
