@@ -100,6 +100,8 @@ async function keepRunning(
       await worker.run(signal);
       return;
     } catch (error) {
+      // Another worker's fatal fault is the reason of the abort: it comes back out of every wait.
+      if (signal.aborted && error === signal.reason) return;
       if (isFatal(error, options)) {
         deps.log.error("Worker met a fault that nothing here can repair", { worker: worker.name, error });
         throw error;

@@ -111,6 +111,15 @@ for (
   });
 }
 
+Deno.test("workers: a fatal fault is told once, by the worker that met it", async () => {
+  const { clock, log, stop, deps } = newScene();
+  const failing: Worker = { name: "doomed", run: () => Promise.reject(new FatalFault("no way")) };
+  const workers = [idle(clock, "a"), failing, idle(clock, "b")];
+  const outcome = await clock.run(superviseWorkers(deps, workers, {}, stop.signal));
+  deepEqual([outcome.kind, outcome.stuck], ["fatal", []]);
+  deepEqual(log.lines.map(({ level, fields }) => [level, fields.worker]), [["error", "doomed"]]);
+});
+
 Deno.test("workers: when all have returned it is finished", async () => {
   const { clock, stop, deps } = newScene();
   const worker: Worker = { name: "short", run: (signal) => clock.sleep(10, signal) };

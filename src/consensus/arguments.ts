@@ -1,0 +1,118 @@
+/** The command line of the consensus relayer. Source: spec.md, "Consensus relayer command line"; 05-hub-consensus 3.1. */
+import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import {
+  IdentifierError,
+  parseStateMachine,
+  type StateMachine,
+} from "../core/protocol/ismp/state_machine.ts";
+import { exitCodes } from "../core/runtime/exit_codes.ts";
+import { type LogLevel, logLevels } from "../core/telemetry/log.ts";
+
+/** What the operator asked for. */
+export interface RunArguments {
+  readonly config: string;
+  readonly base?: StateMachine;
+  readonly logFormat: "human" | "json";
+  readonly logLevel: LogLevel;
+}
+
+/** What the program shall do. */
+export type ProgramCommand =
+  /** Until it is stopped. */
+  | { readonly kind: "relay" }
+  | { readonly kind: "logConsensusState"; readonly chain: StateMachine };
+
+/** Arguments to run with, or text to print and a status to exit with. */
+export type ParsedArguments =
+  | { readonly kind: "run"; readonly arguments: RunArguments; readonly command: ProgramCommand }
+  | { readonly kind: "exit"; readonly code: number; readonly stdout: string; readonly stderr: string };
+
+const DESCRIPTION =
+  `Consensus relayer of an ISMP hub: proves the finality of the configured chains to the hub.
+Every update is verified here, by the hub's rules, before it is submitted.
+
+Without a command it runs until it is stopped.`;
+
+const AFTER_HELP = `
+Example:
+  causeway-consensus --config=consensus.toml
+
+consensus.example.toml explains every key of the configuration. All of its problems are listed at
+once, and nothing is started before they are mended.
+
+Exit status: 0 done, or stopped by SIGTERM or SIGINT, 1 configuration or start-up problem or
+unrecoverable fault, 2 wrong command line, 3 a chain of maximum_update_intervals stays without
+updates, 130 stopped by a second signal.`;
+
+const STATE_DESCRIPTION =
+  `Prints the consensus state with which the hub can start a client of a configured chain, and the
+other arguments of the call that creates it, and ends. Submits nothing.`;
+
+const AFTER_STATE_HELP = `
+Example:
+  causeway-consensus --config=consensus.toml log-consensus-state EVM-1
+
+The state goes to standard output, the log to standard error.`;
+
+/** Parses the arguments behind the program's name; prints nothing itself. */
+export function parseArguments(args: readonly string[], version: string): ParsedArguments {
+  const printed = { stdout: "", stderr: "" };
+  let asked: ProgramCommand = { kind: "relay" };
+  const command = new Command("causeway-consensus")
+    .description(DESCRIPTION)
+    .requiredOption("-c, --config <path>", "TOML configuration file")
+    .addOption(
+      new Option(
+        "--base <state-machine>",
+        "configured chain whose view of the hub is proved from first, e.g. EVM-1",
+      ).argParser(toStateMachine),
+    )
+    .addOption(
+      new Option("--log-format <format>", "how log lines look").choices(["human", "json"]).default("human"),
+    )
+    .addOption(
+      new Option("--log-level <level>", "least level that is logged").choices([...logLevels]).default("info"),
+    )
+    .version(version, "-V, --version", "print version and build")
+    .helpOption("-h, --help", "print this help")
+    .addHelpText("after", AFTER_HELP)
+    .allowExcessArguments(false)
+    .showHelpAfterError("(causeway-consensus --help lists the options)")
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => void (printed.stdout += text),
+      writeErr: (text) => void (printed.stderr += text),
+      getOutHasColors: () => false,
+      getErrHasColors: () => false,
+      getOutHelpWidth: () => 100,
+      getErrHelpWidth: () => 100,
+    })
+    .action(() => {});
+  command.command("log-consensus-state")
+    .description(STATE_DESCRIPTION)
+    .summary("print the initial consensus state of a chain, and end")
+    .argument("<state-machine>", "configured chain, e.g. EVM-1", toStateMachine)
+    .addHelpText("after", AFTER_STATE_HELP)
+    .allowExcessArguments(false)
+    .showHelpAfterError("(causeway-consensus log-consensus-state --help lists the options)")
+    .action((chain: StateMachine) => {
+      asked = { kind: "logConsensusState", chain };
+    });
+  try {
+    command.parse([...args], { from: "user" });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    const code = error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
+    return { kind: "exit", code, ...printed };
+  }
+  return { kind: "run", arguments: command.opts<RunArguments>(), command: asked };
+}
+
+function toStateMachine(text: string): StateMachine {
+  try {
+    return parseStateMachine(text);
+  } catch (error) {
+    if (!(error instanceof IdentifierError)) throw error;
+    throw new InvalidArgumentError("Expected a state machine such as EVM-1 or POLKADOT-3367.");
+  }
+}

@@ -1,0 +1,209 @@
+/**
+ * The work for one chain: look, submit what is worth it, wait. One chain's trouble stays its own: faults of endpoints
+ * and of the hub are waited out here, defects restart this worker alone.
+ */
+import type { CheckFinding } from "../core/chains/chain.ts";
+import type { ConsensusHub } from "../core/chains/consensus_hub.ts";
+import { type CheckResult, checkUntilPassed } from "../core/chains/first_check.ts";
+import type { StateMachineHeight, StateMachineId } from "../core/protocol/ismp/state_machine.ts";
+import { RpcFault } from "../core/rpc/fault.ts";
+import type { Clock } from "../core/runtime/clock.ts";
+import type { Randomness } from "../core/runtime/randomness.ts";
+import { DeadlineFault, withDeadline } from "../core/runtime/retry.ts";
+import { awaitLogged, WaitNotices } from "../core/runtime/waiting.ts";
+import { Wake } from "../core/runtime/wake.ts";
+import type { Worker } from "../core/runtime/worker.ts";
+import type { Log } from "../core/telemetry/log.ts";
+import type { HubNews } from "./hub_news.ts";
+import { type ConsensusProver, ProverFault, type ProverFinding } from "./prover.ts";
+import { type LookResult, pauseAfter } from "./schedule.ts";
+import { submitUpdates } from "./submit.ts";
+
+/** What the workers of all chains share. */
+export interface ChainWorkerDeps {
+  readonly clock: Clock;
+  readonly random: Randomness;
+  readonly log: Log;
+  readonly hub: ConsensusHub;
+  readonly news: HubNews;
+}
+
+/** A chain whose finality is proved. */
+export interface ProvedChain {
+  readonly prover: ConsensusProver;
+  /** Of rollups: their L1 as the hub knows it. */
+  readonly l1: StateMachineId | undefined;
+}
+
+/** Most time for one look: a missed year of committees, or a whole state over a slow line, takes minutes. */
+const LOOK_WITHIN_MS = 30 * 60_000;
+
+/**
+ * The worker of one chain.
+ * @param check of the start: a chain that did not answer then has to pass it first.
+ */
+export function chainWorker(
+  deps: ChainWorkerDeps,
+  { prover, l1 }: ProvedChain,
+  check: CheckResult | undefined,
+): Worker {
+  let hasPassed = check?.kind === "checked";
+  const wake = new Wake(deps.clock);
+  if (l1 !== undefined) deps.news.follow(l1, wake);
+  const log = deps.log.with({ chain: prover.chain });
+  const looks = new Looks({ ...deps, log }, prover);
+  return {
+    name: `${prover.chain} -> ${deps.hub.id.stateMachine}`,
+    run: async (signal) => {
+      if (!hasPassed) {
+        await checkUntilPassed(deps, prover.chain, (inner) => checkProver(prover, inner), signal);
+        hasPassed = true;
+      }
+      for (let failures = 0;;) {
+        const startMs = deps.clock.now();
+        const result = await looks.look(failures, signal);
+        const pace = { intervalMs: prover.intervalMs, spentMs: deps.clock.now() - startMs };
+        const pause = pauseAfter(result, pace, failures, deps.random.fraction());
+        failures = pause.failures;
+        log.debug("Looked", { result: result.kind, nextInMs: Math.round(pause.delayMs) });
+        if (pause.endsOnNews) await wake.wait(pause.delayMs, signal);
+        else await deps.clock.sleep(pause.delayMs, signal);
+      }
+    },
+  };
+}
+
+/** Checks a chain; what its endpoints or the hub say wrong now may be right at the next look, so it is a warning. */
+export async function checkProver(
+  prover: ConsensusProver,
+  signal: AbortSignal,
+): Promise<readonly CheckFinding[]> {
+  try {
+    return await prover.check(signal);
+  } catch (error) {
+    if (!(error instanceof ProverFault)) throw error;
+    return [{ severity: "warning", text: error.message }];
+  }
+}
+
+/** Looks at one chain, and tells the operator what is new. */
+class Looks {
+  readonly #deps: ChainWorkerDeps;
+  readonly #prover: ConsensusProver;
+  readonly #notices: WaitNotices;
+
+  constructor(deps: ChainWorkerDeps, prover: ConsensusProver) {
+    this.#deps = deps;
+    this.#prover = prover;
+    this.#notices = new WaitNotices(deps);
+  }
+
+  /** One look, with the submission of what it found. @param failures in a row before it. */
+  async look(failures: number, signal: AbortSignal): Promise<LookResult> {
+    try {
+      const finding = await this.#find(signal);
+      if (finding.kind === "updates") return await this.#submit(finding, failures, signal);
+      this.#deps.log.debug("Nothing to prove", { reason: finding.reason });
+      this.#notices.waiting("update", { what: "something to prove", fields: { reason: finding.reason } });
+      return { kind: "nothing", againInMs: finding.againInMs };
+    } catch (error) {
+      signal.throwIfAborted();
+      return this.#failed(error, failures);
+    }
+  }
+
+  #find(signal: AbortSignal): Promise<ProverFinding> {
+    const what = `the end of a look at ${this.#prover.chain}`;
+    const look = (inner: AbortSignal): Promise<ProverFinding> => this.#prover.next(inner);
+    return awaitLogged(
+      this.#deps,
+      { what },
+      () => withDeadline(this.#deps.clock, { what, afterMs: LOOK_WITHIN_MS }, look, signal),
+    );
+  }
+
+  async #submit(
+    finding: Extract<ProverFinding, { kind: "updates" }>,
+    failures: number,
+    signal: AbortSignal,
+  ): Promise<LookResult> {
+    const { log, news } = this.#deps;
+    const { chain, consensusStateId, commitmentsUnder } = this.#prover;
+    const { proofs, height, summary, hasMore } = finding;
+    this.#notices.done("update");
+    log.debug("Update made", { summary, updates: proofs.length, bytes: bytesOf(proofs) });
+    const found = { chain, consensusStateId, commitmentsUnder, proofs, height };
+    const result = await submitUpdates(this.#deps, found, signal);
+    switch (result.kind) {
+      case "accepted":
+        result.advanced.forEach((told) => news.tell(told));
+        this.#tellAccepted(finding, result);
+        return { kind: "updated", hasMore };
+      case "overtaken":
+        log.info("Update brought by other", { height, hubHeight: result.hubHeight });
+        news.tell({ id: commitmentsUnder, height: result.hubHeight });
+        return { kind: "updated", hasMore };
+      case "refused": {
+        // The hub may have moved on between the look and the question; a second refusal is not chance.
+        const { code, detail } = result.refusal;
+        log[failures === 0 ? "info" : "warn"](
+          "The hub refuses an update that it should take; looking again",
+          {
+            summary,
+            code,
+            detail,
+          },
+        );
+        return { kind: "failed" };
+      }
+      case "lost":
+        log.warn("Update lost on its way; looking again", { summary, reason: result.reason });
+        return { kind: "failed" };
+    }
+  }
+
+  #tellAccepted(
+    { height, summary, proofs }: Extract<ProverFinding, { kind: "updates" }>,
+    { block, advanced }: { readonly block: bigint; readonly advanced: readonly StateMachineHeight[] },
+  ): void {
+    const fields = { summary, hubBlock: block, updates: proofs.length };
+    if (advanced.length > 0) {
+      const heights = advanced.map((of) => of.height).join(", ");
+      return this.#deps.log.info("Update accepted", { heights, ...fields });
+    }
+    const text = height === undefined
+      ? "Update accepted; it brings signers and no height"
+      : "Update accepted, but the hub stored no height: it knows a newer one";
+    this.#deps.log.info(text, { height, ...fields });
+  }
+
+  #failed(error: unknown, failures: number): LookResult {
+    const { log } = this.#deps;
+    if (error instanceof ProverFault) {
+      log.error(`No update: ${faultTexts[error.code]}`, { failures: failures + 1, error });
+      return { kind: "failed" };
+    }
+    if (error instanceof RpcFault && error.reaction === "stop") {
+      log.error("An endpoint serves another chain; mend the configuration. Looked at again in 10 min", {
+        error,
+      });
+      return { kind: "parked" };
+    }
+    if (error instanceof RpcFault || error instanceof DeadlineFault) {
+      log.warn("A look failed; looking again", { failures: failures + 1, error });
+      return { kind: "failed", atLeastMs: error instanceof RpcFault ? error.retryAfterMs : undefined };
+    }
+    throw error;
+  }
+}
+
+/** What an operator should think of first. */
+const faultTexts: Readonly<Record<ProverFault["code"], string>> = {
+  bad_data: "an endpoint says what is not true",
+  not_served: "no endpoint has what is needed",
+  hub_state: "the client on the hub cannot be used",
+};
+
+function bytesOf(proofs: readonly Uint8Array[]): number {
+  return proofs.reduce((sum, proof) => sum + proof.length, 0);
+}

@@ -1,0 +1,138 @@
+/**
+ * `log-consensus-state`: prints what governance needs to create the client of a chain on the hub.
+ * Source: 05-hub-consensus section 3.7 and 06-evm-consensus section 4 (`CreateConsensusState`) of the protocol notes.
+ */
+import type { ConsensusConfig } from "../core/config/consensus_config.ts";
+import { toHex } from "../core/protocol/bytes.ts";
+import {
+  type ConsensusStateId,
+  type StateMachine,
+  stateMachineIdKey,
+} from "../core/protocol/ismp/state_machine.ts";
+import { RpcFault } from "../core/rpc/fault.ts";
+import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
+import { DeadlineFault, retry, withDeadline } from "../core/runtime/retry.ts";
+import { awaitLogged } from "../core/runtime/waiting.ts";
+import { type ConsensusProver, type InitialConsensusState, ProverFault } from "./prover.ts";
+import { type RunDeps, runSession } from "./session.ts";
+
+/** What the command needs beside the world of the program. */
+export interface LogStateOptions {
+  readonly chain: StateMachine;
+  /** Takes the finished text. */
+  readonly print: (text: string) => void;
+  /** True: one JSON object instead of text for people. */
+  readonly isJson: boolean;
+}
+
+/** Endpoints that fail are asked again for this long. */
+const RETRY_WITHIN_MS = 30_000;
+
+/** Longest time for everything: a whole state over a slow line. */
+const WITHIN_MS = 15 * 60_000;
+
+/** Prints the initial state of a chain of the configuration. */
+export function logConsensusState(
+  deps: RunDeps,
+  config: ConsensusConfig,
+  options: LogStateOptions,
+  signal: AbortSignal,
+): Promise<ExitCode> {
+  const { chain } = options;
+  return runSession(deps, config, async ({ hub, proved, held }) => {
+    const prover = proved.find((candidate) => candidate.prover.chain === chain)?.prover;
+    if (prover === undefined) {
+      const why = chain === hub.id.stateMachine
+        ? "This version does not make states of the hub itself"
+        : held.includes(chain)
+        ? "The hub has no client for the finality of this chain, so there is no state"
+        : "The configuration has no such chain";
+      deps.log.error(why, { chain });
+      return exitCodes.failed;
+    }
+    try {
+      const state = await fetchState(deps, prover, signal);
+      const id = prover.consensusStateId;
+      options.print(options.isJson ? stateJson(chain, id, state) : stateText(chain, id, state));
+      return exitCodes.ok;
+    } catch (error) {
+      signal.throwIfAborted();
+      const isExpected = error instanceof RpcFault || error instanceof ProverFault ||
+        error instanceof DeadlineFault;
+      if (!isExpected) throw error;
+      deps.log.error("The state could not be made", { chain, error });
+      return exitCodes.failed;
+    }
+  }, signal);
+}
+
+function fetchState(
+  deps: RunDeps,
+  prover: ConsensusProver,
+  signal: AbortSignal,
+): Promise<InitialConsensusState> {
+  const what = `the initial state of ${prover.chain}`;
+  const options = {
+    backoff: { firstMs: 500, maxMs: 4_000 },
+    withinMs: RETRY_WITHIN_MS,
+    decide: (error: unknown) => {
+      const isPassing = error instanceof RpcFault && error.reaction === "retry";
+      return isPassing ? { kind: "again" as const } : { kind: "giveUp" as const };
+    },
+  };
+  const fetchOnce = (inner: AbortSignal): Promise<InitialConsensusState> => prover.fetchInitialState(inner);
+  const attempt = (inner: AbortSignal): Promise<InitialConsensusState> =>
+    retry({ clock: deps.clock, randomness: deps.random }, options, fetchOnce, inner);
+  return awaitLogged(
+    deps,
+    { what },
+    () => withDeadline(deps.clock, { what, afterMs: WITHIN_MS }, attempt, signal),
+  );
+}
+
+/** The state as the reference prints it, and below it the other arguments of `CreateConsensusState`. */
+export function stateText(chain: StateMachine, id: ConsensusStateId, state: InitialConsensusState): string {
+  const periods = [...state.challengePeriods].map(([machine, sec]) => `${machine} ${sec} s`);
+  const commitments = state.commitments.map(({ id: of, at }) => {
+    const { timestampSec, overlayRoot, stateRoot } = at.commitment;
+    return `${stateMachineIdKey(of)} height ${at.height}, timestamp ${timestampSec}, ` +
+      `overlay_root ${overlayRoot ?? "none"}, state_root ${stateRoot}`;
+  });
+  return [
+    `ConsensusState for ${chain}:`,
+    toHex(state.state),
+    "",
+    "The other arguments of CreateConsensusState:",
+    `consensus_client_id: ${named(state.clientId)}`,
+    `consensus_state_id: ${named(id)}`,
+    `unbonding_period: ${state.unbondingSec} s`,
+    `challenge_periods: ${periods.join(", ") || "none"}`,
+    `state_machine_commitments: ${commitments.join("; ") || "none"}`,
+  ].join("\n");
+}
+
+/** The same as one JSON object; 64-bit integers are texts. */
+export function stateJson(chain: StateMachine, id: ConsensusStateId, state: InitialConsensusState): string {
+  return JSON.stringify({
+    stateMachine: chain,
+    consensusState: toHex(state.state),
+    consensusClientId: state.clientId,
+    consensusStateId: id,
+    unbondingPeriodSec: String(state.unbondingSec),
+    challengePeriodsSec: Object.fromEntries(
+      [...state.challengePeriods].map(([key, sec]) => [key, String(sec)]),
+    ),
+    stateMachineCommitments: state.commitments.map(({ id: of, at }) => ({
+      stateMachine: of.stateMachine,
+      consensusStateId: of.consensusStateId,
+      height: String(at.height),
+      timestampSec: String(at.commitment.timestampSec),
+      overlayRoot: at.commitment.overlayRoot ?? null,
+      stateRoot: at.commitment.stateRoot,
+    })),
+  });
+}
+
+function named(id: string): string {
+  return `${id} (${toHex(new TextEncoder().encode(id))})`;
+}

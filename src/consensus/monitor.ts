@@ -1,0 +1,105 @@
+/**
+ * Watches how old the newest update of each chain in `maximum_update_intervals` is, whoever brought it, and ends the
+ * program when one is too old: its supervisor starts it again, and somebody gets to know.
+ * Source: 05-hub-consensus section 3.5 of the protocol notes.
+ */
+import type { ConsensusHub } from "../core/chains/consensus_hub.ts";
+import type { UpdateLimit } from "../core/config/consensus_config.ts";
+import { stateMachineIdKey } from "../core/protocol/ismp/state_machine.ts";
+import { RpcFault } from "../core/rpc/fault.ts";
+import type { Clock } from "../core/runtime/clock.ts";
+import type { Worker } from "../core/runtime/worker.ts";
+import type { Log } from "../core/telemetry/log.ts";
+
+/** What the monitor asks. */
+export interface MonitorDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly hub: Pick<ConsensusHub, "id" | "fetchLatestHeight" | "fetchUpdateTime" | "fetchNowSec">;
+}
+
+/** First pass after the start, milliseconds. */
+export const FIRST_PASS_MS = 600_000;
+
+/** Between two passes, milliseconds. */
+export const PASS_EVERY_MS = 180_000;
+
+/** Updates of at least one watched chain stay out: the program ends with `exitCodes.stalled`. */
+export class StallFault extends Error {
+  override readonly name = "StallFault";
+  readonly code = "stalled";
+  /** @param pairs as in the log, e.g. `EVM-1/ETH0 -> POLKADOT-3367`. */
+  constructor(readonly pairs: readonly string[]) {
+    super(`No updates for too long: ${pairs.join(", ")}`);
+  }
+}
+
+/** A worker that throws {@link StallFault} when a watched chain is late. */
+export function monitorWorker(deps: MonitorDeps, limits: readonly UpdateLimit[]): Worker {
+  return {
+    name: "monitor of update intervals",
+    run: async (signal) => {
+      await deps.clock.sleep(FIRST_PASS_MS, signal);
+      for (;;) {
+        const late = await findLate(deps, limits, signal);
+        if (late.length > 0) throw new StallFault(late);
+        await deps.clock.sleep(PASS_EVERY_MS, signal);
+      }
+    },
+  };
+}
+
+/** One pass over all limits; each is looked at, whatever happens to the others. */
+async function findLate(
+  deps: MonitorDeps,
+  limits: readonly UpdateLimit[],
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const watched = limits.filter(({ id }) => id.stateMachine !== deps.hub.id.stateMachine);
+  const checked = watched.map(async (limit) => {
+    const pair = `${stateMachineIdKey(limit.id)} -> ${deps.hub.id.stateMachine}`;
+    try {
+      return await isLate(deps, limit, pair, signal) ? [pair] : [];
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof RpcFault)) throw error;
+      deps.log.warn("Age of the newest update is not known; asked again at the next pass", { pair, error });
+      return [];
+    }
+  });
+  return (await Promise.all(checked)).flat();
+}
+
+async function isLate(
+  { hub, clock, log }: MonitorDeps,
+  { id, maxSec }: UpdateLimit,
+  pair: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const height = await hub.fetchLatestHeight(id, signal);
+  const updatedSec = height === undefined ? undefined : await hub.fetchUpdateTime({ id, height }, signal);
+  if (updatedSec === undefined) {
+    log.warn("The hub has no update of a watched chain", { pair, height });
+    return false;
+  }
+  const nowSec = await hub.fetchNowSec(signal);
+  const facts = {
+    pair,
+    lastHeight: height,
+    ageSec: nowSec - updatedSec,
+    limitSec: maxSec,
+    // Tells a hub that stands still: its own clock stands with it.
+    ageByThisMachineSec: BigInt(Math.floor(clock.now() / 1_000)) - updatedSec,
+  };
+  const late = isTooOld(facts.ageSec, maxSec);
+  log[late ? "error" : "debug"](
+    late ? "No update for too long; the program ends" : "Update is young enough",
+    facts,
+  );
+  return late;
+}
+
+/** True from the limit on, as in the reference. */
+export function isTooOld(ageSec: bigint, maxSec: bigint): boolean {
+  return ageSec >= maxSec;
+}

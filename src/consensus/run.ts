@@ -1,0 +1,123 @@
+/**
+ * The long-running consensus relayer: connects, checks, and supervises one worker per chain, until it is told to stop
+ * or a watched chain stays without updates. Everything it needs from the outside world is handed in.
+ */
+import { type CheckResult, checkWithin, reportChecks } from "../core/chains/first_check.ts";
+import type { ConsensusConfig } from "../core/config/consensus_config.ts";
+import { type StateMachine, stateMachineIdKey } from "../core/protocol/ismp/state_machine.ts";
+import { RpcFault } from "../core/rpc/fault.ts";
+import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
+import { superviseWorkers, type Worker } from "../core/runtime/worker.ts";
+import { chainWorker, checkProver } from "./chain_worker.ts";
+import { planHubConsensus } from "./hub_consensus.ts";
+import { HubNews, newsWorker } from "./hub_news.ts";
+import { monitorWorker, StallFault } from "./monitor.ts";
+import type { ConsensusProver } from "./prover.ts";
+import { type Connections, type RunDeps, runSession } from "./session.ts";
+
+/** What the command line adds to the configuration. */
+export interface RunOptions {
+  /** `--base`: the chain whose view of the hub is the first to be proved from. */
+  readonly base: StateMachine | undefined;
+}
+
+/** Runs until `signal` is aborted or a watched chain has stalled. */
+export function runConsensus(
+  deps: RunDeps,
+  config: ConsensusConfig,
+  { base }: RunOptions,
+  signal: AbortSignal,
+): Promise<ExitCode> {
+  if (base !== undefined && !config.chains.some(({ stateMachine }) => stateMachine === base)) {
+    deps.log.error("--base names a chain that the configuration does not have; nothing was started", {
+      base,
+    });
+    return Promise.resolve(exitCodes.failed);
+  }
+  return runSession(deps, config, async (connections) => {
+    const checks = await checkAll(deps, config, connections, signal);
+    if (checks === undefined) return exitCodes.failed;
+    const workers = planWorkers(deps, config, { ...connections, checks });
+    tellStart(deps, config, connections, base);
+    const outcome = await superviseWorkers(
+      { clock: deps.clock, randomness: deps.random, log: deps.log },
+      workers,
+      {
+        isFatal: (error) => error instanceof StallFault,
+        isPassing: (error) => error instanceof RpcFault,
+      },
+      signal,
+    );
+    if (outcome.kind === "aborted") deps.log.info("Stopped");
+    return outcome.fault instanceof StallFault ? exitCodes.stalled : outcome.exitCode;
+  }, signal);
+}
+
+/** The hub and all chains at the same time; `undefined` when something must be mended, which is told. */
+async function checkAll(
+  deps: RunDeps,
+  config: ConsensusConfig,
+  { hub, proved }: Connections,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<ConsensusProver, CheckResult> | undefined> {
+  const hubName = hub.id.stateMachine;
+  const hubCheck = checkWithin(deps, hubName, (inner) => hub.check(inner), signal);
+  const chainChecks = proved.map(async ({ prover }) => {
+    const result = await checkWithin(deps, prover.chain, (inner) => checkProver(prover, inner), signal);
+    return { prover, name: prover.chain, result };
+  });
+  const [result, chains] = await Promise.all([hubCheck, Promise.all(chainChecks)]);
+  const place = `[${config.hub.section}.substrate].rpc_ws`;
+  // A hub that does not answer is told once: the provers ask it, too.
+  const told = result.kind === "unreachable"
+    ? chains.filter((chain) => chain.result.kind === "checked")
+    : chains;
+  if (!reportChecks(deps.log, { name: hubName, result, place }, told)) return undefined;
+  return new Map(chains.map((chain) => [chain.prover, chain.result]));
+}
+
+/** One worker per chain, those that tell rollups of their L1, and the monitor. */
+function planWorkers(
+  deps: RunDeps,
+  config: ConsensusConfig,
+  parts: Connections & { readonly checks: ReadonlyMap<ConsensusProver, CheckResult> },
+): readonly Worker[] {
+  const { hub } = parts;
+  const news = new HubNews();
+  const shared = { clock: deps.clock, random: deps.random, log: deps.log, hub, news };
+  const chains = parts.proved.map((chain) => chainWorker(shared, chain, parts.checks.get(chain.prover)));
+  const everyMs = config.hub.substrate.pollIntervalSec * 1_000;
+  const heights = news.followed.map((id) => newsWorker(shared, id, everyMs));
+  const held = parts.held.map((chain) => heldWorker(deps, chain));
+  const limits = config.relayer.maximumUpdateIntervals;
+  const monitor = limits.length === 0 ? [] : [monitorWorker(shared, limits)];
+  return [...chains, ...heights, ...held, ...monitor, ...planHubConsensus(deps.log, config)];
+}
+
+/** A chain of which nothing is proved keeps its place: the program does not end for want of work. */
+function heldWorker({ log }: Pick<RunDeps, "log">, chain: StateMachine): Worker {
+  return {
+    name: `held ${chain}`,
+    run: (signal) => {
+      log.info("Nothing is proved of this chain: the hub has no client for its finality", { chain });
+      if (signal.aborted) return Promise.resolve();
+      return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+    },
+  };
+}
+
+function tellStart(
+  { log }: RunDeps,
+  config: ConsensusConfig,
+  { hub, proved }: Connections,
+  base: StateMachine | undefined,
+): void {
+  const limits = config.relayer.maximumUpdateIntervals;
+  log.info("Relaying consensus", {
+    hub: hub.id.stateMachine,
+    chains: proved.map(({ prover }) => `${prover.chain} (${prover.consensusStateId})`).join(", "),
+    watched: limits.map(({ id, maxSec }) => `${stateMachineIdKey(id)} ${maxSec} s`).join(", ") || "none",
+  });
+  if (base === undefined) return;
+  log.info("--base has no effect: proofs of the hub start from what each chain holds", { base });
+}

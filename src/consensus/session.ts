@@ -1,0 +1,52 @@
+/**
+ * What the long run and `log-consensus-state` have in common: the hub and the provers are connected and closed again
+ * whatever happens in between; an abort is a clean end.
+ */
+import type { ConsensusHub } from "../core/chains/consensus_hub.ts";
+import type { ConsensusConfig } from "../core/config/consensus_config.ts";
+import type { StateMachine } from "../core/protocol/ismp/state_machine.ts";
+import type { Clock } from "../core/runtime/clock.ts";
+import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
+import type { Randomness } from "../core/runtime/randomness.ts";
+import type { Log } from "../core/telemetry/log.ts";
+import type { ProvedChain } from "./chain_worker.ts";
+
+/** The hub and the chains of the configuration. */
+export interface Connections {
+  readonly hub: ConsensusHub;
+  readonly proved: readonly ProvedChain[];
+  /** Chains of which nothing is proved: they have no client on the hub that this program knows. */
+  readonly held: readonly StateMachine[];
+}
+
+/** The outside world of the program. */
+export interface RunDeps {
+  readonly clock: Clock;
+  readonly random: Randomness;
+  readonly log: Log;
+  /** Connects nothing yet: that happens at the first request. */
+  readonly connect: (config: ConsensusConfig) => Connections;
+}
+
+/** Does `work` between connecting and closing. */
+export async function runSession(
+  deps: RunDeps,
+  config: ConsensusConfig,
+  work: (connections: Connections) => Promise<ExitCode>,
+  signal: AbortSignal,
+): Promise<ExitCode> {
+  const connections = deps.connect(config);
+  try {
+    return await work(connections);
+  } catch (error) {
+    if (signal.aborted && (error === signal.reason || isAbort(error))) return exitCodes.ok;
+    throw error;
+  } finally {
+    const { hub, proved } = connections;
+    await Promise.allSettled([...proved.map(({ prover }) => prover.close()), hub.close()]);
+  }
+}
+
+function isAbort(error: unknown): boolean {
+  return error instanceof Error && error.name === "AbortError";
+}

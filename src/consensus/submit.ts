@@ -1,0 +1,164 @@
+/**
+ * Brings updates to the hub: asked first whether it would take them, signed, sent, and followed until a block has them.
+ * Somebody else may be faster at any moment; that is no fault. Start reading at {@link submitUpdates}.
+ * Source: 05-hub-consensus section 3.4 and 06-evm-consensus section 4 of the protocol notes.
+ */
+import type { Refusal, SignedSubmission } from "../core/chains/chain.ts";
+import type { ConsensusHub, UpdateOutcome } from "../core/chains/consensus_hub.ts";
+import type {
+  ConsensusStateId,
+  StateMachine,
+  StateMachineHeight,
+  StateMachineId,
+} from "../core/protocol/ismp/state_machine.ts";
+import type { Clock } from "../core/runtime/clock.ts";
+import { awaitLogged } from "../core/runtime/waiting.ts";
+import type { Log } from "../core/telemetry/log.ts";
+
+/** What submitting needs. */
+export interface SubmitDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly hub: Pick<
+    ConsensusHub,
+    "fetchLatestHeight" | "tryUpdates" | "prepareUpdates" | "broadcast" | "fetchUpdateOutcome"
+  >;
+}
+
+/** Updates of one chain that our own verifier accepts. */
+export interface FoundUpdates {
+  readonly chain: StateMachine;
+  readonly consensusStateId: ConsensusStateId;
+  readonly commitmentsUnder: StateMachineId;
+  /** In the order of the extrinsic. */
+  readonly proofs: readonly Uint8Array[];
+  /** Height that the hub will know afterwards; `undefined` when only a set of signers changes. */
+  readonly height: bigint | undefined;
+}
+
+/** What became of them. */
+export type SubmitResult =
+  /** In a block. `advanced`: the heights that the hub stored, which may be none. */
+  | { readonly kind: "accepted"; readonly block: bigint; readonly advanced: readonly StateMachineHeight[] }
+  /** Somebody else brought this height or a newer one. */
+  | { readonly kind: "overtaken"; readonly hubHeight: bigint }
+  /** The hub does not take what our verifier accepts, and has not moved on in the meantime. */
+  | { readonly kind: "refused"; readonly refusal: Refusal }
+  /** Neither in a block nor in the pool any more, or not in a block in time. */
+  | { readonly kind: "lost"; readonly reason: string };
+
+/** Between two looks at what became of a submission. */
+const POLL_MS = 2_000;
+
+/** The pool keeps an update for 25 blocks (05-hub-consensus section 3.4), 5 min at 12 s; twice that is enough for all. */
+const IN_BLOCK_WITHIN_MS = 600_000;
+
+/** How long a stopping program waits for what it has sent. */
+const LAST_WAIT_MS = 5_000;
+
+/** Submits updates and waits until a block has them, or it is clear that none will. */
+export async function submitUpdates(
+  deps: SubmitDeps,
+  found: FoundUpdates,
+  signal: AbortSignal,
+): Promise<SubmitResult> {
+  const { hub } = deps;
+  const overtaken = await overtakenBy(hub, found, signal);
+  if (overtaken !== undefined) return overtaken;
+  const refusal = await hub.tryUpdates(found.consensusStateId, found.proofs, signal);
+  if (refusal !== undefined) return await refused(hub, found, refusal, signal);
+  const submission = await hub.prepareUpdates(found.consensusStateId, found.proofs, signal);
+  const sent = await hub.broadcast(submission, signal);
+  if (sent.kind === "refused") return await refused(hub, found, sent.refusal, signal);
+  if (sent.kind === "nonceUsed" || sent.kind === "underpriced") {
+    return await overtakenBy(hub, found, signal) ?? { kind: "lost", reason: `the pool said ${sent.kind}` };
+  }
+  deps.log.debug("Update sent", { chain: found.chain, extrinsic: submission.hash });
+  const awaited = {
+    what: `a block of the hub with an update of ${found.chain}`,
+    fields: { chain: found.chain },
+  };
+  return await awaitLogged(deps, awaited, () => follow(deps, found, submission, signal));
+}
+
+/** Asks again and again what became of it; an abort leaves some seconds for the answer. */
+async function follow(
+  deps: SubmitDeps,
+  found: FoundUpdates,
+  submission: SignedSubmission,
+  signal: AbortSignal,
+): Promise<SubmitResult> {
+  const untilMs = deps.clock.now() + IN_BLOCK_WITHIN_MS;
+  const last = lingering(deps.clock, signal, LAST_WAIT_MS);
+  try {
+    while (deps.clock.now() < untilMs) {
+      const outcome = await deps.hub.fetchUpdateOutcome(submission, last.signal);
+      const result = await judge(deps.hub, found, outcome, last.signal);
+      if (result !== undefined) return result;
+      await deps.clock.sleep(POLL_MS, last.signal);
+    }
+    return { kind: "lost", reason: `in no block after ${IN_BLOCK_WITHIN_MS / 60_000} min` };
+  } finally {
+    last.end();
+  }
+}
+
+async function judge(
+  hub: SubmitDeps["hub"],
+  found: FoundUpdates,
+  outcome: UpdateOutcome,
+  signal: AbortSignal,
+): Promise<SubmitResult | undefined> {
+  if (outcome.kind === "pending") return undefined;
+  if (outcome.kind === "included" && outcome.succeeded) {
+    return { kind: "accepted", block: outcome.block.height, advanced: outcome.advanced ?? [] };
+  }
+  if (outcome.kind === "included" && outcome.refusal !== undefined) {
+    return await refused(hub, found, outcome.refusal, signal);
+  }
+  const reason = outcome.kind === "included"
+    ? `failed in block ${outcome.block.height}`
+    : "neither in a block nor in the pool";
+  return await overtakenBy(hub, found, signal) ?? { kind: "lost", reason };
+}
+
+/** A refusal, or what explains it: the hub has moved on. */
+async function refused(
+  hub: SubmitDeps["hub"],
+  found: FoundUpdates,
+  refusal: Refusal,
+  signal: AbortSignal,
+): Promise<SubmitResult> {
+  return await overtakenBy(hub, found, signal) ?? { kind: "refused", refusal };
+}
+
+async function overtakenBy(
+  hub: SubmitDeps["hub"],
+  { commitmentsUnder, height }: FoundUpdates,
+  signal: AbortSignal,
+): Promise<SubmitResult | undefined> {
+  if (height === undefined) return undefined;
+  const hubHeight = await hub.fetchLatestHeight(commitmentsUnder, signal);
+  return hubHeight !== undefined && hubHeight >= height ? { kind: "overtaken", hubHeight } : undefined;
+}
+
+/** A signal that is aborted `afterMs` later than `signal`, with its reason. Call `end` when it is not needed any more. */
+function lingering(
+  clock: Clock,
+  signal: AbortSignal,
+  afterMs: number,
+): { readonly signal: AbortSignal; readonly end: () => void } {
+  const ended = new AbortController();
+  const late = new AbortController();
+  const onAbort = (): void => {
+    const abort = (): void => late.abort(signal.reason);
+    clock.sleep(afterMs, ended.signal).then(abort, () => undefined); // ended first: nobody listens
+  };
+  if (signal.aborted) onAbort();
+  signal.addEventListener("abort", onAbort, { once: true });
+  const end = (): void => {
+    signal.removeEventListener("abort", onAbort);
+    ended.abort();
+  };
+  return { signal: late.signal, end };
+}

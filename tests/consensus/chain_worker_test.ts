@@ -1,0 +1,283 @@
+import assert from "node:assert/strict";
+import { chainWorker } from "../../src/consensus/chain_worker.ts";
+import { HubNews, newsWorker } from "../../src/consensus/hub_news.ts";
+import { ProverFault } from "../../src/consensus/prover.ts";
+import type { StateMachineId } from "../../src/core/protocol/ismp/state_machine.ts";
+import { FakeClock } from "../support/fake_clock.ts";
+import {
+  faultOf,
+  idOf,
+  included,
+  MemoryUpdatesHub,
+  ScriptedProver,
+  updateTo,
+} from "../support/memory_updates.ts";
+import { RecordedLog } from "../support/recorded_log.ts";
+import { fixedRandomness } from "../support/seeded_randomness.ts";
+
+const checked = { kind: "checked", findings: [] } as const;
+
+class Scene {
+  readonly clock = new FakeClock();
+  readonly hub = new MemoryUpdatesHub(this.clock);
+  readonly log = new RecordedLog();
+  readonly news = new HubNews();
+  readonly stop = new AbortController();
+  readonly random = fixedRandomness(0);
+  readonly ends: unknown[] = [];
+
+  /** A prover with its worker under way. */
+  start(
+    id: string,
+    options: {
+      readonly storedUnder?: string;
+      readonly l1?: StateMachineId;
+      readonly intervalMs?: number;
+      readonly prepare?: (prover: ScriptedProver) => void;
+      readonly isUnchecked?: boolean;
+    } = {},
+  ): ScriptedProver {
+    const prover = new ScriptedProver(this.clock, { id, ...options });
+    this.hub.commitmentsOf.set(prover.consensusStateId, prover.commitmentsUnder);
+    options.prepare?.(prover);
+    const check = options.isUnchecked ? undefined : checked;
+    const worker = chainWorker(this, { prover, l1: options.l1 }, check);
+    worker.run(this.stop.signal).catch((error: unknown) => this.ends.push(error));
+    return prover;
+  }
+
+  async end(): Promise<void> {
+    this.stop.abort(new Error("stop"));
+    await this.clock.settle();
+    assert.equal(this.clock.pending, 0, "timers are left");
+  }
+
+  /** Times of the looks since the start, in seconds. */
+  seconds(prover: ScriptedProver): number[] {
+    const [first = 0] = prover.looks;
+    return prover.looks.map((ms) => (ms - first) / 1_000);
+  }
+}
+
+Deno.test("chain worker: it looks at once, and then every interval", async () => {
+  const scene = new Scene();
+  const prover = scene.start("EVM-1/ETH0", { intervalMs: 60_000 });
+  await scene.clock.advance(180_000);
+  assert.deepEqual(scene.seconds(prover), [0, 60, 120, 180]);
+  await scene.end();
+});
+
+Deno.test("chain worker: while nothing is to prove it says so every five minutes, with the reason", async () => {
+  const scene = new Scene();
+  scene.start("EVM-1/ETH0", { intervalMs: 60_000 });
+  await scene.clock.advance(600_000);
+  const lines = scene.log.lines.filter(({ level }) => level === "info");
+  assert.deepEqual(lines.map(({ message, fields }) => [message, fields.reason]), [
+    ["Waiting for something to prove", "nothing is new"],
+    ["Waiting for something to prove", "nothing is new"],
+  ]);
+  await scene.end();
+});
+
+Deno.test("chain worker: an update is submitted and told, and more of them follow at once", async () => {
+  const scene = new Scene();
+  const prover = scene.start("EVM-1/ETH0", {
+    prepare: (made) => made.find = (look) => updateTo(BigInt(look * 10), look < 3),
+  });
+  await scene.clock.advance(10_000);
+  assert.deepEqual(scene.hub.sent, [10n, 20n, 30n]);
+  assert.deepEqual(scene.seconds(prover), [0, 1, 2]);
+  const told = scene.log.lines.filter(({ message }) => message === "Update accepted");
+  assert.deepEqual(told.map(({ fields }) => fields.heights), ["10", "20", "30"]);
+  await scene.end();
+});
+
+Deno.test("chain worker: accepted without a height is told as such", async () => {
+  const scene = new Scene();
+  scene.hub.outcomes.push({ ...included(true), advanced: [] });
+  scene.start("EVM-1/ETH0", { prepare: (made) => made.find = () => updateTo(10n) });
+  await scene.clock.advance(1_000);
+  assert.deepEqual(scene.log.messages("info"), [
+    "Update accepted, but the hub stored no height: it knows a newer one",
+  ]);
+  await scene.end();
+});
+
+Deno.test("chain worker: a competitor's update is no fault, neither before nor while ours is sent", async () => {
+  const scene = new Scene();
+  const eth = idOf("EVM-1/ETH0");
+  scene.hub.store(eth, 15n);
+  scene.hub.onTry = () => scene.hub.store(eth, 25n);
+  scene.hub.refusals.push({ code: "unspecified", detail: "BadProof" });
+  const prover = scene.start("EVM-1/ETH0", {
+    intervalMs: 60_000,
+    prepare: (made) => made.find = (look) => updateTo(BigInt(look * 10)),
+  });
+  await scene.clock.advance(60_000);
+  assert.deepEqual(scene.log.lines.filter(({ level }) => level === "warn" || level === "error"), []);
+  assert.deepEqual(scene.log.messages("info"), ["Update brought by other", "Update brought by other"]);
+  assert.deepEqual(scene.hub.sent, []);
+  assert.deepEqual(scene.seconds(prover), [0, 60], "no hurry");
+  await scene.end();
+});
+
+Deno.test("chain worker: a refusal is chance once and a warning from then on, with backoff", async () => {
+  const scene = new Scene();
+  const refusal = { code: "bad_proof", detail: "InvalidBranch" } as const;
+  scene.hub.refusals.push(refusal, refusal, refusal);
+  const prover = scene.start("EVM-1/ETH0", { prepare: (made) => made.find = () => updateTo(10n) });
+  await scene.clock.advance(60_000);
+  assert.deepEqual(scene.seconds(prover), [0, 1, 3, 7]);
+  const lines = scene.log.lines.filter(({ message }) => message.startsWith("The hub refuses"));
+  assert.deepEqual(lines.map(({ level, fields }) => [level, fields.detail]), [
+    ["info", "InvalidBranch"],
+    ["warn", "InvalidBranch"],
+    ["warn", "InvalidBranch"],
+  ]);
+  assert.deepEqual(scene.hub.sent, [10n], "the fourth time it was taken");
+  await scene.end();
+});
+
+Deno.test("chain worker: endpoints that fail are asked again after 1 s, 2 s, 4 s, up to a minute", async () => {
+  const scene = new Scene();
+  const prover = scene.start("EVM-1/ETH0", {
+    prepare: (made) =>
+      made.find = () => {
+        throw faultOf("unreachable");
+      },
+  });
+  await scene.clock.advance(200_000);
+  assert.deepEqual(scene.seconds(prover), [0, 1, 3, 7, 15, 31, 63, 123, 183]);
+  assert.deepEqual(new Set(scene.log.messages("warn")), new Set(["A look failed; looking again"]));
+  prover.find = () => updateTo(10n);
+  await scene.clock.advance(60_000);
+  assert.deepEqual(scene.hub.sent, [10n]);
+  prover.find = () => {
+    throw faultOf("unreachable");
+  };
+  const before = prover.looks.length;
+  await scene.clock.advance(303_000);
+  assert.deepEqual(
+    scene.seconds(prover).slice(before, before + 3),
+    [543, 544, 546],
+    "after a success it begins anew",
+  );
+  await scene.end();
+});
+
+Deno.test("chain worker: a lying endpoint is an error that names it, one that serves another chain is parked", async () => {
+  const scene = new Scene();
+  const prover = scene.start("EVM-1/ETH0", {
+    prepare: (made) =>
+      made.find = (look) => {
+        if (look > 1) throw faultOf("wrong_chain");
+        throw new ProverFault("bad_data", made.chain, "beacon.example.org", "the signature is wrong");
+      },
+  });
+  await scene.clock.advance(120_000);
+  assert.deepEqual(scene.seconds(prover), [0, 1]);
+  const [lie, wrong] = scene.log.lines.filter(({ level }) => level === "error");
+  assert.equal(lie?.message, "No update: an endpoint says what is not true");
+  assert.match(String(lie?.fields.error), /EVM-1 \(beacon\.example\.org\): the signature is wrong/);
+  assert.match(wrong?.message ?? "", /serves another chain/);
+  await scene.clock.advance(600_000);
+  assert.deepEqual(scene.seconds(prover), [0, 1, 601]);
+  await scene.end();
+});
+
+Deno.test("chain worker: a look that never ends is told every five minutes and ended after thirty", async () => {
+  const scene = new Scene();
+  const prover = scene.start("EVM-1/ETH0", {
+    prepare: (made) => made.find = () => new Promise(() => {}),
+  });
+  await scene.clock.advance(1_801_000);
+  assert.deepEqual(scene.log.messages("info"), Array(5).fill("Waiting for the end of a look at EVM-1"));
+  assert.deepEqual(scene.seconds(prover), [0, 1_801]);
+  await scene.end();
+});
+
+Deno.test("chain worker: one failing chain of three stops neither of the others", async () => {
+  const scene = new Scene();
+  const bad = scene.start("EVM-10/OPT0", {
+    storedUnder: "ETH0",
+    prepare: (made) =>
+      made.find = () => {
+        throw faultOf("timeout", "EVM-10");
+      },
+  });
+  const find = (look: number): ReturnType<typeof updateTo> => updateTo(BigInt(look));
+  scene.start("EVM-1/ETH0", { intervalMs: 60_000, prepare: (made) => made.find = find });
+  scene.start("EVM-56/BSC0", { intervalMs: 60_000, prepare: (made) => made.find = find });
+  await scene.clock.advance(120_000);
+  assert.deepEqual(scene.hub.sent, [1n, 1n, 2n, 2n, 3n, 3n]);
+  assert.ok(bad.looks.length > 6);
+  await scene.end();
+});
+
+Deno.test("chain worker: a rollup is looked at again as soon as the hub knows a newer block of its L1", async () => {
+  const scene = new Scene();
+  const eth = idOf("EVM-1/ETH0");
+  const rollup = scene.start("EVM-10/OPT0", { storedUnder: "ETH0", l1: eth });
+  newsWorker({ ...scene, news: scene.news }, eth, 10_000).run(scene.stop.signal)
+    .catch((error: unknown) => scene.ends.push(error));
+  scene.hub.store(eth, 100n);
+  await scene.clock.advance(20_000);
+  assert.deepEqual(scene.seconds(rollup), [0], "the first height is no news");
+  scene.hub.store(eth, 101n);
+  await scene.clock.advance(30_000);
+  assert.deepEqual(scene.seconds(rollup), [0, 30], "brought by somebody else: seen at the next question");
+
+  scene.start("EVM-1/ETH0", { prepare: (made) => made.find = () => updateTo(102n) });
+  await scene.clock.advance(0);
+  assert.deepEqual(scene.seconds(rollup), [0, 30, 50], "brought by us: at once");
+  await scene.end();
+});
+
+Deno.test("chain worker: news do not shorten the pause after a failure", async () => {
+  const scene = new Scene();
+  const eth = idOf("EVM-1/ETH0");
+  const rollup = scene.start("EVM-10/OPT0", {
+    storedUnder: "ETH0",
+    l1: eth,
+    prepare: (made) =>
+      made.find = () => {
+        throw faultOf("timeout", "EVM-10");
+      },
+  });
+  await scene.clock.advance(20_000);
+  const before = rollup.looks.length;
+  scene.news.tell({ id: eth, height: 1n });
+  scene.news.tell({ id: eth, height: 2n });
+  await scene.clock.advance(1_000);
+  assert.equal(rollup.looks.length, before);
+  await scene.end();
+});
+
+Deno.test("chain worker: a chain that did not answer at the start is checked first, and not looked at before", async () => {
+  const scene = new Scene();
+  const prover = scene.start("EVM-1/ETH0", {
+    isUnchecked: true,
+    prepare: (made) => made.checkFault = faultOf("unreachable"),
+  });
+  await scene.clock.advance(60_000);
+  assert.equal(prover.looks.length, 0);
+  assert.ok(scene.log.messages("warn").includes("Chain gives no usable answer; asked again in 10 s"));
+  prover.checkFault = undefined;
+  await scene.clock.advance(15_000);
+  assert.equal(prover.looks.length, 1);
+  assert.ok(scene.log.messages("info").includes("Chain answers now"));
+  await scene.end();
+});
+
+Deno.test("chain worker: a defect is thrown on to the supervisor", async () => {
+  const scene = new Scene();
+  scene.start("EVM-1/ETH0", {
+    prepare: (made) =>
+      made.find = () => {
+        throw new TypeError("a defect");
+      },
+  });
+  await scene.clock.settle();
+  assert.match(String(scene.ends[0]), /a defect/);
+  await scene.end();
+});

@@ -1,0 +1,128 @@
+import assert from "node:assert/strict";
+import type { UpdateLimit } from "../../src/core/config/consensus_config.ts";
+import { isTooOld, monitorWorker, StallFault } from "../../src/consensus/monitor.ts";
+import { FakeClock } from "../support/fake_clock.ts";
+import { faultOf, idOf, MemoryUpdatesHub } from "../support/memory_updates.ts";
+import { RecordedLog } from "../support/recorded_log.ts";
+
+const eth = idOf("EVM-1/ETH0");
+const bsc = idOf("EVM-56/BSC0");
+
+interface Scene {
+  readonly clock: FakeClock;
+  readonly hub: MemoryUpdatesHub;
+  readonly log: RecordedLog;
+  /** Starts it; gives what it ended with, once it has. */
+  readonly start: (...limits: UpdateLimit[]) => { readonly fault: () => unknown; readonly stop: () => void };
+}
+
+function scene(): Scene {
+  const clock = new FakeClock();
+  const hub = new MemoryUpdatesHub(clock);
+  const log = new RecordedLog();
+  return {
+    clock,
+    hub,
+    log,
+    start: (...limits) => {
+      const stop = new AbortController();
+      let fault: unknown;
+      monitorWorker({ clock, hub, log }, limits).run(stop.signal).catch((error: unknown) =>
+        void (fault = error)
+      );
+      return { fault: () => fault, stop: () => stop.abort(new Error("stop")) };
+    },
+  };
+}
+
+Deno.test("monitor: the limit itself is too old already", () => {
+  assert.deepEqual([isTooOld(499n, 500n), isTooOld(500n, 500n), isTooOld(501n, 500n)], [false, true, true]);
+});
+
+Deno.test("monitor: first after 600 s, then every 180 s; young updates keep it going", async () => {
+  const { clock, hub, start } = scene();
+  hub.store(eth, 5n);
+  const run = start({ id: eth, maxSec: 700n });
+  await clock.advance(599_999);
+  assert.equal(run.fault(), undefined);
+  await clock.advance(1);
+  assert.equal(run.fault(), undefined, "600 s are less than 700");
+  await clock.advance(179_999);
+  assert.equal(run.fault(), undefined, "not looked at in between");
+  await clock.advance(1);
+  assert.ok(run.fault() instanceof StallFault);
+  assert.equal(clock.pending, 0);
+});
+
+Deno.test("monitor: an update, whoever brought it, starts the count anew", async () => {
+  const { clock, hub, start } = scene();
+  hub.store(eth, 5n);
+  const run = start({ id: eth, maxSec: 700n });
+  await clock.advance(500_000);
+  hub.store(eth, 6n);
+  await clock.advance(640_000);
+  assert.equal(run.fault(), undefined, "600, 780, 960 and 1140 s after the start");
+  await clock.advance(180_000);
+  assert.ok(run.fault() instanceof StallFault);
+});
+
+Deno.test("monitor: the line names the pair, the last height, the age by both clocks and the limit", async () => {
+  const { clock, hub, log, start } = scene();
+  hub.store(eth, 5n);
+  hub.aheadSec = 30n;
+  const run = start({ id: eth, maxSec: 630n });
+  await clock.advance(600_000);
+  const fault = run.fault();
+  assert.ok(fault instanceof StallFault);
+  assert.deepEqual([fault.code, fault.pairs], ["stalled", ["EVM-1/ETH0 -> KUSAMA-4009"]]);
+  const [line] = log.lines.filter(({ level }) => level === "error");
+  assert.equal(line?.message, "No update for too long; the program ends");
+  assert.deepEqual(line?.fields, {
+    pair: "EVM-1/ETH0 -> KUSAMA-4009",
+    lastHeight: 5n,
+    ageSec: 630n,
+    limitSec: 630n,
+    ageByThisMachineSec: 600n,
+  });
+});
+
+Deno.test("monitor: each chain is looked at, whatever is wrong with the others", async () => {
+  const { clock, hub, log, start } = scene();
+  const broken = idOf("EVM-137/POLY");
+  const fetchLatestHeight = hub.fetchLatestHeight.bind(hub);
+  hub.fetchLatestHeight = (of) =>
+    of.stateMachine === broken.stateMachine
+      ? Promise.reject(faultOf("unreachable", "KUSAMA-4009"))
+      : fetchLatestHeight(of);
+  hub.store(bsc, 9n);
+  const limits = [{ id: broken, maxSec: 1n }, { id: eth, maxSec: 1n }, { id: bsc, maxSec: 100n }];
+  const run = start(...limits);
+  await clock.advance(600_000);
+  const fault = run.fault();
+  assert.ok(fault instanceof StallFault);
+  assert.deepEqual(fault.pairs, ["EVM-56/BSC0 -> KUSAMA-4009"]);
+  assert.deepEqual(
+    log.lines.filter(({ level }) => level === "warn").map(({ fields }) => fields.pair).sort(),
+    [
+      "EVM-1/ETH0 -> KUSAMA-4009",
+      "EVM-137/POLY -> KUSAMA-4009",
+    ],
+  );
+});
+
+Deno.test("monitor: what cannot be asked or was never updated ends nothing, and the hub itself is not watched", async () => {
+  const { clock, hub, log, start } = scene();
+  const run = start({ id: eth, maxSec: 1n }, { id: hub.id, maxSec: 1n });
+  hub.fault = faultOf("timeout", "KUSAMA-4009");
+  await clock.advance(600_000);
+  hub.fault = undefined;
+  await clock.advance(180_000);
+  assert.equal(run.fault(), undefined);
+  assert.deepEqual(log.messages("warn"), [
+    "Age of the newest update is not known; asked again at the next pass",
+    "The hub has no update of a watched chain",
+  ]);
+  run.stop();
+  await clock.settle();
+  assert.match(String(run.fault()), /stop/);
+});

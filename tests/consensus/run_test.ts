@@ -1,0 +1,304 @@
+import assert from "node:assert/strict";
+import { logConsensusState } from "../../src/consensus/initial_state.ts";
+import { ProverFault } from "../../src/consensus/prover.ts";
+import { runConsensus } from "../../src/consensus/run.ts";
+import type { RunDeps } from "../../src/consensus/session.ts";
+import type { ConsensusConfig } from "../../src/core/config/consensus_config.ts";
+import { parseConsensusConfig } from "../../src/core/config/read_consensus_config.ts";
+import { parseStateMachine } from "../../src/core/protocol/ismp/state_machine.ts";
+import { ShutdownRequested } from "../../src/core/runtime/signals.ts";
+import { FakeClock } from "../support/fake_clock.ts";
+import { faultOf, idOf, MemoryUpdatesHub, ScriptedProver, updateTo } from "../support/memory_updates.ts";
+import { RecordedLog } from "../support/recorded_log.ts";
+import { fixedRandomness } from "../support/seeded_randomness.ts";
+import { GOOD_CONSENSUS_TOML, goodFiles } from "../core/config/wrong_consensus_configs.ts";
+
+function configOf(toml: string): ConsensusConfig {
+  const { config, problems } = parseConsensusConfig(goodFiles, toml);
+  assert.deepEqual(problems, []);
+  assert.ok(config !== undefined);
+  return config;
+}
+
+class Scene {
+  readonly clock = new FakeClock();
+  readonly hub = new MemoryUpdatesHub(this.clock);
+  readonly log = new RecordedLog();
+  readonly stop = new AbortController();
+  readonly eth = new ScriptedProver(this.clock, { id: "EVM-11155111/ETH0" });
+  readonly rollup = new ScriptedProver(this.clock, { id: "EVM-421614/ARB0", storedUnder: "ETH0" });
+  readonly bsc = new ScriptedProver(this.clock, { id: "EVM-97/BSC0" });
+  held = [parseStateMachine("EVM-137")];
+  readonly deps: RunDeps = {
+    clock: this.clock,
+    random: fixedRandomness(0),
+    log: this.log,
+    connect: () => ({
+      hub: this.hub,
+      proved: [
+        { prover: this.eth, l1: undefined },
+        { prover: this.rollup, l1: idOf("EVM-11155111/ETH0") },
+        { prover: this.bsc, l1: undefined },
+      ],
+      held: this.held,
+    }),
+  };
+
+  run(toml = GOOD_CONSENSUS_TOML, base?: string): Promise<number> {
+    const options = { base: base === undefined ? undefined : parseStateMachine(base) };
+    return runConsensus(this.deps, configOf(toml), options, this.stop.signal);
+  }
+
+  errors(): string[] {
+    return this.log.messages("error");
+  }
+
+  assertClosed(): void {
+    const all = [this.hub, this.eth, this.rollup, this.bsc];
+    assert.deepEqual(all.map(({ isClosed }) => isClosed), [true, true, true, true]);
+    assert.equal(this.clock.pending, 0, "timers are left");
+  }
+}
+
+Deno.test("run: every chain is looked at until a signal ends it with 0, and everything is closed", async () => {
+  const scene = new Scene();
+  const run = scene.run();
+  await scene.clock.advance(700_000);
+  assert.deepEqual([scene.eth, scene.rollup, scene.bsc].map(({ looks }) => looks.length), [3, 3, 3]);
+  const [start] = scene.log.lines.filter(({ message }) => message === "Relaying consensus");
+  assert.equal(start?.fields.chains, "EVM-11155111 (ETH0), EVM-421614 (ARB0), EVM-97 (BSC0)");
+  assert.ok(
+    scene.log.lines.some(({ message, fields }) =>
+      message.startsWith("Nothing is proved of this chain") && fields.chain === "EVM-137"
+    ),
+  );
+  scene.stop.abort(new ShutdownRequested("SIGTERM"));
+  assert.equal(await scene.clock.run(run), 0);
+  assert.deepEqual(scene.errors(), []);
+  scene.assertClosed();
+});
+
+Deno.test("run: a signal during the first checks is a clean end, too", async () => {
+  const scene = new Scene();
+  scene.eth.check = () => new Promise(() => {});
+  const run = scene.run();
+  await scene.clock.settle();
+  scene.stop.abort(new ShutdownRequested("SIGINT"));
+  assert.equal(await scene.clock.run(run), 0);
+  scene.assertClosed();
+});
+
+Deno.test("run: what must be mended is listed whole, and nothing is started", async () => {
+  const scene = new Scene();
+  scene.hub.findings = [{ severity: "fatal", text: "another hub" }];
+  scene.bsc.findings = [{ severity: "fatal", text: "another chain" }, {
+    severity: "warning",
+    text: "epochs",
+  }];
+  assert.equal(await scene.clock.run(scene.run()), 1);
+  assert.deepEqual(scene.errors(), [
+    "another hub",
+    "another chain",
+    "Nothing was started; mend what is listed above and start again",
+  ]);
+  assert.ok(scene.log.messages("warn").includes("epochs"));
+  assert.equal(scene.eth.looks.length, 0);
+  scene.assertClosed();
+});
+
+Deno.test("run: a hub that does not answer ends the start with 1, told once", async () => {
+  const scene = new Scene();
+  scene.hub.fault = faultOf("unreachable", "KUSAMA-4009");
+  scene.eth.checkFault = faultOf("unreachable", "KUSAMA-4009");
+  assert.equal(await scene.clock.run(scene.run()), 1);
+  assert.deepEqual(scene.errors(), [
+    "The hub gives no usable answer; check [hub.substrate].rpc_ws and the node",
+    "Nothing was started; mend what is listed above and start again",
+  ]);
+  assert.ok(!scene.log.messages("warn").some((text) => text.startsWith("Chain gives no usable answer")));
+});
+
+Deno.test("run: a chain that does not answer at the start is asked in the background while the others work", async () => {
+  const scene = new Scene();
+  scene.bsc.checkFault = faultOf("unreachable", "EVM-97");
+  const run = scene.run();
+  await scene.clock.advance(120_000);
+  assert.deepEqual([scene.eth.looks.length, scene.bsc.looks.length], [1, 0]);
+  scene.bsc.checkFault = undefined;
+  await scene.clock.advance(60_000);
+  assert.equal(scene.bsc.looks.length, 1);
+  scene.stop.abort(new ShutdownRequested("SIGTERM"));
+  assert.equal(await scene.clock.run(run), 0);
+});
+
+Deno.test("run: a false word at the start is a warning, for the next one may be true", async () => {
+  const scene = new Scene();
+  scene.eth.checkFault = new ProverFault("bad_data", scene.eth.chain, "beacon.example.org", "half a header");
+  const run = scene.run();
+  await scene.clock.advance(1_000);
+  assert.ok(scene.log.messages("warn").some((text) => text.includes("half a header")));
+  assert.equal(scene.eth.looks.length, 1);
+  scene.stop.abort(new ShutdownRequested("SIGTERM"));
+  await scene.clock.run(run);
+});
+
+Deno.test("run: a defect in one chain's worker restarts it alone, with pauses", async () => {
+  const scene = new Scene();
+  scene.bsc.find = () => {
+    throw new TypeError("a defect");
+  };
+  scene.eth.find = (look) => updateTo(BigInt(look));
+  scene.hub.commitmentsOf.set(scene.eth.consensusStateId, scene.eth.commitmentsUnder);
+  const run = scene.run();
+  await scene.clock.advance(700_000);
+  assert.deepEqual(scene.hub.sent, [1n, 2n, 3n]);
+  assert.ok(scene.bsc.looks.length > 10 && scene.bsc.looks.length < 25, String(scene.bsc.looks.length));
+  assert.deepEqual(new Set(scene.errors()), new Set(["Worker failed and will be started again"]));
+  scene.stop.abort(new ShutdownRequested("SIGTERM"));
+  assert.equal(await scene.clock.run(run), 0);
+});
+
+Deno.test("run: a watched chain without updates ends the program with its own status", async () => {
+  const scene = new Scene();
+  scene.hub.store(idOf("EVM-97/BSC0"), 5n);
+  const watched = GOOD_CONSENSUS_TOML.replace(
+    "maximum_update_intervals = []",
+    'maximum_update_intervals = [[["EVM-97", "BSC0"], 500]]',
+  );
+  assert.equal(await scene.clock.run(scene.run(watched)), 3);
+  assert.deepEqual(scene.errors(), [
+    "No update for too long; the program ends",
+    "Worker met a fault that nothing here can repair",
+  ]);
+  scene.assertClosed();
+});
+
+Deno.test("run: with nothing but a held chain it stays until it is stopped", async () => {
+  const scene = new Scene();
+  const deps: RunDeps = { ...scene.deps, connect: () => ({ hub: scene.hub, proved: [], held: scene.held }) };
+  const run = runConsensus(deps, configOf(GOOD_CONSENSUS_TOML), { base: undefined }, scene.stop.signal);
+  let ended = false;
+  run.finally(() => ended = true);
+  await scene.clock.advance(86_400_000);
+  assert.equal(ended, false);
+  scene.stop.abort(new ShutdownRequested("SIGTERM"));
+  assert.equal(await scene.clock.run(run), 0);
+});
+
+Deno.test("run: hub consensus that is asked for is missed in one line", async () => {
+  for (const [enabled, lines] of [["true", 1], ["false", 0]] as const) {
+    const scene = new Scene();
+    const toml = GOOD_CONSENSUS_TOML.replace(
+      "enable_hub_consensus = false",
+      `enable_hub_consensus = ${enabled}`,
+    );
+    const run = scene.run(toml);
+    await scene.clock.advance(600_000);
+    const missed = scene.log.lines.filter(({ message }) => message.includes("enable_hub_consensus"));
+    assert.equal(missed.length, lines);
+    assert.ok(missed.every(({ level, fields }) => level === "warn" && fields.type === "grandpa"));
+    scene.stop.abort(new ShutdownRequested("SIGTERM"));
+    await scene.clock.run(run);
+  }
+});
+
+Deno.test("run: --base must name a configured chain", async () => {
+  const scene = new Scene();
+  assert.equal(await scene.run(GOOD_CONSENSUS_TOML, "EVM-5"), 1);
+  assert.deepEqual(scene.errors(), [
+    "--base names a chain that the configuration does not have; nothing was started",
+  ]);
+  const run = scene.run(GOOD_CONSENSUS_TOML, "EVM-97");
+  await scene.clock.advance(1_000);
+  assert.ok(scene.log.messages("info").some((text) => text.startsWith("--base has no effect")));
+  scene.stop.abort(new ShutdownRequested("SIGTERM"));
+  assert.equal(await scene.clock.run(run), 0);
+});
+
+/** Runs `log-consensus-state` and gives the status and what was printed. */
+async function logState(
+  scene: Scene,
+  chain: string,
+  isJson = false,
+): Promise<{ readonly code: number; readonly printed: string }> {
+  let printed = "";
+  const options = {
+    chain: parseStateMachine(chain),
+    isJson,
+    print: (text: string) => void (printed += text),
+  };
+  const run = logConsensusState(scene.deps, configOf(GOOD_CONSENSUS_TOML), options, scene.stop.signal);
+  return { code: await scene.clock.run(run), printed };
+}
+
+Deno.test("log-consensus-state: the state in hex, and the other arguments of CreateConsensusState", async () => {
+  const scene = new Scene();
+  const { code, printed } = await logState(scene, "EVM-11155111");
+  assert.equal(code, 0);
+  assert.equal(
+    printed,
+    `ConsensusState for EVM-11155111:
+0x0102ff
+
+The other arguments of CreateConsensusState:
+consensus_client_id: BEAC (0x42454143)
+consensus_state_id: ETH0 (0x45544830)
+unbonding_period: 5832000 s
+challenge_periods: EVM-11155111 300 s
+state_machine_commitments: EVM-11155111/ETH0 height 12, timestamp 1700000000, overlay_root none, state_root 0x${
+      "ab".repeat(32)
+    }`,
+  );
+  scene.assertClosed();
+  const json: unknown = JSON.parse((await logState(new Scene(), "EVM-421614", true)).printed);
+  assert.deepEqual(json, {
+    stateMachine: "EVM-421614",
+    consensusState: "0x0102ff",
+    consensusClientId: "BEAC",
+    consensusStateId: "ARB0",
+    unbondingPeriodSec: "5832000",
+    challengePeriodsSec: { "EVM-421614": "300" },
+    stateMachineCommitments: [{
+      stateMachine: "EVM-421614",
+      consensusStateId: "ETH0",
+      height: "12",
+      timestampSec: "1700000000",
+      overlayRoot: null,
+      stateRoot: `0x${"ab".repeat(32)}`,
+    }],
+  });
+});
+
+Deno.test("log-consensus-state: chains without a state are errors with the reason, and nothing is printed", async () => {
+  const cases = [
+    ["EVM-5", "The configuration has no such chain"],
+    ["EVM-137", "The hub has no client for the finality of this chain, so there is no state"],
+    ["KUSAMA-4009", "This version does not make states of the hub itself"],
+  ] as const;
+  for (const [chain, reason] of cases) {
+    const scene = new Scene();
+    assert.deepEqual(await logState(scene, chain), { code: 1, printed: "" });
+    assert.deepEqual(scene.errors(), [reason]);
+  }
+});
+
+Deno.test("log-consensus-state: endpoints that fail are asked again for half a minute, a lie is told at once", async () => {
+  const scene = new Scene();
+  const fetchState = scene.eth.fetchInitialState.bind(scene.eth);
+  let failures = 3;
+  scene.eth.fetchInitialState = () => failures-- > 0 ? Promise.reject(faultOf("timeout")) : fetchState();
+  assert.equal((await logState(scene, "EVM-11155111")).code, 0);
+
+  const dead = new Scene();
+  dead.eth.fetchInitialState = () => Promise.reject(faultOf("unreachable"));
+  const startMs = dead.clock.now();
+  assert.deepEqual(await logState(dead, "EVM-11155111"), { code: 1, printed: "" });
+  assert.deepEqual(dead.errors(), ["The state could not be made"]);
+  assert.ok(dead.clock.now() - startMs <= 30_000);
+
+  const lying = new Scene();
+  lying.eth.fetchInitialState = () =>
+    Promise.reject(new ProverFault("bad_data", lying.eth.chain, "beacon.example.org", "another root"));
+  assert.equal((await logState(lying, "EVM-11155111")).code, 1);
+  assert.match(String(lying.log.lines.at(-1)?.fields.error), /another root/);
+});

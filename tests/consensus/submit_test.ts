@@ -1,0 +1,126 @@
+import assert from "node:assert/strict";
+import type { Refusal } from "../../src/core/chains/chain.ts";
+import { type FoundUpdates, type SubmitResult, submitUpdates } from "../../src/consensus/submit.ts";
+import { FakeClock } from "../support/fake_clock.ts";
+import { idOf, included, MemoryUpdatesHub, proofOf } from "../support/memory_updates.ts";
+import { RecordedLog } from "../support/recorded_log.ts";
+
+const id = idOf("EVM-1/ETH0");
+const never = new AbortController().signal;
+const badProof: Refusal = { code: "unspecified", detail: "BadProof" };
+
+interface Scene {
+  readonly clock: FakeClock;
+  readonly hub: MemoryUpdatesHub;
+  readonly log: RecordedLog;
+  readonly submit: (height?: bigint, signal?: AbortSignal) => Promise<SubmitResult>;
+}
+
+function scene(): Scene {
+  const clock = new FakeClock();
+  const hub = new MemoryUpdatesHub(clock);
+  const log = new RecordedLog();
+  hub.commitmentsOf.set(id.consensusStateId, id);
+  const submit = (height: bigint | undefined = 20n, signal = never): Promise<SubmitResult> => {
+    const found: FoundUpdates = {
+      chain: id.stateMachine,
+      consensusStateId: id.consensusStateId,
+      commitmentsUnder: id,
+      proofs: [proofOf(height)],
+      height,
+    };
+    return submitUpdates({ clock, log, hub }, found, signal);
+  };
+  return { clock, hub, log, submit };
+}
+
+Deno.test("submit: an update that the hub takes is in a block, with the heights that it stored", async () => {
+  const { hub, submit } = scene();
+  assert.deepEqual(await submit(), { kind: "accepted", block: 7n, advanced: [{ id, height: 20n }] });
+  assert.deepEqual(hub.sent, [20n]);
+});
+
+Deno.test("submit: nothing is asked or sent when the hub knows the height already", async () => {
+  const { hub, submit } = scene();
+  let tried = 0;
+  hub.onTry = () => void tried++;
+  hub.store(id, 21n);
+  assert.deepEqual(await submit(), { kind: "overtaken", hubHeight: 21n });
+  assert.deepEqual([tried, hub.sent], [0, []]);
+});
+
+Deno.test("submit: a refusal of the question is told and nothing is sent, unless somebody was faster", async () => {
+  const { hub, submit } = scene();
+  hub.refusals.push(badProof);
+  assert.deepEqual(await submit(), { kind: "refused", refusal: badProof });
+  hub.refusals.push(badProof);
+  hub.onTry = () => hub.store(id, 20n);
+  assert.deepEqual(await submit(), { kind: "overtaken", hubHeight: 20n });
+  assert.deepEqual(hub.sent, []);
+});
+
+Deno.test("submit: the pool's refusal is a refusal, a pool that wants more is a loss", async () => {
+  const { hub, submit } = scene();
+  hub.broadcasts.push({ kind: "refused", refusal: badProof });
+  assert.deepEqual(await submit(), { kind: "refused", refusal: badProof });
+  hub.broadcasts.push({ kind: "underpriced" });
+  assert.deepEqual(await submit(), { kind: "lost", reason: "the pool said underpriced" });
+});
+
+Deno.test("submit: what is pending is asked for until a block has it, and the wait is not silent", async () => {
+  const { clock, hub, log, submit } = scene();
+  hub.outcomes.push(...Array.from({ length: 200 }, () => ({ kind: "pending" as const })));
+  const startMs = clock.now();
+  const result = await clock.run(submit());
+  assert.equal(result.kind, "accepted");
+  assert.equal(clock.now() - startMs, 400_000);
+  assert.deepEqual(log.messages("info"), ["Waiting for a block of the hub with an update of EVM-1"]);
+});
+
+Deno.test("submit: an update that no block takes is given up after ten minutes", async () => {
+  const { clock, hub, submit } = scene();
+  hub.outcomes.push(...Array.from({ length: 1_000 }, () => ({ kind: "pending" as const })));
+  const startMs = clock.now();
+  assert.deepEqual(await clock.run(submit()), { kind: "lost", reason: "in no block after 10 min" });
+  assert.equal(clock.now() - startMs, 600_000);
+});
+
+Deno.test("submit: what left the pool is lost, or the hub has the height from somebody else", async () => {
+  const { hub, submit } = scene();
+  hub.outcomes.push({ kind: "unknown" });
+  assert.deepEqual(await submit(), { kind: "lost", reason: "neither in a block nor in the pool" });
+  hub.outcomes.push(included(false));
+  assert.deepEqual(await submit(), { kind: "lost", reason: "failed in block 7" });
+  hub.outcomes.push(included(false, badProof));
+  assert.deepEqual(await submit(), { kind: "refused", refusal: badProof });
+  hub.outcomes.push({ kind: "unknown" });
+  hub.onTry = () => hub.store(id, 25n);
+  hub.refusals.push(undefined);
+  assert.deepEqual(await submit(), { kind: "overtaken", hubHeight: 25n });
+});
+
+Deno.test("submit: accepted without a new height says so by an empty list", async () => {
+  const { hub, submit } = scene();
+  hub.outcomes.push({ ...included(true), advanced: [] });
+  assert.deepEqual(await submit(), { kind: "accepted", block: 7n, advanced: [] });
+});
+
+Deno.test("submit: a stopping program waits five seconds for what it has sent, and no longer", async () => {
+  const stop = new AbortController();
+  const { clock, hub, submit } = scene();
+  hub.outcomes.push({ kind: "pending" }, { kind: "pending" });
+  const sent = submit(20n, stop.signal);
+  await clock.settle();
+  stop.abort(new Error("stop"));
+  assert.equal((await clock.run(sent)).kind, "accepted");
+
+  const other = new AbortController();
+  hub.outcomes.push(...Array.from({ length: 100 }, () => ({ kind: "pending" as const })));
+  const lost = submit(30n, other.signal);
+  await clock.settle();
+  const startMs = clock.now();
+  other.abort(new Error("stop"));
+  await assert.rejects(clock.run(lost), /stop/);
+  assert.equal(clock.now() - startMs, 5_000);
+  assert.equal(clock.pending, 0);
+});
