@@ -8,27 +8,9 @@ import { platformFetch } from "../../../src/core/rpc/http.ts";
 import { startAnvil } from "../../devnet/evm/anvil.ts";
 import { type AlterAnswer, alteringFetch, fetchWithout } from "../../support/altered_answers.ts";
 import { headerFields, lieAbout } from "../rollup/lies.ts";
+import { hostOf, outcomeOf } from "../rollup/outcome.ts";
 import { never, relay, updatesOf } from "../rollup/rollup_world.ts";
-import { type OpStackWorld, type ProverChoice, withOpStack } from "./op_stack_world.ts";
-
-/** What a look with these endpoints came to: `nothing`, or code and host of the fault. Fails when something is offered. */
-async function outcomeOf(world: OpStackWorld, choice: ProverChoice): Promise<string> {
-  try {
-    const finding = await world.prover(choice).next(never);
-    return finding.kind === "nothing"
-      ? `nothing: ${finding.reason}`
-      : assert.fail(`offered ${finding.summary}`);
-  } catch (error) {
-    if (error instanceof ProverFault) return `${error.code} ${error.chain} ${error.endpoint}`;
-    if (error instanceof RpcFault) return `${error.code} ${error.where.endpointHost}`;
-    throw error;
-  }
-}
-
-/** The host of a node as faults name it. */
-function hostOf(url: string): string {
-  return new URL(url).host;
-}
+import { withOpStack } from "./op_stack_world.ts";
 
 Deno.test("op stack: an L1 endpoint that lies about any part of a game is found out and named", async () => {
   await withOpStack(async (world) => {
@@ -56,7 +38,7 @@ Deno.test("op stack: an L1 endpoint that lies about any part of a game is found 
       (method, result) => method === "eth_getProof" ? { ...Object(result), storageProof: [] } : result,
     ];
     for (const [index, lie] of lies.entries()) {
-      const outcome = await outcomeOf(world, { l1Transport: alteringFetch(lie) });
+      const outcome = await outcomeOf(world.prover({ l1Transport: alteringFetch(lie) }));
       // A made up address of a game cannot be asked for anything: it reads as a game that does not tell.
       if (index === 0) assert.match(outcome, /^nothing|^bad_data/, `lie ${index}`);
       else assert.equal(outcome, named, `lie ${index}`);
@@ -68,7 +50,7 @@ Deno.test("op stack: an L1 endpoint that lies about any part of a game is found 
         (method: string, result: unknown) => method === "eth_getLogs" ? [] : result,
       ]
     ) {
-      assert.match(await outcomeOf(world, { l1Transport: alteringFetch(hiding) }), /^nothing/);
+      assert.match(await outcomeOf(world.prover({ l1Transport: alteringFetch(hiding) })), /^nothing/);
     }
     assert.equal(await relay(hub, world.prover()), game.l2Height);
   });
@@ -82,14 +64,16 @@ Deno.test("op stack: an endpoint of the rollup that lies about a header or a pro
     const named = `bad_data EVM-11155420 ${hostOf(nodes.l2.rpcUrl)}`;
     for (const field of headerFields) {
       const lie = lieAbout("eth_getBlockByNumber", field);
-      assert.equal(await outcomeOf(world, { l2Transport: alteringFetch(lie) }), named, field);
+      assert.equal(await outcomeOf(world.prover({ l2Transport: alteringFetch(lie) })), named, field);
     }
     for (const path of ["accountProof.0", "accountProof.1", "storageHash"]) {
       const lie = lieAbout("eth_getProof", path);
-      assert.equal(await outcomeOf(world, { l2Transport: alteringFetch(lie) }), named, path);
+      assert.equal(await outcomeOf(world.prover({ l2Transport: alteringFetch(lie) })), named, path);
     }
     assert.match(
-      await outcomeOf(world, { l2Transport: alteringFetch(lieAbout("eth_blockNumber", "", () => "0x0")) }),
+      await outcomeOf(
+        world.prover({ l2Transport: alteringFetch(lieAbout("eth_blockNumber", "", () => "0x0")) }),
+      ),
       /^nothing/,
     );
     assert.equal(await relay(hub, world.prover()), game.l2Height);
@@ -103,12 +87,15 @@ Deno.test("op stack: an endpoint on another rollup or another L1 is named, and t
     const l1Height = await world.advanceL1();
     await using stranger = await startAnvil({ chainId: 11155111, genesisTimestampSec: 1_700_000_000 });
     const node = createTestClient({ mode: "anvil", transport: http(stranger.rpcUrl) });
-    assert.equal(await outcomeOf(world, { l1Urls: [stranger.rpcUrl] }), `lagging ${hostOf(stranger.rpcUrl)}`);
+    assert.equal(
+      await outcomeOf(world.prover({ l1Urls: [stranger.rpcUrl] })),
+      `lagging ${hostOf(stranger.rpcUrl)}`,
+    );
     await node.mine({ blocks: Number(l1Height) + 5 });
     const named = `bad_data EVM-11155111 ${hostOf(stranger.rpcUrl)}`;
-    assert.equal(await outcomeOf(world, { l1Urls: [stranger.rpcUrl] }), named);
+    assert.equal(await outcomeOf(world.prover({ l1Urls: [stranger.rpcUrl] })), named);
     const wrongChain = `bad_data EVM-11155111 ${hostOf(nodes.l2.rpcUrl)}`;
-    assert.equal(await outcomeOf(world, { l1Urls: [nodes.l2.rpcUrl] }), wrongChain);
+    assert.equal(await outcomeOf(world.prover({ l1Urls: [nodes.l2.rpcUrl] })), wrongChain);
     await relay(hub, world.prover({ l1Urls: [stranger.rpcUrl, nodes.l2.rpcUrl, nodes.l1.rpcUrl] }));
   });
 });
@@ -178,7 +165,7 @@ Deno.test("op stack: a rollup endpoint without proofs is told from a false claim
     await contracts.proposeOutput(nodes.l2);
     await world.advanceL1();
     assert.match(
-      await outcomeOf(world, { l2Transport: fetchWithout("eth_getProof") }),
+      await outcomeOf(world.prover({ l2Transport: fetchWithout("eth_getProof") })),
       /^nothing: .*l2_state_not_served/,
     );
     updatesOf(await world.prover().next(never));

@@ -1,0 +1,26 @@
+/**
+ * What a look came to where nothing may be offered.
+ */
+import assert from "node:assert/strict";
+import { type ConsensusProver, ProverFault } from "../../../src/consensus/prover.ts";
+import { RpcFault } from "../../../src/core/rpc/fault.ts";
+import { never } from "./rollup_world.ts";
+
+/** `nothing: <reason>`, or code, chain and host of the fault. Fails when something is offered. */
+export async function outcomeOf(prover: ConsensusProver): Promise<string> {
+  try {
+    const finding = await prover.next(never);
+    return finding.kind === "nothing"
+      ? `nothing: ${finding.reason}`
+      : assert.fail(`offered ${finding.summary}`);
+  } catch (error) {
+    if (error instanceof ProverFault) return `${error.code} ${error.chain} ${error.endpoint}`;
+    if (error instanceof RpcFault) return `${error.code} ${error.where.endpointHost}`;
+    throw error;
+  }
+}
+
+/** The host of a node as faults name it. */
+export function hostOf(url: string): string {
+  return new URL(url).host;
+}
