@@ -1,0 +1,143 @@
+/** Builds the hub's adapter and the prover of every configured chain, with the real network behind them. */
+import { createEvmPool } from "../core/chains/evm/evm_pool.ts";
+import { createConsensusHub } from "../core/chains/substrate/consensus_hub.ts";
+import type { ConsensusHub } from "../core/chains/consensus_hub.ts";
+import type {
+  ArbitrumChainConfig,
+  BeaconChainConfig,
+  BscChainConfig,
+  ConsensusChainConfig,
+  ConsensusConfig,
+  OpStackChainConfig,
+} from "../core/config/consensus_config.ts";
+import { beaconNetworkOf } from "../core/protocol/consensus/sync_committee/known_networks.ts";
+import { evmChainId, type StateMachineId } from "../core/protocol/ismp/state_machine.ts";
+import { type Fetch, platformFetch } from "../core/rpc/http.ts";
+import { platformSocket } from "../core/rpc/socket.ts";
+import type { Clock } from "../core/runtime/clock.ts";
+import type { Randomness } from "../core/runtime/randomness.ts";
+import type { Log } from "../core/telemetry/log.ts";
+import { createArbitrumProver } from "./arbitrum/arbitrum_prover.ts";
+import { bscHeadersOf } from "./bsc/bsc_headers.ts";
+import { createBscProver } from "./bsc/bsc_prover.ts";
+import type { ProvedChain } from "./chain_worker.ts";
+import { openEvmReader } from "./evm_reader.ts";
+import { createOpStackProver } from "./op_stack/op_stack_prover.ts";
+import type { ConsensusProver } from "./prover.ts";
+import type { RollupDeps, RollupOptions } from "./rollup/rollup_options.ts";
+import type { Connections } from "./session.ts";
+import { createSyncCommitteeProver } from "./sync_committee/sync_committee_prover.ts";
+
+/** What the adapters need besides the network. */
+export interface ConnectDeps {
+  readonly clock: Clock;
+  readonly random: Randomness;
+  readonly log: Log;
+}
+
+interface Surroundings {
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly log: Log;
+  readonly fetch: Fetch;
+  readonly hub: ConsensusHub;
+}
+
+/** The hub and the chains of the configuration. Connections are made at the first request. */
+export function connectChains(deps: ConnectDeps, config: ConsensusConfig): Connections {
+  const network = {
+    clock: deps.clock,
+    randomness: deps.random,
+    log: deps.log,
+    fetch: platformFetch,
+    openSocket: platformSocket,
+  };
+  const { substrate } = config.hub;
+  const hub = createConsensusHub(network, {
+    id: { stateMachine: substrate.stateMachine, consensusStateId: substrate.consensusStateId },
+    hashing: substrate.hashing,
+    rpcWs: substrate.rpcWs,
+    maxRpcPayloadSizeBytes: substrate.maxRpcPayloadSizeBytes,
+    maxConcurrentQueries: substrate.maxConcurrentQueries,
+    signer: substrate.signer,
+  });
+  const held = config.chains.filter(({ type }) => type === "held").map(({ stateMachine }) => stateMachine);
+  return { hub, proved: config.chains.flatMap((chain) => prove({ ...network, hub }, chain)), held };
+}
+
+function prove(surroundings: Surroundings, config: ConsensusChainConfig): readonly ProvedChain[] {
+  switch (config.type) {
+    case "held":
+      return [];
+    case "evm":
+      return [{ prover: beaconProver(surroundings, config), l1: undefined }];
+    case "bsc":
+      return [{ prover: bscProver(surroundings, config), l1: undefined }];
+    case "op_stack":
+    case "arbitrum_orbit":
+      return [{ prover: rollupProver(surroundings, config), l1: l1Of(config) }];
+  }
+}
+
+function beaconProver(surroundings: Surroundings, config: BeaconChainConfig): ConsensusProver {
+  const network = beaconNetworkOf(evmChainId(config.stateMachine));
+  if (network === undefined) throw new Error(`${config.stateMachine} has no beacon chain`);
+  const { stateMachine, rpcUrls, consensusStateId, host } = config;
+  const execution = createEvmPool(surroundings, { stateMachine, urls: rpcUrls });
+  return createSyncCommitteeProver({ ...surroundings, execution }, {
+    network,
+    consensusStateId,
+    beaconUrls: host.beaconHttpUrls,
+    intervalMs: host.consensusUpdateFrequencySec * 1_000,
+  });
+}
+
+function bscProver(surroundings: Surroundings, config: BscChainConfig): ConsensusProver {
+  const { stateMachine, rpcUrls, consensusStateId, host } = config;
+  const headers = bscHeadersOf(openEvmReader(surroundings, { stateMachine, urls: rpcUrls }));
+  return createBscProver({ hub: surroundings.hub, headers }, {
+    stateMachine,
+    consensusStateId,
+    epochLength: BigInt(host.epochLength),
+    intervalMs: host.consensusUpdateFrequencySec * 1_000,
+  });
+}
+
+function rollupProver(
+  surroundings: Surroundings,
+  config: OpStackChainConfig | ArbitrumChainConfig,
+): ConsensusProver {
+  const { stateMachine, rpcUrls, host, consensusStateId, queryBatchSizeBlocks } = config;
+  const deps: RollupDeps = {
+    hub: surroundings.hub,
+    // The events that are queried are those of the L1.
+    l1: openEvmReader(surroundings, {
+      stateMachine: host.l1StateMachine,
+      urls: host.l1RpcUrls,
+      blocksPerLogQuery: queryBatchSizeBlocks === undefined ? undefined : BigInt(queryBatchSizeBlocks),
+    }),
+    l2: openEvmReader(surroundings, { stateMachine, urls: rpcUrls }),
+    log: surroundings.log,
+  };
+  const options: RollupOptions = {
+    chain: stateMachine,
+    consensusStateId,
+    l1: l1Of(config),
+    intervalMs: host.consensusUpdateFrequencySec * 1_000,
+  };
+  if (config.type === "arbitrum_orbit") {
+    return createArbitrumProver(deps, { ...options, rollupCore: config.host.rollupCore });
+  }
+  const { disputeGameFactory, respectedGameType, messageParser, l2Oracle } = config.host;
+  return createOpStackProver(deps, {
+    ...options,
+    disputeGameFactory,
+    respectedGameType,
+    messageParser,
+    l2Oracle,
+  });
+}
+
+function l1Of({ host }: OpStackChainConfig | ArbitrumChainConfig): StateMachineId {
+  return { stateMachine: host.l1StateMachine, consensusStateId: host.l1ConsensusStateId };
+}
