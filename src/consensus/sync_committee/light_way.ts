@@ -58,8 +58,8 @@ export class LightWay {
   async look(trusted: Trusted, signal: AbortSignal): Promise<Look> {
     const offer = await this.#fetchOffer(trusted, signal);
     if (offer === undefined) return { kind: "unserved" };
-    if (offer === "standing") {
-      return { kind: "wait", reason: "the newest header of the beacon nodes has not moved for an epoch" };
+    if (offer === "behind") {
+      return { kind: "wait", reason: "the beacon nodes are behind: they are syncing, or their head stands" };
     }
     const { update, plan } = offer;
     if (plan.action === "wait") return waitFor(this.#context.network, plan.reason);
@@ -78,8 +78,8 @@ export class LightWay {
     return await this.#finish(trusted, update, committee, signal);
   }
 
-  /** @returns `undefined` when no node serves light clients, `standing` when all that do are behind. */
-  async #fetchOffer(trusted: Trusted, signal: AbortSignal): Promise<Offer | "standing" | undefined> {
+  /** @returns `undefined` when no node serves light clients, `behind` when all that do are syncing or stand. */
+  async #fetchOffer(trusted: Trusted, signal: AbortSignal): Promise<Offer | "behind" | undefined> {
     const faults: RpcFault[] = [];
     const route = beaconRoutes.finalityUpdate;
     try {
@@ -90,7 +90,7 @@ export class LightWay {
       );
     } catch (fault) {
       if (!(fault instanceof RpcFault)) throw fault;
-      if (faults.length > 0 && faults.every(({ code }) => code === "lagging")) return "standing";
+      if (faults.length > 0 && faults.every(({ code }) => code === "lagging")) return "behind";
       if (fault.code !== "malformed" && faults.some(isAbsence)) return undefined;
       throw fault;
     }

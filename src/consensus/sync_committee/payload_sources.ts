@@ -77,7 +77,7 @@ export class PayloadBranches {
   readonly #network: BeaconNetwork;
   readonly #summaries = new SummariesMemory();
   /** Which of {@link summariesPaths} an endpoint served last. */
-  readonly #paths = new Map<RestEndpoint, number>();
+  readonly #paths = new Map<RestEndpoint, (state: string) => string>();
 
   constructor(pool: BeaconPool, execution: RpcPool, network: BeaconNetwork) {
     this.#pool = pool;
@@ -178,15 +178,12 @@ export class PayloadBranches {
 
   async #fetchSummaries(node: BeaconNode, state: string): Promise<SummariesProof> {
     const known = this.#paths.get(node.endpoint);
-    if (known !== undefined) {
-      const path = summariesPaths[known];
-      if (path !== undefined) return await node.fetchSummaries(path(state));
-    }
+    const order = [...summariesPaths].sort((a, b) => Number(b === known) - Number(a === known));
     let missing: RpcFault | undefined;
-    for (const [index, path] of summariesPaths.entries()) {
+    for (const path of order) {
       try {
         const proof = await node.fetchSummaries(path(state));
-        this.#paths.set(node.endpoint, index);
+        this.#paths.set(node.endpoint, path);
         return proof;
       } catch (fault) {
         if (!(fault instanceof RpcFault) || !isAbsence(fault)) throw fault;

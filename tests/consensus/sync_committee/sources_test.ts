@@ -1,0 +1,123 @@
+import { deepStrictEqual as equal, match, ok, rejects } from "node:assert/strict";
+import { ProverFault } from "../../../src/consensus/prover.ts";
+import type { OptionalRoutes } from "../../devnet/beacon/beacon.ts";
+import { never, World } from "./world.ts";
+
+const summaries: readonly OptionalRoutes[] = ["nimbusSummaries", "lodestarSummaries", "oldLodestarSummaries"];
+
+Deno.test("sync committee prover: every source leads to updates that the hub takes, the smaller first", async () => {
+  await using world = await World.start();
+  const prover = world.prover();
+  await world.startClient(prover);
+  /** Bytes of the beacon node in a look that brings an update of this source. */
+  const size = async (source: RegExp): Promise<number> => {
+    await world.beacon.mine(4);
+    world.beacon.forgetRequests();
+    const finding = await prover.next(never);
+    ok(finding.kind === "updates");
+    match(finding.summary, source);
+    world.hub.accept(finding.proofs);
+    return world.beacon.requests.reduce((sum, request) => sum + request.bytes, 0);
+  };
+
+  ok(await size(/\(by state proof of honest\)/) < 5_500);
+  world.beacon.change({ without: ["lodestarProof"] });
+  ok(await size(/\(by historical summaries of honest\)/) < 75_000);
+  world.beacon.change({ without: ["lodestarProof", "nimbusSummaries"] });
+  world.clock.advance(700_000);
+  ok(await size(/\(by historical summaries of honest\)/) < 160_000);
+  world.beacon.change({ without: ["lodestarProof", ...summaries] });
+  ok(await size(/\(by state prefix of honest\)/) < 3_000_000);
+  world.beacon.change({ without: ["lodestarProof", "lightClient", ...summaries] });
+  ok(await size(/\(by whole state of honest, whole state of honest\)/) > 5_000_000);
+  equal(world.hub.height, BigInt(world.beacon.finalized.blockNumber));
+});
+
+Deno.test("sync committee prover: the whole state is read once, then its beginning does, also over periods", async () => {
+  await using world = await World.start({ without: ["lodestarProof", ...summaries] });
+  const prover = world.prover();
+  await world.startClient(prover);
+  await world.beacon.mine(8);
+  match((await world.follow(prover))[0]?.summary ?? "", /by whole state of honest/);
+  await world.beacon.mine(8);
+  match((await world.follow(prover))[0]?.summary ?? "", /by state prefix of honest/);
+  await world.beacon.advanceToPeriod(world.beacon.period + 1);
+  const [rotation] = await world.follow(prover);
+  match(rotation?.summary ?? "", /committee of period \d+ \(by state prefix of honest\)/);
+});
+
+Deno.test("sync committee prover: without light client routes, blocks and state proofs do", async () => {
+  await using world = await World.start({ without: ["lightClient"] });
+  const prover = world.prover();
+  await world.startClient(prover);
+  await world.beacon.mine(8);
+  match(
+    (await world.follow(prover))[0]?.summary ?? "",
+    /\(by state proof of honest, state proof of honest\)/,
+  );
+  world.beacon.change({ without: ["lightClient", "blindedBlocks"] });
+  await world.beacon.advanceToPeriod(world.beacon.period + 1);
+  match((await world.follow(prover))[0]?.summary ?? "", /committee of period/);
+  const behind = world.hub.state.lightClientState.statePeriod;
+  await world.beacon.advanceToPeriod(world.beacon.period + 2);
+  const updates = await world.follow(prover);
+  equal(updates.map(({ hasMore }) => hasMore), [true, false]);
+  equal(world.hub.state.lightClientState.statePeriod, behind + 2n);
+});
+
+Deno.test("sync committee prover: whole states alone are enough, over a change of the committee too", async () => {
+  await using world = await World.start({
+    without: ["lightClient", "lodestarProof", "blindedBlocks", ...summaries],
+  });
+  const prover = world.prover();
+  await world.startClient(prover);
+  await world.beacon.advanceToPeriod(world.beacon.period + 1);
+  const [update] = await world.follow(prover);
+  match(update?.summary ?? "", /committee of period \d+ \(by whole state of honest, whole state of honest\)/);
+});
+
+Deno.test("sync committee prover: missed periods are caught up one after the other", async () => {
+  await using world = await World.start();
+  const prover = world.prover();
+  await world.startClient(prover);
+  await world.beacon.advanceToPeriod(world.beacon.period + 4);
+  const updates = await world.follow(prover);
+  equal(updates.map(({ hasMore }) => hasMore), [true, true, true, false]);
+  equal(world.hub.state.lightClientState.statePeriod, BigInt(world.beacon.period));
+  equal(world.hub.height, BigInt(world.beacon.finalized.blockNumber));
+});
+
+Deno.test("sync committee prover: what a node lacks is not asked for at every look, but later again", async () => {
+  await using world = await World.start({ without: ["lodestarProof", "nimbusSummaries"] });
+  const prover = world.prover();
+  await world.startClient(prover);
+  const askedFor = async (part: string): Promise<number> => {
+    await world.beacon.mine(4);
+    world.asked.length = 0;
+    equal((await world.follow(prover)).length, 1);
+    return world.asked.filter(({ path }) => path.includes(part)).length;
+  };
+  equal([await askedFor("/proof/"), await askedFor("/proof/"), await askedFor("/proof/")], [1, 1, 0]);
+  equal(await askedFor("/nimbus/"), 0);
+  world.clock.advance(11 * 60_000);
+  equal(await askedFor("/proof/"), 1);
+});
+
+Deno.test("sync committee prover: a finalized state that is not found yet is awaited, then told", async () => {
+  await using world = await World.start();
+  const prover = world.prover(["young"]);
+  await world.startClient(prover);
+  await world.beacon.mine(4);
+  world.spoil("young", { status: (path) => /state|historical/.test(path) ? 404 : undefined });
+  for (let look = 0; look < 3; look++) {
+    const finding = await prover.next(never);
+    ok(finding.kind === "nothing" && /not served yet/.test(finding.reason) && finding.againInMs === 24_000);
+  }
+  await rejects(
+    prover.next(never),
+    (fault) => fault instanceof ProverFault && fault.code === "not_served" && fault.endpoint === "young",
+  );
+  world.spoil("young", undefined);
+  world.clock.advance(700_000);
+  equal((await world.follow(prover)).length, 1);
+});
