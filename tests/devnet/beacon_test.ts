@@ -28,7 +28,13 @@ import {
 } from "../../src/core/protocol/consensus/sync_committee/sync_committee_error.ts";
 import { toConsensusStateId } from "../../src/core/protocol/ismp/state_machine.ts";
 import { VectorNode } from "../core/protocol/consensus/vector_node.ts";
-import { type Beacon, BeaconFault, type BeaconOptions, startBeacon } from "./beacon/beacon.ts";
+import {
+  type Beacon,
+  BeaconFault,
+  type BeaconNode,
+  type BeaconOptions,
+  startBeacon,
+} from "./beacon/beacon.ts";
 import { leafPaths, lieAbout } from "./beacon/lies.ts";
 import {
   type BranchSource,
@@ -81,7 +87,7 @@ function refuses(run: Promise<unknown>, code: SyncCommitteeErrorCode): Promise<v
   return rejects(run, (error) => error instanceof SyncCommitteeError && error.code === code);
 }
 
-async function statusOf(beacon: Beacon, path: string, accept = "application/json"): Promise<number> {
+async function statusOf(beacon: BeaconNode, path: string, accept = "application/json"): Promise<number> {
   const response = await fetch(beacon.url + path, { headers: { accept } });
   await response.body?.cancel();
   return response.status;
@@ -305,8 +311,30 @@ Deno.test("beacon: a lie is about one field, and every field can be lied about",
     equal((await fetchJson(beacon, path)).json, truth.json);
 
     const bytes = await fetchBytes(beacon, path);
+    const both = "application/octet-stream,application/json;q=0.5";
+    beacon.change({ lie: { json: (_, body) => body } });
+    const response = await fetch(beacon.url + path, { headers: { accept: both } });
+    equal(await response.json(), truth.json);
     beacon.change({ lie: { bytes: (_, told) => told.fill(7, 0, 1) } });
     equal(await fetchBytes(beacon, path), Uint8Array.from(bytes, (byte, at) => at === 0 ? 7 : byte));
+  }));
+
+Deno.test("beacon: several nodes serve one chain, each in its own way", () =>
+  withBeacon(async (beacon) => {
+    await using liar = beacon.openNode({ lie: lieAbout("header", "data.root") });
+    await using bare = beacon.openNode({ without: ["lightClient"] });
+    await beacon.mine(1);
+    beacon.forgetRequests();
+    const path = "/eth/v1/beacon/headers/head";
+    const rootBy = async (node: BeaconNode): Promise<Hash256> =>
+      (await fetchJson(node, path)).hash("data.root");
+    equal(await rootBy(beacon), beacon.head.root);
+    equal(await rootBy(bare), beacon.head.root);
+    notStrictEqual(await rootBy(liar), beacon.head.root);
+    liar.change({ lie: undefined });
+    equal(await rootBy(liar), beacon.head.root);
+    equal(await statusOf(bare, "/eth/v1/beacon/light_client/finality_update"), 404);
+    equal([beacon, liar, bare].map((node) => node.requests.length), [1, 2, 2]);
   }));
 
 Deno.test("beacon: light client objects are the same in SSZ and in JSON", () =>

@@ -10,14 +10,15 @@ import {
   type BeaconBehaviour,
   type BeaconBlockName,
   BeaconFault,
+  type BeaconNode,
   type BeaconOptions,
   type BeaconRequest,
+  type NodeBehaviour,
 } from "./beacon_options.ts";
 import type { BeaconRecord } from "./block_builder.ts";
 import { BeaconChain, epochsBefore } from "./chain.ts";
 import { type ExecutionBlock, ExecutionChain } from "./execution_chain.ts";
 import { withWithdrawals } from "./execution_proxy.ts";
-import { RestRoutes } from "./rest_routes.ts";
 import { BeaconServer } from "./server.ts";
 
 export {
@@ -26,10 +27,12 @@ export {
   type BeaconBlockName,
   BeaconFault,
   type BeaconLie,
+  type BeaconNode,
   type BeaconOptions,
   type BeaconQuestion,
   type BeaconRequest,
   type BeaconRoute,
+  type NodeBehaviour,
   type OptionalRoutes,
 } from "./beacon_options.ts";
 
@@ -65,7 +68,8 @@ class RunningBeacon implements Beacon {
   readonly #chain: BeaconChain;
   readonly #server: BeaconServer;
   readonly #pollMs: number;
-  #behaviour: BeaconBehaviour;
+  readonly #nodes: BeaconServer[] = [];
+  #behaviour: Pick<BeaconBehaviour, "signers" | "isStalled">;
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** Commands and looks at the execution chain happen one after the other. */
   #last: Promise<void> = Promise.resolve();
@@ -75,9 +79,6 @@ class RunningBeacon implements Beacon {
     this.#pollMs = options.pollMs ?? 250;
     this.#behaviour = {
       signers: options.signers ?? 500,
-      without: options.without ?? [],
-      isSyncing: options.isSyncing ?? false,
-      lie: options.lie,
       isStalled: options.isStalled ?? false,
     };
     this.#execution = new ExecutionChain(options.executionUrl, this.#abort.signal);
@@ -93,11 +94,7 @@ class RunningBeacon implements Beacon {
         return typeof signers === "number" ? signers : signers(slot);
       },
     });
-    this.#server = new BeaconServer({
-      routes: new RestRoutes(this.#chain, () => this.#behaviour.isSyncing),
-      behaviour: () => this.#behaviour,
-      execution: async (body) => withWithdrawals(this.#chain, body, await this.#execution.forward(body)),
-    }, options.port ?? 0);
+    this.#server = this.#open(options, options.port ?? 0);
   }
 
   get url(): string {
@@ -125,7 +122,19 @@ class RunningBeacon implements Beacon {
   }
 
   forgetRequests(): void {
-    this.#server.requests = [];
+    this.#server.forgetRequests();
+  }
+
+  openNode(behaviour: Partial<NodeBehaviour> = {}): BeaconNode {
+    return this.#open(behaviour, 0);
+  }
+
+  #open(behaviour: Partial<NodeBehaviour>, port: number): BeaconServer {
+    const execution = async (body: string): Promise<string> =>
+      withWithdrawals(this.#chain, body, await this.#execution.forward(body));
+    const node = new BeaconServer({ chain: this.#chain, execution }, behaviour, port);
+    this.#nodes.push(node);
+    return node;
   }
 
   /** The blocks before the start carry the last execution blocks, the oldest one again where there are too few. */
@@ -177,14 +186,19 @@ class RunningBeacon implements Beacon {
   }
 
   change(behaviour: Partial<BeaconBehaviour>): void {
-    this.#behaviour = { ...this.#behaviour, ...behaviour };
+    const { signers, isStalled, ...ofNode } = behaviour;
+    this.#behaviour = {
+      signers: signers ?? this.#behaviour.signers,
+      isStalled: isStalled ?? this.#behaviour.isStalled,
+    };
+    this.#server.change(ofNode);
   }
 
   async stop(): Promise<void> {
     clearTimeout(this.#timer);
     this.#abort.abort();
     await this.#last;
-    await this.#server.stop();
+    await Promise.all(this.#nodes.map((node) => node.stop()));
   }
 
   [Symbol.asyncDispose](): Promise<void> {

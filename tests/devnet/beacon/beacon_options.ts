@@ -46,7 +46,10 @@ export interface BeaconQuestion {
 
 /** Makes the node say what is not true. Every hook gets each answer of the node and gives the one to be sent. */
 export interface BeaconLie {
-  /** @param body of an answer in JSON, a copy that may be changed in place. */
+  /**
+   * @param body of an answer in JSON, a copy that may be changed in place. While this hook is there and `bytes` is
+   * not, askers who take both forms get JSON.
+   */
   readonly json?: (question: BeaconQuestion, body: unknown) => unknown;
   /** @param bytes of an answer in SSZ, a copy that may be changed in place. */
   readonly bytes?: (question: BeaconQuestion, bytes: Uint8Array) => Uint8Array;
@@ -54,16 +57,20 @@ export interface BeaconLie {
   readonly status?: (question: BeaconQuestion) => number | undefined;
 }
 
-/** What may change while the node runs. */
-export interface BeaconBehaviour {
-  /** Members of 512 that sign a block at a slot. @default 500 */
-  readonly signers: number | ((slot: number) => number);
+/** What may change about one node while it runs. */
+export interface NodeBehaviour {
   /** Routes that the node has not. @default none */
   readonly without: readonly OptionalRoutes[];
   /** True: 503 to everything but node/syncing and node/version. @default false */
   readonly isSyncing: boolean;
   /** @default none */
   readonly lie: BeaconLie | undefined;
+}
+
+/** What may change about the chain and its first node while they run. */
+export interface BeaconBehaviour extends NodeBehaviour {
+  /** Members of 512 that sign a block at a slot. @default 500 */
+  readonly signers: number | ((slot: number) => number);
   /** True: the blocks of the execution chain are not followed, except by commands. @default false */
   readonly isStalled: boolean;
 }
@@ -116,10 +123,20 @@ export interface BeaconBlockName {
   readonly blockHash: Hash256;
 }
 
-/** A running node. */
-export interface Beacon extends AsyncDisposable {
+/** A node: one address that serves the chain. */
+export interface BeaconNode extends AsyncDisposable {
   /** `http://127.0.0.1:<port>`, to be followed by `/eth/...`. */
   readonly url: string;
+  /** All requests since the start or {@link forgetRequests}, in the order of their arrival. */
+  readonly requests: readonly BeaconRequest[];
+  forgetRequests(): void;
+  change(behaviour: Partial<NodeBehaviour>): void;
+  /** Ends the node. Safe to call twice. */
+  stop(): Promise<void>;
+}
+
+/** A running chain with its first node. Stopping it stops all nodes. */
+export interface Beacon extends BeaconNode {
   /** The execution chain with the withdrawals of the beacon chain in its blocks; everything else is passed on. */
   readonly executionUrl: string;
   readonly network: BeaconNetwork;
@@ -128,9 +145,8 @@ export interface Beacon extends AsyncDisposable {
   readonly finalized: BeaconBlockName;
   /** Sync committee period of the head. */
   readonly period: number;
-  /** All requests since the start or {@link forgetRequests}, in the order of their arrival. */
-  readonly requests: readonly BeaconRequest[];
-  forgetRequests(): void;
+  /** Opens another node of the same chain, e.g. an honest one beside one that lies. */
+  openNode(behaviour?: Partial<NodeBehaviour>): BeaconNode;
   /** Resolves when the head carries the newest block that the execution chain has at this moment. */
   sync(): Promise<void>;
   /** Makes that many empty execution blocks, with their beacon blocks. */
@@ -146,8 +162,6 @@ export interface Beacon extends AsyncDisposable {
   /** Puts other beacon blocks in place of the last ones, carrying the same execution blocks. */
   reorg(blocks: number): Promise<void>;
   change(behaviour: Partial<BeaconBehaviour>): void;
-  /** Ends the node. Safe to call twice. */
-  stop(): Promise<void>;
 }
 
 /** A command that the chain cannot follow. */

@@ -1,12 +1,20 @@
 /** HTTP around the routes: forms, refusals, lies, the record of requests, and bodies that stop when nobody reads. */
-import type { BeaconBehaviour, BeaconQuestion, BeaconRequest, BeaconRoute } from "./beacon_options.ts";
+import type {
+  BeaconNode,
+  BeaconQuestion,
+  BeaconRequest,
+  BeaconRoute,
+  NodeBehaviour,
+  OptionalRoutes,
+} from "./beacon_options.ts";
 import { preferredForm, type RestAnswer, RestRefusal } from "./rest_answer.ts";
-import type { RestRoutes, RouteMatch } from "./rest_routes.ts";
+import type { BeaconChain } from "./chain.ts";
+import { RestRoutes, type RouteMatch } from "./rest_routes.ts";
 
 /** Bytes handed over at a time. */
 const chunkBytes = 65_536;
 
-const optionalRoutes: Readonly<Partial<Record<BeaconRoute, BeaconBehaviour["without"][number]>>> = {
+const optionalRoutes: Readonly<Partial<Record<BeaconRoute, OptionalRoutes>>> = {
   finalityUpdate: "lightClient",
   updates: "lightClient",
   bootstrap: "lightClient",
@@ -20,24 +28,32 @@ const optionalRoutes: Readonly<Partial<Record<BeaconRoute, BeaconBehaviour["with
 
 type MutableRequest = { -readonly [K in keyof BeaconRequest]: BeaconRequest[K] };
 
-/** What the server serves. */
+/** What nodes serve. */
 export interface ServerParts {
-  readonly routes: RestRoutes;
-  readonly behaviour: () => BeaconBehaviour;
+  readonly chain: BeaconChain;
   /** Answers a JSON-RPC request to the path `/execution`. */
   readonly execution: (body: string) => Promise<string>;
 }
 
 /** A listening node. */
-export class BeaconServer {
+export class BeaconServer implements BeaconNode {
   readonly url: string;
   requests: BeaconRequest[] = [];
   readonly #parts: ServerParts;
+  readonly #routes: RestRoutes;
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
   readonly #abort = new AbortController();
+  #behaviour: NodeBehaviour;
 
-  constructor(parts: ServerParts, port: number) {
+  /** @param port 0 takes a free one. */
+  constructor(parts: ServerParts, behaviour: Partial<NodeBehaviour>, port: number) {
     this.#parts = parts;
+    this.#behaviour = {
+      without: behaviour.without ?? [],
+      isSyncing: behaviour.isSyncing ?? false,
+      lie: behaviour.lie,
+    };
+    this.#routes = new RestRoutes(parts.chain, () => this.#behaviour.isSyncing);
     this.#server = Deno.serve(
       { port, hostname: "127.0.0.1", signal: this.#abort.signal, onListen: () => {} },
       (request) => this.#serve(request),
@@ -45,9 +61,21 @@ export class BeaconServer {
     this.url = `http://127.0.0.1:${this.#server.addr.port}`;
   }
 
+  forgetRequests(): void {
+    this.requests = [];
+  }
+
+  change(behaviour: Partial<NodeBehaviour>): void {
+    this.#behaviour = { ...this.#behaviour, ...behaviour };
+  }
+
   async stop(): Promise<void> {
     this.#abort.abort();
     await this.#server.finished;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
   }
 
   async #serve(request: Request): Promise<Response> {
@@ -56,7 +84,7 @@ export class BeaconServer {
       const answer = await this.#parts.execution(await request.text());
       return new Response(answer, { headers: { "content-type": "application/json" } });
     }
-    const match = request.method === "GET" ? this.#parts.routes.find(url) : undefined;
+    const match = request.method === "GET" ? this.#routes.find(url) : undefined;
     const accept = request.headers.get("accept") ?? "";
     const path = `${url.pathname}${url.search}`;
     const record: MutableRequest = { route: match?.route, path, accept, status: 200, bytes: 0 };
@@ -76,7 +104,7 @@ export class BeaconServer {
   }
 
   #allowed(match: RouteMatch | undefined, path: string): RouteMatch {
-    const { without, isSyncing, lie } = this.#parts.behaviour();
+    const { without, isSyncing, lie } = this.#behaviour;
     const group = match === undefined ? undefined : optionalRoutes[match.route];
     if (match === undefined || (group !== undefined && without.includes(group))) {
       throw new RestRefusal(404, "Route not found");
@@ -103,8 +131,11 @@ export class BeaconServer {
     accept: string,
     question: BeaconQuestion,
   ): { type: string; bytes: Uint8Array } {
-    const { lie } = this.#parts.behaviour();
-    if (preferredForm(accept) === "ssz" && answer.ssz !== undefined) {
+    const { lie } = this.#behaviour;
+    const wantsLie = lie?.json !== undefined && lie.bytes === undefined && accept.includes("json");
+    if (
+      preferredForm(accept) === "ssz" && answer.ssz !== undefined && !(wantsLie && answer.json !== undefined)
+    ) {
       const bytes = answer.ssz();
       return { type: "application/octet-stream", bytes: lie?.bytes?.(question, bytes) ?? bytes };
     }
