@@ -2,16 +2,14 @@
  * Heads of parachains in the state of their relay chain.
  * Source: paritytech/polkadot-sdk: polkadot/runtime/parachains/src/paras/mod.rs (Heads: Twox64Concat para id to head data).
  */
-import { xxhashAsU8a } from "@polkadot/util-crypto/xxhash/asU8a";
 import { concatBytes, type Hash256, toHex } from "../bytes.ts";
-import { storagePrefix } from "../ismp/storage_keys.ts";
+import { storagePrefix, twoxConcat } from "../ismp/storage_keys.ts";
 import { bytes, decodeStrict, u32 } from "../scale.ts";
 import { readSubstrateProof } from "../trie/substrate_proof.ts";
 
 /** Key of a parachain's newest head. */
 export function parachainHeadKey(paraId: number): Uint8Array {
-  const id = u32.enc(paraId);
-  return concatBytes(storagePrefix("Paras", "Heads"), xxhashAsU8a(id, 64), id);
+  return concatBytes(storagePrefix("Paras", "Heads"), twoxConcat(u32.enc(paraId)));
 }
 
 /** The head data (for most parachains a SCALE header) out of the stored value. @throws {ScaleError} */

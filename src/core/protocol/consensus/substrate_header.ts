@@ -88,6 +88,11 @@ export const substrateHeaderCodec: Codec<SubstrateHeader> = Struct({
   digest: list(digestItemCodec),
 });
 
+/** Reads a digest item. @throws {ScaleError} */
+export function decodeDigestItem(encoded: Uint8Array): DigestItem {
+  return decodeStrict(digestItemCodec, encoded, "DigestItem");
+}
+
 /** Reads a header. @throws {ScaleError} */
 export function decodeSubstrateHeader(encoded: Uint8Array): SubstrateHeader {
   return decodeStrict(substrateHeaderCodec, encoded, "Header");

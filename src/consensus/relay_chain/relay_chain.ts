@@ -1,0 +1,211 @@
+/**
+ * Reads of the chain that finalizes the hub (a relay chain, or a standalone chain): headers whose hashes are computed,
+ * justifications, storage and its proofs. Start reading at {@link RelayChain}.
+ */
+import type { Hash256 } from "../../core/protocol/bytes.ts";
+import {
+  decodeDigestItem,
+  hashSubstrateHeader,
+  type SubstrateHeader,
+} from "../../core/protocol/consensus/substrate_header.ts";
+import { ScaleError } from "../../core/protocol/scale.ts";
+import type { EndpointUrl } from "../../core/config/redact.ts";
+import { createSocketEndpoint, type SocketDeps, type SocketEndpoint } from "../../core/rpc/socket.ts";
+import {
+  calls,
+  type Header,
+  readArray,
+  readBytes,
+  readHash,
+  readHex,
+  readObject,
+  type TypedCall,
+} from "../../core/rpc/substrate_calls.ts";
+import { SubstrateClient } from "../../core/rpc/substrate_client.ts";
+import { translateSubstrateError } from "../../core/rpc/substrate_errors.ts";
+
+/** A block of the chain. */
+export interface RelayBlock {
+  readonly header: SubstrateHeader;
+  readonly hash: Hash256;
+}
+
+/** Where the chain is read. */
+export interface RelayChainOptions {
+  readonly rpcWs: EndpointUrl;
+  /** Most bytes of one request or response. */
+  readonly maxPayloadBytes?: number;
+}
+
+/** Calls that only chains with finality gadgets have. */
+const finalityCalls = {
+  /** SCALE of a finality proof; `undefined`: the node has none for that block. */
+  proveFinality: (block: number): TypedCall<Uint8Array | undefined> => ({
+    method: "grandpa_proveFinality",
+    params: [block],
+    read: (value, fail) => value === null ? undefined : readHex(value, fail),
+  }),
+  beefyFinalizedHead: (): TypedCall<Hash256> => ({
+    method: "beefy_getFinalizedHead",
+    params: [],
+    read: readHash,
+  }),
+  /** Justifications of a block by engine: both are told as lists of numbers. */
+  justifications: (block: Hash256): TypedCall<ReadonlyMap<string, Uint8Array>> => ({
+    method: "chain_getBlock",
+    params: [block],
+    read: (value, fail) => {
+      const found = readObject(value, fail).justifications ?? null;
+      if (found === null) return new Map();
+      return new Map(
+        readArray(found, fail).map((entry) => {
+          const [engine = null, bytes = null] = readArray(entry, fail);
+          return [String.fromCharCode(...readBytes(engine, fail)), readBytes(bytes, fail)] as const;
+        }),
+      );
+    },
+  }),
+};
+
+/** Headers asked for in one request. */
+const HEADERS_AT_A_TIME = 128;
+
+/** The chain; connects at the first call. Every method may throw an `RpcFault`. */
+export class RelayChain {
+  readonly #endpoint: SocketEndpoint;
+  readonly #client: SubstrateClient;
+
+  constructor(deps: SocketDeps, name: string, { rpcWs, maxPayloadBytes }: RelayChainOptions) {
+    this.#endpoint = createSocketEndpoint(deps, {
+      url: rpcWs.reveal(),
+      chain: name,
+      translate: translateSubstrateError,
+      maxPayloadBytes,
+    });
+    this.#client = new SubstrateClient(this.#endpoint, name);
+  }
+
+  /** Host of the node, fit to be shown. */
+  get host(): string {
+    return this.#client.host;
+  }
+
+  /** The newest block that GRANDPA has finalized. */
+  async fetchFinalized(signal: AbortSignal): Promise<RelayBlock> {
+    const hash = await this.#client.ask(calls.finalizedHash(), signal);
+    return await this.fetchBlock(hash, signal);
+  }
+
+  /** The newest block that BEEFY has finalized; a node that has just started does not know it yet. */
+  async fetchBeefyFinalized(signal: AbortSignal): Promise<RelayBlock> {
+    const hash = await this.#client.ask(finalityCalls.beefyFinalizedHead(), signal);
+    return await this.fetchBlock(hash, signal);
+  }
+
+  /** @throws {RpcFault} `lagging` when the node does not have it, `malformed` when it serves another one. */
+  async fetchBlock(hash: Hash256, signal: AbortSignal): Promise<RelayBlock> {
+    const header = await this.#client.ask(calls.header(hash), signal);
+    return this.#toBlock(header, hash);
+  }
+
+  /** Hash of the block of that number on the node's best chain. */
+  async fetchHash(block: number, signal: AbortSignal): Promise<Hash256> {
+    const hash = await this.#client.ask(calls.blockHash(BigInt(block)), signal);
+    if (hash === undefined) throw this.#client.fault("lagging", "chain_getBlockHash", `no block ${block}`);
+    return hash;
+  }
+
+  /** Blocks `from` to `to` of the node's best chain, ascending; each is the parent of the next. */
+  async fetchBlocks(from: number, to: number, signal: AbortSignal): Promise<readonly RelayBlock[]> {
+    const blocks: RelayBlock[] = [];
+    for (let first = from; first <= to; first += HEADERS_AT_A_TIME) {
+      const last = Math.min(to, first + HEADERS_AT_A_TIME - 1);
+      const hashes = await this.#client.ask(calls.blockHashes(BigInt(first), BigInt(last)), signal);
+      const known = hashes.map((hash, at) => {
+        if (hash !== undefined) return hash;
+        throw this.#client.fault("lagging", "chain_getBlockHash", `no block ${first + at}`);
+      });
+      const headers = await this.#client.askAll(known.map((hash) => calls.header(hash)), signal);
+      blocks.push(...headers.map((header, at) => this.#toBlock(header, known[at])));
+    }
+    const broken = blocks.findIndex(({ header }, at) => at > 0 && header.parentHash !== blocks[at - 1]?.hash);
+    if (broken === -1) return blocks;
+    throw this.#client.fault("malformed", "chain_getHeader", `blocks up to ${from + broken} are not linked`);
+  }
+
+  /** Justification of a block by an engine; `undefined`: the node keeps none. */
+  async fetchJustification(
+    hash: Hash256,
+    engine: string,
+    signal: AbortSignal,
+  ): Promise<Uint8Array | undefined> {
+    return (await this.#client.ask(finalityCalls.justifications(hash), signal)).get(engine);
+  }
+
+  /** Justifications of several blocks in one request, in their order. */
+  async fetchJustifications(
+    hashes: readonly Hash256[],
+    engine: string,
+    signal: AbortSignal,
+  ): Promise<readonly (Uint8Array | undefined)[]> {
+    const found = await this.#client.askAll(hashes.map(finalityCalls.justifications), signal);
+    return found.map((each) => each.get(engine));
+  }
+
+  /** SCALE of the proof that a block is final; `undefined`: the node has none. */
+  proveFinality(block: number, signal: AbortSignal): Promise<Uint8Array | undefined> {
+    return this.#client.ask(finalityCalls.proveFinality(block), signal);
+  }
+
+  /** Values at a block (the best one when left out), in the order of the keys. */
+  async fetchStorage(
+    keys: readonly Uint8Array[],
+    block: Hash256 | undefined,
+    signal: AbortSignal,
+  ): Promise<readonly (Uint8Array | undefined)[]> {
+    return await this.#client.askAll(keys.map((key) => calls.storage(key, block)), signal);
+  }
+
+  /** Nodes that prove the values of keys at a block. */
+  fetchReadProof(
+    keys: readonly Uint8Array[],
+    block: Hash256,
+    signal: AbortSignal,
+  ): Promise<readonly Uint8Array[]> {
+    return this.#client.ask(calls.readProof(keys, block), signal);
+  }
+
+  /** Answer of a runtime function without arguments. */
+  callRuntime(method: string, block: Hash256, signal: AbortSignal): Promise<Uint8Array> {
+    return this.#client.ask(calls.stateCall(method, new Uint8Array(0), block), signal);
+  }
+
+  /** Ends the connection. */
+  close(): Promise<void> {
+    return this.#endpoint.close();
+  }
+
+  #toBlock(told: Header | undefined, hash: Hash256 | undefined): RelayBlock {
+    if (told === undefined || hash === undefined) {
+      throw this.#client.fault("lagging", "chain_getHeader", `no block ${hash}`);
+    }
+    const header = this.#decode(told);
+    if (hashSubstrateHeader(header) === hash) return { header, hash };
+    throw this.#client.fault("malformed", "chain_getHeader", `the fields of block ${hash} have another hash`);
+  }
+
+  #decode({ height, parent, fields }: Header): SubstrateHeader {
+    try {
+      return {
+        parentHash: parent,
+        number: Number(height),
+        stateRoot: fields.stateRoot,
+        extrinsicsRoot: fields.extrinsicsRoot,
+        digest: fields.logs.map(decodeDigestItem),
+      };
+    } catch (cause) {
+      if (!(cause instanceof ScaleError)) throw cause;
+      throw this.#client.fault("malformed", "chain_getHeader", `unreadable digest of block ${height}`);
+    }
+  }
+}
