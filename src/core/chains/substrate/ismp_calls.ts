@@ -5,15 +5,17 @@
 import type { Hash256 } from "../../protocol/bytes.ts";
 import type { ProofKeys } from "../../protocol/ismp/proof.ts";
 import {
-  byteArrayToJson,
   type EventWithMetadata,
   IsmpJsonError,
   parseEventsWithMetadata,
   parseProofAnswer,
   parseU64,
+} from "../../protocol/ismp/rpc_json.ts";
+import {
+  byteArrayToJson,
   proofKeysToJson,
   stateMachineIdToJson,
-} from "../../protocol/ismp/rpc_json.ts";
+} from "../../protocol/ismp/rpc_json_writer.ts";
 import type { StateMachineId } from "../../protocol/ismp/state_machine.ts";
 import type { Json } from "../../rpc/json.ts";
 import type { TypedCall } from "../../rpc/substrate_calls.ts";

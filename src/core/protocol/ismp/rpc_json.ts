@@ -1,34 +1,20 @@
 /**
- * JSON of the hub's `ismp_*` and `mmr_*` methods, both ways.
+ * Reads the JSON of the hub's `ismp_*` and `mmr_*` methods; `rpc_json_writer.ts` writes it.
  * Bytes inside requests and events are 0x hex; `proof`, `keys` and consensus states are arrays of numbers.
  * Source: polytope-labs/hyperbridge: modules/pallets/ismp/rpc, modules/ismp/core/src (serde), modules/utils/serde.
  */
 import { z } from "zod";
-import { fromHex, type Hash256, toHash256, toHex } from "../bytes.ts";
+import { fromHex, type Hash256, toHash256 } from "../bytes.ts";
 import type { IsmpEvent } from "./event.ts";
 import type { GetRequest, GetResponse, PostRequest, StorageValue } from "./message.ts";
 import type { ProofKeys } from "./proof.ts";
 import type { Request } from "./request.ts";
 import {
-  type ConsensusStateId,
   parseStateMachine,
-  type StateMachine,
   type StateMachineHeight,
   type StateMachineId,
   toConsensusStateId,
 } from "./state_machine.ts";
-
-/** A JSON integer: a bigint where a number would lose digits. */
-export type JsonInteger = number | bigint;
-
-/** JSON as this program writes and reads it: integers beyond 2^53 are bigints. */
-export type JsonValue =
-  | null
-  | boolean
-  | string
-  | JsonInteger
-  | readonly JsonValue[]
-  | { readonly [name: string]: JsonValue };
 
 /** JSON that has not the shape of the named type. */
 export class IsmpJsonError extends Error {
@@ -44,11 +30,12 @@ export class IsmpJsonError extends Error {
   }
 }
 
-function parse<T>(schema: z.ZodType<T>, json: unknown, typeName: string): T {
+/** @param place names of the fields around `json`, for the error */
+function parse<T>(schema: z.ZodType<T>, json: unknown, typeName: string, place: readonly string[] = []): T {
   const parsed = schema.safeParse(json);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
-  throw new IsmpJsonError(typeName, issue?.path.join(".") ?? "", { cause: parsed.error });
+  throw new IsmpJsonError(typeName, [...place, ...issue?.path ?? []].join("."), { cause: parsed.error });
 }
 
 /** A schema whose conversion may throw: the thrown error becomes an issue at this place. */
@@ -149,11 +136,7 @@ function readTagged(json: unknown, typeName: string): readonly [tag: string, pay
 
 /** Keeps the tag in the path of the field. */
 function within<T>(schema: z.ZodType<T>, tag: string, payload: unknown, typeName: string): T {
-  return parse(z.object({ [tag]: schema }), { [tag]: payload }, typeName)[tag] ?? unreachable(typeName);
-}
-
-function unreachable(typeName: string): never {
-  throw new IsmpJsonError(typeName, "");
+  return parse(schema, payload, typeName, [tag]);
 }
 
 /** An event of `ismp_queryEvents`. @throws {IsmpJsonError} naming the first field that does not fit. */
@@ -215,6 +198,8 @@ export function parseByteArray(json: unknown, typeName: string): Uint8Array {
   return parse(byteArray, json, typeName);
 }
 
+const proofAnswerSchema = z.object({ proof: byteArray, height: u64 });
+
 /** Answer of `ismp_queryStateProof`, `ismp_queryChildTrieProof` and `mmr_queryProof`; `proof` is SCALE. */
 export interface ProofAnswer {
   readonly proof: Uint8Array;
@@ -223,7 +208,7 @@ export interface ProofAnswer {
 
 /** Reads {@link proofAnswerToJson}; `proof` may also be hex. @throws {IsmpJsonError} */
 export function parseProofAnswer(json: unknown): ProofAnswer {
-  return parse(z.object({ proof: byteArray, height: u64 }), json, "Proof");
+  return parse(proofAnswerSchema, json, "Proof");
 }
 
 /** One event of an answer: the event, or why it cannot be read. */
@@ -291,13 +276,6 @@ export function parseEventsWithMetadata(json: unknown): ReadonlyMap<Hash256, rea
   ]));
 }
 
-/** Parameter of `ismp_queryRequests` and `ismp_queryResponses`: one array of objects. */
-export function commitmentQueryToJson(
-  commitments: readonly Hash256[],
-): readonly { readonly commitment: Hash256 }[] {
-  return commitments.map((commitment) => ({ commitment }));
-}
-
 /** Reads {@link commitmentQueryToJson}. @throws {IsmpJsonError} */
 export function parseCommitmentQuery(json: unknown): readonly Hash256[] {
   return parse(z.array(z.object({ commitment: hash })), json, "LeafIndexQuery").map((query) =>
@@ -305,125 +283,9 @@ export function parseCommitmentQuery(json: unknown): readonly Hash256[] {
   );
 }
 
-/** Second parameter of `mmr_queryProof`. */
-export function proofKeysToJson(keys: ProofKeys): Readonly<Record<string, readonly Hash256[]>> {
-  return { [keys.tag]: keys.value };
-}
-
 /** Reads {@link proofKeysToJson}. @throws {IsmpJsonError} */
 export function parseProofKeys(json: unknown): ProofKeys {
   const [tag, payload] = readTagged(json, "ProofKeys");
   if (tag !== "Requests" && tag !== "Responses") throw new IsmpJsonError("ProofKeys", tag.slice(0, 64));
   return { tag, value: within(z.array(hash), tag, payload, "ProofKeys") };
-}
-
-/** Raw bytes as the custom methods want them: an array of numbers, never hex. */
-export function byteArrayToJson(bytes: Uint8Array): readonly number[] {
-  return [...bytes];
-}
-
-/** A bare consensus state id as a parameter: four numbers. */
-export function consensusStateIdToNumbers(id: ConsensusStateId): readonly number[] {
-  return byteArrayToJson(new TextEncoder().encode(id));
-}
-
-/** An integer as JSON: a number as long as that is exact. */
-export function integerToJson(value: bigint): JsonInteger {
-  return value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : value;
-}
-
-/** JSON of {@link StateMachineId}. */
-export function stateMachineIdToJson(
-  id: StateMachineId,
-): { readonly state_id: StateMachine; readonly consensus_state_id: ConsensusStateId } {
-  return { state_id: id.stateMachine, consensus_state_id: id.consensusStateId };
-}
-
-/** JSON of {@link StateMachineHeight}. */
-export function stateMachineHeightToJson(height: StateMachineHeight): JsonValue {
-  return { id: stateMachineIdToJson(height.id), height: integerToJson(height.height) };
-}
-
-/** JSON of {@link PostRequest}. */
-export function postRequestToJson(request: PostRequest): JsonValue {
-  return {
-    source: request.source,
-    dest: request.dest,
-    nonce: integerToJson(request.nonce),
-    from: toHex(request.from),
-    to: toHex(request.to),
-    timeoutTimestamp: integerToJson(request.timeoutTimestampSec),
-    body: toHex(request.body),
-  };
-}
-
-/** JSON of {@link GetRequest}. */
-export function getRequestToJson(request: GetRequest): JsonValue {
-  return {
-    source: request.source,
-    dest: request.dest,
-    nonce: integerToJson(request.nonce),
-    from: toHex(request.from),
-    keys: request.keys.map(toHex),
-    height: integerToJson(request.height),
-    context: toHex(request.context),
-    timeoutTimestamp: integerToJson(request.timeoutTimestampSec),
-  };
-}
-
-/** JSON of {@link GetResponse}; an absent value is `""`. */
-export function getResponseToJson(response: GetResponse): JsonValue {
-  return {
-    get: getRequestToJson(response.get),
-    values: response.values.map(({ key, value }) => ({
-      key: toHex(key),
-      value: value === undefined ? "" : toHex(value),
-    })),
-  };
-}
-
-/** JSON of a request of either kind, externally tagged. */
-export function requestToJson(request: Request): JsonValue {
-  return request.tag === "Post"
-    ? { Post: postRequestToJson(request.value) }
-    : { Get: getRequestToJson(request.value) };
-}
-
-/** JSON of {@link ProofAnswer}. */
-export function proofAnswerToJson(answer: ProofAnswer): JsonValue {
-  return { proof: byteArrayToJson(answer.proof), height: integerToJson(answer.height) };
-}
-
-/** JSON of an event, externally tagged. */
-export function ismpEventToJson(event: IsmpEvent): JsonValue {
-  return { [event.tag]: eventPayloadToJson(event) };
-}
-
-function eventPayloadToJson(event: IsmpEvent): JsonValue {
-  switch (event.tag) {
-    case "StateMachineUpdated": {
-      const { stateMachineId, latestHeight } = event.value;
-      return {
-        state_machine_id: stateMachineIdToJson(stateMachineId),
-        latest_height: integerToJson(latestHeight),
-      };
-    }
-    case "StateCommitmentVetoed":
-      return {
-        height: stateMachineHeightToJson(event.value.height),
-        fisherman: toHex(event.value.fisherman),
-      };
-    case "PostRequest":
-      return postRequestToJson(event.value);
-    case "GetRequest":
-      return getRequestToJson(event.value);
-    case "GetResponse":
-      return getResponseToJson(event.value);
-    case "PostRequestHandled":
-    case "GetRequestHandled":
-      return { commitment: event.value.commitment, relayer: toHex(event.value.relayer) };
-    case "PostRequestTimeoutHandled":
-    case "GetRequestTimeoutHandled":
-      return { commitment: event.value.commitment, source: event.value.source, dest: event.value.dest };
-  }
 }

@@ -6,7 +6,7 @@ import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../../../../s
 import { blake2b256 } from "../../../../src/core/protocol/hash.ts";
 import { postMessage } from "../../../../src/core/protocol/ismp/commitment.ts";
 import type { PostRequest } from "../../../../src/core/protocol/ismp/message.ts";
-import { postRequestToJson } from "../../../../src/core/protocol/ismp/rpc_json.ts";
+import { postRequestToJson } from "../../../../src/core/protocol/ismp/rpc_json_writer.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../../src/core/protocol/ismp/state_machine.ts";
 import { childTrieKey, ismpKeys, otherKeys } from "../../../../src/core/protocol/ismp/storage_keys.ts";
 import { bytes, u64 } from "../../../../src/core/protocol/scale.ts";

@@ -14,7 +14,7 @@ import {
 } from "../../../../src/core/protocol/evm/host_events.ts";
 import { toAddress } from "../../../../src/core/protocol/evm/address.ts";
 import { abiEncodeGet, abiEncodePost } from "../../../../src/core/protocol/ismp/commitment.ts";
-import { getRequestToJson, postRequestToJson } from "../../../../src/core/protocol/ismp/rpc_json.ts";
+import { getRequestToJson, postRequestToJson } from "../../../../src/core/protocol/ismp/rpc_json_writer.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../../src/core/protocol/ismp/state_machine.ts";
 
 const host = toAddress(calls.host);

@@ -6,12 +6,6 @@ import { decodeStrict } from "../../../../src/core/protocol/scale.ts";
 import { type IsmpEvent, ismpEventCodec } from "../../../../src/core/protocol/ismp/event.ts";
 import type { GetRequest, GetResponse, PostRequest } from "../../../../src/core/protocol/ismp/message.ts";
 import {
-  byteArrayToJson,
-  commitmentQueryToJson,
-  consensusStateIdToNumbers,
-  getResponseToJson,
-  integerToJson,
-  ismpEventToJson,
   IsmpJsonError,
   parseByteArray,
   parseCommitmentQuery,
@@ -25,12 +19,20 @@ import {
   parseStateMachineHeight,
   parseStateMachineId,
   parseU64,
+} from "../../../../src/core/protocol/ismp/rpc_json.ts";
+import {
+  byteArrayToJson,
+  commitmentQueryToJson,
+  consensusStateIdToNumbers,
+  getResponseToJson,
+  integerToJson,
+  ismpEventToJson,
   proofAnswerToJson,
   proofKeysToJson,
   requestToJson,
   stateMachineHeightToJson,
   stateMachineIdToJson,
-} from "../../../../src/core/protocol/ismp/rpc_json.ts";
+} from "../../../../src/core/protocol/ismp/rpc_json_writer.ts";
 import {
   evmStateMachine,
   parseStateMachine,

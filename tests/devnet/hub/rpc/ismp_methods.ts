@@ -7,16 +7,18 @@ import type { Hash256, Hex } from "../../../../src/core/protocol/bytes.ts";
 import type { ProofKeys } from "../../../../src/core/protocol/ismp/proof.ts";
 import { mmrProofCodec } from "../../../../src/core/protocol/ismp/proof.ts";
 import {
-  getResponseToJson,
-  integerToJson,
-  ismpEventToJson,
   IsmpJsonError,
   parseCommitmentQuery,
   parseProofKeys,
   parseStateMachineHeight,
   parseStateMachineId,
-  requestToJson,
 } from "../../../../src/core/protocol/ismp/rpc_json.ts";
+import {
+  getResponseToJson,
+  integerToJson,
+  ismpEventToJson,
+  requestToJson,
+} from "../../../../src/core/protocol/ismp/rpc_json_writer.ts";
 import { toConsensusStateId } from "../../../../src/core/protocol/ismp/state_machine.ts";
 import { bytes, list } from "../../../../src/core/protocol/scale.ts";
 import { type Block, ChainError } from "../blocks.ts";
