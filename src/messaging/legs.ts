@@ -140,7 +140,7 @@ function outboundLeg(
   const profit: LegProfit = {
     minimumPercent: config.relayer.minimumProfitPercent,
     feeChains,
-    price: priceSourceOf({ clock: deps.clock, fetch: parts.fetch }, facts),
+    price: priceSourceOf({ ...deps, fetch: parts.fetch }, facts),
   };
   return { ...base, profit, bundles: { hub, receiver: entry.chain } };
 }

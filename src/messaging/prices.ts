@@ -1,22 +1,30 @@
-/** Price sources of the configured chains: the explorer where a key is given, then the chain's own router. */
-import type { FeeChain } from "../core/chains/fees.ts";
+/**
+ * Price sources of the configured chains: the explorer where a key is given, then the chain's own router. The last
+ * good price is kept in the ledger, with the time at which it was read, so that a restart does not forget it.
+ */
+import { z } from "zod";
 import type { EvmChainConfig } from "../core/config/messaging_config.ts";
-import type { GoodPrice, Quotation } from "../core/prices/native_price.ts";
-import { etherscanQuote, type PriceQuote, priceQuotesFor } from "../core/prices/price_quotes.ts";
+import type { Ledger } from "../core/ledger/ledger.ts";
+import type { GoodPrice } from "../core/prices/native_price.ts";
+import {
+  etherscanQuote,
+  priceQuotesFor,
+  routerQuote,
+  type RouterReader,
+} from "../core/prices/price_quotes.ts";
 import { createPriceSource, type PriceSource } from "../core/prices/price_source.ts";
 import type { StateMachine } from "../core/protocol/ismp/state_machine.ts";
-import { RpcFault } from "../core/rpc/fault.ts";
 import type { Fetch } from "../core/rpc/http.ts";
 import type { Clock } from "../core/runtime/clock.ts";
+import type { Log } from "../core/telemetry/log.ts";
 
-/** Where prices come from. */
+/** Where prices come from, and where they are kept. */
 export interface PriceDeps {
   readonly clock: Clock;
   readonly fetch: Fetch;
+  readonly log: Log;
+  readonly ledger: Pick<Ledger, "meta" | "transaction">;
 }
-
-/** A chain whose host may name a router. */
-export type RouterReader = Pick<FeeChain, "fetchRouterPrice">;
 
 /** The source for an EVM chain. */
 export function priceSourceOf(
@@ -26,32 +34,46 @@ export function priceSourceOf(
     readonly chain: RouterReader;
     readonly hub: StateMachine;
   },
-  last?: GoodPrice,
 ): PriceSource {
-  const { etherscanApiKey } = facts.config;
+  const { etherscanApiKey, stateMachine } = facts.config;
   const quotes = priceQuotesFor({
-    chain: facts.config.stateMachine,
+    chain: stateMachine,
     hub: facts.hub,
     etherscan: etherscanApiKey === undefined
       ? undefined
       : (question) => etherscanQuote(deps.fetch, { question, apiKey: etherscanApiKey }),
-    router: chainQuote(facts.chain),
+    router: routerQuote(facts.chain),
   });
-  return createPriceSource(deps, { quotes, last });
+  const onGood = (price: GoodPrice): void => keep(deps, stateMachine, price);
+  return createPriceSource(deps, { quotes, last: recall(deps, stateMachine), onGood });
 }
 
-/** What the host's router says. */
-function chainQuote(chain: RouterReader): PriceQuote {
-  return {
-    origin: "router",
-    ask: async (signal): Promise<Quotation> => {
-      try {
-        const price27 = await chain.fetchRouterPrice(signal);
-        return price27 === undefined ? { kind: "failed", code: "no_pool" } : { kind: "price", price27 };
-      } catch (error) {
-        if (!(error instanceof RpcFault)) throw error;
-        return { kind: "failed", code: "unreachable" };
-      }
-    },
-  };
+const keptShape = z.object({
+  price27: z.string().regex(/^[1-9][0-9]*$/).transform(BigInt),
+  origin: z.enum(["etherscan", "router"]),
+  readAtMs: z.int().min(0),
+});
+
+function nameOf(chain: StateMachine): string {
+  return `price on ${chain}`;
+}
+
+/** What the rules fix needs no memory. */
+function keep({ ledger }: PriceDeps, chain: StateMachine, { price27, origin, readAtMs }: GoodPrice): void {
+  if (origin === "fixed") return;
+  const text = JSON.stringify({ price27: price27.toString(), origin, readAtMs });
+  ledger.transaction(() => ledger.meta.write(nameOf(chain), text));
+}
+
+/** The price of an earlier run; one that cannot be read counts as none. */
+function recall({ ledger, log }: PriceDeps, chain: StateMachine): GoodPrice | undefined {
+  const text = ledger.meta.find(nameOf(chain));
+  if (text === undefined) return undefined;
+  try {
+    return keptShape.parse(JSON.parse(text));
+  } catch (error) {
+    if (!(error instanceof SyntaxError) && !(error instanceof z.ZodError)) throw error;
+    log.warn("The stored price cannot be read", { chain });
+    return undefined;
+  }
 }

@@ -10,6 +10,7 @@ const MAIN_HUB = parseStateMachine("POLKADOT-3367");
 const ONE_DOLLAR = 10n ** 27n;
 
 interface Case {
+  readonly world: World;
   readonly relayer: Relayer;
   readonly asked: string[];
   readonly fetchPrice: () => Promise<NativePrice>;
@@ -17,16 +18,18 @@ interface Case {
 }
 
 /** The price source of a chain whose explorer answers `body` (with a key), and whose router says 1,900 dollars. */
-function prepare(facts: { chain?: string; hub?: string; key?: string; body?: () => Response }): Case {
-  const world = new World();
-  const relayer = new Relayer(world, memoryLedger(world));
+function prepare(
+  facts: { chain?: string; hub?: string; key?: string; body?: () => Response; before?: Case },
+): Case {
+  const world = facts.before?.world ?? new World();
+  const relayer = new Relayer(world, facts.before?.relayer.ledger ?? memoryLedger(world));
   relayer.one.routerPrice27 = 1_900n * ONE_DOLLAR;
   const asked: string[] = [];
   const fetch: Fetch = (input) => {
     asked.push(String(input));
     return Promise.resolve(facts.body?.() ?? new Response("{}", { status: 500 }));
   };
-  const source = priceSourceOf({ clock: world.clock, fetch }, {
+  const source = priceSourceOf({ ...relayer.deps, fetch }, {
     config: {
       stateMachine: parseStateMachine(facts.chain ?? "EVM-1"),
       etherscanApiKey: facts.key === undefined ? undefined : new Secret(facts.key),
@@ -35,6 +38,7 @@ function prepare(facts: { chain?: string; hub?: string; key?: string; body?: () 
     hub: facts.hub === undefined ? MAIN_HUB : parseStateMachine(facts.hub),
   });
   return {
+    world,
     relayer,
     asked,
     fetchPrice: () => source.fetchPrice(relayer.signal),
@@ -85,6 +89,32 @@ Deno.test("prices: a chain that is down leaves the price unknown; the last good 
   assert.ok(remembered.kind === "known" && remembered.isRemembered);
   await advance(2 * 3_600_000);
   assert.deepEqual(seen(await fetchPrice()), ["unknown"]);
+});
+
+Deno.test("prices: a restart remembers the last good price; its six hours count from when it was read", async () => {
+  const before = prepare({});
+  assert.deepEqual(seen(await before.fetchPrice()), [1_900n * ONE_DOLLAR, "router"]);
+  const readAtMs = before.world.clock.now();
+  await before.advance(4 * 3_600_000);
+  const after = prepare({ before });
+  after.relayer.one.faults.add("fetchRouterPrice", { kind: "throw", code: "unreachable" }, { times: 9 });
+  const price = await after.fetchPrice();
+  assert.ok(price.kind === "known" && price.isRemembered);
+  assert.deepEqual([price.price27, price.readAtMs], [1_900n * ONE_DOLLAR, readAtMs]);
+  await after.advance(2 * 3_600_000 + 1);
+  assert.deepEqual(seen(await after.fetchPrice()), ["unknown"]);
+});
+
+Deno.test("prices: a stored price that cannot be read is told and counts as none", async () => {
+  for (const text of ["{", '{"price27":"0","origin":"router","readAtMs":1}', "[]"]) {
+    const before = prepare({});
+    const { ledger } = before.relayer;
+    ledger.transaction(() => ledger.meta.write("price on EVM-1", text));
+    const after = prepare({ before });
+    after.relayer.one.routerPrice27 = undefined;
+    assert.deepEqual(seen(await after.fetchPrice()), ["unknown"]);
+    assert.deepEqual(after.relayer.log.messages("warn"), ["The stored price cannot be read"]);
+  }
 });
 
 Deno.test("prices: tokens of Gnosis and of hosts of a test hub are one dollar, without a question", async () => {

@@ -3,8 +3,6 @@
  * of answers go further, since both may hold the API key.
  */
 import type { Secret } from "../config/redact.ts";
-import type { Hex } from "../protocol/bytes.ts";
-import type { Address } from "../protocol/evm/address.ts";
 import { evmChainId, isEvm, type StateMachine } from "../protocol/ismp/state_machine.ts";
 import { RpcFault, type RpcFaultCode } from "../rpc/fault.ts";
 import type { Fetch } from "../rpc/http.ts";
@@ -15,13 +13,13 @@ import {
   etherscanUrl,
   parseEtherscanPrice,
 } from "./etherscan.ts";
-import { ONE_DOLLAR_27, type PriceFailureCode, type PriceOrigin, type Quotation } from "./native_price.ts";
 import {
-  decodeRouterPrice,
-  decodeWrappedNative,
-  encodeRouterQuestion,
-  encodeWrappedNative,
-} from "./router.ts";
+  ONE_DOLLAR_27,
+  type PriceFailureCode,
+  type PriceOrigin,
+  type Quotation,
+  quotePrice,
+} from "./native_price.ts";
 
 /** A source of prices. */
 export interface PriceQuote {
@@ -30,15 +28,10 @@ export interface PriceQuote {
   ask(signal: AbortSignal): Promise<Quotation>;
 }
 
-/** Reads a contract at the newest block; may throw an `RpcFault`. */
-export type ReadContract = (to: Address, data: Hex, signal: AbortSignal) => Promise<Hex>;
-
-/** What the router's price depends on. */
-export interface RouterFacts {
-  /** `hostParams().uniswapV2`; `undefined`: the host has none. */
-  readonly router: Address | undefined;
-  readonly feeToken: Address;
-  readonly feeTokenDecimals: number;
+/** A chain whose host may name a router. */
+export interface RouterReader {
+  /** Dollars x 10^27 per whole native token; `undefined`: no router, no pool. May throw an `RpcFault`. */
+  fetchRouterPrice(signal: AbortSignal): Promise<bigint | undefined>;
 }
 
 /** Largest answer of Etherscan that is read, bytes; real ones have some hundred. */
@@ -108,30 +101,20 @@ function codeOfStatus(status: number): PriceFailureCode {
   return status === 401 || status === 403 ? "bad_key" : "refused";
 }
 
-/** The price in the host's router. `facts` are read each time: governance may change them. */
-export function routerQuote(
-  read: ReadContract,
-  facts: (signal: AbortSignal) => Promise<RouterFacts>,
-): PriceQuote {
+/** The price in the router that the chain's host names. */
+export function routerQuote(chain: RouterReader): PriceQuote {
   return {
     origin: "router",
     ask: async (signal) => {
       try {
-        return await askRouter(read, await facts(signal), signal);
+        const price27 = await chain.fetchRouterPrice(signal);
+        return price27 === undefined ? { kind: "failed", code: "no_pool" } : quotePrice(price27);
       } catch (error) {
         if (!(error instanceof RpcFault)) throw error;
         return { kind: "failed", code: codeOfFault(error.code) };
       }
     },
   };
-}
-
-async function askRouter(read: ReadContract, facts: RouterFacts, signal: AbortSignal): Promise<Quotation> {
-  if (facts.router === undefined) return { kind: "failed", code: "no_pool" };
-  const native = decodeWrappedNative(await read(facts.router, encodeWrappedNative(), signal));
-  if (native === undefined) return { kind: "failed", code: "no_pool" };
-  const answer = await read(facts.router, encodeRouterQuestion(facts.feeToken, native), signal);
-  return decodeRouterPrice(answer, facts.feeTokenDecimals);
 }
 
 function codeOfFault(code: RpcFaultCode): PriceFailureCode {

@@ -28,29 +28,31 @@ export const PRICE_PAUSE_MS = 10_000;
 /** Longest wait for one source, ms. */
 export const PRICE_TIMEOUT_MS = 10_000;
 
-/**
- * A source over `quotes`, asked in their order until one is believed.
- * @param options.last the last good price of an earlier run
- */
-export function createPriceSource(
-  deps: { readonly clock: Clock },
-  options: { readonly quotes: readonly PriceQuote[]; readonly last?: GoodPrice | undefined },
-): PriceSource {
+/** What a {@link PriceSource} is made of. */
+export interface PriceSourceOptions {
+  readonly quotes: readonly PriceQuote[];
+  /** The last good price of an earlier run. */
+  readonly last?: GoodPrice | undefined;
+  /** Told each price that a source gave, at most once a minute. */
+  readonly onGood?: ((price: GoodPrice) => void) | undefined;
+}
+
+/** A source over `quotes`, asked in their order until one is believed. */
+export function createPriceSource(deps: { readonly clock: Clock }, options: PriceSourceOptions): PriceSource {
   return new CachedPrices(deps, options);
 }
 
 class CachedPrices implements PriceSource {
   readonly #clock: Clock;
   readonly #quotes: readonly PriceQuote[];
+  readonly #onGood: PriceSourceOptions["onGood"];
   #last: GoodPrice | undefined;
   #cached: { readonly price: NativePrice; readonly atMs: number } | undefined;
 
-  constructor(
-    deps: { readonly clock: Clock },
-    options: { readonly quotes: readonly PriceQuote[]; readonly last?: GoodPrice | undefined },
-  ) {
+  constructor(deps: { readonly clock: Clock }, options: PriceSourceOptions) {
     this.#clock = deps.clock;
     this.#quotes = options.quotes;
+    this.#onGood = options.onGood;
     this.#last = options.last;
   }
 
@@ -68,6 +70,7 @@ class CachedPrices implements PriceSource {
     const price = await this.#ask(signal);
     if (price.kind === "known" && !price.isRemembered) {
       this.#last = { price27: price.price27, origin: price.origin, readAtMs: price.readAtMs };
+      this.#onGood?.(this.#last);
     }
     this.#cached = { price, atMs: this.#clock.now() };
     return price;

@@ -1,7 +1,5 @@
 import assert from "node:assert/strict";
-import { encodeAbiParameters } from "viem";
 import { Secret } from "../../../src/core/config/redact.ts";
-import type { Hex } from "../../../src/core/protocol/bytes.ts";
 import { parseStateMachine } from "../../../src/core/protocol/ismp/state_machine.ts";
 import {
   type NativePrice,
@@ -14,7 +12,6 @@ import {
   oneDollar,
   type PriceQuote,
   priceQuotesFor,
-  type RouterFacts,
   routerQuote,
 } from "../../../src/core/prices/price_quotes.ts";
 import { createPriceSource } from "../../../src/core/prices/price_source.ts";
@@ -198,33 +195,22 @@ Deno.test("etherscan quote: an endless answer is not read to its end", async () 
   assert.ok(chunks < 10);
 });
 
-const facts: RouterFacts = {
-  router: `0x${"cc".repeat(20)}`,
-  feeToken: `0x${"aa".repeat(20)}`,
-  feeTokenDecimals: 6,
-};
-const wrapped = encodeAbiParameters([{ type: "address" }], [`0x${"bb".repeat(20)}`]);
-const amounts = encodeAbiParameters([{ type: "uint256[]" }], [[600_000_000n, 10n ** 18n]]);
+const router = (answer: () => Promise<bigint | undefined>): PriceQuote =>
+  routerQuote({ fetchRouterPrice: answer });
 
-Deno.test("router quote: asks for the wrapped token, then for its price", async () => {
-  const calls: { to: Hex; selector: string }[] = [];
-  const quote = routerQuote((to, data) => {
-    calls.push({ to, selector: data.slice(0, 10) });
-    return Promise.resolve(calls.length === 1 ? wrapped : amounts);
-  }, () => Promise.resolve(facts));
-  assert.deepEqual(await quote.ask(signal), { kind: "price", price27: dollars(600n) });
-  assert.deepEqual(calls, [
-    { to: facts.router, selector: "0xad5c4648" },
-    { to: facts.router, selector: "0x1f00ca74" },
-  ]);
-});
-
-Deno.test("router quote: a host without a router has no pool", async () => {
-  const quote = routerQuote(
-    () => Promise.reject(new Error("not asked")),
-    () => Promise.resolve({ ...facts, router: undefined }),
-  );
-  assert.deepEqual(await quote.ask(signal), { kind: "failed", code: "no_pool" });
+Deno.test("router quote: the router's price, none without a pool, and none that would make gas free", async () => {
+  assert.deepEqual(await router(() => Promise.resolve(dollars(600n))).ask(signal), {
+    kind: "price",
+    price27: dollars(600n),
+  });
+  assert.deepEqual(await router(() => Promise.resolve(undefined)).ask(signal), {
+    kind: "failed",
+    code: "no_pool",
+  });
+  assert.deepEqual(await router(() => Promise.resolve(0n)).ask(signal), {
+    kind: "failed",
+    code: "not_positive",
+  });
 });
 
 for (
@@ -238,17 +224,13 @@ for (
 ) {
   Deno.test(`router quote: a node's ${fault} is ${code}`, async () => {
     const where = { chain: "EVM-1", endpointHost: "rpc.example", method: "eth_call" };
-    const quote = routerQuote(
-      () => Promise.reject(new RpcFault(fault, "retry", where)),
-      () => Promise.resolve(facts),
-    );
+    const quote = router(() => Promise.reject(new RpcFault(fault, "retry", where)));
     assert.deepEqual(await quote.ask(signal), { kind: "failed", code });
   });
 }
 
 Deno.test("router quote: a defect is not taken for a missing price", async () => {
-  const quote = routerQuote(() => Promise.reject(new Error("defect")), () => Promise.resolve(facts));
-  await assert.rejects(quote.ask(signal), /defect/);
+  await assert.rejects(router(() => Promise.reject(new Error("defect"))).ask(signal), /defect/);
 });
 
 const mainHub = parseStateMachine("POLKADOT-3367");
