@@ -236,6 +236,18 @@ export class MemoryNode {
     });
   }
 
+  /** The client forgets the newest height of `source`, which it still names as the newest. */
+  evict(source: MemoryNode): void {
+    const key = stateMachineIdKey(source.id);
+    this.#actions.push((state) => {
+      const old = state.counterparties.get(key);
+      if (old === undefined) return [];
+      const heights = new Map([...old.heights].filter(([stored]) => stored !== old.latest));
+      state.counterparties.set(key, { ...old, heights });
+      return [];
+    });
+  }
+
   /** The host refuses (or takes) messages from the next block on. */
   freeze(isFrozen: boolean): void {
     this.#actions.push((state) => {

@@ -63,8 +63,8 @@ const TICK_SEC = 2;
 const HUB_BLOCK_SEC = 6;
 /** 2,000 dollars for a native token. */
 const PRICE_27 = 2_000n * 10n ** 27n;
-/** Most seconds that a seed may take until everything has ended. */
-const MOST_SEC = 3 * 3_600;
+/** Most seconds after the trouble until everything has ended. */
+const MOST_CALM_SEC = 3 * 3_600;
 /** Seconds between a process that ended by itself and its successor, as a container runtime does it. */
 const RESPAWN_SEC = 5;
 
@@ -95,6 +95,8 @@ export class Course {
   #startAtSec = 0;
   /** How often the database was lost. */
   losses = 0;
+  /** Claims and orders of ours in blocks of the hub that were reorganised away. */
+  callsLost = 0;
   #isLost = false;
   #nowSec = 0;
   #lastProof = 0n;
@@ -147,20 +149,21 @@ export class Course {
 
   /**
    * Runs until `isOver` says so, asked every half minute after the trouble has ended.
-   * @param watch looks at things every ten seconds
+   * @param watch looks at things once a round
    * @throws {Error} when it takes too long; `whatIsOpen` tells what is missing.
    */
   async run(
     look: { readonly watch: () => void; readonly whatIsOpen: () => string | undefined },
   ): Promise<void> {
-    for (this.#nowSec = 0; this.#nowSec <= MOST_SEC; this.#nowSec += TICK_SEC) {
+    const mostSec = this.plan.calmAfterSec + MOST_CALM_SEC;
+    for (this.#nowSec = 0; this.#nowSec <= mostSec; this.#nowSec += TICK_SEC) {
       await this.clock.advance(TICK_SEC * 1_000);
       await this.#tick();
-      if (this.#nowSec % 10 === 0) look.watch();
+      if (this.#nowSec % this.plan.pollSec === 0) look.watch();
       const isCalm = this.#nowSec > this.plan.calmAfterSec;
       if (isCalm && this.#nowSec % 30 === 0 && look.whatIsOpen() === undefined) return;
     }
-    throw new Error(`After ${MOST_SEC} s of fake time: ${look.whatIsOpen()}`);
+    throw new Error(`After ${mostSec} s of fake time: ${look.whatIsOpen()}`);
   }
 
   /** Ends the process in an orderly way. */
@@ -223,6 +226,10 @@ export class Course {
     const most = Number(node.head.height - node.finalHeight);
     if (most === 0) return;
     const depth = 1 + Math.floor(this.#random.fraction() * most);
+    for (let block = 0; block < depth; block++) {
+      const gone = node.block(node.head.height - BigInt(block));
+      this.callsLost += gone?.mined.filter(({ transaction }) => transaction.call !== undefined).length ?? 0;
+    }
     node.reorganise(depth, this.#chance(70) ? "repool" : "forget");
     // A new head comes at once, of the same height or higher.
     for (let block = 1; block < depth; block++) node.produceBlock();
@@ -243,7 +250,7 @@ export class Course {
       path: this.#path,
       config: this.#config(),
       seed: this.#seed + this.programs.length,
-      fuse: fuse?.steps,
+      fuse,
       connect: (life) => this.#connect(life),
     });
     this.programs.push(program);
@@ -376,7 +383,7 @@ export class Course {
         maxRpcPayloadSizeBytes: 1_000_000,
         maxConcurrentQueries: 10,
         initialHeight: this.#initialHeight,
-        pollIntervalSec: 10,
+        pollIntervalSec: this.plan.pollSec,
         signer: undefined,
         consensusStateId: toConsensusStateId("PARA"),
         isForSolochains: false,
@@ -409,7 +416,7 @@ export class Course {
       gasPriceBufferPercent: 0,
       clientType: "Geth",
       initialHeight: this.#initialHeight,
-      pollIntervalSec: 10,
+      pollIntervalSec: this.plan.pollSec,
     };
   }
 

@@ -32,8 +32,13 @@ export type Trouble =
   | { readonly kind: "stop"; readonly atSec: number; readonly downSec: number }
   /** Killed, and its database is gone. */
   | { readonly kind: "lose"; readonly atSec: number; readonly downSec: number }
-  /** Dies at one of its next steps. */
-  | { readonly kind: "fuse"; readonly steps: number; readonly downSec: number }
+  /** Dies, or is asked to end, at one of its next steps. */
+  | {
+    readonly kind: "fuse";
+    readonly steps: number;
+    readonly downSec: number;
+    readonly isGentle?: boolean;
+  }
   /** Blocks have room only for transactions that pay `percent` of today's price. */
   | { readonly kind: "rush"; readonly chain: 0 | 1; readonly atSec: number; readonly percent: number }
   /** No endpoint of the chain answers. */
@@ -62,6 +67,8 @@ export interface Plan {
   /** Percent of blocks that are reorganised away until then. */
   readonly reorgPercent: number;
   readonly hasCompetitor: boolean;
+  /** Seconds between two rounds of a worker. */
+  readonly pollSec: number;
   /** From then on nothing goes wrong any more. */
   readonly calmAfterSec: number;
 }
@@ -85,6 +92,7 @@ export function planOf(seed: number): Plan {
     faultPercent: 5,
     reorgPercent: [0, 4, 12][draw.between(0, 2)] ?? 0,
     hasCompetitor: draw.chance(50),
+    pollSec: 10,
     calmAfterSec,
   };
 }
@@ -132,7 +140,7 @@ function trouble(draw: Draw, calmAfterSec: number): Trouble {
     case 6:
       return draw.chance(40) ? { kind: "lose", atSec, downSec } : { kind: "forgetPool", chain: any, atSec };
     default:
-      return { kind: "fuse", steps: draw.between(1, 2_500), downSec };
+      return { kind: "fuse", steps: draw.between(1, 2_500), downSec, isGentle: draw.chance(25) };
   }
 }
 

@@ -13,6 +13,9 @@ import { RecordedLog } from "../../support/recorded_log.ts";
 import { seededRandomness } from "../../support/seeded_randomness.ts";
 import type { Process } from "./chains.ts";
 
+/** Longest time between being asked to end and the end, ms. */
+const LONGEST_END_MS = 1_000;
+
 /** The process was killed: nothing of it happens any more. */
 class Killed extends Error {
   override readonly name = "Killed";
@@ -24,8 +27,8 @@ export interface ProgramOptions {
   readonly path: string;
   readonly config: MessagingConfig;
   readonly seed: number;
-  /** Steps until it dies; `undefined`: it lives. */
-  readonly fuse: number | undefined;
+  /** Steps until it dies, or until it is asked to end; `undefined`: it lives. */
+  readonly fuse: { readonly steps: number; readonly isGentle?: boolean } | undefined;
   readonly connect: (life: Process) => Connections;
 }
 
@@ -38,13 +41,18 @@ export class Program implements Process {
   readonly violations: string[] = [];
   readonly #stop = new AbortController();
   readonly #connect: (life: Process) => Connections;
+  readonly #clock: Clock;
+  readonly #isGentle: boolean;
   #fuse: number;
+  #stoppedAtMs: number | undefined;
   #isDead = false;
   #hasEnded = false;
   #ledger: Ledger | undefined;
 
   constructor({ clock, path, config, seed, fuse, connect }: ProgramOptions) {
-    this.#fuse = fuse ?? Infinity;
+    this.#fuse = fuse?.steps ?? Infinity;
+    this.#isGentle = fuse?.isGentle ?? false;
+    this.#clock = clock;
     this.#connect = connect;
     const deps = {
       clock,
@@ -59,6 +67,7 @@ export class Program implements Process {
       throw error;
     }).finally(() => {
       this.#hasEnded = true;
+      this.#noteEnd();
     });
   }
 
@@ -74,6 +83,7 @@ export class Program implements Process {
 
   /** Asks it to end, as SIGTERM does. */
   stop(): void {
+    this.#stoppedAtMs ??= this.#clock.now();
     this.#stop.abort(new DOMException("Stopped", "AbortError"));
   }
 
@@ -86,6 +96,10 @@ export class Program implements Process {
   step(): void {
     if (this.#isDead) throw new Killed("dead");
     if (--this.#fuse > 0) return;
+    if (this.#isGentle) {
+      this.#fuse = Infinity;
+      return this.stop();
+    }
     this.kill();
     throw new Killed("killed");
   }
@@ -102,6 +116,15 @@ export class Program implements Process {
     if (call?.kind !== "withdraw") return;
     const isOrdered = ledger.withdrawals.listOpen().some(({ submissionId }) => submissionId === row?.id);
     if (!isOrdered) this.violations.push(`I8: order ${submission.hash} leaves without a withdrawal row`);
+  }
+
+  /** An end that was asked for comes soon (I11), and by itself. */
+  #noteEnd(): void {
+    if (this.#stoppedAtMs === undefined || this.#isDead) return;
+    const tookMs = this.#clock.now() - this.#stoppedAtMs;
+    if (tookMs > LONGEST_END_MS) this.violations.push(`I11: it took ${tookMs} ms to end`);
+    const stuck = this.log.lines.find(({ message }) => message === "Workers did not stop in time");
+    if (stuck !== undefined) this.violations.push(`I11: did not stop in time: ${stuck.fields.workers}`);
   }
 
   #open(path: string, clock: Clock): Ledger {

@@ -4,7 +4,7 @@
  */
 import { Checks } from "./checks.ts";
 import { Course } from "./course.ts";
-import { planOf } from "./plan.ts";
+import { type Plan, planOf } from "./plan.ts";
 
 /** A folder in memory where there is one: the databases are real files. */
 const MEMORY_FOLDER = "/dev/shm";
@@ -32,18 +32,37 @@ async function makeFolder(): Promise<string> {
 }
 
 async function runSeed(seed: number, folder: string): Promise<void> {
+  try {
+    await runPlan(planOf(seed), seed, folder);
+  } catch (error) {
+    const replay = `SEED=${seed} deno test -A tests/messaging/simulation/simulation_test.ts`;
+    throw new Error(`Seed ${seed} failed. Run it alone:\n${replay}`, { cause: error });
+  }
+}
+
+/** Runs a plan of the test's own; returns how it went. @throws {Error} when it goes wrong. */
+export async function runPlanAlone(plan: Plan, seed: number): Promise<Course> {
+  const folder = await makeFolder();
+  try {
+    return await runPlan(plan, seed, folder);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+async function runPlan(plan: Plan, seed: number, folder: string): Promise<Course> {
   const path = `${folder}/${seed}.db`;
-  const course = new Course(seed, planOf(seed), path);
+  const course = new Course(seed, plan, path);
   const checks = new Checks(course, path);
   try {
     await course.run(checks);
     await course.end();
     const violations = await checks.atEnd();
     if (violations.length > 0) throw new Error(violations.slice(0, 10).join("\n"));
+    return course;
   } catch (error) {
     tellLog(course);
-    const replay = `SEED=${seed} deno test -A tests/messaging/simulation/simulation_test.ts`;
-    throw new Error(`Seed ${seed} failed. Run it alone:\n${replay}`, { cause: error });
+    throw error;
   } finally {
     course.program?.kill();
     await course.clock.settle();
