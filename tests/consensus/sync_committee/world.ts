@@ -227,3 +227,17 @@ async function spoiled(response: Response, path: string, mischief: Mischief): Pr
   }
   return response;
 }
+
+/** Changes the value at a path of names in place. @throws {Error} when there is no such field. */
+export function changeAt(
+  json: unknown,
+  path: readonly string[],
+  change: (value: unknown) => unknown,
+): void {
+  const [name, ...rest] = path;
+  if (typeof json !== "object" || json === null || name === undefined || !(name in json)) {
+    throw new Error(`No field ${path.join(".")}`);
+  }
+  if (rest.length > 0) changeAt(Reflect.get(json, name), rest, change);
+  else Reflect.set(json, name, change(Reflect.get(json, name)));
+}
