@@ -21,7 +21,7 @@ import {
 import type { Fetch } from "../../../src/core/rpc/http.ts";
 import { startHeaderRewriter } from "../../devnet/evm/header_rewriter.ts";
 import { type ArbitrumL1, deployArbitrumL1, withSendRoots } from "../../devnet/evm/rollup_assertions.ts";
-import type { NodePlace } from "../../devnet/evm/rollup_l1.ts";
+import { connectRollupL1, type NodePlace } from "../../devnet/evm/rollup_l1.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 import { FakeHub } from "../rollup/fake_hub.ts";
 import { advanceL1, l1Id, type Nodes, readerOf, startNodes } from "../rollup/rollup_world.ts";
@@ -65,7 +65,7 @@ export async function withArbitrum(
 ): Promise<void> {
   await using nodes = await startNodes(421614);
   await using shown = await startHeaderRewriter({ upstream: nodes.l2.rpcUrl, rule: withSendRoots });
-  const contracts = await deployArbitrumL1(nodes.l1);
+  const contracts = await deployArbitrumL1(connectRollupL1(nodes.l1));
   const core = toAddress(consensusType === "ArbitrumBold" ? contracts.rollup : contracts.nodeRollup);
   const hub = new FakeHub();
   const log = new RecordedLog();

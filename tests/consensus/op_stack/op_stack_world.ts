@@ -27,6 +27,7 @@ import {
   type OpStackL1,
   prepareOpStackL2,
 } from "../../devnet/evm/rollup_games.ts";
+import { connectRollupL1 } from "../../devnet/evm/rollup_l1.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 import { FakeHub } from "../rollup/fake_hub.ts";
 import { advanceL1, l1Id, type Nodes, readerOf, startNodes } from "../rollup/rollup_world.ts";
@@ -63,7 +64,10 @@ export interface OpStackWorld {
 /** Runs a test in a world of its own. */
 export async function withOpStack(work: (world: OpStackWorld) => Promise<void>): Promise<void> {
   await using nodes = await startNodes(11155420);
-  const [contracts] = await Promise.all([deployOpStackL1(nodes.l1), prepareOpStackL2(nodes.l2)]);
+  const [contracts] = await Promise.all([
+    deployOpStackL1(connectRollupL1(nodes.l1)),
+    prepareOpStackL2(nodes.l2),
+  ]);
   const hub = new FakeHub();
   const log = new RecordedLog();
   const state = initialOpStackState({ height: 0n, stateMachineId: rollupId, l1StateMachineId: l1Id });

@@ -8,7 +8,7 @@ import { concatBytes, fromHex, type Hash256, toHash256 } from "../../../src/core
 import { toAddress } from "../../../src/core/protocol/evm/address.ts";
 import { compileContracts } from "./compile.ts";
 import type { HeaderRule } from "./rewritten_headers.ts";
-import { connectRollupL1, fetchRollupBlock, type NodePlace, type RollupL1 } from "./rollup_l1.ts";
+import { fetchRollupBlock, type NodePlace, type RollupL1 } from "./rollup_l1.ts";
 
 const ROLLUP_EVENTS = parseAbi([
   "struct GlobalState { bytes32[2] bytes32Vals; uint64[2] u64Vals; }",
@@ -59,13 +59,15 @@ export interface ArbitrumL1 {
   createAssertion(l2: NodePlace, options?: AssertionOptions): Promise<CreatedAssertion>;
   /** Creates a rival: a second child of the same parent. */
   contestAssertion(assertion: CreatedAssertion): Promise<void>;
-  /** Creates a node about the newest block of the L2; its L2 height. */
-  createNode(l2: NodePlace, options?: Pick<AssertionOptions, "blockHash" | "sendRoot">): Promise<bigint>;
+  /** Creates a node about the newest block of the L2. */
+  createNode(
+    l2: NodePlace,
+    options?: Pick<AssertionOptions, "blockHash" | "sendRoot">,
+  ): Promise<Pick<CreatedAssertion, "l2Height">>;
 }
 
 /** Deploys both generations of the rollup contract; about 0.2 s. */
-export async function deployArbitrumL1(place: NodePlace): Promise<ArbitrumL1> {
-  const l1 = connectRollupL1(place);
+export async function deployArbitrumL1(l1: RollupL1): Promise<ArbitrumL1> {
   const { BoldRollup, NodeRollup } = await compileContracts();
   const rollup = await l1.deploy("BoldRollup");
   const nodeRollup = await l1.deploy("NodeRollup");
@@ -99,7 +101,7 @@ export async function deployArbitrumL1(place: NodePlace): Promise<ArbitrumL1> {
     createNode: async (l2, options = {}) => {
       const { height, state } = await claimAbout(l2, options);
       await createNode(l1, { address: nodeRollup, abi: NodeRollup.abi }, state, ++made);
-      return height;
+      return { l2Height: height };
     },
   };
 }

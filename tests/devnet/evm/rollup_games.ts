@@ -12,7 +12,7 @@ import {
 import { toAddress } from "../../../src/core/protocol/evm/address.ts";
 import { compileContracts } from "./compile.ts";
 import { readerFor } from "./deploy.ts";
-import { connectRollupL1, fetchRollupBlock, type NodePlace, type RollupL1 } from "./rollup_l1.ts";
+import { fetchRollupBlock, type NodePlace, type RollupL1 } from "./rollup_l1.ts";
 
 /** `L2ToL1MessagePasser`, on every OP stack chain (ethereum-optimism/specs: specs/protocol/predeploys.md). */
 export const MESSAGE_PASSER: Address = "0x4200000000000000000000000000000000000016";
@@ -64,8 +64,7 @@ export interface OpStackL1 {
 }
 
 /** Deploys factory, oracle and the implementations of all kinds of games; about 0.3 s. */
-export async function deployOpStackL1(place: NodePlace): Promise<OpStackL1> {
-  const l1 = connectRollupL1(place);
+export async function deployOpStackL1(l1: RollupL1): Promise<OpStackL1> {
   const artifacts = await compileContracts();
   const factory = await l1.deploy("DisputeGameFactory");
   const oracle = await l1.deploy("L2OutputOracle");

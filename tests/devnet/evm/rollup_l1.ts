@@ -30,7 +30,9 @@ export interface RollupL1 {
   call(to: Address, abi: Abi, functionName: string, args?: readonly unknown[]): Promise<TransactionReceipt>;
 }
 
-/** Connects to an L1. Nothing is sent. */
+/**
+ * Connects to an L1. Nothing is sent. All rollups on one L1 share one of these, since they share the account.
+ */
 export function connectRollupL1(place: NodePlace): RollupL1 {
   const reader = readerFor(place);
   const transact = transactor(reader);
@@ -72,18 +74,29 @@ export interface Proposer extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-/**
- * Makes a claim every so often until it is stopped.
- * @param propose makes one claim; `proposeOutput` or `createAssertion` of a rollup.
- */
-export function startProposer(everyMs: number, propose: () => Promise<unknown>): Proposer {
+/** How a proposer works. */
+export interface ProposerOptions {
+  /** The rollup's node. */
+  readonly l2: NodePlace;
+  /** Pause between two looks, milliseconds. */
+  readonly everyMs: number;
+  /** Makes a claim about the newest block: `proposeOutput`, `createAssertion` or `createNode`. */
+  readonly propose: (l2: NodePlace) => Promise<{ readonly l2Height: bigint }>;
+}
+
+/** Makes a claim whenever it sees a block that no claim of it is about, until it is stopped. */
+export function startProposer({ l2, everyMs, propose }: ProposerOptions): Proposer {
   const end = Promise.withResolvers<void>();
+  const reader = readerFor(l2);
   let isEnding = false;
   let proposed = 0;
   const work = (async () => {
+    let claimed = -1n;
     while (!isEnding) {
-      await propose();
-      proposed++;
+      if (await reader.getBlockNumber() > claimed) {
+        claimed = (await propose(l2)).l2Height;
+        proposed++;
+      }
       await pause(everyMs, end.promise);
     }
   })();

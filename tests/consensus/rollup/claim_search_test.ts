@@ -1,0 +1,73 @@
+// Which claims are still of interest.
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { ClaimSearch } from "../../../src/consensus/rollup/claim_search.ts";
+import type { L1Range } from "../../../src/core/protocol/consensus/rollup/l1_range.ts";
+import type { Address } from "../../../src/core/protocol/evm/address.ts";
+
+const contract: Address = `0x${"11".repeat(20)}`;
+const other: Address = `0x${"22".repeat(20)}`;
+
+/** A scan that finds a claim for every block whose number is a multiple of ten. */
+function everyTenth(ranges: L1Range[]): (range: L1Range) => Promise<bigint[]> {
+  return (range) => {
+    ranges.push(range);
+    const found: bigint[] = [];
+    for (let height = range.from; height <= range.to; height++) if (height % 10n === 0n) found.push(height);
+    return Promise.resolve(found);
+  };
+}
+
+Deno.test("claim search: every L1 block is searched exactly once, whatever the steps of the hub", async () => {
+  await fc.assert(fc.asyncProperty(fc.array(fc.nat({ max: 40 }), { maxLength: 30 }), async (steps) => {
+    const search = new ClaimSearch<bigint>(String);
+    const ranges: L1Range[] = [];
+    let height = 5n;
+    for (const step of steps) {
+      height += BigInt(step);
+      await search.extend(contract, height, everyTenth(ranges));
+    }
+    if (steps.length === 0) return;
+    assert.equal(ranges[0]?.from, 0n);
+    assert.equal(ranges.at(-1)?.to, height);
+    ranges.slice(1).forEach(({ from }, index) => assert.equal(from, (ranges[index]?.to ?? 0n) + 1n));
+    assert.equal(search.open.length, Number(height / 10n) + 1);
+  }));
+});
+
+Deno.test("claim search: a search that fails is made again, and a new contract starts the search anew", async () => {
+  const search = new ClaimSearch<bigint>(String);
+  const ranges: L1Range[] = [];
+  const fail = (): Promise<never> => Promise.reject(new Error("away"));
+  await search.extend(contract, 20n, everyTenth(ranges));
+  await assert.rejects(search.extend(contract, 30n, fail), /away/);
+  assert.equal(await search.extend(contract, 20n, fail), undefined);
+  await search.extend(contract, 30n, everyTenth(ranges));
+  assert.deepEqual(ranges, [{ from: 0n, to: 20n }, { from: 21n, to: 30n }]);
+  assert.deepEqual(search.open, [0n, 10n, 20n, 30n]);
+  await search.extend(other, 8000n, everyTenth(ranges));
+  assert.deepEqual(ranges.at(-1), { from: 801n, to: 8000n });
+});
+
+Deno.test("claim search: at most 512 claims are kept, the newest ones", async () => {
+  const search = new ClaimSearch<bigint>(String);
+  await search.extend(contract, 7000n, everyTenth([]));
+  assert.equal(search.open.length, 512);
+  assert.equal(search.open.at(-1), 7000n);
+  assert.equal(search.open[0], 7000n - 5110n);
+});
+
+Deno.test("claim search: claims that failed come last, and go after ten failures or ten offers", async () => {
+  const search = new ClaimSearch<bigint>(String);
+  await search.extend(contract, 30n, everyTenth([]));
+  assert.equal(search.noteRefused(30n), false);
+  assert.deepEqual(search.ordered([30n, 20n, 10n]), [20n, 10n, 30n]);
+  for (let time = 0; time < 8; time++) assert.equal(search.noteRefused(30n), false);
+  assert.equal(search.noteRefused(30n), true);
+  for (let time = 0; time < 9; time++) assert.equal(search.noteOffered(20n), false);
+  assert.deepEqual(search.ordered([20n, 10n]), [20n, 10n]);
+  assert.equal(search.noteOffered(20n), true);
+  assert.deepEqual(search.open, [0n, 10n]);
+  search.settle(0n);
+  assert.deepEqual(search.open, [10n]);
+});
