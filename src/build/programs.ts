@@ -19,11 +19,22 @@ const ENVIRONMENT =
   "--allow-env=POLKADOTJS_DISABLE_ESM_CJS_WARNING,DEBUG,DEBUG_MAX,WS_NO_BUFFER_UTIL,NO_COLOR";
 
 /** All programs. */
-export const PROGRAMS: readonly Program[] = [{
-  name: "causeway",
-  entry: "src/messaging/main.ts",
-  permissions: ["--allow-net", "--allow-read", "--allow-write", ENVIRONMENT],
-  exampleConfig: "config.example.toml",
-  unit: "causeway.service",
-  summary: "Messaging relayer of an ISMP hub",
-}];
+export const PROGRAMS: readonly Program[] = [
+  {
+    name: "causeway",
+    entry: "src/messaging/main.ts",
+    permissions: ["--allow-net", "--allow-read", "--allow-write", ENVIRONMENT],
+    exampleConfig: "config.example.toml",
+    unit: "causeway.service",
+    summary: "Messaging relayer of an ISMP hub",
+  },
+  {
+    name: "causeway-consensus",
+    entry: "src/consensus/main.ts",
+    // Keeps nothing on disk.
+    permissions: ["--allow-net", "--allow-read", ENVIRONMENT],
+    exampleConfig: "consensus.example.toml",
+    unit: "causeway-consensus.service",
+    summary: "Consensus relayer of an ISMP hub",
+  },
+];

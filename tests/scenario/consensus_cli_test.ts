@@ -1,0 +1,160 @@
+/** The compiled consensus relayer as a command: help, version, wrong arguments and files, signals, a hub that is there. */
+import assert from "node:assert/strict";
+import { dirname } from "node:path";
+import { mapLimited } from "../../src/core/runtime/limit.ts";
+import {
+  edited,
+  GOOD_CONSENSUS_TOML,
+  KEY_FILES,
+  wrongConsensusConfigs,
+} from "../core/config/wrong_consensus_configs.ts";
+import { startHub } from "../devnet/hub/hub.ts";
+import { REPOSITORY } from "../devnet/repository.ts";
+import { runOnce, type RunResult } from "./support/run_once.ts";
+
+const EXECUTABLE = `${REPOSITORY}/build/causeway-consensus`;
+
+/** A run takes 0.3 s of one core. */
+const AT_ONCE = 2;
+
+/** All of the wrong files are read by a unit test; every sixth is given to the program. */
+const SAMPLE = 6;
+
+/** Does `work` in a folder with the files that configurations name. */
+async function inFolder<T>(toml: string, work: (folder: string) => Promise<T>): Promise<T> {
+  const folder = await Deno.makeTempDir({ prefix: "consensus-" });
+  try {
+    await Deno.writeTextFile(`${folder}/consensus.toml`, toml);
+    for (const [path, text] of Object.entries(KEY_FILES)) {
+      await Deno.mkdir(dirname(`${folder}/${path}`), { recursive: true });
+      await Deno.writeTextFile(`${folder}/${path}`, text);
+    }
+    return await work(folder);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+function run(args: readonly string[], cwd?: string): Promise<RunResult> {
+  return runOnce(EXECUTABLE, args, cwd === undefined ? {} : { cwd });
+}
+
+/** Starts the program; when a line holds `line` it gets `signal`. */
+async function stopAt(
+  { folder, line, signal }: { readonly folder: string; readonly line: string; readonly signal: Deno.Signal },
+): Promise<RunResult> {
+  const child = new Deno.Command(EXECUTABLE, {
+    args: ["--config=consensus.toml", "--log-format=json", "--log-level=debug"],
+    cwd: folder,
+    stdin: "null",
+    stdout: "piped",
+    stderr: "piped",
+    env: { NO_COLOR: "1", RUST_BACKTRACE: "0" },
+    signal: AbortSignal.timeout(60_000),
+  }).spawn();
+  const said = new Response(child.stderr).text();
+  let stdout = "";
+  let isStopped = false;
+  for await (const text of child.stdout.pipeThrough(new TextDecoderStream())) {
+    stdout += text;
+    if (isStopped || !stdout.includes(line)) continue;
+    isStopped = true;
+    child.kill(signal);
+  }
+  const { code } = await child.status;
+  assert.ok(isStopped, `"${line}" did not come:\n${stdout}`);
+  return { code, stdout, stderr: await said };
+}
+
+/** The good file with the hub at `url` and nothing to prove: one chain that is held. */
+function heldOnly(url: string): string {
+  const toml = edited(["wss://hub.example.org/ws?key=hubrpckey1", url], ["EVM-11155111", "EVM-31337"]);
+  return toml.slice(0, toml.indexOf("[sepolia.host]"));
+}
+
+Deno.test("consensus command line: help and version are printed, and the status is 0", async () => {
+  const help = await run(["--help"]);
+  assert.deepEqual([help.code, help.stderr], [0, ""]);
+  for (const text of ["--config", "--base", "--log-format", "--log-level", "log-consensus-state"]) {
+    assert.ok(help.stdout.includes(text), text);
+  }
+  const version = await run(["--version"]);
+  assert.deepEqual([version.code, version.stderr], [0, ""]);
+  assert.match(version.stdout, /^causeway-consensus \d+\.\d+\.\d+ \(.*deno \d+\.\d+\.\d+, x86_64-.*\)\n$/);
+});
+
+Deno.test("consensus command line: what is wrong with the arguments is said on stderr, and the status is 2", async () => {
+  for (
+    const [args, expected] of [
+      [[], /'-c, --config <path>' not specified/],
+      [["--config=c.toml", "--base=mars"], /'mars' is invalid/],
+      [["--config=c.toml", "log-consensus-state"], /missing required argument/],
+      [["--config=c.toml", "--db=x.db"], /unknown option '--db=x.db'/],
+    ] as const
+  ) {
+    const { code, stdout, stderr } = await run(args);
+    assert.deepEqual([code, stdout], [2, ""], args.join(" "));
+    assert.match(stderr, expected);
+    assert.doesNotMatch(stderr, /\n\s+at /, "a stack");
+  }
+});
+
+Deno.test("consensus command line: wrong files are refused with all of their lines, and nothing is created", async () => {
+  const sample = wrongConsensusConfigs.filter((_, index) => index % SAMPLE === 0);
+  assert.ok(sample.length >= 12);
+  await mapLimited(sample, AT_ONCE, (wrong) =>
+    inFolder(wrong.toml, async (folder) => {
+      const result = await run(["--config", "consensus.toml"], folder);
+      const count = wrong.expected.length;
+      const said = [
+        ...wrong.expected,
+        ...wrong.warnings ?? [],
+        `${count} problem${count === 1 ? "" : "s"} in the configuration; nothing was started`,
+        "",
+      ].join("\n");
+      assert.deepEqual(result, { code: 1, stdout: "", stderr: said }, wrong.name);
+      const files = [...Deno.readDirSync(folder)].map(({ name }) => name).sort();
+      assert.deepEqual(files, ["consensus.toml", "keys"], wrong.name);
+    }), new AbortController().signal);
+  const missing = await run(["--config=missing.toml"]);
+  assert.deepEqual([missing.code, missing.stdout], [1, ""]);
+  assert.match(missing.stderr, /^missing\.toml: found no file at this path/);
+});
+
+Deno.test("consensus command line: a signal during the start ends it with 0, and no key was printed", async () => {
+  const nowhere = GOOD_CONSENSUS_TOML.replaceAll(
+    /(https|wss):\/\/[^"/]+/g,
+    (_, scheme: string) => `${scheme === "wss" ? "ws" : "http"}://127.0.0.1:9`,
+  );
+  const toml = nowhere.replace('signer = "keys/hub"', 'signer = "keys/hub"\nmax_concurent_queries = 0');
+  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+    const { code, stdout, stderr } = await inFolder(
+      toml,
+      (folder) => stopAt({ folder, line: "0 stands for the default", signal }),
+    );
+    assert.deepEqual([code, stderr], [0, ""]);
+    assert.ok(stdout.includes(signal), stdout);
+    assert.doesNotMatch(stdout, /ac0974bec3|rpckey1|beaconkey1|ETHERSCANKEY1|evmrpcpassword/);
+  }
+});
+
+Deno.test("consensus command line: it runs on a hub with a chain that is held until it is stopped", async () => {
+  await using hub = await startHub({ blockTimeMs: 300 });
+  const toml = heldOnly(hub.wsUrl);
+  const { code, stdout, stderr } = await inFolder(
+    toml,
+    (folder) => stopAt({ folder, line: "Nothing is proved of this chain", signal: "SIGTERM" }),
+  );
+  assert.deepEqual([code, stderr], [0, ""]);
+  assert.ok(stdout.includes("Relaying consensus") && stdout.includes("Stopped"), stdout);
+  assert.doesNotMatch(stdout, /"level":"ERROR"/i);
+});
+
+Deno.test("consensus command line: log-consensus-state prints results on stdout only, the log goes to stderr", async () => {
+  const { code, stdout, stderr } = await inFolder(
+    heldOnly("ws://127.0.0.1:9"),
+    (folder) => run(["-c", "consensus.toml", "log-consensus-state", "EVM-31337"], folder),
+  );
+  assert.deepEqual([code, stdout], [1, ""]);
+  assert.match(stderr, /ERROR EVM-31337 .*so there is no state\n/);
+});
