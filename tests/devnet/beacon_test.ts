@@ -18,6 +18,7 @@ import type {
   LightClientUpdate,
 } from "../../src/core/protocol/consensus/sync_committee/light_client_data.ts";
 import { committeeRoot } from "../../src/core/protocol/consensus/sync_committee/ssz_roots.ts";
+import type { SyncCommitteeUpdate } from "../../src/core/protocol/consensus/sync_committee/update.ts";
 import {
   readNewestSummary,
   STATE_PREFIX_BYTES,
@@ -70,7 +71,7 @@ async function verified(
   beacon: Beacon,
   trusted: BeaconConsensusState,
   source: FinalityUpdate,
-  committee?: Pick<LightClientUpdate, "nextSyncCommittee" | "nextSyncCommitteeBranch">,
+  committee?: SyncCommitteeUpdate,
   from: BranchSource = "proof",
 ): Promise<VerifiedBeaconUpdate> {
   const payloadBranch = await fetchPayloadBranch(beacon, source, from);
@@ -116,13 +117,7 @@ Deno.test("beacon: the hub follows from period to period, by each period's updat
     const newest = await fetchFinalityUpdate(beacon);
     const [ofPeriod] = await fetchUpdates(beacon, first + 1, 1);
     ok(ofPeriod);
-    const { nextSyncCommittee } = ofPeriod;
-    const nextSyncCommitteeBranch = deriveNextCommitteeBranch(
-      newest,
-      committeeRoot(trusted.lightClientState.nextSyncCommittee),
-      committeeRoot(nextSyncCommittee),
-    );
-    const derived = await verified(beacon, trusted, newest, { nextSyncCommittee, nextSyncCommitteeBranch });
+    const derived = await verified(beacon, trusted, newest, rotationBy(trusted, newest, ofPeriod));
     equal(derived.consensusState.lightClientState.statePeriod, BigInt(first + 1));
 
     await beacon.advanceToPeriod(first + 4);
@@ -140,6 +135,42 @@ Deno.test("beacon: the hub follows from period to period, by each period's updat
       (error) => error instanceof BeaconFault && error.code === "period_passed",
     );
   }));
+
+Deno.test("beacon: with a block in each epoch the hub follows block by block into the next period", () =>
+  withBeacon(async (beacon) => {
+    let state = await fetchTrusted(beacon);
+    const refusals: string[] = [];
+    for (let block = 0; block < 6; block++) {
+      await beacon.mine(1);
+      const update = await fetchFinalityUpdate(beacon);
+      const [ofPeriod] = await fetchUpdates(beacon, beacon.period, 1);
+      try {
+        const committee = ofPeriod && rotationBy(state, update, ofPeriod);
+        state = (await verified(beacon, state, update, committee)).consensusState;
+      } catch (error) {
+        if (!(error instanceof SyncCommitteeError)) throw error;
+        refusals.push(error.code);
+      }
+    }
+    equal(refusals, ["stale_epoch", "attested_period"]);
+    equal(state.lightClientState.statePeriod, 1068n);
+    const newest = beacon.head.blockNumber;
+    await beacon.finalize();
+    equal([beacon.finalized.blockNumber, beacon.head.blockNumber], [newest, newest + 2]);
+  }, { blocksPerEpoch: 1, startEpoch: 1068 * 256 - 2 }));
+
+/** The committee that an update carries into the next period; undefined for one within the trusted period. */
+function rotationBy(
+  trusted: BeaconConsensusState,
+  update: FinalityUpdate,
+  ofPeriod: LightClientUpdate,
+): SyncCommitteeUpdate | undefined {
+  const { nextSyncCommittee: current, statePeriod } = trusted.lightClientState;
+  if (update.signatureSlot / BigInt(slotsPerPeriod) === statePeriod) return undefined;
+  const { nextSyncCommittee } = ofPeriod;
+  const roots = [committeeRoot(current), committeeRoot(nextSyncCommittee)] as const;
+  return { nextSyncCommittee, nextSyncCommitteeBranch: deriveNextCommitteeBranch(update, ...roots) };
+}
 
 Deno.test("beacon: states and blocks in SSZ have the roots that headers name, also in empty slots", () =>
   withBeacon(async (beacon) => {

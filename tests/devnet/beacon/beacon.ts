@@ -39,6 +39,9 @@ export {
 /** How long before its end a period that the chain skips has its last block. */
 const slotsBeforePeriod = 8;
 
+/** Looks at the execution chain that may fail in a row, other than for its absence, before it counts as a defect. */
+const mostFailedLooks = 10;
+
 /**
  * Starts a node on the newest blocks of the execution chain and waits until it serves.
  * @throws {BeaconFault} `electra_only`
@@ -70,6 +73,7 @@ class RunningBeacon implements Beacon {
   readonly #pollMs: number;
   readonly #nodes: BeaconServer[] = [];
   #behaviour: Pick<BeaconBehaviour, "signers" | "isStalled">;
+  #failedLooks = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** Commands and looks at the execution chain happen one after the other. */
   #last: Promise<void> = Promise.resolve();
@@ -219,9 +223,12 @@ class RunningBeacon implements Beacon {
   async #poll(): Promise<void> {
     try {
       if (!this.#behaviour.isStalled) await this.sync();
+      this.#failedLooks = 0;
     } catch (error) {
-      // The execution node is away or this one is ending: a beacon node waits too.
-      if (!(error instanceof TypeError) && !this.#abort.signal.aborted) throw error;
+      // The execution node is away, or changes its chain at this moment, or this one is ending.
+      this.#failedLooks++;
+      const isAway = error instanceof TypeError || this.#abort.signal.aborted;
+      if (!isAway && this.#failedLooks >= mostFailedLooks) throw error;
     }
     this.#pollLater();
   }
