@@ -62,6 +62,7 @@ export async function fetchPrefix(beacon: BeaconNode, path: string, length: numb
   return prefix.subarray(0, at);
 }
 
+/** The newest finality update. */
 export async function fetchFinalityUpdate(beacon: Beacon): Promise<FinalityUpdate> {
   return parseFinalityUpdate(
     (await fetchJson(beacon, "/eth/v1/beacon/light_client/finality_update")).at("data").json,
@@ -80,6 +81,7 @@ export async function fetchUpdates(
   return answers.map((answer) => parseLightClientUpdate(new VectorNode(answer).at("data").json));
 }
 
+/** The bootstrap of a final block. */
 export async function fetchBootstrap(beacon: Beacon, root: Hash256): Promise<LightClientBootstrap> {
   const answer = await fetchJson(beacon, `/eth/v1/beacon/light_client/bootstrap/${root}`);
   return parseLightClientBootstrap(answer.at("data").json);
