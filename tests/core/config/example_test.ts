@@ -1,10 +1,10 @@
 /** The examples are what they tell: complete, correct, and true about the defaults. */
 import assert from "node:assert/strict";
-import { parse, type TomlTable } from "smol-toml";
+import type { ConsensusConfig } from "../../../src/core/config/consensus_config.ts";
+import { parseConsensusConfig } from "../../../src/core/config/read_consensus_config.ts";
 import { parseMessagingConfig } from "../../../src/core/config/read_messaging_config.ts";
 import type { MessagingConfig } from "../../../src/core/config/messaging_config.ts";
 import type { ConfigReading } from "../../../src/core/config/problem.ts";
-import { isTable } from "../../../src/core/config/value_readers.ts";
 
 const root = new URL("../../../", import.meta.url);
 const messaging = Deno.readTextFileSync(new URL("config.example.toml", root));
@@ -20,12 +20,22 @@ interface Optional {
   readonly switchedOn: string;
 }
 
-function read(text: string): ConfigReading<MessagingConfig> {
-  const readFile = (path: string): Uint8Array => {
-    assert.match(path, /^\/run\/secrets\/[a-z]+-(key|seed)$/);
+const secrets = {
+  readFile: (path: string): Uint8Array => {
+    assert.match(path, /^\/run\/secrets\/[a-z]+(-consensus)?-(key|seed)$/);
     return new TextEncoder().encode(key);
-  };
-  return parseMessagingConfig({ readFile }, text);
+  },
+};
+
+function read(text: string): ConfigReading<MessagingConfig> {
+  return parseMessagingConfig(secrets, text);
+}
+
+function acceptConsensus(text: string): ConsensusConfig {
+  const { config, problems, warnings, notes } = parseConsensusConfig(secrets, text);
+  assert.deepEqual([problems, warnings, notes], [[], [], []]);
+  assert.ok(config !== undefined);
+  return config;
 }
 
 function accept(text: string): MessagingConfig {
@@ -128,12 +138,12 @@ for (const { section, key, isDefault, switchedOn } of optionals(messaging)) {
   });
 }
 
-function isSame(a: MessagingConfig, b: MessagingConfig): boolean {
+function isSame<C>(a: C, b: C): boolean {
   return asText(a) === asText(b);
 }
 
 /** Secrets show as such, present or not; that is enough here. */
-function asText(config: MessagingConfig): string {
+function asText(config: unknown): string {
   return JSON.stringify(config, (_, value: unknown) => typeof value === "bigint" ? `${value}n` : value);
 }
 
@@ -160,19 +170,32 @@ Deno.test("consensus.example.toml: every field of the specification is there, an
   }
 });
 
-Deno.test("consensus.example.toml: it is TOML, with every optional setting switched on too", () => {
-  const whole = parse(consensus.replaceAll(/^#(?=[a-z0-9_]+ = )/gm, ""));
-  for (const text of [consensus, consensus.replaceAll(/^#(?=[a-z0-9_]+ = )/gm, "")]) {
-    const table: TomlTable = parse(text);
-    assert.ok(isTable(table.hub ?? "") && isTable(table.relayer ?? ""));
-  }
-  const types = Object.values(whole).flatMap((section) => isTable(section) ? [section.type] : []);
-  assert.deepEqual(types.filter((type) => type !== undefined), [
-    "grandpa",
-    "evm",
-    "arbitrum_orbit",
-    "op_stack",
-    "bsc",
+Deno.test("consensus.example.toml: the relayer takes it as it is, without a problem, warning or note", () => {
+  const { hub, relayer, chains } = acceptConsensus(consensus);
+  assert.deepEqual([hub.consensus.type, hub.substrate.stateMachine], ["grandpa", "POLKADOT-3367"]);
+  assert.deepEqual(relayer, { maximumUpdateIntervals: [], enableHubConsensus: false });
+  assert.deepEqual(chains.map(({ type, consensusStateId }) => `${type} ${consensusStateId}`), [
+    "evm ETH0",
+    "arbitrum_orbit ARB0",
+    "op_stack OPT0",
+    "bsc BSC0",
+  ]);
+});
+
+for (const { section, key, isDefault, switchedOn } of optionals(consensus)) {
+  const effect = isDefault ? "changes nothing" : "is taken";
+  Deno.test(`consensus.example.toml: [${section}].${key} ${effect} when it is switched on`, () => {
+    assert.equal(isSame(acceptConsensus(switchedOn), acceptConsensus(consensus)), isDefault);
+  });
+}
+
+Deno.test("consensus.example.toml: the list of watched chains that it explains is taken, too", () => {
+  const list = /^# (\[\[\{ state_id = .+\]\])$/m.exec(consensus)?.[1];
+  assert.ok(list !== undefined);
+  const watching = consensus.replace("maximum_update_intervals = []", `maximum_update_intervals = ${list}`);
+  assert.deepEqual(acceptConsensus(watching).relayer.maximumUpdateIntervals.map(({ maxSec }) => maxSec), [
+    3_600n,
+    14_400n,
   ]);
 });
 
