@@ -4,6 +4,7 @@ import { readMessagingConfig } from "../core/config/read_messaging_config.ts";
 import { openLedger } from "../core/ledger/open.ts";
 import { platformFetch } from "../core/rpc/http.ts";
 import type { ExitCode } from "../core/runtime/exit_codes.ts";
+import { dropFileAccess } from "../core/runtime/file_access.ts";
 import { runFramed, type World } from "../core/runtime/program_frame.ts";
 import { systemRandomness } from "../core/runtime/randomness.ts";
 import { systemClock } from "../core/runtime/system_clock.ts";
@@ -24,7 +25,11 @@ export function runProgram(
     const deps = { clock: systemClock, random: systemRandomness, log };
     const runDeps: RunDeps = {
       ...deps,
-      openLedger: () => openLedger(args.db, { clock: systemClock, log }),
+      openLedger: () => {
+        const ledger = openLedger(args.db, { clock: systemClock, log });
+        dropFileAccess(log);
+        return ledger;
+      },
       connect: (checked) => connectChains(deps, checked),
       fetch: platformFetch,
     };
