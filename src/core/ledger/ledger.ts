@@ -40,6 +40,7 @@ export {
 } from "./message_state.ts";
 export {
   type DueQuery,
+  type EndedQuery,
   type MessageChange,
   type MessageKey,
   type MessageRow,

@@ -33,6 +33,8 @@ import {
 // Must be written as in the indexes, or SQLite does not use them.
 const isOpen = "state IN ('seen', 'held', 'ready', 'not_executed')";
 
+const isEnded = "state IN ('delivered', 'delivered_by_other', 'timed_out', 'rejected', 'gone')";
+
 /** The messages in a database. */
 export function openMessages(db: Database, clock: Pick<Clock, "now">): Messages {
   return {
@@ -59,6 +61,28 @@ export function openMessages(db: Database, clock: Pick<Clock, "now">): Messages 
            AND timeout_sec > :zero AND timeout_sec <= :now ORDER BY timeout_sec, commitment LIMIT :limit`,
         { source, sink, zero: toU64Text(0n), now: toU64Text(nowSec), limit },
       ).map(toMessage),
+    listDeliveredByOther: ({ sink, afterMs, untilMs, limit, afterKey }) =>
+      db.rows(
+        `SELECT * FROM message WHERE updated_at_ms >= :from AND updated_at_ms <= :until AND sink = :sink
+           AND ${isEnded} AND state = 'delivered_by_other' AND (updated_at_ms, commitment) > (:after, :key)
+         ORDER BY updated_at_ms, commitment LIMIT :limit`,
+        {
+          sink,
+          limit,
+          from: Math.max(afterMs + 1, afterKey?.updatedAtMs ?? 0),
+          until: untilMs,
+          after: afterKey?.updatedAtMs ?? 0,
+          key: afterKey?.commitment ?? "",
+        },
+      ).map(toMessage),
+    findResponse: (requestCommitment, source, sink) => {
+      const row = db.row(
+        `SELECT * FROM message WHERE source = :source AND sink = :sink AND ${isOpen} AND kind = 'getResponse'
+           AND request_commitment = :requestCommitment LIMIT 1`,
+        { source, sink, requestCommitment },
+      );
+      return row && toMessage(row);
+    },
     wake: (source, sink, reason) =>
       db.run(
         `UPDATE message SET next_attempt_at_ms = :now, updated_at_ms = :now

@@ -85,6 +85,16 @@ export interface DueQuery {
   readonly afterKey?: MessageKey | undefined;
 }
 
+/** A page of rows that ended within a time, Unix milliseconds. */
+export interface EndedQuery {
+  readonly sink: StateMachine;
+  readonly afterMs: number;
+  readonly untilMs: number;
+  readonly limit: number;
+  /** Last row of the page before. */
+  readonly afterKey?: Pick<MessageRow, "updatedAtMs" | "commitment"> | undefined;
+}
+
 /** Rows of one leg in one state. */
 export interface StateCount {
   readonly source: StateMachine;
@@ -128,6 +138,17 @@ export interface Messages {
   listExpired(
     query: { source: StateMachine; sink: StateMachine; nowSec: bigint; limit: number },
   ): MessageRow[];
+  /**
+   * Rows to `sink` that ended as `delivered_by_other` after `afterMs` and up to `untilMs`, in the order in which they
+   * ended. Page on with `afterKey`.
+   */
+  listDeliveredByOther(query: EndedQuery): MessageRow[];
+  /** The open row of the answer to a GET request on the way from `source` to `sink`. */
+  findResponse(
+    requestCommitment: Hash256,
+    source: StateMachine,
+    sink: StateMachine,
+  ): MessageRow | undefined;
   /** Makes the open rows held for `reason` due now (a fee was raised, a chain came back); returns how many. */
   wake(source: StateMachine, sink: StateMachine, reason: MessageReason): number;
 }

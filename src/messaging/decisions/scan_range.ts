@@ -48,16 +48,16 @@ export function nextChunk(
 }
 
 /** Events of one chunk that are aimed at: a chunk is held in memory, and written in one transaction. */
-const AIMED_EVENTS = 1_000;
+const AIMED_EVENTS = 500;
 
 /** Width of the first chunk, in blocks: nothing is known of how much happens in them. */
-const FIRST_BLOCKS = 4n;
+const FIRST_BLOCKS = 1n;
 
 /** Factor by which chunks grow while little happens. */
 const GROWTH = 4n;
 
 /**
- * How many blocks of one chain are read at once, so that a chunk holds about a thousand events. What was learned
+ * How many blocks of one chain are read at once, so that a chunk holds about five hundred events. What was learned
  * lasts from scan to scan; it is a matter of memory only, so a new start may begin anew.
  */
 export class ScanWidth {

@@ -9,7 +9,7 @@ import { messageOf } from "./message_row.ts";
 import type { Candidate } from "./receipts.ts";
 import type { Replacing } from "./replacing.ts";
 import type { Settling } from "./settlement.ts";
-import { readFees } from "./weigh.ts";
+import { isOwnWithdrawal, readFees } from "./weigh.ts";
 
 /** Age of a transaction from which on a fee that cannot be read counts as none, ms. */
 const FEE_PATIENCE_MS = 600_000;
@@ -46,11 +46,11 @@ export async function readIncome(
 }
 
 /** True for messages that are delivered whatever they pay. */
-function isFree({ settings, sink }: Settling, { message }: Candidate): boolean {
+function isFree({ deps, settings, sink }: Settling, { row, message }: Candidate): boolean {
   return isAlwaysDelivered(paymentClassOf(message, {
     hub: settings.hub,
     sink: sink.id.stateMachine,
-    isOwnWithdrawal: false,
+    isOwnWithdrawal: isOwnWithdrawal(deps, settings, row),
     isListedModule: settings.listedModules()?.has(toHex(requestOf(message).from)) ?? false,
   }));
 }

@@ -101,7 +101,7 @@ export async function scanLeg(
       const fresh = recordRows(deps, settings, leg, { events, view });
       recordRotations(deps, leg, events);
       for (const event of events) {
-        if (event.kind === "funded") reviveFunded(deps, settings, event.commitment);
+        if (event.kind === "funded") reviveFunded(deps, settings, leg, event.commitment);
       }
       deps.ledger.cursors.advance(source, sink, chunk.to);
       return fresh;
@@ -151,14 +151,21 @@ function recordRotations(deps: PipelineDeps, { source }: Leg, events: readonly C
 }
 
 /** A fee was raised: what was not worth its delivery is weighed again, if the operator wants retries at all. */
-function reviveFunded(deps: PipelineDeps, settings: PipelineSettings, commitment: Hash256): void {
+function reviveFunded(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  { source }: Leg,
+  commitment: Hash256,
+): void {
   if (settings.retryFrequencySec === undefined) return;
   const { messages } = deps.ledger;
   const inbound = messages.find(commitment, settings.hub);
-  const row = inbound === undefined ? undefined : messages.find(commitment, inbound.requestDest);
+  const asked = inbound === undefined ? undefined : messages.find(commitment, inbound.requestDest);
+  // The fee of a GET request pays for the way of its answer back to where the fee was put up.
+  const row = asked ?? messages.findResponse(commitment, settings.hub, source.id.stateMachine);
   if (row?.state !== "held" || row.reason !== "unprofitable") return;
   const { reason } = row;
-  messages.transition(commitment, row.sink, { to: "held", reason, nextAttemptAtMs: deps.clock.now() });
+  messages.transition(row.commitment, row.sink, { to: "held", reason, nextAttemptAtMs: deps.clock.now() });
 }
 
 /** State of a row by the route of its message; `undefined` for messages of other legs. */

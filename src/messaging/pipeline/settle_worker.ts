@@ -7,6 +7,7 @@ import type { Worker } from "../../core/runtime/worker.ts";
 import { hasRoomInFlight } from "./in_flight.ts";
 import type { PipelineDeps, PipelineSettings } from "./leg.ts";
 import { mark } from "./mark.ts";
+import { OthersDeliveries } from "./others_deliveries.ts";
 import type { Replacing } from "./replacing.ts";
 import { noteNoAnswer } from "./send.ts";
 import { settleAll } from "./settle.ts";
@@ -32,6 +33,7 @@ export interface SettlingSink {
 export function settleWorker(deps: PipelineDeps, settings: PipelineSettings, work: SettlingSink): Worker {
   const { sink } = work;
   const notices = new WaitNotices(deps);
+  const others = new OthersDeliveries(deps, sink);
   return {
     name: `settle ${sink.id.stateMachine}`,
     run: async (signal) => {
@@ -39,7 +41,7 @@ export function settleWorker(deps: PipelineDeps, settings: PipelineSettings, wor
       while (!signal.aborted) {
         try {
           const { waiting, hasNews } = await settleAll(deps, settings, sink, signal, work.replacing);
-          if (hasNews) work.legs.forEach((leg) => leg.wake());
+          if (await others.check(signal) || hasNews) work.legs.forEach((leg) => leg.wake());
           if (waiting === 0) notices.done("inclusion");
           else {
             const fields = { chain: sink.id.stateMachine, transactions: waiting };

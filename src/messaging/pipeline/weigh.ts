@@ -2,6 +2,7 @@
  * Finds out which messages of a sifted batch pay for their delivery, and puts the others aside with the numbers of
  * the decision. The rule itself is in `decisions/profit.ts` and `decisions/batch_profit.ts`.
  */
+import type { MessageRow } from "../../core/ledger/ledger.ts";
 import type { Hash256 } from "../../core/protocol/bytes.ts";
 import { toHex } from "../../core/protocol/bytes.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
@@ -53,7 +54,7 @@ export async function weigh(
     const paymentClass = paymentClassOf(message, {
       hub: settings.hub,
       sink: leg.sink.id.stateMachine,
-      isOwnWithdrawal: false,
+      isOwnWithdrawal: isOwnWithdrawal(deps, settings, row),
       isListedModule: settings.listedModules()?.has(toHex(requestOf(message).from)) ?? false,
     });
     const fee = fees.get(row.commitment);
@@ -78,6 +79,16 @@ export async function weigh(
     profitPercent: profit.minimumPercent,
   });
   return deps.ledger.transaction(() => putAside(deps, settings, { ...work, held, fees }));
+}
+
+/** True for the hub's POST that carries money of ours: it is worth its delivery whatever that costs. */
+export function isOwnWithdrawal(
+  deps: Pick<PipelineDeps, "ledger">,
+  { hub }: Pick<PipelineSettings, "hub">,
+  row: Pick<MessageRow, "kind" | "requestSource" | "requestCommitment">,
+): boolean {
+  if (row.kind !== "post" || row.requestSource !== hub) return false;
+  return deps.ledger.withdrawals.findByCommitment(row.requestCommitment) !== undefined;
 }
 
 /**

@@ -177,6 +177,61 @@ Deno.test("weigh: a request of the hub that only module_filter lets in has no fe
   assert.deepEqual([state, reason, offeredUsd18, requiredUsd18], ["held", "unprofitable", 0n, REQUIRED_18]);
 });
 
+Deno.test("weigh: a withdrawal of ours goes whatever it costs", async () => {
+  const world = new World();
+  world.two.priceWei = PRICE_WEI;
+  const [ours, theirs] = await world.sendFrom(world.hub, world.two, 2, { source: names.hub });
+  assert.ok(ours !== undefined && theirs !== undefined);
+  const relayer = new Relayer(world, memoryLedger(world), { settings: { moduleFilter: new Set([sender]) } });
+  relayer.ledger.withdrawals.record({
+    chain: names.two,
+    address: relayer.address,
+    nonce: 0n,
+    beneficiary: undefined,
+    amount: 1n,
+    hubBlock: 1n,
+    state: "dispatched",
+    dispatch: { commitment: ours.commitment, encoded: new Uint8Array(), hubBlock: 1n },
+  });
+  await round(relayer, weighing(relayer).leg);
+  assert.deepEqual([ours, theirs].map((message) => relayer.row(message).state), ["submitted", "held"]);
+});
+
+for (const retryFrequencySec of [undefined, 3_600]) {
+  Deno.test(`weigh: a raised fee revives the answer to a GET request, with retries every ${retryFrequencySec} s`, async () => {
+    const world = new World();
+    world.two.priceWei = PRICE_WEI;
+    const get: GetRequest = {
+      source: names.two,
+      dest: names.one,
+      nonce: 1n,
+      from: fromHex(sender),
+      keys: [new Uint8Array(20)],
+      height: 1n,
+      context: new Uint8Array(),
+      timeoutTimestampSec: 0n,
+    };
+    const asked = getMessage(get);
+    const response = getResponseMessage({ get, values: [] });
+    world.two.dispatch(asked, REQUIRED_18 - 1n);
+    world.hub.dispatch(response);
+    await world.blocks(1);
+    await world.update(world.hub, world.two);
+    const relayer = new Relayer(world, memoryLedger(world), { settings: { retryFrequencySec } });
+    const { leg } = weighing(relayer);
+    await round(relayer, leg);
+    assert.deepEqual([relayer.row(response).state, relayer.row(response).reason], ["held", "unprofitable"]);
+    const back = relayer.leg(relayer.two, relayer.hub);
+    await world.update(world.two, world.hub);
+    await round(relayer, back);
+    world.two.fund(asked.commitment, REQUIRED_18);
+    await world.blocks(1);
+    await world.update(world.two, world.hub);
+    await round(relayer, back);
+    assert.equal((await round(relayer, leg)).sent, retryFrequencySec === undefined ? 0 : 1);
+  });
+}
+
 Deno.test("weigh: a response is paid by the fee of its request, and goes after the request's timeout", async () => {
   const world = new World();
   world.two.priceWei = PRICE_WEI;

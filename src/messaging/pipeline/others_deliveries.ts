@@ -1,0 +1,95 @@
+/**
+ * Watches deliveries of other relayers until they are final: one that a reorganisation takes away comes back to us.
+ * What is remembered can be found anew: after a start, what ended within the last hour is looked at again.
+ */
+import type { Chain } from "../../core/chains/chain.ts";
+import type { MessageRow } from "../../core/ledger/ledger.ts";
+import type { PipelineDeps } from "./leg.ts";
+import { mark } from "./mark.ts";
+import { messageOf } from "./message_row.ts";
+
+/** How far back a start looks, ms: longer than any configured chain takes to finality. */
+const LOOK_BACK_MS = 3_600_000;
+
+/** Time between two looks at the chain while something is not final yet, ms. */
+const LOOK_EVERY_MS = 15_000;
+
+/** Receipts that are read at once. */
+const MOST_AT_ONCE = 100;
+
+/** Deliveries of others on one sink. */
+export class OthersDeliveries {
+  readonly #deps: PipelineDeps;
+  readonly #sink: Chain;
+  /** Everything that ended up to this time is final. */
+  #finalUntilMs: number;
+  /** Deliveries seen up to `untilMs` are final once `height` is. */
+  #watched: { readonly untilMs: number; readonly height: bigint } | undefined;
+  #lookAfterMs = 0;
+
+  constructor(deps: PipelineDeps, sink: Chain) {
+    this.#deps = deps;
+    this.#sink = sink;
+    this.#finalUntilMs = deps.clock.now() - LOOK_BACK_MS;
+  }
+
+  /** Looks once, if it is time; true when a message has to be delivered again. May throw an `RpcFault`. */
+  async check(signal: AbortSignal): Promise<boolean> {
+    const nowMs = this.#deps.clock.now();
+    if (nowMs < this.#lookAfterMs) return false;
+    this.#lookAfterMs = nowMs + LOOK_EVERY_MS;
+    if (this.#watched === undefined) {
+      // Rows of this very millisecond may still be written.
+      const untilMs = nowMs - 1;
+      if (this.#page(untilMs, 1).length > 0) {
+        this.#watched = { untilMs, height: await this.#sink.fetchHeight(signal) };
+      }
+      return false;
+    }
+    const { untilMs, height } = this.#watched;
+    if (await this.#sink.fetchFinalHeight(signal) < height) return false;
+    const hasNews = await this.#confirm(untilMs, signal);
+    this.#finalUntilMs = untilMs;
+    this.#watched = undefined;
+    this.#lookAfterMs = 0;
+    return hasNews;
+  }
+
+  #page(untilMs: number, limit: number, afterKey?: MessageRow): readonly MessageRow[] {
+    const sink = this.#sink.id.stateMachine;
+    return this.#deps.ledger.messages.listDeliveredByOther({
+      sink,
+      afterMs: this.#finalUntilMs,
+      untilMs,
+      limit,
+      afterKey,
+    });
+  }
+
+  /** Reads the receipts of what ended up to then; what has none is to be delivered. */
+  async #confirm(untilMs: number, signal: AbortSignal): Promise<boolean> {
+    const { ledger } = this.#deps;
+    let hasNews = false;
+    let last: MessageRow | undefined;
+    for (;;) {
+      const rows = this.#page(untilMs, MOST_AT_ONCE, last);
+      if (rows.length === 0) return hasNews;
+      last = rows.at(-1);
+      const receipts = await this.#sink.fetchReceipts(rows.map(messageOf), signal);
+      const gone = rows.filter((_, index) => receipts[index] === undefined);
+      if (gone.length === 0) continue;
+      hasNews = true;
+      ledger.transaction(() => {
+        for (const { commitment, sink } of gone) {
+          const row = ledger.messages.find(commitment, sink);
+          if (row?.state !== "delivered_by_other") continue;
+          const nextAttemptAtMs = this.#deps.clock.now();
+          mark(this.#deps, row, "ready", {
+            detail: "the receipt of another relayer is gone",
+            nextAttemptAtMs,
+          });
+        }
+      });
+    }
+  }
+}
