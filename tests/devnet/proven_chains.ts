@@ -24,7 +24,7 @@ import {
   type OpStackL1,
   prepareOpStackL2,
 } from "./evm/rollup_games.ts";
-import { startProposer } from "./evm/rollup_l1.ts";
+import { connectRollupL1, type RollupL1, startProposer } from "./evm/rollup_l1.ts";
 import type { ConsensusSettings } from "./hub/hub_options.ts";
 
 /** How a chain becomes final. */
@@ -85,12 +85,14 @@ export interface ProvenChain extends AsyncDisposable {
   /** Type and host section of the consensus relayer's configuration. */
   readonly section: { readonly type: string; readonly host: TomlTable };
   readonly beacon: Beacon | undefined;
+  /** Of an L1: where claims about its rollups are made, one after the other. */
+  readonly claims: RollupL1 | undefined;
   readonly opStack: OpStackL1 | undefined;
   readonly arbitrum: ArbitrumL1 | undefined;
 }
 
 /** The L1 that rollups stand on. */
-type L1 = Pick<ProvenChain, "node" | "rpcUrl" | "stateMachine" | "clientStateId">;
+type L1 = Pick<ProvenChain, "claims" | "rpcUrl" | "stateMachine" | "clientStateId">;
 
 /** Starts a chain. Rollups need an L1, which is a `beacon` chain. */
 export async function startProvenChain(
@@ -113,6 +115,7 @@ export async function startProvenChain(
     clientStateId: toConsensusStateId(clientNames[kind]),
     node,
     beacon: undefined,
+    claims: undefined,
     opStack: undefined,
     arbitrum: undefined,
   };
@@ -130,7 +133,7 @@ interface Surroundings {
 
 type Parts =
   & Pick<ProvenChain, "rpcUrl" | "settings" | "section" | "consensusStateId">
-  & Partial<Pick<ProvenChain, "beacon" | "opStack" | "arbitrum">>;
+  & Partial<Pick<ProvenChain, "beacon" | "claims" | "opStack" | "arbitrum">>;
 
 function startParts(
   kind: ChainKind,
@@ -158,6 +161,7 @@ async function startL1(
   );
   return {
     beacon,
+    claims: connectRollupL1(node),
     rpcUrl: beacon.executionUrl,
     consensusStateId: common.clientStateId,
     settings: {},
@@ -191,9 +195,9 @@ function changingSet(epoch: bigint): readonly number[] {
   return [1, 2, 3, 4, 5 + Number(epoch % 16n)];
 }
 
-function l1Of({ l1 }: Surroundings): L1 {
-  if (l1 === undefined) throw new RangeError("A rollup needs an L1");
-  return l1;
+function l1Of({ l1 }: Surroundings): L1 & { readonly claims: RollupL1 } {
+  if (l1?.claims === undefined) throw new RangeError("A rollup needs an L1");
+  return { ...l1, claims: l1.claims };
 }
 
 function l1Keys(l1: L1): TomlTable {
@@ -209,9 +213,11 @@ async function startOpStack(surroundings: Surroundings, started: AsyncDisposable
   const { node, common, options } = surroundings;
   const l1 = l1Of(surroundings);
   await prepareOpStackL2(node);
-  const opStack = await deployOpStackL1(l1.node);
+  const opStack = await deployOpStackL1(l1.claims);
   if (options.proposes !== false) {
-    started.use(startProposer(CLAIM_EVERY_MS, () => opStack.proposeOutput(node)));
+    started.use(
+      startProposer({ l2: node, everyMs: CLAIM_EVERY_MS, propose: (l2) => opStack.proposeOutput(l2) }),
+    );
   }
   const id = { stateMachine: common.stateMachine, consensusStateId: common.clientStateId };
   return {
@@ -239,10 +245,12 @@ async function startArbitrum(surroundings: Surroundings, started: AsyncDisposabl
   const rewriter: HeaderRewriter = started.use(
     await startHeaderRewriter({ upstream: node.rpcUrl, rule: withSendRoots }),
   );
-  const arbitrum = await deployArbitrumL1(l1.node);
+  const arbitrum = await deployArbitrumL1(l1.claims);
   const shown = { rpcUrl: rewriter.rpcUrl, chainId: node.chainId };
   if (options.proposes !== false) {
-    started.use(startProposer(CLAIM_EVERY_MS, () => arbitrum.createAssertion(shown)));
+    started.use(
+      startProposer({ l2: shown, everyMs: CLAIM_EVERY_MS, propose: (l2) => arbitrum.createAssertion(l2) }),
+    );
   }
   const id = { stateMachine: common.stateMachine, consensusStateId: common.clientStateId };
   return {

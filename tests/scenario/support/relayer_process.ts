@@ -18,7 +18,9 @@ export interface RelayerOptions {
   readonly logFormat?: "json" | "human";
   /** Arguments behind the options, e.g. `["accumulate-fees"]`. */
   readonly extraArguments?: readonly string[];
-  /** Default `build/causeway`. */
+  /** Default `causeway`. */
+  readonly program?: "causeway" | "causeway-consensus";
+  /** Default the program in `build`. */
   readonly executable?: string;
   /** Told each line as it comes. */
   readonly onLine?: (line: RelayerLine) => void;
@@ -73,10 +75,11 @@ export class RelayerProcess implements AsyncDisposable {
     this.configPath = configPath;
     this.dbPath = options.dbPath ?? `${options.folder}/relayer.db`;
     this.#onLine = options.onLine;
-    this.#child = new Deno.Command(options.executable ?? `${REPOSITORY}/build/causeway`, {
+    const program = options.program ?? "causeway";
+    this.#child = new Deno.Command(options.executable ?? `${REPOSITORY}/build/${program}`, {
       args: [
         `--config=${configPath}`,
-        `--db=${this.dbPath}`,
+        ...program === "causeway" ? [`--db=${this.dbPath}`] : [],
         `--log-format=${options.logFormat ?? "json"}`,
         `--log-level=${options.logLevel ?? "debug"}`,
         ...(options.extraArguments ?? []),
