@@ -149,9 +149,9 @@ export class RollupClaims<Event> {
     for (const { claim, reason } of passedOver) {
       const name = this.#generation.describe(claim.event);
       this.#deps.log.debug("A claim about the rollup is passed over", { claim: name, reason });
-      // What an endpoint says now is looked at again some times.
       if (reason === "blacklisted") this.#search.settle(claim);
-      else this.#search.noteRefused(claim);
+      // What an endpoint says now is looked at again some times; a claim beyond the hub's L1 height is only too early.
+      else if (reason !== "beyond_hub_l1_height") this.#search.noteRefused(claim);
     }
     return candidates;
   }

@@ -191,9 +191,21 @@ export class DisputeGames {
 
   #passOver(game: Game, reason: GameLogReason | GameReason): void {
     this.#deps.log.debug("A dispute game is passed over", { game: game.game.proxy, reason });
-    // What is true of the game for ever ends it, what an endpoint says now is looked at again some times.
-    if (reason === "challenged" || reason === "other_game_type") this.#search.noteRefused(game);
-    else if (reason !== "block_does_not_exist") this.#search.settle(game);
+    switch (reason) {
+      case "blacklisted":
+      case "no_block_number":
+      case "not_above_hub":
+        return this.#search.settle(game);
+      // Endpoints and governance may change their minds, though not for ever.
+      case "challenged":
+      case "other_game_type":
+        this.#search.noteRefused(game);
+        return;
+      // It is only too early.
+      case "beyond_hub_l1_height":
+      case "block_does_not_exist":
+        return;
+    }
   }
 
   async #prove(

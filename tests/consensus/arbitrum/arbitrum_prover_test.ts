@@ -5,7 +5,7 @@ import { blacklistedClaimKey } from "../../../src/core/protocol/consensus/arbitr
 import { decodeArbitrumUpdate } from "../../../src/core/protocol/consensus/arbitrum/verify_update.ts";
 import type { Hash256 } from "../../../src/core/protocol/bytes.ts";
 import { toAddress } from "../../../src/core/protocol/evm/address.ts";
-import { never, reasonForNothing, relay, updatesOf } from "../rollup/rollup_world.ts";
+import { l1Id, never, reasonForNothing, relay, updatesOf } from "../rollup/rollup_world.ts";
 import { rollupId, withArbitrum } from "./arbitrum_world.ts";
 
 const wrongHash: Hash256 = `0x${"13".repeat(32)}`;
@@ -139,6 +139,24 @@ Deno.test("arbitrum: without a rollup contract on the hub, or with a ruled out c
     assert.match((await prover.check(never))[0]?.text ?? "", /rollup_core is 0x.*, and the hub holds 0x/);
     world.setRollup(toAddress(contracts.rollup));
     assert.deepEqual(await prover.check(never), []);
+    assert.equal(await relay(hub, prover), assertion.l2Height);
+  });
+});
+
+Deno.test("arbitrum: an assertion is not lost when the hub falls back to an older L1 block", async () => {
+  await withArbitrum("ArbitrumBold", async (world) => {
+    const { contracts, hub, l2 } = world;
+    await world.mineL2();
+    const before = await world.advanceL1();
+    const assertion = await contracts.createAssertion(l2);
+    const height = await world.advanceL1();
+    const prover = world.prover();
+    updatesOf(await prover.next(never));
+    for (let look = 0; look < 11; look++) {
+      hub.rewind({ id: l1Id, height: before });
+      await reasonForNothing(prover);
+    }
+    hub.rewind({ id: l1Id, height });
     assert.equal(await relay(hub, prover), assertion.l2Height);
   });
 });

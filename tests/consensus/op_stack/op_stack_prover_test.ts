@@ -168,6 +168,21 @@ Deno.test("op stack: only games up to the L1 block that the hub knows count", as
   });
 });
 
+Deno.test("op stack: a game is not lost when the hub falls back to an older L1 block", async () => {
+  await withOpStack(async (world) => {
+    const { contracts, hub, nodes } = world;
+    const before = await world.advanceL1();
+    const game = await contracts.proposeOutput(nodes.l2);
+    const height = await world.advanceL1();
+    const prover = world.prover();
+    updatesOf(await prover.next(never));
+    hub.rewind({ id: l1Id, height: before });
+    await reasonForNothing(prover);
+    hub.rewind({ id: l1Id, height });
+    assert.equal(await relay(hub, prover), game.l2Height);
+  });
+});
+
 Deno.test("op stack: nothing is offered that is not above the hub's height", async () => {
   await withOpStack(async (world) => {
     const { contracts, hub, nodes } = world;

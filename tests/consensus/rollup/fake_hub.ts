@@ -95,6 +95,11 @@ export class FakeHub implements RollupHub {
     this.#commitments.delete(heightKey(height));
   }
 
+  /** Another hub block is the best one, at which an older height was the newest. */
+  rewind({ id, height }: StateMachineHeight): void {
+    this.#latest.set(stateMachineIdKey(id), height);
+  }
+
   /** What the runtime makes of a consensus message. */
   submit(id: ConsensusStateId, proof: Uint8Array): Verdict {
     const client = this.clients.get(id);
