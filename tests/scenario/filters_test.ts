@@ -11,7 +11,7 @@ const DISPATCH_ABI = parseAbi([
   "function dispatch(DispatchPost post) payable returns (bytes32)",
 ]);
 
-Deno.test("filters", async (t) => {
+Deno.test("filters (04 21.4, Filter matrix)", async (t) => {
   await using devnet = await startSceneDevnet();
   const [a, b] = [devnet.chain("A"), devnet.chain("B")];
 

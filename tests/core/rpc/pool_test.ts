@@ -102,7 +102,7 @@ for (
   });
 }
 
-Deno.test("pool: a 429 with Retry-After 2 pauses that endpoint for two seconds and uses the next", async () => {
+Deno.test("pool: a 429 with Retry-After 2 pauses that endpoint for two seconds and uses the next (04 21.4 line 19)", async () => {
   const clock = new FakeClock();
   const [a, b] = [new Scripted("a", [fault("throttled", "a", "eth_call", 2000)]), new Scripted("b")];
   const both = pool([a, b], {}, clock);
@@ -114,7 +114,7 @@ Deno.test("pool: a 429 with Retry-After 2 pauses that endpoint for two seconds a
   assert.equal(await ask(), "a eth_blockNumber");
 });
 
-Deno.test("pool: the pause starts with the second fault in a row, doubles, and ends at a minute", async () => {
+Deno.test("pool: the pause starts with the second fault in a row, doubles, and ends at a minute (04 21.4 line 19)", async () => {
   const clock = new FakeClock();
   const a = new Scripted("a");
   const both = pool([a, new Scripted("b")], {}, clock);
@@ -176,7 +176,7 @@ Deno.test("pool: a short pause of the only endpoint is waited for, a long one is
   assert.equal(a.requests.length, 3);
 });
 
-Deno.test("pool: when all are down the fault names each host with its code", async () => {
+Deno.test("pool: when all are down the fault names each host with its code (04 21.4 line 19)", async () => {
   const all = pool([new Scripted("a.example", ["timeout"]), new Scripted("b.example", ["malformed"])]);
   const thrown = await faultOf(all.request(head, { signal: never }));
   assert.equal(thrown.code, "timeout");
@@ -279,7 +279,7 @@ Deno.test("pool: calls that a node cut off a batch are asked again", async () =>
   );
 });
 
-Deno.test("pool: an endpoint of another chain is never used, whatever it would answer", async () => {
+Deno.test("pool: an endpoint of another chain is never used, whatever it would answer (04 21.4 line 19)", async () => {
   const [wrong, right] = [new Scripted("wrong"), new Scripted("right")];
   wrong.answer = () => ({ kind: "result", result: "0x2" });
   right.answer = () => ({ kind: "result", result: "0x1" });

@@ -76,7 +76,7 @@ for (
     [101, [50, 50, 1]],
   ] as const
 ) {
-  Deno.test(`claims: ${count} rows of a pair give groups of ${sizes.join(" and ") || "nothing"}`, () => {
+  Deno.test(`claims: ${count} rows of a pair give groups of ${sizes.join(" and ") || "nothing"} (04 21.4, Claims)`, () => {
     const { groups, settled, waiting } = planClaims(rows(count), facts());
     assert.deepEqual(groups.map(({ commitments }) => commitments.length), sizes);
     assert.deepEqual(

@@ -36,7 +36,7 @@ function paidOn(scene: Scene, name: typeof a): number {
   return scene.node(name).deliveries().length;
 }
 
-Deno.test("withdrawals: a balance is ordered, found on the hub, delivered, and done when the receipt is final", async () => {
+Deno.test("withdrawals: a balance is ordered, found on the hub, delivered, and done when the receipt is final (04 21.4, Filter matrix)", async () => {
   const scene = await sceneWith();
   scene.hub.credit(a, scene.address(a), 150n * one);
   const rounds = new WithdrawalRounds(scene.deps);
@@ -71,7 +71,7 @@ Deno.test("withdrawals: the row is on disk before the hub hears of the order", a
   assert.ok(submitted !== undefined);
 });
 
-Deno.test("withdrawals: thresholds of operator and hub, equal is enough, in the token's own decimals", async () => {
+Deno.test("withdrawals: thresholds of operator and hub, equal is enough, in the token's own decimals (04 21.4, Withdrawals)", async () => {
   const cases = [
     // minimum of the configuration, 18 decimals
     { decimals: 18, available: 100n * one - 1n, hubMinimum: 10n * one, isAsked: false, ordered: false },
@@ -103,7 +103,7 @@ Deno.test("withdrawals: thresholds of operator and hub, equal is enough, in the 
   }
 });
 
-Deno.test("withdrawals: hub account only, chain address only, both: each is signed with its own key and paid to us", async () => {
+Deno.test("withdrawals: hub account only, chain address only, both: each is signed with its own key and paid to us (04 21.4, Withdrawals)", async () => {
   for (const [own, hubAccount] of [[0n, 200n], [200n, 0n], [150n, 200n]] as const) {
     const scene = await sceneWith({ hasHubSigner: true });
     scene.hub.credit(a, scene.address(a), own * one);
@@ -156,7 +156,7 @@ const lone = {
   body: new Uint8Array(),
 };
 
-Deno.test("withdrawals: a payment that somebody else delivered is done without a transaction of ours", async () => {
+Deno.test("withdrawals: a payment that somebody else delivered is done without a transaction of ours (04 21.4, Withdrawals)", async () => {
   const scene = await sceneWith();
   scene.hub.credit(a, scene.address(a), 150n * one);
   const rounds = new WithdrawalRounds(scene.deps);
@@ -213,7 +213,7 @@ Deno.test("withdrawals: those ordered elsewhere are found and delivered, also wh
   assert.deepEqual(rows(scene).map(({ state }) => state), ["done", "done"]);
 });
 
-Deno.test("withdrawals: a delivery without effect is tried again after 10 s, 60 s, and then with the frequency", async () => {
+Deno.test("withdrawals: a delivery without effect is tried again after 10 s, 60 s, and then with the frequency (04 21.4, Withdrawals)", async () => {
   const scene = await sceneWith({ withdrawals: { frequencySec: 3_600 } });
   scene.hub.credit(a, scene.address(a), 150n * one);
   const rounds = new WithdrawalRounds(scene.deps);
@@ -387,7 +387,7 @@ const crashes: readonly (readonly ["hub" | "chain", string])[] = [
 
 for (const [where, method] of crashes) {
   for (const when of ["before", "after"] as const) {
-    Deno.test(`withdrawals: killed ${when} ${method} of the ${where}, a restart pays out exactly once`, async () => {
+    Deno.test(`withdrawals: killed ${when} ${method} of the ${where}, a restart pays out exactly once (04 21.4 line 5)`, async () => {
       await withLedgerFile(new FakeClock(), async (ledger, reopen) => {
         const scene = new Scene({ chains: [a], ledger });
         await scene.blocks(8);

@@ -63,7 +63,7 @@ Deno.test("bundle: proof and messages go in one transaction, without anybody's u
   });
 });
 
-Deno.test("bundle: nothing is sent while no message is due, and an old proof is not sent again", async () => {
+Deno.test("bundle: nothing is sent while no message is due, and an old proof is not sent again (04 21.4 line 16)", async () => {
   const { world, relayer, leg } = await prepare();
   await prove(world);
   await running(relayer, leg, async () => {
@@ -146,7 +146,7 @@ Deno.test("bundle: what the host can verify is sent before the hub is asked for 
 });
 
 for (const rotations of [1, 3, 4, 7]) {
-  Deno.test(`bundle: a host ${rotations} rotations behind is caught up in order, three at a time, then messages go`, async () => {
+  Deno.test(`bundle: a host ${rotations} rotations behind is caught up in order, three at a time, then messages go (04 21.4 line 16)`, async () => {
     const { world, relayer, leg } = await prepare();
     for (let rotation = 0; rotation < rotations; rotation++) await prove(world, "rotation");
     const [message] = await pay(world, [0n]);
@@ -211,7 +211,7 @@ Deno.test("bundle: a rotation that the chain does not take holds up no message t
   });
 });
 
-Deno.test("bundle: a gap in the rotations is one error line; nothing is sent that would not help", async () => {
+Deno.test("bundle: a gap in the rotations is one error line; nothing is sent that would not help (04 21.4 line 16)", async () => {
   const { world, relayer, leg } = await prepare();
   for (let rotation = 0; rotation < 3; rotation++) await prove(world, "rotation");
   world.hub.dropRotation(2n);
@@ -229,7 +229,7 @@ Deno.test("bundle: a gap in the rotations is one error line; nothing is sent tha
 });
 
 for (const method of ["simulate", "broadcast"]) {
-  Deno.test(`bundle: a competitor that moves the host on before ${method} costs nothing but time`, async () => {
+  Deno.test(`bundle: a competitor that moves the host on before ${method} costs nothing but time (04 21.4 line 16)`, async () => {
     const { world, relayer, leg } = await prepare();
     const messages = await pay(world, [0n, 0n]);
     await prove(world);
@@ -247,7 +247,7 @@ for (const method of ["simulate", "broadcast"]) {
   });
 }
 
-Deno.test("bundle: a host with a challenge period never gets a bundle", async () => {
+Deno.test("bundle: a host with a challenge period never gets a bundle (04 21.4 line 17)", async () => {
   const { world, relayer, leg } = await prepare({ challengePeriodSec: 5n });
   const [message] = await pay(world, [0n]);
   await prove(world);
@@ -303,7 +303,7 @@ for (const [why, spoil] of downgrades) {
   });
 }
 
-Deno.test("bundle: a proof whose bytes the node lacks is asked for until they are there", async () => {
+Deno.test("bundle: a proof whose bytes the node lacks is asked for until they are there (04 21.4 line 16)", async () => {
   const { world, relayer, leg } = await prepare();
   const [message] = await pay(world, [0n]);
   await world.blocks(2);

@@ -42,7 +42,7 @@ Deno.test("scan: rows and cursor appear together, and the cursor stops at what t
   });
 });
 
-Deno.test("scan: a crash between reading and writing loses nothing", async () => {
+Deno.test("scan: a crash between reading and writing loses nothing (04 21.4 line 1)", async () => {
   const world = new World();
   const [message] = await world.sendFrom(world.one, world.hub, 1);
   await withLedger(world, async (ledger, reopen) => {
@@ -84,7 +84,7 @@ Deno.test("scan: when writing a row fails, the cursor stays as well", async () =
 });
 
 for (const [name, skip] of [["first", 0], ["middle", 1], ["last", 2]] as const) {
-  Deno.test(`scan: a failure of the ${name} chunk leaves the cursor before it, and the next scan goes on`, async () => {
+  Deno.test(`scan: a failure of the ${name} chunk leaves the cursor before it, and the next scan goes on (04 21.4 line 8)`, async () => {
     const world = new World();
     await world.blocks(1);
     for (let block = 0; block < 5; block++) {
@@ -111,7 +111,7 @@ for (const [name, skip] of [["first", 0], ["middle", 1], ["last", 2]] as const) 
   });
 }
 
-Deno.test("scan: the order of events and events told twice make no difference", async () => {
+Deno.test("scan: the order of events and events told twice make no difference (04 21.4 line 11)", async () => {
   const world = new World();
   const messages = await world.sendFrom(world.one, world.hub, 5);
   await withLedger(world, async (ledger) => {
@@ -198,7 +198,7 @@ Deno.test("scan: after a week without the program, blocks older than seven days 
   });
 });
 
-Deno.test("scan: a height that goes down after a veto does not move the cursor back", async () => {
+Deno.test("scan: a height that goes down after a veto does not move the cursor back (04 21.4 line 9)", async () => {
   const world = new World();
   await world.sendFrom(world.one, world.hub, 1);
   await withLedger(world, async (ledger) => {
@@ -239,7 +239,7 @@ const fromHub: readonly [string, ReadonlySet<Hex> | undefined, readonly unknown[
   ["waits while the hub's list is unknown", undefined, ["held", "waiting_for_update"]],
 ];
 for (const [what, listed, expected] of fromHub) {
-  Deno.test(`scan: a request of a module of the hub ${what}`, async () => {
+  Deno.test(`scan: a request of a module of the hub ${what} (04 21.4, Filter matrix)`, async () => {
     const world = new World();
     const [message] = await world.sendFrom(world.hub, world.two, 1, { source: names.hub });
     assert.ok(message !== undefined);

@@ -90,6 +90,7 @@ export class Course {
   readonly #seed: number;
   readonly #fuses: Extract<Trouble, { kind: "fuse" }>[];
   readonly #outages = new Set<number>();
+  readonly #foreign = new Set<0 | 1>();
   readonly #competitor: readonly [MemoryChain, MemoryChain, MemoryChain];
   #connected: readonly MemoryChain[] = [];
   #startAtSec = 0;
@@ -187,8 +188,18 @@ export class Course {
       if (trouble.kind !== "fuse") this.#begin(trouble);
     }
     if (now === this.plan.calmAfterSec - this.plan.calmAfterSec % TICK_SEC) this.#calm();
+    this.#useNonces();
     this.#produce();
     if (this.plan.hasCompetitor && now % 6 === 0) await compete(this.#random, this.#competitor, this.sent);
+  }
+
+  /** Somebody uses a nonce just when a transaction of ours waits for its block. */
+  #useNonces(): void {
+    for (const chain of this.#foreign) {
+      if (this.nodes[chain].poolSize === 0) continue;
+      this.#foreign.delete(chain);
+      this.nodes[chain].useNonce(toHex(this.relayerOn(chainNames[chain])));
+    }
   }
 
   /** Blocks, and what chains learn of each other. */
@@ -307,7 +318,7 @@ export class Course {
         this.#drawFaults();
         return;
       case "foreignNonce":
-        this.nodes[trouble.chain].useNonce(toHex(this.relayerOn(chainNames[trouble.chain])));
+        this.#foreign.add(trouble.chain);
         return;
       case "forgetPool":
         this.nodes[trouble.chain].forgetPool();

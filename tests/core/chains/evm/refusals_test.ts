@@ -41,7 +41,7 @@ for (const { name, error, revert_data } of vector.rejected) {
   });
 }
 
-Deno.test("refusals: in a delivery of several steps the batch's index names the step", () => {
+Deno.test("refusals: in a delivery of several steps the batch's index names the step (04 21.4 line 16)", () => {
   const batch = vector.rejected.find(({ error }) => error.startsWith("BatchCallFailed"));
   assert.equal(refusalOfRevert(dataOf(batch?.revert_data ?? ""), 2).step, 1);
   assert.equal(refusalOfRevert("0xe36afbb8", 2).step, undefined);
