@@ -180,7 +180,7 @@ Deno.test("database: what this user may not read or write is named with its owne
   });
 });
 
-Deno.test("database: a second process on the same file is refused, the first one goes on unharmed", async () => {
+Deno.test("database: a second process on the same file is refused, the first one goes on unharmed (04 21.4, Claims)", async () => {
   await playGuarded({}, async (scene) => {
     const first = scene.relayer();
     const process = await first.startAndWait(secretly(scene.devnet.endpoints));
@@ -298,7 +298,7 @@ Deno.test({
   },
 });
 
-Deno.test("database: while every write fails nothing is sent; afterwards all is delivered once", async () => {
+Deno.test("database: while every write fails nothing is sent; afterwards all is delivered once (04 21.4 line 6)", async () => {
   await playGuarded({}, async (scene) => {
     const relayer = scene.relayer();
     // A limit on the size of files stands for a disk that fails; without the trap its signal would end the program.
