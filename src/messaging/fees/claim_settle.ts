@@ -78,6 +78,7 @@ async function applyFinal(
       (isPaid ? paid : unpaid).push(row);
     }
   });
+  await deps.units.tryLearn(paid[0] && deps.chains.get(paid[0].source), signal);
   tellClaimed(deps, listener, paid, { hubBlock: work.block.height, hash: work.row.submission.hash });
   for (const row of unpaid) listener.onUnpaid(row);
 }

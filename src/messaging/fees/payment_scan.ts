@@ -52,6 +52,9 @@ async function scanUpTo(deps: PaymentDeps, final: bigint, signal: AbortSignal): 
     const chunk = nextChunk(scanned, final, perQuery);
     if (chunk === undefined) return scanned;
     const posts = postsIn(await deps.hub.fetchEvents(chunk.from, chunk.to, signal));
+    for (const { name, chain } of payingChains(deps)) {
+      if (posts.some(({ request }) => request.dest === name)) await deps.units.tryLearn(chain, signal);
+    }
     deps.ledger.transaction(() => {
       for (const paying of payingChains(deps)) takePayments(deps, paying, posts);
       deps.ledger.meta.write(CURSOR, chunk.to.toString());

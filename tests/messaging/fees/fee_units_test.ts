@@ -1,0 +1,17 @@
+import assert from "node:assert/strict";
+import { FeeUnits } from "../../../src/messaging/fees/fee_units.ts";
+import { memoryLedger, names, Relayer, World } from "../pipeline/world.ts";
+
+Deno.test("fee units: amounts are told in whole units once the decimals were read, which is tried for a log line", async () => {
+  const world = new World();
+  const { one, signal } = new Relayer(world, memoryLedger(world));
+  const units = new FeeUnits();
+  assert.equal(units.text(names.one, 5n), "5 units");
+  one.faults.add("fetchFeeTokenDecimals", { kind: "throw", code: "unreachable" });
+  await units.tryLearn(one, signal);
+  assert.equal(units.text(names.one, 5n), "5 units", "a chain that is down costs nothing else");
+  await units.tryLearn(undefined, signal);
+  await units.tryLearn(one, signal);
+  assert.equal(units.text(names.one, 25n * 10n ** 17n), "2.5");
+  assert.equal(one.calls.filter((method) => method === "fetchFeeTokenDecimals").length, 2);
+});
