@@ -34,7 +34,7 @@ Deno.test("claims", async (t) => {
         const relayer = scene.relayer();
         const process = await relayer.startAndWait();
         const sent = (await Promise.all([
-          sendPing(devnet, { from: "A", to: "B", count: 3, fee: 2n * TOKEN }),
+          sendPing(devnet, { from: "A", to: "B", count: 51, fee: 2n * TOKEN }),
           sendPing(devnet, { from: "B", to: "A", count: 2, fee: 3n * TOKEN + 1n }),
           sendPing(devnet, { from: "C", to: "B" }),
         ])).flat();
@@ -52,9 +52,15 @@ Deno.test("claims", async (t) => {
         await untilClaimStates(relayer, sent, (fee) => fee > 0n ? "claimed" : "no_fee");
         assert.deepEqual(
           [a, b, c].map((chain) => creditOf(devnet, chain, "relayer")),
-          [6n * TOKEN, 6n * TOKEN + 2n, 0n],
+          [102n * TOKEN, 6n * TOKEN + 2n, 0n],
         );
         await scene.finish();
+        const { submissions } = await relayer.ledger();
+        const groups = submissions.filter(({ kind }) => kind === "accumulate").map(({ items }) =>
+          items.length
+        );
+        assert.equal(groups.reduce((sum, size) => sum + size, 0), 53, "each of them once");
+        assert.ok(groups.every((size) => size <= 50), `${groups}`);
       }),
   );
 
@@ -115,7 +121,7 @@ Deno.test("claims", async (t) => {
   );
 
   await t.step(
-    "a key per chain, claims disabled at first, a chain out of the file for a while: all is credited and paid",
+    "a key per chain, claims disabled at first, a chain out of the file for a while, kills: all is credited and paid",
     () =>
       playSceneOn(devnet, async (scene) => {
         const relayer = scene.relayer();
@@ -151,6 +157,19 @@ Deno.test("claims", async (t) => {
           assert.equal(told.length, 1, name);
         }
         assert.equal(creditOf(devnet, a, "relayer"), before[0] + TOKEN);
+
+        // A run that dies when its claim is in the journal, and one that dies when the hub has it.
+        for (const [state, fault] of [["signed", "hang"], ["broadcast", undefined]] as const) {
+          devnet.hub.fault = ({ method }) =>
+            method === "author_submitExtrinsic" && fault !== undefined ? { kind: fault } : undefined;
+          const dying = await startCommand(relayer, [], keys);
+          await waitUntil(`a claim is ${state}`, async () => {
+            const claims = (await relayer.ledger()).submissions.filter(({ kind }) => kind === "accumulate");
+            return claims.some((claim) => claim.state === state);
+          }, { deadlineMs: DEADLINE_MS, everyMs: 20 });
+          await dying.kill();
+          devnet.hub.fault = undefined;
+        }
 
         // Back again, and enabled: the relayer claims what it has kept, for the account that it has on the source.
         await relayer.startAndWait(keys);

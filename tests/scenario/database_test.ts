@@ -42,8 +42,9 @@ async function expectRefusal(
   path: string,
   expected: RegExp | string,
   options: RunOptions = {},
+  command: readonly string[] = [],
 ): Promise<void> {
-  const args = [`--config=${folder}/relayer.toml`, `--db=${path}`, "--log-format=json"];
+  const args = [`--config=${folder}/relayer.toml`, `--db=${path}`, "--log-format=json", ...command];
   const { code, stdout, stderr } = await runRelayerOnce(args, options);
   assert.deepEqual([code, stderr], [1, ""], stdout);
   const lines = stdout.trim().split("\n").map((line): { level: string; message: string } => JSON.parse(line));
@@ -125,6 +126,55 @@ Deno.test("database: files that are none, of others, or newer are refused and st
       await expectRefusal(folder, path, expected);
       assert.deepEqual(await Deno.readFile(path), before, `${path} was changed`);
     }
+  });
+});
+
+/** Tables of the program whose configuration we share, with a row each. Source: protocol notes 04, section 18.1. */
+const REFERENCE_TABLES = `
+CREATE TABLE Deliveries (id INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL, hash TEXT NOT NULL, source_chain TEXT NOT NULL,
+  dest_chain TEXT NOT NULL, delivery_type INTEGER NOT NULL, created_at INTEGER NOT NULL, height INTEGER NOT NULL);
+CREATE TABLE PendingWithdrawal (id INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL, dest TEXT NOT NULL, encoded BLOB NOT NULL);
+CREATE TABLE UnprofitableMessages (id INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL, dest TEXT NOT NULL,
+  encoded BLOB NOT NULL);
+CREATE TABLE _prisma_migrations (id TEXT PRIMARY KEY NOT NULL, migration_name TEXT NOT NULL);
+INSERT INTO Deliveries VALUES (1, '${"ab".repeat(32)}', 'EVM-1', 'EVM-2', 0, 1753000000, 5);
+INSERT INTO PendingWithdrawal VALUES (1, 'EVM-1', x'00');
+INSERT INTO UnprofitableMessages VALUES (1, 'EVM-1', x'00');
+INSERT INTO _prisma_migrations VALUES ('1', 'init');`;
+
+Deno.test("database: with what another relayer program left there, it says what to do, and so does accumulate-fees", async () => {
+  await inFolder(async (folder) => {
+    const path = `${folder}/other.db`;
+    const database = new DatabaseSync(path);
+    database.exec(REFERENCE_TABLES);
+    database.close();
+    const before = await Deno.readFile(path);
+    const expected =
+      "it holds the tables of another relayer program and was not changed. Name a new file with --db " +
+      "and keep this one; claim what it still lists with the program that wrote it";
+    for (const command of [[], ["accumulate-fees"], ["accumulate-fees", "--withdraw"]]) {
+      await expectRefusal(folder, path, expected, {}, command);
+    }
+    assert.deepEqual(await Deno.readFile(path), before);
+    const names = [...Deno.readDirSync(folder)].map(({ name }) => name).sort();
+    assert.deepEqual(names, ["other.db", "relayer.toml"]);
+  });
+});
+
+Deno.test("database: while any other program holds the file, neither relayer nor accumulate-fees starts", async () => {
+  await inFolder(async (folder) => {
+    const path = await makeDatabase(folder);
+    const holder = new DatabaseSync(path);
+    try {
+      holder.exec("BEGIN EXCLUSIVE");
+      for (const command of [[], ["accumulate-fees", "--wait"]]) {
+        await expectRefusal(folder, path, /another process uses it\. Stop the other program/, {}, command);
+      }
+      holder.exec("ROLLBACK");
+    } finally {
+      holder.close();
+    }
+    assert.ok((await readLedger(path)).meta.size > 0);
   });
 });
 
