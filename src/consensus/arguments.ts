@@ -1,12 +1,17 @@
 /** The command line of the consensus relayer. Source: spec.md, "Consensus relayer command line"; 05-hub-consensus 3.1. */
-import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { InvalidArgumentError, Option } from "commander";
 import {
   IdentifierError,
   parseStateMachine,
   type StateMachine,
 } from "../core/protocol/ismp/state_machine.ts";
-import { exitCodes } from "../core/runtime/exit_codes.ts";
-import { type LogLevel, logLevels } from "../core/telemetry/log.ts";
+import {
+  addCommand,
+  addUsualOptions,
+  createCommandLine,
+  type ExitText,
+} from "../core/runtime/command_line.ts";
+import type { LogLevel } from "../core/telemetry/log.ts";
 
 /** What the operator asked for. */
 export interface RunArguments {
@@ -25,7 +30,7 @@ export type ProgramCommand =
 /** Arguments to run with, or text to print and a status to exit with. */
 export type ParsedArguments =
   | { readonly kind: "run"; readonly arguments: RunArguments; readonly command: ProgramCommand }
-  | { readonly kind: "exit"; readonly code: number; readonly stdout: string; readonly stderr: string };
+  | ExitText;
 
 const DESCRIPTION =
   `Consensus relayer of an ISMP hub: proves the finality of the configured chains to the hub.
@@ -52,60 +57,28 @@ const AFTER_STATE_HELP = `
 Example:
   causeway-consensus --config=consensus.toml log-consensus-state EVM-1
 
-The state goes to standard output, the log to standard error.`;
+The state goes to standard output, as one JSON object with --log-format=json; the log goes to
+standard error.`;
 
 /** Parses the arguments behind the program's name; prints nothing itself. */
 export function parseArguments(args: readonly string[], version: string): ParsedArguments {
-  const printed = { stdout: "", stderr: "" };
   let asked: ProgramCommand = { kind: "relay" };
-  const command = new Command("causeway-consensus")
-    .description(DESCRIPTION)
-    .requiredOption("-c, --config <path>", "TOML configuration file")
-    .addOption(
-      new Option(
-        "--base <state-machine>",
-        "configured chain whose view of the hub is proved from first, e.g. EVM-1",
-      ).argParser(toStateMachine),
-    )
-    .addOption(
-      new Option("--log-format <format>", "how log lines look").choices(["human", "json"]).default("human"),
-    )
-    .addOption(
-      new Option("--log-level <level>", "least level that is logged").choices([...logLevels]).default("info"),
-    )
-    .version(version, "-V, --version", "print version and build")
-    .helpOption("-h, --help", "print this help")
-    .addHelpText("after", AFTER_HELP)
-    .allowExcessArguments(false)
-    .showHelpAfterError("(causeway-consensus --help lists the options)")
-    .exitOverride()
-    .configureOutput({
-      writeOut: (text) => void (printed.stdout += text),
-      writeErr: (text) => void (printed.stderr += text),
-      getOutHasColors: () => false,
-      getErrHasColors: () => false,
-      getOutHelpWidth: () => 100,
-      getErrHelpWidth: () => 100,
-    })
-    .action(() => {});
-  command.command("log-consensus-state")
-    .description(STATE_DESCRIPTION)
-    .summary("print the initial consensus state of a chain, and end")
+  const traits = { name: "causeway-consensus", description: DESCRIPTION, afterHelp: AFTER_HELP };
+  const { command, parse } = createCommandLine(traits);
+  const base = "configured chain whose view of the hub is proved from first, e.g. EVM-1";
+  command.addOption(new Option("--base <state-machine>", base).argParser(toStateMachine));
+  addUsualOptions(command, version);
+  addCommand(command, {
+    name: "log-consensus-state",
+    description: STATE_DESCRIPTION,
+    summary: "print the initial consensus state of a chain, and end",
+    afterHelp: AFTER_STATE_HELP,
+  })
     .argument("<state-machine>", "configured chain, e.g. EVM-1", toStateMachine)
-    .addHelpText("after", AFTER_STATE_HELP)
-    .allowExcessArguments(false)
-    .showHelpAfterError("(causeway-consensus log-consensus-state --help lists the options)")
     .action((chain: StateMachine) => {
       asked = { kind: "logConsensusState", chain };
     });
-  try {
-    command.parse([...args], { from: "user" });
-  } catch (error) {
-    if (!(error instanceof CommanderError)) throw error;
-    const code = error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
-    return { kind: "exit", code, ...printed };
-  }
-  return { kind: "run", arguments: command.opts<RunArguments>(), command: asked };
+  return parse(args) ?? { kind: "run", arguments: command.opts<RunArguments>(), command: asked };
 }
 
 function toStateMachine(text: string): StateMachine {

@@ -1,7 +1,11 @@
 /** The command line of the messaging relayer. Source: spec.md, "Messaging relayer command line". */
-import { Command, CommanderError, Option } from "commander";
-import { exitCodes } from "../core/runtime/exit_codes.ts";
-import { type LogLevel, logLevels } from "../core/telemetry/log.ts";
+import {
+  addCommand,
+  addUsualOptions,
+  createCommandLine,
+  type ExitText,
+} from "../core/runtime/command_line.ts";
+import type { LogLevel } from "../core/telemetry/log.ts";
 
 /** What the operator asked for. */
 export interface RunArguments {
@@ -20,7 +24,7 @@ export type ProgramCommand =
 /** Arguments to run with, or text to print and a status to exit with. */
 export type ParsedArguments =
   | { readonly kind: "run"; readonly arguments: RunArguments; readonly command: ProgramCommand }
-  | { readonly kind: "exit"; readonly code: number; readonly stdout: string; readonly stderr: string };
+  | ExitText;
 
 const DESCRIPTION =
   `Messaging relayer of an ISMP hub: delivers requests between the hub and the configured chains,
@@ -61,52 +65,23 @@ second signal.`;
 
 /** Parses the arguments behind the program's name; prints nothing itself. */
 export function parseArguments(args: readonly string[], version: string): ParsedArguments {
-  const printed = { stdout: "", stderr: "" };
   let asked: ProgramCommand = { kind: "relay" };
-  const command = new Command("causeway")
-    .description(DESCRIPTION)
-    .requiredOption("-c, --config <path>", "TOML configuration file")
-    .requiredOption("-d, --db <path>", "SQLite database file; created when missing")
-    .addOption(
-      new Option("--log-format <format>", "how log lines look").choices(["human", "json"]).default("human"),
-    )
-    .addOption(
-      new Option("--log-level <level>", "least level that is logged").choices([...logLevels]).default("info"),
-    )
-    .version(version, "-V, --version", "print version and build")
-    .helpOption("-h, --help", "print this help")
-    .addHelpText("after", AFTER_HELP)
-    .allowExcessArguments(false)
-    .showHelpAfterError("(causeway --help lists the options)")
-    .exitOverride()
-    .configureOutput({
-      writeOut: (text) => void (printed.stdout += text),
-      writeErr: (text) => void (printed.stderr += text),
-      getOutHasColors: () => false,
-      getErrHasColors: () => false,
-      getOutHelpWidth: () => 100,
-      getErrHelpWidth: () => 100,
-    })
-    .action(() => {});
-  command.command("accumulate-fees")
-    .description(ACCUMULATE_DESCRIPTION)
-    .summary("claim and withdraw the fees of deliveries once, and end")
+  const traits = { name: "causeway", description: DESCRIPTION, afterHelp: AFTER_HELP };
+  const { command, parse } = createCommandLine(traits);
+  command.requiredOption("-d, --db <path>", "SQLite database file; created when missing");
+  addUsualOptions(command, version);
+  addCommand(command, {
+    name: "accumulate-fees",
+    description: ACCUMULATE_DESCRIPTION,
+    summary: "claim and withdraw the fees of deliveries once, and end",
+    afterHelp: AFTER_ACCUMULATE_HELP,
+  })
     .option("--wait", "wait for the hub where it cannot verify a delivery yet")
     .option("-w, --withdraw", "have claimed fees paid out")
     .option("-g, --gas-limit <number>", "accepted for compatibility, has no effect")
-    .addHelpText("after", AFTER_ACCUMULATE_HELP)
-    .allowExcessArguments(false)
-    .showHelpAfterError("(causeway accumulate-fees --help lists the options)")
     .action((options: { readonly wait?: boolean; readonly withdraw?: boolean }) => {
       const { wait: waits = false, withdraw: withdraws = false } = options;
       asked = { kind: "accumulateFees", waits, withdraws };
     });
-  try {
-    command.parse([...args], { from: "user" });
-  } catch (error) {
-    if (!(error instanceof CommanderError)) throw error;
-    const code = error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
-    return { kind: "exit", code, ...printed };
-  }
-  return { kind: "run", arguments: command.opts<RunArguments>(), command: asked };
+  return parse(args) ?? { kind: "run", arguments: command.opts<RunArguments>(), command: asked };
 }

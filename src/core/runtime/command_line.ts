@@ -1,0 +1,93 @@
+/** What the command lines of both programs have in common: how they look, and that parsing prints and ends nothing. */
+import { Command, CommanderError, Option } from "commander";
+import { logLevels } from "../telemetry/log.ts";
+import { type ExitCode, exitCodes } from "./exit_codes.ts";
+
+/** Text to print instead of running, and the status to exit with. */
+export interface ExitText {
+  readonly kind: "exit";
+  readonly code: ExitCode;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** How a program presents itself. */
+export interface ProgramTraits {
+  readonly name: string;
+  readonly description: string;
+  /** Behind the list of options. */
+  readonly afterHelp: string;
+}
+
+/** A command line under construction: the program adds its options and commands to `command`. */
+export interface CommandLine {
+  readonly command: Command;
+  /** Reads the arguments behind the program's name; `undefined`: there is nothing to print, the program may run. */
+  readonly parse: (args: readonly string[]) => ExitText | undefined;
+}
+
+/** A command line with `--config` and `--help`. */
+export function createCommandLine({ name, description, afterHelp }: ProgramTraits): CommandLine {
+  const printed = { stdout: "", stderr: "" };
+  const command = new Command(name)
+    .description(description)
+    .requiredOption("-c, --config <path>", "TOML configuration file")
+    .helpOption("-h, --help", "print this help")
+    .addHelpText("after", afterHelp)
+    .allowExcessArguments(false)
+    .showHelpAfterError(`(${name} --help lists the options)`)
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => void (printed.stdout += text),
+      writeErr: (text) => void (printed.stderr += text),
+      getOutHasColors: () => false,
+      getErrHasColors: () => false,
+      getOutHelpWidth: () => 100,
+      getErrHelpWidth: () => 100,
+    })
+    .action(() => {});
+  return {
+    command,
+    parse: (args) => {
+      try {
+        command.parse([...args], { from: "user" });
+        return undefined;
+      } catch (error) {
+        if (!(error instanceof CommanderError)) throw error;
+        const code = error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
+        return { kind: "exit", code, ...printed };
+      }
+    },
+  };
+}
+
+/** Adds `--log-format`, `--log-level` and `--version`, which come behind the program's own options. */
+export function addUsualOptions(command: Command, version: string): void {
+  command
+    .addOption(
+      new Option("--log-format <format>", "how log lines look").choices(["human", "json"]).default("human"),
+    )
+    .addOption(
+      new Option("--log-level <level>", "least level that is logged").choices([...logLevels]).default("info"),
+    )
+    .version(version, "-V, --version", "print version and build");
+}
+
+/** Adds a command with help of its own. */
+export function addCommand(
+  parent: Command,
+  { name, description, summary, afterHelp }: {
+    readonly name: string;
+    readonly description: string;
+    /** In the list of commands. */
+    readonly summary: string;
+    readonly afterHelp: string;
+  },
+): Command {
+  return parent.command(name)
+    .description(description)
+    .summary(summary)
+    .addHelpText("after", afterHelp)
+    .allowExcessArguments(false)
+    .showHelpAfterError(`(${parent.name()} ${name} --help lists the options)`);
+}
