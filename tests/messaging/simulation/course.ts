@@ -77,6 +77,9 @@ function accountOf(number: number): { readonly key: Uint8Array; readonly relayer
 const first = accountOf(1);
 const second = accountOf(2);
 
+/** The relayer's keys, lower-case hex with 0x. */
+export const simulationKeys: readonly string[] = [toHex(first.key), toHex(second.key)];
+
 /** The course of one seed. */
 export class Course {
   readonly clock = new FakeClock();

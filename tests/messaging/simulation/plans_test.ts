@@ -1,6 +1,7 @@
 /** Single plans of the simulation: a long day, an end at any step, and claims that reorganisations take away. */
 import assert from "node:assert/strict";
 import { type MessagePlan, type Plan, planOf } from "./plan.ts";
+import { simulationKeys } from "./course.ts";
 import { runPlanAlone } from "./seeds.ts";
 
 /** Nothing goes wrong by itself; posts only. */
@@ -58,6 +59,40 @@ Deno.test("simulation: asked to end at any of its steps, a relayer ends in time 
     }));
     const course = await runPlanAlone(quiet(100 + turn, { troubles }), 100 + turn);
     assert.ok(course.programs.length > 1, "it was started again");
+  }
+});
+
+Deno.test("simulation: the same seed takes the same course to the last log line (I14), and no key is in it (I13)", async () => {
+  const linesOf = async (seed: number): Promise<readonly string[]> => {
+    const course = await runPlanAlone(planOf(seed), seed);
+    return course.programs.flatMap(({ log }) => log.lines.map((line) => Deno.inspect(line, { depth: 6 })));
+  };
+  for (const seed of [3, 12, 17]) {
+    const lines = await linesOf(seed);
+    assert.ok(lines.length > 20);
+    assert.deepEqual(await linesOf(seed), lines);
+    const text = lines.join("\n").toLowerCase();
+    for (const key of simulationKeys) assert.equal(text.includes(key.slice(2)), false, "a key is in the log");
+  }
+});
+
+Deno.test("simulation: while one chain is down the others are served as on any other day (I12)", async () => {
+  const forSec = 1_200;
+  const troubles = [{ kind: "outage", chain: 1, atSec: 20, forSec }] as const;
+  const plan = quiet(5, { troubles, calmAfterSec: forSec + 60, minimumProfitPercent: 0 });
+  const messages = plan.messages.map((message, index) => ({
+    ...message,
+    atSec: 30 + index,
+    from: 0 as const,
+  }));
+  const course = await runPlanAlone({ ...plan, messages }, 5);
+  const [, , hub] = course.nodes;
+  const startSec = Number(hub.block(1n)?.timeSec);
+  for (const { message } of course.sent) {
+    let height = 1n;
+    while (hub.block(height)?.state.receipts.has(message.commitment) === false) height++;
+    const afterSec = Number(hub.block(height)?.timeSec) - startSec;
+    assert.ok(afterSec < 300, `the hub had it after ${afterSec} s`);
   }
 });
 
