@@ -38,6 +38,7 @@ const PURPOSES: Readonly<Record<DevnetRole, string>> = {
   user: "sends messages",
   relayer2: "a second relayer",
   oracle: "the hub's authority",
+  proposer: "makes claims about rollups on their L1",
 };
 
 /** Gathers the facts. */
