@@ -115,10 +115,14 @@ export function* cursorsAhead(
   }
 }
 
-/** I4, and that nothing else is recorded as a delivery of ours. */
+/**
+ * I4, and that nothing else is recorded as a delivery of ours.
+ * @param options.wasLost true after an earlier database was lost: what it delivered is found by its receipts alone
+ */
 export function* deliveriesWrong(
   deliveries: readonly DeliveryFacts[],
   own: readonly HandledFacts[],
+  { wasLost = false }: { readonly wasLost?: boolean } = {},
 ): Iterable<string> {
   const recorded = new Map(deliveries.map((row) => [`${row.commitment} ${row.dest}`, row]));
   for (const { chain, commitment, transaction, height, relayer } of own) {
@@ -127,7 +131,7 @@ export function* deliveriesWrong(
     recorded.delete(key);
     if (found === undefined) yield `I4: our delivery of ${key} is not recorded`;
     else if (found.relayer !== relayer) yield `I4: ${key} is recorded for ${found.relayer}, not ${relayer}`;
-    else if (found.txHash === undefined) continue; // a receipt that was found has no transaction and no exact block
+    else if (wasLost && found.txHash === undefined) continue; // a found receipt has no exact block either
     else if (found.txHash !== transaction) {
       yield `I4: ${key} is recorded with ${found.txHash}, not ${transaction}`;
     } else if (found.blockHeight !== height) {

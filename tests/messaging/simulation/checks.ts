@@ -144,6 +144,7 @@ export class Checks {
           relayer === ourself.get(chain) &&
           (!paidBefore.has(commitment) || ledger.deliveries.some((row) => row.commitment === commitment))
         ),
+        { wasLost: this.#course.losses > 0 },
       ),
       ...attemptsDouble(ledger.submissions),
       ...endsUnreasoned(ledger.messages),

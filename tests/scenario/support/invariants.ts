@@ -1,7 +1,8 @@
 /**
  * What must hold after every run, whatever was done to the relayers: their databases and logs are held against what
- * the chains say. Source: 04-messaging-flow section 21.3 of the protocol notes (I1 to I14); those of money are in
- * `money_invariants.ts`, those that logs show in `run_invariants.ts`. Start reading at {@link assertInvariants}.
+ * the chains say. Source: 04-messaging-flow section 21.3 of the protocol notes (I1 to I14); those of a
+ * database alone are in `tests/support/relayer_invariants.ts`, those of money in `money_invariants.ts`, those that logs
+ * show in `run_invariants.ts`. Start reading at {@link assertInvariants}.
  */
 import assert from "node:assert/strict";
 import { type Hash256, toHash256 } from "../../../src/core/protocol/bytes.ts";
@@ -12,9 +13,19 @@ import type { Devnet } from "../../devnet/devnet.ts";
 import { DEVNET_ACCOUNTS, DEVNET_KEYS, type DevnetRole } from "../../devnet/evm/accounts.ts";
 import { HOST_ABI } from "../../devnet/evm/abi.ts";
 import type { IsmpHost } from "../../devnet/evm/deploy.ts";
+import {
+  attemptsDouble,
+  cursorsAhead,
+  deliveriesWrong,
+  endsUnreasoned,
+  endsUntrue,
+  noncesDouble,
+  repeated,
+  rowsMissing,
+} from "../../support/relayer_invariants.ts";
 import { type MinedTransaction, readTransactionsOf } from "./account_history.ts";
 import { type HubBooks, readBooks } from "./hub_books.ts";
-import type { LedgerMessage, LedgerSnapshot } from "./ledger_reader.ts";
+import type { LedgerSnapshot } from "./ledger_reader.ts";
 import {
   claimsUntrue,
   creditGone,
@@ -133,15 +144,17 @@ async function readFee(host: IsmpHost, commitment: Hash256): Promise<readonly [s
 
 /** Every violation by one relayer, each a sentence that begins with the invariant's number. */
 export function violationsOf(facts: Facts): readonly string[] {
+  const { cursors, deliveries, messages, submissions } = facts.trace.ledger;
   return [
-    ...rowsMissing(facts),
-    ...cursorsAhead(facts),
+    ...rowsMissingIn(facts),
+    ...cursorsAhead(cursors, facts.told),
+    ...cursorsBack(facts),
     ...journalGaps(facts),
-    ...deliveriesWrong(facts),
-    ...attemptsDouble(facts),
-    ...endsUnreasoned(facts),
-    ...endsUntrue(facts),
-    ...noncesDouble(facts),
+    ...deliveriesWrong(deliveries, ownHandled(facts)),
+    ...attemptsDouble(submissions),
+    ...endsUnreasoned(messages),
+    ...endsUntrueIn(facts),
+    ...noncesDouble(submissions),
     ...secretsTold(facts),
     ...claimsUntrue(facts),
     ...creditGone(facts),
@@ -184,10 +197,6 @@ export function* handledTwice(histories: ReadonlyMap<string, ChainHistory>): Ite
   }
 }
 
-function repeated(values: readonly string[]): readonly string[] {
-  return values.filter((value, at) => values.indexOf(value) !== at);
-}
-
 interface LegStart {
   readonly leg: string;
   readonly afterBlock: bigint;
@@ -207,35 +216,21 @@ function legStarts({ trace }: Facts): readonly LegStart[] {
 }
 
 /** I1. */
-function* rowsMissing(facts: Facts): Iterable<string> {
-  const { hub, trace } = facts;
-  const rows = new Set(trace.ledger.messages.map(({ commitment, sink }) => `${commitment} ${sink}`));
+function rowsMissingIn(facts: Facts): Iterable<string> {
   const starts = legStarts(facts);
-  for (const { source, sink, scanned } of trace.ledger.cursors) {
-    const first = starts.filter(({ leg }) => leg === `${source} -> ${sink}`).map(({ afterBlock }) =>
-      afterBlock
-    );
-    if (first.length === 0) {
-      // A process that died between the cursor's first commit and its log line; its successor tells a later start.
-      continue;
-    }
-    const after = first.reduce((a, b) => a < b ? a : b);
-    for (const { commitment, dest, height } of historyOf(facts, source).sent) {
-      if (height <= after || height > scanned) continue;
-      const isOfLeg = sink === hub || dest === sink;
-      if (isOfLeg && !rows.has(`${commitment} ${sink}`)) {
-        yield `I1: no row for ${commitment} of block ${height} on ${source} -> ${sink} (read to ${scanned})`;
-      }
-    }
-  }
+  return rowsMissing({
+    ...facts.trace.ledger,
+    hub: facts.hub,
+    sentFrom: (source) => historyOf(facts, source).sent,
+    // A process may die between the cursor's first commit and its log line; its successor tells a later start.
+    startOf: ({ source, sink }) =>
+      starts.filter(({ leg }) => leg === `${source} -> ${sink}`).map(({ afterBlock }) => afterBlock)
+        .reduce<bigint | undefined>((a, b) => a === undefined || b < a ? b : a, undefined),
+  });
 }
 
 /** I2. */
-function* cursorsAhead(facts: Facts): Iterable<string> {
-  for (const { source, sink, scanned } of facts.trace.ledger.cursors) {
-    const known = facts.told(source, sink);
-    if (scanned > known) yield `I2: ${source} -> ${sink} is read to ${scanned}, the sink knows ${known}`;
-  }
+function* cursorsBack(facts: Facts): Iterable<string> {
   const last = new Map<string, bigint>();
   for (const { leg, afterBlock, because } of legStarts(facts)) {
     if (because === "cursor" && afterBlock < (last.get(leg) ?? 0n)) {
@@ -266,71 +261,17 @@ function* journalGaps(facts: Facts): Iterable<string> {
   }
 }
 
-/** I4, and that nothing else is recorded as a delivery. */
-function* deliveriesWrong(facts: Facts): Iterable<string> {
-  const recorded = new Map(
-    facts.trace.ledger.deliveries.map((delivery) => [`${delivery.commitment} ${delivery.dest}`, delivery]),
-  );
-  for (const { chain, commitment, transaction, height } of ownHandled(facts)) {
-    const key = `${commitment} ${chain}`;
-    const found = recorded.get(key);
-    recorded.delete(key);
-    if (found === undefined) yield `I4: our delivery of ${commitment} on ${chain} is not recorded`;
-    else if (found.txHash !== transaction) {
-      yield `I4: ${key} is recorded with ${found.txHash}, not ${transaction}`;
-    } else if (found.blockHeight !== height) {
-      yield `I4: ${key} is recorded at ${found.blockHeight}, not ${height}`;
-    } else if (found.relayer !== addressOf(facts, chain)) yield `I4: ${key} is recorded for ${found.relayer}`;
-  }
-  for (const key of recorded.keys()) yield `I4: ${key} is recorded, but the chain does not know it as ours`;
-}
-
-/** I5. */
-function* attemptsDouble({ trace }: Facts): Iterable<string> {
-  const open = trace.ledger.submissions.filter(({ state }) => state === "signed" || state === "broadcast")
-    .flatMap(({ items }) => items.map(({ commitment, sink }) => `${commitment} ${sink}`));
-  for (const twice of repeated(open)) yield `I5: ${twice} is in two open transactions`;
-}
-
-/** I6, and that what waits says why. */
-function* endsUnreasoned({ trace }: Facts): Iterable<string> {
-  const silent = new Set(["held", "delivered", "delivered_by_other", "timed_out", "rejected", "gone"]);
-  for (const { commitment, sink, state, reason } of trace.ledger.messages) {
-    if (silent.has(state) && reason === undefined) {
-      yield `I6: ${commitment} to ${sink} is ${state} without a reason`;
-    }
-  }
-}
-
 /** The ends that rows tell are those that the chains tell. */
-function* endsUntrue(facts: Facts): Iterable<string> {
+function endsUntrueIn(facts: Facts): Iterable<string> {
   const relayers = new Map<string, string>(
     [...facts.histories.values()].flatMap(({ chain, handled }) =>
       handled.map(({ commitment, relayer }) => [`${commitment} ${chain}`, relayer] as const)
     ),
   );
-  const isTrue = ({ state, sink }: LedgerMessage, relayer: string | undefined): boolean => {
-    const ourself = addressOf(facts, sink);
-    if (state === "delivered") return relayer === ourself;
-    if (state === "delivered_by_other") return relayer !== undefined && relayer !== ourself;
-    return state === "submitted" || relayer === undefined || relayer !== ourself;
-  };
-  for (const row of facts.trace.ledger.messages) {
-    const relayer = relayers.get(`${row.requestCommitment} ${row.sink}`);
-    if (!isTrue(row, relayer)) {
-      yield `Row of ${row.commitment} to ${row.sink} is ${row.state}, the chain names ${relayer ?? "nobody"}`;
-    }
-  }
-}
-
-/** I10. */
-function* noncesDouble({ trace }: Facts): Iterable<string> {
-  const firsts = trace.ledger.submissions.filter(({ nonce, replaces, state }) =>
-    nonce !== undefined && replaces === undefined && state !== "dropped" && state !== "replaced"
-  );
-  for (const twice of repeated(firsts.map(({ chain, account, nonce }) => `${chain} ${account} ${nonce}`))) {
-    yield `I10: nonce used twice: ${twice}`;
-  }
+  return endsUntrue(facts.trace.ledger.messages, {
+    relayerOf: (requestCommitment, chain) => relayers.get(`${requestCommitment} ${chain}`),
+    ourselfOn: (chain) => addressOf(facts, chain),
+  });
 }
 
 /** I13. */
