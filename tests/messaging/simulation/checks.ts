@@ -32,7 +32,7 @@ export class Checks {
   /** Highest height of a source that a sink ever knew. */
   readonly #told = new Map<string, bigint>();
   readonly #violations: string[] = [];
-  #losses = 0;
+  #beginnings = 0;
 
   constructor(course: Course, path: string) {
     this.#course = course;
@@ -54,8 +54,8 @@ export class Checks {
       }));
       this.#violations.push(...attemptsDouble(undecided));
     }
-    if (this.#losses !== this.#course.losses) {
-      this.#losses = this.#course.losses;
+    if (this.#beginnings !== this.#course.beginnings) {
+      this.#beginnings = this.#course.beginnings;
       this.#cursors.clear();
     }
     for (const { source, sink } of this.#legs()) {
@@ -128,8 +128,7 @@ export class Checks {
     const relayers = new Map(
       handled.map(({ chain, commitment, relayer }) => [`${commitment} ${chain}`, relayer]),
     );
-    // A payment that an earlier database delivered is found done, and no row says by which transaction.
-    const paidBefore = this.#course.losses === 0 ? new Set<string>() : paymentsIn(blocksOf(chainNames[2]));
+    const forgotten = this.#forgotten(blocksOf(chainNames[2]));
     return [
       ...rowsMissing({
         ...ledger,
@@ -142,13 +141,13 @@ export class Checks {
         ledger.deliveries,
         handled.filter(({ chain, commitment, relayer }) =>
           relayer === ourself.get(chain) &&
-          (!paidBefore.has(commitment) || ledger.deliveries.some((row) => row.commitment === commitment))
+          (!forgotten.has(commitment) || ledger.deliveries.some((row) => row.commitment === commitment))
         ),
         { wasLost: this.#course.losses > 0 },
       ),
       ...attemptsDouble(ledger.submissions),
       ...endsUnreasoned(ledger.messages),
-      ...endsUntrue(ledger.messages.filter(({ commitment }) => !paidBefore.has(commitment)), {
+      ...endsUntrue(ledger.messages.filter(({ commitment }) => !forgotten.has(commitment)), {
         relayerOf: (commitment, chain) => relayers.get(`${commitment} ${chain}`),
         ourselfOn: (chain) => ourself.get(chain) ?? "nobody",
       }),
@@ -156,6 +155,16 @@ export class Checks {
       ...ledger.submissions.filter(({ state }) => unresolvedSubmissionStates.some((open) => open === state))
         .map(({ id, state }) => `Submission ${id} is ${state} at the end`),
     ];
+  }
+
+  /**
+   * What an earlier database delivered and a later one need not know: a payment is found done, and no row says by
+   * which transaction; a request that has timed out meanwhile is not looked at again.
+   */
+  #forgotten(hubBlocks: readonly MemoryBlock[]): ReadonlySet<string> {
+    if (this.#course.losses === 0) return new Set();
+    const expired = this.#course.sent.filter(({ plan }) => plan.timeoutSec !== undefined);
+    return new Set([...paymentsIn(hubBlocks), ...expired.map(({ message }) => message.commitment)]);
   }
 
   #deliveredTwice(): readonly string[] {
@@ -182,7 +191,9 @@ export class Checks {
   /** Every own delivery that earned something is claimed on the hub. */
   #unpaid(): readonly string[] {
     const { claimed } = finalState(this.#hub()).accounts;
-    return this.#earned().filter(({ message }) => !claimed.has(message.commitment)).map(({ message }) =>
+    const isMissed = ({ message, plan }: Sent): boolean =>
+      !claimed.has(message.commitment) && (this.#course.losses === 0 || plan.timeoutSec === undefined);
+    return this.#earned().filter(isMissed).map(({ message }) =>
       `Our delivery of ${message.commitment} was never claimed`
     );
   }
@@ -196,7 +207,8 @@ export class Checks {
       const chain = node.id.stateMachine;
       const earned = this.#earned().filter(({ source }) => source === node);
       // A raise may come after the height of the source at which the hub was shown the fee.
-      const least = earned.reduce((sum, { plan }) => sum + plan.fee, 0n);
+      const least = earned.filter(({ plan }) => this.#course.losses === 0 || plan.timeoutSec === undefined)
+        .reduce((sum, { plan }) => sum + plan.fee, 0n);
       const most = earned.reduce(
         (sum, { message }) => sum + (node.head.state.fees.get(message.commitment) ?? 0n),
         0n,
