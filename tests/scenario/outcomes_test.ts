@@ -58,6 +58,7 @@ Deno.test("outcomes", async (t) => {
         const hubGood = await sendPing(devnet, { from: "B", to: "hub", count: 2 });
         const hubBad = await sendPing(devnet, { from: "B", to: "hub", module: NOBODY });
         await relayer.untilRows([...good, ...bad], scene.hub, { state: "delivered" });
+        await scene.untilHubFinal();
         devnet.oracle.resume(toB);
         await scene.untilDelivered([...good, ...hubGood]);
         await relayer.untilRows(bad, b.stateMachine, { state: "held", reason: "simulation_failed" });
@@ -83,6 +84,7 @@ Deno.test("outcomes", async (t) => {
         assert.ok(unlucky !== undefined && late !== undefined);
         const sent = [unlucky, late];
         await relayer.untilRows(sent, scene.hub, { state: "delivered" });
+        await scene.untilHubFinal();
         const { node, addresses } = b.host;
         const code = await b.host.reader.getCode({ address: addresses.ping });
         assert.ok(code !== undefined);

@@ -203,6 +203,13 @@ export class Scene implements AsyncDisposable {
     }, { deadlineMs, everyMs: 300 });
   }
 
+  /** Waits until all that the hub has done so far is final: what chains are told of it from then on covers it. */
+  async untilHubFinal(): Promise<void> {
+    const { hub } = this.devnet;
+    const { number } = hub.best;
+    await waitUntil(`block ${number} of the hub is final`, () => hub.finalized.number >= number);
+  }
+
   /**
    * The common end: every relayer settles and is stopped, then all invariants are checked.
    * @param relayers default: all
