@@ -10,6 +10,7 @@ import {
   type WithdrawalAction,
   type WithdrawalObservation,
 } from "../decisions/withdrawal_step.ts";
+import { takeDelivered } from "../pipeline/receipts.ts";
 import type { HubCallFate } from "./hub_calls.ts";
 import { MaturedHeights } from "./matured_heights.ts";
 import {
@@ -162,7 +163,7 @@ export class WithdrawalSteps {
 
   /** A receipt counts as final when it is still there after the height at which it was first seen became final. */
   async #seeReceipt(
-    { chain }: PayingChain,
+    { chain, name }: PayingChain,
     row: WithdrawalRow,
     signal: AbortSignal,
   ): Promise<ReceiptSeen> {
@@ -177,7 +178,15 @@ export class WithdrawalSteps {
       this.#receiptAt.set(row.id, await chain.fetchHeight(signal));
       return "seen";
     }
-    return await chain.fetchFinalHeight(signal) >= seenAt ? "final" : "seen";
+    if (await chain.fetchFinalHeight(signal) < seenAt) return "seen";
+    // Nothing else looks at a message that waits for its withdrawal: it ends here, whoever delivered it.
+    const open = this.#deps.ledger.messages.find(message.commitment, name);
+    if (open !== undefined) {
+      const { settings } = this.#deps;
+      const work = { candidates: [{ row: open, message }], receipts: [receipt] };
+      await takeDelivered(this.#deps, settings, this.#deps.legTo(name), work, signal);
+    }
+    return "final";
   }
 
   /** A height at or above `hubBlock` if there is one. */

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { openMemoryLedger } from "../../../src/core/ledger/open.ts";
 import { postMessage } from "../../../src/core/protocol/ismp/commitment.ts";
 import { evmAddressOf } from "../../../src/core/protocol/ismp/signed_messages.ts";
 import type { WithdrawalRow } from "../../../src/core/ledger/ledger.ts";
@@ -170,6 +171,24 @@ Deno.test("withdrawals: a payment that somebody else delivered is done without a
   await payAll(scene, rounds);
   assert.deepEqual(rows(scene).map(({ state }) => state), ["done"]);
   assert.ok(!scene.chain(a).calls.includes("broadcast"));
+  assert.equal(paidOn(scene, a), 1);
+  const message = scene.ledger.messages.find(row.dispatch.commitment, a);
+  assert.deepEqual([message?.state, message?.reason], ["delivered_by_other", "handled_by_other"]);
+});
+
+Deno.test("withdrawals: a payment that a lost database had delivered ends with its message and its record", async () => {
+  const scene = await sceneWith();
+  scene.hub.credit(a, scene.address(a), 150n * one);
+  const rounds = new WithdrawalRounds(scene.deps);
+  await rounds.orderNow(never);
+  await payAll(scene, rounds);
+  const commitment = rows(scene)[0]?.dispatch?.commitment;
+  assert.ok(commitment !== undefined);
+  scene.connect(openMemoryLedger({ clock: scene.clock }));
+  await payAll(scene, new WithdrawalRounds(scene.deps));
+  assert.deepEqual(rows(scene).map(({ state }) => state), ["done"]);
+  assert.equal(scene.ledger.messages.find(commitment, a)?.state, "delivered");
+  assert.equal(scene.ledger.deliveries.find(commitment, a)?.claimState, "no_fee");
   assert.equal(paidOn(scene, a), 1);
 });
 
