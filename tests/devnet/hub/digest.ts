@@ -33,7 +33,7 @@ export interface HeaderJson {
   readonly digest: { readonly logs: readonly Hex[] };
 }
 
-const digestIndexes = { consensus: 4, preRuntime: 6 } as const;
+const digestIndexes = { consensus: 4, seal: 5, preRuntime: 6 } as const;
 
 /** SCALE digest item: kind, four-byte engine id, data. */
 export function digestItem(

@@ -19,6 +19,21 @@ export interface HubIdentity {
   readonly tokenSymbol: string;
 }
 
+/** A chain without forks, as RPC methods read it. */
+export type ServedChain = Pick<
+  HubChain,
+  "best" | "finalized" | "find" | "findNumber" | "blockAt" | "block" | "stateOf"
+>;
+
+/** A node of any Substrate chain, as the methods that all of them have see it. */
+export interface ServedNode {
+  readonly chain: ServedChain;
+  /** Calls `listener` for every new block until the returned function is called. */
+  follow(listener: (news: BlockNews) => void): () => void;
+  /** Why a block is final, as `chain_getBlock` tells it; left out where the node keeps none. */
+  readonly justificationsOf?: (block: Block) => unknown;
+}
+
 /** What a block brings to those who follow the chain. */
 export interface BlockNews {
   readonly best: Block;
@@ -27,7 +42,7 @@ export interface BlockNews {
 }
 
 /** The node. */
-export interface HubNode {
+export interface HubNode extends ServedNode {
   readonly identity: HubIdentity;
   readonly runtime: Runtime;
   readonly chain: HubChain;
@@ -37,6 +52,4 @@ export interface HubNode {
   readonly mmr: MmrPallet | undefined;
   readonly slotDurationMs: number;
   readonly onRejection: RejectionListener;
-  /** Calls `listener` for every new block until the returned function is called. */
-  follow(listener: (news: BlockNews) => void): () => void;
 }

@@ -4,13 +4,13 @@
 import { toHex } from "../../../../src/core/protocol/bytes.ts";
 import type { Block } from "../blocks.ts";
 import { headerToJson } from "../digest.ts";
-import type { BlockNews, HubNode } from "../node.ts";
+import type { BlockNews, ServedNode } from "../node.ts";
 import { invalidParams } from "./json_rpc.ts";
 import { type RpcMethod, type RpcMethods, Subscription } from "./method.ts";
 import { optionalHash } from "./params.ts";
 
 /** The methods. */
-export function chainMethods(node: HubNode): RpcMethods {
+export function chainMethods(node: ServedNode): RpcMethods {
   const { chain } = node;
   const find = (value: unknown): Block | undefined => {
     const hash = optionalHash(value, "hash");
@@ -27,7 +27,8 @@ export function chainMethods(node: HubNode): RpcMethods {
       const block = find(hash);
       if (block?.body === undefined) return null;
       const extrinsics = block.body.extrinsics.map(toHex);
-      return { block: { header: headerToJson(block.header), extrinsics }, justifications: null };
+      const justifications = node.justificationsOf?.(block) ?? null;
+      return { block: { header: headerToJson(block.header), extrinsics }, justifications };
     },
     chain_getBlockHash: ([which]) => Array.isArray(which) ? which.map(hashOf) : hashOf(which),
     chain_getFinalizedHead: () => chain.finalized.hash,
@@ -49,7 +50,7 @@ export function chainMethods(node: HubNode): RpcMethods {
 }
 
 function heads(
-  node: HubNode,
+  node: ServedNode,
   notification: string,
   current: () => Block,
   select: (news: BlockNews) => readonly Block[],

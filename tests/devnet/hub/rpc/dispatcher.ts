@@ -21,12 +21,17 @@ export interface SubscriptionHost {
   close(id: string): boolean;
 }
 
+/** Puts another result in place of a call's own. */
+export type AnswerHook = (call: IncomingCall, result: unknown) => unknown;
+
 /** Options of {@link RpcDispatcher}. */
 export interface DispatcherOptions {
   readonly methods: RpcMethods;
   readonly maxRequestBytes: number;
   readonly maxResponseBytes: number;
   readonly fault: FaultHook;
+  /** Changes answers before they go out: what a lying node does. Subscriptions stay as they are. */
+  readonly alter?: AnswerHook;
   /** Told of every method that ran, for benchmarks. */
   readonly onCall: (call: IncomingCall) => void;
 }
@@ -121,7 +126,10 @@ export class RpcDispatcher {
     this.#options.onCall(call);
     try {
       const result = this.#result(request, host);
-      if (!(result instanceof Subscription)) return resultText(request.id, result);
+      if (!(result instanceof Subscription)) {
+        const { alter } = this.#options;
+        return resultText(request.id, alter === undefined ? result : alter(call, result));
+      }
       if (host === undefined) throw methodNotFound();
       return resultText(request.id, host.open(result));
     } catch (error) {

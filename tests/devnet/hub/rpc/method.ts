@@ -3,7 +3,7 @@
  */
 import type { Block } from "../blocks.ts";
 import { ChainError } from "../blocks.ts";
-import type { HubNode } from "../node.ts";
+import type { ServedNode } from "../node.ts";
 import { RpcError } from "./json_rpc.ts";
 import { optionalHash } from "./params.ts";
 
@@ -34,7 +34,7 @@ export function clientErrors<T>(read: () => T): T {
 }
 
 /** The block that an optional hash parameter names, the best one without it. @throws {RpcError} 4003. */
-export function blockParam(node: HubNode, value: unknown): Block {
+export function blockParam(node: Pick<ServedNode, "chain">, value: unknown): Block {
   const hash = optionalHash(value, "hash");
   return hash === undefined ? node.chain.best : clientErrors(() => node.chain.block(hash));
 }

@@ -1,19 +1,15 @@
 /**
  * `state_*` and `childstate_*` methods.
  */
-import { equalBytes, type Hex, toHex } from "../../../../src/core/protocol/bytes.ts";
+import { equalBytes, toHex } from "../../../../src/core/protocol/bytes.ts";
 import { childTrieKey } from "../../../../src/core/protocol/ismp/storage_keys.ts";
-import { compareBytes } from "../../../../src/core/protocol/scale.ts";
-import type { Block } from "../blocks.ts";
 import type { HubNode } from "../node.ts";
 import type { Snapshot } from "../storage.ts";
 import { invalidParams, RpcError } from "./json_rpc.ts";
 import { blockParam, clientErrors, type RpcMethods, Subscription } from "./method.ts";
-import { hexParam, listParam, u32Param } from "./params.ts";
+import { hexParam, listParam } from "./params.ts";
 import { callRuntime } from "./state_call.ts";
-
-/** Most keys of one `state_getKeysPaged`. */
-const maxPageKeys = 1000;
+import { hexOrNull, storageMethods } from "./storage_methods.ts";
 
 /** The methods. */
 export function stateMethods(node: HubNode): RpcMethods {
@@ -24,13 +20,12 @@ export function stateMethods(node: HubNode): RpcMethods {
     const block = blockParam(node, at);
     return clientErrors(() => chain.stateOf(block));
   };
-  const getStorage = ([key, at]: readonly unknown[]): Hex | null =>
-    hexOrNull(stateAt(at).main.get(hexParam(key, "key")));
   const version = (): unknown => ({
     ...runtime.metadata.version,
     systemVersion: runtime.metadata.version.stateVersion,
   });
   return {
+    ...storageMethods(node),
     state_getMetadata: () => toHex(runtime.metadata.bytes),
     state_getRuntimeVersion: version,
     chain_getRuntimeVersion: version,
@@ -39,26 +34,9 @@ export function stateMethods(node: HubNode): RpcMethods {
         send(version());
         return () => {};
       }),
-    state_getStorage: getStorage,
-    state_getStorageAt: getStorage,
-    state_getKeysPaged: ([prefix, count, start, at]) => keysPaged(stateAt(at), prefix, count, start),
-    state_getKeysPagedAt: ([prefix, count, start, at]) => keysPaged(stateAt(at), prefix, count, start),
-    state_queryStorage: ([keys, from, to]) => queryStorage(node, keys, from, to),
-    state_queryStorageAt: ([keys, at]) => {
-      const block = blockParam(node, at);
-      const { main } = clientErrors(() => chain.stateOf(block));
-      const changes = listParam(keys, "keys", hexParam).map((key) => [toHex(key), hexOrNull(main.get(key))]);
-      return [{ block: block.hash, changes }];
-    },
-    state_subscribeStorage: ([keys]) => subscribeStorage(node, listParam(keys, "keys", hexParam)),
     state_call: ([method, args, at]) => {
       if (typeof method !== "string") throw invalidParams("expected a method name");
       return toHex(callRuntime(node, method, hexParam(args, "args"), blockParam(node, at)));
-    },
-    state_getReadProof: ([keys, at]) => {
-      const block = blockParam(node, at);
-      const { main } = clientErrors(() => chain.stateOf(block));
-      return { at: block.hash, proof: main.prove(listParam(keys, "keys", hexParam)).map(toHex) };
     },
     state_getChildReadProof: ([child, keys, at]) => {
       if (!isIsmpChild(child)) throw new RpcError(4003, "Client error: Invalid child storage key");
@@ -76,68 +54,4 @@ export function stateMethods(node: HubNode): RpcMethods {
       return isIsmpChild(child) ? hexOrNull(state.child.get(wanted)) : null;
     },
   };
-}
-
-function hexOrNull(value: Uint8Array | undefined): Hex | null {
-  return value === undefined ? null : toHex(value);
-}
-
-function keysPaged(state: Snapshot, prefix: unknown, count: unknown, start: unknown): Hex[] {
-  const limit = u32Param(count, "count");
-  if (limit > maxPageKeys) {
-    throw new RpcError(4002, `count exceeds maximum value. value: ${limit}, max: ${maxPageKeys}`);
-  }
-  const wanted = typeof prefix === "string" ? hexParam(prefix, "prefix") : new Uint8Array();
-  const after = typeof start === "string" ? hexParam(start, "startKey") : undefined;
-  const keys: Hex[] = [];
-  for (const [key] of state.main.entries(wanted)) {
-    if (keys.length >= limit) break;
-    if (after === undefined || compareBytes(key, after) > 0) keys.push(toHex(key));
-  }
-  return keys;
-}
-
-/** Values at the first block and then every change, oldest block first. */
-function queryStorage(node: HubNode, keys: unknown, from: unknown, to: unknown): unknown[] {
-  const wanted = listParam(keys, "keys", hexParam);
-  const first = blockParam(node, from).header.number;
-  const last = blockParam(node, to).header.number;
-  if (first > last) throw new RpcError(4001, `Cannot resolve a block range ['${first}' ... '${last}]`);
-  const known = new Map<Hex, Hex | null>();
-  const answer: unknown[] = [];
-  for (let number = first; number <= last; number++) {
-    const block = node.chain.blockAt(number);
-    const changes = changesAt(node, block, wanted, known);
-    if (changes.length > 0) answer.push({ block: block.hash, changes });
-  }
-  return answer;
-}
-
-function changesAt(
-  node: HubNode,
-  block: Block,
-  keys: readonly Uint8Array[],
-  known: Map<Hex, Hex | null>,
-): [Hex, Hex | null][] {
-  const { main } = clientErrors(() => node.chain.stateOf(block));
-  const changes: [Hex, Hex | null][] = [];
-  for (const key of keys) {
-    const name = toHex(key);
-    const value = hexOrNull(main.get(key));
-    if (known.get(name) !== value || !known.has(name)) changes.push([name, value]);
-    known.set(name, value);
-  }
-  return changes;
-}
-
-function subscribeStorage(node: HubNode, keys: readonly Uint8Array[]): Subscription {
-  return new Subscription("state_storage", (send) => {
-    const known = new Map<Hex, Hex | null>();
-    const report = (block: Block): void => {
-      const changes = changesAt(node, block, keys, known);
-      if (changes.length > 0) send({ block: block.hash, changes });
-    };
-    report(node.chain.best);
-    return node.follow(({ best }) => report(best));
-  });
 }
