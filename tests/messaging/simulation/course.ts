@@ -99,8 +99,6 @@ export class Course {
   #startAtSec = 0;
   /** How often the database was lost. */
   losses = 0;
-  /** How often legs may have begun anew: the database was lost, or `initial_height` was in the file at a start. */
-  beginnings = 0;
   /** Claims and orders of ours in blocks of the hub that were reorganised away. */
   callsLost = 0;
   #isLost = false;
@@ -146,6 +144,11 @@ export class Course {
   get program(): Program | undefined {
     const last = this.programs.at(-1);
     return last === undefined || last.isOver ? undefined : last;
+  }
+
+  /** True while `initial_height` is in the file: each leg begins with it again. */
+  get hasInitialHeight(): boolean {
+    return this.#initialHeight !== undefined;
   }
 
   /** True while things go wrong. */
@@ -260,7 +263,6 @@ export class Course {
     this.#startAtSec = 0;
     if (this.#isLost) this.#loseDatabase();
     this.#initialHeight = this.#hasCursors() ? undefined : 0n;
-    if (this.#initialHeight !== undefined) this.beginnings++;
     const fuse = this.#nowSec < this.plan.calmAfterSec ? this.#fuses.shift() : undefined;
     const program = new Program({
       clock: this.clock,
