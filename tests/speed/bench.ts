@@ -5,7 +5,9 @@
  */
 import { Command } from "commander";
 import { RELAYER_EXECUTABLE } from "../devnet/relayer_build.ts";
+import { claims } from "./claims.ts";
 import { database } from "./database.ts";
+import { longRun } from "./long_run.ts";
 import type { Part } from "./part.ts";
 import { type Measure, tableOf } from "./report.ts";
 import { memory } from "./memory.ts";
@@ -13,7 +15,15 @@ import { requests } from "./requests.ts";
 import { startup } from "./startup.ts";
 import { throughput } from "./throughput.ts";
 
-const PARTS: Readonly<Record<string, Part>> = { startup, database, requests, throughput, memory };
+const PARTS: Readonly<Record<string, Part>> = {
+  startup,
+  database,
+  requests,
+  claims,
+  throughput,
+  memory,
+  "long-run": longRun,
+};
 
 interface Arguments {
   readonly only?: string;
