@@ -69,6 +69,9 @@ Deno.test("accumulate-fees: without --wait what needs a newer height is skipped,
   assert.equal(code, 0);
   assert.match(printed, /EVM-1 -> EVM-56 +2 \(2\) +0 +0 +4 +0\n/);
   assert.deepEqual(scene.states(), { claimed: 2, unclaimed: 4 });
+  // The fourth is not final on its own chain yet, so nothing can be said of it.
+  const told = scene.log.lines.filter(({ message }) => message.startsWith("Fees are not yet available"));
+  assert.deepEqual(told.map(({ fields }) => [fields.pair, fields.requests]), [["EVM-1 -> EVM-56", 3]]);
 });
 
 Deno.test("accumulate-fees: --wait over three chains that become ready in reverse order claims each when it can (04 21.4, Claims)", async () => {
