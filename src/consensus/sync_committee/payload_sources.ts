@@ -164,16 +164,29 @@ export class PayloadBranches {
     nextWithdrawalIndex: bigint,
   ): Promise<Hash256[]> {
     const { entries, branch } = await this.#fetchSummaries(node, String(block.beacon.slot));
-    return believed(node.endpoint, beaconRoutes.summaries, () => {
-      const summariesRoot = historicalSummariesRoot(entries);
+    const route = beaconRoutes.summaries;
+    const summariesRoot = believed(node.endpoint, route, () => {
+      const root = historicalSummariesRoot(entries);
       if (branch.length !== depthOf(SUMMARIES_INDEX)) throw new DerivationError("branch_length");
-      if (branchRoot(summariesRoot, branch, SUMMARIES_INDEX) !== place.stateRoot) {
+      if (branchRoot(root, branch, SUMMARIES_INDEX) !== place.stateRoot) {
         throw new DerivationError("state_root");
       }
-      // True from here on, whatever the execution node said.
-      this.#summaries.note(block.beacon.slot, entries);
-      return branchOfSummariesProof(place, { summariesRoot, branch }, nextWithdrawalIndex);
+      return root;
     });
+    this.#summaries.note(block.beacon.slot, entries);
+    try {
+      return branchOfSummariesProof(place, { summariesRoot, branch }, nextWithdrawalIndex);
+    } catch (cause) {
+      if (!(cause instanceof DerivationError)) throw cause;
+      // The node's part is proved, so this is the execution node's.
+      const { blockNumber } = block.execution;
+      this.#pool.log.warn("Withdrawals of an execution node do not fit the beacon state", {
+        chain: this.#pool.chain,
+        block: blockNumber,
+        endpoint: this.#execution.hosts.join(", "),
+      });
+      throw node.endpoint.fault("refused", route, "withdrawals of the execution node do not fit", cause);
+    }
   }
 
   async #fetchSummaries(node: BeaconNode, state: string): Promise<SummariesProof> {

@@ -229,3 +229,26 @@ Deno.test("sync committee prover: a node whose head stands is left for one that 
   world.clock.advance(400_000);
   equal((await world.follow(prover)).length, 1);
 });
+
+Deno.test("sync committee prover: a head that was replaced is no matter, by either way", async () => {
+  const { world, prover } = await newsFor(["honest"]);
+  await using _ = world;
+  equal((await world.follow(prover)).length, 1);
+  for (const without of [[], ["lightClient"]] as const) {
+    world.beacon.change({ without });
+    await world.beacon.mine(4);
+    await world.beacon.reorg(3);
+    equal((await world.follow(prover)).length, 1);
+  }
+});
+
+Deno.test("sync committee prover: a node that finds states by slot only is asked by slot", async () => {
+  const { world } = await newsFor(["honest"], { without: ["lightClient"] });
+  await using _ = world;
+  world.spoil("slots", { status: (path) => /(proof|debug)\/.*\/0x/.test(path) ? 404 : undefined });
+  const prover = world.prover(["slots"]);
+  match((await world.follow(prover))[0]?.summary ?? "", /by state proof of slots, state proof of slots/);
+  world.beacon.change({ without: ["lightClient", "lodestarProof"] });
+  await world.beacon.mine(4);
+  match((await world.follow(prover))[0]?.summary ?? "", /by whole state of slots, whole state of slots/);
+});

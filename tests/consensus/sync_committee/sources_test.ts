@@ -103,6 +103,32 @@ Deno.test("sync committee prover: what a node lacks is not asked for at every lo
   equal(await askedFor("/proof/"), 1);
 });
 
+Deno.test("sync committee prover: an execution node that tells false withdrawals, or none, costs bytes only", async () => {
+  await using world = await World.start({ without: ["lodestarProof"] });
+  const prover = world.prover();
+  await world.startClient(prover);
+  const spoilWith = (change: (text: string) => string): void => {
+    world.executionFetch = async (url, init) => new Response(change(await (await fetch(url, init)).text()));
+  };
+  const lies: readonly ((text: string) => string)[] = [
+    (text) => text.replaceAll(/"index":"0x([0-9a-f]+)"/g, (_, hex) => `"index":"0x${hex}0"`),
+    (text) => text.replaceAll(/"hash":"0x../g, '"hash":"0x00'),
+    () => "no JSON",
+    (text) => text.replaceAll(/"withdrawals":\[[^\]]*\]/g, '"withdrawals":[]'),
+  ];
+  for (const lie of lies) {
+    spoilWith(lie);
+    await world.beacon.mine(4);
+    match((await world.follow(prover))[0]?.summary ?? "", /by (whole state|state prefix) of honest/);
+    world.clock.advance(120_000);
+  }
+  const complaint = "Withdrawals of an execution node do not fit the beacon state";
+  equal(world.log.messages("warn"), [complaint]);
+  spoilWith((text) => text);
+  await world.beacon.mine(4);
+  match((await world.follow(prover))[0]?.summary ?? "", /by historical summaries of honest/);
+});
+
 Deno.test("sync committee prover: a finalized state that is not found yet is awaited, then told", async () => {
   await using world = await World.start();
   const prover = world.prover(["young"]);

@@ -129,6 +129,8 @@ export class MemoryBeaconHub {
 export class World implements AsyncDisposable {
   readonly clock = new PassingClock();
   readonly log = new RecordedLog();
+  /** How the execution node is asked. */
+  executionFetch: Fetch = platformFetch;
   readonly #mischief = new Map<string, Mischief>();
   /** Paths that were asked, by host, in order. */
   readonly asked: { readonly host: string; readonly path: string }[] = [];
@@ -150,7 +152,10 @@ export class World implements AsyncDisposable {
   /** Names of hosts behind which the same chain is; each may be made to misbehave. */
   prover(hosts: readonly string[] = ["honest"], layout?: UpdateLayout): ConsensusProver {
     const chain = evmStateMachine(sepolia.chainId);
-    const endpoint = createHttpEndpoint({ fetch: platformFetch, clock: this.clock }, {
+    const endpoint = createHttpEndpoint({
+      fetch: (url, init) => this.executionFetch(url, init),
+      clock: this.clock,
+    }, {
       url: this.beacon.executionUrl,
       chain,
       translate: translateEvmError,

@@ -1,4 +1,5 @@
 import { deepStrictEqual as equal, ok, throws } from "node:assert/strict";
+import { ContainerType, ListCompositeType, VectorBasicType } from "@chainsafe/ssz";
 import { ssz } from "@lodestar/types";
 import fc from "fast-check";
 import { toHash256, toHex } from "../../../../../src/core/protocol/bytes.ts";
@@ -109,6 +110,18 @@ Deno.test("state stream: an Electra state is told by its first offset, and lists
     read(ssz.electra.BeaconState.serialize(empty)).nodes[1],
     toHash256(ssz.electra.BeaconState.hashTreeRoot(empty)),
   );
+});
+
+Deno.test("state stream: the gnosis preset has shorter votes and a shorter lookahead", () => {
+  const { Eth1Data } = ssz.phase0;
+  const gnosis = new ContainerType({
+    ...ssz.fulu.BeaconState.fields,
+    eth1DataVotes: new ListCompositeType(Eth1Data, 64 * 16),
+    proposerLookahead: new VectorBasicType(ssz.ValidatorIndex, 2 * 16),
+  });
+  const state = { ...electra, proposerLookahead: records(32, small) };
+  const parts = read(gnosis.serialize(state), 65_536, 16n);
+  equal(parts.nodes[1], toHash256(gnosis.hashTreeRoot(state)));
 });
 
 Deno.test("state stream: the values beside the roots are those of the state", () => {
