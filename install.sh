@@ -171,10 +171,14 @@ download() {
   fi
 }
 
-# Tried three times: the wget of busybox has no option for it.
+# Tried three times: the wget of busybox has no option for it, and the one for a time limit kills some versions of it.
 download_with_wget() {
+  case "$(wget --version 2>&1 || true)" in
+    *GNU*) limit='--timeout=60' ;;
+    *) limit='' ;;
+  esac
   for try in 1 2 3; do
-    if reason="$(wget -q -T 60 -O "$2" "$1" 2>&1)"; then return 0; fi
+    if reason="$(wget -q ${limit:+"$limit"} -O "$2" "$1" 2>&1)"; then return 0; fi
     if [ "$try" -lt 3 ]; then sleep 1; fi
   done
   return 1

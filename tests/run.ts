@@ -1,6 +1,6 @@
 /**
  * Runs the test suites one after the other and closes with the sum, `N passed, N failed`.
- * Usage: `deno run -A tests/run.ts [unit|devnet|scenario]...`; without arguments all of them.
+ * Usage: `deno run -A tests/run.ts [unit|devnet|scenario|release]...`; without arguments all of them.
  */
 
 /** Folders of each suite, in the order in which they run: the fastest first. */
@@ -8,6 +8,7 @@ const SUITES: Readonly<Record<string, readonly string[]>> = {
   unit: ["tests/architecture_test.ts", "tests/core", "tests/messaging", "tests/support"],
   devnet: ["tests/devnet"],
   scenario: ["tests/scenario"],
+  release: ["tests/release"],
 };
 
 /** Test files that run at the same time: most of them wait for blocks. */

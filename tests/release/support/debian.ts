@@ -1,0 +1,71 @@
+/** Programs that tests need and that a fresh machine may lack: installed where that is possible, from Debian's packages. */
+
+/** Name of the package by name of the command. */
+export type Needs = Readonly<Record<string, string>>;
+
+/** Two test files may ask at the same time; apt itself only ever lets one of them in. */
+const LOCK = "/tmp/causeway-tests-apt.lock";
+
+/**
+ * Makes the commands available. False, with a line on standard error that cannot be overlooked, where they are missing
+ * and nothing can be installed (no Debian, or not root).
+ * @throws {Error} when apt is there and fails.
+ */
+export async function haveCommands(needs: Needs): Promise<boolean> {
+  if (await missing(needs).then(({ length }) => length === 0)) return true;
+  if (Deno.uid() !== 0 || !await isCommand("apt-get")) {
+    const packages = (await missing(needs)).join(" ");
+    say(
+      `\n!!! NOT TESTED: ${packages} missing and not to be installed by this user; see ${import.meta.url}\n`,
+    );
+    return false;
+  }
+  await locked("apt-get", ["update", "-qq"]);
+  // Asked again: the other test file may have installed them meanwhile.
+  const packages = await missing(needs);
+  if (packages.length > 0) {
+    await locked("apt-get", ["install", "-y", "-qq", "--no-install-recommends", ...packages]);
+  }
+  const left = await missing(needs);
+  if (left.length > 0) throw new Error(`apt-get installed ${left.join(", ")}, but the commands are missing`);
+  return true;
+}
+
+async function missing(needs: Needs): Promise<readonly string[]> {
+  const found = await Promise.all(
+    Object.entries(needs).map(async ([command, name]) => await isCommand(command) ? [] : [name]),
+  );
+  return [...new Set(found.flat())];
+}
+
+/** True when the command is on PATH. */
+export async function isCommand(name: string): Promise<boolean> {
+  return await findCommand(name) !== undefined;
+}
+
+/** Path of a command; `undefined` when it is not on PATH. */
+export async function findCommand(name: string): Promise<string | undefined> {
+  for (const folder of (Deno.env.get("PATH") ?? "").split(":")) {
+    const path = `${folder}/${name}`;
+    if (await Deno.stat(path).then(({ isFile }) => isFile, () => false)) return path;
+  }
+  return undefined;
+}
+
+async function locked(command: string, args: readonly string[]): Promise<void> {
+  const { success, stderr, stdout } = await new Deno.Command("flock", {
+    args: [LOCK, command, ...args],
+    env: { DEBIAN_FRONTEND: "noninteractive", LC_ALL: "C.UTF-8" },
+    stdin: "null",
+    stdout: "piped",
+    stderr: "piped",
+  }).output();
+  if (success) return;
+  const said = new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr);
+  throw new Error(`${command} ${args.join(" ")} failed:\n${said}`);
+}
+
+/** Printed even where a test runner shows failures only. */
+export function say(text: string): void {
+  Deno.stderr.writeSync(new TextEncoder().encode(`${text}\n`));
+}
