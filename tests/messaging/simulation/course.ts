@@ -4,8 +4,7 @@
  */
 import { existsSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import type { ChainConfig, MessagingConfig } from "../../../src/core/config/messaging_config.ts";
-import { EndpointUrl, Secret } from "../../../src/core/config/redact.ts";
+import type { MessagingConfig } from "../../../src/core/config/messaging_config.ts";
 import { toHex } from "../../../src/core/protocol/bytes.ts";
 import { keccak256 } from "../../../src/core/protocol/hash.ts";
 import { getMessage, postMessage } from "../../../src/core/protocol/ismp/commitment.ts";
@@ -26,6 +25,7 @@ import { MemoryNode } from "../../support/memory_node.ts";
 import { seededRandomness } from "../../support/seeded_randomness.ts";
 import { type Process, SimEvm, SimHub } from "./chains.ts";
 import { compete } from "./competitor.ts";
+import { configOf, evmConfigsOf } from "./config.ts";
 import type { ChainPlan, MessagePlan, Plan, Trouble } from "./plan.ts";
 import { Program } from "./program.ts";
 
@@ -386,57 +386,24 @@ export class Course {
     const middle = new SimHub(hub, { ...connection, ...firstAccount }, chains);
     this.#connected = [firstChain, secondChain, middle];
     this.#drawFaults();
-    const entries = [firstChain, secondChain].map((chain, index) => ({
-      config: this.#chainConfig(index),
-      chain,
-    }));
+    const [firstConfig, secondConfig] = evmConfigsOf(this.#config());
+    if (firstConfig === undefined || secondConfig === undefined) throw new Error("There are two chains");
+    const entries = [{ config: firstConfig, chain: firstChain }, {
+      config: secondConfig,
+      chain: secondChain,
+    }];
     return { hub: middle, chains: entries };
   }
 
   #config(): MessagingConfig {
-    return {
-      hub: {
-        section: "hub",
-        stateMachine: chainNames[2],
-        rpcWs: new EndpointUrl("ws://localhost:1"),
-        maxRpcPayloadSizeBytes: 1_000_000,
-        maxConcurrentQueries: 10,
-        initialHeight: this.#initialHeight,
-        pollIntervalSec: this.plan.pollSec,
-        signer: undefined,
-        consensusStateId: toConsensusStateId("PARA"),
-        isForSolochains: false,
-      },
-      relayer: {
-        minimumProfitPercent: this.plan.minimumProfitPercent,
-        withdrawalFrequencySec: 200,
-        minimumWithdrawalAmount: 10,
-        deliveryEndpoints: undefined,
-        moduleFilter: undefined,
-        unprofitableRetryFrequencySec: 60,
-        disableFeeAccumulation: false,
-      },
-      chains: [this.#chainConfig(0), this.#chainConfig(1)],
-    };
-  }
-
-  #chainConfig(index: number): Extract<ChainConfig, { type: "evm" }> {
-    const { id } = this.nodes[index === 0 ? 0 : 1];
-    return {
-      type: "evm",
-      section: id.stateMachine,
-      ...id,
-      rpcUrls: [new EndpointUrl("http://localhost:1")],
-      etherscanApiKey: undefined,
-      ismpHost: toHex(new Uint8Array(20).fill(7)),
-      signer: new Secret(toHex(this.#accounts[index === 0 ? 0 : 1].key)),
-      queryBatchSizeBlocks: undefined,
-      tracingBatchSize: undefined,
-      gasPriceBufferPercent: 0,
-      clientType: "Geth",
-      initialHeight: this.#initialHeight,
-      pollIntervalSec: this.plan.pollSec,
-    };
+    const { minimumProfitPercent, pollSec } = this.plan;
+    const entries = [0, 1].flatMap((index) => {
+      const node = this.nodes[index];
+      const account = this.#accounts[index];
+      return node === undefined || account === undefined ? [] : [{ id: node.id, key: account.key }];
+    });
+    const hub = this.nodes[2].id;
+    return configOf({ hub, entries, minimumProfitPercent, pollSec, initialHeight: this.#initialHeight });
   }
 
   #evmNode(index: 0 | 1, consensus: string, { finalityLag, driver }: ChainPlan): MemoryNode {

@@ -1,0 +1,60 @@
+/** The file with which the relayer of the simulation is started. */
+import type { EvmChainConfig, MessagingConfig } from "../../../src/core/config/messaging_config.ts";
+import { EndpointUrl, Secret } from "../../../src/core/config/redact.ts";
+import { toHex } from "../../../src/core/protocol/bytes.ts";
+import type { StateMachineId } from "../../../src/core/protocol/ismp/state_machine.ts";
+
+/** What differs from seed to seed. */
+export interface ConfigFacts {
+  readonly hub: StateMachineId;
+  /** The chains beside the hub with the keys that sign there. */
+  readonly entries: readonly { readonly id: StateMachineId; readonly key: Uint8Array }[];
+  readonly minimumProfitPercent: number;
+  readonly pollSec: number;
+  readonly initialHeight: bigint | undefined;
+}
+
+/** The checked configuration. */
+export function configOf(facts: ConfigFacts): MessagingConfig {
+  const timing = { initialHeight: facts.initialHeight, pollIntervalSec: facts.pollSec };
+  return {
+    hub: {
+      section: "hub",
+      ...facts.hub,
+      ...timing,
+      rpcWs: new EndpointUrl("ws://localhost:1"),
+      maxRpcPayloadSizeBytes: 1_000_000,
+      maxConcurrentQueries: 10,
+      signer: undefined,
+      isForSolochains: false,
+    },
+    relayer: {
+      minimumProfitPercent: facts.minimumProfitPercent,
+      withdrawalFrequencySec: 200,
+      minimumWithdrawalAmount: 10,
+      deliveryEndpoints: undefined,
+      moduleFilter: undefined,
+      unprofitableRetryFrequencySec: 60,
+      disableFeeAccumulation: false,
+    },
+    chains: facts.entries.map(({ id, key }): EvmChainConfig => ({
+      type: "evm",
+      section: id.stateMachine,
+      ...id,
+      ...timing,
+      rpcUrls: [new EndpointUrl("http://localhost:1")],
+      etherscanApiKey: undefined,
+      ismpHost: toHex(new Uint8Array(20).fill(7)),
+      signer: new Secret(toHex(key)),
+      queryBatchSizeBlocks: undefined,
+      tracingBatchSize: undefined,
+      gasPriceBufferPercent: 0,
+      clientType: "Geth",
+    })),
+  };
+}
+
+/** The entries of EVM chains. */
+export function evmConfigsOf({ chains }: MessagingConfig): readonly EvmChainConfig[] {
+  return chains.filter((chain) => chain.type === "evm");
+}
