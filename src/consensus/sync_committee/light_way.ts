@@ -44,8 +44,8 @@ const ZERO: Hash256 = `0x${"00".repeat(32)}`;
 /** Looks by light client objects. */
 export class LightWay {
   readonly #context: BeaconContext;
-  /** By endpoint: its newest attested slot, and since when it is that. */
-  readonly #heads = new Map<RestEndpoint, { readonly slot: bigint; readonly sinceMs: number }>();
+  /** By endpoint: the finalized epoch that it offers, and since when it is that. */
+  readonly #offered = new Map<RestEndpoint, { readonly epoch: bigint; readonly sinceMs: number }>();
 
   constructor(context: BeaconContext) {
     this.#context = context;
@@ -59,7 +59,10 @@ export class LightWay {
     const offer = await this.#fetchOffer(trusted, signal);
     if (offer === undefined) return { kind: "unserved" };
     if (offer === "behind") {
-      return { kind: "wait", reason: "the beacon nodes are behind: they are syncing, or their head stands" };
+      return {
+        kind: "wait",
+        reason: "the beacon nodes are behind: they are syncing, or their finality stands",
+      };
     }
     const { update, plan } = offer;
     if (plan.action === "wait") return waitFor(this.#context.network, plan.reason);
@@ -99,13 +102,14 @@ export class LightWay {
   async #readOffer(node: BeaconNode, trusted: Trusted): Promise<Offer> {
     const { network } = this.#context;
     const update = await node.fetchFinalityUpdate();
-    const plan = believed(node.endpoint, beaconRoutes.finalityUpdate, () => {
-      const plan = planUpdate(network, trusted.state.lightClientState, offerOf(update));
+    const { plan, epoch } = believed(node.endpoint, beaconRoutes.finalityUpdate, () => {
+      const offer = offerOf(update);
+      const plan = planUpdate(network, trusted.state.lightClientState, offer);
       // What is to be used must be true; a wait is not worth a signature check.
       if (plan.action === "build") this.#authenticate(trusted, update);
-      return plan;
+      return { plan, epoch: offer.finalizedEpoch };
     });
-    if (plan.action === "wait") this.#noteHead(node.endpoint, update.attestedHeader.slot);
+    if (plan.action === "wait") this.#noteOffer(node.endpoint, epoch);
     if (plan.action !== "catch_up") return { update, plan };
     // Whoever says that periods were missed has to show the first of them.
     const first = await node.fetchPeriodUpdate(plan.periods.startPeriod);
@@ -118,17 +122,20 @@ export class LightWay {
     authenticateUpdate(network, trusted.state.lightClientState, update);
   }
 
-  /** @throws {RpcFault} `lagging` when the endpoint's head has not moved for an epoch. */
-  #noteHead(endpoint: RestEndpoint, slot: bigint): void {
+  /**
+   * Whoever has nothing new for long is not waited for while there are others: it hangs, or lies about it.
+   * @throws {RpcFault} `lagging` when the finality that the endpoint offers has not moved for two epochs.
+   */
+  #noteOffer(endpoint: RestEndpoint, epoch: bigint): void {
     const { network, clock, pool } = this.#context;
-    const known = this.#heads.get(endpoint);
-    if (known?.slot !== slot) {
-      this.#heads.set(endpoint, { slot, sinceMs: clock.now() });
+    const known = this.#offered.get(endpoint);
+    if (known?.epoch !== epoch) {
+      this.#offered.set(endpoint, { epoch, sinceMs: clock.now() });
       return;
     }
     const epochMs = Number(network.slotsPerEpoch) * network.slotSec * 1000;
-    if (pool.rest.endpoints.length === 1 || clock.now() - known.sinceMs <= epochMs) return;
-    throw endpoint.fault("lagging", beaconRoutes.finalityUpdate, `its head stands at slot ${slot}`);
+    if (pool.rest.endpoints.length === 1 || clock.now() - known.sinceMs <= 2 * epochMs) return;
+    throw endpoint.fault("lagging", beaconRoutes.finalityUpdate, `its finality stands at epoch ${epoch}`);
   }
 
   /** The committee that an update into the next period must carry, with its branch in the attested state. */

@@ -218,7 +218,7 @@ Deno.test("sync committee prover: a syncing, a refusing and a dead node are left
   );
 });
 
-Deno.test("sync committee prover: a node whose head stands is left for one that goes on", async () => {
+Deno.test("sync committee prover: a node whose finality stands is left for one that goes on", async () => {
   const { world, prover } = await newsFor(["frozen", "honest"]);
   await using _ = world;
   equal((await world.follow(prover)).length, 1);
@@ -226,7 +226,7 @@ Deno.test("sync committee prover: a node whose head stands is left for one that 
   world.spoil("frozen", { json: (path, body) => path.includes("finality_update") ? old : body });
   await world.beacon.mine(4);
   equal((await prover.next(never)).kind, "nothing");
-  world.clock.advance(400_000);
+  world.clock.advance(800_000);
   equal((await world.follow(prover)).length, 1);
 });
 
