@@ -32,6 +32,7 @@ export class Checks {
   /** Highest height of a source that a sink ever knew. */
   readonly #told = new Map<string, bigint>();
   readonly #violations: string[] = [];
+  #beginnings = 0;
 
   constructor(course: Course, path: string) {
     this.#course = course;
@@ -52,6 +53,10 @@ export class Checks {
         items: row.items.filter(({ outcome }) => outcome === undefined),
       }));
       this.#violations.push(...attemptsDouble(undecided));
+    }
+    if (this.#beginnings !== this.#course.beginnings) {
+      this.#beginnings = this.#course.beginnings;
+      this.#cursors.clear();
     }
     for (const { source, sink } of this.#legs()) {
       const scanned = ledger.cursors.find(source, sink);
