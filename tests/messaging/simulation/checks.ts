@@ -32,7 +32,6 @@ export class Checks {
   /** Highest height of a source that a sink ever knew. */
   readonly #told = new Map<string, bigint>();
   readonly #violations: string[] = [];
-  #beginnings = 0;
 
   constructor(course: Course, path: string) {
     this.#course = course;
@@ -54,19 +53,16 @@ export class Checks {
       }));
       this.#violations.push(...attemptsDouble(undecided));
     }
-    if (this.#beginnings !== this.#course.beginnings) {
-      this.#beginnings = this.#course.beginnings;
-      this.#cursors.clear();
-    }
+    if (this.#course.hasInitialHeight) this.#cursors.clear();
     for (const { source, sink } of this.#legs()) {
       const scanned = ledger.cursors.find(source, sink);
       if (scanned === undefined) continue;
       const leg = `${source} -> ${sink}`;
       const before = this.#cursors.get(leg) ?? 0n;
-      if (scanned < before && !this.#course.hasInitialHeight) {
+      if (scanned < before) {
         this.#violations.push(`I2: ${leg} went back from ${before} to ${scanned}`);
       }
-      this.#cursors.set(leg, scanned);
+      if (!this.#course.hasInitialHeight) this.#cursors.set(leg, scanned);
     }
     const { accounts } = this.#hub().head.state;
     for (const { commitment } of ledger.deliveries.listByClaimState("claimed", { limit: 1_000 })) {

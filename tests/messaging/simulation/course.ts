@@ -99,8 +99,6 @@ export class Course {
   #startAtSec = 0;
   /** How often the database was lost. */
   losses = 0;
-  /** How often a process was started with `initial_height` in the file. */
-  beginnings = 0;
   /** Claims and orders of ours in blocks of the hub that were reorganised away. */
   callsLost = 0;
   #isLost = false;
@@ -265,7 +263,6 @@ export class Course {
     this.#startAtSec = 0;
     if (this.#isLost) this.#loseDatabase();
     this.#initialHeight = this.#hasCursors() ? undefined : 0n;
-    if (this.#initialHeight !== undefined) this.beginnings++;
     const fuse = this.#nowSec < this.plan.calmAfterSec ? this.#fuses.shift() : undefined;
     const program = new Program({
       clock: this.clock,
