@@ -24,6 +24,7 @@ async function compile(program: Program, made: Bundle, base: string | undefined)
     "--no-lock",
     "--no-code-cache",
     "--no-prompt",
+    ...(program.v8Flags.length === 0 ? [] : [`--v8-flags=${program.v8Flags.join(",")}`]),
     ...program.permissions,
     ...made.parts.flatMap((part) => ["--include", part]),
     "-o",

@@ -6,6 +6,8 @@ export interface Program {
   readonly entry: string;
   /** Flags of `deno compile`. Paths and endpoints come from the command line and the configuration. */
   readonly permissions: readonly string[];
+  /** Flags of V8 that it always runs with. */
+  readonly v8Flags: readonly string[];
   /** Annotated configuration at the top of the repository. */
   readonly exampleConfig: string;
   /** Hardened service below `packaging/systemd/`. */
@@ -13,6 +15,13 @@ export interface Program {
   /** One line for lists of what is inside. */
   readonly summary: string;
 }
+
+/**
+ * A relayer idles most of the time, and V8 gives memory back only while it works: a heap that grows in small steps
+ * stays small after a burst (10,000 messages found at once: 50 MB more instead of 160 MB), for a few percent of
+ * processor time. Sizes in MB and percent; V8's own are 16 and adaptive.
+ */
+const HEAP_FLAGS = ["--max-semi-space-size=2", "--heap-growing-percent=20"];
 
 /** Read by @polkadot/* and @logtape/* when they are loaded; nothing of it changes what the programs do. */
 const ENVIRONMENT =
@@ -24,6 +33,7 @@ export const PROGRAMS: readonly Program[] = [
     name: "causeway",
     entry: "src/messaging/main.ts",
     permissions: ["--allow-net", "--allow-read", "--allow-write", ENVIRONMENT],
+    v8Flags: HEAP_FLAGS,
     exampleConfig: "config.example.toml",
     unit: "causeway.service",
     summary: "Messaging relayer of an ISMP hub",
@@ -33,6 +43,7 @@ export const PROGRAMS: readonly Program[] = [
     entry: "src/consensus/main.ts",
     // Keeps nothing on disk.
     permissions: ["--allow-net", "--allow-read", ENVIRONMENT],
+    v8Flags: [], // whole states of a beacon chain pass through its heap
     exampleConfig: "consensus.example.toml",
     unit: "causeway-consensus.service",
     summary: "Consensus relayer of an ISMP hub",

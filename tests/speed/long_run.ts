@@ -5,7 +5,7 @@
 import { type Devnet, type DevnetChain, startDevnet } from "../devnet/devnet.ts";
 import { countReceived } from "../devnet/evm/host_admin.ts";
 import { waitUntil } from "../devnet/messages.ts";
-import { relayerConfig } from "../devnet/relayer_config.ts";
+import { type ConfigChanges, relayerConfig } from "../devnet/relayer_config.ts";
 import { type RelayerProcess, startRelayer } from "../scenario/support/relayer_process.ts";
 import type { BenchDeps, Part } from "./part.ts";
 import { readCpuMs, readMemoryMb } from "./process_usage.ts";
@@ -29,17 +29,18 @@ export const longRun: Part = async (deps) => {
   await using devnet = await startDevnet({ startsOracle: false, hubBlockTimeMs: 500 });
   const [a, b] = [devnet.chain("A"), devnet.chain("B")];
   await tellAll(devnet);
+  const changes: ConfigChanges = { without: [a.stateMachine], moduleFilter: [HUB_MODULE] };
+  const start = { sections: { hub: { initial_height: devnet.hub.finalized.number } } };
   const options = {
     executable: deps.executable,
     folder: deps.folder,
-    config: relayerConfig(devnet.endpoints, {
-      without: [a.stateMachine],
-      moduleFilter: [HUB_MODULE],
-      sections: { hub: { initial_height: devnet.hub.finalized.number } },
-    }),
+    config: relayerConfig(devnet.endpoints, changes),
     logLevel: "info",
   } as const;
-  await using relayer = await startRelayer(options);
+  await using relayer = await startRelayer({
+    ...options,
+    config: relayerConfig(devnet.endpoints, { ...changes, ...start }),
+  });
   await relayer.waitForLine(({ record }) => record?.message === "Leg starts");
   const readings: Reading[] = [];
   let cpuMs = 0;
