@@ -14,7 +14,9 @@ import {
   toConsensusStateId,
 } from "../../src/core/protocol/ismp/state_machine.ts";
 import type { ChildTrieName } from "../../src/core/protocol/ismp/storage_keys.ts";
-import { demoModuleId, type Hub, startHub } from "./hub/hub.ts";
+import type { InitialConsensusState } from "../../src/consensus/prover.ts";
+import { demoModuleId, type Hub, type HubOptions, startHub } from "./hub/hub.ts";
+import { clientOf } from "./hub/initial_clients.ts";
 import type { HubIdentity } from "./hub/node.ts";
 import { ownHeaderOf } from "./hub/own_proofs.ts";
 import { relayerFeeAccount } from "./hub/pallets/balances.ts";
@@ -33,7 +35,12 @@ export interface SubstrateChainOptions {
   /** Of the token that fees are paid in. Default 12. */
   readonly feeTokenDecimals?: number;
   /** Default 1000. */
-  readonly blockTimeMs?: number;
+  readonly blockTimeMs?: number | "manual";
+  /**
+   * What the chain trusts of the hub from the start, as a prover tells it: then it follows the hub by GRANDPA votes alone.
+   * Default: it waits for an oracle.
+   */
+  readonly hubFinality?: InitialConsensusState;
   /** Default a free one. */
   readonly port?: number;
 }
@@ -58,6 +65,8 @@ export const substrateUser: Hash256 = `0x${"55".repeat(32)}`;
 const faucet = 10n ** 24n;
 /** 21 days. */
 const unbondingPeriodSec = 1_814_400n;
+/** Slots of the hub: nobody looks at them, since its headers tell the time. */
+const hubSlotMs = 6000n;
 
 /** Starts a chain that trusts the hub; neither knows a height of the other yet. */
 export async function startSubstrateChain(
@@ -79,17 +88,28 @@ export async function startSubstrateChain(
       ...options.childTrie === undefined ? {} : { childTrie: options.childTrie },
     },
     blockTimeMs: options.blockTimeMs ?? 1000,
-    clients: [{
-      stateId: hub.consensusStateId,
-      clientId,
-      unbondingPeriodSec,
-      challengePeriodsSec: new Map([[hub.stateMachine, 0n]]),
-    }],
+    ...followedHub(hub, clientId, options.hubFinality),
     balances: new Map([[substrateUser, faucet], [relayerFeeAccount, faucet]]),
     ...options.port === undefined ? {} : { port: options.port },
   });
   const feeTokenDecimals = options.feeTokenDecimals ?? 12;
   return { name, stateMachine, consensusStateId, clientId, hashing, feeTokenDecimals, node };
+}
+
+/** The chain's client of the hub; by GRANDPA it also needs to be told that it may take the hub. */
+function followedHub(
+  { stateMachine, consensusStateId: stateId }: HubIdentity,
+  clientId: ConsensusClientId,
+  initial: InitialConsensusState | undefined,
+): Pick<HubOptions, "clients" | "consensus"> {
+  const challengePeriodsSec = new Map([[stateMachine, 0n]]);
+  if (initial === undefined) {
+    return { clients: [{ stateId, clientId, unbondingPeriodSec, challengePeriodsSec }] };
+  }
+  return {
+    clients: [{ ...clientOf(stateId, initial), challengePeriodsSec }],
+    consensus: { grandpaStateMachines: new Map([[stateMachine, hubSlotMs]]) },
+  };
 }
 
 /** A Substrate chain as the oracle sees it: child trie root and state root out, the hub's two roots in. */

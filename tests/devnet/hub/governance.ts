@@ -103,6 +103,14 @@ export class Governance {
     return this.#enqueue(({ overlay }) => consensusSettings.bscEpochLength.put(overlay, blocks));
   }
 
+  /** Lets the GRANDPA client take a chain, with the milliseconds of its slots; undefined: not any more. */
+  setGrandpaStateMachine(chain: StateMachine, slotMs: bigint | undefined): Promise<BlockName> {
+    return this.#enqueue(({ overlay }) => {
+      if (slotMs === undefined) consensusSettings.grandpaStateMachine.remove(overlay, chain);
+      else consensusSettings.grandpaStateMachine.put(overlay, slotMs, chain);
+    });
+  }
+
   /** Rules a dispute game out, as fishermen do. */
   blacklistGame(id: StateMachineId, proxy: Address): Promise<BlockName> {
     return this.#enqueue(({ overlay }) =>

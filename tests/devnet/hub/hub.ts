@@ -127,11 +127,15 @@ export class Hub {
     if (options.trustedState !== undefined) void this.ownProofs.initializeState(options.trustedState);
   }
 
-  #setUpConsensus({ disputeGames, outputOracles, rollupCores, bscEpochLength }: ConsensusSettings): void {
+  #setUpConsensus(settings: ConsensusSettings): void {
+    const { disputeGames, outputOracles, rollupCores, bscEpochLength, grandpaStateMachines } = settings;
     for (const { id, rules } of disputeGames ?? []) void this.governance.setDisputeGames(id, rules);
     for (const { id, oracle } of outputOracles ?? []) void this.governance.setOutputOracle(id, oracle);
     for (const { id, rollupCore } of rollupCores ?? []) void this.governance.setRollupCore(id, rollupCore);
     if (bscEpochLength !== undefined) void this.governance.setBscEpochLength(bscEpochLength);
+    for (const [chain, slotMs] of grandpaStateMachines ?? []) {
+      void this.governance.setGrandpaStateMachine(chain, slotMs);
+    }
   }
 
   #makeNode(options: HubOptions, parts: Pick<HubNode, "runtime" | "mmr" | "ismp">): HubNode {

@@ -53,7 +53,7 @@ export interface OrdinaryChain {
   readonly coprocessor: StateMachine;
 }
 
-/** What the clients of rollups and of BSC are told beside their state; ids are those under the rollups' own clients. */
+/** What the clients of rollups, of BSC and of GRANDPA chains are told beside their state; ids are those under the rollups' own clients. */
 export interface ConsensusSettings {
   /** Without rules for a chain its updates are accepted and ignored. */
   readonly disputeGames?: readonly { readonly id: StateMachineId; readonly rules: DisputeGameRules }[];
@@ -61,6 +61,8 @@ export interface ConsensusSettings {
   readonly rollupCores?: readonly { readonly id: StateMachineId; readonly rollupCore: Address }[];
   /** Blocks of an epoch of BSC; without it every update is refused. */
   readonly bscEpochLength?: bigint;
+  /** Chains that the GRANDPA client takes: milliseconds of their slots. */
+  readonly grandpaStateMachines?: ReadonlyMap<StateMachine, bigint>;
 }
 
 /** Options of `startHub`. */

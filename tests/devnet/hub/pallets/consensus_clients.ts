@@ -16,6 +16,7 @@ import {
   type ConsensusVerifier,
   opStackVerifier,
 } from "./consensus_verifiers.ts";
+import { grandpaVerifier } from "./grandpa_verifier.ts";
 import { evmClient, type StateMachineClient, substrateClient, type VerifierHost } from "./state_machines.ts";
 
 /** An implementation of a consensus client. */
@@ -32,6 +33,9 @@ export const beefyClientId: ConsensusClientId = toConsensusClientId("BEEF");
 /** Client id of a relay chain's parachains. */
 export const parachainClientId: ConsensusClientId = toConsensusClientId("PARA");
 
+/** Client id of chains that are followed by their GRANDPA votes. */
+export const grandpaClientId: ConsensusClientId = toConsensusClientId("GRNP");
+
 const evmClients: Readonly<Record<string, ConsensusVerifier | undefined>> = {
   BEAC: beaconVerifier("ethereum"),
   GNOS: beaconVerifier("gnosis"),
@@ -40,7 +44,11 @@ const evmClients: Readonly<Record<string, ConsensusVerifier | undefined>> = {
   OPTC: opStackVerifier,
   PLGN: undefined,
 };
-const substrateClients = [parachainClientId, toConsensusClientId("GRNP"), beefyClientId];
+const substrateClients: readonly (readonly [ConsensusClientId, ConsensusVerifier | undefined])[] = [
+  [parachainClientId, undefined],
+  [grandpaClientId, grandpaVerifier],
+  [beefyClientId, undefined],
+];
 
 /** The table: client id to client. */
 export const consensusClients: ReadonlyMap<ConsensusClientId, ConsensusClient> = new Map(
@@ -52,14 +60,14 @@ export const consensusClients: ReadonlyMap<ConsensusClientId, ConsensusClient> =
         isEvm(chain) && host.stateMachine === host.coprocessor ? evmClient : undefined,
       verifyConsensus,
     })),
-    ...substrateClients.map((id): ConsensusClient => ({
+    ...substrateClients.map(([id, verifyConsensus]): ConsensusClient => ({
       id,
       // On the coprocessor BEEFY seeds the hub's own commitments and proves nothing else.
       stateMachine: (host, chain) =>
         host.follows(id, chain) && !(id === beefyClientId && host.stateMachine === host.coprocessor)
           ? substrateClient
           : undefined,
-      verifyConsensus: undefined,
+      verifyConsensus,
     })),
   ].map((client) => [client.id, client]),
 );

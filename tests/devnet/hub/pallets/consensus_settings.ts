@@ -1,7 +1,8 @@
 /**
  * What governance and fishermen tell the consensus clients: contracts on the L1, claims that are ruled out, the epochs of
- * BSC. The pallets are not in the metadata of the vectors, so their keys come from the readers' own code.
+ * BSC, the chains that are followed by GRANDPA. The pallets are not in the metadata of the vectors, so their keys come from the readers' own code.
  * Source: polytope-labs/hyperbridge: modules/ismp/clients/{ismp-optimism,ismp-arbitrum,bsc}/src/pallet.rs,
+ * modules/ismp/clients/grandpa/src/lib.rs,
  * modules/pallets/fishermen/src/lib.rs.
  */
 import type { Hash256 } from "../../../../src/core/protocol/bytes.ts";
@@ -17,8 +18,12 @@ import {
   disputeGameRulesKey,
   outputOracleKey,
 } from "../../../../src/core/protocol/consensus/op_stack/hub_storage.ts";
+import {
+  grandpaNumberCodec,
+  supportedStateMachineKey,
+} from "../../../../src/core/protocol/consensus/grandpa/hub_storage.ts";
 import { type Address, addressCodec } from "../../../../src/core/protocol/evm/address.ts";
-import type { StateMachineId } from "../../../../src/core/protocol/ismp/state_machine.ts";
+import type { StateMachine, StateMachineId } from "../../../../src/core/protocol/ismp/state_machine.ts";
 import { type Codec, decodeStrict, hash256 } from "../../../../src/core/protocol/scale.ts";
 import type { Overlay, StorageReader } from "../storage.ts";
 
@@ -51,6 +56,8 @@ export const consensusSettings: {
   readonly outputOracle: KeyedItem<[StateMachineId], Address>;
   readonly rollupCore: KeyedItem<[StateMachineId], Address>;
   readonly bscEpochLength: KeyedItem<[], bigint>;
+  /** Chains that the GRANDPA client takes, with the milliseconds of their slots. */
+  readonly grandpaStateMachine: KeyedItem<[StateMachine], bigint>;
   /** Games that are ruled out, with the account that saw to it. */
   readonly blacklistedGame: KeyedItem<[StateMachineId, Address], Hash256>;
   /** Claims that are ruled out, with the account that saw to it. */
@@ -60,6 +67,7 @@ export const consensusSettings: {
   outputOracle: item("OutputOracle", outputOracleKey, addressCodec),
   rollupCore: item("RollupCore", rollupCoreKey, addressCodec),
   bscEpochLength: item("EpochLength", epochLengthKey, epochLengthCodec),
+  grandpaStateMachine: item("SupportedStateMachines", supportedStateMachineKey, grandpaNumberCodec),
   blacklistedGame: item("BlacklistedDisputeGames", blacklistedGameKey, hash256),
   blacklistedClaim: item("BlacklistedArbitrumClaims", blacklistedClaimKey, hash256),
 };

@@ -10,6 +10,7 @@ import type {
 } from "../../../../src/core/protocol/ismp/state_commitment.ts";
 import {
   type ConsensusStateId,
+  type StateMachine,
   type StateMachineId,
   stateMachineIdKey,
 } from "../../../../src/core/protocol/ismp/state_machine.ts";
@@ -24,22 +25,24 @@ export interface UpdateHost {
   readonly storage: IsmpStorage;
   /** Undefined on chains that are built without clients of EVM chains. */
   readonly networks: ConsensusNetworks | undefined;
+  /** The hub that the chain trusts. */
+  readonly coprocessor: StateMachine;
 }
 
 /** Verifies an update and stores what it brings. @returns events, one per chain that advanced. @throws {IsmpError} */
 export function updateClient(
-  { storage, networks }: UpdateHost,
+  { storage, networks, coprocessor }: UpdateHost,
   execution: Execution,
   { consensusStateId: stateId, consensusProof: proof }: ConsensusMessage,
 ): IsmpPalletEvent[] {
   const { overlay, nowSec } = execution;
   const verify = verifierOf(storage, execution, stateId);
-  if (networks === undefined) throw new IsmpError("consensus_client_id_not_recognized", stateId);
   const trusted = storage.consensusStates.get(overlay, stateId);
   if (trusted === undefined) throw new IsmpError("consensus_state_not_found", stateId);
   requireAlive(storage, execution, stateId);
   const host = {
     networks,
+    coprocessor,
     storage: overlay,
     stateRoot: ({ id, height }: Parameters<Parameters<ConsensusVerifier>[0]["stateRoot"]>[0]) =>
       storage.stateCommitments.get(overlay, id, height)?.stateRoot,

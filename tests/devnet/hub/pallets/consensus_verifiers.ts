@@ -18,6 +18,7 @@ import {
   decodeBscUpdate,
   verifyBscUpdate,
 } from "../../../../src/core/protocol/consensus/bsc/verify_update.ts";
+import { GrandpaError } from "../../../../src/core/protocol/consensus/grandpa/grandpa_error.ts";
 import { opStackConsensusStateCodec } from "../../../../src/core/protocol/consensus/op_stack/consensus_state.ts";
 import { OpStackError } from "../../../../src/core/protocol/consensus/op_stack/op_stack_error.ts";
 import {
@@ -43,6 +44,7 @@ import type { Hash256 } from "../../../../src/core/protocol/bytes.ts";
 import type { IntermediateState } from "../../../../src/core/protocol/ismp/state_commitment.ts";
 import type {
   ConsensusStateId,
+  StateMachine,
   StateMachineHeight,
 } from "../../../../src/core/protocol/ismp/state_machine.ts";
 import type { RuntimeName } from "../runtime_metadata.ts";
@@ -71,7 +73,10 @@ export const networksOf: Readonly<Record<RuntimeName, ConsensusNetworks>> = {
 
 /** What clients read of the hub. */
 export interface ConsensusHost {
-  readonly networks: ConsensusNetworks;
+  /** Undefined on chains that are built without clients of EVM chains. */
+  readonly networks: ConsensusNetworks | undefined;
+  /** The hub that the chain trusts. */
+  readonly coprocessor: StateMachine;
   readonly storage: StorageReader;
   /** State root of a stored commitment; undefined when there is none. */
   stateRoot(at: StateMachineHeight): Hash256 | undefined;
@@ -95,17 +100,23 @@ export interface VerifiedUpdate {
 export type ConsensusVerifier = (host: ConsensusHost, update: UpdateToVerify) => VerifiedUpdate;
 
 /** Turns the errors of the clients into the one that the handlers of messages know; others are defects. */
-function refusing(verify: ConsensusVerifier): ConsensusVerifier {
+export function refusing(verify: ConsensusVerifier): ConsensusVerifier {
   return (host, update) => {
     try {
       return verify(host, update);
     } catch (cause) {
       const isRefusal = cause instanceof SyncCommitteeError || cause instanceof OpStackError ||
-        cause instanceof ArbitrumError || cause instanceof BscError;
+        cause instanceof ArbitrumError || cause instanceof BscError || cause instanceof GrandpaError;
       if (!isRefusal) throw cause;
       throw new IsmpError("consensus_proof_verification_failed", cause.code, { cause });
     }
   };
+}
+
+/** @throws {IsmpError} on chains that have no clients of EVM chains. */
+function networksFor({ networks }: ConsensusHost, stateId: ConsensusStateId): ConsensusNetworks {
+  if (networks !== undefined) return networks;
+  throw new IsmpError("consensus_client_id_not_recognized", stateId);
 }
 
 function present<T>(value: T | undefined): readonly T[] {
@@ -114,7 +125,8 @@ function present<T>(value: T | undefined): readonly T[] {
 
 /** Beacon chains. @param network of the runtime's. */
 export function beaconVerifier(network: "ethereum" | "gnosis"): ConsensusVerifier {
-  return refusing(({ networks }, { stateId, trusted, proof }) => {
+  return refusing((host, { stateId, trusted, proof }) => {
+    const networks = networksFor(host, stateId);
     const update = decodeBeaconUpdate(proof);
     const state = decodeBeaconConsensusState(trusted);
     const { consensusState, commitment } = verifyBeaconUpdate(networks[network], stateId, state, update);
@@ -123,7 +135,9 @@ export function beaconVerifier(network: "ethereum" | "gnosis"): ConsensusVerifie
 }
 
 /** OP stack rollups; without a factory or oracle in storage updates are accepted and ignored. */
-export const opStackVerifier: ConsensusVerifier = refusing(({ storage, stateRoot }, { trusted, proof }) => {
+export const opStackVerifier: ConsensusVerifier = refusing((host, { stateId, trusted, proof }) => {
+  networksFor(host, stateId);
+  const { storage, stateRoot } = host;
   const update = decodeOpStackUpdate(proof);
   const state = decodeOpStackState(trusted);
   const { stateMachineId: id, l1StateMachineId } = state;
@@ -140,7 +154,9 @@ export const opStackVerifier: ConsensusVerifier = refusing(({ storage, stateRoot
 });
 
 /** Arbitrum rollups; without a rollup contract in storage updates are accepted and ignored. */
-export const arbitrumVerifier: ConsensusVerifier = refusing(({ storage, stateRoot }, { trusted, proof }) => {
+export const arbitrumVerifier: ConsensusVerifier = refusing((host, { stateId, trusted, proof }) => {
+  networksFor(host, stateId);
+  const { storage, stateRoot } = host;
   const update = decodeArbitrumUpdate(proof);
   const state = decodeArbitrumState(trusted);
   const { stateMachineId: id, l1StateMachineId } = state;
@@ -156,7 +172,9 @@ export const arbitrumVerifier: ConsensusVerifier = refusing(({ storage, stateRoo
 
 /** BSC. */
 export const bscVerifier: ConsensusVerifier = refusing(
-  ({ networks, storage }, { stateId, trusted, proof }) => {
+  (host, { stateId, trusted, proof }) => {
+    const networks = networksFor(host, stateId);
+    const { storage } = host;
     const update = decodeBscUpdate(proof);
     const { consensusState, commitment } = verifyBscUpdate(decodeBscState(trusted), update, {
       network: networks.bsc,

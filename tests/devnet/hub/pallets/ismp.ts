@@ -154,12 +154,10 @@ export class IsmpPallet {
     switch (message.tag) {
       case "Request":
         return handleRequests(this.host(execution), execution, message.value);
-      case "Consensus":
-        return updateClient(
-          { storage: this.storage, networks: this.#parts.networks },
-          execution,
-          message.value,
-        );
+      case "Consensus": {
+        const { networks, coprocessor } = this.#parts;
+        return updateClient({ storage: this.storage, networks, coprocessor }, execution, message.value);
+      }
       case "FraudProof":
       case "Response":
       case "Timeout":
