@@ -10,6 +10,7 @@ const layers: readonly (readonly string[])[] = [
   ["core/runtime", "core/telemetry", "core/config"],
   ["core/rpc"],
   ["core/transactions", "core/chains", "core/ledger", "core/prices"],
+  ["core/hub_proofs"],
   ["messaging", "consensus"],
 ];
 

@@ -10,7 +10,8 @@ import type {
 import { type Hash256, type Hex, toHex } from "../../src/core/protocol/bytes.ts";
 import type { GetRequestsWithProof } from "../../src/core/protocol/ismp/ismp_message.ts";
 import { stateMachineIdKey } from "../../src/core/protocol/ismp/state_machine.ts";
-import type { AnswerTaker, FeeReader, ProofSource, StateProver } from "../../src/messaging/pipeline/leg.ts";
+import type { ProofSource } from "../../src/core/hub_proofs/proof_follower.ts";
+import type { AnswerTaker, FeeReader, StateProver } from "../../src/messaging/pipeline/leg.ts";
 import { sealOfKeys } from "./memory_answers.ts";
 import { MemoryChain } from "./memory_chain.ts";
 import { encodeProof, signerOf } from "./memory_consensus.ts";

@@ -1,6 +1,6 @@
 /**
  * What replacing transactions that are not mined in time asks of chains with accounts and nonces. When to replace
- * and at which price is decided in `messaging/decisions/replacement.ts` and `nonces.ts`.
+ * and at which price is decided in `stuck_plan.ts` and `messaging/decisions/nonces.ts`.
  * Source of the rules: 04-messaging-flow section 10.3 of the protocol notes.
  */
 import type { SignedSubmission } from "./chain.ts";

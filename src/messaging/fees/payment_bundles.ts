@@ -1,6 +1,6 @@
 /** Consensus proofs that travel in front of a payment, where a chain learns heights of the hub that way. */
+import { ProofFollower } from "../../core/hub_proofs/proof_follower.ts";
 import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
-import { ProofFollower } from "../pipeline/bundle.ts";
 import { hasRoomInFlight } from "../pipeline/in_flight.ts";
 import type { Leg, PipelineDeps } from "../pipeline/leg.ts";
 import { sendConsensus } from "../pipeline/send.ts";

@@ -4,7 +4,8 @@
  */
 import type { Chain } from "../../core/chains/chain.ts";
 import type { FeeChain } from "../../core/chains/fees.ts";
-import type { ProofReceiver, RelayerHub } from "../../core/chains/hub_accounts.ts";
+import type { RelayerHub } from "../../core/chains/hub_accounts.ts";
+import type { Bundles } from "../../core/hub_proofs/proof_follower.ts";
 import type { Ledger } from "../../core/ledger/ledger.ts";
 import type { PriceSource } from "../../core/prices/price_source.ts";
 import type { Hex } from "../../core/protocol/bytes.ts";
@@ -44,12 +45,6 @@ export type FeeReader = Pick<FeeChain, "fetchFees" | "fetchFeeTokenDecimals">;
 /** A chain whose state can be proved. */
 export type StateProver = Pick<FeeChain, "id" | "proveState">;
 
-/** The hub as far as the consensus proofs go that it accepted. */
-export type ProofSource = Pick<
-  RelayerHub,
-  "fetchFinalHeight" | "fetchAcceptedProofs" | "fetchProofBytes" | "fetchRotations"
->;
-
 /** The hub as far as it takes calls beside messages. */
 export type AnswerTaker = Pick<RelayerHub, "tryCall" | "prepareCall">;
 
@@ -61,12 +56,6 @@ export interface LegProfit {
   readonly feeChains: ReadonlyMap<StateMachine, FeeReader>;
   /** Price of the sink's native token. */
   readonly price: PriceSource;
-}
-
-/** The hub as a source of consensus proofs, and the host that takes them. */
-export interface Bundles {
-  readonly hub: ProofSource;
-  readonly receiver: Chain & ProofReceiver;
 }
 
 /** The hub and the chains whose state can be proved to it. */

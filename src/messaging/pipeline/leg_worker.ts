@@ -1,5 +1,6 @@
 /** The loop of one leg: look what the sink can verify, read what is new, deliver what is due, wait. */
 import type { CounterpartyView } from "../../core/chains/chain.ts";
+import { type NextProofs, ProofFollower } from "../../core/hub_proofs/proof_follower.ts";
 import { toHash256 } from "../../core/protocol/bytes.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
 import { nextDelayMs, transientBackoff } from "../../core/runtime/retry.ts";
@@ -14,7 +15,6 @@ import {
 } from "../decisions/readiness.ts";
 import { ScanWidth } from "../decisions/scan_range.ts";
 import { answerGets } from "./answer_gets.ts";
-import { type NextProofs, ProofFollower } from "./bundle.ts";
 import { deliverDue, type DeliveryFacts } from "./deliver.ts";
 import { hasRoomInFlight } from "./in_flight.ts";
 import { type Leg, legName, type PipelineDeps, type PipelineSettings } from "./leg.ts";

@@ -3,7 +3,7 @@
  * be mined, so they are used up. Which ones they are is decided in `decisions/nonces.ts`.
  */
 import type { SubmissionRow } from "../../core/ledger/ledger.ts";
-import { bumpPrice } from "../decisions/replacement.ts";
+import { bumpPrice } from "../../core/chains/stuck_plan.ts";
 import { planNonces } from "../decisions/nonces.ts";
 import { highestPriceWei } from "../../core/chains/evm/gas.ts";
 import { priceCaps } from "../decisions/price_cap.ts";

@@ -1,4 +1,4 @@
-/** What replacing transactions that wait too long needs; the rules are in `decisions/replacement.ts`. */
+/** What replacing transactions that wait too long needs; the rules are in `core/chains/stuck_plan.ts`. */
 import type { FeeChain } from "../../core/chains/fees.ts";
 import type { ReplaceableChain } from "../../core/chains/replaceable.ts";
 import type { LegProfit } from "./leg.ts";

@@ -1,14 +1,14 @@
 /**
  * Transactions that are not mined in time: a higher price at the same nonce, up to three times and while it pays,
  * then a cancelling transfer. Each is in the journal before it is sent (invariant I3). When and at which price is
- * decided in `decisions/replacement.ts` and `decisions/price_cap.ts`.
+ * decided in `core/chains/stuck_plan.ts` and `decisions/price_cap.ts`.
  */
 import type { BroadcastResult, SignedSubmission } from "../../core/chains/chain.ts";
 import { gasExpectedOf, highestPriceWei } from "../../core/chains/evm/gas.ts";
 import type { ReplacementTerms } from "../../core/chains/replaceable.ts";
 import { type SubmissionRow, unresolvedSubmissionStates } from "../../core/ledger/ledger.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
-import { bumpPrice, decideStuck, STUCK_AFTER_MS, type StuckDecision } from "../decisions/replacement.ts";
+import { bumpPrice, decideStuck, STUCK_AFTER_MS, type StuckDecision } from "../../core/chains/stuck_plan.ts";
 import { type CapFacts, priceCaps, shortfallWei } from "../decisions/price_cap.ts";
 import { noteRefusedFunds, parkUnfunded } from "./funds.ts";
 import { readIncome } from "./income.ts";

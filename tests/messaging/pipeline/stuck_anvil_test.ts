@@ -3,7 +3,7 @@ import type { EvmChain } from "../../../src/core/chains/evm/evm_chain.ts";
 import type { Ledger } from "../../../src/core/ledger/ledger.ts";
 import { openMemoryLedger } from "../../../src/core/ledger/open.ts";
 import type { Message } from "../../../src/core/protocol/ismp/message.ts";
-import { MOST_REPLACEMENTS, STUCK_AFTER_MS } from "../../../src/messaging/decisions/replacement.ts";
+import { MOST_REPLACEMENTS, STUCK_AFTER_MS } from "../../../src/core/chains/stuck_plan.ts";
 import type { PipelineDeps, PipelineSettings } from "../../../src/messaging/pipeline/leg.ts";
 import { rowOf } from "../../../src/messaging/pipeline/message_row.ts";
 import { settleAll } from "../../../src/messaging/pipeline/settle.ts";

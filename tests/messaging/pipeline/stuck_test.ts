@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Ledger, SubmissionRow } from "../../../src/core/ledger/ledger.ts";
 import type { Message } from "../../../src/core/protocol/ismp/message.ts";
-import { MOST_REPLACEMENTS, STUCK_AFTER_MS } from "../../../src/messaging/decisions/replacement.ts";
+import { MOST_REPLACEMENTS, STUCK_AFTER_MS } from "../../../src/core/chains/stuck_plan.ts";
 import type { Leg, LegProfit } from "../../../src/messaging/pipeline/leg.ts";
 import type { Replacing } from "../../../src/messaging/pipeline/replacing.ts";
 import { settleAll, type SettleRound } from "../../../src/messaging/pipeline/settle.ts";

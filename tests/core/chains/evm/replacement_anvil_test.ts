@@ -3,7 +3,7 @@ import { parseTransaction } from "viem";
 import type { Delivery, SignedSubmission } from "../../../../src/core/chains/chain.ts";
 import type { EvmChain } from "../../../../src/core/chains/evm/evm_chain.ts";
 import { toHex } from "../../../../src/core/protocol/bytes.ts";
-import { bumpPrice } from "../../../../src/messaging/decisions/replacement.ts";
+import { bumpPrice } from "../../../../src/core/chains/stuck_plan.ts";
 import { DEVNET_KEYS } from "../../../devnet/evm/accounts.ts";
 import { Secret } from "../../../../src/core/config/redact.ts";
 import type { IsmpHost } from "../../../devnet/evm/deploy.ts";

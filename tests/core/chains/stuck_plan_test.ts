@@ -7,7 +7,7 @@ import {
   NODE_BUMP_PERMILLE,
   STUCK_AFTER_MS,
   type StuckFacts,
-} from "../../../src/messaging/decisions/replacement.ts";
+} from "../../../src/core/chains/stuck_plan.ts";
 
 const NOW = Date.UTC(2026, 0, 1);
 

@@ -2,18 +2,24 @@
  * Consensus proofs of the hub that travel in front of its messages (driver P of the protocol notes 04, section 7.2):
  * the hub accepted them, and an EVM host takes proof and messages in one transaction. Rotations are never skipped.
  */
-import type { CounterpartyView } from "../../core/chains/chain.ts";
-import type { AcceptedProof } from "../../core/chains/hub_accounts.ts";
-import { RpcFault } from "../../core/rpc/fault.ts";
-import type { Clock } from "../../core/runtime/clock.ts";
-import type { Log } from "../../core/telemetry/log.ts";
-import {
-  MOST_ROTATIONS_AT_ONCE,
-  newestProof,
-  planRotations,
-  type RotationPlan,
-} from "../decisions/bundles.ts";
-import type { Bundles } from "./leg.ts";
+import type { Chain, CounterpartyView } from "../chains/chain.ts";
+import type { AcceptedProof, ProofReceiver, RelayerHub } from "../chains/hub_accounts.ts";
+import { RpcFault } from "../rpc/fault.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Log } from "../telemetry/log.ts";
+import { MOST_ROTATIONS_AT_ONCE, newestProof, planRotations, type RotationPlan } from "./rotation_plan.ts";
+
+/** The hub as far as the consensus proofs go that it accepted. */
+export type ProofSource = Pick<
+  RelayerHub,
+  "fetchFinalHeight" | "fetchAcceptedProofs" | "fetchProofBytes" | "fetchRotations"
+>;
+
+/** The hub as a source of consensus proofs, and the host that takes them. */
+export interface Bundles {
+  readonly hub: ProofSource;
+  readonly receiver: Chain & ProofReceiver;
+}
 
 /** What the receiver should get next. */
 export type NextProofs =

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { newestProof, planRotations } from "../../../src/messaging/decisions/bundles.ts";
+import { newestProof, planRotations } from "../../../src/core/hub_proofs/rotation_plan.ts";
 
 const proof = (height: bigint, newSetId?: bigint): Parameters<typeof newestProof>[0][number] => ({
   height,

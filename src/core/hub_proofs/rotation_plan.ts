@@ -3,7 +3,7 @@
  * Rules: 04-messaging-flow section 7.2.2 of the protocol notes: every authority set hands over to the next in order,
  * at most three proofs go into one transaction.
  */
-import type { AcceptedProof } from "../../core/chains/hub_accounts.ts";
+import type { AcceptedProof } from "../chains/hub_accounts.ts";
 
 /** Most consensus proofs in one transaction (polytope-labs/hyperbridge: tesseract/messaging/messaging). */
 export const MOST_ROTATIONS_AT_ONCE = 3;

@@ -3,7 +3,7 @@
  * pays, then a cancelling transfer at the same nonce. Pure.
  * Rules: 04-messaging-flow section 10.3 of the protocol notes; ethereum/go-ethereum: core/txpool/legacypool/list.go.
  */
-import { type GasPrice, highestPriceWei } from "../../core/chains/evm/gas.ts";
+import { type GasPrice, highestPriceWei } from "./evm/gas.ts";
 
 /** Replacements of a delivery before it is cancelled. */
 export const MOST_REPLACEMENTS = 3;
