@@ -45,7 +45,7 @@ export function readChecksums(lockText: string): ReadonlyMap<string, string> {
         throw new Error(`The lock file has no sha512 of ${key}`);
       }
       // Behind the first underscore stand the peers with which it was resolved.
-      const specifier = key.replace(/(@[^@_]+)_.*$/, "$1");
+      const specifier = key.replace(/^(@?[^@]+@[^@_]+)_.*$/, "$1");
       return [specifier, Uint8Array.fromBase64(integrity.slice("sha512-".length)).toHex()];
     }),
   );

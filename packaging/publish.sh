@@ -1,0 +1,47 @@
+#!/bin/sh
+# Publishes what `deno task release` made: per program an image with the tags of the version and `latest`, and a
+# release named <program>-<tag> with its files. Needs gh and docker, both logged in; the forge's workflow runs it.
+# Usage: packaging/publish.sh TAG COMMIT IMAGES, e.g. v1.2.3 0123abc ghcr.io/somebody
+set -eu
+
+main() {
+  [ $# -eq 3 ] || { echo 'usage: packaging/publish.sh TAG COMMIT IMAGES' >&2; exit 2; }
+  tag="$1"
+  commit="$2"
+  # Names of images have no capital letters, names of people may.
+  images="$(printf %s "$3" | tr '[:upper:]' '[:lower:]')"
+  (cd dist && sha256sum --check --quiet SHA256SUMS)
+  programs="$(cd dist && for installer in *-installer.sh; do echo "${installer%-installer.sh}"; done)"
+  # Images first: who reads of a release shall find all of it.
+  for program in $programs; do publish_image; done
+  for program in $programs; do publish_release; done
+}
+
+# A version such as v1.2.3-rc.1 is nobody's newest.
+is_preview() {
+  case "$tag" in
+    *-*) return 0 ;;
+    *) return 1 ;;
+  esac
+}
+
+publish_image() {
+  docker build --pull --build-arg "PROGRAM=$program" \
+    --label "org.opencontainers.image.version=$tag" --label "org.opencontainers.image.revision=$commit" \
+    --label org.opencontainers.image.licenses=Apache-2.0 --label "org.opencontainers.image.title=$program" \
+    --tag "$images/$program:$tag" --file Dockerfile build/release
+  docker push "$images/$program:$tag"
+  if is_preview; then return 0; fi
+  docker tag "$images/$program:$tag" "$images/$program:latest"
+  docker push "$images/$program:latest"
+}
+
+publish_release() {
+  archive="dist/$program-x86_64-unknown-linux-gnu.tar.gz"
+  kind="$(if is_preview; then echo --prerelease; else echo --latest=false; fi)"
+  gh release create "$program-$tag" "$kind" --target "$commit" --title "$program $tag" \
+    --notes "Image: $images/$program:$tag. What changed is in CHANGELOG.md." \
+    "$archive" "$archive.sha256" "dist/$program-installer.sh" "dist/$program.cdx.json" dist/SHA256SUMS
+}
+
+main "$@"

@@ -1,0 +1,64 @@
+/** Programs give up the right to touch files, and work on: in a process of its own, since there is no way back. */
+import assert from "node:assert/strict";
+import { REPOSITORY } from "../devnet/repository.ts";
+import { runOnce } from "../scenario/support/run_once.ts";
+
+/** What a program does: opens its database, gives up access, goes on. Tells on standard output what still works. */
+const PROGRAM = `
+import { openDatabase } from "${REPOSITORY}/src/core/ledger/open.ts";
+import { dropFileAccess } from "${REPOSITORY}/src/core/runtime/file_access.ts";
+const folder = Deno.args[0];
+const db = openDatabase(folder + "/relayer.db", { clock: { now: () => 0 } });
+db.execute("CREATE TABLE t (n INTEGER) STRICT");
+const tell = (what, work) => {
+  try {
+    work();
+    console.log(what, "works");
+  } catch (error) {
+    console.log(what, error.name);
+  }
+};
+const read = () => Deno.readTextFileSync(folder + "/key");
+tell("read before:", read);
+dropFileAccess({ debug: (line) => console.log(line) });
+tell("read:", read);
+tell("write:", () => Deno.writeTextFileSync(folder + "/new", ""));
+tell("list:", () => [...Deno.readDirSync(folder)]);
+tell("second database:", () => openDatabase(folder + "/other.db", { clock: { now: () => 0 } }));
+// More than the log file of the database takes before it is written back.
+tell("database:", () => {
+  for (let n = 0; n < 3000; n++) db.execute("INSERT INTO t VALUES (" + n + ")");
+  db.row("PRAGMA wal_checkpoint(TRUNCATE)");
+});
+tell("close:", () => db.close());
+`;
+
+Deno.test("file access: given up for good, while the open database goes on", async () => {
+  const folder = await Deno.makeTempDir({ prefix: "file-access-" });
+  try {
+    await Deno.writeTextFile(`${folder}/key`, "secret");
+    await Deno.writeTextFile(`${folder}/program.ts`, PROGRAM);
+    const { code, stdout, stderr } = await runOnce(Deno.execPath(), [
+      ...["run", "--quiet", "--no-prompt", "--no-check", `--config=${REPOSITORY}/deno.json`],
+      ...["--allow-read", "--allow-write", `${folder}/program.ts`, folder],
+    ]);
+    assert.deepEqual([code, stdout.split("\n")], [0, [
+      "read before: works",
+      "Access to files is given up",
+      "read: NotCapable",
+      "write: NotCapable",
+      "list: NotCapable",
+      "second database: LedgerFault",
+      "database: works",
+      "close: works",
+      "",
+    ]], stderr);
+    assert.deepEqual([...Deno.readDirSync(folder)].map(({ name }) => name).sort(), [
+      "key",
+      "program.ts",
+      "relayer.db",
+    ]);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});

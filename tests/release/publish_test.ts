@@ -1,0 +1,99 @@
+/** Publishing, with stand-ins for `gh` and `docker` that write down what they are told; and how workflows use actions. */
+import assert from "node:assert/strict";
+import { REPOSITORY } from "../devnet/repository.ts";
+import { runOnce, type RunResult } from "../scenario/support/run_once.ts";
+import { sha256Of } from "../../src/build/archive.ts";
+
+/** In the order of file names. */
+const PROGRAMS = ["causeway-consensus", "causeway"];
+
+/** Files as `deno task release` would leave them. */
+function filesOf(program: string): readonly string[] {
+  const archive = `${program}-x86_64-unknown-linux-gnu.tar.gz`;
+  return [archive, `${archive}.sha256`, `${program}-installer.sh`, `${program}.cdx.json`];
+}
+
+async function publish(
+  args: readonly string[],
+  change: (dist: string) => Promise<void> = () => Promise.resolve(),
+): Promise<RunResult & { readonly calls: readonly string[] }> {
+  const folder = await Deno.makeTempDir({ prefix: "publish-" });
+  try {
+    await Deno.mkdir(`${folder}/dist`);
+    await Deno.mkdir(`${folder}/bin`);
+    const sums: string[] = [];
+    for (const file of PROGRAMS.flatMap(filesOf)) {
+      await Deno.writeTextFile(`${folder}/dist/${file}`, file);
+      sums.push(`${await sha256Of(`${folder}/dist/${file}`)}  ${file}\n`);
+    }
+    await Deno.writeTextFile(`${folder}/dist/SHA256SUMS`, sums.join(""));
+    await change(`${folder}/dist`);
+    for (const name of ["gh", "docker"]) {
+      const script = `#!/bin/sh\necho "${name} $*" >>"${folder}/calls"\n`;
+      await Deno.writeTextFile(`${folder}/bin/${name}`, script, { mode: 0o755 });
+    }
+    const result = await runOnce(`${REPOSITORY}/packaging/publish.sh`, args, {
+      cwd: folder,
+      env: { PATH: `${folder}/bin:${Deno.env.get("PATH")}` },
+    });
+    const calls = await Deno.readTextFile(`${folder}/calls`).catch(() => "");
+    return { ...result, calls: calls.split("\n").slice(0, -1) };
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+Deno.test("publish: images of both programs, then a release of each with all of its files", async () => {
+  const { code, stderr, calls } = await publish(["v1.2.3", "0123abc", "ghcr.io/Somebody"]);
+  assert.equal(code, 0, stderr);
+  const images = PROGRAMS.map((program) => `ghcr.io/somebody/${program}`);
+  const shortened = calls.map((call) => call.replace(/ --(?:label|notes|title) .*?(?= --| dist\/)/g, ""));
+  assert.deepEqual(shortened, [
+    ...images.flatMap((image, at) => [
+      `docker build --pull --build-arg PROGRAM=${
+        PROGRAMS[at]
+      } --tag ${image}:v1.2.3 --file Dockerfile build/release`,
+      `docker push ${image}:v1.2.3`,
+      `docker tag ${image}:v1.2.3 ${image}:latest`,
+      `docker push ${image}:latest`,
+    ]),
+    ...PROGRAMS.map((program) =>
+      `gh release create ${program}-v1.2.3 --latest=false --target 0123abc ` +
+      [...filesOf(program), "SHA256SUMS"].map((file) => `dist/${file}`).join(" ")
+    ),
+  ]);
+});
+
+Deno.test("publish: a preview is marked as one and is nobody's latest", async () => {
+  const { code, calls } = await publish(["v1.2.3-rc.1", "0123abc", "ghcr.io/a"]);
+  assert.equal(code, 0);
+  assert.ok(calls.every((call) => !call.includes("latest")));
+  assert.equal(
+    calls.filter((call) => /^gh release create \S+-v1\.2\.3-rc\.1 --prerelease /.test(call)).length,
+    2,
+  );
+});
+
+Deno.test("publish: files that differ from their checksums, and missing arguments, publish nothing", async () => {
+  const args = ["v1.2.3", "0123abc", "ghcr.io/a"];
+  const changed = await publish(args, (dist) => Deno.writeTextFile(`${dist}/causeway.cdx.json`, "other"));
+  assert.notEqual(changed.code, 0);
+  assert.deepEqual(changed.calls, []);
+  const missing = await publish(args.slice(1));
+  assert.deepEqual([missing.code, missing.calls], [2, []]);
+});
+
+Deno.test("workflows: every action is pinned by its commit, and the version of Deno is the one of .ci/run", async () => {
+  const folder = `${REPOSITORY}/.github/workflows`;
+  const deno = /^DENO_VERSION=(.*)$/m.exec(await Deno.readTextFile(`${REPOSITORY}/.ci/run`))?.[1];
+  let actions = 0;
+  for await (const { name } of Deno.readDir(folder)) {
+    const text = await Deno.readTextFile(`${folder}/${name}`);
+    for (const [, action] of text.matchAll(/uses:\s*(.*)/g)) {
+      assert.match(action ?? "", /^[\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
+      actions++;
+    }
+    for (const [, version] of text.matchAll(/deno@([\d.]+)/g)) assert.equal(version, deno);
+  }
+  assert.ok(actions >= 4);
+});
