@@ -31,11 +31,13 @@ export async function createClients(
   const { hub: asked, proved } = connectChains(deps, config);
   try {
     const { signal } = new AbortController();
-    for (const { prover } of proved) {
+    await Promise.all(proved.map(async ({ prover }) => {
       const initial = await prover.fetchInitialState(signal);
-      await hub.createConsensusClient(clientOf(prover.consensusStateId, initial));
-      await hub.setChallengePeriod(prover.commitmentsUnder, periodSec);
-    }
+      await Promise.all([
+        hub.createConsensusClient(clientOf(prover.consensusStateId, initial)),
+        hub.setChallengePeriod(prover.commitmentsUnder, periodSec),
+      ]);
+    }));
   } finally {
     await Promise.allSettled([...proved.map(({ prover }) => prover.close()), asked.close()]);
   }

@@ -89,8 +89,8 @@ async function run(signal: AbortSignal): Promise<number> {
   progress.say("Starting two EVM chains and a hub ...");
   await using devnet = await startDevnet();
   signal.throwIfAborted();
-  for (const { name, stateMachine, node } of devnet.chains) {
-    progress.say(`  ${name}    ${stateMachine}    ${node.rpcUrl}`);
+  for (const { name, stateMachine, rpcUrl } of devnet.chains) {
+    progress.say(`  ${name}    ${stateMachine}    ${rpcUrl}`);
   }
   progress.say(`  hub  ${devnet.hub.identity.stateMachine}  ${devnet.hub.wsUrl}`);
   const folder = await Deno.makeTempDir({ prefix: "causeway-demo-" });

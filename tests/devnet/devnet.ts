@@ -9,21 +9,27 @@ import {
   type StateMachine,
   type StateMachineId,
   stateMachineParts,
-  toConsensusClientId,
-  toConsensusStateId,
 } from "../../src/core/protocol/ismp/state_machine.ts";
 import type { EvmHostParam } from "../../src/core/protocol/ismp/host_params.ts";
 import { HOST_ABI } from "./evm/abi.ts";
 import { DEVNET_ACCOUNTS } from "./evm/accounts.ts";
-import { type Anvil, startAnvil } from "./evm/anvil.ts";
+import { createClients } from "./consensus_relayer.ts";
+import type { Anvil } from "./evm/anvil.ts";
 import { deployIsmpHost, type IsmpHost } from "./evm/deploy.ts";
 import { encodeConsensusState, initialConsensusState } from "./evm/hub_proof.ts";
 import { type Hub, startHub } from "./hub/hub.ts";
-import { type HubOptions, identities } from "./hub/hub_options.ts";
+import { type ConsensusSettings, type HubOptions, identities } from "./hub/hub_options.ts";
 import { treasuryAccount } from "./hub/pallets/balances.ts";
 import { parachainClientId } from "./hub/pallets/consensus_clients.ts";
 import { type Direction, Oracle } from "./oracle.ts";
 import { evmOracleEnd, hubOracleEnd } from "./oracle_ends.ts";
+import {
+  type ChainKind,
+  type ProvenChain,
+  type ProvenChainOptions,
+  startProvenChain,
+} from "./proven_chains.ts";
+import { ProvenFeed } from "./proven_feed.ts";
 import { Prover } from "./prover.ts";
 import type { DevnetEndpoints } from "./relayer_config.ts";
 import {
@@ -37,8 +43,10 @@ import {
 export interface DevnetOptions {
   /** Runtime of the hub. Default `gargantua`. */
   readonly hub?: "gargantua" | "nexus";
-  /** Default 31337 and 31338. */
-  readonly chainIds?: readonly number[];
+  /** The EVM chains by how they become final, each kind once; rollups need a `beacon` chain. Default beacon and bsc. */
+  readonly kinds?: readonly ChainKind[];
+  /** What differs about them. */
+  readonly proven?: Partial<Omit<ProvenChainOptions, "blockTimeSec">>;
   /** Seconds between blocks of the EVM chains, or a block per transaction. Default 1. */
   readonly blockTimeSec?: number | "automine";
   /** Milliseconds between blocks of the hub. Default 1000. */
@@ -74,11 +82,13 @@ export interface DevnetChain {
   /** Under which the hub stores it. */
   readonly consensusStateId: ConsensusStateId;
   readonly node: Anvil;
+  /** Where relayers read it: with headers of its own, where its kind has them. */
+  readonly rpcUrl: string;
   readonly host: IsmpHost;
+  /** How it becomes final. */
+  readonly proven: ProvenChain;
 }
 
-/** Light client of the hub that follows the EVM chains. */
-const EVM_CLIENT = { stateId: toConsensusStateId("ETH0"), clientId: toConsensusClientId("BEAC") };
 /** 21 days. */
 const UNBONDING_SEC = 1_814_400n;
 /** Native units of the hub (12 decimals) that rewards are paid from. */
@@ -90,29 +100,18 @@ const TREASURY = 10n ** 18n;
  */
 export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> {
   await using started = new AsyncDisposableStack();
-  const chainIds = options.chainIds ?? [31337, 31338];
   const runtime = options.hub ?? "gargantua";
   const hubMachine = parseStateMachine(runtime === "nexus" ? "POLKADOT-3367" : "KUSAMA-4009");
-  const blockTime = options.blockTimeSec ?? 1;
-  const chains = await Promise.all(chainIds.map(async (chainId, at): Promise<DevnetChain> => {
-    const port = options.ports?.evm?.[at];
-    const node = started.use(
-      await startAnvil({
-        chainId,
-        slotsInAnEpoch: 1,
-        ...(blockTime === "automine" ? {} : { blockTimeSec: blockTime }),
-        ...(port === undefined ? {} : { port }),
-      }),
-    );
+  const proven = await startProvenChains(options, started);
+  const chains = await Promise.all(proven.map(async (chain, at): Promise<DevnetChain> => {
+    const { node, stateMachine, consensusStateId, rpcUrl } = chain;
     const host = await deployIsmpHost({
       rpcUrl: node.rpcUrl,
-      chainId,
+      chainId: node.chainId,
       hub: { stateMachine: hubMachine, paraId: paraIdOf(hubMachine) },
       challengePeriodSec: options.evmChallengePeriodSec ?? 0n,
     });
-    const name = letter(at);
-    const stateMachine = parseStateMachine(host.stateMachine);
-    return { name, stateMachine, consensusStateId: EVM_CLIENT.stateId, node, host };
+    return { name: letter(at), stateMachine, consensusStateId, node, rpcUrl, host, proven: chain };
   }));
   const identity = identities[runtime];
   const substrateChains: DevnetSubstrateChain[] = [];
@@ -134,6 +133,11 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
   for (const { stateMachine, feeTokenDecimals } of substrateChains) {
     void hub.governance.setFeeTokenDecimals(stateMachine, feeTokenDecimals);
   }
+  const endpoints = {
+    hub: { stateMachine: hub.identity.stateMachine, wsUrl: hub.wsUrl },
+    chains: chains.map((chain) => ({ proven: chain.proven, ismpHost: chain.host.addresses.host })),
+  };
+  await createClients(hub, endpoints, options.hubChallengePeriodSec ?? 0n);
   const prover = options.acceptsProofs && new Prover({ hub, ...options.acceptsProofs });
   const oracle = started.use(
     new Oracle({
@@ -142,6 +146,7 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
         ...chains.map((chain) => evmOracleEnd(chain, prover === undefined)),
         ...substrateChains.map((chain) => substrateOracleEnd(chain, identity)),
       ],
+      others: (onFault) => proven.map((chain) => new ProvenFeed({ chain, hub, endpoints, onFault })),
       ...prover && { proveHub: async (state): Promise<boolean> => await prover.prove(state) !== undefined },
       everyMs: options.oracleEveryMs ?? 500,
       ...(options.onUpdate === undefined ? {} : { onUpdate: options.onUpdate }),
@@ -181,10 +186,10 @@ export class Devnet implements AsyncDisposable {
   get endpoints(): DevnetEndpoints {
     return {
       hub: { stateMachine: this.hub.identity.stateMachine, wsUrl: this.hub.wsUrl },
-      chains: this.chains.map(({ stateMachine, consensusStateId, node, host }) => ({
+      chains: this.chains.map(({ stateMachine, consensusStateId, rpcUrl, host }) => ({
         stateMachine,
         consensusStateId,
-        rpcUrl: node.rpcUrl,
+        rpcUrl,
         ismpHost: host.addresses.host,
       })),
       substrate: this.substrateChains.map((chain) => ({
@@ -197,7 +202,7 @@ export class Devnet implements AsyncDisposable {
     };
   }
 
-  /** The chain with this name (`A`) or state machine (`EVM-31337`). @throws {RangeError} for another one. */
+  /** The chain with this name (`A`) or state machine (`EVM-97`). @throws {RangeError} for another one. */
   chain(name: string): DevnetChain {
     const found = this.chains.find((chain) => chain.name === name || chain.stateMachine === name);
     if (found === undefined) throw new RangeError(`No chain ${name} on this devnet`);
@@ -249,11 +254,6 @@ function hubOptions(
     blockTimeMs: options.hubBlockTimeMs ?? 1000,
     bandwidthGate: options.bandwidthGate ?? false,
     clients: [
-      {
-        ...EVM_CLIENT,
-        unbondingPeriodSec: UNBONDING_SEC,
-        challengePeriodsSec: new Map(chains.map(({ stateMachine }) => [stateMachine, periodSec])),
-      },
       ...[...substrateClients].map(([stateId, clientId]) => ({
         stateId,
         clientId,
@@ -264,6 +264,7 @@ function hubOptions(
         ),
       })),
     ],
+    consensus: settingsOf(chains.map(({ proven }) => proven)),
     balances: new Map([[treasuryAccount, TREASURY]]),
     ...options.acceptsProofs && {
       trustedState: fromHex(encodeConsensusState(initialConsensusState(DEVNET_ACCOUNTS.oracle.address))),
@@ -272,6 +273,38 @@ function hubOptions(
       chains.map(({ stateMachine, host }) => [stateMachine, fromHex(host.addresses.host)]),
     ),
     ...(port === undefined ? {} : { port }),
+  };
+}
+
+/** All kinds at once, the L1 first. */
+async function startProvenChains(
+  options: DevnetOptions,
+  started: AsyncDisposableStack,
+): Promise<readonly ProvenChain[]> {
+  const kinds = options.kinds ?? ["beacon", "bsc"];
+  const chosen = (at: number): ProvenChainOptions => {
+    const port = options.ports?.evm?.[at];
+    return {
+      blockTimeSec: options.blockTimeSec ?? 1,
+      ...options.proven,
+      ...port === undefined ? {} : { port },
+    };
+  };
+  const first = kinds.indexOf("beacon");
+  const l1 = first === -1 ? undefined : started.use(await startProvenChain("beacon", chosen(first)));
+  return await Promise.all(kinds.map(async (kind, at) => {
+    if (kind === "beacon" && l1 !== undefined) return l1;
+    return started.use(await startProvenChain(kind, chosen(at), l1));
+  }));
+}
+
+/** What the hub is told of all chains. */
+function settingsOf(chains: readonly ProvenChain[]): ConsensusSettings {
+  const bscEpochLength = chains.find(({ kind }) => kind === "bsc")?.settings.bscEpochLength;
+  return {
+    disputeGames: chains.flatMap(({ settings }) => settings.disputeGames ?? []),
+    rollupCores: chains.flatMap(({ settings }) => settings.rollupCores ?? []),
+    ...bscEpochLength === undefined ? {} : { bscEpochLength },
   };
 }
 

@@ -95,7 +95,7 @@ Deno.test("devnet: accepted proofs wait on the hub for relayers, and hosts take 
 
 Deno.test("devnet: Substrate chains and the hub know each other, and the relayer's configuration names them", async () => {
   await using devnet = await startDevnet({
-    chainIds: [31337],
+    kinds: ["bsc"],
     substrateChains: [{ stateMachine: "KUSAMA-2000" }, { stateMachine: "SUBSTRATE-abcd", hashing: "Keccak" }],
     blockTimeSec: "automine",
     hubBlockTimeMs: 100,

@@ -30,15 +30,15 @@ Deno.test("devnet: a message is sent with its commitment, and nobody delivers it
     ...await sendPing(devnet, { from: "A", to: "hub", behaviour: "fail", fee: 5n }),
   ];
   assert.deepEqual(sent.map(({ request }) => `${request.source} ${request.dest}`), [
-    "EVM-31337 EVM-31338",
-    "EVM-31337 EVM-31338",
-    "EVM-31337 EVM-31338",
-    "EVM-31337 KUSAMA-4009",
+    "EVM-11155111 EVM-97",
+    "EVM-11155111 EVM-97",
+    "EVM-11155111 EVM-97",
+    "EVM-11155111 KUSAMA-4009",
   ]);
   const history = await readHistory(devnet);
   assert.deepEqual(
     history.map(({ chain, sent, handled }) => [chain, sent.length, handled.length]),
-    [["EVM-31337", 4, 0], ["EVM-31338", 0, 0], ["KUSAMA-4009", 0, 0]],
+    [["EVM-11155111", 4, 0], ["EVM-97", 0, 0], ["KUSAMA-4009", 0, 0]],
   );
   assert.deepEqual(
     history[0]?.sent.map(({ commitment }) => commitment),

@@ -18,7 +18,7 @@ Deno.test("devnet program: prints its facts, writes files that work, ends on SIG
     const { value } = await reader.read();
     const facts: { readonly chains: readonly { readonly rpcUrl: string; readonly chainId: number }[] } = JSON
       .parse(value ?? "");
-    assert.deepEqual(facts.chains.map(({ chainId }) => chainId), [31337, 31338]);
+    assert.deepEqual(facts.chains.map(({ chainId }) => chainId), [11155111, 97]);
     const config = readMessagingConfig({ readFile: Deno.readFileSync }, `${folder}/relayer.toml`).config;
     const urls = config?.chains.flatMap((chain) => chain.type === "evm" ? chain.rpcUrls : []) ?? [];
     assert.equal(urls.length, 2);
@@ -27,7 +27,7 @@ Deno.test("devnet program: prints its facts, writes files that work, ends on SIG
       headers: { "content-type": "application/json" },
       body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "eth_chainId", params: [] }),
     });
-    assert.equal((await answer.json()).result, "0x7a69");
+    assert.equal((await answer.json()).result, "0xaa36a7");
     const saved: unknown = JSON.parse(await Deno.readTextFile(`${folder}/devnet.json`));
     assert.deepEqual(saved, facts);
   } finally {

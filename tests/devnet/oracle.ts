@@ -24,11 +24,25 @@ export interface OracleHub {
   storeCommitment(chain: StateMachine, height: bigint, commitment: StateCommitment): Promise<void>;
 }
 
+/** One direction of updates, whoever brings them. */
+export interface UpdateFeed {
+  readonly direction: Direction;
+  /** Height that the receiver was told last, 0 for none. */
+  readonly last: bigint;
+  start(): void;
+  /** Stops telling; resolves when no update is under way any more. */
+  pause(): Promise<void>;
+  resume(): void;
+  /** Tells the newest state now, paused or not; the height that the receiver was told last. */
+  step(): Promise<bigint>;
+  stop(): Promise<void>;
+}
+
 /** A chain as the oracle needs it. */
 export interface OracleChain {
   readonly stateMachine: StateMachine;
-  /** Newest final block; `undefined` before there is one that can be proved against. */
-  fetchFinalState(): Promise<
+  /** Newest final block; `undefined` before there is one that can be proved against. Absent: others tell the hub. */
+  readonly fetchFinalState?: () => Promise<
     { readonly height: bigint; readonly commitment: StateCommitment } | undefined
   >;
   /**
@@ -63,6 +77,8 @@ export class OracleFault extends Error {
 export interface OracleOptions {
   readonly hub: OracleHub;
   readonly chains: readonly OracleChain[];
+  /** Directions that others serve, under the same command; given who is told of their faults. */
+  readonly others?: (onFault: (fault: Error) => void) => readonly UpdateFeed[];
   /** Proves a state of the hub to the hub itself; false when there was nothing to prove. */
   readonly proveHub?: (state: HubState) => Promise<boolean>;
   /** Time between two looks at a head. Default 500. */
@@ -77,7 +93,7 @@ export interface OracleOptions {
 export class Oracle implements AsyncDisposable {
   /** Rejects with an {@link OracleFault} when a direction stays broken; never resolves. */
   readonly failed: Promise<never>;
-  readonly #feeds: readonly Feed[];
+  readonly #feeds: readonly UpdateFeed[];
 
   constructor(options: OracleOptions) {
     const failed = Promise.withResolvers<never>();
@@ -98,21 +114,18 @@ export class Oracle implements AsyncDisposable {
         failed.reject,
       );
     const own = proveHub === undefined ? [] : [follow(hub, proveHub)];
-    const others = options.chains.flatMap((chain) => [
-      new Feed(
-        { from: chain.stateMachine, to: options.hub.stateMachine },
-        async (last) => {
-          const state = await chain.fetchFinalState();
-          if (state === undefined || state.height <= last) return last;
-          await options.hub.storeCommitment(chain.stateMachine, state.height, state.commitment);
-          return state.height;
-        },
-        options,
-        failed.reject,
-      ),
+    const told = options.chains.flatMap((chain) => [
+      ...chain.fetchFinalState === undefined ? [] : [
+        new Feed(
+          { from: chain.stateMachine, to: options.hub.stateMachine },
+          storing(options.hub, chain.stateMachine, chain.fetchFinalState),
+          options,
+          failed.reject,
+        ),
+      ],
       ...chain.advance === undefined ? [] : [follow(chain.stateMachine, advanced(chain.advance))],
     ]);
-    this.#feeds = [...own, ...others];
+    this.#feeds = [...own, ...told, ...options.others?.(failed.reject) ?? []];
   }
 
   /** All ways that it serves. */
@@ -158,7 +171,7 @@ export class Oracle implements AsyncDisposable {
     return this.stop();
   }
 
-  #select(direction: Direction | undefined): readonly Feed[] {
+  #select(direction: Direction | undefined): readonly UpdateFeed[] {
     if (direction === undefined) return this.#feeds;
     const found = this.#feeds.filter((feed) =>
       feed.direction.from === direction.from && feed.direction.to === direction.to
@@ -166,6 +179,19 @@ export class Oracle implements AsyncDisposable {
     if (found.length === 0) throw new Error(`No direction ${direction.from} -> ${direction.to}`);
     return found;
   }
+}
+
+function storing(
+  hub: OracleHub,
+  chain: StateMachine,
+  fetchFinalState: NonNullable<OracleChain["fetchFinalState"]>,
+): (last: bigint) => Promise<bigint> {
+  return async (last) => {
+    const state = await fetchFinalState();
+    if (state === undefined || state.height <= last) return last;
+    await hub.storeCommitment(chain, state.height, state.commitment);
+    return state.height;
+  };
 }
 
 function advanced(advance: (state: HubState) => Promise<void>): (state: HubState) => Promise<boolean> {
@@ -179,7 +205,7 @@ function advanced(advance: (state: HubState) => Promise<void>): (state: HubState
 const MOST_STOPPING_MS = 3_000;
 
 /** One direction. */
-class Feed {
+class Feed implements UpdateFeed {
   readonly direction: Direction;
   readonly #tell: (last: bigint) => Promise<bigint>;
   readonly #options: OracleOptions;

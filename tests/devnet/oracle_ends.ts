@@ -1,5 +1,4 @@
 /** The devnet's chains and hub as the oracle sees them. */
-import { toHash256 } from "../../src/core/protocol/bytes.ts";
 import type { ConsensusStateId, StateMachine } from "../../src/core/protocol/ismp/state_machine.ts";
 import type { IsmpHost } from "./evm/deploy.ts";
 import { advanceHub } from "./evm/host_admin.ts";
@@ -28,8 +27,9 @@ export function hubOracleEnd(hub: Hub, chains: readonly KnownChain[]): OracleHub
 }
 
 /**
- * An EVM chain, asked over its RPC; the hub's states reach it as consensus proofs that its client verifies.
- * @param advances false: the proofs are left to relayers.
+ * An EVM chain, to which the hub's states come as consensus proofs that its client verifies. Its own states are proved
+ * to the hub by others.
+ * @param advances false: the hub's proofs are left to relayers, too.
  */
 export function evmOracleEnd(
   { stateMachine, host }: { readonly stateMachine: StateMachine; readonly host: IsmpHost },
@@ -37,15 +37,6 @@ export function evmOracleEnd(
 ): OracleChain {
   return {
     stateMachine,
-    async fetchFinalState(): ReturnType<OracleChain["fetchFinalState"]> {
-      const { number, timestamp, stateRoot } = await host.reader.getBlock({ blockTag: "finalized" });
-      // The header of block 0 does not name the root of its state (anvil).
-      if (number === 0n) return undefined;
-      return {
-        height: number,
-        commitment: { timestampSec: timestamp, overlayRoot: undefined, stateRoot: toHash256(stateRoot) },
-      };
-    },
     ...advances && {
       advance: async (state: HubState): Promise<void> => {
         await advanceHub(host, state);

@@ -65,6 +65,8 @@ export interface ProvenChainOptions {
   /** Blocks of an epoch of the beacon chain: two epochs pass before a block is final. Default 2. */
   readonly blocksPerEpoch?: number;
   readonly bsc?: Partial<Omit<BscChainOptions, "network">>;
+  /** Of what relayers see; unset: one that is free. */
+  readonly port?: number;
   /** False: nobody makes claims about rollups unless told. Default true. */
   readonly proposes?: boolean;
 }
@@ -107,6 +109,7 @@ export async function startProvenChain(
       chainId,
       slotsInAnEpoch: 1,
       ...options.blockTimeSec === "automine" ? {} : { blockTimeSec: options.blockTimeSec },
+      ...hasOwnHeaders(kind) ? {} : shownPort(options),
     }),
   );
   const common = {
@@ -122,6 +125,15 @@ export async function startProvenChain(
   const parts = await startParts(kind, { node, common, options, l1 }, started);
   const owned = started.move();
   return { ...common, ...parts, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+/** Chains whose headers are made anew, behind another port than the node's. */
+function hasOwnHeaders(kind: ChainKind): boolean {
+  return kind === "bsc" || kind === "arbitrum";
+}
+
+function shownPort({ port }: ProvenChainOptions): { readonly port?: number } {
+  return port === undefined ? {} : { port };
 }
 
 interface Surroundings {
@@ -162,7 +174,7 @@ async function startL1(
   return {
     beacon,
     claims: connectRollupL1(node),
-    rpcUrl: beacon.executionUrl,
+    rpcUrl: node.rpcUrl,
     consensusStateId: common.clientStateId,
     settings: {},
     section: { type: "evm", host: { beacon_http_urls: [beacon.url], consensus_update_frequency: 1 } },
@@ -179,6 +191,7 @@ async function startBsc(
   const rewriter = started.use(
     await startHeaderRewriter({
       upstream: node.rpcUrl,
+      ...shownPort(options),
       rule: bscHeaderRule({ setOf: changingSet, ...options.bsc, network, epochLength }),
     }),
   );
@@ -243,7 +256,7 @@ async function startArbitrum(surroundings: Surroundings, started: AsyncDisposabl
   const { node, common, options } = surroundings;
   const l1 = l1Of(surroundings);
   const rewriter: HeaderRewriter = started.use(
-    await startHeaderRewriter({ upstream: node.rpcUrl, rule: withSendRoots }),
+    await startHeaderRewriter({ upstream: node.rpcUrl, rule: withSendRoots, ...shownPort(options) }),
   );
   const arbitrum = await deployArbitrumL1(l1.claims);
   const shown = { rpcUrl: rewriter.rpcUrl, chainId: node.chainId };

@@ -120,7 +120,7 @@ export function substrateOracleEnd(
   const id = { stateMachine: hub.stateMachine, consensusStateId: hub.consensusStateId };
   return {
     stateMachine,
-    fetchFinalState(): ReturnType<OracleChain["fetchFinalState"]> {
+    fetchFinalState(): ReturnType<NonNullable<OracleChain["fetchFinalState"]>> {
       const header = node.finalizedHeader;
       const own = ownHeaderOf(header);
       if (own === undefined) return Promise.resolve(undefined);

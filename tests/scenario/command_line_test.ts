@@ -181,7 +181,7 @@ Deno.test("command line: endpoints that hang hold up no signal; a second one end
   await using devnet = await startDevnet(FAST);
   const [a] = devnet.chains;
   assert.ok(a !== undefined);
-  await using proxy = await startRpcProxy({ upstream: a.node.rpcUrl });
+  await using proxy = await startRpcProxy({ upstream: a.rpcUrl });
   await using hubProxy = await startRpcProxy({ upstream: devnet.hub.httpUrl });
   await playGuardedOn(devnet, async (scene) => {
     const changes = secretly(devnet.endpoints, {

@@ -41,12 +41,12 @@ Deno.test("endpoints: while the first one fails the second one serves, whatever 
   await using devnet = await startDevnet(FAST);
   await using proxies = new AsyncDisposableStack();
   const first: RpcProxy[] = [];
-  for (const { node } of devnet.chains) {
-    first.push(proxies.use(await startRpcProxy({ upstream: node.rpcUrl })));
+  for (const { rpcUrl } of devnet.chains) {
+    first.push(proxies.use(await startRpcProxy({ upstream: rpcUrl })));
   }
   const rpcUrls = Object.fromEntries(
-    devnet.chains.map(({ stateMachine, node }, at) =>
-      [stateMachine, [secretUrl(first[at]?.httpUrl ?? "", { hasPath: true }), node.rpcUrl]] as const
+    devnet.chains.map(({ stateMachine, rpcUrl }, at) =>
+      [stateMachine, [secretUrl(first[at]?.httpUrl ?? "", { hasPath: true }), rpcUrl]] as const
     ),
   );
   await playGuardedOn(devnet, async (scene) => {
@@ -77,7 +77,7 @@ Deno.test("endpoints: a chain whose only endpoint is dead at start joins when it
   await using devnet = await startDevnet(FAST);
   const [a] = devnet.chains;
   assert.ok(a !== undefined);
-  await using proxy = await startRpcProxy({ upstream: a.node.rpcUrl });
+  await using proxy = await startRpcProxy({ upstream: a.rpcUrl });
   const host = endpointHost(proxy.httpUrl);
   await playGuardedOn(devnet, async (scene) => {
     const changes = secretly(devnet.endpoints, {
@@ -118,7 +118,7 @@ Deno.test("endpoints: lost answers to what was sent: the hub's socket drops, the
   await using devnet = await startDevnet(FAST);
   const [, b] = devnet.chains;
   assert.ok(b !== undefined);
-  await using proxy = await startRpcProxy({ upstream: b.node.rpcUrl });
+  await using proxy = await startRpcProxy({ upstream: b.rpcUrl });
   const sending = ["eth_sendRawTransaction"];
   await playGuardedOn(devnet, async (scene) => {
     const relayer = scene.relayer();

@@ -18,7 +18,7 @@ const LISTED = new TextEncoder().encode("listed-one");
 const UNLISTED = new TextEncoder().encode("unlisted");
 
 Deno.test("rewards: each rotation and each listed request of the hub is paid once to the account of the hub's signer", () =>
-  playScene({ chainIds: [31337], acceptsProofs: {} }, async (scene) => {
+  playScene({ kinds: ["bsc"], acceptsProofs: {} }, async (scene) => {
     const { devnet } = scene;
     const { hub } = devnet;
     const a = devnet.chain("A");

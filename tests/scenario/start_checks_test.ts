@@ -28,7 +28,7 @@ function deploy(chain: DevnetChain, hub: string): Promise<IsmpHost> {
   const parts = stateMachineParts(stateMachine);
   assert.ok(parts.tag === "Kusama" || parts.tag === "Polkadot");
   return deployIsmpHost({
-    rpcUrl: chain.node.rpcUrl,
+    rpcUrl: chain.rpcUrl,
     chainId: chain.node.chainId,
     hub: { stateMachine, paraId: BigInt(parts.value) },
     challengePeriodSec: 0n,
@@ -64,7 +64,7 @@ Deno.test("start checks: what does not fit is found at start and named with what
   const [a, b] = devnet.chains;
   assert.ok(a !== undefined && b !== undefined);
   const hub = devnet.hub.identity.stateMachine;
-  const [hostA, hostB, hostHub] = [a.node.rpcUrl, b.node.rpcUrl, devnet.hub.wsUrl].map(endpointHost);
+  const [hostA, hostB, hostHub] = [a.rpcUrl, b.rpcUrl, devnet.hub.wsUrl].map(endpointHost);
   const other = await deploy(a, hub);
   const foreign = await deploy(a, "POLKADOT-3367");
   const { host } = a.host.addresses;
@@ -78,21 +78,21 @@ Deno.test("start checks: what does not fit is found at start and named with what
   const refusals: readonly Refusal[] = [
     {
       name: "an URL of another chain",
-      changes: { rpcUrls: { [a.stateMachine]: [b.node.rpcUrl] } },
+      changes: { rpcUrls: { [a.stateMachine]: [b.rpcUrl] } },
       errors: [
         `${a.stateMachine}: endpoint ${hostB} serves ${b.stateMachine}; remove it from rpc_urls or correct state_machine`,
       ],
     },
     {
       name: "an URL of another chain behind a good one",
-      changes: { rpcUrls: { [a.stateMachine]: [a.node.rpcUrl, b.node.rpcUrl] } },
+      changes: { rpcUrls: { [a.stateMachine]: [a.rpcUrl, b.rpcUrl] } },
       errors: [
         `${a.stateMachine}: endpoint ${hostB} serves ${b.stateMachine}; remove it from rpc_urls or correct state_machine`,
       ],
     },
     {
       name: "an URL of another chain behind a dead one",
-      changes: { rpcUrls: { [a.stateMachine]: [DEAD, b.node.rpcUrl] } },
+      changes: { rpcUrls: { [a.stateMachine]: [DEAD, b.rpcUrl] } },
       errors: [
         `${a.stateMachine}: endpoint ${hostB} serves ${b.stateMachine}; remove it from rpc_urls or correct state_machine`,
       ],
@@ -145,16 +145,16 @@ Deno.test("start checks: what does not fit is found at start and named with what
       changes: { sections: { hub: { state_machine: "POLKADOT-3367" } } },
       errors: [
         `POLKADOT-3367 via ${hostHub}: the node is of ${hub}; set rpc_ws to a node of POLKADOT-3367, or state_machine to ${hub}`,
-        ...[a, b].map(({ stateMachine, host: { addresses }, node }) =>
+        ...[a, b].map(({ stateMachine, host: { addresses }, rpcUrl }) =>
           `${stateMachine}: host ${lower(addresses.host)} belongs to the hub ${hub}, not to POLKADOT-3367 ` +
-          `(asked ${endpointHost(node.rpcUrl)}); correct ismp_host, or state_machine of the hub`
+          `(asked ${endpointHost(rpcUrl)}); correct ismp_host, or state_machine of the hub`
         ),
       ],
     },
     {
       name: "several at once, of every chain",
       changes: {
-        rpcUrls: { [a.stateMachine]: [b.node.rpcUrl] },
+        rpcUrls: { [a.stateMachine]: [b.rpcUrl] },
         sections: {
           [sectionOf(b.stateMachine)]: { consensus_state_id: "ARB0", ismp_host: `0x${"de".repeat(20)}` },
         },

@@ -15,10 +15,10 @@ const EVERY_SEC = 5;
 const MINIMUM = 25;
 
 Deno.test("withdrawals: by itself above the minimum only; by hand once, although killed in every state", () =>
-  playScene({ chainIds: [31337, 31338, 31339] }, async (scene) => {
+  playScene({ kinds: ["beacon", "bsc", "op_stack"] }, async (scene) => {
     const { devnet } = scene;
     const [a, b, c] = [devnet.chain("A"), devnet.chain("B"), devnet.chain("C")];
-    await using proxy = await startRpcProxy({ upstream: a.node.rpcUrl });
+    await using proxy = await startRpcProxy({ upstream: a.rpcUrl });
     // One delivers to C and is killed; the other delivers to A and B and withdraws by itself.
     const killed = scene.relayer("relayer");
     const steady = scene.relayer("relayer2");

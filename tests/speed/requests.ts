@@ -102,8 +102,8 @@ async function openProxies(devnet: Devnet, urls: number, stack: AsyncDisposableS
   const open = async (upstream: string): Promise<RpcProxy> =>
     stack.use(await startRpcProxy({ upstream, keepsAnswers: true, latencyMs: LATENCY_MS }));
   const chains = new Map<string, readonly RpcProxy[]>();
-  for (const { stateMachine, node } of devnet.chains) {
-    const some = await Promise.all(Array.from({ length: urls }, () => open(node.rpcUrl)));
+  for (const { stateMachine, rpcUrl } of devnet.chains) {
+    const some = await Promise.all(Array.from({ length: urls }, () => open(rpcUrl)));
     chains.set(stateMachine, some);
   }
   return { chains, hub: await open(devnet.hub.httpUrl) };
