@@ -18,7 +18,6 @@ export interface DevnetFacts {
     readonly chainId: number;
     readonly consensusStateId: string;
     readonly rpcUrl: string;
-    readonly wsUrl: string;
     readonly contracts: HostAddresses;
   }[];
   /** 10,000 native tokens each on every chain; `user` has fee tokens too. */
@@ -51,8 +50,7 @@ export function devnetFacts(devnet: Devnet, configs: Readonly<Record<string, str
       stateMachine: chain.stateMachine,
       chainId: chain.node.chainId,
       consensusStateId: chain.consensusStateId,
-      rpcUrl: chain.node.rpcUrl,
-      wsUrl: chain.node.wsUrl,
+      rpcUrl: chain.rpcUrl,
       contracts: chain.host.addresses,
     })),
     accounts: roles().map((role) => ({
