@@ -17,6 +17,7 @@ import {
   verifyFinality,
 } from "../../core/protocol/consensus/grandpa/verify_message.ts";
 import { decodeStrict, ScaleError } from "../../core/protocol/scale.ts";
+import { RpcFault } from "../../core/rpc/fault.ts";
 import type { RelayBlock, RelayChain } from "../relay_chain/relay_chain.ts";
 
 /** The chain as the search reads it. */
@@ -27,13 +28,29 @@ export type FinalitySource = Pick<
 
 /** What a search brought. */
 export type FinalityResult =
-  | { readonly kind: "found"; readonly proof: FinalityProof; readonly verified: VerifiedFinality }
+  | {
+    readonly kind: "found";
+    readonly proof: FinalityProof;
+    readonly verified: VerifiedFinality;
+    /** The newest final block, which may be beyond the proof. */
+    readonly finalHeight: number;
+  }
   /** The client knows the newest final block. */
   | { readonly kind: "current" }
   /** The chain has another block where the client's newest one is: another chain, or a client that was set up wrong. */
   | { readonly kind: "other_chain" }
   /** No block of the range has a justification that the client would take. */
-  | { readonly kind: "none"; readonly refused: readonly GrandpaError[] };
+  | { readonly kind: "none"; readonly refused: readonly GrandpaError[]; readonly finalHeight: number };
+
+/** Blocks of one search. */
+interface Range {
+  readonly trusted: GrandpaConsensusState;
+  /** From the child of the trusted block on. */
+  readonly blocks: readonly RelayBlock[];
+  readonly finalHeight: number;
+  /** Why justifications were not taken. */
+  readonly refused: GrandpaError[];
+}
 
 /** Blocks whose justifications are asked for in one request; nodes keep one every 512 blocks and at set changes. */
 const JUSTIFICATIONS_AT_A_TIME = 64;
@@ -48,25 +65,34 @@ export async function findFinality(
   maxBlockRange: number,
   signal: AbortSignal,
 ): Promise<FinalityResult> {
-  const finalized = await source.fetchFinalized(signal);
-  if (finalized.header.number <= trusted.latestHeight) return { kind: "current" };
-  const last = Math.min(finalized.header.number, trusted.latestHeight + maxBlockRange);
-  const blocks = await source.fetchBlocks(trusted.latestHeight, last, signal);
-  const [base, ...unknown] = blocks;
+  const { number: finalHeight } = (await source.fetchFinalized(signal)).header;
+  if (finalHeight <= trusted.latestHeight) return { kind: "current" };
+  const furthest = trusted.latestHeight + maxBlockRange;
+  const last = Math.min(finalHeight, furthest);
+  const [base, ...blocks] = await source.fetchBlocks(trusted.latestHeight, last, signal);
   if (base?.hash !== trusted.latestHash) return { kind: "other_chain" };
-  const refused: GrandpaError[] = [];
-  const change = unknown.findIndex(({ header }) => changesSet(header));
-  if (change !== -1) {
-    const ending = unknown.slice(0, change + 1);
-    const block = ending.at(-1);
-    const justification = block && await source.fetchJustification(block.hash, GRANDPA_ENGINE, signal);
-    return tryOne(trusted, ending, justification, refused) ?? { kind: "none", refused };
+  const range = { trusted, blocks, finalHeight, refused: [] };
+  return await search(source, range, furthest, signal) ??
+    { kind: "none", refused: range.refused, finalHeight };
+}
+
+async function search(
+  source: FinalitySource,
+  range: Range,
+  furthest: number,
+  signal: AbortSignal,
+): Promise<FinalityResult | undefined> {
+  const change = range.blocks.findIndex(({ header }) => changesSet(header));
+  if (change === -1) {
+    const newest = range.finalHeight > furthest
+      ? undefined
+      : await tryNewest(source, range, furthest, signal);
+    return newest ?? await searchStored(source, range, signal);
   }
-  if (last === finalized.header.number) {
-    const newest = tryOne(trusted, unknown, await newestJustification(source, last, signal), refused);
-    if (newest !== undefined) return newest;
-  }
-  return await searchStored(source, trusted, unknown, refused, signal) ?? { kind: "none", refused };
+  const blocks = range.blocks.slice(0, change + 1);
+  const ending = blocks.at(-1);
+  const justification = ending && await source.fetchJustification(ending.hash, GRANDPA_ENGINE, signal);
+  return tryOne({ ...range, blocks }, justification);
 }
 
 /** A digest item that is not readable changes nothing here: the verifier refuses the block if it comes to it. */
@@ -79,51 +105,86 @@ function changesSet(header: RelayBlock["header"]): boolean {
   }
 }
 
+/**
+ * By the newest justification of the node. It may be for a later block than the one that was asked for: blocks become
+ * final meanwhile, and a node proves a block by the last one of its set.
+ */
+async function tryNewest(
+  source: FinalitySource,
+  range: Range,
+  furthest: number,
+  signal: AbortSignal,
+): Promise<FinalityResult | undefined> {
+  const last = range.blocks.at(-1)?.header.number ?? 0;
+  const justification = await newestJustification(source, last, signal);
+  const target = justification && targetOf(justification);
+  if (target === undefined || target <= last) return tryOne(range, justification);
+  if (target > furthest) return undefined;
+  const later = await source.fetchBlocks(last, target, signal);
+  const blocks = [...range.blocks.slice(0, -1), ...later];
+  const change = blocks.findIndex(({ header }) => changesSet(header));
+  return tryOne({ ...range, blocks: change === -1 ? blocks : blocks.slice(0, change + 1) }, justification);
+}
+
+/** Number of the block that a justification says it is for; undefined when it is unreadable. */
+function targetOf(justification: Uint8Array): number | undefined {
+  try {
+    return decodeGrandpaJustification(justification).commit.targetNumber;
+  } catch (error) {
+    if (error instanceof GrandpaError) return undefined;
+    throw error;
+  }
+}
+
+/** Nodes that do not prove blocks, or not this one, keep justifications of some. */
 async function newestJustification(
   source: FinalitySource,
   block: number,
   signal: AbortSignal,
 ): Promise<Uint8Array | undefined> {
-  const told = await source.proveFinality(block, signal);
-  if (told === undefined) return undefined;
   try {
+    const told = await source.proveFinality(block, signal);
+    if (told === undefined) return undefined;
     return decodeStrict(finalityProofCodec, told, "FinalityProof").justification;
   } catch (error) {
     if (error instanceof ScaleError) return undefined;
+    if (error instanceof RpcFault && refusals.has(error.code)) return undefined;
     throw error;
   }
 }
 
+/** What a node says that has no finality proof, or no such method. */
+const refusals: ReadonlySet<RpcFault["code"]> = new Set([
+  "missing_method",
+  "refused",
+  "not_found",
+  "lagging",
+]);
+
 /** From the newest block down: stored justifications are rare, but their blocks end good proofs. */
 async function searchStored(
   source: FinalitySource,
-  trusted: GrandpaConsensusState,
-  unknown: readonly RelayBlock[],
-  refused: GrandpaError[],
+  range: Range,
   signal: AbortSignal,
 ): Promise<FinalityResult | undefined> {
-  for (let end = unknown.length; end > 0; end -= JUSTIFICATIONS_AT_A_TIME) {
+  for (let end = range.blocks.length; end > 0; end -= JUSTIFICATIONS_AT_A_TIME) {
     const start = Math.max(0, end - JUSTIFICATIONS_AT_A_TIME);
-    const part = unknown.slice(start, end);
+    const part = range.blocks.slice(start, end);
     const hashes = part.map(({ hash }) => hash);
     const justifications = await source.fetchJustifications(hashes, GRANDPA_ENGINE, signal);
     for (let at = part.length - 1; at >= 0; at--) {
-      const found = tryOne(trusted, unknown.slice(0, start + at + 1), justifications[at], refused);
+      const blocks = range.blocks.slice(0, start + at + 1);
+      const found = tryOne({ ...range, blocks }, justifications[at]);
       if (found !== undefined) return found;
     }
   }
   return undefined;
 }
 
-/**
- * The proof by a justification, if the client would take it.
- * @param blocks from the child of the trusted block on; a justification may be for an earlier one than the last.
- */
+/** The proof by a justification for the last block of a range or an earlier one, if the client would take it. */
 function tryOne(
-  trusted: GrandpaConsensusState,
-  blocks: readonly RelayBlock[],
+  { trusted, blocks, finalHeight, refused }: Range,
   justification: Uint8Array | undefined,
-  refused: GrandpaError[],
 ): FinalityResult | undefined {
   if (justification === undefined) return undefined;
   try {
@@ -132,7 +193,7 @@ function tryOne(
     if (end === -1) return undefined;
     const unknownHeaders = blocks.slice(0, end + 1).map(({ header }) => header);
     const proof = { block: targetHash, justification, unknownHeaders };
-    return { kind: "found", proof, verified: verifyFinality(trusted, proof) };
+    return { kind: "found", proof, verified: verifyFinality(trusted, proof), finalHeight };
   } catch (error) {
     if (!(error instanceof GrandpaError)) throw error;
     refused.push(error);

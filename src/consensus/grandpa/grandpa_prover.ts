@@ -107,28 +107,37 @@ class GrandpaProver implements ConsensusProver {
   async check(signal: AbortSignal): Promise<readonly CheckFinding[]> {
     const client = await this.#deps.sink.fetchClient(this.consensusStateId, "best", signal);
     const sink = this.#deps.sink.id.stateMachine;
+    const warn = (
+      text: string,
+    ): readonly CheckFinding[] => [{ severity: "warning", text: `${sink} ${text}` }];
     if (client === undefined) {
-      const text =
-        `${sink} has no client ${this.consensusStateId} of the hub; nothing can be proved to it until its ` +
-        "governance creates one (log-consensus-state prints the state for it)";
-      return [{ severity: "warning", text }];
+      return warn(
+        `has no client ${this.consensusStateId} of the hub; nothing can be proved to it until its governance ` +
+          "creates one (log-consensus-state prints the state for it)",
+      );
     }
-    if (client.clientId === GRANDPA_CLIENT_ID) return [];
-    const text =
-      `${sink}: client ${this.consensusStateId} is ${client.clientId}, which takes no GRANDPA proofs`;
-    return [{ severity: "warning", text }];
+    if (client.clientId !== GRANDPA_CLIENT_ID) {
+      return warn(`has ${client.clientId} as client ${this.consensusStateId}, which takes no GRANDPA proofs`);
+    }
+    if ((await this.#fetchView(signal)).supported.size > 0) return [];
+    return warn(
+      `does not list the hub in IsmpGrandpa.SupportedStateMachines: proofs bring it no heights until its ` +
+        "governance does",
+    );
   }
 
   async next(signal: AbortSignal): Promise<ProverFinding> {
     const trusted = await this.#fetchTrusted(signal);
     const found = await findFinality(this.#deps.relay, trusted, this.#options.maxBlockRange, signal);
-    if (found.kind !== "found") return this.#idle(found);
+    if (found.kind !== "found") return this.#idle(found, trusted);
     const message = await this.#complete(found.proof, trusted, signal);
     const verified = this.#verify(trusted, message, await this.#fetchView(signal));
     const { consensusState } = verified;
+    // What is further away than a proof may reach needs a step, even one without news.
+    const isRangeFull = found.finalHeight - trusted.latestHeight > this.#options.maxBlockRange;
     const changesSet = consensusState.currentSetId !== trusted.currentSetId;
     const news = await this.#newHeights(verified.commitments, signal);
-    if (news.length === 0 && !changesSet) {
+    if (news.length === 0 && !changesSet && !isRangeFull) {
       return { kind: "nothing", reason: "the final block brings no newer height of the hub" };
     }
     return {
@@ -136,7 +145,7 @@ class GrandpaProver implements ConsensusProver {
       proofs: [grandpaMessageCodec.enc(message)],
       height: news.at(-1)?.height.height,
       summary: `final relay block ${consensusState.latestHeight}, set ${consensusState.currentSetId}`,
-      hasMore: await this.#isBehind(consensusState, signal),
+      hasMore: found.finalHeight > consensusState.latestHeight,
     };
   }
 
@@ -214,7 +223,10 @@ class GrandpaProver implements ConsensusProver {
     }
   }
 
-  #idle(found: Exclude<FinalityResult, { kind: "found" }>): ProverFinding {
+  #idle(
+    found: Exclude<FinalityResult, { kind: "found" }>,
+    { latestHeight }: GrandpaConsensusState,
+  ): ProverFinding {
     if (found.kind === "current") return { kind: "nothing", reason: "no newer final block" };
     if (found.kind === "other_chain") {
       const detail =
@@ -222,13 +234,18 @@ class GrandpaProver implements ConsensusProver {
         "chain, or the client was created for another one";
       throw this.#sinkFault(detail);
     }
-    const [first] = found.refused;
-    if (first !== undefined && first.code !== "unused_headers") {
-      throw this.#badData(`its justification does not verify (${first.code})`, first);
+    const lie = found.refused.find(({ code }) => code !== "unused_headers");
+    if (lie !== undefined) throw this.#badData(`its justification does not verify (${lie.code})`, lie);
+    if (found.refused.length > 0) {
+      const reason =
+        "the votes are for different blocks, which the verifier refuses; another block is tried later";
+      return { kind: "nothing", reason, againInMs: CATCHING_UP_MS };
     }
-    const reason = first === undefined
-      ? "the node keeps no justification for a block after the known one"
-      : "the votes are for different blocks, which the verifier refuses; another block is tried later";
+    const { maxBlockRange } = this.#options;
+    const reason = found.finalHeight - latestHeight > maxBlockRange
+      ? `the node keeps no justification for any of the ${maxBlockRange} blocks after the known one ` +
+        "(max_block_range)"
+      : "the node keeps no justification for a block after the known one";
     return { kind: "nothing", reason, againInMs: CATCHING_UP_MS };
   }
 
@@ -294,12 +311,5 @@ class GrandpaProver implements ConsensusProver {
     );
     return commitments.filter(({ height }, at) => height.height > (known[at] ?? 0n))
       .toSorted((a, b) => Number(a.height.height - b.height.height));
-  }
-
-  /** True while later sets vote already. */
-  async #isBehind({ currentSetId }: GrandpaConsensusState, signal: AbortSignal): Promise<boolean> {
-    const [stored] = await this.#deps.relay.fetchStorage([currentSetIdKey()], undefined, signal);
-    return stored !== undefined &&
-      this.#read(() => decodeStrict(grandpaNumberCodec, stored, "SetId")) > currentSetId;
   }
 }
