@@ -158,13 +158,24 @@ async function deliver({ devnet }: Stage, relayer: RunningBlock, to = "hub"): Pr
 }
 
 async function withInstaller(stage: Stage): Promise<void> {
-  const { folder, env, tag } = stage;
+  const { folder, env, tag, server } = stage;
   const cwd = await makeWorkFolder(stage, "installer");
   const options = { cwd, env };
   await runBlock(await readBlock("With the installer", 0), options);
   assert.match(await runBlock("causeway --version", options), new RegExp(`^causeway ${tag.slice(1)} `));
   await deliver(stage, startBlock(await readBlock("With the installer", 1), options));
   assert.deepEqual(namesIn(cwd), ["relayer.db", "relayer.toml"]);
+  // TLS is not given up on the way.
+  server.files.set(
+    `/causeway-v9.0.0/causeway-${TARGET}.tar.gz`,
+    () => Response.redirect("http://127.0.0.1:9/", 302),
+  );
+  const refused = await runBlock(
+    `sh ${folder}/dist/causeway-installer.sh --version v9.0.0`,
+    options,
+    1,
+  );
+  assert.match(refused, /tar\.gz could not be downloaded: .*[Pp]rotocol "?http"? /);
   // README says: the other name, the other program.
   const other = (await readBlock("With the installer", 0)).replaceAll("causeway", "causeway-consensus");
   await runBlock(other, options);
