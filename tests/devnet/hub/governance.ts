@@ -111,6 +111,13 @@ export class Governance {
     });
   }
 
+  /** Lets the parachain client follow a parachain of the same relay chain. */
+  followParachain(paraId: number): Promise<BlockName> {
+    return this.#enqueue(({ overlay }) =>
+      consensusSettings.followedParachain.put(overlay, undefined, paraId)
+    );
+  }
+
   /** Rules a dispute game out, as fishermen do. */
   blacklistGame(id: StateMachineId, proxy: Address): Promise<BlockName> {
     return this.#enqueue(({ overlay }) =>

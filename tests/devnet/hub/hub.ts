@@ -31,6 +31,7 @@ import type { BlockNews, HubIdentity, HubNode } from "./node.ts";
 import type { BandwidthCredit } from "./pallets/bandwidth.ts";
 import type { NewConsensusClient, OutgoingPost } from "./pallets/ismp.ts";
 import { IsmpError } from "./pallets/ismp_error.ts";
+import { recordRelayParent } from "./pallets/parachain_client.ts";
 import { OwnProofs } from "./own_proofs.ts";
 import { defaultPoolOptions, TransactionPool } from "./pool.ts";
 import { authorMethods } from "./rpc/author_methods.ts";
@@ -75,6 +76,7 @@ export class Hub {
   readonly #dispatcher: RpcDispatcher;
   readonly #blockTimeMs: number | "manual";
   readonly #now: () => number;
+  readonly #relayParent: HubOptions["relayParent"];
   readonly #rejections: Rejection[] = [];
   readonly #listeners = new Set<(news: BlockNews) => void>();
   #actions: PendingAction[] = [];
@@ -89,6 +91,7 @@ export class Hub {
     this.identity = options.chain === undefined ? identities[name] : identityOf(options.chain);
     this.#blockTimeMs = options.blockTimeMs ?? 1000;
     this.#now = options.now ?? Date.now;
+    this.#relayParent = options.relayParent;
     this.#port = options.port ?? 0;
     const parts = options.chain === undefined
       ? assembleHub(name, this.identity, options)
@@ -128,7 +131,8 @@ export class Hub {
   }
 
   #setUpConsensus(settings: ConsensusSettings): void {
-    const { disputeGames, outputOracles, rollupCores, bscEpochLength, grandpaStateMachines } = settings;
+    const { disputeGames, outputOracles, rollupCores, bscEpochLength, grandpaStateMachines, parachains } =
+      settings;
     for (const { id, rules } of disputeGames ?? []) void this.governance.setDisputeGames(id, rules);
     for (const { id, oracle } of outputOracles ?? []) void this.governance.setOutputOracle(id, oracle);
     for (const { id, rollupCore } of rollupCores ?? []) void this.governance.setRollupCore(id, rollupCore);
@@ -136,6 +140,7 @@ export class Hub {
     for (const [chain, slotMs] of grandpaStateMachines ?? []) {
       void this.governance.setGrandpaStateMachine(chain, slotMs);
     }
+    for (const paraId of parachains ?? []) void this.governance.followParachain(paraId);
   }
 
   #makeNode(options: HubOptions, parts: Pick<HubNode, "runtime" | "mmr" | "ismp">): HubNode {
@@ -291,7 +296,10 @@ export class Hub {
     const now = BigInt(Math.floor(this.nowMs));
     const actions = this.#actions;
     this.#actions = [];
-    const built = chain.build(now > before ? now : before + 1n, pool.ready(), actions.map(({ run }) => run));
+    const built = chain.build(now > before ? now : before + 1n, pool.ready(), [
+      (execution) => recordRelayParent(execution, this.#relayParent?.()),
+      ...actions.map(({ run }) => run),
+    ]);
     const name = nameOf(built.block);
     this.#reportFailures(built);
     pool.onBlock(built);

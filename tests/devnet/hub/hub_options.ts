@@ -63,6 +63,14 @@ export interface ConsensusSettings {
   readonly bscEpochLength?: bigint;
   /** Chains that the GRANDPA client takes: milliseconds of their slots. */
   readonly grandpaStateMachines?: ReadonlyMap<StateMachine, bigint>;
+  /** Parachains that the parachain client follows. */
+  readonly parachains?: readonly number[];
+}
+
+/** A block of the relay chain, as a parachain's own blocks tell of it. */
+export interface RelayParent {
+  readonly number: number;
+  readonly stateRoot: Hash256;
 }
 
 /** Options of `startHub`. */
@@ -83,6 +91,8 @@ export interface HubOptions {
   readonly clients?: readonly NewConsensusClient[];
   /** What those clients need to know of contracts and epochs. */
   readonly consensus?: ConsensusSettings;
+  /** The relay chain block that the next block builds on; left out: the chain learns of no relay chain. */
+  readonly relayParent?: () => RelayParent;
   /** ISMP hosts of EVM chains, 20 bytes each. */
   readonly hosts?: ReadonlyMap<StateMachine, Uint8Array>;
   /** Parameters of those hosts, for withdrawals to their chains. */

@@ -88,6 +88,11 @@ export class Overlay {
     return this.#child.root();
   }
 
+  /** Main-trie entries below `prefix`, keys rising. */
+  entries(prefix: Uint8Array): Iterable<[key: Uint8Array, value: Uint8Array]> {
+    return this.#main.entries(prefix);
+  }
+
   /** Removes every main-trie entry below `prefix`. */
   removePrefix(prefix: Uint8Array): void {
     for (const [key] of [...this.#main.entries(prefix)]) this.remove(key);

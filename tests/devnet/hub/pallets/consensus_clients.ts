@@ -17,6 +17,7 @@ import {
   opStackVerifier,
 } from "./consensus_verifiers.ts";
 import { grandpaVerifier } from "./grandpa_verifier.ts";
+import { parachainVerifier } from "./parachain_client.ts";
 import { evmClient, type StateMachineClient, substrateClient, type VerifierHost } from "./state_machines.ts";
 
 /** An implementation of a consensus client. */
@@ -45,7 +46,7 @@ const evmClients: Readonly<Record<string, ConsensusVerifier | undefined>> = {
   PLGN: undefined,
 };
 const substrateClients: readonly (readonly [ConsensusClientId, ConsensusVerifier | undefined])[] = [
-  [parachainClientId, undefined],
+  [parachainClientId, parachainVerifier],
   [grandpaClientId, grandpaVerifier],
   [beefyClientId, undefined],
 ];

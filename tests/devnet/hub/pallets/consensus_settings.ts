@@ -1,11 +1,11 @@
 /**
  * What governance and fishermen tell the consensus clients: contracts on the L1, claims that are ruled out, the epochs of
- * BSC, the chains that are followed by GRANDPA. The pallets are not in the metadata of the vectors, so their keys come from the readers' own code.
+ * BSC, the chains that are followed by GRANDPA or on the same relay chain. The pallets are not in the metadata of the vectors, so their keys come from the readers' own code.
  * Source: polytope-labs/hyperbridge: modules/ismp/clients/{ismp-optimism,ismp-arbitrum,bsc}/src/pallet.rs,
- * modules/ismp/clients/grandpa/src/lib.rs,
+ * modules/ismp/clients/grandpa/src/lib.rs, modules/ismp/clients/parachain/client/src/lib.rs,
  * modules/pallets/fishermen/src/lib.rs.
  */
-import type { Hash256 } from "../../../../src/core/protocol/bytes.ts";
+import { concatBytes, type Hash256 } from "../../../../src/core/protocol/bytes.ts";
 import {
   blacklistedClaimKey,
   rollupCoreKey,
@@ -24,7 +24,8 @@ import {
 } from "../../../../src/core/protocol/consensus/grandpa/hub_storage.ts";
 import { type Address, addressCodec } from "../../../../src/core/protocol/evm/address.ts";
 import type { StateMachine, StateMachineId } from "../../../../src/core/protocol/ismp/state_machine.ts";
-import { type Codec, decodeStrict, hash256 } from "../../../../src/core/protocol/scale.ts";
+import { blake2Concat, storagePrefix } from "../../../../src/core/protocol/ismp/storage_keys.ts";
+import { type Codec, decodeStrict, hash256, list, u32, unit } from "../../../../src/core/protocol/scale.ts";
 import type { Overlay, StorageReader } from "../storage.ts";
 
 /** A storage item whose keys are made by a function. */
@@ -50,6 +51,11 @@ function item<Keys extends readonly unknown[], Value>(
   };
 }
 
+const parachainPallet = (name: string): Uint8Array => storagePrefix("IsmpParachain", name);
+
+/** Key below which the parachains are that the parachain client follows. */
+export const followedParachainsPrefix: Uint8Array = parachainPallet("Parachains");
+
 /** The storage items; ids of rollups are those under their own clients. */
 export const consensusSettings: {
   readonly disputeGames: KeyedItem<[StateMachineId], DisputeGameRules>;
@@ -58,6 +64,12 @@ export const consensusSettings: {
   readonly bscEpochLength: KeyedItem<[], bigint>;
   /** Chains that the GRANDPA client takes, with the milliseconds of their slots. */
   readonly grandpaStateMachine: KeyedItem<[StateMachine], bigint>;
+  /** State roots of the relay chain that a parachain has learnt from its own blocks, by relay chain block. */
+  readonly relayStateRoot: KeyedItem<[number], Hash256>;
+  /** Blocks of {@link relayStateRoot}, rising. */
+  readonly knownRelayHeights: KeyedItem<[], readonly number[]>;
+  /** Parachains that the parachain client follows. */
+  readonly followedParachain: KeyedItem<[number], undefined>;
   /** Games that are ruled out, with the account that saw to it. */
   readonly blacklistedGame: KeyedItem<[StateMachineId, Address], Hash256>;
   /** Claims that are ruled out, with the account that saw to it. */
@@ -68,6 +80,17 @@ export const consensusSettings: {
   rollupCore: item("RollupCore", rollupCoreKey, addressCodec),
   bscEpochLength: item("EpochLength", epochLengthKey, epochLengthCodec),
   grandpaStateMachine: item("SupportedStateMachines", supportedStateMachineKey, grandpaNumberCodec),
+  relayStateRoot: item(
+    "CurrentRelayChainStateRoots",
+    (block) => concatBytes(parachainPallet("CurrentRelayChainStateRoots"), blake2Concat(u32.enc(block))),
+    hash256,
+  ),
+  knownRelayHeights: item("KnownRelayHeights", () => parachainPallet("KnownRelayHeights"), list(u32)),
+  followedParachain: item(
+    "Parachains",
+    (paraId) => concatBytes(followedParachainsPrefix, u32.enc(paraId)),
+    unit,
+  ),
   blacklistedGame: item("BlacklistedDisputeGames", blacklistedGameKey, hash256),
   blacklistedClaim: item("BlacklistedArbitrumClaims", blacklistedClaimKey, hash256),
 };

@@ -25,13 +25,15 @@ export interface UpdateHost {
   readonly storage: IsmpStorage;
   /** Undefined on chains that are built without clients of EVM chains. */
   readonly networks: ConsensusNetworks | undefined;
-  /** The hub that the chain trusts. */
+  /** The chain itself. */
+  readonly stateMachine: StateMachine;
+  /** The hub that it trusts. */
   readonly coprocessor: StateMachine;
 }
 
 /** Verifies an update and stores what it brings. @returns events, one per chain that advanced. @throws {IsmpError} */
 export function updateClient(
-  { storage, networks, coprocessor }: UpdateHost,
+  { storage, ...chain }: UpdateHost,
   execution: Execution,
   { consensusStateId: stateId, consensusProof: proof }: ConsensusMessage,
 ): IsmpPalletEvent[] {
@@ -41,8 +43,7 @@ export function updateClient(
   if (trusted === undefined) throw new IsmpError("consensus_state_not_found", stateId);
   requireAlive(storage, execution, stateId);
   const host = {
-    networks,
-    coprocessor,
+    ...chain,
     storage: overlay,
     stateRoot: ({ id, height }: Parameters<Parameters<ConsensusVerifier>[0]["stateRoot"]>[0]) =>
       storage.stateCommitments.get(overlay, id, height)?.stateRoot,

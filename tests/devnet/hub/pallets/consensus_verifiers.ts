@@ -48,7 +48,7 @@ import type {
   StateMachineHeight,
 } from "../../../../src/core/protocol/ismp/state_machine.ts";
 import type { RuntimeName } from "../runtime_metadata.ts";
-import type { StorageReader } from "../storage.ts";
+import type { Overlay } from "../storage.ts";
 import { consensusSettings } from "./consensus_settings.ts";
 import { IsmpError } from "./ismp_error.ts";
 
@@ -75,9 +75,11 @@ export const networksOf: Readonly<Record<RuntimeName, ConsensusNetworks>> = {
 export interface ConsensusHost {
   /** Undefined on chains that are built without clients of EVM chains. */
   readonly networks: ConsensusNetworks | undefined;
-  /** The hub that the chain trusts. */
+  /** The chain itself. */
+  readonly stateMachine: StateMachine;
+  /** The hub that it trusts. */
   readonly coprocessor: StateMachine;
-  readonly storage: StorageReader;
+  readonly storage: Pick<Overlay, "get" | "entries">;
   /** State root of a stored commitment; undefined when there is none. */
   stateRoot(at: StateMachineHeight): Hash256 | undefined;
 }

@@ -155,8 +155,9 @@ export class IsmpPallet {
       case "Request":
         return handleRequests(this.host(execution), execution, message.value);
       case "Consensus": {
-        const { networks, coprocessor } = this.#parts;
-        return updateClient({ storage: this.storage, networks, coprocessor }, execution, message.value);
+        const { networks, stateMachine, coprocessor } = this.#parts;
+        const host = { storage: this.storage, networks, stateMachine, coprocessor };
+        return updateClient(host, execution, message.value);
       }
       case "FraudProof":
       case "Response":
