@@ -150,9 +150,12 @@ async function prove(
 
 Deno.test("naive proofs of the simulator's blocks: our verifier and the contract follow three changes of the set", async () => {
   await using hub = await startHub({ blockTimeMs: "manual" });
+  // Payloads with a second entry, and a member whose key is none: both are in what is signed and proved.
   await using node = await startRelayChain({
     blockTimeMs: "manual",
     validators: 7,
+    brokenBeefyKeys: [2],
+    beefyPayload: [{ id: "id", data: Uint8Array.of(1, 2, 3) }],
     heads: () => headOf(hub),
   });
   await using router = await startBeefyRouter();

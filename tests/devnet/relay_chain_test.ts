@@ -247,3 +247,13 @@ Deno.test("relay chain: blocks come by themselves, justifications are told, and 
   assert.equal(node.port, port);
   assert.equal(await ask(node, "chain_getBlockHash", best.number), best.hash);
 });
+
+Deno.test("relay chain: a node that keeps few states says so of older blocks, whose headers it has", async () => {
+  await using node = await startRelayChain({ blockTimeMs: "manual", keepStates: 4 });
+  node.produceBlocks(6);
+  const { number } = node.best;
+  const key = toHex(relayKeys.mmrLeafCount);
+  assert.equal(typeof await ask(node, "state_getStorage", key, node.hash(number - 3)), "string");
+  assert.equal(await codeOf(node, "state_getStorage", key, node.hash(number - 4)), 4003);
+  assert.ok(await ask(node, "chain_getHeader", node.hash(number - 4)));
+});

@@ -7,6 +7,7 @@ import type { HashAlgorithm } from "../../src/core/protocol/ismp/proof.ts";
 import {
   type ConsensusClientId,
   type ConsensusStateId,
+  paraIdOf,
   parseStateMachine,
   type StateMachine,
   stateMachineParts,
@@ -16,6 +17,7 @@ import {
 import type { ChildTrieName } from "../../src/core/protocol/ismp/storage_keys.ts";
 import type { InitialConsensusState } from "../../src/consensus/prover.ts";
 import { demoModuleId, type Hub, type HubOptions, startHub } from "./hub/hub.ts";
+import type { RelayParent } from "./hub/hub_options.ts";
 import { clientOf } from "./hub/initial_clients.ts";
 import type { HubIdentity } from "./hub/node.ts";
 import { ownHeaderOf } from "./hub/own_proofs.ts";
@@ -23,6 +25,7 @@ import { relayerFeeAccount } from "./hub/pallets/balances.ts";
 import { parachainClientId } from "./hub/pallets/consensus_clients.ts";
 import type { SentMessage } from "./messages.ts";
 import type { OracleChain } from "./oracle.ts";
+import type { RelayChainNode } from "./relay/relay_chain.ts";
 
 /** What can be chosen about a Substrate chain. */
 export interface SubstrateChainOptions {
@@ -41,6 +44,11 @@ export interface SubstrateChainOptions {
    * Default: it waits for an oracle.
    */
   readonly hubFinality?: InitialConsensusState;
+  /**
+   * The relay chain that a sibling of the hub builds on: then it follows the hub by proofs of its head alone. Not
+   * together with {@link hubFinality}.
+   */
+  readonly relay?: Pick<RelayChainNode, "best" | "header">;
   /** Default a free one. */
   readonly port?: number;
 }
@@ -88,7 +96,7 @@ export async function startSubstrateChain(
       ...options.childTrie === undefined ? {} : { childTrie: options.childTrie },
     },
     blockTimeMs: options.blockTimeMs ?? 1000,
-    ...followedHub(hub, clientId, options.hubFinality),
+    ...followedHub(hub, clientId, options),
     balances: new Map([[substrateUser, faucet], [relayerFeeAccount, faucet]]),
     ...options.port === undefined ? {} : { port: options.port },
   });
@@ -100,11 +108,17 @@ export async function startSubstrateChain(
 function followedHub(
   { stateMachine, consensusStateId: stateId }: HubIdentity,
   clientId: ConsensusClientId,
-  initial: InitialConsensusState | undefined,
-): Pick<HubOptions, "clients" | "consensus"> {
+  { hubFinality: initial, relay }: SubstrateChainOptions,
+): Pick<HubOptions, "clients" | "consensus" | "relayParent"> {
   const challengePeriodsSec = new Map([[stateMachine, 0n]]);
   if (initial === undefined) {
-    return { clients: [{ stateId, clientId, unbondingPeriodSec, challengePeriodsSec }] };
+    const clients = [{ stateId, clientId, unbondingPeriodSec, challengePeriodsSec }];
+    if (relay === undefined) return { clients };
+    const relayParent = (): RelayParent => {
+      const { number } = relay.best;
+      return { number, stateRoot: relay.header(number).stateRoot };
+    };
+    return { clients, relayParent, consensus: { parachains: [paraIdOf(stateMachine)] } };
   }
   return {
     clients: [{ ...clientOf(stateId, initial), challengePeriodsSec }],

@@ -18,6 +18,7 @@ import { grandpaClientId, parachainClientId } from "./hub/pallets/consensus_clie
 import { parachainUpdateCodec } from "./hub/pallets/parachain_client.ts";
 import { startRelayChain } from "./relay/relay_chain.ts";
 import { connectRelay } from "./relay/relay_reader.ts";
+import { startSubstrateChain } from "./substrate_chains.ts";
 
 const { signal } = new AbortController();
 const stateId = toConsensusStateId("PAS0");
@@ -141,16 +142,12 @@ Deno.test("a parachain verifies the hub's head by the relay chain that both buil
     blockTimeMs: "manual",
     heads: () => new Map([[hubPara, encodeHeader(hub.finalizedHeader)]]),
   });
-  await using chain = await startFollower({
+  const sibling = await startSubstrateChain("sibling", hub.identity, {
     stateMachine: "KUSAMA-2000",
-    coprocessor: stateMachine,
-    clientId: parachainClientId,
-    state: new Uint8Array(),
-    follows: [stateMachine],
-  }, {
-    consensus: { parachains: [hubPara] },
-    relayParent: () => ({ number: relay.best.number, stateRoot: relay.header(relay.best.number).stateRoot }),
+    blockTimeMs: "manual",
+    relay,
   });
+  await using chain = sibling.node;
   for (let made = 0; made < 3; made++) hub.produceBlock();
   const parent = relay.produceBlocks();
   chain.produceBlock();

@@ -9,6 +9,7 @@ import {
   commitmentHash,
   encodeBeefyJustification,
   MMR_ROOT_ID,
+  type PayloadEntry,
 } from "../../../src/core/protocol/consensus/beefy/commitment.ts";
 import { beefyThreshold } from "../../../src/core/protocol/consensus/beefy/verify_proof.ts";
 import {
@@ -30,6 +31,7 @@ export interface FinalityOptions {
   readonly beefyPeriod: number;
   readonly beefyLag: number;
   readonly beefySigners: "threshold" | "all";
+  readonly beefyPayload: readonly PayloadEntry[];
   readonly splitVotes: (block: number) => boolean;
 }
 
@@ -157,13 +159,13 @@ export class Finality {
     const set = this.#chain.setOf(number);
     const root = this.#chain.range.root(this.#chain.leafCount(number));
     const commitment: BeefyCommitment = {
-      payload: [{ id: MMR_ROOT_ID, data: fromHex(root) }],
+      payload: [{ id: MMR_ROOT_ID, data: fromHex(root) }, ...this.#options.beefyPayload],
       blockNumber: number,
       validatorSetId: set.beefySetId,
     };
     const hash = commitmentHash(commitment);
     const count = this.#options.beefySigners === "all" ? set.length : beefyThreshold(set.length);
-    const signatures = set.choose(count, number).map(({ index, validator }) => ({
+    const signatures = set.chooseBeefy(count, number).map(({ index, validator }) => ({
       index,
       signature: validator.signBeefy(hash),
     }));

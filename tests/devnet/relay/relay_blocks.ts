@@ -26,6 +26,8 @@ import { Validators, type ValidatorSet } from "./validators.ts";
 /** What blocks are made of; see `RelayChainOptions`. */
 export interface RelayBlocksOptions {
   readonly validators: number;
+  readonly brokenBeefyKeys: readonly number[];
+  readonly keepStates: number;
   readonly finalityLag: number;
   readonly beefyActivationBlock: number;
   readonly heads: () => ParachainHeads;
@@ -52,7 +54,7 @@ export class RelayBlocks implements ServedChain {
 
   constructor(options: RelayBlocksOptions, nowMs: bigint) {
     this.#options = options;
-    this.validators = new Validators(options.validators);
+    this.validators = new Validators(options.validators, options.brokenBeefyKeys);
     this.#beginSession(0);
     const begun = withSession(emptyState, this.validators.set(0), this.validators.set(1));
     const state = this.#withHeads(begun, 0).set(relayKeys.now, u64.enc(nowMs));
@@ -89,7 +91,8 @@ export class RelayBlocks implements ServedChain {
   }
 
   stateOf(block: Block): Snapshot {
-    if (block.body === undefined) throw new ChainError("pruned", block.hash);
+    const isKept = block.header.number > this.#blocks.length - 1 - this.#options.keepStates;
+    if (block.body === undefined || !isKept) throw new ChainError("pruned", block.hash);
     return block.body.state;
   }
 

@@ -55,6 +55,8 @@ class RelaySimulator implements RelayChainNode {
     const beefyActivationBlock = options.beefyActivationBlock ?? 3;
     this.#chain = new RelayBlocks({
       validators: options.validators ?? 4,
+      brokenBeefyKeys: options.brokenBeefyKeys ?? [],
+      keepStates: options.keepStates ?? Infinity,
       finalityLag,
       beefyActivationBlock,
       heads: options.heads ?? (() => new Map()),
@@ -66,6 +68,7 @@ class RelaySimulator implements RelayChainNode {
       beefyPeriod: options.beefyPeriod ?? 1,
       beefyLag: options.beefyLag ?? finalityLag,
       beefySigners: options.beefySigners ?? "threshold",
+      beefyPayload: options.beefyPayload ?? [],
       splitVotes: options.splitVotes ?? (() => false),
     });
     this.#dispatcher = this.#makeDispatcher();

@@ -2,6 +2,7 @@
  * What can be chosen about a simulated relay chain, and what it offers to tests and to the devnet.
  */
 import type { Hash256 } from "../../../src/core/protocol/bytes.ts";
+import type { PayloadEntry } from "../../../src/core/protocol/consensus/beefy/commitment.ts";
 import type { BeefyClientState } from "../../../src/core/protocol/evm/beefy_client_state.ts";
 import type { Header } from "../hub/digest.ts";
 import type { BlockName } from "../hub/hub_options.ts";
@@ -31,6 +32,12 @@ export interface RelayChainOptions {
   readonly beefyPeriod?: number;
   /** Default `threshold`: no more signatures than are needed, as on live chains. */
   readonly beefySigners?: "threshold" | "all";
+  /** What the payload of BEEFY commitments holds beside the root of the mountain range, which comes first; default nothing. */
+  readonly beefyPayload?: readonly PayloadEntry[];
+  /** Indexes of members whose BEEFY key is no point of the curve: they never sign; default none. */
+  readonly brokenBeefyKeys?: readonly number[];
+  /** Blocks whose state the node still has; default all. */
+  readonly keepStates?: number;
   /** Blocks whose precommits are on several blocks; default none. */
   readonly splitVotes?: (block: number) => boolean;
   /** Newest heads of real parachains, asked for each block. */

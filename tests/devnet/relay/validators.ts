@@ -47,17 +47,32 @@ class Validator {
 const FIRST_GRANDPA_SET = 100n;
 const FIRST_BEEFY_SET = 10n;
 
+/** Stands where a key is no point of the curve. */
+const noKey = new Uint8Array(33).fill(5);
+
+/** A validator at its place in a set. */
+interface Member {
+  readonly index: number;
+  readonly validator: Validator;
+}
+
+function turned(members: readonly Member[], count: number, turn: number): readonly Member[] {
+  return members.filter((_, at) => (at + turn) % members.length < count);
+}
+
 /** The validators of one session. */
 export class ValidatorSet {
   readonly grandpaSetId: bigint;
   readonly beefySetId: bigint;
   readonly #members: readonly Validator[];
+  readonly #broken: ReadonlySet<number>;
   #beefySet: BeefyAuthoritySet | undefined;
 
-  constructor(readonly session: number, members: readonly Validator[]) {
+  constructor(readonly session: number, members: readonly Validator[], broken: ReadonlySet<number>) {
     this.grandpaSetId = FIRST_GRANDPA_SET + BigInt(session);
     this.beefySetId = FIRST_BEEFY_SET + BigInt(session);
     this.#members = members;
+    this.#broken = broken;
   }
 
   get length(): number {
@@ -71,7 +86,7 @@ export class ValidatorSet {
 
   /** Compressed keys. */
   get beefyKeys(): readonly Uint8Array[] {
-    return this.#members.map(({ beefyKey }) => beefyKey);
+    return this.#members.map(({ beefyKey }, index) => this.#broken.has(index) ? noKey : beefyKey);
   }
 
   /** Id, size and root of the BEEFY set. */
@@ -81,20 +96,30 @@ export class ValidatorSet {
   }
 
   /** Some members by ascending index; who is left out changes with `turn`. */
-  choose(count: number, turn: number): readonly { readonly index: number; readonly validator: Validator }[] {
-    return this.#members.map((validator, index) => ({ index, validator }))
-      .filter(({ index }) => (index + turn) % this.length < count);
+  choose(count: number, turn: number): readonly Member[] {
+    return turned(this.#members.map((validator, index) => ({ index, validator })), count, turn);
+  }
+
+  /** Like {@link choose}, of those who can sign for BEEFY. */
+  chooseBeefy(count: number, turn: number): readonly Member[] {
+    const able = this.#members.flatMap((validator, index) =>
+      this.#broken.has(index) ? [] : [{ index, validator }]
+    );
+    return turned(able, count, turn);
   }
 }
 
 /** The sets of all sessions. */
 export class Validators {
   readonly #count: number;
+  readonly #broken: ReadonlySet<number>;
   readonly #known = new Map<number, Validator>();
   readonly #sets = new Map<number, ValidatorSet>();
 
-  constructor(count: number) {
+  /** @param broken indexes of members whose BEEFY key is none. */
+  constructor(count: number, broken: readonly number[] = []) {
     this.#count = count;
+    this.#broken = new Set(broken);
   }
 
   /** Half of the members of a session were not in the one before. */
@@ -103,7 +128,7 @@ export class Validators {
     if (known !== undefined) return known;
     const first = session * Math.ceil(this.#count / 2);
     const members = Array.from({ length: this.#count }, (_, index) => this.#validator(first + index));
-    const made = new ValidatorSet(session, members);
+    const made = new ValidatorSet(session, members, this.#broken);
     this.#sets.set(session, made);
     return made;
   }
