@@ -11,7 +11,7 @@ export type RefusalVerdict =
   | { readonly kind: "hold"; readonly reason: HoldReason; readonly retryClass: RetryClass }
   | {
     readonly kind: "end";
-    readonly state: "timed_out" | "rejected" | "gone";
+    readonly state: "rejected" | "gone";
     readonly reason: TerminalReason;
   }
   /** Held for good: no transaction of the chain can carry it. */
@@ -21,7 +21,8 @@ export type RefusalVerdict =
 export function judgeRefusal(code: RefusalCode | "not_executed", sinkIsHub: boolean): RefusalVerdict {
   switch (code) {
     case "timed_out":
-      return { kind: "end", state: "timed_out", reason: "expired" };
+      // Its receipt is looked for once the sink's newest block has passed the timeout too.
+      return { kind: "hold", reason: "too_close_to_timeout", retryClass: "transient" };
     case "bad_destination":
       return { kind: "end", state: "rejected", reason: "bad_destination" };
     case "unknown_message":

@@ -8,7 +8,8 @@ import type { Message } from "../../core/protocol/ismp/message.ts";
 import { pack } from "../decisions/batch.ts";
 import { NEVER_MS } from "../decisions/retry_schedule.ts";
 import { deferenceMs } from "../decisions/rivalry.ts";
-import { expire, listReady } from "./due.ts";
+import { listReady } from "./due.ts";
+import { expire } from "./expire.ts";
 import { countRoom, hasRoomInFlight } from "./in_flight.ts";
 import type { Leg, PipelineDeps, PipelineSettings } from "./leg.ts";
 import { mark, markRefused } from "./mark.ts";
@@ -51,7 +52,7 @@ export async function deliverDue(
   facts: DeliveryFacts,
   signal: AbortSignal,
 ): Promise<DeliveryRound> {
-  expire(deps, leg, facts.view.nowSec);
+  await expire(deps, settings, leg, facts.view.nowSec, signal);
   const room = countRoom(deps, leg.sink);
   if (room === 0) return { sent: 0, hasMore: false };
   const most = facts.prelude.length > 0 ? 1 : room;

@@ -1,4 +1,4 @@
-/** Which messages of a leg are due: read from the ledger, routed again, and those ended whose time is over. */
+/** Which messages of a leg are due: read from the ledger and routed again. */
 import type { CounterpartyView } from "../../core/chains/chain.ts";
 import { LedgerFault, type MessageRow } from "../../core/ledger/ledger.ts";
 import type { Message } from "../../core/protocol/ismp/message.ts";
@@ -46,16 +46,6 @@ export function listReady(
   return { ready, hasMore: provable.length === limit && wanted.length > 0 };
 }
 
-/** Ends rows whose request has timed out on the sink's clock. */
-export function expire(deps: PipelineDeps, leg: Leg, nowSec: bigint): void {
-  const query = { source: leg.source.id.stateMachine, sink: leg.sink.id.stateMachine, nowSec, limit: 500 };
-  deps.ledger.transaction(() => {
-    for (const row of deps.ledger.messages.listExpired(query)) {
-      mark(deps, row, "timed_out", { reason: "expired" });
-    }
-  });
-}
-
 /** Routes due rows again, since clocks and configuration move on. */
 function readyOnes(
   deps: PipelineDeps,
@@ -69,7 +59,10 @@ function readyOnes(
   for (const row of rows) {
     const message = readRow(deps, row);
     if (message === undefined) continue;
-    const decided = stateOf(route(message, facts)) ?? { state: "rejected", reason: "wrong_dest" };
+    const routed = route(message, facts);
+    // It came back while something was awaited; the next round looks for its receipt before it ends.
+    if (routed.kind === "timedOut") continue;
+    const decided = stateOf(routed) ?? { state: "rejected", reason: "wrong_dest" };
     if (decided.state === "seen") ready.push({ row, message });
     else mark(deps, row, decided.state, whyOf(deps, decided));
   }

@@ -184,7 +184,7 @@ export function stateOf(
     case "reject":
       return { state: "rejected", reason: decided.reason };
     case "timedOut":
-      return { state: "timed_out", reason: "expired" };
+      return { state: "seen" }; // ended once its receipt was looked for: see expire.ts
   }
 }
 

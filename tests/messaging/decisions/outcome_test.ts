@@ -44,7 +44,11 @@ Deno.test("fates: receipts tell ours from others' and from none", () => {
 });
 
 Deno.test("refusals: what a chain refuses is held, ended or parked by its reason (04 21.4 line 18)", () => {
-  assert.equal(judgeRefusal("timed_out", true).kind, "end");
+  assert.deepEqual(judgeRefusal("timed_out", true), {
+    kind: "hold",
+    reason: "too_close_to_timeout",
+    retryClass: "transient",
+  });
   assert.deepEqual(judgeRefusal("bad_destination", false), {
     kind: "end",
     state: "rejected",
