@@ -190,6 +190,8 @@ Deno.test("relay chain: methods can be missing, BEEFY not ready, and answers unt
   const [from, to] = [node.hash(1), node.best.hash];
   assert.equal(await codeOf(node, "state_queryStorage", [key], from, to), -32601);
   assert.equal(await codeOf(node, "mmr_generateProof", [5], 5), -32601);
+  const { methods } = Object(await ask(node, "rpc_methods"));
+  assert.ok(methods.includes("beefy_getFinalizedHead") && !methods.includes("state_queryStorage"));
   assert.equal(await codeOf(node, "beefy_getFinalizedHead"), 1);
   node.beefyReady = true;
   node.missingMethods = new Set();

@@ -76,8 +76,8 @@ export const GRANDPA_UNBONDING_SEC = 5_832_000n;
 /** Seconds for which commitments may be challenged. */
 export const GRANDPA_CHALLENGE_SEC = 300n;
 
-/** Between looks while there are changes of the set to catch up with. */
-const CATCHING_UP_MS = 6_000;
+/** Until the next look when the newest votes cannot be used: a relay chain makes a block meanwhile. */
+const OTHER_VOTES_MS = 6_000;
 
 /** The prover of the hub for one chain. */
 export function createGrandpaProver(deps: GrandpaProverDeps, options: GrandpaProverOptions): ConsensusProver {
@@ -239,14 +239,14 @@ class GrandpaProver implements ConsensusProver {
     if (found.refused.length > 0) {
       const reason =
         "the votes are for different blocks, which the verifier refuses; another block is tried later";
-      return { kind: "nothing", reason, againInMs: CATCHING_UP_MS };
+      return { kind: "nothing", reason, againInMs: OTHER_VOTES_MS };
     }
     const { maxBlockRange } = this.#options;
     const reason = found.finalHeight - latestHeight > maxBlockRange
       ? `the node keeps no justification for any of the ${maxBlockRange} blocks after the known one ` +
         "(max_block_range)"
       : "the node keeps no justification for a block after the known one";
-    return { kind: "nothing", reason, againInMs: CATCHING_UP_MS };
+    return { kind: "nothing", reason };
   }
 
   /** Adds what the kind of the hub needs: heads of parachains, or nothing. */
@@ -277,15 +277,22 @@ class GrandpaProver implements ConsensusProver {
     const stored = await sink.fetchStorage(followed.map(supportedStateMachineKey), signal);
     const supported = followed.flatMap((chain, at) => {
       const value = stored[at];
-      return value === undefined
-        ? []
-        : [[chain, decodeStrict(grandpaNumberCodec, value, "SlotDuration")] as const];
+      return value === undefined ? [] : [[chain, this.#slotMs(value)] as const];
     });
     return {
       consensusStateId: this.consensusStateId,
       coprocessor: this.chain,
       supported: new Map(supported),
     };
+  }
+
+  #slotMs(stored: Uint8Array): bigint {
+    try {
+      return decodeStrict(grandpaNumberCodec, stored, "SlotDuration");
+    } catch (cause) {
+      if (!(cause instanceof ScaleError)) throw cause;
+      throw this.#sinkFault("its IsmpGrandpa.SupportedStateMachines is unreadable", cause);
+    }
   }
 
   #verify(

@@ -175,7 +175,6 @@ Deno.test("GRANDPA prover: a range without any justification is told by its size
   assert.deepEqual(await world.prover().next(never), {
     kind: "nothing",
     reason: "the node keeps no justification for any of the 5 blocks after the known one (max_block_range)",
-    againInMs: 6000,
   });
 });
 

@@ -94,9 +94,18 @@ class RelaySimulator implements RelayChainNode {
         this.missingMethods.has(call.method)
           ? { kind: "error", code: -32601, message: "Method not found" }
           : this.fault?.(call),
-      alter: (call, result) => this.alter === undefined ? result : this.alter(call, result),
+      alter: (call, result) => {
+        const honest = call.method === "rpc_methods" ? this.#offered(result) : result;
+        return this.alter === undefined ? honest : this.alter(call, honest);
+      },
       onCall: ({ method }) => this.callCounts.set(method, (this.callCounts.get(method) ?? 0) + 1),
     });
+  }
+
+  /** The list of methods without those that are missing. */
+  #offered(listed: unknown): { readonly methods: readonly string[] } {
+    const { methods } = Object(listed);
+    return { methods: [...methods].map(String).filter((name) => !this.missingMethods.has(name)) };
   }
 
   get port(): number {
