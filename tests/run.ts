@@ -36,15 +36,25 @@ function readSum(file: string): Sum {
 
 async function runSuite(name: string, paths: readonly string[]): Promise<Sum> {
   const report = `build/junit-${name}.xml`;
+  const notes = `build/notes-${name}.txt`;
   await Deno.remove(report).catch(() => undefined);
+  await Deno.remove(notes).catch(() => undefined);
   const child = new Deno.Command(Deno.execPath(), {
     args: ["test", "-A", "--quiet", "--parallel", `--junit-path=${report}`, "--reporter=dot", ...paths],
-    env: { NO_COLOR: "1", RUST_BACKTRACE: "0", DENO_JOBS: FILES_AT_ONCE },
+    env: {
+      NO_COLOR: "1",
+      RUST_BACKTRACE: "0",
+      DENO_JOBS: FILES_AT_ONCE,
+      CAUSEWAY_TEST_NOTES: `${Deno.cwd()}/${notes}`,
+    },
     stdin: "null",
     stdout: "piped",
   }).spawn();
   await showWithoutDots(child.stdout);
   const { success } = await child.status;
+  // What passed tests have to tell: the runner holds back all that they print.
+  const told = await Deno.readTextFile(notes).catch(() => "");
+  if (told !== "") say(told.trimEnd());
   const sum = readSum(report);
   return success || sum.failed > 0 ? sum : { ...sum, failed: 1 };
 }

@@ -5,6 +5,9 @@ export type Needs = Readonly<Record<string, string>>;
 
 /** Two test files may ask at the same time; apt itself only ever lets one of them in. */
 const LOCK = "/tmp/causeway-tests-apt.lock";
+/** Brings the lists of packages up to date, unless that was done within the last hour. */
+const UPDATE =
+  `find ${LOCK}.updated -mmin -60 2>/dev/null | grep -q . || { apt-get update -qq; touch ${LOCK}.updated; }`;
 
 /**
  * Makes the commands available. False, with a line on standard error that cannot be overlooked, where they are missing
@@ -16,7 +19,7 @@ export async function haveCommands(needs: Needs): Promise<boolean> {
   if (packages.length === 0) return true;
   try {
     if (Deno.uid() !== 0 || !await isCommand("apt-get")) throw new Error("not root, or no apt-get");
-    await locked("apt-get", ["update", "-qq"]);
+    await locked("bash", ["-euc", UPDATE]);
     await locked("apt-get", ["install", "-y", "-qq", "--no-install-recommends", ...packages]);
     return true;
   } catch (error) {
@@ -60,8 +63,9 @@ async function locked(command: string, args: readonly string[]): Promise<void> {
   throw new Error(`${command} ${args.join(" ")} failed:\n${said}`);
 }
 
-/** Printed whatever the test runner shows of passed tests: it holds back what goes to `Deno.stderr`. */
+/** Printed also when the test passes: `tests/run.ts` names a file for that and shows it; else on standard error. */
 export function say(text: string): void {
-  using stderr = Deno.openSync("/proc/self/fd/2", { append: true });
-  stderr.writeSync(new TextEncoder().encode(`${text}\n`));
+  const file = Deno.env.get("CAUSEWAY_TEST_NOTES");
+  if (file !== undefined) Deno.writeTextFileSync(file, `${text}\n`, { append: true });
+  else Deno.stderr.writeSync(new TextEncoder().encode(`${text}\n`));
 }
