@@ -9,7 +9,7 @@ import type {
   SignedSubmission,
   SubmissionOutcome,
 } from "../../src/core/chains/chain.ts";
-import type { FeeChain, GasTerms, ReceiptProof } from "../../src/core/chains/fees.ts";
+import type { FeeChain, FeeProof, GasTerms, ReceiptProof } from "../../src/core/chains/fees.ts";
 import type {
   AcceptedProof,
   ClaimStatus,
@@ -75,6 +75,8 @@ export interface MemoryFeeOptions {
 export class MemoryFeeChain extends MemoryChain implements FeeChain {
   readonly hasGas = true;
   readonly fees = new Map<Hash256, bigint>();
+  /** Fees before a raise, with the block of the raise. */
+  readonly feesBefore = new Map<Hash256, { readonly fee: bigint; readonly until: bigint }>();
   readonly proved = new Map<Hash256, MemoryReceipt>();
   balanceWei = 10n ** 18n;
   readonly #node: MemoryNode;
@@ -110,10 +112,13 @@ export class MemoryFeeChain extends MemoryChain implements FeeChain {
     return Promise.resolve(0n);
   }
 
-  proveFees(commitments: readonly Hash256[], height: bigint, signal: AbortSignal): Promise<Uint8Array> {
+  proveFees(commitments: readonly Hash256[], height: bigint, signal: AbortSignal): Promise<FeeProof> {
     return this.#asked("proveFees", signal, () => {
       if (commitments.length === 0) throw new Error("Nothing to prove");
-      return proofBytes({ of: "fees", chain: this.id.stateMachine, height: height.toString() });
+      return {
+        proof: proofBytes({ of: "fees", chain: this.id.stateMachine, height: height.toString() }),
+        fees: commitments.map((each) => this.feeAt(each, height)),
+      };
     });
   }
 
@@ -142,6 +147,19 @@ export class MemoryFeeChain extends MemoryChain implements FeeChain {
 
   fetchBalance(signal: AbortSignal): Promise<bigint | undefined> {
     return this.#asked("fetchBalance", signal, () => this.balanceWei);
+  }
+
+  /** The fee in the state of a block of this chain. */
+  feeAt(commitment: Hash256, height: bigint): bigint {
+    const before = this.feesBefore.get(commitment);
+    return before !== undefined && height < before.until ? before.fee : this.fees.get(commitment) ?? 0n;
+  }
+
+  /** Somebody adds to a fee in the next block. */
+  raise(commitment: Hash256, more: bigint): void {
+    const fee = this.fees.get(commitment) ?? 0n;
+    this.feesBefore.set(commitment, { fee, until: this.#node.head.height + 1n });
+    this.fees.set(commitment, fee + more);
   }
 
   /** The relayer that a block of this chain names. */
@@ -406,7 +424,7 @@ export class MemoryFeeHub extends MemoryChain implements RelayerHub {
       nonces: this.nonces,
       isClaimed: (each) => this.routed.get(each),
       setClaimed: (each) => void this.routed.set(each, true),
-      feeOf: ({ id }, each) => this.#chain(id.stateMachine).fees.get(each) ?? 0n,
+      feeOf: ({ id, height }, each) => this.#chain(id.stateMachine).feeAt(each, height),
       receiptAt: ({ id, height }, each) => this.#chain(id.stateMachine).receiptAt(each, height),
       isMatured: ({ id, height }) => {
         const stored = state.counterparties.get(stateMachineIdKey(id))?.heights.get(height);

@@ -33,6 +33,14 @@ export interface GasTerms {
   readonly gasPriceWei: bigint;
 }
 
+/** Fees as a proof shows them. */
+export interface FeeProof {
+  /** Bytes for `source_proof` of a claim. */
+  readonly proof: Uint8Array;
+  /** Per commitment the fee that the hub will find, units of the chain's fee token; 0 where there is none. */
+  readonly fees: readonly bigint[];
+}
+
 /** Receipts as a proof shows them. */
 export interface ReceiptProof {
   /** Bytes for `dest_proof` of a claim. */
@@ -62,7 +70,7 @@ export interface FeeChain extends Chain {
   fetchDataCost(callData: Uint8Array, signal: AbortSignal): Promise<bigint>;
 
   /** Source side of a claim: proves the fees of requests sent from here, at block `height`. */
-  proveFees(commitments: readonly Hash256[], height: bigint, signal: AbortSignal): Promise<Uint8Array>;
+  proveFees(commitments: readonly Hash256[], height: bigint, signal: AbortSignal): Promise<FeeProof>;
   /** Destination side of a claim: proves receipts here, at block `height`. */
   proveReceipts(commitments: readonly Hash256[], height: bigint, signal: AbortSignal): Promise<ReceiptProof>;
   /**

@@ -42,6 +42,33 @@ export function checkReceipts(
   return { group: kept.length === 0 ? undefined : { ...group, commitments: kept }, lost };
 }
 
+/** A request of which the proof shows less than its newest fee: the hub would pay the old one, once and for good. */
+export interface RaisedFee {
+  readonly commitment: Hash256;
+  /** Units of the source's fee token. */
+  readonly newest: bigint;
+  readonly proven: bigint;
+}
+
+/**
+ * Compares the fees that the proof contains with the newest ones on the source.
+ * @param fees per commitment of the group
+ */
+export function checkFees(
+  group: ClaimGroup,
+  fees: readonly bigint[],
+): { readonly group: ClaimGroup | undefined; readonly raised: readonly RaisedFee[] } {
+  if (fees.length !== group.commitments.length) throw new Error("Fees do not match the claims");
+  const raised = group.commitments.flatMap((commitment, index): readonly RaisedFee[] => {
+    const newest = group.leastFees.get(commitment) ?? 0n;
+    const proven = fees[index] ?? 0n;
+    return proven < newest ? [{ commitment, newest, proven }] : [];
+  });
+  const waiting = new Set(raised.map(({ commitment }) => commitment));
+  const kept = group.commitments.filter((commitment) => !waiting.has(commitment));
+  return { group: kept.length === 0 ? undefined : { ...group, commitments: kept }, raised };
+}
+
 /**
  * What becomes of a `lost` row, by the receipt at a newer final height of the destination: ours again, delivered
  * by somebody else for good, or undelivered, so that the message returns to its leg.

@@ -58,6 +58,8 @@ export interface ClaimGroup {
   readonly beneficiary: ClaimBeneficiary | undefined;
   /** Sum of the fees, units of the source's fee token. */
   readonly fee: bigint;
+  /** Newest fee of each request, which its proof must show; a request that is not in it takes what it gets. */
+  readonly leastFees: ReadonlyMap<Hash256, bigint>;
   /** Claims of one lane follow each other (they may share a nonce), lanes may run side by side. */
   readonly lane: string;
 }
@@ -190,6 +192,7 @@ function groupsOf(members: readonly PricedRow[], facts: ClaimFacts): readonly Cl
       destHeight,
       beneficiary: beneficiaryOf(source, relayer, facts),
       fee: part.reduce((sum, { fee }) => sum + fee, 0n),
+      leastFees: new Map(part.map(({ row, fee }) => [row.commitment, fee])),
       lane: `${source} ${toHex(relayer)}`,
     });
   }

@@ -11,7 +11,13 @@ import type { WithdrawalProof } from "../../core/protocol/ismp/fees.ts";
 import { beneficiaryMessage } from "../../core/protocol/ismp/signed_messages.ts";
 import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
 import { RpcFault, type RpcFaultCode } from "../../core/rpc/fault.ts";
-import { applyClaimAnswer, checkReceipts, type LostReceipt } from "../decisions/claim_results.ts";
+import {
+  applyClaimAnswer,
+  checkFees,
+  checkReceipts,
+  type LostReceipt,
+  type RaisedFee,
+} from "../decisions/claim_results.ts";
 import type { ClaimBeneficiary, ClaimGroup } from "../decisions/fee_claims.ts";
 import { type FeeDeps, findKey } from "./fee_world.ts";
 import { isAboutChain } from "./hub_calls.ts";
@@ -37,6 +43,8 @@ export interface SiftedClaims {
   readonly refused: readonly RefusedRow[];
   /** Rows whose receipt at the proof height is not ours. */
   readonly lost: readonly LostReceipt[];
+  /** Rows whose newest fee is not in the state of the source at the proof height. */
+  readonly raised: readonly RaisedFee[];
   /** The hub is not ready for any claim of this pair. */
   readonly wait: Refusal | undefined;
 }
@@ -47,16 +55,23 @@ const MOST_NONCE_MOVES = 3;
 /** Faults of a chain that one commitment may cause for all that are proved together with it. */
 const ABOUT_A_ROW: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["not_found", "too_large"]);
 
+/** Rows that the proofs keep out of the claim. */
+type LeftOut = Pick<SiftedClaims, "lost" | "raised">;
+
+const nothingLeftOut: LeftOut = { lost: [], raised: [] };
+
 type Tried =
-  | { readonly kind: "ready"; readonly claim: ReadyClaim; readonly lost: readonly LostReceipt[] }
-  | { readonly kind: "empty"; readonly lost: readonly LostReceipt[] }
-  | {
-    readonly kind: "refused";
-    readonly refusal: Refusal;
-    readonly group: ClaimGroup;
-    readonly nonce?: { readonly signed: bigint; readonly now: bigint } | undefined;
-    readonly lost: readonly LostReceipt[];
-  };
+  & LeftOut
+  & (
+    | { readonly kind: "ready"; readonly claim: ReadyClaim }
+    | { readonly kind: "empty" }
+    | {
+      readonly kind: "refused";
+      readonly refusal: Refusal;
+      readonly group: ClaimGroup;
+      readonly nonce?: { readonly signed: bigint; readonly now: bigint } | undefined;
+    }
+  );
 
 /** Finds out what of a group can be claimed together. Call it in the turn of the beneficiary's nonce. */
 export async function siftClaims(
@@ -68,7 +83,8 @@ export async function siftClaims(
   if (first.ready.length < 2) return first;
   const commitments = first.ready.flatMap((claim) => claim.group.commitments);
   const whole = await tryClaim(deps, { ...group, commitments }, signal);
-  return whole.kind === "ready" && whole.lost.length === 0 ? { ...first, ready: [whole.claim] } : first;
+  const isWhole = whole.kind === "ready" && whole.lost.length === 0 && whole.raised.length === 0;
+  return isWhole ? { ...first, ready: [whole.claim] } : first;
 }
 
 async function siftOnce(
@@ -78,8 +94,8 @@ async function siftOnce(
   signal: AbortSignal,
 ): Promise<SiftedClaims> {
   const tried = await tryClaim(deps, group, signal);
-  const { lost } = tried;
-  const none: SiftedClaims = { ready: [], refused: [], lost, wait: undefined };
+  const { lost, raised } = tried;
+  const none: SiftedClaims = { ready: [], refused: [], lost, raised, wait: undefined };
   if (tried.kind === "ready") return { ...none, ready: [tried.claim] };
   if (tried.kind === "empty") return none;
   const { refusal } = tried;
@@ -97,18 +113,19 @@ async function siftOnce(
     ready: parts.flatMap((part) => part.ready),
     refused: parts.flatMap((part) => part.refused),
     lost: parts.flatMap((part) => part.lost),
+    raised: parts.flatMap((part) => part.raised),
     wait: parts.map((part) => part.wait).find((wait) => wait !== undefined),
   };
 }
 
 async function tryClaim(deps: FeeDeps, group: ClaimGroup, signal: AbortSignal): Promise<Tried> {
   const proofs = await proveClaim(deps, group, signal);
-  if (proofs.kind === "refused") return { ...proofs, group, lost: [] };
-  const checked = checkReceipts(group, proofs.relayers);
-  if (checked.group === undefined) return { kind: "empty", lost: checked.lost };
-  if (checked.lost.length > 0) {
-    const rest = await tryClaim(deps, checked.group, signal);
-    return { ...rest, lost: [...checked.lost, ...rest.lost] };
+  if (proofs.kind === "refused") return { ...proofs, group, ...nothingLeftOut };
+  const { lost, raised, rest } = checkProofs(group, proofs);
+  if (rest === undefined) return { kind: "empty", lost, raised };
+  if (rest.commitments.length < group.commitments.length) {
+    const tried = await tryClaim(deps, rest, signal);
+    return { ...tried, lost: [...lost, ...tried.lost], raised: [...raised, ...tried.raised] };
   }
   const { beneficiary } = group;
   const permission = beneficiary && await permit(deps, group, beneficiary, signal);
@@ -116,13 +133,28 @@ async function tryClaim(deps: FeeDeps, group: ClaimGroup, signal: AbortSignal): 
   const call: HubCall = { kind: "accumulate", proof };
   const refusal = await deps.hub.tryCall(call, signal);
   if (refusal === undefined) {
-    return { kind: "ready", claim: { group, call, nonce: permission?.nonce }, lost: [] };
+    return { kind: "ready", claim: { group, call, nonce: permission?.nonce }, ...nothingLeftOut };
   }
   if (beneficiary === undefined || permission === undefined) {
-    return { kind: "refused", refusal, group, lost: [] };
+    return { kind: "refused", refusal, group, ...nothingLeftOut };
   }
   const nonce = { signed: permission.nonce, now: await readNonce(deps, beneficiary, signal) };
-  return { kind: "refused", refusal, group, nonce, lost: [] };
+  return { kind: "refused", refusal, group, nonce, ...nothingLeftOut };
+}
+
+/** Keeps the rows whose proofs show our receipt and the newest fee. */
+function checkProofs(
+  group: ClaimGroup,
+  { relayers, fees }: Extract<Proved, { kind: "proved" }>,
+): LeftOut & { readonly rest: ClaimGroup | undefined } {
+  const { group: received, lost } = checkReceipts(group, relayers);
+  if (received === undefined) return { lost, raised: [], rest: undefined };
+  const feeOf = new Map(group.commitments.map((commitment, index) => [commitment, fees[index] ?? 0n]));
+  const { group: rest, raised } = checkFees(
+    received,
+    received.commitments.map((each) => feeOf.get(each) ?? 0n),
+  );
+  return { lost, raised, rest };
 }
 
 type Proved =
@@ -130,6 +162,7 @@ type Proved =
     readonly kind: "proved";
     readonly proof: Omit<WithdrawalProof, "beneficiaryDetails">;
     readonly relayers: readonly (Uint8Array | undefined)[];
+    readonly fees: readonly bigint[];
   }
   | { readonly kind: "refused"; readonly refusal: Refusal };
 
@@ -144,10 +177,10 @@ async function proveClaim(deps: FeeDeps, group: ClaimGroup, signal: AbortSignal)
     ]);
     const proof = {
       commitments,
-      sourceProof: { height: { id: source.id, height: sourceHeight }, proof: fees },
+      sourceProof: { height: { id: source.id, height: sourceHeight }, proof: fees.proof },
       destProof: { height: { id: dest.id, height: destHeight }, proof: receipts.proof },
     };
-    return { kind: "proved", proof, relayers: receipts.relayers };
+    return { kind: "proved", proof, relayers: receipts.relayers, fees: fees.fees };
   } catch (error) {
     if (!(error instanceof RpcFault) || !ABOUT_A_ROW.has(error.code)) throw error;
     return { kind: "refused", refusal: { code: "bad_proof", detail: error.message } };

@@ -7,7 +7,7 @@ import type { FeeChain } from "../../core/chains/fees.ts";
 import type { ClaimStatus } from "../../core/chains/hub_accounts.ts";
 import type { ClaimPair, DeliveryRow } from "../../core/ledger/ledger.ts";
 import { equalBytes, type Hash256, toHex } from "../../core/protocol/bytes.ts";
-import { applyClaimAnswer } from "../decisions/claim_results.ts";
+import { applyClaimAnswer, type RaisedFee } from "../decisions/claim_results.ts";
 import {
   CLAIM_GROUP_SIZE,
   type ClaimedRequest,
@@ -20,6 +20,7 @@ import { type ReadyClaim, siftClaims } from "./claim_attempt.ts";
 import { type ClaimEvent, type ClaimResult, routeName } from "./claim_events.ts";
 import { type FeeDeps, findKey } from "./fee_world.ts";
 import type { KnownHeights } from "./matured_heights.ts";
+import type { RaisedFees } from "./raised_fees.ts";
 import type { SetAside } from "./set_aside.ts";
 
 /** What looking at a pair needs beside the shared parts. */
@@ -31,6 +32,7 @@ export interface PairWork {
   readonly sourceHeights: KnownHeights;
   readonly destHeights: KnownHeights;
   readonly aside: SetAside;
+  readonly raised: RaisedFees;
   readonly onEvent: (event: ClaimEvent) => void;
 }
 
@@ -62,19 +64,28 @@ export async function claimPair(deps: FeeDeps, work: PairWork, signal: AbortSign
   if (matured === undefined || matured < pair.oldestBlock) {
     return destHeights.newest >= pair.oldestBlock ? "maturing" : "idle";
   }
-  if (sourceHeights.matured === undefined) return sourceHeights.newest > 0n ? "maturing" : "idle";
-  const limit = CLAIM_GROUP_SIZE + work.aside.size;
+  const provable = sourceHeights.matured;
+  if (provable === undefined) return sourceHeights.newest > 0n ? "maturing" : "idle";
+  const limit = CLAIM_GROUP_SIZE + work.aside.size + work.raised.size;
   const rows = deps.ledger.deliveries.listUnclaimed({ ...pair, maxBlock: matured, limit })
-    .filter((row) => !work.aside.has(asideKey(row))).slice(0, CLAIM_GROUP_SIZE);
+    .filter((row) => !work.aside.has(asideKey(row)) && !work.raised.waits(asideKey(row), provable))
+    .slice(0, CLAIM_GROUP_SIZE);
   if (rows.length === 0) return "idle";
   await deps.units.learn(work.source, signal);
   const requests = await readRequests(deps, work, rows, signal);
   const plan = planClaims(rows, factsOf(deps, work, requests));
   if (plan.settled.length > 0) applySettled(deps, work, requests, plan.settled);
   const [group] = plan.groups;
-  if (group !== undefined) return await claimGroup(deps, work, group, signal);
+  if (group !== undefined) return await claimGroup(deps, work, withoutOverdue(work, group), signal);
   for (const row of plan.waiting) work.aside.add(asideKey(row));
   return "settled";
+}
+
+/** What has waited long enough for the hub to learn of its raise takes the fee that the hub knows. */
+function withoutOverdue({ pair: { dest }, raised }: PairWork, group: ClaimGroup): ClaimGroup {
+  const isAwaited = ([commitment]: readonly [Hash256, bigint]): boolean =>
+    !raised.isOverdue(asideKey({ commitment, dest }));
+  return { ...group, leastFees: new Map([...group.leastFees].filter(isAwaited)) };
 }
 
 /** True while a claim of the pair waits for a block: the next one would prove the same heights for nothing. */
@@ -213,6 +224,7 @@ async function siftAndSend(
   const sifted = await siftClaims(deps, group, signal);
   if (sifted.lost.length > 0) markLost(deps, work, sifted.lost.map(({ commitment }) => commitment));
   for (const { commitment, refusal } of sifted.refused) setAside(deps, work, commitment, refusal);
+  noteRaised(work, group, sifted.raised);
   if (await sendFirst(deps, work, sifted.ready, signal)) return "sent";
   if (sifted.wait === undefined) return "settled";
   deps.log.debug("The hub takes no claim of the pair now", {
@@ -256,6 +268,9 @@ async function sendOne(
     onRefused: () => setAll("unclaimed"),
   }, signal);
   if (sent.kind === "sent") {
+    for (const commitment of group.commitments) {
+      work.raised.forget(asideKey({ commitment, dest: group.dest }));
+    }
     deps.log.info("Claim sent", {
       pair: routeName(work.pair),
       requests: group.commitments.length,
@@ -283,7 +298,8 @@ async function afterRefusal(
   if (next.kind === "set_aside") setAside(deps, work, next.commitment, refusal);
   if (next.kind !== "submit" || next.why === "nonce_moved") return false;
   for (const part of next.groups) {
-    const { ready } = await siftClaims(deps, part, signal);
+    const { ready, raised } = await siftClaims(deps, part, signal);
+    noteRaised(work, part, raised);
     if (await sendFirst(deps, work, ready, signal)) return true;
   }
   return false;
@@ -301,6 +317,12 @@ function markLost(deps: FeeDeps, work: PairWork, commitments: readonly Hash256[]
     first: commitments[0],
   });
   work.onEvent({ source, dest, result: "lost", count: commitments.length, fee: 0n });
+}
+
+function noteRaised({ pair, raised }: PairWork, group: ClaimGroup, fees: readonly RaisedFee[]): void {
+  for (const fee of fees) {
+    raised.add(asideKey({ ...fee, dest: pair.dest }), fee, { pair, height: group.sourceHeight });
+  }
 }
 
 function setAside(deps: FeeDeps, work: PairWork, commitment: Hash256, refusal: Refusal): void {

@@ -7,12 +7,14 @@ import type { ClaimPair } from "../../core/ledger/ledger.ts";
 import { toHex } from "../../core/protocol/bytes.ts";
 import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
 import { mapLimited } from "../../core/runtime/limit.ts";
+import { WaitNotices } from "../../core/runtime/waiting.ts";
 import { type ClaimEvent, routeName } from "./claim_events.ts";
 import { asideKey, claimPair, type PairLook } from "./claim_pair.ts";
 import { settleClaims } from "./claim_settle.ts";
 import { type FeeDeps, isPassing } from "./fee_world.ts";
 import { reviewLost } from "./lost_receipts.ts";
 import { type KnownHeights, MaturedHeights } from "./matured_heights.ts";
+import { RaisedFees } from "./raised_fees.ts";
 import { SetAside } from "./set_aside.ts";
 
 /** Pairs that are worked on at the same time. */
@@ -43,6 +45,8 @@ export class ClaimsRounds {
   readonly #heights: MaturedHeights;
   readonly #rows: SetAside;
   readonly #pairs: SetAside;
+  readonly #raised: RaisedFees;
+  readonly #notices: WaitNotices;
   readonly #told = new Set<string>();
 
   /** @param onEvent told of everything that happens to rows */
@@ -52,6 +56,8 @@ export class ClaimsRounds {
     this.#heights = new MaturedHeights(deps.hub);
     this.#rows = new SetAside(deps, "hub_refused");
     this.#pairs = new SetAside(deps, "transient");
+    this.#raised = new RaisedFees(deps);
+    this.#notices = new WaitNotices(deps);
   }
 
   /** Times that the hub refused a row, or that the chains of a pair did not answer, in a row. */
@@ -81,6 +87,7 @@ export class ClaimsRounds {
       (pair, inner) => this.#look(pair, heights, inner),
       signal,
     );
+    this.#tellRaised();
     const isNews = ({ result }: PairReport): boolean => result === "sent" || result === "settled";
     return {
       hasNews: settled || reviewed || reports.some(isNews),
@@ -119,6 +126,7 @@ export class ClaimsRounds {
         sourceHeights,
         destHeights,
         aside: this.#rows,
+        raised: this.#raised,
         onEvent: this.#onEvent,
       };
       const result = await claimPair(deps, work, signal);
@@ -133,6 +141,12 @@ export class ClaimsRounds {
       else deps.log.debug("Claiming is interrupted", fields);
       return { pair, result: "unreachable" };
     }
+  }
+
+  #tellRaised(): void {
+    const requests = this.#raised.size;
+    if (requests === 0) return this.#notices.done("raised");
+    this.#notices.waiting("raised", { what: "the hub to learn of raised fees", fields: { requests } });
   }
 
   #tellOnce(pair: ClaimPair): void {

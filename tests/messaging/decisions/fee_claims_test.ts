@@ -4,6 +4,7 @@ import { type Hash256, toHex } from "../../../src/core/protocol/bytes.ts";
 import { parseStateMachine, type StateMachine } from "../../../src/core/protocol/ismp/state_machine.ts";
 import {
   applyClaimAnswer,
+  checkFees,
   checkReceipts,
   judgeLost,
 } from "../../../src/messaging/decisions/claim_results.ts";
@@ -253,6 +254,20 @@ Deno.test("claims: receipts that are gone or name another relayer are lost, the 
   assert.deepEqual(checked.group?.commitments, [commitment(0), commitment(3)]);
   assert.equal(checkReceipts(group(1), [undefined]).group, undefined);
   assert.throws(() => checkReceipts(group(2), [ourKey]));
+});
+
+Deno.test("claims: rows whose newest fee the proof does not show wait, the others stay in the group", () => {
+  const all = group(4);
+  const { group: kept, raised } = checkFees(all, [5n, 4n, 6n, 0n]);
+  assert.deepEqual(kept?.commitments, [commitment(0), commitment(2)]);
+  assert.deepEqual(raised, [
+    { commitment: commitment(1), newest: 5n, proven: 4n },
+    { commitment: commitment(3), newest: 5n, proven: 0n },
+  ]);
+  assert.equal(checkFees(all, [0n, 0n, 0n, 0n]).group, undefined);
+  const patientNoMore = checkFees({ ...all, leastFees: new Map() }, [1n, 1n, 1n, 1n]);
+  assert.deepEqual([patientNoMore.group?.commitments.length, patientNoMore.raised], [4, []]);
+  assert.throws(() => checkFees(all, [5n]), /do not match/);
 });
 
 Deno.test("claims: a lost receipt returns the message, or the row, or nothing", () => {

@@ -403,6 +403,59 @@ Deno.test("claims: rows under way without a claim in the journal are judged by t
   assert.deepEqual(scene.claims(), [[unpaid]]);
 });
 
+Deno.test("claims: a raise that the hub's height of the source lacks is waited for and paid; the others of its group go", async () => {
+  const scene = await sceneWith();
+  const [raised = hashOf(0), other = hashOf(0)] = scene.deliver(2);
+  await scene.blocks(5);
+  scene.chain(a).raise(raised, 50n * one);
+  scene.unheard.add(a);
+  const rounds = await claimAll(scene);
+  assert.deepEqual(scene.claims(), [[other]]);
+  assert.equal(scene.ledger.deliveries.find(raised, b)?.claimState, "unclaimed");
+  const told = scene.log.messages("info").filter((text) => text.includes("fee was raised"));
+  assert.equal(told.length, 1);
+  scene.unheard.delete(a);
+  await claimAll(scene, rounds);
+  assert.deepEqual(scene.claims(), [[other], [raised]]);
+  assert.equal(scene.hub.balanceOf(a, scene.address(b)), 52n * one);
+});
+
+Deno.test("claims: while the hub hears nothing new of the source a raise costs no further proof, and a day later the old fee is claimed", async () => {
+  const scene = await sceneWith();
+  const [raised = hashOf(0)] = scene.deliver(1);
+  await scene.blocks(5);
+  scene.chain(a).raise(raised, 50n * one);
+  scene.unheard.add(a);
+  const rounds = await claimAll(scene);
+  assert.deepEqual(scene.states(), { unclaimed: 1 });
+  scene.chain(a).calls.length = 0;
+  await scene.clock.advance(3_600_000);
+  await claimAll(scene, rounds);
+  assert.deepEqual([scene.states(), scene.chain(a).calls], [{ unclaimed: 1 }, []]);
+  assert.ok(
+    scene.log.messages("info").some((text) => text.startsWith("Waiting for the hub to learn of raised")),
+  );
+  await scene.clock.advance(86_400_000);
+  await claimAll(scene, rounds);
+  assert.deepEqual(scene.states(), { claimed: 1 });
+  assert.equal(scene.hub.balanceOf(a, scene.address(b)), one);
+});
+
+Deno.test("claims: a raise that a reorganisation took away holds up nothing", async () => {
+  const scene = await sceneWith();
+  const [commitment = hashOf(0)] = scene.deliver(1);
+  await scene.blocks(5);
+  scene.chain(a).raise(commitment, 50n * one);
+  const rounds = new ClaimsRounds(scene.deps);
+  await rounds.run(never);
+  assert.deepEqual(scene.claims(), []);
+  scene.chain(a).fees.set(commitment, one);
+  scene.chain(a).feesBefore.clear();
+  await claimAll(scene, rounds);
+  assert.deepEqual(scene.states(), { claimed: 1 });
+  assert.equal(scene.hub.balanceOf(a, scene.address(b)), one);
+});
+
 Deno.test("claims: one claim costs few requests", async () => {
   const scene = await sceneWith();
   scene.deliver(50);

@@ -2,7 +2,7 @@
 import type { BroadcastResult, SignedSubmission, SubmissionOutcome } from "../../../src/core/chains/chain.ts";
 import type { EvmChain } from "../../../src/core/chains/evm/evm_chain.ts";
 import type { GasPrice } from "../../../src/core/chains/evm/gas.ts";
-import type { FeeChain, GasTerms, ReceiptProof } from "../../../src/core/chains/fees.ts";
+import type { FeeChain, FeeProof, GasTerms, ReceiptProof } from "../../../src/core/chains/fees.ts";
 import type {
   ClaimStatus,
   HubCall,
@@ -88,12 +88,14 @@ export class SimEvm extends MemoryEvm implements EvmChain {
     return this.call("fetchDataCost", signal, () => 0n);
   }
 
-  proveFees(commitments: readonly Hash256[], height: bigint, signal: AbortSignal): Promise<Uint8Array> {
-    return this.call(
-      "proveFees",
-      signal,
-      () => seal("fees", this.blockAt(height, "proveFees").hash, commitments),
-    );
+  proveFees(commitments: readonly Hash256[], height: bigint, signal: AbortSignal): Promise<FeeProof> {
+    return this.call("proveFees", signal, () => {
+      const { hash, state } = this.blockAt(height, "proveFees");
+      return {
+        proof: seal("fees", hash, commitments),
+        fees: commitments.map((each) => state.fees.get(each) ?? 0n),
+      };
+    });
   }
 
   proveReceipts(
@@ -255,7 +257,7 @@ export class SimHub extends MemoryHub implements RelayerHub, FeeChain {
     return Promise.resolve(0n);
   }
 
-  proveFees(): Promise<Uint8Array> {
+  proveFees(): Promise<FeeProof> {
     return Promise.reject(new Error("The hub has no fees of its own"));
   }
 

@@ -35,7 +35,7 @@ import type {
   Simulation,
   SubmissionOutcome,
 } from "../chain.ts";
-import type { FeeChain, GasTerms, ReceiptProof } from "../fees.ts";
+import type { FeeChain, FeeProof, GasTerms, ReceiptProof } from "../fees.ts";
 import type { ProofReceiver } from "../hub_accounts.ts";
 import type { AccountNonces, ReplaceableChain, ReplacementTerms } from "../replaceable.ts";
 import { fetchHasBatchCall } from "./batching.ts";
@@ -235,7 +235,7 @@ class ConnectedEvmChain implements EvmChain {
     return askOne(this.#context.at.pool, balanceOf(this.#context.at.sender), { signal });
   }
 
-  proveFees(commitments: readonly Hash256[], height: bigint, signal: AbortSignal): Promise<Uint8Array> {
+  proveFees(commitments: readonly Hash256[], height: bigint, signal: AbortSignal): Promise<FeeProof> {
     return proveFees(this.#context, commitments, height, signal);
   }
 

@@ -10,7 +10,7 @@ import { evmStateProofCodec } from "../../protocol/ismp/proof.ts";
 import { buildEvmStateProof, EvmProofError, readEvmState } from "../../protocol/trie/evm_proof.ts";
 import { decodeRlp } from "../../protocol/trie/patricia.ts";
 import { type FaultPlace, RpcFault } from "../../rpc/fault.ts";
-import { type ReceiptProof, UnprovableKeyError } from "../fees.ts";
+import { type FeeProof, type ReceiptProof, UnprovableKeyError } from "../fees.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { stateRootAt, storageProof } from "./queries.ts";
 import { faultAt, Question } from "./question.ts";
@@ -27,7 +27,7 @@ interface StateProof {
 }
 
 /**
- * Proves fee and existence of requests. One request.
+ * Proves fee and existence of requests, and tells the fees that the proof shows. One request.
  * @throws {RpcFault} `not_found` when the host had not dispatched one of them by then.
  */
 export async function proveFees(
@@ -35,12 +35,14 @@ export async function proveFees(
   commitments: readonly Hash256[],
   height: bigint,
   signal: AbortSignal,
-): Promise<Uint8Array> {
+): Promise<FeeProof> {
   const wanted = [...new Set(commitments)];
   const keys = wanted.flatMap((each) => [requestFeeSlot(each), requestSenderSlot(each)]).map(fromHex);
   const { bytes, values } = await prove(context, keys, height, signal);
   const absent = wanted.find((each) => isEmpty(values.get(requestSenderSlot(each))));
-  if (absent === undefined) return bytes;
+  if (absent === undefined) {
+    return { proof: bytes, fees: commitments.map((each) => readNumber(values.get(requestFeeSlot(each)))) };
+  }
   const place = { chain: context.at.pool.chain, endpointHost: "", method: "eth_getProof" };
   throw faultAt("not_found", place, `at block ${height} the host has no request ${absent}`);
 }
@@ -128,6 +130,14 @@ function slotsByAccount(
 /** Some nodes keep slots that were set to zero. */
 function isEmpty(value: Uint8Array | undefined): boolean {
   return value === undefined || value.every((byte) => byte === 0 || byte === 0x80);
+}
+
+/** The number in a slot; 0 when it is empty. */
+function readNumber(value: Uint8Array | undefined): bigint {
+  if (value === undefined || isEmpty(value)) return 0n;
+  const bytes = decodeRlp(value);
+  if (Array.isArray(bytes) || bytes.length > 32) throw new Error("The fee's slot holds no number");
+  return BigInt(toHex(bytes));
 }
 
 /** The address in a slot; RLP leaves its leading zeros out. */

@@ -16,7 +16,7 @@ import { readSubstrateProof } from "../../protocol/trie/substrate_proof.ts";
 import { TrieError } from "../../protocol/trie/trie_error.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
-import type { ReceiptProof } from "../fees.ts";
+import type { FeeProof, ReceiptProof } from "../fees.ts";
 import { ismpCalls } from "./ismp_calls.ts";
 import type { SubstrateNode } from "./node.ts";
 import { encodeStateProof, fetchProofNodes } from "./proofs.ts";
@@ -45,15 +45,20 @@ export async function fetchFees(
   return found.map((metadata) => metadata?.fee.fee);
 }
 
-/** Proves `RequestCommitments`, which hold the fees; one round trip. */
+/**
+ * Proves `RequestCommitments`, and tells the fees that the hub will see in the proof: it is read below the root that
+ * the block's own header announces. Two round trips.
+ * @throws {RpcFault} `malformed` when the node's proof does not fit that root.
+ */
 export async function proveFees(
   node: SubstrateNode,
   commitments: readonly Hash256[],
   height: bigint,
   signal: AbortSignal,
-): Promise<Uint8Array> {
+): Promise<FeeProof> {
   const keys = commitments.map(childTrieKeys.requestCommitment);
-  return encodeStateProof(node, await proveInChildTrie(node, keys, height, signal));
+  const { proof, values } = await proveAndRead(node, keys, height, signal);
+  return { proof, fees: keys.map((key) => readFee(node, values.get(toHex(key)))) };
 }
 
 /**
@@ -68,15 +73,8 @@ export async function proveReceipts(
   signal: AbortSignal,
 ): Promise<ReceiptProof> {
   const keys = commitments.map(childTrieKeys.requestReceipt);
-  const [nodes, root] = await Promise.all([
-    proveInChildTrie(node, keys, height, signal),
-    fetchChildTrieRoot(node, height, signal),
-  ]);
-  const values = readProof(node, { root, nodes, keys });
-  return {
-    proof: encodeStateProof(node, nodes),
-    relayers: keys.map((key) => readRelayer(node, values.get(toHex(key)))),
-  };
+  const { proof, values } = await proveAndRead(node, keys, height, signal);
+  return { proof, relayers: keys.map((key) => readRelayer(node, values.get(toHex(key)))) };
 }
 
 /** Proves values of the main trie at exactly `height`; one round trip, three where the node lacks `ismp_queryStateProof`. */
@@ -94,6 +92,20 @@ export async function proveState(
     const block = await fetchBlockHash(node, height, signal);
     return encodeStateProof(node, await node.client.ask(calls.readProof(keys, block), signal));
   }
+}
+
+/** Proves values of the child trie, and reads what the proof shows below the root of the block's header. */
+async function proveAndRead(
+  node: SubstrateNode,
+  keys: readonly Uint8Array[],
+  height: bigint,
+  signal: AbortSignal,
+): Promise<{ readonly proof: Uint8Array; readonly values: ReturnType<typeof readSubstrateProof> }> {
+  const [nodes, root] = await Promise.all([
+    proveInChildTrie(node, keys, height, signal),
+    fetchChildTrieRoot(node, height, signal),
+  ]);
+  return { proof: encodeStateProof(node, nodes), values: readProof(node, { root, nodes, keys }) };
 }
 
 function proveInChildTrie(
@@ -140,6 +152,16 @@ function readProof(
       "ismp_queryChildTrieProof",
       `the proof does not verify: ${error.code}`,
     );
+  }
+}
+
+function readFee(node: SubstrateNode, value: Uint8Array | undefined): bigint {
+  if (value === undefined) return 0n;
+  try {
+    return decodeStrict(requestMetadataCodec, value, "RequestCommitments").fee.fee;
+  } catch (error) {
+    if (!(error instanceof ScaleError)) throw error;
+    throw node.client.fault("malformed", "ismp_queryChildTrieProof", error.message);
   }
 }
 

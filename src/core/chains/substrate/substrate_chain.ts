@@ -32,7 +32,7 @@ import type {
   Simulation,
   SubmissionOutcome,
 } from "../chain.ts";
-import type { FeeChain, GasTerms, ReceiptProof } from "../fees.ts";
+import type { FeeChain, FeeProof, GasTerms, ReceiptProof } from "../fees.ts";
 import { broadcast } from "./broadcast.ts";
 import { checkChain } from "./checks.ts";
 import { BLOCKS_PER_QUERY, fetchEvents } from "./events.ts";
@@ -268,7 +268,7 @@ export class SubstrateChain implements FeeChain {
     return Promise.resolve(0n);
   }
 
-  proveFees(commitments: readonly Hash256[], height: bigint, signal: AbortSignal): Promise<Uint8Array> {
+  proveFees(commitments: readonly Hash256[], height: bigint, signal: AbortSignal): Promise<FeeProof> {
     return proveFees(this.#node, commitments, height, signal);
   }
 

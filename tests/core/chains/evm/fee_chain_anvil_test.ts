@@ -90,8 +90,9 @@ Deno.test("fees: the source side of a claim proves fee and existence, and refuse
     const height = await chain.fetchHeight(never);
     await host.node.mine({ blocks: 3 });
     requests.count = 0;
-    const bytes = await chain.proveFees(commitments, height, never);
+    const { proof: bytes, fees } = await chain.proveFees(commitments, height, never);
     assert.equal(requests.count, 1);
+    assert.deepEqual(fees, [12_345n, 12_345n, 12_345n]);
     const block = await host.reader.getBlock({ blockNumber: height });
     const keys = commitments.map((each) => fromHex(requestFeeSlot(each)));
     const values = readEvmState({

@@ -95,11 +95,9 @@ for (const hashing of ["Keccak", "Blake2"] as const) {
   Deno.test(`fees: ${hashing} proofs of fees and receipts verify below the root of the header`, async () => {
     const trie = trieOf(hashing, relayer);
     const { chain, run, trips } = scriptChain(nodeOf(trie), { hashing });
-    const fees = decodeStrict(
-      stateMachineProofCodec,
-      await run(chain.proveFees([paid], 9n, signal)),
-      "StateMachineProof",
-    );
+    const proved = await run(chain.proveFees([paid, absent], 9n, signal));
+    assert.deepEqual(proved.fees, [1_500_000n, 0n]);
+    const fees = decodeStrict(stateMachineProofCodec, proved.proof, "StateMachineProof");
     assert.equal(fees.hasher, hashing);
     const key = childTrieKeys.requestCommitment(paid);
     const shown = readSubstrateProof({
@@ -109,7 +107,7 @@ for (const hashing of ["Keccak", "Blake2"] as const) {
       keys: [key],
     });
     assert.deepEqual(shown.get(toHex(key)), metadata);
-    assert.equal(trips(), 1);
+    assert.equal(trips(), 3);
     const receipts = await run(chain.proveReceipts([delivered, absent, paid], 9n, signal));
     assert.deepEqual(receipts.relayers, [relayer, undefined, new Uint8Array(20).fill(1)]);
     assert.equal(decodeStrict(stateMachineProofCodec, receipts.proof, "Proof").hasher, hashing);
@@ -131,6 +129,7 @@ Deno.test("fees: a receipt that holds a signature names its signer, as the hub r
 Deno.test("fees: a proof that does not fit the header's root is no proof", async () => {
   const { chain, run } = scriptChain(nodeOf(trieOf("Keccak", relayer), hashOf("another root")));
   await assert.rejects(run(chain.proveReceipts([delivered], 9n, signal)), faultWith("malformed"));
+  await assert.rejects(run(chain.proveFees([paid], 9n, signal)), faultWith("malformed"));
   await chain.close();
 });
 

@@ -117,7 +117,7 @@ for (const [hashing, childTrie] of kinds) {
         commitments: [commitment],
         sourceProof: {
           height: { id: chain.id, height },
-          proof: await chain.proveFees([commitment], height, signal),
+          proof: (await chain.proveFees([commitment], height, signal)).proof,
         },
         destProof: {
           height: { id: receiver, height: 20n },
