@@ -7,7 +7,11 @@ import { renderProblem } from "../../src/core/config/problem.ts";
 import { parseConsensusConfig } from "../../src/core/config/read_consensus_config.ts";
 import { systemRandomness } from "../../src/core/runtime/randomness.ts";
 import { systemClock } from "../../src/core/runtime/system_clock.ts";
-import { type RelayerProcess, startRelayer } from "../scenario/support/relayer_process.ts";
+import {
+  type RelayerOptions,
+  type RelayerProcess,
+  startRelayer,
+} from "../scenario/support/relayer_process.ts";
 import { RecordedLog } from "../support/recorded_log.ts";
 import { type ConsensusChanges, consensusConfig, type ConsensusEndpoints } from "./consensus_config.ts";
 import type { Hub } from "./hub/hub.ts";
@@ -48,7 +52,11 @@ export interface ConsensusRelayerOptions {
   readonly changes?: ConsensusChanges;
   /** Folder of the configuration; made and taken away again when left out. */
   readonly folder?: string;
-  readonly logLevel?: "debug" | "info" | "warn" | "error";
+  readonly logLevel?: RelayerOptions["logLevel"];
+  /** Default `json`. */
+  readonly logFormat?: RelayerOptions["logFormat"];
+  /** Told each line as it comes. */
+  readonly onLine?: RelayerOptions["onLine"];
   /** E.g. `["--base", "EVM-97"]`. */
   readonly extraArguments?: readonly string[];
 }
@@ -64,6 +72,8 @@ export async function startConsensusRelayer(
     config: consensusConfig(endpoints, options.changes),
     folder,
     logLevel: options.logLevel ?? "debug",
+    ...options.logFormat && { logFormat: options.logFormat },
+    ...options.onLine && { onLine: options.onLine },
     ...options.extraArguments && { extraArguments: options.extraArguments },
   });
   void relayer.ended.finally(async () => {

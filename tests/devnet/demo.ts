@@ -1,6 +1,7 @@
 /**
- * The main job on the devnet: the compiled relayer carries messages between two EVM chains and to the hub, then
- * claims their fees and has them paid out. What it shows is read from the chains, not from the relayer.
+ * The main job on the devnet with both compiled programs: `causeway-consensus` proves an L1, two rollups and a BSC-type
+ * chain to the hub, `causeway` carries messages between them on top of that, then claims their fees and has them paid
+ * out. What is shown is read from the chains and the hub, not from the programs.
  * Usage: `deno task demo [--keep] [--verbose] [--count=20]`
  */
 import { Command, InvalidArgumentError } from "commander";
@@ -17,19 +18,23 @@ import {
   MoneyFault,
   moneySummary,
 } from "./demo_money.ts";
-import { type Devnet, startDevnet } from "./devnet.ts";
+import { type Devnet, type DevnetOptions, startDevnet } from "./devnet.ts";
 import { Interruption, runInterruptibly, untilAborted } from "./interruption.ts";
 import type { PingOptions } from "./messages.ts";
-import { Progress, standardOutput } from "./progress.ts";
+import { Progress, standardOutput, table } from "./progress.ts";
 import { relayerConfig } from "./relayer_config.ts";
-import { buildRelayer, isRelayerOutdated } from "./relayer_build.ts";
+import { kindTexts } from "./proven_chains.ts";
+import { areProgramsOutdated, buildPrograms } from "./relayer_build.ts";
 import { RouteBoard } from "./route_board.ts";
 import { followStandardInput, readSendLine, SEND_LINE_HELP } from "./send_lines.ts";
+import { UpdateBoard } from "./update_board.ts";
 
 /** Messages of one route are sent in this many transactions, one after the other. */
 const WAVES = 4;
-/** From each chain to the hub. */
-const TO_HUB = 5;
+/** From each chain to the hub, and from rollups to another chain. */
+const FEW = 5;
+/** `A` is the L1, `B` and `C` are rollups on it. */
+const KINDS = ["beacon", "op_stack", "arbitrum", "bsc"] as const;
 /** After the last message was sent. */
 const DEADLINE_MS = 180_000;
 /** How long the relayer may take to begin, and to end. */
@@ -47,11 +52,11 @@ interface Arguments {
 function parseArguments(args: readonly string[]): Arguments {
   return new Command("deno task demo")
     .description(
-      "Messages cross between two EVM chains through the hub, carried by the compiled relayer, which is then paid",
+      "Messages cross between four EVM chains through a hub that learns of them by proofs; both compiled programs at work",
     )
     .option("--keep", "go on afterwards, so that more can be sent", false)
-    .option("--verbose", "show the relayer's log", false)
-    .option("--count <n>", "messages each way between the chains", readCount, 20)
+    .option("--verbose", "show the logs of both programs", false)
+    .option("--count <n>", "messages each way between the L1 and BSC", readCount, 20)
     .parse([...args], { from: "user" })
     .opts<Arguments>();
 }
@@ -71,6 +76,9 @@ interface Stage {
   readonly relayer: RelayerOptions;
   readonly progress: Progress;
   readonly board: RouteBoard;
+  readonly updates: UpdateBoard;
+  /** The block of what goes on has room for the hub's updates: it is redrawn in place. */
+  readonly isTerminal: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -78,21 +86,22 @@ interface Stage {
 const relayers = new Set<RelayerProcess>();
 /** The one that was started last: its lines tell why something failed. */
 let newest: RelayerProcess | undefined;
+/** Belongs to the devnet, which ends it. */
+let consensus: RelayerProcess | undefined;
 
 async function run(signal: AbortSignal): Promise<number> {
   const options = parseArguments(Deno.args);
-  const progress = new Progress(standardOutput());
-  if (await isRelayerOutdated()) {
-    progress.say("Building the relayer (build/causeway) ...");
-    await buildRelayer(signal);
+  const screen = standardOutput();
+  const progress = new Progress(screen);
+  if (await areProgramsOutdated()) {
+    progress.say("Building both programs (build/causeway, build/causeway-consensus) ...");
+    await buildPrograms(signal);
   }
-  progress.say("Starting two EVM chains and a hub ...");
-  await using devnet = await startDevnet();
+  progress.say("Starting an L1, two rollups, a BSC-type chain, a hub, and causeway-consensus ...");
+  await using devnet = await startDevnet(devnetOptions(options, progress));
   signal.throwIfAborted();
-  for (const { name, stateMachine, rpcUrl } of devnet.chains) {
-    progress.say(`  ${name}    ${stateMachine}    ${rpcUrl}`);
-  }
-  progress.say(`  hub  ${devnet.hub.identity.stateMachine}  ${devnet.hub.wsUrl}`);
+  progress.say("causeway-consensus runs; the hub knows every chain by proofs that it has verified:");
+  tellChains(devnet, progress);
   const folder = await Deno.makeTempDir({ prefix: "causeway-demo-" });
   const relayer: RelayerOptions = {
     config: relayerConfig(devnet.endpoints, { sections: { relayer: PAYING_OUT } }),
@@ -100,20 +109,52 @@ async function run(signal: AbortSignal): Promise<number> {
     logFormat: "human",
     logLevel: "info",
     onLine: (line) => {
-      if (options.verbose) progress.say(`  | ${line.text}`);
+      if (options.verbose) progress.say(`causeway | ${line.text}`);
     },
   };
-  const stage = { devnet, relayer, progress, board: new RouteBoard(devnet), signal };
+  const boards = { board: new RouteBoard(devnet), updates: new UpdateBoard(devnet) };
+  const stage = { devnet, relayer, progress, ...boards, isTerminal: screen.isTerminal, signal };
   let isFine = false;
   try {
     isFine = await guarded(stage, options.count);
     if (isFine && options.keep) await keepRunning(stage);
+    isFine &&= await endConsensus(stage);
   } finally {
     await Promise.all([...relayers].map(endRelayer));
     if (isFine || signal.aborted) await Deno.remove(folder, { recursive: true });
-    else progress.say(`The relayer's configuration and database are in ${folder}`);
+    else progress.say(`The configuration and database of causeway are in ${folder}`);
   }
   return isFine ? 0 : 1;
+}
+
+function devnetOptions({ verbose }: Arguments, progress: Progress): DevnetOptions {
+  return {
+    kinds: KINDS,
+    feeds: "together",
+    consensusRelayer: {
+      logFormat: "human",
+      logLevel: "info",
+      onStarted: (process) => {
+        consensus = process;
+      },
+      onLine: (line) => {
+        if (verbose) progress.say(`consensus | ${line.text}`);
+      },
+    },
+  };
+}
+
+function tellChains({ chains, hub }: Devnet, progress: Progress): void {
+  const rows = [
+    ...chains.map(({ name, stateMachine, proven, rpcUrl }) => [
+      name,
+      stateMachine,
+      kindTexts[proven.kind],
+      rpcUrl,
+    ]),
+    ["hub", hub.identity.stateMachine, "verifies every proof", hub.wsUrl],
+  ];
+  for (const line of table(rows, "left")) progress.say(`  ${line}`);
 }
 
 /** Runs the job; false, with the reason on the screen, when it does not succeed. */
@@ -130,42 +171,60 @@ async function guarded(stage: Stage, count: number): Promise<boolean> {
     for (const { stage: where, code, ismp, detail } of devnet.hub.rejections.slice(-5)) {
       progress.say(`The hub refused (${where}): ${code} ${ismp ?? ""} ${detail}`);
     }
-    progress.say(`Last lines of the relayer:\n${newest?.tail(40) ?? "(it was not started)"}`);
+    const none = "(it was not started)";
+    progress.say(`Last lines of causeway:\n${newest?.tail(40) ?? none}`);
+    progress.say(`Last lines of causeway-consensus:\n${consensus?.tail(40) ?? none}`);
     return false;
   }
 }
 
 async function job(stage: Stage, count: number): Promise<void> {
-  const { devnet, progress, board } = stage;
-  const fee = feePerMessage(count);
-  const [a, b] = [devnet.chain("A"), devnet.chain("B")];
-  const expected = await Promise.all([a, b].map(async (chain) => ({
+  const { devnet, progress, board, updates } = stage;
+  const routes = planRoutes(count);
+  const expected = await Promise.all(devnet.chains.map(async (chain) => ({
     chain,
-    fees: fee * BigInt(count),
+    fees: routes.filter(({ from }) => from === chain.name)
+      .reduce((sum, route) => sum + route.fee * BigInt(route.count), 0n),
     before: await feeTokenBalance(chain),
   })));
-  await deliver(stage, count, fee);
-  for (const line of ["", ...board.summary(), ""]) progress.say(line);
+  await deliver(stage, routes);
+  await updates.look();
+  for (const line of ["", ...updates.summary(), "", ...board.summary(), ""]) progress.say(line);
+  const unproved = devnet.chains.filter((chain) => updates.updatesOf(chain) === 0);
+  if (unproved.length > 0) {
+    throw new Error(`The hub accepted no update of ${unproved.map(({ stateMachine }) => stateMachine)}`);
+  }
   await collect(stage);
   const { lines, isPaid } = await moneySummary(devnet, expected);
   for (const line of ["", ...lines]) progress.say(line);
   if (!isPaid) throw new MoneyFault("balance_wrong", "The relayer did not get the fees of its deliveries");
 }
 
+/** A route with its messages. */
+type PlannedRoute = PingOptions & { readonly count: number; readonly fee: bigint };
+
+/** Between the L1 and BSC, from each rollup to another chain, and from all to the hub. */
+function planRoutes(count: number): readonly PlannedRoute[] {
+  const paid = (from: string, to: string, some: number): PlannedRoute => {
+    return { from, to, count: some, fee: feePerMessage(some) };
+  };
+  return [
+    paid("A", "D", count),
+    paid("D", "A", count),
+    paid("B", "C", FEW),
+    paid("C", "D", FEW),
+    ...["A", "B", "C", "D"].map((from) => ({ from, to: "hub", count: FEW, fee: 0n })),
+  ];
+}
+
 /** Sends everything while the relayer runs; resolves when all has arrived and the relayer has ended. */
-async function deliver(stage: Stage, count: number, fee: bigint): Promise<void> {
+async function deliver(stage: Stage, routes: readonly PlannedRoute[]): Promise<void> {
   const { progress, board } = stage;
   const relayer = await launch(stage);
   const relayerEnded = relayer.ended.then(({ code }) =>
-    Promise.reject(new Error(`The relayer ended with status ${code}`))
+    Promise.reject(new Error(`causeway ended with status ${code}`))
   );
-  progress.say("The relayer is running. Messages are on their way, those between the chains with a fee:");
-  const routes = [
-    { from: "A", to: "B", count, fee },
-    { from: "B", to: "A", count, fee },
-    { from: "A", to: "hub", count: TO_HUB },
-    { from: "B", to: "hub", count: TO_HUB },
-  ];
+  progress.say("causeway runs, too. Messages are on their way, those between the chains with a fee:");
   for (const route of routes) board.plan(route);
   const end = new AbortController();
   const following = follow(stage, AbortSignal.any([end.signal, stage.signal]));
@@ -175,13 +234,13 @@ async function deliver(stage: Stage, count: number, fee: bigint): Promise<void> 
   progress.finish();
   const code = await relayer.terminate(STOP_MS);
   relayers.delete(relayer);
-  if (code !== 0) throw new Error(`The relayer ended with status ${code} after SIGTERM`);
+  if (code !== 0) throw new Error(`causeway ended with status ${code} after SIGTERM`);
 }
 
 /** What was earned is claimed on the hub and paid out; the table of the command on the screen. */
 async function collect({ devnet, relayer, progress, signal }: Stage): Promise<void> {
   const claimed = devnet.chains.map((chain) => `${chain.name} ${feesOnHub(devnet, chain)}`).join(", ");
-  progress.say(`The relayer is stopped (SIGTERM). Fees that it has claimed on the hub so far: ${claimed}`);
+  progress.say(`causeway is stopped (SIGTERM). Fees that it has claimed on the hub so far: ${claimed}`);
   progress.say("causeway ... accumulate-fees --wait --withdraw");
   const shown = await accumulateFees(relayer, (command) => {
     relayers.add(command);
@@ -202,9 +261,14 @@ async function launch({ relayer: options }: Stage): Promise<RelayerProcess> {
   return relayer;
 }
 
-/** Shows what is on the board until `signal` is aborted. */
-async function follow({ board, progress }: Stage, signal: AbortSignal): Promise<void> {
-  await board.follow({ signal, onChange: () => progress.update(board.lines()) });
+/** Shows what is on the boards until `signal` is aborted. */
+async function follow({ board, updates, progress, isTerminal }: Stage, signal: AbortSignal): Promise<void> {
+  const onChange = (): void =>
+    progress.update([...board.lines(), ...isTerminal ? ["", ...updates.lines()] : []]);
+  await Promise.all([
+    board.follow({ signal, onChange }),
+    isTerminal ? updates.follow(signal) : Promise.resolve(),
+  ]);
 }
 
 /** The parts of `count` that go into each wave. */
@@ -217,7 +281,7 @@ function spread(count: number): number[] {
 /** A part each second, so that there is something to see. */
 async function sendInWaves(
   board: RouteBoard,
-  { count, ...route }: Omit<PingOptions, "count"> & { readonly count: number },
+  { count, ...route }: PlannedRoute,
 ): Promise<void> {
   await Promise.all(
     spread(count).map(async (some, wave) => {
@@ -231,7 +295,7 @@ async function sendInWaves(
 async function keepRunning(stage: Stage): Promise<void> {
   const { devnet, progress, board, signal } = stage;
   const relayer = await launch(stage);
-  progress.say(`\nThe relayer runs again, and everything else keeps running. ${SEND_LINE_HELP}`);
+  progress.say(`\ncauseway runs again, and everything else keeps running. ${SEND_LINE_HELP}`);
   void followStandardInput(async (line) => {
     // The typed line stands below the block: the next one begins below it.
     progress.finish();
@@ -248,6 +312,20 @@ function feeOf({ to, count = 1 }: PingOptions): bigint {
   return to === "hub" ? 0n : feePerMessage(count);
 }
 
+/** Ends causeway-consensus; false, with the reason on the screen, when it did not end in order. */
+async function endConsensus({ devnet, progress }: Stage): Promise<boolean> {
+  await devnet.oracle.stop();
+  const code = (await consensus?.ended)?.code;
+  if (code === 0) {
+    progress.say("\ncauseway-consensus is stopped (SIGTERM). Both programs ended in order.");
+    return true;
+  }
+  progress.say(
+    `\nFailed: causeway-consensus ended with status ${code} after SIGTERM:\n${consensus?.tail(40)}`,
+  );
+  return false;
+}
+
 async function endRelayer(relayer: RelayerProcess): Promise<void> {
   try {
     await relayer.terminate(10_000);
@@ -260,7 +338,7 @@ async function endRelayer(relayer: RelayerProcess): Promise<void> {
 
 if (import.meta.main) {
   const code = await runInterruptibly(run, () => {
-    for (const relayer of relayers) relayer.signal("SIGKILL");
+    for (const program of [...relayers, consensus]) program?.signal("SIGKILL");
   });
   Deno.exit(code);
 }

@@ -13,6 +13,8 @@ import {
 import type { EvmHostParam } from "../../src/core/protocol/ismp/host_params.ts";
 import { HOST_ABI } from "./evm/abi.ts";
 import { DEVNET_ACCOUNTS } from "./evm/accounts.ts";
+import type { ConsensusChanges, ConsensusEndpoints } from "./consensus_config.ts";
+import { ConsensusProcess, type ConsensusProcessOptions } from "./consensus_process.ts";
 import { createClients } from "./consensus_relayer.ts";
 import type { Anvil } from "./evm/anvil.ts";
 import { deployIsmpHost, type IsmpHost } from "./evm/deploy.ts";
@@ -64,6 +66,16 @@ export interface DevnetOptions {
    * with messages. Every `rotateEvery` accepted proofs is a rotation of the authority set; 0 (default): none.
    */
   readonly acceptsProofs?: { readonly rotateEvery?: number };
+  /**
+   * Who proves the EVM chains to the hub: a consensus relayer for each chain (`each`, the default), so that they can be
+   * held up one by one, one for all of them (`together`), or nobody (`none`).
+   */
+  readonly feeds?: "each" | "together" | "none";
+  /** How consensus relayers are started. */
+  readonly consensusRelayer?: Pick<
+    ConsensusProcessOptions,
+    "logFormat" | "logLevel" | "onLine" | "onStarted"
+  >;
   /** Fixed ports; unset ones are free ones. */
   readonly ports?: { readonly hub?: number; readonly evm?: readonly number[] };
   /** Default true. False: nobody tells anybody anything until `devnet.oracle.start()`. */
@@ -89,6 +101,8 @@ export interface DevnetChain {
   readonly proven: ProvenChain;
 }
 
+/** Longest wait for the first update of every direction. */
+const MOST_TELLING_MS = 60_000;
 /** 21 days. */
 const UNBONDING_SEC = 1_814_400n;
 /** Native units of the hub (12 decimals) that rewards are paid from. */
@@ -133,10 +147,7 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
   for (const { stateMachine, feeTokenDecimals } of substrateChains) {
     void hub.governance.setFeeTokenDecimals(stateMachine, feeTokenDecimals);
   }
-  const endpoints = {
-    hub: { stateMachine: hub.identity.stateMachine, wsUrl: hub.wsUrl },
-    chains: chains.map((chain) => ({ proven: chain.proven, ismpHost: chain.host.addresses.host })),
-  };
+  const endpoints = consensusEndpointsOf({ hub, chains });
   await createClients(hub, endpoints, options.hubChallengePeriodSec ?? 0n);
   const prover = options.acceptsProofs && new Prover({ hub, ...options.acceptsProofs });
   const oracle = started.use(
@@ -146,7 +157,7 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
         ...chains.map((chain) => evmOracleEnd(chain, prover === undefined)),
         ...substrateChains.map((chain) => substrateOracleEnd(chain, identity)),
       ],
-      others: (onFault) => proven.map((chain) => new ProvenFeed({ chain, hub, endpoints, onFault })),
+      others: (onFault) => feedsOf(options, { hub, endpoints, onFault }),
       ...prover && { proveHub: async (state): Promise<boolean> => await prover.prove(state) !== undefined },
       everyMs: options.oracleEveryMs ?? 500,
       ...(options.onUpdate === undefined ? {} : { onUpdate: options.onUpdate }),
@@ -202,6 +213,11 @@ export class Devnet implements AsyncDisposable {
     };
   }
 
+  /** What configurations of the consensus relayer are made of, see `consensusConfig`. */
+  get consensusEndpoints(): ConsensusEndpoints {
+    return consensusEndpointsOf(this);
+  }
+
   /** The chain with this name (`A`) or state machine (`EVM-97`). @throws {RangeError} for another one. */
   chain(name: string): DevnetChain {
     const found = this.chains.find((chain) => chain.name === name || chain.stateMachine === name);
@@ -234,6 +250,27 @@ export class Devnet implements AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop();
   }
+}
+
+function consensusEndpointsOf({ hub, chains }: Pick<Devnet, "hub" | "chains">): ConsensusEndpoints {
+  return {
+    hub: { stateMachine: hub.identity.stateMachine, wsUrl: hub.wsUrl },
+    chains: chains.map(({ proven, host }) => ({ proven, ismpHost: host.addresses.host })),
+  };
+}
+
+/** A feed for each EVM chain. */
+function feedsOf(
+  { feeds, consensusRelayer }: DevnetOptions,
+  { hub, endpoints, onFault }: Pick<ConsensusProcessOptions, "endpoints" | "onFault"> & { readonly hub: Hub },
+): readonly ProvenFeed[] {
+  if (feeds === "none") return [];
+  const open = (changes: ConsensusChanges): ConsensusProcess =>
+    new ConsensusProcess({ ...consensusRelayer, endpoints, changes, onFault });
+  const shared = feeds === "together" ? open({}) : undefined;
+  return endpoints.chains.map(({ proven }) =>
+    new ProvenFeed({ chain: proven, hub, process: shared ?? open({ only: [proven.stateMachine] }) })
+  );
 }
 
 function hubOptions(
@@ -337,9 +374,21 @@ async function readHostParams(host: IsmpHost): Promise<EvmHostParam> {
   };
 }
 
+/** Somebody learned nothing of somebody else. */
+export class DevnetFault extends Error {
+  override readonly name = "DevnetFault";
+  readonly code = "not_told";
+}
+
 async function untilToldOnce(oracle: Oracle): Promise<void> {
-  const { directions } = oracle;
-  while (directions.some((direction) => oracle.told(direction) === 0n)) {
+  const until = performance.now() + MOST_TELLING_MS;
+  for (;;) {
+    const open = oracle.directions.filter((direction) => oracle.told(direction) === 0n);
+    if (open.length === 0) return;
+    if (performance.now() > until) {
+      const names = open.map(({ from, to }) => `${from} -> ${to}`).join(", ");
+      throw new DevnetFault(`Nothing was told for ${MOST_TELLING_MS / 1000} s: ${names}`);
+    }
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }

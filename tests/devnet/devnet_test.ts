@@ -5,6 +5,21 @@ import { startDevnet } from "./devnet.ts";
 import { DEVNET_ACCOUNTS } from "./evm/accounts.ts";
 import { advanceHub } from "./evm/host_admin.ts";
 import { delivered, sendPing, waitForDelivery, waitUntil } from "./messages.ts";
+import { UpdateBoard } from "./update_board.ts";
+
+Deno.test("devnet: one consensus relayer proves all chains; the hub's events tell how often", async () => {
+  await using devnet = await startDevnet({ feeds: "together" });
+  const updates = new UpdateBoard(devnet);
+  await waitUntil("two updates of each chain", async () => {
+    await updates.look();
+    return devnet.chains.every((chain) => updates.updatesOf(chain) >= 2);
+  });
+  for (const [at, chain] of devnet.chains.entries()) {
+    const height = devnet.hub.latestHeight(devnet.idOnHub(chain));
+    assert.match(updates.lines()[at] ?? "", /^hub's view of [AB]  updates \d+, height \d+$/);
+    assert.ok(Number(updates.lines()[at]?.split(" ").at(-1)) <= Number(height));
+  }
+});
 
 Deno.test("devnet: chains and hub know each other when it is ready, and go on learning", async () => {
   await using devnet = await startDevnet();

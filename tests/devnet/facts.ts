@@ -3,6 +3,7 @@ import { DEVNET_ACCOUNTS, DEVNET_KEYS, type DevnetRole } from "./evm/accounts.ts
 import type { HostAddresses } from "./evm/deploy.ts";
 import type { Devnet } from "./devnet.ts";
 import { table } from "./progress.ts";
+import { type ChainKind, kindTexts } from "./proven_chains.ts";
 
 /** Everything, machine-readable. */
 export interface DevnetFacts {
@@ -14,6 +15,7 @@ export interface DevnetFacts {
   };
   readonly chains: readonly {
     readonly name: string;
+    readonly kind: ChainKind;
     readonly stateMachine: string;
     readonly chainId: number;
     readonly consensusStateId: string;
@@ -26,8 +28,10 @@ export interface DevnetFacts {
     readonly address: string;
     readonly privateKey: string;
   }[];
-  /** Paths of configuration files, by the role that signs. */
+  /** Paths of configuration files of `causeway`, by the role that signs. */
   readonly configs: Readonly<Record<string, string>>;
+  /** Path of a configuration file of `causeway-consensus`. */
+  readonly consensusConfig: string;
 }
 
 /** What each account is for. */
@@ -41,12 +45,16 @@ const PURPOSES: Readonly<Record<DevnetRole, string>> = {
 };
 
 /** Gathers the facts. */
-export function devnetFacts(devnet: Devnet, configs: Readonly<Record<string, string>>): DevnetFacts {
+export function devnetFacts(
+  devnet: Devnet,
+  files: Pick<DevnetFacts, "configs" | "consensusConfig">,
+): DevnetFacts {
   const { stateMachine, consensusStateId } = devnet.hub.identity;
   return {
     hub: { stateMachine, consensusStateId, wsUrl: devnet.hub.wsUrl, httpUrl: devnet.hub.httpUrl },
     chains: devnet.chains.map((chain) => ({
       name: chain.name,
+      kind: chain.proven.kind,
       stateMachine: chain.stateMachine,
       chainId: chain.node.chainId,
       consensusStateId: chain.consensusStateId,
@@ -58,7 +66,7 @@ export function devnetFacts(devnet: Devnet, configs: Readonly<Record<string, str
       address: DEVNET_ACCOUNTS[role].address,
       privateKey: DEVNET_KEYS[role],
     })),
-    configs,
+    ...files,
   };
 }
 
@@ -72,8 +80,14 @@ export function describeFacts(facts: DevnetFacts): string[] {
   return [
     "Chains",
     ...block([
-      ["hub", hub.stateMachine, hub.consensusStateId, hub.wsUrl],
-      ...chains.map((chain) => [chain.name, chain.stateMachine, chain.consensusStateId, chain.rpcUrl]),
+      ["hub", hub.stateMachine, hub.consensusStateId, "verifies every proof", hub.wsUrl],
+      ...chains.map((chain) => [
+        chain.name,
+        chain.stateMachine,
+        chain.consensusStateId,
+        kindTexts[chain.kind],
+        chain.rpcUrl,
+      ]),
     ]),
     "",
     ...contracts(chains),
@@ -86,7 +100,10 @@ export function describeFacts(facts: DevnetFacts): string[] {
     ])),
     "",
     "Configuration files",
-    ...block(Object.entries(facts.configs).map(([role, path]) => [`signed by ${role}`, path])),
+    ...block([
+      ...Object.entries(facts.configs).map(([role, path]) => [`causeway, signed by ${role}`, path]),
+      ["causeway-consensus", facts.consensusConfig],
+    ]),
   ];
 }
 

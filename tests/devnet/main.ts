@@ -1,14 +1,18 @@
 /**
- * A devnet to start and leave running: prints what there is, writes configuration files into build/devnet/, sends
- * what lines on standard input ask for. Ctrl-C ends everything.
- * Usage: `deno task devnet [--json] [--nexus] [--ports=A,B,HUB] [--folder=PATH]`
+ * A devnet to start and leave running: prints what there is, writes configuration files into build/devnet/, runs
+ * `causeway-consensus` so that the hub learns of the chains, sends what lines on standard input ask for. Ctrl-C ends
+ * everything.
+ * Usage: `deno task devnet [--json] [--rollups] [--no-consensus] [--nexus] [--ports=A,B,HUB] [--folder=PATH]`
  */
 import { Command, InvalidArgumentError } from "commander";
+import type { RelayerProcess } from "../scenario/support/relayer_process.ts";
+import { consensusConfig } from "./consensus_config.ts";
 import { type Devnet, type DevnetOptions, startDevnet } from "./devnet.ts";
 import { describeFacts, type DevnetFacts, devnetFacts } from "./facts.ts";
 import { INTERRUPTED, runInterruptibly, untilAborted } from "./interruption.ts";
 import { sendPing, type SentMessage, waitForDelivery } from "./messages.ts";
 import { freeOr } from "./ports.ts";
+import { buildPrograms, CONSENSUS_EXECUTABLE, isRelayerOutdated } from "./relayer_build.ts";
 import { relayerConfig } from "./relayer_config.ts";
 import { followStandardInput, readSendLine, SEND_LINE_HELP } from "./send_lines.ts";
 
@@ -19,6 +23,8 @@ const DEFAULT_PORTS = [8545, 8546, 9944] as const;
 interface Arguments {
   readonly json: boolean;
   readonly nexus: boolean;
+  readonly rollups: boolean;
+  readonly consensus: boolean;
   readonly folder: string;
   /** Of chain A, chain B and the hub. */
   readonly ports: readonly [number, number, number];
@@ -26,9 +32,15 @@ interface Arguments {
 
 function parseArguments(args: readonly string[]): Arguments {
   return new Command("deno task devnet")
-    .description("Two EVM chains and a hub, left running until Ctrl-C")
+    .description("EVM chains and a hub that learns of them by proofs, left running until Ctrl-C")
     .option("--json", "print the facts as one line of JSON, and nothing else", false)
     .option("--nexus", "run the hub with the nexus runtime (POLKADOT-3367)", false)
+    .option(
+      "--rollups",
+      "beside the L1 (A) and BSC (B) also an OP-stack (C) and an Arbitrum (D) rollup",
+      false,
+    )
+    .option("--no-consensus", "do not run causeway-consensus: the hub learns nothing until somebody does")
     .option(
       "--ports <A,B,HUB>",
       "ports to use where they are free; others otherwise",
@@ -50,15 +62,27 @@ function readPorts(text: string): Arguments["ports"] {
   return [a, b, hub];
 }
 
-function devnetOptions({ nexus, ports }: Arguments): DevnetOptions {
+function devnetOptions({ nexus, rollups, consensus, ports }: Arguments): DevnetOptions {
   const [a, b, hub] = ports;
   return {
+    kinds: rollups ? ["beacon", "bsc", "op_stack", "arbitrum"] : ["beacon", "bsc"],
+    feeds: consensus ? "together" : "none",
+    consensusRelayer: {
+      logFormat: "human",
+      logLevel: "info",
+      onStarted: (started) => {
+        consensusRelayer = started;
+      },
+    },
     hub: nexus ? "nexus" : "gargantua",
     ports: { evm: [freeOr(a), freeOr(b)], hub: freeOr(hub) },
   };
 }
 
-/** Writes a configuration per relayer account and the facts. */
+/** To be ended when a second Ctrl-C leaves no time for order; else the devnet does it. */
+let consensusRelayer: RelayerProcess | undefined;
+
+/** Writes a configuration per relayer account, one of the consensus relayer, and the facts. */
 async function writeFiles(devnet: Devnet, folder: string): Promise<DevnetFacts> {
   await Deno.mkdir(folder, { recursive: true });
   await forgetOldDatabase(`${folder}/relayer.db`);
@@ -68,7 +92,9 @@ async function writeFiles(devnet: Devnet, folder: string): Promise<DevnetFacts> 
     await Deno.writeTextFile(path, relayerConfig(devnet.endpoints, { signer: role }));
     configs[role] = path;
   }
-  const facts = devnetFacts(devnet, configs);
+  const consensus = `${folder}/consensus.toml`;
+  await Deno.writeTextFile(consensus, consensusConfig(devnet.consensusEndpoints));
+  const facts = devnetFacts(devnet, { configs, consensusConfig: consensus });
   await Deno.writeTextFile(`${folder}/devnet.json`, `${JSON.stringify(facts, null, 2)}\n`);
   return facts;
 }
@@ -84,12 +110,16 @@ async function forgetOldDatabase(path: string): Promise<void> {
 
 async function run(signal: AbortSignal): Promise<number> {
   const options = parseArguments(Deno.args);
-  if (!options.json) say("Starting two EVM chains and a hub ...");
+  if (options.consensus && await isRelayerOutdated(CONSENSUS_EXECUTABLE)) {
+    if (!options.json) say("Building both programs ...");
+    await buildPrograms(signal);
+  }
+  if (!options.json) say("Starting EVM chains and a hub ...");
   await using devnet = await startDevnet(devnetOptions(options));
   signal.throwIfAborted();
   const facts = await writeFiles(devnet, options.folder);
   if (options.json) say(JSON.stringify(facts));
-  else for (const line of ["", ...describeFacts(facts), "", ...howToRun(options.folder)]) say(line);
+  else for (const line of ["", ...describeFacts(facts), "", ...howToRun(options)]) say(line);
   const tell = options.json ? (): void => {} : say;
   void followStandardInput((line) => send(devnet, line, tell, signal), signal);
   await Promise.race([untilAborted(signal), devnet.oracle.failed]);
@@ -97,10 +127,14 @@ async function run(signal: AbortSignal): Promise<number> {
   return 0;
 }
 
-function howToRun(folder: string): string[] {
+function howToRun({ folder, consensus }: Arguments): string[] {
   return [
-    "Run the relayer (after `deno task build`)",
+    "Run the messaging relayer (after `deno task build`)",
     `  build/causeway --config=${folder}/relayer.toml --db=${folder}/relayer.db`,
+    consensus
+      ? "causeway-consensus runs already (not with --no-consensus): the hub learns of the chains"
+      : "Run the consensus relayer, without which the hub learns nothing of the chains",
+    ...consensus ? [] : [`  build/causeway-consensus --config=${folder}/consensus.toml`],
     "",
     SEND_LINE_HELP,
   ];
@@ -140,7 +174,7 @@ function say(text: string): void {
 }
 
 if (import.meta.main) {
-  const code = await runInterruptibly(run);
+  const code = await runInterruptibly(run, () => consensusRelayer?.signal("SIGKILL"));
   // Ctrl-C is how this program is meant to end.
   Deno.exit(code === INTERRUPTED ? 0 : code);
 }

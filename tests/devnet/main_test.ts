@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readConsensusConfig } from "../../src/core/config/read_consensus_config.ts";
 import { readMessagingConfig } from "../../src/core/config/read_messaging_config.ts";
 import { REPOSITORY } from "./repository.ts";
 import { TextLineStream } from "./text_lines.ts";
@@ -22,6 +23,8 @@ Deno.test("devnet program: prints its facts, writes files that work, ends on SIG
     const config = readMessagingConfig({ readFile: Deno.readFileSync }, `${folder}/relayer.toml`).config;
     const urls = config?.chains.flatMap((chain) => chain.type === "evm" ? chain.rpcUrls : []) ?? [];
     assert.equal(urls.length, 2);
+    const consensus = readConsensusConfig({ readFile: Deno.readFileSync }, `${folder}/consensus.toml`).config;
+    assert.deepEqual(consensus?.chains.map(({ type }) => type), ["evm", "bsc"]);
     const answer = await fetch(facts.chains[0]?.rpcUrl ?? "", {
       method: "POST",
       headers: { "content-type": "application/json" },

@@ -41,6 +41,17 @@ export const chainIdOf = {
   number
 >;
 
+/** What each kind is, for a person. */
+export const kindTexts = {
+  beacon: "L1, final by its beacon chain",
+  op_stack: "OP stack L2, final by dispute games",
+  arbitrum: "Arbitrum L2, final by assertions",
+  bsc: "BSC, final by votes in headers",
+} as const satisfies Record<
+  ChainKind,
+  string
+>;
+
 /** Names of the clients on the hub. */
 const clientNames = {
   beacon: "ETH0",

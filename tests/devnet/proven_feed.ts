@@ -1,11 +1,9 @@
 /**
- * A compiled consensus relayer of its own for one chain of a devnet, so that a test can hold up what the hub learns of
- * just this chain: the process is stopped and continued by signals.
+ * How the hub of a devnet learns of one of its chains: by the compiled consensus relayer, which a test can hold up by
+ * signals. Either each chain has a process of its own, so that just its updates are held up, or all share one.
  */
 import type { StateMachineId } from "../../src/core/protocol/ismp/state_machine.ts";
-import type { RelayerProcess } from "../scenario/support/relayer_process.ts";
-import type { ConsensusEndpoints } from "./consensus_config.ts";
-import { startConsensusRelayer } from "./consensus_relayer.ts";
+import type { ConsensusProcess } from "./consensus_process.ts";
 import type { Hub } from "./hub/hub.ts";
 import type { Direction, UpdateFeed } from "./oracle.ts";
 import type { ProvenChain } from "./proven_chains.ts";
@@ -14,9 +12,8 @@ import type { ProvenChain } from "./proven_chains.ts";
 export interface ProvenFeedOptions {
   readonly chain: ProvenChain;
   readonly hub: Hub;
-  readonly endpoints: ConsensusEndpoints;
-  /** Told when the program ends by itself. */
-  readonly onFault: (fault: Error) => void;
+  /** Holding up one that several chains share holds up all of them. */
+  readonly process: ConsensusProcess;
 }
 
 /** Longest wait for the hub to learn of a block. */
@@ -24,17 +21,13 @@ const DEADLINE_MS = 60_000;
 /** Blocks after which what was in the hub's pool is in a block. */
 const QUIET_BLOCKS = 2;
 const LOOK_EVERY_MS = 50;
-/** How long the program may take to end in order. */
-const STOP_MS = 5_000;
 
 /** The direction from a chain to the hub. */
 export class ProvenFeed implements UpdateFeed {
   readonly direction: Direction;
   readonly #options: ProvenFeedOptions;
   readonly #id: StateMachineId;
-  #process: Promise<RelayerProcess> | undefined;
   #isPaused = true;
-  #isStopping = false;
 
   constructor(options: ProvenFeedOptions) {
     const { chain, hub } = options;
@@ -48,30 +41,29 @@ export class ProvenFeed implements UpdateFeed {
   }
 
   start(): void {
-    this.#isPaused = false;
-    void this.#run();
+    this.resume();
   }
 
   async pause(): Promise<void> {
     this.#isPaused = true;
-    (await this.#process)?.signal("SIGSTOP");
-    const { hub } = this.#options;
+    const { hub, process } = this.#options;
+    await process.hold();
     const from = hub.finalizedHeader.number;
     while (hub.finalizedHeader.number < from + QUIET_BLOCKS) await pause(LOOK_EVERY_MS);
   }
 
   resume(): void {
     this.#isPaused = false;
-    void this.#run();
+    void this.#options.process.run();
   }
 
   /** Makes the newest block of the chain final, and waits until the hub knows it; paused before, paused afterwards. */
   async step(): Promise<bigint> {
     const wasPaused = this.#isPaused;
-    const { chain } = this.#options;
+    const { chain, process } = this.#options;
     const wanted = await newestOf(chain);
     const until = performance.now() + DEADLINE_MS;
-    await this.#run();
+    await process.run();
     while (this.last < wanted) {
       if (performance.now() > until) {
         throw new Error(`The hub did not learn of block ${wanted} of ${chain.stateMachine}`);
@@ -84,30 +76,7 @@ export class ProvenFeed implements UpdateFeed {
   }
 
   async stop(): Promise<void> {
-    this.#isStopping = true;
-    const process = await this.#process?.catch(() => undefined);
-    if (process?.isRunning !== true) return;
-    process.signal("SIGCONT");
-    await process.terminate(STOP_MS).catch(() => process.kill());
-  }
-
-  /** The process, running. */
-  async #run(): Promise<void> {
-    this.#process ??= this.#launch();
-    const process = await this.#process;
-    if (process.isRunning) process.signal("SIGCONT");
-  }
-
-  async #launch(): Promise<RelayerProcess> {
-    const { chain, endpoints, onFault } = this.#options;
-    const process = await startConsensusRelayer(endpoints, { changes: { only: [chain.stateMachine] } });
-    void process.ended.then(({ code }) => {
-      if (this.#isStopping) return;
-      onFault(
-        new Error(`The consensus relayer of ${chain.stateMachine} ended with ${code}:\n${process.tail(20)}`),
-      );
-    });
-    return process;
+    await this.#options.process.stop();
   }
 }
 

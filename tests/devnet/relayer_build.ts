@@ -1,10 +1,13 @@
-/** The compiled relayer, built when it is missing or older than its sources. */
+/** The compiled programs, built when one is missing or older than its sources. */
 import { REPOSITORY } from "./repository.ts";
 
-/** Path of the executable. */
+/** Path of the messaging relayer. */
 export const RELAYER_EXECUTABLE: string = `${REPOSITORY}/build/causeway`;
 
-/** What the executable is made of. */
+/** Path of the consensus relayer. */
+export const CONSENSUS_EXECUTABLE: string = `${REPOSITORY}/build/causeway-consensus`;
+
+/** What the executables are made of. */
 const INPUTS = ["src", "deno.json", "deno.lock"];
 
 /** The build failed; the message holds what it printed. */
@@ -13,9 +16,14 @@ export class BuildFault extends Error {
   readonly code = "build_failed";
 }
 
-/** True when there is no executable or a source changed after it was made. */
-export async function isRelayerOutdated(): Promise<boolean> {
-  const built = await modifiedMs(RELAYER_EXECUTABLE);
+/** True when an executable is missing or a source changed after it was made. */
+export async function areProgramsOutdated(): Promise<boolean> {
+  return await isRelayerOutdated(RELAYER_EXECUTABLE) || await isRelayerOutdated(CONSENSUS_EXECUTABLE);
+}
+
+/** True when there is no such executable or a source changed after it was made. */
+export async function isRelayerOutdated(executable = RELAYER_EXECUTABLE): Promise<boolean> {
+  const built = await modifiedMs(executable);
   if (built === undefined) return true;
   for (const input of INPUTS) {
     if (await newestMs(`${REPOSITORY}/${input}`) > built) return true;
@@ -23,10 +31,10 @@ export async function isRelayerOutdated(): Promise<boolean> {
   return false;
 }
 
-/** Builds the executable; takes about 15 s. @throws {BuildFault} */
-export async function buildRelayer(signal?: AbortSignal): Promise<void> {
+/** Builds both executables; takes about 30 s. @throws {BuildFault} */
+export async function buildPrograms(signal?: AbortSignal): Promise<void> {
   const { success, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--quiet", "src/build/build.ts", "--only=causeway"],
+    args: ["run", "-A", "--quiet", "src/build/build.ts"],
     cwd: REPOSITORY,
     stdin: "null",
     stdout: "null",
@@ -34,7 +42,7 @@ export async function buildRelayer(signal?: AbortSignal): Promise<void> {
     ...(signal === undefined ? {} : { signal }),
   }).output();
   signal?.throwIfAborted();
-  if (!success) throw new BuildFault(`The relayer could not be built:\n${new TextDecoder().decode(stderr)}`);
+  if (!success) throw new BuildFault(`The programs could not be built:\n${new TextDecoder().decode(stderr)}`);
 }
 
 async function newestMs(path: string): Promise<number> {
