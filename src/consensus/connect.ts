@@ -20,6 +20,7 @@ import type { Log } from "../core/telemetry/log.ts";
 import { createArbitrumProver } from "./arbitrum/arbitrum_prover.ts";
 import { bscHeadersOf } from "./bsc/bsc_headers.ts";
 import { createBscProver } from "./bsc/bsc_prover.ts";
+import { connectHubConsensus } from "./connect_hub_consensus.ts";
 import type { ProvedChain } from "./chain_worker.ts";
 import { openEvmReader } from "./evm_reader.ts";
 import { createOpStackProver } from "./op_stack/op_stack_prover.ts";
@@ -62,7 +63,12 @@ export function connectChains(deps: ConnectDeps, config: ConsensusConfig): Conne
     signer: substrate.signer,
   });
   const held = config.chains.filter(({ type }) => type === "held").map(({ stateMachine }) => stateMachine);
-  return { hub, proved: config.chains.flatMap((chain) => prove({ ...network, hub }, chain)), held };
+  return {
+    hub,
+    proved: config.chains.flatMap((chain) => prove({ ...network, hub }, chain)),
+    held,
+    hubConsensus: config.relayer.enableHubConsensus ? connectHubConsensus(network, config) : undefined,
+  };
 }
 
 function prove(surroundings: Surroundings, config: ConsensusChainConfig): readonly ProvedChain[] {

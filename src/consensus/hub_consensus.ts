@@ -1,15 +1,92 @@
-/** Proofs of the hub's own finality for the chains: which workers bring them. */
+/**
+ * Proofs of the hub's own finality for the chains (`enable_hub_consensus`): which workers bring them.
+ * Source: 05-hub-consensus sections 2, 5.11 of the protocol notes.
+ */
+import type { CheckFinding } from "../core/chains/chain.ts";
+import type { ConsensusHub } from "../core/chains/consensus_hub.ts";
+import type { CheckResult } from "../core/chains/first_check.ts";
 import type { ConsensusConfig } from "../core/config/consensus_config.ts";
+import type { StateMachine } from "../core/protocol/ismp/state_machine.ts";
+import type { Clock } from "../core/runtime/clock.ts";
+import type { Randomness } from "../core/runtime/randomness.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 import type { Log } from "../core/telemetry/log.ts";
+import { type HostChain, hostWorker } from "./beefy/host_worker.ts";
+import type { ProofSource } from "./beefy/proof_source.ts";
+import { chainWorker, checkProver } from "./chain_worker.ts";
+import { HubNews } from "./hub_news.ts";
+import type { ConsensusProver } from "./prover.ts";
 
-/** The workers of `enable_hub_consensus`: this version has none for any type of hub, and says so. */
-export function planHubConsensus(log: Log, { hub, relayer }: ConsensusConfig): readonly Worker[] {
-  if (relayer.enableHubConsensus) {
-    log.warn(
-      "This version does not carry the hub's consensus to the chains; set [relayer].enable_hub_consensus = false",
-      { type: hub.consensus.type },
-    );
+/** A Substrate chain that is told of the hub. */
+export interface ToldChain {
+  /** Proves the hub. */
+  readonly prover: ConsensusProver;
+  /** The chain that is told. */
+  readonly sink: ConsensusHub;
+}
+
+/** Who is told of the hub, and how. */
+export interface HubConsensus {
+  /** EVM hosts; empty where the hub is finalized by GRANDPA. */
+  readonly hosts: readonly HostChain[];
+  /** Of proofs for {@link hosts}, in the order in which they are asked. */
+  readonly sources: readonly ProofSource[];
+  readonly told: readonly ToldChain[];
+  /** Chains that cannot be told by proofs of this hub's type. */
+  readonly skipped: readonly StateMachine[];
+}
+
+/** A check of a chain that is told. */
+export interface ToldCheck {
+  readonly name: StateMachine;
+  check(signal: AbortSignal): Promise<readonly CheckFinding[]>;
+}
+
+/** What is compared with the configuration before Substrate chains are told; hosts check themselves. */
+export function toldChecks({ told }: HubConsensus): readonly ToldCheck[] {
+  return told.map((chain) => ({
+    name: chain.sink.id.stateMachine,
+    check: (signal) => checkTold(chain, signal),
+  }));
+}
+
+async function checkTold({ prover, sink }: ToldChain, signal: AbortSignal): Promise<readonly CheckFinding[]> {
+  return [...await sink.check(signal), ...await checkProver(prover, signal)];
+}
+
+/** The workers that bring proofs of the hub; chains for which there can be none are named. */
+export function planHubConsensus(
+  deps: { readonly clock: Clock; readonly random: Randomness; readonly log: Log },
+  config: ConsensusConfig,
+  parts: HubConsensus,
+  checks: ReadonlyMap<StateMachine, CheckResult>,
+): readonly Worker[] {
+  const { type } = config.hub.consensus;
+  for (const chain of parts.skipped) {
+    const text = type === "grandpa"
+      ? "No proofs of the hub for this chain: no EVM contract verifies GRANDPA, only BEEFY"
+      : "No proofs of the hub for this chain: only EVM hosts take BEEFY proofs from this program";
+    deps.log.info(text, { chain });
   }
-  return [];
+  const { stateMachine, consensusStateId, pollIntervalSec } = config.hub.substrate;
+  const hub = { stateMachine, consensusStateId };
+  const { sources } = parts;
+  const intervalMs = pollIntervalSec * 1_000;
+  const hosts = parts.hosts.map((chain) => hostWorker({ ...deps, hub, sources, chain, intervalMs }));
+  const told = parts.told.map(({ prover, sink }) => {
+    const log = deps.log.with({ to: sink.id.stateMachine });
+    const shared = { clock: deps.clock, random: deps.random, log, hub: sink, news: new HubNews() };
+    return chainWorker(shared, { prover, l1: undefined }, checks.get(sink.id.stateMachine));
+  });
+  return [...hosts, ...told];
+}
+
+/** Closes whatever is open. */
+export async function closeHubConsensus({ hosts, sources, told }: HubConsensus): Promise<void> {
+  await Promise.allSettled([
+    ...hosts.map((host) => host.close()),
+    ...sources.map((source) => source.close()),
+    // The prover closes the chain that it tells.
+    ...told.map(({ prover }) => prover.close()),
+  ]);
 }

@@ -9,7 +9,7 @@ import { RpcFault } from "../core/rpc/fault.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { superviseWorkers, type Worker } from "../core/runtime/worker.ts";
 import { chainWorker, checkProver } from "./chain_worker.ts";
-import { planHubConsensus } from "./hub_consensus.ts";
+import { planHubConsensus, toldChecks } from "./hub_consensus.ts";
 import { HubNews, newsWorker } from "./hub_news.ts";
 import { monitorWorker, StallFault } from "./monitor.ts";
 import type { ConsensusProver } from "./prover.ts";
@@ -53,45 +53,65 @@ export function runConsensus(
   }, signal);
 }
 
+/** What the first checks led to. */
+interface Checks {
+  readonly provers: ReadonlyMap<ConsensusProver, CheckResult>;
+  /** Of the Substrate chains that are told of the hub. */
+  readonly told: ReadonlyMap<StateMachine, CheckResult>;
+}
+
 /** The hub and all chains at the same time; `undefined` when something must be mended, which is told. */
 async function checkAll(
   deps: RunDeps,
   config: ConsensusConfig,
-  { hub, proved }: Connections,
+  { hub, proved, hubConsensus }: Connections,
   signal: AbortSignal,
-): Promise<ReadonlyMap<ConsensusProver, CheckResult> | undefined> {
+): Promise<Checks | undefined> {
   const hubName = hub.id.stateMachine;
   const hubCheck = checkWithin(deps, hubName, (inner) => hub.check(inner), signal);
   const chainChecks = proved.map(async ({ prover }) => {
     const result = await checkWithin(deps, prover.chain, (inner) => checkProver(prover, inner), signal);
     return { prover, name: prover.chain, result };
   });
-  const [result, chains] = await Promise.all([hubCheck, Promise.all(chainChecks)]);
+  const toldOnes = hubConsensus === undefined ? [] : toldChecks(hubConsensus);
+  const sinkChecks = toldOnes.map(async ({ name, check }) => ({
+    name,
+    result: await checkWithin(deps, name, check, signal),
+  }));
+  const [result, chains, sinks] = await Promise.all([
+    hubCheck,
+    Promise.all(chainChecks),
+    Promise.all(sinkChecks),
+  ]);
   const place = `[${config.hub.section}.substrate].rpc_ws`;
   // A hub that does not answer is told once: the provers ask it, too.
   const told = result.kind === "unreachable"
     ? chains.filter((chain) => chain.result.kind === "checked")
     : chains;
-  if (!reportChecks(deps.log, { name: hubName, result, place }, told)) return undefined;
-  return new Map(chains.map((chain) => [chain.prover, chain.result]));
+  if (!reportChecks(deps.log, { name: hubName, result, place }, [...told, ...sinks])) return undefined;
+  return {
+    provers: new Map(chains.map((chain) => [chain.prover, chain.result])),
+    told: new Map(sinks.map((sink) => [sink.name, sink.result])),
+  };
 }
 
 /** One worker per chain, those that tell rollups of their L1, and the monitor. */
 function planWorkers(
   deps: RunDeps,
   config: ConsensusConfig,
-  parts: Connections & { readonly checks: ReadonlyMap<ConsensusProver, CheckResult> },
+  parts: Connections & { readonly checks: Checks },
 ): readonly Worker[] {
-  const { hub } = parts;
+  const { hub, checks, hubConsensus } = parts;
   const news = new HubNews();
   const shared = { clock: deps.clock, random: deps.random, log: deps.log, hub, news };
-  const chains = parts.proved.map((chain) => chainWorker(shared, chain, parts.checks.get(chain.prover)));
+  const chains = parts.proved.map((chain) => chainWorker(shared, chain, checks.provers.get(chain.prover)));
   const everyMs = config.hub.substrate.pollIntervalSec * 1_000;
   const heights = news.followed.map((id) => newsWorker(shared, id, everyMs));
   const held = parts.held.map((chain) => heldWorker(deps, chain));
   const limits = config.relayer.maximumUpdateIntervals;
   const monitor = limits.length === 0 ? [] : [monitorWorker(shared, limits)];
-  return [...chains, ...heights, ...held, ...monitor, ...planHubConsensus(deps.log, config)];
+  const ofHub = hubConsensus === undefined ? [] : planHubConsensus(deps, config, hubConsensus, checks.told);
+  return [...chains, ...heights, ...held, ...monitor, ...ofHub];
 }
 
 /** A chain of which nothing is proved keeps its place: the program does not end for want of work. */

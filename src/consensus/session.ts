@@ -10,6 +10,7 @@ import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import type { Randomness } from "../core/runtime/randomness.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import type { ProvedChain } from "./chain_worker.ts";
+import { closeHubConsensus, type HubConsensus } from "./hub_consensus.ts";
 
 /** The hub and the chains of the configuration. */
 export interface Connections {
@@ -17,6 +18,8 @@ export interface Connections {
   readonly proved: readonly ProvedChain[];
   /** Chains of which nothing is proved: they have no client on the hub that this program knows. */
   readonly held: readonly StateMachine[];
+  /** Who is told of the hub; absent: nobody (`enable_hub_consensus = false`). */
+  readonly hubConsensus?: HubConsensus | undefined;
 }
 
 /** The outside world of the program. */
@@ -42,8 +45,12 @@ export async function runSession(
     if (signal.aborted && (error === signal.reason || isAbort(error))) return exitCodes.ok;
     throw error;
   } finally {
-    const { hub, proved } = connections;
-    await Promise.allSettled([...proved.map(({ prover }) => prover.close()), hub.close()]);
+    const { hub, proved, hubConsensus } = connections;
+    await Promise.allSettled([
+      ...proved.map(({ prover }) => prover.close()),
+      hub.close(),
+      ...hubConsensus === undefined ? [] : [closeHubConsensus(hubConsensus)],
+    ]);
   }
 }
 

@@ -14,6 +14,7 @@ import type {
 import type { Clock } from "../core/runtime/clock.ts";
 import { awaitLogged } from "../core/runtime/waiting.ts";
 import type { Log } from "../core/telemetry/log.ts";
+import { LAST_WAIT_MS, lingering } from "./lingering.ts";
 
 /** What submitting needs. */
 export interface SubmitDeps {
@@ -52,9 +53,6 @@ const POLL_MS = 2_000;
 
 /** The pool keeps an update for 25 blocks (05-hub-consensus section 3.4), 5 min at 12 s; twice that is enough for all. */
 const IN_BLOCK_WITHIN_MS = 600_000;
-
-/** How long a stopping program waits for what it has sent. */
-const LAST_WAIT_MS = 5_000;
 
 /** Submits updates and waits until a block has them, or it is clear that none will. */
 export async function submitUpdates(
@@ -140,25 +138,4 @@ async function overtakenBy(
   if (height === undefined) return undefined;
   const hubHeight = await hub.fetchLatestHeight(commitmentsUnder, signal);
   return hubHeight !== undefined && hubHeight >= height ? { kind: "overtaken", hubHeight } : undefined;
-}
-
-/** A signal that is aborted `afterMs` later than `signal`, with its reason. Call `end` when it is not needed any more. */
-function lingering(
-  clock: Clock,
-  signal: AbortSignal,
-  afterMs: number,
-): { readonly signal: AbortSignal; readonly end: () => void } {
-  const ended = new AbortController();
-  const late = new AbortController();
-  const onAbort = (): void => {
-    const abort = (): void => late.abort(signal.reason);
-    clock.sleep(afterMs, ended.signal).then(abort, () => undefined); // ended first: nobody listens
-  };
-  if (signal.aborted) onAbort();
-  signal.addEventListener("abort", onAbort, { once: true });
-  const end = (): void => {
-    signal.removeEventListener("abort", onAbort);
-    ended.abort();
-  };
-  return { signal: late.signal, end };
 }

@@ -38,6 +38,8 @@ export type ChainEvent =
     readonly kind: "timeoutHandled";
     readonly of: "post" | "get";
     readonly commitment: Hash256;
+    /** Chain of the request, where the chain tells: Substrate chains do. */
+    readonly source?: StateMachine;
     readonly at: EventPosition;
   }
   | {

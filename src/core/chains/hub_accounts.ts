@@ -42,6 +42,20 @@ export interface AcceptedProof {
   readonly atBlock: bigint;
 }
 
+/** Accepted proofs that the hub still keeps, as its newest final block lists them. */
+export interface AcceptedProofIndex {
+  /** Set handed over to, to the proven height of the hub; ascending by set, at most 512. */
+  readonly rotations: ReadonlyMap<bigint, bigint>;
+  /** Proven heights of the hub without those of rotations, ascending, at most 512. */
+  readonly messaging: readonly bigint[];
+}
+
+/** A hub whose accepted proofs can be listed. */
+export interface ProofLister {
+  /** Two round trips; needs no unsafe method. */
+  fetchAcceptedIndex(signal: AbortSignal): Promise<AcceptedProofIndex>;
+}
+
 /** The hub with its relayer accounts. */
 export interface RelayerHub extends HubChain {
   /** Per request commitment whether its fee was accumulated already. One round trip. */

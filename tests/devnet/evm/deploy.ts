@@ -24,6 +24,11 @@ import {
   stringToHex,
   TransactionReceiptNotFoundError,
 } from "viem";
+import { toHex } from "../../../src/core/protocol/bytes.ts";
+import {
+  type BeefyClientState,
+  encodeBeefyClientState,
+} from "../../../src/core/protocol/evm/beefy_client_state.ts";
 import { FEE_TOKEN_ABI, HOST_ABI, HOST_MANAGER_ABI } from "./abi.ts";
 import { DEVNET_ACCOUNTS } from "./accounts.ts";
 import { type Artifact, type Artifacts, compileContracts } from "./compile.ts";
@@ -52,6 +57,11 @@ export interface DeployOptions {
   readonly feeTokenPerNative?: bigint;
   /** The only member of the hub's first authority sets (ids 1 and 2). Default: the oracle account. */
   readonly authority?: Address;
+  /**
+   * Deploy the live BEEFY client in place of the devnet's verifier, with this state. Default: the devnet's verifier,
+   * which trusts {@link DeployOptions.authority}.
+   */
+  readonly beefyState?: BeefyClientState;
   /** Deploy the verifier that accepts anything behind proof byte 0x01 (known answers only). Default false. */
   readonly acceptsUnsignedProofs?: boolean;
 }
@@ -194,7 +204,7 @@ function deploymentSteps(
     create("wrapped native token", artifacts.FeeToken, ["Wrapped native", "WDEV", 18]),
     create("price router", artifacts.PriceRouter, [at.wrappedNative, price]),
     create("verifier of type 1", sp1),
-    create("verifier of type 0", artifacts.TestConsensusClient),
+    create("verifier of type 0", options.beefyState ? artifacts.EcdsaBeefy : artifacts.TestConsensusClient),
     create("consensus router", artifacts.ConsensusRouter, [sp1Verifier, ecdsaVerifier]),
     create("handler", artifacts.Handler),
     create("host manager", artifacts.HostManager, [{ admin: deployer, host: deployer }]),
@@ -224,7 +234,9 @@ function deploymentSteps(
         abi: HOST_ABI,
         functionName: "setConsensusState",
         args: [
-          encodeConsensusState(initialConsensusState(authority)),
+          options.beefyState
+            ? toHex(encodeBeefyClientState(options.beefyState))
+            : encodeConsensusState(initialConsensusState(authority)),
           { stateMachineId: options.hub.paraId, height: 1n },
           {
             timestamp: 0n,

@@ -5,7 +5,7 @@
 import { privateKeyToAccount } from "viem/accounts";
 import type { EvmValues } from "../../config/chain_fields.ts";
 import { fromHex, type Hash256, toHex } from "../../protocol/bytes.ts";
-import { toAddress } from "../../protocol/evm/address.ts";
+import { type Address, toAddress } from "../../protocol/evm/address.ts";
 import { decodeBeefyClientState } from "../../protocol/evm/beefy_client_state.ts";
 import { hostReads } from "../../protocol/evm/host_reads.ts";
 import type { Signature } from "../../protocol/ismp/fees.ts";
@@ -35,10 +35,12 @@ import type {
   Simulation,
   SubmissionOutcome,
 } from "../chain.ts";
+import type { ConsensusClientKind, ConsensusReceiver, HostConsensusView } from "../consensus_receiver.ts";
 import type { FeeChain, FeeProof, GasTerms, ReceiptProof } from "../fees.ts";
 import type { ProofReceiver } from "../hub_accounts.ts";
 import type { AccountNonces, ReplaceableChain, ReplacementTerms } from "../replaceable.ts";
 import { fetchHasBatchCall } from "./batching.ts";
+import { fetchClientKind, fetchConsensusView } from "./consensus_view.ts";
 import { fetchDataCost, fetchGasTerms } from "./costs.ts";
 import { EventReader } from "./events.ts";
 import { EvmContext } from "./evm_context.ts";
@@ -97,7 +99,10 @@ const TRACES_AT_ONCE = 16;
  * The chain that the configuration describes. Nothing is asked before the first method is called; every endpoint
  * is asked for its chain id along with its first request.
  */
-export function createEvmChain(deps: EvmChainDeps, options: EvmChainOptions): EvmChain {
+export function createEvmChain(
+  deps: EvmChainDeps,
+  options: EvmChainOptions,
+): EvmChain & ConsensusReceiver {
   const id = { stateMachine: options.stateMachine, consensusStateId: options.consensusStateId };
   const number = evmChainId(options.stateMachine);
   const account = privateKeyToAccount(options.signer.reveal());
@@ -120,7 +125,7 @@ export function createEvmChain(deps: EvmChainDeps, options: EvmChainOptions): Ev
   return new ConnectedEvmChain(context, options.tracingBatchSize ?? TRACES_AT_ONCE);
 }
 
-class ConnectedEvmChain implements EvmChain {
+class ConnectedEvmChain implements EvmChain, ConsensusReceiver {
   readonly family = "evm";
   readonly hasGas = true;
   readonly id: StateMachineId;
@@ -263,6 +268,14 @@ class ConnectedEvmChain implements EvmChain {
 
   fetchHasBatchCall(signal: AbortSignal): Promise<boolean> {
     return fetchHasBatchCall(this.#context, signal);
+  }
+
+  fetchConsensusView(hub: StateMachineId, signal: AbortSignal): Promise<HostConsensusView> {
+    return fetchConsensusView(this.#context, hub, signal);
+  }
+
+  fetchClientKind(client: Address, signal: AbortSignal): Promise<ConsensusClientKind> {
+    return fetchClientKind(this.#context, client, signal);
   }
 
   fetchReplacementTerms(submission: SignedSubmission, signal: AbortSignal): Promise<ReplacementTerms> {

@@ -8,7 +8,7 @@ import { beefyProofsKeys, offchainKeys, otherKeys } from "../../protocol/ismp/st
 import { compareIntegers, decodeStrict, list, orderedMap, ScaleError, u64 } from "../../protocol/scale.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import { calls, type RuntimeVersion, type StorageChange } from "../../rpc/substrate_calls.ts";
-import type { AcceptedProof } from "../hub_accounts.ts";
+import type { AcceptedProof, AcceptedProofIndex } from "../hub_accounts.ts";
 import type { SubstrateNode } from "./node.ts";
 import type { Runtime } from "./runtime.ts";
 import { decodeValue } from "./views.ts";
@@ -141,6 +141,23 @@ export async function fetchRotations(
 ): Promise<ReadonlyMap<bigint, bigint>> {
   const stored = await node.client.ask(calls.storage(beefyProofsKeys.rotationProofs()), signal);
   return decodeValue(node, stored, rotationsCodec, "BeefyConsensusProofs.RotationProofs") ?? new Map();
+}
+
+/** What the hub lists at its newest final block. Two round trips. */
+export async function fetchAcceptedIndex(
+  node: SubstrateNode,
+  signal: AbortSignal,
+): Promise<AcceptedProofIndex> {
+  const head = await node.client.ask(calls.finalizedHash(), signal);
+  const [rotations, messaging] = await node.client.askAll([
+    calls.storage(beefyProofsKeys.rotationProofs(), head),
+    calls.storage(beefyProofsKeys.messagingProofs(), head),
+  ], signal);
+  return {
+    rotations: decodeValue(node, rotations, rotationsCodec, "BeefyConsensusProofs.RotationProofs") ??
+      new Map(),
+    messaging: decodeValue(node, messaging, list(u64), "BeefyConsensusProofs.MessagingProofs") ?? [],
+  };
 }
 
 /**

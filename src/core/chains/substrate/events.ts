@@ -1,7 +1,7 @@
 /** Events of a range of blocks, in order and without gaps. */
 import type { Hash256 } from "../../protocol/bytes.ts";
 import { getMessage, getResponseMessage, postMessage } from "../../protocol/ismp/commitment.ts";
-import type { IsmpEvent } from "../../protocol/ismp/event.ts";
+import type { IsmpEvent, TimeoutHandled } from "../../protocol/ismp/event.ts";
 import type { EventWithMetadata } from "../../protocol/ismp/rpc_json.ts";
 import { ismpKeys, mmrKeys } from "../../protocol/ismp/storage_keys.ts";
 import { u64 } from "../../protocol/scale.ts";
@@ -181,9 +181,9 @@ function toChainEvent(event: IsmpEvent, at: EventPosition): ChainEvent {
     case "GetRequestHandled":
       return { kind: "handled", of: "get", ...event.value, at };
     case "PostRequestTimeoutHandled":
-      return { kind: "timeoutHandled", of: "post", commitment: event.value.commitment, at };
+      return timeoutHandled("post", event.value, at);
     case "GetRequestTimeoutHandled":
-      return { kind: "timeoutHandled", of: "get", commitment: event.value.commitment, at };
+      return timeoutHandled("get", event.value, at);
     case "StateMachineUpdated": {
       const { stateMachineId: id, latestHeight: height } = event.value;
       return { kind: "updated", stateMachine: id.stateMachine, id, height, at };
@@ -193,4 +193,12 @@ function toChainEvent(event: IsmpEvent, at: EventPosition): ChainEvent {
       return { kind: "vetoed", stateMachine: id.stateMachine, height, at };
     }
   }
+}
+
+function timeoutHandled(
+  of: "post" | "get",
+  { commitment, source }: TimeoutHandled,
+  at: EventPosition,
+): ChainEvent {
+  return { kind: "timeoutHandled", of, commitment, source, at };
 }

@@ -4,8 +4,16 @@ import type { StateMachine } from "../../protocol/ismp/state_machine.ts";
 import type { CheckFinding, SignedSubmission, SubmissionOutcome } from "../chain.ts";
 import type { FeeChain } from "../fees.ts";
 import type { Counterparty } from "../hub.ts";
-import type { AcceptedProof, ClaimStatus, HubCall, HubCallRefusal, RelayerHub } from "../hub_accounts.ts";
-import { AcceptedProofs, fetchProofBytes, fetchRotations } from "./accepted_proofs.ts";
+import type {
+  AcceptedProof,
+  AcceptedProofIndex,
+  ClaimStatus,
+  HubCall,
+  HubCallRefusal,
+  ProofLister,
+  RelayerHub,
+} from "../hub_accounts.ts";
+import { AcceptedProofs, fetchAcceptedIndex, fetchProofBytes, fetchRotations } from "./accepted_proofs.ts";
 import { checkCounterparty } from "./checks.ts";
 import { prepareHubCall, tryHubCall } from "./hub_calls.ts";
 import type { SubstrateNode } from "./node.ts";
@@ -31,11 +39,11 @@ import {
 export function createHubChain(
   deps: SubstrateChainDeps,
   options: SubstrateChainOptions,
-): RelayerHub & FeeChain {
+): RelayerHub & ProofLister & FeeChain {
   return new Hub(connectParts(deps, options, true), options);
 }
 
-class Hub extends SubstrateChain implements RelayerHub {
+class Hub extends SubstrateChain implements RelayerHub, ProofLister {
   readonly #node: SubstrateNode;
   readonly #outcomes: Outcomes;
   readonly #acceptedProofs: AcceptedProofs;
@@ -104,6 +112,10 @@ class Hub extends SubstrateChain implements RelayerHub {
     signal: AbortSignal,
   ): Promise<Uint8Array | undefined> {
     return fetchProofBytes(this.#node, proof, signal);
+  }
+
+  fetchAcceptedIndex(signal: AbortSignal): Promise<AcceptedProofIndex> {
+    return fetchAcceptedIndex(this.#node, signal);
   }
 
   fetchRotations(signal: AbortSignal): Promise<ReadonlyMap<bigint, bigint>> {

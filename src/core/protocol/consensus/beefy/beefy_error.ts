@@ -31,6 +31,8 @@ export type BeefyErrorCode =
   | "invalid_mmr_proof"
   | "out_of_bounds_leaves"
   | "unconsumed_proof"
+  /** The leaf is not that of the block that was signed. */
+  | "stale_mmr_leaf"
   /** A head is that of a genesis block. */
   | "illegal_genesis_block"
   /** A head tells no time. */

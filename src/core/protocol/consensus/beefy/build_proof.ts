@@ -4,7 +4,7 @@
  */
 import { fromHex, type Hash256, toHash256 } from "../../bytes.ts";
 import type { BeefyClientState } from "../../evm/beefy_client_state.ts";
-import { bagPeaks, hashPair, subtreesOf, topPosition } from "../../trie/mmr.ts";
+import { bagPeaks, calculateMmrRoot, hashPair, MmrError, subtreesOf, topPosition } from "../../trie/mmr.ts";
 import { authoritiesRoot, authorityAddress, authorityLeaf } from "./authorities.ts";
 import { BeefyError } from "./beefy_error.ts";
 import { type BeefyJustification, type BeefyMmrLeaf, mmrLeafHash, mmrRootOf } from "./commitment.ts";
@@ -30,6 +30,11 @@ export interface RelayFacts {
   readonly leaf: BeefyMmrLeaf;
   /** Hashes of the other leaves of the last mountain, which come before it; see {@link lastMountainBlocks}. */
   readonly earlierLeaves: readonly Hash256[];
+  /**
+   * Items of the leaf's proof as a node made them (`mmr_generateProof`): peaks and earlier leaves are not needed then
+   * and may be empty.
+   */
+  readonly mmrItems?: readonly Hash256[] | undefined;
   /** Heads at the parent of N, by ascending id: of all parachains, and of the hub. */
   readonly heads: readonly ParachainHead[];
   /** Parachains whose heads are proved. */
@@ -70,13 +75,16 @@ export function buildNaiveProof(trusted: BeefyClientState, facts: RelayFacts): N
     signature: withContractRecovery(signature),
   }));
   const { leaf } = facts;
-  const mmrProof = mmrItems(facts);
+  const leafIndex = beefyLeafIndex(trusted.beefyActivationBlock, leaf.parentNumber);
+  const mmrProof = facts.mmrItems === undefined
+    ? mmrItems(facts)
+    : checkedItems(facts, facts.mmrItems, leafIndex);
   return {
     relay: {
       commitment,
       votes,
       leaf,
-      leafIndex: beefyLeafIndex(trusted.beefyActivationBlock, leaf.parentNumber),
+      leafIndex,
       mmrProof,
       authoritiesProof: merkleMultiProof(
         facts.authorities.map((key) => authorityLeaf(authorityAddress(key))),
@@ -90,6 +98,23 @@ export function buildNaiveProof(trusted: BeefyClientState, facts: RelayFacts): N
 /** The recovery id as contracts want it. */
 function withContractRecovery(signature: Uint8Array): Uint8Array {
   return signature.with(64, (signature[64] ?? 0) + 27);
+}
+
+/** A node's items, if they lead to the root that was signed. */
+function checkedItems(
+  { justification, leaf }: RelayFacts,
+  items: readonly Hash256[],
+  leafIndex: bigint,
+): readonly Hash256[] {
+  const leaves = [{ index: leafIndex, hash: mmrLeafHash(leaf) }];
+  try {
+    const root = calculateMmrRoot(items, leaves, leafIndex + 1n);
+    if (root === mmrRootOf(justification.commitment)) return items;
+  } catch (cause) {
+    if (!(cause instanceof MmrError)) throw cause;
+    throw new BeefyError("invalid_mmr_proof", { cause });
+  }
+  throw new BeefyError("invalid_mmr_proof");
 }
 
 /** Peaks before the last mountain, then the siblings of its last leaf from below. */

@@ -196,6 +196,35 @@ export function proofKind(proof: Uint8Array): "ecdsa" | "sp1" {
   throw new BeefyError("invalid_proof_type");
 }
 
+/** A zero-knowledge proof, as far as it is to be understood without its circuit. */
+export interface Sp1Proof {
+  readonly blockNumber: bigint;
+  readonly validatorSetId: bigint;
+  readonly leaf: BeefyMmrLeaf;
+  readonly heads: readonly Pick<ProvenHead, "paraId" | "header">[];
+}
+
+/** Reads a zero-knowledge proof. @throws {BeefyError} `empty_proof`, `invalid_proof_type`, `undecodable_proof` */
+export function decodeSp1Proof(proof: Uint8Array): Sp1Proof {
+  if (proofKind(proof) !== "sp1") throw new BeefyError("invalid_proof_type");
+  const [commitment, { nextAuthoritySet, ...leaf }, headers] = decodeParameters(sp1Parameters, proof);
+  return {
+    ...commitment,
+    leaf: {
+      version: leaf.version,
+      parentNumber: leaf.parentNumber,
+      parentHash: toHash256(leaf.parentHash),
+      extra: toHash256(leaf.extra),
+      nextAuthoritySet: {
+        id: nextAuthoritySet.id,
+        length: nextAuthoritySet.len,
+        root: toHash256(nextAuthoritySet.root),
+      },
+    },
+    heads: headers.map(({ id, header }) => ({ paraId: toCount(id), header: fromHex(header) })),
+  };
+}
+
 /** What a proof of either kind is about; nothing of it is checked. @throws {BeefyError} */
 export function readProofSubject(proof: Uint8Array): ProofSubject {
   if (proofKind(proof) === "ecdsa") {
@@ -207,10 +236,11 @@ export function readProofSubject(proof: Uint8Array): ProofSubject {
       headers: new Map(parachain.heads.map(({ paraId, header }) => [paraId, header])),
     };
   }
-  const [commitment, , headers] = decodeParameters(sp1Parameters, proof);
+  const { blockNumber, validatorSetId, heads } = decodeSp1Proof(proof);
   return {
     kind: "sp1",
-    ...commitment,
-    headers: new Map(headers.map(({ id, header }) => [toCount(id), fromHex(header)])),
+    blockNumber,
+    validatorSetId,
+    headers: new Map(heads.map(({ paraId, header }) => [paraId, header])),
   };
 }

@@ -49,16 +49,26 @@ export function verifyNaiveProof(trusted: BeefyClientState, proof: NaiveProof): 
   if (trusted.latestHeight >= BigInt(commitment.blockNumber)) return { state: trusted, intermediates: [] };
   checkVotes(trusted, proof.relay);
   checkLeaf(trusted, proof.relay);
-  const moves = leaf.nextAuthoritySet.id > trusted.next.id;
-  const state: BeefyClientState = {
-    ...trusted,
-    latestHeight: BigInt(commitment.blockNumber),
-    ...moves && { current: trusted.next, next: leaf.nextAuthoritySet },
-  };
+  const state = advanceState(trusted, BigInt(commitment.blockNumber), leaf);
   return { state, intermediates: readHeads(leaf, proof.parachain) };
 }
 
-function signingSet({ current, next }: BeefyClientState, id: bigint): BeefyAuthoritySet {
+/** State after a proof that holds: a leaf that announces a later set than the next one moves both. */
+export function advanceState(
+  trusted: BeefyClientState,
+  blockNumber: bigint,
+  { nextAuthoritySet }: Pick<BeefyMmrLeaf, "nextAuthoritySet">,
+): BeefyClientState {
+  const moves = nextAuthoritySet.id > trusted.next.id;
+  return {
+    ...trusted,
+    latestHeight: blockNumber,
+    ...moves && { current: trusted.next, next: nextAuthoritySet },
+  };
+}
+
+/** The set that signed, of those that the client knows. @throws {BeefyError} `unknown_authority_set` */
+export function signingSet({ current, next }: BeefyClientState, id: bigint): BeefyAuthoritySet {
   const set = id === current.id ? current : id === next.id ? next : undefined;
   require(set !== undefined, "unknown_authority_set");
   return set;
@@ -122,7 +132,8 @@ function readHeads(
   return intermediates;
 }
 
-function readHead({ paraId, header }: ProvenHead): BeefyIntermediate {
+/** The height that a head stands for. @throws {BeefyError} */
+export function readHead({ paraId, header }: Pick<ProvenHead, "paraId" | "header">): BeefyIntermediate {
   const head = readHeader(() => decodeSubstrateHeader(header));
   require(head.number !== 0, "illegal_genesis_block");
   return { paraId, height: BigInt(head.number), commitment: hubCommitment(head) };

@@ -1,0 +1,96 @@
+/**
+ * Which blocks of the hub hold something for a chain: a proof of the hub is worth its gas only where there is work.
+ * One instance serves all chains, so that events are read once. Source: 05-hub-consensus section 5.10 of the notes.
+ */
+import type { Chain, ChainEvent } from "../../core/chains/chain.ts";
+import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
+import { Limit } from "../../core/runtime/limit.ts";
+
+/** Blocks of one question. */
+const BLOCKS_PER_READ = 100n;
+
+/**
+ * Most blocks that are searched below the newest one: a day at 6 s. Older ones count as work, so that a chain that
+ * was not served for long gets what waits for it.
+ */
+export const SEARCHED_BLOCKS = 14_400n;
+
+/** Knows where there is work. */
+export class HubWork {
+  readonly #hub: Pick<Chain, "fetchEvents">;
+  readonly #turn = new Limit(1);
+  /** Blocks with work, ascending; only of chains that were asked about. */
+  readonly #blocks = new Map<StateMachine, bigint[]>();
+  /** First and last block that was read; `undefined`: none yet. */
+  #read: { readonly from: bigint; readonly to: bigint } | undefined;
+
+  constructor(hub: Pick<Chain, "fetchEvents">, chains: Iterable<StateMachine>) {
+    this.#hub = hub;
+    for (const chain of chains) this.#blocks.set(chain, []);
+  }
+
+  /** True when blocks above `known` up to `upTo` hold work for `chain`, or are too many to be read. */
+  hasWork(chain: StateMachine, known: bigint, upTo: bigint, signal: AbortSignal): Promise<boolean> {
+    const blocks = this.#blocks.get(chain);
+    if (blocks === undefined) throw new Error(`${chain} was not announced`);
+    if (known >= upTo) return Promise.resolve(false);
+    return this.#turn.run(async () => {
+      const isFound = (): boolean => blocks.some((block) => block > known && block <= upTo);
+      while (!isFound()) {
+        const next = nextRead(this.#read, known + 1n, upTo);
+        if (next === "all") return false;
+        if (next === "too_many") return true;
+        await this.#readBlocks(next.from, next.to, signal);
+      }
+      return true;
+    }, signal);
+  }
+
+  async #readBlocks(from: bigint, to: bigint, signal: AbortSignal): Promise<void> {
+    const events = await this.#hub.fetchEvents(from, to, signal);
+    const isAbove = this.#read === undefined || from > this.#read.to;
+    for (const event of events) {
+      const chain = addressee(event);
+      const blocks = chain === undefined ? undefined : this.#blocks.get(chain);
+      if (blocks === undefined || blocks.includes(event.at.height)) continue;
+      blocks.push(event.at.height);
+    }
+    for (const blocks of this.#blocks.values()) {
+      blocks.sort((a, b) => a < b ? -1 : 1);
+      const old = blocks.findIndex((block) => block + SEARCHED_BLOCKS > to);
+      if (isAbove) blocks.splice(0, old === -1 ? blocks.length : old);
+    }
+    const read = this.#read ?? { from, to };
+    this.#read = { from: from < read.from ? from : read.from, to: to > read.to ? to : read.to };
+  }
+}
+
+/** The next blocks to read so that everything from `from` to `to` is known: upwards first, then down. */
+function nextRead(
+  read: { readonly from: bigint; readonly to: bigint } | undefined,
+  from: bigint,
+  to: bigint,
+): { readonly from: bigint; readonly to: bigint } | "all" | "too_many" {
+  const lowest = to > SEARCHED_BLOCKS ? to - SEARCHED_BLOCKS + 1n : 1n;
+  const start = from > lowest ? from : lowest;
+  if (read === undefined) return { from: highest(start, to - BLOCKS_PER_READ + 1n), to };
+  if (to > read.to) {
+    const end = read.to + BLOCKS_PER_READ;
+    return { from: read.to + 1n, to: end < to ? end : to };
+  }
+  if (start < read.from) return { from: highest(start, read.from - BLOCKS_PER_READ), to: read.from - 1n };
+  return from < start ? "too_many" : "all";
+}
+
+function highest(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
+}
+
+/** The chain that has to know a newer height of the hub because of an event. */
+function addressee(event: ChainEvent): StateMachine | undefined {
+  if (event.kind === "timeoutHandled") return event.of === "post" ? event.source : undefined;
+  if (event.kind !== "message") return undefined;
+  const { message } = event;
+  if (message.kind === "post") return message.request.dest;
+  return message.kind === "getResponse" ? message.response.get.source : undefined;
+}

@@ -1,0 +1,74 @@
+/** Which of several proofs go into one transaction: pure decisions, and the verification before gas is spent. */
+import type { CheckedProof } from "../../core/protocol/consensus/beefy/check_proof.ts";
+import { checkProof } from "../../core/protocol/consensus/beefy/check_proof.ts";
+import type { BeefyClientState } from "../../core/protocol/evm/beefy_client_state.ts";
+import type { FitView } from "./host_fitness.ts";
+
+/**
+ * Most bytes of proofs in one transaction: nodes refuse raw transactions above 128 KiB (ethereum/go-ethereum:
+ * core/txpool/legacypool), and one proof of 600 validators has 92 kB.
+ */
+export const MOST_PROOF_BYTES = 120_000;
+
+/** A proof with what it does. */
+export interface BatchedProof {
+  readonly bytes: Uint8Array;
+  readonly checked: CheckedProof;
+}
+
+/**
+ * Verifies proofs one after the other and drops those that change nothing.
+ * @throws {BeefyError} of the first proof that the client would refuse
+ */
+export function verifyInOrder(
+  trusted: BeefyClientState,
+  proofs: readonly Uint8Array[],
+): readonly BatchedProof[] {
+  const fresh: BatchedProof[] = [];
+  let state = trusted;
+  for (const bytes of proofs) {
+    const checked = checkProof(state, bytes);
+    if (checked.isStale) continue;
+    fresh.push({ bytes, checked });
+    state = checked.state;
+  }
+  return fresh;
+}
+
+/** The first proofs that fit into one transaction; at least one. @param most proofs that the handler takes at once. */
+export function fittingProofs(proofs: readonly BatchedProof[], most: number): readonly BatchedProof[] {
+  const fitting: BatchedProof[] = [];
+  let bytes = 0;
+  for (const proof of proofs.slice(0, most)) {
+    bytes += proof.bytes.length;
+    if (fitting.length > 0 && bytes > MOST_PROOF_BYTES) break;
+    fitting.push(proof);
+  }
+  return fitting;
+}
+
+/**
+ * True when a host still needs every one of the proofs: it has taken none that makes one of them a paid no-op.
+ * @param counting `pool`: what waits in the node's pool counts as taken
+ */
+export function areStillNews(
+  proofs: readonly BatchedProof[],
+  { state, pendingHeight }: Pick<FitView, "state" | "pendingHeight">,
+  counting: "blocks" | "pool",
+): boolean {
+  const known = counting === "pool" ? pendingHeight : state.latestHeight;
+  return proofs.every(({ checked }) => checked.blockNumber > known);
+}
+
+/** Height of the hub that a host will know after these proofs; `undefined`: they bring none. */
+export function hubHeightOf(proofs: readonly BatchedProof[], paraId: number): bigint | undefined {
+  let newest: bigint | undefined;
+  for (const { checked } of proofs) {
+    for (const height of checked.heights) {
+      if (height.paraId === paraId && (newest === undefined || height.height > newest)) {
+        newest = height.height;
+      }
+    }
+  }
+  return newest;
+}

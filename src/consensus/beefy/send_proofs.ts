@@ -1,0 +1,205 @@
+/**
+ * Sends proofs to an EVM host and follows the transaction to its end: mined, replaced by our own at a higher price
+ * when it is stuck, or cancelled when somebody else was faster. There is no database: what a look at the chain does
+ * not tell is found out by the next look. Start reading at {@link sendProofs}.
+ */
+import type { Chain, Refusal, SignedSubmission, SubmissionOutcome } from "../../core/chains/chain.ts";
+import type { ReplaceableChain } from "../../core/chains/replaceable.ts";
+import { decideStuck, MOST_REPLACEMENTS, type StuckDecision } from "../../core/chains/stuck_plan.ts";
+import { RpcFault } from "../../core/rpc/fault.ts";
+import type { Clock } from "../../core/runtime/clock.ts";
+import { awaitLogged } from "../../core/runtime/waiting.ts";
+import type { Log } from "../../core/telemetry/log.ts";
+import { LAST_WAIT_MS, lingering } from "../lingering.ts";
+
+/** The chain as far as sending goes. */
+export type SendingChain =
+  & Pick<Chain, "id" | "simulate" | "sign" | "broadcast" | "fetchOutcome">
+  & Pick<ReplaceableChain, "fetchReplacementTerms" | "resign" | "cancel">;
+
+/** What sending needs. */
+export interface SendDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly chain: SendingChain;
+}
+
+/** Proofs for one transaction. */
+export interface ProofsToSend {
+  readonly proofs: readonly Uint8Array[];
+  /**
+   * Reads the host again: true while every proof is still news for it.
+   * @param counting `pool`: what waits in the node's pool counts as known; wrong once our own transaction is there.
+   */
+  readonly isStillNews: (counting: "blocks" | "pool", signal: AbortSignal) => Promise<boolean>;
+}
+
+/** What became of them. */
+export type SendResult =
+  | { readonly kind: "mined"; readonly block: bigint; readonly transaction: string }
+  /** The host has learned of it from somebody else; nothing was paid, or only for a cancellation. */
+  | { readonly kind: "overtaken" }
+  | { readonly kind: "refused"; readonly refusal: Refusal }
+  | { readonly kind: "lost"; readonly reason: string };
+
+/** Between two looks at a transaction. */
+const POLL_MS = 2_000;
+
+/** A transaction that no node knows any more is handed over again after this time. */
+const FORGOTTEN_AFTER_MS = 30_000;
+
+/** Simulates, looks at the host once more, signs, sends, follows. */
+export async function sendProofs(
+  deps: SendDeps,
+  { proofs, isStillNews }: ProofsToSend,
+  signal: AbortSignal,
+): Promise<SendResult> {
+  const { chain } = deps;
+  const delivery = { steps: proofs.map((proof) => ({ kind: "consensus" as const, proof })) };
+  const simulation = await chain.simulate(delivery, signal);
+  if (!await isStillNews("pool", signal)) return { kind: "overtaken" };
+  if (simulation.kind === "refused") return simulation;
+  const signed = await chain.sign(delivery, simulation, { nonceAtLeast: undefined }, signal);
+  if (signed.kind === "overtaken") return signed;
+  if (signed.kind === "refused") return signed;
+  const sent = await chain.broadcast(signed.submission, signal);
+  switch (sent.kind) {
+    case "refused":
+      return sent;
+    case "nonceUsed":
+    case "underpriced":
+      return { kind: "lost", reason: `another transaction of the account has its nonce (${sent.kind})` };
+    case "sent":
+    case "alreadyKnown":
+      deps.log.debug("Proofs sent", { transaction: signed.submission.hash, proofs: proofs.length });
+      return await new Flight(deps, signed.submission, isStillNews).follow(signal);
+  }
+}
+
+/** A nonce with the transactions of ours that compete for it. */
+class Flight {
+  readonly #deps: SendDeps;
+  readonly #isStillNews: ProofsToSend["isStillNews"];
+  /** The newest is the last. */
+  readonly #submissions: SignedSubmission[];
+  #sentAtMs: number;
+  #replacements = 0;
+  #isCancel = false;
+
+  constructor(deps: SendDeps, first: SignedSubmission, isStillNews: ProofsToSend["isStillNews"]) {
+    this.#deps = deps;
+    this.#submissions = [first];
+    this.#isStillNews = isStillNews;
+    this.#sentAtMs = deps.clock.now();
+  }
+
+  async follow(signal: AbortSignal): Promise<SendResult> {
+    const awaited = { what: `a block of ${this.#deps.chain.id.stateMachine} with proofs of the hub` };
+    const last = lingering(this.#deps.clock, signal, LAST_WAIT_MS);
+    try {
+      return await awaitLogged(this.#deps, awaited, () => this.#watch(last.signal));
+    } finally {
+      last.end();
+    }
+  }
+
+  async #watch(signal: AbortSignal): Promise<SendResult> {
+    for (;;) {
+      await this.#deps.clock.sleep(POLL_MS, signal);
+      try {
+        const result = await this.#look(signal);
+        if (result !== undefined) return result;
+        await this.#advance(signal);
+      } catch (error) {
+        // The transaction is out: whatever an endpoint says, it is followed to its end.
+        if (!(error instanceof RpcFault)) throw error;
+        this.#deps.log.debug("A look at a transaction failed", { error });
+      }
+    }
+  }
+
+  /** What became of the transactions of this nonce; `undefined`: it is open. */
+  async #look(signal: AbortSignal): Promise<SendResult | undefined> {
+    let isOpen = false;
+    for (const submission of this.#submissions.toReversed()) {
+      const outcome = await this.#deps.chain.fetchOutcome(submission, signal);
+      if (outcome.kind === "included") return this.#included(submission, outcome);
+      if (outcome.kind !== "replaced") isOpen = true;
+    }
+    if (isOpen) return undefined;
+    return { kind: "lost", reason: "another transaction of the account took its nonce" };
+  }
+
+  #included(
+    submission: SignedSubmission,
+    outcome: Extract<SubmissionOutcome, { kind: "included" }>,
+  ): SendResult {
+    if (this.#isCancel && submission === this.#submissions.at(-1)) {
+      return { kind: "lost", reason: "it was cancelled" };
+    }
+    if (outcome.succeeded) {
+      return { kind: "mined", block: outcome.block.height, transaction: submission.hash };
+    }
+    const refusal = outcome.refusal ?? { code: "unspecified", detail: "the transaction failed" };
+    return { kind: "refused", refusal };
+  }
+
+  /** Replaces, cancels or hands over again what waits for too long. */
+  async #advance(signal: AbortSignal): Promise<void> {
+    const { chain, clock } = this.#deps;
+    const newest = this.#submissions.at(-1);
+    if (newest?.nonce === undefined) throw new Error("A submission without nonce");
+    const nowMs = clock.now();
+    if (nowMs - this.#sentAtMs < FORGOTTEN_AFTER_MS) return;
+    const terms = await chain.fetchReplacementTerms(newest, signal);
+    const isStale = !this.#isCancel && !await this.#isStillNews("blocks", signal);
+    const decision = decideStuck({
+      nonce: newest.nonce,
+      price: terms.offered,
+      isCancel: this.#isCancel,
+      // What would change nothing any more is cancelled instead of made dearer.
+      replacements: isStale ? MOST_REPLACEMENTS : this.#replacements,
+      sentAtMs: this.#sentAtMs,
+      nowMs,
+      latestNonce: terms.nonces.latest,
+      market: terms.market,
+      capWei: undefined,
+    });
+    await this.#apply(decision, newest, signal);
+  }
+
+  async #apply(decision: StuckDecision, newest: SignedSubmission, signal: AbortSignal): Promise<void> {
+    const { chain, clock, log } = this.#deps;
+    switch (decision.kind) {
+      case "look_up":
+        return;
+      case "wait":
+      case "rebroadcast": {
+        const outcome = await chain.fetchOutcome(newest, signal);
+        if (outcome.kind === "unknown") await chain.broadcast(newest, signal);
+        return;
+      }
+      case "replace": {
+        const replacement = await chain.resign(newest, decision.price);
+        log.info("Transaction with proofs is stuck: sent again for a higher price", {
+          transaction: replacement.hash,
+          replacement: decision.number,
+        });
+        this.#replacements = decision.number;
+        return await this.#send(replacement, clock.now(), signal);
+      }
+      case "cancel": {
+        const cancelling = await chain.cancel(newest, decision.price, signal);
+        log.info("Transaction with proofs is cancelled", { transaction: newest.hash, why: decision.why });
+        this.#isCancel = true;
+        return await this.#send(cancelling, clock.now(), signal);
+      }
+    }
+  }
+
+  async #send(submission: SignedSubmission, nowMs: number, signal: AbortSignal): Promise<void> {
+    this.#submissions.push(submission);
+    this.#sentAtMs = nowMs;
+    await this.#deps.chain.broadcast(submission, signal);
+  }
+}

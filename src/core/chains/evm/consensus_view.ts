@@ -1,0 +1,90 @@
+/** What the host's BEEFY client knows of the hub, and which kind of client it is. */
+import { encodeFunctionData, parseAbi } from "viem";
+import type { Hex } from "../../protocol/bytes.ts";
+import type { Address } from "../../protocol/evm/address.ts";
+import { decodeBeefyClientState } from "../../protocol/evm/beefy_client_state.ts";
+import { hostReads } from "../../protocol/evm/host_reads.ts";
+import { paraIdOf, type StateMachineId } from "../../protocol/ismp/state_machine.ts";
+import { RpcFault } from "../../rpc/fault.ts";
+import type { ConsensusClientKind, HostConsensusView } from "../consensus_receiver.ts";
+import type { EvmContext } from "./evm_context.ts";
+import { callResult, contractRead, contractReadAt } from "./queries.ts";
+import { Question } from "./question.ts";
+
+/** Reads the host. One request; all getters at the newest block, but for a look at the pool. */
+export async function fetchConsensusView(
+  context: EvmContext,
+  hub: StateMachineId,
+  signal: AbortSignal,
+): Promise<HostConsensusView> {
+  const { pool, host } = context.at;
+  const paraId = paraIdOf(hub.stateMachine);
+  const question = new Question(pool);
+  const bytes = question.add(contractRead(host, hostReads.consensusState));
+  const height = question.add(contractRead(host, hostReads.latestStateMachineHeight, paraId));
+  const params = question.add(context.hostParamsQuery);
+  const nowSec = question.add(contractRead(host, hostReads.timestamp));
+  const updatedSec = question.add(contractRead(host, hostReads.consensusUpdateTime));
+  const frozen = question.add(contractRead(host, hostReads.frozen));
+  const pending = context.lacks("pool")
+    ? undefined
+    : question.addTolerant(contractReadAt("pending", host, hostReads.consensusState));
+  await question.ask({ signal });
+  context.noteHostParams(params());
+  const state = decodeBeefyClientState(bytes());
+  const inPool = pending?.();
+  const poolState = inPool === undefined || inPool instanceof RpcFault
+    ? undefined
+    : decodeBeefyClientState(inPool);
+  const known = state?.latestHeight ?? 0n;
+  const pendingHeight = poolState?.latestHeight ?? known;
+  const status = frozen();
+  return {
+    state,
+    consensusClient: params().consensusClient,
+    // The host starts a known para id at 1, which no commitment stands behind.
+    hubHeight: height() <= 1n ? 0n : height(),
+    acceptsHub: height() !== 0n,
+    nowSec: nowSec(),
+    updatedSec: updatedSec(),
+    unstakingSec: params().unStakingPeriodSec,
+    challengePeriodSec: params().challengePeriodSec,
+    isFrozen: status === "incoming" || status === "all",
+    pendingHeight: pendingHeight > known ? pendingHeight : known,
+  };
+}
+
+const routerAbi = parseAbi([
+  "function ecdsaBeefy() view returns (address)",
+  "function supportsInterface(bytes4 interfaceId) view returns (bool)",
+]);
+
+/** Interface of clients whose proofs begin with a byte for their kind (protocol notes 05, section 9). */
+const ROUTED_PROOFS = "0xf7e83aee";
+
+const ecdsaClient = encodeFunctionData({ abi: routerAbi, functionName: "ecdsaBeefy" });
+const supportsRouted = encodeFunctionData({
+  abi: routerAbi,
+  functionName: "supportsInterface",
+  args: [ROUTED_PROOFS],
+});
+
+/** Probes a consensus client. One request; a revert is an answer. */
+export async function fetchClientKind(
+  context: EvmContext,
+  client: Address,
+  signal: AbortSignal,
+): Promise<ConsensusClientKind> {
+  const question = new Question(context.at.pool);
+  const ecdsa = question.addTolerant(callResult({ to: client, data: ecdsaClient }));
+  const routed = question.addTolerant(callResult({ to: client, data: supportsRouted }));
+  await question.ask({ signal });
+  return [ecdsa(), routed()].some(isPositive) ? "router" : "other";
+}
+
+/** True for a word that is not zero. @throws {RpcFault} when the fault says nothing about the contract. */
+function isPositive(answer: Hex | RpcFault): boolean {
+  if (!(answer instanceof RpcFault)) return answer.length === 66 && BigInt(answer) !== 0n;
+  if (answer.code === "reverted" || answer.code === "refused") return false;
+  throw answer;
+}
