@@ -273,10 +273,12 @@ class BscProver implements ConsensusProver {
   #foundNothing({ reason, refused }: Extract<SearchResult, { kind: "none" }>): ProverFinding {
     const [first] = refused;
     if (first !== undefined) {
-      const detail =
-        `votes and headers do not fit together (${first.code}): an endpoint serves another chain, ` +
+      const { hosts } = this.#deps.headers;
+      const isOne = hosts.length === 1;
+      const who = isOne ? "the endpoint" : `an endpoint (one of ${hosts.join(", ")})`;
+      const detail = `votes and headers do not fit together (${first.code}): ${who} serves another chain, ` +
         "or lies; compare it with another one";
-      throw new ProverFault("bad_data", this.chain, undefined, detail, { cause: first });
+      throw new ProverFault("bad_data", this.chain, isOne ? hosts[0] : undefined, detail, { cause: first });
     }
     const why = reason === undefined ? "" : ` (the last one: ${reason})`;
     return { kind: "nothing", reason: `no block has votes that the hub takes${why}` };

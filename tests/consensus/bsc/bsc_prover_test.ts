@@ -208,6 +208,30 @@ for (const [what, lie] of Object.entries(lies)) {
   });
 }
 
+Deno.test("a node whose headers fit together but not with the votes is named, and of several all are", async () => {
+  const chain = new MemoryBscChain({ epochLength: EPOCH });
+  const hub = new MemoryBscHub(chain, EPOCH);
+  chain.head = 17n;
+  chain.lie = (header) => {
+    // Into the signature: behind it are the vote data and the seal.
+    const at = header.extraData.length - 65 - 100;
+    const byte = header.extraData[at];
+    return byte === undefined ? header : { ...header, extraData: header.extraData.with(at, byte ^ 1) };
+  };
+  const proverAt = (hosts: readonly string[]): ConsensusProver =>
+    createBscProver({ hub: hub.port, headers: { ...chain.reader, hosts } }, {
+      stateMachine: parseStateMachine("EVM-97"),
+      consensusStateId: BSC0,
+      epochLength: EPOCH,
+      intervalMs: 1,
+    });
+  const one = await faultOf(proverAt(["bsc.example"]));
+  assert.deepEqual([one.code, one.endpoint], ["bad_data", "bsc.example"]);
+  const several = await faultOf(proverAt(["a.example", "b.example"]));
+  assert.deepEqual([several.code, several.endpoint], ["bad_data", undefined]);
+  assert.match(several.message, /one of a\.example, b\.example/);
+});
+
 Deno.test("the initial state of a BSC client trusts the first block of the newest epoch", async () => {
   const { chain, prover } = stage({ setOf: changing });
   chain.head = 3n * EPOCH + 20n;
