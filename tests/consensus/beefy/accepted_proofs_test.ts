@@ -1,6 +1,8 @@
 /** Accepted proofs of the hub on their way to EVM hosts with the live client: what is sent, in which order, and what not. */
 import assert from "node:assert/strict";
-import { ProvenHub, relay, startHost } from "./world.ts";
+import { parseAbi } from "viem";
+import { freezeHost, setChallengePeriod, updateHostParams } from "../../devnet/evm/host_admin.ts";
+import { altered, ProvenHub, relay, startHost } from "./world.ts";
 
 for (const missed of [1, 3, 4, 7]) {
   Deno.test(`beefy: ${missed} missed rotations are caught up in order, at most three in a transaction`, async () => {
@@ -37,4 +39,211 @@ Deno.test("beefy: a proof without a rotation is delivered only when it brings so
   const next = await hub.proveNewest();
   await served.until("the next height", async () => await target.hubHeight() === next);
   assert.equal(await target.sent(), 2);
+});
+
+Deno.test("beefy: what another relayer delivers costs nothing, and two at once pay for one no-op at most", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub);
+  for (let each = 0; each < 4; each++) await hub.rotate();
+  {
+    await using one = relay(hub, target);
+    await using two = relay(hub, target, { account: "relayer2" });
+    await one.until("the newest set", async () => (await target.state()).current.id === hub.state.current.id);
+    await Promise.all([one.looks(3), two.looks(3)]);
+  }
+  const paid = await target.sent() + await target.sent("relayer2");
+  assert.ok(paid >= 2 && paid <= 4, `${paid} transactions for two that are needed`);
+  hub.post(target.stateMachine);
+  const height = await hub.proveNewest();
+  await using first = relay(hub, target);
+  await first.until("the height", async () => await target.hubHeight() === height);
+  const before = await target.sent("relayer2");
+  await using late = relay(hub, target, { account: "relayer2" });
+  await late.looks(3);
+  assert.equal(await target.sent("relayer2"), before);
+});
+
+Deno.test("beefy: a host that moves on between look and signature is noticed, and nothing is paid", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub);
+  await using rival = relay(hub, target, { account: "relayer2" });
+  await rival.looks(1);
+  let raced = 0;
+  await using slow = relay(hub, target, {
+    chain: (chain) =>
+      altered(chain, {
+        simulate: async (delivery, signal) => {
+          const simulation = await chain.simulate(delivery, signal);
+          raced++;
+          await rival.until("the rival", async () =>
+            (await target.state()).current.id === hub.state.current.id);
+          return simulation;
+        },
+      }),
+  });
+  await hub.rotate();
+  await rival.until("the newest set", async () => (await target.state()).current.id === hub.state.current.id);
+  await slow.looks(3);
+  assert.equal(await target.sent(), 0);
+  const told = slow.log.messages("info").filter((text) => text.startsWith("Somebody else brought"));
+  assert.equal(told.length, raced);
+});
+
+Deno.test("beefy: another relayer's proof in the node's pool is waited for", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub);
+  await hub.rotate();
+  await target.host.node.setAutomine(false);
+  await using rival = relay(hub, target, { account: "relayer2" });
+  const inPool = async (): Promise<boolean> => (await target.host.node.getTxpoolStatus()).pending > 0;
+  await rival.until("the rival's transaction", inPool);
+  await using patient = relay(hub, target);
+  await patient.looks(3);
+  assert.equal((await target.host.node.getTxpoolStatus()).pending, 1);
+  assert.ok(patient.log.messages("debug").includes("Somebody else's proof waits in the pool"));
+  await target.host.node.mine({ blocks: 1 });
+  await patient.looks(2);
+  assert.deepEqual(await target.state(), hub.state);
+  assert.equal(await target.sent(), 0);
+});
+
+Deno.test("beefy: a transaction that is stuck is sent again for more, and followed to its end", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub);
+  await hub.rotate();
+  await target.host.node.setAutomine(false);
+  await using relayer = relay(hub, target);
+  const isDearer = (): boolean =>
+    relayer.log.messages("info").some((text) => text.includes("sent again for a higher price"));
+  await relayer.until("a replacement", isDearer);
+  await target.host.node.mine({ blocks: 1 });
+  await relayer.until(
+    "the newest set",
+    async () => (await target.state()).current.id === hub.state.current.id,
+  );
+  assert.equal(await target.sent(), 1);
+});
+
+Deno.test("beefy: a false proof is found here and named with its node, and nothing is paid", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub);
+  hub.post(target.stateMachine);
+  const height = await hub.proveNewest();
+  const spoil = (proof: Uint8Array): Uint8Array => proof.with(700, (proof[700] ?? 0) ^ 1);
+  hub.spoilNewest(spoil);
+  await using relayer = relay(hub, target);
+  await relayer.until("a refusal", () => relayer.log.messages("error").length > 0);
+  const [line] = relayer.log.lines.filter(({ level }) => level === "error");
+  assert.match(String(line?.fields.error), /hub\.example\.org.*does not hold on the host's state/);
+  assert.equal(await target.sent(), 0);
+  hub.spoilNewest(spoil);
+  await relayer.until("the height", async () => await target.hubHeight() === height);
+});
+
+for (
+  const [withheld, text] of [
+    ["unsafe_method", "does not offer offchain_localStorageGet"],
+    ["bytes", "does not have the bytes of the rotation"],
+  ] as const
+) {
+  Deno.test(`beefy: a hub node without proofs (${withheld}) is told once, and asked again`, async () => {
+    await using hub = await ProvenHub.start();
+    await using target = await startHost(hub);
+    await hub.rotate();
+    hub.withheld = withheld;
+    await using relayer = relay(hub, target);
+    await relayer.looks(3);
+    const warnings = relayer.log.messages("warn");
+    assert.equal(warnings.length, 1);
+    assert.ok(warnings[0]?.includes(text), String(warnings[0]));
+    hub.withheld = undefined;
+    await relayer.until(
+      "the newest set",
+      async () => (await target.state()).current.id === hub.state.current.id,
+    );
+  });
+}
+
+Deno.test("beefy: a rotation that the hub no longer keeps is told once as what nobody can bring", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub);
+  await hub.rotate();
+  const first = hub.state.current.id;
+  await hub.rotate();
+  hub.evicted.add(first);
+  await using relayer = relay(hub, target);
+  await relayer.looks(3);
+  const errors = relayer.log.messages("error");
+  assert.equal(errors.length, 1);
+  assert.ok(errors[0]?.includes(`keeps no rotation to set ${first} any more`));
+  assert.equal(await target.sent(), 0);
+});
+
+Deno.test("beefy: a frozen host is named, parked and polled", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub);
+  await hub.rotate();
+  await freezeHost(target.host, "incoming");
+  await using relayer = relay(hub, target);
+  await relayer.looks(2);
+  assert.deepEqual(relayer.log.messages("warn").map((text) => /the host is frozen/.test(text)), [true]);
+  assert.equal(await target.sent(), 0);
+  await freezeHost(target.host, "none");
+  await relayer.until(
+    "the newest set",
+    async () => (await target.state()).current.id === hub.state.current.id,
+  );
+  assert.ok(relayer.log.messages("info").includes("The host takes proofs of the hub again"));
+});
+
+Deno.test("beefy: an expired client is named, parked and polled", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub, { unstakingPeriodSec: 86_400n });
+  await hub.rotate();
+  await target.host.node.increaseTime({ seconds: 86_400 });
+  await target.host.node.mine({ blocks: 1 });
+  await using relayer = relay(hub, target);
+  await relayer.looks(2);
+  const errors = relayer.log.messages("error");
+  assert.equal(errors.length, 1);
+  assert.match(errors[0] ?? "", /the client has expired.*86400 s are allowed/);
+  assert.equal(await target.sent(), 0);
+});
+
+Deno.test("beefy: a challenge period is no reason to wait with consensus", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub, { challengePeriodSec: 600n });
+  await setChallengePeriod(target.host, 900n);
+  hub.post(target.stateMachine);
+  const height = await hub.proveNewest();
+  await hub.rotate();
+  await using relayer = relay(hub, target);
+  await relayer.until(
+    "the newest set",
+    async () => (await target.state()).current.id === hub.state.current.id,
+  );
+  assert.ok(await target.hubHeight() > height);
+});
+
+Deno.test("beefy: a host whose consensus client is no router gets nothing, and is told so", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub);
+  await hub.rotate();
+  const alone = await target.host.reader.readContract({
+    address: target.host.addresses.consensusClient,
+    abi: parseAbi(["function ecdsaBeefy() view returns (address)"]),
+    functionName: "ecdsaBeefy",
+  });
+  await updateHostParams(target.host, { consensusClient: alone });
+  await using relayer = relay(hub, target);
+  await relayer.looks(2);
+  const errors = relayer.log.messages("error");
+  assert.equal(errors.length, 1);
+  assert.match(errors[0] ?? "", /takes no proofs of this form \(ConsensusRouter is wanted\): 0x/);
+  assert.equal(await target.sent(), 0);
+  await updateHostParams(target.host, { consensusClient: target.host.addresses.consensusClient });
+  await relayer.until(
+    "the newest set",
+    async () => (await target.state()).current.id === hub.state.current.id,
+  );
 });

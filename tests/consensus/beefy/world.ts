@@ -356,3 +356,13 @@ function jsonValue(_key: string, value: unknown): unknown {
   if (value instanceof Error) return String(value);
   return typeof value === "bigint" ? String(value) : value;
 }
+
+/** The chain with other answers in some places. */
+export function altered(chain: HostChain, changes: Partial<HostChain>): HostChain {
+  return new Proxy(chain, {
+    get: (_, name) => {
+      const value: unknown = Reflect.get(Object.hasOwn(changes, name) ? changes : chain, name);
+      return typeof value === "function" ? value.bind(chain) : value;
+    },
+  });
+}

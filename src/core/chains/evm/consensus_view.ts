@@ -54,20 +54,13 @@ export async function fetchConsensusView(
   };
 }
 
-const routerAbi = parseAbi([
-  "function ecdsaBeefy() view returns (address)",
-  "function supportsInterface(bytes4 interfaceId) view returns (bool)",
-]);
+const routerAbi = parseAbi(["function ecdsaBeefy() view returns (address)"]);
 
-/** Interface of clients whose proofs begin with a byte for their kind (protocol notes 05, section 9). */
-const ROUTED_PROOFS = "0xf7e83aee";
-
-const ecdsaClient = encodeFunctionData({ abi: routerAbi, functionName: "ecdsaBeefy" });
-const supportsRouted = encodeFunctionData({
-  abi: routerAbi,
-  functionName: "supportsInterface",
-  args: [ROUTED_PROOFS],
-});
+/**
+ * Only a router knows its verifiers. Verifiers that stand alone claim the router's interface too, but take proofs
+ * without the byte for their kind (protocol notes 05, section 9).
+ */
+const verifierOfSignatures = encodeFunctionData({ abi: routerAbi, functionName: "ecdsaBeefy" });
 
 /** Probes a consensus client. One request; a revert is an answer. */
 export async function fetchClientKind(
@@ -76,15 +69,16 @@ export async function fetchClientKind(
   signal: AbortSignal,
 ): Promise<ConsensusClientKind> {
   const question = new Question(context.at.pool);
-  const ecdsa = question.addTolerant(callResult({ to: client, data: ecdsaClient }));
-  const routed = question.addTolerant(callResult({ to: client, data: supportsRouted }));
+  const verifier = question.addTolerant(callResult({ to: client, data: verifierOfSignatures }));
   await question.ask({ signal });
-  return [ecdsa(), routed()].some(isPositive) ? "router" : "other";
+  return isAddress(verifier()) ? "router" : "other";
 }
 
-/** True for a word that is not zero. @throws {RpcFault} when the fault says nothing about the contract. */
-function isPositive(answer: Hex | RpcFault): boolean {
-  if (!(answer instanceof RpcFault)) return answer.length === 66 && BigInt(answer) !== 0n;
+/** True for a word that may be an address. @throws {RpcFault} when the fault says nothing about the contract. */
+function isAddress(answer: Hex | RpcFault): boolean {
+  if (!(answer instanceof RpcFault)) {
+    return answer.length === 66 && BigInt(answer) !== 0n && BigInt(answer) >> 160n === 0n;
+  }
   if (answer.code === "reverted" || answer.code === "refused") return false;
   throw answer;
 }
