@@ -24,7 +24,7 @@ import {
 const HEAD = ["pair", "claimed", "already claimed", "no fee", "not yet available", "failed"];
 
 Deno.test("claims", async (t) => {
-  await using devnet = await startSceneDevnet({ kinds: ["beacon", "bsc", "op_stack"] });
+  await using devnet = await startSceneDevnet({ kinds: ["beacon", "op_stack", "bsc"] });
   const [a, b, c] = [devnet.chain("A"), devnet.chain("B"), devnet.chain("C")];
 
   await t.step(

@@ -137,7 +137,7 @@ Deno.test("start checks: what does not fit is found at start and named with what
       name: "a consensus state id that the hub does not know",
       changes: onA({ consensus_state_id: "ARB0" }),
       errors: [
-        `${hub} via ${hostHub}: does not know ${a.stateMachine} by consensus_state_id "ARB0"; it knows that chain by "ETH0"`,
+        `${hub} via ${hostHub}: does not know ${a.stateMachine} by consensus_state_id "ARB0"; it knows that chain by "${a.consensusStateId}"`,
       ],
     },
     {
@@ -164,7 +164,7 @@ Deno.test("start checks: what does not fit is found at start and named with what
         `${b.stateMachine}: no contract at ismp_host 0x${
           "de".repeat(20)
         } (asked ${hostB}); correct ismp_host`,
-        `${hub} via ${hostHub}: does not know ${b.stateMachine} by consensus_state_id "ARB0"; it knows that chain by "ETH0"`,
+        `${hub} via ${hostHub}: does not know ${b.stateMachine} by consensus_state_id "ARB0"; it knows that chain by "${b.consensusStateId}"`,
         `${hub} via ${hostHub}: knows the host contract of ${b.stateMachine} as ${
           lower(b.host.addresses.host)
         }; set ismp_host to it`,

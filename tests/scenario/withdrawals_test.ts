@@ -15,7 +15,7 @@ const EVERY_SEC = 5;
 const MINIMUM = 25;
 
 Deno.test("withdrawals: by itself above the minimum only; by hand once, although killed in every state", () =>
-  playScene({ kinds: ["beacon", "bsc", "op_stack"] }, async (scene) => {
+  playScene({ kinds: ["beacon", "op_stack", "bsc"] }, async (scene) => {
     const { devnet } = scene;
     const [a, b, c] = [devnet.chain("A"), devnet.chain("B"), devnet.chain("C")];
     await using proxy = await startRpcProxy({ upstream: a.rpcUrl });
