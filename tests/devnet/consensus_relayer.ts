@@ -55,6 +55,8 @@ export interface ConsensusRelayerOptions {
   readonly logLevel?: RelayerOptions["logLevel"];
   /** Default `json`. */
   readonly logFormat?: RelayerOptions["logFormat"];
+  /** Default the program in `build`. */
+  readonly executable?: string;
   /** Told each line as it comes. */
   readonly onLine?: RelayerOptions["onLine"];
   /** E.g. `["--base", "EVM-97"]`. */
@@ -73,6 +75,7 @@ export async function startConsensusRelayer(
     folder,
     logLevel: options.logLevel ?? "debug",
     ...options.logFormat && { logFormat: options.logFormat },
+    ...options.executable && { executable: options.executable },
     ...options.onLine && { onLine: options.onLine },
     ...options.extraArguments && { extraArguments: options.extraArguments },
   });

@@ -1,11 +1,12 @@
 /**
- * Measures the compiled relayer on the devnet and prints one table. Numbers that are compared come from one run on
+ * Measures the compiled programs on the devnet and prints one table. Numbers that are compared come from one run on
  * one machine; nothing fails because a machine is slow.
  * Usage: `deno task bench [--only=<part>] [--verbose]`
  */
 import { Command } from "commander";
-import { RELAYER_EXECUTABLE } from "../devnet/relayer_build.ts";
+import { CONSENSUS_EXECUTABLE, RELAYER_EXECUTABLE } from "../devnet/relayer_build.ts";
 import { claims } from "./claims.ts";
+import { consensus } from "./consensus.ts";
 import { database } from "./database.ts";
 import { longRun } from "./long_run.ts";
 import type { Part } from "./part.ts";
@@ -23,26 +24,29 @@ const PARTS: Readonly<Record<string, Part>> = {
   throughput,
   memory,
   "long-run": longRun,
+  consensus,
 };
 
 interface Arguments {
   readonly only?: string;
   readonly verbose: boolean;
   readonly executable: string;
+  readonly consensusExecutable: string;
 }
 
 function parseArguments(args: readonly string[]): Arguments {
   return new Command("deno task bench")
-    .description("Requests, speed, memory and start-up of the compiled relayer, measured in one run")
+    .description("Requests, speed, memory and start-up of the compiled programs, measured in one run")
     .option("--only <part>", `one of ${Object.keys(PARTS).join(", ")}`)
     .option("--verbose", "tell every request of the traced deliveries", false)
-    .option("--executable <path>", "the relayer to measure", RELAYER_EXECUTABLE)
+    .option("--executable <path>", "the messaging relayer to measure", RELAYER_EXECUTABLE)
+    .option("--consensus-executable <path>", "the consensus relayer to measure", CONSENSUS_EXECUTABLE)
     .parse([...args], { from: "user" })
     .opts<Arguments>();
 }
 
 async function main(): Promise<void> {
-  const { only, verbose, executable } = parseArguments(Deno.args);
+  const { only, verbose, ...executables } = parseArguments(Deno.args);
   if (only !== undefined && PARTS[only] === undefined) {
     throw new RangeError(`No part "${only}"; there are ${Object.keys(PARTS).join(", ")}`);
   }
@@ -55,7 +59,7 @@ async function main(): Promise<void> {
       say(`== ${name}`);
       measures.push(
         ...await part({
-          executable,
+          ...executables,
           folder: `${folder}/${name}`,
           say: (line) => {
             if (verbose || !line.startsWith("   ")) say(line);

@@ -3,8 +3,10 @@ import type { Measure } from "./report.ts";
 
 /** Surroundings of a part. */
 export interface BenchDeps {
-  /** The compiled relayer. */
+  /** The compiled messaging relayer. */
   readonly executable: string;
+  /** The compiled consensus relayer. */
+  readonly consensusExecutable: string;
   /** Folder for files; one per part, deleted afterwards. */
   readonly folder: string;
   /** Tells the person at the terminal what goes on. */

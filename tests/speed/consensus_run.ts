@@ -1,0 +1,147 @@
+/**
+ * One run of the compiled consensus relayer for one chain, seen by proxies in front of every endpoint: what it reads,
+ * asks, computes and holds per accepted update.
+ */
+import { waitUntil } from "../devnet/messages.ts";
+import type { Devnet, DevnetChain } from "../devnet/devnet.ts";
+import type { BeaconNode } from "../devnet/beacon/beacon.ts";
+import { startConsensusRelayer } from "../devnet/consensus_relayer.ts";
+import { type SectionChanges, sectionOf } from "../devnet/relayer_config.ts";
+import { type RelayerLine, type RelayerProcess } from "../scenario/support/relayer_process.ts";
+import { type RpcProxy, startRpcProxy } from "../scenario/support/rpc_proxy.ts";
+import { readCpuMs, readMemoryMb } from "./process_usage.ts";
+
+/** What one run is about. */
+export interface ConsensusCase {
+  readonly name: string;
+  readonly chain: DevnetChain;
+  /** URL of the L1 or of the chain itself that execution nodes are asked at, by the key that names it. */
+  readonly urls: Readonly<Record<"rpc_urls" | "beacon_rpc_url", string | undefined>>;
+  /** Of beacon chains. */
+  readonly beacon?: BeaconNode;
+  /** What the line of an accepted update must tell, where there are several ways. */
+  readonly tells?: string;
+}
+
+/** Per update, on average; looks that found nothing are in it. */
+export interface UpdateCost {
+  readonly updates: number;
+  /** Bodies of the answers of beacon and execution nodes. */
+  readonly bytes: number;
+  readonly requests: number;
+  /** Of the hub, over its socket. */
+  readonly hubMessages: number;
+  readonly hubBytes: number;
+  readonly cpuMs: number;
+  /** Highest resident memory of the whole run above that at the start of the work, MiB. */
+  readonly extraMb: number;
+}
+
+/** Updates before the counted ones: compiling and caches are theirs. */
+const WARM_UP = 2;
+const COUNTED = 6;
+const DEADLINE_MS = 90_000;
+
+/** Everything that was read so far. */
+interface Traffic {
+  readonly bytes: number;
+  readonly requests: number;
+  readonly hubMessages: number;
+  readonly hubBytes: number;
+}
+
+/** Measures one case. @throws {Error} when updates came in another way than the case is about. */
+export async function measureUpdates(
+  devnet: Devnet,
+  work: ConsensusCase,
+  options: { readonly folder: string; readonly executable: string },
+): Promise<UpdateCost> {
+  await using stack = new AsyncDisposableStack();
+  const open = async (upstream: string): Promise<RpcProxy> =>
+    stack.use(await startRpcProxy({ upstream, keepsAnswers: true }));
+  const hub = await open(devnet.hub.httpUrl);
+  const nodes = new Map<string, RpcProxy>();
+  for (const [key, url] of Object.entries(work.urls)) {
+    if (url !== undefined) nodes.set(key, await open(url));
+  }
+  const relayer = stack.use(
+    await startConsensusRelayer(devnet.consensusEndpoints, {
+      executable: options.executable,
+      folder: options.folder,
+      logLevel: "info",
+      changes: {
+        only: [work.chain.stateMachine],
+        hubUrl: hub.wsUrl,
+        sections: sectionsOf(work, nodes),
+      },
+    }),
+  );
+  await relayer.waitForLine("Relaying consensus", { deadlineMs: DEADLINE_MS });
+  const restMb = readMemoryMb(relayer.pid, "VmRSS");
+  const read = (): Traffic => trafficOf([...nodes.values()], hub, work.beacon);
+  await untilAccepted(relayer, WARM_UP);
+  const [before, cpuMs] = [read(), readCpuMs(relayer.pid)];
+  const accepted = await untilAccepted(relayer, WARM_UP + COUNTED);
+  const [after, cpuEndMs] = [read(), readCpuMs(relayer.pid)];
+  const extraMb = readMemoryMb(relayer.pid, "VmHWM") - restMb;
+  await relayer.terminate();
+  requireWay(work, accepted.slice(WARM_UP));
+  const updates = accepted.length - WARM_UP;
+  return {
+    updates,
+    bytes: (after.bytes - before.bytes) / updates,
+    requests: (after.requests - before.requests) / updates,
+    hubMessages: (after.hubMessages - before.hubMessages) / updates,
+    hubBytes: (after.hubBytes - before.hubBytes) / updates,
+    cpuMs: (cpuEndMs - cpuMs) / updates,
+    extraMb,
+  };
+}
+
+function sectionsOf(
+  { chain, beacon }: ConsensusCase,
+  nodes: ReadonlyMap<string, RpcProxy>,
+): Readonly<Record<string, SectionChanges>> {
+  const section = sectionOf(chain.stateMachine);
+  const urlsOf = (key: string): SectionChanges => {
+    const proxy = nodes.get(key);
+    return proxy === undefined ? {} : { [key]: [proxy.httpUrl] };
+  };
+  return {
+    [section]: urlsOf("rpc_urls"),
+    [`${section}.host`]: {
+      ...urlsOf("beacon_rpc_url"),
+      ...beacon && { beacon_http_urls: [beacon.url] },
+    },
+  };
+}
+
+function trafficOf(nodes: readonly RpcProxy[], hub: RpcProxy, beacon: BeaconNode | undefined): Traffic {
+  const http = nodes.flatMap(({ requests }) => requests);
+  const rest = beacon?.requests ?? [];
+  const length = (texts: readonly { readonly answer?: string }[]): number =>
+    texts.reduce((sum, { answer }) => sum + (answer?.length ?? 0), 0);
+  return {
+    bytes: length(http) + rest.reduce((sum, { bytes }) => sum + bytes, 0),
+    requests: http.length + rest.length,
+    hubMessages: hub.requests.length,
+    hubBytes: length(hub.requests),
+  };
+}
+
+/** The lines of the accepted updates, at least so many. */
+async function untilAccepted(relayer: RelayerProcess, count: number): Promise<readonly RelayerLine[]> {
+  const accepted = (): readonly RelayerLine[] =>
+    relayer.lines.filter(({ record }) => record?.message === "Update accepted");
+  await waitUntil(`${count} updates`, () => {
+    if (!relayer.isRunning) throw new Error(`The consensus relayer ended:\n${relayer.tail()}`);
+    return accepted().length >= count;
+  }, { deadlineMs: DEADLINE_MS, everyMs: 50 });
+  return accepted();
+}
+
+function requireWay({ name, tells }: ConsensusCase, lines: readonly RelayerLine[]): void {
+  if (tells === undefined) return;
+  const other = lines.find(({ record }) => !String(record?.summary).includes(tells));
+  if (other !== undefined) throw new Error(`${name}: an update came another way: ${other.text}`);
+}

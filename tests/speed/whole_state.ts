@@ -1,0 +1,119 @@
+/**
+ * What a whole beacon state of mainnet's size costs: the state of the simulator with its lists of validators made
+ * longer, put through the reader that the consensus relayer uses. Reading runs in a process of its own, so that
+ * memory and processor time are those of reading alone; the transfer is not in them.
+ * Usage as a program: `whole_state.ts <file with a state> <validators>`; prints one line of JSON.
+ */
+import {
+  fixedBytesOf,
+  fixedPartBytes,
+  stateFields,
+} from "../../src/core/protocol/consensus/sync_committee/state_layout.ts";
+import { BeaconStateReader } from "../../src/core/protocol/consensus/sync_committee/state_stream.ts";
+import { readCpuMs, readMemoryMb } from "./process_usage.ts";
+
+/** Cost of reading one whole state. */
+export interface WholeStateCost {
+  readonly bytes: number;
+  readonly cpuMs: number;
+  /** Highest resident memory above that before the first byte, MiB. */
+  readonly extraMb: number;
+}
+
+/** Fields with an item for every validator, by their place in the state: validators, balances, and so on. */
+const PER_VALIDATOR: ReadonlySet<number> = new Set([11, 12, 15, 16, 21]);
+/** Of the five of them together. */
+const BYTES_OF_VALIDATOR = 121 + 8 + 1 + 1 + 8;
+const SLOTS_PER_EPOCH = 32;
+/** As a connection hands them over. */
+const PIECE_BYTES = 65_536;
+
+/** Validators with which a state is about so many bytes long. */
+export function validatorsFor(bytes: number): number {
+  return Math.floor(bytes / BYTES_OF_VALIDATOR);
+}
+
+/** Pieces of the state as it would be with `validators`, which are those of the state again and again. */
+export function* longerState(state: Uint8Array, validators: number): Generator<Uint8Array, void, void> {
+  const fields = stateFields(SLOTS_PER_EPOCH);
+  const fixed = state.slice(0, fixedPartBytes(fields));
+  const view = new DataView(fixed.buffer);
+  const places: { readonly field: number; readonly at: number; readonly offset: number }[] = [];
+  let at = 0;
+  for (const [field, each] of fields.entries()) {
+    if (each.kind !== "value" && each.kind !== "vector") {
+      places.push({ field, at, offset: view.getUint32(at, true) });
+    }
+    at += fixedBytesOf(each);
+  }
+  const known = itemsOf(state, places);
+  const lists = places.map(({ field, at, offset }, index) => {
+    const part = state.subarray(offset, places[index + 1]?.offset ?? state.length);
+    const length = PER_VALIDATOR.has(field) ? part.length / known * validators : part.length;
+    return { at, part, length };
+  });
+  let offset = fixed.length;
+  for (const { at, length } of lists) {
+    view.setUint32(at, offset, true);
+    offset += length;
+  }
+  yield fixed;
+  for (const { part, length } of lists) {
+    for (let left = length; left > 0; left -= part.length) {
+      yield part.subarray(0, Math.min(left, part.length));
+    }
+  }
+}
+
+/** Validators of a state: its balances have 8 bytes each. */
+function itemsOf(
+  state: Uint8Array,
+  places: readonly { readonly field: number; readonly offset: number }[],
+): number {
+  const index = places.findIndex(({ field }) => field === 12);
+  const [from, to] = [places[index]?.offset, places[index + 1]?.offset ?? state.length];
+  if (from === undefined) throw new Error("A state has balances");
+  return (to - from) / 8;
+}
+
+/** Reads a state of about `bytes` in a process of its own. @param path of a file with a state of the simulator. */
+export async function measureWholeState(path: string, bytes: number): Promise<WholeStateCost> {
+  const { success, stdout } = await new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", "--quiet", new URL(import.meta.url).pathname, path, `${validatorsFor(bytes)}`],
+    stdin: "null",
+    stdout: "piped",
+    stderr: "inherit",
+  }).output();
+  if (!success) throw new Error("The whole state could not be read");
+  return JSON.parse(new TextDecoder().decode(stdout));
+}
+
+function readLonger(state: Uint8Array, validators: number): WholeStateCost {
+  // A first, small one: what the reader sets up once is none of a state's cost.
+  readAll(state, 1000);
+  const [cpuMs, mb] = [readCpuMs(Deno.pid), readMemoryMb(Deno.pid, "VmRSS")];
+  const bytes = readAll(state, validators);
+  return {
+    bytes,
+    cpuMs: readCpuMs(Deno.pid) - cpuMs,
+    extraMb: readMemoryMb(Deno.pid, "VmHWM") - mb,
+  };
+}
+
+/** @returns bytes that were read. */
+function readAll(state: Uint8Array, validators: number): number {
+  const reader = new BeaconStateReader(BigInt(SLOTS_PER_EPOCH));
+  let bytes = 0;
+  for (const part of longerState(state, validators)) {
+    for (let at = 0; at < part.length; at += PIECE_BYTES) reader.write(part.subarray(at, at + PIECE_BYTES));
+    bytes += part.length;
+  }
+  reader.finish();
+  return bytes;
+}
+
+if (import.meta.main) {
+  const [path = "", validators = ""] = Deno.args;
+  const cost = readLonger(await Deno.readFile(path), Number(validators));
+  Deno.stdout.writeSync(new TextEncoder().encode(`${JSON.stringify(cost)}\n`));
+}
