@@ -156,6 +156,13 @@ Deno.test("README: its shortest configuration works, and the empty list that it 
   assert.equal(config?.chains.length, 1);
 });
 
+Deno.test("README: the shortest configuration of the consensus relayer works, without a problem, warning or note", () => {
+  const readme = Deno.readTextFileSync(new URL("README.md", root));
+  const part = readme.slice(readme.indexOf("## Running the consensus relayer"));
+  const { chains } = acceptConsensus(/^ *```toml\n([^]*?)^ *```$/m.exec(part)?.[1] ?? "");
+  assert.deepEqual(chains.map(({ type }) => type), ["evm"]);
+});
+
 Deno.test("config.example.toml: it has optional settings of both kinds", () => {
   const found = optionals(messaging);
   assert.ok(found.filter(({ isDefault }) => isDefault).length >= 10);
