@@ -4,6 +4,7 @@
  */
 import type { Chain, ChainEvent } from "../../core/chains/chain.ts";
 import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
+import { RpcFault } from "../../core/rpc/fault.ts";
 import { Limit } from "../../core/runtime/limit.ts";
 
 /** Blocks of one question. */
@@ -40,14 +41,17 @@ export class HubWork {
         const next = nextRead(this.#read, known + 1n, upTo);
         if (next === "all") return false;
         if (next === "too_many") return true;
-        await this.#readBlocks(next.from, next.to, signal);
+        // A node that no longer has what a block told cannot say that there was nothing.
+        if (!await this.#readBlocks(next.from, next.to, signal)) return true;
       }
       return true;
     }, signal);
   }
 
-  async #readBlocks(from: bigint, to: bigint, signal: AbortSignal): Promise<void> {
-    const events = await this.#hub.fetchEvents(from, to, signal);
+  /** False when the node has pruned them. */
+  async #readBlocks(from: bigint, to: bigint, signal: AbortSignal): Promise<boolean> {
+    const events = await this.#fetchEvents(from, to, signal);
+    if (events === undefined) return false;
     const isAbove = this.#read === undefined || from > this.#read.to;
     for (const event of events) {
       const chain = addressee(event);
@@ -62,6 +66,20 @@ export class HubWork {
     }
     const read = this.#read ?? { from, to };
     this.#read = { from: from < read.from ? from : read.from, to: to > read.to ? to : read.to };
+    return true;
+  }
+
+  async #fetchEvents(
+    from: bigint,
+    to: bigint,
+    signal: AbortSignal,
+  ): Promise<readonly ChainEvent[] | undefined> {
+    try {
+      return await this.#hub.fetchEvents(from, to, signal);
+    } catch (error) {
+      if (!(error instanceof RpcFault) || error.code !== "pruned") throw error;
+      return undefined;
+    }
   }
 }
 

@@ -2,7 +2,7 @@
  * Reads of the chain that finalizes the hub (a relay chain, or a standalone chain): headers whose hashes are computed,
  * justifications, storage and its proofs. Start reading at {@link RelayChain}.
  */
-import type { Hash256 } from "../../core/protocol/bytes.ts";
+import { type Hash256, toHex } from "../../core/protocol/bytes.ts";
 import {
   decodeDigestItem,
   hashSubstrateHeader,
@@ -37,6 +37,20 @@ export interface RelayChainOptions {
   readonly maxPayloadBytes?: number;
 }
 
+/** What a node says of a leaf of its mountain range; nothing of it is checked. */
+export interface MmrAnswer {
+  /** SCALE of a list of opaque leaves. */
+  readonly leaves: Uint8Array;
+  /** SCALE of a leaf proof. */
+  readonly proof: Uint8Array;
+}
+
+/** One value in the storage of one block. */
+export interface StoredAt {
+  readonly key: Uint8Array;
+  readonly block: Hash256;
+}
+
 /** Calls that only chains with finality gadgets have. */
 const finalityCalls = {
   /** SCALE of a finality proof; `undefined`: the node has none for that block. */
@@ -49,6 +63,15 @@ const finalityCalls = {
     method: "beefy_getFinalizedHead",
     params: [],
     read: readHash,
+  }),
+  /** SCALE of the leaf of a block and of its way to the root that the range has at that block. */
+  mmrProof: (block: number, hash: Hash256): TypedCall<MmrAnswer> => ({
+    method: "mmr_generateProof",
+    params: [[block], block, hash],
+    read: (value, fail) => {
+      const { leaves, proof } = readObject(value, fail);
+      return { leaves: readHex(leaves, fail), proof: readHex(proof, fail) };
+    },
   }),
   /** Justifications of a block by engine: both are told as lists of numbers. */
   justifications: (block: Hash256): TypedCall<ReadonlyMap<string, Uint8Array>> => ({
@@ -164,6 +187,31 @@ export class RelayChain {
     signal: AbortSignal,
   ): Promise<readonly (Uint8Array | undefined)[]> {
     return await this.#client.askAll(keys.map((key) => calls.storage(key, block)), signal);
+  }
+
+  /** Values of several blocks in one request, in the order asked for. */
+  async fetchStored(
+    places: readonly StoredAt[],
+    signal: AbortSignal,
+  ): Promise<readonly (Uint8Array | undefined)[]> {
+    return await this.#client.askAll(places.map(({ key, block }) => calls.storage(key, block)), signal);
+  }
+
+  /** For each block the values of its keys, in their order; one call per block, all in one request. */
+  async fetchStorageSets(
+    sets: readonly { readonly keys: readonly Uint8Array[]; readonly block: Hash256 }[],
+    signal: AbortSignal,
+  ): Promise<readonly (readonly (Uint8Array | undefined)[])[]> {
+    const found = await this.#client.askAll(
+      sets.map(({ keys, block }) => calls.storageAt(keys, block)),
+      signal,
+    );
+    return sets.map(({ keys }, at) => keys.map((key) => found[at]?.get(toHex(key))));
+  }
+
+  /** What the node makes of the leaf of a block. @throws {RpcFault} where its offchain nodes are incomplete, too. */
+  fetchMmrProof({ header, hash }: RelayBlock, signal: AbortSignal): Promise<MmrAnswer> {
+    return this.#client.ask(finalityCalls.mmrProof(header.number, hash), signal);
   }
 
   /** Nodes that prove the values of keys at a block. */

@@ -7,9 +7,11 @@ import {
 import { type HostChain, hostWorker } from "../../../src/consensus/beefy/host_worker.ts";
 import { HubWork } from "../../../src/consensus/beefy/hub_work.ts";
 import type { ProofSource } from "../../../src/consensus/beefy/proof_source.ts";
+import { createRelaySource } from "../../../src/consensus/beefy/relay_source.ts";
+import { RelayChain } from "../../../src/consensus/relay_chain/relay_chain.ts";
 import type { ChainEvent } from "../../../src/core/chains/chain.ts";
 import type { AcceptedProof, AcceptedProofIndex } from "../../../src/core/chains/hub_accounts.ts";
-import { Secret } from "../../../src/core/config/redact.ts";
+import { EndpointUrl, Secret } from "../../../src/core/config/redact.ts";
 import { fromHex, type Hash256, toHash256, toHex } from "../../../src/core/protocol/bytes.ts";
 import { buildNaiveProof } from "../../../src/core/protocol/consensus/beefy/build_proof.ts";
 import { encodeNaiveProof } from "../../../src/core/protocol/consensus/beefy/naive_proof.ts";
@@ -24,6 +26,7 @@ import { consensusDigestCodec, timestampDigestCodec } from "../../../src/core/pr
 import { evmStateMachine, type StateMachine } from "../../../src/core/protocol/ismp/state_machine.ts";
 import { reactionTo, RpcFault } from "../../../src/core/rpc/fault.ts";
 import { platformFetch } from "../../../src/core/rpc/http.ts";
+import { platformSocket } from "../../../src/core/rpc/socket.ts";
 import { ShutdownRequested } from "../../../src/core/runtime/signals.ts";
 import { systemClock } from "../../../src/core/runtime/system_clock.ts";
 import { chainUnderTest, hub as hubId } from "../../core/chains/evm/chain_fixture.ts";
@@ -282,6 +285,24 @@ export async function startHost(
       ),
     [Symbol.asyncDispose]: () => anvil[Symbol.asyncDispose](),
   };
+}
+
+/** Proofs made from the hub's relay chain, over its RPC. */
+export function relaySource(hub: ProvenHub, target: FollowingHost): ProofSource {
+  const deps = {
+    clock: systemClock,
+    randomness: fixedRandomness(0),
+    openSocket: platformSocket,
+    fetch: platformFetch,
+  };
+  const relay = new RelayChain(deps, "Paseo devnet", { rpcWs: new EndpointUrl(hub.relay.wsUrl) });
+  const work = new HubWork(hub, [target.stateMachine]);
+  return createRelaySource({ relay, work, log: new RecordedLog() }, {
+    hub: hubId.stateMachine,
+    hubParaId: PARA_ID,
+    paraIds: [PARA_ID],
+    batchSize: 200,
+  });
 }
 
 /** Time of the relayers in these tests passes this many times as fast as ours. */

@@ -1,0 +1,289 @@
+/**
+ * Makes naive proofs of the hub out of the relay chain (`[hub.prover]`): one for every session that a host has missed,
+ * else one of the newest head where it brings something for the chain.
+ * Source: 05-hub-consensus sections 5.3, 5.4 and 5.11 of the protocol notes.
+ */
+import { MOST_ROTATIONS_AT_ONCE } from "../../core/hub_proofs/rotation_plan.ts";
+import type { Hash256 } from "../../core/protocol/bytes.ts";
+import { BeefyError } from "../../core/protocol/consensus/beefy/beefy_error.ts";
+import { buildNaiveProof } from "../../core/protocol/consensus/beefy/build_proof.ts";
+import {
+  BEEFY_ENGINE,
+  type BeefyJustification,
+  decodeBeefyJustification,
+  decoded,
+} from "../../core/protocol/consensus/beefy/commitment.ts";
+import { encodeNaiveProof } from "../../core/protocol/consensus/beefy/naive_proof.ts";
+import { relayBeefyKeys } from "../../core/protocol/consensus/beefy/relay_storage.ts";
+import { verifyNaiveProof } from "../../core/protocol/consensus/beefy/verify_proof.ts";
+import { decodeSubstrateHeader } from "../../core/protocol/consensus/substrate_header.ts";
+import type { BeefyClientState } from "../../core/protocol/evm/beefy_client_state.ts";
+import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
+import { decodeStrict, u64 } from "../../core/protocol/scale.ts";
+import { Limit } from "../../core/runtime/limit.ts";
+import type { Log } from "../../core/telemetry/log.ts";
+import { ProverFault } from "../prover.ts";
+import type { RelayBlock, RelayChain } from "../relay_chain/relay_chain.ts";
+import type { HubWork } from "./hub_work.ts";
+import { MOST_PROOF_BYTES } from "./proof_batch.ts";
+import { inOrderOfWorth, lastMountainHeight, leafCountAt, SMALL_MOUNTAIN } from "./proof_choice.ts";
+import type { NextProofs, ProofSource, ProofTarget } from "./proof_source.ts";
+import { type ProofRelay, readHeads, readRelayFacts } from "./relay_facts.ts";
+
+/** What the source works with. */
+export interface RelaySourceDeps {
+  readonly relay:
+    & ProofRelay
+    & Pick<RelayChain, "fetchBeefyFinalized" | "fetchJustifications" | "close">;
+  readonly work: HubWork;
+  readonly log: Log;
+}
+
+/** What the configuration says. */
+export interface RelaySourceOptions {
+  readonly hub: StateMachine;
+  readonly hubParaId: number;
+  /** Parachains whose heads are proved; the hub is among them. */
+  readonly paraIds: readonly number[];
+  /** Most storage keys of one request. */
+  readonly batchSize: number;
+}
+
+/** Blocks whose justifications are asked for at a time. */
+const BLOCKS_AT_A_TIME = 64;
+
+/** Blocks of a session that are searched for a justification (05-hub-consensus section 5.3). */
+const SEARCHED_BLOCKS = 2_400;
+
+/** Newest blocks among which the one with the cheapest proof is chosen. */
+const CHOICE_BLOCKS = 32;
+
+/** Finished proofs that are kept: hosts usually trust the same. */
+const KEPT_PROOFS = 8;
+
+/** Proofs from the relay chain. */
+export function createRelaySource(deps: RelaySourceDeps, options: RelaySourceOptions): ProofSource {
+  return new RelaySource(deps, options);
+}
+
+/** A justified block with its justification read. */
+interface Candidate {
+  readonly number: number;
+  readonly block: RelayBlock;
+  readonly justification: BeefyJustification;
+}
+
+/** A finished proof, and what a client trusts after it. */
+interface MadeProof {
+  readonly bytes: Uint8Array;
+  readonly state: BeefyClientState;
+  /** Hash of the relay chain block. */
+  readonly of: Hash256;
+  /** True for clients that would take it. */
+  readonly trusts: (state: BeefyClientState) => boolean;
+}
+
+class RelaySource implements ProofSource {
+  readonly #deps: RelaySourceDeps;
+  readonly #options: RelaySourceOptions;
+  readonly #turn = new Limit(1);
+  /** Newest last. */
+  #made: readonly MadeProof[] = [];
+
+  constructor(deps: RelaySourceDeps, options: RelaySourceOptions) {
+    this.#deps = deps;
+    this.#options = options;
+  }
+
+  /** One host at a time: the next one finds most of the work done. */
+  next(target: ProofTarget, signal: AbortSignal): Promise<NextProofs> {
+    return this.#turn.run(() => this.#next(target, signal), signal);
+  }
+
+  close(): Promise<void> {
+    return this.#deps.relay.close();
+  }
+
+  async #next(target: ProofTarget, signal: AbortSignal): Promise<NextProofs> {
+    const { state } = target.view;
+    try {
+      const head = await this.#deps.relay.fetchBeefyFinalized(signal);
+      if (BigInt(head.header.number) <= state.latestHeight) {
+        return { kind: "nothing", reason: "BEEFY has justified nothing newer on the relay chain" };
+      }
+      const headSet = await this.#fetchSetId(head.hash, signal);
+      if (headSet > state.current.id) return await this.#proveSessions(state, head, headSet, signal);
+      return await this.#proveMessages(target, head, signal);
+    } catch (error) {
+      if (!(error instanceof BeefyError)) throw error;
+      const detail = `what the relay chain's node says makes no proof (${error.code})`;
+      throw new ProverFault("bad_data", this.#options.hub, this.#deps.relay.host, detail, { cause: error });
+    }
+  }
+
+  /** Proofs of the sessions that follow, as many as go into one transaction. */
+  async #proveSessions(
+    trusted: BeefyClientState,
+    head: RelayBlock,
+    headSet: bigint,
+    signal: AbortSignal,
+  ): Promise<NextProofs> {
+    const proofs: Uint8Array[] = [];
+    let state = trusted;
+    let bytes = 0;
+    while (proofs.length < MOST_ROTATIONS_AT_ONCE && state.current.id < headSet) {
+      const candidate = await this.#findSession(state, head, signal);
+      if (candidate === undefined) {
+        if (proofs.length > 0) break;
+        const detail =
+          `${this.#deps.relay.host} keeps no BEEFY justification of the session of set ${state.next.id}, ` +
+          "which the client needs next: use an archive node that has run without a gap";
+        return { kind: "unable", code: "withheld", detail };
+      }
+      const made = await this.#make(state, candidate, signal);
+      bytes += made.bytes.length;
+      if (proofs.length > 0 && bytes > MOST_PROOF_BYTES) break;
+      proofs.push(made.bytes);
+      state = made.state;
+    }
+    return { kind: "proofs", proofs, purpose: "rotations", endpoint: this.#deps.relay.host };
+  }
+
+  /** A justified block of the session after the client's, with a small last mountain where there is one. */
+  async #findSession(
+    { latestHeight, next, beefyActivationBlock }: BeefyClientState,
+    head: RelayBlock,
+    signal: AbortSignal,
+  ): Promise<Candidate | undefined> {
+    const from = await this.#findFirst(Number(latestHeight) + 1, head.header.number, next.id, signal);
+    const to = Math.min(head.header.number, from + SEARCHED_BLOCKS - 1);
+    const found: Candidate[] = [];
+    for (let first = from; first <= to; first += BLOCKS_AT_A_TIME) {
+      const last = Math.min(to, first + BLOCKS_AT_A_TIME - 1);
+      const { candidates, isOver } = await this.#fetchCandidates(first, last, next.id, signal);
+      found.push(...candidates);
+      const isCheap = ({ number }: Candidate): boolean =>
+        lastMountainHeight(number, beefyActivationBlock) <= SMALL_MOUNTAIN;
+      if (isOver || found.some(isCheap)) break;
+    }
+    return inOrderOfWorth(found, beefyActivationBlock, "oldest")[0];
+  }
+
+  /** The first block from `low` on whose set has at least that id; `high` has. Asks about log2 of the range. */
+  async #findFirst(low: number, high: number, setId: bigint, signal: AbortSignal): Promise<number> {
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2);
+      const hash = await this.#deps.relay.fetchHash(middle, signal);
+      if (await this.#fetchSetId(hash, signal) >= setId) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+
+  /** Justified blocks of a range that the set with that id signed; `isOver` when a later set signs in it, too. */
+  async #fetchCandidates(
+    first: number,
+    last: number,
+    setId: bigint,
+    signal: AbortSignal,
+  ): Promise<{ readonly candidates: readonly Candidate[]; readonly isOver: boolean }> {
+    const { relay } = this.#deps;
+    const blocks = await relay.fetchBlocks(first, last, signal);
+    const hashes = blocks.map(({ hash }) => hash);
+    const stored = await relay.fetchJustifications(hashes, BEEFY_ENGINE, signal);
+    const read = blocks.flatMap((block, at): readonly Candidate[] => {
+      const encoded = stored[at];
+      if (encoded === undefined) return [];
+      const justification = decodeBeefyJustification(encoded);
+      const { number } = block.header;
+      return justification.commitment.blockNumber === number ? [{ number, block, justification }] : [];
+    });
+    const setOf = ({ justification }: Candidate): bigint => justification.commitment.validatorSetId;
+    return {
+      candidates: read.filter((each) => setOf(each) === setId),
+      isOver: read.some((each) => setOf(each) > setId),
+    };
+  }
+
+  /** A proof of the newest head of the hub, if it brings something for the chain. */
+  async #proveMessages(
+    { chain, view }: ProofTarget,
+    head: RelayBlock,
+    signal: AbortSignal,
+  ): Promise<NextProofs> {
+    const { state, hubHeight } = view;
+    const { work, relay } = this.#deps;
+    const newest = await this.#fetchHubHeight(head, signal);
+    if (newest === undefined || newest <= hubHeight) {
+      return { kind: "nothing", reason: "the relay chain has no newer head of the hub" };
+    }
+    if (!await work.hasWork(chain, hubHeight, newest, signal)) {
+      return { kind: "nothing", reason: "the newest head of the hub brings nothing for this chain" };
+    }
+    const first = Math.max(Number(state.latestHeight) + 1, head.header.number - CHOICE_BLOCKS + 1);
+    const { candidates } = await this.#fetchCandidates(
+      first,
+      head.header.number,
+      state.current.id,
+      signal,
+    );
+    for (const candidate of inOrderOfWorth(candidates, state.beefyActivationBlock, "newest")) {
+      const height = candidate.number === head.header.number
+        ? newest
+        : await this.#fetchHubHeight(candidate.block, signal);
+      if (height === undefined || !await work.hasWork(chain, hubHeight, height, signal)) continue;
+      const { bytes } = await this.#make(state, candidate, signal);
+      return { kind: "proofs", proofs: [bytes], purpose: "messages", endpoint: relay.host };
+    }
+    return { kind: "nothing", reason: "no justified block of the relay chain has the wanted head yet" };
+  }
+
+  /** Height of the hub that a proof of the block brings: the head as its parent left it. */
+  async #fetchHubHeight({ header }: RelayBlock, signal: AbortSignal): Promise<bigint | undefined> {
+    const { hubParaId, batchSize } = this.#options;
+    const [found] = await readHeads(
+      this.#deps.relay,
+      header.parentHash,
+      { paraIds: [hubParaId], batchSize },
+      signal,
+    );
+    return found === undefined ? undefined : BigInt(decoded(() => decodeSubstrateHeader(found.head)).number);
+  }
+
+  async #fetchSetId(block: RelayBlock["hash"], signal: AbortSignal): Promise<bigint> {
+    const [stored] = await this.#deps.relay.fetchStored(
+      [{ key: relayBeefyKeys.validatorSetId, block }],
+      signal,
+    );
+    if (stored === undefined) throw new BeefyError("undecodable_data");
+    return decoded(() => decodeStrict(u64, stored, "ValidatorSetId"));
+  }
+
+  /** The proof of a block, verified. */
+  async #make(
+    state: BeefyClientState,
+    { number, block, justification }: Candidate,
+    signal: AbortSignal,
+  ): Promise<MadeProof> {
+    const { relay, log } = this.#deps;
+    const known = this.#made.find((each) => each.of === block.hash && each.trusts(state));
+    if (known !== undefined) return known;
+    const leafCount = leafCountAt(number, state.beefyActivationBlock);
+    const facts = await readRelayFacts(relay, { block, justification, leafCount }, this.#options, signal);
+    const proof = buildNaiveProof(state, facts);
+    const verified = verifyNaiveProof(state, proof);
+    const bytes = encodeNaiveProof(proof);
+    log.debug("Proof made from the relay chain", { relayBlock: number, bytes: bytes.length });
+    const made = { bytes, state: verified.state, of: block.hash, trusts: trustsAs(state) };
+    this.#made = [...this.#made.slice(1 - KEPT_PROOFS), made];
+    return made;
+  }
+}
+
+/** True for states that only differ in the newest block: a proof holds on all of them. */
+function trustsAs(state: BeefyClientState): (other: BeefyClientState) => boolean {
+  const keyOf = ({ beefyActivationBlock, current, next }: BeefyClientState): string =>
+    [beefyActivationBlock, current.id, current.root, next.id, next.root].join();
+  const own = keyOf(state);
+  return (other) => keyOf(other) === own;
+}
