@@ -113,10 +113,13 @@ function search(options: Omit<BscSearch, "action">): BscPlan {
   return { action: "search", ...options };
 }
 
-function planAdvance(trusted: BscConsensusState, { head, epochLength }: BscFacts): BscPlan {
+function planAdvance(trusted: BscConsensusState, { head, epochLength, turnLength }: BscFacts): BscPlan {
   const firstOfEpoch = epochBlock(trusted.currentEpoch, epochLength);
-  const from = highestOf(firstUseful(trusted), firstOfEpoch);
-  if (from > head) return { action: "wait", reason: "no_new_block" };
+  const possible = highestOf(firstUseful(trusted), firstOfEpoch);
+  const from = highestOf(possible, firstSignedByInitial(trusted, firstOfEpoch, turnLength));
+  if (from > head) {
+    return { action: "wait", reason: possible > head ? "no_new_block" : "rotation_not_reached" };
+  }
   return search({
     purpose: "advance",
     epoch: trusted.currentEpoch,
@@ -124,6 +127,20 @@ function planAdvance(trusted: BscConsensusState, { head, epochLength }: BscFacts
     startAt: "highest",
     signers: trusted.currentValidators,
   });
+}
+
+/**
+ * A client starts with the block that announces its set, and for some blocks the set before goes on signing. Updates
+ * lead to no such state: what puts a set into force is above that block.
+ */
+function firstSignedByInitial(
+  { currentEpoch, finalizedHeight, currentValidators }: BscConsensusState,
+  firstOfEpoch: bigint,
+  turnLength: number | undefined,
+): bigint {
+  const isInitial = currentEpoch > 0n && finalizedHeight === firstOfEpoch;
+  if (!isInitial || turnLength === undefined) return firstOfEpoch;
+  return firstBlockOfNewSet(firstOfEpoch, currentValidators.length, turnLength);
 }
 
 function planStaging(trusted: BscConsensusState, facts: BscFacts): BscPlan {

@@ -67,6 +67,18 @@ Deno.test("BSC plan: the first two blocks of an epoch still vote for the epoch b
   equal(range(planBscUpdate(rotated, facts(3001n))), ["advance", 2n, 2013n, 3001n, "highest"]);
 });
 
+Deno.test("BSC plan: a new client waits for the votes of the set that its block announces", () => {
+  const initial = { ...rotated, finalizedHeight: 2000n };
+  equal(planBscUpdate(initial, facts(2002n, 8)), wait("no_new_block"));
+  equal(planBscUpdate(initial, facts(2032n, 8)), wait("rotation_not_reached"));
+  equal(range(planBscUpdate(initial, facts(2033n, 8))), ["advance", 2n, 2033n, 2033n, "highest"]);
+  equal(range(planBscUpdate(initial, facts(2033n))), ["advance", 2n, 2003n, 2033n, "highest"]);
+  const moved = { ...rotated, finalizedHeight: 2001n };
+  equal(range(planBscUpdate(moved, facts(2010n, 8))), ["advance", 2n, 2004n, 2010n, "highest"]);
+  const genesis = { ...rotated, currentEpoch: 0n, finalizedHeight: 0n };
+  equal(range(planBscUpdate(genesis, facts(9n, 8))), ["advance", 0n, 3n, 9n, "highest"]);
+});
+
 Deno.test("BSC plan: in the next epoch its validators are staged first, by the shortest ancestry", () => {
   const plan = planBscUpdate(beforeEpoch, facts(2005n));
   equal(range(plan), ["stage", 2n, 2002n, 2005n, "lowest"]);
