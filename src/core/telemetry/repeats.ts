@@ -72,7 +72,7 @@ function summary(kind: Kind): Entry[] {
 }
 
 function kindOf(entry: Entry): string {
-  const { leg, chain, worker, error } = entry.fields;
+  const { leg, chain, worker, endpoint, error } = entry.fields;
   const said = error instanceof Error ? `${error.name} ${errorCode(error) ?? error.message}` : String(error);
-  return JSON.stringify([entry.level, entry.message, leg, chain, worker, said].map(String));
+  return JSON.stringify([entry.level, entry.message, leg, chain, worker, endpoint, said].map(String));
 }

@@ -204,6 +204,12 @@ Deno.test("log: other places, codes and levels are other lines; infos are never 
   equal(lines.length, 6);
 });
 
+Deno.test("log: what one endpoint did holds back nothing that is said of another", () => {
+  const { lines, log } = newScene({ format: "json" });
+  for (const endpoint of ["a:1", "a:1", "b:2"]) log.warn("Data refused", { endpoint });
+  deepEqual(parsed(lines).map(({ endpoint }) => endpoint), ["a:1", "b:2"]);
+});
+
 Deno.test("log: the memory of repeated lines is bounded", () => {
   const { lines, log } = newScene();
   for (let number = 0; number < 1_000; number++) log.error(`Failed ${number}`);
