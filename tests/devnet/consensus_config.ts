@@ -28,7 +28,7 @@ export interface ConsensusChanges {
 }
 
 /** Seed of the account that signs updates. */
-const HUB_SEED = `0x${"c5".repeat(32)}`;
+export const HUB_SEED = `0x${"c5".repeat(32)}`;
 
 /** The TOML text of a configuration that the consensus relayer can run with as it is. */
 export function consensusConfig(devnet: ConsensusEndpoints, changes: ConsensusChanges = {}): string {

@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import type { DevnetEndpoints } from "../../devnet/relayer_config.ts";
 import { type ConfigChanges, type SectionChanges, sectionOf } from "../../devnet/relayer_config.ts";
+import { HUB_SEED } from "../../devnet/consensus_config.ts";
 import { DEVNET_KEYS } from "../../devnet/evm/accounts.ts";
 import type { RelayerProcess } from "./relayer_process.ts";
 import { playSceneOn, type Scene } from "./scene.ts";
@@ -52,14 +53,18 @@ export function secretly(devnet: DevnetEndpoints, changes: ConfigChanges = {}): 
 /** What is looked for: the secrets, and the keys of all roles with and without `0x`. */
 const FORBIDDEN: readonly string[] = [
   ...Object.values(SECRETS),
-  ...Object.values(DEVNET_KEYS).map((key) => key.slice(2)),
+  ...[...Object.values(DEVNET_KEYS), HUB_SEED].map((key) => key.slice(2)),
 ].map((secret) => secret.toLowerCase());
+
+/** The secrets that a text holds, in either case. */
+export function foundSecrets(text: string): readonly string[] {
+  const lower = text.toLowerCase();
+  return FORBIDDEN.filter((secret) => lower.includes(secret));
+}
 
 /** @throws {assert.AssertionError} when the text holds a secret in either case. */
 export function assertNoSecrets(text: string, where: string): void {
-  const lower = text.toLowerCase();
-  const found = FORBIDDEN.filter((secret) => lower.includes(secret));
-  assert.deepEqual(found, [], `${where} holds secrets`);
+  assert.deepEqual(foundSecrets(text), [], `${where} holds secrets`);
 }
 
 /** Looks at the output of the processes and at every file but the configuration in their folders. */

@@ -1,0 +1,212 @@
+/**
+ * What must hold whenever consensus relayers have worked: what the hub stores of a chain is what the chain is, heights
+ * only grow, nothing was submitted in vain, and the programs kept quiet, small and discreet.
+ * Start reading at {@link consensusViolations}; the facts are read by {@link readConsensusFacts}.
+ */
+import { fromHex, toHash256, toHex } from "../../../src/core/protocol/bytes.ts";
+import { type EvmBlockHeader, parseBlockHeader } from "../../../src/core/protocol/evm/block_header.ts";
+import {
+  stateCommitmentCodec,
+  type StateCommitmentHeight,
+} from "../../../src/core/protocol/ismp/state_commitment.ts";
+import {
+  type StateMachineId,
+  stateMachineIdCodec,
+  stateMachineIdKey,
+} from "../../../src/core/protocol/ismp/state_machine.ts";
+import { blake2Concat, ismpKeys, storagePrefix } from "../../../src/core/protocol/ismp/storage_keys.ts";
+import { concatBytes } from "../../../src/core/protocol/bytes.ts";
+import { decodeStrict, u64 } from "../../../src/core/protocol/scale.ts";
+import type { Devnet, DevnetChain } from "../../devnet/devnet.ts";
+import { readerFor } from "../../devnet/evm/deploy.ts";
+import type { Rejection } from "../../devnet/hub/hub.ts";
+import { resultHttp } from "../../devnet/hub/json_rpc_client.ts";
+
+/** The part of a header that the hub stores. */
+export type HeaderFacts = Pick<EvmBlockHeader, "stateRoot" | "timestampSec">;
+
+/** What the hub knows of a chain, beside the chain itself. */
+export interface ChainFacts {
+  /** As the hub names it. */
+  readonly chain: string;
+  readonly stored: readonly StateCommitmentHeight[];
+  /** The chain's own headers at those heights; none where it has no such block. */
+  readonly headers: ReadonlyMap<bigint, HeaderFacts>;
+  /** The newest heights that the hub knew, one for each block in which they changed, in order. */
+  readonly latest: readonly bigint[];
+}
+
+/** What one process left. */
+export interface RunFacts {
+  readonly name: string;
+  /** Lines of errors that the scenario did not expect. */
+  readonly errors: readonly string[];
+  readonly secrets: readonly string[];
+  /** Most memory in use, MB; `undefined`: it was not measured. */
+  readonly peakMb: number | undefined;
+}
+
+/** Everything that is judged. */
+export interface ConsensusFacts {
+  readonly chains: readonly ChainFacts[];
+  readonly rejections: readonly Pick<Rejection, "stage" | "code" | "ismp" | "detail">[];
+  readonly runs: readonly RunFacts[];
+}
+
+/** What a scenario does not keep to. */
+export interface ConsensusLimits {
+  /** Chains of which the hub need not have learned anything. */
+  readonly untold?: readonly string[];
+  /** Relayers that compete: updates may come second. */
+  readonly hasCompetitors?: boolean;
+}
+
+/**
+ * Most memory of the program with four chains: the runtime and the libraries take about 170 MB, and an update may take
+ * 64 MB more (issue 4). The rest is garbage that is not collected yet.
+ */
+export const MOST_MB = 400;
+
+/** How the hub refuses an update that comes second: what it would bring is known already, or it builds on an older state. */
+const SECOND: ReadonlySet<string> = new Set(["BadProof", "Stale", "AlreadyImported", "TooLowPriority"]);
+
+/** Everything that is wrong, as sentences. */
+export function consensusViolations(facts: ConsensusFacts, limits: ConsensusLimits = {}): string[] {
+  return [
+    ...facts.chains.flatMap((chain) => [...untrueHeights(chain), ...fallingHeights(chain)]),
+    ...facts.chains.flatMap((chain) => [...untold(chain, limits)]),
+    ...refusals(facts, limits),
+    ...facts.runs.flatMap((run) => [...runViolations(run)]),
+  ];
+}
+
+/** @throws {Error} with everything that is wrong. */
+export function assertConsensus(facts: ConsensusFacts, limits: ConsensusLimits = {}): void {
+  const found = consensusViolations(facts, limits);
+  if (found.length > 0) throw new Error(`Consensus checks:\n${found.slice(0, 20).join("\n")}`);
+}
+
+/** Every commitment is that of the chain's own block. */
+function* untrueHeights({ chain, stored, headers }: ChainFacts): Iterable<string> {
+  for (const { height, commitment } of stored) {
+    const header = headers.get(height);
+    if (header === undefined) yield `${chain}: the hub stores block ${height}, and the chain has none`;
+    else if (header.stateRoot !== commitment.stateRoot) {
+      yield `${chain}: state root of block ${height} is wrong`;
+    } else if (header.timestampSec !== commitment.timestampSec) {
+      yield `${chain}: time of block ${height} is wrong`;
+    }
+  }
+}
+
+function* fallingHeights({ chain, latest }: ChainFacts): Iterable<string> {
+  for (const [at, height] of latest.entries()) {
+    const before = latest[at - 1];
+    if (before !== undefined && height <= before) yield `${chain}: the hub went from ${before} to ${height}`;
+  }
+}
+
+/** The newest height is stored, and it was not the first. */
+function* untold({ chain, stored, latest }: ChainFacts, limits: ConsensusLimits): Iterable<string> {
+  if (limits.untold?.some((name) => chain.startsWith(name)) === true) return;
+  const newest = latest.at(-1);
+  if (newest === undefined || latest.length < 2) yield `${chain}: the hub learned nothing`;
+  else if (!stored.some(({ height }) => height === newest)) yield `${chain}: block ${newest} is not stored`;
+}
+
+function* refusals({ rejections }: ConsensusFacts, limits: ConsensusLimits): Iterable<string> {
+  for (const { stage, code, ismp, detail } of rejections) {
+    if (limits.hasCompetitors === true && SECOND.has(code)) continue;
+    yield `the hub refused (${stage}): ${code} ${ismp ?? ""} ${detail}`;
+  }
+}
+
+function* runViolations({ name, errors, secrets, peakMb }: RunFacts): Iterable<string> {
+  for (const line of errors) yield `${name} printed an error: ${line}`;
+  for (const secret of secrets) yield `${name} printed a secret: ${secret}`;
+  if (peakMb === undefined) yield `${name}: its memory was never measured`;
+  else if (peakMb > MOST_MB) yield `${name} used ${peakMb} MB, and ${MOST_MB} MB are enough`;
+}
+
+/** Reads what the hub stores and what the chains say about it. `since`: the hub's block after which things count. */
+export async function readConsensusFacts(
+  devnet: Devnet,
+  runs: readonly RunFacts[],
+  since: string,
+): Promise<ConsensusFacts> {
+  const chains = await Promise.all(devnet.chains.map(async (chain): Promise<ChainFacts> => {
+    const id = devnet.idOnHub(chain);
+    const stored = await readStored(devnet.hub.httpUrl, id);
+    return {
+      chain: stateMachineIdKey(id),
+      stored,
+      headers: await readHeaders(chain, stored.map(({ height }) => height)),
+      latest: await readLatest(devnet.hub.httpUrl, id, since),
+    };
+  }));
+  return { chains, rejections: devnet.hub.rejections, runs };
+}
+
+/** All commitments of a chain in the hub's newest state. */
+export async function readStored(
+  hubUrl: string,
+  id: StateMachineId,
+): Promise<readonly StateCommitmentHeight[]> {
+  const prefix = concatBytes(
+    storagePrefix("Ismp", "BoundedStateCommitments"),
+    blake2Concat(stateMachineIdCodec.enc(id)),
+  );
+  const keys = list(await resultHttp(hubUrl, "state_getKeysPaged", [toHex(prefix), 1000])).map(String);
+  if (keys.length === 1000) throw new Error("There are too many commitments for one page");
+  const found = await Promise.all(keys.map(async (key): Promise<StateCommitmentHeight> => {
+    const value = String(await resultHttp(hubUrl, "state_getStorage", [key]));
+    return {
+      height: decodeStrict(u64, fromHex(key).slice(-8), "height"),
+      commitment: decodeStrict(stateCommitmentCodec, fromHex(value), "StateCommitment"),
+    };
+  }));
+  return found.sort((a, b) => Number(a.height - b.height));
+}
+
+async function readHeaders(
+  { proven, rpcUrl }: DevnetChain,
+  heights: readonly bigint[],
+): Promise<ReadonlyMap<bigint, HeaderFacts>> {
+  const reader = readerFor({ rpcUrl, chainId: proven.node.chainId });
+  const found = await Promise.all(heights.map(async (height) => {
+    const params: [`0x${string}`, boolean] = [`0x${height.toString(16)}`, false];
+    const block = await reader.request({ method: "eth_getBlockByNumber", params });
+    return block === null ? [] : [[height, parseBlockHeader(block)] as const];
+  }));
+  return new Map(found.flat());
+}
+
+async function readLatest(hubUrl: string, id: StateMachineId, since: string): Promise<readonly bigint[]> {
+  const key = toHex(ismpKeys.latestStateMachineHeight(id));
+  const changes = list(await resultHttp(hubUrl, "state_queryStorage", [[key], since]));
+  return changes.flatMap((change): bigint[] => {
+    const [entry] = typeof change === "object" && change !== null && "changes" in change
+      ? list(change.changes)
+      : [];
+    const value = list(entry)[1];
+    return typeof value === "string" ? [decodeStrict(u64, fromHex(value), "height")] : [];
+  });
+}
+
+function list(value: unknown): readonly unknown[] {
+  if (!Array.isArray(value)) throw new TypeError("The hub's answer is no list");
+  return value;
+}
+
+/** Most memory that a running process has used so far, MB. */
+export async function readPeakMb(pid: number): Promise<number> {
+  const text = await Deno.readTextFile(`/proc/${pid}/status`);
+  const kb = /^VmHWM:\s+(\d+) kB$/m.exec(text)?.[1];
+  if (kb === undefined) throw new Error(`The system does not tell the memory of process ${pid}`);
+  return Math.ceil(Number(kb) / 1024);
+}
+
+/** Hash of the hub's newest block. */
+export function hubNow(devnet: Devnet): string {
+  return toHash256(devnet.hub.best.hash);
+}

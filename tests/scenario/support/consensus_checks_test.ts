@@ -1,0 +1,82 @@
+import assert from "node:assert/strict";
+import {
+  assertConsensus,
+  type ChainFacts,
+  type ConsensusFacts,
+  type ConsensusLimits,
+  consensusViolations,
+  MOST_MB,
+  type RunFacts,
+} from "./consensus_checks.ts";
+
+const root = `0x${"ab".repeat(32)}` as const;
+const commitment = { timestampSec: 7n, overlayRoot: undefined, stateRoot: root };
+const chain: ChainFacts = {
+  chain: "EVM-97/BSC0",
+  stored: [{ height: 3n, commitment }, { height: 5n, commitment }],
+  headers: new Map([3n, 5n].map((height) => [height, { stateRoot: root, timestampSec: 7n }])),
+  latest: [3n, 5n],
+};
+const run: RunFacts = { name: "relayer 1", errors: [], secrets: [], peakMb: 200 };
+const good: ConsensusFacts = { chains: [chain], rejections: [], runs: [run] };
+const refusal = { stage: "pool", code: "BadProof", ismp: undefined, detail: "signature" } as const;
+
+function withChain(changes: Partial<ChainFacts>): ConsensusFacts {
+  return { ...good, chains: [{ ...chain, ...changes }] };
+}
+
+function withRun(changes: Partial<RunFacts>): ConsensusFacts {
+  return { ...good, runs: [run, { ...run, ...changes }] };
+}
+
+const header = { stateRoot: root, timestampSec: 7n };
+const violated: readonly [what: string, facts: ConsensusFacts, said: RegExp, limits?: ConsensusLimits][] = [
+  [
+    "another state root",
+    withChain({ headers: new Map([[3n, header], [5n, { ...header, stateRoot: `0x${"ac".repeat(32)}` }]]) }),
+    /state root of block 5 is wrong/,
+  ],
+  [
+    "another time",
+    withChain({ headers: new Map([[3n, { ...header, timestampSec: 8n }], [5n, header]]) }),
+    /time of block 3 is wrong/,
+  ],
+  [
+    "a block that does not exist",
+    withChain({ headers: new Map([[3n, header]]) }),
+    /block 5, and the chain has none/,
+  ],
+  ["a height that fell", withChain({ latest: [3n, 6n, 5n] }), /went from 6 to 5/],
+  ["a height twice", withChain({ latest: [3n, 5n, 5n] }), /went from 5 to 5/],
+  ["a chain that stands still", withChain({ latest: [5n] }), /learned nothing/],
+  ["another chain that may stand still", withChain({ latest: [] }), /learned nothing/, {
+    untold: ["EVM-56/"],
+  }],
+  ["a height without its commitment", withChain({ latest: [3n, 7n] }), /block 7 is not stored/],
+  ["a refusal", { ...good, rejections: [refusal] }, /refused \(pool\): BadProof  signature/],
+  [
+    "a refusal that no competitor explains",
+    { ...good, rejections: [{ ...refusal, stage: "block", code: "InvalidMessage" }] },
+    /refused \(block\): InvalidMessage/,
+    { hasCompetitors: true },
+  ],
+  ["an error", withRun({ errors: ["No update"] }), /relayer 1 printed an error: No update/],
+  ["a secret", withRun({ secrets: ["q7"] }), /printed a secret: q7/],
+  ["too much memory", withRun({ peakMb: MOST_MB + 1 }), /used \d+ MB/],
+  ["memory that was not measured", withRun({ peakMb: undefined }), /never measured/],
+];
+
+for (const [what, facts, said, limits] of violated) {
+  Deno.test(`consensus checks: ${what} is found, alone`, () => {
+    const found = consensusViolations(facts, limits);
+    assert.equal(found.length, 1, found.join("\n"));
+    assert.match(found[0] ?? "", said);
+    assert.throws(() => assertConsensus(facts, limits), said);
+  });
+}
+
+Deno.test("consensus checks: what is as it should be passes, and so does what a scenario allows", () => {
+  assert.deepEqual(consensusViolations(good), []);
+  assert.deepEqual(consensusViolations(withChain({ latest: [] }), { untold: ["EVM-97/"] }), []);
+  assert.deepEqual(consensusViolations({ ...good, rejections: [refusal] }, { hasCompetitors: true }), []);
+});

@@ -1,0 +1,262 @@
+/**
+ * A devnet with compiled consensus relayers on it: nobody else tells the hub of the chains. Every configuration holds
+ * secrets wherever one can be, and every scene ends with the checks of `consensus_checks.ts`.
+ * Start reading at {@link playConsensus}.
+ */
+import type { ConsensusChanges, ConsensusEndpoints } from "../../devnet/consensus_config.ts";
+import { startConsensusRelayer } from "../../devnet/consensus_relayer.ts";
+import { type Devnet, type DevnetChain, type DevnetOptions, startDevnet } from "../../devnet/devnet.ts";
+import { waitUntil } from "../../devnet/messages.ts";
+import type { ChainKind } from "../../devnet/proven_chains.ts";
+import { type SectionChanges, sectionOf } from "../../devnet/relayer_config.ts";
+import {
+  assertConsensus,
+  type ConsensusLimits,
+  hubNow,
+  readConsensusFacts,
+  readPeakMb,
+  type RunFacts,
+} from "./consensus_checks.ts";
+import type { LineMatch, RelayerProcess } from "./relayer_process.ts";
+import { readPrintedClient } from "./printed_client.ts";
+import { foundSecrets, SECRETS, secretUrl } from "./secrets.ts";
+
+/** Longest wait for anything; reached only when something is wrong. */
+export const DEADLINE_MS = 60_000;
+
+/** Plays steps on a devnet on which only the relayers of the scene tell the hub of anything, then checks. */
+export async function playConsensus(
+  t: Deno.TestContext,
+  options: DevnetOptions,
+  play: (scene: ConsensusScene) => Promise<void>,
+): Promise<void> {
+  await using devnet = await startDevnet({ hubBlockTimeMs: 400, ...options, startsOracle: false });
+  await using scene = new ConsensusScene(t, devnet);
+  await play(scene);
+  await scene.step("what is common to all scenarios holds", () => scene.finish());
+}
+
+/** How a relayer of a scene differs from one that proves everything. */
+export interface SceneChanges extends ConsensusChanges {
+  /** In place of the chain's own URL, by state machine. */
+  readonly rpcUrls?: Readonly<Record<string, readonly string[]>>;
+  /** In place of the URL of the beacon node. */
+  readonly beaconUrls?: readonly string[];
+  /** In place of the L1's URL in the sections of rollups. */
+  readonly l1Urls?: readonly string[];
+}
+
+interface Run {
+  readonly process: RelayerProcess;
+  readonly name: string;
+  peakMb: number | undefined;
+}
+
+/** See the head of the file. */
+export class ConsensusScene implements AsyncDisposable {
+  readonly #t: Deno.TestContext;
+  readonly #runs: Run[] = [];
+  readonly #expected: LineMatch[] = [];
+  readonly #since: string;
+  #limits: ConsensusLimits = {};
+  #hasFailed = false;
+
+  /** Not for callers: use {@link playConsensus}. */
+  constructor(t: Deno.TestContext, readonly devnet: Devnet) {
+    this.#t = t;
+    this.#since = hubNow(devnet);
+  }
+
+  /** One step. After the first that fails the others are left out: each needs what those before it did. */
+  async step(name: string, play: () => Promise<void>): Promise<void> {
+    if (this.#hasFailed) return;
+    this.#hasFailed = !await this.#t.step(name, async () => {
+      try {
+        await play();
+      } catch (error) {
+        const said = error instanceof Error ? error.message : String(error);
+        throw new Error(`${said}\n${this.describe()}`, { cause: error });
+      }
+    });
+  }
+
+  /** What the checks at the end do not ask for. */
+  limit(limits: ConsensusLimits): void {
+    this.#limits = { ...this.#limits, ...limits };
+  }
+
+  /** Error lines that belong to the scenario. */
+  expect(line: LineMatch): void {
+    this.#expected.push(line);
+  }
+
+  /** The chain of this kind. */
+  chain(kind: ChainKind): DevnetChain {
+    const found = this.devnet.chains.find(({ proven }) => proven.kind === kind);
+    if (found === undefined) throw new RangeError(`No ${kind} chain on this devnet`);
+    return found;
+  }
+
+  /** What configurations name. */
+  get endpoints(): ConsensusEndpoints {
+    const { hub, chains } = this.devnet;
+    return {
+      hub: { stateMachine: hub.identity.stateMachine, wsUrl: hub.wsUrl },
+      chains: chains.map(({ proven, host }) => ({ proven, ismpHost: host.addresses.host })),
+    };
+  }
+
+  /** Starts a relayer and waits until it relays; see {@link secretChanges} for its configuration. */
+  async start(changes: SceneChanges = {}): Promise<RelayerProcess> {
+    const process = await startConsensusRelayer(this.endpoints, { changes: secretChanges(this, changes) });
+    this.#runs.push({ process, name: `relayer ${this.#runs.length + 1}`, peakMb: undefined });
+    await process.waitForLine("Relaying consensus", { deadlineMs: DEADLINE_MS });
+    return process;
+  }
+
+  /** Ends it as a crash does. */
+  async kill(process: RelayerProcess): Promise<void> {
+    await this.#measure(process);
+    await process.kill();
+  }
+
+  /** Ends it in order. @throws {Error} when its status is not 0. */
+  async stop(process: RelayerProcess): Promise<void> {
+    await this.#measure(process);
+    const code = await process.terminate(DEADLINE_MS);
+    if (code !== 0) throw new Error(`The relayer ended with status ${code}`);
+  }
+
+  async #measure(process: RelayerProcess): Promise<void> {
+    const run = this.#runs.find((each) => each.process === process);
+    if (run !== undefined && process.isRunning) run.peakMb = await readPeakMb(process.pid);
+  }
+
+  /** Newest height of a chain that the hub knows; 0: none. */
+  hubHeight(kind: ChainKind): bigint {
+    return this.devnet.hub.latestHeight(this.devnet.idOnHub(this.chain(kind))) ?? 0n;
+  }
+
+  /** Newest height of a chain. */
+  head(kind: ChainKind): Promise<bigint> {
+    return this.chain(kind).host.reader.getBlockNumber();
+  }
+
+  /** Waits until the hub knows a height of at least `height`. */
+  async untilHubHas(kind: ChainKind, height: bigint, deadlineMs = DEADLINE_MS): Promise<void> {
+    await waitUntil(
+      `the hub has block ${height} of ${kind} (it has ${this.hubHeight(kind)})`,
+      () => this.hubHeight(kind) >= height,
+      { deadlineMs },
+    );
+  }
+
+  /** Waits until the hub has learned so many newer heights of each of these chains. */
+  async untilGrown(kinds: readonly ChainKind[], times = 1, deadlineMs = DEADLINE_MS): Promise<void> {
+    await Promise.all(kinds.map(async (kind) => {
+      for (let time = 0; time < times; time++) {
+        await this.untilHubHas(kind, this.hubHeight(kind) + 1n, deadlineMs);
+      }
+    }));
+  }
+
+  /** What was printed from now on: an index for `waitForLine`. */
+  now(process: RelayerProcess): number {
+    return process.lines.length;
+  }
+
+  /** Waits until so many looks at chains have failed; equal warnings are not repeated, so their ends are counted. */
+  async untilFailed(process: RelayerProcess, looks: number, since: number): Promise<void> {
+    await waitUntil(`${looks} looks have failed`, () => {
+      const ends = process.lines.slice(since).filter(({ record }) => record?.message === "Looked");
+      return ends.filter(({ record }) => record?.result === "failed").length >= looks;
+    }, { deadlineMs: DEADLINE_MS });
+  }
+
+  /** While `work` is done the relayer does nothing, so that it meets with the outcome only. */
+  async whileStopped<T>(process: RelayerProcess, work: () => Promise<T>): Promise<T> {
+    process.signal("SIGSTOP");
+    try {
+      return await work();
+    } finally {
+      process.signal("SIGCONT");
+    }
+  }
+
+  /** Replaces the chain's client on the hub with the one that the compiled program prints. */
+  async renewClient(kind: ChainKind): Promise<void> {
+    const client = await readPrintedClient(this.endpoints, this.chain(kind).stateMachine);
+    await this.devnet.hub.createConsensusClient(client);
+  }
+
+  /** The common end: relayers are stopped in order, then everything is checked. */
+  async finish(): Promise<void> {
+    for (const { process } of this.#runs) if (process.isRunning) await this.stop(process);
+    const facts = await readConsensusFacts(
+      this.devnet,
+      this.#runs.map((run) => this.#factsOf(run)),
+      this.#since,
+    );
+    assertConsensus(facts, this.#limits);
+  }
+
+  #factsOf({ process, name, peakMb }: Run): RunFacts {
+    const errors = process.errorLines.filter((line) => !this.#expected.some((match) => fits(match, line)));
+    return { name, peakMb, errors: errors.map(({ text }) => text), secrets: foundSecrets(process.text) };
+  }
+
+  /** What can be seen of the relayers, for messages of failed tests. */
+  describe(): string {
+    const heights = this.devnet.chains.map(({ proven }) => `${proven.kind} ${this.hubHeight(proven.kind)}`);
+    const runs = this.#runs.map(({ process, name }) => {
+      const lines = process.lines.slice(-40).map(({ text }) => text.slice(0, 600));
+      return `-- ${name} (${process.isRunning ? "runs" : "ended"}):\n${lines.join("\n")}`;
+    });
+    const refusals = this.devnet.hub.rejections.slice(-5)
+      .map(({ stage, code, ismp, detail }) =>
+        `-- the hub refused (${stage}): ${code} ${ismp ?? ""} ${detail}`
+      );
+    return [`-- heights on the hub: ${heights.join(", ")}`, ...runs, ...refusals].join("\n");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const { process } of this.#runs) await process.kill();
+  }
+}
+
+function fits(match: LineMatch, line: RelayerProcess["lines"][number]): boolean {
+  if (typeof match === "function") return match(line);
+  return typeof match === "string" ? line.text.includes(match) : match.test(line.text);
+}
+
+/** The changes as a configuration takes them, with secrets in every place that can hold one. */
+export function secretChanges(
+  { devnet, endpoints }: Pick<ConsensusScene, "devnet" | "endpoints">,
+  changes: SceneChanges,
+): ConsensusChanges {
+  const l1 = devnet.chains.find(({ proven }) => proven.kind === "beacon");
+  const sections: Record<string, SectionChanges> = {};
+  for (const { stateMachine, rpcUrl, proven } of devnet.chains) {
+    const name = sectionOf(stateMachine);
+    sections[name] = {
+      rpc_urls: (changes.rpcUrls?.[stateMachine] ?? [rpcUrl]).map((url) => secretUrl(url)),
+      etherscan_api_key: SECRETS.etherscanApiKey,
+    };
+    const beaconUrls = changes.beaconUrls ?? (proven.beacon === undefined ? [] : [proven.beacon.url]);
+    const l1Urls = changes.l1Urls ?? (l1 === undefined ? [] : [l1.rpcUrl]);
+    const isRollup = proven.kind === "op_stack" || proven.kind === "arbitrum";
+    sections[`${name}.host`] = {
+      ...proven.kind === "beacon" ? { beacon_http_urls: beaconUrls.map((url) => secretUrl(url)) } : {},
+      ...isRollup ? { beacon_rpc_url: l1Urls.map((url) => secretUrl(url)) } : {},
+    };
+  }
+  for (const [name, keys] of Object.entries(changes.sections ?? {})) {
+    sections[name] = { ...sections[name], ...keys };
+  }
+  const { only } = changes;
+  return {
+    ...only === undefined ? {} : { only },
+    hubUrl: secretUrl(changes.hubUrl ?? endpoints.hub.wsUrl, { hasPath: true }),
+    sections,
+  };
+}

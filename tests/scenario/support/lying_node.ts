@@ -1,0 +1,45 @@
+/** A JSON-RPC node that does not say what is: a proxy that alters the answers of a real one. */
+import { type AlterAnswer, alteringFetch } from "../../support/altered_answers.ts";
+
+/** A running node. */
+export interface LyingNode extends AsyncDisposable {
+  /** `127.0.0.1:<port>`, as logs name it. */
+  readonly host: string;
+  /** `http://127.0.0.1:<port>`. */
+  readonly httpUrl: string;
+  /** Lies told so far: answers that were altered. */
+  readonly lies: number;
+  /** What it does from now on; `undefined`: it is honest. */
+  change(alter: AlterAnswer | undefined): void;
+  stop(): Promise<void>;
+}
+
+/** Starts a node in front of the one at `upstream`. */
+export function startLyingNode(upstream: string, first?: AlterAnswer): LyingNode {
+  let alter = first;
+  let lies = 0;
+  const changed: AlterAnswer = (method, result) => {
+    const said = alter === undefined ? result : alter(method, result);
+    if (said !== result) lies++;
+    return said;
+  };
+  const ask = alteringFetch(changed);
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, async (request) => {
+    const headers = { "content-type": "application/json" };
+    return await ask(upstream, { method: "POST", headers, body: await request.text() });
+  });
+  const host = `127.0.0.1:${server.addr.port}`;
+  const stop = (): Promise<void> => server.shutdown();
+  return {
+    host,
+    httpUrl: `http://${host}`,
+    get lies() {
+      return lies;
+    },
+    change: (next) => {
+      alter = next;
+    },
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
