@@ -19,7 +19,12 @@ const chain: ChainFacts = {
 };
 const run: RunFacts = { name: "relayer 1", errors: [], secrets: [], peakMb: 200 };
 const good: ConsensusFacts = { chains: [chain], rejections: [], runs: [run] };
-const refusal = { stage: "pool", code: "BadProof", ismp: undefined, detail: "signature" } as const;
+const refusal = {
+  stage: "pool",
+  code: "BadProof",
+  ismp: "consensus_proof_verification_failed",
+  detail: "signature",
+} as const;
 
 function withChain(changes: Partial<ChainFacts>): ConsensusFacts {
   return { ...good, chains: [{ ...chain, ...changes }] };
@@ -53,7 +58,11 @@ const violated: readonly [what: string, facts: ConsensusFacts, said: RegExp, lim
     untold: ["EVM-56/"],
   }],
   ["a height without its commitment", withChain({ latest: [3n, 7n] }), /block 7 is not stored/],
-  ["a refusal", { ...good, rejections: [refusal] }, /refused \(pool\): BadProof  signature/],
+  [
+    "a refusal",
+    { ...good, rejections: [refusal] },
+    /refused \(pool\): BadProof consensus_proof_verification_failed signature/,
+  ],
   [
     "a refusal that no competitor explains",
     { ...good, rejections: [{ ...refusal, stage: "block", code: "InvalidMessage" }] },
