@@ -78,8 +78,8 @@ export async function sendPayment(
   return sent > 0;
 }
 
-/** The row ready to be sent, whatever the leg made of it; `undefined` while it is under way or after its end. */
-function openRow(deps: PaymentDeps, row: MessageRow | undefined): MessageRow | undefined {
+/** The row ready to be sent or ended, whatever the leg made of it; `undefined` while it is under way or after its end. */
+export function openRow(deps: PaymentDeps, row: MessageRow | undefined): MessageRow | undefined {
   if (row === undefined || !["seen", "held", "ready", "not_executed", "rejected"].includes(row.state)) {
     return undefined;
   }

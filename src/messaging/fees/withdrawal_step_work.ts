@@ -14,6 +14,7 @@ import { takeDelivered } from "../pipeline/receipts.ts";
 import type { HubCallFate } from "./hub_calls.ts";
 import { MaturedHeights } from "./matured_heights.ts";
 import {
+  openRow,
   paymentMessage,
   paymentRow,
   type PaymentTrial,
@@ -180,7 +181,10 @@ export class WithdrawalSteps {
     }
     if (await chain.fetchFinalHeight(signal) < seenAt) return "seen";
     // Nothing else looks at a message that waits for its withdrawal: it ends here, whoever delivered it.
-    const open = this.#deps.ledger.messages.find(message.commitment, name);
+    const { ledger } = this.#deps;
+    const open = ledger.transaction(() =>
+      openRow(this.#deps, ledger.messages.find(message.commitment, name))
+    );
     if (open !== undefined) {
       const { settings } = this.#deps;
       const work = { candidates: [{ row: open, message }], receipts: [receipt] };

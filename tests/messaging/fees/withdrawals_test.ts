@@ -176,7 +176,13 @@ Deno.test("withdrawals: a payment that somebody else delivered is done without a
   assert.deepEqual([message?.state, message?.reason], ["delivered_by_other", "handled_by_other"]);
 });
 
-Deno.test("withdrawals: a payment that a lost database had delivered ends with its message and its record", async () => {
+for (const leg of ["has not met", "has rejected"] as const) {
+  Deno.test(`withdrawals: a payment that a lost database had delivered and the leg ${leg} ends with its message and its record`, () =>
+    payAgain(leg === "has rejected"));
+}
+
+/** Pays, loses the database, and finds what it paid. */
+async function payAgain(isRejected: boolean): Promise<void> {
   const scene = await sceneWith();
   scene.hub.credit(a, scene.address(a), 150n * one);
   const rounds = new WithdrawalRounds(scene.deps);
@@ -184,13 +190,19 @@ Deno.test("withdrawals: a payment that a lost database had delivered ends with i
   await payAll(scene, rounds);
   const commitment = rows(scene)[0]?.dispatch?.commitment;
   assert.ok(commitment !== undefined);
+  const met = scene.ledger.messages.find(commitment, a);
+  assert.ok(met !== undefined);
   scene.connect(openMemoryLedger({ clock: scene.clock }));
+  if (isRejected) {
+    const { detail: _, requiredUsd18: _1, offeredUsd18: _2, ...row } = met;
+    scene.ledger.messages.record({ ...row, state: "rejected", reason: "hub_originated" });
+  }
   await payAll(scene, new WithdrawalRounds(scene.deps));
   assert.deepEqual(rows(scene).map(({ state }) => state), ["done"]);
   assert.equal(scene.ledger.messages.find(commitment, a)?.state, "delivered");
   assert.equal(scene.ledger.deliveries.find(commitment, a)?.claimState, "no_fee");
   assert.equal(paidOn(scene, a), 1);
-});
+}
 
 /** Another relayer brings the payment to its chain. */
 async function foreignDelivery(scene: Scene, commitment: string): Promise<boolean> {
