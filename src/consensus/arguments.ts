@@ -33,8 +33,8 @@ export type ParsedArguments =
   | ExitText;
 
 const DESCRIPTION =
-  `Consensus relayer of an ISMP hub: proves the finality of the configured chains to the hub.
-Every update is verified here, by the hub's rules, before it is submitted.
+  `Consensus relayer of an ISMP hub: proves the finality of the configured chains to the hub, and the
+hub's to them. Every update is verified here, by the receiver's rules, before it is submitted.
 
 Without a command it runs until it is stopped.`;
 
@@ -50,8 +50,9 @@ unrecoverable fault, 2 wrong command line, 3 a chain of maximum_update_intervals
 updates, 130 stopped by a second signal.`;
 
 const STATE_DESCRIPTION =
-  `Prints the consensus state with which the hub can start a client of a configured chain, and the
-other arguments of the call that creates it, and ends. Submits nothing.`;
+  `Prints the consensus state with which the hub can start a client of a configured chain (or, given
+the hub, with which others can start a client of the hub), and the other arguments of the call that
+creates it, and ends. Submits nothing.`;
 
 const AFTER_STATE_HELP = `
 Example:
@@ -65,7 +66,7 @@ export function parseArguments(args: readonly string[], version: string): Parsed
   let asked: ProgramCommand = { kind: "relay" };
   const traits = { name: "causeway-consensus", description: DESCRIPTION, afterHelp: AFTER_HELP };
   const { command, parse } = createCommandLine(traits);
-  const base = "configured chain whose view of the hub is proved from first, e.g. EVM-1";
+  const base = "configured chain that must follow a BEEFY hub already, or nothing is started, e.g. EVM-1";
   command.addOption(new Option("--base <state-machine>", base).argParser(toStateMachine));
   addUsualOptions(command, version);
   addCommand(command, {
@@ -74,7 +75,7 @@ export function parseArguments(args: readonly string[], version: string): Parsed
     summary: "print the initial consensus state of a chain, and end",
     afterHelp: AFTER_STATE_HELP,
   })
-    .argument("<state-machine>", "configured chain, e.g. EVM-1", toStateMachine)
+    .argument("<state-machine>", "configured chain, or the hub, e.g. EVM-1", toStateMachine)
     .action((chain: StateMachine) => {
       asked = { kind: "logConsensusState", chain };
     });

@@ -20,7 +20,7 @@ import type { Log } from "../core/telemetry/log.ts";
 import { createArbitrumProver } from "./arbitrum/arbitrum_prover.ts";
 import { bscHeadersOf } from "./bsc/bsc_headers.ts";
 import { createBscProver } from "./bsc/bsc_prover.ts";
-import { connectHubConsensus } from "./connect_hub_consensus.ts";
+import { connectHubConsensus, connectHubState, fetchBase } from "./connect_hub_consensus.ts";
 import type { ProvedChain } from "./chain_worker.ts";
 import { openEvmReader } from "./evm_reader.ts";
 import { createOpStackProver } from "./op_stack/op_stack_prover.ts";
@@ -62,18 +62,23 @@ export function connectChains(deps: ConnectDeps, config: ConsensusConfig): Conne
     maxConcurrentQueries: substrate.maxConcurrentQueries,
     signer: substrate.signer,
   });
-  const held = config.chains.filter(({ type }) => type === "held").map(({ stateMachine }) => stateMachine);
+  const held = config.chains
+    .filter(({ type }) => type === "held" || type === "substrate")
+    .map(({ stateMachine }) => stateMachine);
   return {
     hub,
     proved: config.chains.flatMap((chain) => prove({ ...network, hub }, chain)),
     held,
     hubConsensus: config.relayer.enableHubConsensus ? connectHubConsensus(network, config) : undefined,
+    hubState: connectHubState(network, config, hub),
+    fetchBase: (chain, signal) => fetchBase(network, config, chain, signal),
   };
 }
 
 function prove(surroundings: Surroundings, config: ConsensusChainConfig): readonly ProvedChain[] {
   switch (config.type) {
     case "held":
+    case "substrate":
       return [];
     case "evm":
       return [{ prover: beaconProver(surroundings, config), l1: undefined }];

@@ -1,27 +1,43 @@
 /** Builds what tells the configured chains of the hub, with the network behind it. */
+import type { ConsensusHub } from "../core/chains/consensus_hub.ts";
 import { createEvmChain } from "../core/chains/evm/evm_chain.ts";
+import { createConsensusSink } from "../core/chains/substrate/consensus_hub.ts";
 import { createHubChain } from "../core/chains/substrate/relayer_hub.ts";
 import type { SubstrateChainDeps } from "../core/chains/substrate/substrate_chain.ts";
 import type {
   BeefyProverValues,
   ConsensusConfig,
   ConsensusHubConfig,
+  GrandpaValues,
+  HubSubstrateConfig,
+  ToldChainConfig,
 } from "../core/config/consensus_config.ts";
-import { paraIdOf } from "../core/protocol/ismp/state_machine.ts";
+import { paraIdOf, type StateMachine } from "../core/protocol/ismp/state_machine.ts";
 import { createAcceptedSource } from "./beefy/accepted_source.ts";
+import { BEEFY_STATE_ID, stateOfHub, stateOfRelay } from "./beefy/hub_state.ts";
 import { HubWork } from "./beefy/hub_work.ts";
 import type { ProofSource } from "./beefy/proof_source.ts";
 import { createRelaySource } from "./beefy/relay_source.ts";
-import type { HubConsensus } from "./hub_consensus.ts";
+import { createGrandpaProver } from "./grandpa/grandpa_prover.ts";
+import type { HubConsensus, ToldChain } from "./hub_consensus.ts";
+import type { ConsensusProver } from "./prover.ts";
+import type { BaseState, HubStateMaker } from "./session.ts";
 import { RelayChain } from "./relay_chain/relay_chain.ts";
 
 /** Who is told of the hub, by the type of its consensus. Connections are made at the first request. */
 export function connectHubConsensus(network: SubstrateChainDeps, config: ConsensusConfig): HubConsensus {
   const { hub, chains } = config;
-  if (hub.consensus.type === "grandpa") {
-    return { hosts: [], sources: [], told: [], skipped: chains.map(({ stateMachine }) => stateMachine) };
+  const evm = chains.flatMap((chain) => chain.type === "substrate" ? [] : [chain]);
+  const substrates = chains.flatMap((chain) => chain.type === "substrate" ? [chain] : []);
+  const { substrate, consensus } = hub;
+  if (consensus.type === "grandpa") {
+    return {
+      hosts: [],
+      sources: [],
+      told: substrates.map((chain) => connectTold(network, hub, consensus.grandpa, chain)),
+      skipped: evm.map(({ stateMachine }) => stateMachine),
+    };
   }
-  const { substrate } = hub;
   const hubChain = createHubChain(network, {
     id: { stateMachine: substrate.stateMachine, consensusStateId: substrate.consensusStateId },
     hashing: substrate.hashing,
@@ -30,16 +46,64 @@ export function connectHubConsensus(network: SubstrateChainDeps, config: Consens
     maxConcurrentQueries: substrate.maxConcurrentQueries,
     signer: substrate.signer,
   });
-  const work = new HubWork(hubChain, chains.map(({ stateMachine }) => stateMachine));
+  const work = new HubWork(hubChain, evm.map(({ stateMachine }) => stateMachine));
   const accepted = createAcceptedSource({ hub: hubChain, work, endpoint: substrate.rpcWs.host });
-  const { prover } = hub.consensus;
+  const { prover } = consensus;
   const made = prover === undefined ? [] : [connectRelaySource(network, work, hub, prover)];
   return {
-    hosts: chains.map((chain) => createEvmChain(network, chain)),
+    hosts: evm.map((chain) => createEvmChain(network, chain)),
     sources: [accepted, ...made],
     told: [],
-    skipped: [],
+    skipped: substrates.map(({ stateMachine }) => stateMachine),
   };
+}
+
+/** A Substrate chain that verifies the votes of the chain that finalizes the hub. */
+function connectTold(
+  network: SubstrateChainDeps,
+  hub: ConsensusHubConfig,
+  grandpa: GrandpaValues,
+  chain: ToldChainConfig,
+): ToldChain {
+  const { stateMachine, consensusStateId, hashing, rpcWs, maxRpcPayloadSizeBytes, maxConcurrentQueries } =
+    chain;
+  const sink = createConsensusSink(network, {
+    id: { stateMachine, consensusStateId },
+    hashing,
+    rpcWs,
+    maxRpcPayloadSizeBytes,
+    maxConcurrentQueries,
+    // Updates are signed for rewards, which only the hub pays: any key does.
+    signer: chain.signer ?? hub.substrate.signer,
+  });
+  return { sink, prover: connectGrandpaProver(network, hub.substrate, grandpa, sink) };
+}
+
+/** The prover of a hub that is finalized by GRANDPA, for one chain. */
+export function connectGrandpaProver(
+  network: SubstrateChainDeps,
+  { stateMachine, consensusStateId }: Pick<HubSubstrateConfig, "stateMachine" | "consensusStateId">,
+  grandpa: GrandpaValues,
+  sink: ConsensusHub,
+): ConsensusProver {
+  const relay = new RelayChain(network, `finality of ${stateMachine}`, { rpcWs: grandpa.rpc });
+  return createGrandpaProver({ relay, sink }, {
+    stateMachine,
+    consensusStateId,
+    paraIds: grandpa.paraIds,
+    maxBlockRange: grandpa.maxBlockRange,
+    slotDurationMs: grandpa.slotDurationMs,
+    intervalMs: grandpa.consensusUpdateFrequencySec * 1_000,
+  });
+}
+
+function connectRelay(
+  network: SubstrateChainDeps,
+  hub: StateMachine,
+  { relayRpcWs, maxRpcPayloadSizeBytes }: BeefyProverValues,
+): RelayChain {
+  const options = { rpcWs: relayRpcWs, maxPayloadBytes: maxRpcPayloadSizeBytes };
+  return new RelayChain(network, `relay chain of ${hub}`, options);
 }
 
 /** Proofs made from the relay chain, where the hub has accepted none that serve. */
@@ -49,10 +113,7 @@ function connectRelaySource(
   { substrate }: ConsensusHubConfig,
   prover: BeefyProverValues,
 ): ProofSource {
-  const relay = new RelayChain(network, `relay chain of ${substrate.stateMachine}`, {
-    rpcWs: prover.relayRpcWs,
-    maxPayloadBytes: prover.maxRpcPayloadSizeBytes,
-  });
+  const relay = connectRelay(network, substrate.stateMachine, prover);
   const hubParaId = paraIdOf(substrate.stateMachine);
   return createRelaySource({ relay, work, log: network.log }, {
     hub: substrate.stateMachine,
@@ -60,4 +121,40 @@ function connectRelaySource(
     paraIds: [...new Set([...prover.paraIds, hubParaId])],
     batchSize: prover.queryBatchSize,
   });
+}
+
+/** Makes the initial state of the hub, in the form of its type: GRANDPA in SCALE, BEEFY in ABI. */
+export function connectHubState(
+  network: SubstrateChainDeps,
+  { hub }: ConsensusConfig,
+  adapter: ConsensusHub,
+): HubStateMaker {
+  const { consensus, substrate } = hub;
+  if (consensus.type === "grandpa") {
+    return connectGrandpaProver(network, substrate, consensus.grandpa, adapter);
+  }
+  const { prover } = consensus;
+  const chain = substrate.stateMachine;
+  const relay = prover === undefined ? undefined : connectRelay(network, chain, prover);
+  return {
+    chain,
+    consensusStateId: BEEFY_STATE_ID,
+    fetchInitialState: (signal) =>
+      relay === undefined ? stateOfHub(adapter, signal) : stateOfRelay(relay, chain, signal),
+    close: () => relay?.close() ?? Promise.resolve(),
+  };
+}
+
+/** What the host of a configured chain trusts of the hub. */
+export async function fetchBase(
+  network: SubstrateChainDeps,
+  { chains, hub }: ConsensusConfig,
+  chain: StateMachine,
+  signal: AbortSignal,
+): Promise<BaseState> {
+  const config = chains.find(({ stateMachine }) => stateMachine === chain);
+  if (config === undefined || config.type === "substrate") return undefined;
+  const { stateMachine, consensusStateId } = hub.substrate;
+  const host = createEvmChain(network, config);
+  return (await host.fetchConsensusView({ stateMachine, consensusStateId }, signal)).state;
 }

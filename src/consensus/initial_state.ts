@@ -39,12 +39,12 @@ export function logConsensusState(
   signal: AbortSignal,
 ): Promise<ExitCode> {
   const { chain } = options;
-  return runSession(deps, config, async ({ hub, proved, held }) => {
-    const prover = proved.find((candidate) => candidate.prover.chain === chain)?.prover;
+  return runSession(deps, config, async ({ hub, proved, held, hubState }) => {
+    const prover = chain === hub.id.stateMachine
+      ? hubState
+      : proved.find((candidate) => candidate.prover.chain === chain)?.prover;
     if (prover === undefined) {
-      const why = chain === hub.id.stateMachine
-        ? "This version does not make states of the hub itself"
-        : held.includes(chain)
+      const why = held.includes(chain)
         ? "The hub has no client for the finality of this chain, so there is no state"
         : "The configuration has no such chain";
       deps.log.error(why, { chain });
@@ -68,7 +68,7 @@ export function logConsensusState(
 
 function fetchState(
   deps: RunDeps,
-  prover: ConsensusProver,
+  prover: Pick<ConsensusProver, "chain" | "fetchInitialState">,
   signal: AbortSignal,
 ): Promise<InitialConsensusState> {
   const what = `the initial state of ${prover.chain}`;

@@ -36,6 +36,8 @@ export function runProgram(
 /** Texts that no log line may contain. */
 function secretsOf(config: ConsensusConfig): readonly string[] {
   const keys = [config.hub.substrate.signer, ...config.chains.map(({ signer }) => signer)];
-  const apiKeys = config.chains.map(({ etherscanApiKey }) => etherscanApiKey);
+  const apiKeys = config.chains.map((chain) =>
+    chain.type === "substrate" ? undefined : chain.etherscanApiKey
+  );
   return [...keys, ...apiKeys].flatMap((secret) => secret === undefined ? [] : [secret.reveal()]);
 }

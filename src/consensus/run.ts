@@ -7,19 +7,23 @@ import type { ConsensusConfig } from "../core/config/consensus_config.ts";
 import { type StateMachine, stateMachineIdKey } from "../core/protocol/ismp/state_machine.ts";
 import { RpcFault } from "../core/rpc/fault.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
+import { retry } from "../core/runtime/retry.ts";
 import { superviseWorkers, type Worker } from "../core/runtime/worker.ts";
 import { chainWorker, checkProver } from "./chain_worker.ts";
 import { planHubConsensus, toldChecks } from "./hub_consensus.ts";
 import { HubNews, newsWorker } from "./hub_news.ts";
 import { monitorWorker, StallFault } from "./monitor.ts";
 import type { ConsensusProver } from "./prover.ts";
-import { type Connections, type RunDeps, runSession } from "./session.ts";
+import { type BaseState, type Connections, type RunDeps, runSession } from "./session.ts";
 
 /** What the command line adds to the configuration. */
 export interface RunOptions {
   /** `--base`: the chain whose view of the hub is the first to be proved from. */
   readonly base: StateMachine | undefined;
 }
+
+/** Endpoints of `--base` that fail are asked again for this long. */
+const BASE_WITHIN_MS = 30_000;
 
 /** Runs until `signal` is aborted or a watched chain has stalled. */
 export function runConsensus(
@@ -37,8 +41,11 @@ export function runConsensus(
   return runSession(deps, config, async (connections) => {
     const checks = await checkAll(deps, config, connections, signal);
     if (checks === undefined) return exitCodes.failed;
+    if (base !== undefined && !await checkBase(deps, config, { connections, base }, signal)) {
+      return exitCodes.failed;
+    }
     const workers = planWorkers(deps, config, { ...connections, checks });
-    tellStart(deps, config, connections, base);
+    tellStart(deps, config, connections);
     const outcome = await superviseWorkers(
       { clock: deps.clock, randomness: deps.random, log: deps.log },
       workers,
@@ -119,7 +126,7 @@ function heldWorker({ log }: Pick<RunDeps, "log">, chain: StateMachine): Worker 
   return {
     name: `held ${chain}`,
     run: (signal) => {
-      log.info("Nothing is proved of this chain: the hub has no client for its finality", { chain });
+      log.info("Nothing is proved of this chain to the hub, which has no client for its finality", { chain });
       if (signal.aborted) return Promise.resolve();
       return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
     },
@@ -130,7 +137,6 @@ function tellStart(
   { log }: RunDeps,
   config: ConsensusConfig,
   { hub, proved }: Connections,
-  base: StateMachine | undefined,
 ): void {
   const limits = config.relayer.maximumUpdateIntervals;
   log.info("Relaying consensus", {
@@ -138,6 +144,48 @@ function tellStart(
     chains: proved.map(({ prover }) => `${prover.chain} (${prover.consensusStateId})`).join(", "),
     watched: limits.map(({ id, maxSec }) => `${stateMachineIdKey(id)} ${maxSec} s`).join(", ") || "none",
   });
-  if (base === undefined) return;
-  log.info("--base has no effect: proofs of the hub start from what each chain holds", { base });
+}
+
+/**
+ * Validates `--base`: with BEEFY the chain must be a host that trusts something of the hub. Proofs for a chain start
+ * from what that chain itself holds, so nothing else follows from it (05-hub-consensus section 3.6).
+ */
+async function checkBase(
+  { clock, random, log }: RunDeps,
+  config: ConsensusConfig,
+  { connections, base }: { readonly connections: Connections; readonly base: StateMachine },
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { fetchBase } = connections;
+  if (config.hub.consensus.type !== "beefy" || fetchBase === undefined) {
+    log.info("--base has no effect: proofs of the hub start from what each chain holds", { base });
+    return true;
+  }
+  try {
+    const options = {
+      backoff: { firstMs: 500, maxMs: 4_000 },
+      withinMs: BASE_WITHIN_MS,
+      decide: (error: unknown) =>
+        error instanceof RpcFault && error.reaction === "retry"
+          ? { kind: "again" as const }
+          : { kind: "giveUp" as const },
+    };
+    const attempt = (inner: AbortSignal): Promise<BaseState> => fetchBase(base, inner);
+    const state = await retry({ clock, randomness: random }, options, attempt, signal);
+    if (state === undefined) {
+      log.error("--base names a chain without a BEEFY client of the hub; nothing was started", { base });
+      return false;
+    }
+    log.info("--base is a host that follows the hub; proofs start from what each chain holds", {
+      base,
+      relayBlock: state.latestHeight,
+      set: state.current.id,
+    });
+    return true;
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof RpcFault)) throw error;
+    log.error("What --base trusts of the hub cannot be read; nothing was started", { base, error });
+    return false;
+  }
 }

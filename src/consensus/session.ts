@@ -4,12 +4,14 @@
  */
 import type { ConsensusHub } from "../core/chains/consensus_hub.ts";
 import type { ConsensusConfig } from "../core/config/consensus_config.ts";
+import type { BeefyClientState } from "../core/protocol/evm/beefy_client_state.ts";
 import type { StateMachine } from "../core/protocol/ismp/state_machine.ts";
 import type { Clock } from "../core/runtime/clock.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import type { Randomness } from "../core/runtime/randomness.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import type { ProvedChain } from "./chain_worker.ts";
+import type { ConsensusProver } from "./prover.ts";
 import { closeHubConsensus, type HubConsensus } from "./hub_consensus.ts";
 
 /** The hub and the chains of the configuration. */
@@ -20,7 +22,20 @@ export interface Connections {
   readonly held: readonly StateMachine[];
   /** Who is told of the hub; absent: nobody (`enable_hub_consensus = false`). */
   readonly hubConsensus?: HubConsensus | undefined;
+  /** Makes the state with which clients of the hub are created elsewhere. */
+  readonly hubState?: HubStateMaker | undefined;
+  /** What the EVM host of a configured chain trusts of the hub; only hubs of type "beefy" (`--base`). */
+  readonly fetchBase?: ((chain: StateMachine, signal: AbortSignal) => Promise<BaseState>) | undefined;
 }
+
+/** See {@link Connections.hubState}. */
+export type HubStateMaker = Pick<
+  ConsensusProver,
+  "chain" | "consensusStateId" | "fetchInitialState" | "close"
+>;
+
+/** The client of the hub on a host; `undefined`: the host has another one. */
+export type BaseState = BeefyClientState | undefined;
 
 /** The outside world of the program. */
 export interface RunDeps {
@@ -45,10 +60,11 @@ export async function runSession(
     if (signal.aborted && (error === signal.reason || isAbort(error))) return exitCodes.ok;
     throw error;
   } finally {
-    const { hub, proved, hubConsensus } = connections;
+    const { hub, proved, hubConsensus, hubState } = connections;
     await Promise.allSettled([
       ...proved.map(({ prover }) => prover.close()),
       hub.close(),
+      ...hubState === undefined ? [] : [hubState.close()],
       ...hubConsensus === undefined ? [] : [closeHubConsensus(hubConsensus)],
     ]);
   }

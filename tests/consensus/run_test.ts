@@ -3,9 +3,10 @@ import type { HubConsensus } from "../../src/consensus/hub_consensus.ts";
 import { logConsensusState } from "../../src/consensus/initial_state.ts";
 import { ProverFault } from "../../src/consensus/prover.ts";
 import { runConsensus } from "../../src/consensus/run.ts";
-import type { RunDeps } from "../../src/consensus/session.ts";
+import type { Connections, HubStateMaker, RunDeps } from "../../src/consensus/session.ts";
 import type { ConsensusConfig } from "../../src/core/config/consensus_config.ts";
 import { parseConsensusConfig } from "../../src/core/config/read_consensus_config.ts";
+import { toHash256 } from "../../src/core/protocol/bytes.ts";
 import { parseStateMachine } from "../../src/core/protocol/ismp/state_machine.ts";
 import { ShutdownRequested } from "../../src/core/runtime/signals.ts";
 import { FakeClock } from "../support/fake_clock.ts";
@@ -31,6 +32,8 @@ class Scene {
   readonly bsc = new ScriptedProver(this.clock, { id: "EVM-97/BSC0" });
   held = [parseStateMachine("EVM-137")];
   hubConsensus: HubConsensus | undefined;
+  hubState: HubStateMaker | undefined;
+  fetchBase: Connections["fetchBase"];
   readonly deps: RunDeps = {
     clock: this.clock,
     random: fixedRandomness(0),
@@ -44,6 +47,8 @@ class Scene {
       ],
       held: this.held,
       hubConsensus: this.hubConsensus,
+      hubState: this.hubState,
+      fetchBase: this.fetchBase,
     }),
   };
 
@@ -202,6 +207,43 @@ Deno.test("run: chains that proofs of the hub cannot serve are named in one line
   assert.equal(await scene.clock.run(run), 0);
 });
 
+const BEEFY_TOML = GOOD_CONSENSUS_TOML.replace('type = "grandpa"', 'type = "beefy"').replace(
+  /\[hub\.grandpa\]\n(?:.+\n)+/,
+  "",
+);
+
+Deno.test("run: with BEEFY, --base must name a host that follows the hub", async () => {
+  const root = toHash256(new Uint8Array(32));
+  const state = {
+    latestHeight: 7n,
+    beefyActivationBlock: 0n,
+    current: { id: 3n, length: 4, root },
+    next: { id: 4n, length: 4, root },
+  };
+  const good = new Scene();
+  good.fetchBase = (chain) => Promise.resolve(chain === "EVM-97" ? state : undefined);
+  const run = good.run(BEEFY_TOML, "EVM-97");
+  await good.clock.advance(1_000);
+  const [line] = good.log.lines.filter(({ message }) => message.startsWith("--base is a host that follows"));
+  assert.deepEqual(line?.fields, { base: "EVM-97", relayBlock: 7n, set: 3n });
+  good.stop.abort(new ShutdownRequested("SIGTERM"));
+  assert.equal(await good.clock.run(run), 0);
+
+  const other = new Scene();
+  other.fetchBase = () => Promise.resolve(undefined);
+  assert.equal(await other.clock.run(other.run(BEEFY_TOML, "EVM-97")), 1);
+  assert.deepEqual(other.errors(), [
+    "--base names a chain without a BEEFY client of the hub; nothing was started",
+  ]);
+
+  const silent = new Scene();
+  silent.fetchBase = () => Promise.reject(faultOf("unreachable"));
+  assert.equal(await silent.clock.run(silent.run(BEEFY_TOML, "EVM-97")), 1);
+  assert.deepEqual(silent.errors(), [
+    "What --base trusts of the hub cannot be read; nothing was started",
+  ]);
+});
+
 Deno.test("run: --base must name a configured chain", async () => {
   const scene = new Scene();
   assert.equal(await scene.run(GOOD_CONSENSUS_TOML, "EVM-5"), 1);
@@ -273,13 +315,23 @@ Deno.test("log-consensus-state: chains without a state are errors with the reaso
   const cases = [
     ["EVM-5", "The configuration has no such chain"],
     ["EVM-137", "The hub has no client for the finality of this chain, so there is no state"],
-    ["KUSAMA-4009", "This version does not make states of the hub itself"],
   ] as const;
   for (const [chain, reason] of cases) {
     const scene = new Scene();
     assert.deepEqual(await logState(scene, chain), { code: 1, printed: "" });
     assert.deepEqual(scene.errors(), [reason]);
   }
+});
+
+Deno.test("log-consensus-state: the state of the hub itself is printed, too", async () => {
+  const scene = new Scene();
+  const maker = new ScriptedProver(scene.clock, { id: "KUSAMA-4009/BEEF" });
+  scene.hubState = maker;
+  const { code, printed } = await logState(scene, "KUSAMA-4009");
+  assert.equal(code, 0);
+  assert.ok(printed.startsWith("ConsensusState for KUSAMA-4009:\n0x0102ff\n"), printed);
+  assert.ok(printed.includes("consensus_state_id: BEEF"));
+  assert.equal(maker.isClosed, true);
 });
 
 Deno.test("log-consensus-state: endpoints that fail are asked again for half a minute, a lie is told at once", async () => {

@@ -9,8 +9,8 @@ import {
   type StateMachine,
   toConsensusStateId,
 } from "../protocol/ismp/state_machine.ts";
-import { consensusStateId, contractAddress, httpUrls, stateMachine } from "./chain_readers.ts";
-import { apiKey, evmSigner } from "./key_readers.ts";
+import { consensusStateId, contractAddress, httpUrls, stateMachine, webSocketUrl } from "./chain_readers.ts";
+import { apiKey, evmSigner, substrateSigner } from "./key_readers.ts";
 import type { EndpointUrl, Secret } from "./redact.ts";
 import { type Field, type Fields, optional, type Reader, required, withDefault } from "./section.ts";
 import type { ConfigFiles } from "./toml_file.ts";
@@ -110,5 +110,50 @@ export function evmFields(files: ConfigFiles): Fields<EvmValues> {
     clientType: withDefault("client_type", oneOf(["Geth", "Erigon"]), "Geth"),
     initialHeight,
     pollIntervalSec: pollInterval,
+  };
+}
+
+/** The values of a section with `type = "substrate"`. */
+export interface SubstrateValues {
+  /** `POLKADOT-n`, `KUSAMA-n` or `SUBSTRATE-xxxx`. */
+  readonly stateMachine: StateMachine;
+  /** Hash of the chain's headers and tries. */
+  readonly hashing: "Keccak" | "Blake2";
+  readonly rpcWs: EndpointUrl;
+  /** Under which the hub stores this chain. */
+  readonly consensusStateId: ConsensusStateId;
+  /** Most bytes of one RPC request or response. */
+  readonly maxRpcPayloadSizeBytes: number;
+  /** Most RPC requests at a time. */
+  readonly maxConcurrentQueries: number;
+  /** `undefined`: nothing is signed for this chain, so no fees are claimed for deliveries to it. */
+  readonly signer: Secret<Hex> | undefined;
+  readonly pollIntervalSec: number;
+  /** As {@link EvmValues.initialHeight}; `undefined`: at the stored cursor or the chain's final height. */
+  readonly initialHeight: bigint | undefined;
+  /** Decimals of the fee token of requests that originate here. */
+  readonly feeTokenDecimals: number;
+}
+
+/** Keys of a section with `type = "substrate"`. */
+export function substrateFields(files: ConfigFiles): Fields<SubstrateValues> {
+  return {
+    stateMachine: required(
+      "state_machine",
+      stateMachine('"POLKADOT-n", "KUSAMA-n" or "SUBSTRATE-xxxx" with 4 characters', [
+        "POLKADOT-",
+        "KUSAMA-",
+        "SUBSTRATE-",
+      ]),
+    ),
+    hashing: required("hashing", oneOf(["Keccak", "Blake2"])),
+    rpcWs: required("rpc_ws", webSocketUrl),
+    consensusStateId: required("consensus_state_id", consensusStateId),
+    maxRpcPayloadSizeBytes: payloadSize,
+    maxConcurrentQueries: concurrentQueries,
+    signer: optional("signer", substrateSigner(files)),
+    pollIntervalSec: pollInterval,
+    initialHeight,
+    feeTokenDecimals: withDefault("fee_token_decimals", integer({ min: 0, max: 18 }), 6),
   };
 }

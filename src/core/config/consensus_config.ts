@@ -5,7 +5,7 @@
  */
 import type { Hex } from "../protocol/bytes.ts";
 import type { ConsensusStateId, StateMachine, StateMachineId } from "../protocol/ismp/state_machine.ts";
-import type { EvmValues } from "./chain_fields.ts";
+import type { EvmValues, SubstrateValues } from "./chain_fields.ts";
 import type { EndpointUrl, Secret } from "./redact.ts";
 
 /** Everything that the file says, with defaults applied. */
@@ -98,13 +98,23 @@ export interface UpdateLimit {
   readonly maxSec: bigint;
 }
 
-/** A chain whose finality is brought to the hub. */
-export type ConsensusChainConfig =
+/** A chain whose finality is brought to the hub, or that is told of the hub's. */
+export type ConsensusChainConfig = EvmConsensusChainConfig | ToldChainConfig;
+
+/** A chain with an EVM host. */
+export type EvmConsensusChainConfig =
   | BeaconChainConfig
   | HeldChainConfig
   | OpStackChainConfig
   | ArbitrumChainConfig
   | BscChainConfig;
+
+/** `type = "substrate"`: nothing is proved of it, but it follows a hub of type "grandpa". */
+export interface ToldChainConfig extends SubstrateValues {
+  readonly type: "substrate";
+  /** Name of the section in the file. */
+  readonly section: string;
+}
 
 interface ChainSection extends EvmValues {
   /** Name of the section in the file. */

@@ -207,9 +207,18 @@ export const relayerIgnored: Readonly<Record<string, string>> = {
 export const chainIgnored: Readonly<Record<string, string>> = {
   transport: "this relayer speaks the standard Ethereum JSON-RPC only",
   rpc_ws: "entries have `rpc_urls`",
-  hashing: 'a key of `type = "substrate"` entries of the messaging relayer',
+  hashing: 'a key of `type = "substrate"` entries',
   max_rpc_payload_size: "a key of [hub.substrate]",
   fee_token_decimals: "read from the fee token of the chain",
+};
+
+/** Keys of `substrate` entries that other entries have. */
+export const toldIgnored: Readonly<Record<string, string>> = {
+  host: "nothing is proved of Substrate chains",
+  rpc_urls: "a key of EVM entries; substrate entries have `rpc_ws`",
+  ismp_host: "a key of EVM entries",
+  etherscan_api_key: "a key of EVM entries",
+  gas_price_buffer: "a key of EVM entries",
 };
 
 /** Keys of host sections that other files have. */
@@ -223,7 +232,6 @@ export const hostIgnored: Readonly<Record<string, string>> = {
 /** Advice for values of `type` that exist elsewhere. */
 export const unsupportedTypes: Readonly<Record<string, string>> = {
   evm_host: 'write type = "evm": nothing is proved of chains without a beacon chain',
-  substrate: "a type of the messaging relayer",
   polygon: "Polygon's client is not supported",
   tendermint: "Tendermint chains are not supported",
   pharos: "Pharos chains are not supported",

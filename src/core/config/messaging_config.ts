@@ -5,7 +5,7 @@
  */
 import type { Hex } from "../protocol/bytes.ts";
 import type { ConsensusStateId, StateMachine } from "../protocol/ismp/state_machine.ts";
-import type { EvmValues } from "./chain_fields.ts";
+import type { EvmValues, SubstrateValues } from "./chain_fields.ts";
 import type { EndpointUrl, Secret } from "./redact.ts";
 
 /** Everything that the file says, with defaults applied. */
@@ -70,28 +70,6 @@ export interface EvmChainConfig extends EvmValues {
   readonly type: "evm";
   /** Name of the section in the file. */
   readonly section: string;
-}
-
-/** The values of a section with `type = "substrate"`. */
-export interface SubstrateValues {
-  /** `POLKADOT-n`, `KUSAMA-n` or `SUBSTRATE-xxxx`. */
-  readonly stateMachine: StateMachine;
-  /** Hash of the chain's headers and tries. */
-  readonly hashing: "Keccak" | "Blake2";
-  readonly rpcWs: EndpointUrl;
-  /** Under which the hub stores this chain. */
-  readonly consensusStateId: ConsensusStateId;
-  /** Most bytes of one RPC request or response. */
-  readonly maxRpcPayloadSizeBytes: number;
-  /** Most RPC requests at a time. */
-  readonly maxConcurrentQueries: number;
-  /** `undefined`: nothing is signed for this chain, so no fees are claimed for deliveries to it. */
-  readonly signer: Secret<Hex> | undefined;
-  readonly pollIntervalSec: number;
-  /** As {@link EvmValues.initialHeight}; `undefined`: at the stored cursor or the chain's final height. */
-  readonly initialHeight: bigint | undefined;
-  /** Decimals of the fee token of requests that originate here. */
-  readonly feeTokenDecimals: number;
 }
 
 /** A section with `type = "substrate"`. */

@@ -11,12 +11,12 @@ import {
   payloadSize,
   pollInterval,
 } from "./chain_fields.ts";
-import { anyStateMachine, consensusStateId, moduleId, stateMachine, webSocketUrl } from "./chain_readers.ts";
+import { anyStateMachine, consensusStateId, moduleId, webSocketUrl } from "./chain_readers.ts";
 import { substrateSigner } from "./key_readers.ts";
-import type { HubValues, RelayerConfig, SubstrateValues } from "./messaging_config.ts";
+import type { HubValues, RelayerConfig } from "./messaging_config.ts";
 import { type Fields, optional, required, withDefault } from "./section.ts";
 import type { ConfigFiles } from "./toml_file.ts";
-import { amount, boolean, integer, listOf, oneOf, timerSeconds } from "./value_readers.ts";
+import { amount, boolean, integer, listOf, timerSeconds } from "./value_readers.ts";
 
 /** {@link HubValues} and the id as the file has it. */
 export type HubFileValues = HubValues & { readonly consensusStateId: ConsensusStateId | undefined };
@@ -64,29 +64,6 @@ export const relayerFields: Fields<RelayerFileValues> = {
   unprofitableRetryFrequencySec: optional("unprofitable_retry_frequency", timerSeconds),
   disableFeeAccumulation: withDefault("disable_fee_accumulation", boolean, false),
 };
-
-/** Keys of a section with `type = "substrate"`. */
-export function substrateFields(files: ConfigFiles): Fields<SubstrateValues> {
-  return {
-    stateMachine: required(
-      "state_machine",
-      stateMachine('"POLKADOT-n", "KUSAMA-n" or "SUBSTRATE-xxxx" with 4 characters', [
-        "POLKADOT-",
-        "KUSAMA-",
-        "SUBSTRATE-",
-      ]),
-    ),
-    hashing: required("hashing", oneOf(["Keccak", "Blake2"])),
-    rpcWs: required("rpc_ws", webSocketUrl),
-    consensusStateId: required("consensus_state_id", consensusStateId),
-    maxRpcPayloadSizeBytes: payloadSize,
-    maxConcurrentQueries: concurrentQueries,
-    signer: optional("signer", substrateSigner(files)),
-    pollIntervalSec: pollInterval,
-    initialHeight,
-    feeTokenDecimals: withDefault("fee_token_decimals", integer({ min: 0, max: 18 }), 6),
-  };
-}
 
 const CONSENSUS_ONLY = "belongs to the configuration of the consensus relayer";
 const DEAD_KEY = "a leftover of old sample files; remove it";

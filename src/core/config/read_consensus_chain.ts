@@ -5,7 +5,7 @@
 import type { TomlTable } from "smol-toml";
 import { evmStateMachine } from "../protocol/ismp/state_machine.ts";
 import type { KnownSection } from "./chain_checks.ts";
-import { evmFields, type EvmValues } from "./chain_fields.ts";
+import { evmFields, type EvmValues, substrateFields } from "./chain_fields.ts";
 import {
   checkBscNetwork,
   checkChainOfType,
@@ -13,7 +13,7 @@ import {
   type KnownL1,
   ownRollupId,
 } from "./consensus_checks.ts";
-import type { ConsensusChainConfig, RollupHostValues } from "./consensus_config.ts";
+import type { ConsensusChainConfig, EvmConsensusChainConfig, RollupHostValues } from "./consensus_config.ts";
 import {
   arbitrumHostFields,
   beaconHostFields,
@@ -21,6 +21,7 @@ import {
   chainIgnored,
   hostIgnored,
   opStackHostFields,
+  toldIgnored,
   unsupportedTypes,
 } from "./consensus_fields.ts";
 import { liveHints } from "./live_network.ts";
@@ -30,7 +31,7 @@ import { readInner, reportType } from "./sections.ts";
 import type { ConfigFiles } from "./toml_file.ts";
 
 /** The types of chains, as messages name them. */
-export const CHAIN_TYPES = '"evm", "op_stack", "arbitrum_orbit" or "bsc"';
+export const CHAIN_TYPES = '"evm", "op_stack", "arbitrum_orbit", "bsc" or "substrate"';
 
 /** Values of `type`, and the chain that a name of a network stands for. */
 const chainTypes: Readonly<Record<string, { readonly is: ChainType; readonly chainId?: number }>> = {
@@ -77,11 +78,12 @@ export function readChain(context: ChainContext, table: TomlTable): ChainReading
   const { files, report, name } = context;
   const place = report.section([name]);
   const type = table["type"];
+  if (type === "substrate") return readTold(context, table, place);
   const kind = typeof type === "string" && Object.hasOwn(chainTypes, type) ? chainTypes[type] : undefined;
   if (typeof type !== "string" || kind === undefined) {
     reportType(type, place.child("type"), {
       expected: CHAIN_TYPES,
-      words: Object.keys(chainTypes),
+      words: [...Object.keys(chainTypes), "substrate"],
       advice: unsupportedTypes,
     });
     const known = { place, stateMachine: undefined, consensusStateId: undefined };
@@ -92,6 +94,17 @@ export function readChain(context: ChainContext, table: TomlTable): ChainReading
   const known = { place, stateMachine: good.stateMachine, consensusStateId: good.consensusStateId };
   checkChainOfType(known, type, kind.chainId === undefined ? undefined : evmStateMachine(kind.chainId));
   return readKind(kind.is, { name, section: place.section, table, known, whole }, report);
+}
+
+/** A chain that is told of the hub: nothing else is done for it. */
+function readTold({ files }: ChainContext, table: TomlTable, place: Place): ChainReading {
+  const { good, whole } = readSection(table, place, substrateFields(files), {
+    ignored: toldIgnored,
+    others: ["type"],
+  });
+  const known = { place, stateMachine: good.stateMachine, consensusStateId: good.consensusStateId };
+  const config = whole && { type: "substrate" as const, section: place.section, ...whole };
+  return { known, l1: undefined, config };
 }
 
 function readKind(type: ChainType, entry: ChainEntry, report: Report): ChainReading {
@@ -139,9 +152,9 @@ function readEvm(entry: ChainEntry, report: Report): ChainReading {
 }
 
 /** What a kind of chain adds to the values that all have. */
-type Addition<C> = C extends ConsensusChainConfig ? Omit<C, keyof EvmValues | "section"> : never;
+type Addition<C> = C extends EvmConsensusChainConfig ? Omit<C, keyof EvmValues | "section"> : never;
 
-function alone(entry: ChainEntry, addition: Addition<ConsensusChainConfig> | undefined): ChainReading {
+function alone(entry: ChainEntry, addition: Addition<EvmConsensusChainConfig> | undefined): ChainReading {
   const { section, known, whole } = entry;
   const config = whole && addition && { section, ...whole, ...addition };
   return { known, l1: undefined, config };

@@ -5,7 +5,7 @@
  */
 import type { TomlTable } from "smol-toml";
 import { checkDistinct, checkLiveIds, type KnownSection } from "./chain_checks.ts";
-import { evmFields, usualHubId } from "./chain_fields.ts";
+import { evmFields, substrateFields, usualHubId } from "./chain_fields.ts";
 import { liveHints } from "./live_network.ts";
 import { checkChainKinds, type KnownChains, selectEndpoints } from "./messaging_checks.ts";
 import type { ChainConfig, HubConfig, MessagingConfig, RelayerConfig } from "./messaging_config.ts";
@@ -17,7 +17,6 @@ import {
   relayerFields,
   type RelayerFileValues,
   relayerIgnored,
-  substrateFields,
   substrateIgnored,
   unsupportedTypes,
 } from "./messaging_fields.ts";

@@ -47,6 +47,8 @@ const texts: readonly (readonly [RegExp, RpcFaultCode])[] = [
   [/unknown\s?block|header was not found|header not found|block .* not found/i, "pruned"],
   // The block number is not on the node's chain (yet).
   [/invalid block number|could not find valid blockhash/i, "lagging"],
+  // `beefy_getFinalizedHead` right after the node's start (substrate/client/consensus/beefy/rpc).
+  [/rpc endpoint not ready/i, "lagging"],
   [/leaf\s?not\s?found|not found|returned none/i, "not_found"],
   [/error fetching latest state machine height/i, "not_found"],
   [/error fetching (?:consensus state|consensus update time|challenge period)/i, "not_found"],

@@ -105,6 +105,9 @@ const consensusFields: Readonly<Record<string, readonly string[]>> = {
     l1_state_machine l1_consensus_state_id`),
   bsc: evmFields,
   "bsc.host": words("consensus_update_frequency epoch_length"),
+  // Beyond the specification: what is told of a hub of type "grandpa".
+  solochain: words(`type state_machine hashing rpc_ws consensus_state_id max_rpc_payload_size
+    max_concurent_queries`),
 };
 
 Deno.test("config.example.toml: the relayer takes it as it is, without a problem, warning or note", () => {
@@ -169,7 +172,7 @@ Deno.test("config.example.toml: it has optional settings of both kinds", () => {
   assert.ok(found.filter(({ isDefault }) => !isDefault).length >= 8);
 });
 
-Deno.test("consensus.example.toml: every field of the specification is there, and nothing else", () => {
+Deno.test("consensus.example.toml: every field of the specification is there, and those of Substrate chains", () => {
   const found = keysOf(consensus);
   assert.deepEqual([...found.keys()].toSorted(), Object.keys(consensusFields).toSorted());
   for (const [section, fields] of Object.entries(consensusFields)) {
@@ -180,12 +183,13 @@ Deno.test("consensus.example.toml: every field of the specification is there, an
 Deno.test("consensus.example.toml: the relayer takes it as it is, without a problem, warning or note", () => {
   const { hub, relayer, chains } = acceptConsensus(consensus);
   assert.deepEqual([hub.consensus.type, hub.substrate.stateMachine], ["grandpa", "POLKADOT-3367"]);
-  assert.deepEqual(relayer, { maximumUpdateIntervals: [], enableHubConsensus: false });
+  assert.deepEqual(relayer, { maximumUpdateIntervals: [], enableHubConsensus: true });
   assert.deepEqual(chains.map(({ type, consensusStateId }) => `${type} ${consensusStateId}`), [
     "evm ETH0",
     "arbitrum_orbit ARB0",
     "op_stack OPT0",
     "bsc BSC0",
+    "substrate CERE",
   ]);
 });
 

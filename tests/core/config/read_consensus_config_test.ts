@@ -316,7 +316,6 @@ Deno.test("consensus configuration: the file of the messaging relayer is refused
   const { config, problems, warnings } = read(GOOD_TOML);
   assert.equal(config, undefined);
   assert.ok(problems.some(({ path }) => path === "hub.type"));
-  assert.ok(problems.some(({ hint }) => hint === "a type of the messaging relayer"));
   assert.ok(warnings.some(({ hint }) => hint?.includes("messaging relayer")));
 });
 
@@ -360,4 +359,31 @@ Deno.test("consensus configuration: no key of the file is ever printed, whether 
     }),
     { numRuns: 60 },
   );
+});
+
+Deno.test("consensus configuration: a Substrate chain is told of the hub; it needs no host section and no signer", () => {
+  const told = `
+[solochain]
+type = "substrate"
+state_machine = "SUBSTRATE-cere"
+hashing = "Blake2"
+rpc_ws = "wss://cere.example.org"
+consensus_state_id = "CERE"
+`;
+  const chain = accept(GOOD_CONSENSUS_TOML + told).chains.at(-1);
+  assert.ok(chain?.type === "substrate");
+  const { type, section, stateMachine, hashing, consensusStateId, signer, rpcWs } = chain;
+  assert.deepEqual([type, section, stateMachine, hashing, consensusStateId, signer], [
+    "substrate",
+    "solochain",
+    "SUBSTRATE-cere",
+    "Blake2",
+    "CERE",
+    undefined,
+  ]);
+  assert.equal(rpcWs.host, "cere.example.org");
+  const host = read(`${GOOD_CONSENSUS_TOML}${told}\n[solochain.host]\nepoch_length = 5\n`);
+  assert.deepEqual(host.warnings.map(({ path, hint }) => [path, hint]), [
+    ["solochain.host", "nothing is proved of Substrate chains"],
+  ]);
 });

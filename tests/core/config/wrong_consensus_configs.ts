@@ -146,14 +146,14 @@ export const wrongConsensusConfigs: readonly WrongConfig[] = [
     toml: "",
     expected: [
       "consensus.toml: [hub]: found no such section, expected a section [hub]",
-      'consensus.toml: found no chain, expected at least one section of a chain (type = "evm", "op_stack", "arbitrum_orbit" or "bsc")',
+      'consensus.toml: found no chain, expected at least one section of a chain (type = "evm", "op_stack", "arbitrum_orbit", "bsc" or "substrate")',
     ],
   },
   {
     name: "no chains",
     toml: edited([CHAINS, ""]),
     expected: [
-      'consensus.toml: found no chain, expected at least one section of a chain (type = "evm", "op_stack", "arbitrum_orbit" or "bsc")',
+      'consensus.toml: found no chain, expected at least one section of a chain (type = "evm", "op_stack", "arbitrum_orbit", "bsc" or "substrate")',
     ],
   },
   {
@@ -179,7 +179,7 @@ export const wrongConsensusConfigs: readonly WrongConfig[] = [
     name: "misspelt relayer section",
     toml: edited(["[relayer]", "[relayr]"]),
     expected: [
-      'consensus.toml:15: [relayr].type: found nothing, expected "evm", "op_stack", "arbitrum_orbit" or "bsc"',
+      'consensus.toml:15: [relayr].type: found nothing, expected "evm", "op_stack", "arbitrum_orbit", "bsc" or "substrate"',
     ],
   },
   {
@@ -488,35 +488,43 @@ export const wrongConsensusConfigs: readonly WrongConfig[] = [
     name: "no type",
     toml: edited(['type = "bsc"\n', ""]),
     expected: [
-      'consensus.toml:64: [chapel].type: found nothing, expected "evm", "op_stack", "arbitrum_orbit" or "bsc"',
+      'consensus.toml:64: [chapel].type: found nothing, expected "evm", "op_stack", "arbitrum_orbit", "bsc" or "substrate"',
     ],
   },
   {
-    name: "type of the messaging relayer",
+    name: "substrate entry with the keys of an EVM chain",
     toml: edited(['type = "bsc"', 'type = "substrate"']),
     expected: [
-      'consensus.toml:65: [chapel].type: found the unsupported type "substrate", expected "evm", "op_stack", "arbitrum_orbit" or "bsc"; a type of the messaging relayer',
+      'consensus.toml:64: [chapel].hashing: found nothing, expected "Keccak" or "Blake2"',
+      "consensus.toml:64: [chapel].rpc_ws: found nothing, expected a WebSocket URL (ws:// or wss://)",
+      'consensus.toml:66: [chapel].state_machine: found "EVM-97", expected "POLKADOT-n", "KUSAMA-n" or "SUBSTRATE-xxxx" with 4 characters',
+    ],
+    warnings: [
+      "consensus.toml:67: [chapel].rpc_urls: found a key without effect, expected no such key; a key of EVM entries; substrate entries have `rpc_ws`",
+      "consensus.toml:69: [chapel].etherscan_api_key: found a key without effect, expected no such key; a key of EVM entries",
+      "consensus.toml:70: [chapel].ismp_host: found a key without effect, expected no such key; a key of EVM entries",
+      "consensus.toml:73: [chapel].host: found a key without effect, expected no such key; nothing is proved of Substrate chains",
     ],
   },
   {
     name: "type of old files",
     toml: edited(['type = "bsc"', 'type = "evm_host"']),
     expected: [
-      'consensus.toml:65: [chapel].type: found the unsupported type "evm_host", expected "evm", "op_stack", "arbitrum_orbit" or "bsc"; write type = "evm": nothing is proved of chains without a beacon chain',
+      'consensus.toml:65: [chapel].type: found the unsupported type "evm_host", expected "evm", "op_stack", "arbitrum_orbit", "bsc" or "substrate"; write type = "evm": nothing is proved of chains without a beacon chain',
     ],
   },
   {
     name: "misspelt type",
     toml: edited(['"op_stack"', '"opstack"']),
     expected: [
-      'consensus.toml:48: [optimism].type: found "opstack", expected "evm", "op_stack", "arbitrum_orbit" or "bsc"; did you mean "op_stack"?',
+      'consensus.toml:48: [optimism].type: found "opstack", expected "evm", "op_stack", "arbitrum_orbit", "bsc" or "substrate"; did you mean "op_stack"?',
     ],
   },
   {
     name: "type that is a number",
     toml: edited(['type = "bsc"', "type = 97"]),
     expected: [
-      'consensus.toml:65: [chapel].type: found an integer, expected "evm", "op_stack", "arbitrum_orbit" or "bsc"',
+      'consensus.toml:65: [chapel].type: found an integer, expected "evm", "op_stack", "arbitrum_orbit", "bsc" or "substrate"',
     ],
   },
   {

@@ -47,6 +47,11 @@ export function createConsensusHub(deps: SubstrateChainDeps, options: ConsensusH
   return new FedHub(connectParts(deps, options, true), options.maxCallBytes ?? DEFAULT_MAX_CALL_BYTES);
 }
 
+/** A Substrate chain that is told of the hub: it takes updates as the hub does. */
+export function createConsensusSink(deps: SubstrateChainDeps, options: ConsensusHubOptions): ConsensusHub {
+  return new FedHub(connectParts(deps, options, false), options.maxCallBytes ?? DEFAULT_MAX_CALL_BYTES);
+}
+
 class FedHub implements ConsensusHub {
   readonly id: StateMachineId;
   readonly #parts: ChainParts;

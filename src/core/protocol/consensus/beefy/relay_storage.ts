@@ -6,6 +6,8 @@
 import { concatBytes, type Hash256 } from "../../bytes.ts";
 import { storagePrefix } from "../../ismp/storage_keys.ts";
 import { bytes, type Codec, hash256, list, Struct, u32, u64 } from "../../scale.ts";
+import type { BeefyAuthoritySet } from "../../evm/beefy_client_state.ts";
+import { authoritySetCodec } from "./commitment.ts";
 
 /** Keys of storage items, and of the nodes of the mountain range: only its peaks are kept. */
 export const relayBeefyKeys = {
@@ -39,4 +41,22 @@ export const leafProofCodec: Codec<LeafProof> = Struct({
   leafIndices: list(u64),
   leafCount: u64,
   items: list(hash256),
+});
+
+/** What the hub's own BEEFY client trusts. */
+export interface HubBeefyState {
+  readonly latestHeight: number;
+  readonly beefyActivationBlock: number;
+  readonly mmrRoot: Hash256;
+  readonly current: BeefyAuthoritySet;
+  readonly next: BeefyAuthoritySet;
+}
+
+/** SCALE of {@link HubBeefyState}: 128 bytes (polytope-labs/hyperbridge: modules/consensus/beefy/primitives). */
+export const hubBeefyStateCodec: Codec<HubBeefyState> = Struct({
+  latestHeight: u32,
+  beefyActivationBlock: u32,
+  mmrRoot: hash256,
+  current: authoritySetCodec,
+  next: authoritySetCodec,
 });

@@ -1,0 +1,151 @@
+/** Whole runs that tell chains of the hub: configuration, real adapters, simulated chains. */
+import assert from "node:assert/strict";
+import { connectChains } from "../../src/consensus/connect.ts";
+import { stateOfHub, stateOfRelay } from "../../src/consensus/beefy/hub_state.ts";
+import { runConsensus } from "../../src/consensus/run.ts";
+import { parseConsensusConfig } from "../../src/core/config/read_consensus_config.ts";
+import { hubBeefyStateCodec } from "../../src/core/protocol/consensus/beefy/relay_storage.ts";
+import {
+  decodeBeefyClientState,
+  encodeBeefyClientState,
+} from "../../src/core/protocol/evm/beefy_client_state.ts";
+import { toHash256, toHex } from "../../src/core/protocol/bytes.ts";
+import { toConsensusClientId } from "../../src/core/protocol/ismp/state_machine.ts";
+import { RpcFault } from "../../src/core/rpc/fault.ts";
+import { ShutdownRequested } from "../../src/core/runtime/signals.ts";
+import { systemClock } from "../../src/core/runtime/system_clock.ts";
+import { connectRelay } from "../devnet/relay/relay_reader.ts";
+import { startRelayChain } from "../devnet/relay/relay_chain.ts";
+import { fastClock } from "../support/fast_clock.ts";
+import { idOf } from "../support/memory_updates.ts";
+import { RecordedLog } from "../support/recorded_log.ts";
+import { fixedRandomness } from "../support/seeded_randomness.ts";
+import { never, World } from "./grandpa/world.ts";
+
+const key = `0x${"11".repeat(32)}`;
+
+function grandpaToml(world: World): string {
+  const { stateMachine, consensusStateId } = world.hubId;
+  return `
+[hub]
+type = "grandpa"
+[hub.grandpa]
+rpc = "${world.relay.wsUrl}"
+slot_duration = 6000
+para_ids = [${stateMachine.split("-")[1]}]
+consensus_update_frequency = 5
+[hub.substrate]
+rpc_ws = "${world.hub.wsUrl}"
+state_machine = "${stateMachine}"
+consensus_state_id = "${consensusStateId}"
+signer = "${key}"
+[relayer]
+enable_hub_consensus = true
+[sink]
+type = "substrate"
+state_machine = "${world.chain.stateMachine}"
+hashing = "Blake2"
+rpc_ws = "${world.chain.node.wsUrl}"
+consensus_state_id = "${world.chain.consensusStateId}"
+[polygon]
+type = "evm"
+state_machine = "EVM-137"
+rpc_urls = ["http://127.0.0.1:9"]
+consensus_state_id = "POLY"
+etherscan_api_key = ""
+ismp_host = "0x620128E2B19193d6Bd244a3AC8D3bBa0541B19c3"
+signer = "${key}"
+`;
+}
+
+Deno.test("a hub of type grandpa: a Substrate chain follows it through three changes of the set, EVM chains are left out", async () => {
+  await using world = await World.start();
+  const { config, problems } = parseConsensusConfig({ readFile: () => assert.fail() }, grandpaToml(world));
+  assert.deepEqual(problems, []);
+  assert.ok(config);
+  const log = new RecordedLog();
+  const stop = new AbortController();
+  const deps = { clock: fastClock(20), random: fixedRandomness(0), log };
+  const run = runConsensus(
+    { ...deps, connect: (checked) => connectChains(deps, checked) },
+    config,
+    { base: undefined },
+    stop.signal,
+  );
+  const untilMs = systemClock.now() + 25_000;
+  for (let session = 0; session < 3; session++) {
+    world.passSessions(1, 6);
+    const wanted = BigInt(world.hub.finalizedHeader.number);
+    while ((world.knownHeight ?? 0n) < wanted) {
+      if (systemClock.now() > untilMs) assert.fail(log.lines.map(({ message }) => message).join("\n"));
+      world.chain.node.produceBlock();
+      await systemClock.sleep(100, never);
+    }
+  }
+  stop.abort(new ShutdownRequested("SIGTERM"));
+  assert.equal(await run, 0);
+  assert.ok((await world.fetchTrusted()).currentSetId >= 3n);
+  const skipped = log.lines.filter(({ message }) =>
+    message.startsWith("No proofs of the hub for this chain")
+  );
+  assert.deepEqual(skipped.map(({ fields }) => fields.chain), ["EVM-137"]);
+  assert.deepEqual(log.messages("error"), []);
+});
+
+Deno.test("the initial BEEFY state is that of the relay chain's newest justified block, as hosts take it", async () => {
+  await using node = await startRelayChain({ blockTimeMs: "manual" });
+  await using relay = connectRelay(node.wsUrl);
+  node.rotate();
+  node.produceBlocks(4);
+  const { clientId, state, unbondingSec, challengePeriods } = await stateOfRelay(
+    relay.chain,
+    idOf("KUSAMA-4009/PAS0").stateMachine,
+    never,
+  );
+  assert.deepEqual(decodeBeefyClientState(state), node.beefyState());
+  assert.deepEqual([clientId, unbondingSec, [...challengePeriods]], [
+    "BEEF",
+    5_832_000n,
+    [["KUSAMA-4009", 300n]],
+  ]);
+  node.beefyReady = false;
+  const { stateMachine } = idOf("KUSAMA-4009/PAS0");
+  await assert.rejects(
+    stateOfRelay(relay.chain, stateMachine, never),
+    (error) => error instanceof RpcFault && error.reaction === "retry",
+  );
+  node.beefyReady = true;
+  node.alter = ({ method }, result) =>
+    method === "chain_getBlock" ? { ...Object(result), justifications: null } : result;
+  await assert.rejects(stateOfRelay(relay.chain, stateMachine, never), { code: "bad_data" });
+});
+
+Deno.test("without a relay chain the initial BEEFY state is that of the hub's own client", async () => {
+  const root = (byte: number): ReturnType<typeof toHash256> => toHash256(new Uint8Array(32).fill(byte));
+  const current = { id: 5n, length: 600, root: root(5) };
+  const next = { id: 6n, length: 601, root: root(6) };
+  const stored = hubBeefyStateCodec.enc({
+    latestHeight: 90,
+    beefyActivationBlock: 3,
+    mmrRoot: root(1),
+    current,
+    next,
+  });
+  assert.equal(stored.length, 128);
+  const view = { state: stored, updatedSec: 1n, unbondingSec: 1n, isFrozen: false } as const;
+  const id = idOf("KUSAMA-4009/PAS0");
+  const { state } = await stateOfHub(
+    { id, fetchClient: () => Promise.resolve({ ...view, clientId: toConsensusClientId("BEEF") }) },
+    never,
+  );
+  const expected = encodeBeefyClientState({ latestHeight: 90n, beefyActivationBlock: 3n, current, next });
+  assert.equal(toHex(state), toHex(expected));
+  const none = { id, fetchClient: () => Promise.resolve(undefined) };
+  await assert.rejects(stateOfHub(none, never), { code: "hub_state" });
+  const broken = {
+    id,
+    fetchClient: () =>
+      Promise.resolve({ ...view, clientId: toConsensusClientId("BEEF"), state: stored.subarray(1) }),
+  };
+  await assert.rejects(stateOfHub(broken, never), { code: "hub_state" });
+});
