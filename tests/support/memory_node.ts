@@ -119,6 +119,8 @@ export class MemoryNode {
   readonly #known = new Map<Hash256, MemoryTransaction>();
   #pool: { readonly transaction: MemoryTransaction; readonly sinceHeight: bigint }[] = [];
   #actions: Action[] = [];
+  /** What strangers sent: a reorganisation may make everybody forget it. */
+  readonly #strangers = new WeakSet<Action>();
   #forks = 0;
   #finalHeight = 1n;
 
@@ -258,10 +260,12 @@ export class MemoryNode {
 
   /** An account of ours uses its next nonce for something else. */
   useNonce(account: string): void {
-    this.#actions.push((state) => {
+    const action: Action = (state) => {
       state.nonces.set(account, (state.nonces.get(account) ?? 0n) + 1n);
       return [];
-    });
+    };
+    this.#strangers.add(action);
+    this.#actions.push(action);
   }
 
   /** Makes the next block out of what was asked for and the pool. */
@@ -292,7 +296,8 @@ export class MemoryNode {
     }
     const gone = this.#blocks.splice(this.#blocks.length - depth);
     this.#forks++;
-    this.#actions.unshift(...gone.flatMap(({ actions }) => actions));
+    const isKept = (action: Action): boolean => fate === "repool" || !this.#strangers.has(action);
+    this.#actions.unshift(...gone.flatMap(({ actions }) => actions).filter(isKept));
     if (fate === "forget") return;
     const sinceHeight = this.head.height;
     this.#pool.unshift(

@@ -41,6 +41,10 @@ export interface Process {
   step(): void;
   /** Looks at bytes on their way out. @throws when an invariant does not hold. */
   leaving(submission: SignedSubmission, call: HubCall | undefined): void;
+  /** The source has told it a fee. */
+  told(commitment: Hash256, fee: bigint): void;
+  /** A claim leaves whose proof shows that fee. */
+  claiming(commitment: Hash256, fee: bigint): void;
 }
 
 /** How a process is connected to a chain. */
@@ -78,6 +82,15 @@ export class SimEvm extends MemoryEvm implements EvmChain {
   override broadcast(submission: SignedSubmission, signal: AbortSignal): Promise<BroadcastResult> {
     this.#life.leaving(submission, undefined);
     return super.broadcast(submission, signal);
+  }
+
+  override async fetchFees(
+    commitments: readonly Hash256[],
+    signal: AbortSignal,
+  ): Promise<readonly (bigint | undefined)[]> {
+    const fees = await super.fetchFees(commitments, signal);
+    for (const [index, commitment] of commitments.entries()) this.#life.told(commitment, fees[index] ?? 0n);
+    return fees;
   }
 
   fetchGasTerms(signal: AbortSignal): Promise<GasTerms> {
@@ -169,7 +182,13 @@ export class SimHub extends MemoryHub implements RelayerHub, FeeChain {
   }
 
   override broadcast(submission: SignedSubmission, signal: AbortSignal): Promise<BroadcastResult> {
-    this.#life.leaving(submission, this.#made.get(submission.hash));
+    const call = this.#made.get(submission.hash);
+    this.#life.leaving(submission, call);
+    if (call?.kind === "accumulate") {
+      const { commitments, sourceProof: { height: { id, height } } } = call.proof;
+      const fees = this.#chains.get(id.stateMachine)?.block(height)?.state.fees;
+      for (const each of commitments) this.#life.claiming(each, fees?.get(each) ?? 0n);
+    }
     return super.broadcast(submission, signal);
   }
 

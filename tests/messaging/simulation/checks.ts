@@ -78,7 +78,8 @@ export class Checks {
     const ledger = this.#course.program?.ledger;
     if (ledger === undefined) return "no process";
     for (const sent of this.#course.sent) {
-      if (!this.#hasArrived(sent) && !this.#hasEndedOtherwise(sent)) return this.#describe(sent);
+      const isOver = this.#hasArrived(sent) ? this.#isNoted(sent) : this.#hasEndedOtherwise(sent);
+      if (!isOver) return this.#describe(sent);
     }
     for (const { id: { stateMachine: chain } } of this.#course.nodes) {
       const open = ledger.submissions.listUnresolved(chain);
@@ -126,7 +127,6 @@ export class Checks {
     const relayers = new Map(
       handled.map(({ chain, commitment, relayer }) => [`${commitment} ${chain}`, relayer]),
     );
-    const forgotten = this.#forgotten();
     return [
       ...rowsMissing({
         ...ledger,
@@ -137,16 +137,12 @@ export class Checks {
       ...cursorsAhead(ledger.cursors, (source, sink) => this.#told.get(`${source} ${sink}`) ?? 0n),
       ...deliveriesWrong(
         ledger.deliveries,
-        handled.filter(({ chain, commitment, relayer }) =>
-          relayer === ourself.get(chain) &&
-          (!forgotten.has(commitment) ||
-            ledger.deliveries.some((row) => row.commitment === commitment && row.dest === chain))
-        ),
+        handled.filter(({ chain, relayer }) => relayer === ourself.get(chain)),
         { wasLost: this.#course.losses > 0 },
       ),
       ...attemptsDouble(ledger.submissions),
       ...endsUnreasoned(ledger.messages),
-      ...endsUntrue(ledger.messages.filter(({ commitment }) => !forgotten.has(commitment)), {
+      ...endsUntrue(ledger.messages, {
         relayerOf: (commitment, chain) => relayers.get(`${commitment} ${chain}`),
         ourselfOn: (chain) => ourself.get(chain) ?? "nobody",
       }),
@@ -154,16 +150,6 @@ export class Checks {
       ...ledger.submissions.filter(({ state }) => unresolvedSubmissionStates.some((open) => open === state))
         .map(({ id, state }) => `Submission ${id} is ${state} at the end`),
     ];
-  }
-
-  /**
-   * What an earlier database delivered and a later one need not know: a request that has timed out meanwhile is not
-   * looked at again.
-   */
-  #forgotten(): ReadonlySet<string> {
-    if (this.#course.losses === 0) return new Set();
-    const expired = this.#course.sent.filter(({ plan }) => plan.timeoutSec !== undefined);
-    return new Set(expired.map(({ message }) => message.commitment));
   }
 
   #deliveredTwice(): readonly string[] {
@@ -190,9 +176,7 @@ export class Checks {
   /** Every own delivery that earned something is claimed on the hub. */
   #unpaid(): readonly string[] {
     const { claimed } = finalState(this.#hub()).accounts;
-    const isMissed = ({ message, plan }: Sent): boolean =>
-      !claimed.has(message.commitment) && (this.#course.losses === 0 || plan.timeoutSec === undefined);
-    return this.#earned().filter(isMissed).map(({ message }) =>
+    return this.#earned().filter(({ message }) => !claimed.has(message.commitment)).map(({ message }) =>
       `Our delivery of ${message.commitment} was never claimed`
     );
   }
@@ -205,9 +189,8 @@ export class Checks {
     return this.#course.nodes.slice(0, 2).flatMap((node) => {
       const chain = node.id.stateMachine;
       const earned = this.#earned().filter(({ source }) => source === node);
-      // A raise may come after the height of the source at which the hub was shown the fee.
-      const least = earned.filter(({ plan }) => this.#course.losses === 0 || plan.timeoutSec === undefined)
-        .reduce((sum, { plan }) => sum + plan.fee, 0n);
+      // What is added after the delivery may be too late for the claim; what was there before is not.
+      const least = earned.reduce((sum, sent) => sum + feeWhenDelivered(sent), 0n);
       const most = earned.reduce(
         (sum, { message }) => sum + (node.head.state.fees.get(message.commitment) ?? 0n),
         0n,
@@ -255,6 +238,18 @@ export class Checks {
     return finalState(dest).receipts.has(receiptKeyOf(message));
   }
 
+  /** The relayer knows what it delivered itself, also with a new database: it has looked for the receipts. */
+  #isNoted({ message, dest }: Sent): boolean {
+    const ledger = this.#course.program?.ledger;
+    if (ledger === undefined) return false;
+    return [dest, this.#hub()].every((node) => {
+      const sink = node.id.stateMachine;
+      const receipt = finalState(node).receipts.get(receiptKeyOf(message));
+      if (receipt === undefined || !equalBytes(receipt, this.#course.relayerOn(sink))) return true;
+      return ledger.deliveries.find(receiptKeyOf(message), sink) !== undefined;
+    });
+  }
+
   /** Ended without a delivery, for the reason that the seed gave it. */
   #hasEndedOtherwise({ plan, message, dest, source }: Sent): boolean {
     const ledger = this.#course.program?.ledger;
@@ -278,7 +273,7 @@ export class Checks {
       return `${sink}: ${row?.state} ${row?.reason ?? ""} ${row?.detail ?? ""} ${row?.attempts}`;
     });
     const what = `${message.kind} ${message.commitment} to ${destinationOf(message)}`;
-    return `${what} has not arrived (${rows.join("; ")}; ${Deno.inspect(plan, { breakLength: 200 })})`;
+    return `${what} is not over (${rows.join("; ")}; ${Deno.inspect(plan, { breakLength: 200 })})`;
   }
 
   #noteHeights(): void {
@@ -310,6 +305,16 @@ export class Checks {
       source === undefined || sink === undefined ? [] : [{ source, sink }]
     );
   }
+}
+
+/** Fee on the source when the destination took the message. */
+function feeWhenDelivered({ message: { commitment }, source, dest }: Sent): bigint {
+  const taken = canonical(dest).find(({ events }) =>
+    events.some((event) => event.kind === "handled" && event.commitment === commitment)
+  );
+  if (taken === undefined) throw new Error(`${commitment} was not delivered`);
+  const before = canonical(source).findLast(({ timeSec }) => timeSec <= taken.timeSec);
+  return before?.state.fees.get(commitment) ?? 0n;
 }
 
 /** Blocks of a chain as it is now. */

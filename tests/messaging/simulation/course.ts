@@ -94,6 +94,7 @@ export class Course {
   readonly #fuses: Extract<Trouble, { kind: "fuse" }>[];
   readonly #outages = new Set<number>();
   readonly #foreign = new Set<0 | 1>();
+  readonly #losing = new Set<Extract<Trouble, { kind: "lose" }>>();
   readonly #competitor: readonly [MemoryChain, MemoryChain, MemoryChain];
   #connected: readonly MemoryChain[] = [];
   #startAtSec = 0;
@@ -196,9 +197,22 @@ export class Course {
       if (trouble.kind !== "fuse") this.#begin(trouble);
     }
     if (now === this.plan.calmAfterSec - this.plan.calmAfterSec % TICK_SEC) this.#calm();
+    this.#loseWhilePooled();
     this.#useNonces();
     this.#produce();
     if (this.plan.hasCompetitor && now % 6 === 0) await compete(this.#random, this.#competitor, this.sent);
+  }
+
+  /** Loses the database just when something waits for a block. */
+  #loseWhilePooled(): void {
+    for (const trouble of this.#losing) {
+      if (trouble.whilePooled !== undefined && this.nodes[trouble.whilePooled].poolSize === 0) continue;
+      this.#losing.delete(trouble);
+      if (!this.isTroubled) continue;
+      this.#startAtSec = this.#nowSec + trouble.downSec;
+      this.program?.kill();
+      this.#isLost = true;
+    }
   }
 
   /** Somebody uses a nonce just when a transaction of ours waits for its block. */
@@ -309,11 +323,12 @@ export class Course {
     switch (trouble.kind) {
       case "kill":
       case "stop":
-      case "lose":
         this.#startAtSec = now + trouble.downSec;
         if (trouble.kind === "stop") this.program?.stop();
         else this.program?.kill();
-        if (trouble.kind === "lose") this.#isLost = true;
+        return;
+      case "lose":
+        this.#losing.add(trouble);
         return;
       case "rush": {
         const node = this.nodes[trouble.chain];

@@ -30,8 +30,16 @@ export interface MessagePlan {
 export type Trouble =
   | { readonly kind: "kill"; readonly atSec: number; readonly downSec: number }
   | { readonly kind: "stop"; readonly atSec: number; readonly downSec: number }
-  /** Killed, and its database is gone. */
-  | { readonly kind: "lose"; readonly atSec: number; readonly downSec: number }
+  /**
+   * Killed, and its database is gone. With `whilePooled` not before the pool of that chain holds something, so that
+   * a transaction is on its way of which the next database knows nothing.
+   */
+  | {
+    readonly kind: "lose";
+    readonly atSec: number;
+    readonly downSec: number;
+    readonly whilePooled?: 0 | 1 | 2 | undefined;
+  }
   /** Dies, or is asked to end, at one of its next steps. */
   | {
     readonly kind: "fuse";
@@ -108,12 +116,13 @@ function chainPlan(draw: Draw): ChainPlan {
 function messagePlan(draw: Draw, percent: number): MessagePlan {
   const kind = draw.chance(15) ? "get" : "post";
   const isPoor = kind === "post" && percent > 0 && draw.chance(15);
+  const isRaised = kind === "post" && draw.chance(isPoor ? 60 : 15);
   return {
     atSec: draw.between(1, 120),
     kind,
     from: draw.chance(70) ? 0 : 1,
     fee: isPoor ? 1n : BigInt(draw.between(5, 20)) * DOLLAR,
-    raisedAfterSec: isPoor && draw.chance(60) ? draw.between(30, 200) : undefined,
+    raisedAfterSec: isRaised ? draw.between(30, 200) : undefined,
     timeoutSec: draw.chance(12) ? draw.between(70, 600) : undefined,
     isFailing: kind === "post" && draw.chance(4),
   };
@@ -138,7 +147,9 @@ function trouble(draw: Draw, calmAfterSec: number): Trouble {
     case 5:
       return { kind: "forgetPool", chain: any, atSec };
     case 6:
-      return draw.chance(40) ? { kind: "lose", atSec, downSec } : { kind: "forgetPool", chain: any, atSec };
+      return draw.chance(40)
+        ? { kind: "lose", atSec, downSec, whilePooled: draw.chance(50) ? any : undefined }
+        : { kind: "forgetPool", chain: any, atSec };
     default:
       return { kind: "fuse", steps: draw.between(1, 2_500), downSec, isGentle: draw.chance(25) };
   }

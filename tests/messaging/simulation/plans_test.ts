@@ -1,7 +1,8 @@
 /** Single plans of the simulation: a long day, an end at any step, and claims that reorganisations take away. */
 import assert from "node:assert/strict";
-import { type MessagePlan, type Plan, planOf } from "./plan.ts";
-import { simulationKeys } from "./course.ts";
+import type { RecordedLine } from "../../support/recorded_log.ts";
+import { type MessagePlan, type Plan, planOf, type Trouble } from "./plan.ts";
+import { type Course, simulationKeys } from "./course.ts";
 import { runPlanAlone } from "./seeds.ts";
 
 /** Nothing goes wrong by itself; posts only. */
@@ -24,6 +25,27 @@ function quiet(seed: number, changes: Partial<Plan> = {}): Plan {
     hasCompetitor: false,
     ...changes,
   };
+}
+
+/** Lines of all lives of the relayer that begin so. */
+function linesOf(course: Course, start: string): readonly RecordedLine[] {
+  return course.programs.flatMap(({ log }) => log.lines).filter(({ message }) => message.startsWith(start));
+}
+
+/** Runs plans, one seed after the other, until something has happened `times` in them; it must within 20. */
+async function runUntil(
+  times: number,
+  { first, planOf: make, count }: {
+    readonly first: number;
+    readonly planOf: (seed: number) => Plan;
+    readonly count: (course: Course) => number;
+  },
+): Promise<void> {
+  let seen = 0;
+  for (let seed = first; seen < times; seed++) {
+    assert.ok(seed < first + 20, `it happened ${seen} times only`);
+    seen += count(await runPlanAlone(make(seed), seed));
+  }
 }
 
 Deno.test("simulation: 24 hours with 5 % failing calls, every message arrives and every delivery is paid (04 21.4, Process)", async () => {
@@ -103,4 +125,87 @@ Deno.test("simulation: a claim in a block that is reorganised away is made anew 
     lost += course.callsLost;
   }
   assert.ok(lost > 0, "claims were in blocks that went away");
+});
+
+Deno.test("simulation: a nonce that a reorganisation takes from a stranger holds up nothing of ours (04 21.4 line 18)", async () => {
+  await runUntil(2, {
+    first: 300,
+    planOf: (seed) => {
+      const { chains: [one, two], ...plan } = quiet(seed, { reorgPercent: 30 });
+      const troubles = Array.from(
+        { length: 6 },
+        (_, index): Trouble => ({
+          kind: "foreignNonce",
+          chain: index % 2 === 0 ? 0 : 1,
+          atSec: 20 + 20 * index,
+        }),
+      );
+      return { ...plan, troubles, chains: [{ ...one, finalityLag: 4n }, { ...two, finalityLag: 4n }] };
+    },
+    count: (course) => linesOf(course, "Nonce used up").filter(({ fields }) => fields.why === "gap").length,
+  });
+});
+
+Deno.test("simulation: what a transaction of a lost database delivers before ours is recorded as ours (I4)", async () => {
+  await runUntil(1, {
+    first: 300,
+    planOf: (seed) => {
+      const troubles = [20, 50, 80, 110].map((atSec): Trouble => ({
+        kind: "lose",
+        atSec,
+        downSec: 0,
+        whilePooled: 2,
+      }));
+      return quiet(seed, { troubles });
+    },
+    count: (course) => {
+      const inVain = linesOf(course, "Transaction had no effect").map(({ fields }) => fields.transaction);
+      return linesOf(course, "Message delivered").filter(({ fields }) =>
+        fields.reason === "handled_by_us" && fields.transaction !== undefined &&
+        inVain.includes(fields.transaction)
+      ).length;
+    },
+  });
+});
+
+Deno.test("simulation: a delivery of ours that a reorganisation gives to somebody else is not recorded any more (I4)", async () => {
+  await runUntil(3, {
+    first: 300,
+    planOf: (seed) => quiet(seed, { reorgPercent: 40, hasCompetitor: true, hubFinalityLag: 3n }),
+    count: (course) => {
+      const ours = linesOf(course, "Message delivered").filter(({ fields }) => fields.to === "delivered");
+      const theirs = linesOf(course, "Message delivered").filter(({ fields }) =>
+        fields.to === "delivered_by_other"
+      );
+      return theirs.filter(({ fields: { commitment, leg } }) =>
+        ours.some(({ fields }) => fields.commitment === commitment && fields.leg === leg)
+      ).length;
+    },
+  });
+});
+
+Deno.test("simulation: what a lost database delivered is found and paid also when it has timed out since (I4)", async () => {
+  let found = 0;
+  for (let seed = 300; seed < 303; seed++) {
+    const plan = quiet(seed, { troubles: [{ kind: "lose", atSec: 260, downSec: 5 }], calmAfterSec: 280 });
+    const messages = plan.messages.map((message) => ({ ...message, timeoutSec: 200 }));
+    const course = await runPlanAlone({ ...plan, messages }, seed);
+    found += linesOf(course, "Message delivered").filter(({ fields }) => fields.from === "seen").length;
+  }
+  assert.ok(found > 0, "the receipts of the first life were found in the second");
+});
+
+Deno.test("simulation: fees that are raised while their claim is made are paid in full (04 21.4, Claims)", async () => {
+  await runUntil(3, {
+    first: 300,
+    planOf: (seed) => {
+      const plan = quiet(seed);
+      const messages = plan.messages.map((message, index) => ({
+        ...message,
+        raisedAfterSec: 40 + 7 * index,
+      }));
+      return { ...plan, messages };
+    },
+    count: (course) => linesOf(course, "A fee was raised after").length,
+  });
 });

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import type { SignedSubmission } from "../../../src/core/chains/chain.ts";
 import type { HubCall } from "../../../src/core/chains/hub_accounts.ts";
 import type { MessagingConfig } from "../../../src/core/config/messaging_config.ts";
+import type { Hash256 } from "../../../src/core/protocol/bytes.ts";
 import type { Ledger } from "../../../src/core/ledger/ledger.ts";
 import { openLedger } from "../../../src/core/ledger/open.ts";
 import type { Clock } from "../../../src/core/runtime/clock.ts";
@@ -20,6 +21,9 @@ const LONGEST_END_MS = 1_000;
 class Killed extends Error {
   override readonly name = "Killed";
 }
+
+/** Longest time between being told a fee and claiming it, ms: proofs and dry runs on a bad day. */
+const LONGEST_CLAIM_MS = 120_000;
 
 /** What a process is started with. */
 export interface ProgramOptions {
@@ -43,6 +47,7 @@ export class Program implements Process {
   readonly #connect: (life: Process) => Connections;
   readonly #clock: Clock;
   readonly #isGentle: boolean;
+  readonly #told = new Map<Hash256, { readonly fee: bigint; readonly atMs: number }>();
   #fuse: number;
   #stoppedAtMs: number | undefined;
   #isDead = false;
@@ -116,6 +121,17 @@ export class Program implements Process {
     if (call?.kind !== "withdraw") return;
     const isOrdered = ledger.withdrawals.listOpen().some(({ submissionId }) => submissionId === row?.id);
     if (!isOrdered) this.violations.push(`I8: order ${submission.hash} leaves without a withdrawal row`);
+  }
+
+  told(commitment: Hash256, fee: bigint): void {
+    this.#told.set(commitment, { fee, atMs: this.#clock.now() });
+  }
+
+  claiming(commitment: Hash256, fee: bigint): void {
+    const told = this.#told.get(commitment);
+    const isNew = told !== undefined && this.#clock.now() - told.atMs <= LONGEST_CLAIM_MS;
+    if (isNew && told.fee <= fee) return;
+    this.violations.push(`A claim of ${commitment} shows ${fee}, its source has told ${told?.fee}`);
   }
 
   /** An end that was asked for comes soon (I11), and by itself. */
