@@ -1,0 +1,116 @@
+/** Compiled relayers of both programs on chains of all four kinds: messages, competitors, dead endpoints, a hub that restarts. */
+import assert from "node:assert/strict";
+import { sendPing, waitUntil } from "../devnet/messages.ts";
+import { relayerConfig } from "../devnet/relayer_config.ts";
+import type { ChainKind } from "../devnet/proven_chains.ts";
+import { type ConsensusScene, DEADLINE_MS, playConsensus } from "./support/consensus_scene.ts";
+import { assertNothingLeaked, secretly } from "./support/secrets.ts";
+import { type RelayerProcess, startRelayer } from "./support/relayer_process.ts";
+import { startRpcProxy } from "./support/rpc_proxy.ts";
+
+const KINDS = ["beacon", "op_stack", "arbitrum", "bsc"] as const;
+
+/** What the monitor allows; nothing here takes as long. */
+const GENEROUS_SEC = 3_600;
+
+/** Starts the messaging relayer on all chains, with the hub as the only destination. */
+async function startMessaging(scene: ConsensusScene, folder: string): Promise<RelayerProcess> {
+  const { endpoints } = scene.devnet;
+  return await startRelayer({ config: relayerConfig(endpoints, secretly(endpoints)), folder });
+}
+
+function toldOf(
+  kind: ChainKind,
+  scene: ConsensusScene,
+  text: string,
+): (line: { record: unknown; text: string }) => boolean {
+  const chain = scene.chain(kind).stateMachine;
+  return (line) => line.text.includes(`"chain":"${chain}"`) && line.text.includes(text);
+}
+
+Deno.test("both programs on all kinds of chains", (t) =>
+  playConsensus(t, { kinds: KINDS }, async (scene) => {
+    const { devnet } = scene;
+    const bsc = scene.chain("bsc");
+    await using proxy = await startRpcProxy({ upstream: bsc.rpcUrl });
+    const folder = await Deno.makeTempDir({ prefix: "messaging-" });
+    await using stack = new AsyncDisposableStack();
+    stack.defer(() => Deno.remove(folder, { recursive: true }));
+    let first: RelayerProcess;
+    let second: RelayerProcess;
+
+    await scene.step(
+      "a message from each kind of chain to the hub is delivered on top of proven heights",
+      async () => {
+        const limits = devnet.chains.map((chain) => ({ ...devnet.idOnHub(chain) }));
+        first = await scene.start({
+          rpcUrls: { [bsc.stateMachine]: [proxy.httpUrl] },
+          sections: {
+            relayer: {
+              maximum_update_intervals: limits.map(({ stateMachine, consensusStateId }) => [
+                { state_id: stateMachine, consensus_state_id: consensusStateId },
+                GENEROUS_SEC,
+              ]),
+            },
+          },
+        });
+        const messaging = stack.use(await startMessaging(scene, folder));
+        await messaging.waitForLine("Relaying", { deadlineMs: DEADLINE_MS });
+        const legs = new Set<unknown>();
+        await messaging.waitForLine(({ record }) => {
+          const isToHub = String(record?.leg).endsWith(`-> ${devnet.hub.identity.stateMachine}`);
+          if (record?.message === "Leg starts" && isToHub) legs.add(record.leg);
+          return legs.size === KINDS.length;
+        }, { deadlineMs: DEADLINE_MS });
+        const sent = (await Promise.all(
+          devnet.chains.map(({ stateMachine }) => sendPing(devnet, { from: stateMachine, to: "hub" })),
+        )).flat();
+        await waitUntil(
+          "all messages are delivered",
+          () => sent.every(({ commitment }) => devnet.hub.findReceipt(commitment) !== undefined),
+          { deadlineMs: DEADLINE_MS },
+        );
+        assert.equal(await messaging.terminate(DEADLINE_MS), 0);
+        messaging.assertNoErrors();
+        await assertNothingLeaked([messaging]);
+        const watched = first.lines.find(({ record }) => record?.message === "Relaying consensus")?.record
+          ?.watched;
+        assert.equal(String(watched).split(", ").length, KINDS.length);
+      },
+    );
+
+    await scene.step("two relayers on the same chains: each notices what the other one brought", async () => {
+      scene.limit({ hasCompetitors: true });
+      second = await scene.start();
+      await scene.untilGrown(KINDS);
+      const told = "Update brought by other";
+      await Promise.race(
+        [first, second].map((relayer) => relayer.waitForLine(told, { deadlineMs: DEADLINE_MS })),
+      );
+      await scene.stop(second);
+    });
+
+    await scene.step(
+      "while the endpoints of one chain are dead the others go on, and it follows later",
+      async () => {
+        const since = scene.now(first);
+        await proxy.setMode({ kind: "refuse" });
+        await first.waitForLine(toldOf("bsc", scene, "A look failed"), { since, deadlineMs: DEADLINE_MS });
+        const height = scene.hubHeight("bsc");
+        await scene.untilGrown(KINDS.filter((kind) => kind !== "bsc"));
+        assert.equal(scene.hubHeight("bsc"), height);
+        await proxy.setMode({ kind: "pass" });
+        await scene.untilGrown(["bsc"]);
+      },
+    );
+
+    await scene.step("after a restart of the hub all chains go on", async () => {
+      await devnet.hub.stop();
+      await first.waitForLine(({ level }) => level === "warn", {
+        since: scene.now(first),
+        deadlineMs: DEADLINE_MS,
+      });
+      devnet.hub.start();
+      await scene.untilGrown(KINDS);
+    });
+  }));
