@@ -82,9 +82,10 @@ class Flight {
   readonly #isStillNews: ProofsToSend["isStillNews"];
   /** The newest is the last. */
   readonly #submissions: SignedSubmission[];
+  /** Those of them that carry nothing. */
+  readonly #cancelling = new Set<SignedSubmission>();
   #sentAtMs: number;
   #replacements = 0;
-  #isCancel = false;
 
   constructor(deps: SendDeps, first: SignedSubmission, isStillNews: ProofsToSend["isStillNews"]) {
     this.#deps = deps;
@@ -134,7 +135,7 @@ class Flight {
     submission: SignedSubmission,
     outcome: Extract<SubmissionOutcome, { kind: "included" }>,
   ): SendResult {
-    if (this.#isCancel && submission === this.#submissions.at(-1)) {
+    if (this.#cancelling.has(submission)) {
       return { kind: "lost", reason: "it was cancelled" };
     }
     if (outcome.succeeded) {
@@ -152,11 +153,12 @@ class Flight {
     const nowMs = clock.now();
     if (nowMs - this.#sentAtMs < FORGOTTEN_AFTER_MS) return;
     const terms = await chain.fetchReplacementTerms(newest, signal);
-    const isStale = !this.#isCancel && !await this.#isStillNews("blocks", signal);
+    const isCancel = this.#cancelling.has(newest);
+    const isStale = !isCancel && !await this.#isStillNews("blocks", signal);
     const decision = decideStuck({
       nonce: newest.nonce,
       price: terms.offered,
-      isCancel: this.#isCancel,
+      isCancel,
       // What would change nothing any more is cancelled instead of made dearer.
       replacements: isStale ? MOST_REPLACEMENTS : this.#replacements,
       sentAtMs: this.#sentAtMs,
@@ -191,7 +193,7 @@ class Flight {
       case "cancel": {
         const cancelling = await chain.cancel(newest, decision.price, signal);
         log.info("Transaction with proofs is cancelled", { transaction: newest.hash, why: decision.why });
-        this.#isCancel = true;
+        this.#cancelling.add(cancelling);
         return await this.#send(cancelling, clock.now(), signal);
       }
     }

@@ -225,3 +225,30 @@ Deno.test("accepted proofs: rotations are a map of sets to heights", async () =>
   await assert.rejects(run(chain.fetchRotations(signal)), faultWith("malformed"));
   await chain.close();
 });
+
+Deno.test("accepted proofs: what the hub keeps is listed at its final block, without unsafe methods", async () => {
+  const final = hashOf("final");
+  const stored = new Map<string, string>([
+    [
+      toHex(beefyProofsKeys.rotationProofs()),
+      toHex(orderedMap(u64, u64, compareIntegers).enc(new Map([[4n, 68n], [5n, 90n]]))),
+    ],
+    [toHex(beefyProofsKeys.messagingProofs()), toHex(list(u64).enc([70n, 80n]))],
+  ]);
+  const { chain, node, run, trips } = scriptHub({
+    chain_getFinalizedHead: () => final,
+    state_getStorage: (key, at) => {
+      assert.equal(at, final);
+      return stored.get(String(key)) ?? null;
+    },
+  });
+  assert.deepEqual(await run(chain.fetchAcceptedIndex(signal)), {
+    rotations: new Map([[4n, 68n], [5n, 90n]]),
+    messaging: [70n, 80n],
+  });
+  trips();
+  node.answer("state_getStorage", () => null);
+  assert.deepEqual(await run(chain.fetchAcceptedIndex(signal)), { rotations: new Map(), messaging: [] });
+  assert.equal(trips(), 2);
+  await chain.close();
+});

@@ -1,6 +1,6 @@
 /** The hub's adapter, or that of another Substrate chain, behind a scripted node with the runtime of nexus. */
 import type { FeeChain } from "../../../../src/core/chains/fees.ts";
-import type { RelayerHub } from "../../../../src/core/chains/hub_accounts.ts";
+import type { ProofLister, RelayerHub } from "../../../../src/core/chains/hub_accounts.ts";
 import type { ConsensusHub } from "../../../../src/core/chains/consensus_hub.ts";
 import { createConsensusHub } from "../../../../src/core/chains/substrate/consensus_hub.ts";
 import { createHubChain } from "../../../../src/core/chains/substrate/relayer_hub.ts";
@@ -79,7 +79,7 @@ function script<T>(
 export function scriptHub(
   methods: Script,
   change: Partial<SubstrateChainOptions> = {},
-): Scripted<RelayerHub & FeeChain> {
+): Scripted<RelayerHub & ProofLister & FeeChain> {
   return script(createHubChain, methods, change);
 }
 
