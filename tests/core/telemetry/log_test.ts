@@ -208,6 +208,10 @@ Deno.test("log: what one endpoint did holds back nothing that is said of another
   const { lines, log } = newScene({ format: "json" });
   for (const endpoint of ["a:1", "a:1", "b:2"]) log.warn("Data refused", { endpoint });
   deepEqual(parsed(lines).map(({ endpoint }) => endpoint), ["a:1", "b:2"]);
+  for (const endpoint of ["a:1", "a:1", "b:2"]) {
+    log.error("No update", { error: Object.assign(new Error("It lies"), { code: "bad_data", endpoint }) });
+  }
+  equal(lines.length, 4);
 });
 
 Deno.test("log: the memory of repeated lines is bounded", () => {
