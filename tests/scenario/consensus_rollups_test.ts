@@ -1,0 +1,212 @@
+/** The compiled consensus relayer on rollups of both kinds and their L1: claims, contests, lost blocks, lies. */
+import assert from "node:assert/strict";
+import { lieAbout } from "../consensus/rollup/lies.ts";
+import type { ArbitrumL1 } from "../devnet/evm/rollup_assertions.ts";
+import type { OpStackL1 } from "../devnet/evm/rollup_games.ts";
+import { type NodePlace, type Proposer, startProposer } from "../devnet/evm/rollup_l1.ts";
+import { resultHttp } from "../devnet/hub/json_rpc_client.ts";
+import { waitUntil } from "../devnet/messages.ts";
+import type { AlterAnswer } from "../support/altered_answers.ts";
+import { type ConsensusScene, DEADLINE_MS, playConsensus } from "./support/consensus_scene.ts";
+import { type LyingNode, startLyingNode } from "./support/lying_node.ts";
+import type { RelayerProcess } from "./support/relayer_process.ts";
+
+const KINDS = ["op_stack", "arbitrum"] as const;
+type Kind = typeof KINDS[number];
+
+/** Milliseconds between claims about a rollup. */
+const CLAIM_EVERY_MS = 1_000;
+
+/** A rollup with what claims are made of and in. */
+function placeOf(scene: ConsensusScene, kind: Kind): NodePlace {
+  const { rpcUrl, node } = scene.chain(kind);
+  return { rpcUrl, chainId: node.chainId };
+}
+
+function opStackOf(scene: ConsensusScene): OpStackL1 {
+  return scene.chain("op_stack").proven.opStack ?? assert.fail();
+}
+
+function arbitrumOf(scene: ConsensusScene): ArbitrumL1 {
+  return scene.chain("arbitrum").proven.arbitrum ?? assert.fail();
+}
+
+/** A true claim about the newest block. */
+async function propose(scene: ConsensusScene, kind: Kind): Promise<{ readonly l2Height: bigint }> {
+  const place = placeOf(scene, kind);
+  return kind === "op_stack"
+    ? await opStackOf(scene).proposeOutput(place)
+    : await arbitrumOf(scene).createAssertion(place);
+}
+
+function startProposers(scene: ConsensusScene): readonly Proposer[] {
+  return KINDS.map((kind) =>
+    startProposer({
+      l2: placeOf(scene, kind),
+      everyMs: CLAIM_EVERY_MS,
+      propose: () => propose(scene, kind),
+    })
+  );
+}
+
+/** Everything on the L1 so far becomes final, and is signed by the sync committee. */
+async function finalizeL1(scene: ConsensusScene): Promise<void> {
+  const { beacon } = scene.chain("beacon").proven;
+  await beacon?.finalize(Number(await scene.head("beacon")));
+  // Blocks sign the one before them.
+  await beacon?.mine(2);
+}
+
+async function mine(scene: ConsensusScene, kind: Kind, blocks = 1): Promise<void> {
+  await resultHttp(scene.chain(kind).node.rpcUrl, "anvil_mine", [`0x${blocks.toString(16)}`]);
+}
+
+/** One lie of each kind: in what was claimed, in a proof, in a header. */
+const LIES: readonly {
+  readonly node: "l1" | "l2";
+  readonly of: Kind;
+  readonly what: string;
+  readonly lie: AlterAnswer;
+}[] = [
+  { node: "l1", of: "op_stack", what: "the claim of a game", lie: lieAbout("eth_getLogs", "*.topics.3") },
+  { node: "l1", of: "arbitrum", what: "a proof", lie: lieAbout("eth_getProof", "storageProof.0.proof.0") },
+  { node: "l2", of: "op_stack", what: "a state root", lie: lieAbout("eth_getBlockByNumber", "stateRoot") },
+  { node: "l2", of: "arbitrum", what: "a send root", lie: lieAbout("eth_getBlockByHash", "extraData") },
+];
+
+Deno.test("consensus of rollups", (t) =>
+  playConsensus(t, {
+    kinds: ["beacon", ...KINDS],
+    proven: { proposes: false },
+  }, async (scene) => {
+    const { devnet } = scene;
+    const l1Node = startLyingNode(scene.chain("beacon").rpcUrl);
+    const l2Nodes = new Map(KINDS.map((kind) => [kind, startLyingNode(scene.chain(kind).rpcUrl)]));
+    await using stack = new AsyncDisposableStack();
+    [l1Node, ...l2Nodes.values()].forEach((node) => stack.use(node));
+    let proposers: readonly Proposer[] = [];
+    stack.defer(async () => {
+      for (const proposer of proposers) await proposer.stop();
+    });
+    let relayer: RelayerProcess;
+    const start = (): Promise<RelayerProcess> =>
+      scene.start({
+        l1Urls: [l1Node.httpUrl],
+        rpcUrls: Object.fromEntries(
+          [...l2Nodes].map(([kind, { httpUrl }]) => [scene.chain(kind).stateMachine, [httpUrl]]),
+        ),
+      });
+    /** Two claims of a kind of which the second is later spoilt; the hub learns of them when both are final. */
+    const expectFirstOf = async (kind: Kind, spoil: () => Promise<void>, reason: string): Promise<void> => {
+      const since = scene.now(relayer);
+      const first = await scene.whileStopped(relayer, async () => {
+        const { l2Height } = await propose(scene, kind);
+        await spoil();
+        await finalizeL1(scene);
+        return l2Height;
+      });
+      await scene.untilHubHas(kind, first);
+      assert.equal(scene.hubHeight(kind), first);
+      await relayer.waitForLine(
+        ({ record, text }) => record?.chain === scene.chain(kind).stateMachine && text.includes(reason),
+        { since },
+      );
+    };
+
+    await scene.step("heights on the hub grow with the claims, behind the L1", async () => {
+      proposers = startProposers(scene);
+      relayer = await start();
+      await scene.untilGrown(KINDS);
+    });
+
+    await scene.step(
+      "after a crash the newest claim is brought, whatever was claimed in between",
+      async () => {
+        await scene.kill(relayer);
+        for (const proposer of proposers) await proposer.stop();
+        proposers = [];
+        const newest = new Map<Kind, bigint>();
+        for (const kind of KINDS) {
+          await mine(scene, kind, 3);
+          newest.set(kind, (await propose(scene, kind)).l2Height);
+        }
+        await finalizeL1(scene);
+        relayer = await start();
+        await Promise.all([...newest].map(([kind, height]) => scene.untilHubHas(kind, height)));
+      },
+    );
+
+    await scene.step("where a game is challenged the next one below it is taken", () =>
+      expectFirstOf("op_stack", async () => {
+        await mine(scene, "op_stack", 2);
+        const { proxy } = await opStackOf(scene).proposeOutput(placeOf(scene, "op_stack"));
+        await opStackOf(scene).challengeGame(proxy);
+      }, "challenged"));
+
+    await scene.step("where an assertion is contested its parent is taken", () =>
+      expectFirstOf("arbitrum", async () => {
+        await mine(scene, "arbitrum", 2);
+        const assertion = await arbitrumOf(scene).createAssertion(placeOf(scene, "arbitrum"));
+        await arbitrumOf(scene).contestAssertion(assertion);
+      }, "challenged"));
+
+    for (const kind of KINDS) {
+      await scene.step(`claims of ${kind} about blocks that the head has lost are passed over`, () =>
+        expectFirstOf(kind, async () => {
+          await mine(scene, kind, 3);
+          await propose(scene, kind);
+          await resultHttp(scene.chain(kind).node.rpcUrl, "anvil_reorg", [2, []]);
+        }, "cannot be proved"));
+    }
+
+    for (const { node, of, what, lie } of LIES) {
+      await scene.step(
+        `an ${node} node that lies about ${what} is named, and nothing is submitted`,
+        async () => {
+          const liar: LyingNode = node === "l1" ? l1Node : l2Nodes.get(of) ?? assert.fail();
+          scene.expect(({ text }) =>
+            text.includes("an endpoint says what is not true") && text.includes(liar.host)
+          );
+          const since = scene.now(relayer);
+          const height = scene.hubHeight(of);
+          await scene.whileStopped(relayer, async () => {
+            await mine(scene, of);
+            await propose(scene, of);
+            await finalizeL1(scene);
+            liar.change(lie);
+          });
+          await relayer.waitForLine(
+            ({ level, text }) =>
+              (level === "warn" || level === "error") && text.includes(liar.host),
+            { since, deadlineMs: DEADLINE_MS },
+          );
+          assert.equal(scene.hubHeight(of), height);
+          liar.change(undefined);
+          await mine(scene, of);
+          const { l2Height } = await propose(scene, of);
+          await finalizeL1(scene);
+          await scene.untilHubHas(of, l2Height);
+        },
+      );
+    }
+
+    await scene.step(
+      "clients with the states that the program prints are such that the hub moves on from",
+      async () => {
+        await scene.stop(relayer);
+        await Promise.all(KINDS.map((kind) =>
+          scene.renewClient(kind)
+        ));
+        const printed = KINDS.map((kind) =>
+          scene.hubHeight(kind)
+        );
+        proposers = startProposers(scene);
+        relayer = await start();
+        await waitUntil("both heights have grown", () =>
+          KINDS.every((kind, at) =>
+            scene.hubHeight(kind) > (printed[at] ?? 0n)
+          ), { deadlineMs: DEADLINE_MS });
+        assert.equal(devnet.hub.rejections.length, 0);
+      },
+    );
+  }));
