@@ -11,11 +11,16 @@ import type { Clock } from "../core/runtime/clock.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 import type { Log } from "../core/telemetry/log.ts";
 
+/** A chain whose view of others is watched. */
+type Watcher = Pick<ConsensusHub, "id" | "fetchLatestHeight" | "fetchUpdateTime" | "fetchNowSec">;
+
 /** What the monitor asks. */
 export interface MonitorDeps {
   readonly clock: Clock;
   readonly log: Log;
-  readonly hub: Pick<ConsensusHub, "id" | "fetchLatestHeight" | "fetchUpdateTime" | "fetchNowSec">;
+  readonly hub: Watcher;
+  /** Substrate chains that are told of the hub: where they are watched, their view of the hub is, too. */
+  readonly told?: readonly Watcher[];
 }
 
 /** First pass after the start, milliseconds. */
@@ -55,11 +60,10 @@ async function findLate(
   limits: readonly UpdateLimit[],
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const watched = limits.filter(({ id }) => id.stateMachine !== deps.hub.id.stateMachine);
-  const checked = watched.map(async (limit) => {
-    const pair = `${stateMachineIdKey(limit.id)} -> ${deps.hub.id.stateMachine}`;
+  const checked = directions(deps, limits).map(async (direction) => {
+    const pair = `${stateMachineIdKey(direction.id)} -> ${direction.at.id.stateMachine}`;
     try {
-      return await isLate(deps, limit, pair, signal) ? [pair] : [];
+      return await isLate(deps, direction, pair, signal) ? [pair] : [];
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof RpcFault)) throw error;
@@ -70,16 +74,30 @@ async function findLate(
   return (await Promise.all(checked)).flat();
 }
 
+/** What is known at a chain of another one. */
+interface Direction extends UpdateLimit {
+  readonly at: Watcher;
+}
+
+/** The hub's view of each watched chain, and that of the chain where the hub is told to it by this program. */
+function directions({ hub, told = [] }: MonitorDeps, limits: readonly UpdateLimit[]): readonly Direction[] {
+  return limits.filter(({ id }) => id.stateMachine !== hub.id.stateMachine).flatMap(({ id, maxSec }) => [
+    { at: hub, id, maxSec },
+    ...told.filter((chain) => chain.id.stateMachine === id.stateMachine)
+      .map((at) => ({ at, id: hub.id, maxSec })),
+  ]);
+}
+
 async function isLate(
-  { hub, clock, log }: MonitorDeps,
-  { id, maxSec }: UpdateLimit,
+  { clock, log }: MonitorDeps,
+  { at: hub, id, maxSec }: Direction,
   pair: string,
   signal: AbortSignal,
 ): Promise<boolean> {
   const height = await hub.fetchLatestHeight(id, signal);
   const updatedSec = height === undefined ? undefined : await hub.fetchUpdateTime({ id, height }, signal);
   if (updatedSec === undefined) {
-    log.warn("The hub has no update of a watched chain", { pair, height });
+    log.warn("There is no update of a watched chain", { pair, height });
     return false;
   }
   const nowSec = await hub.fetchNowSec(signal);

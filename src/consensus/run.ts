@@ -116,7 +116,9 @@ function planWorkers(
   const heights = news.followed.map((id) => newsWorker(shared, id, everyMs));
   const held = parts.held.map((chain) => heldWorker(deps, chain));
   const limits = config.relayer.maximumUpdateIntervals;
-  const monitor = limits.length === 0 ? [] : [monitorWorker(shared, limits)];
+  const monitor = limits.length === 0
+    ? []
+    : [monitorWorker({ ...shared, told: hubConsensus?.told.map(({ sink }) => sink) ?? [] }, limits)];
   const ofHub = hubConsensus === undefined ? [] : planHubConsensus(deps, config, hubConsensus, checks.told);
   return [...chains, ...heights, ...held, ...monitor, ...ofHub];
 }

@@ -120,9 +120,25 @@ Deno.test("monitor: what cannot be asked or was never updated ends nothing, and 
   assert.equal(run.fault(), undefined);
   assert.deepEqual(log.messages("warn"), [
     "Age of the newest update is not known; asked again at the next pass",
-    "The hub has no update of a watched chain",
+    "There is no update of a watched chain",
   ]);
   run.stop();
   await clock.settle();
   assert.match(String(run.fault()), /stop/);
+});
+
+Deno.test("monitor: of a Substrate chain that is told of the hub both directions are watched", async () => {
+  const { clock, hub, log } = scene();
+  const id = idOf("SUBSTRATE-sink/SUB0");
+  const sink = Object.assign(new MemoryUpdatesHub(clock), { id });
+  hub.store(id, 5n);
+  sink.store(hub.id, 9n);
+  let fault: unknown;
+  const worker = monitorWorker({ clock, hub, log, told: [sink] }, [{ id, maxSec: 700n }]);
+  worker.run(new AbortController().signal).catch((error: unknown) => void (fault = error));
+  await clock.advance(650_000);
+  hub.store(id, 6n);
+  await clock.advance(200_000);
+  assert.ok(fault instanceof StallFault);
+  assert.deepEqual(fault.pairs, ["KUSAMA-4009/PAS0 -> SUBSTRATE-sink"]);
 });
