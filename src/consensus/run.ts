@@ -138,14 +138,22 @@ function heldWorker({ log }: Pick<RunDeps, "log">, chain: StateMachine): Worker 
 function tellStart(
   { log }: RunDeps,
   config: ConsensusConfig,
-  { hub, proved }: Connections,
+  { hub, proved, hubConsensus }: Connections,
 ): void {
   const limits = config.relayer.maximumUpdateIntervals;
   log.info("Relaying consensus", {
     hub: hub.id.stateMachine,
     chains: proved.map(({ prover }) => `${prover.chain} (${prover.consensusStateId})`).join(", "),
+    told: toldNames(hubConsensus),
     watched: limits.map(({ id, maxSec }) => `${stateMachineIdKey(id)} ${maxSec} s`).join(", ") || "none",
   });
+}
+
+/** Chains that get proofs of the hub. */
+function toldNames(parts: Connections["hubConsensus"]): string {
+  const hosts = parts?.hosts.map((host) => host.id.stateMachine) ?? [];
+  const sinks = parts?.told.map(({ sink }) => sink.id.stateMachine) ?? [];
+  return [...hosts, ...sinks].join(", ") || "none";
 }
 
 /**

@@ -133,7 +133,10 @@ class HostLooks {
       if (view === undefined) return { kind: "nothing", againInMs: UNFIT_POLL_MS };
       if (this.#isSettling(view)) return { kind: "nothing", againInMs: SETTLING_MS };
       const found = await this.#find(view, signal);
-      if (found === undefined) return { kind: "nothing", againInMs: undefined };
+      if (found === undefined) {
+        this.#poolWaits = 0;
+        return { kind: "nothing", againInMs: undefined };
+      }
       return await this.#deliver(view, found, failures, signal);
     } catch (error) {
       signal.throwIfAborted();
