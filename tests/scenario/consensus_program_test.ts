@@ -42,7 +42,7 @@ Deno.test("both programs on all kinds of chains", (t) =>
     await scene.step(
       "a message from each kind of chain to the hub is delivered on top of proven heights",
       async () => {
-        const limits = devnet.chains.map((chain) => ({ ...devnet.idOnHub(chain) }));
+        const limits = devnet.chains.map((chain) => devnet.idOnHub(chain));
         first = await scene.start({
           rpcUrls: { [bsc.stateMachine]: [proxy.httpUrl] },
           sections: {
@@ -54,6 +54,8 @@ Deno.test("both programs on all kinds of chains", (t) =>
             },
           },
         });
+        // The messaging relayer does not start while the hub knows no height of a chain.
+        await Promise.all(KINDS.map((kind) => scene.untilHubHas(kind, 1n)));
         const messaging = stack.use(await startMessaging(scene, folder));
         await messaging.waitForLine("Relaying", { deadlineMs: DEADLINE_MS });
         const legs = new Set<unknown>();
