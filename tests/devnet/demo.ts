@@ -37,9 +37,9 @@ const FEW = 5;
 const KINDS = ["beacon", "op_stack", "arbitrum", "bsc"] as const;
 /** After the last message was sent. */
 const DEADLINE_MS = 180_000;
-/** How long the relayer may take to begin, and to end. */
 /** Proofs of the hub after which another authority set signs. */
 const ROTATE_EVERY = 6;
+/** How long the relayer may take to begin, and to end. */
 const START_MS = 60_000;
 const STOP_MS = 30_000;
 /** Matters with `--keep`: what is earned then is paid out by the running relayer, a minute after its start. */
