@@ -11,8 +11,10 @@ const SUITES: Readonly<Record<string, readonly string[]>> = {
   release: ["tests/release"],
 };
 
-/** Test files that run at the same time: most of them wait for blocks. */
-const FILES_AT_ONCE = "2";
+/** Test files that run at the same time, for two cores: scenarios wait for blocks most of the time. */
+function filesAtOnce(suite: string): string {
+  return suite === "scenario" ? "3" : "2";
+}
 
 interface Sum {
   readonly passed: number;
@@ -44,7 +46,7 @@ async function runSuite(name: string, paths: readonly string[]): Promise<Sum> {
     env: {
       NO_COLOR: "1",
       RUST_BACKTRACE: "0",
-      DENO_JOBS: FILES_AT_ONCE,
+      DENO_JOBS: filesAtOnce(name),
       CAUSEWAY_TEST_NOTES: `${Deno.cwd()}/${notes}`,
     },
     stdin: "null",

@@ -4,6 +4,7 @@
  * Start reading at {@link startHeaderRewriter}.
  */
 import { headerJson, type HeaderRule, RewrittenHeaders } from "./rewritten_headers.ts";
+import { serveLocally, type TestServer } from "../../support/test_server.ts";
 
 /** How a rewriter is started. */
 export interface HeaderRewriterOptions {
@@ -42,20 +43,17 @@ const BATCH = 200;
 class RunningRewriter implements HeaderRewriter {
   readonly headers: RewrittenHeaders;
   readonly #upstream: string;
-  readonly #server: Deno.HttpServer<Deno.NetAddr>;
+  readonly #server: TestServer;
   #catching: Promise<number> | undefined;
 
   constructor({ upstream, rule, port }: HeaderRewriterOptions) {
     this.#upstream = upstream;
     this.headers = new RewrittenHeaders(rule);
-    this.#server = Deno.serve(
-      { hostname: "127.0.0.1", port: port ?? 0, onListen: () => {} },
-      (request) => this.#serve(request),
-    );
+    this.#server = serveLocally(port === undefined ? {} : { port }, (request) => this.#serve(request));
   }
 
   get port(): number {
-    return this.#server.addr.port;
+    return this.#server.port;
   }
 
   get rpcUrl(): string {
@@ -68,7 +66,7 @@ class RunningRewriter implements HeaderRewriter {
   }
 
   async stop(): Promise<void> {
-    await this.#server.shutdown();
+    await this.#server.stop();
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -1,4 +1,5 @@
 /** A place where releases are published: `<url>/<program>-<tag>/<file>`, on this machine, with or without TLS. */
+import { serveLocally } from "../../support/test_server.ts";
 
 /** What the server gives for a path: bytes, or any response. */
 export type Published = Uint8Array<ArrayBuffer> | (() => Response | Promise<Response>);
@@ -17,8 +18,8 @@ export interface ReleaseServer extends AsyncDisposable {
 export function startReleaseServer(tls?: { readonly cert: string; readonly key: string }): ReleaseServer {
   const files = new Map<string, Published>();
   const requests: string[] = [];
-  const server = Deno.serve(
-    { hostname: "127.0.0.1", port: 0, onListen: () => {}, ...tls },
+  const server = serveLocally(
+    tls === undefined ? {} : { tls },
     async (request) => {
       const { pathname } = new URL(request.url);
       requests.push(pathname);
@@ -29,11 +30,11 @@ export function startReleaseServer(tls?: { readonly cert: string; readonly key: 
   );
   const scheme = tls === undefined ? "http://127.0.0.1" : "https://localhost";
   return {
-    url: `${scheme}:${server.addr.port}`,
+    url: `${scheme}:${server.port}`,
     requests,
     files,
     [Symbol.asyncDispose]: async (): Promise<void> => {
-      await server.shutdown();
+      await server.stop();
     },
   };
 }

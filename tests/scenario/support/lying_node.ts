@@ -1,5 +1,6 @@
 /** A JSON-RPC node that does not say what is: a proxy that alters the answers of a real one. */
 import { type AlterAnswer, alteringFetch } from "../../support/altered_answers.ts";
+import { serveLocally } from "../../support/test_server.ts";
 
 /** A running node. */
 export interface LyingNode extends AsyncDisposable {
@@ -24,12 +25,12 @@ export function startLyingNode(upstream: string, first?: AlterAnswer): LyingNode
     return said;
   };
   const ask = alteringFetch(changed);
-  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, async (request) => {
+  const server = serveLocally({}, async (request) => {
     const headers = { "content-type": "application/json" };
     return await ask(upstream, { method: "POST", headers, body: await request.text() });
   });
-  const host = `127.0.0.1:${server.addr.port}`;
-  const stop = (): Promise<void> => server.shutdown();
+  const host = `127.0.0.1:${server.port}`;
+  const stop = (): Promise<void> => server.stop();
   return {
     host,
     httpUrl: `http://${host}`,

@@ -2,6 +2,7 @@
  * A proxy in front of one JSON-RPC endpoint that counts what passes and misbehaves on request: HTTP and WebSocket on
  * the same port. Start reading at {@link startRpcProxy}.
  */
+import { serveLocally, type TestServer } from "../../support/test_server.ts";
 import { answerLagging } from "./lagging_node.ts";
 import { SocketRelay } from "./socket_relay.ts";
 
@@ -84,10 +85,10 @@ export interface ProxyOptions {
 }
 
 /** Starts a proxy on 127.0.0.1. */
-export async function startRpcProxy(options: ProxyOptions): Promise<RpcProxy> {
+export function startRpcProxy(options: ProxyOptions): Promise<RpcProxy> {
   const proxy = new RunningProxy(options);
-  await proxy.listen();
-  return proxy;
+  proxy.listen();
+  return Promise.resolve(proxy);
 }
 
 /**
@@ -113,7 +114,7 @@ class RunningProxy implements RpcProxy {
   readonly #keepsAnswers: boolean;
   readonly #latencyMs: number;
   #port: number;
-  #server: Deno.HttpServer | undefined;
+  #server: TestServer | undefined;
   #mode: ProxyMode = { kind: "pass" };
   #methods: readonly string[] | undefined;
   #requests: ProxiedRequest[] = [];
@@ -159,15 +160,10 @@ class RunningProxy implements RpcProxy {
     this.#requests = [];
   }
 
-  async listen(): Promise<void> {
-    const listening = Promise.withResolvers<number>();
-    this.#server = Deno.serve({
-      hostname: "127.0.0.1",
-      port: this.#port,
-      onListen: ({ port }) => listening.resolve(port),
-      onError: () => new Response(null, { status: 502 }),
-    }, (request) => this.#answer(request));
-    this.#port = await listening.promise;
+  listen(): void {
+    const onError = (): Response => new Response(null, { status: 502 });
+    this.#server = serveLocally({ port: this.#port, onError }, (request) => this.#answer(request));
+    this.#port = this.#server.port;
   }
 
   async setMode(mode: ProxyMode, methods?: readonly string[]): Promise<void> {
@@ -178,7 +174,7 @@ class RunningProxy implements RpcProxy {
     change.abort();
     for (const relay of this.#relays) relay.isHanging = mode.kind === "hang";
     if (mode.kind === "refuse") await this.#stopListening();
-    else if (this.#server === undefined) await this.listen();
+    else if (this.#server === undefined) this.listen();
   }
 
   cutSockets(): void {
@@ -198,7 +194,7 @@ class RunningProxy implements RpcProxy {
     this.cutSockets();
     const server = this.#server;
     this.#server = undefined;
-    await server?.shutdown();
+    await server?.stop();
   }
 
   async #answer(request: Request): Promise<Response> {
