@@ -36,8 +36,43 @@ function readSum(file: string): Sum {
   return { passed: read("tests") - failed, failed };
 }
 
+/** Files of a JUnit report that have failures. */
+function readFailedFiles(file: string): string[] {
+  try {
+    const suites = Deno.readTextFileSync(file).matchAll(/<testsuite name="([^"]+)"[^>]*>/g);
+    return [...suites].flatMap(([head, name]) =>
+      / (?:failures|errors)="[1-9]/.test(head) && name !== undefined ? [name] : []
+    );
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return [];
+    throw error;
+  }
+}
+
+/** Most files that are tried again: more than that is no matter of a crowded machine. */
+const MOST_AGAIN = 2;
+
+/**
+ * Runs a suite. Scenarios run several nodes and programs per file, three files at a time: a file that fails there runs
+ * once more by itself, and what was seen the first time is told all the same.
+ */
 async function runSuite(name: string, paths: readonly string[]): Promise<Sum> {
-  const report = `build/junit-${name}.xml`;
+  const first = await runFiles(name, paths, filesAtOnce(name));
+  const failed = readFailedFiles(reportOf(name));
+  if (name !== "scenario" || failed.length === 0 || failed.length > MOST_AGAIN) return first;
+  say(`== ${name}, once more by themselves: ${failed.join(" ")}`);
+  const again = await runFiles(`${name}-again`, failed, "1");
+  if (again.failed > 0) return first;
+  say(`passed by themselves: ${failed.join(" ")}`);
+  return { passed: first.passed + first.failed, failed: 0 };
+}
+
+function reportOf(name: string): string {
+  return `build/junit-${name}.xml`;
+}
+
+async function runFiles(name: string, paths: readonly string[], filesAtOnce: string): Promise<Sum> {
+  const report = reportOf(name);
   const notes = `build/notes-${name}.txt`;
   await Deno.remove(report).catch(() => undefined);
   await Deno.remove(notes).catch(() => undefined);
@@ -46,7 +81,7 @@ async function runSuite(name: string, paths: readonly string[]): Promise<Sum> {
     env: {
       NO_COLOR: "1",
       RUST_BACKTRACE: "0",
-      DENO_JOBS: filesAtOnce(name),
+      DENO_JOBS: filesAtOnce,
       CAUSEWAY_TEST_NOTES: `${Deno.cwd()}/${notes}`,
     },
     stdin: "null",
