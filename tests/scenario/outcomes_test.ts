@@ -134,6 +134,7 @@ Deno.test("outcomes", async (t) => {
         const inTime = await sendPing(devnet, { from: "A", to: "B", timeoutSec: 7_200n });
         await relayer.untilRows(early, scene.hub, { state: "timed_out", reason: "expired" });
         await relayer.untilRows([...exact, ...justLater, ...inTime], scene.hub, { state: "delivered" });
+        await scene.untilHubFinal();
         const deadline = exact[0]?.request.timeoutTimestampSec;
         assert.ok(deadline !== undefined);
         await withHeldBlocks(b, async () => {
