@@ -64,7 +64,11 @@ export async function superviseWorkers(
   signal: AbortSignal,
 ): Promise<SupervisorOutcome> {
   const stop = new AbortController();
-  const inner = AbortSignal.any([signal, stop.signal]);
+  // Not AbortSignal.any: where nobody but a waiting worker knows such a signal, the runtime may collect both.
+  const passOn = (): void => stop.abort(signal.reason);
+  if (signal.aborted) passOn();
+  signal.addEventListener("abort", passOn, { once: true });
+  const inner = stop.signal;
   const faults: unknown[] = [];
   const running = new Set<string>();
   const runs = workers.map(async (worker) => {
@@ -79,6 +83,7 @@ export async function superviseWorkers(
     }
   });
   await settledOrOverdue(deps.clock, Promise.all(runs), options.graceMs ?? defaultGraceMs, inner);
+  signal.removeEventListener("abort", passOn);
   const stuck = [...running];
   if (stuck.length > 0) deps.log.warn("Workers did not stop in time", { workers: stuck.join(", ") });
   if (faults.length > 0) return { kind: "fatal", exitCode: exitCodes.failed, fault: faults[0], stuck };
