@@ -4,6 +4,7 @@
  */
 import { endpointHost } from "../config/redact.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { linkedAbort } from "../runtime/linked_abort.ts";
 import { DeadlineFault, withDeadline } from "../runtime/retry.ts";
 import { safeDetail } from "./detail.ts";
 import { reactionTo, RpcFault, type RpcFaultCode } from "./fault.ts";
@@ -168,10 +169,9 @@ export class RestEndpoint {
     use: (begin: () => Promise<Response>, signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
     signal.throwIfAborted();
-    const end = new AbortController();
-    const inner = AbortSignal.any([signal, end.signal]);
+    const end = linkedAbort(signal);
     try {
-      return await use(() => this.#begin(request, accept, inner), signal);
+      return await use(() => this.#begin(request, accept, end.signal), signal);
     } catch (cause) {
       signal.throwIfAborted();
       if (cause instanceof ConnectionEnded) {
@@ -180,6 +180,7 @@ export class RestEndpoint {
       throw cause;
     } finally {
       end.abort();
+      end.unlink();
     }
   }
 

@@ -4,6 +4,7 @@
  */
 import { endpointHost } from "../config/redact.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { linkedAbort } from "../runtime/linked_abort.ts";
 import type { Randomness } from "../runtime/randomness.ts";
 import { DeadlineFault, withDeadline } from "../runtime/retry.ts";
 import {
@@ -201,12 +202,13 @@ class ReconnectingSocket implements SocketEndpoint {
   ): Promise<readonly RpcAnswer[]> {
     const afterMs = conditions.timeoutMs ?? this.#limits.timeoutMs;
     const sentAtMs = this.#deps.clock.now();
+    const ended = linkedAbort(conditions.signal, this.#keeper.signal);
     try {
       return await withDeadline(
         this.#deps.clock,
         { what: methodsOf(calls), afterMs },
         work,
-        AbortSignal.any([conditions.signal, this.#keeper.signal]),
+        ended.signal,
       );
     } catch (cause) {
       if (!(cause instanceof DeadlineFault)) throw cause;
@@ -214,6 +216,8 @@ class ReconnectingSocket implements SocketEndpoint {
       // Silence for the whole deadline: find out now whether the link is dead.
       if (link !== undefined && link.lastHeardMs <= sentAtMs) void this.#keeper.probe(link);
       throw this.#fault("timeout", methodsOf(calls), `no answer within ${afterMs} ms`);
+    } finally {
+      ended.unlink();
     }
   }
 

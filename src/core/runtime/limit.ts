@@ -1,4 +1,5 @@
 /** A bound on how much happens at the same time. */
+import { linkedAbort } from "./linked_abort.ts";
 
 /** Lets at most `max` pieces of work run at once; the others wait in the order in which they came. */
 export class Limit {
@@ -65,14 +66,15 @@ export async function mapLimited<A, B>(
   signal: AbortSignal,
 ): Promise<B[]> {
   const limit = new Limit(max);
-  const stop = new AbortController();
-  const inner = AbortSignal.any([signal, stop.signal]);
-  const runs = items.map((item) => limit.run(() => work(item, inner), inner));
+  const stop = linkedAbort(signal);
+  const runs = items.map((item) => limit.run(() => work(item, stop.signal), stop.signal));
   try {
     return await Promise.all(runs);
   } catch (error) {
     stop.abort(error);
     await Promise.allSettled(runs);
     throw error;
+  } finally {
+    stop.unlink();
   }
 }

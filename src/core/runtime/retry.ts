@@ -1,5 +1,6 @@
 /** Trying again: how long to wait (a pure rule), the loop around it, and deadlines. */
 import type { Clock } from "./clock.ts";
+import { linkedAbort } from "./linked_abort.ts";
 import type { Randomness } from "./randomness.ts";
 
 /** Growing pauses. */
@@ -108,9 +109,7 @@ export async function withDeadline<T>(
 ): Promise<T> {
   signal.throwIfAborted();
   const timer = new AbortController();
-  const inner = new AbortController();
-  const onAbort = (): void => inner.abort(signal.reason);
-  signal.addEventListener("abort", onAbort, { once: true });
+  const inner = linkedAbort(signal);
   clock.sleep(deadline.afterMs, timer.signal).then(
     () => inner.abort(new DeadlineFault(deadline.what, deadline.afterMs)),
     () => undefined, // the timer was stopped: the work ended first
@@ -118,7 +117,7 @@ export async function withDeadline<T>(
   try {
     return await orAbort(work(inner.signal), inner.signal);
   } finally {
-    signal.removeEventListener("abort", onAbort);
+    inner.unlink();
     timer.abort();
   }
 }

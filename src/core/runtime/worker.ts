@@ -5,6 +5,7 @@
 import type { Log } from "../telemetry/log.ts";
 import type { Clock } from "./clock.ts";
 import { type ExitCode, exitCodes } from "./exit_codes.ts";
+import { linkedAbort } from "./linked_abort.ts";
 import type { Randomness } from "./randomness.ts";
 import { type Backoff, nextDelayMs } from "./retry.ts";
 
@@ -63,11 +64,7 @@ export async function superviseWorkers(
   options: SupervisorOptions,
   signal: AbortSignal,
 ): Promise<SupervisorOutcome> {
-  const stop = new AbortController();
-  // Not AbortSignal.any: where nobody but a waiting worker knows such a signal, the runtime may collect both.
-  const passOn = (): void => stop.abort(signal.reason);
-  if (signal.aborted) passOn();
-  signal.addEventListener("abort", passOn, { once: true });
+  const stop = linkedAbort(signal);
   const inner = stop.signal;
   const faults: unknown[] = [];
   const running = new Set<string>();
@@ -83,7 +80,7 @@ export async function superviseWorkers(
     }
   });
   await settledOrOverdue(deps.clock, Promise.all(runs), options.graceMs ?? defaultGraceMs, inner);
-  signal.removeEventListener("abort", passOn);
+  stop.unlink();
   const stuck = [...running];
   if (stuck.length > 0) deps.log.warn("Workers did not stop in time", { workers: stuck.join(", ") });
   if (faults.length > 0) return { kind: "fatal", exitCode: exitCodes.failed, fault: faults[0], stuck };

@@ -5,6 +5,7 @@
  */
 import type { MessagingConfig } from "../../core/config/messaging_config.ts";
 import { type ExitCode, exitCodes } from "../../core/runtime/exit_codes.ts";
+import { linkedAbort } from "../../core/runtime/linked_abort.ts";
 import { superviseWorkers, type Worker } from "../../core/runtime/worker.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import { feeDepsOf } from "../fee_workers.ts";
@@ -40,16 +41,16 @@ export function accumulateFees(
 ): Promise<ExitCode> {
   return runSession(deps, config, async (session) => {
     const { shared, gates } = planCommand(deps, config, session);
-    const done = new AbortController();
-    const inner = AbortSignal.any([signal, done.signal]);
+    const done = linkedAbort(signal);
     // Chains that did not answer are asked on, so that --wait can go on with them.
     const supervisor = { clock: deps.clock, randomness: deps.random, log: deps.log };
-    const opening = superviseWorkers(supervisor, gates, {}, inner);
+    const opening = superviseWorkers(supervisor, gates, {}, done.signal);
     try {
       return await runCommand(shared, config, { ...options, print: deps.print }, signal);
     } finally {
       done.abort();
       await opening;
+      done.unlink();
     }
   }, signal);
 }
