@@ -6,15 +6,15 @@ import type { CheckFinding } from "../core/chains/chain.ts";
 import type { ConsensusHub } from "../core/chains/consensus_hub.ts";
 import { type CheckResult, checkUntilPassed } from "../core/chains/first_check.ts";
 import type { StateMachineHeight, StateMachineId } from "../core/protocol/ismp/state_machine.ts";
-import { RpcFault } from "../core/rpc/fault.ts";
 import type { Clock } from "../core/runtime/clock.ts";
 import type { Randomness } from "../core/runtime/randomness.ts";
-import { DeadlineFault, withDeadline } from "../core/runtime/retry.ts";
+import { withDeadline } from "../core/runtime/retry.ts";
 import { awaitLogged, WaitNotices } from "../core/runtime/waiting.ts";
 import { Wake } from "../core/runtime/wake.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import type { HubNews } from "./hub_news.ts";
+import { failedLook } from "./look_fault.ts";
 import { type ConsensusProver, ProverFault, type ProverFinding } from "./prover.ts";
 import { type LookResult, pauseAfter } from "./schedule.ts";
 import { submitUpdates } from "./submit.ts";
@@ -108,7 +108,7 @@ class Looks {
       return { kind: "nothing", againInMs: finding.againInMs };
     } catch (error) {
       signal.throwIfAborted();
-      return this.#failed(error, failures);
+      return failedLook(this.#deps.log, error, failures, ({ code }) => `No update: ${faultTexts[code]}`);
     }
   }
 
@@ -175,25 +175,6 @@ class Looks {
       ? "Update accepted; it brings signers and no height"
       : "Update accepted, but the hub stored no height: it knows a newer one";
     this.#deps.log.info(text, { height, ...fields });
-  }
-
-  #failed(error: unknown, failures: number): LookResult {
-    const { log } = this.#deps;
-    if (error instanceof ProverFault) {
-      log.error(`No update: ${faultTexts[error.code]}`, { failures: failures + 1, error });
-      return { kind: "failed" };
-    }
-    if (error instanceof RpcFault && error.reaction === "stop") {
-      log.error("An endpoint serves another chain; mend the configuration. Looked at again in 10 min", {
-        error,
-      });
-      return { kind: "parked" };
-    }
-    if (error instanceof RpcFault || error instanceof DeadlineFault) {
-      log.warn("A look failed; looking again", { failures: failures + 1, error });
-      return { kind: "failed", atLeastMs: error instanceof RpcFault ? error.retryAfterMs : undefined };
-    }
-    throw error;
   }
 }
 

@@ -17,6 +17,7 @@ import { DeadlineFault, withDeadline } from "../../core/runtime/retry.ts";
 import { awaitLogged, WaitNotices } from "../../core/runtime/waiting.ts";
 import type { Worker } from "../../core/runtime/worker.ts";
 import type { Log } from "../../core/telemetry/log.ts";
+import { failedLook } from "../look_fault.ts";
 import { ProverFault } from "../prover.ts";
 import { type LookResult, PARKED_MS, pauseAfter } from "../schedule.ts";
 import { type FitView, judgeHost, OTHER_CLIENT, type UnfitCode } from "./host_fitness.ts";
@@ -40,6 +41,9 @@ export interface HostWorkerDeps {
   /** Between two looks when there is nothing to do. */
   readonly intervalMs: number;
 }
+
+/** What is said when an endpoint serves proofs that do not verify. */
+const ENDPOINT_ACCUSED = "No proof of the hub: an endpoint says what cannot be used";
 
 /** Between looks at a host that takes nothing until others mend it. */
 export const UNFIT_POLL_MS = 60_000;
@@ -140,7 +144,7 @@ class HostLooks {
       return await this.#deliver(view, found, failures, signal);
     } catch (error) {
       signal.throwIfAborted();
-      return this.#failed(error, failures);
+      return failedLook(this.#deps.log, error, failures, () => ENDPOINT_ACCUSED);
     }
   }
 
@@ -339,27 +343,5 @@ class HostLooks {
     // The host may have moved on between the look and the question; a second refusal is not chance.
     const level = failures === 0 ? "info" : "warn";
     log[level]("The host refuses proofs that it should take; looking again", { code, detail });
-  }
-
-  #failed(error: unknown, failures: number): LookResult {
-    const { log } = this.#deps;
-    if (error instanceof ProverFault) {
-      log.error("No proof of the hub: an endpoint says what cannot be used", {
-        failures: failures + 1,
-        error,
-      });
-      return { kind: "failed" };
-    }
-    if (error instanceof RpcFault && error.reaction === "stop") {
-      log.error("An endpoint serves another chain; mend the configuration. Looked at again in 10 min", {
-        error,
-      });
-      return { kind: "parked" };
-    }
-    if (error instanceof RpcFault || error instanceof DeadlineFault) {
-      log.warn("A look failed; looking again", { failures: failures + 1, error });
-      return { kind: "failed", atLeastMs: error instanceof RpcFault ? error.retryAfterMs : undefined };
-    }
-    throw error;
   }
 }
