@@ -1,28 +1,32 @@
 /**
- * The devnet as a whole: two EVM chains, a hub and the oracle between them, in this process and its children.
+ * The devnet as a whole: EVM chains, a hub, the relay chain that makes it final, and the oracle between them, in this
+ * process and its children.
  * Start reading at {@link startDevnet}; what can be sent over it is in `messages.ts`.
  */
 import { fromHex } from "../../src/core/protocol/bytes.ts";
+import { encodeBeefyClientState } from "../../src/core/protocol/evm/beefy_client_state.ts";
 import {
   type ConsensusStateId,
+  paraIdOf,
   parseStateMachine,
   type StateMachine,
   type StateMachineId,
-  stateMachineParts,
 } from "../../src/core/protocol/ismp/state_machine.ts";
 import type { EvmHostParam } from "../../src/core/protocol/ismp/host_params.ts";
 import { HOST_ABI } from "./evm/abi.ts";
-import { DEVNET_ACCOUNTS } from "./evm/accounts.ts";
 import type { ConsensusChanges, ConsensusEndpoints } from "./consensus_config.ts";
 import { ConsensusProcess, type ConsensusProcessOptions } from "./consensus_process.ts";
 import { createClients } from "./consensus_relayer.ts";
 import type { Anvil } from "./evm/anvil.ts";
 import { deployIsmpHost, type IsmpHost } from "./evm/deploy.ts";
-import { encodeConsensusState, initialConsensusState } from "./evm/hub_proof.ts";
+import { grandpaStateOf, GrandpaTeller } from "./grandpa_teller.ts";
+import { encodeHeader } from "./hub/digest.ts";
 import { type Hub, startHub } from "./hub/hub.ts";
 import { type ConsensusSettings, type HubOptions, identities } from "./hub/hub_options.ts";
+import { ownHeaderOf } from "./hub/own_proofs.ts";
 import { treasuryAccount } from "./hub/pallets/balances.ts";
 import { parachainClientId } from "./hub/pallets/consensus_clients.ts";
+import { HubProver } from "./hub_prover.ts";
 import { type Direction, Oracle } from "./oracle.ts";
 import { evmOracleEnd, hubOracleEnd } from "./oracle_ends.ts";
 import {
@@ -33,6 +37,7 @@ import {
 } from "./proven_chains.ts";
 import { ProvenFeed } from "./proven_feed.ts";
 import { Prover } from "./prover.ts";
+import { type ParachainHeads, type RelayChainNode, startRelayChain } from "./relay/relay_chain.ts";
 import type { DevnetEndpoints } from "./relayer_config.ts";
 import {
   type DevnetSubstrateChain,
@@ -53,6 +58,8 @@ export interface DevnetOptions {
   readonly blockTimeSec?: number | "automine";
   /** Milliseconds between blocks of the hub. Default 1000. */
   readonly hubBlockTimeMs?: number;
+  /** Milliseconds between blocks of the relay chain. Default that of the hub, 250 at most. */
+  readonly relayBlockTimeMs?: number;
   /** Of every chain on the hub, seconds. Default 0. */
   readonly hubChallengePeriodSec?: bigint;
   /** Of the hub on every chain, seconds. Default 0. */
@@ -62,8 +69,9 @@ export interface DevnetOptions {
   /** Substrate chains beside the EVM chains. Default none. */
   readonly substrateChains?: readonly SubstrateChainOptions[];
   /**
-   * The oracle leaves the EVM hosts alone and gives its proofs to the hub: relayers carry them to the hosts together
-   * with messages. Every `rotateEvery` accepted proofs is a rotation of the authority set; 0 (default): none.
+   * Nobody proves the hub to the EVM hosts, a prover proves it to the hub itself: relayers carry those proofs to the
+   * hosts together with messages. Every `rotateEvery` accepted proofs is a rotation of the authority set; 0 (default):
+   * none but those that somebody asks for.
    */
   readonly acceptsProofs?: { readonly rotateEvery?: number };
   /**
@@ -71,6 +79,11 @@ export interface DevnetOptions {
    * held up one by one, one for all of them (`together`), or nobody (`none`).
    */
   readonly feeds?: "each" | "together" | "none";
+  /**
+   * Who proves the hub to the EVM hosts: the devnet itself (`devnet`, the default), so that each can be held up, or the
+   * consensus relayer with proofs that the hub has accepted (`program`, with feeds `together`), only where there is work.
+   */
+  readonly hubFeed?: "devnet" | "program";
   /** How consensus relayers are started. */
   readonly consensusRelayer?: Pick<
     ConsensusProcessOptions,
@@ -101,6 +114,12 @@ export interface DevnetChain {
   readonly proven: ProvenChain;
 }
 
+/** Most milliseconds between blocks of the relay chain. */
+const RELAY_BLOCK_MS = 250;
+/** Blocks of the relay chain behind the best one that are not final. */
+const RELAY_LAG = 1;
+/** Blocks whose states the relay chain keeps: half an hour. */
+const RELAY_STATES = 4096;
 /** Longest wait for the first update of every direction. */
 const MOST_TELLING_MS = 60_000;
 /** 21 days. */
@@ -115,14 +134,28 @@ const TREASURY = 10n ** 18n;
 export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> {
   await using started = new AsyncDisposableStack();
   const runtime = options.hub ?? "gargantua";
+  const accepting = options.acceptsProofs ?? (options.hubFeed === "program" ? {} : undefined);
   const hubMachine = parseStateMachine(runtime === "nexus" ? "POLKADOT-3367" : "KUSAMA-4009");
+  const hubPara = paraIdOf(hubMachine);
+  const heads: { hub?: Hub } = {};
+  const relay = started.use(
+    await startRelayChain({
+      blockTimeMs: options.relayBlockTimeMs ?? Math.min(options.hubBlockTimeMs ?? 1000, RELAY_BLOCK_MS),
+      finalityLag: RELAY_LAG,
+      keepStates: RELAY_STATES,
+      dummyParachains: [1000],
+      heads: () => headsOf(heads.hub),
+    }),
+  );
+  const beefyState = relay.beefyState();
   const proven = await startProvenChains(options, started);
   const chains = await Promise.all(proven.map(async (chain, at): Promise<DevnetChain> => {
     const { node, stateMachine, consensusStateId, rpcUrl } = chain;
     const host = await deployIsmpHost({
       rpcUrl: node.rpcUrl,
       chainId: node.chainId,
-      hub: { stateMachine: hubMachine, paraId: paraIdOf(hubMachine) },
+      hub: { stateMachine: hubMachine, paraId: BigInt(hubPara) },
+      beefyState,
       challengePeriodSec: options.evmChallengePeriodSec ?? 0n,
     });
     return { name: letter(at), stateMachine, consensusStateId, node, rpcUrl, host, proven: chain };
@@ -130,7 +163,10 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
   const identity = identities[runtime];
   const substrateChains: DevnetSubstrateChain[] = [];
   for (const [at, chosen] of (options.substrateChains ?? []).entries()) {
-    const chain = await startSubstrateChain(letter(chains.length + at), identity, chosen);
+    const chain = await startSubstrateChain(letter(chains.length + at), identity, {
+      hubFinality: await grandpaStateOf(relay, identity),
+      ...chosen,
+    });
     started.use(chain.node);
     substrateChains.push(chain);
   }
@@ -138,27 +174,35 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
   const hub = started.use(
     await startHub({
       ...hubOptions(options, runtime, chains, substrateChains),
+      ...accepting && { trustedState: encodeBeefyClientState(beefyState) },
       hostParams: new Map(chains.flatMap(({ stateMachine }, at) => {
         const params = hostParams[at];
         return params === undefined ? [] : [[stateMachine, params] as const];
       })),
     }),
   );
+  heads.hub = hub;
   for (const { stateMachine, feeTokenDecimals } of substrateChains) {
     void hub.governance.setFeeTokenDecimals(stateMachine, feeTokenDecimals);
   }
   const endpoints = consensusEndpointsOf({ hub, chains });
   await createClients(hub, endpoints, options.hubChallengePeriodSec ?? 0n);
-  const prover = options.acceptsProofs && new Prover({ hub, ...options.acceptsProofs });
+  const proofs = started.use(new HubProver({ relay, finalityLag: RELAY_LAG, paraId: hubPara }));
+  const prover = accepting && new Prover({ hub, relay, proofs, ...accepting });
   const oracle = started.use(
     new Oracle({
       hub: hubOracleEnd(hub, [...chains, ...substrateChains]),
       chains: [
-        ...chains.map((chain) => evmOracleEnd(chain, prover === undefined)),
-        ...substrateChains.map((chain) => substrateOracleEnd(chain, identity)),
+        ...chains.map((chain) => evmOracleEnd(chain, prover === undefined ? proofs : undefined)),
+        ...substrateChains.map((chain) =>
+          substrateOracleEnd(
+            chain,
+            started.use(new GrandpaTeller({ relay, finalityLag: RELAY_LAG, hub: identity, chain })),
+          )
+        ),
       ],
       others: (onFault) => feedsOf(options, { hub, endpoints, onFault }),
-      ...prover && { proveHub: async (state): Promise<boolean> => await prover.prove(state) !== undefined },
+      ...prover && { tellHub: (last, isAsked) => prover.prove(last, isAsked) },
       everyMs: options.oracleEveryMs ?? 500,
       ...(options.onUpdate === undefined ? {} : { onUpdate: options.onUpdate }),
     }),
@@ -167,29 +211,36 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
     oracle.start();
     await Promise.race([untilToldOnce(oracle), oracle.failed]);
   }
-  return new Devnet({ chains, substrateChains, hub, oracle, prover }, started.move());
+  return new Devnet({ chains, substrateChains, hub, relay, oracle, prover, proofs }, started.move());
 }
 
 /** A running devnet. */
 export class Devnet implements AsyncDisposable {
   readonly chains: readonly DevnetChain[];
   readonly hub: Hub;
+  /** The chain that makes the hub final. */
+  readonly relay: RelayChainNode;
   readonly oracle: Oracle;
   readonly substrateChains: readonly DevnetSubstrateChain[];
-  /** With `acceptsProofs` only. */
+  /** With `acceptsProofs`, and where a program proves the hub to the hosts. */
   readonly prover: Prover | undefined;
+  readonly #proofs: HubProver;
   readonly #parts: AsyncDisposableStack;
 
   /** Not for callers: use {@link startDevnet}. */
   constructor(
-    parts: Pick<Devnet, "chains" | "hub" | "oracle" | "substrateChains" | "prover">,
+    parts: Pick<Devnet, "chains" | "hub" | "relay" | "oracle" | "substrateChains" | "prover"> & {
+      readonly proofs: HubProver;
+    },
     owned: AsyncDisposableStack,
   ) {
     this.chains = parts.chains;
     this.substrateChains = parts.substrateChains;
     this.prover = parts.prover;
     this.hub = parts.hub;
+    this.relay = parts.relay;
     this.oracle = parts.oracle;
+    this.#proofs = parts.proofs;
     this.#parts = owned;
   }
 
@@ -237,6 +288,11 @@ export class Devnet implements AsyncDisposable {
     return { stateMachine: chain.stateMachine, consensusStateId: chain.consensusStateId };
   }
 
+  /** Makes blocks of the relay chain until what is final on the hub now can be proved: whoever is told of it next learns it. */
+  coverHub(): void {
+    this.#proofs.cover();
+  }
+
   /** Makes blocks on a chain at once; with `automine` the only way to make what is there final. */
   async mine(chain: DevnetChain, blocks: number): Promise<void> {
     await chain.host.node.mine({ blocks });
@@ -261,13 +317,15 @@ function consensusEndpointsOf({ hub, chains }: Pick<Devnet, "hub" | "chains">): 
 
 /** A feed for each EVM chain. */
 function feedsOf(
-  { feeds, consensusRelayer }: DevnetOptions,
+  { feeds, hubFeed, consensusRelayer }: DevnetOptions,
   { hub, endpoints, onFault }: Pick<ConsensusProcessOptions, "endpoints" | "onFault"> & { readonly hub: Hub },
 ): readonly ProvenFeed[] {
   if (feeds === "none") return [];
   const open = (changes: ConsensusChanges): ConsensusProcess =>
     new ConsensusProcess({ ...consensusRelayer, endpoints, changes, onFault });
-  const shared = feeds === "together" ? open({}) : undefined;
+  const shared = feeds === "together"
+    ? open({ sections: { relayer: { enable_hub_consensus: hubFeed === "program" } } })
+    : undefined;
   return endpoints.chains.map(({ proven }) =>
     new ProvenFeed({ chain: proven, hub, process: shared ?? open({ only: [proven.stateMachine] }) })
   );
@@ -303,9 +361,6 @@ function hubOptions(
     ],
     consensus: settingsOf(chains.map(({ proven }) => proven)),
     balances: new Map([[treasuryAccount, TREASURY]]),
-    ...options.acceptsProofs && {
-      trustedState: fromHex(encodeConsensusState(initialConsensusState(DEVNET_ACCOUNTS.oracle.address))),
-    },
     hosts: new Map(
       chains.map(({ stateMachine, host }) => [stateMachine, fromHex(host.addresses.host)]),
     ),
@@ -345,10 +400,10 @@ function settingsOf(chains: readonly ProvenChain[]): ConsensusSettings {
   };
 }
 
-function paraIdOf(hub: StateMachine): bigint {
-  const parts = stateMachineParts(hub);
-  if (parts.tag !== "Polkadot" && parts.tag !== "Kusama") throw new RangeError(`${hub} has no para id`);
-  return BigInt(parts.value);
+/** The hub as a head of the relay chain, once it has a final block that can be proved. */
+function headsOf(hub: Hub | undefined): ParachainHeads {
+  if (hub === undefined || ownHeaderOf(hub.finalizedHeader) === undefined) return new Map();
+  return new Map([[paraIdOf(hub.identity.stateMachine), encodeHeader(hub.finalizedHeader)]]);
 }
 
 /** `A`, `B`, ... */

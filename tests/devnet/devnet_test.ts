@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
-import { toHash256 } from "../../src/core/protocol/bytes.ts";
+import { fromHex, toHash256 } from "../../src/core/protocol/bytes.ts";
 import { readHistory } from "./chain_history.ts";
 import { startDevnet } from "./devnet.ts";
-import { DEVNET_ACCOUNTS } from "./evm/accounts.ts";
-import { advanceHub } from "./evm/host_admin.ts";
+import { HOST_ABI } from "./evm/abi.ts";
+import { advanceHub, readHubConsensus } from "./evm/host_admin.ts";
+import { demoModuleId } from "./hub/hub.ts";
 import { delivered, sendPing, waitForDelivery, waitUntil } from "./messages.ts";
 import { UpdateBoard } from "./update_board.ts";
+import { FIRST_BEEFY_SET } from "./relay/validators.ts";
 
 Deno.test("devnet: one consensus relayer proves all chains; the hub's events tell how often", async () => {
   await using devnet = await startDevnet({ feeds: "together" });
@@ -63,12 +65,64 @@ Deno.test("devnet: a message is sent with its commitment, and nobody delivers it
   await assert.rejects(waitForDelivery(devnet, sent, { deadlineMs: 300 }), { code: "not_delivered" });
 });
 
-Deno.test("devnet: the hosts take the oracle's roots only with a newer proof of the authority", async () => {
-  await using devnet = await startDevnet({ startsOracle: false });
+Deno.test("devnet: the consensus relayer brings every session to the hosts, and heights where there is work", async () => {
+  await using devnet = await startDevnet({
+    kinds: ["bsc"],
+    feeds: "together",
+    hubFeed: "program",
+    hubBlockTimeMs: 400,
+  });
+  const [a] = devnet.chains;
+  assert.ok(a !== undefined);
+  for (let session = 1n; session <= 3n; session++) {
+    devnet.prover?.rotateNext();
+    const wanted = FIRST_BEEFY_SET + session;
+    await waitUntil(`the host trusts set ${wanted}`, async () => {
+      return (await readHubConsensus(a.host)).current.id === wanted;
+    }, { deadlineMs: 30_000 });
+  }
+  const { block } = await devnet.hub.dispatchPost({
+    dest: a.stateMachine,
+    from: demoModuleId,
+    to: fromHex(a.host.addresses.ping),
+    body: new Uint8Array(1),
+    timeoutSec: 0n,
+  });
+  const at = { address: a.host.addresses.host, abi: HOST_ABI } as const;
+  await waitUntil(`the host knows block ${block.number} of the hub`, async () => {
+    const args = [a.host.hub.paraId] as const;
+    const known = await a.host.reader.readContract({ ...at, functionName: "latestStateMachineHeight", args });
+    return known >= BigInt(block.number);
+  }, { deadlineMs: 30_000 });
+});
+
+Deno.test("devnet: hosts take only what the authorities of the relay chain signed, through all of its sessions", async () => {
+  await using devnet = await startDevnet({
+    startsOracle: false,
+    blockTimeSec: "automine",
+    hubBlockTimeMs: 200,
+  });
   const [a] = devnet.chains;
   assert.ok(a !== undefined);
   const root = toHash256(new Uint8Array(32).fill(7));
-  const state = { height: 9n, timestampSec: 1n, mmrRoot: root, childTrieRoot: root };
-  await assert.rejects(advanceHub(a.host, { ...state, authority: DEVNET_ACCOUNTS.user }));
-  await advanceHub(a.host, state);
+  await assert.rejects(
+    advanceHub(a.host, { height: 9n, timestampSec: 1n, mmrRoot: root, childTrieRoot: root }),
+    /SuperMajorityRequired|0xeaa43dfc/,
+  );
+  const direction = { from: devnet.hub.identity.stateMachine, to: a.stateMachine };
+  await waitUntil("the hub has a height to prove", () => devnet.hub.finalized.number > 2);
+  for (let session = 0n; session < 3n; session++) {
+    const { current } = await readHubConsensus(a.host);
+    assert.equal(current.id, devnet.relay.sessionOf(0).beefySetId + session);
+    const { number } = devnet.hub.finalized;
+    assert.ok(await devnet.oracle.step(direction) >= BigInt(number));
+    devnet.relay.rotate();
+    await devnet.oracle.step(direction);
+  }
+  // Sessions that nobody has proved are proved one after the other.
+  for (let session = 0; session < 4; session++) devnet.relay.rotate();
+  await devnet.oracle.step(direction);
+  const { latestHeight } = await readHubConsensus(a.host);
+  assert.deepEqual(await readHubConsensus(a.host), devnet.relay.beefyState(Number(latestHeight)));
+  assert.equal(devnet.relay.sessionOf(Number(latestHeight)).index, 7);
 });

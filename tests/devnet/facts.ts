@@ -40,7 +40,7 @@ const PURPOSES: Readonly<Record<DevnetRole, string>> = {
   relayer: "a relayer",
   user: "sends messages",
   relayer2: "a second relayer",
-  oracle: "the hub's authority",
+  oracle: "delivers the hub's proofs",
   proposer: "makes claims about rollups on their L1",
 };
 

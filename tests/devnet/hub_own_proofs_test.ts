@@ -1,6 +1,7 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { privateKeyToAccount } from "viem/accounts";
 import { fromHex, type Hash256, toHex } from "../../src/core/protocol/bytes.ts";
+import { decodeNaiveProof, encodeNaiveProof } from "../../src/core/protocol/consensus/beefy/naive_proof.ts";
 import {
   beefyProofsKeys,
   ismpKeys,
@@ -181,14 +182,18 @@ Deno.test("own proofs: refuses with the live error and changes nothing", async (
   await rejects(submit(proven, good, stranger), refused("VerificationFailed"));
   const [claimed] = good.commitments;
   ok(claimed !== undefined);
+  const { relay } = decodeNaiveProof(fromHex(await signHubProof(good, authority)));
   for (
     const change of [{ mmrRoot: submitter }, { childTrieRoot: submitter }, { timestampSec: 1n }, {
       height: 10_000n,
     }]
   ) {
+    // Heads that are not those below the signed root.
     const wrong = { ...good, commitments: [{ ...claimed, ...change }] };
-    await rejects(submit(proven, wrong), refused("VerificationFailed"));
+    const { parachain } = decodeNaiveProof(fromHex(await signHubProof(wrong, authority)));
+    await rejects(raw(encodeNaiveProof({ relay, parachain })), refused("VerificationFailed"));
   }
+  await rejects(raw(Uint8Array.of(1, 1)), refused("UnknownProofType"));
   await rejects(
     submit(proven, { ...good, validatorSetId: 2n, nextAuthoritySet: authoritySetOf(authority.address, 9n) }),
     refused("UnexpectedAuthoritySet"),

@@ -1,28 +1,24 @@
 /**
- * The only stand-in of the devnet: tells the hub the finalized states of the chains and the chains the finalized
- * states of the hub, as the consensus relayer will. It proves nothing to the hub, everybody else still has to.
+ * Brings the final states of one side to the other: naive BEEFY and GRANDPA proofs of the hub to the chains and to the
+ * hub itself, and the states of Substrate chains to the hub, which is the devnet's only stand-in.
  * Start reading at {@link Oracle}.
  */
-import type { Hash256 } from "../../src/core/protocol/bytes.ts";
 import type { StateCommitment } from "../../src/core/protocol/ismp/state_commitment.ts";
 import type { StateMachine } from "../../src/core/protocol/ismp/state_machine.ts";
-
-/** A final height of the hub with the roots that its digest names. */
-export interface HubState {
-  readonly height: bigint;
-  readonly timestampSec: bigint;
-  readonly mmrRoot: Hash256;
-  readonly childTrieRoot: Hash256;
-}
 
 /** The hub as the oracle needs it. */
 export interface OracleHub {
   readonly stateMachine: StateMachine;
-  /** Newest final block; `undefined` before there is one with roots. */
-  fetchFinalState(): Promise<HubState | undefined>;
   /** Stores a commitment as an accepted consensus update does; resolves when it is in a block. */
   storeCommitment(chain: StateMachine, height: bigint, commitment: StateCommitment): Promise<void>;
 }
+
+/**
+ * Tells a receiver of more than height `last`, if there is more.
+ * @param isAsked what is final now must be told, whatever it takes: blocks of the relay chain are not waited for.
+ * @returns the height that the receiver knows then, `last` when it was told nothing.
+ */
+export type Tell = (last: bigint, isAsked: boolean) => Promise<bigint>;
 
 /** One direction of updates, whoever brings them. */
 export interface UpdateFeed {
@@ -45,10 +41,8 @@ export interface OracleChain {
   readonly fetchFinalState?: () => Promise<
     { readonly height: bigint; readonly commitment: StateCommitment } | undefined
   >;
-  /**
-   * Brings the chain's light client of the hub to `state`; resolves when it is in a block. Absent: relayers do that.
-   */
-  readonly advance?: (state: HubState) => Promise<void>;
+  /** Proves the hub to the chain; resolves when it is in a block. Absent: relayers do that. */
+  readonly tellOfHub?: Tell;
 }
 
 /** One of the ways that the oracle serves; one end is the hub, both are where it proves itself to itself. */
@@ -79,8 +73,8 @@ export interface OracleOptions {
   readonly chains: readonly OracleChain[];
   /** Directions that others serve, under the same command; given who is told of their faults. */
   readonly others?: (onFault: (fault: Error) => void) => readonly UpdateFeed[];
-  /** Proves a state of the hub to the hub itself; false when there was nothing to prove. */
-  readonly proveHub?: (state: HubState) => Promise<boolean>;
+  /** Proves the hub to the hub itself. */
+  readonly tellHub?: Tell;
   /** Time between two looks at a head. Default 500. */
   readonly everyMs?: number;
   /** A direction that fails for longer than this ends the oracle. Default 20,000. */
@@ -101,29 +95,18 @@ export class Oracle implements AsyncDisposable {
     // Whoever cares races with it; without anybody a fault must not end the process as unhandled.
     failed.promise.catch(() => undefined);
     const hub = options.hub.stateMachine;
-    const { proveHub } = options;
-    const follow = (to: StateMachine, tell: (state: HubState) => Promise<boolean>): Feed =>
-      new Feed(
-        { from: hub, to },
-        async (last) => {
-          const state = await options.hub.fetchFinalState();
-          if (state === undefined || state.height <= last) return last;
-          return await tell(state) ? state.height : last;
-        },
-        options,
-        failed.reject,
-      );
-    const own = proveHub === undefined ? [] : [follow(hub, proveHub)];
+    const feed = (direction: Direction, tell: Tell): Feed =>
+      new Feed(direction, tell, options, failed.reject);
+    const { tellHub } = options;
+    const own = tellHub === undefined ? [] : [feed({ from: hub, to: hub }, tellHub)];
     const told = options.chains.flatMap((chain) => [
       ...chain.fetchFinalState === undefined ? [] : [
-        new Feed(
-          { from: chain.stateMachine, to: options.hub.stateMachine },
+        feed(
+          { from: chain.stateMachine, to: hub },
           storing(options.hub, chain.stateMachine, chain.fetchFinalState),
-          options,
-          failed.reject,
         ),
       ],
-      ...chain.advance === undefined ? [] : [follow(chain.stateMachine, advanced(chain.advance))],
+      ...chain.tellOfHub === undefined ? [] : [feed({ from: hub, to: chain.stateMachine }, chain.tellOfHub)],
     ]);
     this.#feeds = [...own, ...told, ...options.others?.(failed.reject) ?? []];
   }
@@ -185,19 +168,12 @@ function storing(
   hub: OracleHub,
   chain: StateMachine,
   fetchFinalState: NonNullable<OracleChain["fetchFinalState"]>,
-): (last: bigint) => Promise<bigint> {
+): Tell {
   return async (last) => {
     const state = await fetchFinalState();
     if (state === undefined || state.height <= last) return last;
     await hub.storeCommitment(chain, state.height, state.commitment);
     return state.height;
-  };
-}
-
-function advanced(advance: (state: HubState) => Promise<void>): (state: HubState) => Promise<boolean> {
-  return async (state) => {
-    await advance(state);
-    return true;
   };
 }
 
@@ -207,7 +183,7 @@ const MOST_STOPPING_MS = 3_000;
 /** One direction. */
 class Feed implements UpdateFeed {
   readonly direction: Direction;
-  readonly #tell: (last: bigint) => Promise<bigint>;
+  readonly #tell: Tell;
   readonly #options: OracleOptions;
   readonly #onFault: (fault: OracleFault) => void;
   #last = 0n;
@@ -221,7 +197,7 @@ class Feed implements UpdateFeed {
 
   constructor(
     direction: Direction,
-    tell: (last: bigint) => Promise<bigint>,
+    tell: Tell,
     options: OracleOptions,
     onFault: (fault: OracleFault) => void,
   ) {
@@ -252,9 +228,13 @@ class Feed implements UpdateFeed {
   }
 
   step(): Promise<bigint> {
+    return this.#look(true);
+  }
+
+  #look(isAsked: boolean): Promise<bigint> {
     const mine = this.#running.then(async () => {
       const before = this.#last;
-      this.#last = await this.#tell(before);
+      this.#last = await this.#tell(before, isAsked);
       if (this.#last > before) this.#options.onUpdate?.({ ...this.direction, height: this.#last });
       return this.#last;
     });
@@ -280,7 +260,7 @@ class Feed implements UpdateFeed {
         worksSinceMs = performance.now();
       } else {
         try {
-          await this.step();
+          await this.#look(false);
           worksSinceMs = performance.now();
         } catch (cause) {
           const forMs = performance.now() - worksSinceMs;

@@ -1,10 +1,11 @@
 /** The devnet's chains and hub as the oracle sees them. */
+import { toHex } from "../../src/core/protocol/bytes.ts";
 import type { ConsensusStateId, StateMachine } from "../../src/core/protocol/ismp/state_machine.ts";
 import type { IsmpHost } from "./evm/deploy.ts";
-import { advanceHub } from "./evm/host_admin.ts";
+import { deliverProof, readHubConsensus } from "./evm/host_admin.ts";
 import type { Hub } from "./hub/hub.ts";
-import { ownHeaderOf } from "./hub/own_proofs.ts";
-import type { HubState, OracleChain, OracleHub } from "./oracle.ts";
+import type { HubProver } from "./hub_prover.ts";
+import type { OracleChain, OracleHub, Tell } from "./oracle.ts";
 
 /** A chain with the name under which the hub stores it. */
 interface KnownChain {
@@ -17,7 +18,6 @@ export function hubOracleEnd(hub: Hub, chains: readonly KnownChain[]): OracleHub
   const ids = new Map(chains.map(({ stateMachine, consensusStateId }) => [stateMachine, consensusStateId]));
   return {
     stateMachine: hub.identity.stateMachine,
-    fetchFinalState: () => Promise.resolve(finalStateOf(hub)),
     async storeCommitment(stateMachine, height, commitment): Promise<void> {
       const consensusStateId = ids.get(stateMachine);
       if (consensusStateId === undefined) throw new Error(`The hub has no light client of ${stateMachine}`);
@@ -27,28 +27,28 @@ export function hubOracleEnd(hub: Hub, chains: readonly KnownChain[]): OracleHub
 }
 
 /**
- * An EVM chain, to which the hub's states come as consensus proofs that its client verifies. Its own states are proved
- * to the hub by others.
- * @param advances false: the hub's proofs are left to relayers, too.
+ * An EVM chain, to which the hub is proved by the signatures of the relay chain. Its own states are proved to the hub by
+ * others.
+ * @param prover undefined: the hub's proofs are left to relayers, too.
  */
 export function evmOracleEnd(
   { stateMachine, host }: { readonly stateMachine: StateMachine; readonly host: IsmpHost },
-  advances = true,
+  prover: HubProver | undefined,
 ): OracleChain {
-  return {
-    stateMachine,
-    ...advances && {
-      advance: async (state: HubState): Promise<void> => {
-        await advanceHub(host, state);
-      },
-    },
-  };
+  return { stateMachine, ...prover && { tellOfHub: tellingHost(host, prover) } };
 }
 
-function finalStateOf(hub: Hub): HubState | undefined {
-  const { finalizedHeader } = hub;
-  const own = ownHeaderOf(finalizedHeader);
-  if (own === undefined) return undefined;
-  const { timestampSec, mmrRoot, childTrieRoot } = own;
-  return { height: BigInt(finalizedHeader.number), timestampSec, mmrRoot, childTrieRoot };
+/** One proof for each session that the host has missed, and one for newer heights. */
+function tellingHost(host: IsmpHost, prover: HubProver): Tell {
+  return async (last, isAsked) => {
+    if (isAsked) prover.cover();
+    for (let known = last;;) {
+      const trusted = await readHubConsensus(host);
+      const found = await prover.prove(trusted, known);
+      if (found === undefined) return known;
+      await deliverProof(host, toHex(found.proof));
+      if (found.height > known) known = found.height;
+      if (found.state.current.id === trusted.current.id) return known;
+    }
+  };
 }

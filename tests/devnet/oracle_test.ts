@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { toHash256 } from "../../src/core/protocol/bytes.ts";
 import { parseStateMachine } from "../../src/core/protocol/ismp/state_machine.ts";
-import { type HubState, Oracle, type OracleChain, type OracleHub } from "./oracle.ts";
+import { Oracle, type OracleChain, type OracleHub } from "./oracle.ts";
 
 const HUB = parseStateMachine("KUSAMA-4009");
 const CHAIN = parseStateMachine("EVM-31337");
@@ -13,9 +13,10 @@ class Ends {
   chainHeight = 0n;
   isBroken = false;
   readonly told: string[] = [];
+  /** For each time that the chain was to be told of the hub: whether somebody asked for just that. */
+  readonly asked: boolean[] = [];
   readonly hub: OracleHub = {
     stateMachine: HUB,
-    fetchFinalState: () => Promise.resolve(this.#hubState()),
     storeCommitment: (chain, height) => {
       if (this.isBroken) return Promise.reject(new Error("no hub"));
       this.told.push(`${chain} ${height}`);
@@ -31,16 +32,12 @@ class Ends {
           commitment: { timestampSec: 1n, overlayRoot: undefined, stateRoot: root },
         },
       ),
-    advance: (state) => {
-      this.told.push(`${HUB} ${state.height}`);
-      return Promise.resolve();
+    tellOfHub: (last, isAsked) => {
+      this.asked.push(isAsked);
+      if (this.hubHeight > last) this.told.push(`${HUB} ${this.hubHeight}`);
+      return Promise.resolve(this.hubHeight);
     },
   };
-
-  #hubState(): HubState | undefined {
-    if (this.hubHeight === 0n) return undefined;
-    return { height: this.hubHeight, timestampSec: 1n, mmrRoot: root, childTrieRoot: root };
-  }
 }
 
 Deno.test("oracle: tells each new final height once, in both directions", async () => {
@@ -54,6 +51,9 @@ Deno.test("oracle: tells each new final height once, in both directions", async 
   assert.equal(await oracle.step({ from: HUB, to: CHAIN }), 7n);
   assert.deepEqual(ends.told, ["EVM-31337 5", "KUSAMA-4009 7"]);
   assert.equal(oracle.told({ from: HUB, to: CHAIN }), 7n);
+  oracle.start();
+  await oracle.stop();
+  assert.deepEqual(ends.asked, [true, false]);
 });
 
 Deno.test("oracle: a paused direction stands still while the other goes on", async () => {

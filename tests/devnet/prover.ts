@@ -1,77 +1,76 @@
 /**
- * The prover of a devnet whose relayers carry the hub's consensus proofs themselves: brings signed proofs to the hub,
- * which accepts those that the live hub would, and rotates the authority set now and then.
+ * The network's prover program: brings proofs of the hub to the hub, which accepts those that the live hub would, and lets
+ * the relay chain rotate its authorities now and then.
  */
-import { authoritySetOf, signHubProof } from "./evm/hub_proof.ts";
-import { DEVNET_ACCOUNTS } from "./evm/accounts.ts";
-import { fromHex } from "../../src/core/protocol/bytes.ts";
-import { paraIdOf } from "../../src/core/protocol/ismp/state_machine.ts";
 import type { Hub } from "./hub/hub.ts";
 import type { SubmittedProof } from "./hub/own_proofs.ts";
-import type { HubState } from "./oracle.ts";
+import { clientState } from "./hub/pallets/beefy_proofs.ts";
+import type { HubProof, HubProver } from "./hub_prover.ts";
+import type { RelayChainNode } from "./relay/relay_chain.ts";
 
 /** How a prover works. */
 export interface ProverOptions {
   readonly hub: Hub;
+  readonly relay: RelayChainNode;
+  readonly proofs: HubProver;
   /** Every so many accepted proofs are a rotation; 0 (default): only those asked for. */
   readonly rotateEvery?: number;
 }
 
-/** Proves the hub to the hub. The only authority of every set is the oracle's account, as on fresh EVM hosts. */
+/** Proves the hub to the hub. */
 export class Prover {
-  readonly #hub: Hub;
+  readonly #options: ProverOptions;
   readonly #rotateEvery: number;
-  #accepted = 0;
-  #isRotationDue = false;
+  #sinceRotation = 0;
   #provenRoot: string | undefined;
 
   constructor(options: ProverOptions) {
-    this.#hub = options.hub;
+    this.#options = options;
     this.#rotateEvery = options.rotateEvery ?? 0;
   }
 
-  /** The next proof is a rotation, whether or not there are messages. */
+  /** The relay chain begins a session, which is proved whether or not there are messages. */
   rotateNext(): void {
-    this.#isRotationDue = true;
+    this.#options.relay.rotate();
   }
 
   /**
-   * Proves a final state of the hub, if the hub would accept the proof.
-   * @returns undefined when there is nothing new to prove.
+   * Proves what the hub would accept: heights with news, and all sessions.
+   * @param isAsked everything that is final now is proved.
+   * @returns the newest height that was proved, `last` when there was nothing.
    */
-  async prove(state: HubState): Promise<SubmittedProof | undefined> {
-    const rotates = this.#isRotationDue ||
-      (this.#rotateEvery > 0 && this.#accepted % this.#rotateEvery === this.#rotateEvery - 1);
-    const isNews = state.childTrieRoot !== this.#provenRoot;
-    if (!isNews && !this.#isRotationDue) return undefined;
-    const submitted = await this.#hub.ownProofs.submitProof(await this.#sign(state, rotates));
-    this.#accepted++;
-    this.#provenRoot = state.childTrieRoot;
-    if (rotates) this.#isRotationDue = false;
+  async prove(last: bigint, isAsked = false): Promise<bigint> {
+    if (isAsked) this.#options.proofs.cover();
+    for (let proven = last;;) {
+      const submitted = await this.#proveOnce();
+      if (submitted === undefined) return proven;
+      if (submitted.height > proven) proven = submitted.height;
+      if (submitted.newSetId === undefined) return proven;
+    }
+  }
+
+  async #proveOnce(): Promise<SubmittedProof | undefined> {
+    const { hub, relay, proofs } = this.#options;
+    const trusted = hub.ownProofs.state;
+    if (trusted === undefined) throw new Error("The hub was not given an authority set");
+    const found = await proofs.prove(clientState(trusted));
+    if (found === undefined) return undefined;
+    const rotates = found.state.current.id > trusted.current.id;
+    if (!rotates) {
+      if (!this.#isNews(found)) return undefined;
+      if (this.#rotateEvery > 0 && this.#sinceRotation >= this.#rotateEvery - 1) {
+        // The news is proved together with the session that begins.
+        if (relay.session.beefySetId === trusted.current.id) relay.rotate();
+        return undefined;
+      }
+    }
+    const submitted = await hub.ownProofs.submitProof(found.proof);
+    this.#sinceRotation = rotates ? 0 : this.#sinceRotation + 1;
+    this.#provenRoot = found.childTrieRoot;
     return submitted;
   }
 
-  async #sign(
-    { height, timestampSec, mmrRoot, childTrieRoot }: HubState,
-    rotates: boolean,
-  ): Promise<Uint8Array> {
-    const { ownProofs, identity } = this.#hub;
-    const trusted = ownProofs.state;
-    if (trusted === undefined) throw new Error("The hub was not given an authority set");
-    const { current, next, latestBeefyHeight } = trusted;
-    const authority = DEVNET_ACCOUNTS.oracle;
-    const proof = await signHubProof({
-      validatorSetId: rotates ? next.id : current.id,
-      blockNumber: BigInt(latestBeefyHeight) + 1n,
-      nextAuthoritySet: rotates ? authoritySetOf(authority.address, next.id + 1n) : next,
-      commitments: [{
-        paraId: BigInt(paraIdOf(identity.stateMachine)),
-        height,
-        timestampSec,
-        mmrRoot,
-        childTrieRoot,
-      }],
-    }, authority);
-    return fromHex(proof);
+  #isNews({ childTrieRoot }: HubProof): boolean {
+    return childTrieRoot !== undefined && childTrieRoot !== this.#provenRoot;
   }
 }

@@ -24,7 +24,7 @@ import { ownHeaderOf } from "./hub/own_proofs.ts";
 import { relayerFeeAccount } from "./hub/pallets/balances.ts";
 import { parachainClientId } from "./hub/pallets/consensus_clients.ts";
 import type { SentMessage } from "./messages.ts";
-import type { OracleChain } from "./oracle.ts";
+import type { OracleChain, Tell } from "./oracle.ts";
 import type { RelayChainNode } from "./relay/relay_chain.ts";
 
 /** What can be chosen about a Substrate chain. */
@@ -126,12 +126,11 @@ function followedHub(
   };
 }
 
-/** A Substrate chain as the oracle sees it: child trie root and state root out, the hub's two roots in. */
+/** A Substrate chain as the oracle sees it: child trie root and state root out, proofs of the hub in. */
 export function substrateOracleEnd(
   { stateMachine, node }: DevnetSubstrateChain,
-  hub: HubIdentity,
+  { tell }: { readonly tell: Tell },
 ): OracleChain {
-  const id = { stateMachine: hub.stateMachine, consensusStateId: hub.consensusStateId };
   return {
     stateMachine,
     fetchFinalState(): ReturnType<NonNullable<OracleChain["fetchFinalState"]>> {
@@ -142,10 +141,7 @@ export function substrateOracleEnd(
       const commitment = { timestampSec, overlayRoot: childTrieRoot, stateRoot };
       return Promise.resolve({ height: BigInt(header.number), commitment });
     },
-    async advance({ height, timestampSec, mmrRoot, childTrieRoot }): Promise<void> {
-      const commitment = { timestampSec, overlayRoot: mmrRoot, stateRoot: childTrieRoot };
-      await node.storeStateCommitment(id, height, commitment);
-    },
+    tellOfHub: tell,
   };
 }
 

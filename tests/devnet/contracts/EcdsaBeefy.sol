@@ -5,7 +5,21 @@ import {MerkleMountain} from "./MerkleMountain.sol";
 import {MerkleTree} from "./MerkleTree.sol";
 import {IConsensus, IERC165, IntermediateState, StateCommitment} from "./Protocol.sol";
 import {Scale} from "./Scale.sol";
-import {AuthoritySet, ConsensusState} from "./TestConsensusClient.sol";
+
+struct AuthoritySet {
+    uint64 id;
+    uint32 len;
+    // Merkle root over keccak256 of the packed addresses.
+    bytes32 root;
+}
+
+// The state that a host stores for the hub; 8 words.
+struct ConsensusState {
+    uint256 latestHeight;
+    uint256 beefyActivationBlock;
+    AuthoritySet currentAuthoritySet;
+    AuthoritySet nextAuthoritySet;
+}
 
 struct PayloadEntry {
     bytes2 id;

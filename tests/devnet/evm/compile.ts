@@ -39,7 +39,6 @@ export const CONTRACT_NAMES = [
   "Ping",
   "PriceRouter",
   "SuccinctDisputeGame",
-  "TestConsensusClient",
 ] as const;
 
 /** Name of one deployable contract. */
@@ -174,7 +173,6 @@ async function runCompiler(sources: Record<string, { content: string }>): Promis
     Ping: pick("Ping"),
     PriceRouter: pick("PriceRouter"),
     SuccinctDisputeGame: pick("SuccinctDisputeGame"),
-    TestConsensusClient: pick("TestConsensusClient"),
   };
 }
 

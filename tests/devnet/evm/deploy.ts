@@ -32,7 +32,7 @@ import {
 import { FEE_TOKEN_ABI, HOST_ABI, HOST_MANAGER_ABI } from "./abi.ts";
 import { DEVNET_ACCOUNTS } from "./accounts.ts";
 import { type Artifact, type Artifacts, compileContracts } from "./compile.ts";
-import { encodeConsensusState, initialConsensusState } from "./hub_proof.ts";
+import { initialConsensusState } from "./hub_proof.ts";
 
 /** The hub as EVM hosts know it. */
 export interface HubIdentity {
@@ -55,11 +55,9 @@ export interface DeployOptions {
   readonly decimals?: number;
   /** Fee-token units for one native token. Default 2,000 tokens. */
   readonly feeTokenPerNative?: bigint;
-  /** The only member of the hub's first authority sets (ids 1 and 2). Default: the oracle account. */
-  readonly authority?: Address;
   /**
-   * Deploy the live BEEFY client in place of the devnet's verifier, with this state. Default: the devnet's verifier,
-   * which trusts {@link DeployOptions.authority}.
+   * What the host trusts of the relay chain. Default: sets 1 and 2, whose only member is the oracle account, so that
+   * `hub_proof.ts` can prove anything to it.
    */
   readonly beefyState?: BeefyClientState;
   /** Deploy the verifier that accepts anything behind proof byte 0x01 (known answers only). Default false. */
@@ -197,14 +195,14 @@ function deploymentSteps(
   const deployer = DEVNET_ACCOUNTS.deployer.address;
   const decimals = options.decimals ?? 18;
   const price = options.feeTokenPerNative ?? 2_000n * 10n ** BigInt(decimals);
-  const authority = options.authority ?? DEVNET_ACCOUNTS.oracle.address;
-  const sp1 = options.acceptsUnsignedProofs ? artifacts.PassThroughVerifier : artifacts.TestConsensusClient;
+  const trusted = options.beefyState ?? initialConsensusState(DEVNET_ACCOUNTS.oracle.address);
+  const sp1 = options.acceptsUnsignedProofs ? artifacts.PassThroughVerifier : artifacts.EcdsaBeefy;
   return [
     create("fee token", artifacts.FeeToken, ["Devnet dollar", "DUSD", decimals]),
     create("wrapped native token", artifacts.FeeToken, ["Wrapped native", "WDEV", 18]),
     create("price router", artifacts.PriceRouter, [at.wrappedNative, price]),
     create("verifier of type 1", sp1),
-    create("verifier of type 0", options.beefyState ? artifacts.EcdsaBeefy : artifacts.TestConsensusClient),
+    create("verifier of type 0", artifacts.EcdsaBeefy),
     create("consensus router", artifacts.ConsensusRouter, [sp1Verifier, ecdsaVerifier]),
     create("handler", artifacts.Handler),
     create("host manager", artifacts.HostManager, [{ admin: deployer, host: deployer }]),
@@ -234,9 +232,7 @@ function deploymentSteps(
         abi: HOST_ABI,
         functionName: "setConsensusState",
         args: [
-          options.beefyState
-            ? toHex(encodeBeefyClientState(options.beefyState))
-            : encodeConsensusState(initialConsensusState(authority)),
+          toHex(encodeBeefyClientState(trusted)),
           { stateMachineId: options.hub.paraId, height: 1n },
           {
             timestamp: 0n,

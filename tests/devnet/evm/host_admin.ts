@@ -7,13 +7,13 @@ import { createWalletClient, encodeFunctionData, http, parseEther, parseEventLog
 import { FEE_TOKEN_ABI, HANDLER_ABI, HOST_ABI, PING_ABI, PRICE_ROUTER_ABI } from "./abi.ts";
 import { DEVNET_ACCOUNTS } from "./accounts.ts";
 import { DevnetTransactionFault, type HostParams, type IsmpHost, waitForReceipt } from "./deploy.ts";
+import { fromHex } from "../../../src/core/protocol/bytes.ts";
 import {
-  type AuthoritySet,
-  authoritySetOf,
-  decodeConsensusState,
-  type HubConsensusState,
-  signHubProof,
-} from "./hub_proof.ts";
+  type BeefyAuthoritySet,
+  type BeefyClientState,
+  decodeBeefyClientState,
+} from "../../../src/core/protocol/evm/beefy_client_state.ts";
+import { authoritySetOf, signHubProof } from "./hub_proof.ts";
 
 /** The next state of the hub to prove to a host. */
 export interface HubAdvance {
@@ -25,7 +25,7 @@ export interface HubAdvance {
    * Rotates the authority sets: the host's next set signs, and this one follows it. `true` means the next id with the
    * same authority. Unset: the current set signs and nothing rotates.
    */
-  readonly nextSet?: AuthoritySet | true;
+  readonly nextSet?: BeefyAuthoritySet | true;
   /** Relay block of the proof. Default: one more than the host knows. */
   readonly relayBlock?: bigint;
   /** Signs the proof. Default: the oracle account. */
@@ -41,13 +41,15 @@ const FROZEN_CODES: Readonly<Record<FrozenStatus, number>> = { none: 0, incoming
 const oracle = DEVNET_ACCOUNTS.oracle;
 
 /** The hub's consensus as the host knows it. */
-export async function readHubConsensus(host: IsmpHost): Promise<HubConsensusState> {
+export async function readHubConsensus(host: IsmpHost): Promise<BeefyClientState> {
   const encoded = await host.reader.readContract({
     address: host.addresses.host,
     abi: HOST_ABI,
     functionName: "consensusState",
   });
-  return decodeConsensusState(encoded);
+  const state = decodeBeefyClientState(fromHex(encoded));
+  if (state === undefined) throw new Error(`${host.stateMachine} has no BEEFY client`);
+  return state;
 }
 
 /** A proof that this host accepts now, with the router's byte; what a relayer would find on the hub. */
@@ -55,12 +57,12 @@ export async function proveHub(host: IsmpHost, advance: HubAdvance): Promise<Hex
   const state = await readHubConsensus(host);
   const authority = advance.authority ?? oracle;
   const rotated = advance.nextSet === true
-    ? authoritySetOf(authority.address, state.nextAuthoritySet.id + 1n)
+    ? authoritySetOf(authority.address, state.next.id + 1n)
     : advance.nextSet;
   return await signHubProof({
-    validatorSetId: rotated === undefined ? state.currentAuthoritySet.id : state.nextAuthoritySet.id,
+    validatorSetId: rotated === undefined ? state.current.id : state.next.id,
     blockNumber: advance.relayBlock ?? state.latestHeight + 1n,
-    nextAuthoritySet: rotated ?? state.nextAuthoritySet,
+    nextAuthoritySet: rotated ?? state.next,
     commitments: [{
       paraId: host.hub.paraId,
       height: advance.height,
@@ -71,9 +73,13 @@ export async function proveHub(host: IsmpHost, advance: HubAdvance): Promise<Hex
   }, authority);
 }
 
-/** Stores a newer state of the hub on the host through `handleConsensus`, sent by the oracle account. */
+/** Stores a made-up state of the hub on a host whose authority signs what it is given. */
 export async function advanceHub(host: IsmpHost, advance: HubAdvance): Promise<TransactionReceipt> {
-  const proof = await proveHub(host, advance);
+  return await deliverProof(host, await proveHub(host, advance));
+}
+
+/** Brings a proof of the hub to the host through `handleConsensus`, sent by the oracle account. */
+export async function deliverProof(host: IsmpHost, proof: Hex): Promise<TransactionReceipt> {
   return await host.transact(oracle, {
     to: host.addresses.handler,
     data: encodeFunctionData({

@@ -156,7 +156,7 @@ export interface ConsensusConnection extends AsyncDisposable {
 
 /** Connects the consensus relayer's adapter to the hub; closes when disposed of. */
 export function connectConsensus(
-  { identity, wsUrl }: Hub,
+  { identity, wsUrl }: Pick<Hub, "identity" | "wsUrl">,
   change: Partial<ConsensusHubOptions> = {},
 ): ConsensusConnection {
   const sockets = countingSocket();

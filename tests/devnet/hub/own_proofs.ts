@@ -57,17 +57,13 @@ export class OwnProofs {
   }
 
   /**
-   * Submits a proof of a final height; height and rotation are read from it.
+   * Submits a naive proof; height and rotation are read from it.
    * @throws {DispatchError} with the error of the pallet, when it refuses.
    */
   async submitProof(proof: Uint8Array, submitter: Hash256 = prover): Promise<SubmittedProof> {
     let accepted: AcceptedProof | undefined;
     const block = await this.#enqueue((execution) => {
-      accepted = this.#pallet.submitProof(
-        execution,
-        { submitter, proof },
-        (height) => this.#finalHeader(height),
-      );
+      accepted = this.#pallet.submitProof(execution, { submitter, proof });
     });
     if (accepted === undefined) throw new Error("The proof was not looked at");
     return { ...accepted, block };
@@ -97,10 +93,5 @@ export class OwnProofs {
     const had = this.#chain.offchain.get(key) !== undefined;
     this.#chain.offchain.import([[name, undefined]]);
     return had;
-  }
-
-  #finalHeader(height: bigint): OwnHeader | undefined {
-    if (height > BigInt(this.#chain.finalized.header.number)) return undefined;
-    return ownHeaderOf(this.#chain.blockAt(Number(height)).header);
   }
 }

@@ -207,8 +207,15 @@ export class RelayBlocks implements ServedChain {
       body: { extrinsics: [], events: [], state },
     };
     this.#blocks.push(block);
+    this.#forgetState(header.number - this.#options.keepStates);
     this.#numbers.set(block.hash, header.number);
     return block;
+  }
+
+  /** Frees the memory of a state that {@link stateOf} does not give any more. */
+  #forgetState(number: number): void {
+    const old = this.#blocks[number];
+    if (old !== undefined) this.#blocks[number] = { ...old, body: undefined };
   }
 }
 

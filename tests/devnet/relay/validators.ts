@@ -43,9 +43,10 @@ class Validator {
   }
 }
 
-/** Ids of the sets of session 0; both gadgets count for themselves. */
+/** Id of GRANDPA's set of session 0; both gadgets count for themselves. */
 const FIRST_GRANDPA_SET = 100n;
-const FIRST_BEEFY_SET = 10n;
+/** Id of BEEFY's set of session 0, which clients trust that begin then. */
+export const FIRST_BEEFY_SET = 10n;
 
 /** Stands where a key is no point of the curve. */
 const noKey = new Uint8Array(33).fill(5);

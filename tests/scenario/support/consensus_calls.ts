@@ -5,6 +5,7 @@ import { toAddress } from "../../../src/core/protocol/evm/address.ts";
 import { decodeHandlerCall, type HandlerCall } from "../../../src/core/protocol/evm/handler_calls.ts";
 import { decodeHostLog } from "../../../src/core/protocol/evm/host_events.ts";
 import type { IsmpHost } from "../../devnet/evm/deploy.ts";
+import { FIRST_BEEFY_SET } from "../../devnet/relay/validators.ts";
 import { readTransactionsOf } from "./account_history.ts";
 
 /** A transaction that was mined without a revert and carried at least one consensus proof. */
@@ -20,9 +21,6 @@ export interface ConsensusTransaction {
   /** True when messages travelled behind the proofs. */
   readonly hasMessages: boolean;
 }
-
-/** The set that hosts of the devnet trust from the start: an epoch of it is told by the first proof of any kind. */
-const GENESIS_SET = 1n;
 
 /** All of an account after block `after`, oldest first. */
 export async function readConsensusTransactions(
@@ -41,8 +39,10 @@ export async function readConsensusTransactions(
       const proofs = calls.filter(({ tag }) => tag === "handleConsensus").length;
       const events = logs.map((log) => decodeHostLog(log, toAddress(host.addresses.host)));
       const updates = events.filter((log) => log.kind === "event" && log.event.tag === "StateMachineUpdated");
+      // Of the set that hosts trust from the start an epoch is told by the first proof of any kind.
       const rotations = events.filter((log) =>
-        log.kind === "event" && log.event.tag === "NewEpoch" && log.event.value.authoritySetId > GENESIS_SET
+        log.kind === "event" && log.event.tag === "NewEpoch" &&
+        log.event.value.authoritySetId > FIRST_BEEFY_SET
       );
       const stale = proofs - updates.length;
       const hasMessages = calls.length > proofs;

@@ -208,6 +208,7 @@ export class Scene implements AsyncDisposable {
     const { hub } = this.devnet;
     const { number } = hub.best;
     await waitUntil(`block ${number} of the hub is final`, () => hub.finalized.number >= number);
+    this.devnet.coverHub();
   }
 
   /**

@@ -1,18 +1,25 @@
 /**
  * Pallet BeefyConsensusProofs: the hub's light client of itself, and the proofs that relayers take on to EVM hosts.
- * The proofs are those of the devnet (`evm/hub_proof.ts`); what they must bring is checked as the live pallet does.
+ * It takes naive proofs; what they must bring is checked as the live pallet does.
  * Source: polytope-labs/hyperbridge: modules/pallets/beefy-consensus-proofs/src/lib.rs.
  */
+import type { Hash256 } from "../../../../src/core/protocol/bytes.ts";
+import { BeefyError } from "../../../../src/core/protocol/consensus/beefy/beefy_error.ts";
 import {
-  equalBytes,
-  fromHex,
-  type Hash256,
-  type Hex,
-  toHash256,
-  toHex,
-} from "../../../../src/core/protocol/bytes.ts";
-import { keccak256 } from "../../../../src/core/protocol/hash.ts";
-import { recoverEvmAddress, SignatureError } from "../../../../src/core/protocol/ismp/signed_messages.ts";
+  decodeNaiveProof,
+  ECDSA_PROOF,
+  type NaiveProof,
+} from "../../../../src/core/protocol/consensus/beefy/naive_proof.ts";
+import {
+  hubCommitment,
+  verifyNaiveProof,
+} from "../../../../src/core/protocol/consensus/beefy/verify_proof.ts";
+import { decodeSubstrateHeader } from "../../../../src/core/protocol/consensus/substrate_header.ts";
+import {
+  type BeefyClientState,
+  decodeBeefyClientState,
+} from "../../../../src/core/protocol/evm/beefy_client_state.ts";
+import type { StateCommitmentHeight } from "../../../../src/core/protocol/ismp/state_commitment.ts";
 import {
   type ConsensusStateId,
   paraIdOf,
@@ -21,22 +28,10 @@ import {
   toConsensusStateId,
 } from "../../../../src/core/protocol/ismp/state_machine.ts";
 import { decodeStrict, hash256, Option, u128, u32, u64 } from "../../../../src/core/protocol/scale.ts";
-import {
-  type AuthoritySet,
-  decodeConsensusState,
-  decodeHubProof,
-  type HubCommitment,
-  type SignedStatement,
-} from "../../evm/hub_proof.ts";
 import { DispatchError, type Execution } from "../runtime.ts";
 import type { StorageReader } from "../storage.ts";
 import { type BalancesPallet, treasuryAccount } from "./balances.ts";
-import {
-  type BeefyAuthorities,
-  type BeefyProofStorage,
-  type BeefyState,
-  beefyStateCodec,
-} from "./beefy_storage.ts";
+import { type BeefyProofStorage, type BeefyState, beefyStateCodec } from "./beefy_storage.ts";
 import { beefyClientId } from "./consensus_clients.ts";
 import type { IsmpPallet } from "./ismp.ts";
 
@@ -45,8 +40,6 @@ export const beefyStateId: ConsensusStateId = toConsensusStateId("BEEF");
 
 /** Unbonding period given to the client, seconds (protocol notes 05, section 5.12). */
 const unbondingSec = 5_832_000n;
-/** Proof types: naive and SP1. The devnet's proofs say the same in both. */
-const proofTypes = [0, 1];
 const zeroHash: Hash256 = `0x${"00".repeat(32)}`;
 
 /** A block of the hub as its own header shows it. */
@@ -91,13 +84,13 @@ export class BeefyProofsPallet {
    * @throws {DispatchError} AbiDecodeFailed.
    */
   initializeState(execution: Execution, abiState: Uint8Array): void {
-    const decoded = orFail("AbiDecodeFailed", () => decodeConsensusState(toHex(abiState)));
+    const decoded = decodeBeefyClientState(abiState) ?? fail("AbiDecodeFailed");
     const state: BeefyState = {
       latestBeefyHeight: Number(decoded.latestHeight),
       beefyActivationBlock: Number(decoded.beefyActivationBlock),
       mmrRootHash: zeroHash,
-      current: authoritiesOf(decoded.currentAuthoritySet),
-      next: authoritiesOf(decoded.nextAuthoritySet),
+      current: decoded.current,
+      next: decoded.next,
     };
     const { ismp, storage } = this.#parts;
     ismp.createConsensusClient(execution, {
@@ -127,22 +120,19 @@ export class BeefyProofsPallet {
 
   /**
    * Accepts a proof, as `submit_proof` does.
-   * @param ownHeader the hub's final header of a height; a proof that says otherwise is refused.
    * @throws {DispatchError} with an error of the pallet.
    */
   submitProof(
     execution: Execution,
     submission: { readonly submitter: Hash256; readonly proof: Uint8Array },
-    ownHeader: (height: bigint) => OwnHeader | undefined,
   ): AcceptedProof {
     const { overlay } = execution;
     const { storage } = this.#parts;
     const { proof, submitter } = submission;
-    if (!proofTypes.includes(proof[0] ?? 255)) fail("UnknownProofType");
+    if (proof[0] !== ECDSA_PROOF) fail("UnknownProofType");
     const before = this.state(overlay) ?? fail("NotInitialized");
     const provenBefore = this.#latest(execution);
-    const signed = orFail("AbiDecodeFailed", () => decodeHubProof(toHex(proof)));
-    const after = this.#verify(execution, before, signed, ownHeader);
+    const after = this.#verify(execution, before, refusing("AbiDecodeFailed", () => decodeNaiveProof(proof)));
     const height = this.#latest(execution);
     if (after.next.id !== after.current.id + 1n) fail("UnexpectedAuthoritySet");
     const isRotation = after.current.id > before.current.id;
@@ -180,46 +170,35 @@ export class BeefyProofsPallet {
   }
 
   /** The rules of the light client; stores the new state and the commitments. */
-  #verify(
-    execution: Execution,
-    before: BeefyState,
-    signed: SignedStatement,
-    ownHeader: (height: bigint) => OwnHeader | undefined,
-  ): BeefyState {
+  #verify(execution: Execution, before: BeefyState, proof: NaiveProof): BeefyState {
     const { ismp } = this.#parts;
     const { overlay } = execution;
-    const { statement } = signed;
     if (ismp.storage.frozenConsensusClients.get(overlay, beefyStateId) === true) fail("VerificationFailed");
     const updatedSec = ismp.storage.consensusClientUpdateTimeSec.get(overlay, beefyStateId) ?? 0n;
     if (execution.nowSec - updatedSec >= unbondingSec) fail("VerificationFailed");
-    if (statement.blockNumber <= BigInt(before.latestBeefyHeight)) fail("StaleProof");
-    const signers = [before.current, before.next].find(({ id }) => id === statement.validatorSetId) ??
-      fail("VerificationFailed");
-    if (authorityRoot(signed) !== signers.root) fail("VerificationFailed");
-    const rotates = statement.nextAuthoritySet.id > before.next.id;
+    if (proof.relay.commitment.blockNumber <= before.latestBeefyHeight) fail("StaleProof");
+    const { state } = refusing("VerificationFailed", () => verifyNaiveProof(clientState(before), proof));
     const after: BeefyState = {
       ...before,
-      latestBeefyHeight: Number(statement.blockNumber),
-      current: rotates ? before.next : before.current,
-      next: rotates ? authoritiesOf(statement.nextAuthoritySet) : before.next,
+      latestBeefyHeight: Number(state.latestHeight),
+      current: state.current,
+      next: state.next,
     };
     ismp.storage.consensusStates.put(overlay, beefyStateCodec.enc(after), beefyStateId);
     ismp.storage.consensusClientUpdateTimeSec.put(overlay, execution.nowSec, beefyStateId);
-    const own = statement.commitments.filter(({ paraId }) =>
-      paraId === BigInt(paraIdOf(this.#parts.stateMachine))
-    );
-    ismp.storeCommitments(
-      execution,
-      this.#self,
-      own.map((claimed) => {
-        const { timestampSec, childTrieRoot, stateRoot } = requireHeader(claimed, ownHeader);
-        return {
-          height: claimed.height,
-          commitment: { timestampSec, overlayRoot: childTrieRoot, stateRoot },
-        };
-      }),
-    );
+    ismp.storeCommitments(execution, this.#self, this.#ownHeights(proof));
     return after;
+  }
+
+  /** Unlike EVM hosts the hub keeps the child trie root as overlay root, and the state root of the header. */
+  #ownHeights({ parachain }: NaiveProof): readonly StateCommitmentHeight[] {
+    const ownParaId = paraIdOf(this.#parts.stateMachine);
+    return parachain.heads.filter(({ paraId }) => paraId === ownParaId).map(({ header }) => {
+      const own = decodeSubstrateHeader(header);
+      const { timestampSec, stateRoot: childTrieRoot } = hubCommitment(own);
+      const commitment = { timestampSec, overlayRoot: childTrieRoot, stateRoot: own.stateRoot };
+      return { height: BigInt(own.number), commitment };
+    });
   }
 
   /** The treasury's lack of funds stops a messaging proof, not a rotation. */
@@ -236,37 +215,21 @@ function fail(code: string, cause?: unknown): never {
   throw new DispatchError("BeefyConsensusProofs", code, { cause });
 }
 
-/** viem tells undecodable bytes by many classes of errors. */
-function orFail<T>(code: string, decode: () => T): T {
+function refusing<T>(code: string, read: () => T): T {
   try {
-    return decode();
+    return read();
   } catch (cause) {
-    return fail(code, cause);
+    if (cause instanceof BeefyError) return fail(code, cause);
+    throw cause;
   }
 }
 
-function authoritiesOf({ id, len, root }: AuthoritySet): BeefyAuthorities {
-  return { id, len, root: toHash256(root) };
-}
-
-/** Root of the set whose only member signed; no set's root when nobody can be recovered. */
-function authorityRoot({ digest, signature }: SignedStatement): Hex | undefined {
-  try {
-    return toHex(keccak256(recoverEvmAddress(toHash256(digest), fromHex(signature))));
-  } catch (error) {
-    if (error instanceof SignatureError) return undefined;
-    throw error;
-  }
-}
-
-/** A live proof carries the header itself: what it says of a height is what the hub's header says. */
-function requireHeader(
-  claimed: HubCommitment,
-  ownHeader: (height: bigint) => OwnHeader | undefined,
-): OwnHeader {
-  const header = ownHeader(claimed.height);
-  const isTrue = header !== undefined && header.timestampSec === claimed.timestampSec &&
-    equalBytes(fromHex(header.mmrRoot), fromHex(claimed.mmrRoot)) &&
-    equalBytes(fromHex(header.childTrieRoot), fromHex(claimed.childTrieRoot));
-  return isTrue ? header : fail("VerificationFailed");
+/** The trusted state in the form of EVM hosts. */
+export function clientState(state: BeefyState): BeefyClientState {
+  return {
+    latestHeight: BigInt(state.latestBeefyHeight),
+    beefyActivationBlock: BigInt(state.beefyActivationBlock),
+    current: state.current,
+    next: state.next,
+  };
 }

@@ -4,6 +4,8 @@
  * modules/consensus/beefy/primitives/src/lib.rs (ConsensusState).
  */
 import type { Hash256 } from "../../../../src/core/protocol/bytes.ts";
+import { authoritySetCodec } from "../../../../src/core/protocol/consensus/beefy/commitment.ts";
+import type { BeefyAuthoritySet } from "../../../../src/core/protocol/evm/beefy_client_state.ts";
 import { offchainKeys } from "../../../../src/core/protocol/ismp/storage_keys.ts";
 import {
   type Codec,
@@ -18,32 +20,22 @@ import {
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
 import { type Overlay, StorageItem } from "../storage.ts";
 
-/** One authority set of BEEFY. */
-export interface BeefyAuthorities {
-  readonly id: bigint;
-  readonly len: number;
-  /** keccak256 root of the authorities' addresses. */
-  readonly root: Hash256;
-}
-
 /** What the hub trusts about its relay chain. */
 export interface BeefyState {
   readonly latestBeefyHeight: number;
   readonly beefyActivationBlock: number;
   readonly mmrRootHash: Hash256;
-  readonly current: BeefyAuthorities;
-  readonly next: BeefyAuthorities;
+  readonly current: BeefyAuthoritySet;
+  readonly next: BeefyAuthoritySet;
 }
-
-const authoritiesCodec: Codec<BeefyAuthorities> = Struct({ id: u64, len: u32, root: hash256 });
 
 /** SCALE of {@link BeefyState}. */
 export const beefyStateCodec: Codec<BeefyState> = Struct({
   latestBeefyHeight: u32,
   beefyActivationBlock: u32,
   mmrRootHash: hash256,
-  current: authoritiesCodec,
-  next: authoritiesCodec,
+  current: authoritySetCodec,
+  next: authoritySetCodec,
 });
 
 /** Most proofs of each kind that are kept (constant of both runtimes). */
