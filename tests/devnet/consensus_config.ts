@@ -3,27 +3,45 @@
  * Source of the keys: spec.md, "Consensus relayer configuration".
  */
 import { stringify, type TomlTable } from "smol-toml";
+import { paraIdOf, parseStateMachine } from "../../src/core/protocol/ismp/state_machine.ts";
 import { DEVNET_KEYS } from "./evm/accounts.ts";
 import type { ProvenChain } from "./proven_chains.ts";
-import { type SectionChanges, sectionOf } from "./relayer_config.ts";
+import { type DevnetEndpoints, type SectionChanges, sectionOf } from "./relayer_config.ts";
 
 /** What a configuration names of a devnet. */
 export interface ConsensusEndpoints {
   readonly hub: { readonly stateMachine: string; readonly wsUrl: string };
+  /** The chain that makes the hub final. */
+  readonly relay: { readonly wsUrl: string };
   readonly chains: readonly {
     readonly proven: ProvenChain;
     /** Address of the ISMP host. */
     readonly ismpHost: string;
   }[];
+  /** Substrate chains that follow the hub by GRANDPA votes. */
+  readonly substrate: NonNullable<DevnetEndpoints["substrate"]>;
 }
 
 /** What differs from a relayer that proves every chain. */
 export interface ConsensusChanges {
   /** State machines that get a section; default all. */
   readonly only?: readonly string[];
+  /**
+   * How chains are told of the hub. Default `beefy`, for EVM chains; Substrate chains are in the file with `grandpa` only,
+   * and EVM chains then only if {@link only} names them.
+   */
+  readonly hubType?: "beefy" | "grandpa";
+  /** Whether chains are told of the hub. Default: with `grandpa`, which is for nothing else here. */
+  readonly tellsOfHub?: boolean;
+  /** Proofs are made from the relay chain where the hub has none; with `beefy` only. Default false. */
+  readonly makesProofs?: boolean;
   /** In place of the hub's own URL. */
   readonly hubUrl?: string;
-  /** Last word on any key, by section name: `hub.substrate`, `relayer`, `evm_97`, `evm_97.host`. */
+  /** In place of the relay chain's own URL. */
+  readonly relayUrl?: string;
+  /** In place of the URLs of Substrate chains, by state machine. */
+  readonly substrateUrls?: Readonly<Record<string, string>>;
+  /** Last word on any key, by section name: `hub.substrate`, `hub.prover`, `relayer`, `evm_97`, `evm_97.host`. */
   readonly sections?: Readonly<Record<string, SectionChanges>>;
 }
 
@@ -40,33 +58,75 @@ export function consensusConfig(devnet: ConsensusEndpoints, changes: ConsensusCh
     }
     return merged;
   };
-  const chains = devnet.chains.filter(({ proven }) => changes.only?.includes(proven.stateMachine) ?? true);
+  const isGrandpa = changes.hubType === "grandpa";
+  const isIn = (stateMachine: string, otherwise: boolean): boolean =>
+    changes.only?.includes(stateMachine) ?? otherwise;
   return stringify({
-    hub: {
-      type: "beefy",
-      substrate: section("hub.substrate", {
-        rpc_ws: changes.hubUrl ?? devnet.hub.wsUrl,
-        state_machine: devnet.hub.stateMachine,
-        signer: HUB_SEED,
-        poll_interval: 1,
+    hub: hubSections(devnet, changes, section),
+    relayer: section("relayer", { enable_hub_consensus: changes.tellsOfHub ?? isGrandpa }),
+    ...Object.fromEntries(
+      devnet.chains.filter(({ proven }) => isIn(proven.stateMachine, !isGrandpa)).map((chain) => {
+        return [sectionOf(chain.proven.stateMachine), evmSection(chain, section)];
       }),
-    },
-    relayer: section("relayer", { enable_hub_consensus: false }),
-    ...Object.fromEntries(chains.map(({ proven, ismpHost }) => {
-      const name = sectionOf(proven.stateMachine);
-      return [
-        name,
-        section(name, {
-          type: proven.section.type,
-          state_machine: proven.stateMachine,
-          rpc_urls: [proven.rpcUrl],
-          consensus_state_id: proven.clientStateId,
-          etherscan_api_key: "",
-          ismp_host: ismpHost,
-          signer: DEVNET_KEYS.relayer,
-          host: section(`${name}.host`, proven.section.host),
-        }),
-      ];
-    })),
+    ),
+    ...Object.fromEntries(
+      devnet.substrate.filter(({ stateMachine }) => isGrandpa && isIn(stateMachine, true)).map((chain) => {
+        const name = sectionOf(chain.stateMachine);
+        return [
+          name,
+          section(name, {
+            type: "substrate",
+            state_machine: chain.stateMachine,
+            hashing: chain.hashing,
+            rpc_ws: changes.substrateUrls?.[chain.stateMachine] ?? chain.wsUrl,
+            consensus_state_id: chain.consensusStateId,
+          }),
+        ];
+      }),
+    ),
+  });
+}
+
+/** The keys of a section with what the changes say of them. */
+type Section = (name: string, keys: TomlTable) => TomlTable;
+
+function hubSections(devnet: ConsensusEndpoints, changes: ConsensusChanges, section: Section): TomlTable {
+  const relayUrl = changes.relayUrl ?? devnet.relay.wsUrl;
+  const hubUrl = changes.hubUrl ?? devnet.hub.wsUrl;
+  const paraIds = [paraIdOf(parseStateMachine(devnet.hub.stateMachine))];
+  const grandpa = {
+    rpc: relayUrl,
+    slot_duration: 6000,
+    para_ids: paraIds,
+    consensus_update_frequency: 1,
+  };
+  const prover = { relay_rpc_ws: relayUrl, para_rpc_ws: hubUrl, para_ids: paraIds };
+  return {
+    type: changes.hubType ?? "beefy",
+    substrate: section("hub.substrate", {
+      rpc_ws: hubUrl,
+      state_machine: devnet.hub.stateMachine,
+      signer: HUB_SEED,
+      poll_interval: 1,
+    }),
+    ...changes.hubType === "grandpa" && { grandpa: section("hub.grandpa", grandpa) },
+    ...changes.makesProofs === true && { prover: section("hub.prover", prover) },
+  };
+}
+
+function evmSection(
+  { proven, ismpHost }: ConsensusEndpoints["chains"][number],
+  section: Section,
+): TomlTable {
+  const name = sectionOf(proven.stateMachine);
+  return section(name, {
+    type: proven.section.type,
+    state_machine: proven.stateMachine,
+    rpc_urls: [proven.rpcUrl],
+    consensus_state_id: proven.clientStateId,
+    etherscan_api_key: "",
+    ismp_host: ismpHost,
+    signer: DEVNET_KEYS.relayer,
+    host: section(`${name}.host`, proven.section.host),
   });
 }

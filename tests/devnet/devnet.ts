@@ -185,7 +185,7 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
   for (const { stateMachine, feeTokenDecimals } of substrateChains) {
     void hub.governance.setFeeTokenDecimals(stateMachine, feeTokenDecimals);
   }
-  const endpoints = consensusEndpointsOf({ hub, chains });
+  const endpoints = consensusEndpointsOf({ hub, relay, chains, substrateChains });
   await createClients(hub, endpoints, options.hubChallengePeriodSec ?? 0n);
   const proofs = started.use(new HubProver({ relay, finalityLag: RELAY_LAG, paraId: hubPara }));
   const prover = accepting && new Prover({ hub, relay, proofs, ...accepting });
@@ -254,13 +254,7 @@ export class Devnet implements AsyncDisposable {
         rpcUrl,
         ismpHost: host.addresses.host,
       })),
-      substrate: this.substrateChains.map((chain) => ({
-        stateMachine: chain.stateMachine,
-        consensusStateId: chain.consensusStateId,
-        wsUrl: chain.node.wsUrl,
-        hashing: chain.hashing,
-        feeTokenDecimals: chain.feeTokenDecimals,
-      })),
+      substrate: this.substrateChains.map(substrateEndpoint),
     };
   }
 
@@ -308,11 +302,20 @@ export class Devnet implements AsyncDisposable {
   }
 }
 
-function consensusEndpointsOf({ hub, chains }: Pick<Devnet, "hub" | "chains">): ConsensusEndpoints {
+function consensusEndpointsOf(
+  { hub, relay, chains, substrateChains }: Pick<Devnet, "hub" | "relay" | "chains" | "substrateChains">,
+): ConsensusEndpoints {
   return {
     hub: { stateMachine: hub.identity.stateMachine, wsUrl: hub.wsUrl },
+    relay: { wsUrl: relay.wsUrl },
     chains: chains.map(({ proven, host }) => ({ proven, ismpHost: host.addresses.host })),
+    substrate: substrateChains.map(substrateEndpoint),
   };
+}
+
+function substrateEndpoint(chain: DevnetSubstrateChain): ConsensusEndpoints["substrate"][number] {
+  const { stateMachine, consensusStateId, hashing, feeTokenDecimals, node } = chain;
+  return { stateMachine, consensusStateId, wsUrl: node.wsUrl, hashing, feeTokenDecimals };
 }
 
 /** A feed for each EVM chain. */
@@ -323,9 +326,7 @@ function feedsOf(
   if (feeds === "none") return [];
   const open = (changes: ConsensusChanges): ConsensusProcess =>
     new ConsensusProcess({ ...consensusRelayer, endpoints, changes, onFault });
-  const shared = feeds === "together"
-    ? open({ sections: { relayer: { enable_hub_consensus: hubFeed === "program" } } })
-    : undefined;
+  const shared = feeds === "together" ? open({ tellsOfHub: hubFeed === "program" }) : undefined;
   return endpoints.chains.map(({ proven }) =>
     new ProvenFeed({ chain: proven, hub, process: shared ?? open({ only: [proven.stateMachine] }) })
   );

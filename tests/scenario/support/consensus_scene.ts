@@ -99,11 +99,7 @@ export class ConsensusScene implements AsyncDisposable {
 
   /** What configurations name. */
   get endpoints(): ConsensusEndpoints {
-    const { hub, chains } = this.devnet;
-    return {
-      hub: { stateMachine: hub.identity.stateMachine, wsUrl: hub.wsUrl },
-      chains: chains.map(({ proven, host }) => ({ proven, ismpHost: host.addresses.host })),
-    };
+    return this.devnet.consensusEndpoints;
   }
 
   /** Starts a relayer and waits until it relays; see {@link secretChanges} for its configuration. */
@@ -253,9 +249,19 @@ export function secretChanges(
   for (const [name, keys] of Object.entries(changes.sections ?? {})) {
     sections[name] = { ...sections[name], ...keys };
   }
-  const { only } = changes;
+  const { hubType, tellsOfHub, makesProofs, relayUrl, substrateUrls, only } = changes;
   return {
-    ...only === undefined ? {} : { only },
+    ...only && { only },
+    ...hubType && { hubType },
+    ...tellsOfHub !== undefined && { tellsOfHub },
+    ...makesProofs !== undefined && { makesProofs },
+    relayUrl: secretUrl(relayUrl ?? endpoints.relay.wsUrl, { hasPath: true }),
+    substrateUrls: Object.fromEntries(
+      endpoints.substrate.map(({ stateMachine, wsUrl }) => [
+        stateMachine,
+        secretUrl(substrateUrls?.[stateMachine] ?? wsUrl, { hasPath: true }),
+      ]),
+    ),
     hubUrl: secretUrl(changes.hubUrl ?? endpoints.hub.wsUrl, { hasPath: true }),
     sections,
   };
