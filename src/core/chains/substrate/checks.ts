@@ -33,7 +33,6 @@ const neededToFeed = [
   "chain_getBlock",
   "chain_getFinalizedHead",
   "state_call",
-  "state_queryStorageAt",
 ];
 const neededPallets = ["System", "Timestamp", "Ismp"];
 const neededPalletsOfHub = ["Relayer", "StateCoprocessor"];

@@ -39,7 +39,7 @@ export async function fetchClientFacts(
     now: otherKeys.timestampNow(),
   };
   const at = block === "final" ? await node.client.ask(calls.finalizedHash(), signal) : undefined;
-  const values = new Values(node, await node.client.ask(calls.storageAt(Object.values(keys), at), signal));
+  const values = new Values(node, await node.client.askStorage(Object.values(keys), at, signal));
   const nowSec = (values.read(keys.now, u64, "Timestamp.Now") ?? 0n) / 1000n;
   const clientId = values.read(keys.clientId, consensusClientIdCodec, "ConsensusStateClient");
   const state = values.read(keys.state, bytes, "ConsensusStates");
@@ -99,6 +99,6 @@ export async function fetchStorage(
   signal: AbortSignal,
 ): Promise<readonly (Uint8Array | undefined)[]> {
   if (keys.length === 0) return [];
-  const values = await node.client.ask(calls.storageAt(keys), signal);
+  const values = await node.client.askStorage(keys, undefined, signal);
   return keys.map((key) => values.get(toHex(key)));
 }

@@ -11,18 +11,11 @@ import {
 } from "../../protocol/ismp/fees.ts";
 import { getRequestsWithProofCodec } from "../../protocol/ismp/ismp_message.ts";
 import type { Proof } from "../../protocol/ismp/proof.ts";
-import { RpcFault } from "../../rpc/fault.ts";
-import { calls } from "../../rpc/substrate_calls.ts";
 import type { Refusal, SignedSubmission } from "../chain.ts";
 import type { HubCall, HubCallRefusal } from "../hub_accounts.ts";
+import { type FailureWords, makeSubmission, refusalOfSize, tryExtrinsic } from "./attempts.ts";
 import { compressCall } from "./compression.ts";
-import {
-  type BareExtrinsic,
-  bareExtrinsic,
-  toSubmission,
-  VALIDATE_METHOD,
-  validationCall,
-} from "./extrinsics.ts";
+import { bareExtrinsic } from "./extrinsics.ts";
 import { callLayouts } from "./layout.ts";
 import { codeOfModuleError } from "./module_errors.ts";
 import type { SubstrateNode } from "./node.ts";
@@ -30,8 +23,6 @@ import { fetchProofFacts } from "./proof_facts.ts";
 import { fetchReceipts } from "./receipts.ts";
 import { refusalOfGets, refusalOfProof } from "./refusal.ts";
 import type { Runtime } from "./runtime.ts";
-import { requireReadable, requireSize, withCurrentRuntime } from "./simulation.ts";
-import { findModuleError, readDryRun, readValidation } from "./validity.ts";
 
 /**
  * The call with the indexes of the runtime.
@@ -74,8 +65,7 @@ export async function tryHubCall(
   try {
     return await ask(node, call, options, signal);
   } catch (fault) {
-    if (!(fault instanceof RpcFault) || fault.code !== "too_large") throw fault;
-    return { code: "too_large", detail: fault.detail ?? fault.code, error: undefined };
+    return { ...refusalOfSize(fault), error: undefined };
   }
 }
 
@@ -83,19 +73,17 @@ export async function tryHubCall(
 export async function prepareHubCall(
   node: SubstrateNode,
   call: HubCall,
-  options: HubCallOptions,
+  { maxCallBytes }: HubCallOptions,
   signal: AbortSignal,
 ): Promise<SignedSubmission> {
-  const { extrinsic, header } = await withCurrentRuntime(node, async (runtime) => {
-    const encoded = encodeHubCall(runtime, call);
-    const isCompressible = call.kind === "accumulate";
-    const built = bareExtrinsic(node, isCompressible ? compressCall(node, runtime, encoded) : encoded);
-    requireSize(node, built, options.maxCallBytes);
-    const [version, best] = await node.client.askAll([calls.runtimeVersion(), calls.header()], signal);
-    return { version, extrinsic: built, header: best };
+  return await makeSubmission(node, {
+    build: (runtime) => {
+      const encoded = encodeHubCall(runtime, call);
+      const isCompressible = call.kind === "accumulate";
+      return bareExtrinsic(node, isCompressible ? compressCall(node, runtime, encoded) : encoded);
+    },
+    maxCallBytes,
   }, signal);
-  if (header === undefined) throw node.client.fault("malformed", "chain_getHeader", "no best block");
-  return toSubmission(node, extrinsic, header.height);
 }
 
 async function ask(
@@ -104,58 +92,20 @@ async function ask(
   { maxCallBytes }: HubCallOptions,
   signal: AbortSignal,
 ): Promise<HubCallRefusal | undefined> {
-  const { runtime, extrinsic, answer } = await withCurrentRuntime(node, async (current) => {
+  const { trial, askMore } = await tryExtrinsic(node, {
     // Never compressed: the decompressor's own error could hide the pallet's.
-    const built = bareExtrinsic(node, encodeHubCall(current, call));
-    requireSize(node, built, maxCallBytes);
-    const [version, validated] = await node.client.tryAll(
-      [calls.runtimeVersion(), validationCall(built)],
-      signal,
-    );
-    if (version instanceof RpcFault) throw version;
-    return { version, runtime: current, extrinsic: built, answer: validated };
+    build: (runtime) => bareExtrinsic(node, encodeHubCall(runtime, call)),
+    maxCallBytes,
   }, signal);
-  if (answer instanceof RpcFault) {
-    if (answer.code !== "missing_method") throw answer;
-    const run = await dryRun(node, runtime, extrinsic, signal);
-    if (run === undefined) throw answer;
-    return run.kind === "valid" ? undefined : await explain(node, call, run, signal);
-  }
-  const verdict = requireReadable(node, readValidation(answer), VALIDATE_METHOD);
-  if (verdict.kind === "valid") return undefined;
-  const run = dryRun(node, runtime, extrinsic, signal);
-  const reason = { reason: verdict.reason, error: undefined };
-  return await explain(node, call, run.then((each) => each?.kind === "invalid" ? each : reason), signal);
-}
-
-/** Why a call fails, in the runtime's words. */
-interface Reason {
-  readonly reason: string;
-  /** `Pallet.Error`. */
-  readonly error: string | undefined;
-}
-
-/** `undefined`: the node does not offer it, or gave no verdict. */
-async function dryRun(
-  node: SubstrateNode,
-  runtime: Runtime,
-  extrinsic: BareExtrinsic,
-  signal: AbortSignal,
-): Promise<{ readonly kind: "valid" } | ({ readonly kind: "invalid" } & Reason) | undefined> {
-  const [answer] = await node.client.tryAll([calls.dryRun(extrinsic.bytes)], signal);
-  if (answer instanceof RpcFault) {
-    if (answer.code === "missing_method") return undefined;
-    throw answer;
-  }
-  const verdict = readDryRun(runtime, answer);
-  if (verdict.kind === "unreadable") return undefined;
-  return verdict.kind === "valid" ? verdict : { ...verdict, error: findModuleError(runtime, answer) };
+  if (trial.kind === "valid") return undefined;
+  const more = askMore?.().then((run) => run?.kind === "invalid" ? run : trial);
+  return await explain(node, call, more ?? trial, signal);
 }
 
 async function explain(
   node: SubstrateNode,
   call: HubCall,
-  found: Reason | Promise<Reason>,
+  found: FailureWords | Promise<FailureWords>,
   signal: AbortSignal,
 ): Promise<HubCallRefusal> {
   const [{ reason, error }, known] = await Promise.all([found, findReason(node, call, signal)]);

@@ -2,7 +2,6 @@
 import type { StateMachineHeight } from "../../protocol/ismp/state_machine.ts";
 import { ismpKeys, otherKeys } from "../../protocol/ismp/storage_keys.ts";
 import { bool, u64 } from "../../protocol/scale.ts";
-import { calls } from "../../rpc/substrate_calls.ts";
 import type { SubstrateNode } from "./node.ts";
 import type { ProofFacts } from "./refusal.ts";
 import { updateTimeKey, Values } from "./views.ts";
@@ -19,7 +18,7 @@ export async function fetchProofFacts(
     period: ismpKeys.challengePeriod(height.id),
     updated: await updateTimeKey(node, height, signal),
   };
-  const values = new Values(node, await node.client.ask(calls.storageAt(Object.values(keys)), signal));
+  const values = new Values(node, await node.client.askStorage(Object.values(keys), undefined, signal));
   return {
     isFrozen: values.read(keys.frozen, bool, "FrozenConsensusClients") ?? false,
     challengePeriodSec: values.read(keys.period, u64, "ChallengePeriod"),

@@ -70,7 +70,7 @@ export async function fetchRotationReward(
 ): Promise<{ readonly amount: bigint; readonly isClaimed: boolean }> {
   const amount = relayerKeys.outboundConsensusDeliveryReward(chain);
   const claimed = relayerKeys.outboundConsensusRotationsClaimed(chain, setId);
-  const stored = await node.client.ask(calls.storageAt([amount, claimed]), signal);
+  const stored = await node.client.askStorage([amount, claimed], undefined, signal);
   return {
     amount: new Values(node, stored).read(amount, u128, "Relayer.OutboundConsensusDeliveryReward") ?? 0n,
     // The value is a unit: no bytes.
@@ -99,7 +99,7 @@ export async function fetchRewardedModules(
   for (;;) {
     const keys = await node.client.ask(calls.keysPaged(prefix, KEYS_PER_PAGE, start), signal);
     if (keys.length === 0) return rewards;
-    const values = new Values(node, await node.client.ask(calls.storageAt(keys), signal));
+    const values = new Values(node, await node.client.askStorage(keys, undefined, signal));
     for (const key of keys) {
       const reward = values.read(key, u128, "Relayer.OutboundRequestDeliveryReward") ?? 0n;
       if (reward > 0n) rewards.set(toHex(readModule(node, key.slice(prefix.length + HASH_BYTES))), reward);

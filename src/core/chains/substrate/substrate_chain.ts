@@ -33,6 +33,7 @@ import type {
   SubmissionOutcome,
 } from "../chain.ts";
 import type { FeeChain, FeeProof, GasTerms, ReceiptProof } from "../fees.ts";
+import { requireSize, withCurrentRuntime } from "./attempts.ts";
 import { broadcast } from "./broadcast.ts";
 import { checkChain } from "./checks.ts";
 import { BLOCKS_PER_QUERY, fetchEvents } from "./events.ts";
@@ -50,7 +51,7 @@ import { ChildTrie, Runtimes, type SubstrateNode } from "./node.ts";
 import { Outcomes } from "./outcomes.ts";
 import { proveMessages } from "./proofs.ts";
 import { fetchReceipts, readReceipts, receiptCalls } from "./receipts.ts";
-import { requireSize, simulate, withCurrentRuntime } from "./simulation.ts";
+import { simulate } from "./simulation.ts";
 import { fetchBlockTime, fetchFinalHeight, fetchHeight, fetchUpdateTime, fetchView } from "./views.ts";
 
 /** What a Substrate chain needs from outside. */
@@ -117,11 +118,15 @@ export function connectParts(
     translate: translateSubstrateError,
     maxPayloadBytes: options.maxRpcPayloadSizeBytes,
   });
-  const client = new SubstrateClient(endpoint, chain, options.maxConcurrentQueries);
+  const log = deps.log.with({ chain });
+  const client = new SubstrateClient(endpoint, chain, {
+    maxConcurrent: options.maxConcurrentQueries,
+    onSetsRefused: () => log.info("The node lacks state_queryStorageAt: values are read one by one"),
+  });
   const node: SubstrateNode = {
     client,
     clock: deps.clock,
-    log: deps.log.with({ chain }),
+    log,
     id: options.id,
     isHub,
     hashing: options.hashing,

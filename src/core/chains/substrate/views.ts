@@ -94,7 +94,7 @@ export async function fetchView(
     period: ismpKeys.challengePeriod(counterparty),
     frozen: ismpKeys.frozenConsensusClients(counterparty.consensusStateId),
   };
-  const stored = await node.client.ask(calls.storageAt(Object.values(keys)), signal);
+  const stored = await node.client.askStorage(Object.values(keys), undefined, signal);
   const values = new Values(node, stored);
   return {
     height: values.read(keys.height, u64, "LatestStateMachineHeight") ?? 0n,
