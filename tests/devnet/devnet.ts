@@ -37,7 +37,12 @@ import {
 } from "./proven_chains.ts";
 import { ProvenFeed } from "./proven_feed.ts";
 import { Prover } from "./prover.ts";
-import { type ParachainHeads, type RelayChainNode, startRelayChain } from "./relay/relay_chain.ts";
+import {
+  type ParachainHeads,
+  type RelayChainNode,
+  type RelayChainOptions,
+  startRelayChain,
+} from "./relay/relay_chain.ts";
 import type { DevnetEndpoints } from "./relayer_config.ts";
 import {
   type DevnetSubstrateChain,
@@ -50,7 +55,10 @@ import {
 export interface DevnetOptions {
   /** Runtime of the hub. Default `gargantua`. */
   readonly hub?: "gargantua" | "nexus";
-  /** The EVM chains by how they become final, each kind once; rollups need a `beacon` chain. Default beacon and bsc. */
+  /**
+   * The EVM chains by how they become final, each kind once; rollups need a `beacon` chain. Default beacon and bsc; none
+   * starts fastest.
+   */
   readonly kinds?: readonly ChainKind[];
   /** What differs about them. */
   readonly proven?: Partial<Omit<ProvenChainOptions, "blockTimeSec">>;
@@ -60,6 +68,8 @@ export interface DevnetOptions {
   readonly hubBlockTimeMs?: number;
   /** Milliseconds between blocks of the relay chain. Default that of the hub, 250 at most. */
   readonly relayBlockTimeMs?: number;
+  /** How the relay chain's validators vote, and what its node keeps of it. */
+  readonly relay?: Pick<RelayChainOptions, "grandpaPeriod" | "splitVotes" | "validators">;
   /** Of every chain on the hub, seconds. Default 0. */
   readonly hubChallengePeriodSec?: bigint;
   /** Of the hub on every chain, seconds. Default 0. */
@@ -145,6 +155,7 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
       keepStates: RELAY_STATES,
       dummyParachains: [1000],
       heads: () => headsOf(heads.hub),
+      ...options.relay,
     }),
   );
   const beefyState = relay.beefyState();
@@ -186,7 +197,7 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
     void hub.governance.setFeeTokenDecimals(stateMachine, feeTokenDecimals);
   }
   const endpoints = consensusEndpointsOf({ hub, relay, chains, substrateChains });
-  await createClients(hub, endpoints, options.hubChallengePeriodSec ?? 0n);
+  if (chains.length > 0) await createClients(hub, endpoints, options.hubChallengePeriodSec ?? 0n);
   const proofs = started.use(new HubProver({ relay, finalityLag: RELAY_LAG, paraId: hubPara }));
   const prover = accepting && new Prover({ hub, relay, proofs, ...accepting });
   const oracle = started.use(

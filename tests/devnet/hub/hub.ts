@@ -231,6 +231,11 @@ export class Hub {
     return this.#node.chain.finalized.header;
   }
 
+  /** Header of a block. @throws {ChainError} for blocks that do not exist. */
+  header(block: number): Header {
+    return this.#node.chain.blockAt(block).header;
+  }
+
   /** Where the next block takes its time from, Unix milliseconds. */
   get nowMs(): number {
     return this.#now() + this.#offsetMs;
@@ -353,6 +358,13 @@ export class Hub {
   /** Stops a light client as a fraud proof does. */
   freezeClient(stateId: ConsensusStateId): Promise<BlockName> {
     return this.#enqueue((execution) => this.#node.ismp.freeze(execution, stateId));
+  }
+
+  /** Lets a frozen light client go on, as governance does. */
+  unfreezeClient(stateId: ConsensusStateId): Promise<BlockName> {
+    return this.#enqueue(({ overlay }) =>
+      this.#node.ismp.storage.frozenConsensusClients.put(overlay, false, stateId)
+    );
   }
 
   /** Sets the ISMP host of an EVM chain. */
