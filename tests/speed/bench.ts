@@ -8,6 +8,7 @@ import { CONSENSUS_EXECUTABLE, RELAYER_EXECUTABLE } from "../devnet/relayer_buil
 import { claims } from "./claims.ts";
 import { consensus } from "./consensus.ts";
 import { database } from "./database.ts";
+import { hubConsensus } from "./hub_consensus.ts";
 import { longRun } from "./long_run.ts";
 import type { Part } from "./part.ts";
 import { type Measure, tableOf } from "./report.ts";
@@ -25,6 +26,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   memory,
   "long-run": longRun,
   consensus,
+  "hub-consensus": hubConsensus,
 };
 
 interface Arguments {
