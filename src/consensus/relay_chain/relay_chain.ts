@@ -10,6 +10,7 @@ import {
 } from "../../core/protocol/consensus/substrate_header.ts";
 import { ScaleError } from "../../core/protocol/scale.ts";
 import type { EndpointUrl } from "../../core/config/redact.ts";
+import { RpcFault } from "../../core/rpc/fault.ts";
 import { createSocketEndpoint, type SocketDeps, type SocketEndpoint } from "../../core/rpc/socket.ts";
 import {
   calls,
@@ -23,6 +24,7 @@ import {
 } from "../../core/rpc/substrate_calls.ts";
 import { SubstrateClient } from "../../core/rpc/substrate_client.ts";
 import { translateSubstrateError } from "../../core/rpc/substrate_errors.ts";
+import type { Log } from "../../core/telemetry/log.ts";
 
 /** A block of the chain. */
 export interface RelayBlock {
@@ -93,19 +95,33 @@ const finalityCalls = {
 /** Headers asked for in one request. */
 const HEADERS_AT_A_TIME = 128;
 
+/** Blocks whose justifications are asked for in one request at most: they come with all their extrinsics. */
+const BODIES_AT_A_TIME = 64;
+
+/** What reading takes from outside. */
+export interface RelayChainDeps extends SocketDeps {
+  /** Told once what the node does not offer; absent: nobody. */
+  readonly log?: Log;
+}
+
 /** The chain; connects at the first call. Every method may throw an `RpcFault`. */
 export class RelayChain {
   readonly #endpoint: SocketEndpoint;
   readonly #client: SubstrateClient;
+  /** How many blocks with their extrinsics this node puts into one answer. */
+  #bodiesAtATime = BODIES_AT_A_TIME;
 
-  constructor(deps: SocketDeps, name: string, { rpcWs, maxPayloadBytes }: RelayChainOptions) {
+  constructor(deps: RelayChainDeps, name: string, { rpcWs, maxPayloadBytes }: RelayChainOptions) {
     this.#endpoint = createSocketEndpoint(deps, {
       url: rpcWs.reveal(),
       chain: name,
       translate: translateSubstrateError,
       maxPayloadBytes,
     });
-    this.#client = new SubstrateClient(this.#endpoint, name);
+    const text = "The node lacks state_queryStorageAt: values are read one by one";
+    this.#client = new SubstrateClient(this.#endpoint, name, {
+      onSetsRefused: () => deps.log?.info(text, { chain: name, endpoint: this.host }),
+    });
   }
 
   /** Host of the node, fit to be shown. */
@@ -165,14 +181,25 @@ export class RelayChain {
     return (await this.#client.ask(finalityCalls.justifications(hash), signal)).get(engine);
   }
 
-  /** Justifications of several blocks in one request, in their order. */
+  /** Justifications of several blocks, in their order; as few requests as the node's limits allow. */
   async fetchJustifications(
     hashes: readonly Hash256[],
     engine: string,
     signal: AbortSignal,
   ): Promise<readonly (Uint8Array | undefined)[]> {
-    const found = await this.#client.askAll(hashes.map(finalityCalls.justifications), signal);
-    return found.map((each) => each.get(engine));
+    const found: (Uint8Array | undefined)[] = [];
+    while (found.length < hashes.length) {
+      const part = hashes.slice(found.length, found.length + this.#bodiesAtATime);
+      try {
+        const answers = await this.#client.askAll(part.map(finalityCalls.justifications), signal);
+        found.push(...answers.map((each) => each.get(engine)));
+      } catch (fault) {
+        const isTooMuch = fault instanceof RpcFault && ["too_large", "timeout"].includes(fault.code);
+        if (!isTooMuch || part.length === 1) throw fault;
+        this.#bodiesAtATime = Math.ceil(part.length / 2);
+      }
+    }
+    return found;
   }
 
   /** SCALE of the proof that a block is final; `undefined`: the node has none. */
@@ -197,15 +224,12 @@ export class RelayChain {
     return await this.#client.askAll(places.map(({ key, block }) => calls.storage(key, block)), signal);
   }
 
-  /** For each block the values of its keys, in their order; one call per block, all in one request. */
+  /** For each block the values of its keys, in their order; all in one request. */
   async fetchStorageSets(
     sets: readonly { readonly keys: readonly Uint8Array[]; readonly block: Hash256 }[],
     signal: AbortSignal,
   ): Promise<readonly (readonly (Uint8Array | undefined)[])[]> {
-    const found = await this.#client.askAll(
-      sets.map(({ keys, block }) => calls.storageAt(keys, block)),
-      signal,
-    );
+    const found = await this.#client.askStorageSets(sets, signal);
     return sets.map(({ keys }, at) => keys.map((key) => found[at]?.get(toHex(key))));
   }
 

@@ -124,6 +124,11 @@ export const calls = {
     params: [blockNumber(height)],
     read: optional(readHash),
   }),
+  bestHash: (): TypedCall<Hash256> => ({
+    method: "chain_getBlockHash",
+    params: [],
+    read: readHash,
+  }),
   /** Hashes of blocks `from` to `to`, both inclusive. */
   blockHashes: (from: bigint, to: bigint): TypedCall<readonly (Hash256 | undefined)[]> => ({
     method: "chain_getBlockHash",

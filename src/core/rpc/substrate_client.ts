@@ -2,10 +2,11 @@
  * Calls to one Substrate node: reads survive one lost connection, and answers that do not have the shape of the
  * method are faults.
  */
+import { type Hash256, toHex } from "../protocol/bytes.ts";
 import { Limit } from "../runtime/limit.ts";
 import { methodsOf, type RpcAnswer, type RpcCall, type RpcEndpoint } from "./call.ts";
 import { reactionTo, RpcFault, type RpcFaultCode } from "./fault.ts";
-import type { TypedCall } from "./substrate_calls.ts";
+import { calls, type StorageValues, type TypedCall } from "./substrate_calls.ts";
 
 /** Results of several typed calls, in their order. */
 export type TypedResults<Calls extends readonly TypedCall<unknown>[]> = {
@@ -17,17 +18,34 @@ export type TypedOutcomes<Calls extends readonly TypedCall<unknown>[]> = {
   readonly [Index in keyof Calls]: Calls[Index] extends TypedCall<infer T> ? T | RpcFault : never;
 };
 
+/** Keys that are read at one block. */
+export interface StorageSet {
+  readonly keys: readonly Uint8Array[];
+  /** `undefined`: the node's best block. */
+  readonly block: Hash256 | undefined;
+}
+
+/** What can be chosen about a client. */
+export interface SubstrateClientOptions {
+  /** Most requests at a time (a batch is one); default 10. */
+  readonly maxConcurrent?: number | undefined;
+  /** Called once when the node turns out not to offer `state_queryStorageAt`; default: nothing. */
+  readonly onSetsRefused?: () => void;
+}
+
 /** A node of one chain. */
 export class SubstrateClient {
   readonly #endpoint: RpcEndpoint;
   readonly #chain: string;
   readonly #limit: Limit;
+  readonly #onSetsRefused: () => void;
+  #canReadSets = true;
 
-  /** @param maxConcurrent most requests at a time (a batch is one); default 10. */
-  constructor(endpoint: RpcEndpoint, chain: string, maxConcurrent = 10) {
+  constructor(endpoint: RpcEndpoint, chain: string, options: SubstrateClientOptions = {}) {
     this.#endpoint = endpoint;
     this.#chain = chain;
-    this.#limit = new Limit(maxConcurrent);
+    this.#limit = new Limit(options.maxConcurrent ?? 10);
+    this.#onSetsRefused = options.onSetsRefused ?? (() => {});
   }
 
   /** Host and port, fit to be shown. */
@@ -43,10 +61,10 @@ export class SubstrateClient {
 
   /** Several calls in one round trip; the first fault among them is thrown. @throws {RpcFault} */
   async askAll<const Calls extends readonly TypedCall<unknown>[]>(
-    calls: Calls,
+    wanted: Calls,
     signal: AbortSignal,
   ): Promise<TypedResults<Calls>> {
-    const outcomes = await this.tryAll(calls, signal);
+    const outcomes = await this.tryAll(wanted, signal);
     for (const outcome of outcomes) if (outcome instanceof RpcFault) throw outcome;
     // Checked: no element is a fault, so each is what its own call's reader made.
     return outcomes as TypedResults<Calls>;
@@ -54,12 +72,52 @@ export class SubstrateClient {
 
   /** Several calls in one round trip, with a fault in the place of each that failed. */
   async tryAll<const Calls extends readonly TypedCall<unknown>[]>(
-    calls: Calls,
+    wanted: Calls,
     signal: AbortSignal,
   ): Promise<TypedOutcomes<Calls>> {
-    const answers = await this.#send(calls, signal);
+    const answers = await this.#send(wanted, signal);
     // Checked: each element is what the reader of the call at its index made.
-    return calls.map((call, index) => this.#read(call, answers[index])) as TypedOutcomes<Calls>;
+    return wanted.map((call, index) => this.#read(call, answers[index])) as TypedOutcomes<Calls>;
+  }
+
+  /** Values of the keys, all of one block. See {@link askStorageSets}. @throws {RpcFault} */
+  async askStorage(
+    keys: readonly Uint8Array[],
+    block: Hash256 | undefined,
+    signal: AbortSignal,
+  ): Promise<StorageValues> {
+    const [values] = await this.askStorageSets([{ keys, block }], signal);
+    return values ?? new Map();
+  }
+
+  /**
+   * Values of sets of keys, in the order of the sets, in one round trip. Gateways deny `state_queryStorageAt` now and
+   * then: from then on every key is a call of its own, still in one request. @throws {RpcFault}
+   */
+  async askStorageSets(
+    sets: readonly StorageSet[],
+    signal: AbortSignal,
+  ): Promise<readonly StorageValues[]> {
+    if (this.#canReadSets) {
+      try {
+        return await this.askAll(sets.map(({ keys, block }) => calls.storageAt(keys, block)), signal);
+      } catch (fault) {
+        if (!(fault instanceof RpcFault) || fault.code !== "missing_method") throw fault;
+        if (this.#canReadSets) this.#onSetsRefused();
+        this.#canReadSets = false;
+      }
+    }
+    return await this.#askOneByOne(sets, signal);
+  }
+
+  async #askOneByOne(sets: readonly StorageSet[], signal: AbortSignal): Promise<readonly StorageValues[]> {
+    // The best block may change between two values: it is named.
+    const isNamed = sets.every(({ block }) => block !== undefined);
+    const best = isNamed ? undefined : await this.ask(calls.bestHash(), signal);
+    const single = sets.flatMap(({ keys, block = best }) => keys.map((key) => calls.storage(key, block)));
+    const found = await this.askAll(single, signal);
+    let next = 0;
+    return sets.map(({ keys }) => new Map(keys.map((key) => [toHex(key), found[next++]])));
   }
 
   /** A fault of this node. */
@@ -68,9 +126,9 @@ export class SubstrateClient {
     return new RpcFault(code, reactionTo(code), where, { detail });
   }
 
-  async #send(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcAnswer[]> {
-    if (calls.length === 0) return [];
-    const wire = calls.map(({ method, params }) => ({ method, params }));
+  async #send(asked: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcAnswer[]> {
+    if (asked.length === 0) return [];
+    const wire = asked.map(({ method, params }) => ({ method, params }));
     const send = (): Promise<readonly RpcAnswer[]> =>
       this.#limit.run(() => this.#endpoint.send(wire, { signal }), signal);
     try {
@@ -78,7 +136,7 @@ export class SubstrateClient {
     } catch (fault) {
       const isLost = fault instanceof RpcFault && fault.code === "unreachable";
       // Whether a submission arrived is not known; asking about it is the caller's business.
-      if (!isLost || calls.some((call) => call.method.startsWith("author_submit"))) throw fault;
+      if (!isLost || asked.some((call) => call.method.startsWith("author_submit"))) throw fault;
       return await send();
     }
   }

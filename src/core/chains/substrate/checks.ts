@@ -251,17 +251,33 @@ export async function checkCounterparty(
   if (period instanceof RpcFault) throw period;
   if (height instanceof RpcFault) {
     if (height.code !== "not_found") throw height;
-    const known = await fetchKnownIds(node, signal);
-    findings.fatal(
-      `does not know ${stateMachine} by consensus_state_id "${consensusStateId}"; ${
-        hintFor(entry.id, known)
-      }`,
-    );
+    findings.fatal(await describeUnknown(node, entry.id, signal));
   } else if (period === undefined) {
     findings.warn(`has no challenge period for ${stateMachine} and will refuse its messages`);
   }
   if (entry.ismpHost !== undefined) checkHost(findings, entry.ismpHost, host, stateMachine);
   return findings.all;
+}
+
+/** Why the hub has no height of a chain: the name may be wrong, or nobody has proved the chain yet. */
+async function describeUnknown(
+  node: SubstrateNode,
+  id: StateMachineId,
+  signal: AbortSignal,
+): Promise<string> {
+  const { stateMachine, consensusStateId } = id;
+  const [known, [client]] = await Promise.all([
+    fetchKnownIds(node, signal),
+    node.client.askStorage([ismpKeys.consensusStateClient(consensusStateId)], undefined, signal),
+  ]);
+  const isUnused = known.every((other) =>
+    other.stateMachine !== stateMachine && other.consensusStateId !== consensusStateId
+  );
+  if (client !== undefined && isUnused) {
+    return `has a light client "${consensusStateId}", but no height of ${stateMachine} yet: a consensus relayer ` +
+      "(causeway-consensus) has to bring the first one; start again then";
+  }
+  return `does not know ${stateMachine} by consensus_state_id "${consensusStateId}"; ${hintFor(id, known)}`;
 }
 
 function checkHost(

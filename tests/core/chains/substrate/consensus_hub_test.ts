@@ -161,13 +161,13 @@ Deno.test("consensus hub: the check of a right configuration finds nothing, othe
   await t.step(
     "a node without needed methods, and without those that this program does not need",
     async () => {
-      const methods = ["author_submitExtrinsic", "chain_getBlock", "chain_getFinalizedHead", "state_call"];
+      const methods = ["author_submitExtrinsic", "chain_getBlock", "chain_getFinalizedHead"];
       simulated.fault = ({ method }) =>
         method === "rpc_methods" ? { kind: "result", result: { methods } } : undefined;
       const [found, ...more] = await check();
       simulated.fault = undefined;
       assert.deepEqual(more, []);
-      assert.match(found ?? "", /^fatal: .*lacks the RPC methods state_queryStorageAt;/);
+      assert.match(found ?? "", /^fatal: .*lacks the RPC methods state_call;/);
     },
   );
   await t.step("a node that does not answer", async () => {
@@ -196,7 +196,6 @@ Deno.test("consensus hub: a runtime that takes other consensus messages is fatal
         "chain_getBlock",
         "chain_getFinalizedHead",
         "state_call",
-        "state_queryStorageAt",
       ],
     }),
     chain_getFinalizedHead: () => headerHash(header, "Keccak"),
@@ -206,6 +205,25 @@ Deno.test("consensus hub: a runtime that takes other consensus messages is fatal
   const [finding, ...more] = await run(chain.check(signal));
   assert.deepEqual([finding?.severity, more], ["fatal", []]);
   assert.match(finding?.text ?? "", /takes other consensus messages .*: no call Ismp\.handle_unsigned$/);
+  await chain.close();
+});
+
+Deno.test("consensus hub: a node without state_queryStorageAt is read value by value, all of one block", async () => {
+  const best = hashOf("best");
+  const asked: unknown[] = [];
+  const { chain, run } = scriptConsensusHub({
+    chain_getBlockHash: () => best,
+    state_getStorage: (_, block) => {
+      asked.push(block);
+      return null;
+    },
+  });
+  assert.equal(await run(chain.fetchClient(toConsensusStateId("ETH0"), "best", signal)), undefined);
+  assert.deepEqual(await run(chain.fetchStorage([fromHex("0x12"), fromHex("0x34")], signal)), [
+    undefined,
+    undefined,
+  ]);
+  assert.deepEqual(new Set(asked), new Set([best]));
   await chain.close();
 });
 

@@ -1,0 +1,90 @@
+/** What the reader of a relay chain does about nodes that do not offer everything, or not at once. */
+import assert from "node:assert/strict";
+import { RelayChain } from "../../../src/consensus/relay_chain/relay_chain.ts";
+import { EndpointUrl } from "../../../src/core/config/redact.ts";
+import { fromHex } from "../../../src/core/protocol/bytes.ts";
+import { relayBeefyKeys } from "../../../src/core/protocol/consensus/beefy/relay_storage.ts";
+import { RpcFault } from "../../../src/core/rpc/fault.ts";
+import { platformFetch } from "../../../src/core/rpc/http.ts";
+import { platformSocket } from "../../../src/core/rpc/socket.ts";
+import { systemClock } from "../../../src/core/runtime/system_clock.ts";
+import { type RelayChainNode, startRelayChain } from "../../devnet/relay/relay_chain.ts";
+import { RecordedLog } from "../../support/recorded_log.ts";
+import { fixedRandomness } from "../../support/seeded_randomness.ts";
+
+const never = new AbortController().signal;
+
+/** A reader with a log of its own. */
+function read(node: RelayChainNode): AsyncDisposable & {
+  readonly chain: RelayChain;
+  readonly log: RecordedLog;
+} {
+  const log = new RecordedLog();
+  const deps = {
+    clock: systemClock,
+    randomness: fixedRandomness(0),
+    openSocket: platformSocket,
+    fetch: platformFetch,
+    log,
+  };
+  const chain = new RelayChain(deps, "relay chain", { rpcWs: new EndpointUrl(node.wsUrl) });
+  return { chain, log, [Symbol.asyncDispose]: () => chain.close() };
+}
+
+Deno.test("relay chain: a node without state_queryStorageAt is read key by key, and asked for it once", async () => {
+  await using node = await startRelayChain({ blockTimeMs: "manual" });
+  await using reader = read(node);
+  const { chain, log } = reader;
+  const { hash } = node.best;
+  const sets = [
+    { keys: [relayBeefyKeys.leafCount, fromHex("0x1234"), relayBeefyKeys.nextSet], block: hash },
+    { keys: [], block: hash },
+    { keys: [relayBeefyKeys.leafCount], block: node.hash(node.best.number - 1) },
+  ];
+  const honest = await chain.fetchStorageSets(sets, never);
+  assert.deepEqual(honest.map((each) => each.map((value) => value === undefined)), [
+    [false, true, false],
+    [],
+    [false],
+  ]);
+  assert.notDeepEqual(honest[0]?.[0], honest[2]?.[0]);
+  let refusals = 0;
+  node.fault = ({ method }) => {
+    if (method !== "state_queryStorageAt") return undefined;
+    refusals++;
+    return { kind: "error", code: -32601, message: "Method not found" };
+  };
+  for (let round = 0; round < 3; round++) {
+    assert.deepEqual(await chain.fetchStorageSets(sets, never), honest);
+  }
+  assert.equal(refusals, sets.length);
+  assert.deepEqual(log.messages("info"), [
+    "The node lacks state_queryStorageAt: values are read one by one",
+  ]);
+});
+
+Deno.test("relay chain: blocks that do not fit into an answer are asked for in smaller parts from then on", async () => {
+  await using node = await startRelayChain({ blockTimeMs: "manual" });
+  await using reader = read(node);
+  node.produceBlocks(20);
+  const hashes = (await reader.chain.fetchBlocks(5, 20, never)).map(({ hash }) => hash);
+  const honest = await reader.chain.fetchJustifications(hashes, "BEEF", never);
+  assert.ok(honest.some((each) => each !== undefined));
+  const asked = (): number => node.callCounts.get("chain_getBlock") ?? 0;
+  let refusals = 0;
+  const start = asked();
+  // A node whose answers end after the ninth block, twice.
+  node.fault = ({ method }) => {
+    if (method !== "chain_getBlock" || refusals === 2 || (asked() - start) % 9 !== 0) return undefined;
+    refusals++;
+    return { kind: "error", code: -32008, message: "Response is too big" };
+  };
+  assert.deepEqual(await reader.chain.fetchJustifications(hashes, "BEEF", never), honest);
+  assert.equal(refusals, 2);
+  node.fault = ({ method }) =>
+    method === "chain_getBlock" ? { kind: "error", code: -32008, message: "Response is too big" } : undefined;
+  await assert.rejects(
+    reader.chain.fetchJustifications(hashes, "BEEF", never),
+    (error) => error instanceof RpcFault && error.code === "too_large",
+  );
+});
