@@ -20,6 +20,7 @@ import { fastClock } from "../support/fast_clock.ts";
 import { idOf } from "../support/memory_updates.ts";
 import { RecordedLog } from "../support/recorded_log.ts";
 import { fixedRandomness } from "../support/seeded_randomness.ts";
+import { renameLeafPallet } from "./beefy/world.ts";
 import { never, World } from "./grandpa/world.ts";
 
 const key = `0x${"11".repeat(32)}`;
@@ -118,6 +119,14 @@ Deno.test("the initial BEEFY state is that of the relay chain's newest justified
   node.alter = ({ method }, result) =>
     method === "chain_getBlock" ? { ...Object(result), justifications: null } : result;
   await assert.rejects(stateOfRelay(relay.chain, stateMachine, never), { code: "bad_data" });
+});
+
+Deno.test("the initial BEEFY state is found where the relay chain's pallet has its older name", async () => {
+  await using node = await startRelayChain({ blockTimeMs: "manual" });
+  await using relay = connectRelay(node.wsUrl);
+  renameLeafPallet(node);
+  const { state } = await stateOfRelay(relay.chain, idOf("KUSAMA-4009/PAS0").stateMachine, never);
+  assert.deepEqual(decodeBeefyClientState(state), node.beefyState());
 });
 
 Deno.test("without a relay chain the initial BEEFY state is that of the hub's own client", async () => {

@@ -47,15 +47,21 @@ export async function stateOfRelay(
   signal: AbortSignal,
 ): Promise<InitialConsensusState> {
   const { header, hash } = await relay.fetchBeefyFinalized(signal);
-  const keys = [relayBeefyKeys.currentSet, relayBeefyKeys.nextSet, relayBeefyKeys.leafCount];
+  const keys = [
+    relayBeefyKeys.currentSet,
+    relayBeefyKeys.nextSet,
+    relayBeefyKeys.leafCount,
+    relayBeefyKeys.olderCurrentSet,
+    relayBeefyKeys.olderNextSet,
+  ];
   const [stored, encoded] = await Promise.all([
     relay.fetchStorage(keys, hash, signal),
     relay.fetchJustification(hash, BEEFY_ENGINE, signal),
   ]);
   const bad = (detail: string, cause?: unknown): ProverFault =>
     new ProverFault("bad_data", hub, relay.host, detail, cause === undefined ? undefined : { cause });
-  const decode = <T>(codec: Codec<T>, at: number, name: string): T => {
-    const value = stored[at];
+  const decode = <T>(codec: Codec<T>, at: number, name: string, older?: number): T => {
+    const value = stored[at] ?? (older === undefined ? undefined : stored[older]);
     if (value === undefined) throw bad(`block ${header.number} of the relay chain has no ${name}`);
     try {
       return decodeStrict(codec, value, name);
@@ -64,8 +70,8 @@ export async function stateOfRelay(
       throw error;
     }
   };
-  const current = decode(authoritySetCodec, 0, "BeefyMmrLeaf.BeefyAuthorities");
-  const next = decode(authoritySetCodec, 1, "BeefyMmrLeaf.BeefyNextAuthorities");
+  const current = decode(authoritySetCodec, 0, "BeefyMmrLeaf.BeefyAuthorities", 3);
+  const next = decode(authoritySetCodec, 1, "BeefyMmrLeaf.BeefyNextAuthorities", 4);
   const leaves = decode(u64, 2, "Mmr.NumberOfLeaves");
   if (encoded === undefined) throw bad(`the node has no justification of its newest BEEFY block ${hash}`);
   try {

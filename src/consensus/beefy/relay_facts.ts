@@ -187,6 +187,7 @@ async function readLeaves(
     ]),
     signal,
   );
+  const nextSets = await readNextSets(relay, blocks, stored.filter((_, at) => at % 2 === 0), signal);
   const ids = blocks.map((_, at) => {
     const listed = decoded(() =>
       decodeStrict(parachainIdsCodec, stored[2 * at + 1] ?? Uint8Array.of(0), "Parachains")
@@ -197,7 +198,7 @@ async function readLeaves(
   return blocks.map(({ number, parentHash }, at) => {
     const found = heads[at] ?? [];
     const nextAuthoritySet = decoded(() =>
-      decodeStrict(authoritySetCodec, required(stored[2 * at]), "BeefyNextAuthorities")
+      decodeStrict(authoritySetCodec, required(nextSets[at]), "BeefyNextAuthorities")
     );
     const leaf: BeefyMmrLeaf = {
       version: 0,
@@ -208,6 +209,21 @@ async function readLeaves(
     };
     return { leaf, heads: found };
   });
+}
+
+/** What blocks announce as the next set: where it is missing, by the name that older runtimes give the pallet. */
+async function readNextSets(
+  relay: ProofRelay,
+  blocks: readonly LeafBlock[],
+  found: readonly (Uint8Array | undefined)[],
+  signal: AbortSignal,
+): Promise<readonly (Uint8Array | undefined)[]> {
+  const places = blocks.filter((_, at) => found[at] === undefined)
+    .map(({ hash }) => ({ key: relayBeefyKeys.olderNextSet, block: hash }));
+  if (places.length === 0) return found;
+  const older = await relay.fetchStored(places, signal);
+  let next = 0;
+  return found.map((each) => each ?? older[next++]);
 }
 
 /** Heads of several blocks' parents, as many blocks in a request as the bound on keys allows. */

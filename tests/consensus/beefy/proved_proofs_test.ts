@@ -1,7 +1,7 @@
 /** Naive proofs that the relayer makes from the relay chain itself, for hosts with the live client. */
 import assert from "node:assert/strict";
 import type { ProofSource } from "../../../src/consensus/beefy/proof_source.ts";
-import { type FollowingHost, ProvenHub, relay, relaySource, startHost } from "./world.ts";
+import { type FollowingHost, ProvenHub, relay, relaySource, renameLeafPallet, startHost } from "./world.ts";
 
 /** Only the relay chain is asked. */
 function only(source: ProofSource): { readonly sources: () => readonly ProofSource[] } {
@@ -101,6 +101,22 @@ Deno.test("beefy prover: a block whose last mountain is small is proved instead 
     await relayer.until("the head", async () => await target.hubHeight() === hub.height);
   }
   assert.equal((await target.state()).latestHeight, BigInt(costly + 255));
+  await source.close();
+});
+
+Deno.test("beefy prover: a relay chain whose pallet of leaves has its older name is proved as well", async () => {
+  await using hub = await ProvenHub.start({ missingMethods: ["mmr_generateProof", "state_queryStorageAt"] });
+  await using target = await startHost(hub);
+  renameLeafPallet(hub.relay);
+  await hub.rotate(false);
+  hub.makeBlocks();
+  const source = relaySource(hub, target);
+  {
+    await using relayer = relay(hub, target, only(source));
+    const newest = hub.relay.session.beefySetId;
+    await relayer.until("the newest set", async () => await setOf(target) === newest);
+    assert.deepEqual(relayer.log.messages("error"), []);
+  }
   await source.close();
 });
 

@@ -14,6 +14,7 @@ import type { AcceptedProof, AcceptedProofIndex } from "../../../src/core/chains
 import { EndpointUrl, Secret } from "../../../src/core/config/redact.ts";
 import { fromHex, type Hash256, toHash256, toHex } from "../../../src/core/protocol/bytes.ts";
 import { buildNaiveProof } from "../../../src/core/protocol/consensus/beefy/build_proof.ts";
+import { authoritySetCodec } from "../../../src/core/protocol/consensus/beefy/commitment.ts";
 import { encodeNaiveProof } from "../../../src/core/protocol/consensus/beefy/naive_proof.ts";
 import { verifyNaiveProof } from "../../../src/core/protocol/consensus/beefy/verify_proof.ts";
 import {
@@ -284,6 +285,29 @@ export async function startHost(
         platformFetch,
       ),
     [Symbol.asyncDispose]: () => anvil[Symbol.asyncDispose](),
+  };
+}
+
+/**
+ * Lets a relay chain keep what leaves announce under the pallet's older name, as old local networks do.
+ * Source: 05-hub-consensus section 5.1 of the protocol notes.
+ */
+export function renameLeafPallet(relay: RelayChainNode): void {
+  const named = "0x2ecf93be7260df120a495bd3855c0e60";
+  const older = "0xda7d4185f8093e80caceb64da45219e3";
+  const current = "c52aa943bf0908860a3eea0fad707cdc";
+  const stateAt = (hash: unknown): BeefyClientState => {
+    for (let block = relay.best.number;; block--) {
+      if (relay.hash(block) === hash) return relay.beefyState(block);
+    }
+  };
+  relay.fault = ({ method, params: [key, block] }) => {
+    if (method !== "state_getStorage" || typeof key !== "string") return undefined;
+    if (key.startsWith(named)) return { kind: "result", result: null };
+    if (!key.startsWith(older)) return undefined;
+    const state = stateAt(block);
+    const set = key.endsWith(current) ? state.current : state.next;
+    return { kind: "result", result: toHex(authoritySetCodec.enc(set)) };
   };
 }
 

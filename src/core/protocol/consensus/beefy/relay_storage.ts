@@ -17,6 +17,9 @@ export const relayBeefyKeys = {
   currentSet: storagePrefix("BeefyMmrLeaf", "BeefyAuthorities"),
   /** The set after it, which leaves announce. */
   nextSet: storagePrefix("BeefyMmrLeaf", "BeefyNextAuthorities"),
+  /** Both where the runtime calls the pallet by its older name. */
+  olderCurrentSet: storagePrefix("MmrLeaf", "BeefyAuthorities"),
+  olderNextSet: storagePrefix("MmrLeaf", "BeefyNextAuthorities"),
   leafCount: storagePrefix("Mmr", "NumberOfLeaves"),
   node: (position: bigint): Uint8Array => concatBytes(storagePrefix("Mmr", "Nodes"), u64.enc(position)),
   /** Parachains that are not on demand. */
