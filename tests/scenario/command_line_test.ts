@@ -195,21 +195,26 @@ Deno.test("command line: endpoints that hang hold up no signal; a second one end
     await waitUntil("the first requests hang", () => hubProxy.countCalls() > 0);
     starting.signal("SIGTERM");
     assert.equal(await starting.exitCode(60_000), 0, "during the start");
-    await proxy.setMode({ kind: "pass" });
-    await hubProxy.setMode({ kind: "pass" });
-    const working = await relayer.startAndWait(changes);
     const asked = (): number => proxy.countCalls() + hubProxy.countCalls();
-    await proxy.setMode({ kind: "hang" });
-    await hubProxy.setMode({ kind: "hang" });
-    const before = asked();
-    // All that were under way may have to time out first.
-    await waitUntil("requests hang", () => asked() > before, { deadlineMs: 90_000 });
-    // Stopped, it finds both signals when it goes on: the first begins the end, the second makes it short.
-    working.signal("SIGSTOP");
-    working.signal("SIGTERM");
-    working.signal("SIGINT");
-    working.signal("SIGCONT");
-    assert.equal(await working.exitCode(60_000), 130);
+    // With nothing but hanging requests the end takes a moment only, which may be over before the second signal is seen.
+    const codes: number[] = [];
+    while (!codes.includes(130) && codes.length < 5) {
+      await proxy.setMode({ kind: "pass" });
+      await hubProxy.setMode({ kind: "pass" });
+      const working = await relayer.startAndWait(changes);
+      await proxy.setMode({ kind: "hang" });
+      await hubProxy.setMode({ kind: "hang" });
+      const before = asked();
+      // All that were under way may have to time out first.
+      await waitUntil("requests hang", () => asked() > before, { deadlineMs: 90_000 });
+      // Stopped, it finds both signals when it goes on: the first begins the end, the second makes it short.
+      working.signal("SIGSTOP");
+      working.signal("SIGTERM");
+      working.signal("SIGINT");
+      working.signal("SIGCONT");
+      codes.push(await working.exitCode(60_000));
+    }
+    assert.deepEqual([codes.at(-1), codes.filter((code) => code !== 0 && code !== 130)], [130, []]);
     assert.equal((await relayer.ledger()).submissions.length, 0);
   });
 });

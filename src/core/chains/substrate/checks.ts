@@ -1,20 +1,18 @@
 /** Start-up checks: is this the chain of the configuration, and can its node do what is needed? */
 import { compact } from "scale-ts";
-import { concatBytes, equalBytes, fromHex, type Hash256, toHash256, toHex } from "../../protocol/bytes.ts";
+import { concatBytes, fromHex, type Hash256, toHash256 } from "../../protocol/bytes.ts";
 import type { HashAlgorithm } from "../../protocol/ismp/proof.ts";
 import {
   stateMachineCodec,
   type StateMachineId,
-  stateMachineIdCodec,
   stateMachineIdKey,
 } from "../../protocol/ismp/state_machine.ts";
-import { hostExecutiveKeys, ismpKeys, otherKeys, storagePrefix } from "../../protocol/ismp/storage_keys.ts";
+import { ismpKeys, otherKeys } from "../../protocol/ismp/storage_keys.ts";
 import { decodeStrict, ScaleError, u64 } from "../../protocol/scale.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import { calls, type Header } from "../../rpc/substrate_calls.ts";
 import type { CheckFinding } from "../chain.ts";
-import type { Counterparty } from "../hub.ts";
-import { ismpCalls } from "./ismp_calls.ts";
+import { Findings } from "./findings.ts";
 import { callLayouts } from "./layout.ts";
 import { hashFunctionOf, type SubstrateNode } from "./node.ts";
 import { RuntimeFault } from "./runtime.ts";
@@ -22,8 +20,6 @@ import { decodeValue } from "./views.ts";
 
 /** Largest difference between this machine's clock and the chain's: 04-messaging-flow.md section 4. */
 const MAX_CLOCK_DIFFERENCE_SEC = 30n;
-/** Ids that are read for a hint. */
-const MAX_HINTED = 200;
 
 const neededMethods = ["ismp_queryEventsWithMetadata", "ismp_queryChildTrieProof"];
 const neededOfHub = ["ismp_queryStateMachineLatestHeight", "ismp_queryChallengePeriod", "mmr_queryProof"];
@@ -92,28 +88,6 @@ export async function checkFedHub(
   if (!findings.hasFatal) await checkPallets(findings, neededPallets, signal);
   if (!findings.hasFatal) await checkConsensusCall(findings, signal);
   return findings.all;
-}
-
-/** Collects findings, each with the chain and endpoint it is about. */
-class Findings {
-  readonly all: CheckFinding[] = [];
-  constructor(readonly node: SubstrateNode) {}
-
-  get hasFatal(): boolean {
-    return this.all.some(({ severity }) => severity === "fatal");
-  }
-
-  fatal(text: string): void {
-    this.#add("fatal", text);
-  }
-
-  warn(text: string): void {
-    this.#add("warning", text);
-  }
-
-  #add(severity: CheckFinding["severity"], text: string): void {
-    this.all.push({ severity, text: `${this.node.id.stateMachine} via ${this.node.client.host}: ${text}` });
-  }
 }
 
 function checkIdentity(findings: Findings, answer: Uint8Array | RpcFault): void {
@@ -231,87 +205,4 @@ async function checkConsensusCall(findings: Findings, signal: AbortSignal): Prom
     if (!(fault instanceof RuntimeFault)) throw fault;
     findings.fatal(`the runtime takes other consensus messages than this program makes: ${fault.detail}`);
   }
-}
-
-/** Compares what the hub stores of a chain with the chain's configuration. One round trip, two with a hint. */
-export async function checkCounterparty(
-  node: SubstrateNode,
-  entry: Counterparty,
-  signal: AbortSignal,
-): Promise<readonly CheckFinding[]> {
-  const { client } = node;
-  const { stateMachine, consensusStateId } = entry.id;
-  const findings = new Findings(node);
-  const [height, host, period] = await client.tryAll([
-    ismpCalls.latestHeight(entry.id),
-    calls.storage(hostExecutiveKeys.evmHosts(stateMachine)),
-    calls.storage(ismpKeys.challengePeriod(entry.id)),
-  ], signal);
-  if (host instanceof RpcFault) throw host;
-  if (period instanceof RpcFault) throw period;
-  if (height instanceof RpcFault) {
-    if (height.code !== "not_found") throw height;
-    findings.fatal(await describeUnknown(node, entry.id, signal));
-  } else if (period === undefined) {
-    findings.warn(`has no challenge period for ${stateMachine} and will refuse its messages`);
-  }
-  if (entry.ismpHost !== undefined) checkHost(findings, entry.ismpHost, host, stateMachine);
-  return findings.all;
-}
-
-/** Why the hub has no height of a chain: the name may be wrong, or nobody has proved the chain yet. */
-async function describeUnknown(
-  node: SubstrateNode,
-  id: StateMachineId,
-  signal: AbortSignal,
-): Promise<string> {
-  const { stateMachine, consensusStateId } = id;
-  const [known, [client]] = await Promise.all([
-    fetchKnownIds(node, signal),
-    node.client.askStorage([ismpKeys.consensusStateClient(consensusStateId)], undefined, signal),
-  ]);
-  const isUnused = known.every((other) =>
-    other.stateMachine !== stateMachine && other.consensusStateId !== consensusStateId
-  );
-  if (client !== undefined && isUnused) {
-    return `has a light client "${consensusStateId}", but no height of ${stateMachine} yet: a consensus relayer ` +
-      "(causeway-consensus) has to bring the first one; start again then";
-  }
-  return `does not know ${stateMachine} by consensus_state_id "${consensusStateId}"; ${hintFor(id, known)}`;
-}
-
-function checkHost(
-  findings: Findings,
-  configured: Uint8Array,
-  stored: Uint8Array | undefined,
-  stateMachine: string,
-): void {
-  if (stored === undefined) {
-    findings.fatal(`knows no host contract of ${stateMachine}, so every proof would be refused`);
-  } else if (!equalBytes(stored, configured)) {
-    findings.fatal(`knows the host contract of ${stateMachine} as ${toHex(stored)}; set ismp_host to it`);
-  }
-}
-
-/** Ids that have a height on the hub: the last bytes of each key are the id itself (Blake2_128Concat). */
-async function fetchKnownIds(node: SubstrateNode, signal: AbortSignal): Promise<readonly StateMachineId[]> {
-  const prefix = storagePrefix("Ismp", "LatestStateMachineHeight");
-  const keys = await node.client.ask(calls.keysPaged(prefix, MAX_HINTED), signal);
-  return keys.flatMap((key) => {
-    try {
-      return [decodeStrict(stateMachineIdCodec, key.slice(prefix.length + 16), "StateMachineId")];
-    } catch (error) {
-      if (error instanceof ScaleError) return [];
-      throw error;
-    }
-  });
-}
-
-function hintFor(wanted: StateMachineId, known: readonly StateMachineId[]): string {
-  const same = known.filter(({ stateMachine }) => stateMachine === wanted.stateMachine);
-  if (same.length > 0) {
-    return `it knows that chain by ${same.map((id) => `"${id.consensusStateId}"`).join(", ")}`;
-  }
-  if (known.length === 0) return "it knows no chain at all";
-  return `it knows ${known.map(stateMachineIdKey).sort().join(", ")}`;
 }

@@ -14,7 +14,7 @@ import type {
   RelayerHub,
 } from "../hub_accounts.ts";
 import { AcceptedProofs, fetchAcceptedIndex, fetchProofBytes, fetchRotations } from "./accepted_proofs.ts";
-import { checkCounterparty } from "./checks.ts";
+import { checkCounterparty } from "./counterparty_check.ts";
 import { prepareHubCall, tryHubCall } from "./hub_calls.ts";
 import type { SubstrateNode } from "./node.ts";
 import type { Outcomes } from "./outcomes.ts";

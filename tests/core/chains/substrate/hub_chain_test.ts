@@ -9,7 +9,11 @@ import { decodeBareExtrinsic } from "../../../../src/core/protocol/ismp/hub_call
 import type { PostRequest } from "../../../../src/core/protocol/ismp/message.ts";
 import { stateMachineProofCodec } from "../../../../src/core/protocol/ismp/proof.ts";
 import { sr25519PublicKey } from "../../../../src/core/protocol/ismp/signed_messages.ts";
-import { parseStateMachine, toConsensusStateId } from "../../../../src/core/protocol/ismp/state_machine.ts";
+import {
+  parseStateMachine,
+  toConsensusClientId,
+  toConsensusStateId,
+} from "../../../../src/core/protocol/ismp/state_machine.ts";
 import { childTrieKeys } from "../../../../src/core/protocol/ismp/storage_keys.ts";
 import { decodeStrict } from "../../../../src/core/protocol/scale.ts";
 import { verifyMmrProof } from "../../../../src/core/protocol/trie/mmr.ts";
@@ -498,7 +502,7 @@ Deno.test("hub chain: a clock that differs by more than 30 seconds is warned abo
   assert.match(finding?.text ?? "", /clock is (99|100|101) seconds ahead of the chain's/);
 });
 
-Deno.test("hub chain: a wrong consensus state id or host contract of a chain is fatal, with the right one", async () => {
+Deno.test("hub chain: a wrong consensus state id or host contract of a chain is fatal, with the right one; so is a chain without heights", async () => {
   await using hub = await startTestHub();
   await using connection = connect(hub);
   await deliveryOf(hub, 10n, post(1n));
@@ -514,6 +518,22 @@ Deno.test("hub chain: a wrong consensus state id or host contract of a chain is 
   const [byChain, byHost] = await chain.checkCounterparty({ id: other, ismpHost: senderHost }, signal);
   assert.match(byChain?.text ?? "", /it knows EVM-1\/ETH0/);
   assert.match(byHost?.text ?? "", /knows no host contract of EVM-777/);
+  const created = hub.createConsensusClient({
+    stateId: toConsensusStateId("NEW0"),
+    clientId: toConsensusClientId("OPFG"),
+    unbondingPeriodSec: 100_000n,
+    challengePeriodsSec: new Map(),
+    state: Uint8Array.of(1),
+  });
+  hub.produceBlock();
+  await created;
+  const young = { stateMachine: parseStateMachine("EVM-777"), consensusStateId: toConsensusStateId("NEW0") };
+  const [byHeight] = await chain.checkCounterparty({ id: young }, signal);
+  assert.equal(byHeight?.severity, "fatal");
+  assert.match(
+    byHeight?.text ?? "",
+    /has a light client "NEW0", but no height of EVM-777 yet: a consensus relayer/,
+  );
   const wrongHost = fromHex(`0x${"01".repeat(20)}`);
   const [host] = await chain.checkCounterparty({ id: sender, ismpHost: wrongHost }, signal);
   assert.equal(host?.severity, "fatal");

@@ -1,0 +1,25 @@
+/** What start-up checks have to say of a node. */
+import type { CheckFinding } from "../chain.ts";
+import type { SubstrateNode } from "./node.ts";
+
+/** Collects findings, each with the chain and endpoint it is about. */
+export class Findings {
+  readonly all: CheckFinding[] = [];
+  constructor(readonly node: SubstrateNode) {}
+
+  get hasFatal(): boolean {
+    return this.all.some(({ severity }) => severity === "fatal");
+  }
+
+  fatal(text: string): void {
+    this.#add("fatal", text);
+  }
+
+  warn(text: string): void {
+    this.#add("warning", text);
+  }
+
+  #add(severity: CheckFinding["severity"], text: string): void {
+    this.all.push({ severity, text: `${this.node.id.stateMachine} via ${this.node.client.host}: ${text}` });
+  }
+}
