@@ -22,8 +22,9 @@ import {
 import {
   decodeGrandpaState,
   type GrandpaView,
+  type VerifiedFinality,
   type VerifiedGrandpaMessage,
-  verifyGrandpaMessage,
+  verifyCommitments,
 } from "../../core/protocol/consensus/grandpa/verify_message.ts";
 import { parachainHeadKey } from "../../core/protocol/consensus/parachain_heads.ts";
 import type { IntermediateState } from "../../core/protocol/ismp/state_commitment.ts";
@@ -131,7 +132,7 @@ class GrandpaProver implements ConsensusProver {
     const found = await findFinality(this.#deps.relay, trusted, this.#options.maxBlockRange, signal);
     if (found.kind !== "found") return this.#idle(found, trusted);
     const message = await this.#complete(found.proof, trusted, signal);
-    const verified = this.#verify(trusted, message, await this.#fetchView(signal));
+    const verified = this.#verify(trusted, message, found.verified, await this.#fetchView(signal));
     const { consensusState } = verified;
     // What is further away than a proof may reach needs a step, even one without news.
     const isRangeFull = found.finalHeight - trusted.latestHeight > this.#options.maxBlockRange;
@@ -295,13 +296,15 @@ class GrandpaProver implements ConsensusProver {
     }
   }
 
+  /** The votes were checked when they were found. */
   #verify(
     trusted: GrandpaConsensusState,
     message: GrandpaMessage,
+    finality: VerifiedFinality,
     view: GrandpaView,
   ): VerifiedGrandpaMessage {
     try {
-      return verifyGrandpaMessage(trusted, message, view);
+      return verifyCommitments(trusted, message, finality, view);
     } catch (error) {
       if (!(error instanceof GrandpaError)) throw error;
       throw this.#badData(`its proof of the heads does not verify (${error.code})`, error);

@@ -5,10 +5,10 @@
 import { fromHex, type Hash256, toHash256 } from "../../bytes.ts";
 import type { BeefyClientState } from "../../evm/beefy_client_state.ts";
 import { bagPeaks, calculateMmrRoot, hashPair, MmrError, subtreesOf, topPosition } from "../../trie/mmr.ts";
-import { authoritiesRoot, authorityAddress, authorityLeaf } from "./authorities.ts";
+import { authorityLeaves } from "./authorities.ts";
 import { BeefyError } from "./beefy_error.ts";
 import { type BeefyJustification, type BeefyMmrLeaf, mmrLeafHash, mmrRootOf } from "./commitment.ts";
-import { merkleMultiProof } from "./merkle_tree.ts";
+import { merkleMultiProof, merkleRoot } from "./merkle_tree.ts";
 import type { NaiveProof, ParachainProof } from "./naive_proof.ts";
 import { beefyLeafIndex, beefyThreshold, headLeaf } from "./verify_proof.ts";
 
@@ -65,7 +65,8 @@ export function buildNaiveProof(trusted: BeefyClientState, facts: RelayFacts): N
   const { commitment, signatures } = facts.justification;
   const set = [trusted.current, trusted.next].find(({ id }) => id === commitment.validatorSetId);
   if (set === undefined) throw new BeefyError("unknown_authority_set");
-  if (set.length !== facts.authorities.length || authoritiesRoot(facts.authorities) !== set.root) {
+  const authorities = authorityLeaves(facts.authorities);
+  if (set.length !== authorities.length || merkleRoot(authorities) !== set.root) {
     throw new BeefyError("invalid_authorities_proof");
   }
   const threshold = beefyThreshold(set.length);
@@ -86,10 +87,7 @@ export function buildNaiveProof(trusted: BeefyClientState, facts: RelayFacts): N
       leaf,
       leafIndex,
       mmrProof,
-      authoritiesProof: merkleMultiProof(
-        facts.authorities.map((key) => authorityLeaf(authorityAddress(key))),
-        votes.map(({ index }) => index),
-      ),
+      authoritiesProof: merkleMultiProof(authorities, votes.map(({ index }) => index)),
     },
     parachain: proveHeads(facts.heads, facts.paraIds),
   };

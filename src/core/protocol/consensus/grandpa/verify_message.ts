@@ -84,14 +84,31 @@ export function verifyGrandpaMessage(
   message: GrandpaMessage,
   view: GrandpaView,
 ): VerifiedGrandpaMessage {
-  require(messageVariantOf(trusted.stateMachine) === message.tag, "wrong_variant");
-  const { finalityProof } = message.value;
-  const { consensusState, target, route } = verifyFinality(trusted, finalityProof);
+  requireVariant(trusted, message);
+  return verifyCommitments(trusted, message, verifyFinality(trusted, message.value.finalityProof), view);
+}
+
+/**
+ * The rest of the rules for a message whose finality proof holds: votes of hundreds of validators are checked once.
+ * @param finality what {@link verifyFinality} made of the message's proof on the same state.
+ * @throws {GrandpaError}
+ */
+export function verifyCommitments(
+  trusted: GrandpaConsensusState,
+  message: GrandpaMessage,
+  { consensusState, target, route }: VerifiedFinality,
+  view: GrandpaView,
+): VerifiedGrandpaMessage {
+  requireVariant(trusted, message);
   const commitments = message.tag === "StandaloneChain"
     ? [standaloneCommitment(trusted.stateMachine, target, view)]
-    : readHeads(message.value.parachainHeaders, finalityProof, route)
+    : readHeads(message.value.parachainHeaders, message.value.finalityProof, route)
       .flatMap(({ paraId, header }) => parachainCommitment(paraId, header, message.tag, view));
   return { consensusState, commitments };
+}
+
+function requireVariant({ stateMachine }: GrandpaConsensusState, { tag }: GrandpaMessage): void {
+  require(messageVariantOf(stateMachine) === tag, "wrong_variant");
 }
 
 function standaloneCommitment(
