@@ -73,6 +73,13 @@ interface Candidate {
   readonly justification: BeefyJustification;
 }
 
+/** What some blocks offer. */
+interface Candidates {
+  readonly candidates: readonly Candidate[];
+  /** A later set signs in them, too. */
+  readonly isOver: boolean;
+}
+
 /** A finished proof, and what a client trusts after it. */
 interface MadeProof {
   readonly bytes: Uint8Array;
@@ -158,8 +165,9 @@ class RelaySource implements ProofSource {
     const from = await this.#findFirst(Number(latestHeight) + 1, head.header.number, next.id, signal);
     const to = Math.min(head.header.number, from + SEARCHED_BLOCKS - 1);
     const found: Candidate[] = [];
-    for (let first = from; first <= to; first += BLOCKS_AT_A_TIME) {
-      const last = Math.min(to, first + BLOCKS_AT_A_TIME - 1);
+    // The first block of a session is always justified; others are read, with all that is in them, only in its place.
+    for (let first = from, count = 1; first <= to; first += count, count = BLOCKS_AT_A_TIME) {
+      const last = Math.min(to, first + count - 1);
       const { candidates, isOver } = await this.#fetchCandidates(first, last, next.id, signal);
       found.push(...candidates);
       const isCheap = ({ number }: Candidate): boolean =>
@@ -180,15 +188,23 @@ class RelaySource implements ProofSource {
     return low;
   }
 
-  /** Justified blocks of a range that the set with that id signed; `isOver` when a later set signs in it, too. */
+  /** Justified blocks of a range that the set with that id signed. */
   async #fetchCandidates(
     first: number,
     last: number,
     setId: bigint,
     signal: AbortSignal,
-  ): Promise<{ readonly candidates: readonly Candidate[]; readonly isOver: boolean }> {
+  ): Promise<Candidates> {
+    const blocks = await this.#deps.relay.fetchBlocks(first, last, signal);
+    return await this.#readCandidates(blocks, setId, signal);
+  }
+
+  async #readCandidates(
+    blocks: readonly RelayBlock[],
+    setId: bigint,
+    signal: AbortSignal,
+  ): Promise<Candidates> {
     const { relay } = this.#deps;
-    const blocks = await relay.fetchBlocks(first, last, signal);
     const hashes = blocks.map(({ hash }) => hash);
     const stored = await relay.fetchJustifications(hashes, BEEFY_ENGINE, signal);
     const read = blocks.flatMap((block, at): readonly Candidate[] => {
@@ -220,14 +236,7 @@ class RelaySource implements ProofSource {
     if (!await work.hasWork(chain, hubHeight, newest, signal)) {
       return { kind: "nothing", reason: "the newest head of the hub brings nothing for this chain" };
     }
-    const first = Math.max(Number(state.latestHeight) + 1, head.header.number - CHOICE_BLOCKS + 1);
-    const { candidates } = await this.#fetchCandidates(
-      first,
-      head.header.number,
-      state.current.id,
-      signal,
-    );
-    for (const candidate of inOrderOfWorth(candidates, state.beefyActivationBlock, "newest")) {
+    for (const candidate of await this.#newestCandidates(state, head, signal)) {
       const height = candidate.number === head.header.number
         ? newest
         : await this.#fetchHubHeight(candidate.block, signal);
@@ -236,6 +245,22 @@ class RelaySource implements ProofSource {
       return { kind: "proofs", proofs: [bytes], purpose: "messages", endpoint: relay.host };
     }
     return { kind: "nothing", reason: "no justified block of the relay chain has the wanted head yet" };
+  }
+
+  /** Justified blocks in the order in which they are worth proving: the head alone, where no other can come before it. */
+  async #newestCandidates(
+    { latestHeight, beefyActivationBlock, current }: BeefyClientState,
+    head: RelayBlock,
+    signal: AbortSignal,
+  ): Promise<readonly Candidate[]> {
+    const { number } = head.header;
+    if (lastMountainHeight(number, beefyActivationBlock) <= SMALL_MOUNTAIN) {
+      const { candidates } = await this.#readCandidates([head], current.id, signal);
+      if (candidates.length > 0) return candidates;
+    }
+    const first = Math.max(Number(latestHeight) + 1, number - CHOICE_BLOCKS + 1);
+    const { candidates } = await this.#fetchCandidates(first, number, current.id, signal);
+    return inOrderOfWorth(candidates, beefyActivationBlock, "newest");
   }
 
   /** Height of the hub that a proof of the block brings: the head as its parent left it. */
