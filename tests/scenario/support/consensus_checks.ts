@@ -21,6 +21,13 @@ import type { Devnet, DevnetChain } from "../../devnet/devnet.ts";
 import { readerFor } from "../../devnet/evm/deploy.ts";
 import type { Rejection } from "../../devnet/hub/hub.ts";
 import { resultHttp } from "../../devnet/hub/json_rpc_client.ts";
+import {
+  type HostFacts,
+  type HostLimits,
+  hostViolations,
+  readHeads,
+  readHostFacts,
+} from "./consensus_hosts.ts";
 
 /** The part of a header that the hub stores. */
 export type HeaderFacts = Pick<EvmBlockHeader, "stateRoot" | "timestampSec">;
@@ -51,10 +58,12 @@ export interface ConsensusFacts {
   readonly chains: readonly ChainFacts[];
   readonly rejections: readonly Pick<Rejection, "stage" | "code" | "ismp" | "detail">[];
   readonly runs: readonly RunFacts[];
+  /** EVM hosts, as far as they were told of the hub. */
+  readonly hosts: readonly HostFacts[];
 }
 
 /** What a scenario does not keep to. */
-export interface ConsensusLimits {
+export interface ConsensusLimits extends HostLimits {
   /** Chains of which the hub need not have learned anything. */
   readonly untold?: readonly string[];
   /** Relayers that compete: updates may come second. */
@@ -77,6 +86,7 @@ export function consensusViolations(facts: ConsensusFacts, limits: ConsensusLimi
     ...facts.chains.flatMap((chain) => [...untold(chain, limits)]),
     ...refusals(facts, limits),
     ...facts.runs.flatMap((run) => [...runViolations(run)]),
+    ...facts.hosts.flatMap((host) => hostViolations(host, limits)),
   ];
 }
 
@@ -128,11 +138,22 @@ function* runViolations({ name, errors, secrets, peakMb }: RunFacts): Iterable<s
   else if (peakMb > MOST_MB) yield `${name} used ${peakMb} MB, and ${MOST_MB} MB are enough`;
 }
 
-/** Reads what the hub stores and what the chains say about it. `since`: the hub's block after which things count. */
+/** From where on things count: a block of the hub, and one of each EVM chain. */
+export interface FactsSince {
+  readonly hub: string;
+  readonly chains: ReadonlyMap<string, bigint>;
+}
+
+/** Now. */
+export async function factsFromNow(devnet: Devnet): Promise<FactsSince> {
+  return { hub: toHash256(devnet.hub.best.hash), chains: await readHeads(devnet.chains) };
+}
+
+/** Reads what the hub stores and what the chains say about it, and what the chains were told of the hub. */
 export async function readConsensusFacts(
   devnet: Devnet,
   runs: readonly RunFacts[],
-  since: string,
+  since: FactsSince,
 ): Promise<ConsensusFacts> {
   const chains = await Promise.all(devnet.chains.map(async (chain): Promise<ChainFacts> => {
     const id = devnet.idOnHub(chain);
@@ -141,10 +162,17 @@ export async function readConsensusFacts(
       chain: stateMachineIdKey(id),
       stored,
       headers: await readHeaders(chain, stored.map(({ height }) => height)),
-      latest: await readLatest(devnet.hub.httpUrl, id, since),
+      latest: await readLatest(devnet.hub.httpUrl, id, since.hub),
     };
   }));
-  return { chains, rejections: devnet.hub.rejections, runs };
+  return {
+    chains,
+    rejections: devnet.hub.rejections,
+    runs,
+    hosts: await Promise.all(
+      devnet.chains.map((chain) => readHostFacts(chain, since.chains.get(chain.stateMachine) ?? 0n)),
+    ),
+  };
 }
 
 /** All commitments of a chain in the hub's newest state. */
@@ -204,9 +232,4 @@ export async function readPeakMb(pid: number): Promise<number> {
   const kb = /^VmHWM:\s+(\d+) kB$/m.exec(text)?.[1];
   if (kb === undefined) throw new Error(`The system does not tell the memory of process ${pid}`);
   return Math.ceil(Number(kb) / 1024);
-}
-
-/** Hash of the hub's newest block. */
-export function hubNow(devnet: Devnet): string {
-  return toHash256(devnet.hub.best.hash);
 }

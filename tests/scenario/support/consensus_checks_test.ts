@@ -8,6 +8,7 @@ import {
   MOST_MB,
   type RunFacts,
 } from "./consensus_checks.ts";
+import type { HostDelivery, HostFacts } from "./consensus_hosts.ts";
 
 const root = `0x${"ab".repeat(32)}` as const;
 const commitment = { timestampSec: 7n, overlayRoot: undefined, stateRoot: root };
@@ -18,7 +19,23 @@ const chain: ChainFacts = {
   latest: [3n, 5n],
 };
 const run: RunFacts = { name: "relayer 1", errors: [], secrets: [], peakMb: 200 };
-const good: ConsensusFacts = { chains: [chain], rejections: [], runs: [run] };
+const delivery: HostDelivery = {
+  hash: "0xd1",
+  block: 20n,
+  sender: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
+  isReverted: false,
+  host: "open",
+  effects: ["rotation", "rotation", "height"],
+  hasMessages: false,
+};
+const host: HostFacts = {
+  chain: "EVM-97",
+  deliveries: [delivery],
+  heights: [7n, 9n],
+  epochs: [11n, 12n],
+  sets: [10n, 12n],
+};
+const good: ConsensusFacts = { chains: [chain], rejections: [], runs: [run], hosts: [host] };
 const refusal = {
   stage: "pool",
   code: "BadProof",
@@ -32,6 +49,14 @@ function withChain(changes: Partial<ChainFacts>): ConsensusFacts {
 
 function withRun(changes: Partial<RunFacts>): ConsensusFacts {
   return { ...good, runs: [run, { ...run, ...changes }] };
+}
+
+function withHost(changes: Partial<HostFacts>): ConsensusFacts {
+  return { ...good, hosts: [host, { ...host, ...changes }] };
+}
+
+function withDelivery(changes: Partial<HostDelivery>): ConsensusFacts {
+  return withHost({ deliveries: [delivery, { ...delivery, ...changes }] });
 }
 
 const header = { stateRoot: root, timestampSec: 7n };
@@ -73,6 +98,38 @@ const violated: readonly [what: string, facts: ConsensusFacts, said: RegExp, lim
   ["a secret", withRun({ secrets: ["q7"] }), /printed a secret: q7/],
   ["too much memory", withRun({ peakMb: MOST_MB + 1 }), /used \d+ MB/],
   ["memory that was not measured", withRun({ peakMb: undefined }), /never measured/],
+  [
+    "a failed transaction with proofs",
+    withDelivery({ isReverted: true, effects: ["refused"] }),
+    /transaction 0xd1 with proofs of the hub failed/,
+  ],
+  ["a proof for a frozen host", withDelivery({ host: "frozen" }), /went to the frozen host in 0xd1/],
+  [
+    "a proof for an expired client",
+    withDelivery({ host: "expired", isReverted: true }),
+    /to the expired host/,
+  ],
+  [
+    "a fourth proof in a transaction",
+    withDelivery({ effects: ["rotation", "rotation", "rotation", "height"] }),
+    /4 proofs of the hub in 0xd1/,
+  ],
+  ["a proof that was paid for in vain", withDelivery({ effects: ["none"] }), /1 proofs .* in vain/],
+  [
+    "more of them than competitors explain",
+    withDelivery({ effects: ["none", "none"] }),
+    /2 proofs .* in vain/,
+    { vainProofs: 1 },
+  ],
+  [
+    "an epoch that was left out",
+    withHost({ epochs: [11n, 13n], sets: [10n, 13n] }),
+    /set 13 follows set 11/,
+  ],
+  ["a first epoch that was left out", withHost({ epochs: [12n] }), /set 12 follows set 10/],
+  ["an epoch that was told twice", withHost({ epochs: [11n, 11n, 12n] }), /set 11 follows set 11/],
+  ["an epoch of which nobody was told", withHost({ epochs: [11n] }), /the newest set is 12, and 11 was told/],
+  ["a height of the hub that fell", withHost({ heights: [9n, 7n] }), /hub's height went from 9 to 7/],
 ];
 
 for (const [what, facts, said, limits] of violated) {
@@ -88,4 +145,8 @@ Deno.test("consensus checks: what is as it should be passes, and so does what a 
   assert.deepEqual(consensusViolations(good), []);
   assert.deepEqual(consensusViolations(withChain({ latest: [] }), { untold: ["EVM-97/"] }), []);
   assert.deepEqual(consensusViolations({ ...good, rejections: [refusal] }, { hasCompetitors: true }), []);
+  assert.deepEqual(consensusViolations(withDelivery({ effects: ["none"] }), { vainProofs: 1 }), []);
+  assert.deepEqual(consensusViolations(withDelivery({ isReverted: false, effects: [] })), []);
+  assert.deepEqual(consensusViolations(withHost({ epochs: [10n, 11n, 12n] })), []);
+  assert.deepEqual(consensusViolations(withHost({ epochs: [], heights: [], sets: [10n, 10n] })), []);
 });

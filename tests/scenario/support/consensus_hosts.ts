@@ -115,13 +115,13 @@ export async function readHeads(chains: readonly DevnetChain[]): Promise<Readonl
 
 /** Everything that reached a host after block `after`. */
 export async function readHostFacts({ stateMachine, host }: DevnetChain, after: bigint): Promise<HostFacts> {
-  const reader = createPublicClient({ transport: http(host.rpcUrl, { batch: { batchSize: 100 } }) });
+  const reader = readerOf(host);
   const head = await reader.getBlockNumber();
   const [first, last, logs, deliveries] = await Promise.all([
     readTrusted(reader, host, after),
     readTrusted(reader, host, head),
     reader.getLogs({ address: host.addresses.host, fromBlock: after + 1n, toBlock: head }),
-    readDeliveries(reader, host, { after, head }),
+    deliveriesIn(reader, host, { after, head }),
   ]);
   const events = logs.flatMap((log) => {
     const decoded = decodeHostLog(log, toAddress(host.addresses.host));
@@ -136,8 +136,21 @@ export async function readHostFacts({ stateMachine, host }: DevnetChain, after: 
   };
 }
 
-/** Transactions with proofs of the hub after a block, oldest first. */
+/** Transactions with proofs of the hub after block `after`, oldest first. */
 export async function readDeliveries(
+  { host }: DevnetChain,
+  after: bigint,
+): Promise<readonly HostDelivery[]> {
+  const reader = readerOf(host);
+  return await deliveriesIn(reader, host, { after, head: await reader.getBlockNumber() });
+}
+
+/** Many questions in one request. */
+function readerOf({ rpcUrl }: IsmpHost): PublicClient {
+  return createPublicClient({ transport: http(rpcUrl, { batch: { batchSize: 100 } }) });
+}
+
+async function deliveriesIn(
   reader: PublicClient,
   host: IsmpHost,
   { after, head }: { readonly after: bigint; readonly head: bigint },

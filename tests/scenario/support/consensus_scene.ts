@@ -12,7 +12,8 @@ import { type SectionChanges, sectionOf } from "../../devnet/relayer_config.ts";
 import {
   assertConsensus,
   type ConsensusLimits,
-  hubNow,
+  factsFromNow,
+  type FactsSince,
   readConsensusFacts,
   readPeakMb,
   type RunFacts,
@@ -31,7 +32,7 @@ export async function playConsensus(
   play: (scene: ConsensusScene) => Promise<void>,
 ): Promise<void> {
   await using devnet = await startDevnet({ hubBlockTimeMs: 400, ...options, startsOracle: false });
-  await using scene = new ConsensusScene(t, devnet);
+  await using scene = new ConsensusScene(t, devnet, await factsFromNow(devnet));
   await play(scene);
   await scene.step("what is common to all scenarios holds", () => scene.finish());
 }
@@ -57,14 +58,14 @@ export class ConsensusScene implements AsyncDisposable {
   readonly #t: Deno.TestContext;
   readonly #runs: Run[] = [];
   readonly #expected: LineMatch[] = [];
-  readonly #since: string;
+  readonly #since: FactsSince;
   #limits: ConsensusLimits = {};
   #hasFailed = false;
 
   /** Not for callers: use {@link playConsensus}. */
-  constructor(t: Deno.TestContext, readonly devnet: Devnet) {
+  constructor(t: Deno.TestContext, readonly devnet: Devnet, since: FactsSince) {
     this.#t = t;
-    this.#since = hubNow(devnet);
+    this.#since = since;
   }
 
   /** One step. After the first that fails the others are left out: each needs what those before it did. */
