@@ -19,16 +19,15 @@ import { ConsensusProcess, type ConsensusProcessOptions } from "./consensus_proc
 import { createClients } from "./consensus_relayer.ts";
 import type { Anvil } from "./evm/anvil.ts";
 import { deployIsmpHost, type IsmpHost } from "./evm/deploy.ts";
-import { grandpaStateOf, GrandpaTeller } from "./grandpa_teller.ts";
 import { encodeHeader } from "./hub/digest.ts";
 import { type Hub, startHub } from "./hub/hub.ts";
 import { type ConsensusSettings, type HubOptions, identities } from "./hub/hub_options.ts";
 import { ownHeaderOf } from "./hub/own_proofs.ts";
 import { treasuryAccount } from "./hub/pallets/balances.ts";
-import { parachainClientId } from "./hub/pallets/consensus_clients.ts";
+import { grandpaClientId } from "./hub/pallets/consensus_clients.ts";
 import { HubProver } from "./hub_prover.ts";
 import { type Direction, Oracle } from "./oracle.ts";
-import { evmOracleEnd, hubOracleEnd } from "./oracle_ends.ts";
+import { evmOracleEnd } from "./oracle_ends.ts";
 import {
   type ChainKind,
   type ProvenChain,
@@ -46,10 +45,11 @@ import {
 import type { DevnetEndpoints } from "./relayer_config.ts";
 import {
   type DevnetSubstrateChain,
+  isSiblingOf,
   startSubstrateChain,
   type SubstrateChainOptions,
-  substrateOracleEnd,
 } from "./substrate_chains.ts";
+import { followingHub, substrateClients, substrateOracleEnds } from "./substrate_ends.ts";
 
 /** What can be chosen about a devnet. */
 export interface DevnetOptions {
@@ -147,14 +147,15 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
   const accepting = options.acceptsProofs ?? (options.hubFeed === "program" ? {} : undefined);
   const hubMachine = parseStateMachine(runtime === "nexus" ? "POLKADOT-3367" : "KUSAMA-4009");
   const hubPara = paraIdOf(hubMachine);
-  const heads: { hub?: Hub } = {};
+  const heads: Hub[] = [];
   const relay = started.use(
     await startRelayChain({
       blockTimeMs: options.relayBlockTimeMs ?? Math.min(options.hubBlockTimeMs ?? 1000, RELAY_BLOCK_MS),
       finalityLag: RELAY_LAG,
       keepStates: RELAY_STATES,
       dummyParachains: [1000],
-      heads: () => headsOf(heads.hub),
+      heads: () => headsOf(heads),
+      onDemand: [hubPara],
       ...options.relay,
     }),
   );
@@ -175,16 +176,26 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
   const substrateChains: DevnetSubstrateChain[] = [];
   for (const [at, chosen] of (options.substrateChains ?? []).entries()) {
     const chain = await startSubstrateChain(letter(chains.length + at), identity, {
-      hubFinality: await grandpaStateOf(relay, identity),
+      ...await followingHub(relay, identity, chosen),
+      consensusStateId: `SUB${at}`,
       ...chosen,
     });
-    started.use(chain.node);
     substrateChains.push(chain);
+    const node = started.use(chain.node);
+    if (isSiblingOf(identity, chain.stateMachine)) heads.push(node);
   }
   const hostParams = await Promise.all(chains.map(({ host }) => readHostParams(host)));
   const hub = started.use(
     await startHub({
-      ...hubOptions(options, runtime, chains, substrateChains),
+      ...hubOptions(
+        options,
+        runtime,
+        chains,
+        await substrateClients(relay, identity, substrateChains, {
+          challengePeriodSec: options.hubChallengePeriodSec ?? 0n,
+          unbondingPeriodSec: UNBONDING_SEC,
+        }),
+      ),
       ...accepting && { trustedState: encodeBeefyClientState(beefyState) },
       hostParams: new Map(chains.flatMap(({ stateMachine }, at) => {
         const params = hostParams[at];
@@ -192,7 +203,7 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
       })),
     }),
   );
-  heads.hub = hub;
+  heads.push(hub);
   for (const { stateMachine, feeTokenDecimals } of substrateChains) {
     void hub.governance.setFeeTokenDecimals(stateMachine, feeTokenDecimals);
   }
@@ -202,18 +213,20 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
   const prover = accepting && new Prover({ hub, relay, proofs, ...accepting });
   const oracle = started.use(
     new Oracle({
-      hub: hubOracleEnd(hub, [...chains, ...substrateChains]),
+      hub: identity.stateMachine,
       chains: [
         ...chains.map((chain) => evmOracleEnd(chain, prover === undefined ? proofs : undefined)),
-        ...substrateChains.map((chain) =>
-          substrateOracleEnd(
-            chain,
-            started.use(new GrandpaTeller({ relay, finalityLag: RELAY_LAG, hub: identity, chain })),
-          )
-        ),
+        ...substrateOracleEnds({
+          relay,
+          finalityLag: RELAY_LAG,
+          hub,
+          chains: substrateChains,
+          others: [],
+          started,
+        }),
       ],
       others: (onFault) => feedsOf(options, { hub, endpoints, onFault }),
-      ...prover && { tellHub: (last, isAsked) => prover.prove(last, isAsked) },
+      ...prover && { tellHubOfItself: (last, isAsked) => prover.prove(last, isAsked) },
       everyMs: options.oracleEveryMs ?? 500,
       ...(options.onUpdate === undefined ? {} : { onUpdate: options.onUpdate }),
     }),
@@ -320,7 +333,8 @@ function consensusEndpointsOf(
     hub: { stateMachine: hub.identity.stateMachine, wsUrl: hub.wsUrl },
     relay: { wsUrl: relay.wsUrl },
     chains: chains.map(({ proven, host }) => ({ proven, ismpHost: host.addresses.host })),
-    substrate: substrateChains.map(substrateEndpoint),
+    substrate: substrateChains.filter(({ hubClientId }) => hubClientId === grandpaClientId)
+      .map(substrateEndpoint),
   };
 }
 
@@ -347,31 +361,16 @@ function hubOptions(
   options: DevnetOptions,
   runtime: "gargantua" | "nexus",
   chains: readonly DevnetChain[],
-  substrateChains: readonly DevnetSubstrateChain[],
+  { clients, consensus, relayParent }: Pick<HubOptions, "clients" | "consensus" | "relayParent">,
 ): HubOptions {
-  const periodSec = options.hubChallengePeriodSec ?? 0n;
-  const substrateClients = new Map([
-    // The relay chain's parachains: there from the start, also under which the hub's own heights are stored.
-    [identities[runtime].consensusStateId, parachainClientId],
-    ...substrateChains.map(({ consensusStateId, clientId }) => [consensusStateId, clientId] as const),
-  ]);
   const port = options.ports?.hub;
   return {
     runtime,
     blockTimeMs: options.hubBlockTimeMs ?? 1000,
     bandwidthGate: options.bandwidthGate ?? false,
-    clients: [
-      ...[...substrateClients].map(([stateId, clientId]) => ({
-        stateId,
-        clientId,
-        unbondingPeriodSec: UNBONDING_SEC,
-        challengePeriodsSec: new Map(
-          substrateChains.filter((chain) => chain.consensusStateId === stateId)
-            .map(({ stateMachine }) => [stateMachine, periodSec]),
-        ),
-      })),
-    ],
-    consensus: settingsOf(chains.map(({ proven }) => proven)),
+    ...clients && { clients },
+    consensus: { ...settingsOf(chains.map(({ proven }) => proven)), ...consensus },
+    ...relayParent && { relayParent },
     balances: new Map([[treasuryAccount, TREASURY]]),
     hosts: new Map(
       chains.map(({ stateMachine, host }) => [stateMachine, fromHex(host.addresses.host)]),
@@ -412,10 +411,14 @@ function settingsOf(chains: readonly ProvenChain[]): ConsensusSettings {
   };
 }
 
-/** The hub as a head of the relay chain, once it has a final block that can be proved. */
-function headsOf(hub: Hub | undefined): ParachainHeads {
-  if (hub === undefined || ownHeaderOf(hub.finalizedHeader) === undefined) return new Map();
-  return new Map([[paraIdOf(hub.identity.stateMachine), encodeHeader(hub.finalizedHeader)]]);
+/** Parachains as heads of the relay chain, once they have a final block that can be proved. */
+function headsOf(parachains: readonly Hub[]): ParachainHeads {
+  return new Map(
+    parachains.filter(({ finalizedHeader }) => ownHeaderOf(finalizedHeader) !== undefined)
+      .map((
+        { identity, finalizedHeader },
+      ) => [paraIdOf(identity.stateMachine), encodeHeader(finalizedHeader)]),
+  );
 }
 
 /** `A`, `B`, ... */

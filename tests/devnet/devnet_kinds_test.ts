@@ -1,4 +1,4 @@
-import { deepEqual, equal, ok } from "node:assert/strict";
+import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { encodeFunctionData } from "viem";
 import { fromHex, type Hex, toHex } from "../../src/core/protocol/bytes.ts";
 import { hostParamCodec } from "../../src/core/protocol/ismp/host_params.ts";
@@ -9,7 +9,7 @@ import { type Devnet, type DevnetChain, startDevnet } from "./devnet.ts";
 import { HANDLER_ABI, HOST_ABI } from "./evm/abi.ts";
 import { DEVNET_ACCOUNTS } from "./evm/accounts.ts";
 import { readHubConsensus } from "./evm/host_admin.ts";
-import { demoModuleId } from "./hub/hub.ts";
+import { demoModuleId, type Hub } from "./hub/hub.ts";
 import { resultHttp } from "./hub/json_rpc_client.ts";
 import { delivered, waitUntil } from "./messages.ts";
 import { relayerConfig } from "./relayer_config.ts";
@@ -35,6 +35,21 @@ async function untilProven(devnet: Devnet): Promise<void> {
 async function proofBytes(devnet: Devnet, key: Uint8Array): Promise<Hex> {
   const found = await resultHttp(devnet.hub.httpUrl, "offchain_localStorageGet", ["PERSISTENT", toHex(key)]);
   return toHex(fromHex(String(found)));
+}
+
+/** Blocks in which a chain learnt a height without an extrinsic that proved it. @throws when it has learnt none. */
+async function unprovenUpdates(node: Hub): Promise<readonly string[]> {
+  const events = Object(
+    await resultHttp(node.httpUrl, "ismp_queryEventsWithMetadata", [1, node.best.number]),
+  );
+  const updates = Object.entries(events).flatMap(([block, found]) =>
+    [Object(found)].flat().filter(({ event }) => "StateMachineUpdated" in event).map(({ meta }) => ({
+      block,
+      extrinsic: BigInt(meta.transaction_hash),
+    }))
+  );
+  ok(updates.length > 0);
+  return updates.filter(({ extrinsic }) => extrinsic === 0n).map(({ block }) => block);
 }
 
 async function handleConsensus({ host }: DevnetChain, proof: Hex): Promise<void> {
@@ -94,10 +109,10 @@ Deno.test("devnet: accepted proofs wait on the hub for relayers, and hosts take 
   equal(toHex(value.feeToken), a.host.addresses.feeToken.toLowerCase());
 });
 
-Deno.test("devnet: Substrate chains and the hub know each other, and the relayer's configuration names them", async () => {
+Deno.test("devnet: Substrate chains and the hub know each other by proofs alone, and the relayer's configuration names them", async () => {
   await using devnet = await startDevnet({
     kinds: ["bsc"],
-    substrateChains: [{ stateMachine: "KUSAMA-2000" }, { stateMachine: "SUBSTRATE-abcd", hashing: "Keccak" }],
+    substrateChains: [{ stateMachine: "KUSAMA-2000", hashing: "Keccak" }, { stateMachine: "SUBSTRATE-abcd" }],
     blockTimeSec: "automine",
     hubBlockTimeMs: 100,
     oracleEveryMs: 50,
@@ -105,8 +120,15 @@ Deno.test("devnet: Substrate chains and the hub know each other, and the relayer
   const hub = devnet.hub.identity;
   deepEqual(devnet.substrateChains.map(({ name, consensusStateId }) => [name, consensusStateId]), [
     ["B", "PAS0"],
-    ["C", "SUB0"],
+    ["C", "SUB1"],
   ]);
+  deepEqual(devnet.substrateChains.map(({ clientId, hubClientId }) => [clientId, hubClientId]), [
+    ["PARA", "PARA"],
+    ["GRNP", "GRNP"],
+  ]);
+  for (const node of [devnet.hub, ...devnet.substrateChains.map((chain) => chain.node)]) {
+    deepEqual(await unprovenUpdates(node), []);
+  }
   for (const chain of devnet.substrateChains) {
     ok((devnet.hub.latestHeight(devnet.idOnHub(chain)) ?? 0n) > 0n);
     ok((chain.node.latestHeight(hub) ?? 0n) > 0n);
@@ -129,6 +151,20 @@ Deno.test("devnet: Substrate chains and the hub know each other, and the relayer
   deepEqual(problems, []);
   deepEqual(
     config?.chains.map((each) => each.type === "substrate" && [each.hashing, each.feeTokenDecimals]),
-    [false, ["Blake2", 12], ["Keccak", 12]],
+    [false, ["Keccak", 12], ["Blake2", 12]],
   );
+});
+
+Deno.test("devnet: chains that nobody could prove are refused before anything of them runs", async () => {
+  for (
+    const [stateMachine, change] of [
+      ["POLKADOT-2000", {}],
+      ["SUBSTRATE-abcd", { hashing: "Keccak" }],
+      ["SUBSTRATE-abcd", { followsHubBy: "PARA" }],
+    ] as const
+  ) {
+    await rejects(startDevnet({ kinds: [], substrateChains: [{ stateMachine, ...change }] }), {
+      code: "unsupported_chain",
+    });
+  }
 });

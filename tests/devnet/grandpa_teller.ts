@@ -1,79 +1,87 @@
 /**
- * Proves the hub of a devnet to one of its Substrate chains by GRANDPA votes of the relay chain, with the prover of the
- * consensus relayer. Start reading at {@link GrandpaTeller.tell}.
+ * Proves a chain to another one by GRANDPA votes, with the prover of the consensus relayer: the hub of a devnet to its
+ * Substrate chains by those of the relay chain, a standalone chain to the hub by its own.
+ * Start reading at {@link GrandpaTeller.tell}.
  */
 import {
   createGrandpaProver,
   type GrandpaProverOptions,
 } from "../../src/consensus/grandpa/grandpa_prover.ts";
 import type { ConsensusProver, InitialConsensusState } from "../../src/consensus/prover.ts";
-import { paraIdOf } from "../../src/core/protocol/ismp/state_machine.ts";
-import { connectConsensus, include } from "./hub/consensus_work.ts";
+import {
+  paraIdOf,
+  type StateMachineId,
+  stateMachineParts,
+} from "../../src/core/protocol/ismp/state_machine.ts";
+import { connectConsensus, type ConsensusConnection } from "./hub/consensus_work.ts";
 import type { HubIdentity } from "./hub/node.ts";
-import type { RelayChainNode } from "./relay/relay_chain.ts";
 import { connectRelay } from "./relay/relay_reader.ts";
-import type { DevnetSubstrateChain } from "./substrate_chains.ts";
+import { connectReceiver, type Receiver, sendUpdate } from "./update_sender.ts";
 
 const never = new AbortController().signal;
 
-/** What a chain trusts that begins to follow the hub now. */
+/** A chain that votes: that of the followed one, or the followed one itself. */
+export interface VotingChain {
+  readonly wsUrl: string;
+  /** Makes blocks until what is final on the followed chain now can be proved. */
+  readonly cover?: () => void;
+}
+
+/** What a chain trusts that begins to follow another one now. */
 export async function grandpaStateOf(
-  relay: RelayChainNode,
-  hub: HubIdentity,
+  { wsUrl }: VotingChain,
+  followed: HubIdentity,
 ): Promise<InitialConsensusState> {
-  await using reader = connectRelay(relay.wsUrl);
+  await using reader = connectRelay(wsUrl);
   // The first state asks no chain that is told: nothing is sent there.
-  await using nowhere = connectConsensus({ identity: hub, wsUrl: relay.wsUrl });
-  const prover = createGrandpaProver({ relay: reader.chain, sink: nowhere.hub }, proverOptions(hub));
+  await using nowhere = connectConsensus({ identity: followed, wsUrl });
+  const prover = createGrandpaProver({ relay: reader.chain, sink: nowhere.hub }, proverOptions(followed));
   return await prover.fetchInitialState(never);
 }
 
-/** Tells one chain. */
+/** Tells one chain of another one. */
 export class GrandpaTeller implements AsyncDisposable {
-  readonly #relay: RelayChainNode;
-  readonly #blocksToProof: number;
-  readonly #hub: HubIdentity;
-  readonly #chain: DevnetSubstrateChain;
-  readonly #connection: ReturnType<typeof connectConsensus>;
+  readonly #voting: VotingChain;
+  readonly #followed: StateMachineId;
+  readonly #receiver: Receiver;
+  readonly #connection: ConsensusConnection;
   readonly #prover: ConsensusProver;
 
   constructor(
-    { relay, finalityLag, hub, chain }: {
-      readonly relay: RelayChainNode;
-      readonly finalityLag: number;
-      readonly hub: HubIdentity;
-      readonly chain: DevnetSubstrateChain;
+    { voting, followed, receiver }: {
+      readonly voting: VotingChain;
+      /** As the receiver knows it. */
+      readonly followed: StateMachineId;
+      readonly receiver: Receiver;
     },
   ) {
-    this.#relay = relay;
-    this.#blocksToProof = finalityLag + 1;
-    this.#hub = hub;
-    this.#chain = chain;
-    const { stateMachine, consensusStateId, hashing, node } = chain;
-    this.#connection = connectConsensus(node, { id: { stateMachine, consensusStateId }, hashing });
+    this.#voting = voting;
+    this.#followed = followed;
+    this.#receiver = receiver;
+    this.#connection = connectReceiver(receiver);
     this.#prover = createGrandpaProver(
-      { relay: connectRelay(relay.wsUrl).chain, sink: this.#connection.hub },
-      proverOptions(hub),
+      { relay: connectRelay(voting.wsUrl).chain, sink: this.#connection.hub },
+      proverOptions(followed),
     );
   }
 
   /** Submits all that is final; see `Tell`. */
   readonly tell = async (last: bigint, isAsked: boolean): Promise<bigint> => {
-    if (isAsked) this.#relay.produceBlocks(this.#blocksToProof);
+    if (isAsked) this.#voting.cover?.();
     for (;;) {
       const finding = await this.#prover.next(never);
       if (finding.kind === "nothing") return this.#known(last);
-      const { node } = this.#chain;
-      const outcome = await include(node, this.#connection.hub, this.#hub, finding.proofs);
-      const isTaken = outcome.kind === "included" && outcome.succeeded;
-      if (!isTaken) throw new Error(`${this.#chain.stateMachine} did not take a proof of the hub`);
+      await sendUpdate(this.#receiver, this.#connection, {
+        client: this.#followed.consensusStateId,
+        proofs: finding.proofs,
+        atOnce: isAsked,
+      });
       if (!finding.hasMore) return this.#known(last);
     }
   };
 
   #known(last: bigint): bigint {
-    const { stateMachine, consensusStateId } = this.#hub;
-    return this.#chain.node.latestHeight({ stateMachine, consensusStateId }) ?? last;
+    return this.#receiver.node.latestHeight(this.#followed) ?? last;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -81,13 +89,12 @@ export class GrandpaTeller implements AsyncDisposable {
   }
 }
 
-function proverOptions(
-  { stateMachine, consensusStateId }: Pick<HubIdentity, "stateMachine" | "consensusStateId">,
-): GrandpaProverOptions {
+function proverOptions({ stateMachine, consensusStateId }: StateMachineId): GrandpaProverOptions {
+  const isStandalone = stateMachineParts(stateMachine).tag === "Substrate";
   return {
     stateMachine,
     consensusStateId,
-    paraIds: [paraIdOf(stateMachine)],
+    paraIds: isStandalone ? [] : [paraIdOf(stateMachine)],
     maxBlockRange: 2400,
     slotDurationMs: 6000,
     intervalMs: 1000,

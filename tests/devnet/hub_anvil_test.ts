@@ -38,7 +38,7 @@ Deno.test("hub: a request proven by eth_getProof of a real EVM node is accepted,
   const answer = await resultHttp(anvil.rpcUrl, "eth_getProof", [host, slots, block.number]);
   ok(isAccountProof(answer));
   const height = BigInt(String(block.number));
-  void hub.storeStateCommitment(sender, height, {
+  void hub.plantCommitment(sender, height, {
     timestampSec: 1n,
     overlayRoot: undefined,
     stateRoot: toHash256(String(block.stateRoot)),

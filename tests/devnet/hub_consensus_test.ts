@@ -176,7 +176,7 @@ Deno.test("hub: a height below the newest one is taken and not stored", async ()
   await using connection = connectConsensus(simulated);
   const { hub } = connection;
   const id = underL1(optimism);
-  const stored = simulated.storeStateCommitment(id, opHeight + 1n, {
+  const stored = simulated.plantCommitment(id, opHeight + 1n, {
     timestampSec: 1n,
     overlayRoot: undefined,
     stateRoot: `0x${"cd".repeat(32)}`,

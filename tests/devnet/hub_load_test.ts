@@ -50,7 +50,7 @@ Deno.test("hub: 5,000 requests do not slow down the blocks that come after them"
     { layout: "V1", hasher: "Keccak" },
     requests.map((request) => [keyOf(request), new Uint8Array(20)]),
   );
-  void hub.storeStateCommitment(id, 10n, {
+  void hub.plantCommitment(id, 10n, {
     timestampSec: 1n,
     overlayRoot: held.root(),
     stateRoot: held.root(),

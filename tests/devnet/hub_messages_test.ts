@@ -300,7 +300,7 @@ Deno.test("hub: requests of a Substrate chain are proven by its child trie, Kecc
         keys.slice(0, 1).map((key) => [key, new Uint8Array(65).fill(4)]),
       );
       const zero: Hex = `0x${"00".repeat(32)}`;
-      void hub.storeStateCommitment(id, 10n, {
+      void hub.plantCommitment(id, 10n, {
         timestampSec: 1n,
         overlayRoot: child.root(),
         stateRoot: zero,
@@ -351,7 +351,7 @@ Deno.test("hub: the bandwidth gate charges the sender and refuses without allowa
   await using hub = await startTestHub({ bandwidthGate: true });
   const requests = [post(1n), post(2n), post(3n)];
   const source = await EvmSource.holding(new Uint8Array(20).fill(0xaa), requests);
-  void hub.storeStateCommitment(sender, 10n, {
+  void hub.plantCommitment(sender, 10n, {
     timestampSec: 1n,
     overlayRoot: undefined,
     stateRoot: source.stateRoot,

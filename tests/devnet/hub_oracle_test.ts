@@ -33,21 +33,21 @@ Deno.test("oracle: an update stores new heights only and tells the highest one",
   await using hub = await startTestHub();
   const at = (
     height: bigint,
-  ): { height: bigint; commitment: Parameters<Hub["storeStateCommitment"]>[2] } => ({
+  ): { height: bigint; commitment: Parameters<Hub["plantCommitment"]>[2] } => ({
     height,
     commitment: { timestampSec: height, overlayRoot: undefined, stateRoot: root },
   });
-  const stored = hub.storeStateCommitments(sender, [at(12n), at(10n)]);
+  const stored = hub.plantCommitments(sender, [at(12n), at(10n)]);
   const { number } = hub.produceBlock();
   equal((await stored).number, number);
   const updated = (height: number): unknown[] => [
     { StateMachineUpdated: { state_machine_id: senderJson, latest_height: height } },
   ];
   deepEqual(await lastEvents(hub), updated(12));
-  void hub.storeStateCommitments(sender, [at(11n), at(12n)]);
+  void hub.plantCommitments(sender, [at(11n), at(12n)]);
   hub.produceBlock();
   deepEqual(await lastEvents(hub), []);
-  void hub.storeStateCommitments(sender, [at(11n), at(13n)]);
+  void hub.plantCommitments(sender, [at(11n), at(13n)]);
   hub.produceBlock();
   deepEqual(await lastEvents(hub), updated(13));
   equal(hub.latestHeight(sender), 13n);

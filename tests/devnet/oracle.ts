@@ -1,17 +1,8 @@
 /**
- * Brings the final states of one side to the other: naive BEEFY and GRANDPA proofs of the hub to the chains and to the
- * hub itself, and the states of Substrate chains to the hub, which is the devnet's only stand-in.
- * Start reading at {@link Oracle}.
+ * Brings the final states of one side to the other, by proofs that the receiver verifies: naive BEEFY proofs, GRANDPA
+ * votes, heads of parachains. How each is made is not known here. Start reading at {@link Oracle}.
  */
-import type { StateCommitment } from "../../src/core/protocol/ismp/state_commitment.ts";
 import type { StateMachine } from "../../src/core/protocol/ismp/state_machine.ts";
-
-/** The hub as the oracle needs it. */
-export interface OracleHub {
-  readonly stateMachine: StateMachine;
-  /** Stores a commitment as an accepted consensus update does; resolves when it is in a block. */
-  storeCommitment(chain: StateMachine, height: bigint, commitment: StateCommitment): Promise<void>;
-}
 
 /**
  * Tells a receiver of more than height `last`, if there is more.
@@ -37,10 +28,8 @@ export interface UpdateFeed {
 /** A chain as the oracle needs it. */
 export interface OracleChain {
   readonly stateMachine: StateMachine;
-  /** Newest final block; `undefined` before there is one that can be proved against. Absent: others tell the hub. */
-  readonly fetchFinalState?: () => Promise<
-    { readonly height: bigint; readonly commitment: StateCommitment } | undefined
-  >;
+  /** Proves the chain to the hub; resolves when it is in a block. Absent: relayers do that. */
+  readonly tellHub?: Tell;
   /** Proves the hub to the chain; resolves when it is in a block. Absent: relayers do that. */
   readonly tellOfHub?: Tell;
 }
@@ -69,12 +58,12 @@ export class OracleFault extends Error {
 
 /** How the oracle works. */
 export interface OracleOptions {
-  readonly hub: OracleHub;
+  readonly hub: StateMachine;
   readonly chains: readonly OracleChain[];
   /** Directions that others serve, under the same command; given who is told of their faults. */
   readonly others?: (onFault: (fault: Error) => void) => readonly UpdateFeed[];
   /** Proves the hub to the hub itself. */
-  readonly tellHub?: Tell;
+  readonly tellHubOfItself?: Tell;
   /** Time between two looks at a head. Default 500. */
   readonly everyMs?: number;
   /** A direction that fails for longer than this ends the oracle. Default 20,000. */
@@ -94,18 +83,12 @@ export class Oracle implements AsyncDisposable {
     this.failed = failed.promise;
     // Whoever cares races with it; without anybody a fault must not end the process as unhandled.
     failed.promise.catch(() => undefined);
-    const hub = options.hub.stateMachine;
+    const { hub, tellHubOfItself } = options;
     const feed = (direction: Direction, tell: Tell): Feed =>
       new Feed(direction, tell, options, failed.reject);
-    const { tellHub } = options;
-    const own = tellHub === undefined ? [] : [feed({ from: hub, to: hub }, tellHub)];
+    const own = tellHubOfItself === undefined ? [] : [feed({ from: hub, to: hub }, tellHubOfItself)];
     const told = options.chains.flatMap((chain) => [
-      ...chain.fetchFinalState === undefined ? [] : [
-        feed(
-          { from: chain.stateMachine, to: hub },
-          storing(options.hub, chain.stateMachine, chain.fetchFinalState),
-        ),
-      ],
+      ...chain.tellHub === undefined ? [] : [feed({ from: chain.stateMachine, to: hub }, chain.tellHub)],
       ...chain.tellOfHub === undefined ? [] : [feed({ from: hub, to: chain.stateMachine }, chain.tellOfHub)],
     ]);
     this.#feeds = [...own, ...told, ...options.others?.(failed.reject) ?? []];
@@ -162,19 +145,6 @@ export class Oracle implements AsyncDisposable {
     if (found.length === 0) throw new Error(`No direction ${direction.from} -> ${direction.to}`);
     return found;
   }
-}
-
-function storing(
-  hub: OracleHub,
-  chain: StateMachine,
-  fetchFinalState: NonNullable<OracleChain["fetchFinalState"]>,
-): Tell {
-  return async (last) => {
-    const state = await fetchFinalState();
-    if (state === undefined || state.height <= last) return last;
-    await hub.storeCommitment(chain, state.height, state.commitment);
-    return state.height;
-  };
 }
 
 /** Longest wait for an update under way when the oracle stops. */

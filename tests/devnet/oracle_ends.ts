@@ -1,30 +1,10 @@
-/** The devnet's chains and hub as the oracle sees them. */
+/** The devnet's EVM chains as the oracle sees them. */
 import { toHex } from "../../src/core/protocol/bytes.ts";
-import type { ConsensusStateId, StateMachine } from "../../src/core/protocol/ismp/state_machine.ts";
+import type { StateMachine } from "../../src/core/protocol/ismp/state_machine.ts";
 import type { IsmpHost } from "./evm/deploy.ts";
 import { deliverProof, readHubConsensus } from "./evm/host_admin.ts";
-import type { Hub } from "./hub/hub.ts";
 import type { HubProver } from "./hub_prover.ts";
-import type { OracleChain, OracleHub, Tell } from "./oracle.ts";
-
-/** A chain with the name under which the hub stores it. */
-interface KnownChain {
-  readonly stateMachine: StateMachine;
-  readonly consensusStateId: ConsensusStateId;
-}
-
-/** The hub, entered in its own process: its commitments are stored without a consensus proof. */
-export function hubOracleEnd(hub: Hub, chains: readonly KnownChain[]): OracleHub {
-  const ids = new Map(chains.map(({ stateMachine, consensusStateId }) => [stateMachine, consensusStateId]));
-  return {
-    stateMachine: hub.identity.stateMachine,
-    async storeCommitment(stateMachine, height, commitment): Promise<void> {
-      const consensusStateId = ids.get(stateMachine);
-      if (consensusStateId === undefined) throw new Error(`The hub has no light client of ${stateMachine}`);
-      await hub.storeStateCommitment({ stateMachine, consensusStateId }, height, commitment);
-    },
-  };
-}
+import type { OracleChain, Tell } from "./oracle.ts";
 
 /**
  * An EVM chain, to which the hub is proved by the signatures of the relay chain. Its own states are proved to the hub by

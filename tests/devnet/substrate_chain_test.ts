@@ -118,7 +118,7 @@ Deno.test("substrate chain: requests of EVM chains come through the hub, others 
   const unknownModule = forChain(2n, { to: new Uint8Array(8) });
   const feeOrder = forChain(3n, { to: new TextEncoder().encode("HYPR-FEE") });
   const held = await EvmSource.holding(senderHost, [good, unknownModule, feeOrder]);
-  void hub.storeStateCommitment(sender, 11n, {
+  void hub.plantCommitment(sender, 11n, {
     timestampSec: 1n,
     overlayRoot: undefined,
     stateRoot: held.stateRoot,

@@ -1,6 +1,6 @@
 /**
- * Substrate chains of a devnet: the hub's simulator run as ordinary chains, how the oracle sees them, and messages
- * from them. Start reading at {@link startSubstrateChain}.
+ * Substrate chains of a devnet: the hub's simulator run as ordinary chains, and messages from them. Start reading at
+ * {@link startSubstrateChain}.
  */
 import type { Hash256 } from "../../src/core/protocol/bytes.ts";
 import type { HashAlgorithm } from "../../src/core/protocol/ismp/proof.ts";
@@ -11,7 +11,6 @@ import {
   parseStateMachine,
   type StateMachine,
   stateMachineParts,
-  toConsensusClientId,
   toConsensusStateId,
 } from "../../src/core/protocol/ismp/state_machine.ts";
 import type { ChildTrieName } from "../../src/core/protocol/ismp/storage_keys.ts";
@@ -20,17 +19,22 @@ import { demoModuleId, type Hub, type HubOptions, startHub } from "./hub/hub.ts"
 import type { RelayParent } from "./hub/hub_options.ts";
 import { clientOf } from "./hub/initial_clients.ts";
 import type { HubIdentity } from "./hub/node.ts";
-import { ownHeaderOf } from "./hub/own_proofs.ts";
 import { relayerFeeAccount } from "./hub/pallets/balances.ts";
-import { parachainClientId } from "./hub/pallets/consensus_clients.ts";
+import { grandpaClientId, parachainClientId } from "./hub/pallets/consensus_clients.ts";
 import type { SentMessage } from "./messages.ts";
-import type { OracleChain, Tell } from "./oracle.ts";
 import type { RelayChainNode } from "./relay/relay_chain.ts";
 
 /** What can be chosen about a Substrate chain. */
 export interface SubstrateChainOptions {
   /** `KUSAMA-2000`, `POLKADOT-2000`, `SUBSTRATE-abcd`, ... */
   readonly stateMachine: string;
+  /** Name of a standalone chain's client on the hub. Default `SUB0`; a devnet numbers them. */
+  readonly consensusStateId?: string;
+  /**
+   * On a devnet: how it follows the hub. Default `PARA` for siblings of the hub, by the relay chain that both build on,
+   * and `GRNP` for standalone chains, by the votes of the hub's relay chain, which siblings may choose as well.
+   */
+  readonly followsHubBy?: "PARA" | "GRNP";
   /** Default `Blake2`. */
   readonly hashing?: HashAlgorithm;
   /** Default `ISMPv2`. */
@@ -41,7 +45,7 @@ export interface SubstrateChainOptions {
   readonly blockTimeMs?: number | "manual";
   /**
    * What the chain trusts of the hub from the start, as a prover tells it: then it follows the hub by GRANDPA votes alone.
-   * Default: it waits for an oracle.
+   * Default: it has a client that nobody can advance.
    */
   readonly hubFinality?: InitialConsensusState;
   /**
@@ -61,6 +65,8 @@ export interface DevnetSubstrateChain {
   readonly consensusStateId: ConsensusStateId;
   /** Which client of the hub follows it. */
   readonly clientId: ConsensusClientId;
+  /** Which client of its own follows the hub. */
+  readonly hubClientId: ConsensusClientId;
   readonly hashing: HashAlgorithm;
   readonly feeTokenDecimals: number;
   readonly node: Hub;
@@ -73,8 +79,10 @@ export const substrateUser: Hash256 = `0x${"55".repeat(32)}`;
 const faucet = 10n ** 24n;
 /** 21 days. */
 const unbondingPeriodSec = 1_814_400n;
-/** Slots of the hub: nobody looks at them, since its headers tell the time. */
-const hubSlotMs = 6000n;
+/** Slots of chains that are followed by GRANDPA: nobody looks at them, since their headers tell the time. */
+export const followedSlotMs = 6000n;
+/** Voters of a standalone chain. */
+const voters = 4;
 
 /** Starts a chain that trusts the hub; neither knows a height of the other yet. */
 export async function startSubstrateChain(
@@ -83,25 +91,31 @@ export async function startSubstrateChain(
   options: SubstrateChainOptions,
 ): Promise<DevnetSubstrateChain> {
   const stateMachine = parseStateMachine(options.stateMachine);
-  const isSibling = stateMachineParts(stateMachine).tag === stateMachineParts(hub.stateMachine).tag;
-  const consensusStateId = isSibling ? hub.consensusStateId : toConsensusStateId("SUB0");
-  const clientId = isSibling ? parachainClientId : toConsensusClientId("GRNP");
+  const isSibling = isSiblingOf(hub, stateMachine);
+  const consensusStateId = isSibling
+    ? hub.consensusStateId
+    : toConsensusStateId(options.consensusStateId ?? "SUB0");
+  const clientId = isSibling ? parachainClientId : grandpaClientId;
+  const hubClientId = options.hubFinality === undefined ? parachainClientId : grandpaClientId;
   const hashing = options.hashing ?? "Blake2";
+  // Clients of GRANDPA chains hash headers with BLAKE2 only.
+  const canVote = stateMachineParts(stateMachine).tag === "Substrate" && hashing === "Blake2";
   const node = await startHub({
     chain: {
       stateMachine,
       consensusStateId,
       hashing,
       coprocessor: hub.stateMachine,
+      ...canVote && { voters },
       ...options.childTrie === undefined ? {} : { childTrie: options.childTrie },
     },
     blockTimeMs: options.blockTimeMs ?? 1000,
-    ...followedHub(hub, clientId, options),
+    ...followedHub(hub, hubClientId, options),
     balances: new Map([[substrateUser, faucet], [relayerFeeAccount, faucet]]),
     ...options.port === undefined ? {} : { port: options.port },
   });
   const feeTokenDecimals = options.feeTokenDecimals ?? 12;
-  return { name, stateMachine, consensusStateId, clientId, hashing, feeTokenDecimals, node };
+  return { name, stateMachine, consensusStateId, clientId, hubClientId, hashing, feeTokenDecimals, node };
 }
 
 /** The chain's client of the hub; by GRANDPA it also needs to be told that it may take the hub. */
@@ -114,35 +128,27 @@ function followedHub(
   if (initial === undefined) {
     const clients = [{ stateId, clientId, unbondingPeriodSec, challengePeriodsSec }];
     if (relay === undefined) return { clients };
-    const relayParent = (): RelayParent => {
-      const { number } = relay.best;
-      return { number, stateRoot: relay.header(number).stateRoot };
+    return {
+      clients,
+      relayParent: () => relayParentOf(relay),
+      consensus: { parachains: [paraIdOf(stateMachine)] },
     };
-    return { clients, relayParent, consensus: { parachains: [paraIdOf(stateMachine)] } };
   }
   return {
     clients: [{ ...clientOf(stateId, initial), challengePeriodsSec }],
-    consensus: { grandpaStateMachines: new Map([[stateMachine, hubSlotMs]]) },
+    consensus: { grandpaStateMachines: new Map([[stateMachine, followedSlotMs]]) },
   };
 }
 
-/** A Substrate chain as the oracle sees it: child trie root and state root out, proofs of the hub in. */
-export function substrateOracleEnd(
-  { stateMachine, node }: DevnetSubstrateChain,
-  { tell }: { readonly tell: Tell },
-): OracleChain {
-  return {
-    stateMachine,
-    fetchFinalState(): ReturnType<NonNullable<OracleChain["fetchFinalState"]>> {
-      const header = node.finalizedHeader;
-      const own = ownHeaderOf(header);
-      if (own === undefined) return Promise.resolve(undefined);
-      const { timestampSec, childTrieRoot, stateRoot } = own;
-      const commitment = { timestampSec, overlayRoot: childTrieRoot, stateRoot };
-      return Promise.resolve({ height: BigInt(header.number), commitment });
-    },
-    tellOfHub: tell,
-  };
+/** What a block of a parachain tells of the relay chain. */
+export function relayParentOf(relay: Pick<RelayChainNode, "best" | "header">): RelayParent {
+  const { number } = relay.best;
+  return { number, stateRoot: relay.header(number).stateRoot };
+}
+
+/** Whether a chain builds on the relay chain of the hub. */
+export function isSiblingOf(hub: Pick<HubIdentity, "stateMachine">, stateMachine: StateMachine): boolean {
+  return stateMachineParts(stateMachine).tag === stateMachineParts(hub.stateMachine).tag;
 }
 
 /** A post from a Substrate chain. */

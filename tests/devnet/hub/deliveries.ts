@@ -71,7 +71,7 @@ export async function commitSender(
   requests: readonly PostRequest[],
 ): Promise<EvmSource> {
   const source = await EvmSource.holding(senderHost, requests);
-  const stored = hub.storeStateCommitment(sender, height, {
+  const stored = hub.plantCommitment(sender, height, {
     timestampSec: BigInt(Math.floor(hub.nowMs / 1000)),
     overlayRoot: undefined,
     stateRoot: source.stateRoot,

@@ -33,6 +33,7 @@ import type { NewConsensusClient, OutgoingPost } from "./pallets/ismp.ts";
 import { IsmpError } from "./pallets/ismp_error.ts";
 import { recordRelayParent } from "./pallets/parachain_client.ts";
 import { OwnProofs } from "./own_proofs.ts";
+import { StandaloneFinality } from "./standalone_finality.ts";
 import { defaultPoolOptions, TransactionPool } from "./pool.ts";
 import { authorMethods } from "./rpc/author_methods.ts";
 import { chainMethods } from "./rpc/chain_methods.ts";
@@ -73,6 +74,7 @@ export class Hub {
   readonly #node: HubNode;
   readonly #hubOnly: HubPallets | undefined;
   readonly #ownProofs: OwnProofs | undefined;
+  #finality: StandaloneFinality | undefined;
   readonly #dispatcher: RpcDispatcher;
   readonly #blockTimeMs: number | "manual";
   readonly #now: () => number;
@@ -155,6 +157,7 @@ export class Hub {
         if (identity.tag === "Polkadot" || identity.tag === "Kusama") {
           runtime.system.parachainId.put(execution.overlay, identity.value);
         }
+        if (options.chain?.voters !== undefined) StandaloneFinality.genesis(execution.overlay);
       },
     });
     const onRejection: RejectionListener = (rejection) => this.#remember(rejection);
@@ -165,8 +168,11 @@ export class Hub {
       now: () => this.nowMs,
       onRejection,
     });
+    const voters = options.chain?.voters;
+    this.#finality = voters === undefined ? undefined : new StandaloneFinality(chain, voters);
     return {
       ...parts,
+      justificationsOf: (block) => this.#finality?.justificationsOf(block) ?? null,
       identity: this.identity,
       chain,
       pool,
@@ -181,14 +187,15 @@ export class Hub {
 
   #makeDispatcher(maxBytes: number): RpcDispatcher {
     const node = this.#node;
+    const methods = {
+      ...systemMethods(node),
+      ...chainMethods(node),
+      ...stateMethods(node),
+      ...authorMethods(node),
+      ...ismpMethods(node),
+    };
     return new RpcDispatcher({
-      methods: {
-        ...systemMethods(node),
-        ...chainMethods(node),
-        ...stateMethods(node),
-        ...authorMethods(node),
-        ...ismpMethods(node),
-      },
+      methods: this.#finality?.methods(node, methods) ?? methods,
       maxRequestBytes: maxBytes,
       maxResponseBytes: maxBytes,
       fault: (call) => this.fault?.(call),
@@ -320,13 +327,13 @@ export class Hub {
     return this.#enqueue((execution) => this.#node.ismp.createConsensusClient(execution, client));
   }
 
-  /** Stores a state commitment as a light client's update does. */
-  storeStateCommitment(id: StateMachineId, height: bigint, commitment: StateCommitment): Promise<BlockName> {
-    return this.storeStateCommitments(id, [{ height, commitment }]);
+  /** Fixture of unit tests: stores a state commitment as a light client's update does, but nothing proves it. */
+  plantCommitment(id: StateMachineId, height: bigint, commitment: StateCommitment): Promise<BlockName> {
+    return this.plantCommitments(id, [{ height, commitment }]);
   }
 
-  /** Stores commitments of one update: known and older heights are skipped, one event for the highest. */
-  storeStateCommitments(
+  /** Those of one update, like {@link plantCommitment}: known and older heights are skipped, one event for the highest. */
+  plantCommitments(
     id: StateMachineId,
     commitments: readonly { readonly height: bigint; readonly commitment: StateCommitment }[],
   ): Promise<BlockName> {

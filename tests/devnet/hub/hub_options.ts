@@ -49,6 +49,8 @@ export interface OrdinaryChain {
   readonly hashing: HashAlgorithm;
   /** Default `ISMPv2`; `ISMP` is that of releases up to July 2025. */
   readonly childTrie?: ChildTrieName;
+  /** A standalone chain: that many GRANDPA voters make its blocks final. Needs BLAKE2 as hash of its headers. */
+  readonly voters?: number;
   /** The hub, which may prove requests of other chains and orders payments to relayers. */
   readonly coprocessor: StateMachine;
 }

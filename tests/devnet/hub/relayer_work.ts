@@ -85,7 +85,7 @@ export async function commitBlock(
 ): Promise<EvmSource> {
   const host = id.stateMachine === sender.stateMachine ? senderHost : receiverHost;
   const source = await EvmSource.storing(host, slots);
-  const stored = hub.storeStateCommitment(id, height, {
+  const stored = hub.plantCommitment(id, height, {
     timestampSec: BigInt(Math.floor(hub.nowMs / 1000)),
     overlayRoot: undefined,
     stateRoot: source.stateRoot,

@@ -84,7 +84,7 @@ export async function startTwoChains(
         ? { timestampSec, overlayRoot: mmrRoot, stateRoot: childTrieRoot }
         : { timestampSec, overlayRoot: childTrieRoot, stateRoot };
       const id = { stateMachine: from.identity.stateMachine, consensusStateId: parachains };
-      const stored = to.storeStateCommitment(id, BigInt(header.number), commitment);
+      const stored = to.plantCommitment(id, BigInt(header.number), commitment);
       to.produceBlock();
       await stored;
       return BigInt(header.number);

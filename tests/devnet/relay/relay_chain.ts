@@ -161,7 +161,7 @@ class RelaySimulator implements RelayChainNode {
   }
 
   grandpaJustification(block: number): Uint8Array {
-    return this.#finality.grandpa(block);
+    return this.#finality.votes.justification(block);
   }
 
   beefyJustification(block: number): Uint8Array {

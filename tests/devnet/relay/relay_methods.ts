@@ -1,6 +1,6 @@
 /**
  * RPC methods of a relay chain's node beside those of every Substrate chain: finality gadgets, mountain range.
- * Source: paritytech/polkadot-sdk: substrate/client/consensus/{grandpa,beefy}/rpc/src, substrate/client/merkle-mountain-range/rpc/src.
+ * Source: paritytech/polkadot-sdk: substrate/client/consensus/beefy/rpc/src, substrate/client/merkle-mountain-range/rpc/src.
  */
 import { toHex } from "../../../src/core/protocol/bytes.ts";
 import { grandpaAuthoritiesCodec } from "../../../src/core/protocol/consensus/grandpa/message.ts";
@@ -9,10 +9,11 @@ import type { Block } from "../hub/blocks.ts";
 import type { ServedNode } from "../hub/node.ts";
 import { chainMethods } from "../hub/rpc/chain_methods.ts";
 import { invalidParams, RpcError } from "../hub/rpc/json_rpc.ts";
-import { blockParam, type RpcMethod, type RpcMethods, Subscription } from "../hub/rpc/method.ts";
+import { blockParam, type RpcMethods } from "../hub/rpc/method.ts";
 import { listParam, u32Param } from "../hub/rpc/params.ts";
 import { storageMethods } from "../hub/rpc/storage_methods.ts";
-import { type Finality, FinalityProofError } from "./finality.ts";
+import type { Finality } from "./finality.ts";
+import { grandpaMethods, justifications } from "./grandpa_methods.ts";
 import type { RelayBlocks } from "./relay_blocks.ts";
 
 /** What the methods read. */
@@ -40,7 +41,7 @@ export function relayMethods(node: RelayNode): RpcMethods {
   return {
     ...chainMethods(node),
     ...storageMethods(node),
-    ...grandpaMethods(node),
+    ...grandpaMethods(node, node.finality.votes),
     ...beefyMethods(node),
     mmr_generateProof: ([blocks, best, at]) => generateProof(node, blocks, best, at),
     mmr_root: ([at]) => {
@@ -58,25 +59,6 @@ export function relayMethods(node: RelayNode): RpcMethods {
   };
 }
 
-function grandpaMethods(node: RelayNode): RpcMethods {
-  const { finality } = node;
-  return {
-    grandpa_proveFinality: ([block]) => {
-      try {
-        return toHex(finality.prove(u32Param(block, "block")));
-      } catch (error) {
-        if (!(error instanceof FinalityProofError)) throw error;
-        throw new RpcError(4, `GRANDPA prove finality rpc failed: ${error.message}`);
-      }
-    },
-    grandpa_subscribeJustifications: justifications(
-      node,
-      "grandpa_justifications",
-      (number) => number === 0 ? undefined : finality.grandpa(number),
-    ),
-  };
-}
-
 function beefyMethods(node: RelayNode): RpcMethods {
   const { finality } = node;
   return {
@@ -90,26 +72,6 @@ function beefyMethods(node: RelayNode): RpcMethods {
       "beefy_justifications",
       (number) => finality.hasBeefy(number) ? finality.beefy(number) : undefined,
     ),
-  };
-}
-
-/** Of every block that becomes final from now on, as hex. */
-function justifications(
-  node: RelayNode,
-  notification: string,
-  read: (number: number) => Uint8Array | undefined,
-): RpcMethod {
-  return () => {
-    let told = node.chain.finalized.header.number;
-    return new Subscription(notification, (send) =>
-      node.follow(() => {
-        for (let number = told + 1; number <= node.chain.finalized.header.number; number++) {
-          const justification = read(number);
-          if (justification === undefined) continue;
-          send(toHex(justification));
-          told = number;
-        }
-      }));
   };
 }
 
