@@ -5,6 +5,25 @@ import type { Log } from "../core/telemetry/log.ts";
 import { ProverFault } from "./prover.ts";
 import type { LookResult } from "./schedule.ts";
 
+/** Between looks while a node lacks a method: operators start nodes anew, gateways change their minds. */
+export const MISSING_METHOD_POLL_MS = 60_000;
+
+const USUAL_ADVICE =
+  "use an endpoint that does (gateways deny methods; a Substrate node of your own offers all of them with " +
+  "--rpc-methods=unsafe)";
+
+/** What helps where a node's command line decides. Source: polkadot-fellows and paritytech/polkadot-sdk: polkadot/cli. */
+const advices: ReadonlyMap<string, string> = new Map([
+  [
+    "beefy_getFinalizedHead",
+    "use a relay chain node with BEEFY, that is one started without --no-beefy, or remove [hub.prover]",
+  ],
+  [
+    "offchain_localStorageGet",
+    "use a node of the hub with --rpc-methods=unsafe and --enable-offchain-indexing=true, or add [hub.prover]",
+  ],
+]);
+
 /**
  * Tells the operator of a look that failed.
  * @param failures in a row before this look.
@@ -26,6 +45,14 @@ export function failedLook(
       error,
     });
     return { kind: "parked" };
+  }
+  if (error instanceof RpcFault && error.code === "missing_method") {
+    const { method } = error.where;
+    const advice = advices.get(method) ?? USUAL_ADVICE;
+    log.error(`A node does not offer ${method}, which is needed: ${advice}. Looked at again every minute`, {
+      error,
+    });
+    return { kind: "failed", atLeastMs: MISSING_METHOD_POLL_MS };
   }
   if (error instanceof RpcFault || error instanceof DeadlineFault) {
     log.warn("A look failed; looking again", { failures: failures + 1, error });

@@ -63,6 +63,15 @@ export class ProverFault extends Error {
   }
 }
 
+/** What is configured of every chain whose finality is proved. */
+export interface ProverOptions {
+  readonly stateMachine: StateMachine;
+  /** Name of the client on the hub. */
+  readonly consensusStateId: ConsensusStateId;
+  /** Pause between two looks at most, milliseconds. */
+  readonly intervalMs: number;
+}
+
 /** Proves the finality of one chain to the hub. Methods may throw `RpcFault` and {@link ProverFault}. */
 export interface ConsensusProver {
   readonly chain: StateMachine;

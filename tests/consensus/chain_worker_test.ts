@@ -3,6 +3,7 @@ import { chainWorker } from "../../src/consensus/chain_worker.ts";
 import { HubNews, newsWorker } from "../../src/consensus/hub_news.ts";
 import { ProverFault } from "../../src/consensus/prover.ts";
 import type { StateMachineId } from "../../src/core/protocol/ismp/state_machine.ts";
+import { RpcFault } from "../../src/core/rpc/fault.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import {
   faultOf,
@@ -182,6 +183,27 @@ Deno.test("chain worker: a lying endpoint is an error that names it, one that se
   assert.match(wrong?.message ?? "", /serves another chain/);
   await scene.clock.advance(600_000);
   assert.deepEqual(scene.seconds(prover), [0, 1, 601]);
+  await scene.end();
+});
+
+Deno.test("chain worker: a node without a needed method is asked every minute, and the operator told what helps", async () => {
+  const scene = new Scene();
+  const prover = scene.start("EVM-1/ETH0", {
+    prepare: (made) =>
+      made.find = (look) => {
+        const where = {
+          chain: "relay chain",
+          endpointHost: "relay.example.org",
+          method: look === 1 ? "state_getReadProof" : "beefy_getFinalizedHead",
+        };
+        throw new RpcFault("missing_method", "drop", where);
+      },
+  });
+  await scene.clock.advance(120_000);
+  assert.deepEqual(scene.seconds(prover), [0, 60, 120]);
+  const [proof, head] = scene.log.messages("error");
+  assert.match(proof ?? "", /^A node does not offer state_getReadProof, .* --rpc-methods=unsafe/);
+  assert.match(head ?? "", /^A node does not offer beefy_getFinalizedHead, .* without --no-beefy/);
   await scene.end();
 });
 

@@ -40,7 +40,13 @@ export type FinalityResult =
   /** The chain has another block where the client's newest one is: another chain, or a client that was set up wrong. */
   | { readonly kind: "other_chain" }
   /** No block of the range has a justification that the client would take. */
-  | { readonly kind: "none"; readonly refused: readonly GrandpaError[]; readonly finalHeight: number };
+  | {
+    readonly kind: "none";
+    readonly refused: readonly GrandpaError[];
+    readonly finalHeight: number;
+    /** False: the node does not offer `grandpa_proveFinality`. */
+    readonly canProve: boolean;
+  };
 
 /** Blocks of one search. */
 interface Range {
@@ -50,6 +56,8 @@ interface Range {
   readonly finalHeight: number;
   /** Why justifications were not taken. */
   readonly refused: GrandpaError[];
+  /** Methods that the node turned out not to offer. */
+  readonly lacking: Set<string>;
 }
 
 /** Blocks whose justifications are asked for in one request; nodes keep one every 512 blocks and at set changes. */
@@ -71,9 +79,10 @@ export async function findFinality(
   const last = Math.min(finalHeight, furthest);
   const [base, ...blocks] = await source.fetchBlocks(trusted.latestHeight, last, signal);
   if (base?.hash !== trusted.latestHash) return { kind: "other_chain" };
-  const range = { trusted, blocks, finalHeight, refused: [] };
-  return await search(source, range, furthest, signal) ??
-    { kind: "none", refused: range.refused, finalHeight };
+  const range: Range = { trusted, blocks, finalHeight, refused: [], lacking: new Set() };
+  const found = await search(source, range, furthest, signal);
+  if (found !== undefined) return found;
+  return { kind: "none", refused: range.refused, finalHeight, canProve: range.lacking.size === 0 };
 }
 
 async function search(
@@ -116,7 +125,7 @@ async function tryNewest(
   signal: AbortSignal,
 ): Promise<FinalityResult | undefined> {
   const last = range.blocks.at(-1)?.header.number ?? 0;
-  const justification = await newestJustification(source, last, signal);
+  const justification = await newestJustification(source, last, range.lacking, signal);
   const target = justification && targetOf(justification);
   if (target === undefined || target <= last) return tryOne(range, justification);
   if (target > furthest) return undefined;
@@ -140,6 +149,7 @@ function targetOf(justification: Uint8Array): number | undefined {
 async function newestJustification(
   source: FinalitySource,
   block: number,
+  lacking: Set<string>,
   signal: AbortSignal,
 ): Promise<Uint8Array | undefined> {
   try {
@@ -148,8 +158,9 @@ async function newestJustification(
     return decodeStrict(finalityProofCodec, told, "FinalityProof").justification;
   } catch (error) {
     if (error instanceof ScaleError) return undefined;
-    if (error instanceof RpcFault && refusals.has(error.code)) return undefined;
-    throw error;
+    if (!(error instanceof RpcFault) || !refusals.has(error.code)) throw error;
+    if (error.code === "missing_method") lacking.add(error.where.method);
+    return undefined;
   }
 }
 

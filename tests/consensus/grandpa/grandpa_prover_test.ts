@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
+import type { ConsensusHub } from "../../../src/core/chains/consensus_hub.ts";
 import { consensusDigestCodec, timestampDigestCodec } from "../../../src/core/protocol/ismp/host_state.ts";
 import { findDigest } from "../../devnet/hub/digest.ts";
-import { GRANDPA_CLIENT_ID } from "../../../src/consensus/grandpa/grandpa_prover.ts";
+import { GRANDPA_CLIENT_ID } from "../../../src/consensus/grandpa/sink_client.ts";
 import { ProverFault } from "../../../src/consensus/prover.ts";
 import {
   decodeGrandpaMessage,
@@ -178,6 +179,16 @@ Deno.test("GRANDPA prover: a range without any justification is told by its size
   });
 });
 
+Deno.test("GRANDPA prover: a node that neither proves finality nor keeps a justification is told with what helps", async () => {
+  await using world = await World.start({
+    relay: { missingMethods: ["grandpa_proveFinality"], grandpaPeriod: 512 },
+  });
+  world.advance();
+  const finding = await world.prover().next(never);
+  assert.ok(finding.kind === "nothing");
+  assert.match(finding.reason, /keeps no justification .* does not offer grandpa_proveFinality: use a node/);
+});
+
 Deno.test("GRANDPA prover: a node that proves no finality is searched for the justifications that it keeps", async () => {
   await using world = await World.start({ relay: { missingMethods: ["grandpa_proveFinality"] } });
   world.advance(2, 20);
@@ -292,7 +303,7 @@ Deno.test("GRANDPA prover: another relay chain than the client's is told", async
   await using world = await World.start();
   await using stranger = await startRelayChain({ blockTimeMs: "manual", now: () => 1_000_000_000_000 });
   stranger.produceBlocks(20);
-  const fault = await faultOf(world.prover({}, stranger.wsUrl).next(never));
+  const fault = await faultOf(world.prover({}, { relayUrl: stranger.wsUrl }).next(never));
   assert.equal(fault.code, "hub_state");
   assert.match(fault.detail, /another chain/);
 });
@@ -329,6 +340,59 @@ Deno.test("GRANDPA prover: clients that are missing, of another kind or frozen, 
   assert.match((await unknown.check(never))[0]?.text ?? "", /has no client NONE/);
   assert.match((await faultOf(unknown.next(never))).detail, /does not exist/);
 });
+
+Deno.test("GRANDPA prover: a client that nobody has updated for too long is named, and nothing is made for it", async () => {
+  await using world = await World.start();
+  world.advance();
+  const { sink } = world;
+  let ageSec = 0n;
+  const old: ConsensusHub = new Proxy(sink, {
+    get: (_, name) => {
+      if (name === "fetchNowSec") return async () => await sink.fetchNowSec(never) + ageSec;
+      const value: unknown = Reflect.get(sink, name);
+      return typeof value === "function" ? value.bind(sink) : value;
+    },
+  });
+  const prover = world.prover({}, { sink: old });
+  assert.equal((await prover.next(never)).kind, "updates");
+  ageSec = 5_832_000n;
+  const before = world.relay.callCounts.get("grandpa_proveFinality");
+  const { code, detail } = await faultOf(prover.next(never));
+  assert.equal(code, "hub_state");
+  assert.match(detail, /has expired: its last update was \d+ s ago and 5832000 s are allowed/);
+  assert.equal(world.relay.callCounts.get("grandpa_proveFinality"), before);
+  await assert.rejects(prover.check(never), /has expired/);
+});
+
+for (
+  const [coprocessor, text] of [
+    ["same", undefined],
+    ["KUSAMA-2000", /keeps the hub's heads as those of an ordinary chain/],
+    ["POLKADOT-4009", /keeps the hub's heads as those of POLKADOT-4009/],
+  ] as const
+) {
+  Deno.test(`GRANDPA prover: a chain whose coprocessor is ${coprocessor} is told by how it keeps the hub's heads`, async () => {
+    await using world = await World.start(
+      coprocessor === "same" ? {} : { coprocessor: parseStateMachine(coprocessor) },
+    );
+    const prover = world.prover();
+    assert.deepEqual(await prover.check(never), [], "nothing is kept yet");
+    world.advance();
+    const finding = await prover.next(never);
+    assert.ok(finding.kind === "updates");
+    await world.submit(finding);
+    const [found, ...others] = await prover.check(never);
+    assert.equal(others.length, 0);
+    assert.equal(found?.severity, text && "warning");
+    assert.match(found?.text ?? "", text ?? /^$/);
+    // A node that has pruned the block says nothing about it.
+    world.relay.fault = ({ method }) =>
+      method === "state_getStorage"
+        ? { kind: "error", code: 4003, message: "State already discarded for 0x00" }
+        : undefined;
+    assert.deepEqual(await prover.check(never), []);
+  });
+}
 
 Deno.test("GRANDPA prover: a standalone chain is proved by its own headers, parachains of another relay chain by theirs", async () => {
   await using world = await World.start();

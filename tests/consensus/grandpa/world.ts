@@ -6,14 +6,22 @@ import {
   createGrandpaProver,
   type GrandpaProverOptions,
 } from "../../../src/consensus/grandpa/grandpa_prover.ts";
-import type { ConsensusProver, ProverFinding } from "../../../src/consensus/prover.ts";
+import type { ConsensusProver, InitialConsensusState, ProverFinding } from "../../../src/consensus/prover.ts";
 import type { ConsensusHub } from "../../../src/core/chains/consensus_hub.ts";
 import type { GrandpaConsensusState } from "../../../src/core/protocol/consensus/grandpa/message.ts";
 import { decodeGrandpaState } from "../../../src/core/protocol/consensus/grandpa/verify_message.ts";
-import { paraIdOf, type StateMachineId } from "../../../src/core/protocol/ismp/state_machine.ts";
+import {
+  paraIdOf,
+  parseStateMachine,
+  type StateMachine,
+  type StateMachineId,
+  stateMachineParts,
+  toConsensusStateId,
+} from "../../../src/core/protocol/ismp/state_machine.ts";
 import { connectConsensus, include } from "../../devnet/hub/consensus_work.ts";
 import { encodeHeader, type Header } from "../../devnet/hub/digest.ts";
 import { type Hub, startHub } from "../../devnet/hub/hub.ts";
+import { clientOf } from "../../devnet/hub/initial_clients.ts";
 import {
   type RelayChainNode,
   type RelayChainOptions,
@@ -31,7 +39,12 @@ export type FoundUpdates = Extract<ProverFinding, { kind: "updates" }>;
 export interface WorldOptions {
   readonly relay?: RelayChainOptions;
   readonly prover?: Partial<GrandpaProverOptions>;
+  /** The hub of the chain that is told; default the hub. */
+  readonly coprocessor?: StateMachine;
 }
+
+/** The chain that is told. */
+type Sink = Pick<DevnetSubstrateChain, "stateMachine" | "consensusStateId" | "hashing" | "node">;
 
 /** All chains, and one prover. */
 export class World implements AsyncDisposable {
@@ -44,7 +57,7 @@ export class World implements AsyncDisposable {
     readonly hub: Hub,
     readonly relay: RelayChainNode,
     /** The chain that is told. */
-    readonly chain: DevnetSubstrateChain,
+    readonly chain: Sink,
     readonly sink: ConsensusHub,
   ) {
     this.#resources = resources;
@@ -71,11 +84,14 @@ export class World implements AsyncDisposable {
       { relay: reader.chain, sink: nowhere.hub },
       proverOptions(hub, options),
     );
-    const chain = await startSubstrateChain("sink", identity, {
-      stateMachine: "SUBSTRATE-sink",
-      blockTimeMs: "manual",
-      hubFinality: await first.fetchInitialState(never),
-    });
+    const initial = await first.fetchInitialState(never);
+    const chain = options.coprocessor === undefined
+      ? await startSubstrateChain("sink", identity, {
+        stateMachine: "SUBSTRATE-sink",
+        blockTimeMs: "manual",
+        hubFinality: initial,
+      })
+      : await startForeigner(identity, options.coprocessor, initial);
     resources.use(chain.node);
     const { stateMachine, consensusStateId } = chain;
     const connection = resources.use(
@@ -85,9 +101,15 @@ export class World implements AsyncDisposable {
   }
 
   /** A prover with a connection of its own; by default to the honest node. */
-  prover(change: Partial<GrandpaProverOptions> = {}, relayUrl = this.relay.wsUrl): ConsensusProver {
+  prover(
+    change: Partial<GrandpaProverOptions> = {},
+    { relayUrl = this.relay.wsUrl, sink = this.sink }: {
+      readonly relayUrl?: string;
+      readonly sink?: ConsensusHub;
+    } = {},
+  ): ConsensusProver {
     const reader = this.#resources.use(connectRelay(relayUrl));
-    return createGrandpaProver({ relay: reader.chain, sink: this.sink }, {
+    return createGrandpaProver({ relay: reader.chain, sink }, {
       ...proverOptions(this.hub, this.#options),
       ...change,
     });
@@ -149,6 +171,25 @@ export class World implements AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void> {
     return this.#resources.disposeAsync();
   }
+}
+
+/** A chain of another hub that was given a client of this one. */
+async function startForeigner(
+  hub: StateMachineId,
+  coprocessor: StateMachine,
+  initial: InitialConsensusState,
+): Promise<Sink> {
+  const stateMachine = parseStateMachine("SUBSTRATE-sink");
+  const consensusStateId = toConsensusStateId("SUB0");
+  const family = stateMachineParts(coprocessor).tag === "Kusama" ? "KUSAMA" : "POLKADOT";
+  const follows = parseStateMachine(`${family}-${paraIdOf(hub.stateMachine)}`);
+  const node = await startHub({
+    chain: { stateMachine, consensusStateId, hashing: "Blake2", coprocessor },
+    blockTimeMs: "manual",
+    clients: [clientOf(hub.consensusStateId, initial)],
+    consensus: { grandpaStateMachines: new Map([[hub.stateMachine, 6000n], [follows, 6000n]]) },
+  });
+  return { stateMachine, consensusStateId, hashing: "Blake2", node };
 }
 
 function proverOptions({ identity }: Hub, { prover }: WorldOptions): GrandpaProverOptions {

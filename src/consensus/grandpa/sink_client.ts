@@ -1,0 +1,144 @@
+/**
+ * The hub's client on the chain that is told: what it trusts, which chains it follows, and what it has stored.
+ * Source: 05-hub-consensus sections 4.3, 4.7, 4.8 and 4.9 of the protocol notes.
+ */
+import type { ConsensusHub } from "../../core/chains/consensus_hub.ts";
+import { GrandpaError } from "../../core/protocol/consensus/grandpa/grandpa_error.ts";
+import {
+  grandpaNumberCodec,
+  supportedStateMachineKey,
+} from "../../core/protocol/consensus/grandpa/hub_storage.ts";
+import type { GrandpaConsensusState } from "../../core/protocol/consensus/grandpa/message.ts";
+import {
+  decodeGrandpaState,
+  type GrandpaView,
+} from "../../core/protocol/consensus/grandpa/verify_message.ts";
+import type { IntermediateState } from "../../core/protocol/ismp/state_commitment.ts";
+import {
+  type ConsensusClientId,
+  formatStateMachine,
+  type StateMachine,
+  stateMachineParts,
+  toConsensusClientId,
+} from "../../core/protocol/ismp/state_machine.ts";
+import { decodeStrict, ScaleError } from "../../core/protocol/scale.ts";
+import { ProverFault, type ProverOptions } from "../prover.ts";
+
+/** Client of GRANDPA chains. */
+export const GRANDPA_CLIENT_ID: ConsensusClientId = toConsensusClientId("GRNP");
+
+/** Which client is looked at. */
+export interface SinkClientOptions extends Pick<ProverOptions, "stateMachine" | "consensusStateId"> {
+  /** Parachains whose heads are proved; empty for a standalone chain. */
+  readonly paraIds: readonly number[];
+}
+
+/** A trusted state, and its bytes as the sink stores them. */
+export interface Trusted {
+  readonly state: GrandpaConsensusState;
+  readonly bytes: Uint8Array;
+}
+
+/** The client on one chain. Methods may throw an `RpcFault`, and a {@link ProverFault} with code `hub_state`. */
+export class SinkClient {
+  readonly #sink: ConsensusHub;
+  readonly #options: SinkClientOptions;
+
+  constructor(sink: ConsensusHub, options: SinkClientOptions) {
+    this.#sink = sink;
+    this.#options = options;
+  }
+
+  /** Why nothing can be proved to the chain at all, for the operator; `undefined`: it has a client. */
+  async findObstacle(signal: AbortSignal): Promise<string | undefined> {
+    const { consensusStateId } = this.#options;
+    const client = await this.#sink.fetchClient(consensusStateId, "best", signal);
+    if (client === undefined) {
+      return `has no client ${consensusStateId} of the hub; nothing can be proved to it until its governance ` +
+        "creates one (log-consensus-state prints the state for it)";
+    }
+    return client.clientId === GRANDPA_CLIENT_ID
+      ? undefined
+      : `has ${client.clientId} as client ${consensusStateId}, which takes no GRANDPA proofs`;
+  }
+
+  /** What the client trusts, if it takes updates at all. */
+  async fetchTrusted(signal: AbortSignal): Promise<Trusted> {
+    const { consensusStateId } = this.#options;
+    const [client, nowSec] = await Promise.all([
+      this.#sink.fetchClient(consensusStateId, "best", signal),
+      this.#sink.fetchNowSec(signal),
+    ]);
+    const where = `client ${consensusStateId} of ${this.#sink.id.stateMachine}`;
+    if (client === undefined) throw this.fault(`${where} does not exist: its governance must create it`);
+    if (client.clientId !== GRANDPA_CLIENT_ID) throw this.fault(`${where} takes no GRANDPA proofs`);
+    if (client.isFrozen) throw this.fault(`${where} is frozen`);
+    const ageSec = nowSec - client.updatedSec;
+    if (ageSec >= client.unbondingSec) {
+      const detail =
+        `${where} has expired: its last update was ${ageSec} s ago and ${client.unbondingSec} s are ` +
+        "allowed; no relayer can update it, its governance must create it anew";
+      throw this.fault(detail);
+    }
+    try {
+      return { state: decodeGrandpaState(client.state), bytes: client.state };
+    } catch (error) {
+      if (error instanceof GrandpaError) throw this.fault(`the state of ${where} is unreadable`, error);
+      throw error;
+    }
+  }
+
+  /**
+   * What the client knows beside its trusted state. The hub of a chain is its coprocessor: a chain cannot be asked for it
+   * (`pallet_ismp::Config::Coprocessor` is no constant of the metadata), and one with another hub takes no messages of ours.
+   */
+  async fetchView(signal: AbortSignal): Promise<GrandpaView> {
+    const { stateMachine, consensusStateId } = this.#options;
+    const followed = this.#followed();
+    const stored = await this.#sink.fetchStorage(followed.map(supportedStateMachineKey), signal);
+    const supported = followed.flatMap((chain, at) => {
+      const value = stored[at];
+      return value === undefined ? [] : [[chain, this.#slotMs(value)] as const];
+    });
+    return { consensusStateId, coprocessor: stateMachine, supported: new Map(supported) };
+  }
+
+  /** Heights that the chain does not have, ascending. */
+  async newHeights(
+    commitments: readonly IntermediateState[],
+    signal: AbortSignal,
+  ): Promise<readonly IntermediateState[]> {
+    const known = await Promise.all(
+      commitments.map(({ height }) => this.#sink.fetchLatestHeight(height.id, signal)),
+    );
+    return commitments.filter(({ height }, at) => height.height > (known[at] ?? 0n))
+      .toSorted((a, b) => Number(a.height.height - b.height.height));
+  }
+
+  /** The client cannot be used as it is. */
+  fault(detail: string, cause?: unknown): ProverFault {
+    const options = cause === undefined ? undefined : { cause };
+    return new ProverFault("hub_state", this.#options.stateMachine, undefined, detail, options);
+  }
+
+  /** Names under which the chain may follow what is proved. */
+  #followed(): readonly StateMachine[] {
+    const { stateMachine, consensusStateId, paraIds } = this.#options;
+    const { tag } = stateMachineParts(stateMachine);
+    if (tag === "Substrate") return [stateMachine];
+    const family = tag === "Kusama" ? "Kusama" as const : "Polkadot" as const;
+    return paraIds.flatMap((value) => [
+      formatStateMachine({ tag: family, value }),
+      formatStateMachine({ tag: "Relay", value: { relay: consensusStateId, paraId: value } }),
+    ]);
+  }
+
+  #slotMs(stored: Uint8Array): bigint {
+    try {
+      return decodeStrict(grandpaNumberCodec, stored, "SlotDuration");
+    } catch (cause) {
+      if (!(cause instanceof ScaleError)) throw cause;
+      throw this.fault("its IsmpGrandpa.SupportedStateMachines is unreadable", cause);
+    }
+  }
+}
