@@ -28,14 +28,19 @@ import {
   readHeads,
   readHostFacts,
 } from "./consensus_hosts.ts";
+import { ownHeaderOf } from "../../devnet/hub/own_proofs.ts";
+import type { DevnetSubstrateChain } from "../../devnet/substrate_chains.ts";
+import { readUpdates, type ToldFacts, toldViolations } from "./told_checks.ts";
 
 /** The part of a header that the hub stores. */
 export type HeaderFacts = Pick<EvmBlockHeader, "stateRoot" | "timestampSec">;
 
-/** What the hub knows of a chain, beside the chain itself. */
+/** What the hub knows of a chain, beside the chain itself; or a Substrate chain of the hub. */
 export interface ChainFacts {
   /** As the hub names it. */
   readonly chain: string;
+  /** Who knows it. Default the hub. */
+  readonly by?: string;
   readonly stored: readonly StateCommitmentHeight[];
   /** The chain's own headers at those heights; none where it has no such block. */
   readonly headers: ReadonlyMap<bigint, HeaderFacts>;
@@ -53,10 +58,18 @@ export interface RunFacts {
   readonly peakMb: number | undefined;
 }
 
+/** An extrinsic that was refused. */
+export interface RefusalFacts extends Pick<Rejection, "stage" | "code" | "ismp" | "detail"> {
+  /** By whom. Default the hub. */
+  readonly by?: string;
+}
+
 /** Everything that is judged. */
 export interface ConsensusFacts {
   readonly chains: readonly ChainFacts[];
-  readonly rejections: readonly Pick<Rejection, "stage" | "code" | "ismp" | "detail">[];
+  /** Substrate chains that follow the hub. */
+  readonly told: readonly ToldFacts[];
+  readonly rejections: readonly RefusalFacts[];
   readonly runs: readonly RunFacts[];
   /** EVM hosts, as far as they were told of the hub. */
   readonly hosts: readonly HostFacts[];
@@ -64,7 +77,7 @@ export interface ConsensusFacts {
 
 /** What a scenario does not keep to. */
 export interface ConsensusLimits extends HostLimits {
-  /** Chains of which the hub need not have learned anything. */
+  /** Chains of which the hub need not have learned anything, or which need not have learned anything of it. */
   readonly untold?: readonly string[];
   /** Relayers that compete: updates may come second. */
   readonly hasCompetitors?: boolean;
@@ -76,6 +89,8 @@ export interface ConsensusLimits extends HostLimits {
  */
 export const MOST_MB = 400;
 
+const HUB = "the hub";
+
 /** How the hub refuses an update that comes second: what it would bring is known already, or it builds on an older state. */
 const SECOND: ReadonlySet<string> = new Set(["BadProof", "Stale", "AlreadyImported", "TooLowPriority"]);
 
@@ -84,6 +99,7 @@ export function consensusViolations(facts: ConsensusFacts, limits: ConsensusLimi
   return [
     ...facts.chains.flatMap((chain) => [...untrueHeights(chain), ...fallingHeights(chain)]),
     ...facts.chains.flatMap((chain) => [...untold(chain, limits)]),
+    ...facts.told.flatMap((chain) => [...toldViolations(chain, limits.hasCompetitors)]),
     ...refusals(facts, limits),
     ...facts.runs.flatMap((run) => [...runViolations(run)]),
     ...facts.hosts.flatMap((host) => hostViolations(host, limits)),
@@ -97,10 +113,10 @@ export function assertConsensus(facts: ConsensusFacts, limits: ConsensusLimits =
 }
 
 /** Every commitment is that of the chain's own block. */
-function* untrueHeights({ chain, stored, headers }: ChainFacts): Iterable<string> {
+function* untrueHeights({ chain, by = HUB, stored, headers }: ChainFacts): Iterable<string> {
   for (const { height, commitment } of stored) {
     const header = headers.get(height);
-    if (header === undefined) yield `${chain}: the hub stores block ${height}, and the chain has none`;
+    if (header === undefined) yield `${chain}: ${by} stores block ${height}, and the chain has none`;
     else if (header.stateRoot !== commitment.stateRoot) {
       yield `${chain}: state root of block ${height} is wrong`;
     } else if (header.timestampSec !== commitment.timestampSec) {
@@ -109,25 +125,25 @@ function* untrueHeights({ chain, stored, headers }: ChainFacts): Iterable<string
   }
 }
 
-function* fallingHeights({ chain, latest }: ChainFacts): Iterable<string> {
+function* fallingHeights({ chain, by = HUB, latest }: ChainFacts): Iterable<string> {
   for (const [at, height] of latest.entries()) {
     const before = latest[at - 1];
-    if (before !== undefined && height <= before) yield `${chain}: the hub went from ${before} to ${height}`;
+    if (before !== undefined && height <= before) yield `${chain}: ${by} went from ${before} to ${height}`;
   }
 }
 
 /** The newest height is stored, and it was not the first. */
-function* untold({ chain, stored, latest }: ChainFacts, limits: ConsensusLimits): Iterable<string> {
-  if (limits.untold?.some((name) => chain.startsWith(name)) === true) return;
+function* untold({ chain, by = HUB, stored, latest }: ChainFacts, limits: ConsensusLimits): Iterable<string> {
+  if (limits.untold?.some((name) => (by === HUB ? chain : by).startsWith(name)) === true) return;
   const newest = latest.at(-1);
-  if (newest === undefined || latest.length < 2) yield `${chain}: the hub learned nothing`;
+  if (newest === undefined || latest.length < 2) yield `${chain}: ${by} learned nothing`;
   else if (!stored.some(({ height }) => height === newest)) yield `${chain}: block ${newest} is not stored`;
 }
 
 function* refusals({ rejections }: ConsensusFacts, limits: ConsensusLimits): Iterable<string> {
-  for (const { stage, code, ismp, detail } of rejections) {
+  for (const { by = HUB, stage, code, ismp, detail } of rejections) {
     if (limits.hasCompetitors === true && SECOND.has(code)) continue;
-    yield `the hub refused (${stage}): ${code} ${ismp ?? ""} ${detail}`;
+    yield `${by} refused (${stage}): ${code} ${ismp ?? ""} ${detail}`;
   }
 }
 
@@ -165,13 +181,44 @@ export async function readConsensusFacts(
       latest: await readLatest(devnet.hub.httpUrl, id, since.hub),
     };
   }));
+  const { substrateChains } = devnet;
   return {
-    chains,
-    rejections: devnet.hub.rejections,
+    chains: [...chains, ...await Promise.all(substrateChains.map((chain) => readTold(devnet, chain)))],
+    told: await Promise.all(substrateChains.map(async ({ stateMachine, node }): Promise<ToldFacts> => {
+      return {
+        chain: stateMachine,
+        updates: await readUpdates(node, devnet.hub.identity.consensusStateId),
+      };
+    })),
+    rejections: [
+      ...devnet.hub.rejections,
+      ...substrateChains.flatMap(({ stateMachine: by, node }) =>
+        node.rejections.map((rejection): RefusalFacts => ({ ...rejection, by }))
+      ),
+    ],
     runs,
     hosts: await Promise.all(
       devnet.chains.map((chain) => readHostFacts(chain, since.chains.get(chain.stateMachine) ?? 0n)),
     ),
+  };
+}
+
+/** What a Substrate chain has learned of the hub since its first block. */
+async function readTold({ hub }: Devnet, { stateMachine, node }: DevnetSubstrateChain): Promise<ChainFacts> {
+  const stored = await readStored(node.httpUrl, hub.identity);
+  const headers = stored.flatMap(({ height }): [bigint, HeaderFacts][] => {
+    const own = height > BigInt(hub.best.number) ? undefined : ownHeaderOf(hub.header(Number(height)));
+    // Of the hub others keep what proves its messages.
+    return own === undefined ? [] : [[height, { ...own, stateRoot: own.childTrieRoot }]];
+  });
+  const first = String(await resultHttp(node.httpUrl, "chain_getBlockHash", [1]));
+  const latest = await readLatest(node.httpUrl, hub.identity, first);
+  return {
+    chain: stateMachineIdKey(hub.identity),
+    by: stateMachine,
+    stored,
+    headers: new Map(headers),
+    latest,
   };
 }
 

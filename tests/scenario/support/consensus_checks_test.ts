@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { ClientUpdate, ToldFacts } from "./told_checks.ts";
 import {
   assertConsensus,
   type ChainFacts,
@@ -19,6 +20,13 @@ const chain: ChainFacts = {
   latest: [3n, 5n],
 };
 const run: RunFacts = { name: "relayer 1", errors: [], secrets: [], peakMb: 200 };
+const update: ClientUpdate = {
+  block: 9,
+  extrinsics: 1,
+  before: { height: 20, setId: 3n },
+  after: { height: 28, setId: 4n },
+};
+const told: ToldFacts = { chain: "SUBSTRATE-abcd", updates: [update] };
 const delivery: HostDelivery = {
   hash: "0xd1",
   block: 20n,
@@ -35,7 +43,13 @@ const host: HostFacts = {
   epochs: [11n, 12n],
   sets: [10n, 12n],
 };
-const good: ConsensusFacts = { chains: [chain], rejections: [], runs: [run], hosts: [host] };
+const good: ConsensusFacts = {
+  chains: [chain],
+  told: [told],
+  rejections: [],
+  runs: [run],
+  hosts: [host],
+};
 const refusal = {
   stage: "pool",
   code: "BadProof",
@@ -45,6 +59,10 @@ const refusal = {
 
 function withChain(changes: Partial<ChainFacts>): ConsensusFacts {
   return { ...good, chains: [{ ...chain, ...changes }] };
+}
+
+function withUpdate(changes: Partial<ClientUpdate>): ConsensusFacts {
+  return { ...good, told: [{ ...told, updates: [update, { ...update, ...changes }] }] };
 }
 
 function withRun(changes: Partial<RunFacts>): ConsensusFacts {
@@ -93,6 +111,38 @@ const violated: readonly [what: string, facts: ConsensusFacts, said: RegExp, lim
     { ...good, rejections: [{ ...refusal, stage: "block", code: "InvalidMessage" }] },
     /refused \(block\): InvalidMessage/,
     { hasCompetitors: true },
+  ],
+  [
+    "a refusal of a Substrate chain",
+    { ...good, rejections: [{ ...refusal, by: "SUBSTRATE-abcd" }] },
+    /SUBSTRATE-abcd refused \(pool\): BadProof/,
+  ],
+  [
+    "what a Substrate chain was not told",
+    { ...good, chains: [chain, { ...chain, by: "SUBSTRATE-abcd", latest: [5n] }] },
+    /SUBSTRATE-abcd learned nothing/,
+    { untold: ["EVM-97"] },
+  ],
+  [
+    "an update that moved nothing on",
+    withUpdate({ after: update.before }),
+    /block 9 has an update, and the client went from 20 to/,
+  ],
+  [
+    "an update that moved back, whoever competes",
+    withUpdate({ after: { height: 19, setId: 3n } }),
+    /block 9 has an update, and the client went from 20 to/,
+    { hasCompetitors: true },
+  ],
+  [
+    "a set that was left out",
+    withUpdate({ after: { height: 28, setId: 5n } }),
+    /block 9 led from set 3 to 5 by 1 updates/,
+  ],
+  [
+    "a set that came back",
+    withUpdate({ after: { height: 28, setId: 2n } }),
+    /block 9 led from set 3 to 2 by 1 updates/,
   ],
   ["an error", withRun({ errors: ["No update"] }), /relayer 1 printed an error: No update/],
   ["a secret", withRun({ secrets: ["q7"] }), /printed a secret: q7/],
@@ -144,6 +194,12 @@ for (const [what, facts, said, limits] of violated) {
 Deno.test("consensus checks: what is as it should be passes, and so does what a scenario allows", () => {
   assert.deepEqual(consensusViolations(good), []);
   assert.deepEqual(consensusViolations(withChain({ latest: [] }), { untold: ["EVM-97/"] }), []);
+  const untold = { ...good, chains: [{ ...chain, by: "SUBSTRATE-abcd", latest: [] }] };
+  assert.deepEqual(consensusViolations(untold, { untold: ["SUBSTRATE-abcd"] }), []);
+  const second = withUpdate({ after: update.before });
+  assert.deepEqual(consensusViolations(second, { hasCompetitors: true }), []);
+  // The chain's governance may do anything.
+  assert.deepEqual(consensusViolations(withUpdate({ extrinsics: 0, after: { height: 1, setId: 9n } })), []);
   assert.deepEqual(consensusViolations({ ...good, rejections: [refusal] }, { hasCompetitors: true }), []);
   assert.deepEqual(consensusViolations(withDelivery({ effects: ["none"] }), { vainProofs: 1 }), []);
   assert.deepEqual(consensusViolations(withDelivery({ isReverted: false, effects: [] })), []);
