@@ -1,0 +1,114 @@
+/**
+ * The compiled consensus relayer and EVM hosts that follow a hub of the type `beefy`: sessions that were missed, by
+ * accepted proofs and by proofs of its own, and proofs only where there is work. All of it under a challenge period.
+ */
+import assert from "node:assert/strict";
+import type { DevnetChain } from "../devnet/devnet.ts";
+import {
+  beginSessions,
+  deliveredDuring,
+  hubHeightOn,
+  postTo,
+  proveHub,
+  TELLING,
+  untilHostHas,
+  untilHostsKnow,
+  untilIdle,
+} from "./support/consensus_network.ts";
+import { playConsensus, type SceneChanges } from "./support/consensus_scene.ts";
+import type { RelayerProcess } from "./support/relayer_process.ts";
+
+/** Effects of transactions that bring so many rotations each. */
+function rotations(...counts: readonly number[]): readonly (readonly string[])[] {
+  return counts.map((count) => Array.from({ length: count }, () => "rotation"));
+}
+
+Deno.test("EVM hosts follow a hub of the type beefy", (t) =>
+  playConsensus(t, {
+    kinds: ["beacon", "bsc"],
+    blockTimeSec: "automine",
+    hubBlockTimeMs: 200,
+    acceptsProofs: {},
+    evmChallengePeriodSec: 3_600n,
+  }, async (scene) => {
+    const { devnet } = scene;
+    const { chains } = devnet;
+    // Their blocks are those of our transactions, and few.
+    scene.limit({ untold: chains.map(({ stateMachine }) => stateMachine) });
+    const [one, other] = chains;
+    if (one === undefined || other === undefined) throw new Error("A devnet of two chains");
+    let relayer: RelayerProcess | undefined;
+
+    /** The effects of what reaches the chains when the relayer is started after so many sessions. */
+    const afterSessions = async (
+      count: number,
+      told: readonly DevnetChain[],
+      { isAccepted = true, ...changes }: SceneChanges & { readonly isAccepted?: boolean } = {},
+    ): Promise<readonly (readonly (readonly string[])[])[]> => {
+      if (relayer !== undefined) await scene.kill(relayer);
+      const delivered = await deliveredDuring(chains, async () => {
+        await beginSessions(devnet, count, isAccepted);
+        const only = told.map(({ stateMachine }) => stateMachine);
+        relayer = await scene.start({ ...TELLING, ...changes, only });
+        await untilHostsKnow(devnet, told);
+        await untilIdle(scene, relayer, told);
+      });
+      return delivered.map((deliveries) => deliveries.map(({ effects }) => effects));
+    };
+
+    const assertHubHeights = async (): Promise<void> => {
+      const newest = [...devnet.hub.ownProofs.rotationProofs.values()].reduce((a, b) => a > b ? a : b);
+      assert.deepEqual(await Promise.all(chains.map(hubHeightOn)), [newest, newest]);
+    };
+
+    await scene.step("a session that was missed is brought", async () => {
+      assert.deepEqual(await afterSessions(1, [one]), [rotations(1), []]);
+    });
+
+    await scene.step(
+      "three sessions after a crash go into one transaction, and four into two, in order",
+      async () => {
+        assert.deepEqual(await afterSessions(3, chains), [rotations(3), rotations(3, 1)]);
+        await assertHubHeights();
+      },
+    );
+
+    await scene.step("sessions that the hub has no proofs of are proved by the relayer itself", async () => {
+      const own = { isAccepted: false, makesProofs: true };
+      assert.deepEqual(await afterSessions(4, [one], own), [rotations(3, 1), []]);
+    });
+
+    await scene.step("seven sessions are brought in three transactions", async () => {
+      assert.deepEqual(await afterSessions(3, chains), [rotations(3), rotations(3, 3, 1)]);
+      await assertHubHeights();
+    });
+
+    await scene.step("an accepted proof of a message goes to the chain of the message only", async () => {
+      const running = relayer;
+      if (running === undefined) throw new Error("No relayer runs");
+      const delivered = await deliveredDuring(chains, async () => {
+        const posted = await postTo(devnet, one);
+        assert.ok(await proveHub(devnet) >= posted);
+        await untilHostHas(one, posted);
+        await untilIdle(scene, running, chains);
+      });
+      assert.deepEqual(delivered.map((all) => all.map(({ effects }) => effects)), [[["height"]], []]);
+    });
+
+    await scene.step("a relayer that makes proofs makes them only where there is work", async () => {
+      if (relayer !== undefined) await scene.kill(relayer);
+      const running = await scene.start({ ...TELLING, makesProofs: true });
+      relayer = running;
+      const delivered = await deliveredDuring(chains, async () => {
+        // The hub moves on without a message.
+        await untilIdle(scene, running, chains, "the newest head of the hub brings nothing");
+        await untilHostHas(other, await postTo(devnet, other));
+        await untilIdle(scene, running, chains);
+      });
+      assert.deepEqual(delivered.map((all) => all.map(({ effects }) => effects)), [[], [["height"]]]);
+      const made = running.lines.filter(({ record }) =>
+        record?.message === "Proof made from the relay chain"
+      );
+      assert.equal(made.length, 1);
+    });
+  }));
