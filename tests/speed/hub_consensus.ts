@@ -5,7 +5,6 @@
  */
 import { encodeBeefyClientState } from "../../src/core/protocol/evm/beefy_client_state.ts";
 import { lastMountainHeight } from "../../src/consensus/beefy/proof_choice.ts";
-import { MOST_PROOF_BYTES } from "../../src/consensus/beefy/proof_batch.ts";
 import { fromHex, toHex } from "../../src/core/protocol/bytes.ts";
 import { paraIdOf } from "../../src/core/protocol/ismp/state_machine.ts";
 import { World } from "../consensus/grandpa/world.ts";
@@ -19,11 +18,21 @@ import {
   votesOf,
   withAllVotes,
 } from "./hub_gas.ts";
+import {
+  type BeefyCosts,
+  deliveryMeasures,
+  growthOf,
+  measuresOf,
+  type SizeCosts,
+} from "./hub_consensus_measures.ts";
+import { measureDeliveries } from "./hub_delivery.ts";
 import { type ProvingCost, startUpdateWorker, type UpdateWorker } from "./hub_update_work.ts";
 import type { BenchDeps, Part } from "./part.ts";
-import { atMost, type Measure } from "./report.ts";
+import type { Measure } from "./report.ts";
 
 const SIZES = [300, 600, 1_000] as const;
+/** Validators when the compiled program delivers. */
+const DELIVERED = 600;
 
 /** Of Polkadot, about. */
 const PARACHAINS = Array.from({ length: 40 }, (_, at) => 2_000 + at);
@@ -37,42 +46,29 @@ const GRANDPA_PERIOD = 512;
 const ACTIVATION = 8;
 const ROUNDS = 2;
 
-/** 600 validators with 401 votes. Source: 05-hub-consensus section 5.7 of the protocol notes. */
-const KNOWN = { validators: 600, calldataBytes: 92_132, gas: 3_700_000 } as const;
-/** A measured proof may differ from the known one by so much: other heads, another mountain. */
-const MOST_DIFFERENCE_PERCENT = 5;
-
-/** One way to a BEEFY proof, and what the host paid. */
-interface BeefyCosts {
-  readonly rotation: ProvingCost;
-  readonly messages: ProvingCost;
-  /** Where the node proves no leaves: mountains of 8 and of 64 leaves. */
-  readonly rebuilt8: ProvingCost;
-  readonly rebuilt64: ProvingCost;
-  readonly missed: ProvingCost;
-  readonly votes: number;
-  readonly trimmed: GasCost;
-  readonly all: GasCost;
-  /** The sessions of {@link missed} in one transaction, and each in its own. */
-  readonly together: GasCost;
-  readonly alone: readonly GasCost[];
-}
-
-/** Everything of one size. */
-interface SizeCosts {
-  readonly validators: number;
-  readonly update: ProvingCost;
-  readonly change: ProvingCost;
-  readonly beefy: BeefyCosts;
-}
-
 /** See the head of the file. */
 export const hubConsensus: Part = async (deps) => {
   await using worker = startUpdateWorker();
   const costs: SizeCosts[] = [];
   for (const validators of SIZES) costs.push(await measureSize(deps, worker, validators));
-  return [...costs.flatMap(measuresOf), ...growthOf(costs)];
+  return [...costs.flatMap(measuresOf), ...growthOf(costs), ...await measureRoutes(deps)];
 };
+
+/** Both ways of the compiled program to a proof, at the same time. */
+async function measureRoutes({ folder, consensusExecutable }: BenchDeps): Promise<readonly Measure[]> {
+  const routes = ["accepted", "made"] as const;
+  const measured = await Promise.all(routes.map(async (route) => {
+    const cost = await measureDeliveries({
+      route,
+      validators: DELIVERED,
+      parachains: PARACHAINS,
+      executable: consensusExecutable,
+      folder: `${folder}/${route}`,
+    });
+    return deliveryMeasures(DELIVERED, route, cost);
+  }));
+  return measured.flat();
+}
 
 async function measureSize({ say }: BenchDeps, worker: UpdateWorker, validators: number): Promise<SizeCosts> {
   const startMs = performance.now();
@@ -101,7 +97,7 @@ async function measureSize({ say }: BenchDeps, worker: UpdateWorker, validators:
   say(`   ${validators} validators: GRANDPA after ${sec()}`);
   const beefy = await measureBeefy(world, worker, host, validators);
   say(`   ${validators} validators: BEEFY after ${sec()}`);
-  return { validators, update, change, beefy };
+  return { validators, blocks: BLOCKS, update, change, beefy };
 }
 
 /** Measures an update and submits it. @throws {Error} unless the chain takes it. */
@@ -183,118 +179,4 @@ function growMountain({ hub, relay }: World, height: number): void {
     relay.beefyFinalized.number <= number + BEEFY_PERIOD ||
     lastMountainHeight(relay.beefyFinalized.number, BigInt(ACTIVATION)) !== height
   );
-}
-
-function measuresOf({ validators, update, change, beefy }: SizeCosts): readonly Measure[] {
-  const of = (name: string): string => `${validators}: ${name}`;
-  const proving = (name: string, cost: ProvingCost): readonly Measure[] => [
-    {
-      name: of(`${name}: requests (calls); read; proof`),
-      value: `${cost.relay.requests + cost.told.requests} (${cost.relay.calls + cost.told.calls}); ` +
-        `${kb(cost.relay.receivedBytes + cost.told.receivedBytes)}; ${kb(sizeOf(cost))}`,
-    },
-    { name: of(`${name}: processor time; time`), value: `${ms(cost.cpuMs)}; ${ms(cost.ms)}` },
-  ];
-  const { trimmed, all, votes, together, alone } = beefy;
-  const aloneGas = alone.reduce((sum, { gas }) => sum + gas, 0);
-  const extra = validators - votes;
-  return [
-    ...proving(`GRANDPA, ${BLOCKS} blocks`, update),
-    ...proving("GRANDPA, to a change of the set", change),
-    ...proving("BEEFY, rotation", beefy.rotation),
-    ...proving("BEEFY, messages", beefy.messages),
-    ...proving("BEEFY, messages, 8 leaves rebuilt", beefy.rebuilt8),
-    ...proving("BEEFY, messages, 64 leaves rebuilt", beefy.rebuilt64),
-    ...proving(`BEEFY, ${alone.length} of 3 missed sessions`, beefy.missed),
-    {
-      name: of(`gas; calldata with ${votes} votes`),
-      value: `${mgas(trimmed.gas)}; ${bytes(trimmed.calldataBytes)}`,
-    },
-    {
-      name: of(`gas; calldata with ${validators} votes`),
-      value: `${mgas(all.gas)}; ${bytes(all.calldataBytes)}`,
-    },
-    atMost(of("gas, votes trimmed / all"), trimmed.gas / all.gas, MOST_TRIMMED, ratio),
-    {
-      name: of("gas of a vote: of all on average; of one more"),
-      value: `${(trimmed.gas / votes).toFixed(0)}; ${((all.gas - trimmed.gas) / extra).toFixed(0)}`,
-    },
-    ...alone.length < 2 ? [] : [{
-      name: of(`gas, ${alone.length} sessions in one transaction / in their own`),
-      value: ratio(together.gas / aloneGas),
-    }],
-    {
-      name: of(`calldata / what one transaction may hold (${MOST_PROOF_BYTES} bytes)`),
-      value: ratio(trimmed.calldataBytes / MOST_PROOF_BYTES),
-    },
-    ...validators === KNOWN.validators ? knownOf(trimmed) : [],
-  ];
-}
-
-/** Two thirds of the votes, and what they share with all. */
-const MOST_TRIMMED = 0.75;
-
-function knownOf({ gas, calldataBytes }: GasCost): readonly Measure[] {
-  const difference = (value: number, known: number): number => Math.abs(value / known - 1) * 100;
-  const percent = (value: number): string => `${value.toFixed(1)} %`;
-  return [
-    atMost(
-      `${KNOWN.validators}: gas, difference to the known ${mgas(KNOWN.gas)}`,
-      difference(gas, KNOWN.gas),
-      MOST_DIFFERENCE_PERCENT,
-      percent,
-    ),
-    atMost(
-      `${KNOWN.validators}: calldata, difference to the known ${bytes(KNOWN.calldataBytes)}`,
-      difference(calldataBytes, KNOWN.calldataBytes),
-      MOST_DIFFERENCE_PERCENT,
-      percent,
-    ),
-  ];
-}
-
-/** What grows with the validators, as ratios between the largest size and the smallest. */
-function growthOf(costs: readonly SizeCosts[]): readonly Measure[] {
-  const [first, last] = [costs[0], costs.at(-1)];
-  if (first === undefined || last === undefined) return [];
-  const sizes = `${last.validators} / ${first.validators} validators (${
-    ratio(last.validators / first.validators)
-  })`;
-  const growth = (read: (costs: SizeCosts) => number): number => read(last) / read(first);
-  const told = (name: string, read: (costs: SizeCosts) => number): Measure => ({
-    name: `${sizes}: ${name}`,
-    value: ratio(growth(read)),
-  });
-  const requests = (cost: ProvingCost): number => cost.relay.requests + cost.told.requests;
-  return [
-    atMost(`${sizes}: requests, GRANDPA`, growth(({ update }) => requests(update)), 1, ratio),
-    atMost(`${sizes}: requests, BEEFY messages`, growth(({ beefy }) => requests(beefy.messages)), 1, ratio),
-    told("processor time, GRANDPA", ({ update }) => update.cpuMs),
-    told("processor time, BEEFY messages", ({ beefy }) => beefy.messages.cpuMs),
-    told("gas", ({ beefy }) => beefy.trimmed.gas),
-  ];
-}
-
-function sizeOf({ proofs }: ProvingCost): number {
-  return proofs.reduce((sum, proof) => sum + fromHex(proof).length, 0);
-}
-
-function ms(value: number): string {
-  return `${value.toFixed(0)} ms`;
-}
-
-function kb(value: number): string {
-  return `${(value / 1000).toFixed(1)} KB`;
-}
-
-function bytes(value: number): string {
-  return `${value} bytes`;
-}
-
-function mgas(value: number): string {
-  return `${(value / 1e6).toFixed(2)} M`;
-}
-
-function ratio(value: number): string {
-  return value.toFixed(2);
 }
