@@ -4,7 +4,7 @@
  */
 import { stringify, type TomlTable } from "smol-toml";
 import { paraIdOf, parseStateMachine } from "../../src/core/protocol/ismp/state_machine.ts";
-import { DEVNET_KEYS } from "./evm/accounts.ts";
+import { DEVNET_KEYS, type DevnetRole } from "./evm/accounts.ts";
 import type { ProvenChain } from "./proven_chains.ts";
 import { type DevnetEndpoints, type SectionChanges, sectionOf } from "./relayer_config.ts";
 
@@ -35,6 +35,8 @@ export interface ConsensusChanges {
   readonly tellsOfHub?: boolean;
   /** Proofs are made from the relay chain where the hub has none; with `beefy` only. Default false. */
   readonly makesProofs?: boolean;
+  /** Who signs on EVM chains. Default `relayer`. */
+  readonly signer?: DevnetRole;
   /** In place of the hub's own URL. */
   readonly hubUrl?: string;
   /** In place of the relay chain's own URL. */
@@ -66,7 +68,10 @@ export function consensusConfig(devnet: ConsensusEndpoints, changes: ConsensusCh
     relayer: section("relayer", { enable_hub_consensus: changes.tellsOfHub ?? isGrandpa }),
     ...Object.fromEntries(
       devnet.chains.filter(({ proven }) => isIn(proven.stateMachine, !isGrandpa)).map((chain) => {
-        return [sectionOf(chain.proven.stateMachine), evmSection(chain, section)];
+        return [
+          sectionOf(chain.proven.stateMachine),
+          evmSection(chain, changes.signer ?? "relayer", section),
+        ];
       }),
     ),
     ...Object.fromEntries(
@@ -116,6 +121,7 @@ function hubSections(devnet: ConsensusEndpoints, changes: ConsensusChanges, sect
 
 function evmSection(
   { proven, ismpHost }: ConsensusEndpoints["chains"][number],
+  signer: DevnetRole,
   section: Section,
 ): TomlTable {
   const name = sectionOf(proven.stateMachine);
@@ -126,7 +132,7 @@ function evmSection(
     consensus_state_id: proven.clientStateId,
     etherscan_api_key: "",
     ismp_host: ismpHost,
-    signer: DEVNET_KEYS.relayer,
+    signer: DEVNET_KEYS[signer],
     host: section(`${name}.host`, proven.section.host),
   });
 }

@@ -26,7 +26,7 @@ import { ownHeaderOf } from "./hub/own_proofs.ts";
 import { treasuryAccount } from "./hub/pallets/balances.ts";
 import { grandpaClientId } from "./hub/pallets/consensus_clients.ts";
 import { HubProver } from "./hub_prover.ts";
-import { type Direction, Oracle } from "./oracle.ts";
+import { type Direction, Oracle, type UpdateFeed } from "./oracle.ts";
 import { evmOracleEnd } from "./oracle_ends.ts";
 import {
   type ChainKind,
@@ -49,6 +49,7 @@ import {
   startSubstrateChain,
   type SubstrateChainOptions,
 } from "./substrate_chains.ts";
+import { ToldFeed } from "./told_feed.ts";
 import { followingHub, substrateClients, substrateOracleEnds } from "./substrate_ends.ts";
 
 /** What can be chosen about a devnet. */
@@ -90,15 +91,16 @@ export interface DevnetOptions {
    */
   readonly feeds?: "each" | "together" | "none";
   /**
-   * Who proves the hub to the EVM hosts: the devnet itself (`devnet`, the default), so that each can be held up, or the
-   * consensus relayer with proofs that the hub has accepted (`program`, with feeds `together`), only where there is work.
+   * Who proves the hub to the EVM hosts and to Substrate chains that take GRANDPA votes: the devnet itself (`devnet`, the
+   * default), so that each can be held up, or consensus relayers (`program`): the one of the EVM chains (with feeds
+   * `together`) by proofs that the hub has accepted, a rotation always and a height only where there is work, and another
+   * one for the Substrate chains.
    */
   readonly hubFeed?: "devnet" | "program";
-  /** How consensus relayers are started. */
-  readonly consensusRelayer?: Pick<
-    ConsensusProcessOptions,
-    "logFormat" | "logLevel" | "onLine" | "onStarted"
-  >;
+  /** How consensus relayers are started, and whose account they use on EVM chains (default `relayer`). */
+  readonly consensusRelayer?:
+    & Pick<ConsensusProcessOptions, "logFormat" | "logLevel" | "onLine" | "onStarted">
+    & Pick<ConsensusChanges, "signer">;
   /** Fixed ports; unset ones are free ones. */
   readonly ports?: { readonly hub?: number; readonly evm?: readonly number[] };
   /** Default true. False: nobody tells anybody anything until `devnet.oracle.start()`. */
@@ -210,6 +212,8 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
   const endpoints = consensusEndpointsOf({ hub, relay, chains, substrateChains });
   if (chains.length > 0) await createClients(hub, endpoints, options.hubChallengePeriodSec ?? 0n);
   const proofs = started.use(new HubProver({ relay, finalityLag: RELAY_LAG, paraId: hubPara }));
+  while (ownHeaderOf(hub.finalizedHeader) === undefined) hub.produceBlock();
+  proofs.cover();
   const prover = accepting && new Prover({ hub, relay, proofs, ...accepting });
   const oracle = started.use(
     new Oracle({
@@ -221,11 +225,11 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
           finalityLag: RELAY_LAG,
           hub,
           chains: substrateChains,
-          others: [],
+          others: options.hubFeed === "program" ? toldByGrandpa(substrateChains) : [],
           started,
         }),
       ],
-      others: (onFault) => feedsOf(options, { hub, endpoints, onFault }),
+      others: (onFault) => feedsOf(options, { hub, endpoints, substrateChains, onFault }),
       ...prover && { tellHubOfItself: (last, isAsked) => prover.prove(last, isAsked) },
       everyMs: options.oracleEveryMs ?? 500,
       ...(options.onUpdate === undefined ? {} : { onUpdate: options.onUpdate }),
@@ -333,8 +337,7 @@ function consensusEndpointsOf(
     hub: { stateMachine: hub.identity.stateMachine, wsUrl: hub.wsUrl },
     relay: { wsUrl: relay.wsUrl },
     chains: chains.map(({ proven, host }) => ({ proven, ismpHost: host.addresses.host })),
-    substrate: substrateChains.filter(({ hubClientId }) => hubClientId === grandpaClientId)
-      .map(substrateEndpoint),
+    substrate: toldByGrandpa(substrateChains).map(substrateEndpoint),
   };
 }
 
@@ -343,18 +346,38 @@ function substrateEndpoint(chain: DevnetSubstrateChain): ConsensusEndpoints["sub
   return { stateMachine, consensusStateId, wsUrl: node.wsUrl, hashing, feeTokenDecimals };
 }
 
-/** A feed for each EVM chain. */
+/** Chains that may be told of the hub by the consensus relayer. */
+function toldByGrandpa(chains: readonly DevnetSubstrateChain[]): readonly DevnetSubstrateChain[] {
+  return chains.filter(({ hubClientId }) => hubClientId === grandpaClientId);
+}
+
+/** What consensus relayers do: a feed for each EVM chain, and for each Substrate chain that they tell of the hub. */
 function feedsOf(
   { feeds, hubFeed, consensusRelayer }: DevnetOptions,
-  { hub, endpoints, onFault }: Pick<ConsensusProcessOptions, "endpoints" | "onFault"> & { readonly hub: Hub },
-): readonly ProvenFeed[] {
-  if (feeds === "none") return [];
+  { hub, endpoints, substrateChains, onFault }:
+    & Pick<ConsensusProcessOptions, "endpoints" | "onFault">
+    & Pick<Devnet, "hub" | "substrateChains">,
+): readonly UpdateFeed[] {
+  const { signer, ...settings } = consensusRelayer ?? {};
   const open = (changes: ConsensusChanges): ConsensusProcess =>
-    new ConsensusProcess({ ...consensusRelayer, endpoints, changes, onFault });
-  const shared = feeds === "together" ? open({ tellsOfHub: hubFeed === "program" }) : undefined;
-  return endpoints.chains.map(({ proven }) =>
-    new ProvenFeed({ chain: proven, hub, process: shared ?? open({ only: [proven.stateMachine] }) })
-  );
+    new ConsensusProcess({
+      ...settings,
+      endpoints,
+      changes: { ...changes, ...signer && { signer } },
+      onFault,
+    });
+  const isTelling = hubFeed === "program";
+  const told = isTelling ? toldByGrandpa(substrateChains) : [];
+  const grandpa = told.length > 0 ? open({ hubType: "grandpa" }) : undefined;
+  const shared = feeds === "together" ? open({ tellsOfHub: isTelling }) : undefined;
+  return [
+    ...feeds === "none"
+      ? []
+      : endpoints.chains.map(({ proven }) =>
+        new ProvenFeed({ chain: proven, hub, process: shared ?? open({ only: [proven.stateMachine] }) })
+      ),
+    ...grandpa === undefined ? [] : told.map((chain) => new ToldFeed({ chain, hub, process: grandpa })),
+  ];
 }
 
 function hubOptions(

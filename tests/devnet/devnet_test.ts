@@ -65,9 +65,10 @@ Deno.test("devnet: a message is sent with its commitment, and nobody delivers it
   await assert.rejects(waitForDelivery(devnet, sent, { deadlineMs: 300 }), { code: "not_delivered" });
 });
 
-Deno.test("devnet: the consensus relayer brings every session to the hosts, and heights where there is work", async () => {
+Deno.test("devnet: consensus relayers bring every session to hosts, heights where there is work, and all to Substrate chains", async () => {
   await using devnet = await startDevnet({
     kinds: ["bsc"],
+    substrateChains: [{ stateMachine: "SUBSTRATE-abcd", blockTimeMs: 400 }],
     feeds: "together",
     hubFeed: "program",
     hubBlockTimeMs: 400,
@@ -94,6 +95,16 @@ Deno.test("devnet: the consensus relayer brings every session to the hosts, and 
     const known = await a.host.reader.readContract({ ...at, functionName: "latestStateMachineHeight", args });
     return known >= BigInt(block.number);
   }, { deadlineMs: 30_000 });
+  const { node, stateMachine } = devnet.substrateChain("B");
+  const hub = devnet.hub.identity;
+  const known = (): bigint => node.latestHeight(hub) ?? 0n;
+  await waitUntil(`the chain knows block ${block.number} of the hub`, () => known() >= BigInt(block.number));
+  const direction = { from: hub.stateMachine, to: stateMachine };
+  await devnet.oracle.pause(direction);
+  const height = known();
+  await waitUntil("the hub goes on", () => devnet.hub.finalized.number > height + 3n);
+  assert.equal(known(), height);
+  assert.ok(await devnet.oracle.step(direction) > height);
 });
 
 Deno.test("devnet: hosts take only what the authorities of the relay chain signed, through all of its sessions", async () => {
