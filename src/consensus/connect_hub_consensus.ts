@@ -17,9 +17,10 @@ import { createAcceptedSource } from "./beefy/accepted_source.ts";
 import { BEEFY_STATE_ID, stateOfHub, stateOfRelay } from "./beefy/hub_state.ts";
 import { HubWork } from "./beefy/hub_work.ts";
 import type { ProofSource } from "./beefy/proof_source.ts";
+import { ProverHub } from "./beefy/prover_hub.ts";
 import { createRelaySource } from "./beefy/relay_source.ts";
 import { createGrandpaProver } from "./grandpa/grandpa_prover.ts";
-import type { HubConsensus, ToldChain } from "./hub_consensus.ts";
+import type { HubConsensus, NamedCheck, ToldChain } from "./hub_consensus.ts";
 import type { ConsensusProver } from "./prover.ts";
 import type { BaseState, HubStateMaker } from "./session.ts";
 import { RelayChain } from "./relay_chain/relay_chain.ts";
@@ -29,7 +30,7 @@ export function connectHubConsensus(network: SubstrateChainDeps, config: Consens
   const { hub, chains } = config;
   const evm = chains.flatMap((chain) => chain.type === "substrate" ? [] : [chain]);
   const substrates = chains.flatMap((chain) => chain.type === "substrate" ? [chain] : []);
-  const { substrate, consensus } = hub;
+  const { consensus } = hub;
   if (consensus.type === "grandpa") {
     return {
       hosts: [],
@@ -38,24 +39,70 @@ export function connectHubConsensus(network: SubstrateChainDeps, config: Consens
       skipped: evm.map(({ stateMachine }) => stateMachine),
     };
   }
-  const hubChain = createHubChain(network, {
-    id: { stateMachine: substrate.stateMachine, consensusStateId: substrate.consensusStateId },
-    hashing: substrate.hashing,
-    rpcWs: substrate.rpcWs,
-    maxRpcPayloadSizeBytes: substrate.maxRpcPayloadSizeBytes,
-    maxConcurrentQueries: substrate.maxConcurrentQueries,
-    signer: substrate.signer,
-  });
-  const work = new HubWork(hubChain, evm.map(({ stateMachine }) => stateMachine));
+  const hosts = evm.map((chain) => createEvmChain(network, chain));
+  const skipped = substrates.map(({ stateMachine }) => stateMachine);
+  const addressees = evm.map(({ stateMachine }) => stateMachine);
+  return { hosts, told: [], skipped, ...connectSources(network, hub, consensus.prover, addressees) };
+}
+
+/** Where proofs for hosts come from. */
+function connectSources(
+  network: SubstrateChainDeps,
+  hub: ConsensusHubConfig,
+  prover: BeefyProverValues | undefined,
+  addressees: readonly StateMachine[],
+): Pick<HubConsensus, "sources" | "checks"> {
+  const { substrate } = hub;
+  const hubChain = connectHubNode(network, substrate, substrate);
+  const work = new HubWork(hubChain, addressees);
   const accepted = createAcceptedSource({ hub: hubChain, work, endpoint: substrate.rpcWs.host });
-  const { prover } = consensus;
-  const made = prover === undefined ? [] : [connectRelaySource(network, work, hub, prover)];
-  return {
-    hosts: evm.map((chain) => createEvmChain(network, chain)),
-    sources: [accepted, ...made],
-    told: [],
-    skipped: substrates.map(({ stateMachine }) => stateMachine),
+  if (prover === undefined) return { sources: [accepted] };
+  const proverHub = connectProverHub(network, substrate, prover);
+  if (proverHub === undefined) {
+    return { sources: [accepted, connectRelaySource(network, work, hub, prover)] };
+  }
+  const made = connectRelaySource(network, new HubWork(proverHub, addressees), hub, prover);
+  const whole: ProofSource = {
+    next: (target, signal) => made.next(target, signal),
+    close: async () => void await Promise.all([made.close(), proverHub.close()]),
   };
+  const check: NamedCheck = {
+    name: "[hub.prover].para_rpc_ws",
+    check: (signal) => proverHub.check(signal),
+  };
+  return { sources: [accepted, whole], checks: [check] };
+}
+
+/** A node of the hub. */
+function connectHubNode(
+  network: SubstrateChainDeps,
+  { stateMachine, consensusStateId, hashing, maxConcurrentQueries, signer }: HubSubstrateConfig,
+  node: Pick<HubSubstrateConfig, "rpcWs" | "maxRpcPayloadSizeBytes">,
+): ReturnType<typeof createHubChain> {
+  return createHubChain(network, {
+    id: { stateMachine, consensusStateId },
+    hashing,
+    rpcWs: node.rpcWs,
+    maxRpcPayloadSizeBytes: node.maxRpcPayloadSizeBytes,
+    maxConcurrentQueries,
+    signer,
+  });
+}
+
+/** The hub behind `para_rpc_ws`; `undefined` where that is the node behind `[hub.substrate].rpc_ws`. */
+function connectProverHub(
+  network: SubstrateChainDeps,
+  substrate: HubSubstrateConfig,
+  { paraRpcWs, maxRpcPayloadSizeBytes }: BeefyProverValues,
+): ProverHub | undefined {
+  if (paraRpcWs === undefined || paraRpcWs.reveal() === substrate.rpcWs.reveal()) return undefined;
+  const hub = substrate.stateMachine;
+  return new ProverHub({
+    hub,
+    events: connectHubNode(network, substrate, { rpcWs: paraRpcWs, maxRpcPayloadSizeBytes }),
+    own: new RelayChain(network, hub, { rpcWs: paraRpcWs }),
+    main: new RelayChain(network, hub, { rpcWs: substrate.rpcWs }),
+  });
 }
 
 /** A Substrate chain that verifies the votes of the chain that finalizes the hub. */

@@ -34,20 +34,23 @@ export interface HubConsensus {
   readonly told: readonly ToldChain[];
   /** Chains that cannot be told by proofs of this hub's type. */
   readonly skipped: readonly StateMachine[];
+  /** What else is compared with the configuration at the start; absent: nothing. */
+  readonly checks?: readonly NamedCheck[];
 }
 
-/** A check of a chain that is told. */
-export interface ToldCheck {
-  readonly name: StateMachine;
+/** A check, with the name of the chain or endpoint that it is about. */
+export interface NamedCheck {
+  readonly name: string;
   check(signal: AbortSignal): Promise<readonly CheckFinding[]>;
 }
 
-/** What is compared with the configuration before Substrate chains are told; hosts check themselves. */
-export function toldChecks({ told }: HubConsensus): readonly ToldCheck[] {
-  return told.map((chain) => ({
+/** What is compared with the configuration before chains are told; hosts check themselves. */
+export function toldChecks({ told, checks = [] }: HubConsensus): readonly NamedCheck[] {
+  const sinks = told.map((chain): NamedCheck => ({
     name: chain.sink.id.stateMachine,
     check: (signal) => checkTold(chain, signal),
   }));
+  return [...sinks, ...checks];
 }
 
 async function checkTold({ prover, sink }: ToldChain, signal: AbortSignal): Promise<readonly CheckFinding[]> {
@@ -59,7 +62,7 @@ export function planHubConsensus(
   deps: { readonly clock: Clock; readonly random: Randomness; readonly log: Log },
   config: ConsensusConfig,
   parts: HubConsensus,
-  checks: ReadonlyMap<StateMachine, CheckResult>,
+  checks: ReadonlyMap<string, CheckResult>,
 ): readonly Worker[] {
   const { type } = config.hub.consensus;
   for (const chain of parts.skipped) {

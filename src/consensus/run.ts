@@ -63,8 +63,8 @@ export function runConsensus(
 /** What the first checks led to. */
 interface Checks {
   readonly provers: ReadonlyMap<ConsensusProver, CheckResult>;
-  /** Of the Substrate chains that are told of the hub. */
-  readonly told: ReadonlyMap<StateMachine, CheckResult>;
+  /** Of what {@link toldChecks} lists, by name. */
+  readonly told: ReadonlyMap<string, CheckResult>;
 }
 
 /** The hub and all chains at the same time; `undefined` when something must be mended, which is told. */

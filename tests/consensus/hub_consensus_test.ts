@@ -15,6 +15,7 @@ import { RpcFault } from "../../src/core/rpc/fault.ts";
 import { ShutdownRequested } from "../../src/core/runtime/signals.ts";
 import { systemClock } from "../../src/core/runtime/system_clock.ts";
 import { connectRelay } from "../devnet/relay/relay_reader.ts";
+import { type Hub, startHub } from "../devnet/hub/hub.ts";
 import { startRelayChain } from "../devnet/relay/relay_chain.ts";
 import { fastClock } from "../support/fast_clock.ts";
 import { idOf } from "../support/memory_updates.ts";
@@ -91,6 +92,71 @@ Deno.test("a hub of type grandpa: a Substrate chain follows it through three cha
   );
   assert.deepEqual(skipped.map(({ fields }) => fields.chain), ["EVM-137"]);
   assert.deepEqual(log.messages("error"), []);
+});
+
+function beefyToml(hub: Hub, prover: string): string {
+  const { stateMachine, consensusStateId } = hub.identity;
+  return `
+[hub]
+type = "beefy"
+[hub.substrate]
+rpc_ws = "${hub.wsUrl}"
+state_machine = "${stateMachine}"
+consensus_state_id = "${consensusStateId}"
+signer = "${key}"
+[hub.prover]
+relay_rpc_ws = "ws://127.0.0.1:9"
+para_ids = [${stateMachine.split("-")[1]}]
+${prover}
+[polygon]
+type = "evm"
+state_machine = "EVM-137"
+rpc_urls = ["http://127.0.0.1:9"]
+consensus_state_id = "POLY"
+etherscan_api_key = ""
+ismp_host = "0x620128E2B19193d6Bd244a3AC8D3bBa0541B19c3"
+signer = "${key}"
+`;
+}
+
+/** Starts a relayer and, if that succeeds, stops it. */
+async function startBriefly(toml: string): Promise<{ readonly code: number; readonly log: RecordedLog }> {
+  const { config, problems } = parseConsensusConfig({ readFile: () => assert.fail() }, toml);
+  assert.deepEqual(problems, []);
+  assert.ok(config);
+  const log = new RecordedLog();
+  const stop = new AbortController();
+  const deps = { clock: fastClock(20), random: fixedRandomness(0), log: log.with({}) };
+  const run = runConsensus(
+    { ...deps, connect: (checked) => connectChains(deps, checked) },
+    config,
+    { base: undefined },
+    stop.signal,
+  );
+  let hasEnded = false;
+  run.finally(() => hasEnded = true);
+  while (!hasEnded && !log.messages("info").includes("Relaying consensus")) {
+    await systemClock.sleep(15, never);
+  }
+  stop.abort(new ShutdownRequested("SIGTERM"));
+  return { code: await run, log };
+}
+
+Deno.test("a hub of type beefy: a para_rpc_ws that is no node of the hub is named, and nothing is started", async () => {
+  await using hub = await startHub({ blockTimeMs: "manual" });
+  await using other = await startRelayChain({ blockTimeMs: "manual" });
+  hub.produceBlock();
+  const wrong = await startBriefly(beefyToml(hub, `para_rpc_ws = "${other.wsUrl}"`));
+  assert.equal(wrong.code, 1);
+  const [named] = wrong.log.messages("error");
+  const place =
+    /^\[hub\.prover\]\.para_rpc_ws: 127\.0\.0\.1:\d+ is a node of another chain than 127\.0\.0\.1:\d+/;
+  assert.match(named ?? "", place);
+  for (const right of [`para_rpc_ws = "${hub.wsUrl.replace("127.0.0.1", "localhost")}"`, ""]) {
+    const { code, log } = await startBriefly(beefyToml(hub, right));
+    assert.equal(code, 0);
+    assert.deepEqual(log.messages("error"), []);
+  }
 });
 
 Deno.test("the initial BEEFY state is that of the relay chain's newest justified block, as hosts take it", async () => {

@@ -79,7 +79,7 @@ class AcceptedSource implements ProofSource {
       if (!(error instanceof RpcFault) || error.code !== "missing_method") throw error;
       const detail =
         `${endpoint} does not offer offchain_localStorageGet, so it cannot give proofs away: use a ` +
-        "node with --rpc-methods=unsafe and --enable-offchain-indexing=true";
+        "node with --rpc-methods=unsafe and --enable-offchain-indexing=true, or add [hub.prover]";
       return { kind: "unable", code: "withheld", detail };
     }
     if (proofs.length > 0) return { kind: "proofs", proofs, purpose, endpoint };
@@ -87,7 +87,7 @@ class AcceptedSource implements ProofSource {
       ? `the proof of hub height ${wanted[0]?.height}`
       : `the rotation to set ${wanted[0].newSetId}`;
     const detail = `${endpoint} does not have the bytes of ${what}: its offchain indexing was off when it ` +
-      "imported that block";
+      "imported that block; use another node, or add [hub.prover]";
     return { kind: "unable", code: "withheld", detail };
   }
 }

@@ -195,8 +195,11 @@ class HostLooks {
     for (const source of this.#deps.sources) {
       try {
         const next = await this.#ask(source, view, signal);
-        if (next.kind === "nothing") reasons.push(next.reason);
-        else if (next.kind === "unable") unable.push(next);
+        if (next.kind === "nothing") {
+          reasons.push(next.reason);
+          // What an earlier source could not give is not missing.
+          unable.length = 0;
+        } else if (next.kind === "unable") unable.push(next);
         else {
           const proofs = this.#verify(view, next);
           if (proofs.length > 0) return { proofs, purpose: next.purpose };

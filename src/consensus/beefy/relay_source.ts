@@ -221,7 +221,12 @@ class RelaySource implements ProofSource {
     };
   }
 
-  /** A proof of the newest head of the hub, if it brings something for the chain. */
+  /**
+   * A proof of the newest head of the hub, if it brings something for the chain. Upstream's prover can be told to wait
+   * until some blocks are above the lowest message (`[beefy].minimum_finalization_height`, without a default, 0 in all
+   * published configurations: polytope-labs/hyperbridge: tesseract/consensus/beefy/src/prover.rs,
+   * docs/content/developers/network/prover.mdx). The specification has no such key, so there is no wait here.
+   */
   async #proveMessages(
     { chain, view }: ProofTarget,
     head: RelayBlock,

@@ -3,6 +3,7 @@
  * Start reading at {@link createGrandpaProver}. Source: 05-hub-consensus section 4 of the protocol notes.
  */
 import type { CheckFinding } from "../../core/chains/chain.ts";
+import type { Hash256 } from "../../core/protocol/bytes.ts";
 import type { ConsensusHub } from "../../core/chains/consensus_hub.ts";
 import { GrandpaError } from "../../core/protocol/consensus/grandpa/grandpa_error.ts";
 import { currentSetIdKey, grandpaNumberCodec } from "../../core/protocol/consensus/grandpa/hub_storage.ts";
@@ -14,6 +15,7 @@ import {
   type GrandpaMessage,
   grandpaMessageCodec,
   messageVariantOf,
+  type ParachainHeaders,
 } from "../../core/protocol/consensus/grandpa/message.ts";
 import {
   type GrandpaView,
@@ -28,6 +30,7 @@ import type {
   StateMachineId,
 } from "../../core/protocol/ismp/state_machine.ts";
 import { decodeStrict, ScaleError } from "../../core/protocol/scale.ts";
+import { RpcFault } from "../../core/rpc/fault.ts";
 import {
   type ConsensusProver,
   type InitialConsensusState,
@@ -117,14 +120,20 @@ class GrandpaProver implements ConsensusProver {
     const isRangeFull = found.finalHeight - trusted.latestHeight > this.#options.maxBlockRange;
     const changesSet = consensusState.currentSetId !== trusted.currentSetId;
     const news = await this.#client.newHeights(verified.commitments, signal);
+    const lacksHeads = message.tag !== "StandaloneChain" && message.value.parachainHeaders.size === 0;
     if (news.length === 0 && !changesSet && !isRangeFull) {
-      return { kind: "nothing", reason: "the final block brings no newer height of the hub" };
+      const reason = lacksHeads
+        ? "the node has pruned the heads of the newest block that can be proved"
+        : "the final block brings no newer height of the hub";
+      return { kind: "nothing", reason };
     }
+    const without = lacksHeads ? ", without heads, which the node has pruned" : "";
     return {
       kind: "updates",
       proofs: [grandpaMessageCodec.enc(message)],
       height: news.at(-1)?.height.height,
-      summary: `final relay block ${consensusState.latestHeight}, set ${consensusState.currentSetId}`,
+      summary:
+        `final relay block ${consensusState.latestHeight}, set ${consensusState.currentSetId}${without}`,
       hasMore: found.finalHeight > consensusState.latestHeight,
     };
   }
@@ -221,11 +230,23 @@ class GrandpaProver implements ConsensusProver {
     const tag = messageVariantOf(stateMachine);
     if (tag === undefined) throw this.#client.fault(`it follows ${stateMachine}, which has no GRANDPA`);
     if (tag === "StandaloneChain") return { tag, value: { finalityProof } };
-    const { paraIds } = this.#options;
-    const keys = paraIds.map(parachainHeadKey);
-    const stateProof = await this.#deps.relay.fetchReadProof(keys, finalityProof.block, signal);
-    const parachainHeaders = new Map([[finalityProof.block, { stateProof, paraIds }]]);
+    const parachainHeaders = await this.#fetchHeads(finalityProof.block, signal);
     return { tag, value: { finalityProof, parachainHeaders } };
+  }
+
+  /**
+   * Heads at a block; none where the node has pruned its state, as nodes do after 256 blocks: a change of the set has to
+   * be proved all the same, and the client takes it without heads, which later blocks bring.
+   */
+  async #fetchHeads(block: Hash256, signal: AbortSignal): Promise<ParachainHeaders> {
+    const { paraIds } = this.#options;
+    try {
+      const stateProof = await this.#deps.relay.fetchReadProof(paraIds.map(parachainHeadKey), block, signal);
+      return new Map([[block, { stateProof, paraIds }]]);
+    } catch (error) {
+      if (error instanceof RpcFault && error.code === "pruned") return new Map();
+      throw error;
+    }
   }
 
   #verify(

@@ -49,7 +49,8 @@ export interface GrandpaValues {
 /** The values of `[hub.prover]`. */
 export interface BeefyProverValues {
   readonly relayRpcWs: EndpointUrl;
-  readonly paraRpcWs: EndpointUrl;
+  /** Node of the hub that tells what is worth a proof; `undefined`: the one of `[hub.substrate]`. */
+  readonly paraRpcWs: EndpointUrl | undefined;
   /** At least one. */
   readonly paraIds: readonly number[];
   /** Most bytes of one RPC request or response. */

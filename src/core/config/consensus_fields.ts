@@ -69,7 +69,7 @@ export const grandpaFields: Fields<GrandpaValues> = {
 /** Keys of `[hub.prover]`. */
 export const proverFields: Fields<BeefyProverValues> = {
   relayRpcWs: required("relay_rpc_ws", webSocketUrl),
-  paraRpcWs: required("para_rpc_ws", webSocketUrl),
+  paraRpcWs: optional("para_rpc_ws", webSocketUrl),
   paraIds: required(
     "para_ids",
     listOf(paraId, { expected: "an array of at least one parachain id", atLeast: 1, identity: String }),

@@ -67,6 +67,28 @@ Deno.test("beefy prover: where the hub has accepted a proof it is taken, where i
   await source.close();
 });
 
+Deno.test("beefy prover: a hub node that shows no proofs is no trouble where they are made", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub);
+  hub.withheld = "unsafe_method";
+  await hub.rotate();
+  const source = relaySource(hub, target);
+  let isLate = true;
+  const late: ProofSource = {
+    next: async (wanted, signal) =>
+      isLate ? { kind: "nothing", reason: "BEEFY is late" } : await source.next(wanted, signal),
+    close: () => source.close(),
+  };
+  {
+    await using relayer = relay(hub, target, { sources: (first) => [first, late] });
+    await relayer.looks(3);
+    isLate = false;
+    await relayer.until("the newest set", async () => await setOf(target) === hub.state.current.id);
+    assert.deepEqual(relayer.log.messages("warn"), []);
+  }
+  await late.close();
+});
+
 Deno.test("beefy prover: a rotation that the hub has lost is proved from the relay chain", async () => {
   await using hub = await ProvenHub.start();
   await using target = await startHost(hub);

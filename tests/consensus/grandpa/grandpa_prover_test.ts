@@ -425,3 +425,26 @@ Deno.test("GRANDPA prover: a standalone chain is proved by its own headers, para
     assert.equal(commitment?.stateRoot, stateRoot);
   }
 });
+
+Deno.test("GRANDPA prover: sets whose blocks the node has pruned are passed without heads, and the last proof brings them", async () => {
+  await using world = await World.start({ relay: { keepStates: 8 } });
+  const { currentSetId } = await world.fetchTrusted();
+  world.passSessions(2, 12);
+  const found = await world.follow(world.prover());
+  const final = BigInt(world.hub.finalized.number);
+  assert.deepEqual(found.map(({ height }) => height), [undefined, undefined, final]);
+  assert.match(found[0]?.summary ?? "", /without heads, which the node has pruned/);
+  assert.doesNotMatch(found[2]?.summary ?? "", /pruned/);
+  assert.equal(world.knownHeight, final);
+  assert.equal((await world.fetchTrusted()).currentSetId, currentSetId + 2n);
+});
+
+Deno.test("GRANDPA prover: a block that the node has pruned brings nothing unless it changes the set", async () => {
+  await using world = await World.start({ relay: { keepStates: 8, grandpaPeriod: 16 } });
+  world.advance(1, 20);
+  // The newest votes are not served, so block 16 is the newest that can be proved.
+  world.relay.missingMethods = new Set(["grandpa_proveFinality"]);
+  const finding = await world.prover().next(never);
+  assert.ok(finding.kind === "nothing");
+  assert.match(finding.reason, /pruned the heads/);
+});

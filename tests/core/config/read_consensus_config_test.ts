@@ -282,8 +282,12 @@ para_ids = [4009]
   const { consensus } = accept(beefy.replace("[hub.substrate]", `${prover}\n[hub.substrate]`)).hub;
   assert.ok(consensus.type === "beefy" && consensus.prover !== undefined);
   const { relayRpcWs, paraRpcWs, ...rest } = consensus.prover;
-  assert.deepEqual([relayRpcWs.host, paraRpcWs.host], ["relay.example.org", "hub.example.org"]);
+  assert.deepEqual([relayRpcWs.host, paraRpcWs?.host], ["relay.example.org", "hub.example.org"]);
   assert.deepEqual(rest, { paraIds: [4009], maxRpcPayloadSizeBytes: 15_728_640, queryBatchSize: 200 });
+  const short = prover.replace(/para_rpc_ws.*\n/, "");
+  const usual = accept(beefy.replace("[hub.substrate]", `${short}\n[hub.substrate]`)).hub.consensus;
+  assert.ok(usual.type === "beefy" && usual.prover !== undefined);
+  assert.equal(usual.prover.paraRpcWs, undefined, "the node of [hub.substrate]");
   const queue = beefy.replace("[hub.substrate]", '[hub.redis]\nurl = "localhost"\n\n[hub.substrate]');
   assert.deepEqual(warningsOf(read(queue)), [
     "consensus.toml:6: [hub].redis: found a key without effect, expected no such key; this relayer takes accepted proofs from the hub, not from a queue",

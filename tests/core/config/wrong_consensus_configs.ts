@@ -258,12 +258,24 @@ export const wrongConsensusConfigs: readonly WrongConfig[] = [
     ]),
     expected: [
       "consensus.toml:5: [hub.prover].relay_rpc_ws: found nothing, expected a WebSocket URL (ws:// or wss://)",
-      "consensus.toml:5: [hub.prover].para_rpc_ws: found nothing, expected a WebSocket URL (ws:// or wss://)",
       "consensus.toml:5: [hub.prover].para_ids: found nothing, expected an array of at least one parachain id",
     ],
     warnings: [
       "consensus.toml:6: [hub.prover].proof_variant: found a key without effect, expected no such key; this relayer makes ECDSA proofs only",
       'consensus.toml:7: [hub].grandpa: found a key without effect, expected no such key; only used with type = "grandpa"',
+    ],
+  },
+  {
+    name: "beefy prover with a hub over http",
+    toml: edited(['"grandpa"', '"beefy"'], [
+      "[hub.grandpa]",
+      '[hub.prover]\nrelay_rpc_ws = "wss://relay.example.org"\npara_rpc_ws = "https://hub.example.org"\npara_ids = [1]\n[hub.grandpa]',
+    ]),
+    expected: [
+      'consensus.toml:7: [hub.prover].para_rpc_ws: found "https://hub.example.org" (scheme https), expected a WebSocket URL (ws:// or wss://)',
+    ],
+    warnings: [
+      'consensus.toml:9: [hub].grandpa: found a key without effect, expected no such key; only used with type = "grandpa"',
     ],
   },
   {
