@@ -18,6 +18,9 @@ export const TELLING: SceneChanges = { hubType: "beefy", tellsOfHub: true };
 
 /** Lets the relay chain begin so many sessions. @param isAccepted the hub accepts a proof of each of them. */
 export async function beginSessions(devnet: Devnet, count: number, isAccepted: boolean): Promise<void> {
+  // The hub accepts no proof of a relay chain block without a head of it.
+  await waitUntil("the hub has a final block that can be proved", () => devnet.hub.finalized.number > 1);
+  devnet.coverHub();
   for (let begun = 0; begun < count; begun++) devnet.relay.rotate();
   devnet.coverHub();
   if (isAccepted) await proveHub(devnet);
