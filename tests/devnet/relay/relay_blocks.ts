@@ -212,10 +212,12 @@ export class RelayBlocks implements ServedChain {
     return block;
   }
 
-  /** Frees the memory of a state that {@link stateOf} does not give any more. */
+  /** Frees the memory of a state that {@link stateOf} does not give any more; nodes keep the block itself. */
   #forgetState(number: number): void {
     const old = this.#blocks[number];
-    if (old !== undefined) this.#blocks[number] = { ...old, body: undefined };
+    if (old?.body === undefined) return;
+    const state = { main: emptyState, child: emptyState };
+    this.#blocks[number] = { ...old, body: { ...old.body, state } };
   }
 }
 
