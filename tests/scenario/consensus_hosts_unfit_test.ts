@@ -1,0 +1,81 @@
+/**
+ * The compiled consensus relayer and hosts that take nothing: one is frozen and thawed again, one's client has expired for
+ * good. What the relayer may do about them is to say so and to look now and then.
+ */
+import assert from "node:assert/strict";
+import { freezeHost, readHubConsensus, updateHostParams } from "../devnet/evm/host_admin.ts";
+import { beginSessions, deliveredDuring, TELLING, untilHostsKnow } from "./support/consensus_network.ts";
+import { DEADLINE_MS, playConsensus } from "./support/consensus_scene.ts";
+import type { RelayerLine, RelayerProcess } from "./support/relayer_process.ts";
+import { startRpcProxy } from "./support/rpc_proxy.ts";
+
+/** A relayer looks at hosts that take nothing once a minute. */
+const POLLED_WITHIN_MS = 90_000;
+
+/** The shortest period that a host allows its client to go without updates. */
+const DAY_SEC = 86_400;
+
+Deno.test("hosts that take nothing", (t) =>
+  playConsensus(t, {
+    kinds: ["beacon", "bsc"],
+    blockTimeSec: "automine",
+    hubBlockTimeMs: 200,
+    acceptsProofs: {},
+  }, async (scene) => {
+    const { devnet } = scene;
+    scene.limit({ untold: devnet.chains.map(({ stateMachine }) => stateMachine) });
+    const [frozen, expiring] = [scene.chain("beacon"), scene.chain("bsc")];
+    await using proxy = await startRpcProxy({ upstream: frozen.rpcUrl });
+    let relayer: RelayerProcess;
+
+    const saidOf = (code: string, stateMachine: string) => ({ record }: RelayerLine): boolean =>
+      record?.code === code && record.chain === stateMachine &&
+      String(record.message).startsWith("No proofs of the hub are sent");
+    /** Looks at the frozen host: nothing else here calls contracts of its chain. */
+    const looks = (): number =>
+      proxy.requests.filter(({ calls }) => calls.some(({ method }) => method === "eth_call")).length;
+
+    await scene.step("a frozen host is named, with its chain, and gets nothing; others do", async () => {
+      await freezeHost(frozen.host, "incoming");
+      const delivered = await deliveredDuring(devnet.chains, async () => {
+        await beginSessions(devnet, 1, true);
+        relayer = await scene.start({ ...TELLING, rpcUrls: { [frozen.stateMachine]: [proxy.httpUrl] } });
+        const said = await relayer.waitForLine(saidOf("frozen", frozen.stateMachine), {
+          deadlineMs: DEADLINE_MS,
+        });
+        assert.equal(said.level, "warn");
+        assert.match(said.text, /the host is frozen and takes nothing until it is thawed/);
+        proxy.clear();
+        await untilHostsKnow(devnet, [expiring]);
+      });
+      assert.deepEqual(delivered.map((all) => all.length), devnet.chains.map((c) => c === frozen ? 0 : 1));
+    });
+
+    await scene.step("an expired client is named once, and gets nothing", async () => {
+      scene.expect(saidOf("expired", expiring.stateMachine));
+      await updateHostParams(expiring.host, { unStakingPeriod: BigInt(DAY_SEC) });
+      await expiring.host.node.increaseTime({ seconds: DAY_SEC });
+      await devnet.mine(expiring, 1);
+      const before = await readHubConsensus(expiring.host);
+      const [delivered] = await deliveredDuring([expiring], async () => {
+        await beginSessions(devnet, 1, true);
+        const said = await relayer.waitForLine(saidOf("expired", expiring.stateMachine), {
+          deadlineMs: DEADLINE_MS,
+        });
+        assert.match(said.text, /no relayer can update it, its governance must set a new consensus state/);
+      });
+      assert.deepEqual(delivered, []);
+      assert.deepEqual(await readHubConsensus(expiring.host), before);
+    });
+
+    await scene.step("a host that is thawed goes on by itself, and was looked at once a minute", async () => {
+      assert.equal(looks(), 0);
+      await freezeHost(frozen.host, "none");
+      await relayer.waitForLine("The host takes proofs of the hub again", { deadlineMs: POLLED_WITHIN_MS });
+      await untilHostsKnow(devnet, [frozen]);
+      const said = [["frozen", frozen], ["expired", expiring]] as const;
+      for (const [code, { stateMachine }] of said) {
+        assert.equal(relayer.lines.filter(saidOf(code, stateMachine)).length, 1);
+      }
+    });
+  }));
