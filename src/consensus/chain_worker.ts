@@ -129,10 +129,10 @@ class Looks {
   ): Promise<LookResult> {
     const { log, news } = this.#deps;
     const { chain, consensusStateId, commitmentsUnder } = this.#prover;
-    const { proofs, height, summary, hasMore } = finding;
+    const { proofs, madeOn, height, summary, hasMore } = finding;
     this.#notices.done("update");
     log.debug("Update made", { summary, updates: proofs.length, bytes: bytesOf(proofs) });
-    const found = { chain, consensusStateId, commitmentsUnder, proofs, height };
+    const found = { chain, consensusStateId, commitmentsUnder, proofs, madeOn, height };
     const result = await submitUpdates(this.#deps, found, signal);
     switch (result.kind) {
       case "accepted":
@@ -141,6 +141,8 @@ class Looks {
         return { kind: "updated", hasMore };
       case "overtaken":
         log.info("Update brought by other", { height, hubHeight: result.hubHeight });
+        // What else came in between may leave something to be proved.
+        if (result.hubHeight === undefined) return { kind: "updated", hasMore: true };
         news.tell({ id: commitmentsUnder, height: result.hubHeight });
         return { kind: "updated", hasMore };
       case "refused": {

@@ -25,6 +25,8 @@ export type ProverFinding =
     /** Updates to be submitted in this order in one extrinsic. Our own verifier accepts them on the hub's state. */
     readonly kind: "updates";
     readonly proofs: readonly Uint8Array[];
+    /** State of the client that they were made on, as the hub stores it: when it changes, they are out of date. */
+    readonly madeOn: Uint8Array;
     /** Height of the chain that the hub will know afterwards; `undefined` when only a set of signers changes. */
     readonly height: bigint | undefined;
     /** What is in it, for the log: e.g. "finalized slot 123, committee of period 9". */

@@ -3,6 +3,7 @@
  * Somebody else may be faster at any moment; that is no fault. Start reading at {@link submitUpdates}.
  * Source: 05-hub-consensus section 3.4 and 06-evm-consensus section 4 of the protocol notes.
  */
+import { equalBytes } from "../core/protocol/bytes.ts";
 import type { Refusal, SignedSubmission } from "../core/chains/chain.ts";
 import type { ConsensusHub, UpdateOutcome } from "../core/chains/consensus_hub.ts";
 import type {
@@ -22,7 +23,7 @@ export interface SubmitDeps {
   readonly log: Log;
   readonly hub: Pick<
     ConsensusHub,
-    "fetchLatestHeight" | "tryUpdates" | "prepareUpdates" | "broadcast" | "fetchUpdateOutcome"
+    "fetchClient" | "fetchLatestHeight" | "tryUpdates" | "prepareUpdates" | "broadcast" | "fetchUpdateOutcome"
   >;
 }
 
@@ -33,6 +34,8 @@ export interface FoundUpdates {
   readonly commitmentsUnder: StateMachineId;
   /** In the order of the extrinsic. */
   readonly proofs: readonly Uint8Array[];
+  /** State of the client that they were made on, as the hub stores it. */
+  readonly madeOn: Uint8Array;
   /** Height that the hub will know afterwards; `undefined` when only a set of signers changes. */
   readonly height: bigint | undefined;
 }
@@ -41,8 +44,11 @@ export interface FoundUpdates {
 export type SubmitResult =
   /** In a block. `advanced`: the heights that the hub stored, which may be none. */
   | { readonly kind: "accepted"; readonly block: bigint; readonly advanced: readonly StateMachineHeight[] }
-  /** Somebody else brought this height or a newer one. */
-  | { readonly kind: "overtaken"; readonly hubHeight: bigint }
+  /**
+   * Somebody else brought this height or a newer one; `undefined`: another update, on which ours would have to be made
+   * anew.
+   */
+  | { readonly kind: "overtaken"; readonly hubHeight: bigint | undefined }
   /** The hub does not take what our verifier accepts, and has not moved on in the meantime. */
   | { readonly kind: "refused"; readonly refusal: Refusal }
   /** Neither in a block nor in the pool any more, or not in a block in time. */
@@ -69,7 +75,7 @@ export async function submitUpdates(
   const sent = await hub.broadcast(submission, signal);
   if (sent.kind === "refused") return await refused(hub, found, sent.refusal, signal);
   if (sent.kind === "nonceUsed" || sent.kind === "underpriced") {
-    return await overtakenBy(hub, found, signal) ?? { kind: "lost", reason: `the pool said ${sent.kind}` };
+    return await movedOn(hub, found, signal) ?? { kind: "lost", reason: `the pool said ${sent.kind}` };
   }
   deps.log.debug("Update sent", { chain: found.chain, extrinsic: submission.hash });
   const awaited = {
@@ -117,7 +123,7 @@ async function judge(
   const reason = outcome.kind === "included"
     ? `failed in block ${outcome.block.height}`
     : "neither in a block nor in the pool";
-  return await overtakenBy(hub, found, signal) ?? { kind: "lost", reason };
+  return await movedOn(hub, found, signal) ?? { kind: "lost", reason };
 }
 
 /** A refusal, or what explains it: the hub has moved on. */
@@ -127,7 +133,20 @@ async function refused(
   refusal: Refusal,
   signal: AbortSignal,
 ): Promise<SubmitResult> {
-  return await overtakenBy(hub, found, signal) ?? { kind: "refused", refusal };
+  return await movedOn(hub, found, signal) ?? { kind: "refused", refusal };
+}
+
+/** What came in between: this height, or any other update, after which ours does not fit. */
+async function movedOn(
+  hub: SubmitDeps["hub"],
+  found: FoundUpdates,
+  signal: AbortSignal,
+): Promise<SubmitResult | undefined> {
+  const overtaken = await overtakenBy(hub, found, signal);
+  if (overtaken !== undefined) return overtaken;
+  const client = await hub.fetchClient(found.consensusStateId, "best", signal);
+  const isSame = client === undefined || equalBytes(client.state, found.madeOn);
+  return isSame ? undefined : { kind: "overtaken", hubHeight: undefined };
 }
 
 async function overtakenBy(

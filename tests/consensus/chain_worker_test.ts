@@ -7,6 +7,7 @@ import { RpcFault } from "../../src/core/rpc/fault.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import {
   faultOf,
+  firstState,
   idOf,
   included,
   MemoryUpdatesHub,
@@ -119,6 +120,19 @@ Deno.test("chain worker: a competitor's update is no fault, neither before nor w
   assert.deepEqual(scene.log.messages("info"), ["Update brought by other", "Update brought by other"]);
   assert.deepEqual(scene.hub.sent, []);
   assert.deepEqual(scene.seconds(prover), [0, 60], "no hurry");
+  await scene.end();
+});
+
+Deno.test("chain worker: after another's update ours is made anew at once", async () => {
+  const scene = new Scene();
+  const { consensusStateId } = idOf("EVM-1/ETH0");
+  scene.hub.states.set(consensusStateId, firstState);
+  scene.hub.onTry = () => scene.hub.states.set(consensusStateId, Uint8Array.of(2));
+  scene.hub.refusals.push({ code: "unspecified", detail: "BadProof" });
+  const prover = scene.start("EVM-1/ETH0", { prepare: (made) => made.find = () => updateTo(10n) });
+  await scene.clock.advance(60_000);
+  assert.deepEqual(scene.seconds(prover), [0, 1]);
+  assert.deepEqual(scene.log.messages("info"), ["Update brought by other", "Update accepted"]);
   await scene.end();
 });
 

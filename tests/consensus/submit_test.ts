@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { Refusal } from "../../src/core/chains/chain.ts";
 import { type FoundUpdates, type SubmitResult, submitUpdates } from "../../src/consensus/submit.ts";
 import { FakeClock } from "../support/fake_clock.ts";
-import { idOf, included, MemoryUpdatesHub, proofOf } from "../support/memory_updates.ts";
+import { firstState, idOf, included, MemoryUpdatesHub, proofOf } from "../support/memory_updates.ts";
 import { RecordedLog } from "../support/recorded_log.ts";
 
 const id = idOf("EVM-1/ETH0");
@@ -14,6 +14,8 @@ interface Scene {
   readonly hub: MemoryUpdatesHub;
   readonly log: RecordedLog;
   readonly submit: (height?: bigint, signal?: AbortSignal) => Promise<SubmitResult>;
+  /** An update that brings signers only. */
+  readonly submitSigners: () => Promise<SubmitResult>;
 }
 
 function scene(): Scene {
@@ -21,17 +23,25 @@ function scene(): Scene {
   const hub = new MemoryUpdatesHub(clock);
   const log = new RecordedLog();
   hub.commitmentsOf.set(id.consensusStateId, id);
-  const submit = (height: bigint | undefined = 20n, signal = never): Promise<SubmitResult> => {
+  hub.states.set(id.consensusStateId, firstState);
+  const submitHeight = (height: bigint | undefined, signal: AbortSignal): Promise<SubmitResult> => {
     const found: FoundUpdates = {
       chain: id.stateMachine,
       consensusStateId: id.consensusStateId,
       commitmentsUnder: id,
-      proofs: [proofOf(height)],
+      proofs: [proofOf(height ?? 0n)],
+      madeOn: firstState,
       height,
     };
     return submitUpdates({ clock, log, hub }, found, signal);
   };
-  return { clock, hub, log, submit };
+  return {
+    clock,
+    hub,
+    log,
+    submit: (height = 20n, signal = never) => submitHeight(height, signal),
+    submitSigners: () => submitHeight(undefined, never),
+  };
 }
 
 Deno.test("submit: an update that the hub takes is in a block, with the heights that it stored", async () => {
@@ -57,6 +67,37 @@ Deno.test("submit: a refusal of the question is told and nothing is sent, unless
   hub.onTry = () => hub.store(id, 20n);
   assert.deepEqual(await submit(), { kind: "overtaken", hubHeight: 20n });
   assert.deepEqual(hub.sent, []);
+});
+
+Deno.test("submit: of two relayers that bring the same signers the second is overtaken, not refused", async () => {
+  const { hub, submitSigners } = scene();
+  const byOther = (): void => void hub.states.set(id.consensusStateId, Uint8Array.of(2));
+  hub.refusals.push(badProof);
+  assert.deepEqual(await submitSigners(), { kind: "refused", refusal: badProof });
+  hub.refusals.push(badProof);
+  hub.onTry = byOther;
+  assert.deepEqual(await submitSigners(), { kind: "overtaken", hubHeight: undefined });
+  hub.onTry = undefined;
+  for (const outcome of [included(false, badProof), included(false), { kind: "unknown" } as const]) {
+    hub.states.set(id.consensusStateId, firstState);
+    hub.outcomes.push(outcome);
+    assert.notEqual((await submitSigners()).kind, "overtaken");
+    hub.outcomes.push(outcome);
+    byOther();
+    assert.deepEqual(await submitSigners(), { kind: "overtaken", hubHeight: undefined });
+  }
+});
+
+Deno.test("submit: an update that does not fit any more after another one, lower than it, is overtaken", async () => {
+  const { hub, submit } = scene();
+  hub.refusals.push(badProof);
+  hub.onTry = () => {
+    hub.store(id, 15n);
+    hub.states.set(id.consensusStateId, Uint8Array.of(2));
+  };
+  assert.deepEqual(await submit(20n), { kind: "overtaken", hubHeight: undefined });
+  hub.broadcasts.push({ kind: "underpriced" });
+  assert.deepEqual(await submit(20n), { kind: "overtaken", hubHeight: undefined });
 });
 
 Deno.test("submit: the pool's refusal is a refusal, a pool that wants more is a loss", async () => {

@@ -56,6 +56,8 @@ export class MemoryUpdatesHub implements ConsensusHub {
   #made = 0;
   /** Under which each client's heights are stored. */
   readonly commitmentsOf = new Map<ConsensusStateId, StateMachineId>();
+  /** What clients trust; absent ones do not exist. */
+  readonly states = new Map<ConsensusStateId, Uint8Array>();
   /** Heights of the proofs of every extrinsic that was sent, in order. */
   readonly sent: bigint[] = [];
   /** Replaces the answers, one after the other; then the usual ones. */
@@ -91,8 +93,10 @@ export class MemoryUpdatesHub implements ConsensusHub {
     return this.#answer(this.findings);
   }
 
-  fetchClient(): Promise<ConsensusClientView | undefined> {
-    return this.#answer(undefined);
+  fetchClient(id: ConsensusStateId): Promise<ConsensusClientView | undefined> {
+    const state = this.states.get(id);
+    const clientId = toConsensusClientId("BEAC");
+    return this.#answer(state && { clientId, state, updatedSec: 0n, unbondingSec: 1n, isFrozen: false });
   }
 
   fetchLatestHeight(of: StateMachineId): Promise<bigint | undefined> {
@@ -168,9 +172,13 @@ export function included(
   return { kind: "included", block, isFinal: false, succeeded, handled: [], refusal };
 }
 
+/** What clients trust in the beginning. */
+export const firstState: Uint8Array = Uint8Array.of(1);
+
 /** An update to `height`. */
 export function updateTo(height: bigint, hasMore = false): ProverFinding {
-  return { kind: "updates", proofs: [proofOf(height)], height, summary: `block ${height}`, hasMore };
+  const proofs = [proofOf(height)];
+  return { kind: "updates", proofs, madeOn: firstState, height, summary: `block ${height}`, hasMore };
 }
 
 /** A prover whose findings are given by a function. */

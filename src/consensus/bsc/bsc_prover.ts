@@ -87,6 +87,8 @@ export function createBscProver(deps: BscProverDeps, options: BscProverOptions):
 /** What the hub trusts. */
 interface Trusted {
   readonly state: BscConsensusState;
+  /** The same as the hub stores it. */
+  readonly bytes: Uint8Array;
   readonly epochLength: bigint;
 }
 
@@ -211,7 +213,7 @@ class BscProver implements ConsensusProver {
       throw this.#hubFault("the hub has no epoch length for BSC and refuses every update");
     }
     try {
-      return { state: decodeBscState(final.state), epochLength };
+      return { state: decodeBscState(final.state), bytes: final.state, epochLength };
     } catch (error) {
       if (!(error instanceof BscError)) throw error;
       throw this.#hubFault(`the state of client ${this.consensusStateId} is unreadable`, error);
@@ -254,6 +256,7 @@ class BscProver implements ConsensusProver {
     return {
       kind: "updates",
       proofs: updates.map((update) => bscUpdateCodec.enc(update)),
+      madeOn: trusted.bytes,
       height: state.finalizedHeight,
       summary: said,
       hasMore: updates.length === MAX_CHAINED_UPDATES,

@@ -110,7 +110,7 @@ class GrandpaProver implements ConsensusProver {
   }
 
   async next(signal: AbortSignal): Promise<ProverFinding> {
-    const { state: trusted } = await this.#client.fetchTrusted(signal);
+    const { state: trusted, bytes: madeOn } = await this.#client.fetchTrusted(signal);
     const found = await findFinality(this.#deps.relay, trusted, this.#options.maxBlockRange, signal);
     if (found.kind !== "found") return this.#idle(found, trusted);
     const message = await this.#complete(found.proof, trusted, signal);
@@ -131,6 +131,7 @@ class GrandpaProver implements ConsensusProver {
     return {
       kind: "updates",
       proofs: [grandpaMessageCodec.enc(message)],
+      madeOn,
       height: news.at(-1)?.height.height,
       summary:
         `final relay block ${consensusState.latestHeight}, set ${consensusState.currentSetId}${without}`,

@@ -137,15 +137,19 @@ export class RollupProver<State extends RollupClientState> implements ConsensusP
       return nothing(`the hub does not hold block ${l1Height} of ${stateMachineIdKey(l1Id)} any more`);
     }
     const l1 = { height: l1Height, stateRoot: commitment.stateRoot };
-    return await this.#find({ state, l1, hubHeight }, signal);
+    return await this.#find({ state, l1, hubHeight }, view.state, signal);
   }
 
-  async #find(view: RollupView<State>, signal: AbortSignal): Promise<ProverFinding> {
+  async #find(
+    view: RollupView<State>,
+    madeOn: Uint8Array,
+    signal: AbortSignal,
+  ): Promise<ProverFinding> {
     try {
       const found = await this.#kind.findClaim(view, signal);
       if (found.kind === "nothing") return found;
       const { proof, height, summary } = found;
-      return { kind: "updates", proofs: [proof], height, summary, hasMore: false };
+      return { kind: "updates", proofs: [proof], madeOn, height, summary, hasMore: false };
     } catch (fault) {
       throw fault instanceof RpcFault ? this.#named(fault) : fault;
     }

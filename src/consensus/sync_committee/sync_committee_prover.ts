@@ -43,6 +43,11 @@ export function createSyncCommitteeProver(
   return new SyncCommitteeProver(deps, options);
 }
 
+/** What the hub holds, also as it stores it. */
+interface Held extends Trusted {
+  readonly bytes: Uint8Array;
+}
+
 class SyncCommitteeProver implements ConsensusProver {
   readonly chain: StateMachine;
   readonly consensusStateId: ConsensusStateId;
@@ -126,7 +131,7 @@ class SyncCommitteeProver implements ConsensusProver {
     return { kind: "nothing", reason: `not served yet: ${told.detail}`, againInMs };
   }
 
-  async #findingOf(trusted: Trusted, look: Look, signal: AbortSignal): Promise<ProverFinding> {
+  async #findingOf(trusted: Held, look: Look, signal: AbortSignal): Promise<ProverFinding> {
     switch (look.kind) {
       case "wait": {
         const { reason, againInMs } = look;
@@ -145,6 +150,7 @@ class SyncCommitteeProver implements ConsensusProver {
         return {
           kind: "updates",
           proofs: [await this.#layout.encode(update, epoch, signal)],
+          madeOn: trusted.bytes,
           height: isHigher ? height : undefined,
           summary: `finalized slot ${update.finalizedHeader.slot}${committee} (by ${sources.join(", ")})`,
           hasMore,
@@ -154,21 +160,22 @@ class SyncCommitteeProver implements ConsensusProver {
   }
 
   /** What the hub trusts. @throws {ProverFault} `hub_state` */
-  async #fetchTrusted(signal: AbortSignal): Promise<Trusted> {
+  async #fetchTrusted(signal: AbortSignal): Promise<Held> {
     const { hub } = this.#deps;
     const view = await hub.fetchClient(this.consensusStateId, "best", signal);
-    const state = this.#readClient(view);
-    await this.#checkAlive(view, signal);
-    return { state, height: await hub.fetchLatestHeight(this.commitmentsUnder, signal) };
-  }
-
-  #readClient(view: ConsensusClientView | undefined): BeaconConsensusState {
-    const { network } = this.#context;
     if (view === undefined) {
       throw this.#hubFault(
         `the hub has no client ${this.consensusStateId}; governance creates it (log-consensus-state)`,
       );
     }
+    const state = this.#readClient(view);
+    await this.#checkAlive(view, signal);
+    const height = await hub.fetchLatestHeight(this.commitmentsUnder, signal);
+    return { state, height, bytes: view.state };
+  }
+
+  #readClient(view: ConsensusClientView): BeaconConsensusState {
+    const { network } = this.#context;
     if (view.clientId !== network.clientId) {
       throw this.#hubFault(`client ${this.consensusStateId} of the hub is a ${view.clientId}`);
     }
@@ -190,8 +197,7 @@ class SyncCommitteeProver implements ConsensusProver {
   }
 
   /** The hub's own clock decides; it is asked only when ours says that time may be over. */
-  async #checkAlive(view: ConsensusClientView | undefined, signal: AbortSignal): Promise<void> {
-    if (view === undefined) return;
+  async #checkAlive(view: ConsensusClientView, signal: AbortSignal): Promise<void> {
     const endSec = view.updatedSec + view.unbondingSec;
     if (BigInt(Math.floor(this.#deps.clock.now() / 1000)) < endSec) return;
     if (await this.#deps.hub.fetchNowSec(signal) < endSec) return;

@@ -126,6 +126,26 @@ Deno.test("beefy prover: a block whose last mountain is small is proved instead 
   await source.close();
 });
 
+Deno.test("beefy prover: of the relay chain's blocks only those that are proved are read as a whole", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub);
+  const source = relaySource(hub, target);
+  {
+    await using relayer = relay(hub, target, only(source));
+    hub.relay.produceBlocks(40);
+    await hub.rotate(false);
+    hub.relay.produceBlocks(40);
+    const newest = hub.relay.session.beefySetId;
+    await relayer.until("the newest set", async () => await setOf(target) === newest);
+    assert.equal(hub.relay.callCounts.get("chain_getBlock"), 1);
+    hub.post(target.stateMachine);
+    hub.makeBlocks();
+    await relayer.until("the head", async () => await target.hubHeight() === hub.height);
+    assert.equal(hub.relay.callCounts.get("chain_getBlock"), 2);
+  }
+  await source.close();
+});
+
 Deno.test("beefy prover: a relay chain whose pallet of leaves has its older name is proved as well", async () => {
   await using hub = await ProvenHub.start({ missingMethods: ["mmr_generateProof", "state_queryStorageAt"] });
   await using target = await startHost(hub);

@@ -150,7 +150,7 @@ export class World implements AsyncDisposable {
   }
 
   /** Submits a finding. @throws {Error} unless the chain takes it. */
-  async submit({ proofs }: FoundUpdates): Promise<void> {
+  async submit({ proofs }: Omit<FoundUpdates, "madeOn">): Promise<void> {
     const outcome = await include(this.chain.node, this.sink, this.hubId, proofs);
     const isTaken = outcome.kind === "included" && outcome.succeeded;
     if (!isTaken) throw new Error(`The chain did not take it: ${JSON.stringify(this.chain.node.rejections)}`);
