@@ -57,17 +57,19 @@ export async function startGasHost(hub: HubIdentity, beefyState: BeefyClientStat
 
 /**
  * Brings proofs to the host in one transaction, as the relayer would write it.
- * @throws {Error} unless the host trusts afterwards what the verifier says.
+ * @throws {Error} unless the host trusts afterwards, and knows of the hub, what the verifier says.
  */
 export async function deliver(
-  { host, state }: GasHost,
+  { host, state, hubHeight }: GasHost,
   proofs: readonly Uint8Array[],
 ): Promise<GasCost> {
   let expected = await state();
+  let expectedHeight = await hubHeight();
   for (const proof of proofs) {
-    const { isStale, state: next } = checkProof(expected, proof);
+    const { isStale, state: next, heights } = checkProof(expected, proof);
     if (isStale) throw new Error("The host knows more than the proof brings");
     expected = next;
+    for (const { height } of heights) expectedHeight = height > expectedHeight ? height : expectedHeight;
   }
   const steps = proofs.map((proof) => ({ kind: "consensus" as const, proof }));
   const data = encodeDelivery({ steps }, host.addresses.host);
@@ -76,7 +78,8 @@ export async function deliver(
     data,
   });
   const { latestHeight, current } = await state();
-  if (latestHeight !== expected.latestHeight || current.id !== expected.current.id) {
+  const isTaken = latestHeight === expected.latestHeight && current.id === expected.current.id;
+  if (!isTaken || await hubHeight() !== expectedHeight) {
     throw new Error(`The host did not take the proof of relay block ${expected.latestHeight}`);
   }
   return { gas: Number(receipt.gasUsed), calldataBytes: fromHex(data).length };
