@@ -165,7 +165,7 @@ function connectRelaySource(
   return createRelaySource({ relay, work, log: network.log }, {
     hub: substrate.stateMachine,
     hubParaId,
-    paraIds: [...new Set([...prover.paraIds, hubParaId])],
+    paraIds: prover.paraIds,
     batchSize: prover.queryBatchSize,
   });
 }

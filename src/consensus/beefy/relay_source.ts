@@ -20,6 +20,7 @@ import { decodeSubstrateHeader } from "../../core/protocol/consensus/substrate_h
 import type { BeefyClientState } from "../../core/protocol/evm/beefy_client_state.ts";
 import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
 import { decodeStrict, u64 } from "../../core/protocol/scale.ts";
+import { RpcFault } from "../../core/rpc/fault.ts";
 import { Limit } from "../../core/runtime/limit.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import { ProverFault } from "../prover.ts";
@@ -122,6 +123,13 @@ class RelaySource implements ProofSource {
       if (headSet > state.current.id) return await this.#proveSessions(state, head, headSet, signal);
       return await this.#proveMessages(target, head, signal);
     } catch (error) {
+      if (error instanceof RpcFault && error.code === "pruned") {
+        const { host } = this.#deps.relay;
+        const detail =
+          `${host} no longer has the state of relay chain blocks that a proof is made of: use an ` +
+          "archive node for [hub.prover].relay_rpc_ws (--state-pruning=archive)";
+        return { kind: "unable", code: "withheld", detail };
+      }
       if (!(error instanceof BeefyError)) throw error;
       const detail = `what the relay chain's node says makes no proof (${error.code})`;
       throw new ProverFault("bad_data", this.#options.hub, this.#deps.relay.host, detail, { cause: error });

@@ -179,6 +179,13 @@ class GrandpaProver implements ConsensusProver {
     return new ProverFault("bad_data", this.chain, this.#deps.relay.host, detail, options);
   }
 
+  #missingParachain(cause: GrandpaError): ProverFault {
+    const detail =
+      `one of the parachains ${this.#options.paraIds.join(", ")} has no head on the relay chain; ` +
+      "mend [hub.grandpa].para_ids";
+    return new ProverFault("not_served", this.chain, this.#deps.relay.host, detail, { cause });
+  }
+
   #read<T>(read: () => T): T {
     try {
       return read();
@@ -260,6 +267,7 @@ class GrandpaProver implements ConsensusProver {
       return verifyCommitments(trusted, message, finality, view);
     } catch (error) {
       if (!(error instanceof GrandpaError)) throw error;
+      if (error.code === "parachain_missing") throw this.#missingParachain(error);
       throw this.#badData(`its proof of the heads does not verify (${error.code})`, error);
     }
   }

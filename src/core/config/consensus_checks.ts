@@ -8,6 +8,7 @@ import { beaconNetworkOf } from "../protocol/consensus/sync_committee/known_netw
 import {
   type ConsensusStateId,
   evmChainId,
+  paraIdOf,
   type StateMachine,
   stateMachineIdKey,
 } from "../protocol/ismp/state_machine.ts";
@@ -40,6 +41,22 @@ export function checkBscNetwork({ place, stateMachine }: KnownSection): void {
     `"${stateMachine}", which the hub has no BSC client for`,
     '"EVM-56" or "EVM-97"',
   );
+}
+
+/**
+ * Parachains whose heads are proved, with the hub among them: without it nothing of the hub would be proved. An empty
+ * list stays as it is: it stands for a chain that proves itself.
+ * @param listed place of the list.
+ */
+export function withHubPara(
+  paraIds: readonly number[],
+  hub: StateMachine,
+  listed: Place,
+): readonly number[] {
+  const own = paraIdOf(hub);
+  if (paraIds.length === 0 || paraIds.includes(own)) return paraIds;
+  listed.warning(`a list without ${own}`, `${own}, the hub's own id, among them`, "it is added");
+  return [...paraIds, own];
 }
 
 /** What is known of the L1 of a rollup's section. */

@@ -6,7 +6,7 @@
 import type { TomlTable } from "smol-toml";
 import { checkDistinct, checkLiveIds, type KnownSection } from "./chain_checks.ts";
 import { usualHubId } from "./chain_fields.ts";
-import { checkLimits, type KnownL1, noteForeignL1 } from "./consensus_checks.ts";
+import { checkLimits, type KnownL1, noteForeignL1, withHubPara } from "./consensus_checks.ts";
 import type {
   ConsensusConfig,
   ConsensusHubConfig,
@@ -26,7 +26,8 @@ import {
 } from "./consensus_fields.ts";
 import type { ConfigReading } from "./problem.ts";
 import { CHAIN_TYPES, type ChainReading, readChain } from "./read_consensus_chain.ts";
-import type { Report } from "./report.ts";
+import type { StateMachine } from "../protocol/ismp/state_machine.ts";
+import type { Place, Report } from "./report.ts";
 import { readSection } from "./section.ts";
 import {
   findChainSections,
@@ -102,8 +103,26 @@ function readHub(files: ConfigFiles, sections: Sections, report: Report): HubRea
   const consensus = readHubConsensus(hub, report);
   const substrate = readInner(hub, { name: "substrate", fields: hubSubstrateFields(files) }, report);
   const { stateMachine, consensusStateId } = substrate.good;
-  const config = consensus && completeHub(hub.name, consensus, substrate.whole);
+  const listing = (section: string): Place => report.section([hub.name, section]).child("para_ids");
+  const ofHub = consensus && stateMachine && withHub(consensus, stateMachine, listing);
+  const config = ofHub && completeHub(hub.name, ofHub, substrate.whole);
   return { known: { place: substrate.place, stateMachine, consensusStateId }, config };
+}
+
+/** The hub's own parachain is among those whose heads are proved. @param listing place of a section's list. */
+function withHub(
+  consensus: HubConsensusConfig,
+  hub: StateMachine,
+  listing: (section: string) => Place,
+): HubConsensusConfig {
+  if (consensus.type === "grandpa") {
+    const paraIds = withHubPara(consensus.grandpa.paraIds, hub, listing("grandpa"));
+    return { ...consensus, grandpa: { ...consensus.grandpa, paraIds } };
+  }
+  const { prover } = consensus;
+  if (prover === undefined) return consensus;
+  const paraIds = withHubPara(prover.paraIds, hub, listing("prover"));
+  return { ...consensus, prover: { ...prover, paraIds } };
 }
 
 function completeHub(

@@ -162,6 +162,23 @@ Deno.test("beefy prover: a relay chain whose pallet of leaves has its older name
   await source.close();
 });
 
+Deno.test("beefy prover: a node that has pruned what a missed session's proof is made of is told once", async () => {
+  await using hub = await ProvenHub.start({ keepStates: 2 });
+  await using target = await startHost(hub);
+  await hub.rotate(false);
+  hub.makeBlocks(4);
+  const source = relaySource(hub, target);
+  {
+    await using relayer = relay(hub, target, only(source));
+    await relayer.looks(3);
+    const [warning, ...others] = relayer.log.messages("warn");
+    assert.deepEqual(others, []);
+    assert.match(warning ?? "", /127\.0\.0\.1:\d+ no longer has the state .* archive node/);
+    assert.equal(await target.sent(), 0);
+  }
+  await source.close();
+});
+
 Deno.test("beefy prover: a node without justifications of a session is told once", async () => {
   await using hub = await ProvenHub.start();
   await using target = await startHost(hub);

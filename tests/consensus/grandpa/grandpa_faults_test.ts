@@ -220,9 +220,6 @@ Deno.test("GRANDPA prover: a node that is wrong about the hub's head is named", 
   }
   lieWith(() => []);
   assert.equal(await outcomeOf(prover.next(never)), "bad_data heads_proof");
-  const strange = world.prover({ paraIds: [4004] });
-  world.relay.alter = undefined;
-  assert.equal(await outcomeOf(strange.next(never)), "bad_data parachain_missing");
 });
 
 Deno.test("GRANDPA prover: a first state is not made of a set with an authority twice, or of what is unreadable", async () => {
@@ -250,4 +247,14 @@ Deno.test("GRANDPA prover: a first state is not made of a set with an authority 
   assert.equal(await code(), "bad_data");
   world.relay.alter = ({ method }, result) => method === "state_getStorage" ? "0x01" : result;
   assert.equal(await code(), "bad_data");
+});
+
+Deno.test("GRANDPA prover: a parachain without a head is a matter of the configuration, not of the node", async () => {
+  await using world = await World.start();
+  world.advance();
+  const paraIds = [4009, 4242];
+  const outcome = await world.prover({ paraIds }).next(never).catch((error: unknown) => error);
+  assert.ok(outcome instanceof ProverFault);
+  assert.equal(outcome.code, "not_served");
+  assert.match(outcome.detail, /^one of the parachains 4009, 4242 has no head .*para_ids$/);
 });

@@ -294,6 +294,19 @@ para_ids = [4009]
   ]);
 });
 
+Deno.test("consensus configuration: heads without the hub's own would prove nothing of it, so it is added", () => {
+  const others = edited(["para_ids = [4009]", "para_ids = [1000, 2000]"]);
+  const { consensus } = accept(others).hub;
+  assert.deepEqual(consensus.type === "grandpa" && consensus.grandpa.paraIds, [1000, 2000, 4009]);
+  assert.deepEqual(warningsOf(read(others)), [
+    "consensus.toml:8: [hub.grandpa].para_ids: found a list without 4009, expected 4009, the hub's own id, among them; it is added",
+  ]);
+  const standalone = edited(["para_ids = [4009]", "para_ids = []"]);
+  const alone = accept(standalone).hub.consensus;
+  assert.deepEqual(alone.type === "grandpa" && alone.grandpa.paraIds, []);
+  assert.deepEqual(read(standalone).warnings, []);
+});
+
 Deno.test("consensus configuration: [hyperbridge] is [hub] by its other name", () => {
   const config = accept(GOOD_CONSENSUS_TOML.replaceAll("[hub", "[hyperbridge"));
   assert.equal(config.hub.section, "hyperbridge");
