@@ -41,7 +41,11 @@ const codes: ReadonlyMap<number, RpcFaultCode> = new Map([
 // In order: the first that matches decides.
 const texts: readonly (readonly [RegExp, RpcFaultCode])[] = [
   [/batch(?:ed)? requests are not supported/i, "refused"],
-  [/rate limit|too many requests|limit exceeded|429/i, "throttled"],
+  // The number only as a status: hashes and heights in texts have the same digits now and then.
+  [
+    /rate limit|too many requests|limit exceeded|(?:status|http|error|code)\W{1,3}(?:code\W{1,2})?429\b|^429\b/i,
+    "throttled",
+  ],
   [/unsafe to be called|method not found|not allowed|forbidden/i, "missing_method"],
   [/state already discarded|state (?:is )?(?:not available|pruned)|discarded for/i, "pruned"],
   [/unknown\s?block|header was not found|header not found|block .* not found/i, "pruned"],

@@ -35,6 +35,19 @@ const known: readonly (readonly [number | undefined, string, string | undefined,
   [-32010, "The batch request was too large", undefined, "too_large"],
   [-32029, "Too many requests, rate limit reached", undefined, "throttled"],
   [429, "slow down", undefined, "throttled"],
+  [-32000, "HTTP status 429", undefined, "throttled"],
+  [-32000, "upstream answered with status code: 429", undefined, "throttled"],
+  [-32000, "429 from upstream", undefined, "throttled"],
+  // The same digits in a hash, a height, a key.
+  [
+    4003,
+    "Client error: UnknownBlock: State already discarded for 0xaa64285d21d748ed429",
+    undefined,
+    "pruned",
+  ],
+  [4003, "Client error: UnknownBlock: Header was not found in the database: 0x429b", undefined, "pruned"],
+  [4003, "Client error: UnknownBlock: Expect block number from id: 429", undefined, "pruned"],
+  [-32000, "429ab7 is no key", undefined, "refused"],
   [undefined, "something else", undefined, "refused"],
 ];
 
