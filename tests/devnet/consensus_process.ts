@@ -28,7 +28,7 @@ const STOP_MS = 5_000;
 export class ConsensusProcess {
   readonly #options: ConsensusProcessOptions;
   #process: Promise<RelayerProcess> | undefined;
-  #isStopping = false;
+  #stopped: Promise<void> | undefined;
 
   constructor(options: ConsensusProcessOptions) {
     this.#options = options;
@@ -45,9 +45,13 @@ export class ConsensusProcess {
     (await this.#process)?.signal("SIGSTOP");
   }
 
-  /** Ends it in order, or at once when that takes long. Safe to call twice. */
-  async stop(): Promise<void> {
-    this.#isStopping = true;
+  /** Ends it in order, or at once when that takes long. Safe to call often: the program is told once. */
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop();
+    return this.#stopped;
+  }
+
+  async #stop(): Promise<void> {
     const process = await this.#process?.catch(() => undefined);
     if (process?.isRunning !== true) return;
     process.signal("SIGCONT");
@@ -59,7 +63,7 @@ export class ConsensusProcess {
     const process = await startConsensusRelayer(endpoints, options);
     onStarted?.(process);
     void process.ended.then(({ code }) => {
-      if (this.#isStopping) return;
+      if (this.#stopped !== undefined) return;
       const { only } = options.changes ?? {};
       const what = only === undefined ? "" : ` of ${only.join(", ")}`;
       onFault(new ConsensusEnded(`The consensus relayer${what} ended with ${code}:\n${process.tail(20)}`));

@@ -1,10 +1,13 @@
 /**
  * The main job on the devnet with both compiled programs: `causeway-consensus` proves an L1, two rollups and a BSC-type
- * chain to the hub, `causeway` carries messages between them on top of that, then claims their fees and has them paid
- * out. What is shown is read from the chains and the hub, not from the programs.
+ * chain to the hub, and the hub to them and to a Substrate chain, through changes of the relay chain's authorities;
+ * `causeway` carries messages between all of them on top of that, then claims their fees and has them paid out. What is
+ * shown is read from the chains and the hub, not from the programs.
  * Usage: `deno task demo [--keep] [--verbose] [--count=20]`
  */
 import { Command, InvalidArgumentError } from "commander";
+import { fromHex, toHex } from "../../src/core/protocol/bytes.ts";
+import { sr25519PublicKey } from "../../src/core/protocol/ismp/signed_messages.ts";
 import {
   type RelayerOptions,
   type RelayerProcess,
@@ -15,10 +18,20 @@ import {
   feePerMessage,
   feesOnHub,
   feeTokenBalance,
+  lowerMinimum,
   MoneyFault,
   moneySummary,
 } from "./demo_money.ts";
+import { HUB_SEED } from "./consensus_config.ts";
 import { type Devnet, type DevnetOptions, startDevnet } from "./devnet.ts";
+import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "./evm/accounts.ts";
+import {
+  type AccountNames,
+  followingFaults,
+  type FollowingRules,
+  followingTable,
+  HubFollowers,
+} from "./hub_followers.ts";
 import { Interruption, runInterruptibly, untilAborted } from "./interruption.ts";
 import type { PingOptions } from "./messages.ts";
 import { Progress, standardOutput, table } from "./progress.ts";
@@ -37,8 +50,16 @@ const FEW = 5;
 const KINDS = ["beacon", "op_stack", "arbitrum", "bsc"] as const;
 /** After the last message was sent. */
 const DEADLINE_MS = 180_000;
-/** Proofs of the hub after which another authority set signs. */
-const ROTATE_EVERY = 6;
+/** `E`, which is final by votes of its own. */
+const SUBSTRATE = "SUBSTRATE-demo";
+const SUBSTRATE_DECIMALS = 12;
+/** Changes of the authority set before anything is sent, and while messages are on their way. */
+const QUIET_ROTATIONS = 3;
+const BUSY_ROTATIONS = 1;
+/** How long a chain may take to follow one. */
+const ROTATION_MS = 30_000;
+/** How the programs are called in tables. */
+const PROGRAMS = ["causeway-consensus", "causeway"] as const;
 /** How long the relayer may take to begin, and to end. */
 const START_MS = 60_000;
 const STOP_MS = 30_000;
@@ -54,7 +75,7 @@ interface Arguments {
 function parseArguments(args: readonly string[]): Arguments {
   return new Command("deno task demo")
     .description(
-      "Messages cross between four EVM chains through a hub that learns of them by proofs; both compiled programs at work",
+      "Four EVM chains, a Substrate chain and a hub learn of each other by proofs, and messages cross; both compiled programs at work",
     )
     .option("--keep", "go on afterwards, so that more can be sent", false)
     .option("--verbose", "show the logs of both programs", false)
@@ -79,6 +100,7 @@ interface Stage {
   readonly progress: Progress;
   readonly board: RouteBoard;
   readonly updates: UpdateBoard;
+  readonly followers: HubFollowers;
   /** The block of what goes on has room for the hub's updates: it is redrawn in place. */
   readonly isTerminal: boolean;
   readonly signal: AbortSignal;
@@ -88,8 +110,8 @@ interface Stage {
 const relayers = new Set<RelayerProcess>();
 /** The one that was started last: its lines tell why something failed. */
 let newest: RelayerProcess | undefined;
-/** Belongs to the devnet, which ends it. */
-let consensus: RelayerProcess | undefined;
+/** Belong to the devnet, which ends them: one tells EVM chains of the hub, the other the Substrate chain. */
+const consensus: RelayerProcess[] = [];
 
 async function run(signal: AbortSignal): Promise<number> {
   const options = parseArguments(Deno.args);
@@ -99,10 +121,15 @@ async function run(signal: AbortSignal): Promise<number> {
     progress.say("Building both programs (build/causeway, build/causeway-consensus) ...");
     await buildPrograms(signal);
   }
-  progress.say("Starting an L1, two rollups, a BSC-type chain, a hub, and causeway-consensus ...");
+  progress.say(
+    "Starting an L1, two rollups, a BSC-type and a Substrate chain, a hub and its relay chain, and",
+  );
+  progress.say(
+    "causeway-consensus twice, with [hub] type beefy for EVM chains and grandpa for the Substrate chain ...",
+  );
   await using devnet = await startDevnet(devnetOptions(options, progress));
   signal.throwIfAborted();
-  progress.say("causeway-consensus runs; the hub knows every chain by proofs that it has verified:");
+  progress.say("Both run; the hub knows every chain by proofs that it has verified:");
   tellChains(devnet, progress);
   const folder = await Deno.makeTempDir({ prefix: "causeway-demo-" });
   const relayer: RelayerOptions = {
@@ -115,7 +142,8 @@ async function run(signal: AbortSignal): Promise<number> {
     },
   };
   const boards = { board: new RouteBoard(devnet), updates: new UpdateBoard(devnet) };
-  const stage = { devnet, relayer, progress, ...boards, isTerminal: screen.isTerminal, signal };
+  const followers = await HubFollowers.begin(devnet, accountNames());
+  const stage = { devnet, relayer, progress, ...boards, followers, isTerminal: screen.isTerminal, signal };
   let isFine = false;
   try {
     isFine = await guarded(stage, options.count);
@@ -133,13 +161,15 @@ function devnetOptions({ verbose }: Arguments, progress: Progress): DevnetOption
   return {
     kinds: KINDS,
     feeds: "together",
-    // Nobody tells the hosts of the hub but causeway, whose messages travel behind the hub's proofs.
-    acceptsProofs: { rotateEvery: ROTATE_EVERY },
+    substrateChains: [{ stateMachine: SUBSTRATE, feeTokenDecimals: SUBSTRATE_DECIMALS }],
+    // Nobody tells a chain of the hub but the programs.
+    hubFeed: "program",
     consensusRelayer: {
+      signer: "relayer2",
       logFormat: "human",
       logLevel: "info",
       onStarted: (process) => {
-        consensus = process;
+        consensus.push(process);
       },
       onLine: (line) => {
         if (verbose) progress.say(`consensus | ${line.text}`);
@@ -148,7 +178,18 @@ function devnetOptions({ verbose }: Arguments, progress: Progress): DevnetOption
   };
 }
 
-function tellChains({ chains, hub }: Devnet, progress: Progress): void {
+/** Whose account is whose: on EVM chains, and of the signatures below updates of Substrate chains. */
+function accountNames(): AccountNames {
+  const [proving, carrying] = PROGRAMS;
+  return new Map([
+    [DEVNET_ACCOUNTS.relayer2.address.toLowerCase(), proving],
+    [toHex(sr25519PublicKey(fromHex(HUB_SEED))), proving],
+    [DEVNET_ACCOUNTS.relayer.address.toLowerCase(), carrying],
+    [toHex(sr25519PublicKey(fromHex(DEVNET_KEYS.relayer))), carrying],
+  ]);
+}
+
+function tellChains({ chains, substrateChains, hub, relay }: Devnet, progress: Progress): void {
   const rows = [
     ...chains.map(({ name, stateMachine, proven, rpcUrl }) => [
       name,
@@ -156,9 +197,17 @@ function tellChains({ chains, hub }: Devnet, progress: Progress): void {
       kindTexts[proven.kind],
       rpcUrl,
     ]),
+    ...substrateChains.map(({ name, stateMachine, node }) => [
+      name,
+      stateMachine,
+      "Substrate, final by votes of its own *",
+      node.wsUrl,
+    ]),
     ["hub", hub.identity.stateMachine, "verifies every proof", hub.wsUrl],
+    ["relay", "", "its authorities make the hub final", relay.wsUrl],
   ];
   for (const line of table(rows, "left")) progress.say(`  ${line}`);
+  progress.say("  * which the devnet proves to the hub: no program does that for Substrate chains");
 }
 
 /** Runs the job; false, with the reason on the screen, when it does not succeed. */
@@ -177,15 +226,18 @@ async function guarded(stage: Stage, count: number): Promise<boolean> {
     }
     const none = "(it was not started)";
     progress.say(`Last lines of causeway:\n${newest?.tail(40) ?? none}`);
-    progress.say(`Last lines of causeway-consensus:\n${consensus?.tail(40) ?? none}`);
+    for (const program of consensus) progress.say(`Last lines of causeway-consensus:\n${program.tail(40)}`);
     return false;
   }
 }
 
 async function job(stage: Stage, count: number): Promise<void> {
   const { devnet, progress, board, updates } = stage;
+  await rotateQuietly(stage);
   const routes = planRoutes(count);
-  const expected = await Promise.all(devnet.chains.map(async (chain) => ({
+  const chains = [...devnet.chains, ...devnet.substrateChains];
+  await Promise.all(devnet.substrateChains.map((chain) => lowerMinimum(devnet, chain)));
+  const expected = await Promise.all(chains.map(async (chain) => ({
     chain,
     fees: routes.filter(({ from }) => from === chain.name)
       .reduce((sum, route) => sum + route.fee * BigInt(route.count), 0n),
@@ -193,31 +245,58 @@ async function job(stage: Stage, count: number): Promise<void> {
   })));
   await deliver(stage, routes);
   await updates.look();
-  for (const line of ["", ...updates.summary(), "", ...board.summary(), ""]) progress.say(line);
-  const unproved = devnet.chains.filter((chain) => updates.updatesOf(chain) === 0);
+  for (const line of ["", ...updates.summary(), "", ...board.summary()]) progress.say(line);
+  const unproved = chains.filter((chain) => updates.updatesOf(chain) === 0);
   if (unproved.length > 0) {
     throw new Error(`The hub accepted no update of ${unproved.map(({ stateMachine }) => stateMachine)}`);
   }
+  await showFollowing(stage, { rotations: QUIET_ROTATIONS + BUSY_ROTATIONS, by: PROGRAMS });
   await collect(stage);
   const { lines, isPaid } = await moneySummary(devnet, expected);
   for (const line of ["", ...lines]) progress.say(line);
   if (!isPaid) throw new MoneyFault("balance_wrong", "The relayer did not get the fees of its deliveries");
 }
 
+/** The relay chain changes its authorities again and again; there is no message and no causeway. */
+async function rotateQuietly(stage: Stage): Promise<void> {
+  const { followers, progress } = stage;
+  progress.say(
+    `\nThe authorities of the relay chain change ${QUIET_ROTATIONS} times. No messages, causeway does not run:`,
+  );
+  for (let rotation = 1; rotation <= QUIET_ROTATIONS; rotation++) {
+    const times = await followers.rotateAndFollow(ROTATION_MS);
+    const shown = times.map(({ name, seconds }) => `${name} ${seconds.toFixed(1)} s`).join(", ");
+    progress.say(`  rotation ${rotation}, followed after: ${shown}`);
+  }
+  await showFollowing(stage, { rotations: QUIET_ROTATIONS, by: PROGRAMS.slice(0, 1) });
+}
+
+/** The table of who follows the hub; everything there must be as the rules say. */
+async function showFollowing({ followers, progress }: Stage, rules: FollowingRules): Promise<void> {
+  const seen = await followers.look();
+  const faults = followingFaults(seen, rules);
+  progress.say("");
+  for (const line of followingTable(seen, rules.by)) progress.say(line);
+  progress.say(`(rotations, and heights of the hub: brought by ${rules.by.join(" + by ")})\n`);
+  if (faults.length > 0) throw new Error(faults.join("; "));
+}
+
 /** A route with its messages. */
 type PlannedRoute = PingOptions & { readonly count: number; readonly fee: bigint };
 
-/** Between the L1 and BSC, from each rollup to another chain, and from all to the hub. */
+/** Between the L1 and BSC, from each rollup to another chain, to and from the Substrate chain, and from all to the hub. */
 function planRoutes(count: number): readonly PlannedRoute[] {
   const paid = (from: string, to: string, some: number): PlannedRoute => {
-    return { from, to, count: some, fee: feePerMessage(some) };
+    return { from, to, count: some, fee: feePerMessage(some, decimalsOn(from)) };
   };
   return [
     paid("A", "D", count),
     paid("D", "A", count),
     paid("B", "C", FEW),
     paid("C", "D", FEW),
-    ...["A", "B", "C", "D"].map((from) => ({ from, to: "hub", count: FEW, fee: 0n })),
+    paid("A", "E", FEW),
+    paid("E", "D", FEW),
+    ...["A", "B", "C", "D", "E"].map((from) => ({ from, to: "hub", count: FEW, fee: 0n })),
   ];
 }
 
@@ -232,7 +311,10 @@ async function deliver(stage: Stage, routes: readonly PlannedRoute[]): Promise<v
   for (const route of routes) board.plan(route);
   const end = new AbortController();
   const following = follow(stage, AbortSignal.any([end.signal, stage.signal]));
-  const sending = Promise.all(routes.map((route) => sendInWaves(board, route)));
+  const sending = Promise.all([
+    ...routes.map((route) => sendInWaves(board, route)),
+    rotateBusily(stage),
+  ]);
   const arrival = sending.then(() => board.untilAllDelivered(DEADLINE_MS)).finally(() => end.abort());
   await Promise.race([Promise.all([arrival, following]), relayerEnded]);
   progress.finish();
@@ -241,9 +323,15 @@ async function deliver(stage: Stage, routes: readonly PlannedRoute[]): Promise<v
   if (code !== 0) throw new Error(`causeway ended with status ${code} after SIGTERM`);
 }
 
+/** Changes of the set while messages are on their way. */
+async function rotateBusily({ followers }: Stage): Promise<void> {
+  for (let rotation = 1; rotation <= BUSY_ROTATIONS; rotation++) await followers.rotateAndFollow(ROTATION_MS);
+}
+
 /** What was earned is claimed on the hub and paid out; the table of the command on the screen. */
 async function collect({ devnet, relayer, progress, signal }: Stage): Promise<void> {
-  const claimed = devnet.chains.map((chain) => `${chain.name} ${feesOnHub(devnet, chain)}`).join(", ");
+  const chains = [...devnet.chains, ...devnet.substrateChains];
+  const claimed = chains.map((chain) => `${chain.name} ${feesOnHub(devnet, chain)}`).join(", ");
   progress.say(`causeway is stopped (SIGTERM). Fees that it has claimed on the hub so far: ${claimed}`);
   progress.say("causeway ... accumulate-fees --wait --withdraw");
   const shown = await accumulateFees(relayer, (command) => {
@@ -303,7 +391,8 @@ async function keepRunning(stage: Stage): Promise<void> {
   void followStandardInput(async (line) => {
     // The typed line stands below the block: the next one begins below it.
     progress.finish();
-    const wanted = readSendLine(line, devnet.chains.map(({ name }) => name));
+    const names = [...devnet.chains, ...devnet.substrateChains].map(({ name }) => name);
+    const wanted = readSendLine(line, names);
     if (typeof wanted === "string") progress.say(wanted);
     else if (wanted !== undefined) await board.send({ ...wanted, fee: feeOf(wanted) });
   }, signal);
@@ -312,22 +401,28 @@ async function keepRunning(stage: Stage): Promise<void> {
 }
 
 /** Nobody pays for messages to the hub. */
-function feeOf({ to, count = 1 }: PingOptions): bigint {
-  return to === "hub" ? 0n : feePerMessage(count);
+function feeOf({ from, to, count = 1 }: PingOptions): bigint {
+  return to === "hub" ? 0n : feePerMessage(count, decimalsOn(from));
+}
+
+/** Decimals of the fee token of a chain with that name. */
+function decimalsOn(name: string): number | undefined {
+  return name === "E" ? SUBSTRATE_DECIMALS : undefined;
 }
 
 /** Ends causeway-consensus; false, with the reason on the screen, when it did not end in order. */
 async function endConsensus({ devnet, progress }: Stage): Promise<boolean> {
   await devnet.oracle.stop();
-  const code = (await consensus?.ended)?.code;
-  if (code === 0) {
-    progress.say("\ncauseway-consensus is stopped (SIGTERM). Both programs ended in order.");
-    return true;
+  for (const program of consensus) {
+    const { code } = await program.ended;
+    if (code === 0) continue;
+    progress.say(
+      `\nFailed: causeway-consensus ended with status ${code} after SIGTERM:\n${program.tail(40)}`,
+    );
+    return false;
   }
-  progress.say(
-    `\nFailed: causeway-consensus ended with status ${code} after SIGTERM:\n${consensus?.tail(40)}`,
-  );
-  return false;
+  progress.say("\ncauseway-consensus is stopped (SIGTERM). All programs ended in order.");
+  return true;
 }
 
 async function endRelayer(relayer: RelayerProcess): Promise<void> {
@@ -342,7 +437,7 @@ async function endRelayer(relayer: RelayerProcess): Promise<void> {
 
 if (import.meta.main) {
   const code = await runInterruptibly(run, () => {
-    for (const program of [...relayers, consensus]) program?.signal("SIGKILL");
+    for (const program of [...relayers, ...consensus]) program.signal("SIGKILL");
   });
   Deno.exit(code);
 }

@@ -2,10 +2,11 @@
  * Messages over a devnet: sends them through the ping applications, sees on the destination whether they arrived.
  * Start reading at {@link sendPing}.
  */
-import { type Hash256, toHex } from "../../src/core/protocol/bytes.ts";
+import { fromHex, type Hash256, toHex } from "../../src/core/protocol/bytes.ts";
 import { toAddress } from "../../src/core/protocol/evm/address.ts";
 import { decodeHostLog } from "../../src/core/protocol/evm/host_events.ts";
 import type { PostRequest } from "../../src/core/protocol/ismp/message.ts";
+import { parseStateMachine } from "../../src/core/protocol/ismp/state_machine.ts";
 
 import {
   concatHex,
@@ -21,6 +22,7 @@ import { type PingPost, sendPings, sendPost } from "./evm/host_admin.ts";
 import type { IsmpHost } from "./evm/deploy.ts";
 import type { Devnet, DevnetChain } from "./devnet.ts";
 import { demoModuleId } from "./hub/hub.ts";
+import { type DevnetSubstrateChain, sendFromSubstrate } from "./substrate_chains.ts";
 
 /** What the receiving application shall do. Modules of the hub accept whatever comes. */
 export type PingBehaviour =
@@ -38,11 +40,11 @@ export interface PingOptions {
   readonly to: string;
   /** Default 1. */
   readonly count?: number;
-  /** Units of the fee token (18 decimals) for each message. Default 0. */
+  /** Units of the sending chain's fee token (18 decimals on EVM chains) for each message. Default 0. */
   readonly fee?: bigint;
   /** Seconds from now. Default 0 = never. */
   readonly timeoutSec?: bigint;
-  /** Default `accept`. */
+  /** Default `accept`, which is all that Substrate chains know. */
   readonly behaviour?: PingBehaviour;
   /** Receiving module. Default: the ping application of the chain, the demo module of the hub. */
   readonly module?: Hex;
@@ -75,10 +77,16 @@ const MOST_PER_TRANSACTION = 50;
 
 /** Sends messages from the user account and waits until they are mined. */
 export async function sendPing(devnet: Devnet, options: PingOptions): Promise<readonly SentMessage[]> {
-  const chain = devnet.chain(options.from);
   const { dest, module } = resolveTarget(devnet, options);
   const post = { dest, to: module, fee: options.fee ?? 0n, timeoutSec: options.timeoutSec ?? 0n };
   const count = options.count ?? 1;
+  const substrate = findSubstrate(devnet, options.from);
+  if (substrate !== undefined) {
+    const { fee, timeoutSec } = post;
+    const one = { dest: parseStateMachine(dest), to: fromHex(module), fee, timeoutSec };
+    return await sendFromSubstrate(substrate, repeat(count, () => one));
+  }
+  const chain = devnet.chain(options.from);
   const body = bodyOf(options.behaviour ?? "accept");
   const receipts: TransactionReceipt[] = [];
   if (body === undefined) {
@@ -228,20 +236,23 @@ function resolveTarget(
   if (options.to === "hub" || options.to === hub) {
     return { dest: hub, module: options.module ?? toHex(demoModuleId) };
   }
-  const substrate = devnet.substrateChains.find(({ name, stateMachine }) =>
-    name === options.to || stateMachine === options.to
-  );
+  const substrate = findSubstrate(devnet, options.to);
   if (substrate !== undefined) {
     return { dest: substrate.stateMachine, module: options.module ?? toHex(demoModuleId) };
   }
   const known = devnet.chains.find(({ name, stateMachine }) =>
     name === options.to || stateMachine === options.to
   );
-  const anyPing = devnet.chain(options.from).host.addresses.ping;
-  return {
-    dest: known?.stateMachine ?? options.to,
-    module: options.module ?? known?.host.addresses.ping ?? anyPing,
-  };
+  // Where nobody is, a module must be named all the same.
+  const { addresses } = (known ?? devnet.chain(options.from)).host;
+  return { dest: known?.stateMachine ?? options.to, module: options.module ?? addresses.ping };
+}
+
+function findSubstrate(
+  { substrateChains }: Pick<Devnet, "substrateChains">,
+  which: string,
+): DevnetSubstrateChain | undefined {
+  return substrateChains.find(({ name, stateMachine }) => name === which || stateMachine === which);
 }
 
 /** `undefined`: the application numbers the bodies itself. */

@@ -1,9 +1,10 @@
-/** What the hub has accepted about each EVM chain, read from its events: how many updates, and up to which height. */
+/** What the hub has accepted about each chain, read from its events: how many updates, and up to which height. */
 import { parseEventsByBlock } from "../../src/core/protocol/ismp/rpc_json.ts";
 import { stateMachineIdKey } from "../../src/core/protocol/ismp/state_machine.ts";
 import type { Devnet, DevnetChain } from "./devnet.ts";
 import { resultHttp } from "./hub/json_rpc_client.ts";
 import { table } from "./progress.ts";
+import type { DevnetSubstrateChain } from "./substrate_chains.ts";
 
 /** Time between two looks at the hub's events. */
 const LOOK_EVERY_MS = 500;
@@ -16,14 +17,14 @@ interface Accepted {
 
 /** Counts updates from the hub's first block on. */
 export class UpdateBoard {
-  readonly #devnet: Pick<Devnet, "hub" | "chains" | "idOnHub">;
+  readonly #devnet: Pick<Devnet, "hub" | "chains" | "substrateChains" | "idOnHub">;
   readonly #accepted = new Map<string, Accepted>();
   /** Last block of the hub that was read. */
   #read = 0;
   /** Looks do not overlap: each block counts once. */
   #looking: Promise<void> = Promise.resolve();
 
-  constructor(devnet: Pick<Devnet, "hub" | "chains" | "idOnHub">) {
+  constructor(devnet: Pick<Devnet, "hub" | "chains" | "substrateChains" | "idOnHub">) {
     this.#devnet = devnet;
   }
 
@@ -42,14 +43,18 @@ export class UpdateBoard {
     }
   }
 
+  get #chains(): readonly (DevnetChain | DevnetSubstrateChain)[] {
+    return [...this.#devnet.chains, ...this.#devnet.substrateChains];
+  }
+
   /** How many updates of a chain brought the hub a newer height. */
-  updatesOf(chain: DevnetChain): number {
+  updatesOf(chain: DevnetChain | DevnetSubstrateChain): number {
     return this.#of(chain).updates;
   }
 
   /** A line per chain. */
   lines(): string[] {
-    return this.#devnet.chains.map((chain) => {
+    return this.#chains.map((chain) => {
       const { updates, newest } = this.#of(chain);
       return `hub's view of ${chain.name}  updates ${updates}, height ${newest}`;
     });
@@ -59,14 +64,14 @@ export class UpdateBoard {
   summary(): string[] {
     return table([
       ["the hub's view of", "accepted updates", "newest height"],
-      ...this.#devnet.chains.map((chain) => {
+      ...this.#chains.map((chain) => {
         const { updates, newest } = this.#of(chain);
         return [`${chain.name} (${chain.stateMachine})`, `${updates}`, `${newest}`];
       }),
     ]);
   }
 
-  #of(chain: DevnetChain): Accepted {
+  #of(chain: DevnetChain | DevnetSubstrateChain): Accepted {
     return this.#accepted.get(stateMachineIdKey(this.#devnet.idOnHub(chain))) ?? { updates: 0, newest: 0n };
   }
 
