@@ -39,6 +39,9 @@ const SEARCHED_BLOCKS = 2_000n;
 /** Time after which a handler or a node that could not do it is asked again, ms: both may have been upgraded. */
 const ASK_AGAIN_MS = 3_600_000;
 
+/** Bytes that the node does not have may be on their way; after this time the operator is told, ms. */
+const LACKING_TOLD_AFTER_MS = 300_000;
+
 /** What following proofs needs beside the chains. */
 export interface FollowerDeps {
   readonly clock: Pick<Clock, "now">;
@@ -60,6 +63,8 @@ export class ProofFollower {
   #isCaughtUp = false;
   #missingSet: bigint | undefined;
   #hasToldNode = false;
+  /** Since when the node lacks bytes that are wanted; `told` once that was said. */
+  #lacking: { readonly sinceMs: number; readonly isTold: boolean } | undefined;
   /** Bytes of the newest proof, which stays the newest until another one is accepted. */
   #newest: Extract<NextProofs, { kind: "prelude" }> | undefined;
 
@@ -96,6 +101,7 @@ export class ProofFollower {
         known?.proof ?? this.#bundles.hub.fetchProofBytes(newest, signal),
       ]);
       if (rotations !== undefined || !this.#isCaughtUp) return rotations;
+      this.#noteBytes(newest.height, proof);
       if (proof === undefined) return undefined;
       return this.#newest = { kind: "prelude", proof, height: newest.height };
     }, signal);
@@ -127,8 +133,27 @@ export class ProofFollower {
     if (this.#hasToldNode) return;
     this.#hasToldNode = true;
     this.#deps.log.warn(
-      "The hub node does not offer accepted proofs (unsafe RPC): messages wait for others' updates",
+      "The hub node does not offer accepted proofs (start it with --rpc-methods=unsafe and " +
+        "--enable-offchain-indexing=true): messages wait for others' updates",
       { chain: this.#bundles.receiver.id.stateMachine },
+    );
+  }
+
+  /** Tells once in a while that nothing comes of proofs whose bytes the node never had. */
+  #noteBytes(height: bigint, bytes: Uint8Array | undefined): void {
+    if (bytes !== undefined) {
+      this.#lacking = undefined;
+      return;
+    }
+    const nowMs = this.#deps.clock.now();
+    const { sinceMs, isTold } = this.#lacking ?? { sinceMs: nowMs, isTold: false };
+    const isLong = nowMs - sinceMs >= LACKING_TOLD_AFTER_MS;
+    this.#lacking = { sinceMs, isTold: isTold || isLong };
+    if (!isLong || isTold) return;
+    this.#deps.log.warn(
+      "The hub node lacks the bytes of an accepted proof (was it started with --enable-offchain-indexing=true?): " +
+        "messages wait for others' updates",
+      { chain: this.#bundles.receiver.id.stateMachine, height },
     );
   }
 
@@ -174,7 +199,8 @@ export class ProofFollower {
     if (this.#missingSet === missingSet) return;
     this.#missingSet = missingSet;
     this.#deps.log.error(
-      "The hub no longer keeps a rotation that this chain needs; its client must be reset",
+      "The hub no longer keeps a rotation that this chain needs: a consensus relayer with [hub.prover] can prove it, " +
+        "otherwise the chain's client must be reset",
       {
         chain: this.#bundles.receiver.id.stateMachine,
         missingSet,
@@ -215,6 +241,8 @@ export class ProofFollower {
       if (bytes === undefined) break;
       proofs.push(bytes);
     }
+    const [first] = wanted;
+    if (first !== undefined) this.#noteBytes(first.height, proofs[0]);
     return proofs.length === 0 ? undefined : { kind: "rotations", proofs };
   }
 }

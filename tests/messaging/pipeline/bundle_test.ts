@@ -315,6 +315,10 @@ Deno.test("bundle: a proof whose bytes the node lacks is asked for until they ar
     await world.blocks(10);
     assert.deepEqual(stepsOf(world), []);
     assert.deepEqual(relayer.log.messages("warn"), []);
+    await world.clock.advance(700_000);
+    const [lacking, ...others] = relayer.log.messages("warn");
+    assert.match(lacking ?? "", /lacks the bytes of an accepted proof .*--enable-offchain-indexing=true/);
+    assert.deepEqual(others, []);
     relayer.hub.missingProofs.clear();
     await world.blocks(10);
     assert.equal(stateOf(relayer, message)[0], "delivered");
