@@ -15,8 +15,9 @@ import type { Worker } from "../core/runtime/worker.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import type { HubNews } from "./hub_news.ts";
 import { failedLook } from "./look_fault.ts";
+import { type Looked, lookForever } from "./look_loop.ts";
 import { type ConsensusProver, ProverFault, type ProverFinding } from "./prover.ts";
-import { type LookResult, pauseAfter } from "./schedule.ts";
+import type { LookResult } from "./schedule.ts";
 import { submitUpdates } from "./submit.ts";
 
 /** What the workers of all chains share. */
@@ -59,16 +60,7 @@ export function chainWorker(
         await checkUntilPassed(deps, prover.chain, (inner) => checkProver(prover, inner), signal);
         hasPassed = true;
       }
-      for (let failures = 0;;) {
-        const startMs = deps.clock.now();
-        const result = await looks.look(failures, signal);
-        const pace = { intervalMs: prover.intervalMs, spentMs: deps.clock.now() - startMs };
-        const pause = pauseAfter(result, pace, failures, deps.random.fraction());
-        failures = pause.failures;
-        log.debug("Looked", { result: result.kind, nextInMs: Math.round(pause.delayMs) });
-        if (pause.endsOnNews) await wake.wait(pause.delayMs, signal);
-        else await deps.clock.sleep(pause.delayMs, signal);
-      }
+      await lookForever({ ...deps, log }, looks, { news: wake, signal });
     },
   };
 }
@@ -87,7 +79,7 @@ export async function checkProver(
 }
 
 /** Looks at one chain, and tells the operator what is new. */
-class Looks {
+class Looks implements Looked {
   readonly #deps: ChainWorkerDeps;
   readonly #prover: ConsensusProver;
   readonly #notices: WaitNotices;
@@ -98,7 +90,11 @@ class Looks {
     this.#notices = new WaitNotices(deps);
   }
 
-  /** One look, with the submission of what it found. @param failures in a row before it. */
+  get intervalMs(): number {
+    return this.#prover.intervalMs;
+  }
+
+  /** One look, with the submission of what it found. */
   async look(failures: number, signal: AbortSignal): Promise<LookResult> {
     try {
       const finding = await this.#find(signal);

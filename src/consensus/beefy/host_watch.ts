@@ -1,0 +1,64 @@
+/**
+ * Whether a host takes proofs of the hub now: looked up before every one, told when it changes.
+ * Source: 05-hub-consensus sections 5.7, 5.10 and 9 of the protocol notes.
+ */
+import type { ConsensusReceiver } from "../../core/chains/consensus_receiver.ts";
+import type { Address } from "../../core/protocol/evm/address.ts";
+import type { StateMachineId } from "../../core/protocol/ismp/state_machine.ts";
+import type { Clock } from "../../core/runtime/clock.ts";
+import { WaitNotices } from "../../core/runtime/waiting.ts";
+import type { Log } from "../../core/telemetry/log.ts";
+import { type FitView, judgeHost, OTHER_CLIENT, type UnfitCode } from "./host_fitness.ts";
+
+/** What the watch needs. */
+export interface HostWatchDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** The hub as hosts know it. */
+  readonly hub: StateMachineId;
+  readonly chain: ConsensusReceiver;
+}
+
+/** One host, with what the operator was told of it already. */
+export class HostWatch {
+  readonly #deps: HostWatchDeps;
+  readonly #notices: WaitNotices;
+  #unfit: UnfitCode | undefined;
+  /** The client that was probed last. */
+  #probed: { readonly client: Address; readonly isRouter: boolean } | undefined;
+
+  constructor(deps: HostWatchDeps) {
+    this.#deps = deps;
+    this.#notices = new WaitNotices(deps);
+  }
+
+  /** What the host knows; `undefined` when it takes nothing, which was told. @throws {RpcFault} */
+  async fetchFit(signal: AbortSignal): Promise<FitView | undefined> {
+    const { chain, hub } = this.#deps;
+    const view = await chain.fetchConsensusView(hub, signal);
+    const fitness = judgeHost(view);
+    if (fitness.kind === "unfit") return this.#tellUnfit(fitness.code, fitness.detail);
+    if (this.#probed?.client !== view.consensusClient) {
+      const kind = await chain.fetchClientKind(view.consensusClient, signal);
+      this.#probed = { client: view.consensusClient, isRouter: kind === "router" };
+    }
+    if (!this.#probed.isRouter) {
+      return this.#tellUnfit("other_client", `${OTHER_CLIENT}: ${view.consensusClient}`);
+    }
+    if (this.#unfit !== undefined) this.#deps.log.info("The host takes proofs of the hub again");
+    this.#unfit = undefined;
+    this.#notices.done("host");
+    return fitness.view;
+  }
+
+  #tellUnfit(code: UnfitCode, detail: string): undefined {
+    const fields = { code };
+    if (this.#unfit !== code) {
+      const level = code === "frozen" ? "warn" : "error";
+      this.#deps.log[level](`No proofs of the hub are sent, looked at again every 60 s: ${detail}`, fields);
+    }
+    this.#unfit = code;
+    this.#notices.waiting("host", { what: "the host to take proofs of the hub", fields });
+    return undefined;
+  }
+}
