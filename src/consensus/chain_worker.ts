@@ -155,7 +155,11 @@ class Looks implements Looked {
         return { kind: "failed" };
       }
       case "lost":
-        log.warn("Update lost on its way; looking again", { summary, reason: result.reason });
+        // A pool replaces an update by a competitor's before a block has either; a second loss is not chance.
+        log[failures === 0 ? "info" : "warn"]("Update lost on its way; looking again", {
+          summary,
+          reason: result.reason,
+        });
         return { kind: "failed" };
     }
   }

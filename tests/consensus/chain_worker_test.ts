@@ -153,6 +153,18 @@ Deno.test("chain worker: a refusal is chance once and a warning from then on, wi
   await scene.end();
 });
 
+Deno.test("chain worker: an update that is lost is chance once and a warning from then on", async () => {
+  const scene = new Scene();
+  scene.hub.outcomes.push({ kind: "unknown" }, { kind: "unknown" });
+  const prover = scene.start("EVM-1/ETH0", { prepare: (made) => made.find = () => updateTo(10n) });
+  await scene.clock.advance(10_000);
+  assert.deepEqual(scene.seconds(prover).slice(0, 3), [0, 1, 3]);
+  const lines = scene.log.lines.filter(({ message }) => message.startsWith("Update lost"));
+  assert.deepEqual(lines.map(({ level }) => level), ["info", "warn"]);
+  assert.deepEqual(scene.hub.sent, [10n, 10n, 10n]);
+  await scene.end();
+});
+
 Deno.test("chain worker: endpoints that fail are asked again after 1 s, 2 s, 4 s, up to a minute", async () => {
   const scene = new Scene();
   const prover = scene.start("EVM-1/ETH0", {
