@@ -131,7 +131,7 @@ function rollupProver(
     log: surroundings.log,
   };
   const options: RollupOptions = {
-    chain: stateMachine,
+    stateMachine,
     consensusStateId,
     l1: l1Of(config),
     intervalMs: host.consensusUpdateFrequencySec * 1_000,

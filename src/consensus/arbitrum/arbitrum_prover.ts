@@ -25,7 +25,7 @@ import { RollupClaims } from "./rollup_claims.ts";
 
 /** The prover that the configuration describes. Nothing is asked before its first method is called. */
 export function createArbitrumProver(deps: RollupDeps, options: ArbitrumOptions): ConsensusProver {
-  const surroundings = { ...deps, log: deps.log.with({ chain: options.chain }) };
+  const surroundings = { ...deps, log: deps.log.with({ chain: options.stateMachine }) };
   return new RollupProver(surroundings, options, new Arbitrum(surroundings, options));
 }
 

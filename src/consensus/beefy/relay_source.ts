@@ -7,27 +7,21 @@ import { MOST_ROTATIONS_AT_ONCE } from "../../core/hub_proofs/rotation_plan.ts";
 import type { Hash256 } from "../../core/protocol/bytes.ts";
 import { BeefyError } from "../../core/protocol/consensus/beefy/beefy_error.ts";
 import { buildNaiveProof } from "../../core/protocol/consensus/beefy/build_proof.ts";
-import {
-  BEEFY_ENGINE,
-  type BeefyJustification,
-  decodeBeefyJustification,
-  decoded,
-} from "../../core/protocol/consensus/beefy/commitment.ts";
+import { decoded } from "../../core/protocol/consensus/beefy/commitment.ts";
 import { encodeNaiveProof } from "../../core/protocol/consensus/beefy/naive_proof.ts";
-import { relayBeefyKeys } from "../../core/protocol/consensus/beefy/relay_storage.ts";
 import { verifyNaiveProof } from "../../core/protocol/consensus/beefy/verify_proof.ts";
 import { decodeSubstrateHeader } from "../../core/protocol/consensus/substrate_header.ts";
 import type { BeefyClientState } from "../../core/protocol/evm/beefy_client_state.ts";
 import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
-import { decodeStrict, u64 } from "../../core/protocol/scale.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
 import { Limit } from "../../core/runtime/limit.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import { ProverFault } from "../prover.ts";
 import type { RelayBlock, RelayChain } from "../relay_chain/relay_chain.ts";
 import type { HubWork } from "./hub_work.ts";
+import { type Candidate, JustifiedBlocks, type JustifiedRelay } from "./justified_blocks.ts";
 import { MOST_PROOF_BYTES } from "./proof_batch.ts";
-import { inOrderOfWorth, lastMountainHeight, leafCountAt, SMALL_MOUNTAIN } from "./proof_choice.ts";
+import { leafCountAt } from "./proof_choice.ts";
 import type { NextProofs, ProofSource, ProofTarget } from "./proof_source.ts";
 import { type ProofRelay, readHeads, readRelayFacts } from "./relay_facts.ts";
 
@@ -35,7 +29,8 @@ import { type ProofRelay, readHeads, readRelayFacts } from "./relay_facts.ts";
 export interface RelaySourceDeps {
   readonly relay:
     & ProofRelay
-    & Pick<RelayChain, "fetchBeefyFinalized" | "fetchJustifications" | "close">;
+    & JustifiedRelay
+    & Pick<RelayChain, "fetchBeefyFinalized" | "close">;
   readonly work: HubWork;
   readonly log: Log;
 }
@@ -50,35 +45,12 @@ export interface RelaySourceOptions {
   readonly batchSize: number;
 }
 
-/** Blocks whose justifications are asked for at a time. */
-const BLOCKS_AT_A_TIME = 64;
-
-/** Blocks of a session that are searched for a justification (05-hub-consensus section 5.3). */
-const SEARCHED_BLOCKS = 2_400;
-
-/** Newest blocks among which the one with the cheapest proof is chosen. */
-const CHOICE_BLOCKS = 32;
-
 /** Finished proofs that are kept: hosts usually trust the same. */
 const KEPT_PROOFS = 8;
 
 /** Proofs from the relay chain. */
 export function createRelaySource(deps: RelaySourceDeps, options: RelaySourceOptions): ProofSource {
   return new RelaySource(deps, options);
-}
-
-/** A justified block with its justification read. */
-interface Candidate {
-  readonly number: number;
-  readonly block: RelayBlock;
-  readonly justification: BeefyJustification;
-}
-
-/** What some blocks offer. */
-interface Candidates {
-  readonly candidates: readonly Candidate[];
-  /** A later set signs in them, too. */
-  readonly isOver: boolean;
 }
 
 /** A finished proof, and what a client trusts after it. */
@@ -94,6 +66,7 @@ interface MadeProof {
 class RelaySource implements ProofSource {
   readonly #deps: RelaySourceDeps;
   readonly #options: RelaySourceOptions;
+  readonly #blocks: JustifiedBlocks;
   readonly #turn = new Limit(1);
   /** Newest last. */
   #made: readonly MadeProof[] = [];
@@ -101,6 +74,7 @@ class RelaySource implements ProofSource {
   constructor(deps: RelaySourceDeps, options: RelaySourceOptions) {
     this.#deps = deps;
     this.#options = options;
+    this.#blocks = new JustifiedBlocks(deps.relay);
   }
 
   /** One host at a time: the next one finds most of the work done. */
@@ -119,7 +93,7 @@ class RelaySource implements ProofSource {
       if (BigInt(head.header.number) <= state.latestHeight) {
         return { kind: "nothing", reason: "BEEFY has justified nothing newer on the relay chain" };
       }
-      const headSet = await this.#fetchSetId(head.hash, signal);
+      const headSet = await this.#blocks.fetchSetId(head.hash, signal);
       if (headSet > state.current.id) return await this.#proveSessions(state, head, headSet, signal);
       return await this.#proveMessages(target, head, signal);
     } catch (error) {
@@ -147,7 +121,7 @@ class RelaySource implements ProofSource {
     let state = trusted;
     let bytes = 0;
     while (proofs.length < MOST_ROTATIONS_AT_ONCE && state.current.id < headSet) {
-      const candidate = await this.#findSession(state, head, signal);
+      const candidate = await this.#blocks.findSession(state, head, signal);
       if (candidate === undefined) {
         if (proofs.length > 0) break;
         const detail =
@@ -162,71 +136,6 @@ class RelaySource implements ProofSource {
       state = made.state;
     }
     return { kind: "proofs", proofs, purpose: "rotations", endpoint: this.#deps.relay.host };
-  }
-
-  /** A justified block of the session after the client's, with a small last mountain where there is one. */
-  async #findSession(
-    { latestHeight, next, beefyActivationBlock }: BeefyClientState,
-    head: RelayBlock,
-    signal: AbortSignal,
-  ): Promise<Candidate | undefined> {
-    const from = await this.#findFirst(Number(latestHeight) + 1, head.header.number, next.id, signal);
-    const to = Math.min(head.header.number, from + SEARCHED_BLOCKS - 1);
-    const found: Candidate[] = [];
-    // The first block of a session is always justified; others are read, with all that is in them, only in its place.
-    for (let first = from, count = 1; first <= to; first += count, count = BLOCKS_AT_A_TIME) {
-      const last = Math.min(to, first + count - 1);
-      const { candidates, isOver } = await this.#fetchCandidates(first, last, next.id, signal);
-      found.push(...candidates);
-      const isCheap = ({ number }: Candidate): boolean =>
-        lastMountainHeight(number, beefyActivationBlock) <= SMALL_MOUNTAIN;
-      if (isOver || found.some(isCheap)) break;
-    }
-    return inOrderOfWorth(found, beefyActivationBlock, "oldest")[0];
-  }
-
-  /** The first block from `low` on whose set has at least that id; `high` has. Asks about log2 of the range. */
-  async #findFirst(low: number, high: number, setId: bigint, signal: AbortSignal): Promise<number> {
-    while (low < high) {
-      const middle = Math.floor((low + high) / 2);
-      const hash = await this.#deps.relay.fetchHash(middle, signal);
-      if (await this.#fetchSetId(hash, signal) >= setId) high = middle;
-      else low = middle + 1;
-    }
-    return low;
-  }
-
-  /** Justified blocks of a range that the set with that id signed. */
-  async #fetchCandidates(
-    first: number,
-    last: number,
-    setId: bigint,
-    signal: AbortSignal,
-  ): Promise<Candidates> {
-    const blocks = await this.#deps.relay.fetchBlocks(first, last, signal);
-    return await this.#readCandidates(blocks, setId, signal);
-  }
-
-  async #readCandidates(
-    blocks: readonly RelayBlock[],
-    setId: bigint,
-    signal: AbortSignal,
-  ): Promise<Candidates> {
-    const { relay } = this.#deps;
-    const hashes = blocks.map(({ hash }) => hash);
-    const stored = await relay.fetchJustifications(hashes, BEEFY_ENGINE, signal);
-    const read = blocks.flatMap((block, at): readonly Candidate[] => {
-      const encoded = stored[at];
-      if (encoded === undefined) return [];
-      const justification = decodeBeefyJustification(encoded);
-      const { number } = block.header;
-      return justification.commitment.blockNumber === number ? [{ number, block, justification }] : [];
-    });
-    const setOf = ({ justification }: Candidate): bigint => justification.commitment.validatorSetId;
-    return {
-      candidates: read.filter((each) => setOf(each) === setId),
-      isOver: read.some((each) => setOf(each) > setId),
-    };
   }
 
   /**
@@ -249,7 +158,7 @@ class RelaySource implements ProofSource {
     if (!await work.hasWork(chain, hubHeight, newest, signal)) {
       return { kind: "nothing", reason: "the newest head of the hub brings nothing for this chain" };
     }
-    for (const candidate of await this.#newestCandidates(state, head, signal)) {
+    for (const candidate of await this.#blocks.findNewest(state, head, signal)) {
       const height = candidate.number === head.header.number
         ? newest
         : await this.#fetchHubHeight(candidate.block, signal);
@@ -258,22 +167,6 @@ class RelaySource implements ProofSource {
       return { kind: "proofs", proofs: [bytes], purpose: "messages", endpoint: relay.host };
     }
     return { kind: "nothing", reason: "no justified block of the relay chain has the wanted head yet" };
-  }
-
-  /** Justified blocks in the order in which they are worth proving: the head alone, where no other can come before it. */
-  async #newestCandidates(
-    { latestHeight, beefyActivationBlock, current }: BeefyClientState,
-    head: RelayBlock,
-    signal: AbortSignal,
-  ): Promise<readonly Candidate[]> {
-    const { number } = head.header;
-    if (lastMountainHeight(number, beefyActivationBlock) <= SMALL_MOUNTAIN) {
-      const { candidates } = await this.#readCandidates([head], current.id, signal);
-      if (candidates.length > 0) return candidates;
-    }
-    const first = Math.max(Number(latestHeight) + 1, number - CHOICE_BLOCKS + 1);
-    const { candidates } = await this.#fetchCandidates(first, number, current.id, signal);
-    return inOrderOfWorth(candidates, beefyActivationBlock, "newest");
   }
 
   /** Height of the hub that a proof of the block brings: the head as its parent left it. */
@@ -286,15 +179,6 @@ class RelaySource implements ProofSource {
       signal,
     );
     return found === undefined ? undefined : BigInt(decoded(() => decodeSubstrateHeader(found.head)).number);
-  }
-
-  async #fetchSetId(block: RelayBlock["hash"], signal: AbortSignal): Promise<bigint> {
-    const [stored] = await this.#deps.relay.fetchStored(
-      [{ key: relayBeefyKeys.validatorSetId, block }],
-      signal,
-    );
-    if (stored === undefined) throw new BeefyError("undecodable_data");
-    return decoded(() => decodeStrict(u64, stored, "ValidatorSetId"));
   }
 
   /** The proof of a block, verified. */

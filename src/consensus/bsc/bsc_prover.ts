@@ -20,7 +20,6 @@ import {
   bscConsensusStateCodec,
   initialBscState,
 } from "../../core/protocol/consensus/bsc/consensus_state.ts";
-import { ExtraDataError, parseExtraData } from "../../core/protocol/consensus/bsc/extra_data.ts";
 import { epochLengthCodec, epochLengthKey } from "../../core/protocol/consensus/bsc/hub_storage.ts";
 import {
   type BscPlan,
@@ -44,7 +43,9 @@ import {
   type InitialConsensusState,
   ProverFault,
   type ProverFinding,
+  type ProverOptions,
 } from "../prover.ts";
+import { EpochFacts } from "./epoch_facts.ts";
 import { type BscHeaders, findBscUpdate, type SearchFacts, type SearchResult } from "./find_update.ts";
 
 /** What the prover works with. */
@@ -54,13 +55,9 @@ export interface BscProverDeps {
 }
 
 /** What the configuration says. */
-export interface BscProverOptions {
-  readonly stateMachine: StateMachine;
-  readonly consensusStateId: ConsensusStateId;
+export interface BscProverOptions extends ProverOptions {
   /** Blocks of an epoch; the hub's own figure decides. */
   readonly epochLength: bigint;
-  /** Milliseconds between two looks at most. */
-  readonly intervalMs: number;
 }
 
 /** Client of BSC-type chains on the hub. */
@@ -71,9 +68,6 @@ const LOOKS_PER_EPOCH = 10;
 
 /** Between looks when the hub's own block with the last update is not final yet. */
 const UNTIL_FINAL_MS = 3_000;
-
-/** Milliseconds between blocks where nothing is known: BSC since Fermi. */
-const USUAL_BLOCK_MS = 450;
 
 /** The prover of a `bsc` chain. @throws {RangeError} for a chain that the hub's client was not built for. */
 export function createBscProver(deps: BscProverDeps, options: BscProverOptions): ConsensusProver {
@@ -99,9 +93,7 @@ class BscProver implements ConsensusProver {
   readonly #deps: BscProverDeps;
   readonly #network: BscNetwork;
   readonly #options: BscProverOptions;
-  #turnLength: { readonly epoch: bigint; readonly blocks: number | undefined } | undefined;
-  /** Time that an epoch takes. */
-  #epochMs: number | undefined;
+  readonly #epochs: EpochFacts;
 
   constructor(deps: BscProverDeps, options: BscProverOptions, network: BscNetwork) {
     this.chain = options.stateMachine;
@@ -113,11 +105,13 @@ class BscProver implements ConsensusProver {
     this.#deps = deps;
     this.#options = options;
     this.#network = network;
+    this.#epochs = new EpochFacts(deps.headers, network);
   }
 
   get intervalMs(): number {
     const { intervalMs } = this.#options;
-    return this.#epochMs === undefined ? intervalMs : Math.min(intervalMs, this.#epochMs / LOOKS_PER_EPOCH);
+    const { epochMs } = this.#epochs;
+    return epochMs === undefined ? intervalMs : Math.min(intervalMs, epochMs / LOOKS_PER_EPOCH);
   }
 
   async check(signal: AbortSignal): Promise<readonly CheckFinding[]> {
@@ -156,7 +150,7 @@ class BscProver implements ConsensusProver {
       };
     }
     const head = await this.#deps.headers.fetchHead(signal);
-    await this.#measureEpoch(head, trusted, signal);
+    await this.#epochs.measure(head, trusted.epochLength, signal);
     return await this.#collect(trusted, head, signal);
   }
 
@@ -164,7 +158,7 @@ class BscProver implements ConsensusProver {
     const epochLength = await this.#fetchEpochLength(signal) ?? this.#options.epochLength;
     const head = await this.#deps.headers.fetchHead(signal);
     const first = epochBlock(epochOfBlock(head.number, epochLength), epochLength);
-    const epochHeader = await this.#fetchOne(first, signal);
+    const epochHeader = await this.#epochs.fetchHeader(first, signal);
     return {
       clientId: BSC_CLIENT_ID,
       state: bscConsensusStateCodec.enc(this.#initialState(epochHeader, epochLength)),
@@ -237,7 +231,7 @@ class BscProver implements ConsensusProver {
     let { state } = trusted;
     let said = "";
     while (updates.length < MAX_CHAINED_UPDATES) {
-      const turnLength = await this.#fetchTurnLength(state.currentEpoch, epochLength, signal);
+      const turnLength = await this.#epochs.fetchTurnLength(state.currentEpoch, epochLength, signal);
       const plan = planBscUpdate(state, { head: head.number, epochLength, turnLength });
       if (plan.action !== "search") {
         if (updates.length > 0) break;
@@ -285,43 +279,6 @@ class BscProver implements ConsensusProver {
     }
     const why = reason === undefined ? "" : ` (the last one: ${reason})`;
     return { kind: "nothing", reason: `no block has votes that the hub takes${why}` };
-  }
-
-  async #fetchOne(block: bigint, signal: AbortSignal): Promise<EvmBlockHeader> {
-    const [header] = await this.#deps.headers.fetchRange({ from: block, to: block }, signal);
-    if (header === undefined) throw new RangeError(`No header of block ${block}`);
-    return header;
-  }
-
-  /** Blocks in a row of one validator in the epoch in force; undefined where its first header does not tell. */
-  async #fetchTurnLength(
-    epoch: bigint,
-    epochLength: bigint,
-    signal: AbortSignal,
-  ): Promise<number | undefined> {
-    if (this.#turnLength?.epoch !== epoch) {
-      const header = await this.#fetchOne(epochBlock(epoch, epochLength), signal);
-      this.#turnLength = { epoch, blocks: readTurnLength(this.#network, header) };
-    }
-    return this.#turnLength.blocks;
-  }
-
-  async #measureEpoch(head: EvmBlockHeader, { epochLength }: Trusted, signal: AbortSignal): Promise<void> {
-    if (this.#epochMs !== undefined || head.number < epochLength) {
-      this.#epochMs ??= Number(epochLength) * USUAL_BLOCK_MS;
-      return;
-    }
-    const before = await this.#fetchOne(head.number - epochLength, signal);
-    this.#epochMs = Math.max(1_000, Number(head.timestampSec - before.timestampSec) * 1_000);
-  }
-}
-
-function readTurnLength(network: BscNetwork, header: EvmBlockHeader): number | undefined {
-  try {
-    return parseExtraData(network, header).announcement?.turnLength ?? 1;
-  } catch (error) {
-    if (error instanceof ExtraDataError) return undefined;
-    throw error;
   }
 }
 

@@ -29,7 +29,7 @@ import { Outputs } from "./outputs.ts";
 
 /** The prover that the configuration describes. Nothing is asked before its first method is called. */
 export function createOpStackProver(deps: RollupDeps, options: OpStackOptions): ConsensusProver {
-  const surroundings = { ...deps, log: deps.log.with({ chain: options.chain }) };
+  const surroundings = { ...deps, log: deps.log.with({ chain: options.stateMachine }) };
   return new RollupProver(surroundings, options, new OpStack(surroundings, options));
 }
 

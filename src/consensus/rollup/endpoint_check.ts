@@ -9,12 +9,17 @@ import type { RollupDeps, RollupOptions } from "./rollup_options.ts";
 /** Asks every endpoint of the L1 and of the rollup for its chain id. */
 export async function checkEndpoints(
   deps: Pick<RollupDeps, "l1" | "l2">,
-  options: Pick<RollupOptions, "chain" | "l1">,
+  options: Pick<RollupOptions, "stateMachine" | "l1">,
   signal: AbortSignal,
 ): Promise<readonly CheckFinding[]> {
   const [l1, l2] = await Promise.all([
-    checkReader(options.chain, deps.l1, { role: "beacon_rpc_url", serves: options.l1.stateMachine }, signal),
-    checkReader(options.chain, deps.l2, { role: "rpc_urls", serves: options.chain }, signal),
+    checkReader(
+      options.stateMachine,
+      deps.l1,
+      { role: "beacon_rpc_url", serves: options.l1.stateMachine },
+      signal,
+    ),
+    checkReader(options.stateMachine, deps.l2, { role: "rpc_urls", serves: options.stateMachine }, signal),
   ]);
   return [...l1, ...l2];
 }

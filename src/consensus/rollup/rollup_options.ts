@@ -4,13 +4,10 @@
  */
 import type { ConsensusHub } from "../../core/chains/consensus_hub.ts";
 import type { Address } from "../../core/protocol/evm/address.ts";
-import type {
-  ConsensusStateId,
-  StateMachine,
-  StateMachineId,
-} from "../../core/protocol/ismp/state_machine.ts";
+import type { ConsensusStateId, StateMachineId } from "../../core/protocol/ismp/state_machine.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import type { EvmReader } from "../evm_reader.ts";
+import type { ProverOptions } from "../prover.ts";
 
 /** What is asked of the hub. */
 export type RollupHub = Pick<
@@ -29,8 +26,7 @@ export interface RollupDeps {
 }
 
 /** What is configured of any rollup. */
-export interface RollupOptions {
-  readonly chain: StateMachine;
+export interface RollupOptions extends Omit<ProverOptions, "intervalMs"> {
   /**
    * As configured. Where it is the L1's id or names no rollup client of the hub, the id that is known for the chain is
    * used: read `ConsensusProver.consensusStateId` anew after `check`, `next` or `fetchInitialState`.

@@ -76,9 +76,9 @@ export class RollupProver<State extends RollupClientState> implements ConsensusP
   #id: ConsensusStateId | undefined;
 
   constructor(deps: RollupDeps, options: RollupOptions, kind: RollupKind<State>) {
-    this.chain = options.chain;
+    this.chain = options.stateMachine;
     this.commitmentsUnder = {
-      stateMachine: options.chain,
+      stateMachine: options.stateMachine,
       consensusStateId: options.l1.consensusStateId,
     };
     this.intervalMs = options.intervalMs ?? DEFAULT_INTERVAL_MS;
@@ -156,7 +156,7 @@ export class RollupProver<State extends RollupClientState> implements ConsensusP
   }
 
   async fetchInitialState(signal: AbortSignal): Promise<InitialConsensusState> {
-    const { chain, l1, consensusStateId } = this.#options;
+    const { stateMachine: chain, l1, consensusStateId } = this.#options;
     const { name, isFree } = await this.#findClient(signal);
     // A client that is yet to be made may have any name but the L1's.
     if (isFree && consensusStateId !== l1.consensusStateId) this.#id = consensusStateId;
@@ -193,9 +193,9 @@ export class RollupProver<State extends RollupClientState> implements ConsensusP
     /** The hub has no client of the configured name. */
     readonly isFree: boolean;
   }> {
-    const { chain, consensusStateId, l1 } = this.#options;
+    const { stateMachine, consensusStateId, l1 } = this.#options;
     const configured = await this.#deps.hub.fetchClient(consensusStateId, "best", signal);
-    const rollup = { stateMachine: chain, consensusStateId };
+    const rollup = { stateMachine, consensusStateId };
     const name = rollupClientName(rollup, l1.consensusStateId, configured?.clientId);
     const isFree = configured === undefined;
     if (name.kind === "unknown") return { name: name.kind, view: undefined, isFree };

@@ -6,12 +6,12 @@ import type { EndpointUrl } from "../../core/config/redact.ts";
 import type { ConsensusHub } from "../../core/chains/consensus_hub.ts";
 import type { BeaconNetwork } from "../../core/protocol/consensus/sync_committee/beacon_network.ts";
 import type { UpdateLayout } from "../../core/protocol/consensus/sync_committee/update.ts";
-import type { ConsensusStateId } from "../../core/protocol/ismp/state_machine.ts";
 import type { Fetch } from "../../core/rpc/http.ts";
 import type { RpcPool } from "../../core/rpc/pool.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
 import type { Randomness } from "../../core/runtime/randomness.ts";
 import type { Log } from "../../core/telemetry/log.ts";
+import type { ProverOptions } from "../prover.ts";
 
 /** What the prover needs of the outside world. */
 export interface SyncCommitteeProverDeps {
@@ -29,15 +29,11 @@ export interface SyncCommitteeProverDeps {
 }
 
 /** What the configuration says of the chain. */
-export interface SyncCommitteeProverOptions {
+export interface SyncCommitteeProverOptions extends Omit<ProverOptions, "stateMachine"> {
   /** See `beaconNetworkOf(chainId)`; chains without one have no prover. */
   readonly network: BeaconNetwork;
-  /** Of the client on the hub and of its commitments, e.g. `ETH0`. */
-  readonly consensusStateId: ConsensusStateId;
   /** Base URLs of beacon nodes in order of preference, at least one (`beacon_http_urls`). */
   readonly beaconUrls: readonly EndpointUrl[];
-  /** Pause between two looks, milliseconds (`consensus_update_frequency`). */
-  readonly intervalMs: number;
   /** How the hub's runtime lays out updates. Absent: found out by asking the hub. */
   readonly layout?: UpdateLayout;
 }

@@ -95,7 +95,7 @@ export async function withArbitrum(
         l1: readerOf(11155111, choice.l1Urls ?? [nodes.l1.rpcUrl], log, choice.l1Transport),
         l2: readerOf(421614, [shown.rpcUrl], log, choice.l2Transport),
       }, {
-        chain: rollupId.stateMachine,
+        stateMachine: rollupId.stateMachine,
         consensusStateId: rollupId.consensusStateId,
         l1: l1Id,
         rollupCore: core,

@@ -89,7 +89,7 @@ export async function withOpStack(work: (world: OpStackWorld) => Promise<void>):
         l1: readerOf(11155111, choice.l1Urls ?? [nodes.l1.rpcUrl], log, choice.l1Transport),
         l2: readerOf(11155420, choice.l2Urls ?? [nodes.l2.rpcUrl], log, choice.l2Transport),
       }, {
-        chain: rollupId.stateMachine,
+        stateMachine: rollupId.stateMachine,
         consensusStateId: rollupId.consensusStateId,
         l1: l1Id,
         disputeGameFactory: contracts.factory,

@@ -63,9 +63,9 @@ async function withOptimism(
       hub,
       log,
       l1: readerOf(11155111, [l1.url], log),
-      l2: readerOf(Number(options.chain?.slice(4) ?? 11155420), [l2.url], log),
+      l2: readerOf(Number(options.stateMachine?.slice(4) ?? 11155420), [l2.url], log),
     }, {
-      chain: optimism.stateMachine,
+      stateMachine: optimism.stateMachine,
       consensusStateId: id,
       l1: l1Id,
       disputeGameFactory: undefined,
@@ -104,7 +104,7 @@ Deno.test("rollup: the L1's id in place of the rollup's own is replaced by the k
     assert.equal(stateMachineIdKey(named.commitmentsUnder), "EVM-11155420/ETH0");
     assert.equal(named.intervalMs, 300_000);
 
-    const unknown = prover(l1Id.consensusStateId, { chain: evmStateMachine(999) });
+    const unknown = prover(l1Id.consensusStateId, { stateMachine: evmStateMachine(999) });
     assert.match(
       (await findings(unknown)).join("\n"),
       /fatal: consensus_state_id ETH0 names no rollup client of the hub/,
@@ -162,7 +162,11 @@ Deno.test("rollup: the initial state is about the rollup's newest block, under i
   const log = new RecordedLog();
   const hub = new FakeHub();
   const reader = readerOf(11155420, [node.rpcUrl], log);
-  const options = { chain: optimism.stateMachine, consensusStateId: toConsensusStateId("NEW0"), l1: l1Id };
+  const options = {
+    stateMachine: optimism.stateMachine,
+    consensusStateId: toConsensusStateId("NEW0"),
+    l1: l1Id,
+  };
   const at = {
     height: header.number,
     stateMachineId: { ...optimism, consensusStateId: options.consensusStateId },
