@@ -332,7 +332,7 @@ async function rotateBusily({ followers }: Stage): Promise<void> {
 async function collect({ devnet, relayer, progress, signal }: Stage): Promise<void> {
   const chains = [...devnet.chains, ...devnet.substrateChains];
   const claimed = chains.map((chain) => `${chain.name} ${feesOnHub(devnet, chain)}`).join(", ");
-  progress.say(`causeway is stopped (SIGTERM). Fees that it has claimed on the hub so far: ${claimed}`);
+  progress.say(`causeway is stopped (SIGTERM). Fees claimed on the hub so far: ${claimed}`);
   progress.say("causeway ... accumulate-fees --wait --withdraw");
   const shown = await accumulateFees(relayer, (command) => {
     relayers.add(command);

@@ -70,7 +70,7 @@ export interface DevnetOptions {
   /** Milliseconds between blocks of the relay chain. Default that of the hub, 250 at most. */
   readonly relayBlockTimeMs?: number;
   /** How the relay chain's validators vote, and what its node keeps of it. */
-  readonly relay?: Pick<RelayChainOptions, "grandpaPeriod" | "splitVotes" | "validators">;
+  readonly relay?: Pick<RelayChainOptions, "grandpaPeriod" | "sessionBlocks" | "splitVotes" | "validators">;
   /** Of every chain on the hub, seconds. Default 0. */
   readonly hubChallengePeriodSec?: bigint;
   /** Of the hub on every chain, seconds. Default 0. */
@@ -94,9 +94,9 @@ export interface DevnetOptions {
    * Who proves the hub to the EVM hosts and to Substrate chains that take GRANDPA votes: the devnet itself (`devnet`, the
    * default), so that each can be held up, or consensus relayers (`program`): the one of the EVM chains (with feeds
    * `together`) by proofs that the hub has accepted, a rotation always and a height only where there is work, and another
-   * one for the Substrate chains.
+   * one for the Substrate chains. `none`: nobody, while the hub accepts proofs for whoever comes.
    */
-  readonly hubFeed?: "devnet" | "program";
+  readonly hubFeed?: "devnet" | "program" | "none";
   /** How consensus relayers are started, and whose account they use on EVM chains (default `relayer`). */
   readonly consensusRelayer?:
     & Pick<ConsensusProcessOptions, "logFormat" | "logLevel" | "onLine" | "onStarted">
@@ -146,7 +146,7 @@ const TREASURY = 10n ** 18n;
 export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> {
   await using started = new AsyncDisposableStack();
   const runtime = options.hub ?? "gargantua";
-  const accepting = options.acceptsProofs ?? (options.hubFeed === "program" ? {} : undefined);
+  const accepting = options.acceptsProofs ?? (isLeftToOthers(options) ? {} : undefined);
   const hubMachine = parseStateMachine(runtime === "nexus" ? "POLKADOT-3367" : "KUSAMA-4009");
   const hubPara = paraIdOf(hubMachine);
   const heads: Hub[] = [];
@@ -225,7 +225,7 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
           finalityLag: RELAY_LAG,
           hub,
           chains: substrateChains,
-          others: options.hubFeed === "program" ? toldByGrandpa(substrateChains) : [],
+          others: isLeftToOthers(options) ? toldByGrandpa(substrateChains) : [],
           started,
         }),
       ],
@@ -344,6 +344,11 @@ function consensusEndpointsOf(
 function substrateEndpoint(chain: DevnetSubstrateChain): ConsensusEndpoints["substrate"][number] {
   const { stateMachine, consensusStateId, hashing, feeTokenDecimals, node } = chain;
   return { stateMachine, consensusStateId, wsUrl: node.wsUrl, hashing, feeTokenDecimals };
+}
+
+/** Whether the devnet itself tells nobody of the hub whom relayers can tell. */
+function isLeftToOthers({ hubFeed = "devnet" }: DevnetOptions): boolean {
+  return hubFeed !== "devnet";
 }
 
 /** Chains that may be told of the hub by the consensus relayer. */

@@ -13,6 +13,15 @@ export interface DevnetFacts {
     readonly wsUrl: string;
     readonly httpUrl: string;
   };
+  /** The chain whose authorities make the hub final. */
+  readonly relay: { readonly wsUrl: string; readonly httpUrl: string };
+  readonly substrateChains: readonly {
+    readonly name: string;
+    readonly stateMachine: string;
+    readonly consensusStateId: string;
+    readonly wsUrl: string;
+    readonly httpUrl: string;
+  }[];
   readonly chains: readonly {
     readonly name: string;
     readonly kind: ChainKind;
@@ -30,8 +39,10 @@ export interface DevnetFacts {
   }[];
   /** Paths of configuration files of `causeway`, by the role that signs. */
   readonly configs: Readonly<Record<string, string>>;
-  /** Path of a configuration file of `causeway-consensus`. */
+  /** Path of a configuration file of `causeway-consensus`, for the EVM chains. */
   readonly consensusConfig: string;
+  /** Of another one, which tells Substrate chains of the hub; only where there are any. */
+  readonly grandpaConfig?: string;
 }
 
 /** What each account is for. */
@@ -47,11 +58,19 @@ const PURPOSES: Readonly<Record<DevnetRole, string>> = {
 /** Gathers the facts. */
 export function devnetFacts(
   devnet: Devnet,
-  files: Pick<DevnetFacts, "configs" | "consensusConfig">,
+  files: Pick<DevnetFacts, "configs" | "consensusConfig" | "grandpaConfig">,
 ): DevnetFacts {
   const { stateMachine, consensusStateId } = devnet.hub.identity;
   return {
     hub: { stateMachine, consensusStateId, wsUrl: devnet.hub.wsUrl, httpUrl: devnet.hub.httpUrl },
+    relay: { wsUrl: devnet.relay.wsUrl, httpUrl: devnet.relay.httpUrl },
+    substrateChains: devnet.substrateChains.map(({ name, stateMachine, consensusStateId, node }) => ({
+      name,
+      stateMachine,
+      consensusStateId,
+      wsUrl: node.wsUrl,
+      httpUrl: node.httpUrl,
+    })),
     chains: devnet.chains.map((chain) => ({
       name: chain.name,
       kind: chain.proven.kind,
@@ -76,7 +95,7 @@ function roles(): readonly DevnetRole[] {
 
 /** The facts for a person, as lines. */
 export function describeFacts(facts: DevnetFacts): string[] {
-  const { hub, chains } = facts;
+  const { hub, relay, chains, substrateChains } = facts;
   return [
     "Chains",
     ...block([
@@ -88,6 +107,14 @@ export function describeFacts(facts: DevnetFacts): string[] {
         kindTexts[chain.kind],
         chain.rpcUrl,
       ]),
+      ...substrateChains.map((chain) => [
+        chain.name,
+        chain.stateMachine,
+        chain.consensusStateId,
+        "Substrate, final by votes of its own",
+        chain.wsUrl,
+      ]),
+      ["relay", "", "", "its authorities make the hub final", relay.wsUrl],
     ]),
     "",
     ...contracts(chains),
@@ -103,6 +130,9 @@ export function describeFacts(facts: DevnetFacts): string[] {
     ...block([
       ...Object.entries(facts.configs).map(([role, path]) => [`causeway, signed by ${role}`, path]),
       ["causeway-consensus", facts.consensusConfig],
+      ...facts.grandpaConfig === undefined
+        ? []
+        : [["causeway-consensus, for Substrate chains", facts.grandpaConfig]],
     ]),
   ];
 }

@@ -1,8 +1,8 @@
 /**
  * A devnet to start and leave running: prints what there is, writes configuration files into build/devnet/, runs
- * `causeway-consensus` so that the hub learns of the chains, sends what lines on standard input ask for. Ctrl-C ends
- * everything.
- * Usage: `deno task devnet [--json] [--rollups] [--no-consensus] [--nexus] [--ports=A,B,HUB] [--folder=PATH]`
+ * `causeway-consensus` so that hub and chains learn of each other, sends what lines on standard input ask for. Ctrl-C
+ * ends everything.
+ * Usage: `deno task devnet [--json] [--rollups] [--substrate] [--no-consensus] [--nexus] [--ports=A,B,HUB] [--folder=PATH]`
  */
 import { Command, InvalidArgumentError } from "commander";
 import type { RelayerProcess } from "../scenario/support/relayer_process.ts";
@@ -19,11 +19,18 @@ import { followStandardInput, readSendLine, SEND_LINE_HELP } from "./send_lines.
 /** Where ready configuration files and the facts go; tasks run at the top of the repository. */
 const DEFAULT_FOLDER = "build/devnet";
 const DEFAULT_PORTS = [8545, 8546, 9944] as const;
+/** Blocks of the relay chain, four a second, after which its authorities change. */
+const SESSION_BLOCKS = 240;
+/** Whose account brings proofs of the hub to EVM chains: not one that messages are delivered with. */
+const CONSENSUS_SIGNER = "oracle";
+/** With `--substrate`. */
+const SUBSTRATE_CHAIN = "SUBSTRATE-demo";
 
 interface Arguments {
   readonly json: boolean;
   readonly nexus: boolean;
   readonly rollups: boolean;
+  readonly substrate: boolean;
   readonly consensus: boolean;
   readonly folder: string;
   /** Of chain A, chain B and the hub. */
@@ -40,7 +47,8 @@ function parseArguments(args: readonly string[]): Arguments {
       "beside the L1 (A) and BSC (B) also an OP-stack (C) and an Arbitrum (D) rollup",
       false,
     )
-    .option("--no-consensus", "do not run causeway-consensus: the hub learns nothing until somebody does")
+    .option("--substrate", `also a standalone Substrate chain, ${SUBSTRATE_CHAIN}`, false)
+    .option("--no-consensus", "do not run causeway-consensus: nobody learns anything until somebody does")
     .option(
       "--ports <A,B,HUB>",
       "ports to use where they are free; others otherwise",
@@ -62,16 +70,20 @@ function readPorts(text: string): Arguments["ports"] {
   return [a, b, hub];
 }
 
-function devnetOptions({ nexus, rollups, consensus, ports }: Arguments): DevnetOptions {
+function devnetOptions({ nexus, rollups, substrate, consensus, ports }: Arguments): DevnetOptions {
   const [a, b, hub] = ports;
   return {
     kinds: rollups ? ["beacon", "bsc", "op_stack", "arbitrum"] : ["beacon", "bsc"],
+    substrateChains: substrate ? [{ stateMachine: SUBSTRATE_CHAIN }] : [],
     feeds: consensus ? "together" : "none",
+    hubFeed: consensus ? "program" : "none",
+    relay: { sessionBlocks: SESSION_BLOCKS },
     consensusRelayer: {
+      signer: CONSENSUS_SIGNER,
       logFormat: "human",
       logLevel: "info",
       onStarted: (started) => {
-        consensusRelayer = started;
+        consensusRelayers.push(started);
       },
     },
     hub: nexus ? "nexus" : "gargantua",
@@ -80,9 +92,9 @@ function devnetOptions({ nexus, rollups, consensus, ports }: Arguments): DevnetO
 }
 
 /** To be ended when a second Ctrl-C leaves no time for order; else the devnet does it. */
-let consensusRelayer: RelayerProcess | undefined;
+const consensusRelayers: RelayerProcess[] = [];
 
-/** Writes a configuration per relayer account, one of the consensus relayer, and the facts. */
+/** Writes a configuration per relayer account, those of the consensus relayer, and the facts. */
 async function writeFiles(devnet: Devnet, folder: string): Promise<DevnetFacts> {
   await Deno.mkdir(folder, { recursive: true });
   await forgetOldDatabase(`${folder}/relayer.db`);
@@ -92,9 +104,19 @@ async function writeFiles(devnet: Devnet, folder: string): Promise<DevnetFacts> 
     await Deno.writeTextFile(path, relayerConfig(devnet.endpoints, { signer: role }));
     configs[role] = path;
   }
-  const consensus = `${folder}/consensus.toml`;
-  await Deno.writeTextFile(consensus, consensusConfig(devnet.consensusEndpoints));
-  const facts = devnetFacts(devnet, { configs, consensusConfig: consensus });
+  const consensus = { beefy: `${folder}/consensus.toml`, grandpa: `${folder}/consensus-grandpa.toml` };
+  const endpoints = devnet.consensusEndpoints;
+  const beefy = consensusConfig(endpoints, { tellsOfHub: true, signer: CONSENSUS_SIGNER });
+  await Deno.writeTextFile(consensus.beefy, beefy);
+  const hasOthers = endpoints.substrate.length > 0;
+  if (hasOthers) {
+    await Deno.writeTextFile(consensus.grandpa, consensusConfig(endpoints, { hubType: "grandpa" }));
+  }
+  const facts = devnetFacts(devnet, {
+    configs,
+    consensusConfig: consensus.beefy,
+    ...hasOthers && { grandpaConfig: consensus.grandpa },
+  });
   await Deno.writeTextFile(`${folder}/devnet.json`, `${JSON.stringify(facts, null, 2)}\n`);
   return facts;
 }
@@ -114,7 +136,7 @@ async function run(signal: AbortSignal): Promise<number> {
     if (!options.json) say("Building both programs ...");
     await buildPrograms(signal);
   }
-  if (!options.json) say("Starting EVM chains and a hub ...");
+  if (!options.json) say("Starting the chains, a hub and its relay chain ...");
   await using devnet = await startDevnet(devnetOptions(options));
   signal.throwIfAborted();
   const facts = await writeFiles(devnet, options.folder);
@@ -127,14 +149,16 @@ async function run(signal: AbortSignal): Promise<number> {
   return 0;
 }
 
-function howToRun({ folder, consensus }: Arguments): string[] {
+function howToRun({ folder, consensus, substrate }: Arguments): string[] {
+  const files = ["consensus.toml", ...substrate ? ["consensus-grandpa.toml"] : []];
   return [
     "Run the messaging relayer (after `deno task build`)",
     `  build/causeway --config=${folder}/relayer.toml --db=${folder}/relayer.db`,
     consensus
-      ? "causeway-consensus runs already (not with --no-consensus): the hub learns of the chains"
-      : "Run the consensus relayer, without which the hub learns nothing of the chains",
-    ...consensus ? [] : [`  build/causeway-consensus --config=${folder}/consensus.toml`],
+      ? "causeway-consensus runs already (not with --no-consensus): hub and chains learn of each other"
+      : "Run the consensus relayer, without which hub and chains learn nothing of each other",
+    ...consensus ? [] : files.map((file) => `  build/causeway-consensus --config=${folder}/${file}`),
+    "The relay chain's authorities, which make the hub final, change every minute",
     "",
     SEND_LINE_HELP,
   ];
@@ -147,7 +171,10 @@ async function send(
   tell: (text: string) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const wanted = readSendLine(line, devnet.chains.map(({ name }) => name));
+  const wanted = readSendLine(
+    line,
+    [...devnet.chains, ...devnet.substrateChains].map(({ name }) => name),
+  );
   if (wanted === undefined) return;
   if (typeof wanted === "string") return tell(wanted);
   const route = `${wanted.from} -> ${wanted.to}`;
@@ -174,7 +201,9 @@ function say(text: string): void {
 }
 
 if (import.meta.main) {
-  const code = await runInterruptibly(run, () => consensusRelayer?.signal("SIGKILL"));
+  const code = await runInterruptibly(run, () => {
+    for (const relayer of consensusRelayers) relayer.signal("SIGKILL");
+  });
   // Ctrl-C is how this program is meant to end.
   Deno.exit(code === INTERRUPTED ? 0 : code);
 }

@@ -1,13 +1,25 @@
 import assert from "node:assert/strict";
 import { readConsensusConfig } from "../../src/core/config/read_consensus_config.ts";
 import { readMessagingConfig } from "../../src/core/config/read_messaging_config.ts";
+import type { DevnetFacts } from "./facts.ts";
 import { REPOSITORY } from "./repository.ts";
 import { TextLineStream } from "./text_lines.ts";
+
+/** What is looked at here. */
+type Facts = Pick<DevnetFacts, "chains" | "relay" | "grandpaConfig">;
 
 Deno.test("devnet program: prints its facts, writes files that work, ends on SIGTERM", async () => {
   const folder = await Deno.makeTempDir();
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "tests/devnet/main.ts", "--json", "--ports=0,0,0", `--folder=${folder}`],
+    args: [
+      "run",
+      "-A",
+      "tests/devnet/main.ts",
+      "--json",
+      "--substrate",
+      "--ports=0,0,0",
+      `--folder=${folder}`,
+    ],
     cwd: REPOSITORY,
     stdin: "null",
     stdout: "piped",
@@ -17,14 +29,17 @@ Deno.test("devnet program: prints its facts, writes files that work, ends on SIG
   const reader = lines.getReader();
   try {
     const { value } = await reader.read();
-    const facts: { readonly chains: readonly { readonly rpcUrl: string; readonly chainId: number }[] } = JSON
-      .parse(value ?? "");
+    const facts: Facts = JSON.parse(value ?? "");
     assert.deepEqual(facts.chains.map(({ chainId }) => chainId), [11155111, 97]);
     const config = readMessagingConfig({ readFile: Deno.readFileSync }, `${folder}/relayer.toml`).config;
     const urls = config?.chains.flatMap((chain) => chain.type === "evm" ? chain.rpcUrls : []) ?? [];
     assert.equal(urls.length, 2);
     const consensus = readConsensusConfig({ readFile: Deno.readFileSync }, `${folder}/consensus.toml`).config;
     assert.deepEqual(consensus?.chains.map(({ type }) => type), ["evm", "bsc"]);
+    assert.equal(consensus?.relayer.enableHubConsensus, true);
+    const other = readConsensusConfig({ readFile: Deno.readFileSync }, facts.grandpaConfig ?? "").config;
+    assert.deepEqual(other?.chains.map(({ stateMachine }) => stateMachine), ["SUBSTRATE-demo"]);
+    assert.match(facts.relay.wsUrl, /^ws:/);
     const answer = await fetch(facts.chains[0]?.rpcUrl ?? "", {
       method: "POST",
       headers: { "content-type": "application/json" },
