@@ -9,16 +9,13 @@ import {
   addCommand,
   addUsualOptions,
   createCommandLine,
-  type ExitText,
+  type ParsedCommandLine,
 } from "../core/runtime/command_line.ts";
-import type { LogLevel } from "../core/telemetry/log.ts";
+import type { FrameArguments } from "../core/runtime/program_frame.ts";
 
 /** What the operator asked for. */
-export interface RunArguments {
-  readonly config: string;
+export interface RunArguments extends FrameArguments {
   readonly base?: StateMachine;
-  readonly logFormat: "human" | "json";
-  readonly logLevel: LogLevel;
 }
 
 /** What the program shall do. */
@@ -27,10 +24,8 @@ export type ProgramCommand =
   | { readonly kind: "relay" }
   | { readonly kind: "logConsensusState"; readonly chain: StateMachine };
 
-/** Arguments to run with, or text to print and a status to exit with. */
-export type ParsedArguments =
-  | { readonly kind: "run"; readonly arguments: RunArguments; readonly command: ProgramCommand }
-  | ExitText;
+/** What the command line asks for. */
+export type ParsedArguments = ParsedCommandLine<RunArguments, ProgramCommand>;
 
 const DESCRIPTION =
   `Consensus relayer of an ISMP hub: proves the finality of the configured chains to the hub, and the

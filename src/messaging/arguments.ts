@@ -3,16 +3,13 @@ import {
   addCommand,
   addUsualOptions,
   createCommandLine,
-  type ExitText,
+  type ParsedCommandLine,
 } from "../core/runtime/command_line.ts";
-import type { LogLevel } from "../core/telemetry/log.ts";
+import type { FrameArguments } from "../core/runtime/program_frame.ts";
 
 /** What the operator asked for. */
-export interface RunArguments {
-  readonly config: string;
+export interface RunArguments extends FrameArguments {
   readonly db: string;
-  readonly logFormat: "human" | "json";
-  readonly logLevel: LogLevel;
 }
 
 /** What the program shall do. */
@@ -21,10 +18,8 @@ export type ProgramCommand =
   | { readonly kind: "relay" }
   | { readonly kind: "accumulateFees"; readonly waits: boolean; readonly withdraws: boolean };
 
-/** Arguments to run with, or text to print and a status to exit with. */
-export type ParsedArguments =
-  | { readonly kind: "run"; readonly arguments: RunArguments; readonly command: ProgramCommand }
-  | ExitText;
+/** What the command line asks for. */
+export type ParsedArguments = ParsedCommandLine<RunArguments, ProgramCommand>;
 
 const DESCRIPTION =
   `Messaging relayer of an ISMP hub: delivers requests between the hub and the configured chains,

@@ -11,6 +11,11 @@ export interface ExitText {
   readonly stderr: string;
 }
 
+/** Arguments to run with, or text to print and a status to exit with. */
+export type ParsedCommandLine<Arguments, Command> =
+  | { readonly kind: "run"; readonly arguments: Arguments; readonly command: Command }
+  | ExitText;
+
 /** How a program presents itself. */
 export interface ProgramTraits {
   readonly name: string;

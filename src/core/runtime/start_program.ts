@@ -1,0 +1,35 @@
+/** The first steps of both programs: read the command line, print what it asks for, or load the rest and run it. */
+import type { ExitText } from "./command_line.ts";
+import { type ExitCode, exitCodes } from "./exit_codes.ts";
+import type { World } from "./program_frame.ts";
+import { writeText } from "./text_output.ts";
+import { versionText } from "./version.ts";
+
+/** A program, as far as its start goes. */
+export interface StartedProgram<Parsed> {
+  readonly name: string;
+  /** Parses the arguments behind the program's name; prints nothing itself. */
+  readonly parse: (args: readonly string[], version: string) => Parsed | ExitText;
+  /** Called only when there is something to run, so that --help and --version do not wait for the chain libraries. */
+  readonly load: () => Promise<{
+    readonly runProgram: (parsed: Parsed, world: World) => Promise<ExitCode>;
+  }>;
+}
+
+/** Runs a program in the real world. @returns the status to exit with */
+export async function startProgram<Parsed extends { readonly kind: "run" }>(
+  { name, parse, load }: StartedProgram<Parsed>,
+): Promise<ExitCode> {
+  const parsed = parse(Deno.args, versionText(name, Deno.version.deno, Deno.build.target));
+  if (parsed.kind === "exit") {
+    const isTold = writeText(Deno.stdout, parsed.stdout) && writeText(Deno.stderr, parsed.stderr);
+    return isTold || parsed.code !== exitCodes.ok ? parsed.code : exitCodes.failed;
+  }
+  const { runProgram } = await load();
+  return await runProgram(parsed, {
+    readFile: (path) => Deno.readFileSync(path),
+    writeError: (text) => void writeText(Deno.stderr, text),
+    exit: (status) => Deno.exit(status),
+    isColourWelcome: !Deno.noColor,
+  });
+}
