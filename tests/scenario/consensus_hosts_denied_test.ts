@@ -94,7 +94,7 @@ Deno.test("nodes without unsafe methods", (t) =>
         await beginSessions(devnet, 2, true);
         relayer = await scene.start({ ...TELLING, makesProofs: true });
         await untilHostsKnow(devnet, chains);
-        await untilHostHas(chain, await postTo(devnet, chain));
+        await untilHostHas(chain, (await postTo(devnet, chain)).height);
         await untilIdle(scene, relayer, chains);
       });
       assert.deepEqual(delivered?.map(({ effects }) => effects), [["rotation", "rotation"], ["height"]]);

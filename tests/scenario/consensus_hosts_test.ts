@@ -87,7 +87,7 @@ Deno.test("EVM hosts follow a hub of the type beefy", (t) =>
       const running = relayer;
       if (running === undefined) throw new Error("No relayer runs");
       const delivered = await deliveredDuring(chains, async () => {
-        const posted = await postTo(devnet, one);
+        const { height: posted } = await postTo(devnet, one);
         assert.ok(await proveHub(devnet) >= posted);
         await untilHostHas(one, posted);
         await untilIdle(scene, running, chains);
@@ -102,7 +102,7 @@ Deno.test("EVM hosts follow a hub of the type beefy", (t) =>
       const delivered = await deliveredDuring(chains, async () => {
         // The hub moves on without a message.
         await untilIdle(scene, running, chains, "the newest head of the hub brings nothing");
-        await untilHostHas(other, await postTo(devnet, other));
+        await untilHostHas(other, (await postTo(devnet, other)).height);
         await untilIdle(scene, running, chains);
       });
       assert.deepEqual(delivered.map((all) => all.map(({ effects }) => effects)), [[], [["height"]]]);

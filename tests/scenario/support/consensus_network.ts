@@ -7,7 +7,7 @@ import type { Devnet, DevnetChain } from "../../devnet/devnet.ts";
 import { HOST_ABI } from "../../devnet/evm/abi.ts";
 import { readHubConsensus } from "../../devnet/evm/host_admin.ts";
 import { demoModuleId } from "../../devnet/hub/hub.ts";
-import { fromHex } from "../../../src/core/protocol/bytes.ts";
+import { fromHex, type Hash256 } from "../../../src/core/protocol/bytes.ts";
 import { waitUntil } from "../../devnet/messages.ts";
 import { type HostDelivery, readDeliveries, readHeads } from "./consensus_hosts.ts";
 import { type ConsensusScene, DEADLINE_MS, type SceneChanges } from "./consensus_scene.ts";
@@ -26,15 +26,20 @@ export async function beginSessions(devnet: Devnet, count: number, isAccepted: b
   if (isAccepted) await proveHub(devnet);
 }
 
-/** The hub accepts proofs of all that it has not accepted yet. @returns the height that it knows of itself then. */
-export async function proveHub({ prover }: Devnet): Promise<bigint> {
+/** The hub accepts proofs of all that is in it now. @returns the newest height that was proved. */
+export async function proveHub({ hub, prover }: Devnet): Promise<bigint> {
   if (prover === undefined) throw new RangeError("Nobody proves this devnet's hub to itself");
+  const newest = hub.best.number;
+  await waitUntil(`block ${newest} of the hub is final`, () => hub.finalized.number >= newest);
   return await prover.prove(0n, true);
 }
 
-/** A message from the hub to an application on a chain. @returns the hub's block with it. */
-export async function postTo({ hub }: Devnet, { stateMachine, host }: DevnetChain): Promise<bigint> {
-  const { block } = await hub.dispatchPost({
+/** A message from the hub to an application on a chain; the hub's block with it is final then. */
+export async function postTo(
+  { hub }: Devnet,
+  { stateMachine, host }: DevnetChain,
+): Promise<{ readonly height: bigint; readonly commitment: Hash256 }> {
+  const { block, commitment } = await hub.dispatchPost({
     dest: stateMachine,
     from: demoModuleId,
     to: fromHex(host.addresses.ping),
@@ -42,7 +47,7 @@ export async function postTo({ hub }: Devnet, { stateMachine, host }: DevnetChai
     timeoutSec: 0n,
   });
   await waitUntil("the hub's block with the message is final", () => hub.finalized.number >= block.number);
-  return BigInt(block.number);
+  return { height: BigInt(block.number), commitment };
 }
 
 /** Waits until hosts trust the relay chain's newest set of authorities. @returns it. */
