@@ -121,11 +121,9 @@ async function run(signal: AbortSignal): Promise<number> {
     progress.say("Building both programs (build/causeway, build/causeway-consensus) ...");
     await buildPrograms(signal);
   }
+  progress.say("Starting an L1, two rollups, a BSC-type and a Substrate chain, a hub and its relay chain,");
   progress.say(
-    "Starting an L1, two rollups, a BSC-type and a Substrate chain, a hub and its relay chain, and",
-  );
-  progress.say(
-    "causeway-consensus twice, with [hub] type beefy for EVM chains and grandpa for the Substrate chain ...",
+    "and causeway-consensus twice: [hub] type beefy is for EVM chains, grandpa for Substrate chains ...",
   );
   await using devnet = await startDevnet(devnetOptions(options, progress));
   signal.throwIfAborted();
