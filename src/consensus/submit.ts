@@ -60,6 +60,9 @@ const POLL_MS = 2_000;
 /** The pool keeps an update for 25 blocks (05-hub-consensus section 3.4), 5 min at 12 s; twice that is enough for all. */
 const IN_BLOCK_WITHIN_MS = 600_000;
 
+/** A block should have the update of somebody else, for which the pool did not take ours, after this time. */
+const OTHERS_WITHIN_MS = 60_000;
+
 /** Submits updates and waits until a block has them, or it is clear that none will. */
 export async function submitUpdates(
   deps: SubmitDeps,
@@ -82,22 +85,28 @@ export async function submitUpdates(
     what: `a block of the hub with an update of ${found.chain}`,
     fields: { chain: found.chain },
   };
-  return await awaitLogged(deps, awaited, () => follow(deps, found, submission, signal));
+  // The pool has these very bytes already, or somebody's update to the same height in their place.
+  const othersMs = sent.kind === "alreadyKnown" ? OTHERS_WITHIN_MS : 0;
+  return await awaitLogged(deps, awaited, () => follow(deps, found, { submission, othersMs }, signal));
 }
 
 /** Asks again and again what became of it; an abort leaves some seconds for the answer. */
 async function follow(
   deps: SubmitDeps,
   found: FoundUpdates,
-  submission: SignedSubmission,
+  { submission, othersMs }: { readonly submission: SignedSubmission; readonly othersMs: number },
   signal: AbortSignal,
 ): Promise<SubmitResult> {
-  const untilMs = deps.clock.now() + IN_BLOCK_WITHIN_MS;
+  const startMs = deps.clock.now();
+  const untilMs = startMs + IN_BLOCK_WITHIN_MS;
   const last = lingering(deps.clock, signal, LAST_WAIT_MS);
   try {
     while (deps.clock.now() < untilMs) {
       const outcome = await deps.hub.fetchUpdateOutcome(submission, last.signal);
-      const result = await judge(deps.hub, found, outcome, last.signal);
+      const isOthers = outcome.kind === "unknown" && deps.clock.now() < startMs + othersMs;
+      const result = isOthers
+        ? await movedOn(deps.hub, found, last.signal)
+        : await judge(deps.hub, found, outcome, last.signal);
       if (result !== undefined) return result;
       await deps.clock.sleep(POLL_MS, last.signal);
     }

@@ -100,6 +100,24 @@ Deno.test("submit: an update that does not fit any more after another one, lower
   assert.deepEqual(await submit(20n), { kind: "overtaken", hubHeight: undefined });
 });
 
+Deno.test("submit: where the pool has another's update in place of ours, that one's block is waited for", async () => {
+  const { clock, hub, submit } = scene();
+  const inVain = Array.from({ length: 100 }, () => ({ kind: "unknown" as const }));
+  hub.broadcasts.push({ kind: "alreadyKnown" });
+  hub.outcomes.push(...inVain);
+  const overtaken = submit(20n);
+  await clock.advance(10_000);
+  hub.store(id, 20n);
+  assert.deepEqual(await clock.run(overtaken), { kind: "overtaken", hubHeight: 20n });
+  hub.broadcasts.push({ kind: "alreadyKnown" });
+  const startMs = clock.now();
+  assert.deepEqual(await clock.run(submit(30n)), {
+    kind: "lost",
+    reason: "neither in a block nor in the pool",
+  });
+  assert.equal(clock.now() - startMs, 60_000);
+});
+
 Deno.test("submit: the pool's refusal is a refusal, a pool that wants more is a loss", async () => {
   const { hub, submit } = scene();
   hub.broadcasts.push({ kind: "refused", refusal: badProof });
