@@ -72,8 +72,8 @@ function summary(kind: Kind): Entry[] {
 }
 
 function kindOf(entry: Entry): string {
-  const { leg, chain, worker, endpoint, error } = entry.fields;
+  const { leg, chain, to, worker, endpoint, error } = entry.fields;
   const said = error instanceof Error ? `${error.name} ${errorCode(error) ?? error.message}` : String(error);
   const accused = error instanceof Error && "endpoint" in error ? error.endpoint : endpoint;
-  return JSON.stringify([entry.level, entry.message, leg, chain, worker, accused, said].map(String));
+  return JSON.stringify([entry.level, entry.message, leg, chain, to, worker, accused, said].map(String));
 }

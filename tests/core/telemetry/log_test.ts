@@ -204,6 +204,14 @@ Deno.test("log: other places, codes and levels are other lines; infos are never 
   equal(lines.length, 6);
 });
 
+Deno.test("log: what is said of one receiver holds back nothing that is said of another", () => {
+  const { lines, log } = newScene({ format: "json" });
+  for (const to of ["SUBSTRATE-aaaa", "SUBSTRATE-aaaa", "SUBSTRATE-bbbb"]) {
+    log.with({ to, chain: "KUSAMA-4009" }).error("No update", { error: new Error("It is frozen") });
+  }
+  deepEqual(parsed(lines).map(({ to }) => to), ["SUBSTRATE-aaaa", "SUBSTRATE-bbbb"]);
+});
+
 Deno.test("log: what one endpoint did holds back nothing that is said of another", () => {
   const { lines, log } = newScene({ format: "json" });
   for (const endpoint of ["a:1", "a:1", "b:2"]) log.warn("Data refused", { endpoint });
