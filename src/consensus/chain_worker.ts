@@ -184,7 +184,7 @@ class Looks implements Looked {
 const faultTexts: Readonly<Record<ProverFault["code"], string>> = {
   bad_data: "an endpoint says what is not true",
   not_served: "no endpoint has what is needed",
-  hub_state: "the client on the hub cannot be used",
+  hub_state: "the client that would be told cannot be used",
 };
 
 function bytesOf(proofs: readonly Uint8Array[]): number {

@@ -3,6 +3,7 @@
  * must end a proof, with a justification that the client's strict verifier takes.
  * Source: 05-hub-consensus section 4.4 of the protocol notes.
  */
+import type { Hash256 } from "../../core/protocol/bytes.ts";
 import { GrandpaError } from "../../core/protocol/consensus/grandpa/grandpa_error.ts";
 import {
   type FinalityProof,
@@ -48,12 +49,33 @@ export type FinalityResult =
     readonly canProve: boolean;
   };
 
+/**
+ * Which blocks were searched for justifications in vain: a node that kept none when a block became final gets none later,
+ * and blocks come with all that is in them. One per prover.
+ */
+export class SearchedBlocks {
+  #after: Hash256 | undefined;
+  #upTo = 0;
+
+  /** The newest block that need not be searched again. @param trusted the client's newest block. */
+  upTo({ latestHash, latestHeight }: GrandpaConsensusState): number {
+    return this.#after === latestHash ? this.#upTo : latestHeight;
+  }
+
+  /** All blocks after the client's newest one up to that one have been searched. */
+  note({ latestHash }: GrandpaConsensusState, upTo: number): void {
+    this.#after = latestHash;
+    this.#upTo = upTo;
+  }
+}
+
 /** Blocks of one search. */
 interface Range {
   readonly trusted: GrandpaConsensusState;
   /** From the child of the trusted block on. */
   readonly blocks: readonly RelayBlock[];
   readonly finalHeight: number;
+  readonly searched: SearchedBlocks;
   /** Why justifications were not taken. */
   readonly refused: GrandpaError[];
   /** Methods that the node turned out not to offer. */
@@ -63,14 +85,18 @@ interface Range {
 /** Blocks whose justifications are asked for in one request; nodes keep one every 512 blocks and at set changes. */
 const JUSTIFICATIONS_AT_A_TIME = 64;
 
-/**
- * Looks for a proof.
- * @param maxBlockRange most blocks after the trusted one that a proof may cover.
- */
+/** How far a search goes. */
+export interface SearchOptions {
+  /** Most blocks after the trusted one that a proof may cover. */
+  readonly maxBlockRange: number;
+  readonly searched: SearchedBlocks;
+}
+
+/** Looks for a proof. */
 export async function findFinality(
   source: FinalitySource,
   trusted: GrandpaConsensusState,
-  maxBlockRange: number,
+  { maxBlockRange, searched }: SearchOptions,
   signal: AbortSignal,
 ): Promise<FinalityResult> {
   const { number: finalHeight } = (await source.fetchFinalized(signal)).header;
@@ -79,7 +105,7 @@ export async function findFinality(
   const last = Math.min(finalHeight, furthest);
   const [base, ...blocks] = await source.fetchBlocks(trusted.latestHeight, last, signal);
   if (base?.hash !== trusted.latestHash) return { kind: "other_chain" };
-  const range: Range = { trusted, blocks, finalHeight, refused: [], lacking: new Set() };
+  const range: Range = { trusted, blocks, finalHeight, searched, refused: [], lacking: new Set() };
   const found = await search(source, range, furthest, signal);
   if (found !== undefined) return found;
   return { kind: "none", refused: range.refused, finalHeight, canProve: range.lacking.size === 0 };
@@ -178,8 +204,10 @@ async function searchStored(
   range: Range,
   signal: AbortSignal,
 ): Promise<FinalityResult | undefined> {
-  for (let end = range.blocks.length; end > 0; end -= JUSTIFICATIONS_AT_A_TIME) {
-    const start = Math.max(0, end - JUSTIFICATIONS_AT_A_TIME);
+  const { trusted, searched, blocks: all } = range;
+  const known = Math.min(all.length, Math.max(0, searched.upTo(trusted) - trusted.latestHeight));
+  for (let end = all.length; end > known; end -= JUSTIFICATIONS_AT_A_TIME) {
+    const start = Math.max(known, end - JUSTIFICATIONS_AT_A_TIME);
     const part = range.blocks.slice(start, end);
     const hashes = part.map(({ hash }) => hash);
     const justifications = await source.fetchJustifications(hashes, GRANDPA_ENGINE, signal);
@@ -189,6 +217,8 @@ async function searchStored(
       if (found !== undefined) return found;
     }
   }
+  // What was refused is told again at the next search.
+  if (range.refused.length === 0) searched.note(trusted, trusted.latestHeight + all.length);
   return undefined;
 }
 

@@ -39,7 +39,7 @@ import {
   type ProverOptions,
 } from "../prover.ts";
 import type { RelayChain } from "../relay_chain/relay_chain.ts";
-import { type FinalityResult, findFinality } from "./find_finality.ts";
+import { type FinalityResult, findFinality, SearchedBlocks } from "./find_finality.ts";
 import { findForeignCoprocessor } from "./kept_head.ts";
 import { GRANDPA_CLIENT_ID, SinkClient } from "./sink_client.ts";
 
@@ -81,6 +81,7 @@ class GrandpaProver implements ConsensusProver {
   readonly #deps: GrandpaProverDeps;
   readonly #options: GrandpaProverOptions;
   readonly #client: SinkClient;
+  readonly #searched = new SearchedBlocks();
 
   constructor(deps: GrandpaProverDeps, options: GrandpaProverOptions) {
     const { stateMachine, consensusStateId, intervalMs } = options;
@@ -111,13 +112,15 @@ class GrandpaProver implements ConsensusProver {
 
   async next(signal: AbortSignal): Promise<ProverFinding> {
     const { state: trusted, bytes: madeOn } = await this.#client.fetchTrusted(signal);
-    const found = await findFinality(this.#deps.relay, trusted, this.#options.maxBlockRange, signal);
+    const { maxBlockRange } = this.#options;
+    const search = { maxBlockRange, searched: this.#searched };
+    const found = await findFinality(this.#deps.relay, trusted, search, signal);
     if (found.kind !== "found") return this.#idle(found, trusted);
     const message = await this.#complete(found.proof, trusted, signal);
     const verified = this.#verify(trusted, message, found.verified, await this.#client.fetchView(signal));
     const { consensusState } = verified;
     // What is further away than a proof may reach needs a step, even one without news.
-    const isRangeFull = found.finalHeight - trusted.latestHeight > this.#options.maxBlockRange;
+    const isRangeFull = found.finalHeight - trusted.latestHeight > maxBlockRange;
     const changesSet = consensusState.currentSetId !== trusted.currentSetId;
     const news = await this.#client.newHeights(verified.commitments, signal);
     const lacksHeads = message.tag !== "StandaloneChain" && message.value.parachainHeaders.size === 0;

@@ -95,8 +95,11 @@ const finalityCalls = {
 /** Headers asked for in one request. */
 const HEADERS_AT_A_TIME = 128;
 
-/** Blocks whose justifications are asked for in one request at most: they come with all their extrinsics. */
-const BODIES_AT_A_TIME = 64;
+/**
+ * Blocks whose justifications are asked for in one request at most: they come with all their extrinsics, up to 1 MB of
+ * text each, and nodes answer with 15 MB (paritytech/polkadot-sdk: substrate/client/cli, rpc-max-response-size).
+ */
+const BODIES_AT_A_TIME = 8;
 
 /** What reading takes from outside. */
 export interface RelayChainDeps extends SocketDeps {

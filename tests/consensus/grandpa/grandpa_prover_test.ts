@@ -184,9 +184,21 @@ Deno.test("GRANDPA prover: a node that neither proves finality nor keeps a justi
     relay: { missingMethods: ["grandpa_proveFinality"], grandpaPeriod: 512 },
   });
   world.advance();
-  const finding = await world.prover().next(never);
-  assert.ok(finding.kind === "nothing");
-  assert.match(finding.reason, /keeps no justification .* does not offer grandpa_proveFinality: use a node/);
+  const prover = world.prover();
+  const asked = async (): Promise<number> => {
+    const before = world.relay.callCounts.get("chain_getBlock") ?? 0;
+    const finding = await prover.next(never);
+    assert.ok(finding.kind === "nothing");
+    assert.match(
+      finding.reason,
+      /keeps no justification .* does not offer grandpa_proveFinality: use a node/,
+    );
+    return (world.relay.callCounts.get("chain_getBlock") ?? 0) - before;
+  };
+  const { latestHeight } = await world.fetchTrusted();
+  assert.equal(await asked(), world.relay.finalized.number - latestHeight);
+  world.relay.produceBlocks(5);
+  assert.equal(await asked(), 5, "blocks that were searched in vain are not read again");
 });
 
 Deno.test("GRANDPA prover: a node that proves no finality is searched for the justifications that it keeps", async () => {
