@@ -26,7 +26,7 @@ Deno.test("hosts with a challenge period", (t) =>
     const { devnet } = scene;
     const [from, to] = [scene.chain("bsc"), scene.chain("beacon")];
     // Both programs bring the hub's heights, and may be equally fast.
-    scene.limit({ vainProofs: 2 });
+    scene.limit({ rivals: 1 });
     await using stack = new AsyncDisposableStack();
     const folder = await Deno.makeTempDir({ prefix: "messaging-" });
     stack.defer(() => Deno.remove(folder, { recursive: true }));

@@ -48,6 +48,9 @@ export const UNFIT_POLL_MS = 60_000;
 /** Between looks while a transaction of somebody else waits in the pool, or our own view is older than our update. */
 const SETTLING_MS = 4_000;
 
+/** By so much, chosen at random, a relayer that came second keeps away from the one that was first. */
+const MOST_APART_MS = 8_000;
+
 /** Longest time for which what we delivered may be missing in what endpoints tell; then a reorganisation took it. */
 const SETTLED_WITHIN_MS = 120_000;
 
@@ -184,6 +187,16 @@ class HostLooks implements Looked {
       case "mined": {
         this.#noteDelivered(proofs, result, purpose);
         return { kind: "updated", hasMore: true };
+      }
+      case "vain": {
+        const { block, transaction } = result;
+        log.info("Somebody else's proofs of the hub were mined first: these were paid for in vain", {
+          proofs: proofs.length,
+          block,
+          transaction,
+        });
+        // Who sends at the same moment would go on doing so.
+        return { kind: "nothing", againInMs: Math.round(this.#deps.random.fraction() * MOST_APART_MS) };
       }
       case "overtaken":
         log.info("Somebody else brought the hub's consensus first");

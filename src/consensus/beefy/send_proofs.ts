@@ -37,6 +37,8 @@ export interface ProofsToSend {
 /** What became of them. */
 export type SendResult =
   | { readonly kind: "mined"; readonly block: bigint; readonly transaction: string }
+  /** Mined behind somebody else's: it was paid for and changed nothing. */
+  | { readonly kind: "vain"; readonly block: bigint; readonly transaction: string }
   /** The host has learned of it from somebody else; nothing was paid, or only for a cancellation. */
   | { readonly kind: "overtaken" }
   | { readonly kind: "refused"; readonly refusal: Refusal }
@@ -139,7 +141,8 @@ class Flight {
       return { kind: "lost", reason: "it was cancelled" };
     }
     if (outcome.succeeded) {
-      return { kind: "mined", block: outcome.block.height, transaction: submission.hash };
+      const kind = outcome.hasTaught === false ? "vain" : "mined";
+      return { kind, block: outcome.block.height, transaction: submission.hash };
     }
     const refusal = outcome.refusal ?? { code: "unspecified", detail: "the transaction failed" };
     return { kind: "refused", refusal };

@@ -235,6 +235,11 @@ export type SubmissionOutcome =
     readonly succeeded: boolean;
     /** Requests that the host recorded as handled, with the relayer it noted. */
     readonly handled: readonly { readonly commitment: Hash256; readonly relayer: Uint8Array }[];
+    /**
+     * Of an EVM host: whether it learned something of the hub, a height or a set of authorities. False with proofs in
+     * the transaction means that somebody else's were first: it was paid for in vain. Absent: nobody can tell.
+     */
+    readonly hasTaught?: boolean;
     readonly refusal: Refusal | undefined;
   };
 

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { parseAbi } from "viem";
 import { freezeHost, setChallengePeriod, updateHostParams } from "../../devnet/evm/host_admin.ts";
+import type { HostChain } from "../../../src/consensus/beefy/host_worker.ts";
 import { altered, ProvenHub, relay, startHost } from "./world.ts";
 
 for (const missed of [1, 3, 4, 7]) {
@@ -87,6 +88,32 @@ Deno.test("beefy: a host that moves on between look and signature is noticed, an
   assert.equal(await target.sent(), 0);
   const told = slow.log.messages("info").filter((text) => text.startsWith("Somebody else brought"));
   assert.equal(told.length, raced);
+});
+
+Deno.test("beefy: of two relayers that do not see each other's transactions one pays in vain, and says so", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub);
+  await hub.rotate();
+  await target.host.node.setAutomine(false);
+  const blind = (chain: HostChain): HostChain =>
+    altered(chain, {
+      fetchConsensusView: async (...asked) => {
+        const view = await chain.fetchConsensusView(...asked);
+        return { ...view, pendingHeight: view.state?.latestHeight ?? 0n };
+      },
+    });
+  await using one = relay(hub, target, { chain: blind });
+  await using two = relay(hub, target, { chain: blind, account: "relayer2" });
+  await one.until("both transactions", async () => (await target.host.node.getTxpoolStatus()).pending === 2);
+  await target.host.node.mine({ blocks: 1 });
+  const told = (text: string): number =>
+    [one, two].flatMap(({ log }) => log.messages("info")).filter((line) => line.startsWith(text)).length;
+  await one.until(
+    "both have noticed",
+    () =>
+      told("Proofs of the hub delivered") === 1 &&
+      told("Somebody else's proofs of the hub were mined first") === 1,
+  );
 });
 
 Deno.test("beefy: another relayer's proof in the node's pool is waited for", async () => {

@@ -128,6 +128,15 @@ Deno.test("beefy: a transaction is followed through faults of endpoints to its b
   assert.deepEqual(made.chain.log, ["sign", "send at 100"]);
 });
 
+Deno.test("beefy: a transaction that taught the host nothing is told as paid in vain", async () => {
+  for (const [hasTaught, kind] of [[false, "vain"], [true, "mined"]] as const) {
+    const made = scene();
+    made.chain.outcome = () => ({ ...mined, hasTaught });
+    const result = await made.clock.run(made.send());
+    assert.deepEqual(result, { kind, block: 9n, transaction: [...made.chain.prices.keys()][0] });
+  }
+});
+
 Deno.test("beefy: what is stuck is made dearer, at most three times, and then cancelled, whatever that costs", async () => {
   const made = scene();
   const sending = made.send();

@@ -164,12 +164,14 @@ const violated: readonly [what: string, facts: ConsensusFacts, said: RegExp, lim
     withDelivery({ effects: ["rotation", "rotation", "rotation", "height"] }),
     /4 proofs of the hub in 0xd1/,
   ],
-  ["a proof that was paid for in vain", withDelivery({ effects: ["none"] }), /1 proofs .* in vain/],
+  ["a proof that was paid for in vain", withDelivery({ effects: ["none"] }), /1 of 2 .* in vain/],
   [
-    "more of them than competitors explain",
-    withDelivery({ effects: ["none", "none"] }),
-    /2 proofs .* in vain/,
-    { vainProofs: 1 },
+    "more of them than a rival explains",
+    withHost({
+      deliveries: [delivery, { ...delivery, effects: ["none"] }, { ...delivery, effects: ["none"] }],
+    }),
+    /2 of 3 .* in vain/,
+    { rivals: 1 },
   ],
   [
     "an epoch that was left out",
@@ -201,7 +203,7 @@ Deno.test("consensus checks: what is as it should be passes, and so does what a 
   // The chain's governance may do anything.
   assert.deepEqual(consensusViolations(withUpdate({ extrinsics: 0, after: { height: 1, setId: 9n } })), []);
   assert.deepEqual(consensusViolations({ ...good, rejections: [refusal] }, { hasCompetitors: true }), []);
-  assert.deepEqual(consensusViolations(withDelivery({ effects: ["none"] }), { vainProofs: 1 }), []);
+  assert.deepEqual(consensusViolations(withDelivery({ effects: ["none"] }), { rivals: 1 }), []);
   assert.deepEqual(consensusViolations(withDelivery({ isReverted: false, effects: [] })), []);
   assert.deepEqual(consensusViolations(withHost({ epochs: [10n, 11n, 12n] })), []);
   assert.deepEqual(consensusViolations(withHost({ epochs: [], heights: [], sets: [10n, 10n] })), []);

@@ -50,8 +50,11 @@ export interface HostFacts {
 
 /** What a scenario does not keep to. */
 export interface HostLimits {
-  /** Proofs that may be paid for in vain, on each host: competitors cannot see each other everywhere. Default 0. */
-  readonly vainProofs?: number;
+  /**
+   * Others that bring the same proofs: each may come second behind every transaction that taught a host something, since
+   * what is sent in the same moment is not seen. Default 0.
+   */
+  readonly rivals?: number;
 }
 
 /** More consensus proofs than that are never put into one transaction. */
@@ -61,7 +64,7 @@ const MOST_PROOFS = 3;
 export function hostViolations(facts: HostFacts, limits: HostLimits = {}): string[] {
   return [
     ...facts.deliveries.flatMap((delivery) => [...deliveryViolations(facts.chain, delivery)]),
-    ...vainProofs(facts, limits),
+    ...vainDeliveries(facts, limits),
     ...missingSets(facts),
     ...fallingHeights(facts),
   ];
@@ -76,11 +79,17 @@ function* deliveryViolations(
   if (effects.length > MOST_PROOFS) yield `${chain}: ${effects.length} proofs of the hub in ${hash}`;
 }
 
-function* vainProofs({ chain, deliveries }: HostFacts, { vainProofs = 0 }: HostLimits): Iterable<string> {
-  const vain = deliveries.filter(({ isReverted }) => !isReverted)
-    .flatMap(({ effects }) => effects)
-    .filter((effect) => effect === "none").length;
-  if (vain > vainProofs) yield `${chain}: ${vain} proofs of the hub were paid for in vain`;
+function* vainDeliveries({ chain, deliveries }: HostFacts, { rivals = 0 }: HostLimits): Iterable<string> {
+  const mined = deliveries.filter(({ isReverted }) => !isReverted);
+  const vain = mined.filter(isVain);
+  if (vain.length > rivals * (mined.length - vain.length)) {
+    yield `${chain}: ${vain.length} of ${mined.length} transactions with proofs of the hub were paid for in vain`;
+  }
+}
+
+/** True when a part of a transaction's proofs changed nothing. */
+export function isVain({ effects }: Pick<HostDelivery, "effects">): boolean {
+  return effects.includes("none");
 }
 
 /** The host tells of every set once, in order; the first that it tells may be the one that it trusted already. */

@@ -3,7 +3,7 @@
  */
 import { parseTransaction } from "viem";
 import { fromHex, type Hex, toHex } from "../../protocol/bytes.ts";
-import { type Address, toAddress } from "../../protocol/evm/address.ts";
+import { toAddress } from "../../protocol/evm/address.ts";
 import { decodeHandlerCall, HandlerCallError } from "../../protocol/evm/handler_calls.ts";
 import { decodeHostLogs } from "../../protocol/evm/host_events.ts";
 import { RpcFault } from "../../rpc/fault.ts";
@@ -106,21 +106,25 @@ async function included(
 ): Promise<SubmissionOutcome> {
   const { found, final } = facts;
   const succeeded = found.status !== 0n;
+  const logs = decodeHostLogs(found.logs, context.at.host);
   return {
     kind: "included",
     block: { height: found.blockNumber, hash: found.blockHash },
     isFinal: found.blockNumber <= final,
     succeeded,
-    handled: succeeded ? handledIn(found, context.at.host) : [],
+    handled: succeeded ? handledIn(logs) : [],
+    hasTaught: logs.some(({ decoded }) => decoded.kind === "event" && TEACHING.has(decoded.event.tag)),
     refusal: succeeded ? undefined : await reasonOf(context, submission, found, signal),
   };
 }
 
+/** What a host tells when proofs of the hub changed what it trusts. */
+const TEACHING: ReadonlySet<string> = new Set(["StateMachineUpdated", "NewEpoch"]);
+
 function handledIn(
-  found: Receipt,
-  host: Address,
+  logs: ReturnType<typeof decodeHostLogs>,
 ): Extract<SubmissionOutcome, { kind: "included" }>["handled"] {
-  return decodeHostLogs(found.logs, host).flatMap(({ decoded }) => {
+  return logs.flatMap(({ decoded }) => {
     if (decoded.kind !== "event") return [];
     const { event } = decoded;
     if (event.tag !== "PostRequestHandled" && event.tag !== "GetRequestHandled") return [];

@@ -13,6 +13,7 @@ import { startAnvil } from "../../../devnet/evm/anvil.ts";
 import {
   countReceived,
   freezeHost,
+  proveHub,
   sendGet,
   sendPings,
   setChallengePeriod,
@@ -151,6 +152,27 @@ Deno.test("evm chain: a hundred messages with a hub proof are delivered in five 
     assert.equal((await includedOutcome(chain, submission)).isFinal, true);
     // The same bytes again: the nonce is used, by themselves.
     assert.deepEqual(await chain.broadcast(submission, never), { kind: "nonceUsed" });
+  });
+});
+
+Deno.test("evm chain: proofs that teach the host something, and those that come second, are told apart", async () => {
+  await withHost(31412, async (host) => {
+    const { chain } = chainOf(host);
+    const root = toHex(new Uint8Array(32).fill(1));
+    const roots = { timestampSec: 1_700_000_000n, mmrRoot: root, childTrieRoot: root };
+    const deliver = async (proof: Uint8Array): Promise<boolean | undefined> => {
+      const submission = await signed(chain, { steps: [{ kind: "consensus", proof }] });
+      await chain.broadcast(submission, never);
+      const outcome = await includedOutcome(chain, submission);
+      assert.equal(outcome.succeeded, true);
+      return outcome.hasTaught;
+    };
+    const height = fromHex(await proveHub(host, { ...roots, height: 10n }));
+    assert.equal(await deliver(height), true);
+    assert.equal(await deliver(height), false);
+    const rotation = fromHex(await proveHub(host, { ...roots, height: 10n, nextSet: true }));
+    assert.equal(await deliver(rotation), true);
+    assert.equal(await deliver(rotation), false);
   });
 });
 
