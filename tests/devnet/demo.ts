@@ -6,8 +6,6 @@
  * Usage: `deno task demo [--keep] [--verbose] [--count=20]`
  */
 import { Command, InvalidArgumentError } from "commander";
-import { fromHex, toHex } from "../../src/core/protocol/bytes.ts";
-import { sr25519PublicKey } from "../../src/core/protocol/ismp/signed_messages.ts";
 import {
   type RelayerOptions,
   type RelayerProcess,
@@ -22,16 +20,15 @@ import {
   MoneyFault,
   moneySummary,
 } from "./demo_money.ts";
-import { HUB_SEED } from "./consensus_config.ts";
-import { type Devnet, type DevnetOptions, startDevnet } from "./devnet.ts";
-import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "./evm/accounts.ts";
 import {
-  type AccountNames,
-  followingFaults,
-  type FollowingRules,
-  followingTable,
-  HubFollowers,
-} from "./hub_followers.ts";
+  beginFollowing,
+  PROVING_ROLE,
+  rotateBusily,
+  rotateQuietly,
+  showAllRotations,
+} from "./demo_rotations.ts";
+import { type Devnet, type DevnetOptions, startDevnet } from "./devnet.ts";
+import type { HubFollowers } from "./hub_followers.ts";
 import { Interruption, runInterruptibly, untilAborted } from "./interruption.ts";
 import type { PingOptions } from "./messages.ts";
 import { Progress, standardOutput, table } from "./progress.ts";
@@ -53,13 +50,6 @@ const DEADLINE_MS = 180_000;
 /** `E`, which is final by votes of its own. */
 const SUBSTRATE = "SUBSTRATE-demo";
 const SUBSTRATE_DECIMALS = 12;
-/** Changes of the authority set before anything is sent, and while messages are on their way. */
-const QUIET_ROTATIONS = 3;
-const BUSY_ROTATIONS = 1;
-/** How long a chain may take to follow one. */
-const ROTATION_MS = 30_000;
-/** How the programs are called in tables. */
-const PROGRAMS = ["causeway-consensus", "causeway"] as const;
 /** How long the relayer may take to begin, and to end. */
 const START_MS = 60_000;
 const STOP_MS = 30_000;
@@ -140,7 +130,7 @@ async function run(signal: AbortSignal): Promise<number> {
     },
   };
   const boards = { board: new RouteBoard(devnet), updates: new UpdateBoard(devnet) };
-  const followers = await HubFollowers.begin(devnet, accountNames());
+  const followers = await beginFollowing(devnet);
   const stage = { devnet, relayer, progress, ...boards, followers, isTerminal: screen.isTerminal, signal };
   let isFine = false;
   try {
@@ -163,7 +153,7 @@ function devnetOptions({ verbose }: Arguments, progress: Progress): DevnetOption
     // Nobody tells a chain of the hub but the programs.
     hubFeed: "program",
     consensusRelayer: {
-      signer: "relayer2",
+      signer: PROVING_ROLE,
       logFormat: "human",
       logLevel: "info",
       onStarted: (process) => {
@@ -174,17 +164,6 @@ function devnetOptions({ verbose }: Arguments, progress: Progress): DevnetOption
       },
     },
   };
-}
-
-/** Whose account is whose: on EVM chains, and of the signatures below updates of Substrate chains. */
-function accountNames(): AccountNames {
-  const [proving, carrying] = PROGRAMS;
-  return new Map([
-    [DEVNET_ACCOUNTS.relayer2.address.toLowerCase(), proving],
-    [toHex(sr25519PublicKey(fromHex(HUB_SEED))), proving],
-    [DEVNET_ACCOUNTS.relayer.address.toLowerCase(), carrying],
-    [toHex(sr25519PublicKey(fromHex(DEVNET_KEYS.relayer))), carrying],
-  ]);
 }
 
 function tellChains({ chains, substrateChains, hub, relay }: Devnet, progress: Progress): void {
@@ -248,35 +227,11 @@ async function job(stage: Stage, count: number): Promise<void> {
   if (unproved.length > 0) {
     throw new Error(`The hub accepted no update of ${unproved.map(({ stateMachine }) => stateMachine)}`);
   }
-  await showFollowing(stage, { rotations: QUIET_ROTATIONS + BUSY_ROTATIONS, by: PROGRAMS });
+  await showAllRotations(stage);
   await collect(stage);
   const { lines, isPaid } = await moneySummary(devnet, expected);
   for (const line of ["", ...lines]) progress.say(line);
   if (!isPaid) throw new MoneyFault("balance_wrong", "The relayer did not get the fees of its deliveries");
-}
-
-/** The relay chain changes its authorities again and again; there is no message and no causeway. */
-async function rotateQuietly(stage: Stage): Promise<void> {
-  const { followers, progress } = stage;
-  progress.say(
-    `\nThe authorities of the relay chain change ${QUIET_ROTATIONS} times. No messages, causeway does not run:`,
-  );
-  for (let rotation = 1; rotation <= QUIET_ROTATIONS; rotation++) {
-    const times = await followers.rotateAndFollow(ROTATION_MS);
-    const shown = times.map(({ name, seconds }) => `${name} ${seconds.toFixed(1)} s`).join(", ");
-    progress.say(`  rotation ${rotation}, followed after: ${shown}`);
-  }
-  await showFollowing(stage, { rotations: QUIET_ROTATIONS, by: PROGRAMS.slice(0, 1) });
-}
-
-/** The table of who follows the hub; everything there must be as the rules say. */
-async function showFollowing({ followers, progress }: Stage, rules: FollowingRules): Promise<void> {
-  const seen = await followers.look();
-  const faults = followingFaults(seen, rules);
-  progress.say("");
-  for (const line of followingTable(seen, rules.by)) progress.say(line);
-  progress.say(`(rotations, and heights of the hub: brought by ${rules.by.join(" + by ")})\n`);
-  if (faults.length > 0) throw new Error(faults.join("; "));
 }
 
 /** A route with its messages. */
@@ -319,11 +274,6 @@ async function deliver(stage: Stage, routes: readonly PlannedRoute[]): Promise<v
   const code = await relayer.terminate(STOP_MS);
   relayers.delete(relayer);
   if (code !== 0) throw new Error(`causeway ended with status ${code} after SIGTERM`);
-}
-
-/** Changes of the set while messages are on their way. */
-async function rotateBusily({ followers }: Stage): Promise<void> {
-  for (let rotation = 1; rotation <= BUSY_ROTATIONS; rotation++) await followers.rotateAndFollow(ROTATION_MS);
 }
 
 /** What was earned is claimed on the hub and paid out; the table of the command on the screen. */

@@ -14,9 +14,10 @@ import {
 } from "../../src/core/protocol/ismp/state_machine.ts";
 import type { EvmHostParam } from "../../src/core/protocol/ismp/host_params.ts";
 import { HOST_ABI } from "./evm/abi.ts";
-import type { ConsensusChanges, ConsensusEndpoints } from "./consensus_config.ts";
-import { ConsensusProcess, type ConsensusProcessOptions } from "./consensus_process.ts";
+import type { ConsensusEndpoints } from "./consensus_config.ts";
 import { createClients } from "./consensus_relayer.ts";
+import { feedsOf, isLeftToOthers, toldByGrandpa } from "./devnet_feeds.ts";
+import type { DevnetOptions } from "./devnet_options.ts";
 import type { Anvil } from "./evm/anvil.ts";
 import { deployIsmpHost, type IsmpHost } from "./evm/deploy.ts";
 import { encodeHeader } from "./hub/digest.ts";
@@ -24,92 +25,17 @@ import { type Hub, startHub } from "./hub/hub.ts";
 import { type ConsensusSettings, type HubOptions, identities } from "./hub/hub_options.ts";
 import { ownHeaderOf } from "./hub/own_proofs.ts";
 import { treasuryAccount } from "./hub/pallets/balances.ts";
-import { grandpaClientId } from "./hub/pallets/consensus_clients.ts";
 import { HubProver } from "./hub_prover.ts";
-import { type Direction, Oracle, type UpdateFeed } from "./oracle.ts";
+import { Oracle } from "./oracle.ts";
 import { evmOracleEnd } from "./oracle_ends.ts";
-import {
-  type ChainKind,
-  type ProvenChain,
-  type ProvenChainOptions,
-  startProvenChain,
-} from "./proven_chains.ts";
-import { ProvenFeed } from "./proven_feed.ts";
+import { type ProvenChain, type ProvenChainOptions, startProvenChain } from "./proven_chains.ts";
 import { Prover } from "./prover.ts";
-import {
-  type ParachainHeads,
-  type RelayChainNode,
-  type RelayChainOptions,
-  startRelayChain,
-} from "./relay/relay_chain.ts";
+import { type ParachainHeads, type RelayChainNode, startRelayChain } from "./relay/relay_chain.ts";
 import type { DevnetEndpoints } from "./relayer_config.ts";
-import {
-  type DevnetSubstrateChain,
-  isSiblingOf,
-  startSubstrateChain,
-  type SubstrateChainOptions,
-} from "./substrate_chains.ts";
-import { ToldFeed } from "./told_feed.ts";
+import { type DevnetSubstrateChain, isSiblingOf, startSubstrateChain } from "./substrate_chains.ts";
 import { followingHub, substrateClients, substrateOracleEnds } from "./substrate_ends.ts";
 
-/** What can be chosen about a devnet. */
-export interface DevnetOptions {
-  /** Runtime of the hub. Default `gargantua`. */
-  readonly hub?: "gargantua" | "nexus";
-  /**
-   * The EVM chains by how they become final, each kind once; rollups need a `beacon` chain. Default beacon and bsc; none
-   * starts fastest.
-   */
-  readonly kinds?: readonly ChainKind[];
-  /** What differs about them. */
-  readonly proven?: Partial<Omit<ProvenChainOptions, "blockTimeSec">>;
-  /** Seconds between blocks of the EVM chains, or a block per transaction. Default 1. */
-  readonly blockTimeSec?: number | "automine";
-  /** Milliseconds between blocks of the hub. Default 1000. */
-  readonly hubBlockTimeMs?: number;
-  /** Milliseconds between blocks of the relay chain. Default that of the hub, 250 at most. */
-  readonly relayBlockTimeMs?: number;
-  /** How the relay chain's validators vote, and what its node keeps of it. */
-  readonly relay?: Pick<RelayChainOptions, "grandpaPeriod" | "sessionBlocks" | "splitVotes" | "validators">;
-  /** Of every chain on the hub, seconds. Default 0. */
-  readonly hubChallengePeriodSec?: bigint;
-  /** Of the hub on every chain, seconds. Default 0. */
-  readonly evmChallengePeriodSec?: bigint;
-  /** Senders pay the hub for bandwidth. Default false. */
-  readonly bandwidthGate?: boolean;
-  /** Substrate chains beside the EVM chains. Default none. */
-  readonly substrateChains?: readonly SubstrateChainOptions[];
-  /**
-   * Nobody proves the hub to the EVM hosts, a prover proves it to the hub itself: relayers carry those proofs to the
-   * hosts together with messages. Every `rotateEvery` accepted proofs is a rotation of the authority set; 0 (default):
-   * none but those that somebody asks for.
-   */
-  readonly acceptsProofs?: { readonly rotateEvery?: number };
-  /**
-   * Who proves the EVM chains to the hub: a consensus relayer for each chain (`each`, the default), so that they can be
-   * held up one by one, one for all of them (`together`), or nobody (`none`).
-   */
-  readonly feeds?: "each" | "together" | "none";
-  /**
-   * Who proves the hub to the EVM hosts and to Substrate chains that take GRANDPA votes: the devnet itself (`devnet`, the
-   * default), so that each can be held up, or consensus relayers (`program`): the one of the EVM chains (with feeds
-   * `together`) by proofs that the hub has accepted, a rotation always and a height only where there is work, and another
-   * one for the Substrate chains. `none`: nobody, while the hub accepts proofs for whoever comes.
-   */
-  readonly hubFeed?: "devnet" | "program" | "none";
-  /** How consensus relayers are started, and whose account they use on EVM chains (default `relayer`). */
-  readonly consensusRelayer?:
-    & Pick<ConsensusProcessOptions, "logFormat" | "logLevel" | "onLine" | "onStarted">
-    & Pick<ConsensusChanges, "signer">;
-  /** Fixed ports; unset ones are free ones. */
-  readonly ports?: { readonly hub?: number; readonly evm?: readonly number[] };
-  /** Default true. False: nobody tells anybody anything until `devnet.oracle.start()`. */
-  readonly startsOracle?: boolean;
-  /** Time between two looks of the oracle at a head. Default 500. */
-  readonly oracleEveryMs?: number;
-  /** Told of every update of the oracle. */
-  readonly onUpdate?: (update: Direction & { readonly height: bigint }) => void;
-}
+export type { DevnetOptions } from "./devnet_options.ts";
 
 /** An EVM chain of the devnet. */
 export interface DevnetChain {
@@ -344,45 +270,6 @@ function consensusEndpointsOf(
 function substrateEndpoint(chain: DevnetSubstrateChain): ConsensusEndpoints["substrate"][number] {
   const { stateMachine, consensusStateId, hashing, feeTokenDecimals, node } = chain;
   return { stateMachine, consensusStateId, wsUrl: node.wsUrl, hashing, feeTokenDecimals };
-}
-
-/** Whether the devnet itself tells nobody of the hub whom relayers can tell. */
-function isLeftToOthers({ hubFeed = "devnet" }: DevnetOptions): boolean {
-  return hubFeed !== "devnet";
-}
-
-/** Chains that may be told of the hub by the consensus relayer. */
-function toldByGrandpa(chains: readonly DevnetSubstrateChain[]): readonly DevnetSubstrateChain[] {
-  return chains.filter(({ hubClientId }) => hubClientId === grandpaClientId);
-}
-
-/** What consensus relayers do: a feed for each EVM chain, and for each Substrate chain that they tell of the hub. */
-function feedsOf(
-  { feeds, hubFeed, consensusRelayer }: DevnetOptions,
-  { hub, endpoints, substrateChains, onFault }:
-    & Pick<ConsensusProcessOptions, "endpoints" | "onFault">
-    & Pick<Devnet, "hub" | "substrateChains">,
-): readonly UpdateFeed[] {
-  const { signer, ...settings } = consensusRelayer ?? {};
-  const open = (changes: ConsensusChanges): ConsensusProcess =>
-    new ConsensusProcess({
-      ...settings,
-      endpoints,
-      changes: { ...changes, ...signer && { signer } },
-      onFault,
-    });
-  const isTelling = hubFeed === "program";
-  const told = isTelling ? toldByGrandpa(substrateChains) : [];
-  const grandpa = told.length > 0 ? open({ hubType: "grandpa" }) : undefined;
-  const shared = feeds === "together" ? open({ tellsOfHub: isTelling }) : undefined;
-  return [
-    ...feeds === "none"
-      ? []
-      : endpoints.chains.map(({ proven }) =>
-        new ProvenFeed({ chain: proven, hub, process: shared ?? open({ only: [proven.stateMachine] }) })
-      ),
-    ...grandpa === undefined ? [] : told.map((chain) => new ToldFeed({ chain, hub, process: grandpa })),
-  ];
 }
 
 function hubOptions(

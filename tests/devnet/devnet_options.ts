@@ -1,0 +1,66 @@
+/** What can be chosen about a devnet. */
+import type { ConsensusChanges } from "./consensus_config.ts";
+import type { ConsensusProcessOptions } from "./consensus_process.ts";
+import type { Direction } from "./oracle.ts";
+import type { ChainKind, ProvenChainOptions } from "./proven_chains.ts";
+import type { RelayChainOptions } from "./relay/relay_chain.ts";
+import type { SubstrateChainOptions } from "./substrate_chains.ts";
+
+/** Options of `startDevnet`. */
+export interface DevnetOptions {
+  /** Runtime of the hub. Default `gargantua`. */
+  readonly hub?: "gargantua" | "nexus";
+  /**
+   * The EVM chains by how they become final, each kind once; rollups need a `beacon` chain. Default beacon and bsc; none
+   * starts fastest.
+   */
+  readonly kinds?: readonly ChainKind[];
+  /** What differs about them. */
+  readonly proven?: Partial<Omit<ProvenChainOptions, "blockTimeSec">>;
+  /** Seconds between blocks of the EVM chains, or a block per transaction. Default 1. */
+  readonly blockTimeSec?: number | "automine";
+  /** Milliseconds between blocks of the hub. Default 1000. */
+  readonly hubBlockTimeMs?: number;
+  /** Milliseconds between blocks of the relay chain. Default that of the hub, 250 at most. */
+  readonly relayBlockTimeMs?: number;
+  /** How the relay chain's validators vote, and what its node keeps of it. */
+  readonly relay?: Pick<RelayChainOptions, "grandpaPeriod" | "sessionBlocks" | "splitVotes" | "validators">;
+  /** Of every chain on the hub, seconds. Default 0. */
+  readonly hubChallengePeriodSec?: bigint;
+  /** Of the hub on every chain, seconds. Default 0. */
+  readonly evmChallengePeriodSec?: bigint;
+  /** Senders pay the hub for bandwidth. Default false. */
+  readonly bandwidthGate?: boolean;
+  /** Substrate chains beside the EVM chains. Default none. */
+  readonly substrateChains?: readonly SubstrateChainOptions[];
+  /**
+   * Nobody proves the hub to the EVM hosts, a prover proves it to the hub itself: relayers carry those proofs to the
+   * hosts together with messages. Every `rotateEvery` accepted proofs is a rotation of the authority set; 0 (default):
+   * none but those that somebody asks for.
+   */
+  readonly acceptsProofs?: { readonly rotateEvery?: number };
+  /**
+   * Who proves the EVM chains to the hub: a consensus relayer for each chain (`each`, the default), so that they can be
+   * held up one by one, one for all of them (`together`), or nobody (`none`).
+   */
+  readonly feeds?: "each" | "together" | "none";
+  /**
+   * Who proves the hub to the EVM hosts and to Substrate chains that take GRANDPA votes: the devnet itself (`devnet`, the
+   * default), so that each can be held up, or consensus relayers (`program`): the one of the EVM chains (with feeds
+   * `together`) by proofs that the hub has accepted, a rotation always and a height only where there is work, and another
+   * one for the Substrate chains. `none`: nobody, while the hub accepts proofs for whoever comes.
+   */
+  readonly hubFeed?: "devnet" | "program" | "none";
+  /** How consensus relayers are started, and whose account they use on EVM chains (default `relayer`). */
+  readonly consensusRelayer?:
+    & Pick<ConsensusProcessOptions, "logFormat" | "logLevel" | "onLine" | "onStarted">
+    & Pick<ConsensusChanges, "signer">;
+  /** Fixed ports; unset ones are free ones. */
+  readonly ports?: { readonly hub?: number; readonly evm?: readonly number[] };
+  /** Default true. False: nobody tells anybody anything until `devnet.oracle.start()`. */
+  readonly startsOracle?: boolean;
+  /** Time between two looks of the oracle at a head. Default 500. */
+  readonly oracleEveryMs?: number;
+  /** Told of every update of the oracle. */
+  readonly onUpdate?: (update: Direction & { readonly height: bigint }) => void;
+}
