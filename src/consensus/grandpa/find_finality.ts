@@ -38,6 +38,8 @@ export type FinalityResult =
   }
   /** The client knows the newest final block. */
   | { readonly kind: "current" }
+  /** The newest final block is before the client's: a node that is behind, or one of a shorter chain. */
+  | { readonly kind: "behind"; readonly finalHeight: number }
   /** The chain has another block where the client's newest one is: another chain, or a client that was set up wrong. */
   | { readonly kind: "other_chain" }
   /** No block of the range has a justification that the client would take. */
@@ -99,8 +101,11 @@ export async function findFinality(
   { maxBlockRange, searched }: SearchOptions,
   signal: AbortSignal,
 ): Promise<FinalityResult> {
-  const { number: finalHeight } = (await source.fetchFinalized(signal)).header;
-  if (finalHeight <= trusted.latestHeight) return { kind: "current" };
+  const { header: { number: finalHeight }, hash } = await source.fetchFinalized(signal);
+  if (finalHeight < trusted.latestHeight) return { kind: "behind", finalHeight };
+  if (finalHeight === trusted.latestHeight) {
+    return { kind: hash === trusted.latestHash ? "current" : "other_chain" };
+  }
   const furthest = trusted.latestHeight + maxBlockRange;
   const last = Math.min(finalHeight, furthest);
   const [base, ...blocks] = await source.fetchBlocks(trusted.latestHeight, last, signal);

@@ -203,6 +203,12 @@ class GrandpaProver implements ConsensusProver {
     { latestHeight }: GrandpaConsensusState,
   ): ProverFinding {
     if (found.kind === "current") return { kind: "nothing", reason: "no newer final block" };
+    if (found.kind === "behind") {
+      const reason =
+        `the newest final block of ${this.#deps.relay.host} is ${found.finalHeight}, and the client knows ` +
+        `${latestHeight}: the node is behind, or [hub.grandpa].rpc is another chain`;
+      return { kind: "nothing", reason };
+    }
     if (found.kind === "other_chain") {
       const detail =
         `its newest block is not on the chain of ${this.#deps.relay.host}: [hub.grandpa].rpc is another ` +
