@@ -15,8 +15,16 @@ import {
   untilHostsKnow,
   untilIdle,
 } from "./support/consensus_network.ts";
-import { playConsensus, type SceneChanges } from "./support/consensus_scene.ts";
+import { DEADLINE_MS, playConsensus, type SceneChanges } from "./support/consensus_scene.ts";
 import type { RelayerProcess } from "./support/relayer_process.ts";
+
+/** How the relayer works that is started after sessions. */
+interface SessionChanges extends SceneChanges {
+  /** False: the hub has no proofs of them. Default true. */
+  readonly isAccepted?: boolean;
+  /** It is killed as soon as it has sent a transaction, and started again. Default false. */
+  readonly crashes?: boolean;
+}
 
 /** Effects of transactions that bring so many rotations each. */
 function rotations(...counts: readonly number[]): readonly (readonly string[])[] {
@@ -43,13 +51,19 @@ Deno.test("EVM hosts follow a hub of the type beefy", (t) =>
     const afterSessions = async (
       count: number,
       told: readonly DevnetChain[],
-      { isAccepted = true, ...changes }: SceneChanges & { readonly isAccepted?: boolean } = {},
+      { isAccepted = true, crashes = false, ...changes }: SessionChanges = {},
     ): Promise<readonly (readonly (readonly string[])[])[]> => {
       if (relayer !== undefined) await scene.kill(relayer);
       const delivered = await deliveredDuring(chains, async () => {
         await beginSessions(devnet, count, isAccepted);
         const only = told.map(({ stateMachine }) => stateMachine);
-        relayer = await scene.start({ ...TELLING, ...changes, only });
+        const start = (): Promise<RelayerProcess> => scene.start({ ...TELLING, ...changes, only });
+        relayer = await start();
+        if (crashes) {
+          await relayer.waitForLine("Proofs sent", { deadlineMs: DEADLINE_MS });
+          await scene.kill(relayer);
+          relayer = await start();
+        }
         await untilHostsKnow(devnet, told);
         await untilIdle(scene, relayer, told);
       });
@@ -78,10 +92,14 @@ Deno.test("EVM hosts follow a hub of the type beefy", (t) =>
       assert.deepEqual(await afterSessions(4, [one], own), [rotations(3, 1), []]);
     });
 
-    await scene.step("seven sessions are brought in three transactions", async () => {
-      assert.deepEqual(await afterSessions(3, chains), [rotations(3), rotations(3, 3, 1)]);
-      await assertHubHeights();
-    });
+    await scene.step(
+      "seven sessions are brought in three transactions, with a crash behind the first",
+      async () => {
+        const delivered = await afterSessions(3, chains, { crashes: true });
+        assert.deepEqual(delivered, [rotations(3), rotations(3, 3, 1)]);
+        await assertHubHeights();
+      },
+    );
 
     await scene.step("an accepted proof of a message goes to the chain of the message only", async () => {
       const running = relayer;
