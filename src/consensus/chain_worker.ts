@@ -184,6 +184,8 @@ class Looks implements Looked {
 const faultTexts: Readonly<Record<ProverFault["code"], string>> = {
   bad_data: "an endpoint says what is not true",
   not_served: "no endpoint has what is needed",
+  frozen: "the client that would be told is frozen",
+  expired: "the client that would be told has expired",
   hub_state: "the client that would be told cannot be used",
 };
 

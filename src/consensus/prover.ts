@@ -50,10 +50,11 @@ export class ProverFault extends Error {
   override readonly name = "ProverFault";
   /**
    * @param code `bad_data`: an endpoint answered with data that our verifier refuses;
-   * `not_served`: no endpoint has what is needed; `hub_state`: the hub's client is of another type or unreadable.
+   * `not_served`: no endpoint has what is needed; `frozen`, `expired`: the client that would be told takes no update;
+   * `hub_state`: it is missing, of another type or unreadable.
    */
   constructor(
-    readonly code: "bad_data" | "not_served" | "hub_state",
+    readonly code: "bad_data" | "not_served" | "frozen" | "expired" | "hub_state",
     readonly chain: StateMachine,
     /** Host of the endpoint, `undefined` where several took part. */
     readonly endpoint: string | undefined,

@@ -202,7 +202,14 @@ class BscProver implements ConsensusProver {
     if (final.clientId !== BSC_CLIENT_ID) {
       throw this.#hubFault(`client ${this.consensusStateId} of the hub is ${final.clientId}, not of BSC`);
     }
-    if (final.isFrozen) throw this.#hubFault(`client ${this.consensusStateId} of the hub is frozen`);
+    if (final.isFrozen) {
+      throw new ProverFault(
+        "frozen",
+        this.chain,
+        undefined,
+        `client ${this.consensusStateId} of the hub is frozen`,
+      );
+    }
     if (epochLength === undefined || epochLength === 0n) {
       throw this.#hubFault("the hub has no epoch length for BSC and refuses every update");
     }

@@ -72,13 +72,13 @@ export class SinkClient {
     const where = `client ${consensusStateId} of ${this.#sink.id.stateMachine}`;
     if (client === undefined) throw this.fault(`${where} does not exist: its governance must create it`);
     if (client.clientId !== GRANDPA_CLIENT_ID) throw this.fault(`${where} takes no GRANDPA proofs`);
-    if (client.isFrozen) throw this.fault(`${where} is frozen`);
+    if (client.isFrozen) throw this.#fault("frozen", `${where} is frozen: its governance must thaw it`);
     const ageSec = nowSec - client.updatedSec;
     if (ageSec >= client.unbondingSec) {
       const detail =
         `${where} has expired: its last update was ${ageSec} s ago and ${client.unbondingSec} s are ` +
         "allowed; no relayer can update it, its governance must create it anew";
-      throw this.fault(detail);
+      throw this.#fault("expired", detail);
     }
     try {
       return { state: decodeGrandpaState(client.state), bytes: client.state };
@@ -117,8 +117,11 @@ export class SinkClient {
 
   /** The client cannot be used as it is. */
   fault(detail: string, cause?: unknown): ProverFault {
-    const options = cause === undefined ? undefined : { cause };
-    return new ProverFault("hub_state", this.#options.stateMachine, undefined, detail, options);
+    return this.#fault("hub_state", detail, cause === undefined ? undefined : { cause });
+  }
+
+  #fault(code: ProverFault["code"], detail: string, options?: ErrorOptions): ProverFault {
+    return new ProverFault(code, this.#options.stateMachine, undefined, detail, options);
   }
 
   /** Names under which the chain may follow what is proved. */

@@ -179,7 +179,9 @@ class SyncCommitteeProver implements ConsensusProver {
     if (view.clientId !== network.clientId) {
       throw this.#hubFault(`client ${this.consensusStateId} of the hub is a ${view.clientId}`);
     }
-    if (view.isFrozen) throw this.#hubFault(`client ${this.consensusStateId} of the hub is frozen`);
+    if (view.isFrozen) {
+      throw this.#hubFault(`client ${this.consensusStateId} of the hub is frozen`, { code: "frozen" });
+    }
     const state = this.#decode(view.state);
     if (state.chainId !== network.chainId) {
       throw this.#hubFault(`client ${this.consensusStateId} of the hub follows chain ${state.chainId}`);
@@ -192,7 +194,7 @@ class SyncCommitteeProver implements ConsensusProver {
       return decodeBeaconConsensusState(bytes);
     } catch (cause) {
       if (!(cause instanceof SyncCommitteeError)) throw cause;
-      throw this.#hubFault(`the state of client ${this.consensusStateId} is unreadable`, cause);
+      throw this.#hubFault(`the state of client ${this.consensusStateId} is unreadable`, { cause });
     }
   }
 
@@ -201,11 +203,15 @@ class SyncCommitteeProver implements ConsensusProver {
     const endSec = view.updatedSec + view.unbondingSec;
     if (BigInt(Math.floor(this.#deps.clock.now() / 1000)) < endSec) return;
     if (await this.#deps.hub.fetchNowSec(signal) < endSec) return;
-    throw this.#hubFault(`client ${this.consensusStateId} of the hub has expired; governance must renew it`);
+    const detail = `client ${this.consensusStateId} of the hub has expired; governance must renew it`;
+    throw this.#hubFault(detail, { code: "expired" });
   }
 
-  #hubFault(detail: string, cause?: unknown): ProverFault {
-    return new ProverFault("hub_state", this.chain, undefined, detail, cause === undefined ? {} : { cause });
+  #hubFault(
+    detail: string,
+    { code = "hub_state", ...options }: ErrorOptions & { readonly code?: ProverFault["code"] } = {},
+  ): ProverFault {
+    return new ProverFault(code, this.chain, undefined, detail, options);
   }
 
   async fetchInitialState(signal: AbortSignal): Promise<InitialConsensusState> {

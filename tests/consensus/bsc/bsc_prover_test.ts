@@ -166,10 +166,11 @@ Deno.test("a BSC prover tells that nothing can bring back a client that missed i
 });
 
 for (
-  const [what, change, expected] of [
-    ["frozen", (hub: MemoryBscHub) => hub.isFrozen = true, /client BSC0 of the hub is frozen/],
+  const [what, code, change, expected] of [
+    ["frozen", "frozen", (hub: MemoryBscHub) => hub.isFrozen = true, /client BSC0 of the hub is frozen/],
     [
       "of another type",
+      "hub_state",
       (hub: MemoryBscHub) => hub.clientId = toConsensusClientId("BEAC"),
       /client BSC0 of the hub is BEAC, not of BSC/,
     ],
@@ -180,7 +181,7 @@ for (
     change(hub);
     chain.head = 17n;
     const fault = await faultOf(prover);
-    assert.equal(fault.code, "hub_state");
+    assert.equal(fault.code, code);
     assert.match(fault.message, expected);
   });
 }

@@ -388,7 +388,7 @@ Deno.test("GRANDPA prover: a client that nobody has updated for too long is name
   ageSec = 5_832_000n;
   const before = world.relay.callCounts.get("grandpa_proveFinality");
   const { code, detail } = await faultOf(prover.next(never));
-  assert.equal(code, "hub_state");
+  assert.equal(code, "expired");
   assert.match(detail, /has expired: its last update was \d+ s ago and 5832000 s are allowed/);
   assert.equal(world.relay.callCounts.get("grandpa_proveFinality"), before);
   await assert.rejects(prover.check(never), /has expired/);

@@ -145,29 +145,33 @@ Deno.test("sync committee prover: a hub that changes its layout is asked again, 
 Deno.test("sync committee prover: a hub without a usable client is told as such", async () => {
   await using world = await World.start();
   const prover = world.prover();
-  const isHubState = (text: RegExp) => (fault: unknown): boolean =>
-    fault instanceof ProverFault && fault.code === "hub_state" && text.test(fault.message);
-  await rejects(prover.next(never), isHubState(/has no client ETH0/));
+  const isFault = (code: ProverFault["code"], text: RegExp) => (fault: unknown): boolean =>
+    fault instanceof ProverFault && fault.code === code && text.test(fault.message);
+  await rejects(prover.next(never), isFault("hub_state", /has no client ETH0/));
   equal((await prover.check(never)).map(({ severity }) => severity), ["warning"]);
   await world.startClient(prover);
   const { view } = world.hub;
   ok(view);
   equal(await prover.check(never), []);
   const changes = [
-    [{ isFrozen: true }, /is frozen/],
-    [{ clientId: toConsensusClientId("GNOS") }, /is a GNOS/],
-    [{ state: view.state.subarray(1) }, /unreadable/],
-    [{ state: beaconConsensusStateCodec.enc({ ...world.hub.state, chainId: 1 }) }, /follows chain 1/],
+    ["frozen", { isFrozen: true }, /is frozen/],
+    ["hub_state", { clientId: toConsensusClientId("GNOS") }, /is a GNOS/],
+    ["hub_state", { state: view.state.subarray(1) }, /unreadable/],
+    [
+      "hub_state",
+      { state: beaconConsensusStateCodec.enc({ ...world.hub.state, chainId: 1 }) },
+      /follows chain 1/,
+    ],
   ] as const;
-  for (const [change, text] of changes) {
+  for (const [code, change, text] of changes) {
     world.hub.view = { ...view, ...change };
-    await rejects(prover.next(never), isHubState(text));
+    await rejects(prover.next(never), isFault(code, text));
   }
   world.hub.view = { ...view, unbondingSec: 1n };
   world.clock.advance(2000);
   equal((await prover.next(never)).kind, "nothing"); // the hub's clock says otherwise
   world.hub.nowSec = view.updatedSec + 1n;
-  await rejects(prover.next(never), isHubState(/expired/));
+  await rejects(prover.next(never), isFault("expired", /expired/));
 });
 
 Deno.test("sync committee prover: the check finds nodes of other networks and such that do not answer", async () => {
