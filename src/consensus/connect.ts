@@ -20,7 +20,7 @@ import type { Log } from "../core/telemetry/log.ts";
 import { createArbitrumProver } from "./arbitrum/arbitrum_prover.ts";
 import { bscHeadersOf } from "./bsc/bsc_headers.ts";
 import { createBscProver } from "./bsc/bsc_prover.ts";
-import { connectHubConsensus, connectHubState, fetchBase } from "./connect_hub_consensus.ts";
+import { connectHubConsensus, connectHubState, connectSiblings, fetchBase } from "./connect_hub_consensus.ts";
 import type { ProvedChain } from "./chain_worker.ts";
 import { openEvmReader } from "./evm_reader.ts";
 import { createOpStackProver } from "./op_stack/op_stack_prover.ts";
@@ -62,12 +62,15 @@ export function connectChains(deps: ConnectDeps, config: ConsensusConfig): Conne
     maxConcurrentQueries: substrate.maxConcurrentQueries,
     signer: substrate.signer,
   });
-  const held = config.chains
-    .filter(({ type }) => type === "held" || type === "substrate")
-    .map(({ stateMachine }) => stateMachine);
+  const proved = [
+    ...config.chains.flatMap((chain) => prove({ ...network, hub }, chain)),
+    ...connectSiblings(network, config, hub),
+  ];
+  const names = proved.map(({ prover }) => prover.chain);
+  const held = config.chains.map(({ stateMachine }) => stateMachine).filter((name) => !names.includes(name));
   return {
     hub,
-    proved: config.chains.flatMap((chain) => prove({ ...network, hub }, chain)),
+    proved,
     held,
     hubConsensus: config.relayer.enableHubConsensus ? connectHubConsensus(network, config) : undefined,
     hubState: connectHubState(network, config, hub),

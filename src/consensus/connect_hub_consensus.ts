@@ -12,18 +12,20 @@ import type {
   HubSubstrateConfig,
   ToldChainConfig,
 } from "../core/config/consensus_config.ts";
-import { paraIdOf, type StateMachine } from "../core/protocol/ismp/state_machine.ts";
+import { paraIdOf, type StateMachine, stateMachineParts } from "../core/protocol/ismp/state_machine.ts";
 import { createAcceptedSource } from "./beefy/accepted_source.ts";
 import { BEEFY_STATE_ID, stateOfHub, stateOfRelay } from "./beefy/hub_state.ts";
 import { HubWork } from "./beefy/hub_work.ts";
 import type { ProofSource } from "./beefy/proof_source.ts";
 import { ProverHub } from "./beefy/prover_hub.ts";
 import { createRelaySource } from "./beefy/relay_source.ts";
-import { createGrandpaProver } from "./grandpa/grandpa_prover.ts";
+import type { ProvedChain } from "./chain_worker.ts";
+import { createGrandpaProver, type GrandpaProverOptions } from "./grandpa/grandpa_prover.ts";
 import type { HubConsensus, NamedCheck, ToldChain } from "./hub_consensus.ts";
-import type { ConsensusProver } from "./prover.ts";
+import { createParachainProver } from "./parachain/parachain_prover.ts";
 import type { BaseState, HubStateMaker } from "./session.ts";
 import { RelayChain } from "./relay_chain/relay_chain.ts";
+import { createToldProver } from "./told_prover.ts";
 
 /** Who is told of the hub, by the type of its consensus. Connections are made at the first request. */
 export function connectHubConsensus(network: SubstrateChainDeps, config: ConsensusConfig): HubConsensus {
@@ -105,7 +107,7 @@ function connectProverHub(
   });
 }
 
-/** A Substrate chain that verifies the votes of the chain that finalizes the hub. */
+/** A Substrate chain that follows the hub by the chain that finalizes it: by its votes, or by the heads that it holds. */
 function connectTold(
   network: SubstrateChainDeps,
   hub: ConsensusHubConfig,
@@ -123,25 +125,52 @@ function connectTold(
     // Updates are signed for rewards, which only the hub pays: any key does.
     signer: chain.signer ?? hub.substrate.signer,
   });
-  return { sink, prover: connectGrandpaProver(network, hub.substrate, grandpa, sink) };
+  const relay = connectFinality(network, hub.substrate.stateMachine, grandpa);
+  return { sink, prover: createToldProver({ relay, sink }, grandpaOptions(hub.substrate, grandpa)) };
 }
 
-/** The prover of a hub that is finalized by GRANDPA, for one chain. */
-export function connectGrandpaProver(
-  network: SubstrateChainDeps,
-  { stateMachine, consensusStateId }: Pick<HubSubstrateConfig, "stateMachine" | "consensusStateId">,
-  grandpa: GrandpaValues,
-  sink: ConsensusHub,
-): ConsensusProver {
-  const relay = new RelayChain(network, `finality of ${stateMachine}`, { rpcWs: grandpa.rpc });
-  return createGrandpaProver({ relay, sink }, {
+/** The chain that finalizes the hub. */
+function connectFinality(network: SubstrateChainDeps, hub: StateMachine, { rpc }: GrandpaValues): RelayChain {
+  return new RelayChain(network, `finality of ${hub}`, { rpcWs: rpc });
+}
+
+function grandpaOptions(
+  { stateMachine, consensusStateId }: HubSubstrateConfig,
+  { paraIds, maxBlockRange, slotDurationMs, consensusUpdateFrequencySec }: GrandpaValues,
+): GrandpaProverOptions {
+  return {
     stateMachine,
     consensusStateId,
-    paraIds: grandpa.paraIds,
-    maxBlockRange: grandpa.maxBlockRange,
-    slotDurationMs: grandpa.slotDurationMs,
-    intervalMs: grandpa.consensusUpdateFrequencySec * 1_000,
-  });
+    paraIds,
+    maxBlockRange,
+    slotDurationMs,
+    intervalMs: consensusUpdateFrequencySec * 1_000,
+  };
+}
+
+/** Parachains on the hub's own relay chain, which can be proved to it where that relay chain is configured. */
+export function connectSiblings(
+  network: SubstrateChainDeps,
+  { hub: { consensus, substrate }, chains }: ConsensusConfig,
+  sink: ConsensusHub,
+): readonly ProvedChain[] {
+  // Without parachains the hub would be a chain that finalizes itself.
+  if (consensus.type !== "grandpa" || consensus.grandpa.paraIds.length === 0) return [];
+  const { grandpa } = consensus;
+  const hub = substrate.stateMachine;
+  const { tag } = stateMachineParts(hub);
+  return chains.filter(({ stateMachine }) => stateMachineParts(stateMachine).tag === tag)
+    .map(({ stateMachine, consensusStateId }) => {
+      const relay = connectFinality(network, hub, grandpa);
+      const intervalMs = grandpa.consensusUpdateFrequencySec * 1_000;
+      const prover = createParachainProver({ relay, sink }, {
+        stateMachine,
+        consensusStateId,
+        intervalMs,
+        hub,
+      });
+      return { prover, l1: undefined };
+    });
 }
 
 function connectRelay(
@@ -178,7 +207,8 @@ export function connectHubState(
 ): HubStateMaker {
   const { consensus, substrate } = hub;
   if (consensus.type === "grandpa") {
-    return connectGrandpaProver(network, substrate, consensus.grandpa, adapter);
+    const relay = connectFinality(network, substrate.stateMachine, consensus.grandpa);
+    return createGrandpaProver({ relay, sink: adapter }, grandpaOptions(substrate, consensus.grandpa));
   }
   const { prover } = consensus;
   const chain = substrate.stateMachine;

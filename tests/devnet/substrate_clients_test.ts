@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { parachainHeadKey } from "../../src/core/protocol/consensus/parachain_heads.ts";
+import { parachainProofCodec } from "../../src/core/protocol/consensus/parachain/parachain_proof.ts";
 import { decodeGrandpaState } from "../../src/core/protocol/consensus/grandpa/verify_message.ts";
 import {
   type ConsensusClientId,
@@ -15,7 +16,6 @@ import { connectConsensus } from "./hub/consensus_work.ts";
 import { encodeHeader } from "./hub/digest.ts";
 import { type Hub, type HubOptions, startHub } from "./hub/hub.ts";
 import { grandpaClientId, parachainClientId } from "./hub/pallets/consensus_clients.ts";
-import { parachainUpdateCodec } from "./hub/pallets/parachain_client.ts";
 import { startRelayChain } from "./relay/relay_chain.ts";
 import { connectRelay } from "./relay/relay_reader.ts";
 import { startSubstrateChain } from "./substrate_chains.ts";
@@ -128,7 +128,7 @@ Deno.test("a parachain's client takes the vector's heads at relay chain blocks t
   await using chain = await start(relayHeight);
   assert.equal(await update(chain, proof), "taken");
   assert.ok((chain.latestHeight(sibling) ?? 0n) > 0n);
-  const missing = parachainUpdateCodec.enc({ relayHeight, storageProof: [] });
+  const missing = parachainProofCodec.enc({ relayHeight, storageProof: [] });
   assert.match(await update(chain, missing), /consensus_proof_verification_failed/);
   await using ignorant = await start(relayHeight - 1);
   assert.match(await update(ignorant, proof), /unknown relay chain height/);
@@ -153,7 +153,7 @@ Deno.test("a parachain verifies the hub's head by the relay chain that both buil
   chain.produceBlock();
   await using reader = connectRelay(relay.wsUrl);
   const storageProof = await reader.chain.fetchReadProof([parachainHeadKey(hubPara)], parent.hash, signal);
-  const proof = parachainUpdateCodec.enc({ relayHeight: parent.number, storageProof });
+  const proof = parachainProofCodec.enc({ relayHeight: parent.number, storageProof });
   assert.equal(await update(chain, proof), "taken");
   const known = chain.latestHeight({ stateMachine, consensusStateId });
   assert.equal(known, BigInt(hub.finalized.number));

@@ -112,11 +112,7 @@ export function substrateOracleEnds(
     cover: () => void relay.produceBlocks(finalityLag + 1),
   };
   const siblings = started.use(
-    new ParachainTeller({
-      relay,
-      receiver: atHub,
-      followed: chains.filter(({ clientId }) => clientId === parachainClientId).map(idOf),
-    }),
+    new ParachainTeller({ relay, receiver: atHub, hub: stateMachine }),
   );
   return chains.map((chain) => {
     const { node, hashing, clientId, hubClientId } = chain;
@@ -126,7 +122,7 @@ export function substrateOracleEnds(
       : started.use(new GrandpaTeller({ voting: node, followed: idOf(chain), receiver: atHub })).tell;
     if (others.includes(chain)) return { stateMachine: chain.stateMachine, tellHub };
     const tellOfHub = hubClientId === parachainClientId
-      ? started.use(new ParachainTeller({ relay, receiver, followed: [hubId] })).tell(hubId)
+      ? started.use(new ParachainTeller({ relay, receiver, hub: stateMachine })).tell(hubId)
       : started.use(new GrandpaTeller({ voting, followed: hubId, receiver })).tell;
     return { stateMachine: chain.stateMachine, tellHub, tellOfHub };
   });

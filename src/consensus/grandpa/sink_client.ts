@@ -22,6 +22,7 @@ import {
   toConsensusClientId,
 } from "../../core/protocol/ismp/state_machine.ts";
 import { decodeStrict, ScaleError } from "../../core/protocol/scale.ts";
+import { findUnfitness } from "../client_fitness.ts";
 import { ProverFault, type ProverOptions } from "../prover.ts";
 
 /** Client of GRANDPA chains. */
@@ -72,14 +73,8 @@ export class SinkClient {
     const where = `client ${consensusStateId} of ${this.#sink.id.stateMachine}`;
     if (client === undefined) throw this.fault(`${where} does not exist: its governance must create it`);
     if (client.clientId !== GRANDPA_CLIENT_ID) throw this.fault(`${where} takes no GRANDPA proofs`);
-    if (client.isFrozen) throw this.#fault("frozen", `${where} is frozen: its governance must thaw it`);
-    const ageSec = nowSec - client.updatedSec;
-    if (ageSec >= client.unbondingSec) {
-      const detail =
-        `${where} has expired: its last update was ${ageSec} s ago and ${client.unbondingSec} s are ` +
-        "allowed; no relayer can update it, its governance must create it anew";
-      throw this.#fault("expired", detail);
-    }
+    const unfitness = findUnfitness(where, client, nowSec);
+    if (unfitness !== undefined) throw this.#fault(unfitness.code, unfitness.detail);
     try {
       return { state: decodeGrandpaState(client.state), bytes: client.state };
     } catch (error) {

@@ -243,9 +243,9 @@ export type SubmissionOutcome =
     readonly refusal: Refusal | undefined;
   };
 
-/** Finding of a start-up check. `fatal` stops the program, `warning` is told to the operator. */
+/** Finding of a start-up check. `fatal` stops the program, `warning` asks for attention, `note` may be as it is meant. */
 export interface CheckFinding {
-  readonly severity: "fatal" | "warning";
+  readonly severity: "fatal" | "warning" | "note";
   /** What is wrong, on which chain and endpoint host, and what to do. */
   readonly text: string;
 }

@@ -50,10 +50,12 @@ export interface ConsensusHub {
   fetchUpdateTime(of: StateMachineHeight, signal: AbortSignal): Promise<bigint | undefined>;
   /** The hub's own clock, Unix seconds. */
   fetchNowSec(signal: AbortSignal): Promise<bigint>;
-  /** Raw storage values, all of one block, in the order of the keys; one round trip. */
+  /** Raw storage values, all of one block, in the order of the keys; one round trip, two for the final block. */
   fetchStorage(
     keys: readonly Uint8Array[],
     signal: AbortSignal,
+    /** Default `best`. */
+    block?: HubBlock,
   ): Promise<readonly (Uint8Array | undefined)[]>;
 
   /** What the runtime says now to these proofs, one after the other in one extrinsic; `undefined`: it takes them. */

@@ -96,6 +96,8 @@ export interface NamedCheck {
   readonly result: CheckResult;
 }
 
+const levels = { fatal: "error", warning: "warn", note: "info" } as const;
+
 /**
  * Lists every finding; false when something must be mended before the program can run.
  * @param hub `place` is where the configuration names its endpoint.
@@ -109,7 +111,7 @@ export function reportChecks(
   for (const { name, result } of [hub, ...chains]) {
     for (const { severity, text } of result.findings) {
       if (severity === "fatal") problems++;
-      log[severity === "fatal" ? "error" : "warn"](text, { chain: name });
+      log[levels[severity]](text, { chain: name });
     }
     if (result.kind !== "unreachable") continue;
     const fields = { chain: name, error: result.error };

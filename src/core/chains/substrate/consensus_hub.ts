@@ -99,8 +99,9 @@ class FedHub implements ConsensusHub {
   fetchStorage(
     keys: readonly Uint8Array[],
     signal: AbortSignal,
+    block: HubBlock = "best",
   ): Promise<readonly (Uint8Array | undefined)[]> {
-    return fetchStorage(this.#node, keys, signal);
+    return fetchStorage(this.#node, { keys, block }, signal);
   }
 
   tryUpdates(

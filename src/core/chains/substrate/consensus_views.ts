@@ -1,5 +1,5 @@
 /** What the hub trusts of other chains: plain reads of its storage. */
-import { concatBytes, toHex } from "../../protocol/bytes.ts";
+import { concatBytes, type Hash256, toHex } from "../../protocol/bytes.ts";
 import { type StateCommitment, stateCommitmentCodec } from "../../protocol/ismp/state_commitment.ts";
 import {
   consensusClientIdCodec,
@@ -38,7 +38,7 @@ export async function fetchClientFacts(
     frozen: ismpKeys.frozenConsensusClients(id),
     now: otherKeys.timestampNow(),
   };
-  const at = block === "final" ? await node.client.ask(calls.finalizedHash(), signal) : undefined;
+  const at = await fetchHash(node, block, signal);
   const values = new Values(node, await node.client.askStorage(Object.values(keys), at, signal));
   const nowSec = (values.read(keys.now, u64, "Timestamp.Now") ?? 0n) / 1000n;
   const clientId = values.read(keys.clientId, consensusClientIdCodec, "ConsensusStateClient");
@@ -52,6 +52,15 @@ export async function fetchClientFacts(
     isFrozen: values.read(keys.frozen, bool, "FrozenConsensusClients") ?? false,
   };
   return { client, nowSec };
+}
+
+/** `undefined` stands for the best block. */
+async function fetchHash(
+  node: SubstrateNode,
+  block: HubBlock,
+  signal: AbortSignal,
+): Promise<Hash256 | undefined> {
+  return block === "final" ? await node.client.ask(calls.finalizedHash(), signal) : undefined;
 }
 
 /** Newest height stored of a chain. One round trip. */
@@ -92,13 +101,13 @@ export async function fetchNowSec(node: SubstrateNode, signal: AbortSignal): Pro
   return (decodeValue(node, stored, u64, "Timestamp.Now") ?? 0n) / 1000n;
 }
 
-/** Values of the best block, in the order of the keys. One round trip. */
+/** Values of one block, in the order of the keys. One round trip, two for the final block. */
 export async function fetchStorage(
   node: SubstrateNode,
-  keys: readonly Uint8Array[],
+  { keys, block }: { readonly keys: readonly Uint8Array[]; readonly block: HubBlock },
   signal: AbortSignal,
 ): Promise<readonly (Uint8Array | undefined)[]> {
   if (keys.length === 0) return [];
-  const values = await node.client.askStorage(keys, undefined, signal);
+  const values = await node.client.askStorage(keys, await fetchHash(node, block, signal), signal);
   return keys.map((key) => values.get(toHex(key)));
 }

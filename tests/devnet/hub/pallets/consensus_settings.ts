@@ -5,7 +5,7 @@
  * modules/ismp/clients/grandpa/src/lib.rs, modules/ismp/clients/parachain/client/src/lib.rs,
  * modules/pallets/fishermen/src/lib.rs.
  */
-import { concatBytes, type Hash256 } from "../../../../src/core/protocol/bytes.ts";
+import type { Hash256 } from "../../../../src/core/protocol/bytes.ts";
 import {
   blacklistedClaimKey,
   rollupCoreKey,
@@ -22,10 +22,15 @@ import {
   grandpaNumberCodec,
   supportedStateMachineKey,
 } from "../../../../src/core/protocol/consensus/grandpa/hub_storage.ts";
+import {
+  followedParachainKey,
+  knownRelayHeightsCodec,
+  knownRelayHeightsKey,
+  relayStateRootKey,
+} from "../../../../src/core/protocol/consensus/parachain/hub_storage.ts";
 import { type Address, addressCodec } from "../../../../src/core/protocol/evm/address.ts";
 import type { StateMachine, StateMachineId } from "../../../../src/core/protocol/ismp/state_machine.ts";
-import { blake2Concat, storagePrefix } from "../../../../src/core/protocol/ismp/storage_keys.ts";
-import { type Codec, decodeStrict, hash256, list, u32, unit } from "../../../../src/core/protocol/scale.ts";
+import { type Codec, decodeStrict, hash256, unit } from "../../../../src/core/protocol/scale.ts";
 import type { Overlay, StorageReader } from "../storage.ts";
 
 /** A storage item whose keys are made by a function. */
@@ -51,11 +56,6 @@ function item<Keys extends readonly unknown[], Value>(
   };
 }
 
-const parachainPallet = (name: string): Uint8Array => storagePrefix("IsmpParachain", name);
-
-/** Key below which the parachains are that the parachain client follows. */
-export const followedParachainsPrefix: Uint8Array = parachainPallet("Parachains");
-
 /** The storage items; ids of rollups are those under their own clients. */
 export const consensusSettings: {
   readonly disputeGames: KeyedItem<[StateMachineId], DisputeGameRules>;
@@ -80,17 +80,9 @@ export const consensusSettings: {
   rollupCore: item("RollupCore", rollupCoreKey, addressCodec),
   bscEpochLength: item("EpochLength", epochLengthKey, epochLengthCodec),
   grandpaStateMachine: item("SupportedStateMachines", supportedStateMachineKey, grandpaNumberCodec),
-  relayStateRoot: item(
-    "CurrentRelayChainStateRoots",
-    (block) => concatBytes(parachainPallet("CurrentRelayChainStateRoots"), blake2Concat(u32.enc(block))),
-    hash256,
-  ),
-  knownRelayHeights: item("KnownRelayHeights", () => parachainPallet("KnownRelayHeights"), list(u32)),
-  followedParachain: item(
-    "Parachains",
-    (paraId) => concatBytes(followedParachainsPrefix, u32.enc(paraId)),
-    unit,
-  ),
+  relayStateRoot: item("CurrentRelayChainStateRoots", relayStateRootKey, hash256),
+  knownRelayHeights: item("KnownRelayHeights", knownRelayHeightsKey, knownRelayHeightsCodec),
+  followedParachain: item("Parachains", followedParachainKey, unit),
   blacklistedGame: item("BlacklistedDisputeGames", blacklistedGameKey, hash256),
   blacklistedClaim: item("BlacklistedArbitrumClaims", blacklistedClaimKey, hash256),
 };

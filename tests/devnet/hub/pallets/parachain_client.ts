@@ -3,26 +3,20 @@
  * blocks. Asset Hub, which tells no time itself, is left out.
  * Source: polytope-labs/hyperbridge: modules/ismp/clients/parachain/client/src/{lib,consensus}.rs.
  */
-import { commitmentOf } from "../../../../src/core/protocol/consensus/grandpa/verify_message.ts";
-import { GrandpaError } from "../../../../src/core/protocol/consensus/grandpa/grandpa_error.ts";
-import { decodeHeadData, provenHeads } from "../../../../src/core/protocol/consensus/parachain_heads.ts";
-import { decodeSubstrateHeader } from "../../../../src/core/protocol/consensus/substrate_header.ts";
-import type { IntermediateState } from "../../../../src/core/protocol/ismp/state_commitment.ts";
-import { formatStateMachine, stateMachineParts } from "../../../../src/core/protocol/ismp/state_machine.ts";
+import { followedParachainsPrefix } from "../../../../src/core/protocol/consensus/parachain/hub_storage.ts";
+import { ParachainError } from "../../../../src/core/protocol/consensus/parachain/parachain_error.ts";
 import {
-  bytes,
-  type Codec,
-  decodeStrict,
-  list,
-  ScaleError,
-  Struct,
-  u32,
-} from "../../../../src/core/protocol/scale.ts";
-import { TrieError } from "../../../../src/core/protocol/trie/trie_error.ts";
+  decodeParachainProof,
+  type ParachainConsensusProof,
+  type ParachainView,
+  verifyParachainHead,
+} from "../../../../src/core/protocol/consensus/parachain/parachain_proof.ts";
+import type { IntermediateState } from "../../../../src/core/protocol/ismp/state_commitment.ts";
+import { decodeStrict, u32 } from "../../../../src/core/protocol/scale.ts";
 import type { RelayParent } from "../hub_options.ts";
 import type { Execution } from "../runtime.ts";
 import type { Overlay } from "../storage.ts";
-import { consensusSettings, followedParachainsPrefix } from "./consensus_settings.ts";
+import { consensusSettings } from "./consensus_settings.ts";
 import type {
   ConsensusHost,
   ConsensusVerifier,
@@ -30,18 +24,6 @@ import type {
   VerifiedUpdate,
 } from "./consensus_verifiers.ts";
 import { IsmpError } from "./ismp_error.ts";
-
-/** What a relayer sends: nodes of the relay chain's state that prove heads. */
-export interface ParachainUpdate {
-  readonly relayHeight: number;
-  readonly storageProof: readonly Uint8Array[];
-}
-
-/** SCALE of {@link ParachainUpdate}. */
-export const parachainUpdateCodec: Codec<ParachainUpdate> = Struct({
-  relayHeight: u32,
-  storageProof: list(bytes),
-});
 
 /** State roots that are kept. */
 const MAX_RELAY_HEIGHTS = 256;
@@ -66,35 +48,37 @@ export const parachainVerifier: ConsensusVerifier = (host, update) => {
   try {
     return verify(host, update);
   } catch (cause) {
-    const isRefusal = cause instanceof ScaleError || cause instanceof TrieError ||
-      cause instanceof GrandpaError;
-    if (!isRefusal) throw cause;
+    if (!(cause instanceof ParachainError)) throw cause;
     throw new IsmpError("consensus_proof_verification_failed", cause.code, { cause });
   }
 };
 
 function verify(host: ConsensusHost, { stateId, trusted, proof }: UpdateToVerify): VerifiedUpdate {
-  const { relayHeight, storageProof } = decodeStrict(parachainUpdateCodec, proof, "ParachainConsensusProof");
-  const root = consensusSettings.relayStateRoot.get(host.storage, relayHeight);
-  if (root === undefined) {
+  const update = decodeParachainProof(proof);
+  const { relayHeight } = update;
+  const relayStateRoot = consensusSettings.relayStateRoot.get(host.storage, relayHeight);
+  if (relayStateRoot === undefined) {
     throw new IsmpError("consensus_proof_verification_failed", `unknown relay chain height ${relayHeight}`);
   }
-  const { tag } = stateMachineParts(host.stateMachine);
-  if (tag !== "Kusama" && tag !== "Polkadot") {
-    throw new IsmpError("consensus_proof_verification_failed", "the chain is no parachain");
-  }
-  const heads = provenHeads(storageProof, root, followedParachains(host.storage));
-  const commitments = [...heads].flatMap(([paraId, stored]): IntermediateState[] => {
-    if (stored === undefined) return [];
-    const header = decodeSubstrateHeader(decodeHeadData(stored));
-    const stateMachine = formatStateMachine({ tag, value: paraId });
-    const commitment = commitmentOf(header, 0n, stateMachine === host.coprocessor);
-    return [{
-      height: { id: { stateMachine, consensusStateId: stateId }, height: BigInt(header.number) },
-      commitment,
-    }];
-  });
+  const { stateMachine: chain, coprocessor } = host;
+  const view = { chain, consensusStateId: stateId, coprocessor, relayStateRoot };
+  const commitments = followedParachains(host.storage).flatMap((paraId) => readHead(update, paraId, view));
   return { state: trusted, commitments };
+}
+
+/** Nothing of parachains that the proof is not about. */
+function readHead(
+  update: ParachainConsensusProof,
+  paraId: number,
+  view: ParachainView,
+): readonly IntermediateState[] {
+  try {
+    const head = verifyParachainHead(update, paraId, view);
+    return head === undefined ? [] : [head];
+  } catch (error) {
+    if (error instanceof ParachainError && error.code === "head_missing") return [];
+    throw error;
+  }
 }
 
 function followedParachains(storage: Pick<Overlay, "entries">): readonly number[] {

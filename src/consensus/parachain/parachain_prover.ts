@@ -1,0 +1,264 @@
+/**
+ * Proves a parachain to a sibling by its head in the state of the relay chain that both build on: the hub to a parachain,
+ * or a parachain to the hub. Collators did that themselves until 2025; now relayers do.
+ * Start reading at {@link createParachainProver}. Source: 05-hub-consensus sections 6, 7 of the protocol notes.
+ */
+import type { CheckFinding } from "../../core/chains/chain.ts";
+import type { ConsensusClientView, ConsensusHub } from "../../core/chains/consensus_hub.ts";
+import type { Hash256 } from "../../core/protocol/bytes.ts";
+import {
+  followedParachainKey,
+  knownRelayHeightsCodec,
+  knownRelayHeightsKey,
+  relayStateRootKey,
+} from "../../core/protocol/consensus/parachain/hub_storage.ts";
+import { ParachainError } from "../../core/protocol/consensus/parachain/parachain_error.ts";
+import {
+  type ParachainConsensusProof,
+  parachainProofCodec,
+  verifyParachainHead,
+} from "../../core/protocol/consensus/parachain/parachain_proof.ts";
+import { parachainHeadKey } from "../../core/protocol/consensus/parachain_heads.ts";
+import type { IntermediateState } from "../../core/protocol/ismp/state_commitment.ts";
+import {
+  type ConsensusClientId,
+  type ConsensusStateId,
+  paraIdOf,
+  type StateMachine,
+  type StateMachineId,
+  toConsensusClientId,
+} from "../../core/protocol/ismp/state_machine.ts";
+import { decodeStrict, hash256, ScaleError } from "../../core/protocol/scale.ts";
+import { RpcFault } from "../../core/rpc/fault.ts";
+import { findUnfitness } from "../client_fitness.ts";
+import {
+  type ConsensusProver,
+  type InitialConsensusState,
+  ProverFault,
+  type ProverFinding,
+  type ProverOptions,
+} from "../prover.ts";
+import type { RelayChain } from "../relay_chain/relay_chain.ts";
+
+/** Client of chains on the same relay chain. */
+export const PARACHAIN_CLIENT_ID: ConsensusClientId = toConsensusClientId("PARA");
+
+/** What the prover works with. */
+export interface ParachainProverDeps {
+  /** The relay chain of both. */
+  readonly relay: Pick<RelayChain, "host" | "fetchHash" | "fetchBlock" | "fetchReadProof" | "close">;
+  /** The chain that is told. */
+  readonly sink: ConsensusHub;
+}
+
+/** Of the parachain that is proved; `consensusStateId` names the sink's client. */
+export interface ParachainProverOptions extends ProverOptions {
+  /** The hub, whose heads are kept in a way of their own. */
+  readonly hub: StateMachine;
+}
+
+/** Until a parachain that the hub does not follow is looked at again: governance is slow. */
+const NOT_FOLLOWED_MS = 3_600_000;
+
+/** A block of the relay chain as the sink's own blocks told of it. */
+interface KnownRelayBlock {
+  readonly height: number;
+  readonly stateRoot: Hash256;
+}
+
+/** The prover of a parachain for one sibling. */
+export function createParachainProver(
+  deps: ParachainProverDeps,
+  options: ParachainProverOptions,
+): ConsensusProver {
+  return new ParachainProver(deps, options);
+}
+
+class ParachainProver implements ConsensusProver {
+  readonly chain: StateMachine;
+  readonly consensusStateId: ConsensusStateId;
+  readonly commitmentsUnder: StateMachineId;
+  readonly intervalMs: number;
+  readonly #deps: ParachainProverDeps;
+  readonly #hub: StateMachine;
+  readonly #paraId: number;
+
+  constructor(deps: ParachainProverDeps, options: ParachainProverOptions) {
+    const { stateMachine, consensusStateId, intervalMs, hub } = options;
+    this.chain = stateMachine;
+    this.consensusStateId = consensusStateId;
+    this.commitmentsUnder = { stateMachine, consensusStateId };
+    this.intervalMs = intervalMs;
+    this.#deps = deps;
+    this.#hub = hub;
+    this.#paraId = paraIdOf(stateMachine);
+  }
+
+  /** The hub may well follow none of the parachains that follow it; a parachain in the configuration should follow it. */
+  async check(signal: AbortSignal): Promise<readonly CheckFinding[]> {
+    const text = this.#obstacleOf(await this.#fetchClient(signal)) ?? await this.#findObstacle(signal);
+    if (text === undefined) return [];
+    return [{ severity: this.#isOfHub ? "warning" : "note", text: `${this.#sink} ${text}` }];
+  }
+
+  async next(signal: AbortSignal): Promise<ProverFinding> {
+    const client = await this.#fetchClient(signal);
+    const obstacle = this.#obstacleOf(client) ?? await this.#findObstacle(signal);
+    if (client === undefined || obstacle !== undefined) {
+      const reason = `${this.#sink} ${obstacle}`;
+      return { kind: "nothing", reason, ...!this.#isOfHub && { againInMs: NOT_FOLLOWED_MS } };
+    }
+    await this.#requireFitness(client, signal);
+    const known = await this.#fetchKnown(signal);
+    if (known === undefined) {
+      return { kind: "nothing", reason: `${this.#sink} ${NO_RELAY_BLOCKS}` };
+    }
+    const proof = await this.#fetchProof(known, signal);
+    if (proof === undefined) {
+      const reason =
+        `the relay chain's node has pruned block ${known.height}, the newest that ${this.#sink} knows`;
+      return { kind: "nothing", reason };
+    }
+    const { height } = this.#verify(proof, known).height;
+    const latest = await this.#deps.sink.fetchLatestHeight(this.commitmentsUnder, signal) ?? 0n;
+    if (height <= latest) {
+      const reason = `relay block ${known.height}, the newest that ${this.#sink} knows, has no newer head`;
+      return { kind: "nothing", reason };
+    }
+    return {
+      kind: "updates",
+      proofs: [parachainProofCodec.enc(proof)],
+      madeOn: client.state,
+      height,
+      summary: `head in relay block ${known.height}`,
+      hasMore: false,
+    };
+  }
+
+  /** @throws {ProverFault} always: such clients trust nothing of their own. */
+  fetchInitialState(): Promise<InitialConsensusState> {
+    const detail =
+      "there is no state: clients of parachains trust the relay chain blocks of their own chain. Governance " +
+      "creates them empty and lists the parachain (IsmpParachain.add_parachain)";
+    return Promise.reject(new ProverFault("not_served", this.chain, undefined, detail));
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#deps.relay.close(), this.#deps.sink.close()]);
+  }
+
+  get #isOfHub(): boolean {
+    return this.chain === this.#hub;
+  }
+
+  get #sink(): StateMachine {
+    return this.#deps.sink.id.stateMachine;
+  }
+
+  #fetchClient(signal: AbortSignal): Promise<ConsensusClientView | undefined> {
+    return this.#deps.sink.fetchClient(this.consensusStateId, "best", signal);
+  }
+
+  #obstacleOf(client: ConsensusClientView | undefined): string | undefined {
+    const name = `client ${this.consensusStateId} of ${this.chain}`;
+    if (client === undefined) return `has no ${name}, so nothing of it can be proved`;
+    return client.clientId === PARACHAIN_CLIENT_ID
+      ? undefined
+      : `has ${client.clientId} as ${name}, which takes no heads of parachains`;
+  }
+
+  /** Why the client takes nothing of this parachain. */
+  async #findObstacle(signal: AbortSignal): Promise<string | undefined> {
+    const keys = [followedParachainKey(this.#paraId), knownRelayHeightsKey()];
+    const [followed, heights] = await this.#deps.sink.fetchStorage(keys, signal);
+    if (followed === undefined) {
+      return `does not list parachain ${this.#paraId} in IsmpParachain.Parachains: nothing of it can be proved ` +
+        "until governance adds it (IsmpParachain.add_parachain)";
+    }
+    return heights === undefined ? NO_RELAY_BLOCKS : undefined;
+  }
+
+  async #requireFitness(client: ConsensusClientView, signal: AbortSignal): Promise<void> {
+    const where = `client ${this.consensusStateId} of ${this.#sink}`;
+    const unfitness = findUnfitness(where, client, await this.#deps.sink.fetchNowSec(signal));
+    if (unfitness === undefined) return;
+    throw new ProverFault(unfitness.code, this.chain, undefined, unfitness.detail);
+  }
+
+  /** The newest block of the relay chain that a final block of the sink builds on: no fork takes it back. */
+  async #fetchKnown(signal: AbortSignal): Promise<KnownRelayBlock | undefined> {
+    const { sink } = this.#deps;
+    const [heights] = await sink.fetchStorage([knownRelayHeightsKey()], signal, "final");
+    const height = heights &&
+      this.#read(
+        "KnownRelayHeights",
+        () => decodeStrict(knownRelayHeightsCodec, heights, "KnownRelayHeights").at(-1),
+      );
+    if (height === undefined) return undefined;
+    const [root] = await sink.fetchStorage([relayStateRootKey(height)], signal);
+    return root && {
+      height,
+      stateRoot: this.#read("CurrentRelayChainStateRoots", () => decodeStrict(hash256, root, "H256")),
+    };
+  }
+
+  /** `undefined`: the node has pruned the state of that block. */
+  async #fetchProof(
+    { height: relayHeight, stateRoot }: KnownRelayBlock,
+    signal: AbortSignal,
+  ): Promise<ParachainConsensusProof | undefined> {
+    const { relay } = this.#deps;
+    const { header, hash } = await relay.fetchBlock(await relay.fetchHash(relayHeight, signal), signal);
+    if (header.stateRoot !== stateRoot) {
+      throw this.#badData(
+        `its block ${relayHeight} is not the one that ${this.#sink} knows: [hub.grandpa].rpc is another ` +
+          "chain than the relay chain of both",
+      );
+    }
+    try {
+      const storageProof = await relay.fetchReadProof([parachainHeadKey(this.#paraId)], hash, signal);
+      return { relayHeight, storageProof };
+    } catch (error) {
+      if (error instanceof RpcFault && error.code === "pruned") return undefined;
+      throw error;
+    }
+  }
+
+  /** What the sink will make of the proof. */
+  #verify(proof: ParachainConsensusProof, { height, stateRoot }: KnownRelayBlock): IntermediateState {
+    const view = {
+      chain: this.#sink,
+      consensusStateId: this.consensusStateId,
+      coprocessor: this.#hub,
+      relayStateRoot: stateRoot,
+    };
+    try {
+      const head = verifyParachainHead(proof, this.#paraId, view);
+      if (head !== undefined) return head;
+    } catch (error) {
+      if (!(error instanceof ParachainError)) throw error;
+      throw this.#badData(`its proof of the head does not verify (${error.code})`, error);
+    }
+    const detail = `parachain ${this.#paraId} has no head in relay block ${height}`;
+    throw new ProverFault("not_served", this.chain, this.#deps.relay.host, detail);
+  }
+
+  #badData(detail: string, cause?: unknown): ProverFault {
+    const options = cause === undefined ? undefined : { cause };
+    return new ProverFault("bad_data", this.chain, this.#deps.relay.host, detail, options);
+  }
+
+  #read<T>(item: string, read: () => T): T {
+    try {
+      return read();
+    } catch (cause) {
+      if (!(cause instanceof ScaleError)) throw cause;
+      const detail = `IsmpParachain.${item} of ${this.#sink} is unreadable`;
+      throw new ProverFault("hub_state", this.chain, undefined, detail, { cause });
+    }
+  }
+}
+
+const NO_RELAY_BLOCKS =
+  "keeps no blocks of the relay chain (IsmpParachain.KnownRelayHeights): runtimes until 2025, whose collators bring " +
+  "heads themselves, do not need proofs";
