@@ -11,6 +11,7 @@ import { bscHeaderRule } from "./bsc_validators.ts";
 import { startAnvil } from "./evm/anvil.ts";
 import { startHeaderRewriter } from "./evm/header_rewriter.ts";
 import { DEVNET_ACCOUNTS } from "./evm/accounts.ts";
+import { waitUntil } from "./messages.ts";
 
 const chapel = findBscNetwork(97);
 assert.ok(chapel);
@@ -30,6 +31,11 @@ async function header(url: string, block: number | string): Promise<ReturnType<t
   const name = typeof block === "number" ? `0x${block.toString(16)}` : block;
   const method = name.length === 66 ? "eth_getBlockByHash" : "eth_getBlockByNumber";
   return parseHashedBlock(await ask(url, method, name, false));
+}
+
+/** `null`: the node has not yet made the block. */
+async function receiptOf(url: string, hash: string): Promise<{ readonly blockHash: string } | null> {
+  return await ask(url, "eth_getTransactionReceipt", hash);
 }
 
 Deno.test("blocks of a rewritten chain have the hashes of their headers, are linked, and are found by them", async () => {
@@ -58,9 +64,12 @@ Deno.test("receipts name the rewritten block, and a reorganisation of the node i
   await ask(shown.rpcUrl, "anvil_impersonateAccount", from);
   const snapshot = await ask(shown.rpcUrl, "evm_snapshot");
   const hash = await ask(shown.rpcUrl, "eth_sendTransaction", { from, to: from, value: "0x1" });
-  const receipt: { blockHash: string } = await ask(shown.rpcUrl, "eth_getTransactionReceipt", hash);
+  await waitUntil(
+    "the transaction is in a block",
+    async () => (await receiptOf(shown.rpcUrl, hash)) !== null,
+  );
   const before = await header(shown.rpcUrl, 1);
-  assert.equal(receipt.blockHash, before.hash);
+  assert.equal((await receiptOf(shown.rpcUrl, hash))?.blockHash, before.hash);
   await ask(shown.rpcUrl, "evm_revert", snapshot);
   await ask(shown.rpcUrl, "anvil_mine", "0x3", "0x5");
   const after = await header(shown.rpcUrl, 1);
