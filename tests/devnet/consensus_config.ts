@@ -18,7 +18,7 @@ export interface ConsensusEndpoints {
     /** Address of the ISMP host. */
     readonly ismpHost: string;
   }[];
-  /** Substrate chains that follow the hub by GRANDPA votes. */
+  /** Those that follow the hub by the heads of its relay chain are proved to the hub, too. */
   readonly substrate: NonNullable<DevnetEndpoints["substrate"]>;
 }
 

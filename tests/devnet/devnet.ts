@@ -263,7 +263,7 @@ function consensusEndpointsOf(
     hub: { stateMachine: hub.identity.stateMachine, wsUrl: hub.wsUrl },
     relay: { wsUrl: relay.wsUrl },
     chains: chains.map(({ proven, host }) => ({ proven, ismpHost: host.addresses.host })),
-    substrate: toldByGrandpa(substrateChains).map(substrateEndpoint),
+    substrate: substrateChains.map(substrateEndpoint),
   };
 }
 

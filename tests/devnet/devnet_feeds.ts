@@ -36,7 +36,8 @@ export function feedsOf(
     });
   const isTelling = hubFeed === "program";
   const told = isTelling ? toldByGrandpa(substrateChains) : [];
-  const grandpa = told.length > 0 ? open({ hubType: "grandpa" }) : undefined;
+  const only = told.map(({ stateMachine }) => stateMachine);
+  const grandpa = told.length > 0 ? open({ hubType: "grandpa", only }) : undefined;
   const shared = feeds === "together" ? open({ tellsOfHub: isTelling }) : undefined;
   return [
     ...feeds === "none"

@@ -119,7 +119,12 @@ class ParachainProver implements ConsensusProver {
         `the relay chain's node has pruned block ${known.height}, the newest that ${this.#sink} knows`;
       return { kind: "nothing", reason };
     }
-    const { height } = this.#verify(proof, known).height;
+    const head = this.#verify(proof, known);
+    if (head === undefined) {
+      const reason = `parachain ${this.#paraId} has no head in relay block ${known.height}`;
+      return { kind: "nothing", reason };
+    }
+    const { height } = head.height;
     const latest = await this.#deps.sink.fetchLatestHeight(this.commitmentsUnder, signal) ?? 0n;
     if (height <= latest) {
       const reason = `relay block ${known.height}, the newest that ${this.#sink} knows, has no newer head`;
@@ -225,7 +230,10 @@ class ParachainProver implements ConsensusProver {
   }
 
   /** What the sink will make of the proof. */
-  #verify(proof: ParachainConsensusProof, { height, stateRoot }: KnownRelayBlock): IntermediateState {
+  #verify(
+    proof: ParachainConsensusProof,
+    { stateRoot }: KnownRelayBlock,
+  ): IntermediateState | undefined {
     const view = {
       chain: this.#sink,
       consensusStateId: this.consensusStateId,
@@ -233,14 +241,11 @@ class ParachainProver implements ConsensusProver {
       relayStateRoot: stateRoot,
     };
     try {
-      const head = verifyParachainHead(proof, this.#paraId, view);
-      if (head !== undefined) return head;
+      return verifyParachainHead(proof, this.#paraId, view);
     } catch (error) {
       if (!(error instanceof ParachainError)) throw error;
       throw this.#badData(`its proof of the head does not verify (${error.code})`, error);
     }
-    const detail = `parachain ${this.#paraId} has no head in relay block ${height}`;
-    throw new ProverFault("not_served", this.chain, this.#deps.relay.host, detail);
   }
 
   #badData(detail: string, cause?: unknown): ProverFault {

@@ -18,6 +18,7 @@ import { blake2Concat, ismpKeys, storagePrefix } from "../../../src/core/protoco
 import { concatBytes } from "../../../src/core/protocol/bytes.ts";
 import { decodeStrict, u64 } from "../../../src/core/protocol/scale.ts";
 import type { Devnet, DevnetChain } from "../../devnet/devnet.ts";
+import { toldByGrandpa } from "../../devnet/devnet_feeds.ts";
 import { readerFor } from "../../devnet/evm/deploy.ts";
 import type { Rejection } from "../../devnet/hub/hub.ts";
 import { resultHttp } from "../../devnet/hub/json_rpc_client.ts";
@@ -67,7 +68,7 @@ export interface RefusalFacts extends Pick<Rejection, "stage" | "code" | "ismp" 
 /** Everything that is judged. */
 export interface ConsensusFacts {
   readonly chains: readonly ChainFacts[];
-  /** Substrate chains that follow the hub. */
+  /** Substrate chains that follow the hub by GRANDPA votes. */
   readonly told: readonly ToldFacts[];
   readonly rejections: readonly RefusalFacts[];
   readonly runs: readonly RunFacts[];
@@ -184,12 +185,14 @@ export async function readConsensusFacts(
   const { substrateChains } = devnet;
   return {
     chains: [...chains, ...await Promise.all(substrateChains.map((chain) => readTold(devnet, chain)))],
-    told: await Promise.all(substrateChains.map(async ({ stateMachine, node }): Promise<ToldFacts> => {
-      return {
-        chain: stateMachine,
-        updates: await readUpdates(node, devnet.hub.identity.consensusStateId),
-      };
-    })),
+    told: await Promise.all(
+      toldByGrandpa(substrateChains).map(async ({ stateMachine, node }): Promise<ToldFacts> => {
+        return {
+          chain: stateMachine,
+          updates: await readUpdates(node, devnet.hub.identity.consensusStateId),
+        };
+      }),
+    ),
     rejections: [
       ...devnet.hub.rejections,
       ...substrateChains.flatMap(({ stateMachine: by, node }) =>
