@@ -110,7 +110,7 @@ export type EvmConsensusChainConfig =
   | ArbitrumChainConfig
   | BscChainConfig;
 
-/** `type = "substrate"`: nothing is proved of it, but it follows a hub of type "grandpa". */
+/** `type = "substrate"`: it follows a hub of type "grandpa", and is proved to it only as a parachain beside it. */
 export interface ToldChainConfig extends SubstrateValues {
   readonly type: "substrate";
   /** Name of the section in the file. */
