@@ -172,6 +172,7 @@ const unusedView = {
   challengePeriodSec: 0n,
   isFrozen: false,
   pendingHeight: 0n,
+  pendingSetId: 0n,
 } as const;
 
 async function measure(job: UpdateJob): Promise<ProvingCost> {

@@ -24,8 +24,8 @@ export class HostWatch {
   readonly #deps: HostWatchDeps;
   readonly #notices: WaitNotices;
   #unfit: UnfitCode | undefined;
-  /** The client that was probed last. */
-  #probed: { readonly client: Address; readonly isRouter: boolean } | undefined;
+  /** The client that is known to take our proofs. Others are asked again at every look: an endpoint may be wrong once. */
+  #router: Address | undefined;
 
   constructor(deps: HostWatchDeps) {
     this.#deps = deps;
@@ -38,12 +38,12 @@ export class HostWatch {
     const view = await chain.fetchConsensusView(hub, signal);
     const fitness = judgeHost(view);
     if (fitness.kind === "unfit") return this.#tellUnfit(fitness.code, fitness.detail);
-    if (this.#probed?.client !== view.consensusClient) {
+    if (this.#router !== view.consensusClient) {
       const kind = await chain.fetchClientKind(view.consensusClient, signal);
-      this.#probed = { client: view.consensusClient, isRouter: kind === "router" };
-    }
-    if (!this.#probed.isRouter) {
-      return this.#tellUnfit("other_client", `${OTHER_CLIENT}: ${view.consensusClient}`);
+      if (kind !== "router") {
+        return this.#tellUnfit("other_client", `${OTHER_CLIENT}: ${view.consensusClient}`);
+      }
+      this.#router = view.consensusClient;
     }
     if (this.#unfit !== undefined) this.#deps.log.info("The host takes proofs of the hub again");
     this.#unfit = undefined;

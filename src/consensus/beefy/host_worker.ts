@@ -17,7 +17,13 @@ import { type Looked, lookForever } from "../look_loop.ts";
 import { type LookResult, PARKED_MS } from "../schedule.ts";
 import { type FitView, judgeHost } from "./host_fitness.ts";
 import { HostWatch } from "./host_watch.ts";
-import { areStillNews, type BatchedProof, fittingProofs, hubHeightOf } from "./proof_batch.ts";
+import {
+  areStillNews,
+  type BatchedProof,
+  fittingProofs,
+  hubHeightOf,
+  isHeightBrought,
+} from "./proof_batch.ts";
 import { type FoundProofs, ProofFinder } from "./proof_finder.ts";
 import type { ProofSource } from "./proof_source.ts";
 import { type SendingChain, sendProofs, type SendResult } from "./send_proofs.ts";
@@ -41,6 +47,11 @@ export interface HostWorkerDeps {
 
 /** What is said when an endpoint serves proofs that do not verify. */
 const ENDPOINT_ACCUSED = "No proof of the hub: an endpoint says what cannot be used";
+
+/** What is said of a proof that fits into no transaction. */
+const TOO_LARGE =
+  "A proof of the hub is too large for one transaction here: use an endpoint that takes larger ones, " +
+  "or a hub whose accepted proofs are small (SP1)";
 
 /** Between looks at a host that takes nothing until others mend it. */
 export const UNFIT_POLL_MS = 60_000;
@@ -150,7 +161,7 @@ class HostLooks implements Looked {
       this.#deps.log.debug("Somebody else's proof waits in the pool");
       return { kind: "nothing", againInMs: SETTLING_MS };
     }
-    const result = await this.#send(proofs, counting, signal);
+    const result = await this.#send(proofs, { counting, hubHeight: view.hubHeight }, signal);
     return this.#conclude(result, found.purpose, failures);
   }
 
@@ -164,14 +175,16 @@ class HostLooks implements Looked {
   /** Sends proofs; where they are too large for one transaction, the first of them alone. */
   async #send(
     proofs: readonly BatchedProof[],
-    before: "blocks" | "pool",
+    before: { readonly counting: "blocks" | "pool"; readonly hubHeight: bigint },
     signal: AbortSignal,
   ): Promise<Sent> {
     const { chain, hub } = this.#deps;
     const isStillNews = async (counting: "blocks" | "pool", inner: AbortSignal): Promise<boolean> => {
       const fitness = judgeHost(await chain.fetchConsensusView(hub, inner));
-      return fitness.kind === "fit" &&
-        areStillNews(proofs, fitness.view, counting === "pool" ? before : counting);
+      if (fitness.kind === "unfit") return false;
+      const heights = { before: before.hubHeight, now: fitness.view.hubHeight };
+      return areStillNews(proofs, fitness.view, counting === "pool" ? before.counting : counting) &&
+        !isHeightBrought(proofs, this.#paraId, heights);
     };
     const bytes = proofs.map((proof) => proof.bytes);
     const result = await sendProofs(this.#deps, { proofs: bytes, isStillNews }, signal);
@@ -202,8 +215,7 @@ class HostLooks implements Looked {
         log.info("Somebody else brought the hub's consensus first");
         return { kind: "updated", hasMore: true };
       case "refused":
-        this.#tellRefused(result.refusal, failures);
-        return { kind: "failed" };
+        return this.#afterRefusal(result.refusal, proofs, failures);
       case "lost":
         log.warn("Transaction with proofs of the hub is lost; looking again", { reason: result.reason });
         return { kind: "failed" };
@@ -230,13 +242,20 @@ class HostLooks implements Looked {
     });
   }
 
-  #tellRefused({ code, detail }: Refusal, failures: number): void {
+  #afterRefusal({ code, detail }: Refusal, proofs: readonly BatchedProof[], failures: number): LookResult {
     const { log } = this.#deps;
     if (code === "insufficient_funds") {
-      return log.error("The account cannot pay for proofs of the hub; send it funds", { detail });
+      log.error("The account cannot pay for proofs of the hub; send it funds", { detail });
+      return { kind: "failed" };
+    }
+    if (code === "too_large") {
+      // Every validator set of this size has such proofs: asking often helps nobody.
+      log.error(`${TOO_LARGE}. Looked at again in 10 min`, { bytes: proofs[0]?.bytes.length, detail });
+      return { kind: "parked" };
     }
     // The host may have moved on between the look and the question; a second refusal is not chance.
     const level = failures === 0 ? "info" : "warn";
     log[level]("The host refuses proofs that it should take; looking again", { code, detail });
+    return { kind: "failed" };
   }
 }

@@ -48,16 +48,35 @@ export function fittingProofs(proofs: readonly BatchedProof[], most: number): re
 }
 
 /**
- * True when a host still needs every one of the proofs: it has taken none that makes one of them a paid no-op.
+ * True when a host still needs every one of the proofs: it has taken none that makes one of them a paid no-op. A change
+ * of the set can be proved by any block of a session, so one that is known makes proofs of other blocks useless, too.
  * @param counting `pool`: what waits in the node's pool counts as taken
  */
 export function areStillNews(
   proofs: readonly BatchedProof[],
-  { state, pendingHeight }: Pick<FitView, "state" | "pendingHeight">,
+  { state, pendingHeight, pendingSetId }: Pick<FitView, "state" | "pendingHeight" | "pendingSetId">,
   counting: "blocks" | "pool",
 ): boolean {
-  const known = counting === "pool" ? pendingHeight : state.latestHeight;
-  return proofs.every(({ checked }) => checked.blockNumber > known);
+  const [height, setId] = counting === "pool"
+    ? [pendingHeight, pendingSetId]
+    : [state.latestHeight, state.current.id];
+  return proofs.every(({ checked }) =>
+    checked.blockNumber > height && (!checked.rotates || checked.state.current.id > setId)
+  );
+}
+
+/**
+ * True when proofs that were made for messages bring a height that the host has learned of meanwhile, by whatever block.
+ * @param before height of the hub that the host knew when they were found.
+ */
+export function isHeightBrought(
+  proofs: readonly BatchedProof[],
+  paraId: number,
+  { before, now }: { readonly before: bigint; readonly now: bigint },
+): boolean {
+  if (now <= before || proofs.some(({ checked }) => checked.rotates)) return false;
+  const height = hubHeightOf(proofs, paraId);
+  return height !== undefined && height <= now;
 }
 
 /** Height of the hub that a host will know after these proofs; `undefined`: they bring none. */

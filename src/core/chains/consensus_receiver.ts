@@ -31,6 +31,8 @@ export interface HostConsensusView {
    * `state.latestHeight`. Nodes without a view of their pool tell the same as for the newest block.
    */
   readonly pendingHeight: bigint;
+  /** Id of the current set likewise; at least `state.current.id`. */
+  readonly pendingSetId: bigint;
 }
 
 /** Which interface the host's consensus client has. */

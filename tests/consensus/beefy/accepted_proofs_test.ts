@@ -99,7 +99,11 @@ Deno.test("beefy: of two relayers that do not see each other's transactions one 
     altered(chain, {
       fetchConsensusView: async (...asked) => {
         const view = await chain.fetchConsensusView(...asked);
-        return { ...view, pendingHeight: view.state?.latestHeight ?? 0n };
+        return {
+          ...view,
+          pendingHeight: view.state?.latestHeight ?? 0n,
+          pendingSetId: view.state?.current.id ?? 0n,
+        };
       },
     });
   await using one = relay(hub, target, { chain: blind });
@@ -273,4 +277,55 @@ Deno.test("beefy: a host whose consensus client is no router gets nothing, and i
     "the newest set",
     async () => (await target.state()).current.id === hub.state.current.id,
   );
+});
+
+Deno.test("beefy: an endpoint that is wrong once about a host's client is asked again", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub);
+  await hub.rotate();
+  let asked = 0;
+  await using relayer = relay(hub, target, {
+    chain: (chain) =>
+      altered(chain, {
+        fetchClientKind: async (...which) => {
+          asked++;
+          return asked === 1 ? "other" : await chain.fetchClientKind(...which);
+        },
+      }),
+  });
+  await relayer.until(
+    "the newest set",
+    async () => (await target.state()).current.id === hub.state.current.id,
+  );
+  await relayer.looks(1);
+  assert.equal(asked, 2);
+  assert.equal(relayer.log.messages("error").length, 1);
+  assert.ok(relayer.log.messages("info").includes("The host takes proofs of the hub again"));
+});
+
+Deno.test("beefy: a proof that fits into no transaction is named with what helps, and not sent again and again", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub);
+  await hub.rotate();
+  let sent = 0;
+  await using relayer = relay(hub, target, {
+    chain: (chain) =>
+      altered(chain, {
+        broadcast: () => {
+          sent++;
+          const detail = "oversized data: transaction size 153000, limit 131072";
+          return Promise.resolve({ kind: "refused", refusal: { code: "too_large", detail } });
+        },
+      }),
+  });
+  await relayer.looks(1);
+  assert.equal(sent, 1);
+  const [looked] = relayer.log.lines.filter(({ message }) => message === "Looked");
+  assert.deepEqual(looked?.fields, { chain: target.stateMachine, result: "parked", nextInMs: 600_000 });
+  const [error = "", ...others] = relayer.log.messages("error");
+  assert.match(
+    error,
+    /^A proof of the hub is too large for one transaction here: .*Looked at again in 10 min$/,
+  );
+  assert.deepEqual(others, []);
 });

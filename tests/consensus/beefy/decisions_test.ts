@@ -3,7 +3,12 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { isExpired, judgeHost } from "../../../src/consensus/beefy/host_fitness.ts";
 import { HubWork, SEARCHED_BLOCKS } from "../../../src/consensus/beefy/hub_work.ts";
-import { areStillNews, type BatchedProof, fittingProofs } from "../../../src/consensus/beefy/proof_batch.ts";
+import {
+  areStillNews,
+  type BatchedProof,
+  fittingProofs,
+  isHeightBrought,
+} from "../../../src/consensus/beefy/proof_batch.ts";
 import {
   inOrderOfWorth,
   lastMountainHeight,
@@ -39,6 +44,7 @@ const view: HostConsensusView = {
   challengePeriodSec: 0n,
   isFrozen: false,
   pendingHeight: 100n,
+  pendingSetId: 1n,
 };
 
 Deno.test("beefy: what a host takes nothing for is named, the incurable first", () => {
@@ -59,10 +65,14 @@ Deno.test("beefy: a client expires in the very second that the host counts", () 
   assert.equal(isExpired({ nowSec: 1_100n, updatedSec: 900n, unstakingSec: 200n }), true);
 });
 
-function proof(bytes: number, blockNumber = 101n): BatchedProof {
+function proof(bytes: number, blockNumber = 101n, setId?: bigint, hubHeight?: bigint): BatchedProof {
   const { state } = view;
   assert.ok(state);
-  const checked = { kind: "ecdsa", blockNumber, isStale: false, rotates: true, state, heights: [] } as const;
+  const commitment = { timestampSec: 1n, overlayRoot: root, stateRoot: root };
+  const heights = hubHeight === undefined ? [] : [{ paraId: 4009, height: hubHeight, commitment }];
+  const after = { ...state, current: { ...state.current, id: setId ?? state.current.id } };
+  const rotates = setId !== undefined;
+  const checked = { kind: "ecdsa", blockNumber, isStale: false, rotates, state: after, heights } as const;
   return { bytes: new Uint8Array(bytes), checked };
 }
 
@@ -80,11 +90,49 @@ Deno.test("beefy: a proof is news while neither block nor pool has it", () => {
   const { state } = view;
   assert.ok(state);
   const proofs = [proof(1, 101n), proof(1, 105n)];
-  assert.equal(areStillNews(proofs, { state, pendingHeight: 100n }, "pool"), true);
-  assert.equal(areStillNews(proofs, { state, pendingHeight: 101n }, "pool"), false);
-  assert.equal(areStillNews(proofs, { state, pendingHeight: 101n }, "blocks"), true);
+  assert.equal(areStillNews(proofs, { state, pendingHeight: 100n, pendingSetId: 1n }, "pool"), true);
+  assert.equal(areStillNews(proofs, { state, pendingHeight: 101n, pendingSetId: 1n }, "pool"), false);
+  assert.equal(areStillNews(proofs, { state, pendingHeight: 101n, pendingSetId: 1n }, "blocks"), true);
   const moved = { ...state, latestHeight: 104n };
-  assert.equal(areStillNews(proofs, { state: moved, pendingHeight: 104n }, "blocks"), false);
+  assert.equal(
+    areStillNews(proofs, { state: moved, pendingHeight: 104n, pendingSetId: 1n }, "blocks"),
+    false,
+  );
+});
+
+Deno.test("beefy: a change of the set that an earlier block has brought makes another block's proof of it no news", () => {
+  const { state } = view;
+  assert.ok(state);
+  const proofs = [proof(1, 105n, 2n), proof(1, 205n, 3n)];
+  const before = { state, pendingHeight: 100n, pendingSetId: 1n };
+  assert.equal(areStillNews(proofs, before, "blocks"), true);
+  assert.equal(areStillNews(proofs, before, "pool"), true);
+  const inPool = { state, pendingHeight: 101n, pendingSetId: 2n };
+  assert.equal(areStillNews(proofs, inPool, "pool"), false);
+  assert.equal(areStillNews(proofs, inPool, "blocks"), true);
+  const rotated = { ...state, latestHeight: 101n, current: state.next };
+  assert.equal(
+    areStillNews(proofs, { state: rotated, pendingHeight: 101n, pendingSetId: 2n }, "blocks"),
+    false,
+  );
+  const sameSet = { ...state, latestHeight: 104n };
+  assert.equal(
+    areStillNews(proofs, { state: sameSet, pendingHeight: 104n, pendingSetId: 1n }, "blocks"),
+    true,
+  );
+});
+
+Deno.test("beefy: a height of the hub that another block has brought needs no proof for messages, but one of signers", () => {
+  const at = (before: bigint, now: bigint): { readonly before: bigint; readonly now: bigint } => ({
+    before,
+    now,
+  });
+  const messages = [proof(1, 105n, undefined, 20n)];
+  assert.equal(isHeightBrought(messages, 4009, at(10n, 10n)), false);
+  assert.equal(isHeightBrought(messages, 4009, at(10n, 19n)), false);
+  assert.equal(isHeightBrought(messages, 4009, at(10n, 20n)), true);
+  assert.equal(isHeightBrought(messages, 2000, at(10n, 20n)), false);
+  assert.equal(isHeightBrought([proof(1, 105n, 2n, 20n)], 4009, at(10n, 20n)), false);
 });
 
 Deno.test("beefy: the last mountain is as high as rebuilding it is wide", () => {

@@ -1,7 +1,15 @@
 /** Naive proofs that the relayer makes from the relay chain itself, for hosts with the live client. */
 import assert from "node:assert/strict";
 import type { ProofSource } from "../../../src/consensus/beefy/proof_source.ts";
-import { type FollowingHost, ProvenHub, relay, relaySource, renameLeafPallet, startHost } from "./world.ts";
+import {
+  altered,
+  type FollowingHost,
+  ProvenHub,
+  relay,
+  relaySource,
+  renameLeafPallet,
+  startHost,
+} from "./world.ts";
 
 /** Only the relay chain is asked. */
 function only(source: ProofSource): { readonly sources: () => readonly ProofSource[] } {
@@ -228,3 +236,42 @@ for (
     await source.close();
   });
 }
+
+Deno.test("beefy prover: a change of the set that a rival proves by another block meanwhile is not paid for twice", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub);
+  await hub.rotate();
+  const first = Number(hub.state.latestHeight);
+  // The first block of the session is what the hub has accepted; this relayer's node has lost its justification.
+  hub.relay.fault = ({ method, params: [block] }) =>
+    method === "chain_getBlock" && block === hub.relay.hash(first)
+      ? { kind: "result", result: { block: {}, justifications: null } }
+      : undefined;
+  const source = relaySource(hub, target);
+  let raced = 0;
+  {
+    await using slow = relay(hub, target, {
+      account: "relayer2",
+      sources: () => [source],
+      chain: (chain) =>
+        altered(chain, {
+          simulate: async (...delivery) => {
+            const simulation = await chain.simulate(...delivery);
+            raced++;
+            await using rival = relay(hub, target);
+            await rival.until("the newest set", async () => await setOf(target) === hub.state.current.id);
+            return simulation;
+          },
+        }),
+    });
+    await slow.until(
+      "that the rival was seen",
+      () => slow.log.messages("info").some((text) => text.startsWith("Somebody else")),
+    );
+    await slow.looks(2);
+    assert.equal(raced, 1);
+    assert.equal((await target.state()).latestHeight, BigInt(first));
+    assert.equal(await target.sent("relayer2"), 0);
+  }
+  await source.close();
+});

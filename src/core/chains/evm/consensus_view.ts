@@ -37,7 +37,8 @@ export async function fetchConsensusView(
     ? undefined
     : decodeBeefyClientState(inPool);
   const known = state?.latestHeight ?? 0n;
-  const pendingHeight = poolState?.latestHeight ?? known;
+  const hasPending = poolState !== undefined && poolState.latestHeight > known;
+  const newest = hasPending ? poolState : state;
   const status = frozen();
   return {
     state,
@@ -50,7 +51,8 @@ export async function fetchConsensusView(
     unstakingSec: params().unStakingPeriodSec,
     challengePeriodSec: params().challengePeriodSec,
     isFrozen: status === "incoming" || status === "all",
-    pendingHeight: pendingHeight > known ? pendingHeight : known,
+    pendingHeight: newest?.latestHeight ?? 0n,
+    pendingSetId: newest?.current.id ?? 0n,
   };
 }
 
