@@ -3,7 +3,7 @@
  * Source: paritytech/polkadot-sdk: substrate/primitives/consensus/grandpa/src/lib.rs (ConsensusLog).
  */
 import { decodeStrict, Struct, u32 } from "../../scale.ts";
-import { digestData, type SubstrateHeader } from "../substrate_header.ts";
+import type { SubstrateHeader } from "../substrate_header.ts";
 import { GRANDPA_ENGINE, grandpaAuthoritiesCodec, type GrandpaAuthority } from "./message.ts";
 
 /** Index of a scheduled change. Forced ones (2) are not followed by the clients. */
@@ -12,13 +12,17 @@ const SCHEDULED_CHANGE = 1;
 const scheduledChange = Struct({ nextAuthorities: grandpaAuthoritiesCodec, delay: u32 });
 
 /**
- * The voters that take over after this block; undefined when the block changes none.
+ * The voters that take over after this block; undefined when the block changes none. Other announcements of GRANDPA may
+ * stand before the change (`OnDisabled`, when a validator is disabled in the first block of a session).
  * @throws {ScaleError} when the item is not what GRANDPA writes.
  */
 export function scheduledAuthorities(
   header: Pick<SubstrateHeader, "digest">,
 ): readonly GrandpaAuthority[] | undefined {
-  const data = digestData(header, "consensus", GRANDPA_ENGINE);
-  if (data?.[0] !== SCHEDULED_CHANGE) return undefined;
-  return decodeStrict(scheduledChange, data.slice(1), "ScheduledChange").nextAuthorities;
+  for (const item of header.digest) {
+    if (item.kind !== "consensus" || item.engine !== GRANDPA_ENGINE) continue;
+    if (item.data[0] !== SCHEDULED_CHANGE) continue;
+    return decodeStrict(scheduledChange, item.data.slice(1), "ScheduledChange").nextAuthorities;
+  }
+  return undefined;
 }

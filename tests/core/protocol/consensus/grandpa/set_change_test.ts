@@ -1,0 +1,37 @@
+import assert from "node:assert/strict";
+import { concatBytes, toHash256 } from "../../../../../src/core/protocol/bytes.ts";
+import { grandpaAuthoritiesCodec } from "../../../../../src/core/protocol/consensus/grandpa/message.ts";
+import { scheduledAuthorities } from "../../../../../src/core/protocol/consensus/grandpa/set_change.ts";
+import type { DigestItem } from "../../../../../src/core/protocol/consensus/substrate_header.ts";
+import { ScaleError, u32, u64 } from "../../../../../src/core/protocol/scale.ts";
+
+const authorities = [{ id: toHash256(new Uint8Array(32).fill(7)), weight: 1n }];
+const change = concatBytes(grandpaAuthoritiesCodec.enc(authorities), u32.enc(0));
+
+function item(index: number, data: Uint8Array, engine = "FRNK"): DigestItem {
+  return { kind: "consensus", engine, data: concatBytes(Uint8Array.of(index), data) };
+}
+
+/** `ConsensusLog` of paritytech/polkadot-sdk: substrate/primitives/consensus/grandpa/src/lib.rs. */
+const scheduled = item(1, change);
+const forced = item(2, concatBytes(u32.enc(9), change));
+const disabled = item(3, u64.enc(4n));
+
+Deno.test("a scheduled change of the set is found behind what else GRANDPA announces in the same block", () => {
+  assert.deepEqual(scheduledAuthorities({ digest: [scheduled] }), authorities);
+  assert.deepEqual(scheduledAuthorities({ digest: [disabled, scheduled] }), authorities);
+  assert.deepEqual(
+    scheduledAuthorities({ digest: [item(1, change, "BABE"), forced, scheduled] }),
+    authorities,
+  );
+});
+
+Deno.test("forced changes, disabled voters and other engines change no set that clients follow", () => {
+  const seal: DigestItem = { kind: "seal", engine: "FRNK", data: concatBytes(Uint8Array.of(1), change) };
+  assert.equal(scheduledAuthorities({ digest: [] }), undefined);
+  assert.equal(
+    scheduledAuthorities({ digest: [disabled, forced, seal, item(1, change, "BEEF")] }),
+    undefined,
+  );
+  assert.throws(() => scheduledAuthorities({ digest: [disabled, item(1, Uint8Array.of(4))] }), ScaleError);
+});
