@@ -44,7 +44,7 @@ Deno.test("the hub and a parachain beside it are told of each other by their hea
     await scene.step("after a stop the newest heads are brought at once", async () => {
       await scene.kill(relayer);
       const { height } = told;
-      await waitUntil("the hub makes blocks", () => hub.finalized.number > Number(height) + 5, {
+      await waitUntil("the hub makes blocks", () => hub.finalized.number > Number(height) + 2, {
         deadlineMs: DEADLINE_MS,
       });
       relayer = await scene.start({ hubType: "grandpa" });
