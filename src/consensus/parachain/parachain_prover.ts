@@ -110,30 +110,27 @@ class ParachainProver implements ConsensusProver {
     }
     await this.#requireFitness(client, signal);
     const known = await this.#fetchKnown(signal);
-    if (known === undefined) {
-      return { kind: "nothing", reason: `${this.#sink} ${NO_RELAY_BLOCKS}` };
-    }
+    return known === undefined
+      ? { kind: "nothing", reason: `${this.#sink} ${NO_RELAY_BLOCKS}` }
+      : await this.#prove(known, client.state, signal);
+  }
+
+  /** The head in that block, if it is news. */
+  async #prove(known: KnownRelayBlock, madeOn: Uint8Array, signal: AbortSignal): Promise<ProverFinding> {
+    const newest = `relay block ${known.height}, the newest that ${this.#sink} knows`;
     const proof = await this.#fetchProof(known, signal);
-    if (proof === undefined) {
-      const reason =
-        `the relay chain's node has pruned block ${known.height}, the newest that ${this.#sink} knows`;
-      return { kind: "nothing", reason };
-    }
+    if (proof === undefined) return { kind: "nothing", reason: `the node has pruned ${newest}` };
     const head = this.#verify(proof, known);
     if (head === undefined) {
-      const reason = `parachain ${this.#paraId} has no head in relay block ${known.height}`;
-      return { kind: "nothing", reason };
+      return { kind: "nothing", reason: `parachain ${this.#paraId} has no head in ${newest}` };
     }
     const { height } = head.height;
     const latest = await this.#deps.sink.fetchLatestHeight(this.commitmentsUnder, signal) ?? 0n;
-    if (height <= latest) {
-      const reason = `relay block ${known.height}, the newest that ${this.#sink} knows, has no newer head`;
-      return { kind: "nothing", reason };
-    }
+    if (height <= latest) return { kind: "nothing", reason: `${newest}, has no newer head` };
     return {
       kind: "updates",
       proofs: [parachainProofCodec.enc(proof)],
-      madeOn: client.state,
+      madeOn,
       height,
       summary: `head in relay block ${known.height}`,
       hasMore: false,
