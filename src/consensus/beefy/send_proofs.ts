@@ -4,7 +4,8 @@
  * not tell is found out by the next look. Start reading at {@link sendProofs}.
  */
 import type { Chain, Refusal, SignedSubmission, SubmissionOutcome } from "../../core/chains/chain.ts";
-import type { ReplaceableChain } from "../../core/chains/replaceable.ts";
+import { highestPriceWei } from "../../core/chains/evm/gas.ts";
+import type { ReplaceableChain, ReplacementTerms } from "../../core/chains/replaceable.ts";
 import { decideStuck, MOST_REPLACEMENTS, type StuckDecision } from "../../core/chains/stuck_plan.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
@@ -49,6 +50,15 @@ const POLL_MS = 2_000;
 
 /** A transaction that no node knows any more is handed over again after this time. */
 const FORGOTTEN_AFTER_MS = 30_000;
+
+/**
+ * So many times the market's price are offered at most: three rises by a quarter double a price, and where more does not
+ * help, the price is not the reason (a chain that stands still for hours would otherwise be offered everything).
+ */
+const MOST_TIMES_MARKET = 4n;
+
+/** Gas of a plain transfer, which is what a cancellation is. */
+const TRANSFER_GAS = 21_000n;
 
 /** Simulates, looks at the host once more, signs, sends, follows. */
 export async function sendProofs(
@@ -168,7 +178,7 @@ class Flight {
       nowMs,
       latestNonce: terms.nonces.latest,
       market: terms.market,
-      capWei: undefined,
+      ...capsOf(terms, newest.gasLimit ?? TRANSFER_GAS),
     });
     await this.#apply(decision, newest, signal);
   }
@@ -207,4 +217,17 @@ class Flight {
     this.#sentAtMs = nowMs;
     await this.#deps.chain.broadcast(submission, signal);
   }
+}
+
+/** The most per gas for a delivery and for its cancellation, wei: neither exceeds what the account has. */
+function capsOf(
+  { market, balanceWei }: ReplacementTerms,
+  gasLimit: bigint,
+): { readonly capWei: bigint; readonly cancelCapWei: bigint } {
+  const most = MOST_TIMES_MARKET * highestPriceWei(market);
+  const least = (affordable: bigint): bigint => affordable < most ? affordable : most;
+  return {
+    capWei: least(balanceWei / (gasLimit === 0n ? 1n : gasLimit)),
+    cancelCapWei: least(balanceWei / TRANSFER_GAS),
+  };
 }

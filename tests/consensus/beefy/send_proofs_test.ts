@@ -137,7 +137,7 @@ Deno.test("beefy: a transaction that taught the host nothing is told as paid in 
   }
 });
 
-Deno.test("beefy: what is stuck is made dearer, at most three times, and then cancelled, whatever that costs", async () => {
+Deno.test("beefy: what is stuck is made dearer, at most three times, and then cancelled", async () => {
   const made = scene();
   const sending = made.send();
   await made.clock.advance(600_000);
@@ -154,6 +154,19 @@ Deno.test("beefy: what is stuck is made dearer, at most three times, and then ca
   assert.deepEqual(prices, prices.toSorted((a, b) => a - b));
   const firstCancel = [...made.chain.prices.keys()].at(-2);
   made.chain.outcome = ({ hash }) => hash === firstCancel ? mined : { kind: "replaced" };
+  assert.deepEqual(await made.clock.run(sending), { kind: "lost", reason: "it was cancelled" });
+});
+
+Deno.test("beefy: while a chain stands still, the price of a cancellation stays near the market's", async () => {
+  const made = scene();
+  const sending = made.send();
+  await made.clock.advance(6 * 3_600_000);
+  const highest = [...made.chain.prices.values()].reduce((a, b) => a > b ? a : b);
+  assert.ok(highest <= 1_000n, `${highest} wei, and 100 wei is the market's price`);
+  const made6h = made.chain.log.filter((line) => line === "cancel").length;
+  assert.ok(made6h >= 2 && made6h < 12, `${made6h} cancellations`);
+  made.chain.outcome = ({ hash }) =>
+    hash === [...made.chain.prices.keys()].at(-1) ? mined : { kind: "replaced" };
   assert.deepEqual(await made.clock.run(sending), { kind: "lost", reason: "it was cancelled" });
 });
 
