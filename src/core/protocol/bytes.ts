@@ -54,3 +54,13 @@ export function concatBytes(...parts: readonly Uint8Array[]): Uint8Array {
 export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && a.every((byte, index) => byte === b[index]);
 }
+
+/** One character for each byte: names that chains give in bytes need not be ASCII, nor UTF-8. */
+export function toByteText(bytes: Uint8Array): string {
+  return String.fromCharCode(...bytes);
+}
+
+/** The bytes of {@link toByteText}; characters above 255 lose their upper bits. */
+export function fromByteText(text: string): Uint8Array {
+  return Uint8Array.from(text, (character) => character.charCodeAt(0));
+}

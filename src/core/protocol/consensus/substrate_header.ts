@@ -3,7 +3,7 @@
  * Source: paritytech/polkadot-sdk: substrate/primitives/runtime/src/generic/{header,digest}.rs.
  */
 import { compact, createCodec, createDecoder } from "scale-ts";
-import { concatBytes, type Hash256, toHash256 } from "../bytes.ts";
+import { concatBytes, fromByteText, type Hash256, toByteText, toHash256 } from "../bytes.ts";
 import { blake2b256 } from "../hash.ts";
 import {
   bytes,
@@ -17,7 +17,7 @@ import {
   u64,
 } from "../scale.ts";
 
-/** One item of a header's digest. Engines are named by four ASCII characters. */
+/** One item of a header's digest. Engines are named by four bytes, ASCII as a rule. */
 export type DigestItem =
   | { readonly kind: "other"; readonly data: Uint8Array }
   | {
@@ -45,7 +45,7 @@ const engineCodec = fixedBytes(4);
 function encodeItem(item: DigestItem): Uint8Array {
   if (item.kind === "other") return concatBytes(Uint8Array.of(OTHER), bytes.enc(item.data));
   if (item.kind === "runtimeUpdated") return Uint8Array.of(RUNTIME_UPDATED);
-  const engine = engineCodec.enc(new TextEncoder().encode(item.engine));
+  const engine = engineCodec.enc(fromByteText(item.engine));
   return concatBytes(Uint8Array.of(engineIndexes[item.kind]), engine, bytes.enc(item.data));
 }
 
@@ -65,7 +65,7 @@ const digestItemCodec: Codec<DigestItem> = createCodec(
       ? "preRuntime" as const
       : undefined;
     if (kind === undefined) throw new ScaleError("invalid", "DigestItem");
-    const engine = String.fromCharCode(...engineCodec.dec(stream));
+    const engine = toByteText(engineCodec.dec(stream));
     return { kind, engine, data: bytes.dec(stream) };
   }),
 );

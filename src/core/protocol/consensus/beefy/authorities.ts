@@ -3,7 +3,7 @@
  * Source: paritytech/polkadot-sdk: substrate/frame/beefy-mmr/src/lib.rs (BeefyEcdsaToEthereum).
  */
 import { secp256k1 } from "@noble/curves/secp256k1.js";
-import { fromHex, type Hash256, toHash256, toHex } from "../../bytes.ts";
+import { concatBytes, fromHex, type Hash256, toHash256, toHex } from "../../bytes.ts";
 import { keccak256 } from "../../hash.ts";
 import { type Codec, decodeStrict, fixedBytes, list } from "../../scale.ts";
 import { decoded } from "./commitment.ts";
@@ -46,8 +46,23 @@ export function authoritiesRoot(keys: readonly Uint8Array[]): Hash256 {
   return merkleRoot(authorityLeaves(keys));
 }
 
+const { ORDER } = secp256k1.Point.Fn;
+
 /** Largest s of a signature that contracts take. */
-const HALF_ORDER = secp256k1.Point.Fn.ORDER / 2n;
+const HALF_ORDER = ORDER / 2n;
+
+/**
+ * A vote's signature as contracts want it: the recovery id 27 or 28, and the smaller of the two s, which relay chains do
+ * not ask for: one validator who signs with the other would keep its votes' proofs from being taken.
+ * @param signature r, s and the recovery id 0 or 1.
+ */
+export function toContractSignature(signature: Uint8Array): Uint8Array {
+  const recovery = signature[64] ?? 0;
+  const s = BigInt(toHex(signature.subarray(32, 64)));
+  if (s <= HALF_ORDER || s >= ORDER) return signature.with(64, recovery + 27);
+  const smaller = fromHex(`0x${(ORDER - s).toString(16).padStart(64, "0")}`);
+  return concatBytes(signature.subarray(0, 32), smaller, Uint8Array.of((recovery ^ 1) + 27));
+}
 
 /**
  * Address that signed a hash, as contracts recover it; undefined when none follows.

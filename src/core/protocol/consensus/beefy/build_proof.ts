@@ -5,7 +5,7 @@
 import { fromHex, type Hash256, toHash256 } from "../../bytes.ts";
 import type { BeefyClientState } from "../../evm/beefy_client_state.ts";
 import { bagPeaks, calculateMmrRoot, hashPair, MmrError, subtreesOf, topPosition } from "../../trie/mmr.ts";
-import { authorityLeaves } from "./authorities.ts";
+import { authorityLeaves, toContractSignature } from "./authorities.ts";
 import { BeefyError } from "./beefy_error.ts";
 import { type BeefyJustification, type BeefyMmrLeaf, mmrLeafHash, mmrRootOf } from "./commitment.ts";
 import { merkleMultiProof, merkleRoot } from "./merkle_tree.ts";
@@ -73,7 +73,7 @@ export function buildNaiveProof(trusted: BeefyClientState, facts: RelayFacts): N
   if (signatures.length < threshold) throw new BeefyError("super_majority_required");
   const votes = signatures.slice(0, threshold).map(({ index, signature }) => ({
     index,
-    signature: withContractRecovery(signature),
+    signature: toContractSignature(signature),
   }));
   const { leaf } = facts;
   const leafIndex = beefyLeafIndex(trusted.beefyActivationBlock, leaf.parentNumber);
@@ -91,11 +91,6 @@ export function buildNaiveProof(trusted: BeefyClientState, facts: RelayFacts): N
     },
     parachain: proveHeads(facts.heads, facts.paraIds),
   };
-}
-
-/** The recovery id as contracts want it. */
-function withContractRecovery(signature: Uint8Array): Uint8Array {
-  return signature.with(64, (signature[64] ?? 0) + 27);
 }
 
 /** A node's items, if they lead to the root that was signed. */

@@ -2,7 +2,7 @@
  * What BEEFY authorities sign, and what the relay chain's mountain range holds.
  * Source: paritytech/polkadot-sdk: substrate/primitives/consensus/beefy/src/{commitment,payload,mmr}.rs.
  */
-import { concatBytes, type Hash256, toHash256 } from "../../bytes.ts";
+import { concatBytes, fromByteText, type Hash256, toByteText, toHash256 } from "../../bytes.ts";
 import { keccak256 } from "../../hash.ts";
 import {
   bytes,
@@ -21,7 +21,7 @@ import {
 import type { BeefyAuthoritySet } from "../../evm/beefy_client_state.ts";
 import { BeefyError } from "./beefy_error.ts";
 
-/** One entry of a commitment's payload; `id` has two ASCII characters. */
+/** One entry of a commitment's payload; `id` has two characters, one for each byte. */
 export interface PayloadEntry {
   readonly id: string;
   readonly data: Uint8Array;
@@ -90,9 +90,8 @@ export const mmrLeafCodec: Codec<BeefyMmrLeaf> = Struct({
 
 /** SCALE of a commitment: what is signed is its Keccak-256. */
 export function encodeCommitment({ payload, blockNumber, validatorSetId }: BeefyCommitment): Uint8Array {
-  const encoder = new TextEncoder();
   return commitmentCodec.enc({
-    payload: payload.map(({ id, data }) => [encoder.encode(id), data] as const),
+    payload: payload.map(({ id, data }) => [fromByteText(id), data] as const),
     blockNumber,
     validatorSetId,
   });
@@ -130,11 +129,10 @@ export function decodeBeefyJustification(encoded: Uint8Array): BeefyJustificatio
   const indexes = Array.from({ length: setLength }, (_, index) => index)
     .filter((index) => ((read.signaturesFrom[index >> 3] ?? 0) & (0x80 >> (index & 7))) !== 0);
   if (indexes.length !== signatures.length) throw new BeefyError("undecodable_data");
-  const decoder = new TextDecoder();
   return {
     commitment: {
       ...commitment,
-      payload: commitment.payload.map(([id, data]) => ({ id: decoder.decode(id), data })),
+      payload: commitment.payload.map(([id, data]) => ({ id: toByteText(id), data })),
     },
     setLength,
     signatures: indexes.map((index, at) => ({ index, signature: signatures[at] ?? new Uint8Array(0) })),

@@ -3,7 +3,15 @@
  * Source: polytope-labs/hyperbridge: evm/src/consensus/{Types,ConsensusRouter,SP1Beefy}.sol.
  */
 import { type AbiParameter, decodeAbiParameters, encodeAbiParameters, parseAbiParameters } from "viem";
-import { concatBytes, fromHex, type Hash256, toHash256, toHex } from "../../bytes.ts";
+import {
+  concatBytes,
+  fromByteText,
+  fromHex,
+  type Hash256,
+  toByteText,
+  toHash256,
+  toHex,
+} from "../../bytes.ts";
 import { BeefyError } from "./beefy_error.ts";
 import type { BeefyCommitment, BeefyMmrLeaf, BeefySignature } from "./commitment.ts";
 
@@ -74,14 +82,13 @@ const sp1Parameters = parseAbiParameters([
 
 /** The proof as hosts take it. */
 export function encodeNaiveProof({ relay, parachain }: NaiveProof): Uint8Array {
-  const encoder = new TextEncoder();
   const parameters = encodeAbiParameters(naiveParameters, [
     {
       signedCommitment: {
         commitment: {
           ...relay.commitment,
           payload: relay.commitment.payload.map(({ id, data }) => ({
-            id: toHex(encoder.encode(id)),
+            id: toHex(fromByteText(id)),
             data: toHex(data),
           })),
         },
@@ -136,13 +143,12 @@ export function decodeNaiveProof(proof: Uint8Array): NaiveProof {
   const { signedCommitment, latestMmrLeaf } = relay;
   const { commitment, votes } = signedCommitment;
   const { leafIndex, nextAuthoritySet, ...leaf } = latestMmrLeaf;
-  const decoder = new TextDecoder("latin1");
   return {
     relay: {
       commitment: {
         ...commitment,
         payload: commitment.payload.map(({ id, data }) => ({
-          id: decoder.decode(fromHex(id)),
+          id: toByteText(fromHex(id)),
           data: fromHex(data),
         })),
       },

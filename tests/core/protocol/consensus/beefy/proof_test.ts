@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { fromHex, toHash256, toHex } from "../../../../../src/core/protocol/bytes.ts";
+import { concatBytes, fromHex, toHash256, toHex } from "../../../../../src/core/protocol/bytes.ts";
 import {
   authoritiesRoot,
   authorityAddress,
@@ -52,6 +52,7 @@ import {
 import { decodeStrict } from "../../../../../src/core/protocol/scale.ts";
 import { bagPeaks } from "../../../../../src/core/protocol/trie/mmr.ts";
 import { readVectors, VectorNode } from "../vector_node.ts";
+import { secp256k1 } from "@noble/curves/secp256k1.js";
 import fc from "fast-check";
 
 const accepted: readonly VectorNode[] = (await readVectors("beefy-ecdsa-accepted.json")).list("cases");
@@ -206,6 +207,38 @@ Deno.test("a proof is not built from keys of another set, too few votes, a wrong
   assert.equal(build({ paraIds: [3367, 77] }), "undecodable_data");
   const stranger = { ...justification, commitment: { ...justification.commitment, validatorSetId: 9n } };
   assert.equal(build({ justification: stranger }), "unknown_authority_set");
+});
+
+Deno.test("votes that a relay chain takes and a contract does not, for the larger s, are proved by the smaller one", () => {
+  const [vector] = accepted;
+  assert.ok(vector);
+  const facts = factsOf(vector);
+  const trusted = stateOf(vector, "trusted_state.abi");
+  const { ORDER } = secp256k1.Point.Fn;
+  const enlarged = facts.justification.signatures.map(({ index, signature }) => {
+    const s = ORDER - BigInt(toHex(signature.subarray(32, 64)));
+    const larger = fromHex(`0x${s.toString(16).padStart(64, "0")}`);
+    const recovery = Uint8Array.of((signature[64] ?? 0) ^ 1);
+    return { index, signature: concatBytes(signature.subarray(0, 32), larger, recovery) };
+  });
+  const justification = { ...facts.justification, signatures: enlarged };
+  const proof = buildNaiveProof(trusted, { ...facts, justification });
+  assert.deepEqual(proof, buildNaiveProof(trusted, facts));
+  verifyNaiveProof(trusted, proof);
+});
+
+Deno.test("entries of a payload keep their bytes, whatever names they have", () => {
+  const [vector] = accepted;
+  assert.ok(vector);
+  const { commitment, ...rest } = factsOf(vector).justification;
+  const payload = [...commitment.payload, { id: "\u00ff\u0080", data: Uint8Array.of(1) }];
+  const encoded = encodeBeefyJustification({ ...rest, commitment: { ...commitment, payload } });
+  const decoded = decodeBeefyJustification(encoded);
+  assert.deepEqual(decoded.commitment.payload, payload);
+  assert.equal(toHex(encodeBeefyJustification(decoded)), toHex(encoded));
+  const proof = decodeNaiveProof(vector.bytes("proof"));
+  const named = { ...proof, relay: { ...proof.relay, commitment: decoded.commitment } };
+  assert.deepEqual(decodeNaiveProof(encodeNaiveProof(named)).relay.commitment, decoded.commitment);
 });
 
 Deno.test("the real justification of 400 validators: bit field, commitment and signers", async () => {
