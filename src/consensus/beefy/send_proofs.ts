@@ -48,6 +48,9 @@ export type SendResult =
 /** Between two looks at a transaction. */
 const POLL_MS = 2_000;
 
+/** So many looks at a transaction that fail one after the other are told, once: half a minute of them. */
+const TOLD_FAILURE = 15;
+
 /** A transaction that no node knows any more is handed over again after this time. */
 const FORGOTTEN_AFTER_MS = 30_000;
 
@@ -111,22 +114,34 @@ class Flight {
     const last = lingering(this.#deps.clock, signal, LAST_WAIT_MS);
     try {
       return await awaitLogged(this.#deps, awaited, () => this.#watch(last.signal));
+    } catch (error) {
+      if (last.signal.aborted) {
+        const transaction = this.#submissions.at(-1)?.hash;
+        this.#deps.log.info("Stopped before a transaction with proofs of the hub was mined", { transaction });
+      }
+      throw error;
     } finally {
       last.end();
     }
   }
 
   async #watch(signal: AbortSignal): Promise<SendResult> {
-    for (;;) {
+    for (let failures = 0;;) {
       await this.#deps.clock.sleep(POLL_MS, signal);
       try {
         const result = await this.#look(signal);
         if (result !== undefined) return result;
         await this.#advance(signal);
+        failures = 0;
       } catch (error) {
         // The transaction is out: whatever an endpoint says, it is followed to its end.
         if (!(error instanceof RpcFault)) throw error;
-        this.#deps.log.debug("A look at a transaction failed", { error });
+        failures++;
+        const level = failures === TOLD_FAILURE ? "warn" : "debug";
+        this.#deps.log[level]("A look at a transaction with proofs failed; looking again", {
+          failures,
+          error,
+        });
       }
     }
   }

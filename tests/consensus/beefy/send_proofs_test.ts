@@ -86,6 +86,7 @@ interface Scene {
   readonly chain: OneNonce;
   readonly clock: FakeClock;
   readonly stop: AbortController;
+  readonly log: RecordedLog;
   isNews: boolean;
   send(): Promise<SendResult>;
 }
@@ -94,14 +95,16 @@ function scene(): Scene {
   const chain = new OneNonce();
   const clock = new FakeClock();
   const stop = new AbortController();
+  const log = new RecordedLog();
   const made: Scene = {
     chain,
     clock,
     stop,
+    log,
     isNews: true,
     send: () =>
       sendProofs(
-        { clock, log: new RecordedLog(), chain },
+        { clock, log, chain },
         { proofs: [Uint8Array.of(1)], isStillNews: () => Promise.resolve(made.isNews) },
         stop.signal,
       ),
@@ -222,4 +225,24 @@ Deno.test("beefy: a stopping program waits some seconds for what it has sent", a
   late.stop.abort(new ShutdownRequested("SIGTERM"));
   await assert.rejects(late.clock.run(waiting), ShutdownRequested);
   assert.equal(late.clock.pending, 0);
+  const [told] = late.log.lines.filter(({ level }) => level === "info");
+  assert.equal(told?.message, "Stopped before a transaction with proofs of the hub was mined");
+  assert.deepEqual(told.fields, { transaction: [...late.chain.prices.keys()][0] });
+});
+
+Deno.test("beefy: endpoints that do not tell what became of a transaction are told once while they fail", async () => {
+  const made = scene();
+  const sending = made.send();
+  const warnings = (): number => made.log.messages("warn").length;
+  made.chain.faults = 5;
+  await made.clock.advance(60_000);
+  assert.equal(warnings(), 0);
+  made.chain.faults = 100;
+  await made.clock.advance(190_000);
+  assert.equal(warnings(), 1);
+  made.chain.outcome = () => mined;
+  assert.equal((await made.clock.run(sending)).kind, "mined");
+  assert.deepEqual(made.log.messages("warn"), [
+    "A look at a transaction with proofs failed; looking again",
+  ]);
 });
