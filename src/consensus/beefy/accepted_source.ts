@@ -5,6 +5,8 @@
  */
 import type { AcceptedProof, ProofLister, RelayerHub } from "../../core/chains/hub_accounts.ts";
 import { MOST_ROTATIONS_AT_ONCE, planRotations } from "../../core/hub_proofs/rotation_plan.ts";
+import { BeefyError } from "../../core/protocol/consensus/beefy/beefy_error.ts";
+import { readProofSubject } from "../../core/protocol/consensus/beefy/naive_proof.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
 import type { HubWork } from "./hub_work.ts";
 import type { NextProofs, ProofSource, ProofTarget } from "./proof_source.ts";
@@ -38,12 +40,7 @@ class AcceptedSource implements ProofSource {
     const { hub, work } = this.#deps;
     const index = await hub.fetchAcceptedIndex(signal);
     const plan = planRotations(index.rotations, { setId: view.state.current.id, newest: undefined });
-    if (plan.kind === "gap") {
-      const detail =
-        `the hub keeps no rotation to set ${plan.missing} any more, which the client needs; a [hub.prover] can ` +
-        "prove it, otherwise the client must be reset";
-      return { kind: "unable", code: "gap", detail };
-    }
+    if (plan.kind === "gap") return gapAt(plan.missing);
     if (plan.steps.length > 0) {
       return await this.#load(plan.steps.slice(0, MOST_ROTATIONS_AT_ONCE), "rotations", signal);
     }
@@ -54,7 +51,9 @@ class AcceptedSource implements ProofSource {
     if (!await work.hasWork(chain, view.hubHeight, height, signal)) {
       return { kind: "nothing", reason: "the newest proof brings nothing for this chain" };
     }
-    return await this.#load([{ height, newSetId: undefined }], "messages", signal);
+    const found = await this.#load([{ height, newSetId: undefined }], "messages", signal);
+    // A hub whose own client was made anew lists no rotation before its first one.
+    return isBeyond(found, view.state.next.id) ? gapAt(view.state.next.id) : found;
   }
 
   close(): Promise<void> {
@@ -89,5 +88,24 @@ class AcceptedSource implements ProofSource {
     const detail = `${endpoint} does not have the bytes of ${what}: its offchain indexing was off when it ` +
       "imported that block; use another node, or add [hub.prover]";
     return { kind: "unable", code: "withheld", detail };
+  }
+}
+
+/** What the client lacks before it can take anything else. */
+function gapAt(setId: bigint): NextProofs {
+  const detail =
+    `the hub keeps no rotation to set ${setId} any more, which the client needs; a [hub.prover] can ` +
+    "prove it, otherwise the client must be reset";
+  return { kind: "unable", code: "gap", detail };
+}
+
+/** True when a later set than that one signed; proofs that cannot be read are left to their verification. */
+function isBeyond(found: NextProofs, setId: bigint): boolean {
+  if (found.kind !== "proofs") return false;
+  try {
+    return found.proofs.some((proof) => readProofSubject(proof).validatorSetId > setId);
+  } catch (error) {
+    if (error instanceof BeefyError) return false;
+    throw error;
   }
 }

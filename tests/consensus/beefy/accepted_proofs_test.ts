@@ -210,6 +210,24 @@ Deno.test("beefy: a rotation that the hub no longer keeps is told once as what n
   assert.equal(await target.sent(), 0);
 });
 
+Deno.test("beefy: a hub that was made anew at a later set than the host's is no endpoint that lies", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub);
+  const { next } = await target.state();
+  for (let each = 0; each < 2; each++) {
+    await hub.rotate();
+    hub.evicted.add(hub.state.current.id);
+  }
+  hub.post(target.stateMachine);
+  await hub.proveNewest();
+  await using relayer = relay(hub, target);
+  await relayer.looks(3);
+  const [error = "", ...others] = relayer.log.messages("error");
+  assert.ok(error.includes(`keeps no rotation to set ${next.id} any more`), error);
+  assert.deepEqual(others, []);
+  assert.equal(await target.sent(), 0);
+});
+
 Deno.test("beefy: a frozen host is named, parked and polled", async () => {
   await using hub = await ProvenHub.start();
   await using target = await startHost(hub);
