@@ -100,6 +100,8 @@ class Flight {
   /** Those of them that carry nothing. */
   readonly #cancelling = new Set<SignedSubmission>();
   #sentAtMs: number;
+  /** When a node was given the newest, for the last time. */
+  #handedOverAtMs: number;
   #replacements = 0;
 
   constructor(deps: SendDeps, first: SignedSubmission, isStillNews: ProofsToSend["isStillNews"]) {
@@ -107,6 +109,7 @@ class Flight {
     this.#submissions = [first];
     this.#isStillNews = isStillNews;
     this.#sentAtMs = deps.clock.now();
+    this.#handedOverAtMs = this.#sentAtMs;
   }
 
   async follow(signal: AbortSignal): Promise<SendResult> {
@@ -205,8 +208,12 @@ class Flight {
         return;
       case "wait":
       case "rebroadcast": {
+        // A node that does not keep it is not sent all of its bytes at every look.
+        if (clock.now() - this.#handedOverAtMs < FORGOTTEN_AFTER_MS) return;
         const outcome = await chain.fetchOutcome(newest, signal);
-        if (outcome.kind === "unknown") await chain.broadcast(newest, signal);
+        if (outcome.kind !== "unknown") return;
+        this.#handedOverAtMs = clock.now();
+        await chain.broadcast(newest, signal);
         return;
       }
       case "replace": {
@@ -230,6 +237,7 @@ class Flight {
   async #send(submission: SignedSubmission, nowMs: number, signal: AbortSignal): Promise<void> {
     this.#submissions.push(submission);
     this.#sentAtMs = nowMs;
+    this.#handedOverAtMs = nowMs;
     await this.#deps.chain.broadcast(submission, signal);
   }
 }
