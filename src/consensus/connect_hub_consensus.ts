@@ -233,5 +233,9 @@ export async function fetchBase(
   if (config === undefined || config.type === "substrate") return undefined;
   const { stateMachine, consensusStateId } = hub.substrate;
   const host = createEvmChain(network, config);
-  return (await host.fetchConsensusView({ stateMachine, consensusStateId }, signal)).state;
+  try {
+    return (await host.fetchConsensusView({ stateMachine, consensusStateId }, signal)).state;
+  } finally {
+    await host.close();
+  }
 }

@@ -44,8 +44,8 @@ export function checkBscNetwork({ place, stateMachine }: KnownSection): void {
 }
 
 /**
- * Parachains whose heads are proved, with the hub among them: without it nothing of the hub would be proved. An empty
- * list stays as it is: it stands for a chain that proves itself.
+ * Parachains whose heads are proved, with the hub among them: without it nothing of the hub would be proved, which is a
+ * parachain itself.
  * @param listed place of the list.
  */
 export function withHubPara(
@@ -54,7 +54,7 @@ export function withHubPara(
   listed: Place,
 ): readonly number[] {
   const own = paraIdOf(hub);
-  if (paraIds.length === 0 || paraIds.includes(own)) return paraIds;
+  if (paraIds.includes(own)) return paraIds;
   listed.warning(`a list without ${own}`, `${own}, the hub's own id, among them`, "it is added");
   return [...paraIds, own];
 }

@@ -55,7 +55,7 @@ export const grandpaFields: Fields<GrandpaValues> = {
   paraIds: required(
     "para_ids",
     listOf(paraId, {
-      expected: "an array of parachain ids (empty for a standalone chain)",
+      expected: "an array of parachain ids",
       identity: String,
     }),
   ),

@@ -294,7 +294,7 @@ export const wrongConsensusConfigs: readonly WrongConfig[] = [
     expected: [
       "consensus.toml:5: [hub.grandpa].rpc: found nothing, expected a WebSocket URL (ws:// or wss://)",
       "consensus.toml:5: [hub.grandpa].slot_duration: found nothing, expected an integer from 1 to 4294967295 (milliseconds)",
-      "consensus.toml:5: [hub.grandpa].para_ids: found nothing, expected an array of parachain ids (empty for a standalone chain)",
+      "consensus.toml:5: [hub.grandpa].para_ids: found nothing, expected an array of parachain ids",
     ],
   },
   {
@@ -315,7 +315,7 @@ export const wrongConsensusConfigs: readonly WrongConfig[] = [
     name: "para ids as one number",
     toml: edited(["[4009]", "4009"]),
     expected: [
-      "consensus.toml:8: [hub.grandpa].para_ids: found an integer, expected an array of parachain ids (empty for a standalone chain)",
+      "consensus.toml:8: [hub.grandpa].para_ids: found an integer, expected an array of parachain ids",
     ],
   },
   {
