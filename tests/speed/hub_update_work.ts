@@ -129,10 +129,11 @@ function beefyBench(job: JobOf<"beefy">, relay: RelayChain): Omit<Bench, "readRe
   const hubHeight = BigInt(job.hubHeight);
   const fetchEvents = (): Promise<readonly ChainEvent[]> =>
     Promise.resolve([workAt(hubHeight + 1n, hub, chain)]);
+  const fetchFinalHeight = (): Promise<bigint> => Promise.resolve(hubHeight + 1n);
   return {
     // A source of its own each time: it remembers what it has proved.
     prove: async () => {
-      const work = new HubWork({ fetchEvents }, [chain]);
+      const work = new HubWork({ fetchEvents, fetchFinalHeight }, [chain]);
       const source = createRelaySource({ relay, work, log: new RecordedLog() }, {
         hub,
         hubParaId: paraIdOf(hub),

@@ -16,16 +16,19 @@ const BLOCKS_PER_READ = 100n;
  */
 export const SEARCHED_BLOCKS = 14_400n;
 
+/** The hub as its events are read. */
+export type WorkHub = Pick<Chain, "fetchEvents" | "fetchFinalHeight">;
+
 /** Knows where there is work. */
 export class HubWork {
-  readonly #hub: Pick<Chain, "fetchEvents">;
+  readonly #hub: WorkHub;
   readonly #turn = new Limit(1);
   /** Blocks with work, ascending; only of chains that were asked about. */
   readonly #blocks = new Map<StateMachine, bigint[]>();
-  /** First and last block that was read; `undefined`: none yet. */
+  /** First and last block that was read, all of them final; `undefined`: none yet. */
   #read: { readonly from: bigint; readonly to: bigint } | undefined;
 
-  constructor(hub: Pick<Chain, "fetchEvents">, chains: Iterable<StateMachine>) {
+  constructor(hub: WorkHub, chains: Iterable<StateMachine>) {
     this.#hub = hub;
     for (const chain of chains) this.#blocks.set(chain, []);
   }
@@ -36,16 +39,45 @@ export class HubWork {
     if (blocks === undefined) throw new Error(`${chain} was not announced`);
     if (known >= upTo) return Promise.resolve(false);
     return this.#turn.run(async () => {
-      const isFound = (): boolean => blocks.some((block) => block > known && block <= upTo);
-      while (!isFound()) {
-        const next = nextRead(this.#read, known + 1n, upTo);
-        if (next === "all") return false;
-        if (next === "too_many") return true;
-        // A node that no longer has what a block told cannot say that there was nothing.
-        if (!await this.#readBlocks(next.from, next.to, signal)) return true;
-      }
-      return true;
+      if (isAmong(blocks, known, upTo)) return true;
+      const final = await this.#finalUpTo(upTo, signal);
+      return known < final && await this.#isInFinal(blocks, known, final, signal) ||
+        final < upTo && await this.#isInBest(chain, highest(known, final), upTo, signal);
     }, signal);
+  }
+
+  /** The newest final block up to `upTo`: what a node tells of blocks after it may be of a fork. */
+  async #finalUpTo(upTo: bigint, signal: AbortSignal): Promise<bigint> {
+    if (this.#read !== undefined && this.#read.to >= upTo) return upTo;
+    const final = await this.#hub.fetchFinalHeight(signal);
+    return final < upTo ? final : upTo;
+  }
+
+  async #isInFinal(
+    blocks: readonly bigint[],
+    known: bigint,
+    upTo: bigint,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    while (!isAmong(blocks, known, upTo)) {
+      const next = nextRead(this.#read, known + 1n, upTo);
+      if (next === "all") return false;
+      if (next === "too_many") return true;
+      // A node that no longer has what a block told cannot say that there was nothing.
+      if (!await this.#readBlocks(next.from, next.to, signal)) return true;
+    }
+    return true;
+  }
+
+  /** Reads blocks that are not final on the node: they are read again each time. */
+  async #isInBest(chain: StateMachine, known: bigint, upTo: bigint, signal: AbortSignal): Promise<boolean> {
+    if (upTo - known > SEARCHED_BLOCKS) return true;
+    for (let from = known + 1n; from <= upTo; from += BLOCKS_PER_READ) {
+      const end = from + BLOCKS_PER_READ - 1n;
+      const events = await this.#fetchEvents(from, end < upTo ? end : upTo, signal);
+      if (events === undefined || events.some((event) => addressee(event) === chain)) return true;
+    }
+    return false;
   }
 
   /** False when the node has pruned them. */
@@ -98,6 +130,10 @@ function nextRead(
   }
   if (start < read.from) return { from: highest(start, read.from - BLOCKS_PER_READ), to: read.from - 1n };
   return from < start ? "too_many" : "all";
+}
+
+function isAmong(blocks: readonly bigint[], known: bigint, upTo: bigint): boolean {
+  return blocks.some((block) => block > known && block <= upTo);
 }
 
 function highest(a: bigint, b: bigint): bigint {

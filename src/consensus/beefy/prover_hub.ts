@@ -8,6 +8,7 @@ import type { Hash256 } from "../../core/protocol/bytes.ts";
 import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
 import type { RelayChain } from "../relay_chain/relay_chain.ts";
+import type { WorkHub } from "./hub_work.ts";
 
 /** A node that tells its first block. */
 export type GenesisReader = Pick<RelayChain, "host" | "fetchHash" | "close">;
@@ -15,7 +16,7 @@ export type GenesisReader = Pick<RelayChain, "host" | "fetchHash" | "close">;
 /** Both nodes of the hub. */
 export interface ProverHubDeps {
   readonly hub: StateMachine;
-  readonly events: Pick<Chain, "fetchEvents" | "close">;
+  readonly events: WorkHub & Pick<Chain, "close">;
   /** The same node as {@link events}. */
   readonly own: GenesisReader;
   /** The node behind `[hub.substrate].rpc_ws`, which the other checks are about. */
@@ -23,7 +24,7 @@ export interface ProverHubDeps {
 }
 
 /** Events of the hub, from a node of which it is known that it is the hub's. */
-export class ProverHub implements Pick<Chain, "fetchEvents"> {
+export class ProverHub implements WorkHub {
   readonly #deps: ProverHubDeps;
   #isHub = false;
 
@@ -42,19 +43,28 @@ export class ProverHub implements Pick<Chain, "fetchEvents"> {
 
   /** @throws {RpcFault} `wrong_chain`, when the node was not there to be checked at the start */
   async fetchEvents(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly ChainEvent[]> {
-    const { hub, own, events } = this.#deps;
-    if (!await this.#fetchIsHub(signal)) {
-      const where = { chain: hub, endpointHost: own.host, method: "chain_getBlockHash" };
-      const detail = "[hub.prover].para_rpc_ws is a node of another chain";
-      throw new RpcFault("wrong_chain", "stop", where, { detail });
-    }
-    return await events.fetchEvents(from, to, signal);
+    await this.#confirmHub(signal);
+    return await this.#deps.events.fetchEvents(from, to, signal);
+  }
+
+  /** @throws {RpcFault} `wrong_chain`, as {@link fetchEvents} */
+  async fetchFinalHeight(signal: AbortSignal): Promise<bigint> {
+    await this.#confirmHub(signal);
+    return await this.#deps.events.fetchFinalHeight(signal);
   }
 
   /** Ends the connections. */
   async close(): Promise<void> {
     const { events, own, main } = this.#deps;
     await Promise.all([events.close(), own.close(), main.close()]);
+  }
+
+  async #confirmHub(signal: AbortSignal): Promise<void> {
+    const { hub, own } = this.#deps;
+    if (await this.#fetchIsHub(signal)) return;
+    const where = { chain: hub, endpointHost: own.host, method: "chain_getBlockHash" };
+    const detail = "[hub.prover].para_rpc_ws is a node of another chain";
+    throw new RpcFault("wrong_chain", "stop", where, { detail });
   }
 
   async #fetchIsHub(signal: AbortSignal): Promise<boolean> {

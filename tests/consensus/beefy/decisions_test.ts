@@ -158,6 +158,12 @@ Deno.test("beefy: blocks with small last mountains come first, those before the 
 class EventHub {
   readonly events: ChainEvent[] = [];
   readonly reads: string[] = [];
+  /** Newest final block. */
+  final = 1_000_000n;
+
+  fetchFinalHeight(): Promise<bigint> {
+    return Promise.resolve(this.final);
+  }
 
   fetchEvents(from: bigint, to: bigint): Promise<readonly ChainEvent[]> {
     this.reads.push(`${from}-${to}`);
@@ -233,10 +239,37 @@ Deno.test("beefy: every block of the hub is read once for all chains, and no mor
   assert.equal(await fresh.hasWork(chain, 0n, newest, signal), true, "older blocks count as work");
 });
 
+Deno.test("beefy: blocks that are not final on the hub's node are read again until they are", async () => {
+  const hub = new EventHub();
+  hub.final = 15n;
+  const work = new HubWork(hub, [chain]);
+  assert.equal(await work.hasWork(chain, 10n, 20n, signal), false);
+  assert.deepEqual(hub.reads, ["11-15", "16-20"]);
+  // The node followed a fork.
+  hub.events.push(post(chain, 18n));
+  assert.equal(await work.hasWork(chain, 10n, 20n, signal), true);
+  // And it comes back to it: what was said of a block that is not final is not kept.
+  hub.events.length = 0;
+  assert.equal(await work.hasWork(chain, 16n, 20n, signal), false);
+  assert.deepEqual(hub.reads.slice(2), ["16-20", "17-20"]);
+  hub.final = 20n;
+  hub.events.push(post(chain, 18n));
+  assert.equal(await work.hasWork(chain, 10n, 20n, signal), true);
+  assert.equal(await work.hasWork(chain, 10n, 20n, signal), true);
+  assert.deepEqual(hub.reads.slice(4), ["16-20"]);
+  hub.final = 5n;
+  assert.equal(await work.hasWork(chain, 20n, 20n + SEARCHED_BLOCKS + 1n, signal), true, "too many to read");
+  assert.equal(hub.reads.length, 5);
+});
+
 Deno.test("beefy: blocks that the hub's node has pruned count as work", async () => {
   const fetchEvents = (): Promise<never> => Promise.reject(faultOf("pruned", "KUSAMA-4009"));
-  const work = new HubWork({ fetchEvents }, [chain]);
-  assert.equal(await work.hasWork(chain, 10n, 20n, signal), true);
-  const down = new HubWork({ fetchEvents: () => Promise.reject(faultOf("unreachable")) }, [chain]);
+  const finalAt = (height: bigint) => (): Promise<bigint> => Promise.resolve(height);
+  for (const fetchFinalHeight of [finalAt(20n), finalAt(0n)]) {
+    const work = new HubWork({ fetchEvents, fetchFinalHeight }, [chain]);
+    assert.equal(await work.hasWork(chain, 10n, 20n, signal), true);
+  }
+  const unreachable = (): Promise<never> => Promise.reject(faultOf("unreachable"));
+  const down = new HubWork({ fetchEvents: unreachable, fetchFinalHeight: finalAt(20n) }, [chain]);
   await assert.rejects(down.hasWork(chain, 10n, 20n, signal), { code: "unreachable" });
 });

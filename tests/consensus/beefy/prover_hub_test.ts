@@ -29,6 +29,10 @@ function scene(own: Hash256, main: Hash256): { readonly hub: ProverHub; readonly
         asked.push(`events ${from} to ${to}`);
         return Promise.resolve([]);
       },
+      fetchFinalHeight: () => {
+        asked.push("events final");
+        return Promise.resolve(7n);
+      },
       close: () => {
         asked.push("events closed");
         return Promise.resolve();
@@ -45,12 +49,14 @@ Deno.test("prover hub: a node with the hub's first block is asked for events, an
   assert.deepEqual(await hub.fetchEvents(5n, 9n, never), []);
   assert.deepEqual(await hub.check(never), []);
   await hub.fetchEvents(10n, 11n, never);
+  assert.equal(await hub.fetchFinalHeight(never), 7n);
   await hub.close();
   assert.deepEqual(asked, [
     "para.example.org block 0",
     "hub.example.org block 0",
     "events 5 to 9",
     "events 10 to 11",
+    "events final",
     "events closed",
     "para.example.org closed",
     "hub.example.org closed",
@@ -63,9 +69,9 @@ Deno.test("prover hub: a node of another chain is a fatal finding, and no event 
   assert.equal(others.length, 0);
   assert.equal(finding?.severity, "fatal");
   assert.match(finding?.text ?? "", /para\.example\.org is a node of another chain than hub\.example\.org/);
-  await assert.rejects(
-    hub.fetchEvents(1n, 2n, never),
-    (error) => error instanceof RpcFault && error.code === "wrong_chain" && error.reaction === "stop",
-  );
+  const isRefusal = (error: unknown): boolean =>
+    error instanceof RpcFault && error.code === "wrong_chain" && error.reaction === "stop";
+  await assert.rejects(hub.fetchEvents(1n, 2n, never), isRefusal);
+  await assert.rejects(hub.fetchFinalHeight(never), isRefusal);
   assert.equal(asked.some((each) => each.startsWith("events")), false);
 });

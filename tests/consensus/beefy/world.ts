@@ -194,6 +194,10 @@ export class ProvenHub implements AcceptedProofsHub {
     return Promise.resolve(this.#events.filter(({ at }) => at.height >= from && at.height <= to));
   }
 
+  fetchFinalHeight(): Promise<bigint> {
+    return Promise.resolve(this.height);
+  }
+
   close(): Promise<void> {
     return Promise.resolve();
   }
