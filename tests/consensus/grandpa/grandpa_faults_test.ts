@@ -119,7 +119,14 @@ const lies: readonly (readonly [
       precommits: [...told.commit.precommits, ...told.commit.precommits.slice(0, 1)],
     },
   })],
-  ["signature", "signature", firstVote((vote) => ({ ...vote, signature: vote.signature.with(3, 99) }))],
+  [
+    "signature",
+    "signature",
+    firstVote((vote) => ({
+      ...vote,
+      signature: vote.signature.with(3, (vote.signature[3] ?? 0) ^ 1),
+    })),
+  ],
   ["voter", "unknown_voter", firstVote((vote) => ({ ...vote, id: zero }))],
   ["number of a vote", "signature", firstVote((vote) => ({ ...vote, targetNumber: vote.targetNumber + 1 }))],
   ["block of a vote", "vote_ancestry", firstVote((vote) => ({ ...vote, targetHash: zero }))],
