@@ -187,6 +187,7 @@ const faultTexts: Readonly<Record<ProverFault["code"], string>> = {
   frozen: "the client that would be told is frozen",
   expired: "the client that would be told has expired",
   hub_state: "the client that would be told cannot be used",
+  stranded: "no update brings the client any further. Looked at again in 10 min",
 };
 
 function bytesOf(proofs: readonly Uint8Array[]): number {

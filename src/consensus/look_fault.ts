@@ -38,7 +38,7 @@ export function failedLook(
 ): LookResult {
   if (error instanceof ProverFault) {
     log.error(accuse(error), { failures: failures + 1, error });
-    return { kind: "failed" };
+    return { kind: error.code === "stranded" ? "parked" : "failed" };
   }
   if (error instanceof RpcFault && error.reaction === "stop") {
     log.error("An endpoint serves another chain; mend the configuration. Looked at again in 10 min", {

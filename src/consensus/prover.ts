@@ -51,10 +51,10 @@ export class ProverFault extends Error {
   /**
    * @param code `bad_data`: an endpoint answered with data that our verifier refuses;
    * `not_served`: no endpoint has what is needed; `frozen`, `expired`: the client that would be told takes no update;
-   * `hub_state`: it is missing, of another type or unreadable.
+   * `hub_state`: it is missing, of another type or unreadable; `stranded`: no update brings it any further.
    */
   constructor(
-    readonly code: "bad_data" | "not_served" | "frozen" | "expired" | "hub_state",
+    readonly code: "bad_data" | "not_served" | "frozen" | "expired" | "hub_state" | "stranded",
     readonly chain: StateMachine,
     /** Host of the endpoint, `undefined` where several took part. */
     readonly endpoint: string | undefined,

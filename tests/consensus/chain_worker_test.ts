@@ -153,6 +153,28 @@ Deno.test("chain worker: a refusal is chance once and a warning from then on, wi
   await scene.end();
 });
 
+Deno.test("chain worker: a client that nothing brings further is looked at every ten minutes", async () => {
+  const scene = new Scene();
+  const prover = scene.start("EVM-1/ETH0", {
+    prepare: (made) => {
+      made.find = () => {
+        throw new ProverFault(
+          "stranded",
+          made.chain,
+          undefined,
+          "block 9 forces a change of the authorities",
+        );
+      };
+    },
+  });
+  await scene.clock.advance(1_200_000);
+  assert.deepEqual(scene.seconds(prover), [0, 600, 1_200]);
+  const errors = scene.log.lines.filter(({ level }) => level === "error");
+  assert.match(errors[0]?.message ?? "", /^No update: no update brings the client any further/);
+  assert.match(String(errors[0]?.fields.error), /block 9 forces/);
+  await scene.end();
+});
+
 Deno.test("chain worker: an update that is lost is chance once and a warning from then on", async () => {
   const scene = new Scene();
   scene.hub.outcomes.push({ kind: "unknown" }, { kind: "unknown" });

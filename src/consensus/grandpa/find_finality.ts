@@ -11,7 +11,7 @@ import {
   GRANDPA_ENGINE,
   type GrandpaConsensusState,
 } from "../../core/protocol/consensus/grandpa/message.ts";
-import { scheduledAuthorities } from "../../core/protocol/consensus/grandpa/set_change.ts";
+import { forcesChange, scheduledAuthorities } from "../../core/protocol/consensus/grandpa/set_change.ts";
 import { decodeGrandpaJustification } from "../../core/protocol/consensus/grandpa/verify_justification.ts";
 import {
   type VerifiedFinality,
@@ -42,6 +42,8 @@ export type FinalityResult =
   | { readonly kind: "behind"; readonly finalHeight: number }
   /** The chain has another block where the client's newest one is: another chain, or a client that was set up wrong. */
   | { readonly kind: "other_chain" }
+  /** That block forces a change of the voters, and no block before it can be proved: no client gets beyond it. */
+  | { readonly kind: "forced_change"; readonly block: number }
   /** No block of the range has a justification that the client would take. */
   | {
     readonly kind: "none";
@@ -113,6 +115,8 @@ export async function findFinality(
   const range: Range = { trusted, blocks, finalHeight, searched, refused: [], lacking: new Set() };
   const found = await search(source, range, furthest, signal);
   if (found !== undefined) return found;
+  const forced = findForced(range);
+  if (forced !== undefined) return { kind: "forced_change", block: forced };
   return { kind: "none", refused: range.refused, finalHeight, canProve: range.lacking.size === 0 };
 }
 
@@ -133,6 +137,14 @@ async function search(
   const ending = blocks.at(-1);
   const justification = ending && await source.fetchJustification(ending.hash, GRANDPA_ENGINE, signal);
   return tryOne({ ...range, blocks }, justification);
+}
+
+/** The block that forces a change, where that is why nothing was found: before a scheduled change, or in its block. */
+function findForced({ blocks, refused }: Range): number | undefined {
+  // Votes for different blocks are those of voters that the client knows: another block is tried later.
+  if (refused.length > 0 && refused.every(({ code }) => code === "unused_headers")) return undefined;
+  const first = blocks.find(({ header }) => forcesChange(header) || changesSet(header));
+  return first !== undefined && forcesChange(first.header) ? first.header.number : undefined;
 }
 
 /** A digest item that is not readable changes nothing here: the verifier refuses the block if it comes to it. */

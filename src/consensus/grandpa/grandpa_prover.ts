@@ -215,6 +215,12 @@ class GrandpaProver implements ConsensusProver {
         "chain, or the client was created for another one";
       throw this.#client.fault(detail);
     }
+    if (found.kind === "forced_change") {
+      const { stateMachine } = this.#deps.sink.id;
+      const detail = `block ${found.block} forces a change of the authorities, which no client follows: ` +
+        `the governance of ${stateMachine} must create its client anew`;
+      throw new ProverFault("stranded", this.chain, undefined, detail);
+    }
     const lie = found.refused.find(({ code }) => code !== "unused_headers");
     if (lie !== undefined) throw this.#badData(`its justification does not verify (${lie.code})`, lie);
     if (found.refused.length > 0) {

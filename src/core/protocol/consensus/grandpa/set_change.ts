@@ -6,8 +6,11 @@ import { decodeStrict, Struct, u32 } from "../../scale.ts";
 import type { SubstrateHeader } from "../substrate_header.ts";
 import { GRANDPA_ENGINE, grandpaAuthoritiesCodec, type GrandpaAuthority } from "./message.ts";
 
-/** Index of a scheduled change. Forced ones (2) are not followed by the clients. */
+/** Index of a scheduled change. */
 const SCHEDULED_CHANGE = 1;
+
+/** Index of a forced change, which the clients do not follow. */
+const FORCED_CHANGE = 2;
 
 const scheduledChange = Struct({ nextAuthorities: grandpaAuthoritiesCodec, delay: u32 });
 
@@ -25,4 +28,14 @@ export function scheduledAuthorities(
     return decodeStrict(scheduledChange, item.data.slice(1), "ScheduledChange").nextAuthorities;
   }
   return undefined;
+}
+
+/**
+ * True when the block forces a change of the voters, as a chain does whose finality has stalled: justifications of later
+ * blocks are by voters of whom no client ever learns.
+ */
+export function forcesChange(header: Pick<SubstrateHeader, "digest">): boolean {
+  return header.digest.some((item) =>
+    item.kind === "consensus" && item.engine === GRANDPA_ENGINE && item.data[0] === FORCED_CHANGE
+  );
 }

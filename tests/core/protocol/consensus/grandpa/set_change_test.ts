@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { concatBytes, toHash256 } from "../../../../../src/core/protocol/bytes.ts";
 import { grandpaAuthoritiesCodec } from "../../../../../src/core/protocol/consensus/grandpa/message.ts";
-import { scheduledAuthorities } from "../../../../../src/core/protocol/consensus/grandpa/set_change.ts";
+import {
+  forcesChange,
+  scheduledAuthorities,
+} from "../../../../../src/core/protocol/consensus/grandpa/set_change.ts";
 import type { DigestItem } from "../../../../../src/core/protocol/consensus/substrate_header.ts";
 import { ScaleError, u32, u64 } from "../../../../../src/core/protocol/scale.ts";
 
@@ -34,4 +37,13 @@ Deno.test("forced changes, disabled voters and other engines change no set that 
     undefined,
   );
   assert.throws(() => scheduledAuthorities({ digest: [disabled, item(1, Uint8Array.of(4))] }), ScaleError);
+});
+
+Deno.test("a forced change is found among what else stands in the digest, and nothing else is taken for one", () => {
+  assert.equal(forcesChange({ digest: [disabled, forced] }), true);
+  assert.equal(
+    forcesChange({ digest: [scheduled, disabled, item(2, change, "BEEF"), item(2, change, "BABE")] }),
+    false,
+  );
+  assert.equal(forcesChange({ digest: [{ kind: "seal", engine: "FRNK", data: Uint8Array.of(2) }] }), false);
 });
