@@ -121,7 +121,7 @@ export class ProofFinder {
       return this.#notices.done("proofs");
     }
     if (this.#unableTold !== first.detail) {
-      log[first.code === "gap" ? "error" : "warn"](`No proofs of the hub: ${first.detail}`, {
+      log[first.code === "withheld" ? "warn" : "error"](`No proofs of the hub: ${first.detail}`, {
         code: first.code,
       });
     }

@@ -24,8 +24,11 @@ export type NextProofs =
   /** Something is wanted that this source does not have. */
   | {
     readonly kind: "unable";
-    /** `gap`: it is gone for good. `withheld`: this node does not tell, another one may. */
-    readonly code: "gap" | "withheld";
+    /**
+     * `gap`: it is gone for good. `withheld`: this node does not tell, another one may. `misfit`: the configuration or
+     * the host's client does not fit the chain behind the source.
+     */
+    readonly code: "gap" | "withheld" | "misfit";
     /** What is missing and what to do; a sentence without a full stop. */
     readonly detail: string;
   };

@@ -24,6 +24,7 @@ import { MOST_PROOF_BYTES } from "./proof_batch.ts";
 import { leafCountAt } from "./proof_choice.ts";
 import type { NextProofs, ProofSource, ProofTarget } from "./proof_source.ts";
 import { type ProofRelay, readHeads, readRelayFacts } from "./relay_facts.ts";
+import { findMisfit, RelayMisfit } from "./relay_misfit.ts";
 
 /** What the source works with. */
 export interface RelaySourceDeps {
@@ -104,6 +105,7 @@ class RelaySource implements ProofSource {
           "archive node for [hub.prover].relay_rpc_ws (--state-pruning=archive)";
         return { kind: "unable", code: "withheld", detail };
       }
+      if (error instanceof RelayMisfit) return { kind: "unable", code: "misfit", detail: error.detail };
       if (!(error instanceof BeefyError)) throw error;
       const detail = `what the relay chain's node says makes no proof (${error.code})`;
       throw new ProverFault("bad_data", this.#options.hub, this.#deps.relay.host, detail, { cause: error });
@@ -181,15 +183,26 @@ class RelaySource implements ProofSource {
     return found === undefined ? undefined : BigInt(decoded(() => decodeSubstrateHeader(found.head)).number);
   }
 
-  /** The proof of a block, verified. */
-  async #make(
+  /** The proof of a block, verified. @throws {RelayMisfit} */
+  async #make(state: BeefyClientState, candidate: Candidate, signal: AbortSignal): Promise<MadeProof> {
+    const { block } = candidate;
+    const known = this.#made.find((each) => each.of === block.hash && each.trusts(state));
+    if (known !== undefined) return known;
+    try {
+      return await this.#makeAnew(state, candidate, signal);
+    } catch (error) {
+      if (!(error instanceof BeefyError)) throw error;
+      const context = { ...this.#options, block, activationBlock: state.beefyActivationBlock };
+      throw await findMisfit(this.#deps.relay, error, context, signal) ?? error;
+    }
+  }
+
+  async #makeAnew(
     state: BeefyClientState,
     { number, block, justification }: Candidate,
     signal: AbortSignal,
   ): Promise<MadeProof> {
     const { relay, log } = this.#deps;
-    const known = this.#made.find((each) => each.of === block.hash && each.trusts(state));
-    if (known !== undefined) return known;
     const leafCount = leafCountAt(number, state.beefyActivationBlock);
     const facts = await readRelayFacts(relay, { block, justification, leafCount }, this.#options, signal);
     const proof = buildNaiveProof(state, facts);

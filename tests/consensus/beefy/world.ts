@@ -316,7 +316,14 @@ export function renameLeafPallet(relay: RelayChainNode): void {
 }
 
 /** Proofs made from the hub's relay chain, over its RPC. */
-export function relaySource(hub: ProvenHub, target: FollowingHost): ProofSource {
+export function relaySource(
+  hub: ProvenHub,
+  target: Pick<FollowingHost, "stateMachine">,
+  { paraIds = [PARA_ID], log = new RecordedLog() }: {
+    readonly paraIds?: readonly number[];
+    readonly log?: RecordedLog;
+  } = {},
+): ProofSource {
   const deps = {
     clock: systemClock,
     randomness: fixedRandomness(0),
@@ -325,10 +332,10 @@ export function relaySource(hub: ProvenHub, target: FollowingHost): ProofSource 
   };
   const relay = new RelayChain(deps, "Paseo devnet", { rpcWs: new EndpointUrl(hub.relay.wsUrl) });
   const work = new HubWork(hub, [target.stateMachine]);
-  return createRelaySource({ relay, work, log: new RecordedLog() }, {
+  return createRelaySource({ relay, work, log }, {
     hub: hubId.stateMachine,
     hubParaId: PARA_ID,
-    paraIds: [PARA_ID],
+    paraIds,
     batchSize: 200,
   });
 }
