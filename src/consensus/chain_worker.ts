@@ -125,7 +125,7 @@ class Looks implements Looked {
   ): Promise<LookResult> {
     const { log, news } = this.#deps;
     const { chain, consensusStateId, commitmentsUnder } = this.#prover;
-    const { proofs, madeOn, height, summary, hasMore } = finding;
+    const { proofs, madeOn, height, summary, hasMore, adviceIfTooLarge } = finding;
     this.#notices.done("update");
     log.debug("Update made", { summary, updates: proofs.length, bytes: bytesOf(proofs) });
     const found = { chain, consensusStateId, commitmentsUnder, proofs, madeOn, height };
@@ -144,6 +144,11 @@ class Looks implements Looked {
       case "refused": {
         // The hub may have moved on between the look and the question; a second refusal is not chance.
         const { code, detail } = result.refusal;
+        if (code === "too_large" && adviceIfTooLarge !== undefined) {
+          const text = `No extrinsic carries this update: ${adviceIfTooLarge}`;
+          log.error(text, { summary, bytes: bytesOf(proofs), detail });
+          return { kind: "failed" };
+        }
         log[failures === 0 ? "info" : "warn"](
           "The hub refuses an update that it should take; looking again",
           {

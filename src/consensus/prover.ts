@@ -33,6 +33,8 @@ export type ProverFinding =
     readonly summary: string;
     /** True when the next look should follow as soon as these are accepted: the hub is still behind. */
     readonly hasMore: boolean;
+    /** What makes updates smaller, for when no extrinsic carries this one: a sentence without a full stop. */
+    readonly adviceIfTooLarge?: string;
   };
 
 /** Everything that governance needs to create a client of the chain on the hub. */

@@ -153,6 +153,28 @@ Deno.test("chain worker: a refusal is chance once and a warning from then on, wi
   await scene.end();
 });
 
+Deno.test("chain worker: an update that no extrinsic carries is an error with what makes it smaller", async () => {
+  const scene = new Scene();
+  scene.hub.refusals.push({ code: "too_large", detail: "Invalid.ExhaustsResources" });
+  const adviceIfTooLarge = "try a smaller [hub.grandpa].max_block_range (it is 2400)";
+  const prover = scene.start("EVM-1/ETH0", {
+    prepare: (made) => {
+      made.find = () => {
+        const finding = updateTo(10n);
+        return finding.kind === "updates" ? { ...finding, adviceIfTooLarge } : finding;
+      };
+    },
+  });
+  await scene.clock.advance(2_000);
+  assert.deepEqual(scene.seconds(prover), [0, 1]);
+  const [line, ...others] = scene.log.lines.filter(({ level }) => level === "error");
+  assert.deepEqual(others, []);
+  assert.match(line?.message ?? "", /^No extrinsic carries .*smaller \[hub\.grandpa\]\.max_block_range/);
+  assert.equal(line?.fields.detail, "Invalid.ExhaustsResources");
+  assert.deepEqual(scene.hub.sent, [10n]);
+  await scene.end();
+});
+
 Deno.test("chain worker: a client that nothing brings further is looked at every ten minutes", async () => {
   const scene = new Scene();
   const prover = scene.start("EVM-1/ETH0", {

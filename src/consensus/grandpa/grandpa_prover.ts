@@ -139,6 +139,7 @@ class GrandpaProver implements ConsensusProver {
       summary:
         `final relay block ${consensusState.latestHeight}, set ${consensusState.currentSetId}${without}`,
       hasMore: found.finalHeight > consensusState.latestHeight,
+      adviceIfTooLarge: `try a smaller [hub.grandpa].max_block_range (it is ${maxBlockRange})`,
     };
   }
 
