@@ -55,8 +55,10 @@ interface LeafBlock {
 }
 
 /**
- * Everything for a proof of the block that a justification is for.
+ * Everything for a proof of the block that a justification is for; `undefined` when leaves had to be read that
+ * `mayRead` forbids.
  * @param leafCount of the mountain range at that block.
+ * @param mayRead asked with the number of leaves of the last mountain, where the node does not prove the leaf itself.
  * @throws {BeefyError} `undecodable_data`, `invalid_mmr_proof` when the node contradicts what was signed
  */
 export async function readRelayFacts(
@@ -65,10 +67,11 @@ export async function readRelayFacts(
     readonly block: RelayBlock;
     readonly justification: BeefyJustification;
     readonly leafCount: bigint;
+    readonly mayRead: (leaves: number) => boolean;
   },
   options: FactOptions,
   signal: AbortSignal,
-): Promise<RelayFacts> {
+): Promise<RelayFacts | undefined> {
   const { block, justification, leafCount } = work;
   const [authorities, counted] = await relay.fetchStored([
     { key: relayBeefyKeys.authorities, block: block.hash },
@@ -82,6 +85,7 @@ export async function readRelayFacts(
   if (own === undefined) throw new BeefyError("undecodable_data");
   const root = mmrRootOf(justification.commitment);
   const items = await askItems(relay, { block, leaf: own.leaf, leafCount, root }, signal);
+  if (items === undefined && !work.mayRead(mountainLeaves(block, leafCount))) return undefined;
   const mountain = items === undefined
     ? await readMountain(relay, block, leafCount, options, signal)
     : { storedPeaks: [], earlierLeaves: [], mmrItems: items };
@@ -139,6 +143,11 @@ async function askItems(
     if (!isUseless) throw error;
     return undefined;
   }
+}
+
+function mountainLeaves({ header }: RelayBlock, leafCount: bigint): number {
+  const { from, to } = lastMountainBlocks(header.number, leafCount);
+  return to - from + 1;
 }
 
 /** Stored peaks, and the leaves of the last mountain before the block's own. */

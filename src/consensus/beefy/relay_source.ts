@@ -44,10 +44,21 @@ export interface RelaySourceOptions {
   readonly paraIds: readonly number[];
   /** Most storage keys of one request. */
   readonly batchSize: number;
+  /** Most leaves that are read for a proof for messages where the node does not prove them; default 2^12. */
+  readonly mostMessageLeaves?: number;
 }
 
 /** Finished proofs that are kept: hosts usually trust the same. */
 const KEPT_PROOFS = 8;
+
+/**
+ * Most leaves that are read for a proof for messages: more take many minutes, and a newer block has a shorter proof.
+ * Rotations cannot wait.
+ */
+const MOST_MESSAGE_LEAVES = 2 ** 12;
+
+/** What the proof of a block is for. */
+type Purpose = Extract<NextProofs, { kind: "proofs" }>["purpose"];
 
 /** Proofs from the relay chain. */
 export function createRelaySource(deps: RelaySourceDeps, options: RelaySourceOptions): ProofSource {
@@ -131,7 +142,8 @@ class RelaySource implements ProofSource {
           "which the client needs next: use an archive node that has run without a gap";
         return { kind: "unable", code: "withheld", detail };
       }
-      const made = await this.#make(state, candidate, signal);
+      const made = await this.#make(state, candidate, "rotations", signal);
+      if (made === undefined) throw new Error("A rotation was passed over");
       bytes += made.bytes.length;
       if (proofs.length > 0 && bytes > MOST_PROOF_BYTES) break;
       proofs.push(made.bytes);
@@ -160,15 +172,23 @@ class RelaySource implements ProofSource {
     if (!await work.hasWork(chain, hubHeight, newest, signal)) {
       return { kind: "nothing", reason: "the newest head of the hub brings nothing for this chain" };
     }
+    let isLong = false;
     for (const candidate of await this.#blocks.findNewest(state, head, signal)) {
       const height = candidate.number === head.header.number
         ? newest
         : await this.#fetchHubHeight(candidate.block, signal);
       if (height === undefined || !await work.hasWork(chain, hubHeight, height, signal)) continue;
-      const { bytes } = await this.#make(state, candidate, signal);
-      return { kind: "proofs", proofs: [bytes], purpose: "messages", endpoint: relay.host };
+      const made = await this.#make(state, candidate, "messages", signal);
+      if (made === undefined) {
+        isLong = true;
+        continue;
+      }
+      return { kind: "proofs", proofs: [made.bytes], purpose: "messages", endpoint: relay.host };
     }
-    return { kind: "nothing", reason: "no justified block of the relay chain has the wanted head yet" };
+    const reason = isLong
+      ? `${relay.host} proves no leaves itself (mmr_generateProof): waits for a block with a shorter proof`
+      : "no justified block of the relay chain has the wanted head yet";
+    return { kind: "nothing", reason };
   }
 
   /** Height of the hub that a proof of the block brings: the head as its parent left it. */
@@ -183,13 +203,18 @@ class RelaySource implements ProofSource {
     return found === undefined ? undefined : BigInt(decoded(() => decodeSubstrateHeader(found.head)).number);
   }
 
-  /** The proof of a block, verified. @throws {RelayMisfit} */
-  async #make(state: BeefyClientState, candidate: Candidate, signal: AbortSignal): Promise<MadeProof> {
+  /** The proof of a block, verified; `undefined`: too long for that purpose. @throws {RelayMisfit} */
+  async #make(
+    state: BeefyClientState,
+    candidate: Candidate,
+    purpose: Purpose,
+    signal: AbortSignal,
+  ): Promise<MadeProof | undefined> {
     const { block } = candidate;
     const known = this.#made.find((each) => each.of === block.hash && each.trusts(state));
     if (known !== undefined) return known;
     try {
-      return await this.#makeAnew(state, candidate, signal);
+      return await this.#makeAnew(state, candidate, purpose, signal);
     } catch (error) {
       if (!(error instanceof BeefyError)) throw error;
       const context = { ...this.#options, block, activationBlock: state.beefyActivationBlock };
@@ -200,11 +225,20 @@ class RelaySource implements ProofSource {
   async #makeAnew(
     state: BeefyClientState,
     { number, block, justification }: Candidate,
+    purpose: Purpose,
     signal: AbortSignal,
-  ): Promise<MadeProof> {
+  ): Promise<MadeProof | undefined> {
     const { relay, log } = this.#deps;
+    const mayRead = (leaves: number): boolean => {
+      if (leaves <= (this.#options.mostMessageLeaves ?? MOST_MESSAGE_LEAVES)) return true;
+      if (purpose === "messages") return false;
+      log.info("Many leaves of the relay chain are read for a rotation", { relayBlock: number, leaves });
+      return true;
+    };
     const leafCount = leafCountAt(number, state.beefyActivationBlock);
-    const facts = await readRelayFacts(relay, { block, justification, leafCount }, this.#options, signal);
+    const work = { block, justification, leafCount, mayRead };
+    const facts = await readRelayFacts(relay, work, this.#options, signal);
+    if (facts === undefined) return undefined;
     const proof = buildNaiveProof(state, facts);
     const verified = verifyNaiveProof(state, proof);
     const bytes = encodeNaiveProof(proof);

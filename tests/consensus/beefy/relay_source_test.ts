@@ -7,7 +7,7 @@ import { toAddress } from "../../../src/core/protocol/evm/address.ts";
 import type { BeefyClientState } from "../../../src/core/protocol/evm/beefy_client_state.ts";
 import { parseStateMachine } from "../../../src/core/protocol/ismp/state_machine.ts";
 import { bytes } from "../../../src/core/protocol/scale.ts";
-import type { RecordedLog } from "../../support/recorded_log.ts";
+import { RecordedLog } from "../../support/recorded_log.ts";
 import { ProvenHub, relaySource } from "./world.ts";
 
 const never = new AbortController().signal;
@@ -17,7 +17,7 @@ const stateMachine = parseStateMachine("EVM-97");
 async function next(
   hub: ProvenHub,
   state: BeefyClientState,
-  options: { readonly paraIds?: readonly number[]; readonly log?: RecordedLog } = {},
+  options: Parameters<typeof relaySource>[2] = {},
 ): Promise<NextProofs> {
   const source = relaySource(hub, { stateMachine }, options);
   const view = {
@@ -108,4 +108,23 @@ Deno.test("relay source: heads that a node gets wrong are its fault, where all p
     }));
   };
   await assert.rejects(next(hub, hub.state), { name: "ProverFault", code: "bad_data" });
+});
+
+Deno.test("relay source: a proof for messages waits for a block with a shorter one, a rotation does not", async () => {
+  await using hub = await ProvenHub.start({ missingMethods: ["mmr_generateProof"] });
+  hub.post(stateMachine);
+  hub.makeBlocks(2);
+  const log = new RecordedLog();
+  const found = await next(hub, hub.state, { mostMessageLeaves: 0, log });
+  assert.ok(found.kind === "nothing", found.kind);
+  assert.match(found.reason, /127\.0\.0\.1.* waits for a block with a shorter proof$/);
+  assert.equal((await next(hub, hub.state)).kind, "proofs");
+  assert.deepEqual(log.messages("info"), []);
+  await hub.rotate(false);
+  const rotation = await next(hub, hub.state, { mostMessageLeaves: 0, log });
+  assert.ok(rotation.kind === "proofs" && rotation.purpose === "rotations", rotation.kind);
+  const [line, ...others] = log.lines.filter(({ level }) => level === "info");
+  assert.deepEqual(others, []);
+  assert.equal(line?.message, "Many leaves of the relay chain are read for a rotation");
+  assert.ok(Number(line?.fields.leaves) >= 1);
 });

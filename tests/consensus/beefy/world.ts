@@ -319,8 +319,9 @@ export function renameLeafPallet(relay: RelayChainNode): void {
 export function relaySource(
   hub: ProvenHub,
   target: Pick<FollowingHost, "stateMachine">,
-  { paraIds = [PARA_ID], log = new RecordedLog() }: {
+  { paraIds = [PARA_ID], log = new RecordedLog(), mostMessageLeaves }: {
     readonly paraIds?: readonly number[];
+    readonly mostMessageLeaves?: number;
     readonly log?: RecordedLog;
   } = {},
 ): ProofSource {
@@ -337,6 +338,7 @@ export function relaySource(
     hubParaId: PARA_ID,
     paraIds,
     batchSize: 200,
+    ...mostMessageLeaves === undefined ? {} : { mostMessageLeaves },
   });
 }
 
