@@ -1,6 +1,5 @@
 /** Which of several proofs go into one transaction: pure decisions, and the verification before gas is spent. */
-import type { CheckedProof } from "../../core/protocol/consensus/beefy/check_proof.ts";
-import { checkProof } from "../../core/protocol/consensus/beefy/check_proof.ts";
+import { type CheckedProof, checkProof } from "../../core/protocol/consensus/beefy/check_proof.ts";
 import type { BeefyClientState } from "../../core/protocol/evm/beefy_client_state.ts";
 import type { FitView } from "./host_fitness.ts";
 
