@@ -173,7 +173,7 @@ class Looks implements Looked {
     { height, summary, proofs }: Extract<ProverFinding, { kind: "updates" }>,
     { block, advanced }: { readonly block: bigint; readonly advanced: readonly StateMachineHeight[] },
   ): void {
-    const fields = { summary, hubBlock: block, updates: proofs.length };
+    const fields = { summary, block, updates: proofs.length };
     if (advanced.length > 0) {
       const heights = advanced.map((of) => of.height).join(", ");
       return this.#deps.log.info("Update accepted", { heights, ...fields });
