@@ -5,8 +5,7 @@
 import assert from "node:assert/strict";
 import type { FaultHook } from "../devnet/hub/rpc/faults.ts";
 import { waitUntil } from "../devnet/messages.ts";
-import type { RelayChainNode } from "../devnet/relay/relay_chain.ts";
-import { startRelayChain } from "../devnet/relay/relay_chain.ts";
+import { type RelayChainNode, startRelayChain } from "../devnet/relay/relay_chain.ts";
 import { DEADLINE_MS, playConsensus } from "./support/consensus_scene.ts";
 import type { RelayerProcess } from "./support/relayer_process.ts";
 import { ToldChain } from "./support/told_chain.ts";

@@ -4,8 +4,10 @@
  */
 import type { ConsensusHub } from "../../core/chains/consensus_hub.ts";
 import { GrandpaError } from "../../core/protocol/consensus/grandpa/grandpa_error.ts";
-import type { GrandpaConsensusState } from "../../core/protocol/consensus/grandpa/message.ts";
-import { messageVariantOf } from "../../core/protocol/consensus/grandpa/message.ts";
+import {
+  type GrandpaConsensusState,
+  messageVariantOf,
+} from "../../core/protocol/consensus/grandpa/message.ts";
 import { commitmentOf } from "../../core/protocol/consensus/grandpa/verify_message.ts";
 import { decodeHeadData, parachainHeadKey } from "../../core/protocol/consensus/parachain_heads.ts";
 import {
@@ -62,7 +64,7 @@ export async function findForeignCoprocessor(
 }
 
 /** True for roots by the rule for chains that are not the coprocessor, where the rules differ. */
-export function isKeptAsOrdinary(kept: StateCommitment, head: SubstrateHeader): boolean {
+function isKeptAsOrdinary(kept: StateCommitment, head: SubstrateHeader): boolean {
   const isSame = (isHub: boolean): boolean => {
     // The time is no matter here: any slot does.
     const { overlayRoot, stateRoot } = commitmentOf(head, 1_000n, isHub);

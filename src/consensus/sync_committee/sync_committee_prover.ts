@@ -16,6 +16,7 @@ import {
 import { RpcFault } from "../../core/rpc/fault.ts";
 import { RestEndpoint } from "../../core/rpc/rest.ts";
 import { RestPool } from "../../core/rpc/rest_pool.ts";
+import { findUnfitness } from "../client_fitness.ts";
 import {
   type ConsensusProver,
   type InitialConsensusState,
@@ -168,20 +169,17 @@ class SyncCommitteeProver implements ConsensusProver {
         `the hub has no client ${this.consensusStateId}; governance creates it (log-consensus-state)`,
       );
     }
-    const state = this.#readClient(view);
-    await this.#checkAlive(view, signal);
+    const state = await this.#readClient(view, signal);
     const height = await hub.fetchLatestHeight(this.commitmentsUnder, signal);
     return { state, height, bytes: view.state };
   }
 
-  #readClient(view: ConsensusClientView): BeaconConsensusState {
+  async #readClient(view: ConsensusClientView, signal: AbortSignal): Promise<BeaconConsensusState> {
     const { network } = this.#context;
     if (view.clientId !== network.clientId) {
       throw this.#hubFault(`client ${this.consensusStateId} of the hub is a ${view.clientId}`);
     }
-    if (view.isFrozen) {
-      throw this.#hubFault(`client ${this.consensusStateId} of the hub is frozen`, { code: "frozen" });
-    }
+    await this.#requireFitness(view, signal);
     const state = this.#decode(view.state);
     if (state.chainId !== network.chainId) {
       throw this.#hubFault(`client ${this.consensusStateId} of the hub follows chain ${state.chainId}`);
@@ -199,12 +197,14 @@ class SyncCommitteeProver implements ConsensusProver {
   }
 
   /** The hub's own clock decides; it is asked only when ours says that time may be over. */
-  async #checkAlive(view: ConsensusClientView, signal: AbortSignal): Promise<void> {
-    const endSec = view.updatedSec + view.unbondingSec;
-    if (BigInt(Math.floor(this.#deps.clock.now() / 1000)) < endSec) return;
-    if (await this.#deps.hub.fetchNowSec(signal) < endSec) return;
-    const detail = `client ${this.consensusStateId} of the hub has expired; governance must renew it`;
-    throw this.#hubFault(detail, { code: "expired" });
+  async #requireFitness(view: ConsensusClientView, signal: AbortSignal): Promise<void> {
+    const { clock, hub } = this.#deps;
+    const where = `client ${this.consensusStateId} of the hub`;
+    const byOurs = findUnfitness(where, view, BigInt(Math.floor(clock.now() / 1000)));
+    const unfitness = byOurs?.code === "expired"
+      ? findUnfitness(where, view, await hub.fetchNowSec(signal))
+      : byOurs;
+    if (unfitness !== undefined) throw this.#hubFault(unfitness.detail, { code: unfitness.code });
   }
 
   #hubFault(

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { BSC_CLIENT_ID, createBscProver } from "../../../src/consensus/bsc/bsc_prover.ts";
-import { type ConsensusProver, ProverFault, type ProverFinding } from "../../../src/consensus/prover.ts";
+import type { ConsensusProver, ProverFinding } from "../../../src/consensus/prover.ts";
 import { decodeBscState, decodeBscUpdate } from "../../../src/core/protocol/consensus/bsc/verify_update.ts";
 import type { EvmBlockHeader } from "../../../src/core/protocol/evm/block_header.ts";
 import { parseStateMachine, toConsensusClientId } from "../../../src/core/protocol/ismp/state_machine.ts";
 import type { BscChainOptions } from "../../devnet/bsc_validators.ts";
+import { faultOf } from "../fault_of.ts";
 import { BSC0, MemoryBscChain, MemoryBscHub } from "./bsc_chain.ts";
 
 const signal = new AbortController().signal;
@@ -34,16 +35,6 @@ function stage(options: Partial<BscChainOptions> = {}, epoch = 0n): Scene {
     return found;
   };
   return { chain, hub, prover, look };
-}
-
-async function faultOf(prover: ConsensusProver): Promise<ProverFault> {
-  try {
-    await prover.next(signal);
-  } catch (error) {
-    assert.ok(error instanceof ProverFault, String(error));
-    return error;
-  }
-  throw new assert.AssertionError({ message: "Expected a fault" });
 }
 
 /** A different set each epoch: four or five of ten validators. */
@@ -157,7 +148,7 @@ Deno.test("a BSC prover tells that nothing can bring back a client that missed i
   await look();
   hub.state = { ...hub.state, finalizedHeight: 2n * EPOCH - 1n };
   chain.head = 3n * EPOCH;
-  const fault = await faultOf(prover);
+  const fault = await faultOf(prover.next(signal));
   assert.equal(fault.code, "hub_state");
   assert.match(
     fault.message,
@@ -180,7 +171,7 @@ for (
     const { chain, hub, prover } = stage();
     change(hub);
     chain.head = 17n;
-    const fault = await faultOf(prover);
+    const fault = await faultOf(prover.next(signal));
     assert.equal(fault.code, code);
     assert.match(fault.message, expected);
   });
@@ -226,9 +217,9 @@ Deno.test("a node whose headers fit together but not with the votes is named, an
       epochLength: EPOCH,
       intervalMs: 1,
     });
-  const one = await faultOf(proverAt(["bsc.example"]));
+  const one = await faultOf(proverAt(["bsc.example"]).next(signal));
   assert.deepEqual([one.code, one.endpoint], ["bad_data", "bsc.example"]);
-  const several = await faultOf(proverAt(["a.example", "b.example"]));
+  const several = await faultOf(proverAt(["a.example", "b.example"]).next(signal));
   assert.deepEqual([several.code, several.endpoint], ["bad_data", undefined]);
   assert.match(several.message, /one of a\.example, b\.example/);
 });

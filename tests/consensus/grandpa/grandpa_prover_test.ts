@@ -3,7 +3,6 @@ import type { ConsensusHub } from "../../../src/core/chains/consensus_hub.ts";
 import { consensusDigestCodec, timestampDigestCodec } from "../../../src/core/protocol/ismp/host_state.ts";
 import { findDigest } from "../../devnet/hub/digest.ts";
 import { GRANDPA_CLIENT_ID } from "../../../src/consensus/grandpa/sink_client.ts";
-import { ProverFault } from "../../../src/consensus/prover.ts";
 import {
   decodeGrandpaMessage,
   decodeGrandpaState,
@@ -12,19 +11,10 @@ import { parseStateMachine, toConsensusStateId } from "../../../src/core/protoco
 import { clientOf } from "../../devnet/hub/initial_clients.ts";
 import { parachainClientId } from "../../devnet/hub/pallets/consensus_clients.ts";
 import { startRelayChain } from "../../devnet/relay/relay_chain.ts";
+import { faultOf } from "../fault_of.ts";
 import { type FoundUpdates, never, World } from "./world.ts";
 
 /** Why a look failed. */
-async function faultOf(look: Promise<unknown>): Promise<ProverFault> {
-  try {
-    await look;
-  } catch (error) {
-    assert.ok(error instanceof ProverFault, String(error));
-    return error;
-  }
-  throw new Error("The look succeeded");
-}
-
 /** Headers in a proof. */
 function headerCount(proof: Uint8Array | undefined): number {
   assert.ok(proof);

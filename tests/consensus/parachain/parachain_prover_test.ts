@@ -11,19 +11,10 @@ import { grandpaStateOf } from "../../devnet/grandpa_teller.ts";
 import { parachainClientId } from "../../devnet/hub/pallets/consensus_clients.ts";
 import { startRelayChain } from "../../devnet/relay/relay_chain.ts";
 import { connectRelay } from "../../devnet/relay/relay_reader.ts";
+import { faultOf } from "../fault_of.ts";
 import { never, SIBLING, World } from "./world.ts";
 
 /** Why a look failed. */
-async function faultOf(look: Promise<unknown>): Promise<ProverFault> {
-  try {
-    await look;
-  } catch (error) {
-    assert.ok(error instanceof ProverFault, String(error));
-    return error;
-  }
-  throw new Error("The look succeeded");
-}
-
 function updatesOf(finding: ProverFinding): Extract<ProverFinding, { kind: "updates" }> {
   if (finding.kind === "nothing") assert.fail(finding.reason);
   return finding;

@@ -1,7 +1,7 @@
 /**
  * Blocks of a relay chain: sessions, heads of parachains, the mountain range. There are no forks and no extrinsics.
  */
-import type { Hash256 } from "../../../src/core/protocol/bytes.ts";
+import { type Hash256, toHash256 } from "../../../src/core/protocol/bytes.ts";
 import {
   type BeefyMmrLeaf,
   mmrLeafCodec,
@@ -10,7 +10,6 @@ import {
 import { merkleRoot } from "../../../src/core/protocol/consensus/beefy/merkle_tree.ts";
 import { headLeaf } from "../../../src/core/protocol/consensus/beefy/verify_proof.ts";
 import { blake2b256 } from "../../../src/core/protocol/hash.ts";
-import { toHash256 } from "../../../src/core/protocol/bytes.ts";
 import { u32, u64 } from "../../../src/core/protocol/scale.ts";
 import { MountainRange } from "../../../src/core/protocol/trie/mmr_range.ts";
 import type { SubstrateTrie } from "../../../src/core/protocol/trie/substrate_trie.ts";

@@ -3,7 +3,7 @@
  * only grow, nothing was submitted in vain, and the programs kept quiet, small and discreet.
  * Start reading at {@link consensusViolations}; the facts are read by {@link readConsensusFacts}.
  */
-import { fromHex, toHash256, toHex } from "../../../src/core/protocol/bytes.ts";
+import { concatBytes, fromHex, toHash256, toHex } from "../../../src/core/protocol/bytes.ts";
 import { type EvmBlockHeader, parseBlockHeader } from "../../../src/core/protocol/evm/block_header.ts";
 import {
   stateCommitmentCodec,
@@ -15,7 +15,6 @@ import {
   stateMachineIdKey,
 } from "../../../src/core/protocol/ismp/state_machine.ts";
 import { blake2Concat, ismpKeys, storagePrefix } from "../../../src/core/protocol/ismp/storage_keys.ts";
-import { concatBytes } from "../../../src/core/protocol/bytes.ts";
 import { decodeStrict, u64 } from "../../../src/core/protocol/scale.ts";
 import type { Devnet, DevnetChain } from "../../devnet/devnet.ts";
 import { toldByGrandpa } from "../../devnet/devnet_feeds.ts";

@@ -2,11 +2,10 @@
  * A Substrate chain that compiled consensus relayers tell of the hub, as scenarios look at it.
  * Start reading at {@link ToldChain}.
  */
-import { fromHex } from "../../../src/core/protocol/bytes.ts";
+import { fromHex, toHex } from "../../../src/core/protocol/bytes.ts";
 import { decodeGrandpaState } from "../../../src/core/protocol/consensus/grandpa/verify_message.ts";
 import { bytes, decodeStrict } from "../../../src/core/protocol/scale.ts";
 import { ismpKeys } from "../../../src/core/protocol/ismp/storage_keys.ts";
-import { toHex } from "../../../src/core/protocol/bytes.ts";
 import { resultHttp } from "../../devnet/hub/json_rpc_client.ts";
 import { waitUntil } from "../../devnet/messages.ts";
 import type { DevnetSubstrateChain } from "../../devnet/substrate_chains.ts";
