@@ -184,7 +184,7 @@ function tellChains({ chains, substrateChains, hub, relay }: Devnet, progress: P
     ["relay", "", "its authorities make the hub final", relay.wsUrl],
   ];
   for (const line of table(rows, "left")) progress.say(`  ${line}`);
-  progress.say("  * which the devnet proves to the hub: no program does that for Substrate chains");
+  progress.say("  * which the devnet proves to the hub: no program does that for standalone chains");
 }
 
 /** Runs the job; false, with the reason on the screen, when it does not succeed. */

@@ -5,9 +5,10 @@ import type { DevnetOptions } from "./devnet_options.ts";
 import type { Hub } from "./hub/hub.ts";
 import { grandpaClientId } from "./hub/pallets/consensus_clients.ts";
 import type { UpdateFeed } from "./oracle.ts";
-import { ProvenFeed } from "./proven_feed.ts";
+import { ProgramFeed } from "./program_feed.ts";
+import { provenEnds } from "./proven_feed.ts";
 import type { DevnetSubstrateChain } from "./substrate_chains.ts";
-import { ToldFeed } from "./told_feed.ts";
+import { toldEnds } from "./told_feed.ts";
 
 /** Whether the devnet itself tells nobody of the hub whom relayers can tell. */
 export function isLeftToOthers({ hubFeed = "devnet" }: DevnetOptions): boolean {
@@ -43,8 +44,8 @@ export function feedsOf(
     ...feeds === "none"
       ? []
       : endpoints.chains.map(({ proven }) =>
-        new ProvenFeed({ chain: proven, hub, process: shared ?? open({ only: [proven.stateMachine] }) })
+        new ProgramFeed(provenEnds(hub, proven), shared ?? open({ only: [proven.stateMachine] }))
       ),
-    ...grandpa === undefined ? [] : told.map((chain) => new ToldFeed({ chain, hub, process: grandpa })),
+    ...grandpa === undefined ? [] : told.map((chain) => new ProgramFeed(toldEnds(hub, chain), grandpa)),
   ];
 }
