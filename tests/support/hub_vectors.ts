@@ -30,7 +30,7 @@ export function hubScale(name: string): HubScaleVector {
 
 /** Metadata of a hub's runtime. */
 export function hubMetadata(
-  name: "nexus-head-synthetic" | "gargantua-head-synthetic" | "nexus-genesis" | "gargantua-genesis",
+  name: "nexus-head" | "gargantua-head" | "nexus-genesis" | "gargantua-genesis",
 ): HubMetadata {
   const file = readVectors(`hub-metadata-${name}.json`);
   return {

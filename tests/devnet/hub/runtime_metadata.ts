@@ -90,7 +90,7 @@ export class RuntimeMetadata {
 
   /** Metadata of a runtime from the vectors of the repository. */
   static load(name: RuntimeName): RuntimeMetadata {
-    const url = new URL(`../../vectors/hub-metadata-${name}-head-synthetic.json`, import.meta.url);
+    const url = new URL(`../../vectors/hub-metadata-${name}-head.json`, import.meta.url);
     const vector: unknown = JSON.parse(Deno.readTextFileSync(url));
     if (typeof vector !== "object" || vector === null || !("metadata" in vector)) {
       throw new MetadataError("unknown_name", name);

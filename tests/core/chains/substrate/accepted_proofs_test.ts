@@ -98,8 +98,8 @@ Deno.test("accepted proofs: a range beyond the head is lagging, and so is a bloc
 
 Deno.test("accepted proofs: a range over an upgrade is decoded by the runtime of each block", async () => {
   const runtimes = {
-    nexus: hubMetadata("nexus-head-synthetic"),
-    gargantua: hubMetadata("gargantua-head-synthetic"),
+    nexus: hubMetadata("nexus-head"),
+    gargantua: hubMetadata("gargantua-head"),
   };
   const before = new Set([5, 6, 7].map((height) => hashOf(`b${height}`)));
   const runtimeAt = (block: unknown): (typeof runtimes)["nexus"] =>

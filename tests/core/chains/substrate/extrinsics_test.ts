@@ -70,7 +70,7 @@ const signer = plainSigner(fromHex("0x0102030405060708090a0b0c0d0e0f101112131415
 
 for (const hub of ["nexus", "gargantua"] as const) {
   Deno.test(`extrinsics: a delivery to ${hub} has the bytes and the hash of the known answer`, async () => {
-    const { specName, specVersion, metadata } = hubMetadata(`${hub}-head-synthetic`);
+    const { specName, specVersion, metadata } = hubMetadata(`${hub}-head`);
     const runtime = await loadRuntime("hub", { specName, specVersion }, metadata);
     const posts = readDelivery(delivery);
     assert.ok(posts.kind === "posts");

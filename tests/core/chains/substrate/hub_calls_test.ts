@@ -75,7 +75,7 @@ const answer = argumentOf("StateCoprocessor.handle_unsigned", getRequestsWithPro
 for (const [vector, call] of known) {
   Deno.test(`hub calls: ${vector} has the bytes of the known answer on both hubs`, async () => {
     for (const hub of ["nexus", "gargantua"] as const) {
-      const { specName, specVersion, metadata } = hubMetadata(`${hub}-head-synthetic`);
+      const { specName, specVersion, metadata } = hubMetadata(`${hub}-head`);
       const runtime = await loadRuntime("hub", { specName, specVersion }, metadata);
       assert.equal(toHex(encodeHubCall(runtime, call)), hubScale(`call.${hub}.${vector}`).scale);
     }
@@ -327,7 +327,7 @@ Deno.test("hub calls: a claim that shrinks by a fifth is sent compressed, and un
   );
   const plain = new Uint8Array(zstdDecompressSync(compressed));
   assert.equal(plain.length, size);
-  const { specName, specVersion, metadata } = hubMetadata("nexus-head-synthetic");
+  const { specName, specVersion, metadata } = hubMetadata("nexus-head");
   const runtime = await loadRuntime("hub", { specName, specVersion }, metadata);
   assert.equal(toHex(plain), toHex(encodeHubCall(runtime, large)));
   await chain.close();

@@ -33,7 +33,7 @@ export interface Scripted<T> {
   trips(): number;
 }
 
-const nexus = hubMetadata("nexus-head-synthetic");
+const nexus = hubMetadata("nexus-head");
 
 function script<T>(
   create: (deps: SubstrateChainDeps, options: SubstrateChainOptions) => T,

@@ -177,7 +177,7 @@ const submission: SignedSubmission = {
 };
 
 Deno.test("substrate chain: an outcome follows the extrinsic through a reorganisation", async () => {
-  const { specName, specVersion, metadata } = hubMetadata("nexus-head-synthetic");
+  const { specName, specVersion, metadata } = hubMetadata("nexus-head");
   let fork = "a";
   let finalized = 5;
   const holds = new Set(["a6", "b8"]);

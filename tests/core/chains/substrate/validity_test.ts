@@ -28,7 +28,7 @@ for (const [answer, expected] of validations) {
 }
 
 Deno.test("validity: dry runs tell the module's error", async () => {
-  const { specName, specVersion, metadata } = hubMetadata("nexus-head-synthetic");
+  const { specName, specVersion, metadata } = hubMetadata("nexus-head");
   const runtime = await loadRuntime("POLKADOT-3367", { specName, specVersion }, metadata);
   const read = (answer: string): string => {
     const verdict = readDryRun(runtime, fromHex(answer));
