@@ -9,6 +9,7 @@ import { compareIntegers, decodeStrict, list, orderedMap, ScaleError, u64 } from
 import { RpcFault } from "../../rpc/fault.ts";
 import { calls, type RuntimeVersion, type StorageChange } from "../../rpc/substrate_calls.ts";
 import type { AcceptedProof, AcceptedProofIndex } from "../hub_accounts.ts";
+import { readBlockEvents } from "./block_events.ts";
 import type { SubstrateNode } from "./node.ts";
 import type { Runtime } from "./runtime.ts";
 import { decodeValue } from "./views.ts";
@@ -116,10 +117,10 @@ export class AcceptedProofs {
   }
 
   #readProofs(runtime: Runtime, events: Uint8Array, atBlock: bigint): readonly AcceptedProof[] {
-    return runtime.decodeEvents(events).flatMap(({ pallet, name, fields }) => {
-      if (pallet !== "BeefyConsensusProofs" || name !== "ProofAccepted") return [];
+    return readBlockEvents(this.#node, runtime, events, atBlock).flatMap((event) => {
+      if (event.pallet !== "BeefyConsensusProofs" || event.name !== "ProofAccepted") return [];
       try {
-        const { height, newSetId } = decodeStrict(proofAcceptedCodec, fields, "ProofAccepted");
+        const { height, newSetId } = decodeStrict(proofAcceptedCodec, event.fields, "ProofAccepted");
         return [{ height, newSetId, atBlock }];
       } catch (error) {
         if (!(error instanceof ScaleError)) throw error;

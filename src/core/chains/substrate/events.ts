@@ -9,6 +9,7 @@ import { RpcFault } from "../../rpc/fault.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import type { ChainEvent, EventPosition } from "../chain.ts";
 import { ismpCalls } from "./ismp_calls.ts";
+import type { MissingMessages } from "./missing_messages.ts";
 import type { SubstrateNode } from "./node.ts";
 import { decodeValue } from "./views.ts";
 
@@ -18,12 +19,19 @@ export const BLOCKS_PER_QUERY = 100n;
 const METHOD = "ismp_queryEventsWithMetadata";
 const NO_TRANSACTION: Hash256 = `0x${"00".repeat(32)}`;
 
+/** A chain's node, and which messages it lacks. */
+interface EventSource {
+  readonly node: SubstrateNode;
+  readonly missing: MissingMessages;
+}
+
 /**
- * Events of blocks `from` to `to`. A query that is too large, or takes too long, is asked again in halves.
+ * Events of blocks `from` to `to`. A query that is too large, or takes too long, is asked again in halves; so is one
+ * that lacks messages, until their blocks are known, and those are passed over when the node goes on lacking them.
  * @throws {RpcFault} `lagging` when the node has not reached `to`; `pruned` when it lacks bodies of requests.
  */
 export async function fetchEvents(
-  node: SubstrateNode,
+  source: EventSource,
   from: bigint,
   to: bigint,
   signal: AbortSignal,
@@ -32,26 +40,52 @@ export async function fetchEvents(
   // The node walks back to the parent of `from`, which the genesis block does not have; it has no events either.
   for (let start = from === 0n ? 1n : from; start <= to; start += BLOCKS_PER_QUERY) {
     const end = start + BLOCKS_PER_QUERY - 1n;
-    events.push(...await fetchChunk(node, start, end < to ? end : to, signal));
+    events.push(...await fetchChunk(source, start, end < to ? end : to, signal));
   }
   return events;
 }
 
 async function fetchChunk(
-  node: SubstrateNode,
+  source: EventSource,
   from: bigint,
   to: bigint,
   signal: AbortSignal,
 ): Promise<readonly ChainEvent[]> {
+  const middle = (from + to) / 2n;
+  const halves = async (): Promise<readonly ChainEvent[]> => {
+    const lower = await fetchChunk(source, from, middle, signal);
+    return [...lower, ...await fetchChunk(source, middle + 1n, to, signal)];
+  };
+  let found: Range;
   try {
-    return await queryRange(node, from, to, signal);
+    found = await queryRange(source.node, from, to, signal);
   } catch (fault) {
     const isTooMuch = fault instanceof RpcFault && (fault.code === "too_large" || fault.code === "timeout");
     if (!isTooMuch || from === to) throw fault;
-    const middle = (from + to) / 2n;
-    const lower = await fetchChunk(node, from, middle, signal);
-    return [...lower, ...await fetchChunk(node, middle + 1n, to, signal)];
+    return await halves();
   }
+  if (found.missing > 0n) {
+    if (from !== to) return await halves();
+    tellMissing(source, from, found.missing);
+  } else if (found.dispatched > 0n) source.missing.noteComplete(from);
+  return toChainEvents(source.node, found.events);
+}
+
+/** @throws {RpcFault} `pruned` while the block may be asked for again. */
+function tellMissing({ node, missing }: EventSource, block: bigint, count: bigint): void {
+  const detail = `${count} messages of block ${block} are missing from the node's offchain database`;
+  if (!missing.mayPass(block)) throw node.client.fault("pruned", METHOD, detail);
+  node.log.error(
+    "Messages are passed over: the node lacks their bodies. Use a node that imported this block itself with --enable-offchain-indexing true, and set initial_height to the block before",
+    { endpoint: node.client.host, block, messages: count },
+  );
+}
+
+/** Events of a range, and how many of its messages the node left out. */
+interface Range {
+  readonly events: readonly EventWithMetadata[];
+  readonly dispatched: bigint;
+  readonly missing: bigint;
 }
 
 async function queryRange(
@@ -59,7 +93,7 @@ async function queryRange(
   from: bigint,
   to: bigint,
   signal: AbortSignal,
-): Promise<readonly ChainEvent[]> {
+): Promise<Range> {
   // One message: a second small one right behind it would wait for the first one's TCP acknowledgement (RFC 896).
   const [header, blocks, ...ends] = await node.client.tryAll(
     [calls.header(), ismpCalls.events(from, to), calls.blockHash(from - 1n), calls.blockHash(to)],
@@ -71,9 +105,12 @@ async function queryRange(
   }
   if (blocks instanceof RpcFault) throw blocks;
   requireEveryBlock(node, blocks, from, to);
-  const ordered = inOrder(blocks);
-  requireEveryLeaf(node, ordered, await countLeaves(node, ends, signal), blocks);
-  return toChainEvents(node, ordered);
+  const events = inOrder(blocks);
+  const dispatched = await countDispatched(node, ends, blocks, signal);
+  // Undecodable events count as dispatched ones: they are told below and cannot be fetched again.
+  const found = events.filter(({ decoded }) => decoded.kind === "undecodable" || isDispatch(decoded.event));
+  const missing = dispatched - BigInt(found.length);
+  return { events, dispatched, missing: missing > 0n ? missing : 0n };
 }
 
 function requireEveryBlock(
@@ -101,51 +138,26 @@ function inOrder(blocks: ReadonlyMap<Hash256, readonly EventWithMetadata[]>): re
   return withEvents.sort((a, b) => Number(numberOf(a) - numberOf(b))).flat();
 }
 
-/** How many requests (and, on the hub, responses) the chain dispatched in a range. */
-interface LeafCount {
-  readonly lastBlock: Hash256;
-  /** `undefined` when the runtime does not keep the counter. */
-  readonly dispatched: bigint | undefined;
-}
-
 /**
- * Dispatched messages by the chain's own counter: leaves of the MMR on the hub, the nonce elsewhere (only the hub
- * routes requests of others). A node that lost bodies from its offchain database leaves their events out silently
- * (polytope-labs/hyperbridge: modules/pallets/ismp/src/impls.rs, block_events_with_metadata).
+ * Dispatched messages (requests and, on the hub, responses) by the chain's own counter: leaves of the MMR on the hub,
+ * the nonce elsewhere (only the hub routes requests of others). A node that lost bodies from its offchain database
+ * leaves their events out silently (polytope-labs/hyperbridge: modules/pallets/ismp/src/impls.rs,
+ * block_events_with_metadata). 0 when the runtime does not keep the counter.
  */
-async function countLeaves(
+async function countDispatched(
   node: SubstrateNode,
   [before, last]: readonly [Hash256 | RpcFault | undefined, Hash256 | RpcFault | undefined],
+  blocks: ReadonlyMap<Hash256, unknown>,
   signal: AbortSignal,
-): Promise<LeafCount | undefined> {
+): Promise<bigint> {
   if (before instanceof RpcFault) throw before;
   if (last instanceof RpcFault) throw last;
-  if (before === undefined || last === undefined) return undefined;
+  const isSameChain = before !== undefined && last !== undefined && blocks.has(last);
   const key = node.isHub ? mmrKeys.numberOfLeaves() : ismpKeys.nonce();
+  if (!isSameChain) throw node.client.fault("lagging", METHOD, "the chain was reorganised meanwhile");
   const stored = await node.client.askAll([calls.storage(key, before), calls.storage(key, last)], signal);
   const [atStart, atEnd] = stored.map((value) => decodeValue(node, value, u64, "counter"));
-  return { lastBlock: last, dispatched: atEnd === undefined ? undefined : atEnd - (atStart ?? 0n) };
-}
-
-function requireEveryLeaf(
-  node: SubstrateNode,
-  events: readonly EventWithMetadata[],
-  count: LeafCount | undefined,
-  blocks: ReadonlyMap<Hash256, unknown>,
-): void {
-  if (count === undefined || !blocks.has(count.lastBlock)) {
-    throw node.client.fault("lagging", METHOD, "the chain was reorganised meanwhile");
-  }
-  if (count.dispatched === undefined) return;
-  const found = events.filter(({ decoded }) => decoded.kind === "undecodable" || isDispatch(decoded.event));
-  // Undecodable events count as dispatched ones: they are told below and cannot be fetched again.
-  if (BigInt(found.length) >= count.dispatched) return;
-  const missing = count.dispatched - BigInt(found.length);
-  throw node.client.fault(
-    "pruned",
-    METHOD,
-    `${missing} of ${count.dispatched} messages are missing from the node's offchain database`,
-  );
+  return atEnd === undefined ? 0n : atEnd - (atStart ?? 0n);
 }
 
 function isDispatch(event: IsmpEvent): boolean {

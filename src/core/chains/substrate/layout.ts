@@ -16,13 +16,16 @@ export type Layout =
   | { readonly fields: readonly Layout[] }
   | { readonly variants: Readonly<Record<number, readonly Layout[]>> };
 
-/** A type of a runtime, as far as its encoding goes. Anything else (compact, bit sequences) is `other`. */
+/** A type of a runtime, as far as its encoding goes. */
 export type RuntimeType =
   | { readonly kind: "primitive"; readonly name: string }
   | { readonly kind: "list"; readonly of: number }
   | { readonly kind: "array"; readonly of: number; readonly length: number }
   | { readonly kind: "fields"; readonly of: readonly number[] }
   | { readonly kind: "variants"; readonly of: ReadonlyMap<number, readonly number[]> }
+  /** A number of one to 68 bytes. */
+  | { readonly kind: "compact" }
+  | { readonly kind: "bits"; readonly storeBytes: number }
   | { readonly kind: "other"; readonly name: string };
 
 /** Finds a type by its number in the metadata. */

@@ -6,15 +6,15 @@ import { equalBytes, type Hash256 } from "../../protocol/bytes.ts";
 import { messageHandledCodec, stateMachineUpdatedCodec } from "../../protocol/ismp/event.ts";
 import type { StateMachineHeight } from "../../protocol/ismp/state_machine.ts";
 import { otherKeys } from "../../protocol/ismp/storage_keys.ts";
-import { decodeStrict } from "../../protocol/scale.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import type { BlockRef, SignedSubmission, SubmissionOutcome } from "../chain.ts";
 import type { UpdateOutcome } from "../consensus_hub.ts";
 import { extrinsicHash } from "./extrinsics.ts";
 import { codeOfModuleError } from "./module_errors.ts";
+import { readBlockEvents, readFields } from "./block_events.ts";
+import type { RuntimeEvent } from "./event_records.ts";
 import type { SubstrateNode } from "./node.ts";
-import type { RuntimeEvent } from "./runtime.ts";
 
 /**
  * Blocks in which an extrinsic is looked for. The pool drops messages after 25 (longevity: protocol notes 03,
@@ -173,7 +173,8 @@ export class Outcomes {
     for (const block of look.blocks) {
       const index = this.#blocks.find(block.hash)?.get(submission.hash);
       if (index === undefined) continue;
-      const result = await this.#resultOf(block, index, signal);
+      const parent = look.blocks.find(({ height }) => height === block.height - 1n)?.hash;
+      const result = await this.#resultOf(block, index, parent, signal);
       // The block was named by its height, so it is on the chain that the final block is on.
       const found = { kind: "included", block, isFinal: block.height <= finalHeight, ...result } as const;
       return { found, finalHeight };
@@ -208,33 +209,38 @@ export class Outcomes {
     return height;
   }
 
-  async #resultOf(block: BlockRef, index: number, signal: AbortSignal): Promise<Result> {
+  /** Events are those of the runtime that executed the block: the one that its parent left. */
+  async #resultOf(
+    block: BlockRef,
+    index: number,
+    parent: Hash256 | undefined,
+    signal: AbortSignal,
+  ): Promise<Result> {
     const key = `${block.hash}/${index}`;
     const known = this.#results.find(key);
     if (known !== undefined) return known;
     const { client, runtimes } = this.#node;
+    const before = parent ?? (await client.ask(calls.header(block.hash), signal))?.parent ?? block.hash;
     const [stored, version] = await client.askAll(
-      [calls.storage(otherKeys.systemEvents(), block.hash), calls.runtimeVersion(block.hash)],
+      [calls.storage(otherKeys.systemEvents(), block.hash), calls.runtimeVersion(before)],
       signal,
     );
     if (stored === undefined) throw client.fault("pruned", "state_getStorage", "no events of the block");
-    const runtime = await runtimes.ofVersion(version, signal, block.hash);
-    const events = runtime.decodeEvents(stored).filter((event) => event.extrinsic === index);
+    const runtime = await runtimes.ofVersion(version, signal, before);
+    const events = readBlockEvents(this.#node, runtime, stored, block.height)
+      .filter((event) => event.extrinsic === index);
     const failed = events.find((event) => event.pallet === "System" && event.name === "ExtrinsicFailed");
     const error = failed === undefined ? undefined : runtime.dispatchErrorName(failed.fields);
     const result: Result = {
       succeeded: failed === undefined,
-      handled: events.filter(isHandled).map((event) =>
-        decodeStrict(messageHandledCodec, event.fields, event.name)
-      ),
+      handled: events.filter(isHandled).flatMap((event) => {
+        const handled = readFields(this.#node, event, messageHandledCodec, block.height);
+        return handled === undefined ? [] : [handled];
+      }),
       refusal: error === undefined ? undefined : { code: codeOfModuleError(error), detail: error },
-      advanced: events.filter(isUpdate).map((event) => {
-        const { stateMachineId: id, latestHeight: height } = decodeStrict(
-          stateMachineUpdatedCodec,
-          event.fields,
-          event.name,
-        );
-        return { id, height };
+      advanced: events.filter(isUpdate).flatMap((event) => {
+        const update = readFields(this.#node, event, stateMachineUpdatedCodec, block.height);
+        return update === undefined ? [] : [{ id: update.stateMachineId, height: update.latestHeight }];
       }),
     };
     this.#results.store(key, result);

@@ -2,11 +2,10 @@
  * A runtime as its metadata describes it: indexes of calls, layouts of arguments, events and errors by name.
  * The only place that touches @polkadot/types, which is loaded at first use because it is slow to load.
  */
-import type { Vec } from "@polkadot/types";
-import type { EventRecord } from "@polkadot/types/interfaces";
-import { concatBytes, equalBytes, toHex } from "../../protocol/bytes.ts";
+import { concatBytes, toHex } from "../../protocol/bytes.ts";
 import type { Reaction } from "../../rpc/fault.ts";
 import type { RuntimeVersion } from "../../rpc/substrate_calls.ts";
+import { type BlockEvents, type EventType, readEventRecords } from "./event_records.ts";
 import { type CallLayout, findMismatch, type RuntimeType } from "./layout.ts";
 
 /** Why a runtime cannot be used for something. */
@@ -16,7 +15,7 @@ export type RuntimeFaultCode =
   | "missing_call"
   /** The call takes other arguments than this program would send. */
   | "layout_mismatch"
-  /** The events of a block do not decode with the metadata of that block. */
+  /** The events of a block do not decode with the metadata of that block, not even as far as their heads. */
   | "bad_events";
 
 /** A runtime does not have what this program was made for: another release of pallet-ismp, usually. */
@@ -34,16 +33,6 @@ export class RuntimeFault extends Error {
   }
 }
 
-/** An event of a block. */
-export interface RuntimeEvent {
-  /** Index of the extrinsic that caused it; `undefined` for events of the block itself. */
-  readonly extrinsic: number | undefined;
-  readonly pallet: string;
-  readonly name: string;
-  /** SCALE of the fields, one after the other. */
-  readonly fields: Uint8Array;
-}
-
 /** Names and indexes of one runtime version. */
 export interface Runtime {
   readonly version: RuntimeVersion;
@@ -51,8 +40,8 @@ export interface Runtime {
   hasStorage(pallet: string, item: string): boolean;
   /** The call with its arguments, already encoded. @throws {RuntimeFault} when the runtime takes others. */
   encodeCall(call: CallLayout, encodedArguments: Uint8Array): Uint8Array;
-  /** Value of `System.Events`. @throws {RuntimeFault} `bad_events`. */
-  decodeEvents(value: Uint8Array): readonly RuntimeEvent[];
+  /** Value of `System.Events`. @throws {RuntimeFault} `bad_events` when not even the heads of events can be read. */
+  decodeEvents(value: Uint8Array): BlockEvents;
   /** Name of an encoded `DispatchError`, e.g. `Ismp.InvalidMessage` or `BadOrigin`. */
   dispatchErrorName(encoded: Uint8Array): string;
 }
@@ -115,8 +104,13 @@ class MetadataRuntime implements Runtime {
   readonly #storage = new Set<string>();
   readonly #pallets = new Map<
     number,
-    { readonly name: string; readonly errors: ReadonlyMap<number, string> }
+    {
+      readonly name: string;
+      readonly errors: ReadonlyMap<number, string>;
+      readonly events: ReadonlyMap<number, EventType>;
+    }
   >();
+  readonly #types = new Map<number, RuntimeType>();
   /** Layouts that were compared already, with the result. */
   readonly #checked = new Map<CallLayout, CallEntry>();
 
@@ -144,21 +138,15 @@ class MetadataRuntime implements Runtime {
     return concatBytes(entry.index, encodedArguments);
   }
 
-  decodeEvents(value: Uint8Array): readonly RuntimeEvent[] {
+  decodeEvents(value: Uint8Array): BlockEvents {
     try {
-      const records = this.#registry.createType<Vec<EventRecord>>(
-        "Vec<FrameSystemEventRecord>",
-        toHex(value),
-      );
-      // The library fills up what is missing with zeros; then the bytes come out different.
-      if (!equalBytes(records.toU8a(), value)) throw new RangeError("Not the encoding of its value");
-      return [...records].map((record) => ({
-        extrinsic: record.phase.isApplyExtrinsic ? record.phase.asApplyExtrinsic.toNumber() : undefined,
-        pallet: this.#pallets.get(record.event.index[0] ?? -1)?.name ?? record.event.section,
-        name: record.event.method,
-        fields: record.event.data.toU8a(),
-      }));
+      return readEventRecords({
+        lookup: (id) => this.#typeOf(id),
+        palletName: (index) => this.#pallets.get(index)?.name,
+        event: (pallet, index) => this.#pallets.get(pallet)?.events.get(index),
+      }, value);
     } catch (cause) {
+      if (!(cause instanceof RangeError)) throw cause;
       throw this.#fault("bad_events", `${value.length} bytes that do not decode`, { cause });
     }
   }
@@ -176,7 +164,12 @@ class MetadataRuntime implements Runtime {
     const index = pallet.index.toNumber();
     const errors = pallet.errors.isSome ? this.#variants(pallet.errors.unwrap().type) : [];
     const named = errors.map((each) => [each.index.toNumber(), each.name.toString()] as const);
-    this.#pallets.set(index, { name, errors: new Map(named) });
+    const events = pallet.events.isSome ? this.#variants(pallet.events.unwrap().type) : [];
+    const typed = events.map((each) => {
+      const fields = each.fields.map((field) => field.type.toNumber());
+      return [each.index.toNumber(), { name: each.name.toString(), fields }] as const;
+    });
+    this.#pallets.set(index, { name, errors: new Map(named), events: new Map(typed) });
     for (const call of pallet.calls.isSome ? this.#variants(pallet.calls.unwrap().type) : []) {
       this.#calls.set(`${name}.${call.name.toString()}`, {
         index: Uint8Array.of(index, call.index.toNumber()),
@@ -211,6 +204,12 @@ class MetadataRuntime implements Runtime {
   }
 
   #typeOf(id: number): RuntimeType {
+    const known = this.#types.get(id) ?? this.#readType(id);
+    this.#types.set(id, known);
+    return known;
+  }
+
+  #readType(id: number): RuntimeType {
     const { def } = this.#registry.lookup.getSiType(`Lookup${id}`);
     if (def.isPrimitive) return { kind: "primitive", name: def.asPrimitive.type.toLowerCase() };
     if (def.isSequence) return { kind: "list", of: def.asSequence.type.toNumber() };
@@ -221,6 +220,12 @@ class MetadataRuntime implements Runtime {
       return { kind: "fields", of: def.asComposite.fields.map((field) => field.type.toNumber()) };
     }
     if (def.isTuple) return { kind: "fields", of: def.asTuple.map((each) => each.toNumber()) };
+    if (def.isCompact) return { kind: "compact" };
+    if (def.isBitSequence) {
+      const store = this.#typeOf(def.asBitSequence.bitStoreType.toNumber());
+      const bits = store.kind === "primitive" ? Number(store.name.slice(1)) : 8;
+      return { kind: "bits", storeBytes: bits / 8 };
+    }
     if (!def.isVariant) return { kind: "other", name: def.type };
     const of = def.asVariant.variants.map((variant) =>
       [variant.index.toNumber(), variant.fields.map((field) => field.type.toNumber())] as const

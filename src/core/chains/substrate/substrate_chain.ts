@@ -47,6 +47,7 @@ import {
   toSubmission,
 } from "./extrinsics.ts";
 import { fetchFees, proveFees, proveReceipts, proveState } from "./fee_proofs.ts";
+import { MissingMessages } from "./missing_messages.ts";
 import { ChildTrie, Runtimes, type SubstrateNode } from "./node.ts";
 import { Outcomes } from "./outcomes.ts";
 import { proveMessages } from "./proofs.ts";
@@ -149,6 +150,7 @@ export class SubstrateChain implements FeeChain {
   readonly #node: SubstrateNode;
   readonly #signer: MessageSigner;
   readonly #outcomes: Outcomes;
+  readonly #missing: MissingMessages;
   readonly #feeTokenDecimals: number;
 
   constructor(parts: ChainParts, options: Pick<SubstrateChainOptions, "maxCallBytes" | "feeTokenDecimals">) {
@@ -162,6 +164,7 @@ export class SubstrateChain implements FeeChain {
     this.#node = parts.node;
     this.#signer = parts.signer;
     this.#outcomes = parts.outcomes;
+    this.#missing = new MissingMessages(parts.node.clock);
     this.#feeTokenDecimals = options.feeTokenDecimals ?? DEFAULT_FEE_TOKEN_DECIMALS;
   }
 
@@ -194,7 +197,7 @@ export class SubstrateChain implements FeeChain {
   }
 
   fetchEvents(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly ChainEvent[]> {
-    return fetchEvents(this.#node, from, to, signal);
+    return fetchEvents({ node: this.#node, missing: this.#missing }, from, to, signal);
   }
 
   proveMessages(

@@ -340,10 +340,11 @@ Deno.test("hub chain: half an answer, and a node that lost a request's body, are
       return [(await response.json()).result, []];
     }),
   );
-  hub.fault = ({ method }) =>
-    method === "ismp_queryEventsWithMetadata"
-      ? { kind: "result", result: Object.fromEntries(named) }
-      : undefined;
+  hub.fault = ({ method, params }) => {
+    if (method !== "ismp_queryEventsWithMetadata") return undefined;
+    const [first, last] = params.map(Number);
+    return { kind: "result", result: Object.fromEntries(named.slice((first ?? 1) - 1, last)) };
+  };
   await assert.rejects(chain.fetchEvents(1n, to, signal), faultWith("pruned"));
 });
 

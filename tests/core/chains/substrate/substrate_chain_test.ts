@@ -27,6 +27,7 @@ const hub = {
 interface Setup {
   readonly clock: FakeClock;
   readonly node: ScriptedNode;
+  readonly log: RecordedLog;
   readonly chain: Chain;
 }
 
@@ -34,13 +35,14 @@ interface Setup {
 function setUp(methods: Readonly<Record<string, ScriptedMethod>>): Setup {
   const clock = new FakeClock();
   const node = new ScriptedNode(methods);
+  const log = new RecordedLog();
   const chain = createSubstrateChain(
     {
       clock,
       randomness: fixedRandomness(0),
       openSocket: node.open,
       fetch: () => Promise.reject(new TypeError("no HTTP here")),
-      log: new RecordedLog(),
+      log,
     },
     {
       id,
@@ -50,7 +52,7 @@ function setUp(methods: Readonly<Record<string, ScriptedMethod>>): Setup {
       signer: undefined,
     },
   );
-  return { clock, node, chain };
+  return { clock, node, log, chain };
 }
 
 function hashOf(label: string): Hash256 {
@@ -86,18 +88,24 @@ function faultWith(code: string): (error: unknown) => boolean {
   return (error) => error instanceof RpcFault && error.code === code;
 }
 
-/** Scripts for a node with blocks 1 to 2, one request in block 2, and this difference of the chain's nonce. */
+/** Scripts for a node with blocks 1 to 3, one request in block 2, and this difference of the chain's nonce there. */
 function eventScripts(dispatched: bigint): Readonly<Record<string, ScriptedMethod>> {
   const meta = { block_hash: hashOf("b2"), transaction_hash: hashOf("x"), block_number: 2 };
   const event = { PostRequest: postRequestToJson(request) };
   return {
-    chain_getHeader: () => header(2, hashOf("b1")),
+    chain_getHeader: () => header(3, hashOf("b2")),
     chain_getBlockHash: (height) => hashOf(`b${height}`),
     state_getStorage: (key, block) => {
       assert.equal(key, toHex(ismpKeys.nonce()));
-      return toHex(u64.enc(block === hashOf("b2") ? 7n + dispatched : 7n));
+      const isAfter = block === hashOf("b2") || block === hashOf("b3");
+      return toHex(u64.enc(isAfter ? 7n + dispatched : 7n));
     },
-    ismp_queryEventsWithMetadata: () => ({ [hashOf("b2")]: [{ meta, event }], [hashOf("b1")]: [] }),
+    ismp_queryEventsWithMetadata: (from, to) => {
+      const heights = [1, 2, 3].filter((height) => height >= Number(from) && height <= Number(to));
+      return Object.fromEntries(
+        heights.map((height) => [hashOf(`b${height}`), height === 2 ? [{ meta, event }] : []]),
+      );
+    },
   };
 }
 
@@ -112,6 +120,24 @@ Deno.test("substrate chain: requests are counted by the nonce, and u64 arrive wi
 Deno.test("substrate chain: a node without the body of a request is found out by the nonce", async () => {
   const { clock, chain } = setUp(eventScripts(2n));
   await assert.rejects(clock.run(chain.fetchEvents(1n, 2n, signal)), faultWith("pruned"));
+  await chain.close();
+});
+
+Deno.test("substrate chain: messages that a node goes on lacking are named and passed over, the newer ones are read", async () => {
+  const { clock, log, chain } = setUp(eventScripts(3n));
+  for (let minute = 0; minute < 10; minute++) {
+    await assert.rejects(
+      clock.run(chain.fetchEvents(1n, 3n, signal)),
+      (fault: unknown) => fault instanceof RpcFault && /2 messages of block 2/.test(fault.detail ?? ""),
+    );
+    await clock.advance(60_000);
+  }
+  const events = await clock.run(chain.fetchEvents(1n, 3n, signal));
+  assert.deepEqual(events.map(({ kind, at }) => [kind, at.height]), [["message", 2n]]);
+  const [line] = log.lines.filter(({ level }) => level === "error");
+  assert.match(line?.message ?? "", /--enable-offchain-indexing true, and set initial_height/);
+  assert.deepEqual(line?.fields?.block, 2n);
+  assert.deepEqual(line?.fields?.messages, 2n);
   await chain.close();
 });
 

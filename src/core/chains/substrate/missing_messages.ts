@@ -1,0 +1,46 @@
+/**
+ * How long a leg waits for messages whose bodies a node's offchain database lacks. Another node behind the same URL
+ * may have them, so a block is asked for again for a while; a node that never indexed it (warp sync, a database from
+ * elsewhere) will never have them, and then the newer blocks must not wait for them.
+ */
+import type { Clock } from "../../runtime/clock.ts";
+
+/** Time for which a block with missing messages is asked for again, ms. */
+const PATIENCE_MS = 10 * 60_000;
+/** Blocks that are remembered. */
+const MAX_BLOCKS = 1_000;
+
+/** Blocks whose messages one chain's node lacks. */
+export class MissingMessages {
+  readonly #clock: Pick<Clock, "now">;
+  readonly #firstSeenMs = new Map<bigint, number>();
+  /** Newest block that was passed over with no complete one with messages since. */
+  #passed: bigint | undefined;
+
+  constructor(clock: Pick<Clock, "now">) {
+    this.#clock = clock;
+  }
+
+  /**
+   * True when the block was asked for long enough. The blocks behind one that was passed over are not waited for:
+   * the node lacks a whole stretch.
+   */
+  mayPass(block: bigint): boolean {
+    const nowMs = this.#clock.now();
+    const sinceMs = this.#firstSeenMs.get(block) ?? nowMs;
+    this.#firstSeenMs.set(block, sinceMs);
+    for (const oldest of this.#firstSeenMs.keys()) {
+      if (this.#firstSeenMs.size <= MAX_BLOCKS) break;
+      this.#firstSeenMs.delete(oldest);
+    }
+    const isStretch = this.#passed !== undefined && block >= this.#passed;
+    if (!isStretch && nowMs - sinceMs < PATIENCE_MS) return false;
+    this.#passed = block;
+    return true;
+  }
+
+  /** Notes that blocks from `from` on with messages were complete. */
+  noteComplete(from: bigint): void {
+    if (this.#passed !== undefined && from > this.#passed) this.#passed = undefined;
+  }
+}
