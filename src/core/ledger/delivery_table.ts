@@ -46,7 +46,7 @@ export function openDeliveries(db: Database, clock: Pick<Clock, "now">): Deliver
     find: (commitment, dest) => find(db, commitment, dest),
     listNotFinal: (dest, limit = defaultLimit) =>
       db.rows(
-        "SELECT * FROM delivery WHERE dest = :dest AND is_final = 0 ORDER BY block_height, commitment LIMIT :limit",
+        "SELECT * FROM delivery WHERE dest = :dest AND is_final = 0 ORDER BY block_height, commitment LIMIT :limit + 0",
         { dest, limit },
       ).flatMap(readable(toDelivery)),
     markFinal: (commitment, dest) => change("is_final = 1", byKey, { commitment, dest }),
@@ -78,13 +78,13 @@ export function openDeliveries(db: Database, clock: Pick<Clock, "now">): Deliver
     listUnclaimed: ({ source, dest, relayer, maxBlock, limit }) =>
       db.rows(
         `SELECT * FROM delivery WHERE source = :source AND dest = :dest AND relayer = :relayer AND ${isClaimable}
-           AND block_height <= :maxBlock ORDER BY block_height, commitment LIMIT :limit`,
+           AND block_height <= :maxBlock ORDER BY block_height, commitment LIMIT :limit + 0`,
         { source, dest, relayer, maxBlock, limit },
       ).map(toDelivery),
     listByClaimState: (claimState, { limit, offset = 0 }) =>
       db.rows(
         `SELECT * FROM delivery WHERE claim_state = :claimState ORDER BY updated_at_ms, commitment, dest
-         LIMIT :limit OFFSET :offset`,
+         LIMIT :limit + 0 OFFSET :offset + 0`,
         { claimState, limit, offset },
       ).flatMap(readable(toDelivery)),
     setClaimState: (commitment, dest, to, hubBlock) => {

@@ -58,14 +58,14 @@ export function openMessages(db: Database, clock: Pick<Clock, "now">): Messages 
     listExpired: ({ source, sink, nowSec, limit }) =>
       db.rows(
         `SELECT * FROM message WHERE source = :source AND sink = :sink AND ${isOpen} AND kind <> 'getResponse'
-           AND timeout_sec > :zero AND timeout_sec <= :now ORDER BY timeout_sec, commitment LIMIT :limit`,
+           AND timeout_sec > :zero AND timeout_sec <= :now ORDER BY timeout_sec, commitment LIMIT :limit + 0`,
         { source, sink, zero: toU64Text(0n), now: toU64Text(nowSec), limit },
       ).map(toMessage),
     listDeliveredByOther: ({ sink, afterMs, untilMs, limit, afterKey }) =>
       db.rows(
         `SELECT * FROM message WHERE updated_at_ms >= :from AND updated_at_ms <= :until AND sink = :sink
            AND ${isEnded} AND state = 'delivered_by_other' AND (updated_at_ms, commitment) > (:after, :key)
-         ORDER BY updated_at_ms, commitment LIMIT :limit`,
+         ORDER BY updated_at_ms, commitment LIMIT :limit + 0`,
         {
           sink,
           limit,
@@ -170,7 +170,7 @@ function page(
   const rows = db.rows(
     `SELECT * FROM message WHERE source = :source AND sink = :sink AND ${condition}
        AND (seen_at_height, nonce, commitment) > (:height, :nonce, :commitment)
-     ORDER BY seen_at_height, nonce, commitment LIMIT :limit`,
+     ORDER BY seen_at_height, nonce, commitment LIMIT :limit + 0`,
     {
       ...parameters,
       source: query.source,

@@ -61,7 +61,7 @@ export function openWithdrawals(db: Database, clock: Pick<Clock, "now">): Withdr
       chain === undefined
         ? list(`WHERE ${isOpen} ORDER BY id`, {})
         : list(`WHERE chain = :chain AND ${isOpen} ORDER BY id`, { chain }),
-    listRecent: (limit) => list("ORDER BY id DESC LIMIT :limit", { limit }),
+    listRecent: (limit) => list("ORDER BY id DESC LIMIT :limit + 0", { limit }),
     update: (id, change) => {
       const old = find(id);
       if (old === undefined) throw new Error(`No withdrawal ${id}`);

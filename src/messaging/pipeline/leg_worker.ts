@@ -16,6 +16,7 @@ import {
 import { ScanWidth } from "../decisions/scan_range.ts";
 import { answerGets } from "./answer_gets.ts";
 import { deliverDue, type DeliveryFacts } from "./deliver.ts";
+import { expire } from "./expire.ts";
 import { hasRoomInFlight } from "./in_flight.ts";
 import { type Leg, legName, type PipelineDeps, type PipelineSettings } from "./leg.ts";
 import { scanLeg, startCursor } from "./scan.ts";
@@ -99,6 +100,8 @@ class LegLoop {
     const view = await leg.sink.fetchView(leg.source.id, signal);
     const known = view.height > 0n ? await this.#deliverKnown(view, signal) : undefined;
     if (known?.kind === "more" || await this.#deliverProved(view, signal)) return 0;
+    // Where nothing can be delivered, messages time out all the same.
+    if (known?.kind !== "idle") await expire(this.#deps, this.#settings, this.#leg, view.nowSec, signal);
     if (known?.kind === "waits") return this.#waitForUpdate(known.what);
     if (!this.#hasStarted) return this.#waitForUpdate("the sink to learn a height of the source");
     this.#notices.done("update");

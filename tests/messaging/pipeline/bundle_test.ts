@@ -115,6 +115,26 @@ Deno.test("bundle: messages that are one unit short of the proof wait, and go to
   });
 });
 
+Deno.test("bundle: a message times out also on a host that never learned a height of the hub", async () => {
+  const world = new World({ two: { setId: 0n } });
+  const relayer = new Relayer(world, memoryLedger(world));
+  const leg = relayer.leg(relayer.hub, relayer.two, {
+    bundles: { hub: relayer.hub, receiver: relayer.two },
+  });
+  const timeoutTimestampSec = BigInt(Math.floor(world.clock.now() / 1_000)) + 60n;
+  const message = world.message({ timeoutTimestampSec });
+  world.hub.dispatch(message);
+  await world.blocks(3);
+  await prove(world);
+  await running(relayer, leg, async () => {
+    await world.blocks(10);
+    assert.deepEqual(stateOf(relayer, message), ["held", "too_close_to_timeout"]);
+    await world.blocks(60);
+    assert.deepEqual(stateOf(relayer, message), ["timed_out", "expired"]);
+    assert.deepEqual(stepsOf(world), []);
+  });
+});
+
 Deno.test("bundle: what the host can verify already neither pays for a newer proof nor waits for it", async () => {
   const { world, relayer, leg } = await prepare({ percent: 10 });
   const [known] = await payAndUpdate(world, [COST_18 + COST_18 / 10n]);

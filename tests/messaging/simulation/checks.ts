@@ -29,6 +29,8 @@ export class Checks {
   readonly #course: Course;
   readonly #path: string;
   readonly #cursors = new Map<string, bigint>();
+  /** {@link Course.freshStarts} at the last look: some processes come and go between two looks. */
+  #freshStarts = 0;
   /** Highest height of a source that a sink ever knew. */
   readonly #told = new Map<string, bigint>();
   readonly #violations: string[] = [];
@@ -53,7 +55,10 @@ export class Checks {
       }));
       this.#violations.push(...attemptsDouble(undecided));
     }
-    if (this.#course.hasInitialHeight) this.#cursors.clear();
+    if (this.#course.hasInitialHeight || this.#course.freshStarts !== this.#freshStarts) {
+      this.#cursors.clear();
+    }
+    this.#freshStarts = this.#course.freshStarts;
     for (const { source, sink } of this.#legs()) {
       const scanned = ledger.cursors.find(source, sink);
       if (scanned === undefined) continue;

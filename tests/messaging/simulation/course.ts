@@ -100,6 +100,8 @@ export class Course {
   #startAtSec = 0;
   /** How often the database was lost. */
   losses = 0;
+  /** How many processes were started with `initial_height` in the file: each leg begins with it again. */
+  freshStarts = 0;
   /** Claims and orders of ours in blocks of the hub that were reorganised away. */
   callsLost = 0;
   #isLost = false;
@@ -147,7 +149,7 @@ export class Course {
     return last === undefined || last.isOver ? undefined : last;
   }
 
-  /** True while `initial_height` is in the file: each leg begins with it again. */
+  /** True while `initial_height` is in the file. */
   get hasInitialHeight(): boolean {
     return this.#initialHeight !== undefined;
   }
@@ -277,6 +279,7 @@ export class Course {
     this.#startAtSec = 0;
     if (this.#isLost) this.#loseDatabase();
     this.#initialHeight = this.#hasCursors() ? undefined : 0n;
+    if (this.#initialHeight !== undefined) this.freshStarts++;
     const fuse = this.#nowSec < this.plan.calmAfterSec ? this.#fuses.shift() : undefined;
     const program = new Program({
       clock: this.clock,

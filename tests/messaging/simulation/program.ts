@@ -110,8 +110,12 @@ export class Program implements Process {
   }
 
   leaving(submission: SignedSubmission, call: HubCall | undefined): void {
-    const ledger = this.ledger;
-    if (ledger === undefined) throw new Killed("dead");
+    if (this.isOver) throw new Killed("dead");
+    const ledger = this.#ledger;
+    if (ledger === undefined) {
+      this.violations.push(`I3: ${submission.hash} to ${submission.chain} leaves without a database`);
+      return;
+    }
     const row = ledger.submissions.findByHash(submission.chain, submission.hash);
     if (row === undefined) {
       this.violations.push(
@@ -146,12 +150,13 @@ export class Program implements Process {
   #open(path: string, clock: Clock): Ledger {
     const ledger = openLedger(path, { clock });
     this.#ledger = ledger;
-    return stepwise(ledger, this);
+    // A process that ends closes its database a moment before it is over.
+    return stepwise(ledger, this, () => this.#ledger = undefined);
   }
 }
 
 /** The same ledger, with a step around everything that is asked of it; closing it is always possible. */
-function stepwise(ledger: Ledger, life: Process): Ledger {
+function stepwise(ledger: Ledger, life: Process, noteClosed: () => void): Ledger {
   const { messages, submissions, deliveries, withdrawals, cursors, rewards, meta } = ledger;
   return {
     messages: stepwisePart(messages, life),
@@ -176,7 +181,10 @@ function stepwise(ledger: Ledger, life: Process): Ledger {
       life.step();
       return ledger.prune(nowMs);
     },
-    close: () => ledger.close(),
+    close: () => {
+      noteClosed();
+      ledger.close();
+    },
   };
 }
 

@@ -23,6 +23,28 @@ export async function runSeeds(first: number, last: number): Promise<void> {
   }
 }
 
+/** Runs the seeds from `first` to `last` one by one; a failure is told with the line that replays it. */
+export async function* findFailures(
+  first: number,
+  last: number,
+): AsyncGenerator<{ readonly seed: number; readonly failure: string | undefined }> {
+  const folder = await makeFolder();
+  try {
+    for (let seed = first; seed <= last; seed++) {
+      const failure = await runSeed(seed, folder).then(() => undefined, failureText);
+      yield { seed, failure };
+    }
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+function failureText(error: unknown): string {
+  if (!(error instanceof Error)) throw error;
+  const { message, cause } = error;
+  return `${message}\n${cause instanceof Error ? cause.message : Deno.inspect(cause)}`;
+}
+
 async function makeFolder(): Promise<string> {
   try {
     return await Deno.makeTempDir({ dir: MEMORY_FOLDER, prefix: "causeway-simulation-" });
