@@ -142,19 +142,13 @@ async function search(
 /** The block that forces a change, where that is why nothing was found: before a scheduled change, or in its block. */
 function findForced({ blocks, refused }: Range): number | undefined {
   // Votes for different blocks are those of voters that the client knows: another block is tried later.
-  if (refused.length > 0 && refused.every(({ code }) => code === "unused_headers")) return undefined;
+  if (refused.length > 0 && refused.every(({ code }) => code === "votes_differ")) return undefined;
   const first = blocks.find(({ header }) => forcesChange(header) || changesSet(header));
   return first !== undefined && forcesChange(first.header) ? first.header.number : undefined;
 }
 
-/** A digest item that is not readable changes nothing here: the verifier refuses the block if it comes to it. */
 function changesSet(header: RelayBlock["header"]): boolean {
-  try {
-    return scheduledAuthorities(header) !== undefined;
-  } catch (error) {
-    if (error instanceof ScaleError) return false;
-    throw error;
-  }
+  return scheduledAuthorities(header) !== undefined;
 }
 
 /**
@@ -178,10 +172,14 @@ async function tryNewest(
   return tryOne({ ...range, blocks: change === -1 ? blocks : blocks.slice(0, change + 1) }, justification);
 }
 
-/** Number of the block that a justification says it is for; undefined when it is unreadable. */
+/** Number of the lowest block that was voted for, which is signed; undefined when it is unreadable. */
 function targetOf(justification: Uint8Array): number | undefined {
   try {
-    return decodeGrandpaJustification(justification).commit.targetNumber;
+    const { precommits } = decodeGrandpaJustification(justification).commit;
+    return precommits.reduce<number | undefined>(
+      (lowest, { targetNumber }) => Math.min(lowest ?? targetNumber, targetNumber),
+      undefined,
+    );
   } catch (error) {
     if (error instanceof GrandpaError) return undefined;
     throw error;

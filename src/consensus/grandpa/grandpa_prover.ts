@@ -222,7 +222,10 @@ class GrandpaProver implements ConsensusProver {
         `the governance of ${stateMachine} must create its client anew`;
       throw new ProverFault("stranded", this.chain, undefined, detail);
     }
-    const lie = found.refused.find(({ code }) => code !== "unused_headers");
+    if (found.refused.some(({ code }) => code === "invalid_authorities")) {
+      throw this.#client.fault("it trusts a set of authorities that weighs nothing or too much");
+    }
+    const lie = found.refused.find(({ code }) => code !== "votes_differ");
     if (lie !== undefined) throw this.#badData(`its justification does not verify (${lie.code})`, lie);
     if (found.refused.length > 0) {
       const reason =

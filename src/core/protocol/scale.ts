@@ -56,6 +56,16 @@ export function decodeStrict<T>(codec: Codec<T>, bytes: Uint8Array, typeName: st
   throw new ScaleError("non_canonical", typeName);
 }
 
+/**
+ * The value with whose only encoding `bytes` begins: what follows is ignored, as the runtimes' `Decode::decode` does.
+ * @throws {ScaleError}
+ */
+export function decodePrefix<T>(codec: Codec<T>, bytes: Uint8Array, typeName: string): T {
+  const value = decodeLoose(codec, new Uint8Array(bytes), typeName);
+  if (!startsWith(bytes, codec.enc(value))) throw new ScaleError("non_canonical", typeName);
+  return value;
+}
+
 function decodeLoose<T>(codec: Codec<T>, bytes: Uint8Array, typeName: string): T {
   try {
     return codec.dec(bytes);

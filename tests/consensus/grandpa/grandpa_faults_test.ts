@@ -107,6 +107,10 @@ const lies: readonly (readonly [
   change: (told: GrandpaJustification) => GrandpaJustification,
 ])[] = [
   ["round", "signature", (told) => ({ ...told, round: told.round + 1n })],
+  ["number of the block", "target_not_final", (told) => ({
+    ...told,
+    commit: { ...told.commit, targetNumber: told.commit.targetNumber + 1 },
+  })],
   ["no votes", "too_few_votes", (told) => ({ ...told, commit: { ...told.commit, precommits: [] } })],
   ["one vote less", "too_few_votes", (told) => ({
     ...told,

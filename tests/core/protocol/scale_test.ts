@@ -8,6 +8,7 @@ import {
   compareBytes,
   compareHex,
   compareIntegers,
+  decodePrefix,
   decodeStrict,
   fixedBytes,
   hash256,
@@ -113,6 +114,13 @@ Deno.test("SCALE: other encodings of the same value are not canonical", () => {
   refusesBytes(orderedMap(u8, u8, compareIntegers), "0x0802000100", "non_canonical");
   refusesBytes(orderedMap(u8, u8, compareIntegers), "0x0801000100", "non_canonical");
   refusesBytes(orderedEntries(u8, u8, compareIntegers), "0x0802000100", "non_canonical");
+});
+
+Deno.test("SCALE: what follows a value may be ignored, but the value itself must be its one encoding", () => {
+  equal(decodePrefix(u32, fromHex("0x0700000001"), "Sample"), 7);
+  equal(decodePrefix(bytes, fromHex("0x040509"), "Sample"), Uint8Array.of(5));
+  refuses(() => decodePrefix(u32, fromHex("0x070000"), "Sample"), "truncated");
+  refuses(() => decodePrefix(bytes, fromHex("0x01000509"), "Sample"), "non_canonical");
 });
 
 Deno.test("SCALE: lengths far beyond the input are truncated, without allocating them", () => {

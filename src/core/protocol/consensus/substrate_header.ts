@@ -8,12 +8,14 @@ import { blake2b256 } from "../hash.ts";
 import {
   bytes,
   type Codec,
+  decodePrefix,
   decodeStrict,
   fixedBytes,
   hash256,
   list,
   ScaleError,
   Struct,
+  u32,
   u64,
 } from "../scale.ts";
 
@@ -113,17 +115,34 @@ export function digestData(
   return found !== undefined && "data" in found ? found.data : undefined;
 }
 
-/** Bytes before the slot in BABE's pre-digest: variant and authority index. */
-const BABE_SLOT_AT = 5;
+/** Output and proof of a verifiable random function (sr25519). */
+const VRF_BYTES = 96;
+
+/** Bytes of a vote for randomness after the slot, by the variant of BABE's pre-digest. */
+const babeVrfBytes: ReadonlyMap<number | undefined, number> = new Map([[1, VRF_BYTES], [2, 0], [
+  3,
+  VRF_BYTES,
+]]);
+
+/** Source: paritytech/polkadot-sdk: substrate/primitives/consensus/babe/src/digests.rs (PreDigest). */
+function babeSlot(data: Uint8Array): bigint {
+  const vrfBytes = babeVrfBytes.get(data[0]);
+  if (vrfBytes === undefined) throw new ScaleError("invalid", "BABE slot");
+  const codec = Struct({ authorityIndex: u32, slot: u64, vrf: fixedBytes(vrfBytes) });
+  return decodePrefix(codec, data.slice(1), "BABE slot").slot;
+}
 
 /**
- * Slot in which a header was made: Aura's or BABE's; undefined when its digest tells none.
- * @throws {ScaleError} when the item is not what its engine writes.
+ * Slot in which a header was made: Aura's or BABE's, the last one that its digest tells; undefined when it tells none.
+ * Source: polytope-labs/hyperbridge: modules/ismp/state-machines/substrate/src/lib.rs (fetch_overlay_root_and_timestamp).
+ * @throws {ScaleError} when one of the items is not what its engine writes.
  */
-export function slotOf(header: Pick<SubstrateHeader, "digest">): bigint | undefined {
-  const aura = digestData(header, "preRuntime", "aura");
-  if (aura !== undefined) return decodeStrict(u64, aura, "Aura slot");
-  const babe = digestData(header, "preRuntime", "BABE");
-  if (babe === undefined) return undefined;
-  return decodeStrict(u64, babe.slice(BABE_SLOT_AT, BABE_SLOT_AT + 8), "BABE slot");
+export function slotOf({ digest }: Pick<SubstrateHeader, "digest">): bigint | undefined {
+  let slot: bigint | undefined;
+  for (const item of digest) {
+    if (item.kind !== "preRuntime") continue;
+    if (item.engine === "aura") slot = decodePrefix(u64, item.data, "Aura slot");
+    if (item.engine === "BABE") slot = babeSlot(item.data);
+  }
+  return slot;
 }

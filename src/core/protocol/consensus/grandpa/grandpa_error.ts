@@ -23,7 +23,9 @@ export type GrandpaErrorCode =
   | "justification_mismatch"
   /** The headers do not lead from the final block to the trusted one. */
   | "ancestry"
-  /** Somebody voted who is not of the set. */
+  /** The trusted set has no weight at all, or more than 64 bits hold: no message can be accepted. */
+  | "invalid_authorities"
+  /** Somebody voted who is not of the set, or has no weight in it. */
   | "unknown_voter"
   /** Somebody voted twice. */
   | "duplicate_vote"
@@ -31,8 +33,12 @@ export type GrandpaErrorCode =
   | "vote_ancestry"
   /** The votes for the block weigh too little. */
   | "too_few_votes"
+  /** The votes make a block final that is not the one which the justification names, in hash and number. */
+  | "target_not_final"
   | "signature"
-  /** Headers of the justification and routes of the votes differ; real justifications whose votes differ all do. */
+  /** The votes are for different blocks, as happens in good justifications, too. */
+  | "votes_differ"
+  /** The justification has headers between votes that are all for one block. */
   | "unused_headers"
   /** Heads are proved at a block on the route whose header did not come along. */
   | "relay_header_missing"

@@ -1,7 +1,7 @@
 /**
  * Votes of GRANDPA, as the verifier of the hub's counterparties counts them: stricter than GRANDPA itself.
  * Source: polytope-labs/hyperbridge: modules/consensus/grandpa/primitives/src/justification.rs;
- * paritytech/finality-grandpa: src/lib.rs (validate_commit).
+ * paritytech/finality-grandpa: src/{lib,voter_set,vote_graph}.rs (validate_commit, VoterSet::new, find_ghost).
  */
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { concatBytes, fromHex, type Hash256 } from "../../bytes.ts";
@@ -31,8 +31,12 @@ export function decodeGrandpaJustification(encoded: Uint8Array): GrandpaJustific
 
 /** Weight that makes a block final: more than two thirds. */
 export function grandpaThreshold(authorities: readonly GrandpaAuthority[]): bigint {
-  const total = authorities.reduce((sum, { weight }) => sum + weight, 0n);
+  const total = totalWeight(authorities);
   return total - (total - 1n) / 3n;
+}
+
+function totalWeight(authorities: readonly GrandpaAuthority[]): bigint {
+  return authorities.reduce((sum, { weight }) => sum + weight, 0n);
 }
 
 /** First byte of what a precommit's signature covers. */
@@ -55,22 +59,33 @@ export function precommitPayload(
 }
 
 /**
- * Makes sure that the set has finalized the target of the justification.
- * @throws {GrandpaError} `unknown_voter`, `duplicate_vote`, `vote_ancestry`, `too_few_votes`, `signature`, `unused_headers`
+ * Makes sure that the set has finalized the target of the justification, in hash and number: the number is signed only as
+ * part of the votes, so that a node could change that of the target.
+ *
+ * Votes for different blocks are refused. The verifiers count the lowest block among those between the votes and want
+ * exactly these headers, so that they take such a justification only with a header that real ones do not have.
+ * @throws {GrandpaError} `invalid_authorities`, `unknown_voter`, `duplicate_vote`, `vote_ancestry`, `too_few_votes`,
+ * `target_not_final`, `signature`, `votes_differ`, `unused_headers`
  */
 export function verifyGrandpaJustification(
   { round, commit, votesAncestries }: GrandpaJustification,
   authorities: readonly GrandpaAuthority[],
   setId: bigint,
 ): void {
+  const { precommits, targetHash, targetNumber } = commit;
+  const voters = readVoters(authorities);
+  const lowest = lowestOf(precommits);
   const ancestors = new Map(votesAncestries.map((header) => [hashSubstrateHeader(header), header]));
-  const weight = countVotes(commit.precommits, commit.targetHash, ancestors, authorities);
+  const weight = countVotes(precommits, { target: targetHash, lowest: lowest.targetHash, ancestors, voters });
   require(weight >= grandpaThreshold(authorities), "too_few_votes");
-  for (const vote of commit.precommits) {
-    const payload = precommitPayload(vote, round, setId);
-    require(isSigned(vote, payload), "signature");
+  const isUnanimous = precommits.every((vote) => vote.targetHash === lowest.targetHash);
+  const isTarget = lowest.targetHash === targetHash && lowest.targetNumber === targetNumber;
+  require(!isUnanimous || isTarget, "target_not_final");
+  for (const vote of precommits) {
+    require(isSigned(vote, precommitPayload(vote, round, setId)), "signature");
   }
-  checkRoutes(commit.precommits, ancestors);
+  require(isUnanimous, "votes_differ");
+  require(ancestors.size === 0, "unused_headers");
 }
 
 /** The library throws on malformed keys and signatures. */
@@ -82,25 +97,42 @@ function isSigned({ signature, id }: SignedPrecommit, payload: Uint8Array): bool
   }
 }
 
+type Voters = ReadonlyMap<Hash256, bigint>;
+
+/** Most that all voters together may weigh. */
+const MAX_TOTAL_WEIGHT = (1n << 64n) - 1n;
+
+/** Weight of each voter: the sum where one is listed twice; those without weight are no voters. */
+function readVoters(authorities: readonly GrandpaAuthority[]): Voters {
+  const voters = new Map<Hash256, bigint>();
+  for (const { id, weight } of authorities) {
+    if (weight > 0n) voters.set(id, (voters.get(id) ?? 0n) + weight);
+  }
+  require(voters.size > 0 && totalWeight(authorities) <= MAX_TOTAL_WEIGHT, "invalid_authorities");
+  return voters;
+}
+
 type Ancestors = ReadonlyMap<Hash256, SubstrateHeader>;
 
+/** Weight of the votes for a target and its descendants. */
 function countVotes(
   precommits: readonly SignedPrecommit[],
-  target: Hash256,
-  ancestors: Ancestors,
-  authorities: readonly GrandpaAuthority[],
+  { target, lowest, ancestors, voters }: {
+    readonly target: Hash256;
+    readonly lowest: Hash256;
+    readonly ancestors: Ancestors;
+    readonly voters: Voters;
+  },
 ): bigint {
-  const weights = new Map(authorities.map(({ id, weight }) => [id, weight]));
-  const lowest = lowestOf(precommits);
   const voted = new Set<Hash256>();
   let total = 0n;
   for (const { id, targetHash } of precommits) {
-    const weight = weights.get(id);
+    const weight = voters.get(id);
     require(weight !== undefined, "unknown_voter");
     require(!voted.has(id), "duplicate_vote");
     voted.add(id);
-    require(routeTo(lowest.targetHash, targetHash, ancestors) !== undefined, "vote_ancestry");
-    if (routeTo(target, targetHash, ancestors) !== undefined) total += weight;
+    require(descends(targetHash, lowest, ancestors), "vote_ancestry");
+    if (descends(targetHash, target, ancestors)) total += weight;
   }
   return total;
 }
@@ -111,28 +143,13 @@ function lowestOf(precommits: readonly SignedPrecommit[]): SignedPrecommit {
   return others.reduce((lowest, vote) => vote.targetNumber < lowest.targetNumber ? vote : lowest, first);
 }
 
-/** Hashes from a block down to an ancestor, both included; undefined when it does not descend from it. */
-function routeTo(ancestor: Hash256, from: Hash256, ancestors: Ancestors): readonly Hash256[] | undefined {
-  const route: Hash256[] = [from];
-  for (let hash = from; hash !== ancestor;) {
+/** True for an ancestor itself, too. */
+function descends(from: Hash256, ancestor: Hash256, ancestors: Ancestors): boolean {
+  let hash = from;
+  for (let steps = 0; hash !== ancestor; steps++) {
     const header = ancestors.get(hash);
-    if (header === undefined || route.length > ancestors.size) return undefined;
+    if (header === undefined || steps > ancestors.size) return false;
     hash = header.parentHash;
-    route.push(hash);
   }
-  return route;
-}
-
-/**
- * The verifier counts the lowest block among the visited ones when votes differ, and wants exactly the visited headers:
- * so it takes such justifications only with a header that real ones do not have.
- */
-function checkRoutes(precommits: readonly SignedPrecommit[], ancestors: Ancestors): void {
-  const lowest = lowestOf(precommits).targetHash;
-  const visited = new Set(
-    precommits.filter(({ targetHash }) => targetHash !== lowest)
-      .flatMap(({ targetHash }) => routeTo(lowest, targetHash, ancestors) ?? []),
-  );
-  const isExact = visited.size === ancestors.size && [...visited].every((hash) => ancestors.has(hash));
-  require(isExact, "unused_headers");
+  return true;
 }

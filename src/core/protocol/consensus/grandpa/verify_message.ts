@@ -12,12 +12,11 @@ import {
   type StateMachine,
   stateMachineParts,
 } from "../../ismp/state_machine.ts";
-import { type Codec, decodeStrict, ScaleError } from "../../scale.ts";
+import { type Codec, decodePrefix, decodeStrict, ScaleError } from "../../scale.ts";
 import { TrieError } from "../../trie/trie_error.ts";
 import { decodeHeadData, provenHeads } from "../parachain_heads.ts";
 import {
   decodeSubstrateHeader,
-  digestData,
   hashSubstrateHeader,
   slotOf,
   type SubstrateHeader,
@@ -182,7 +181,7 @@ export function verifyFinality(trusted: GrandpaConsensusState, proof: FinalityPr
   const route = findRoute(headers, proof.block, trusted.latestHash);
   require(route !== undefined, "ancestry");
   verifyGrandpaJustification(justification, trusted.currentAuthorities, trusted.currentSetId);
-  const next = decoded("undecodable_header", () => scheduledAuthorities(target));
+  const next = scheduledAuthorities(target);
   const consensusState = {
     ...trusted,
     latestHash: proof.block,
@@ -252,12 +251,13 @@ function readStoredHeads(
 /**
  * What a verifier stores of a header: time from the `ISTM` digest or the slot, roots from the `ISMP` digest.
  * @param isHub the hub proves by its mountain range, others by their child trie and state.
- * @throws {GrandpaError} `timestamp_missing`
+ * @throws {GrandpaError} `timestamp_missing`, `undecodable_header`
  */
 export function commitmentOf(header: SubstrateHeader, slotMs: bigint, isHub: boolean): StateCommitment {
   const roots = readDigest(header, "ISMP", consensusDigestCodec) ?? NO_ROOTS;
   const said = readDigest(header, "ISTM", timestampDigestCodec)?.timestampSec ?? 0n;
-  const timestampSec = said === 0n ? slotTime(header, slotMs) : said;
+  const slotSec = slotTime(header, slotMs);
+  const timestampSec = said === 0n ? slotSec : said;
   require(timestampSec !== 0n, "timestamp_missing");
   return { timestampSec, ...rootsOf(roots, header, isHub) };
 }
@@ -277,15 +277,22 @@ function rootsOf(
     : { overlayRoot: childTrieRoot, stateRoot };
 }
 
+/** Largest time in milliseconds that the verifier computes. */
+const MAX_TIME_MS = (1n << 64n) - 1n;
+
 /** Unix seconds; 0 where the header names no slot. */
 function slotTime(header: SubstrateHeader, slotMs: bigint): bigint {
   const slot = decoded("undecodable_header", () => slotOf(header)) ?? 0n;
-  return slot * slotMs / 1000n;
+  const timeMs = slot * slotMs;
+  return (timeMs > MAX_TIME_MS ? MAX_TIME_MS : timeMs) / 1000n;
 }
 
-function readDigest<T>(header: SubstrateHeader, engine: string, codec: Codec<T>): T | undefined {
-  const data = digestData(header, "consensus", engine);
-  return data === undefined
-    ? undefined
-    : decoded("undecodable_header", () => decodeStrict(codec, data, engine));
+/** The last announcement of an engine; each of them must be readable, and what follows its value is ignored. */
+function readDigest<T>({ digest }: SubstrateHeader, engine: string, codec: Codec<T>): T | undefined {
+  let last: T | undefined;
+  for (const item of digest) {
+    if (item.kind !== "consensus" || item.engine !== engine) continue;
+    last = decoded("undecodable_header", () => decodePrefix(codec, item.data, engine));
+  }
+  return last;
 }

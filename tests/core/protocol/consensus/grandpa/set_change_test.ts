@@ -6,7 +6,7 @@ import {
   scheduledAuthorities,
 } from "../../../../../src/core/protocol/consensus/grandpa/set_change.ts";
 import type { DigestItem } from "../../../../../src/core/protocol/consensus/substrate_header.ts";
-import { ScaleError, u32, u64 } from "../../../../../src/core/protocol/scale.ts";
+import { u32, u64 } from "../../../../../src/core/protocol/scale.ts";
 
 const authorities = [{ id: toHash256(new Uint8Array(32).fill(7)), weight: 1n }];
 const change = concatBytes(grandpaAuthoritiesCodec.enc(authorities), u32.enc(0));
@@ -36,7 +36,17 @@ Deno.test("forced changes, disabled voters and other engines change no set that 
     scheduledAuthorities({ digest: [disabled, forced, seal, item(1, change, "BEEF")] }),
     undefined,
   );
-  assert.throws(() => scheduledAuthorities({ digest: [disabled, item(1, Uint8Array.of(4))] }), ScaleError);
+});
+
+Deno.test("of changes that stand twice in a block the first counts; what GRANDPA does not write is passed over", () => {
+  const others = [{ id: toHash256(new Uint8Array(32).fill(9)), weight: 4n }];
+  const later = item(1, concatBytes(grandpaAuthoritiesCodec.enc(others), u32.enc(0)));
+  const broken = item(1, Uint8Array.of(4));
+  assert.deepEqual(scheduledAuthorities({ digest: [scheduled, later] }), authorities);
+  assert.deepEqual(scheduledAuthorities({ digest: [broken, later, scheduled] }), others);
+  assert.equal(scheduledAuthorities({ digest: [broken, item(1, new Uint8Array())] }), undefined);
+  const longer = item(1, concatBytes(change, Uint8Array.of(1, 2, 3)));
+  assert.deepEqual(scheduledAuthorities({ digest: [longer, later] }), authorities);
 });
 
 Deno.test("a forced change is found among what else stands in the digest, and nothing else is taken for one", () => {
@@ -45,5 +55,6 @@ Deno.test("a forced change is found among what else stands in the digest, and no
     forcesChange({ digest: [scheduled, disabled, item(2, change, "BEEF"), item(2, change, "BABE")] }),
     false,
   );
+  assert.equal(forcesChange({ digest: [item(2, Uint8Array.of(1, 2))] }), false);
   assert.equal(forcesChange({ digest: [{ kind: "seal", engine: "FRNK", data: Uint8Array.of(2) }] }), false);
 });

@@ -19,6 +19,7 @@ import {
 import { decodeGrandpaJustification } from "../../../../../src/core/protocol/consensus/grandpa/verify_justification.ts";
 import {
   decodeSubstrateHeader,
+  type DigestItem,
   hashSubstrateHeader,
   substrateHeaderCodec,
 } from "../../../../../src/core/protocol/consensus/substrate_header.ts";
@@ -28,6 +29,7 @@ import {
   stateMachineParts,
   toConsensusStateId,
 } from "../../../../../src/core/protocol/ismp/state_machine.ts";
+import type { StateCommitment } from "../../../../../src/core/protocol/ismp/state_commitment.ts";
 import { readVectors, VectorNode } from "../vector_node.ts";
 
 const accepted = (await readVectors("grandpa-accepted.json")).list("cases");
@@ -97,7 +99,7 @@ const codes: Readonly<Record<string, string>> = {
   "no-headers": "headers_empty",
   "trailing-bytes": "undecodable_justification",
   "other-branch": "ancestry",
-  "votes-on-descendants": "unused_headers",
+  "votes-on-descendants": "votes_differ",
 };
 
 for (const vector of rejected) {
@@ -177,15 +179,64 @@ Deno.test("a flipped bit anywhere in a message of GRANDPA is refused or changes 
   }
 });
 
+Deno.test("a justification that names another number than its votes' is refused", () => {
+  const renumbered = (by: number) => (message: GrandpaMessage): GrandpaMessage => {
+    assert.ok(message.tag === "Polkadot");
+    const { finalityProof } = message.value;
+    const told = decodeGrandpaJustification(finalityProof.justification);
+    const commit = { ...told.commit, targetNumber: told.commit.targetNumber + by };
+    const justification = grandpaJustificationCodec.enc({ ...told, commit });
+    return { ...message, value: { ...message.value, finalityProof: { ...finalityProof, justification } } };
+  };
+  assert.equal(codeOf(() => verify(hubVector(), renumbered(1))), "target_not_final");
+  assert.equal(codeOf(() => verify(hubVector(), renumbered(-1))), "target_not_final");
+  assert.equal(codeOf(() => verify(hubVector(), renumbered(0))), "accepted");
+});
+
 Deno.test("a header without the hub's time takes that of its slot, Aura's or BABE's, and is refused without both", () => {
   const header = decodeSubstrateHeader(hubVector().bytes("inputs.target_header"));
-  const aura = { kind: "preRuntime" as const, engine: "aura", data: u64.enc(300_000_000n) };
-  const babe = {
-    kind: "preRuntime" as const,
-    engine: "BABE",
-    data: concatBytes(Uint8Array.of(2, 7, 0, 0, 0), u64.enc(300_000_001n), new Uint8Array(96)),
-  };
-  assert.equal(commitmentOf({ ...header, digest: [aura] }, 6_000n, false).timestampSec, 1_800_000_000n);
-  assert.equal(commitmentOf({ ...header, digest: [babe] }, 6_000n, false).timestampSec, 1_800_000_006n);
-  assert.equal(codeOf(() => commitmentOf({ ...header, digest: [] }, 6_000n, false)), "timestamp_missing");
+  const time = (...digest: readonly DigestItem[]): bigint =>
+    commitmentOf({ ...header, digest }, 6_000n, false).timestampSec;
+  assert.equal(time(aura(300_000_000n)), 1_800_000_000n);
+  assert.equal(time(babe(2, 300_000_001n)), 1_800_000_006n);
+  assert.equal(time(babe(1, 300_000_001n, 96)), 1_800_000_006n);
+  assert.equal(time(babe(3, 300_000_001n, 96)), 1_800_000_006n);
+  assert.equal(time(aura(2n ** 64n - 1n)), (2n ** 64n - 1n) / 1000n);
+  assert.equal(codeOf(() => time()), "timestamp_missing");
 });
+
+Deno.test("of announcements that stand twice in a header the last counts, and none may be unreadable", () => {
+  const header = decodeSubstrateHeader(hubVector().bytes("inputs.target_header"));
+  const commitment = (...digest: readonly DigestItem[]): StateCommitment =>
+    commitmentOf({ ...header, digest }, 6_000n, true);
+  const roots = (fill: number): DigestItem => consensus("ISMP", new Uint8Array(64).fill(fill));
+  const told = (timestampSec: bigint): DigestItem => consensus("ISTM", u64.enc(timestampSec));
+  assert.equal(commitment(told(5n), told(6n)).timestampSec, 6n);
+  assert.equal(commitment(told(5n), roots(1), roots(2)).stateRoot, toHex(new Uint8Array(32).fill(2)));
+  assert.equal(commitment(aura(300_000_000n), babe(2, 300_000_001n)).timestampSec, 1_800_000_006n);
+  assert.equal(commitment(babe(2, 300_000_001n), aura(300_000_000n)).timestampSec, 1_800_000_000n);
+  assert.equal(commitment(consensus("ISTM", concatBytes(u64.enc(7n), Uint8Array.of(1)))).timestampSec, 7n);
+  const unreadable = [
+    consensus("ISTM", Uint8Array.of(1)),
+    consensus("ISMP", new Uint8Array(63)),
+    babe(4, 1n),
+  ];
+  for (const item of [...unreadable, babe(1, 1n), babe(2, 1n, -1)]) {
+    assert.equal(codeOf(() => commitment(item, told(5n), roots(1))), "undecodable_header");
+  }
+});
+
+function consensus(engine: string, data: Uint8Array): DigestItem {
+  return { kind: "consensus", engine, data };
+}
+
+function aura(slot: bigint): DigestItem {
+  return { kind: "preRuntime", engine: "aura", data: u64.enc(slot) };
+}
+
+/** `PreDigest` of paritytech/polkadot-sdk: substrate/primitives/consensus/babe/src/digests.rs. @param more bytes after the slot. */
+function babe(variant: number, slot: bigint, more = 0): DigestItem {
+  const place = concatBytes(Uint8Array.of(variant, 7, 0, 0, 0), u64.enc(slot));
+  const data = more < 0 ? place.slice(0, more) : concatBytes(place, new Uint8Array(more));
+  return { kind: "preRuntime", engine: "BABE", data };
+}
