@@ -16,6 +16,7 @@ import { ParachainError } from "../../core/protocol/consensus/parachain/parachai
 import {
   type ParachainConsensusProof,
   parachainProofCodec,
+  polkadotHubAs,
   verifyParachainHead,
 } from "../../core/protocol/consensus/parachain/parachain_proof.ts";
 import { parachainHeadKey } from "../../core/protocol/consensus/parachain_heads.ts";
@@ -96,12 +97,16 @@ class ParachainProver implements ConsensusProver {
 
   /** The hub may well follow none of the parachains that follow it; a parachain in the configuration should follow it. */
   async check(signal: AbortSignal): Promise<readonly CheckFinding[]> {
+    const unserved = this.#findUnserved();
+    if (unserved !== undefined) return [{ severity: "fatal", text: unserved }];
     const text = this.#obstacleOf(await this.#fetchClient(signal)) ?? await this.#findObstacle(signal);
     if (text === undefined) return [];
     return [{ severity: this.#isOfHub ? "warning" : "note", text: `${this.#sink} ${text}` }];
   }
 
   async next(signal: AbortSignal): Promise<ProverFinding> {
+    const unserved = this.#findUnserved();
+    if (unserved !== undefined) throw new ProverFault("not_served", this.chain, undefined, unserved);
     const client = await this.#fetchClient(signal);
     const obstacle = this.#obstacleOf(client) ?? await this.#findObstacle(signal);
     if (client === undefined || obstacle !== undefined) {
@@ -167,6 +172,13 @@ class ParachainProver implements ConsensusProver {
     return client.clientId === PARACHAIN_CLIENT_ID
       ? undefined
       : `has ${client.clientId} as ${name}, which takes no heads of parachains`;
+  }
+
+  /** Why nothing of this parachain can be proved, whatever the sink does. */
+  #findUnserved(): string | undefined {
+    const storedAs = polkadotHubAs(this.chain);
+    return storedAs && `${this.chain} is Polkadot Hub, which ${this.#sink} stores as ${storedAs}: ` +
+        "this program does not prove it yet; remove its section";
   }
 
   /** Why the client takes nothing of this parachain. */

@@ -2,8 +2,9 @@
  * Checks over the sections of all chains that both programs make. They work on the values that were good, so that
  * they say what they know even when other values of the file are wrong.
  */
+import { polkadotHubAs } from "../protocol/consensus/parachain/parachain_proof.ts";
 import type { ConsensusStateId, StateMachine } from "../protocol/ismp/state_machine.ts";
-import { findLiveChain } from "./live_network.ts";
+import { findLiveChain, findOtherTrie } from "./live_network.ts";
 import type { Place } from "./report.ts";
 
 /** What the checks know of a section: where it is and which names in it are good. */
@@ -44,5 +45,31 @@ export function checkLiveIds(chains: readonly KnownSection[], key = "consensus_s
       `"${consensusStateId}"`,
       `"${live.consensusStateId}", which is what the live hub uses for ${stateMachine}`,
     );
+  }
+}
+
+/**
+ * Refuses chains whose state this program cannot prove to the hub: whatever is delivered there is never paid for.
+ * Polkadot Hub is one under either of its names.
+ */
+export function checkTries(chains: readonly KnownSection[]): void {
+  for (const { place, stateMachine } of chains) {
+    if (stateMachine === undefined) continue;
+    const at = place.child("state_machine");
+    const storedAs = polkadotHubAs(stateMachine);
+    const name = stateMachine.startsWith("EVM-") ? findOtherTrie(stateMachine) : undefined;
+    if (storedAs !== undefined) {
+      at.problem(
+        `"${stateMachine}", which is Polkadot Hub`,
+        "another chain",
+        `the hub stores it as ${storedAs}, of which this program can prove nothing yet; remove the section`,
+      );
+    } else if (name !== undefined) {
+      at.problem(
+        `"${stateMachine}" (${name}), whose state is not in Ethereum's trie`,
+        "a chain whose state can be proved with eth_getProof",
+        "fees and rewards for deliveries to it could never be claimed; remove the section",
+      );
+    }
   }
 }

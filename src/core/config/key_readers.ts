@@ -4,6 +4,7 @@
  */
 import { secp256k1 } from "@noble/curves/secp256k1.js";
 import { fromHex, type Hex, toHex } from "../protocol/bytes.ts";
+import { evmAddressOf } from "../protocol/ismp/signed_messages.ts";
 import { Secret } from "./redact.ts";
 import type { Reader } from "./section.ts";
 import { type ConfigFiles, fileFailure } from "./toml_file.ts";
@@ -15,9 +16,19 @@ type Judgement = { value: Secret<Hex> } | { found: string; hint?: string };
 const RISTRETTO_ORDER = 2n ** 252n + 27742317777372353535851937790883648493n;
 
 const EVM_EXPECTED = "a secp256k1 private key (32 bytes as hex) or the path of a file that holds one";
+const UNCLAIMABLE_KEY = {
+  found: "the key of an address that begins with a zero byte",
+  hint:
+    "the hub cannot read such an address in a proof, so no fee and no reward could ever be claimed with it; " +
+    "make another key (one in 256 is like this)",
+};
 const SUBSTRATE_EXPECTED = "an sr25519 seed (32 bytes as hex) or the path of a file that holds one";
 
-/** The key of an EVM account: `0x` and 64 lower-case digits. */
+/**
+ * The key of an EVM account: `0x` and 64 lower-case digits. An address that begins with a zero byte is refused: the
+ * host's storage keeps it shorter, and the hub reads addresses in proofs only in their full length, so it could never
+ * claim a fee or a reward. Source: polytope-labs/hyperbridge: modules/pallets/relayer/src/accumulate.rs.
+ */
 export function evmSigner(files: ConfigFiles): Reader<Secret<Hex>> {
   return text(EVM_EXPECTED, (given) =>
     hexOrFile(files, given, (bytes) => {
@@ -25,6 +36,7 @@ export function evmSigner(files: ConfigFiles): Reader<Secret<Hex>> {
       if (!secp256k1.utils.isValidSecretKey(bytes)) {
         return { found: "a number outside of the secp256k1 group order" };
       }
+      if (evmAddressOf(bytes)[0] === 0) return UNCLAIMABLE_KEY;
       return { value: new Secret(toHex(bytes)) };
     }));
 }

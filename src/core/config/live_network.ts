@@ -36,6 +36,25 @@ const LIVE_GROUPS: readonly (LiveChain & { readonly chainIds: readonly number[] 
   { consensusStateId: "PHAR", ismpHost: TESTNET_HOST, chainIds: [688689] },
 ];
 
+/**
+ * EVM chains whose state is not in Ethereum's trie. Source: polytope-labs/hyperbridge: modules/ismp/state-machines
+ * (substrate-evm, pharos, evm/src/tendermint.rs), tesseract/messaging/evm/src/gas_oracle.rs (chain ids);
+ * wevm/viem: src/chains/definitions/injective.ts (1776, the id with which Injective went live).
+ */
+const OTHER_TRIES: readonly { readonly name: string; readonly chainIds: readonly number[] }[] = [
+  { name: "Polkadot Hub", chainIds: [420420419, 420420417] },
+  { name: "Pharos", chainIds: [688689] },
+  { name: "Sei", chainIds: [1329, 1328] },
+  { name: "Cronos", chainIds: [25, 338] },
+  { name: "Injective", chainIds: [1776, 1440, 1439] },
+];
+
+/** Name of an EVM chain whose state is not in Ethereum's trie; `undefined` for all other chains. */
+export function findOtherTrie(evm: StateMachine): string | undefined {
+  const chainId = evmChainId(evm);
+  return OTHER_TRIES.find(({ chainIds }) => chainIds.includes(chainId))?.name;
+}
+
 /** How a live hub knows an EVM chain; `undefined` for chains that it does not know. */
 export function findLiveChain(evm: StateMachine): LiveChain | undefined {
   const chainId = evmChainId(evm);

@@ -4,7 +4,7 @@
  * configuration"; 05-hub-consensus section 3.2 and 06-evm-consensus sections 2 and 3.
  */
 import type { TomlTable } from "smol-toml";
-import { checkDistinct, checkLiveIds, type KnownSection } from "./chain_checks.ts";
+import { checkDistinct, checkLiveIds, checkTries, type KnownSection } from "./chain_checks.ts";
 import { usualHubId } from "./chain_fields.ts";
 import { checkLimits, type KnownL1, noteForeignL1, withHubPara } from "./consensus_checks.ts";
 import type {
@@ -80,6 +80,7 @@ function checkTogether(
     chains.flatMap((chain) => chain.l1 === undefined ? [] : [storedAs(chain.known, chain.l1)]),
     "l1_consensus_state_id",
   );
+  checkTries(known);
   if (relayer === undefined) return;
   checkLimits(relayer.maximumUpdateIntervals, report.section(["relayer"]).child("maximum_update_intervals"), {
     hub: hub?.known.stateMachine,

@@ -4,7 +4,7 @@
  * configuration"; 04-messaging-flow section 3.
  */
 import type { TomlTable } from "smol-toml";
-import { checkDistinct, checkLiveIds, type KnownSection } from "./chain_checks.ts";
+import { checkDistinct, checkLiveIds, checkTries, type KnownSection } from "./chain_checks.ts";
 import { evmFields, substrateFields, usualHubId } from "./chain_fields.ts";
 import { liveHints } from "./live_network.ts";
 import { checkChainKinds, type KnownChains, selectEndpoints } from "./messaging_checks.ts";
@@ -57,6 +57,7 @@ function readSections(files: ConfigFiles, table: TomlTable, report: Report): Mes
   checkDistinct(hub?.known, known);
   checkChainKinds(hub?.known, known);
   checkLiveIds(known);
+  checkTries(known);
   const policy = relayer && completeRelayer(relayer, {
     hub: hub?.known.stateMachine,
     chains: known,

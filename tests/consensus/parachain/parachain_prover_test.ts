@@ -3,7 +3,7 @@ import { ProverFault, type ProverFinding } from "../../../src/consensus/prover.t
 import { createToldProver } from "../../../src/consensus/told_prover.ts";
 import { decodeParachainProof } from "../../../src/core/protocol/consensus/parachain/parachain_proof.ts";
 import { consensusDigestCodec, timestampDigestCodec } from "../../../src/core/protocol/ismp/host_state.ts";
-import { toConsensusStateId } from "../../../src/core/protocol/ismp/state_machine.ts";
+import { parseStateMachine, toConsensusStateId } from "../../../src/core/protocol/ismp/state_machine.ts";
 import { RpcFault } from "../../../src/core/rpc/fault.ts";
 import { findDigest } from "../../devnet/hub/digest.ts";
 import { clientOf } from "../../devnet/hub/initial_clients.ts";
@@ -221,6 +221,20 @@ Deno.test("parachain prover: clients that are frozen or have expired are named, 
   node.advanceTime(22 * 86_400_000);
   node.produceBlock();
   assert.equal((await faultOf(prover.next(never))).code, "expired");
+  assert.equal(world.relay.callCounts.get("state_getReadProof"), undefined);
+});
+
+Deno.test("parachain prover: Polkadot Hub is refused by name, and the relay chain's node is not to blame", async () => {
+  await using world = await World.start({ followed: [1000, SIBLING] });
+  const prover = world.ofSibling({ stateMachine: parseStateMachine("KUSAMA-1000") });
+  const text =
+    /^KUSAMA-1000 is Polkadot Hub, which KUSAMA-4009 stores as EVM-420420417: .*remove its section$/;
+  const [finding, ...others] = await prover.check(never);
+  assert.deepEqual([finding?.severity, others], ["fatal", []]);
+  assert.match(finding?.text ?? "", text);
+  const fault = await faultOf(prover.next(never));
+  assert.deepEqual([fault.code, fault.endpoint], ["not_served", undefined]);
+  assert.match(fault.detail, text);
   assert.equal(world.relay.callCounts.get("state_getReadProof"), undefined);
 });
 

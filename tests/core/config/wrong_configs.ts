@@ -58,10 +58,27 @@ export function edited(...changes: readonly (readonly [string, string])[]): stri
 const SIGNER = '"0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"';
 const KEY_64 = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
 const GROUP_ORDER = "fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141";
+/** Of an address that begins with a zero byte: 0x00edf2d16afbc028fb1e879559b07997af79539f. */
+export const ZERO_ADDRESS_KEY = "0000000000000000000000000000000000000000000000000000000000000082";
 const HUB = GOOD_TOML.slice(GOOD_TOML.indexOf("[hub]"), GOOD_TOML.indexOf("[relayer]"));
 const RELAYER = GOOD_TOML.slice(GOOD_TOML.indexOf("[relayer]"), GOOD_TOML.indexOf("[evm1]"));
 const EVM1 = GOOD_TOML.slice(GOOD_TOML.indexOf("[evm1]"), GOOD_TOML.indexOf("[para]"));
 const PARA = GOOD_TOML.slice(GOOD_TOML.indexOf("[para]"));
+
+/** EVM chains with tries of other kinds than Ethereum's. */
+export const OTHER_TRIES: readonly (readonly [chainId: number, name: string])[] = [
+  [420420419, "Polkadot Hub"],
+  [420420417, "Polkadot Hub"],
+  [688689, "Pharos"],
+  [1329, "Sei"],
+  [1328, "Sei"],
+  [25, "Cronos"],
+  [338, "Cronos"],
+  [1776, "Injective"],
+  [1440, "Injective"],
+  [1439, "Injective"],
+];
+const LIVE_IDS = [[420420419, "DOT0"], [420420417, "PAS0"], [688689, "PHAR"]] as const;
 
 /** Adds a line to a section of the good file. */
 function plus(section: "hub" | "relayer" | "evm1" | "para", line: string): string {
@@ -893,6 +910,21 @@ export const wrongConfigs: readonly WrongConfig[] = [
     ],
   },
   {
+    name: "signer of an address with a leading zero byte",
+    toml: edited([SIGNER, `"${ZERO_ADDRESS_KEY}"`]),
+    expected: [
+      "relayer.toml:20: [evm1].signer: found the key of an address that begins with a zero byte, expected a secp256k1 private key (32 bytes as hex) or the path of a file that holds one; the hub cannot read such an address in a proof, so no fee and no reward could ever be claimed with it; make another key (one in 256 is like this)",
+    ],
+  },
+  {
+    name: "signer file of an address with a leading zero byte",
+    toml: edited([SIGNER, '"keys/zero.hex"']),
+    files: { "keys/zero.hex": `0x${ZERO_ADDRESS_KEY}\n` },
+    expected: [
+      "relayer.toml:20: [evm1].signer: found a file that holds the key of an address that begins with a zero byte, expected a secp256k1 private key (32 bytes as hex) or the path of a file that holds one; the hub cannot read such an address in a proof, so no fee and no reward could ever be claimed with it; make another key (one in 256 is like this)",
+    ],
+  },
+  {
     name: "signer file missing",
     toml: edited([SIGNER, '"keys/missing.hex"']),
     expected: [
@@ -1023,6 +1055,34 @@ export const wrongConfigs: readonly WrongConfig[] = [
       "relayer.toml:23: [para].signer: found other characters than hex digits, expected an sr25519 seed (32 bytes as hex) or the path of a file that holds one",
     ],
   },
+  // Chains of which nothing can be proved.
+  ...OTHER_TRIES.map(([chainId, name]) => ({
+    name: `EVM-${chainId}, whose fees could never be claimed`,
+    toml: edited(['"EVM-31337", ', `"EVM-${chainId}", `], [
+      'machine = "EVM-31337"',
+      `machine = "EVM-${chainId}"`,
+    ]),
+    expected: [
+      `relayer.toml:12: [evm1].state_machine: found "EVM-${chainId}" (${name}), whose state is not in Ethereum's trie, expected a chain whose state can be proved with eth_getProof; fees and rewards for deliveries to it could never be claimed; remove the section`,
+    ],
+    warnings: LIVE_IDS.flatMap(([known, id]) =>
+      known !== chainId ? [] : [
+        `relayer.toml:17: [evm1].consensus_state_id: found "ETH0", expected "${id}", which is what the live hub uses for EVM-${chainId}`,
+      ]
+    ),
+  })),
+  ...(["KUSAMA", "POLKADOT"] as const).map((relay) => ({
+    name: `Polkadot Hub as ${relay}-1000`,
+    toml: edited(["KUSAMA-4009", `${relay}-4009`], ["KUSAMA-2000", `${relay}-1000`], [
+      "KUSAMA-2000",
+      `${relay}-1000`,
+    ]),
+    expected: [
+      `relayer.toml:24: [para].state_machine: found "${relay}-1000", which is Polkadot Hub, expected another chain; the hub stores it as EVM-${
+        relay === "KUSAMA" ? 420420417 : 420420419
+      }, of which this program can prove nothing yet; remove the section`,
+    ],
+  })),
   // Many at once.
   {
     name: "everything wrong at once",

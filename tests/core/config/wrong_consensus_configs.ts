@@ -5,7 +5,7 @@
  * The lines begin with `consensus.toml`, so the file must be given under that relative path.
  */
 import type { ConfigFiles } from "../../../src/core/config/toml_file.ts";
-import type { WrongConfig } from "./wrong_configs.ts";
+import { OTHER_TRIES, type WrongConfig, ZERO_ADDRESS_KEY } from "./wrong_configs.ts";
 
 /** A file without any fault, on which most of the wrong ones are based. */
 export const GOOD_CONSENSUS_TOML = `# consensus relayer of the devnet
@@ -762,6 +762,45 @@ export const wrongConsensusConfigs: readonly WrongConfig[] = [
     toml: edited(["epoch_length = 1000", "epoch_length = 1e3"]),
     expected: [
       "consensus.toml:75: [chapel.host].epoch_length: found 1000.0 (not an integer), expected an integer from 1 to 4294967295 (blocks)",
+    ],
+  },
+  // Keys and chains that earn nothing.
+  {
+    name: "signer of an address with a leading zero byte",
+    toml: edited([
+      'ismp_host = "0x9AA003594d59C62EE17A73A569Fd7B1DbdBd71E1"\nsigner = "keys/evm"',
+      `ismp_host = "0x9AA003594d59C62EE17A73A569Fd7B1DbdBd71E1"\nsigner = "${ZERO_ADDRESS_KEY}"`,
+    ]),
+    expected: [
+      "consensus.toml:26: [sepolia].signer: found the key of an address that begins with a zero byte, expected a secp256k1 private key (32 bytes as hex) or the path of a file that holds one; the hub cannot read such an address in a proof, so no fee and no reward could ever be claimed with it; make another key (one in 256 is like this)",
+    ],
+  },
+  ...OTHER_TRIES.filter(([chainId]) => ![420420417, 420420419, 688689].includes(chainId)).map((
+    [chainId, name],
+  ) => ({
+    name: `EVM-${chainId}, whose rewards could never be claimed`,
+    toml: edited(
+      ['type = "bsc"\nstate_machine = "EVM-97"', `type = "evm"\nstate_machine = "EVM-${chainId}"`],
+      ["\n[chapel.host]\nconsensus_update_frequency = 300\nepoch_length = 1000\n", ""],
+    ),
+    expected: [
+      `consensus.toml:66: [chapel].state_machine: found "EVM-${chainId}" (${name}), whose state is not in Ethereum's trie, expected a chain whose state can be proved with eth_getProof; fees and rewards for deliveries to it could never be claimed; remove the section`,
+    ],
+  })),
+  {
+    name: "Polkadot Hub as a sibling",
+    toml: `${GOOD_CONSENSUS_TOML}
+[asset_hub]
+type = "substrate"
+state_machine = "KUSAMA-1000"
+hashing = "Blake2"
+rpc_ws = "ws://127.0.0.1:9944"
+consensus_state_id = "PAS0"
+`,
+    expected: [
+      `consensus.toml:${
+        GOOD_CONSENSUS_TOML.split("\n").length + 3
+      }: [asset_hub].state_machine: found "KUSAMA-1000", which is Polkadot Hub, expected another chain; the hub stores it as EVM-420420417, of which this program can prove nothing yet; remove the section`,
     ],
   },
 ];

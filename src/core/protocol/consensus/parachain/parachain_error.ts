@@ -4,6 +4,8 @@
 export type ParachainErrorCode =
   /** Not the SCALE form of a proof. */
   | "undecodable_message"
+  /** Polkadot Hub: stored as an EVM chain and dated by its slots, which nothing here does yet. */
+  | "polkadot_hub"
   /** Only parachains know the relay chain. */
   | "not_a_parachain"
   /** The nodes are not of the relay chain's state. */

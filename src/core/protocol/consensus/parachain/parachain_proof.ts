@@ -1,12 +1,13 @@
 /**
  * The parachain client: siblings are followed by their heads in the state of the relay chain that all of them build on.
- * Asset Hub, which tells no time itself, is left out.
+ * Polkadot Hub, which tells no time itself, is refused: see {@link polkadotHubAs}.
  * Source: polytope-labs/hyperbridge: modules/ismp/clients/parachain/client/src/consensus.rs.
  */
 import type { Hash256 } from "../../bytes.ts";
 import type { IntermediateState, StateCommitment } from "../../ismp/state_commitment.ts";
 import {
   type ConsensusStateId,
+  evmStateMachine,
   formatStateMachine,
   type StateMachine,
   stateMachineParts,
@@ -55,6 +56,20 @@ export interface ParachainView {
   readonly relayStateRoot: Hash256;
 }
 
+/** Polkadot Hub (once Asset Hub) on its relay chain. */
+const POLKADOT_HUB_PARA_ID = 1000;
+
+/**
+ * How the client stores Polkadot Hub: as an EVM chain, 420420419 on Polkadot and 420420417 on Paseo, whose parachains
+ * count as Kusama's. `undefined` for every other parachain.
+ */
+export function polkadotHubAs(parachain: StateMachine): StateMachine | undefined {
+  const { tag, value } = stateMachineParts(parachain);
+  if (value !== POLKADOT_HUB_PARA_ID) return undefined;
+  if (tag === "Polkadot") return evmStateMachine(420420419);
+  return tag === "Kusama" ? evmStateMachine(420420417) : undefined;
+}
+
 /**
  * What the client stores of a parachain that it follows; `undefined`: the relay chain has no head of it.
  * @throws {ParachainError}
@@ -69,6 +84,7 @@ export function verifyParachainHead(
   const stateMachine = formatStateMachine({ tag, value: paraId });
   const header = readHead(storageProof, relayStateRoot, paraId);
   if (header === undefined) return undefined;
+  if (polkadotHubAs(stateMachine) !== undefined) throw new ParachainError("polkadot_hub");
   return {
     height: { id: { stateMachine, consensusStateId }, height: BigInt(header.number) },
     commitment: readCommitment(header, stateMachine === coprocessor),
