@@ -12,7 +12,7 @@ import type { Leg, LegProfit, PipelineDeps, PipelineSettings } from "./pipeline/
 import { legWorker } from "./pipeline/leg_worker.ts";
 import type { Replacing } from "./pipeline/replacing.ts";
 import { settleWorker } from "./pipeline/settle_worker.ts";
-import { priceSourceOf } from "./prices.ts";
+import { hubTokenPrice27, priceSourceOf } from "./prices.ts";
 import { type ConfiguredChain, gated } from "./startup.ts";
 
 /** A configured chain and the promise that it may be used. */
@@ -55,6 +55,7 @@ export function settingsOf(
     configured: new Set([config.hub.stateMachine, ...config.chains.map(({ stateMachine }) => stateMachine)]),
     retryFrequencySec: unprofitableRetryFrequencySec,
     listedModules,
+    hubTokenPrice27: hubTokenPrice27(config.hub),
   };
 }
 

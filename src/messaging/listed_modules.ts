@@ -10,8 +10,11 @@ const RETRY_MS = 10_000;
 
 /** The list and the worker that keeps it. */
 export interface ListedModules {
-  /** Lower-case hex of modules with a reward above 0; `undefined` until it was read for the first time. */
-  readonly current: () => ReadonlySet<Hex> | undefined;
+  /**
+   * Modules with a reward above 0, lower-case hex, with the reward in units of the hub's token; `undefined` until it
+   * was read for the first time.
+   */
+  readonly current: () => ReadonlyMap<Hex, bigint> | undefined;
   readonly worker: Worker | undefined;
 }
 
@@ -24,12 +27,12 @@ export function listModules(
   isPaid: boolean,
 ): ListedModules {
   if (!isPaid) return { current: () => NONE, worker: undefined };
-  let current: ReadonlySet<Hex> | undefined;
+  let current: ReadonlyMap<Hex, bigint> | undefined;
   const read = async (signal: AbortSignal): Promise<number> => {
     try {
       const rewards = await hub.fetchRewardedModules(signal);
-      current = new Set(
-        [...rewards].flatMap(([module, reward]) => reward > 0n ? [toHex(fromHex(module))] : []),
+      current = new Map(
+        [...rewards].flatMap(([module, reward]) => reward > 0n ? [[toHex(fromHex(module)), reward]] : []),
       );
       return READ_EVERY_MS;
     } catch (error) {
@@ -47,4 +50,4 @@ export function listModules(
   return { current: () => current, worker };
 }
 
-const NONE: ReadonlySet<Hex> = new Set();
+const NONE: ReadonlyMap<Hex, bigint> = new Map();

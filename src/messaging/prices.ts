@@ -3,9 +3,9 @@
  * good price is kept in the ledger, with the time at which it was read, so that a restart does not forget it.
  */
 import { z } from "zod";
-import type { EvmChainConfig } from "../core/config/messaging_config.ts";
+import type { EvmChainConfig, HubConfig } from "../core/config/messaging_config.ts";
 import type { Ledger } from "../core/ledger/ledger.ts";
-import type { GoodPrice } from "../core/prices/native_price.ts";
+import { type GoodPrice, ONE_DOLLAR_27 } from "../core/prices/native_price.ts";
 import {
   etherscanQuote,
   priceQuotesFor,
@@ -17,6 +17,7 @@ import type { StateMachine } from "../core/protocol/ismp/state_machine.ts";
 import type { Fetch } from "../core/rpc/http.ts";
 import type { Clock } from "../core/runtime/clock.ts";
 import type { Log } from "../core/telemetry/log.ts";
+import { toTokenUnits } from "./decisions/money.ts";
 
 /** Where prices come from, and where they are kept. */
 export interface PriceDeps {
@@ -24,6 +25,15 @@ export interface PriceDeps {
   readonly fetch: Fetch;
   readonly log: Log;
   readonly ledger: Pick<Ledger, "meta" | "transaction">;
+}
+
+/**
+ * Dollars per whole token of the hub x 10^27; `undefined`: nobody knows. No explorer and no host's router has this
+ * token, so the operator names its price. Tokens of a test hub (`KUSAMA-`) count as one dollar, as native tokens do there.
+ */
+export function hubTokenPrice27(hub: Pick<HubConfig, "stateMachine" | "tokenPrice">): bigint | undefined {
+  if (hub.tokenPrice !== undefined) return toTokenUnits(hub.tokenPrice, 27);
+  return hub.stateMachine.startsWith("KUSAMA-") ? ONE_DOLLAR_27 : undefined;
 }
 
 /** The source for an EVM chain. */

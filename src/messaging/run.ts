@@ -16,6 +16,7 @@ import { housekeepingWorker } from "./housekeeping.ts";
 import { planLegs, settingsOf } from "./legs.ts";
 import { listModules } from "./listed_modules.ts";
 import type { PipelineDeps } from "./pipeline/leg.ts";
+import { hubTokenPrice27 } from "./prices.ts";
 import { type RunDeps, runSession } from "./session.ts";
 import { type CheckResult, type ConfiguredChain, openGate } from "./startup.ts";
 
@@ -81,4 +82,9 @@ function tellStart(log: Log, config: MessagingConfig): void {
       ? "no"
       : `every ${unprofitableRetryFrequencySec} s`,
   });
+  if (config.hub.signer === undefined || hubTokenPrice27(config.hub) !== undefined) return;
+  log.warn(
+    "Nobody knows what the hub's rewards are worth, so they pay for nothing: " +
+      `set [${config.hub.section}].token_price to the price of its token in dollars`,
+  );
 }

@@ -24,7 +24,7 @@ Deno.test("listed modules: unknown until read, then those with a reward, in lowe
   await withList(true, async (list, world) => {
     assert.equal(list.current(), undefined);
     await world.clock.settle();
-    assert.deepEqual(list.current(), new Set(["0xabcd"]));
+    assert.deepEqual(list.current(), new Map([["0xabcd", 5n]]));
   });
 });
 
@@ -34,7 +34,7 @@ Deno.test("listed modules: a list that cannot be read stays unknown and is asked
     await world.clock.advance(9_000);
     assert.equal(list.current(), undefined);
     await world.clock.advance(12_000);
-    assert.deepEqual(list.current(), new Set(["0xabcd"]));
+    assert.deepEqual(list.current(), new Map([["0xabcd", 5n]]));
   });
 });
 
@@ -44,9 +44,9 @@ Deno.test("listed modules: changes are noticed within ten minutes; a fault keeps
     relayer.hub.rewards.set("0x01", 1n).delete("0xABCD");
     relayer.hub.faults.add("fetchRewardedModules", { kind: "throw", code: "timeout" });
     await world.clock.advance(600_000);
-    assert.deepEqual(list.current(), new Set(["0xabcd"]));
+    assert.deepEqual(list.current(), new Map([["0xabcd", 5n]]));
     await world.clock.advance(10_000);
-    assert.deepEqual(list.current(), new Set(["0x01"]));
+    assert.deepEqual(list.current(), new Map([["0x01", 1n]]));
     assert.equal(relayer.hub.calls.length, 3);
   });
 });
@@ -54,7 +54,7 @@ Deno.test("listed modules: changes are noticed within ten minutes; a fault keeps
 Deno.test("listed modules: without an account that could be paid the list is empty and nobody is asked", async () => {
   await withList(false, async (list, world, relayer) => {
     await world.clock.advance(700_000);
-    assert.deepEqual([list.current(), list.worker], [new Set(), undefined]);
+    assert.deepEqual([list.current(), list.worker], [new Map(), undefined]);
     assert.deepEqual(relayer.hub.calls, []);
   });
 });

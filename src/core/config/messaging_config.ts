@@ -30,6 +30,8 @@ export interface HubValues {
   readonly pollIntervalSec: number;
   /** Enables signed inbound messages, reward claims and withdrawals of the hub account. 32 or 64 bytes, sr25519. */
   readonly signer: Secret<Hex> | undefined;
+  /** Dollars per whole token of the hub, in which it pays rewards; may have decimals. `undefined`: not known. */
+  readonly tokenPrice: number | undefined;
 }
 
 /** Section `[hub]` (or `[hyperbridge]`). */

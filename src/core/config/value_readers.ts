@@ -123,6 +123,21 @@ export function amount(unit: string): Reader<number> {
   };
 }
 
+/** A price above 0 that can be written without an exponent; `unit` is for messages. */
+export function price(unit: string): Reader<number> {
+  const expected = `a number from 0.000001 (${unit})`;
+  const reader = amount(unit);
+  return {
+    expected,
+    read: (value, place) => {
+      const accepted = reader.read(value, place);
+      if (accepted === undefined || accepted.value >= 0.000001) return accepted;
+      place.problem(String(accepted.value), expected);
+      return undefined;
+    },
+  };
+}
+
 /** `true` or `false`. */
 export const boolean: Reader<boolean> = {
   expected: "true or false",

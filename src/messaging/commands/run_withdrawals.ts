@@ -42,6 +42,8 @@ class WithdrawalPass {
   readonly #notices: WaitNotices;
   readonly #before: ReadonlySet<number>;
   readonly #attemptsBefore: ReadonlyMap<number, number>;
+  /** Payments that wait for a better price of gas: the running relayer delivers them when the time has come. */
+  readonly #tooDear = new Set<number>();
   #orders: readonly OrderReport[] | undefined;
   #failures = 0;
 
@@ -72,7 +74,9 @@ class WithdrawalPass {
     const deps = this.#deps;
     try {
       await settleDeliveries(deps, signal);
-      await this.#rounds.advance(signal);
+      for (const { row, action } of await this.#rounds.advance(signal)) {
+        if (action.kind === "report_too_dear") this.#tooDear.add(row.id);
+      }
       if (this.#orders === undefined || this.#isOrderOpen()) {
         this.#orders = await this.#rounds.orderNow(signal);
       }
@@ -103,7 +107,8 @@ class WithdrawalPass {
   /** Rows that this pass still waits for. */
   #open(): ReturnType<PaymentDeps["ledger"]["withdrawals"]["listOpen"]> {
     return this.#deps.ledger.withdrawals.listOpen().filter((row) =>
-      this.#deps.chains.has(row.chain) && !this.#hasFailed(row) && !this.#isThere(row)
+      this.#deps.chains.has(row.chain) && !this.#hasFailed(row) && !this.#isThere(row) &&
+      !this.#tooDear.has(row.id)
     );
   }
 

@@ -61,7 +61,7 @@ export interface BatchDecision {
  * Takes the batch, or what is left of it after its worst messages are dropped one by one: the sum of the fees must
  * reach the sum of what is required. Each requirement is rounded as for a message alone, so a message that pays
  * for itself never spoils a batch, and without a prelude `own_share` equals the rule for single messages.
- * A prelude that goes out anyway, or with a message that is always delivered, costs the others nothing.
+ * A prelude that goes out anyway costs the messages nothing.
  */
 export function decideBatch(
   offers: readonly BatchOffer[],

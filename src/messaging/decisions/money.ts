@@ -20,6 +20,25 @@ export function toFee18(feeUnits: bigint, decimals: number): bigint {
   return rescale(feeUnits, decimals, 18);
 }
 
+/** Decimals of the hub's own token (protocol notes 03, section 10.4). */
+const HUB_TOKEN_DECIMALS = 12n;
+
+/**
+ * A reward of the hub in units of its own token, as dollars x 10^18. Rounds down.
+ * @param tokenPrice27 dollars per whole token x 10^27; `undefined`: unknown, then the reward counts for nothing
+ */
+export function toReward18(rewardUnits: bigint, tokenPrice27: bigint | undefined): bigint {
+  return rewardUnits * (tokenPrice27 ?? 0n) / 10n ** (HUB_TOKEN_DECIMALS + 9n);
+}
+
+/** The delivery of a payment of ours must cost less than one part in so many of its amount. */
+const LEAST_PAYMENT_TO_COST = 10n;
+
+/** The most that the delivery of a payment of ours may cost: less than a tenth of it, dollars x 10^18. */
+export function paymentBudget18(amount18: bigint): bigint {
+  return amount18 === 0n ? 0n : (amount18 - 1n) / LEAST_PAYMENT_TO_COST;
+}
+
 /** Dollars per wei x 10^27, of a price in dollars per whole token x 10^27. Rounds down. */
 export function unitPrice27(price27: bigint): bigint {
   return price27 / 10n ** 18n;

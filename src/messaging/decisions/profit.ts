@@ -12,9 +12,9 @@ import { destinationOf, requestOf } from "./route.ts";
 export type PaymentClass =
   /** Goes to the hub, which charges nothing and where nobody pays. */
   | "to_hub"
-  /** Carries our own fees home. */
+  /** Carries our own fees home: the amount bounds what that may cost. */
   | "own_withdrawal"
-  /** From a module of the hub that the hub's own reward pays for. */
+  /** From a module of the hub: the hub's reward takes the place of a fee. */
   | "listed_hub_request"
   /** From another module of the hub, let in by `module_filter`: it has no fee. */
   | "filtered_hub_request"
@@ -25,16 +25,7 @@ export type PaymentClass =
 
 /** True for messages that are delivered whatever they pay (9.4). */
 export function isAlwaysDelivered(paymentClass: PaymentClass): boolean {
-  switch (paymentClass) {
-    case "to_hub":
-    case "own_withdrawal":
-    case "listed_hub_request":
-      return true;
-    case "filtered_hub_request":
-    case "request":
-    case "get_response":
-      return false;
-  }
+  return paymentClass === "to_hub";
 }
 
 /** The class of a message on the leg to `sink`. */
@@ -59,7 +50,10 @@ export function paymentClassOf(message: Message, facts: {
 /** What a decision about one message depends on. */
 export interface Offer extends Usage {
   readonly paymentClass: PaymentClass;
-  /** Fee in dollars x 10^18; `undefined`: it could not be read. Without a fee (`filtered_hub_request`) it is 0. */
+  /**
+   * What it brings in, dollars x 10^18; `undefined`: it could not be read. A fee, the hub's reward
+   * (`listed_hub_request`), what may be spent on it (`own_withdrawal`), or 0 (`filtered_hub_request`).
+   */
   readonly fee18: bigint | undefined;
 }
 
@@ -98,8 +92,10 @@ export type ProfitDecision =
 export function decideProfit(offer: Offer, rule: ProfitRule): ProfitDecision {
   const numbers = profitNumbers(offer, rule);
   if (isAlwaysDelivered(offer.paymentClass)) return { kind: "deliver", why: "always", numbers };
-  if (rule.profitPercent === 0) return { kind: "deliver", why: "no_minimum", numbers };
   const { fee18, required18 } = numbers;
+  // Who wants everything delivered still wants his money: what is paid out is not spent on its way.
+  const isBounded = offer.paymentClass === "own_withdrawal" && required18 !== undefined;
+  if (rule.profitPercent === 0 && !isBounded) return { kind: "deliver", why: "no_minimum", numbers };
   if (fee18 === undefined) return { kind: "hold", reason: "fee_unknown", numbers };
   if (required18 === undefined) return { kind: "hold", reason: "price_unknown", numbers };
   return fee18 >= required18
@@ -110,6 +106,7 @@ export function decideProfit(offer: Offer, rule: ProfitRule): ProfitDecision {
 /** The numbers alone. */
 export function profitNumbers(offer: Offer, rule: ProfitRule): ProfitNumbers {
   const cost18 = costUsd18(offer, rule);
+  const percent = offer.paymentClass === "own_withdrawal" ? 0 : rule.profitPercent;
   return {
     gas: offer.gas,
     dataCostWei: offer.dataCostWei,
@@ -118,6 +115,6 @@ export function profitNumbers(offer: Offer, rule: ProfitRule): ProfitNumbers {
     profitPercent: rule.profitPercent,
     fee18: offer.fee18,
     cost18,
-    required18: cost18 === undefined ? undefined : requiredUsd18(cost18, rule.profitPercent),
+    required18: cost18 === undefined ? undefined : requiredUsd18(cost18, percent),
   };
 }

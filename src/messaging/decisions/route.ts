@@ -19,7 +19,7 @@ export interface RouteFacts {
   /** Chains that are configured, i.e. whose fees can be read. */
   readonly configured: ReadonlySet<StateMachine>;
   /** Modules of the hub whose requests the hub rewards, lower-case hex; `undefined`: could not be read yet. */
-  readonly listedModules: ReadonlySet<Hex> | undefined;
+  readonly listedModules: Pick<ReadonlySet<Hex>, "has"> | undefined;
   /** True when the sink takes answers to GET requests as messages: EVM hosts do. */
   readonly takesResponses: boolean;
   /** The sink's own clock, Unix seconds. */

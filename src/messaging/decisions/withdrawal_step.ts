@@ -36,6 +36,8 @@ export type WithdrawalObservation =
     readonly provableHubBlock: bigint;
     /** Native tokens of the account that pays for the delivery; `undefined`: not compared. */
     readonly funds?: { readonly balanceWei: bigint; readonly neededWei: bigint } | undefined;
+    /** What the delivery costs and what it may cost, dollars x 10^18; `undefined`: nobody asks. */
+    readonly worth?: DeliveryWorth | undefined;
   }
   | {
     readonly of: "delivering";
@@ -46,6 +48,12 @@ export type WithdrawalObservation =
     /** `withdrawal_frequency`, seconds. */
     readonly frequencySec: number;
   };
+
+/** What a delivery costs (`undefined`: the price is unknown) and what it may cost, dollars x 10^18. */
+export interface DeliveryWorth {
+  readonly cost18: bigint | undefined;
+  readonly budget18: bigint;
+}
 
 /** The receipt on the chain that pays: none, in a block that may go away, or final. By whom does not matter. */
 export type ReceiptSeen = "none" | "seen" | "final";
@@ -62,6 +70,8 @@ export type WithdrawalAction =
   | { readonly kind: "wait"; readonly for: WithdrawalWait; readonly untilMs?: number | undefined }
   /** The account cannot pay for gas; tell the operator how much is missing. */
   | { readonly kind: "report_shortfall"; readonly shortfallWei: bigint; readonly untilMs: number }
+  /** Delivering would cost a tenth of the amount or more; it never times out, so it waits for a better price. */
+  | { readonly kind: "report_too_dear"; readonly worth: DeliveryWorth; readonly untilMs: number }
   | { readonly kind: "none" };
 
 /** What is waited for. */
@@ -84,6 +94,9 @@ export interface WithdrawalStep {
   };
   readonly action: WithdrawalAction;
 }
+
+/** Pause of a payment whose delivery costs too much, ms: each look costs a proof and a simulation. */
+const TOO_DEAR_PAUSE_MS = 600_000;
 
 /** How long an order may be out of sight before it is given up, ms. */
 export const ORDER_PATIENCE_MS = 600_000;
@@ -147,6 +160,15 @@ function stepDispatched(row: WithdrawalView, seen: Observed<"dispatched">): With
     return stay({ kind: "wait", for: "next_attempt", untilMs: row.nextAttemptAtMs });
   }
   if (seen.provableHubBlock < row.dispatch.hubBlock) return stay({ kind: "wait", for: "hub_height" });
+  const { worth } = seen;
+  if (worth !== undefined && (worth.cost18 === undefined || worth.cost18 > worth.budget18)) {
+    const untilMs = seen.nowMs + TOO_DEAR_PAUSE_MS;
+    const detail = "waits until its delivery costs less than a tenth of it";
+    return {
+      change: { state: "dispatched", nextAttemptAtMs: untilMs, detail },
+      action: { kind: "report_too_dear", worth, untilMs },
+    };
+  }
   const shortfallWei = seen.funds === undefined ? 0n : seen.funds.neededWei - seen.funds.balanceWei;
   if (shortfallWei > 0n) {
     const untilMs = seen.nowMs + (PAUSES_MS[1] ?? 0);

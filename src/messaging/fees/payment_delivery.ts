@@ -5,6 +5,7 @@
 import type { MessageRow, WithdrawalDispatch } from "../../core/ledger/ledger.ts";
 import type { Message } from "../../core/protocol/ismp/message.ts";
 import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
+import { costUsd18 } from "../decisions/money.ts";
 import { NEVER_MS } from "../decisions/retry_schedule.ts";
 import { messageOf, rowOf } from "../pipeline/message_row.ts";
 import { send } from "../pipeline/send.ts";
@@ -14,7 +15,13 @@ import type { ProvableHeight } from "./provable_height.ts";
 
 /** The payment as the chain would take it now, or why it does not. */
 export type PaymentTrial =
-  | { readonly kind: "accepted"; readonly part: Sifted; readonly neededWei: bigint }
+  | {
+    readonly kind: "accepted";
+    readonly part: Sifted;
+    readonly neededWei: bigint;
+    /** Dollars x 10^18; `undefined`: the price is unknown, or not asked for. */
+    readonly cost18: bigint | undefined;
+  }
   | { readonly kind: "refused"; readonly detail: string };
 
 /** The payment as a message. @throws {Error} when the stored bytes are something else. */
@@ -49,8 +56,11 @@ export async function tryPayment(
   const work = { messages: [message], ...at };
   const { accepted: [part], refused: [refused] } = await sift(leg, work, signal);
   if (part !== undefined) {
-    const { gasLimit, gasPriceWei, dataCostWei } = part.simulation;
-    return { kind: "accepted", part, neededWei: gasLimit * gasPriceWei + dataCostWei };
+    const { gasLimit, gasUsed, gasPriceWei, dataCostWei } = part.simulation;
+    const price = await leg.profit?.price.fetchPrice(signal);
+    const price27 = price?.kind === "known" ? price.price27 : undefined;
+    const cost18 = costUsd18({ gas: gasUsed, dataCostWei }, { gasPriceWei, price27 });
+    return { kind: "accepted", part, neededWei: gasLimit * gasPriceWei + dataCostWei, cost18 };
   }
   return { kind: "refused", detail: refused?.detail ?? "refused" };
 }

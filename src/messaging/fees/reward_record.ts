@@ -24,7 +24,7 @@ export interface RewardedDelivery {
 export function recordRequestReward(
   ledger: Pick<Ledger, "rewards">,
   delivery: RewardedDelivery & { readonly message: Message },
-  facts: { readonly hub: StateMachine; readonly listed: ReadonlySet<Hex> | undefined },
+  facts: { readonly hub: StateMachine; readonly listed: Pick<ReadonlySet<Hex>, "has"> | undefined },
 ): boolean {
   const { message, chain, height } = delivery;
   if (message.kind !== "post" || message.request.source !== facts.hub) return false;

@@ -3,7 +3,10 @@
  * `decisions/withdrawal_step.ts`; rows know nothing of each other, so one that fails never holds up another.
  */
 import type { SubmissionRow, WithdrawalRow } from "../../core/ledger/ledger.ts";
+import { formatDecimal } from "../../core/prices/decimal.ts";
+import { paymentBudget18, toFee18 } from "../decisions/money.ts";
 import {
+  type DeliveryWorth,
   type OrderFate,
   type ReceiptSeen,
   stepWithdrawal,
@@ -40,6 +43,7 @@ export class WithdrawalSteps {
   /** Trials of payments that are not sent yet, for the step that follows the observation. */
   readonly #trials = new Map<number, PaymentTrial>();
   readonly #toldShort = new Set<number>();
+  readonly #toldDear = new Set<number>();
 
   constructor(deps: PaymentDeps) {
     this.#deps = deps;
@@ -139,8 +143,26 @@ export class WithdrawalSteps {
     const trial = await tryPayment(deps, paying.name, { message, at }, signal);
     this.#trials.set(row.id, trial);
     if (trial.kind === "refused") return seen;
+    const worth = await this.#worthOf(paying, row, trial.cost18, signal);
     const balanceWei = await paying.chain.fetchBalance(signal);
-    return balanceWei === undefined ? seen : { ...seen, funds: { balanceWei, neededWei: trial.neededWei } };
+    const funds = balanceWei === undefined ? undefined : { balanceWei, neededWei: trial.neededWei };
+    return { ...seen, funds, worth };
+  }
+
+  /**
+   * What a delivery costs beside what it may cost; `undefined` where nothing is weighed: chains without gas, and without
+   * a price also the operator who wants everything delivered.
+   */
+  async #worthOf(
+    { name, chain }: PayingChain,
+    row: WithdrawalRow,
+    cost18: bigint | undefined,
+    signal: AbortSignal,
+  ): Promise<DeliveryWorth | undefined> {
+    const { profit } = this.#deps.legTo(name);
+    if (profit === undefined || (cost18 === undefined && profit.minimumPercent === 0)) return undefined;
+    const decimals = await this.#deps.units.learn(chain, signal);
+    return { cost18, budget18: paymentBudget18(toFee18(row.amount, decimals)) };
   }
 
   async #observeDelivering(
@@ -242,7 +264,21 @@ export class WithdrawalSteps {
       });
       return;
     }
-    if (old.state !== now.state) this.#toldShort.delete(now.id);
+    if (action.kind === "report_too_dear") {
+      if (this.#toldDear.has(now.id)) return;
+      this.#toldDear.add(now.id);
+      const { cost18, budget18 } = action.worth;
+      log.info("A payment of the hub waits until its delivery costs less than a tenth of it", {
+        ...fields,
+        costUsd: cost18 === undefined ? "unknown: no price of the native token" : formatDecimal(cost18, 18),
+        mostUsd: formatDecimal(budget18, 18),
+      });
+      return;
+    }
+    if (old.state !== now.state) {
+      this.#toldShort.delete(now.id);
+      this.#toldDear.delete(now.id);
+    }
     if (now.state === "done") log.info("Fees paid out", fields);
     if (now.state === "void") {
       log.warn("Withdrawal given up; the fees stay on the hub", { ...fields, detail: now.detail });

@@ -33,10 +33,12 @@ export interface PipelineSettings {
   /** `unprofitable_retry_frequency`; `undefined` disables retries of failed messages. */
   readonly retryFrequencySec: number | undefined;
   /**
-   * Modules of the hub whose requests the hub rewards, lower-case hex; `undefined`: could not be read yet. Empty
-   * without a hub account that could be paid.
+   * Modules of the hub whose requests the hub rewards, lower-case hex, with the reward in units of the hub's token;
+   * `undefined`: could not be read yet. Empty without a hub account that could be paid.
    */
-  readonly listedModules: () => ReadonlySet<Hex> | undefined;
+  readonly listedModules: () => ReadonlyMap<Hex, bigint> | undefined;
+  /** Dollars per whole token of the hub x 10^27; `undefined`: unknown, so that rewards count for nothing. */
+  readonly hubTokenPrice27: bigint | undefined;
 }
 
 /** A chain on which fees are put up. */

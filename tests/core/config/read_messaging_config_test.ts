@@ -88,6 +88,7 @@ Deno.test("configuration: the good file gives every default of the specification
     consensusStateId: "PAS0",
     isForSolochains: false,
     signer: undefined,
+    tokenPrice: undefined,
   });
   assert.equal(rpcWs.reveal(), "wss://hub.example.org/ws?key=hubrpckey1");
   assert.deepEqual(config.relayer, {
@@ -151,7 +152,9 @@ Deno.test("configuration: every optional field of the hub is read, at the ends o
     "initial_height = 18446744073709551615",
     "poll_interval = 2147483",
     `signer = "${KEY}"`,
+    "token_price = 0.035",
   ));
+  assert.equal(hub.tokenPrice, 0.035);
   assert.equal(hub.maxRpcPayloadSizeBytes, 4_294_967_295);
   assert.equal(hub.maxConcurrentQueries, 1);
   assert.equal(hub.initialHeight, 18_446_744_073_709_551_615n);

@@ -535,6 +535,13 @@ export const wrongConfigs: readonly WrongConfig[] = [
     ],
   },
   {
+    name: "hub token without a price",
+    toml: plus("hub", "token_price = 0"),
+    expected: [
+      "relayer.toml:3: [hub].token_price: found 0, expected a number from 0.000001 (dollars per token)",
+    ],
+  },
+  {
     name: "negative withdrawal amount",
     toml: plus("relayer", "minimum_withdrawal_amount = -0.5"),
     expected: [

@@ -77,19 +77,26 @@ Deno.test("batch: a mandatory rotation pays for itself", () => {
   }
 });
 
-Deno.test("batch: a message that is always delivered takes the prelude along for the others", () => {
-  const own = offer("w", 0n, 100n, "own_withdrawal");
-  assert.deepEqual(ids(decideBatch([offer("a", 110n), own], prelude, rule)), {
-    deliver: ["a", "w"],
-    hold: [],
-  });
-  assert.equal(decideBatch([offer("a", 110n), own], prelude, rule).numbers.offered18, 110n);
+Deno.test("batch: neither a rewarded request nor a payment of our own takes the prelude along for nothing", () => {
+  for (const paymentClass of ["own_withdrawal", "listed_hub_request"] as const) {
+    const poor = offer("w", 110n, 100n, paymentClass);
+    assert.deepEqual(ids(decideBatch([offer("a", 110n), poor], prelude, rule)), {
+      deliver: [],
+      hold: ["a:prelude_uncovered", "w:prelude_uncovered"],
+    });
+    const rich = offer("w", 1_210n, 100n, paymentClass);
+    assert.deepEqual(ids(decideBatch([offer("a", 110n), rich], prelude, rule)).deliver, ["a", "w"]);
+  }
 });
 
-Deno.test("batch: without a price only what is always delivered goes out", () => {
+Deno.test("batch: without a price nothing goes out, whatever it brings in", () => {
   const unknown = { ...rule, price27: undefined };
-  const offers = [offer("a", 10n ** 30n), offer("l", 0n, 100n, "listed_hub_request")];
-  assert.deepEqual(ids(decideBatch(offers, prelude, unknown)), { deliver: ["l"], hold: ["a:price_unknown"] });
+  const rich = 10n ** 30n;
+  const offers = [offer("a", rich), offer("l", rich, 100n, "listed_hub_request")];
+  assert.deepEqual(ids(decideBatch(offers, prelude, unknown)), {
+    deliver: [],
+    hold: ["a:price_unknown", "l:price_unknown"],
+  });
 });
 
 Deno.test("batch: an unknown fee holds its message and counts for nothing", () => {
@@ -135,12 +142,9 @@ Deno.test("batch: a set that does not pay is never delivered", () => {
   fc.assert(fc.property(offers, preludes, rules, accountings, (batch, front, market, accounting) => {
     fc.pre(market.profitPercent > 0);
     const { deliver } = decideBatch(batch, front, market, accounting);
-    const paying = batch.filter(({ id, paymentClass }) =>
-      paymentClass !== "listed_hub_request" && deliver.some((verdict) => verdict.id === id)
-    );
+    const paying = batch.filter(({ id }) => deliver.some((verdict) => verdict.id === id));
     if (paying.length === 0) return;
-    const isSunk = front.isSentAnyway ||
-      batch.some(({ paymentClass }) => paymentClass === "listed_hub_request");
+    const isSunk = front.isSentAnyway;
     const need = (usage: { gas: bigint; dataCostWei: bigint }): bigint => {
       const cost18 = costUsd18(usage, market);
       assert.notEqual(cost18, undefined);

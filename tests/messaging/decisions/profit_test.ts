@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { GetRequest, Message, PostRequest } from "../../../src/core/protocol/ismp/message.ts";
 import { parseStateMachine } from "../../../src/core/protocol/ismp/state_machine.ts";
+import { paymentBudget18, toReward18 } from "../../../src/messaging/decisions/money.ts";
 import {
   decideProfit,
   isAlwaysDelivered,
@@ -93,8 +94,8 @@ Deno.test("profit: a fee that is raised while the message is held delivers it (0
 
 const classes: readonly (readonly [PaymentClass, boolean])[] = [
   ["to_hub", true],
-  ["own_withdrawal", true],
-  ["listed_hub_request", true],
+  ["own_withdrawal", false],
+  ["listed_hub_request", false],
   ["filtered_hub_request", false],
   ["request", false],
   ["get_response", false],
@@ -111,6 +112,30 @@ for (const [paymentClass, isAlways] of classes) {
     assert.equal(blind.kind, isAlways ? "deliver" : "hold");
   });
 }
+
+Deno.test("profit: a payment of our own goes while it costs no more than what may be spent, also at 0 percent", () => {
+  for (const profitPercent of [0, 50]) {
+    const decide = (fee18: bigint): string =>
+      decideProfit({ ...offer, paymentClass: "own_withdrawal", fee18 }, { ...rule, profitPercent }).kind;
+    assert.equal(decide(COST), "deliver", `at ${profitPercent} percent`);
+    assert.equal(decide(COST - 1n), "hold", `at ${profitPercent} percent`);
+  }
+});
+
+Deno.test("profit: what may be spent on a payment is less than a tenth of it", () => {
+  assert.deepEqual([0n, 10n, 11n, 100n * 10n ** 18n].map(paymentBudget18), [
+    0n,
+    0n,
+    1n,
+    10n ** 19n - 1n,
+  ]);
+});
+
+Deno.test("profit: a reward is worth its amount at the price of the hub's token, and nothing without one", () => {
+  const fiveTokens = 5n * 10n ** 12n;
+  assert.equal(toReward18(fiveTokens, 35n * 10n ** 24n), 175n * 10n ** 15n);
+  assert.equal(toReward18(fiveTokens, undefined), 0n);
+});
 
 function post(from: typeof hub, dest: typeof hub): Message {
   const request: PostRequest = {

@@ -136,6 +136,27 @@ for (
       },
     ],
     [
+      "whose delivery costs less than a tenth of it is delivered",
+      dispatched,
+      chain({ worth: { cost18: 5n, budget18: 5n } }),
+      "delivering",
+      { kind: "deliver" },
+    ],
+    [
+      "whose delivery costs more waits",
+      dispatched,
+      chain({ worth: { cost18: 6n, budget18: 5n } }),
+      "dispatched",
+      { kind: "report_too_dear", worth: { cost18: 6n, budget18: 5n }, untilMs: NOW + 600_000 },
+    ],
+    [
+      "whose delivery has no price waits",
+      dispatched,
+      chain({ worth: { cost18: undefined, budget18: 5n } }),
+      "dispatched",
+      { kind: "report_too_dear", worth: { cost18: undefined, budget18: 5n }, untilMs: NOW + 600_000 },
+    ],
+    [
       "without gas tells the shortfall",
       dispatched,
       chain({ funds: { balanceWei: 7n, neededWei: 10n } }),

@@ -1,5 +1,7 @@
 /** Chains with fees, a hub with relayer accounts, and a relayer's ledger with deliveries that wait for their claim. */
 import type { Ledger } from "../../../src/core/ledger/ledger.ts";
+import { ONE_DOLLAR_27, type Quotation } from "../../../src/core/prices/native_price.ts";
+import { createPriceSource } from "../../../src/core/prices/price_source.ts";
 import { openLedger, openMemoryLedger } from "../../../src/core/ledger/open.ts";
 import type { Hash256 } from "../../../src/core/protocol/bytes.ts";
 import { keccak256 } from "../../../src/core/protocol/hash.ts";
@@ -48,6 +50,8 @@ export interface SceneOptions {
   readonly withdrawals?: Partial<WithdrawalSettings>;
   readonly hub?: Partial<MemoryNodeOptions>;
   readonly ledger?: Ledger;
+  /** Dollars per native token x 10^27; deliveries of payments are not weighed when absent. */
+  readonly price27?: bigint;
 }
 
 /** A relayer among chains in memory. */
@@ -95,6 +99,7 @@ export class Scene {
       configured: new Set([hubName, ...this.chains.keys()]),
       retryFrequencySec: undefined,
       listedModules: () => undefined,
+      hubTokenPrice27: ONE_DOLLAR_27,
     };
     this.#legs.clear();
     this.deps = {
@@ -243,9 +248,18 @@ export class Scene {
       wake: new Wake(this.clock),
       settleWake: new Wake(this.clock),
       turn: new Limit(1),
+      profit: this.#profit(),
     };
     this.#legs.set(name, leg);
     return leg;
+  }
+
+  #profit(): Leg["profit"] {
+    const { price27 } = this.#options;
+    if (price27 === undefined) return undefined;
+    const ask = (): Promise<Quotation> => Promise.resolve({ kind: "price", price27 });
+    const price = createPriceSource({ clock: this.clock }, { quotes: [{ origin: "router", ask }] });
+    return { minimumPercent: 10, feeChains: new Map(), price };
   }
 }
 

@@ -307,6 +307,27 @@ Deno.test("withdrawals: an account without gas tells its exact shortfall once, a
   assert.equal(rows(scene)[0]?.state, "done");
 });
 
+Deno.test("withdrawals: a payment whose delivery costs a tenth of it waits with one line, and goes when gas is cheaper", async () => {
+  // 100,000 gas at 2,000 dollars: 75 gwei make 15 dollars.
+  const scene = await sceneWith({ price27: 2_000n * 10n ** 27n });
+  scene.node(a).priceWei = 75n * 10n ** 9n;
+  scene.chain(a).balanceWei = 10n ** 20n;
+  scene.hub.credit(a, scene.address(a), 150n * one);
+  const rounds = new WithdrawalRounds(scene.deps);
+  await rounds.orderNow(never);
+  await payAll(scene, rounds, 1_300);
+  assert.equal(rows(scene)[0]?.state, "dispatched");
+  assert.equal(paidOn(scene, a), 0);
+  const told = scene.log.lines.filter(({ message }) => message.includes("less than a tenth"));
+  assert.deepEqual(told.map(({ fields }) => [fields["costUsd"], fields["mostUsd"]]), [
+    ["15", "14.999999999999999999"],
+  ]);
+  scene.node(a).priceWei = 74n * 10n ** 9n;
+  await payAll(scene, rounds, 700);
+  assert.equal(rows(scene)[0]?.state, "done");
+  assert.equal(paidOn(scene, a), 1);
+});
+
 Deno.test("withdrawals: the first round comes a minute after the start, the next a period after the last completed one", async () => {
   await withLedgerFile(new FakeClock(), async (ledger, reopen) => {
     const scene = new Scene({ chains: [a], ledger, withdrawals: { frequencySec: 3_600 } });

@@ -240,9 +240,9 @@ Deno.test("scan: a message that a filter rejected is let in again once the filte
   });
 });
 
-const fromHub: readonly [string, ReadonlySet<Hex> | undefined, readonly unknown[]][] = [
-  ["that is listed is taken", new Set([sender]), ["seen", undefined]],
-  ["that is not listed is rejected", new Set(), ["rejected", "hub_originated"]],
+const fromHub: readonly [string, ReadonlyMap<Hex, bigint> | undefined, readonly unknown[]][] = [
+  ["that is listed is taken", new Map([[sender, 1n]]), ["seen", undefined]],
+  ["that is not listed is rejected", new Map(), ["rejected", "hub_originated"]],
   ["waits while the hub's list is unknown", undefined, ["held", "waiting_for_update"]],
 ];
 for (const [what, listed, expected] of fromHub) {
@@ -250,7 +250,7 @@ for (const [what, listed, expected] of fromHub) {
     const world = new World();
     const [message] = await world.sendFrom(world.hub, world.two, 1, { source: names.hub });
     assert.ok(message !== undefined);
-    const settings = { listedModules: (): ReadonlySet<Hex> | undefined => listed };
+    const settings = { listedModules: (): ReadonlyMap<Hex, bigint> | undefined => listed };
     const relayer = new Relayer(world, memoryLedger(world), { settings });
     const leg = outbound(relayer);
     await start(relayer, leg);
@@ -265,7 +265,7 @@ for (const [then, listed] of [["submitted", [sender]], ["rejected", []]] as cons
     const world = new World();
     const waiting = await world.sendFrom(world.hub, world.two, 3, { source: names.hub });
     const users = await world.sendFrom(world.hub, world.two, 2);
-    const hub: { list?: ReadonlySet<Hex> } = {};
+    const hub: { list?: ReadonlyMap<Hex, bigint> } = {};
     const relayer = new Relayer(world, memoryLedger(world), {
       settings: { listedModules: () => hub.list },
       chain: { limits: { maxMessagesPerStep: 3 } },
@@ -277,7 +277,7 @@ for (const [then, listed] of [["submitted", [sender]], ["rejected", []]] as cons
     assert.deepEqual(await round(relayer, leg), { sent: 0, hasMore: false }, "no loop without a pause");
     await world.blocks(8);
     await settle(relayer);
-    hub.list = new Set(listed);
+    hub.list = new Map(listed.map((module) => [module, 1n]));
     await round(relayer, leg);
     assert.deepEqual(waiting.map((message) => relayer.row(message).state), [then, then, then]);
   });

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { ONE_DOLLAR_27 } from "../../../src/core/prices/native_price.ts";
 import type { EvmChain } from "../../../src/core/chains/evm/evm_chain.ts";
 import type { Ledger } from "../../../src/core/ledger/ledger.ts";
 import { openMemoryLedger } from "../../../src/core/ledger/open.ts";
@@ -64,7 +65,8 @@ async function waiting(host: IsmpHost): Promise<Waiting> {
     moduleFilter: undefined,
     configured: new Set(),
     retryFrequencySec: undefined,
-    listedModules: () => new Set(),
+    listedModules: () => new Map(),
+    hubTokenPrice27: ONE_DOLLAR_27,
   };
   const settle = async (): Promise<void> => void await settleAll(deps, settings, chain, never, { chain });
   const patience = async (): Promise<void> => {

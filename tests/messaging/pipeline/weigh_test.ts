@@ -166,9 +166,29 @@ const fromHub = async (settings: Partial<PipelineSettings>): Promise<[Relayer, M
   return [relayer, message];
 };
 
-Deno.test("weigh: a request of the hub whose module is listed goes without a fee", async () => {
-  const [relayer, message] = await fromHub({ listedModules: () => new Set([sender]) });
-  assert.equal(relayer.row(message).state, "submitted");
+/** Units of the hub's token that are worth so many dollars x 10^18 at one dollar each; rounds down. */
+const rewardOf = (dollars18: bigint): bigint => dollars18 / 10n ** 6n;
+
+Deno.test("weigh: the reward for a listed module of the hub is weighed like a fee", async () => {
+  const listed = (reward: bigint): Partial<PipelineSettings> => ({
+    listedModules: () => new Map([[sender, reward]]),
+  });
+  const [paid, enough] = await fromHub(listed(rewardOf(REQUIRED_18)));
+  assert.equal(paid.row(enough).state, "submitted");
+  const [relayer, message] = await fromHub(listed(rewardOf(REQUIRED_18) - 1n));
+  const { state, reason, offeredUsd18, requiredUsd18 } = relayer.row(message);
+  assert.deepEqual([state, reason], ["held", "unprofitable"]);
+  assert.deepEqual([offeredUsd18, requiredUsd18], [REQUIRED_18 - 10n ** 6n, REQUIRED_18]);
+});
+
+Deno.test("weigh: without a price of the hub's token a reward counts for nothing, and the row says why", async () => {
+  const [relayer, message] = await fromHub({
+    listedModules: () => new Map([[sender, 10n ** 30n]]),
+    hubTokenPrice27: undefined,
+  });
+  const { state, reason, offeredUsd18, detail } = relayer.row(message);
+  assert.deepEqual([state, reason, offeredUsd18], ["held", "unprofitable", 0n]);
+  assert.match(detail ?? "", /token_price/);
 });
 
 Deno.test("weigh: a request of the hub that only module_filter lets in has no fee and does not pay", async () => {
@@ -177,7 +197,14 @@ Deno.test("weigh: a request of the hub that only module_filter lets in has no fe
   assert.deepEqual([state, reason, offeredUsd18, requiredUsd18], ["held", "unprofitable", 0n, REQUIRED_18]);
 });
 
-Deno.test("weigh: a withdrawal of ours goes whatever it costs", async () => {
+for (const [amount18, state] of [[10n * COST_18, "held"], [10n * COST_18 + 1n, "submitted"]] as const) {
+  for (const percent of [0, 10]) {
+    Deno.test(`weigh: a withdrawal of ours is ${state} at ${percent} percent when its amount is ${amount18} and a tenth of it costs ${COST_18}`, () =>
+      withdraw(amount18, percent, state));
+  }
+}
+
+async function withdraw(amount: bigint, percent: number, state: string): Promise<void> {
   const world = new World();
   world.two.priceWei = PRICE_WEI;
   const [ours, theirs] = await world.sendFrom(world.hub, world.two, 2, { source: names.hub });
@@ -188,14 +215,15 @@ Deno.test("weigh: a withdrawal of ours goes whatever it costs", async () => {
     address: relayer.address,
     nonce: 0n,
     beneficiary: undefined,
-    amount: 1n,
+    amount,
     hubBlock: 1n,
     state: "dispatched",
     dispatch: { commitment: ours.commitment, encoded: new Uint8Array(), hubBlock: 1n },
   });
-  await round(relayer, weighing(relayer).leg);
-  assert.deepEqual([ours, theirs].map((message) => relayer.row(message).state), ["submitted", "held"]);
-});
+  await round(relayer, weighing(relayer, percent).leg);
+  const states = [ours, theirs].map((message) => relayer.row(message).state);
+  assert.deepEqual(states, [state, percent === 0 ? "submitted" : "held"]);
+}
 
 for (const retryFrequencySec of [undefined, 3_600]) {
   Deno.test(`weigh: a raised fee revives the answer to a GET request, with retries every ${retryFrequencySec} s`, async () => {

@@ -1,5 +1,6 @@
 /** Two EVM chains and a hub in memory, and relayers with a real ledger between them. */
 import type { MessageRow, SubmissionRow } from "../../../src/core/ledger/ledger.ts";
+import { ONE_DOLLAR_27 } from "../../../src/core/prices/native_price.ts";
 import type { Ledger } from "../../../src/core/ledger/ledger.ts";
 import { openLedger, openMemoryLedger } from "../../../src/core/ledger/open.ts";
 import { fromHex, type Hash256, type Hex } from "../../../src/core/protocol/bytes.ts";
@@ -141,7 +142,8 @@ export class Relayer {
       moduleFilter: undefined,
       configured: new Set(Object.values(names)),
       retryFrequencySec: undefined,
-      listedModules: () => new Set(),
+      listedModules: () => new Map(),
+      hubTokenPrice27: ONE_DOLLAR_27,
       ...options.settings,
     };
     const random = seededRandomness(options.seed ?? 1);

@@ -26,6 +26,7 @@ export function configOf(facts: ConfigFacts): MessagingConfig {
       maxRpcPayloadSizeBytes: 1_000_000,
       maxConcurrentQueries: 10,
       signer: undefined,
+      tokenPrice: undefined,
       isForSolochains: false,
     },
     relayer: {
