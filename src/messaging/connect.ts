@@ -4,7 +4,7 @@ import { createHubChain } from "../core/chains/substrate/relayer_hub.ts";
 import { createSubstrateChain } from "../core/chains/substrate/substrate_chain.ts";
 import type { ChainConfig, MessagingConfig } from "../core/config/messaging_config.ts";
 import { fromHex } from "../core/protocol/bytes.ts";
-import { evmAddressOf } from "../core/protocol/ismp/signed_messages.ts";
+import { evmAddressOf, sr25519PublicKey } from "../core/protocol/ismp/signed_messages.ts";
 import { platformFetch } from "../core/rpc/http.ts";
 import { platformSocket } from "../core/rpc/socket.ts";
 import type { Clock } from "../core/runtime/clock.ts";
@@ -36,6 +36,7 @@ export function connectChains(deps: ConnectDeps, config: MessagingConfig): Conne
     hashing: "Keccak",
     rpcWs: hub.rpcWs,
     maxRpcPayloadSizeBytes: hub.maxRpcPayloadSizeBytes,
+    maxConcurrentQueries: hub.maxConcurrentQueries,
     signer: hub.signer,
     relayerId,
   });
@@ -46,6 +47,7 @@ export function connectChains(deps: ConnectDeps, config: MessagingConfig): Conne
       hashing: chain.hashing,
       rpcWs: chain.rpcWs,
       maxRpcPayloadSizeBytes: chain.maxRpcPayloadSizeBytes,
+      maxConcurrentQueries: chain.maxConcurrentQueries,
       signer: chain.signer,
       relayerId,
       feeTokenDecimals: chain.feeTokenDecimals,
@@ -55,10 +57,13 @@ export function connectChains(deps: ConnectDeps, config: MessagingConfig): Conne
   return { hub: hubChain, chains };
 }
 
-/** Name under which Substrate chains without a signer, the hub among them, file our deliveries: our first EVM address. */
+/**
+ * Name under which Substrate chains without a signer, the hub among them, file our deliveries: our first EVM address,
+ * or else the public key of our first Substrate account. Empty only where the file has no key at all.
+ */
 function unsignedRelayerId(chains: readonly ChainConfig[]): Uint8Array {
-  for (const chain of chains) {
-    if (chain.type === "evm") return evmAddressOf(fromHex(chain.signer.reveal()));
-  }
-  return new Uint8Array();
+  const evm = chains.find((chain) => chain.type === "evm");
+  if (evm !== undefined) return evmAddressOf(fromHex(evm.signer.reveal()));
+  const key = chains.find(({ signer }) => signer !== undefined)?.signer;
+  return key === undefined ? new Uint8Array() : sr25519PublicKey(fromHex(key.reveal()));
 }

@@ -46,7 +46,7 @@ export interface Runtime {
   dispatchErrorName(encoded: Uint8Array): string;
 }
 
-/** Outermost variants of `DispatchError`: paritytech/polkadot-sdk: substrate/primitives/runtime/src/lib.rs. */
+/** Outermost variants of `DispatchError` where the metadata has no such type: paritytech/polkadot-sdk: substrate/primitives/runtime/src/lib.rs. */
 const dispatchErrors = [
   "Other",
   "CannotLookup",
@@ -62,6 +62,7 @@ const dispatchErrors = [
   "Corruption",
   "Unavailable",
   "RootNotAllowed",
+  "Trie",
 ] as const;
 
 type Types = typeof import("@polkadot/types");
@@ -91,6 +92,17 @@ export async function loadRuntime(
   }
 }
 
+/** Which kinds of `DispatchError` the runtime knows: releases append to them. */
+function dispatchErrorsOf(metadata: Latest): ReadonlyMap<number, string> {
+  const found = metadata.lookup.types.find(({ type: { path } }) =>
+    path.map(String).join("::") === "sp_runtime::DispatchError"
+  );
+  if (found === undefined || !found.type.def.isVariant) return new Map(dispatchErrors.entries());
+  return new Map(
+    found.type.def.asVariant.variants.map(({ index, name }) => [index.toNumber(), name.toString()]),
+  );
+}
+
 interface CallEntry {
   readonly index: Uint8Array;
   readonly argumentTypes: readonly number[];
@@ -111,6 +123,8 @@ class MetadataRuntime implements Runtime {
     }
   >();
   readonly #types = new Map<number, RuntimeType>();
+  /** Names of the outermost variants of `DispatchError` by index. */
+  readonly #dispatchErrors: ReadonlyMap<number, string>;
   /** Layouts that were compared already, with the result. */
   readonly #checked = new Map<CallLayout, CallEntry>();
 
@@ -122,6 +136,7 @@ class MetadataRuntime implements Runtime {
     this.version = identity.version;
     this.#chain = identity.chain;
     this.#registry = registry;
+    this.#dispatchErrors = dispatchErrorsOf(metadata);
     for (const pallet of metadata.pallets) this.#addPallet(pallet);
   }
 
@@ -152,7 +167,7 @@ class MetadataRuntime implements Runtime {
   }
 
   dispatchErrorName(encoded: Uint8Array): string {
-    const kind = dispatchErrors[encoded[0] ?? 255] ?? `DispatchError ${encoded[0] ?? "?"}`;
+    const kind = this.#dispatchErrors.get(encoded[0] ?? -1) ?? `DispatchError ${encoded[0] ?? "?"}`;
     if (kind !== "Module") return kind;
     const [, palletIndex = -1, errorIndex = -1] = encoded;
     const pallet = this.#pallets.get(palletIndex);

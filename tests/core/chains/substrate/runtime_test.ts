@@ -52,6 +52,16 @@ Deno.test("runtime: module errors have their names, others the name of their kin
   assert.equal(runtime.dispatchErrorName(fromHex("0x02")), "BadOrigin");
 });
 
+Deno.test("runtime: kinds of errors have the names that the metadata gives them", async () => {
+  for (const name of ["nexus-head", "gargantua-head"] as const) {
+    const runtime = await runtimeOf(name);
+    assert.equal(runtime.dispatchErrorName(fromHex("0x0e05")), "Trie");
+    assert.equal(runtime.dispatchErrorName(fromHex("0x0d")), "RootNotAllowed");
+    assert.equal(runtime.dispatchErrorName(fromHex("0x0f")), "DispatchError 15");
+    assert.equal(runtime.dispatchErrorName(fromHex("0x")), "DispatchError ?");
+  }
+});
+
 Deno.test("runtime: the failed extrinsic of real metadata is decoded", async () => {
   const runtime = await runtimeOf("gargantua-genesis");
   // Vec of one: ApplyExtrinsic(3), System.ExtrinsicFailed(Module{41, 0}, weight(1, 2), Normal, Yes), no topics.
