@@ -25,6 +25,7 @@ import {
   prepareOpStackL2,
 } from "./evm/rollup_games.ts";
 import { connectRollupL1, type RollupL1, startProposer } from "./evm/rollup_l1.ts";
+import { installArbGasInfo, installOpStackOracle, withLayer1Gas } from "./evm/rollup_prices.ts";
 import type { ConsensusSettings } from "./hub/hub_options.ts";
 
 /** How a chain becomes final. */
@@ -237,6 +238,7 @@ async function startOpStack(surroundings: Surroundings, started: AsyncDisposable
   const { node, common, options } = surroundings;
   const l1 = l1Of(surroundings);
   await prepareOpStackL2(node);
+  await installOpStackOracle(node);
   const opStack = await deployOpStackL1(l1.claims);
   if (options.proposes !== false) {
     started.use(
@@ -266,8 +268,15 @@ async function startOpStack(surroundings: Surroundings, started: AsyncDisposable
 async function startArbitrum(surroundings: Surroundings, started: AsyncDisposableStack): Promise<Parts> {
   const { node, common, options } = surroundings;
   const l1 = l1Of(surroundings);
+  await installArbGasInfo(node);
+  const answers = withLayer1Gas(node);
   const rewriter: HeaderRewriter = started.use(
-    await startHeaderRewriter({ upstream: node.rpcUrl, rule: withSendRoots, ...shownPort(options) }),
+    await startHeaderRewriter({
+      upstream: node.rpcUrl,
+      rule: withSendRoots,
+      answers,
+      ...shownPort(options),
+    }),
   );
   const arbitrum = await deployArbitrumL1(l1.claims);
   const shown = { rpcUrl: rewriter.rpcUrl, chainId: node.chainId };

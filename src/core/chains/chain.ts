@@ -168,7 +168,7 @@ export type Simulation =
     readonly messageGas: readonly bigint[];
     /** Price per gas now, without the operator's buffer; 0 where gas does not exist. */
     readonly gasPriceWei: bigint;
-    /** Cost of the transaction beside gas (OP-stack data fee), wei. */
+    /** Cost of the transaction beside gas (data and operator fee of the OP stack), wei. */
     readonly dataCostWei: bigint;
   }
   | { readonly kind: "refused"; readonly refusal: Refusal };

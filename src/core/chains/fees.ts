@@ -66,8 +66,8 @@ export interface FeeChain extends Chain {
   /** False for chains on which deliveries cost nothing (Substrate). */
   readonly hasGas: boolean;
   fetchGasTerms(signal: AbortSignal): Promise<GasTerms>;
-  /** Cost beside gas of sending these bytes of call data (OP-stack data fee), wei. */
-  fetchDataCost(callData: Uint8Array, signal: AbortSignal): Promise<bigint>;
+  /** Cost beside gas of a signed transaction (data and operator fee of the OP stack), wei. */
+  fetchDataCost(raw: Uint8Array, signal: AbortSignal): Promise<bigint>;
 
   /** Source side of a claim: proves the fees of requests sent from here, at block `height`. */
   proveFees(commitments: readonly Hash256[], height: bigint, signal: AbortSignal): Promise<FeeProof>;

@@ -23,12 +23,14 @@ const CACHE = new URL("../../../build/contracts/", import.meta.url);
 /** Every contract that can be deployed. */
 export const CONTRACT_NAMES = [
   "AggregateVerifier",
+  "ArbGasInfo",
   "BoldRollup",
   "ConsensusRouter",
   "DisputeGameFactory",
   "EcdsaBeefy",
   "FaultDisputeGame",
   "FeeToken",
+  "GasPriceOracle",
   "Handler",
   "Host",
   "HostManager",
@@ -157,12 +159,14 @@ async function runCompiler(sources: Record<string, { content: string }>): Promis
   };
   return {
     AggregateVerifier: pick("AggregateVerifier"),
+    ArbGasInfo: pick("ArbGasInfo"),
     BoldRollup: pick("BoldRollup"),
     ConsensusRouter: pick("ConsensusRouter"),
     DisputeGameFactory: pick("DisputeGameFactory"),
     EcdsaBeefy: pick("EcdsaBeefy"),
     FaultDisputeGame: pick("FaultDisputeGame"),
     FeeToken: pick("FeeToken"),
+    GasPriceOracle: pick("GasPriceOracle"),
     Handler: pick("Handler"),
     Host: pick("Host"),
     HostManager: pick("HostManager"),

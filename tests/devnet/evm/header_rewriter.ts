@@ -6,11 +6,19 @@
 import { headerJson, type HeaderRule, RewrittenHeaders } from "./rewritten_headers.ts";
 import { serveLocally, type TestServer } from "../../support/test_server.ts";
 
+/** What a result of the node becomes. */
+export type AnswerRule = (
+  call: { readonly method: string; readonly params: readonly unknown[] },
+  result: unknown,
+) => Promise<unknown>;
+
 /** How a rewriter is started. */
 export interface HeaderRewriterOptions {
   /** `http://host:port` of the node. */
   readonly upstream: string;
   readonly rule: HeaderRule;
+  /** What else is told in another way than by the node. */
+  readonly answers?: AnswerRule;
   /** Unset: one that is free. */
   readonly port?: number;
 }
@@ -43,11 +51,13 @@ const BATCH = 200;
 class RunningRewriter implements HeaderRewriter {
   readonly headers: RewrittenHeaders;
   readonly #upstream: string;
+  readonly #answers: AnswerRule | undefined;
   readonly #server: TestServer;
   #catching: Promise<number> | undefined;
 
-  constructor({ upstream, rule, port }: HeaderRewriterOptions) {
+  constructor({ upstream, rule, answers, port }: HeaderRewriterOptions) {
     this.#upstream = upstream;
+    this.#answers = answers;
     this.headers = new RewrittenHeaders(rule);
     this.#server = serveLocally(port === undefined ? {} : { port }, (request) => this.#serve(request));
   }
@@ -134,14 +144,29 @@ class RunningRewriter implements HeaderRewriter {
   async #serve(request: Request): Promise<Response> {
     try {
       const asked: unknown = JSON.parse(await request.text());
-      const answer = await this.#post(JSON.stringify(this.#toNode(asked)));
+      const answer: unknown = JSON.parse(await this.#post(JSON.stringify(this.#toNode(asked))));
       // The answer may speak of a block that was not there yet when the question came.
       await this.catchUp();
-      return Response.json(this.#fromNode(JSON.parse(answer)));
+      return Response.json(this.#fromNode(await this.#changed(asked, answer)));
     } catch (error) {
       // As a gateway whose node is gone.
       return new Response(error instanceof Error ? error.message : String(error), { status: 502 });
     }
+  }
+
+  /** The answer with the results that are told in another way. */
+  async #changed(asked: unknown, answer: unknown): Promise<unknown> {
+    if (this.#answers === undefined) return answer;
+    if (Array.isArray(asked) && Array.isArray(answer)) {
+      const answers: readonly unknown[] = answer;
+      const ofCall = (call: unknown): unknown =>
+        answers.find((each) => isObject(each) && isObject(call) && each["id"] === call["id"]);
+      return await Promise.all(asked.map((call: unknown) => this.#changed(call, ofCall(call))));
+    }
+    if (!isObject(asked) || !isObject(answer) || !("result" in answer)) return answer;
+    const { method, params } = asked;
+    const call = { method: String(method), params: Array.isArray(params) ? params : [] };
+    return { ...answer, result: await this.#answers(call, answer["result"]) };
   }
 
   /** Hashes of ours become those of the node. */

@@ -1,70 +1,115 @@
 /**
- * What a transaction costs now: price per gas, and on the OP stack what publishing its data costs beside gas. Asked
- * along with other things, so that no trip is spent on it. Source: protocol notes 02, section 10.
+ * What a transaction costs now: price per gas, and on rollups what publishing its data costs. Asked along with other
+ * things, so that no trip is spent on it. Source: protocol notes 02, section 10.
  */
-import type { Hex } from "../../protocol/bytes.ts";
-import type { Address } from "../../protocol/evm/address.ts";
+import { parseTransaction } from "viem";
+import { type Hex, toHex } from "../../protocol/bytes.ts";
 import {
   arbGasInfo,
-  decodeArbPrice,
+  type ArbitrumPrices,
+  decodeArbPrices,
   decodeOracleWei,
   encodeArbPrices,
   encodeDataCost,
+  encodeOperatorFee,
   encodeOraclePrice,
+  layer1GasOf,
+  OPERATOR_FEE_PROBE_GAS,
+  type OperatorFee,
+  operatorFeeWei,
   opStackOracle,
+  withoutSignature,
 } from "../../protocol/evm/fee_oracles.ts";
+import type { Address } from "../../protocol/evm/address.ts";
 import { type FaultPlace, RpcFault } from "../../rpc/fault.ts";
 import type { GasTerms } from "../fees.ts";
 import type { EvmContext } from "./evm_context.ts";
-import { isArbitrum } from "./gas.ts";
+import { gasExpectedOf, isArbitrum } from "./gas.ts";
 import { callResult, codeOf, gasPrice } from "./queries.ts";
 import { faultAt, Question } from "./question.ts";
 
-/** Costs of a transaction. */
+/** Costs of a transaction; of its data only where one is asked about. */
 export interface Costs extends GasTerms {
-  /** Cost beside gas, wei; 0 without calldata to ask about. */
-  readonly dataCostWei: bigint;
-}
-
-/** A call whose data cost is asked for. */
-export interface PricedCall {
-  readonly to: Address;
-  readonly data: Hex;
+  /** Cost beside gas when the transaction uses `gas`, wei: data and operator fee of the OP stack, 0 elsewhere. */
+  readonly dataCostWei: (gas: bigint) => bigint;
+  /** Gas that pays for the data at most, which traces do not show: on Arbitrum; 0 elsewhere. */
+  readonly layer1Gas: bigint;
 }
 
 type RawAnswer = () => Hex | RpcFault;
 
 /**
- * Adds the questions for the costs of a transaction, of `call` if one is given. The result is there after the
+ * Adds the questions for the costs of a transaction, given without its signature. The result is there after the
  * question was asked. Whether the chain is of the OP stack is found out on the way, once.
  * @throws {RpcFault} (the result) when an OP-stack chain does not tell the data cost: it is never taken for 0.
  */
-export function addCosts(context: EvmContext, question: Question, call?: PricedCall): () => Costs {
+export function addCosts(context: EvmContext, question: Question, unsigned?: Hex): () => Costs {
   const nodePrice = question.add(gasPrice);
+  const free = { dataCostWei: () => 0n, layer1Gas: 0n };
   if (isArbitrum(context.at.chainId)) {
-    const prices = addRaw(question, arbGasInfo, encodeArbPrices);
-    return () => ({ gasPriceWei: higher(nodePrice(), read(prices, decodeArbPrice)), dataCostWei: 0n });
+    const answer = addRaw(question, arbGasInfo, encodeArbPrices);
+    return () => arbitrumCosts(nodePrice(), read(answer, decodeArbPrices), unsigned);
   }
-  if (context.isOpStack === false) return () => ({ gasPriceWei: nodePrice(), dataCostWei: 0n });
+  if (context.isOpStack === false) return () => ({ gasPriceWei: nodePrice(), ...free });
   const code = context.isOpStack === undefined ? question.addTolerant(codeOf(opStackOracle)) : undefined;
   const price = addRaw(question, opStackOracle, encodeOraclePrice);
-  const dataCost = call && addRaw(question, opStackOracle, encodeDataCost(call.to, call.data));
+  const dataCost = unsigned === undefined ? undefined : addDataCost(context, question, unsigned);
   return () => {
     const priceWei = read(price, decodeOracleWei);
     if (code !== undefined) noteKind(context, code(), priceWei);
-    if (context.isOpStack !== true) return { gasPriceWei: nodePrice(), dataCostWei: 0n };
+    if (context.isOpStack !== true) return { gasPriceWei: nodePrice(), ...free };
+    return { ...free, gasPriceWei: higher(nodePrice(), priceWei), ...dataCost?.() };
+  };
+}
+
+function arbitrumCosts(
+  nodePriceWei: bigint,
+  prices: ArbitrumPrices | undefined,
+  unsigned: Hex | undefined,
+): Costs {
+  return {
+    gasPriceWei: higher(nodePriceWei, prices?.gasPriceWei),
+    dataCostWei: () => 0n,
+    layer1Gas: unsigned === undefined || prices === undefined ? 0n : layer1GasOf(unsigned, prices),
+  };
+}
+
+/** Adds the questions for what the OP stack charges beside gas. */
+function addDataCost(
+  context: EvmContext,
+  question: Question,
+  unsigned: Hex,
+): () => Pick<Costs, "dataCostWei"> {
+  const layer1 = addRaw(question, opStackOracle, encodeDataCost(unsigned));
+  const atZero = addRaw(question, opStackOracle, encodeOperatorFee(0n));
+  const atProbe = addRaw(question, opStackOracle, encodeOperatorFee(OPERATOR_FEE_PROBE_GAS));
+  return () => {
+    const layer1Wei = requireWei(context, layer1());
+    const operatorFee = readOperatorFee(context, atZero(), atProbe());
     return {
-      gasPriceWei: higher(nodePrice(), priceWei),
-      dataCostWei: dataCost === undefined ? 0n : requireWei(context, dataCost()),
+      dataCostWei: (gas) => layer1Wei + (operatorFee === undefined ? 0n : operatorFeeWei(operatorFee, gas)),
     };
   };
+}
+
+/** `undefined` for chains of before Isthmus, whose oracle does not know the question. */
+function readOperatorFee(
+  context: EvmContext,
+  atZero: Hex | RpcFault,
+  atProbe: Hex | RpcFault,
+): OperatorFee | undefined {
+  const isUnknown = [atZero, atProbe].every((answer) =>
+    answer instanceof RpcFault && answer.code === "reverted"
+  );
+  if (isUnknown) return undefined;
+  return { atZeroWei: requireWei(context, atZero), atProbeWei: requireWei(context, atProbe) };
 }
 
 function addRaw(question: Question, to: Address, data: Hex): RawAnswer {
   return question.addTolerant(callResult({ to, data }));
 }
 
-function read(answer: RawAnswer, decode: (result: Hex) => bigint | undefined): bigint | undefined {
+function read<T>(answer: RawAnswer, decode: (result: Hex) => T | undefined): T | undefined {
   const result = answer();
   return result instanceof RpcFault ? undefined : decode(result);
 }
@@ -80,7 +125,11 @@ function requireWei(context: EvmContext, answer: Hex | RpcFault): bigint {
   const wei = decodeOracleWei(answer);
   if (wei !== undefined) return wei;
   const place: FaultPlace = { chain: context.at.pool.chain, endpointHost: "", method: "eth_call" };
-  throw faultAt("malformed", place, "the oracle of the OP stack gives no data cost");
+  throw faultAt(
+    "malformed",
+    place,
+    "the oracle of the OP stack does not tell what a transaction costs beside gas",
+  );
 }
 
 function higher(a: bigint, b: bigint | undefined): bigint {
@@ -95,12 +144,18 @@ export async function fetchGasTerms(context: EvmContext, signal: AbortSignal): P
   return { gasPriceWei: costs().gasPriceWei };
 }
 
-/** Cost of publishing a call of the handler, wei. One request on the OP stack, none on other chains once known. */
-export async function fetchDataCost(context: EvmContext, data: Hex, signal: AbortSignal): Promise<bigint> {
+/**
+ * What a signed transaction costs beside gas, wei, when it uses the gas that was expected. One request on the OP stack,
+ * none on other chains once known.
+ */
+export async function fetchDataCost(
+  context: EvmContext,
+  raw: Uint8Array,
+  signal: AbortSignal,
+): Promise<bigint> {
   if (isArbitrum(context.at.chainId) || context.isOpStack === false) return 0n;
-  const { handler } = await context.hostParams(signal);
   const question = new Question(context.at.pool);
-  const costs = addCosts(context, question, { to: handler, data });
+  const costs = addCosts(context, question, withoutSignature(raw));
   await question.ask({ signal });
-  return costs().dataCostWei;
+  return costs().dataCostWei(gasExpectedOf(parseTransaction(toHex(raw)).gas ?? 0n));
 }

@@ -4,7 +4,7 @@
  */
 import { privateKeyToAccount } from "viem/accounts";
 import type { EvmValues } from "../../config/chain_fields.ts";
-import { fromHex, type Hash256, toHex } from "../../protocol/bytes.ts";
+import { fromHex, type Hash256 } from "../../protocol/bytes.ts";
 import { type Address, toAddress } from "../../protocol/evm/address.ts";
 import { decodeBeefyClientState } from "../../protocol/evm/beefy_client_state.ts";
 import { hostReads } from "../../protocol/evm/host_reads.ts";
@@ -232,8 +232,8 @@ class ConnectedEvmChain implements EvmChain, ConsensusReceiver {
     return fetchGasTerms(this.#context, signal);
   }
 
-  fetchDataCost(callData: Uint8Array, signal: AbortSignal): Promise<bigint> {
-    return fetchDataCost(this.#context, toHex(callData), signal);
+  fetchDataCost(raw: Uint8Array, signal: AbortSignal): Promise<bigint> {
+    return fetchDataCost(this.#context, raw, signal);
   }
 
   fetchBalance(signal: AbortSignal): Promise<bigint> {

@@ -1,6 +1,7 @@
 /**
  * From an accepted simulation to signed bytes: everything that may have changed is read once more, then signed.
  */
+import { unsignedCall } from "../../protocol/evm/fee_oracles.ts";
 import type { FaultPlace, RpcFault } from "../../rpc/fault.ts";
 import type { Delivery, Refusal, SigningHints, SigningResult, Simulation } from "../chain.ts";
 import { encodeDelivery, messagesOf } from "./calldata.ts";
@@ -26,7 +27,7 @@ export async function signDelivery(
   },
   signal: AbortSignal,
 ): Promise<SigningResult> {
-  const { pool, sender, gasPriceBufferPercent } = context.at;
+  const { chainId, pool, sender, gasPriceBufferPercent } = context.at;
   const { handler } = await context.hostParams(signal);
   const data = encodeDelivery(work.delivery, context.at.host);
   const messages = messagesOf(work.delivery);
@@ -37,7 +38,7 @@ export async function signDelivery(
   const isContested = addPoolLook(context, question, { delivery: work.delivery, call: imagined });
   const params = question.add(context.hostParamsQuery);
   const nonce = question.add(nonceOf(sender));
-  const costs = addCosts(context, question);
+  const costs = addCosts(context, question, unsignedCall({ chainId, to: handler, data }));
   const balance = question.add(balanceOf(sender));
   const head = question.add(blockAt("latest"));
   const check = (place: FaultPlace): RpcFault | undefined =>
@@ -61,9 +62,10 @@ export async function signDelivery(
   }
   const block = head();
   if (block === undefined) throw new Error("The block was checked");
-  const market = { gasPriceWei: costs().gasPriceWei, baseFeeWei: block.baseFeePerGas ?? undefined };
+  const { gasPriceWei, dataCostWei } = costs();
+  const market = { gasPriceWei, baseFeeWei: block.baseFeePerGas ?? undefined };
   const price = gasPriceFor(market, gasPriceBufferPercent);
-  const neededWei = gasLimit * highestPriceWei(price);
+  const neededWei = gasLimit * highestPriceWei(price) + dataCostWei(gasLimit);
   if (balance() < neededWei) {
     const missingWei = neededWei - balance();
     const detail =

@@ -4,6 +4,7 @@
  * Source: protocol notes 02, sections 1 (traps 1 and 2) and 9. Start reading at {@link simulate}.
  */
 import type { Address } from "../../protocol/evm/address.ts";
+import { unsignedCall } from "../../protocol/evm/fee_oracles.ts";
 import type { HandledMessages } from "../../protocol/evm/handled_logs.ts";
 import type { StepFrame, TraceOutcome } from "../../protocol/evm/trace.ts";
 import type { Message } from "../../protocol/ismp/message.ts";
@@ -130,7 +131,9 @@ async function look<T extends Outcome>(
   const estimate = estimated?.();
   if (estimate instanceof RpcFault && estimate.reaction === "retry") throw estimate;
   const gasUsed = estimate instanceof RpcFault ? undefined : estimate;
-  return judge(context, work, { ...outcome, gasUsed: gasUsed ?? outcome.gasUsed }, around.costs());
+  const costs = around.costs();
+  // What a trace shows lacks the gas that pays for layer 1.
+  return judge(context, work, { ...outcome, gasUsed: gasUsed ?? outcome.gasUsed + costs.layer1Gas }, costs);
 }
 
 /** What is asked along with every look. */
@@ -140,7 +143,7 @@ function addSurroundings(
   work: Work,
 ): { readonly costs: () => Costs; readonly refusal: () => Refusal | undefined } {
   return {
-    costs: addCosts(context, question, work.call),
+    costs: addCosts(context, question, unsignedCall({ chainId: context.at.chainId, ...work.call })),
     refusal: addBatchCheck(context, question, work),
   };
 }
@@ -184,7 +187,8 @@ function judge(context: EvmContext, work: Work, outcome: Outcome, costs: Costs):
     gasUsed,
     gasLimit: wanted < limit ? wanted : limit,
     messageGas: messageGasOf(delivery, { gasUsed, steps }),
-    ...costs,
+    gasPriceWei: costs.gasPriceWei,
+    dataCostWei: costs.dataCostWei(gasUsed),
   };
 }
 
@@ -216,12 +220,14 @@ async function simulateCalled(context: EvmContext, work: Work, signal: AbortSign
   const known = estimate instanceof RpcFault ? undefined : estimate;
   const gasLimit = untracedGasLimit(call.gas, messages.length, known);
   const gasUsed = known ?? gasLimit;
+  const { gasPriceWei, dataCostWei } = around.costs();
   return {
     kind: "accepted",
     handled: messages.map(() => true),
     gasUsed,
     gasLimit,
     messageGas: messageGasOf(delivery, { gasUsed, steps: undefined }),
-    ...around.costs(),
+    gasPriceWei,
+    dataCostWei: dataCostWei(gasUsed),
   };
 }

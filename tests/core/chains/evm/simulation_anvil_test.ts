@@ -1,12 +1,22 @@
 import assert from "node:assert/strict";
-import { encodeAbiParameters, keccak256 } from "viem";
+import {
+  encodeAbiParameters,
+  keccak256,
+  parseTransaction,
+  serializeTransaction,
+  type TransactionSerializable,
+} from "viem";
 import type { Delivery, MessageProof } from "../../../../src/core/chains/chain.ts";
-import { concatBytes, fromHex, type Hash256, toHash256 } from "../../../../src/core/protocol/bytes.ts";
+import { gasExpectedOf } from "../../../../src/core/chains/evm/gas.ts";
+import { concatBytes, fromHex, type Hash256, toHash256, toHex } from "../../../../src/core/protocol/bytes.ts";
+import { toAddress } from "../../../../src/core/protocol/evm/address.ts";
 import { getResponseMessage } from "../../../../src/core/protocol/ismp/commitment.ts";
 import type { Message } from "../../../../src/core/protocol/ismp/message.ts";
 import { calculateMmrRoot } from "../../../../src/core/protocol/trie/mmr.ts";
+import { DEVNET_ACCOUNTS } from "../../../devnet/evm/accounts.ts";
 import type { IsmpHost } from "../../../devnet/evm/deploy.ts";
 import { countReceived, proveHub, sendGet } from "../../../devnet/evm/host_admin.ts";
+import { installOpStackOracle, opStackPrices, setOpStackPrices } from "../../../devnet/evm/rollup_prices.ts";
 import { alteringFetch, fetchWithout } from "../../../support/altered_answers.ts";
 import {
   accepted,
@@ -252,11 +262,9 @@ Deno.test("simulation: a handler without batchCall is told apart, and several st
   });
 });
 
-Deno.test("simulation: on the OP stack the data cost is that of the unsigned transaction, asked in the same request", async () => {
+Deno.test("simulation: on the OP stack data and operator are paid for beside gas, asked in the same request", async () => {
   await withHost(31435, async (host) => {
-    // Answers every call with the size of its calldata.
-    const code = "0x365f5260205ff3";
-    await host.node.setCode({ address: "0x420000000000000000000000000000000000000F", bytecode: code });
+    await installOpStackOracle(host);
     const { chain, requests } = chainOf(host);
     const messages = [postTo(host, 1n)];
     const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
@@ -264,13 +272,60 @@ Deno.test("simulation: on the OP stack the data cost is that of the unsigned tra
     requests.count = 0;
     const simulation = await accepted(chain, delivery);
     assert.equal(requests.count, 1);
-    const dataCost = await chain.fetchDataCost(fromHex("0x1234"), never);
-    // RLP of (0, 0, 0, address, 0, 0x1234): 1 + 3 + 21 + 1 + 3 bytes, as one ABI argument.
-    assert.equal(dataCost, 4n + 32n + 32n + 32n);
-    assert.ok(simulation.dataCostWei > 800n && simulation.dataCostWei < 2000n, `${simulation.dataCostWei}`);
+    const { operatorFeeScalar, operatorFeeConstantWei } = opStackPrices;
+    const operatorFee = (gas: bigint): bigint =>
+      gas * BigInt(operatorFeeScalar) / 1_000_000n + operatorFeeConstantWei;
+    await setOpStackPrices(host, { ...opStackPrices, l1BaseFeeWei: 0n, blobBaseFeeWei: 0n });
+    const withoutL1 = await accepted(chain, delivery);
+    assert.equal(withoutL1.dataCostWei, operatorFee(withoutL1.gasUsed));
+    const layer1Wei = simulation.dataCostWei - operatorFee(simulation.gasUsed);
+    await setOpStackPrices(host, { ...opStackPrices, operatorFeeScalar: 0, operatorFeeConstantWei: 0n });
+    assert.equal((await accepted(chain, delivery)).dataCostWei, layer1Wei);
+    await setOpStackPrices(host, opStackPrices);
     requests.count = 0;
     assert.deepEqual(await chain.fetchGasTerms(never), { gasPriceWei: await host.reader.getGasPrice() });
     assert.equal(requests.count, 1);
+    const signing = await chain.sign(delivery, simulation, { nonceAtLeast: undefined }, never);
+    assert.ok(signing.kind === "signed");
+    const { raw } = signing.submission;
+    // What was weighed covers the transaction that is sent, by no more than its numbers may be shorter.
+    const charged = chainCharge(host, raw);
+    assert.ok(charged <= layer1Wei && charged * 100n >= layer1Wei * 95n, `${charged} of ${layer1Wei}`);
+    const dataCost = await chain.fetchDataCost(raw, never);
+    assert.equal(dataCost, charged + operatorFee(gasExpectedOf(simulation.gasLimit)));
+  });
+});
+
+/** What the OP stack charges for publishing these bytes: 16 gas for a byte of them, 4 for one that is zero. */
+function chainCharge(host: IsmpHost, raw: Uint8Array): bigint {
+  const { l1BaseFeeWei, blobBaseFeeWei } = opStackPrices;
+  const { r: _r, s: _s, v: _v, yParity: _parity, ...signedParts } = parseTransaction(toHex(raw));
+  const unsigned: TransactionSerializable = signedParts;
+  const bytes = fromHex(serializeTransaction(unsigned));
+  const gas = bytes.reduce((sum, byte) => sum + (byte === 0 ? 4n : 16n), 68n * 16n);
+  assert.equal(unsigned.type, "eip1559");
+  assert.equal(unsigned.chainId, host.chainId);
+  return gas * (16n * 5227n * l1BaseFeeWei + 1_014_213n * blobBaseFeeWei) / 16_000_000n;
+}
+
+Deno.test("signing: an account that can pay for gas and not for what the OP stack charges beside it is refused", async () => {
+  await withHost(31438, async (host) => {
+    await installOpStackOracle(host);
+    const { chain } = chainOf(host);
+    const messages = [postTo(host, 1n)];
+    const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
+    const simulation = await accepted(chain, delivery);
+    const price = await host.reader.getGasPrice();
+    const address = toAddress(DEVNET_ACCOUNTS.relayer.address);
+    // Nothing is mined from here on, so that the price stays; it may be offered up to a quarter higher.
+    const forGas = simulation.gasLimit * price * 5n / 4n;
+    await host.node.setBalance({ address, value: forGas + simulation.dataCostWei * 2n });
+    const hints = { nonceAtLeast: undefined };
+    assert.equal((await chain.sign(delivery, simulation, hints, never)).kind, "signed");
+    await setOpStackPrices(host, { ...opStackPrices, l1BaseFeeWei: 10n ** 15n });
+    await host.node.setBalance({ address, value: forGas * 2n });
+    const signing = await chain.sign(delivery, simulation, hints, never);
+    assert.equal(signing.kind === "refused" ? signing.refusal.code : signing.kind, "insufficient_funds");
   });
 });
 

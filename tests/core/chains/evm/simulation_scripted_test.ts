@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { encodeAbiParameters } from "viem";
+import { encodeAbiParameters, serializeTransaction } from "viem";
 import type { Simulation } from "../../../../src/core/chains/chain.ts";
+import { fromHex } from "../../../../src/core/protocol/bytes.ts";
 import { hostEventTopics } from "../../../../src/core/protocol/evm/host_abi.ts";
 import { evmStateMachine } from "../../../../src/core/protocol/ismp/state_machine.ts";
 import hostVector from "../../../vectors/evm-host-reads.json" with { type: "json" };
@@ -34,6 +35,8 @@ function ran(changes: Readonly<Record<string, unknown>> = {}): readonly unknown[
   const call = { status: "0x1", gasUsed: "0x8000", returnData: "0x", logs: [handledLog(1n)], ...changes };
   return [{ number: "0x101", calls: [call] }];
 }
+
+const rawTransaction = serializeTransaction({ type: "eip1559", chainId: 1, gas: 21_000n, to: host });
 
 function countOf(rpc: ScriptedRpc, method: string): number {
   return rpc.calls.filter((call) => call.method === method).length;
@@ -146,6 +149,36 @@ Deno.test("simulation: on Arbitrum the price is the higher of the node's and the
   }
 });
 
+Deno.test("simulation: on Arbitrum the gas that pays for layer 1 is counted when the node gives no estimate", async () => {
+  // Wei for a byte on layer 1, and for a unit of gas.
+  const [byteWei, gasWei] = [50_000n, 100n];
+  const prices = encodeAbiParameters(
+    [1, 2, 3, 4, 5, 6].map(() => ({ type: "uint256" as const })),
+    [9n, byteWei, 9n, 9n, 9n, gasWei],
+  );
+  let estimate: unknown = "0x30000";
+  await using rpc = node({
+    eth_chainId: () => "0xa4b1",
+    eth_call: ([call]) =>
+      JSON.stringify(call).includes("00000000006c") ? prices : hostVector.reads.hostParams.result,
+    eth_simulateV1: () => ran({ gasUsed: "0x20000" }),
+    eth_estimateGas: () => estimate,
+  });
+  const { chain } = chainAt([rpc], { stateMachine: evmStateMachine(42161) });
+  const gasOf = async (): Promise<readonly [bigint, bigint]> => {
+    const simulation = await chain.simulate(deliveryOfPosts(2), never);
+    assert.ok(simulation.kind === "accepted");
+    return [simulation.gasUsed, simulation.gasLimit];
+  };
+  assert.equal((await gasOf())[0], 0x30000n);
+  estimate = new ScriptedError(-32000, "gas required exceeds allowance (32000000)");
+  const [gasUsed, gasLimit] = await gasOf();
+  const layer1Bytes = (gasUsed - 0x20000n) * gasWei / byteWei;
+  // Two posts, their proof and a signature.
+  assert.ok(layer1Bytes > 900n && layer1Bytes < 3_000n, `${layer1Bytes}`);
+  assert.ok(gasLimit > gasUsed);
+});
+
 Deno.test("simulation: an OP-stack chain that does not tell the data cost is a fault, never a cost of 0", async () => {
   const word = `0x${"00".repeat(31)}c8`;
   await using rpc = node({
@@ -161,6 +194,6 @@ Deno.test("simulation: an OP-stack chain that does not tell the data cost is a f
   });
   const { chain } = chainAt([rpc]);
   assert.deepEqual(await chain.fetchGasTerms(never), { gasPriceWei: 200n });
-  assert.equal((await faultOf(chain.fetchDataCost(new Uint8Array(5), never))).code, "reverted");
+  assert.equal((await faultOf(chain.fetchDataCost(fromHex(rawTransaction), never))).code, "reverted");
   assert.equal((await faultOf(chain.simulate(deliveryOfPosts(2), never))).code, "reverted");
 });
