@@ -1,13 +1,9 @@
 /** What a delivery costs and what its fee offers decide whether it is delivered, with every number in the database. */
 import assert from "node:assert/strict";
-import { encodeFunctionData, maxUint256 } from "viem";
-import type { DevnetChain } from "../devnet/devnet.ts";
-import { FEE_TOKEN_ABI, HOST_ABI } from "../devnet/evm/abi.ts";
-import { DEVNET_ACCOUNTS } from "../devnet/evm/accounts.ts";
-import { mintFeeTokens } from "../devnet/evm/host_admin.ts";
-import { delivered, sendPing, type SentMessage, waitUntil } from "../devnet/messages.ts";
+import { delivered, sendPing, waitUntil } from "../devnet/messages.ts";
 import type { ConfigChanges } from "../devnet/relayer_config.ts";
-import { playSceneOn, type SceneRelayer, startSceneDevnet } from "./support/scene.ts";
+import { numbersOf, raiseFee, steadyRequirement } from "./support/decision_numbers.ts";
+import { playSceneOn, startSceneDevnet } from "./support/scene.ts";
 
 /** Worth delivering whatever it costs. */
 const RICH = 10n ** 18n;
@@ -33,7 +29,7 @@ Deno.test("profit", async (t) => {
         await scene.untilDelivered(rich);
         await relayer.untilRows(poor, b.stateMachine, { state: "held", reason: "unprofitable" });
         assert.deepEqual(await delivered(devnet, poor), []);
-        for (const { offered, required } of await numbers(relayer, poor)) {
+        for (const { offered, required } of await numbersOf(relayer, poor)) {
           assert.equal(offered, 5n);
           // One dollar a native token (test network): wei are dollars x 10^18. A delivery uses 50,000 to 500,000 gas.
           const gasPrice = await b.host.reader.getGasPrice();
@@ -62,10 +58,10 @@ Deno.test("profit", async (t) => {
         assert.equal(required * 2n % (3n * gasPrice), 0n, "one and a half times gas times its price");
         await raiseFee(a, probe, required - 2n);
         await waitUntil("the raised fee was weighed", async () => {
-          const [found] = await numbers(relayer, [probe]);
+          const [found] = await numbersOf(relayer, [probe]);
           return found?.offered === required - 1n;
         }, { deadlineMs: 40_000 });
-        assert.deepEqual(await numbers(relayer, [probe]), [{ required, offered: required - 1n }]);
+        assert.deepEqual(await numbersOf(relayer, [probe]), [{ required, offered: required - 1n }]);
         assert.deepEqual(await delivered(devnet, [probe]), []);
         await raiseFee(a, probe, 1n);
         await scene.untilDelivered([probe]);
@@ -112,43 +108,3 @@ Deno.test("profit", async (t) => {
       }),
   );
 });
-
-/** What the database says of the decisions about the messages, in their order. */
-async function numbers(
-  relayer: SceneRelayer,
-  messages: readonly SentMessage[],
-): Promise<readonly { readonly required: bigint; readonly offered: bigint }[]> {
-  return await Promise.all(messages.map(async ({ commitment, request }) => {
-    const row = await relayer.row(commitment, request.dest);
-    assert.ok(row?.requiredUsd18 !== undefined && row.offeredUsd18 !== undefined, "both numbers are stored");
-    return { required: row.requiredUsd18, offered: row.offeredUsd18 };
-  }));
-}
-
-/** Adds to the fee of a message on its source. */
-async function raiseFee({ host }: DevnetChain, { commitment }: SentMessage, units: bigint): Promise<void> {
-  const { user } = DEVNET_ACCOUNTS;
-  const { feeToken, host: address } = host.addresses;
-  await mintFeeTokens(host, user.address, units);
-  await host.transact(user, {
-    to: feeToken,
-    data: encodeFunctionData({ abi: FEE_TOKEN_ABI, functionName: "approve", args: [address, maxUint256] }),
-  });
-  await host.transact(user, {
-    to: address,
-    data: encodeFunctionData({ abi: HOST_ABI, functionName: "fundRequest", args: [commitment, units] }),
-  });
-}
-
-/** What a message requires once two looks in a row agree. */
-async function steadyRequirement(relayer: SceneRelayer, message: SentMessage): Promise<bigint> {
-  const looks: { readonly attempts: number; readonly required: bigint }[] = [];
-  await waitUntil("two looks at the message agree", async () => {
-    const row = await relayer.row(message.commitment, message.request.dest);
-    const last = looks.at(-1);
-    if (row?.requiredUsd18 === undefined || row.attempts === last?.attempts) return false;
-    looks.push({ attempts: row.attempts, required: row.requiredUsd18 });
-    return row.requiredUsd18 === last?.required;
-  }, { deadlineMs: 40_000, everyMs: 400 });
-  return looks.at(-1)?.required ?? 0n;
-}

@@ -54,18 +54,22 @@ contract GasPriceOracle {
 contract ArbGasInfo {
     // Wei for a unit of L1 gas.
     uint256 public l1PricePerUnit;
+    // Wei below which a unit of gas here never falls.
+    uint256 public minBaseFee;
 
     uint256 private constant GAS_PER_BYTE = 16;
     uint256 private constant SIMPLE_TRANSACTION_BYTES = 140;
     uint256 private constant STORAGE_GAS = 20_000;
 
-    function setL1PricePerUnit(uint256 price) external {
-        l1PricePerUnit = price;
+    function setPrices(uint256 l1PricePerUnit_, uint256 minBaseFee_) external {
+        l1PricePerUnit = l1PricePerUnit_;
+        minBaseFee = minBaseFee_;
     }
 
     function getPricesInWei() external view returns (uint256, uint256, uint256, uint256, uint256, uint256) {
         uint256 perByte = l1PricePerUnit * GAS_PER_BYTE;
-        uint256 l2Price = block.basefee;
-        return (perByte * SIMPLE_TRANSACTION_BYTES, perByte, l2Price * STORAGE_GAS, l2Price, 0, l2Price);
+        uint256 total = block.basefee > minBaseFee ? block.basefee : minBaseFee;
+        uint256 simple = perByte * SIMPLE_TRANSACTION_BYTES;
+        return (simple, perByte, total * STORAGE_GAS, minBaseFee, total - minBaseFee, total);
     }
 }

@@ -25,10 +25,10 @@ export interface OpStackPrices {
 const BASE_FEE_SCALAR = 5227;
 const BLOB_BASE_FEE_SCALAR = 1_014_213;
 
-/** An L1 at 10 gwei, and an operator who takes 4,000 wei for a unit of gas. */
+/** An L1 at 30 gwei, and an operator who takes 4,000 wei for a unit of gas. */
 export const opStackPrices: OpStackPrices = {
-  l1BaseFeeWei: 10_000_000_000n,
-  blobBaseFeeWei: 1_000_000_000n,
+  l1BaseFeeWei: 30_000_000_000n,
+  blobBaseFeeWei: 10_000_000_000n,
   operatorFeeScalar: 4_000_000_000,
   operatorFeeConstantWei: 1_000_000_000n,
 };
@@ -41,8 +41,19 @@ export const noOpStackPrices: OpStackPrices = {
   operatorFeeConstantWei: 0n,
 };
 
-/** Wei that an Arbitrum chain takes for a unit of L1 gas. */
-export const ARBITRUM_L1_PRICE_WEI = 10_000_000_000n;
+/** What an Arbitrum chain charges. */
+export interface ArbitrumPrices {
+  /** For a unit of L1 gas. */
+  readonly l1UnitWei: bigint;
+  /** Price of gas below which it never falls. */
+  readonly minBaseFeeWei: bigint;
+}
+
+/** An L1 at 10 gwei; gas is never cheaper than what the devnet's nodes ask for without a base fee. */
+export const arbitrumPrices: ArbitrumPrices = {
+  l1UnitWei: 10_000_000_000n,
+  minBaseFeeWei: 1_000_000_000n,
+};
 
 /** Puts the price oracle on an OP stack chain. */
 export async function installOpStackOracle(l2: NodePlace): Promise<void> {
@@ -62,12 +73,13 @@ export async function setOpStackPrices(l2: NodePlace, prices: OpStackPrices): Pr
 /** Puts the price precompile on an Arbitrum chain. */
 export async function installArbGasInfo(l2: NodePlace): Promise<void> {
   await install(l2, arbGasInfo, "ArbGasInfo");
-  await setArbitrumL1Price(l2, ARBITRUM_L1_PRICE_WEI);
+  await setArbitrumPrices(l2, arbitrumPrices);
 }
 
-/** Changes what an Arbitrum chain takes for a unit of L1 gas. */
-export async function setArbitrumL1Price(l2: NodePlace, wei: bigint): Promise<void> {
-  await call(l2, arbGasInfo, "ArbGasInfo", { name: "setL1PricePerUnit", args: [wei] });
+/** Changes what an Arbitrum chain charges. */
+export async function setArbitrumPrices(l2: NodePlace, prices: ArbitrumPrices): Promise<void> {
+  const args = [prices.l1UnitWei, prices.minBaseFeeWei];
+  await call(l2, arbGasInfo, "ArbGasInfo", { name: "setPrices", args });
 }
 
 async function install(l2: NodePlace, address: Address, name: ContractName): Promise<void> {
