@@ -101,6 +101,8 @@ export class MemoryNode {
   readonly finalityLag: bigint;
   readonly failing = new Set<Hash256>();
   readonly quarrels: [Hash256, Hash256][] = [];
+  /** Messages whose modules behave in simulations and make the whole transaction fail in a block. */
+  readonly spoiling = new Set<Hash256>();
   /** Accounts that cannot pay. */
   readonly unfunded = new Set<string>();
   challengePeriodSec: bigint;
@@ -430,7 +432,9 @@ export class MemoryNode {
     mined: Mined[],
   ): void {
     for (let next = this.#takeNext(state); next !== undefined; next = this.#takeNext(state)) {
-      const execution = this.#tryIn(state, next, block.nowSec);
+      const execution = this.#isSpoilt(next)
+        ? { kind: "refused", refusal: { code: "unspecified", detail: "ran out of gas" } } as const
+        : this.#tryIn(state, next, block.nowSec);
       if (next.account !== undefined && next.nonce !== undefined) {
         state.nonces.set(next.account, next.nonce + 1n);
       } else if (execution.kind === "refused") continue; // no block holds an invalid unsigned extrinsic
@@ -440,6 +444,10 @@ export class MemoryNode {
       const by = { relayer: next.relayer, at, nowSec: block.nowSec };
       events.push(...this.#apply(state, next, by));
     }
+  }
+
+  #isSpoilt(transaction: MemoryTransaction): boolean {
+    return messagesOf(transaction).some(({ commitment }) => this.spoiling.has(commitment));
   }
 
   #apply(

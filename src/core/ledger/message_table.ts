@@ -4,6 +4,7 @@ import type { StateMachine } from "../protocol/ismp/state_machine.ts";
 import type { Clock } from "../runtime/clock.ts";
 import {
   findDecimal,
+  findNumber,
   findOneOf,
   findText,
   type Parameters,
@@ -83,6 +84,13 @@ export function openMessages(db: Database, clock: Pick<Clock, "now">): Messages 
       );
       return row && toMessage(row);
     },
+    liftBatchLimits: (source, sink, reason) =>
+      db.run(
+        `UPDATE message SET batch_limit = NULL, next_attempt_at_ms = min(next_attempt_at_ms, :now),
+           updated_at_ms = :now
+         WHERE source = :source AND sink = :sink AND ${isOpen} AND reason = :reason AND batch_limit IS NOT NULL`,
+        { source, sink, reason, now: clock.now() },
+      ).changes,
     wake: (source, sink, reason) =>
       db.run(
         `UPDATE message SET next_attempt_at_ms = :now, updated_at_ms = :now
@@ -200,7 +208,8 @@ const predecessorsSql = Object.fromEntries(
 );
 
 const changeSql = `UPDATE message SET state = :state, reason = :reason, detail = :detail,
-       attempts = coalesce(:attempts, attempts), next_attempt_at_ms = coalesce(:nextAttemptAtMs, next_attempt_at_ms),
+       attempts = coalesce(:attempts, attempts), batch_limit = coalesce(:batchLimit, batch_limit),
+       next_attempt_at_ms = coalesce(:nextAttemptAtMs, next_attempt_at_ms),
        required_usd18 = coalesce(:requiredUsd18, required_usd18),
        offered_usd18 = coalesce(:offeredUsd18, offered_usd18), updated_at_ms = :now`;
 
@@ -210,6 +219,7 @@ function changeParameters(change: MessageChange, nowMs: number): Parameters {
     reason: change.reason,
     detail: change.detail,
     attempts: change.attempts,
+    batchLimit: change.batchLimit,
     nextAttemptAtMs: change.nextAttemptAtMs,
     requiredUsd18: toDecimal(change.requiredUsd18),
     offeredUsd18: toDecimal(change.offeredUsd18),
@@ -276,6 +286,7 @@ function toMessage(row: Row): MessageRow {
     requiredUsd18: findDecimal(row, "required_usd18"),
     offeredUsd18: findDecimal(row, "offered_usd18"),
     attempts: readNumber(row, "attempts"),
+    batchLimit: findNumber(row, "batch_limit"),
     nextAttemptAtMs: readNumber(row, "next_attempt_at_ms"),
     createdAtMs: readNumber(row, "created_at_ms"),
     updatedAtMs: readNumber(row, "updated_at_ms"),

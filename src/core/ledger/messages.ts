@@ -50,6 +50,8 @@ export interface MessageRow extends Omit<NewMessage, "state"> {
   /** Fee offered at the last decision, dollars x 10^18. */
   readonly offeredUsd18: bigint | undefined;
   readonly attempts: number;
+  /** Most messages of a batch with this one, after a batch with it reverted; `undefined`: as many as fit. */
+  readonly batchLimit: number | undefined;
   /** Milliseconds; {@link neverMs}: not by itself. */
   readonly nextAttemptAtMs: number;
   readonly createdAtMs: number;
@@ -63,6 +65,7 @@ export interface MessageChange {
   readonly detail?: string | undefined;
   readonly nextAttemptAtMs?: number | undefined;
   readonly attempts?: number | undefined;
+  readonly batchLimit?: number | undefined;
   readonly requiredUsd18?: bigint | undefined;
   readonly offeredUsd18?: bigint | undefined;
 }
@@ -149,6 +152,8 @@ export interface Messages {
     source: StateMachine,
     sink: StateMachine,
   ): MessageRow | undefined;
+  /** Lets the open rows held for `reason` travel in batches of any size again, now; returns how many there were. */
+  liftBatchLimits(source: StateMachine, sink: StateMachine, reason: MessageReason): number;
   /** Makes the open rows held for `reason` due now (a fee was raised, a chain came back); returns how many. */
   wake(source: StateMachine, sink: StateMachine, reason: MessageReason): number;
 }

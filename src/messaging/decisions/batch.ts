@@ -39,6 +39,30 @@ export function pack<Item>(
   return { batches, tooLarge };
 }
 
+/**
+ * Packs items of which some may only travel in small batches, apart from the others: members of batches that reverted.
+ * The batches are in the order of their first items.
+ * @param limitOf most items of a batch with that item; `undefined`: as many as fit
+ */
+export function packApart<Item>(
+  items: readonly Item[],
+  bytesOf: (item: Item) => number,
+  limitOf: (item: Item) => number | undefined,
+  limits: { readonly maxCount: number; readonly maxBytes: number },
+): Packing<Item> {
+  const groups = new Map<number | undefined, Item[]>();
+  for (const item of items) groups.set(limitOf(item), [...groups.get(limitOf(item)) ?? [], item]);
+  const packings = [...groups].map(([limit, members]) =>
+    pack(members, bytesOf, { ...limits, maxCount: Math.min(limits.maxCount, limit ?? Infinity) })
+  );
+  const place = new Map(items.map((item, index) => [item, index]));
+  const placeOf = ([first]: readonly Item[]): number => first === undefined ? 0 : place.get(first) ?? 0;
+  return {
+    batches: packings.flatMap(({ batches }) => batches).sort((a, b) => placeOf(a) - placeOf(b)),
+    tooLarge: packings.flatMap(({ tooLarge }) => tooLarge),
+  };
+}
+
 /** Splits a refused batch in two halves, to find out which part of it is bad. */
 export function bisect<Item>(items: readonly Item[]): readonly [readonly Item[], readonly Item[]] {
   const middle = Math.ceil(items.length / 2);

@@ -6,6 +6,15 @@ import type { RefusalCode } from "../../core/chains/chain.ts";
 import type { HoldReason, TerminalReason } from "../../core/ledger/ledger.ts";
 import type { RetryClass } from "./retry_schedule.ts";
 
+/** Refusals that say something about the chain, not about one of the messages. */
+export const ABOUT_THE_CHAIN: ReadonlySet<RefusalCode> = new Set<RefusalCode>([
+  "not_ready",
+  "host_frozen",
+  "client_expired",
+  "unknown_authority_set",
+  "insufficient_funds",
+]);
+
 /** What becomes of the message's row. */
 export type RefusalVerdict =
   | { readonly kind: "hold"; readonly reason: HoldReason; readonly retryClass: RetryClass }

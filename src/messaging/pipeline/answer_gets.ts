@@ -10,6 +10,7 @@ import type { HubCall } from "../../core/chains/hub_accounts.ts";
 import type { GetRequest, Message } from "../../core/protocol/ismp/message.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
 import { groupGets, keysOf } from "../decisions/get_groups.ts";
+import { ABOUT_THE_CHAIN } from "../decisions/refusal.ts";
 import { isMatured } from "../decisions/readiness.ts";
 import { NEVER_MS } from "../decisions/retry_schedule.ts";
 import type { DeliveryFacts } from "./deliver.ts";
@@ -25,7 +26,7 @@ import {
 import { hold, type HoldWhy, mark } from "./mark.ts";
 import { type Candidate, stillOpen, takeDelivered } from "./receipts.ts";
 import { sendHubCall } from "./send.ts";
-import { ABOUT_A_MESSAGE, ABOUT_THE_CHAIN } from "./sift.ts";
+import { ABOUT_A_MESSAGE } from "./sift.ts";
 
 /** What one round did. */
 export interface AnswerRound {

@@ -5,7 +5,7 @@
 import type { CounterpartyView, MessageProof } from "../../core/chains/chain.ts";
 import type { MessageRow } from "../../core/ledger/ledger.ts";
 import type { Message } from "../../core/protocol/ismp/message.ts";
-import { pack } from "../decisions/batch.ts";
+import { packApart } from "../decisions/batch.ts";
 import { NEVER_MS } from "../decisions/retry_schedule.ts";
 import { deferenceMs } from "../decisions/rivalry.ts";
 import { listReady } from "./due.ts";
@@ -74,7 +74,7 @@ function leaveToOthers(deps: PipelineDeps, leg: Leg, candidates: readonly Candid
   const rivalry = readRivalry(deps, sink);
   const ourself = sink.relayer;
   return candidates.filter(({ row }) => {
-    if (row.reason === "race") return true; // they had their time
+    if (row.reason === "race" || row.reason === "reverted") return true; // they had their time
     const waitMs = deferenceMs(rivalry, { height: row.seenAtHeight, ourself, pollIntervalMs });
     if (waitMs === 0) return true;
     const nextAttemptAtMs = deps.clock.now() + waitMs;
@@ -99,7 +99,7 @@ function firstBatches(
   // One kind a step, requests before answers: the rest has its turn in the next round.
   const kind = candidates.some(({ row }) => row.kind === "post") ? "post" : first?.row.kind;
   const ofKind = candidates.filter(({ row }) => row.kind === kind);
-  const { batches, tooLarge } = pack(ofKind, callBytesOf, limits);
+  const { batches, tooLarge } = packApart(ofKind, callBytesOf, ({ row }) => row.batchLimit, limits);
   for (const { row } of tooLarge) {
     mark(deps, row, "held", {
       reason: "too_large",

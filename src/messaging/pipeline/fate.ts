@@ -2,7 +2,7 @@
  * Applies what became of a submission to its messages, journal items and delivery records. Everything here belongs
  * into one ledger transaction with the change of the submission itself (invariant I4).
  */
-import type { Chain } from "../../core/chains/chain.ts";
+import type { Chain, RefusalCode } from "../../core/chains/chain.ts";
 import {
   type DeliveryBlock,
   mayFollow,
@@ -12,7 +12,7 @@ import {
   unresolvedSubmissionStates,
 } from "../../core/ledger/ledger.ts";
 import type { ItemFate } from "../decisions/outcome.ts";
-import { nextAttemptMs } from "../decisions/retry_schedule.ts";
+import { judgeRevert } from "../decisions/revert.ts";
 import { deferenceMs } from "../decisions/rivalry.ts";
 import { recordDelivery, recordFoundReceipt } from "./delivery_record.ts";
 import type { PipelineDeps, PipelineSettings } from "./leg.ts";
@@ -171,11 +171,18 @@ export interface NoEffect {
   readonly isRace: boolean;
   readonly isReverted: boolean;
   readonly detail: string;
+  /** Messages that the submission carried. */
+  readonly members: number;
+  /** Why it reverted, where that could be found out. */
+  readonly code?: RefusalCode | undefined;
   /** Why the message waits; it lost a race when absent. */
   readonly reason?: "stuck" | undefined;
 }
 
-/** Gives an undelivered message another try: soon after a lost race or a first revert, later otherwise. */
+/**
+ * Gives an undelivered message another try: soon after a lost race, in a smaller batch after a revert together with
+ * others, and later when it made a transaction revert by itself.
+ */
 export function tryAgain(deps: PipelineDeps, settings: PipelineSettings, why: NoEffect): void {
   const message = messageRowOf(deps, why.item);
   if (!isOursAlone(deps, why.row, message)) return;
@@ -191,13 +198,31 @@ export function tryAgain(deps: PipelineDeps, settings: PipelineSettings, why: No
     });
     return;
   }
-  const attempts = message.attempts + 1;
-  const retryClass = message.sink === settings.hub ? "hub_refused" : "failed";
-  const schedule = { retryClass, attempts, nowMs, jitter: deps.random.fraction() } as const;
-  const nextAttemptAtMs = countReverts(deps, message) < PROMPT_ATTEMPTS
-    ? nowMs + pauseMs
-    : nextAttemptMs({ ...schedule, retryFrequencySec: settings.retryFrequencySec });
-  mark(deps, message, "held", { reason: "reverted", detail, attempts, nextAttemptAtMs });
+  const verdict = judgeRevert({ carried: why.members, code: why.code });
+  if (verdict.kind === "split") {
+    const { batchLimit } = verdict;
+    mark(deps, message, "ready", {
+      reason: "reverted",
+      detail,
+      batchLimit,
+      nextAttemptAtMs: nowMs + pauseMs,
+    });
+    return;
+  }
+  if (verdict.kind === "alone") releaseOthers(deps, message);
+  if (countReverts(deps, message) < PROMPT_ATTEMPTS) {
+    const attempts = message.attempts + 1;
+    mark(deps, message, "held", { reason: "reverted", detail, attempts, nextAttemptAtMs: nowMs + pauseMs });
+    return;
+  }
+  const ownFault = message.sink === settings.hub ? "hub_refused" : "failed";
+  const retryClass = verdict.kind === "alone" ? ownFault : "transient";
+  hold(deps, settings, message, { reason: "reverted", retryClass, detail });
+}
+
+/** The reason of a revert is found: messages that did not pay for going in small batches may go in large ones. */
+function releaseOthers(deps: PipelineDeps, { source, sink }: MessageRow): void {
+  deps.ledger.messages.liftBatchLimits(source, sink, "unprofitable");
 }
 
 function leftToOthersMs(deps: PipelineDeps, sink: Chain, message: MessageRow): number {

@@ -12,6 +12,8 @@ export interface MarkWhy {
   readonly reason?: HoldReason | TerminalReason;
   readonly detail?: string;
   readonly attempts?: number;
+  /** Most messages of the next batch with it. */
+  readonly batchLimit?: number;
   readonly nextAttemptAtMs?: number;
   /** Numbers of a decision about profit, dollars x 10^18. */
   readonly requiredUsd18?: bigint;
@@ -68,14 +70,19 @@ export type HoldWhy = Omit<MarkWhy, "reason" | "attempts" | "nextAttemptAtMs"> &
   readonly retryClass: RetryClass;
 };
 
-/** Puts a row aside until the schedule of its class says so. */
+/**
+ * Puts a row aside until the schedule of its class says so. What does not pay in the small batch that another
+ * message's revert left it is tried again soon, whatever the class: it would pay in a larger one.
+ */
 export function hold(
   deps: PipelineDeps,
   settings: Pick<PipelineSettings, "retryFrequencySec">,
   row: MessageRow,
-  { retryClass, ...why }: HoldWhy,
+  { retryClass: wanted, ...why }: HoldWhy,
 ): void {
   const attempts = row.attempts + 1;
+  const isDearAlone = why.reason === "unprofitable" && row.batchLimit !== undefined;
+  const retryClass = isDearAlone ? "transient" : wanted;
   mark(deps, row, "held", {
     ...why,
     attempts,

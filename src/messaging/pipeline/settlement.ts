@@ -2,7 +2,7 @@
  * Writes down what became of one submission: its own effect, or what the receipts of its messages say. Outcome and
  * delivery records are one ledger transaction (invariant I4).
  */
-import type { Chain, SubmissionOutcome } from "../../core/chains/chain.ts";
+import type { Chain, RefusalCode, SubmissionOutcome } from "../../core/chains/chain.ts";
 import type { SubmissionRow } from "../../core/ledger/ledger.ts";
 import type { Hash256 } from "../../core/protocol/bytes.ts";
 import { fatesByEvents, fatesByReceipts, isLostRace } from "../decisions/outcome.ts";
@@ -75,7 +75,8 @@ export async function settleRevert(work: Settling, row: SubmissionRow, outcome: 
   const detail = outcome.refusal?.detail ?? "reverted";
   const state = outcome.isFinal ? "failed" : "included";
   if (!isKnownBlock(row, outcome)) {
-    await settleByReceipts(work, row, { state, detail, block: outcome.block });
+    const { block, refusal } = outcome;
+    await settleByReceipts(work, row, { state, detail, block, code: refusal?.code });
     return true;
   }
   if (!outcome.isFinal) return false;
@@ -90,6 +91,8 @@ export interface EndWithoutEffect {
   readonly detail: string;
   /** Block in which it was reverted. */
   readonly block?: Included["block"];
+  /** Why it was reverted, where that could be found out. */
+  readonly code?: RefusalCode | undefined;
   /** Why its messages wait; they lost a race when absent. */
   readonly reason?: "stuck" | undefined;
   /** Messages that the transaction mined instead carries, which settles them. */
@@ -123,7 +126,7 @@ export async function settleByReceipts(
       const fate = fates[index] ?? "undelivered";
       applyFate(deps, settings, { sink, row, item, fate, ourself, seen: { kind: "receipt", head } });
       if (fate === "undelivered") {
-        tryAgain(deps, settings, { sink, row, item, isRace, isReverted, ...end });
+        tryAgain(deps, settings, { sink, row, item, isRace, isReverted, members: all.length, ...end });
       }
     }
     deps.ledger.submissions.update(row.id, { state: end.state, detail: end.detail, block: end.block });

@@ -6,6 +6,7 @@ import type { Delivery, MessageProof, Refusal, RefusalCode, Simulation } from ".
 import type { Message } from "../../core/protocol/ismp/message.ts";
 import { RpcFault, type RpcFaultCode } from "../../core/rpc/fault.ts";
 import { bisect } from "../decisions/batch.ts";
+import { ABOUT_THE_CHAIN } from "../decisions/refusal.ts";
 import type { Leg } from "./leg.ts";
 
 /** What is sifted: messages of one kind, proved at one height, behind the same prelude. */
@@ -40,15 +41,6 @@ export interface SiftResult {
   readonly accepted: readonly Sifted[];
   readonly refused: readonly Refused[];
 }
-
-/** Refusals that say something about the chain, not about one of the messages. */
-export const ABOUT_THE_CHAIN: ReadonlySet<RefusalCode> = new Set<RefusalCode>([
-  "not_ready",
-  "host_frozen",
-  "client_expired",
-  "unknown_authority_set",
-  "insufficient_funds",
-]);
 
 /** Faults of the source that one message may cause for all that are proved together with it. */
 export const ABOUT_A_MESSAGE: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["not_found", "too_large"]);

@@ -38,6 +38,7 @@ Deno.test(
     equal(ledger.messages.record(message), "new");
     deepEqual(ledger.messages.find(hashOf(1), hub), {
       ...message,
+      batchLimit: undefined,
       createdAtMs: 1_000_000,
       updatedAtMs: 1_000_000,
     });
@@ -271,5 +272,20 @@ Deno.test(
     equal(ledger.transaction(() => ledger.messages.record(newMessage(1))), "new");
     // @ts-expect-error: the types refuse asynchronous work as well
     throws(() => ledger.transaction(() => Promise.resolve(1)), /asynchronous/);
+  }),
+);
+
+Deno.test(
+  "messages: the limit of a batch stays until it is lifted for those that wait for that reason",
+  scene((ledger, clock) => {
+    for (const number of [1, 2]) ledger.messages.record(newMessage(number));
+    ledger.messages.transition(hashOf(1), hub, { to: "ready", reason: "reverted", batchLimit: 5 });
+    ledger.messages.transition(hashOf(2), hub, { to: "ready", reason: "reverted", batchLimit: 5 });
+    const later = { to: "held", reason: "unprofitable", nextAttemptAtMs: clock.now() + 60_000 } as const;
+    equal(ledger.messages.transition(hashOf(1), hub, later).batchLimit, 5);
+    equal(ledger.messages.liftBatchLimits(newMessage(1).source, hub, "unprofitable"), 1);
+    const lifted = ledger.messages.find(hashOf(1), hub);
+    deepEqual([lifted?.batchLimit, lifted?.nextAttemptAtMs], [undefined, clock.now()]);
+    equal(ledger.messages.find(hashOf(2), hub)?.batchLimit, 5);
   }),
 );

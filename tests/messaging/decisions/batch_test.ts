@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { bisect, pack } from "../../../src/messaging/decisions/batch.ts";
+import { bisect, pack, packApart } from "../../../src/messaging/decisions/batch.ts";
 
 for (
   const [count, sizes] of [[1, [1]], [99, [99]], [100, [100]], [101, [100, 1]], [201, [100, 100, 1]]] as const
@@ -47,4 +47,22 @@ Deno.test("pack: nothing is lost, repeated or reordered", () => {
 Deno.test("bisect: both halves are smaller and together the whole", () => {
   assert.deepEqual(bisect([1, 2, 3]), [[1, 2], [3]]);
   assert.deepEqual(bisect([1, 2]), [[1], [2]]);
+});
+
+Deno.test("pack: what may only go in small batches goes apart from the rest, in the order of the first ones", () => {
+  const items = [
+    { id: 1, limit: 2 },
+    { id: 2 },
+    { id: 3, limit: 2 },
+    { id: 4, limit: 1 },
+    { id: 5, limit: 2 },
+    { id: 6 },
+    { id: 7, bytes: 101 },
+  ];
+  const { batches, tooLarge } = packApart(items, ({ bytes = 1 }) => bytes, ({ limit }) => limit, {
+    maxCount: 100,
+    maxBytes: 100,
+  });
+  assert.deepEqual(batches.map((batch) => batch.map(({ id }) => id)), [[1, 3], [2, 6], [4], [5]]);
+  assert.deepEqual(tooLarge.map(({ id }) => id), [7]);
 });

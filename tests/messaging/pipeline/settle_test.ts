@@ -133,12 +133,10 @@ Deno.test("settle: a revert without a rival is tried twice at once, then left to
   const { world, relayer, leg, first } = await sent(1);
   // The module takes the message in a simulation and makes the transaction fail in the block.
   const ghost = world.message();
+  world.two.spoiling.add(first.commitment);
   const revertNext = async (): Promise<void> => {
-    world.two.freeze(true);
-    await world.blocks(1);
+    await world.blocks(2 + Number(world.two.finalityLag));
     await settle(relayer);
-    world.two.freeze(false);
-    await world.blocks(1 + Number(world.two.finalityLag));
     await settle(relayer);
   };
   for (let attempt = 1; attempt <= 2; attempt++) {
