@@ -41,8 +41,8 @@ export type Fault =
   | { readonly kind: "oneMissing" }
   /** Batches are answered by one error object; single calls work. */
   | { readonly kind: "noBatches"; readonly error: ScriptedError }
-  /** Batches of more than `max` are refused. */
-  | { readonly kind: "batchLimit"; readonly max: number }
+  /** Batches of more than `max` are refused; as Geth does it: in an array, with the id of the first call. */
+  | { readonly kind: "batchLimit"; readonly max: number; readonly asGeth?: boolean }
   /** Every call is answered with this error. */
   | { readonly kind: "error"; readonly error: ScriptedError }
   /** Sends the caller to another address. */
@@ -172,6 +172,13 @@ export class ScriptedRpc implements AsyncDisposable {
       case "noBatches":
         return calls > 1 ? refuseBatch(fault.error) : json(answer);
       case "batchLimit":
+        if (calls > fault.max && fault.asGeth === true) {
+          return json([{
+            jsonrpc: "2.0",
+            id: list[0]?.id,
+            error: { code: -32600, message: "batch too large" },
+          }]);
+        }
         return calls > fault.max
           ? refuseBatch(new ScriptedError(-32600, `maximum batch size is ${fault.max}`))
           : json(answer);

@@ -162,6 +162,8 @@ class HttpEndpoint implements RpcEndpoint {
     if (isJsonObject(answer) && calls.length > 1) throw this.#refusedBatch(answer, exchange, method);
     const entries = calls.length === 1 && !Array.isArray(answer) ? [answer] : answer;
     if (!Array.isArray(entries)) throw this.#withoutJson(exchange, calls);
+    const refusal = findRefusal(entries, calls);
+    if (refusal !== undefined) throw this.#refusedBatch(refusal, exchange, method);
     const byId = this.#sortById(entries, calls, firstId, exchange);
     return calls.map((call, index) => this.#readAnswer(byId.get(firstId + index), call));
   }
@@ -245,6 +247,19 @@ class HttpEndpoint implements RpcEndpoint {
     const where = { chain: this.#options.chain, endpointHost: this.host, method };
     return new RpcFault(code, reactionTo(code), where, options);
   }
+}
+
+/**
+ * The error with which a node refuses a whole batch: Geth puts it into an array, with the id of the first call. Source:
+ * ethereum/go-ethereum: rpc/handler.go (respondWithBatchTooLarge).
+ */
+function findRefusal(
+  entries: readonly Json[],
+  calls: readonly RpcCall[],
+): { readonly [name: string]: Json } | undefined {
+  const [only, ...others] = entries;
+  if (calls.length < 2 || others.length > 0 || !isJsonObject(only)) return undefined;
+  return readNodeError(only.error) === undefined ? undefined : only;
 }
 
 /** What HTTP gave back. */

@@ -95,6 +95,12 @@ const broken: readonly (readonly [string, Fault, readonly RpcCall[], RpcFaultCod
     "throttled",
   ],
   ["a batch that is too long", { kind: "batchLimit", max: 1 }, two, "too_large"],
+  [
+    "a batch that is too long for Geth, which answers the first call only",
+    { kind: "batchLimit", max: 1, asGeth: true },
+    two,
+    "too_large",
+  ],
 ];
 
 for (const [what, fault, calls, code, method] of broken) {
