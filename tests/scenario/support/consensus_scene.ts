@@ -25,9 +25,15 @@ import { foundSecrets, SECRETS, secretUrl } from "./secrets.ts";
 /** Longest wait for anything; reached only when something is wrong. */
 export const DEADLINE_MS = 60_000;
 
+/** What plays steps: a test, or a task that is none. */
+export interface Steps {
+  /** @returns false when the step has failed */
+  step(name: string, play: () => Promise<void>): Promise<boolean>;
+}
+
 /** Plays steps on a devnet on which only the relayers of the scene tell the hub of anything, then checks. */
 export async function playConsensus(
-  t: Deno.TestContext,
+  t: Steps,
   options: DevnetOptions,
   play: (scene: ConsensusScene) => Promise<void>,
 ): Promise<void> {
@@ -55,7 +61,7 @@ interface Run {
 
 /** See the head of the file. */
 export class ConsensusScene implements AsyncDisposable {
-  readonly #t: Deno.TestContext;
+  readonly #t: Steps;
   readonly #runs: Run[] = [];
   readonly #expected: LineMatch[] = [];
   readonly #since: FactsSince;
@@ -63,7 +69,7 @@ export class ConsensusScene implements AsyncDisposable {
   #hasFailed = false;
 
   /** Not for callers: use {@link playConsensus}. */
-  constructor(t: Deno.TestContext, readonly devnet: Devnet, since: FactsSince) {
+  constructor(t: Steps, readonly devnet: Devnet, since: FactsSince) {
     this.#t = t;
     this.#since = since;
   }

@@ -1,0 +1,148 @@
+/**
+ * Beacon nodes of the six kinds as they are with default flags: which routes they serve, and how. The simulated node
+ * behind the profile serves all of them.
+ */
+import type { Profile, Refusal } from "./profile.ts";
+import type { RestBehaviour } from "./rest_behaviour.ts";
+
+const LIGHT_CLIENT = "/eth/v1/beacon/light_client/*";
+const STATES = "/eth/v2/debug/beacon/states/*";
+const LODESTAR_PROOFS = "/eth/v0/beacon/proof/*";
+const LODESTAR_OWN = "/eth/v1/lodestar/*";
+const NIMBUS_OWN = "/nimbus/*";
+
+/** A body in JSON with this status. */
+function json(status: number, body: unknown): Refusal {
+  return { status, page: JSON.stringify(body) };
+}
+
+/** Route of a path that a node does not have. */
+const UNKNOWN = {
+  lighthouse: json(404, { code: 404, message: "NOT_FOUND", stacktraces: [] }),
+  prysm: { status: 404, page: "404 page not found\n" },
+  teku: json(404, { code: 404, message: "Endpoint not found" }),
+  nimbus: json(404, { code: 404, message: "Page not found" }),
+  lodestar: json(404, { statusCode: 404, error: "Not Found", message: "Route GET not found" }),
+  grandine: json(404, { code: 404, message: "Not Found" }),
+} as const satisfies Readonly<Record<string, Refusal>>;
+
+/** All profiles of beacon nodes. */
+export const BEACON_PROFILES: readonly Profile<RestBehaviour>[] = [
+  {
+    name: "lighthouse",
+    imitates: "Lighthouse 7 and later: light-client routes and whole states, nothing else for proofs",
+    sources: [
+      "sigp/lighthouse: lighthouse/tests/beacon_node.rs (light_client_server_disabled)",
+      "https://lighthouse-book.sigmaprime.io/api_bn.html",
+      "sigp/lighthouse#4993",
+    ],
+    behaviours: [{
+      kind: "absent",
+      routes: [LODESTAR_PROOFS, LODESTAR_OWN, NIMBUS_OWN],
+      refusal: UNKNOWN.lighthouse,
+    }],
+  },
+  {
+    name: "prysm",
+    imitates:
+      "Prysm without --enable-light-client; a state that is asked for by slot is made by replaying blocks",
+    sources: [
+      "OffchainLabs/prysm: config/features/flags.go (enable-light-client)",
+      "OffchainLabs/prysm#12799",
+      "OffchainLabs/prysm#14271",
+      "OffchainLabs/prysm#16085",
+    ],
+    behaviours: [
+      {
+        kind: "absent",
+        routes: [LIGHT_CLIENT, LODESTAR_PROOFS, LODESTAR_OWN, NIMBUS_OWN],
+        refusal: UNKNOWN.prysm,
+      },
+      { kind: "slow", routes: [STATES], delayMs: { real: 480_000, played: 2000 } },
+    ],
+  },
+  {
+    name: "prysm-light-client",
+    imitates: "Prysm with --enable-light-client",
+    sources: ["OffchainLabs/prysm: config/features/flags.go (enable-light-client)"],
+    behaviours: [{
+      kind: "absent",
+      routes: [LODESTAR_PROOFS, LODESTAR_OWN, NIMBUS_OWN],
+      refusal: UNKNOWN.prysm,
+    }],
+  },
+  {
+    name: "teku",
+    imitates: "Teku: no light-client routes without an experimental flag, finalized states by slot only",
+    sources: [
+      "Consensys-Incorporated/teku#11050",
+      "Consensys-Incorporated/teku#4230",
+      "Consensys-Incorporated/teku: BeaconRestApiOptionsTest.java (--Xrest-api-light-client-enabled)",
+    ],
+    behaviours: [
+      {
+        kind: "absent",
+        routes: [LIGHT_CLIENT, LODESTAR_PROOFS, LODESTAR_OWN, NIMBUS_OWN],
+        refusal: UNKNOWN.teku,
+      },
+      { kind: "notByRoot", routes: [STATES], refusal: json(404, { code: 404, message: "Not found" }) },
+    ],
+  },
+  {
+    name: "nimbus",
+    imitates: "Nimbus: light-client routes, summaries with their proof at a route of its own, whole states",
+    sources: [
+      "status-im/nimbus-eth2: docs/the_nimbus_book/src/light-client-data.md",
+      "status-im/nimbus-eth2#6675",
+    ],
+    behaviours: [{ kind: "absent", routes: [LODESTAR_PROOFS, LODESTAR_OWN], refusal: UNKNOWN.nimbus }],
+  },
+  {
+    name: "lodestar",
+    imitates: "Lodestar with its default namespaces: no routes of its own (proofs, summaries)",
+    sources: ["ChainSafe/lodestar#6824", "ChainSafe/lodestar#7245", "ChainSafe/lodestar#2809"],
+    behaviours: [{
+      kind: "absent",
+      routes: [LODESTAR_PROOFS, LODESTAR_OWN, NIMBUS_OWN],
+      refusal: UNKNOWN.lodestar,
+    }],
+  },
+  {
+    name: "lodestar-all",
+    imitates: "Lodestar with --rest.namespace '*'",
+    sources: ["ChainSafe/lodestar#2809", "ChainSafe/lodestar#7245"],
+    behaviours: [{ kind: "absent", routes: [NIMBUS_OWN], refusal: UNKNOWN.lodestar }],
+  },
+  {
+    name: "grandine",
+    imitates: "Grandine: whole states, no light-client routes",
+    sources: ["grandinetech/grandine: http_api/src/routing.rs"],
+    behaviours: [{
+      kind: "absent",
+      routes: [LIGHT_CLIENT, LODESTAR_PROOFS, LODESTAR_OWN, NIMBUS_OWN],
+      refusal: UNKNOWN.grandine,
+    }],
+  },
+  {
+    name: "beacon-provider",
+    imitates: "A provider of beacon APIs: no debug routes, requests a second, pages of its gateway",
+    sources: [
+      "https://docs.chainstack.com/reference/beacon-chain",
+      "ethereum/beacon-APIs: beacon-node-oapi.yaml (Debug: should not be exposed publicly)",
+      "attestantio/go-eth2-client#100",
+    ],
+    needsSecond: "no whole states",
+    behaviours: [
+      {
+        kind: "absent",
+        routes: [STATES, LODESTAR_PROOFS, LODESTAR_OWN, NIMBUS_OWN],
+        refusal: { status: 403, page: "<html><body><h1>403 Forbidden</h1></body></html>" },
+      },
+      {
+        kind: "hiccups",
+        every: 11,
+        refusal: { status: 502, page: "<html><body><h1>502 Bad Gateway</h1></body></html>" },
+      },
+    ],
+  },
+];

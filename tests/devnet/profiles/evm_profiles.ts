@@ -1,0 +1,503 @@
+/**
+ * EVM nodes and providers. Texts and numbers are theirs, as of the sources beside each; `played` is what a devnet of some
+ * hundred blocks needs so that the limit is met.
+ */
+import type { Profile, Refusal } from "./profile.ts";
+import type { RpcBehaviour } from "./rpc_behaviour.ts";
+
+/** Answer of Geth and of all who put a whitelist before it. */
+const NO_METHOD: Refusal = {
+  error: { code: -32601, message: "the method {method} does not exist/is not available" },
+};
+
+/** A page of a gateway, as Cloudflare and nginx send it. */
+function page(status: number, title: string): Refusal {
+  const head = `<html>\r\n<head><title>${status} ${title}</title></head>`;
+  const body =
+    `<body>\r\n<center><h1>${status} ${title}</h1></center>\r\n<hr><center>cloudflare</center>\r\n</body>`;
+  return { status, page: `${head}\r\n${body}\r\n</html>` };
+}
+
+/** All profiles of EVM nodes. */
+export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
+  {
+    name: "geth-default",
+    imitates: "Geth with default flags: 128 states, no debug namespace over HTTP, batches up to 1,000",
+    sources: [
+      "ethereum/go-ethereum#20874",
+      "ethereum/go-ethereum#29170",
+      "ethereum/go-ethereum: node/defaults.go",
+      "ethereum/go-ethereum: rpc/errors.go",
+      "ethereum/go-ethereum: rpc/handler.go (respondWithBatchTooLarge: one error, for the first call)",
+    ],
+    behaviours: [
+      { kind: "missing", methods: ["debug_*"], refusal: NO_METHOD },
+      {
+        kind: "states",
+        blocks: { real: 128, played: 40 },
+        refusal: {
+          error: {
+            code: -32000,
+            message: "missing trie node {block} (path ) state {block} is not available, not found",
+          },
+        },
+      },
+      {
+        kind: "batch",
+        calls: { real: 1000, played: 30 },
+        refusal: { error: { code: -32600, message: "batch too large" }, asBatch: "first" },
+      },
+    ],
+  },
+  {
+    name: "geth-slow-logs",
+    imitates: "A node without an index of logs, or a busy one: wide queries run into the server's time limit",
+    sources: [
+      "ethereum/go-ethereum: rpc/errors.go (request timed out, -32002)",
+      "ethereum/go-ethereum: rpc/http.go (30 s)",
+      "filecoin-project/lotus#12205",
+    ],
+    behaviours: [{
+      kind: "slowLogs",
+      msPerBlock: 40,
+      timeoutMs: { real: 30_000, played: 600 },
+      refusal: { error: { code: -32002, message: "request timed out" } },
+    }],
+  },
+  {
+    name: "gateway-timeout",
+    imitates: "A provider whose gateway gives up on wide queries with a page of its own",
+    sources: ["https://docs.chainstack.com/docs/understanding-eth-getlogs-limitations", "rvagg/nodei.co#60"],
+    behaviours: [{
+      kind: "slowLogs",
+      msPerBlock: 40,
+      timeoutMs: { real: 60_000, played: 600 },
+      refusal: page(504, "Gateway Time-out"),
+    }],
+  },
+  {
+    name: "erigon-pruned",
+    imitates: "Erigon with --prune.mode=minimal behind a limit of blocks for logs",
+    sources: [
+      "erigontech/erigon: db/state/history_reader_v3.go (PrunedError)",
+      "erigontech/erigon#18798",
+      "erigontech/erigon: node/cli/httpcfg (batch limit 100)",
+    ],
+    behaviours: [
+      {
+        kind: "states",
+        blocks: { real: 100_000, played: 40 },
+        refusal: { error: { code: -32000, message: "old data not available due to pruning" } },
+      },
+      {
+        kind: "batch",
+        calls: { real: 100, played: 20 },
+        refusal: {
+          error: {
+            code: -32000,
+            message:
+              "batch limit {max} exceeded: {count}. Requests should be sent in batches of {max} or less",
+          },
+        },
+      },
+    ],
+  },
+  {
+    name: "reth-default",
+    imitates: "reth with a small --rpc.eth-proof-window: old states are read, old proofs are refused",
+    sources: [
+      "paradigmxyz/reth: crates/rpc/rpc-eth-types/src/error/mod.rs (ExceedsMaxProofWindow)",
+      "drpcorg/dshackle: EthereumLowerBoundProofDetector.kt",
+      "base/base#2421",
+      "paradigmxyz/reth#8558",
+    ],
+    behaviours: [
+      {
+        kind: "proofs",
+        blocks: { real: 100_000, played: 40 },
+        refusal: {
+          error: { code: -32602, message: "distance to target block exceeds maximum proof window" },
+        },
+      },
+      {
+        kind: "logRange",
+        blocks: { real: 100_000, played: 30 },
+        refusal: { error: { code: -32602, message: "query exceeds max block range {max}" } },
+      },
+      {
+        kind: "logResults",
+        results: { real: 20_000, played: 40 },
+        refusal: {
+          error: {
+            code: -32602,
+            message: "query exceeds max results {max}, retry with the range {from}-{to}",
+          },
+        },
+      },
+    ],
+  },
+  {
+    name: "nethermind-pruned",
+    imitates: "Nethermind with pruning",
+    sources: [
+      "NethermindEth/nethermind: src/Nethermind/Nethermind.JsonRpc/Modules/Eth (GetStateFailureResult, ResourceUnavailable)",
+      "NethermindEth/nethermind#1183",
+    ],
+    behaviours: [
+      {
+        kind: "states",
+        blocks: { real: 128, played: 40 },
+        refusal: { error: { code: -32002, message: "No state available for block {block}" } },
+      },
+      {
+        kind: "logRange",
+        blocks: { real: 1000, played: 25 },
+        refusal: {
+          error: { code: -32005, message: "Too many logs requested. Max blocks per request is {max}." },
+        },
+      },
+    ],
+  },
+  {
+    name: "besu-bonsai",
+    imitates: "Besu with Bonsai: 512 states, 5,000 blocks of logs, batches up to 1,024",
+    sources: [
+      "hyperledger/besu: ethereum/api/src/main/java/org/hyperledger/besu/ethereum/api/jsonrpc/internal/response/RpcErrorType.java",
+      "https://besu.hyperledger.org/stable/public-networks/reference/cli/options (--rpc-max-logs-range)",
+    ],
+    behaviours: [
+      {
+        kind: "states",
+        blocks: { real: 512, played: 50 },
+        refusal: { error: { code: -32000, message: "World state unavailable" } },
+      },
+      {
+        kind: "logRange",
+        blocks: { real: 5000, played: 20 },
+        refusal: { error: { code: -32005, message: "Requested range exceeds maximum RPC range limit" } },
+      },
+      {
+        kind: "batch",
+        calls: { real: 1024, played: 25 },
+        refusal: { error: { code: -32005, message: "Number of requests exceeds max batch size" } },
+      },
+    ],
+  },
+  {
+    name: "alchemy-free",
+    imitates: "Alchemy's free plan: 10 blocks of logs, no debug methods, compute units a second",
+    sources: [
+      "BobTheBuidler/dank_mids#772",
+      "boundless-xyz/boundless#838",
+      "https://docs.alchemy.com/reference/error-reference",
+      "https://www.alchemy.com/docs/reference/throughput (Retry-After)",
+    ],
+    behaviours: [
+      {
+        kind: "rate",
+        perSec: { real: 25, played: 60 },
+        refusal: {
+          status: 429,
+          headers: { "retry-after": "1" },
+          error: {
+            code: 429,
+            message:
+              "Your app has exceeded its compute units per second capacity. If you have retries enabled, you can safely ignore this message.",
+          },
+          asBatch: "each",
+        },
+      },
+      {
+        kind: "logRange",
+        blocks: 10,
+        refusal: {
+          error: {
+            code: -32600,
+            message:
+              "Under the Free tier plan, you can make eth_getLogs requests with up to a {max} block range. Based on your " +
+              "parameters, this block range should work: [{from}, {last}]. Upgrade to PAYG for expanded block range.",
+          },
+        },
+      },
+      {
+        kind: "missing",
+        methods: ["debug_*"],
+        refusal: {
+          error: {
+            code: -32600,
+            message:
+              "{method} is not available on the Free tier - upgrade to Pay As You Go, or Enterprise for access.",
+          },
+        },
+      },
+    ],
+  },
+  {
+    name: "infura-core",
+    imitates: "Infura's free plan: 10,000 blocks and 10,000 results, no debug methods, credits for a day",
+    sources: ["INFURA/infura#237", "omni/bridge-ui#214", "gochain/web3#180", "status-im/nimbus-eth2#1632"],
+    needsSecond: "the day's credits end",
+    behaviours: [
+      {
+        kind: "quota",
+        calls: { real: 3_000_000, played: 500 },
+        dayMs: 12_000,
+        refusal: {
+          status: 429,
+          error: {
+            code: -32005,
+            message: "daily request count exceeded, request rate limited",
+            data: {
+              rate: { allowed_rps: 1, backoff_seconds: 30, current_rps: 1.27 },
+              see: "https://infura.io/dashboard",
+            },
+          },
+        },
+      },
+      {
+        kind: "logRange",
+        blocks: { real: 10_000, played: 20 },
+        refusal: { error: { code: -32602, message: "range {width} exceeds limit of {max}" } },
+      },
+      {
+        kind: "logResults",
+        results: { real: 10_000, played: 40 },
+        refusal: { error: { code: -32005, message: "query returned more than {max} results" } },
+      },
+      { kind: "missing", methods: ["debug_*"], refusal: NO_METHOD },
+    ],
+  },
+  {
+    name: "quicknode",
+    imitates: "QuickNode: 10,000 blocks of logs (HTTP 413), requests a second without Retry-After",
+    sources: [
+      "eternalsafe/wallet#57",
+      "OffchainLabs/arbitrum-sdk#609",
+      "foundry-rs/foundry#4894",
+      "https://www.quicknode.com/docs/ethereum/eth_getLogs",
+    ],
+    behaviours: [
+      {
+        kind: "rate",
+        perSec: { real: 50, played: 100 },
+        refusal: {
+          status: 429,
+          error: {
+            code: -32007,
+            message:
+              "{max}/second request limit reached - reduce calls per second or upgrade your account at quicknode.com",
+          },
+        },
+      },
+      {
+        kind: "logRange",
+        blocks: { real: 10_000, played: 15 },
+        refusal: {
+          status: 413,
+          error: { code: -32614, message: "eth_getLogs is limited to a {max} range" },
+        },
+      },
+    ],
+  },
+  {
+    name: "drpc-free",
+    imitates: "dRPC's free plan: three calls in a batch, 10,000 blocks of logs, every call to another node",
+    sources: [
+      "drpcorg/drpc-nextra#64",
+      "drpcorg/dshackle: README.md (several upstreams behind one address)",
+      "https://drpc.org/docs/howitworks/ratelimiting",
+    ],
+    behaviours: [
+      {
+        kind: "batch",
+        calls: 3,
+        refusal: {
+          status: 500,
+          error: { code: 31, message: "Batch of more than {max} requests are not allowed on free plan" },
+          asBatch: "each",
+        },
+      },
+      {
+        kind: "logRange",
+        blocks: { real: 10_000, played: 15 },
+        refusal: {
+          error: { code: 35, message: "ranges over {max} blocks are not supported on free plan" },
+        },
+      },
+      {
+        kind: "missing",
+        methods: ["debug_*"],
+        refusal: {
+          error: { code: 35, message: "method is not available on freetier, use paid tier" },
+        },
+      },
+      { kind: "fleet", lags: [0, 1, 0, 2], spread: "call" },
+    ],
+  },
+  {
+    name: "publicnode",
+    imitates:
+      "PublicNode and other free addresses behind Cloudflare: 50,000 blocks of logs, pages instead of JSON",
+    sources: [
+      "ponder-sh/ponder: packages/utils/src/getLogsRetryHelper.ts (maximum block range)",
+      "https://ethereum-rpc.publicnode.com",
+      "https://developers.cloudflare.com/support/troubleshooting/http-status-codes/cloudflare-1xxx-errors/error-1015/",
+    ],
+    behaviours: [
+      { kind: "hiccups", every: 17, refusal: { status: 429, page: "error code: 1015" } },
+      {
+        kind: "logRange",
+        blocks: { real: 50_000, played: 25 },
+        refusal: { error: { code: -32701, message: "exceed maximum block range: {max}" } },
+      },
+    ],
+  },
+  {
+    name: "ankr-public",
+    imitates: "Ankr: 3,000 blocks of logs, batches of 100",
+    sources: [
+      "GoodDollar/GoodDAPP#4033",
+      "ponder-sh/ponder#1940",
+      "AlphaWallet/alpha-wallet-android#2736",
+    ],
+    behaviours: [
+      {
+        kind: "logRange",
+        blocks: { real: 3000, played: 12 },
+        refusal: { error: { code: -32600, message: "block range is too wide" } },
+      },
+      {
+        kind: "batch",
+        calls: { real: 100, played: 10 },
+        refusal: { error: { code: -32600, message: "batch is too large" } },
+      },
+    ],
+  },
+  {
+    name: "chainstack",
+    imitates: "Chainstack's developer plan: 100 blocks of logs, 25 requests a second",
+    sources: ["matter-labs/zksync-era#2974", "https://docs.chainstack.com/docs/limits"],
+    behaviours: [
+      {
+        kind: "rate",
+        perSec: { real: 25, played: 100 },
+        refusal: {
+          status: 429,
+          error: { code: -32005, message: "You've exceeded the RPS limit available on the current plan." },
+        },
+      },
+      {
+        kind: "logRange",
+        blocks: { real: 100, played: 20 },
+        refusal: {
+          error: {
+            code: -32602,
+            message:
+              "Block range limit exceeded. See more details at https://docs.chainstack.com/docs/limits#evm-range-limits",
+          },
+        },
+      },
+    ],
+  },
+  {
+    name: "bsc-dataseed",
+    imitates: "BNB Chain's public nodes: eth_getLogs is switched off, no debug methods",
+    sources: ["bnb-chain/bsc#1215", "bnb-chain/docs-site#621"],
+    needsSecond: "no logs",
+    behaviours: [
+      {
+        kind: "missing",
+        methods: ["eth_getLogs"],
+        refusal: { error: { code: -32005, message: "limit exceeded" } },
+      },
+      { kind: "missing", methods: ["debug_*"], refusal: NO_METHOD },
+    ],
+  },
+  {
+    name: "old-tracers",
+    imitates: "Nodes whose callTracer knows no withLog (BSC before 1.1.22, zkSync, Flow)",
+    sources: ["bnb-chain/bsc#1318", "onflow/flow-evm-gateway#710", "matter-labs/zksync-era#4316"],
+    behaviours: [{ kind: "loglessTraces" }],
+  },
+  {
+    name: "balancer-by-request",
+    imitates: "Several nodes behind one URL, each request to the next one",
+    sources: ["ethereum/go-ethereum#24078", "ethereum/go-ethereum#27353", "latticexyz/mud#3394"],
+    behaviours: [{ kind: "fleet", lags: [0, 3, 1], spread: "request" }],
+  },
+  {
+    name: "balancer-by-call",
+    imitates: "Several nodes behind one URL, and a proxy that takes batches apart",
+    sources: [
+      "https://indexsupply.com/shovel/docs/#unsynchronized-ethereum-nodes",
+      "bobanetwork/boba_legacy#239",
+      "shutter-network/rolling-shutter#459",
+    ],
+    behaviours: [{ kind: "fleet", lags: [0, 2, 0, 4, 1], spread: "call" }],
+  },
+  {
+    name: "late-logs",
+    imitates: "The index of logs is behind the head, and empty lists are given for what is not in it",
+    sources: ["ethereum/go-ethereum#26098", "bobanetwork/boba_legacy#239", "hl-archive-node/nanoreth#153"],
+    behaviours: [{ kind: "lateLogs", blocks: 2 }],
+  },
+  {
+    name: "gateway-pages",
+    imitates: "Any provider on a bad day: one request in nine is answered by a page of the gateway",
+    sources: [
+      "rvagg/nodei.co#60",
+      "https://developers.cloudflare.com/support/troubleshooting/http-status-codes/",
+    ],
+    behaviours: [
+      { kind: "hiccups", every: 9, refusal: page(502, "Bad Gateway") },
+      { kind: "hiccups", every: 31, refusal: page(520, "Web server is returning an unknown error") },
+    ],
+  },
+  {
+    name: "null-lookups",
+    imitates: "Blocks, receipts and transactions that a node knows are now and then not found",
+    sources: [
+      "ethereum/go-ethereum#27353",
+      "https://indexsupply.com/shovel/docs/#unsynchronized-ethereum-nodes",
+    ],
+    behaviours: [{ kind: "nullBlocks", every: 3 }],
+  },
+  {
+    name: "odd-hex",
+    imitates:
+      "Nodes with other ideas of hex: zeros in front, capital digits, fields left out, errors that are null",
+    sources: [
+      "rsksmart/rskj#958",
+      "paradigmxyz/reth#1486",
+      "openethereum/parity-ethereum#10244",
+      "ConsenSys-archive/ganache#103",
+    ],
+    behaviours: [{
+      kind: "oddHex",
+      leadingZeros: true,
+      uppercase: true,
+      nullError: true,
+      withoutFields: ["removed", "totalDifficulty", "effectiveGasPrice", "size", "uncles"],
+    }],
+  },
+  {
+    name: "small-bodies",
+    imitates: "nginx or an API gateway with a limit for bodies before the node, and one for answers",
+    sources: [
+      "https://nginx.org/en/docs/http/ngx_http_core_module.html#client_max_body_size (1 MiB)",
+      "ethereum/go-ethereum: rpc/errors.go (response too large)",
+    ],
+    behaviours: [
+      {
+        kind: "requestBytes",
+        bytes: { real: 1_048_576, played: 200_000 },
+        refusal: page(413, "Request Entity Too Large"),
+      },
+      {
+        kind: "responseBytes",
+        bytes: { real: 25_000_000, played: 60_000 },
+        refusal: { error: { code: -32003, message: "response too large" } },
+      },
+    ],
+  },
+];

@@ -1,0 +1,190 @@
+/** Profiles do to requests what they say, and are complete. */
+import assert from "node:assert/strict";
+import { BEACON_PROFILES } from "./beacon_profiles.ts";
+import { EVM_PROFILES } from "./evm_profiles.ts";
+import { Pipeline } from "./pipeline.ts";
+import { playedOf, realOf } from "./profile.ts";
+import type { Ask, RpcBehaviour } from "./rpc_behaviour.ts";
+import { SUBSTRATE_PROFILES } from "./substrate_profiles.ts";
+
+/** A node at block 100 with one log in each block. */
+const ask: Ask = ({ id, method, params }) => {
+  const result = (): unknown => {
+    switch (method) {
+      case "eth_blockNumber":
+        return "0x64";
+      case "eth_getLogs": {
+        const { fromBlock, toBlock } = Object(params[0]);
+        const from = Number(fromBlock);
+        return Array.from({ length: Math.min(100, Number(toBlock)) - from + 1 }, (_, at) => ({
+          blockNumber: `0x${(from + at).toString(16)}`,
+          removed: false,
+        }));
+      }
+      case "eth_getBlockByNumber":
+        return { number: params[0] };
+      case "debug_traceCall":
+        return { gasUsed: "0x1", logs: [1], calls: [{ logs: [2] }] };
+      default:
+        return "0xab";
+    }
+  };
+  return Promise.resolve({ id, result: result() });
+};
+
+const logs = (from: number, to: number): unknown => ({
+  id: 1,
+  method: "eth_getLogs",
+  params: [{ fromBlock: `0x${from.toString(16)}`, toBlock: `0x${to.toString(16)}` }],
+});
+const call = (method: string, ...params: readonly unknown[]): unknown => ({ id: 1, method, params });
+
+async function send(
+  behaviours: readonly RpcBehaviour[],
+  ...bodies: readonly unknown[]
+): Promise<readonly { readonly status: number; readonly answer: unknown }[]> {
+  const pipeline = new Pipeline(behaviours);
+  const replies: { readonly status: number; readonly answer: unknown }[] = [];
+  for (const [at, body] of bodies.entries()) {
+    const nowMs = at * 100;
+    const { status, body: text } = await pipeline.answer(JSON.stringify(body), {
+      transport: "http",
+      ask,
+      nowMs,
+    });
+    replies.push({ status, answer: text.startsWith("<") ? text : JSON.parse(text) });
+  }
+  return replies;
+}
+
+const refusal = { error: { code: -1, message: "no {max} {width}" } };
+
+function errorOf(answer: unknown): unknown {
+  return Object(answer).error?.message;
+}
+
+Deno.test("profiles: logs over too many blocks or with too many results are refused in the provider's words", async () => {
+  const range: RpcBehaviour = { kind: "logRange", blocks: { real: 10_000, played: 10 }, refusal };
+  const [within, beyond] = await send([range], logs(1, 10), logs(1, 11));
+  assert.equal(Object(within?.answer).result.length, 10);
+  assert.equal(errorOf(beyond?.answer), "no 10 11");
+  const [few, many] = await send([{ kind: "logResults", results: 5, refusal }], logs(1, 5), logs(1, 6));
+  assert.equal(errorOf(few?.answer), undefined);
+  assert.equal(errorOf(many?.answer), "no 5 6");
+});
+
+Deno.test("profiles: a late index of logs leaves out what is new and says nothing", async () => {
+  const [reply] = await send([{ kind: "lateLogs", blocks: 2 }], logs(97, 100));
+  assert.deepEqual(
+    Object(reply?.answer).result.map(({ blockNumber }: { blockNumber: string }) => Number(blockNumber)),
+    [97, 98],
+  );
+});
+
+Deno.test("profiles: states and proofs of old blocks are gone, of new ones are not", async () => {
+  const keeps: RpcBehaviour = { kind: "states", blocks: 10, refusal };
+  const [old, recent, newest] = await send(
+    [keeps],
+    call("eth_call", {}, "0x5a"),
+    call("eth_call", {}, "0x5b"),
+    call("eth_getProof", "0x", [], "latest"),
+  );
+  assert.equal(errorOf(old?.answer), "no 10 {width}");
+  assert.equal(errorOf(recent?.answer), undefined);
+  assert.equal(errorOf(newest?.answer), undefined);
+  const [read, proof] = await send(
+    [{ kind: "proofs", blocks: 10, refusal }],
+    call("eth_call", {}, "0x5"),
+    call("eth_getProof", "0x", [], "0x5"),
+  );
+  assert.equal(errorOf(read?.answer), undefined);
+  assert.equal(errorOf(proof?.answer), "no 10 {width}");
+});
+
+Deno.test("profiles: of several nodes behind one URL the next one answers each request or each call", async () => {
+  const heads = (replies: readonly { readonly answer: unknown }[]): readonly unknown[] =>
+    replies.flatMap(({ answer }) =>
+      Array.isArray(answer) ? answer.map(({ result }) => result) : Object(answer).result
+    );
+  const head = call("eth_blockNumber");
+  const byRequest: RpcBehaviour = { kind: "fleet", lags: [0, 4], spread: "request" };
+  assert.deepEqual(heads(await send([byRequest], [head, head], head)), ["0x64", "0x64", "0x60"]);
+  const byCall: RpcBehaviour = { kind: "fleet", lags: [0, 4], spread: "call" };
+  assert.deepEqual(heads(await send([byCall], [head, head], head)), ["0x64", "0x60", "0x64"]);
+});
+
+Deno.test("profiles: batches are refused as an object, call by call, or as Geth does it", async () => {
+  const batch = [call("eth_blockNumber"), { id: 2, method: "eth_chainId", params: [] }];
+  const behaviour = (asBatch: "object" | "each" | "first"): RpcBehaviour => {
+    return { kind: "batch", calls: 1, refusal: { status: 500, ...refusal, asBatch } };
+  };
+  const ids = async (asBatch: "object" | "each" | "first"): Promise<unknown> => {
+    const [reply] = await send([behaviour(asBatch)], batch);
+    assert.equal(reply?.status, 500);
+    const { answer } = reply;
+    return Array.isArray(answer) ? answer.map(({ id }) => id) : Object(answer).id;
+  };
+  assert.deepEqual([await ids("object"), await ids("each"), await ids("first")], [null, [1, 2], [1]]);
+});
+
+Deno.test("profiles: rates fill up again, days end, and every so many requests meet with a page", async () => {
+  const head = call("eth_blockNumber");
+  const statuses = async (behaviour: RpcBehaviour, requests: number): Promise<readonly number[]> =>
+    (await send([behaviour], ...Array.from({ length: requests }, () => head))).map(({ status }) => status);
+  const throttle = { status: 429, ...refusal };
+  assert.deepEqual(await statuses({ kind: "rate", perSec: 1, refusal: throttle }, 3), [200, 200, 429]);
+  assert.deepEqual(
+    await statuses({ kind: "quota", calls: { real: 9, played: 2 }, dayMs: 400, refusal: throttle }, 5),
+    [200, 200, 429, 429, 200],
+  );
+  assert.deepEqual(
+    await statuses({ kind: "hiccups", every: 2, refusal: { status: 502, page: "<html>" } }, 4),
+    [200, 502, 200, 502],
+  );
+});
+
+Deno.test("profiles: sizes, missing methods, traces without logs, null blocks and odd hex", async () => {
+  const sizes = await send(
+    [{ kind: "requestBytes", bytes: 60, refusal }, { kind: "responseBytes", bytes: 60, refusal }],
+    call("eth_blockNumber"),
+    call("eth_blockNumber", "x".repeat(60)),
+    logs(1, 9),
+  );
+  assert.deepEqual(sizes.map(({ answer }) => errorOf(answer) !== undefined), [false, true, true]);
+  const [missing] = await send([{ kind: "missing", methods: ["debug_*"], refusal }], call("debug_traceCall"));
+  assert.ok(errorOf(missing?.answer));
+  const [trace] = await send([{ kind: "loglessTraces" }], call("debug_traceCall"));
+  assert.deepEqual(Object(trace?.answer).result, { gasUsed: "0x1", calls: [{}] });
+  const nulls = await send(
+    [{ kind: "nullBlocks", every: 2 }],
+    call("eth_getBlockByNumber", "0x1"),
+    call("eth_getBlockByNumber", "0x1"),
+  );
+  assert.deepEqual(nulls.map(({ answer }) => Object(answer).result), [{ number: "0x1" }, null]);
+  const [odd] = await send(
+    [{ kind: "oddHex", leadingZeros: true, uppercase: true, nullError: true, withoutFields: ["removed"] }],
+    logs(10, 10),
+  );
+  assert.deepEqual(odd?.answer, { jsonrpc: "2.0", id: 1, result: [{ blockNumber: "0x0A" }], error: null });
+});
+
+Deno.test("profiles: each has a name of its own, sources, behaviours, and no limit that is played wider than it is", () => {
+  const all = [...EVM_PROFILES, ...SUBSTRATE_PROFILES, ...BEACON_PROFILES];
+  assert.equal(new Set(all.map(({ name }) => name)).size, all.length);
+  for (const { name, imitates, sources, behaviours } of all) {
+    assert.match(name, /^[a-z0-9]+(-[a-z0-9]+)*$/);
+    assert.ok(imitates !== "" && sources.length > 0 && behaviours.length > 0, name);
+    for (const source of sources) {
+      assert.match(source, /^(https:\/\/\S+|[\w.-]+\/[\w.-]+(#\d+|: \S+))( \(.+\))?$/, `${name}: ${source}`);
+    }
+    for (const behaviour of behaviours) {
+      for (const field of ["blocks", "results", "calls", "bytes"] as const) {
+        const limit: unknown = Object(behaviour)[field];
+        if (typeof limit !== "object" || limit === null) continue;
+        if (!("real" in limit) || !("played" in limit)) continue;
+        const scaled = { real: Number(limit.real), played: Number(limit.played) };
+        assert.ok(playedOf(scaled) <= realOf(scaled), `${name}: ${field}`);
+      }
+    }
+  }
+});

@@ -1,0 +1,56 @@
+/**
+ * Profiles of nodes: how the nodes and providers behave that operators really use, as data. A proxy
+ * ({@link file://./rpc_front.ts}, {@link file://./rest_front.ts}) applies a profile to a node of the devnet. Nothing
+ * here knows a relayer.
+ *
+ * Numbers: where a limit is counted in thousands of blocks or in hours, a devnet that lives for two minutes would never
+ * meet it. Such a limit stands twice: as documented (`real`) and as played (`played`).
+ */
+
+/** A limit as it is documented, and as the devnet plays it. */
+export interface Scaled {
+  readonly real: number;
+  readonly played: number;
+}
+
+/** The number that the proxy keeps to. */
+export function playedOf(limit: number | Scaled): number {
+  return typeof limit === "number" ? limit : limit.played;
+}
+
+/** The number that is documented. */
+export function realOf(limit: number | Scaled): number {
+  return typeof limit === "number" ? limit : limit.real;
+}
+
+/**
+ * What a node says instead of an answer. In texts `{max}`, `{width}`, `{from}`, `{to}`, `{last}`, `{count}`, `{block}` and
+ * `{head}` stand for the numbers of the question.
+ */
+export interface Refusal {
+  /** HTTP status; sockets ignore it. Default 200. */
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** A JSON-RPC error. Without one the body is {@link page}. */
+  readonly error?: { readonly code: number; readonly message: string; readonly data?: unknown };
+  /** A body that is no JSON-RPC, e.g. a page of a gateway. */
+  readonly page?: string;
+  /**
+   * How a batch is refused: by one error outside of an array (`object`, the default), by an error for each call (`each`),
+   * or by an array with an error for the first call alone (`first`), as Geth does.
+   */
+  readonly asBatch?: "object" | "each" | "first";
+}
+
+/** Everything that makes a node special. */
+export interface Profile<Behaviour> {
+  /** Lower-case words with hyphens. */
+  readonly name: string;
+  /** Which nodes, providers or plans behave so. */
+  readonly imitates: string;
+  /** Public documentation, node source (owner/repository: path) or threads (owner/repository#number). */
+  readonly sources: readonly string[];
+  readonly behaviours: readonly Behaviour[];
+  /** What such a node cannot do alone, so that another endpoint stands beside it. */
+  readonly needsSecond?: string;
+}

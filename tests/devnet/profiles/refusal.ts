@@ -1,0 +1,71 @@
+/** Refusals as answers. */
+import type { Refusal } from "./profile.ts";
+import type { Answer, Call } from "./rpc_behaviour.ts";
+
+/** Numbers for the placeholders of a refusal's text. */
+export type RefusalNumbers = Readonly<Record<string, bigint | number | string>>;
+
+/** The refusal as answer to one call. @throws {TypeError} for one that is no JSON-RPC error. */
+export function refuseCall(call: Call, refusal: Refusal, numbers: RefusalNumbers = {}): Answer {
+  if (refusal.error === undefined) throw new RefusedRequest(refusal, numbers);
+  return { id: call.id, error: filled(refusal.error, numbers) };
+}
+
+/** The whole request is refused: thrown by whoever finds out while calls are answered. */
+export class RefusedRequest extends Error {
+  override readonly name = "RefusedRequest";
+  constructor(readonly refusal: Refusal, readonly numbers: RefusalNumbers = {}) {
+    super(`Refused on purpose with ${refusal.status ?? 200}`);
+  }
+}
+
+/** What goes over the wire. */
+export interface Reply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** The refusal of a whole request. */
+export function refuseRequest(
+  { refusal, numbers }: Pick<RefusedRequest, "refusal" | "numbers">,
+  calls: readonly Call[],
+  isBatch: boolean,
+): Reply {
+  const status = refusal.status ?? 200;
+  if (refusal.error === undefined) {
+    const type = /^\s*</.test(refusal.page ?? "") ? "text/html" : "text/plain";
+    return { status, headers: { "content-type": type, ...refusal.headers }, body: refusal.page ?? "" };
+  }
+  const error = filled(refusal.error, numbers);
+  const one = (id: unknown): unknown => ({ jsonrpc: "2.0", id, error });
+  const body = isBatch ? refusedBatch(refusal, calls, one) : one(calls[0]?.id ?? null);
+  return {
+    status,
+    headers: { "content-type": "application/json", ...refusal.headers },
+    body: JSON.stringify(body),
+  };
+}
+
+function refusedBatch(
+  { asBatch = "object" }: Refusal,
+  calls: readonly Call[],
+  one: (id: unknown) => unknown,
+): unknown {
+  switch (asBatch) {
+    case "object":
+      return one(null);
+    case "each":
+      return calls.map(({ id }) => one(id));
+    case "first":
+      return calls.slice(0, 1).map(({ id }) => one(id));
+  }
+}
+
+function filled(error: NonNullable<Refusal["error"]>, numbers: RefusalNumbers): Refusal["error"] {
+  const message = error.message.replaceAll(
+    /\{(\w+)\}/g,
+    (whole, name: string) => numbers[name] === undefined ? whole : `${numbers[name]}`,
+  );
+  return { ...error, message };
+}

@@ -1,0 +1,100 @@
+/** Nodes that keep few states, and several nodes behind one URL. */
+import { answerAtHead, laggingHead } from "./lagging_node.ts";
+import { headOf } from "./log_stages.ts";
+import { playedOf } from "./profile.ts";
+import { refuseCall } from "./refusal.ts";
+import { type Ask, type Call, type RpcBehaviour, STATE_METHODS } from "./rpc_behaviour.ts";
+import type { Stage, Strike } from "./stage.ts";
+
+type Of<K extends RpcBehaviour["kind"]> = Extract<RpcBehaviour, { kind: K }>;
+
+/** Methods of Substrate nodes that read the state of the block that is their last parameter. */
+const SUBSTRATE_STATE = /^(state|childstate|ismp|mmr|system_dryRun)/;
+
+/** Old states, or only proofs of old states, are gone. */
+export function statesStage(
+  { kind, blocks, refusal }: Of<"states"> | Of<"proofs">,
+  strike: Strike,
+): Stage {
+  const max = BigInt(playedOf(blocks));
+  return {
+    kind,
+    begin: ({ ask }) => ({
+      answer: async (call, next) => {
+        if (kind === "proofs" && call.method !== "eth_getProof") return await next(call);
+        const age = await ageOf(call, ask);
+        if (age === undefined || age.blocks < max) return await next(call);
+        strike();
+        return refuseCall(call, refusal, { max, block: age.block, head: age.head });
+      },
+    }),
+  };
+}
+
+interface Age {
+  readonly blocks: bigint;
+  readonly block: string;
+  readonly head: bigint;
+}
+
+/** How old the state is that a call reads; `undefined` for calls that read none, or the newest. */
+async function ageOf(call: Call, ask: Ask): Promise<Age | undefined> {
+  if (SUBSTRATE_STATE.test(call.method)) return await substrateAge(call.params.at(-1), ask);
+  const at = STATE_METHODS[call.method];
+  if (at === undefined) return undefined;
+  const tag = tagOf(call.params[at]);
+  if (tag === undefined || tag === "latest" || tag === "pending") return undefined;
+  const height = await heightOf(tag, ask);
+  if (height === undefined) return undefined;
+  const head = await headOf(ask);
+  return { blocks: head - height, block: tag, head };
+}
+
+function tagOf(parameter: unknown): string | undefined {
+  if (typeof parameter === "string") return parameter;
+  if (typeof parameter !== "object" || parameter === null) return undefined;
+  if ("blockHash" in parameter) return String(parameter.blockHash);
+  return "blockNumber" in parameter ? String(parameter.blockNumber) : undefined;
+}
+
+async function heightOf(tag: string, ask: Ask): Promise<bigint | undefined> {
+  if (tag.startsWith("0x") && tag.length < 66) return BigInt(tag);
+  const method = tag.length === 66 ? "eth_getBlockByHash" : "eth_getBlockByNumber";
+  return numberIn((await ask({ id: 0, method, params: [tag, false] })).result);
+}
+
+async function substrateAge(hash: unknown, ask: Ask): Promise<Age | undefined> {
+  if (typeof hash !== "string" || !/^0x[0-9a-f]{64}$/i.test(hash)) return undefined;
+  const header = (params: readonly unknown[]): Promise<bigint | undefined> =>
+    ask({ id: 0, method: "chain_getHeader", params }).then(({ result }) => numberIn(result));
+  const height = await header([hash]);
+  const head = await header([]);
+  return height === undefined || head === undefined
+    ? undefined
+    : { blocks: head - height, block: hash, head };
+}
+
+function numberIn(block: unknown): bigint | undefined {
+  if (typeof block !== "object" || block === null || !("number" in block)) return undefined;
+  return BigInt(String(block.number));
+}
+
+/** One URL, several nodes, some of them behind. */
+export function fleetStage({ kind, lags, spread }: Of<"fleet">, strike: Strike): Stage {
+  let turn = 0;
+  const nextLag = (): bigint => BigInt(lags[turn++ % lags.length] ?? 0);
+  return {
+    kind,
+    begin: () => {
+      const ofRequest = spread === "request" ? nextLag() : undefined;
+      return {
+        answer: async (call, next) => {
+          const lag = ofRequest ?? nextLag();
+          if (lag === 0n) return await next(call);
+          strike();
+          return await answerAtHead(call, await laggingHead(lag, next), next);
+        },
+      };
+    },
+  };
+}

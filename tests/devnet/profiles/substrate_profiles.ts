@@ -1,0 +1,139 @@
+/**
+ * Nodes of Substrate chains: of the hub, of the chains beside it, of the relay chain. Texts and numbers are those of
+ * polkadot-sdk and jsonrpsee, or of the providers named.
+ */
+import type { Profile } from "./profile.ts";
+import type { RpcBehaviour } from "./rpc_behaviour.ts";
+
+/** Methods that nodes refuse unless they were started with `--rpc-methods=unsafe`, or are asked locally. */
+const UNSAFE: readonly string[] = [
+  "author_hasKey",
+  "author_hasSessionKeys",
+  "author_insertKey",
+  "author_removeExtrinsic",
+  "author_rotateKeys",
+  "babe_epochAuthorship",
+  "dev_getBlockStats",
+  "offchain_localStorageClear",
+  "offchain_localStorageGet",
+  "offchain_localStorageSet",
+  "state_getPairs",
+  "state_queryStorage",
+  "state_traceBlock",
+  "system_addReservedPeer",
+  "system_dryRun",
+  "system_peers",
+];
+
+/** All profiles of Substrate nodes. */
+export const SUBSTRATE_PROFILES: readonly Profile<RpcBehaviour>[] = [
+  {
+    name: "substrate-safe",
+    imitates: "A node started with --rpc-methods=safe, as all that serve the public are",
+    sources: [
+      "paritytech/polkadot-sdk: substrate/client/rpc/src (check_if_safe)",
+      "paritytech/polkadot-sdk: substrate/utils/frame/rpc/system/src/lib.rs",
+      "paritytech/polkadot-sdk: substrate/client/cli/src/params/rpc_params.rs (--rpc-methods)",
+    ],
+    behaviours: [{
+      kind: "missing",
+      methods: UNSAFE,
+      refusal: { error: { code: -32601, message: "RPC call is unsafe to be called externally" } },
+    }],
+  },
+  {
+    name: "substrate-pruned",
+    imitates: "A full node with --state-pruning 256, the default, instead of archive",
+    sources: [
+      "paritytech/polkadot-sdk: substrate/client/db/src/lib.rs (State already discarded)",
+      "paritytech/polkadot-sdk: substrate/client/cli/src/params/pruning_params.rs (256)",
+    ],
+    behaviours: [
+      {
+        kind: "states",
+        blocks: { real: 256, played: 60 },
+        refusal: {
+          error: {
+            code: 4003,
+            message: "Client error: UnknownBlock: State already discarded for {block}",
+          },
+        },
+      },
+    ],
+  },
+  {
+    name: "substrate-small-payloads",
+    imitates:
+      "A public node with --rpc-max-request-size and --rpc-max-response-size below the default of 15 MB",
+    sources: [
+      "https://docs.astar.network/docs/build/nodes/collator/spinup_collator (1 MB)",
+      "paritytech/jsonrpsee: types/src/error.rs (-32007, -32008)",
+    ],
+    behaviours: [
+      {
+        kind: "requestBytes",
+        bytes: { real: 1_048_576, played: 100_000 },
+        refusal: {
+          status: 413,
+          error: { code: -32007, message: "Request is too big", data: "Exceeded max limit of {max}" },
+        },
+      },
+      {
+        kind: "responseBytes",
+        bytes: { real: 1_048_576, played: 1_048_576 },
+        refusal: {
+          error: { code: -32008, message: "Response is too big", data: "Exceeded max limit of {max}" },
+        },
+      },
+    ],
+  },
+  {
+    name: "substrate-no-batches",
+    imitates: "A node started with --rpc-disable-batch-requests",
+    sources: ["paritytech/polkadot-sdk#3364", "paritytech/jsonrpsee: types/src/error.rs (-32005)"],
+    behaviours: [{
+      kind: "batch",
+      calls: 0,
+      refusal: { error: { code: -32005, message: "Batched requests are not supported by this server" } },
+    }],
+  },
+  {
+    name: "substrate-short-batches",
+    imitates: "A node started with --rpc-max-batch-request-len",
+    sources: ["paritytech/polkadot-sdk#3364", "paritytech/jsonrpsee: types/src/error.rs (-32010)"],
+    behaviours: [{
+      kind: "batch",
+      calls: { real: 100, played: 8 },
+      refusal: {
+        error: {
+          code: -32010,
+          message: "The batch request was too large",
+          data: "Exceeded max limit of {max}",
+        },
+      },
+    }],
+  },
+  {
+    name: "substrate-rate-limited",
+    imitates: "A node started with --rpc-rate-limit (calls a minute of a connection)",
+    sources: [
+      "paritytech/polkadot-sdk#3028",
+      "paritytech/polkadot-sdk: substrate/client/rpc-servers/src/middleware (-32999)",
+    ],
+    behaviours: [{
+      kind: "rate",
+      perSec: { real: 10, played: 150 },
+      refusal: { error: { code: -32999, message: "RPC rate limit exceeded" }, asBatch: "each" },
+    }],
+  },
+  {
+    name: "substrate-cut-sockets",
+    imitates: "A load balancer that ends every WebSocket after a minute",
+    sources: [
+      "paritytech/substrate#9811",
+      "onflow/flow-go#7403",
+      "paritytech/substrate-api-sidecar#805",
+    ],
+    behaviours: [{ kind: "cutSockets", afterMs: { real: 60_000, played: 4000 } }],
+  },
+];

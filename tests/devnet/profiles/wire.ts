@@ -1,0 +1,46 @@
+/** JSON-RPC bodies, read without judging them: a proxy passes on what it does not understand. */
+import type { Answer, Call } from "./rpc_behaviour.ts";
+
+/** The calls of a body; text that is none has no calls. */
+export function readCalls(text: string): { readonly calls: readonly Call[]; readonly isBatch: boolean } {
+  const parsed = parse(text);
+  const list: readonly unknown[] = Array.isArray(parsed) ? parsed : [parsed];
+  return { calls: list.flatMap(readCall), isBatch: Array.isArray(parsed) };
+}
+
+/** The text of answers. */
+export function writeAnswers(answers: readonly Answer[], isBatch: boolean): string {
+  const wire = answers.map((answer) => ({ jsonrpc: "2.0", ...answer }));
+  return JSON.stringify(isBatch ? wire : wire[0]);
+}
+
+/** The answers of a body, by id; `undefined` for a notice of a subscription or text that is none. */
+export function readAnswers(text: string): readonly Answer[] | undefined {
+  const parsed = parse(text);
+  const list: readonly unknown[] = Array.isArray(parsed) ? parsed : [parsed];
+  const answers = list.flatMap((entry): Answer[] => {
+    if (typeof entry !== "object" || entry === null || !("id" in entry)) return [];
+    const { id } = entry;
+    return [{
+      id,
+      ...("result" in entry ? { result: entry.result } : {}),
+      ...("error" in entry ? { error: entry.error } : {}),
+    }];
+  });
+  return answers.length === 0 ? undefined : answers;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    return undefined;
+  }
+}
+
+function readCall(value: unknown): Call[] {
+  if (typeof value !== "object" || value === null || !("method" in value)) return [];
+  const params: readonly unknown[] = "params" in value && Array.isArray(value.params) ? value.params : [];
+  return [{ id: "id" in value ? value.id : null, method: String(value.method), params }];
+}
