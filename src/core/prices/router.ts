@@ -36,7 +36,11 @@ export function encodeRouterQuestion(feeToken: Address, wrappedNative: Address):
   return encodeFunctionData({ abi, functionName: "getAmountsIn", args });
 }
 
-/** Price in the router's answer, for a fee token with so many decimals. */
+/**
+ * Price in the router's answer, for a fee token with so many decimals. A wrapper may answer with one amount alone: that
+ * of Gnosis only wraps the native token, which is the fee token there. Source: polytope-labs/hyperbridge:
+ * evm/src/utils/uniswapv2/GnosisUniswapV2Wrapper.sol, evm/config.mainnet.toml.
+ */
 export function decodeRouterPrice(result: Hex, feeTokenDecimals: number): Quotation {
   let amounts: readonly bigint[];
   try {
@@ -45,6 +49,10 @@ export function decodeRouterPrice(result: Hex, feeTokenDecimals: number): Quotat
     return { kind: "failed", code: "malformed" };
   }
   const [amount] = amounts;
-  if (amount === undefined || amounts.length !== 2) return { kind: "failed", code: "malformed" };
+  // A token with other decimals than the native one is not its wrapped form.
+  const isWrapper = amounts.length === 1 && BigInt(feeTokenDecimals) === NATIVE_DECIMALS;
+  if (amount === undefined || (amounts.length !== 2 && !isWrapper)) {
+    return { kind: "failed", code: "malformed" };
+  }
   return quotePrice(rescale(amount, feeTokenDecimals, 27));
 }

@@ -120,6 +120,11 @@ async function siftOnce(
     return { accepted: rest.accepted, refused: [...rest.refused, ...refused] };
   }
   const { refusal } = tried;
+  if (refusal.step !== undefined && refusal.step < work.prelude.length) {
+    // No message is to blame for the proof in front of it, whatever the verifier calls its error.
+    const code = refusal.code === "unspecified" ? "bad_proof" : refusal.code;
+    return { accepted: [], refused: refuseAll(messages, { ...refusal, code }) };
+  }
   if (messages.length === 1 || ABOUT_THE_CHAIN.has(refusal.code)) {
     return { accepted: [], refused: refuseAll(messages, refusal) };
   }

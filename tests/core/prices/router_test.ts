@@ -36,6 +36,12 @@ for (
   });
 }
 
+Deno.test("router: a wrapper that answers with one amount is believed where the fee token is the native one", () => {
+  const wrapped = decodeRouterPrice(amounts(10n ** 18n), 18);
+  assert.deepEqual(wrapped, { kind: "price", price27: 10n ** 27n });
+  assert.deepEqual(decodeRouterPrice(amounts(10n ** 18n), 6), { kind: "failed", code: "malformed" });
+});
+
 Deno.test("router: an empty pool has no price", () => {
   assert.deepEqual(decodeRouterPrice(amounts(0n, 10n ** 18n), 6), { kind: "failed", code: "not_positive" });
 });

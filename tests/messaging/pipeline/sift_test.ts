@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { Chain, Simulation } from "../../../src/core/chains/chain.ts";
 import type { Message } from "../../../src/core/protocol/ismp/message.ts";
 import { sift, type SiftResult } from "../../../src/messaging/pipeline/sift.ts";
 import { forge } from "../../support/memory_host.ts";
@@ -161,4 +162,27 @@ Deno.test("sift: an endpoint that does not answer is the leg's matter, not the m
   const { relayer, run } = await prepare(2);
   relayer.two.faults.add("simulate", { kind: "throw", code: "unreachable" });
   await assert.rejects(run(), { code: "unreachable" });
+});
+
+Deno.test("sift: a refused proof in front of the messages is nobody's fault, and costs one simulation", async () => {
+  for (const [found, told] of [["unspecified", "bad_proof"], ["bad_proof", "bad_proof"]] as const) {
+    const { relayer, messages } = await prepare(9);
+    const leg = relayer.leg(relayer.hub, relayer.two);
+    const { height } = await leg.sink.fetchView(leg.source.id, relayer.signal);
+    let simulations = 0;
+    const sink: Chain = Object.assign(Object.create(leg.sink), {
+      simulate: (): Promise<Simulation> => {
+        simulations++;
+        return Promise.resolve({
+          kind: "refused",
+          refusal: { code: found, detail: "ProofInvalid", step: 0 },
+        });
+      },
+    });
+    const work = { messages, height, prelude: [Uint8Array.of(1)] };
+    const { accepted, refused } = await sift({ ...leg, sink }, work, relayer.signal);
+    assert.deepEqual(accepted, []);
+    assert.deepEqual(refused.map(({ code }) => code), messages.map(() => told));
+    assert.equal(simulations, 1);
+  }
 });

@@ -162,7 +162,12 @@ export const consensusRouterAbi = parseAbi([
   "error InvalidProofType(uint8 proofType)",
 ]);
 
-/** Errors of the ECDSA BEEFY verifier. */
+/**
+ * Errors of the BEEFY verifiers and of what they call: signatures, Merkle trees, and SP1's own verifier with its gateway.
+ * Source: polytope-labs/hyperbridge: evm/src/consensus/{EcdsaBeefy,SP1Beefy}.sol; polytope-labs/solidity-merkle-trees
+ * 1.1.0: src/MerkleMultiProof.sol; OpenZeppelin/openzeppelin-contracts 5: utils/cryptography/ECDSA.sol;
+ * succinctlabs/sp1-contracts: contracts/src/{ISP1VerifierGateway,v6.1.0/SP1VerifierGroth16,v6.1.0/Groth16Verifier}.sol.
+ */
 export const beefyVerifierAbi = parseAbi([
   "error UnknownAuthoritySet()",
   "error SuperMajorityRequired()",
@@ -171,6 +176,19 @@ export const beefyVerifierAbi = parseAbi([
   "error MmrRootHashMissing()",
   "error IllegalGenesisBlock()",
   "error TimestampNotFound()",
+  "error StaleMmrLeaf()",
+  "error ECDSAInvalidSignature()",
+  "error ECDSAInvalidSignatureLength(uint256 length)",
+  "error ECDSAInvalidSignatureS(bytes32 s)",
+  "error LeafIndexOutOfBounds()",
+  "error UnconsumedLeaves(uint256 len)",
+  "error WrongVerifierSelector(bytes4 received, bytes4 expected)",
+  "error InvalidExitCode()",
+  "error InvalidVkRoot()",
+  "error ProofInvalid()",
+  "error PublicInputNotInField()",
+  "error RouteNotFound(bytes4 selector)",
+  "error RouteIsFrozen(bytes4 selector)",
 ]);
 
 /** The part of ERC-20 that relayers and the devnet use. */

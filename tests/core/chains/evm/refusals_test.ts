@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { refusalOfFault, refusalOfRevert } from "../../../../src/core/chains/evm/refusals.ts";
 import type { RefusalCode } from "../../../../src/core/chains/chain.ts";
 import { type Hex, toHex } from "../../../../src/core/protocol/bytes.ts";
+import { encodeErrorResult, toFunctionSelector } from "viem";
 import { reactionTo, RpcFault } from "../../../../src/core/rpc/fault.ts";
 import vector from "../../../vectors/evm-reverts.json" with { type: "json" };
 
@@ -40,6 +41,47 @@ for (const { name, error, revert_data } of vector.rejected) {
     assert.ok(refusal.detail.startsWith(error.slice(0, error.indexOf("("))));
   });
 }
+
+const word = "00".repeat(31);
+
+/** Errors of verifiers and of the libraries that they call, with the selectors that chains show. */
+const verifierErrors: readonly (readonly [name: string, data: Hex])[] = [
+  ["ECDSAInvalidSignature", "0xf645eedf"],
+  ["ECDSAInvalidSignatureLength", `0xfce698f7${word}40`],
+  ["ECDSAInvalidSignatureS", `0xd78bce0c${"ff".repeat(32)}`],
+  ["LeafIndexOutOfBounds", toFunctionSelector("LeafIndexOutOfBounds()")],
+  ["UnconsumedLeaves", `${toFunctionSelector("UnconsumedLeaves(uint256)")}${word}02`],
+  ["StaleMmrLeaf", toFunctionSelector("StaleMmrLeaf()")],
+  [
+    "WrongVerifierSelector",
+    `${toFunctionSelector("WrongVerifierSelector(bytes4,bytes4)")}a4594c59${"00".repeat(28)}2b4aeaf7${
+      "00".repeat(28)
+    }`,
+  ],
+  ["InvalidExitCode", toFunctionSelector("InvalidExitCode()")],
+  ["InvalidVkRoot", toFunctionSelector("InvalidVkRoot()")],
+  ["ProofInvalid", toFunctionSelector("ProofInvalid()")],
+  ["PublicInputNotInField", toFunctionSelector("PublicInputNotInField()")],
+  ["RouteNotFound", `${toFunctionSelector("RouteNotFound(bytes4)")}a4594c59${"00".repeat(28)}`],
+  ["RouteIsFrozen", `${toFunctionSelector("RouteIsFrozen(bytes4)")}a4594c59${"00".repeat(28)}`],
+];
+
+Deno.test("refusals: every error of a verifier is a bad proof by its name, alone and in front of messages", () => {
+  for (const [name, data] of verifierErrors) {
+    assert.deepEqual(refusalOfRevert(data, 1), { code: "bad_proof", detail: name, step: 0 });
+    const abi = [{
+      type: "error",
+      name: "BatchCallFailed",
+      inputs: [{ type: "uint256" }, { type: "bytes" }],
+    }];
+    const batch = encodeErrorResult({ abi, errorName: "BatchCallFailed", args: [0n, data] });
+    assert.deepEqual(refusalOfRevert(batch, 2), {
+      code: "bad_proof",
+      detail: `BatchCallFailed[0]: ${name}`,
+      step: 0,
+    });
+  }
+});
 
 Deno.test("refusals: in a delivery of several steps the batch's index names the step (04 21.4 line 16)", () => {
   const batch = vector.rejected.find(({ error }) => error.startsWith("BatchCallFailed"));
