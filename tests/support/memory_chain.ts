@@ -1,18 +1,21 @@
 /** A {@link MemoryNode} as one relayer sees it: the same interface as the real chains, with planned faults. */
-import type {
-  BroadcastResult,
-  Chain,
-  ChainEvent,
-  ChainLimits,
-  CheckFinding,
-  CounterpartyView,
-  Delivery,
-  MessageProof,
-  SignedSubmission,
-  SigningHints,
-  SigningResult,
-  Simulation,
-  SubmissionOutcome,
+import {
+  type BroadcastResult,
+  type Certain,
+  type Chain,
+  type ChainEvent,
+  type ChainLimits,
+  type CheckFinding,
+  type CounterpartyView,
+  type Delivery,
+  type MessageProof,
+  type ReadSince,
+  type SignedSubmission,
+  type SigningHints,
+  type SigningResult,
+  type Simulation,
+  type SubmissionOutcome,
+  UNSURE,
 } from "../../src/core/chains/chain.ts";
 import { fromHex, type Hash256, toHash256, toHex } from "../../src/core/protocol/bytes.ts";
 import { keccak256 } from "../../src/core/protocol/hash.ts";
@@ -26,7 +29,7 @@ import { reactionTo, RpcFault, type RpcFaultCode } from "../../src/core/rpc/faul
 import type { Clock } from "../../src/core/runtime/clock.ts";
 import { receiptKeyOf } from "../../src/messaging/decisions/route.ts";
 import { doFaulty, FaultPlan } from "./fault_plan.ts";
-import { sealOf } from "./memory_host.ts";
+import { type HostState, sealOf } from "./memory_host.ts";
 import type { MemoryNode, MemoryTransaction } from "./memory_node.ts";
 
 /** How a relayer is connected to a chain. */
@@ -53,6 +56,10 @@ export class MemoryChain implements Chain {
   alterProof: (proof: MessageProof) => MessageProof = (proof) => proof;
   /** Whether somebody else's delivery of a message waits in the pool that this relayer's node shows. */
   isContested: (message: Message) => boolean = () => false;
+  /** Blocks by which the endpoint that is asked first is behind when it is asked for receipts and fees. */
+  readsBehind = 0n;
+  /** Whether an endpoint answers that may be asked to confirm what ends a message. */
+  areWitnessesUp = true;
   protected readonly node: MemoryNode;
   readonly #clock: Clock;
   readonly #latencyMs: () => number;
@@ -71,6 +78,12 @@ export class MemoryChain implements Chain {
       blocksPerEventQuery: undefined,
       ...options.limits,
     };
+  }
+
+  /** The state that plain reads see. */
+  protected get seen(): HostState {
+    const { head } = this.node;
+    return this.node.block(head.height - this.readsBehind)?.state ?? head.state;
   }
 
   /** Account that pays; `undefined` where extrinsics are unsigned. */
@@ -156,6 +169,41 @@ export class MemoryChain implements Chain {
     signal: AbortSignal,
   ): Promise<readonly (Uint8Array | undefined)[]> {
     return this.call("fetchReceipts", signal, () => this.#receipts(messages));
+  }
+
+  fetchCertainReceipts(
+    messages: readonly Message[],
+    since: ReadSince,
+    signal: AbortSignal,
+  ): Promise<readonly Certain<Uint8Array | undefined>[]> {
+    return this.call(
+      "fetchCertainReceipts",
+      signal,
+      () =>
+        this.certain(since, messages.map((each) => this.node.head.state.receipts.get(receiptKeyOf(each)))),
+    );
+  }
+
+  fetchCertainFees(
+    commitments: readonly Hash256[],
+    since: ReadSince,
+    signal: AbortSignal,
+  ): Promise<readonly Certain<bigint | undefined>[]> {
+    return this.call(
+      "fetchCertainFees",
+      signal,
+      () => this.certain(since, commitments.map((each) => this.node.head.state.fees.get(each))),
+    );
+  }
+
+  /** What endpoints agree on once one of them is far enough. */
+  protected certain<T>(
+    { height = 0n, timeSec = 0n }: ReadSince,
+    values: readonly T[],
+  ): readonly Certain<T>[] {
+    const { head } = this.node;
+    const isUnsure = !this.areWitnessesUp || head.height < height || head.timeSec < timeSec;
+    return values.map((value) => isUnsure ? UNSURE : { kind: "certain", value });
   }
 
   simulate(delivery: Delivery, signal: AbortSignal): Promise<Simulation> {
@@ -252,7 +300,7 @@ export class MemoryChain implements Chain {
   }
 
   #receipts(messages: readonly Message[]): readonly (Uint8Array | undefined)[] {
-    return messages.map((message) => this.node.head.state.receipts.get(receiptKeyOf(message)));
+    return messages.map((message) => this.seen.receipts.get(receiptKeyOf(message)));
   }
 
   protected blockAt(height: bigint, method: string): NonNullable<ReturnType<MemoryNode["block"]>> {

@@ -4,8 +4,10 @@
  */
 import type {
   BroadcastResult,
+  Certain,
   Chain,
   CheckFinding,
+  ReadSince,
   SignedSubmission,
   SubmissionOutcome,
 } from "../../src/core/chains/chain.ts";
@@ -75,6 +77,8 @@ export interface MemoryFeeOptions {
 export class MemoryFeeChain extends MemoryChain implements FeeChain {
   readonly hasGas = true;
   readonly fees = new Map<Hash256, bigint>();
+  /** Fees as the endpoint tells them that is asked first: it is behind. */
+  staleFees: ReadonlyMap<Hash256, bigint> = new Map();
   /** Fees before a raise, with the block of the raise. */
   readonly feesBefore = new Map<Hash256, { readonly fee: bigint; readonly until: bigint }>();
   readonly proved = new Map<Hash256, MemoryReceipt>();
@@ -93,7 +97,23 @@ export class MemoryFeeChain extends MemoryChain implements FeeChain {
   }
 
   fetchFees(commitments: readonly Hash256[], signal: AbortSignal): Promise<readonly (bigint | undefined)[]> {
-    return this.#asked("fetchFees", signal, () => commitments.map((each) => this.fees.get(each)));
+    return this.#asked(
+      "fetchFees",
+      signal,
+      () => commitments.map((each) => this.staleFees.get(each) ?? this.fees.get(each)),
+    );
+  }
+
+  override fetchCertainFees(
+    commitments: readonly Hash256[],
+    since: ReadSince,
+    signal: AbortSignal,
+  ): Promise<readonly Certain<bigint | undefined>[]> {
+    return this.#asked(
+      "fetchCertainFees",
+      signal,
+      () => this.certain(since, commitments.map((each) => this.fees.get(each))),
+    );
   }
 
   fetchFeeTokenDecimals(signal: AbortSignal): Promise<number> {

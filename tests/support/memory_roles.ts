@@ -29,7 +29,7 @@ export class MemoryEvm extends MemoryChain implements FeeReader, StateProver, Pr
 
   fetchFees(commitments: readonly Hash256[], signal: AbortSignal): Promise<readonly (bigint | undefined)[]> {
     return this.call("fetchFees", signal, () => {
-      const { fees } = this.node.head.state;
+      const { fees } = this.seen;
       return commitments.map((commitment) => fees.get(commitment));
     });
   }

@@ -110,6 +110,19 @@ export type DeliveryStep =
     readonly proof: MessageProof;
   };
 
+/** How far a node must be for its word to end a message: it knows this height, and its clock this time. */
+export interface ReadSince {
+  readonly height?: bigint | undefined;
+  /** Unix seconds. */
+  readonly timeSec?: bigint | undefined;
+}
+
+/** A value that may end a message; `unsure` where endpoints disagree, or none that is far enough answered. */
+export type Certain<T> = { readonly kind: "certain"; readonly value: T } | { readonly kind: "unsure" };
+
+/** Stands for every value that is not certain. */
+export const UNSURE = { kind: "unsure" } as const;
+
 /** What one transaction or extrinsic shall carry. */
 export interface Delivery {
   readonly steps: readonly DeliveryStep[];
@@ -291,6 +304,24 @@ export interface Chain {
     messages: readonly Message[],
     signal: AbortSignal,
   ): Promise<readonly (Uint8Array | undefined)[]>;
+  /**
+   * As {@link fetchReceipts}, but fit to end a message: read at one block that is far enough, and at a second
+   * endpoint, where there is one. A few round trips.
+   */
+  fetchCertainReceipts(
+    messages: readonly Message[],
+    since: ReadSince,
+    signal: AbortSignal,
+  ): Promise<readonly Certain<Uint8Array | undefined>[]>;
+  /**
+   * Fees of requests of this chain, units of its fee token; `undefined`: it does not know the request (any more).
+   * As certain as {@link fetchCertainReceipts}.
+   */
+  fetchCertainFees(
+    commitments: readonly Hash256[],
+    since: ReadSince,
+    signal: AbortSignal,
+  ): Promise<readonly Certain<bigint | undefined>[]>;
   /** What would happen if the delivery were sent now. */
   simulate(delivery: Delivery, signal: AbortSignal): Promise<Simulation>;
   /** Reads receipts, nonce and prices in one go and signs; nothing is sent. */

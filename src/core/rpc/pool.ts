@@ -55,20 +55,26 @@ export type EndpointReport =
 
 /** The endpoints of one chain. */
 export class RpcPool {
+  readonly #deps: { readonly clock: Clock; readonly randomness: Randomness };
   readonly #clock: Clock;
   readonly #options: RpcPoolOptions;
   readonly #endpoints: readonly PooledEndpoint[];
 
-  /** @throws {RangeError} without endpoints. */
+  /**
+   * @param shared endpoints of another pool whose health this one shares
+   * @throws {RangeError} without endpoints.
+   */
   constructor(
     deps: { readonly clock: Clock; readonly randomness: Randomness },
     options: RpcPoolOptions,
+    shared?: readonly PooledEndpoint[],
   ) {
     if (options.endpoints.length === 0) throw new RangeError("Expected at least one endpoint");
+    this.#deps = deps;
     this.#clock = deps.clock;
     this.#options = options;
     const max = options.maxConcurrent ?? DEFAULT_CONCURRENT;
-    this.#endpoints = options.endpoints.map((endpoint) => new PooledEndpoint(deps, endpoint, max));
+    this.#endpoints = shared ?? options.endpoints.map((endpoint) => new PooledEndpoint(deps, endpoint, max));
   }
 
   /** Name of the chain in faults. */
@@ -79,6 +85,13 @@ export class RpcPool {
   /** Hosts in order of preference. */
   get hosts(): readonly string[] {
     return this.#endpoints.map(({ endpoint }) => endpoint.host);
+  }
+
+  /** One pool for each endpoint, in order of preference, for reads that endpoints are compared by; health is shared. */
+  each(): readonly RpcPool[] {
+    return this.#endpoints.map((pooled) =>
+      new RpcPool(this.#deps, { ...this.#options, endpoints: [pooled.endpoint] }, [pooled])
+    );
   }
 
   /** The result of one call. @throws {RpcFault} */

@@ -2,7 +2,7 @@
  * One look at the unclaimed deliveries of one pair: what ends without a claim is written down, and at most one claim
  * is sent. Works from the database alone, so a restart or another run goes on where this one stopped.
  */
-import type { Refusal } from "../../core/chains/chain.ts";
+import { type Refusal, UNSURE } from "../../core/chains/chain.ts";
 import type { FeeChain } from "../../core/chains/fees.ts";
 import type { ClaimStatus } from "../../core/chains/hub_accounts.ts";
 import type { ClaimPair, DeliveryRow } from "../../core/ledger/ledger.ts";
@@ -128,17 +128,22 @@ async function readRequests(
     source.fetchFees(commitments, signal),
     deps.hub.fetchClaimStatus(commitments, signal),
   ]);
-  // A node that is behind the hub's height of its chain may not have seen the request yet.
-  const isBehind = fees.includes(undefined) &&
-    await source.fetchHeight(signal) < (sourceHeights.matured ?? sourceHeights.newest);
+  // Without a fee a row ends for good, so that is confirmed: a node may be behind the request, or behind its raise.
+  const feeless = commitments.filter((_, index) => (fees[index] ?? 0n) === 0n);
+  const since = { height: sourceHeights.newest };
+  const certain = feeless.length === 0 ? [] : await source.fetchCertainFees(feeless, since, signal);
+  const certainOf = new Map(feeless.map((commitment, index) => [commitment, certain[index] ?? UNSURE]));
   const requests = new Map<Hash256, ClaimedRequest>();
   deps.ledger.transaction(() => {
     for (const [index, row] of rows.entries()) {
-      const fee = fees[index] ?? (isBehind ? undefined : 0n);
+      const confirmed = certainOf.get(row.commitment);
+      const isUnsure = confirmed?.kind === "unsure";
+      const fee = confirmed?.kind === "certain" ? confirmed.value ?? 0n : isUnsure ? undefined : fees[index];
       const status = statuses[index];
       if (fee === undefined || status === undefined) continue;
       requests.set(row.commitment, { fee, onHub: onHubOf(status) });
-      if (fees[index] !== undefined && fee !== row.fee) {
+      const isKnown = confirmed?.kind === "certain" ? confirmed.value !== undefined : true;
+      if (isKnown && fee !== row.fee) {
         deps.ledger.deliveries.setFee(row.commitment, row.dest, fee);
       }
     }

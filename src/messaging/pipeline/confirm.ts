@@ -28,9 +28,17 @@ export async function confirmFoundReceipts(
   const finalHeight = await sink.fetchFinalHeight(signal);
   const due = found.filter(({ delivery }) => delivery.block.height <= finalHeight).slice(0, MOST_AT_ONCE);
   if (due.length === 0) return false;
-  const receipts = await sink.fetchReceipts(due.map(({ message }) => messageOf(message)), signal);
+  const messages = due.map(({ message }) => messageOf(message));
+  const height = due.reduce(
+    (highest, { delivery: { block } }) => block.height > highest ? block.height : highest,
+    0n,
+  );
+  const receipts = await sink.fetchCertainReceipts(messages, { height }, signal);
   return deps.ledger.transaction(() =>
-    due.filter((entry, index) => !confirm(deps, entry, receipts[index])).length > 0
+    due.filter((entry, index) => {
+      const receipt = receipts[index];
+      return receipt?.kind === "certain" && !confirm(deps, entry, receipt.value);
+    }).length > 0
   );
 }
 

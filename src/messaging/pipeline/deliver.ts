@@ -10,6 +10,7 @@ import { NEVER_MS } from "../decisions/retry_schedule.ts";
 import { deferenceMs } from "../decisions/rivalry.ts";
 import { listReady } from "./due.ts";
 import { expire } from "./expire.ts";
+import { confirmUnknown } from "./gone.ts";
 import { countRoom, hasRoomInFlight } from "./in_flight.ts";
 import type { Leg, PipelineDeps, PipelineSettings } from "./leg.ts";
 import { mark, markRefused } from "./mark.ts";
@@ -188,7 +189,8 @@ async function prepare(
   if (open.length === 0) return { ready: [], again: [] };
   const { proofHeight: height, prelude, isPreludeSentAnyway } = facts;
   const messages = open.map(({ message }) => message);
-  const { accepted, refused } = await sift(leg, { messages, height, prelude }, signal, proving);
+  const { accepted, refused: judged } = await sift(leg, { messages, height, prelude }, signal, proving);
+  const refused = await confirmUnknown(deps, leg, judged, signal);
   deps.ledger.transaction(() => markAllRefused(deps, settings, open, refused));
   const ready: SendWork[] = [];
   const again: Candidate[] = [];

@@ -1,16 +1,21 @@
 /** Ends messages whose request has timed out on the sink's clock, by what the sink's receipts say of them. */
+import { UNSURE } from "../../core/chains/chain.ts";
 import { isTerminal, LedgerFault, type MessageRow } from "../../core/ledger/ledger.ts";
-import type { Leg, PipelineDeps, PipelineSettings } from "./leg.ts";
+import type { Hash256 } from "../../core/protocol/bytes.ts";
+import type { Message } from "../../core/protocol/ismp/message.ts";
+import { type Leg, legName, type PipelineDeps, type PipelineSettings } from "./leg.ts";
 import { mark } from "./mark.ts";
 import { messageOf } from "./message_row.ts";
-import { type Candidate, takeDelivered } from "./receipts.ts";
+import { type Candidate, endDelivered } from "./receipts.ts";
 
 /** Receipts that are read at once. */
 const MOST_AT_ONCE = 100;
 
 /**
  * Ends every open row of the leg whose request has timed out: delivered where the sink has a receipt (after a lost
- * database there may be one of ours, with a fee to claim), timed out otherwise. May throw an `RpcFault`.
+ * database there may be one of ours, with a fee to claim), timed out otherwise. Receipts are read at a block past the
+ * timeouts, after which there can be no more deliveries; rows whose receipts are not certain yet stay for the next
+ * round. May throw an `RpcFault`.
  * @param nowSec the sink's own clock, Unix seconds
  */
 export async function expire(
@@ -26,16 +31,32 @@ export async function expire(
     const rows = deps.ledger.messages.listExpired({ source, sink, nowSec, limit: MOST_AT_ONCE });
     if (rows.length === 0) return;
     const candidates = rows.flatMap((row) => readCandidate(row));
-    if (candidates.length > 0) {
-      const receipts = await leg.sink.fetchReceipts(candidates.map(({ message }) => message), signal);
-      await takeDelivered(deps, settings, leg, { candidates, receipts }, signal);
+    const timeSec = rows.reduce((latest, row) => row.timeoutSec > latest ? row.timeoutSec : latest, 0n);
+    const found = await leg.sink.fetchCertainReceipts(
+      candidates.map(({ message }) => message),
+      { timeSec },
+      signal,
+    );
+    const unsure = new Set<Hash256>();
+    const relayerOf = new Map<Message, Uint8Array>();
+    for (const [index, { row, message }] of candidates.entries()) {
+      const receipt = found[index] ?? UNSURE;
+      if (receipt.kind === "unsure") unsure.add(row.commitment);
+      else if (receipt.value !== undefined) relayerOf.set(message, receipt.value);
     }
+    const receiptOf = (message: Message): Uint8Array | undefined => relayerOf.get(message);
+    await endDelivered(deps, settings, leg, { candidates, receiptOf }, signal);
     deps.ledger.transaction(() => {
       for (const row of deps.ledger.messages.findAll(rows.map(({ commitment }) => commitment), sink)) {
         if (row === undefined || row.state === "submitted" || isTerminal(row.state)) continue;
-        mark(deps, row, "timed_out", { reason: "expired" });
+        if (!unsure.has(row.commitment)) mark(deps, row, "timed_out", { reason: "expired" });
       }
     });
+    if (unsure.size > 0) {
+      const fields = { leg: legName(leg), messages: unsure.size };
+      deps.log.debug("Messages that have timed out wait for certain receipts", fields);
+      return;
+    }
   }
 }
 

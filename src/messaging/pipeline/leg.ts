@@ -42,7 +42,7 @@ export interface PipelineSettings {
 }
 
 /** A chain on which fees are put up. */
-export type FeeReader = Pick<FeeChain, "fetchFees" | "fetchFeeTokenDecimals">;
+export type FeeReader = Pick<FeeChain, "id" | "fetchFees" | "fetchCertainFees" | "fetchFeeTokenDecimals">;
 
 /** A chain whose state can be proved. */
 export type StateProver = Pick<FeeChain, "id" | "proveState">;

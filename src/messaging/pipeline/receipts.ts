@@ -1,10 +1,11 @@
 /** Ends messages that already have a receipt on their destination, ours or somebody else's. */
+import { UNSURE } from "../../core/chains/chain.ts";
 import { isTerminal, type MessageRow } from "../../core/ledger/ledger.ts";
 import { equalBytes } from "../../core/protocol/bytes.ts";
 import type { Message } from "../../core/protocol/ismp/message.ts";
 import { recordFoundReceipt } from "./delivery_record.ts";
 import type { Leg, PipelineDeps, PipelineSettings } from "./leg.ts";
-import { endOfFate, mark } from "./mark.ts";
+import { endOfFate, hold, mark } from "./mark.ts";
 import { rememberRivals } from "./rivals.ts";
 
 /** A message with its row. */
@@ -29,8 +30,8 @@ export function stillOpen(deps: PipelineDeps, candidates: readonly Candidate[]):
 }
 
 /**
- * Ends the candidates that have a receipt and returns the others. A receipt of ours without a transaction in the
- * journal (a lost database, say) becomes a delivery record whose block is the head at which it was seen.
+ * Ends the candidates that have a receipt and returns the others: receipts are confirmed before, and a message about
+ * whose receipt endpoints disagree waits.
  */
 export async function takeDelivered(
   deps: PipelineDeps,
@@ -42,14 +43,52 @@ export async function takeDelivered(
   },
   signal: AbortSignal,
 ): Promise<readonly Candidate[]> {
-  const receiptOf = new Map(work.candidates.map(({ message }, index) => [message, work.receipts[index]]));
-  if (work.receipts.every((receipt) => receipt === undefined)) return stillOpen(deps, work.candidates);
+  const seen = work.candidates.filter((_, index) => work.receipts[index] !== undefined);
+  if (seen.length === 0) return stillOpen(deps, work.candidates);
+  const certain = await leg.sink.fetchCertainReceipts(seen.map(({ message }) => message), {}, signal);
+  const certainOf = new Map(seen.map(({ message }, index) => [message, certain[index] ?? UNSURE]));
+  const open = await endDelivered(deps, settings, leg, {
+    candidates: work.candidates,
+    receiptOf: (message) => {
+      const found = certainOf.get(message);
+      return found?.kind === "certain" ? found.value : undefined;
+    },
+  }, signal);
+  const doubtful = open.filter(({ message }) => certainOf.get(message)?.kind === "unsure");
+  deps.ledger.transaction(() => {
+    for (const { row } of stillOpen(deps, doubtful)) {
+      const detail = "its receipt is not confirmed yet";
+      hold(deps, settings, row, { reason: "race", retryClass: "transient", detail });
+    }
+  });
+  return open.filter((candidate) => !doubtful.includes(candidate));
+}
+
+/**
+ * Ends the candidates that have a receipt, which must be certain, and returns the others. A receipt of ours without a
+ * transaction in the journal (a lost database, say) becomes a delivery record whose block is the head at which it was
+ * seen.
+ */
+export async function endDelivered(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  leg: Leg,
+  work: {
+    readonly candidates: readonly Candidate[];
+    readonly receiptOf: (message: Message) => Uint8Array | undefined;
+  },
+  signal: AbortSignal,
+): Promise<readonly Candidate[]> {
+  const { receiptOf } = work;
+  if (work.candidates.every(({ message }) => receiptOf(message) === undefined)) {
+    return stillOpen(deps, work.candidates);
+  }
   const head = await leg.sink.fetchHeight(signal);
   return deps.ledger.transaction(() => {
     const candidates = stillOpen(deps, work.candidates);
     const others: Uint8Array[] = [];
     for (const { row, message } of candidates) {
-      const relayer = receiptOf.get(message);
+      const relayer = receiptOf(message);
       if (relayer === undefined) continue;
       const isOurs = leg.sink.relayer !== undefined && equalBytes(relayer, leg.sink.relayer);
       if (isOurs) recordFoundReceipt(deps, settings, row, { relayer, head });
@@ -58,6 +97,6 @@ export async function takeDelivered(
       mark(deps, row, end.state, { reason: end.reason });
     }
     rememberRivals(deps, leg.sink, others, false);
-    return candidates.filter(({ message }) => receiptOf.get(message) === undefined);
+    return candidates.filter(({ message }) => receiptOf(message) === undefined);
   });
 }

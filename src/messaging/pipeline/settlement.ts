@@ -108,7 +108,11 @@ export async function settleByReceipts(
   const { deps, settings, sink, signal } = work;
   const all = deps.ledger.submissions.itemsOf(row.id);
   const items = all.filter(({ commitment }) => !end.carried?.has(commitment));
-  const receipts = await sink.fetchReceipts(items.map((item) => messageOf(messageRowOf(deps, item))), signal);
+  const messages = items.map((item) => messageOf(messageRowOf(deps, item)));
+  const height = end.block?.height;
+  const found = await sink.fetchCertainReceipts(messages, { height }, signal);
+  // What is not certain yet is looked for again before the message goes once more.
+  const receipts = found.map((receipt) => receipt.kind === "certain" ? receipt.value : undefined);
   const head = await sink.fetchHeight(signal);
   const ourself = ourselfOn(sink);
   const fates = fatesByReceipts(receipts, ourself);

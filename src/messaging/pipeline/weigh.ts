@@ -4,6 +4,7 @@
  */
 import type { Hash256 } from "../../core/protocol/bytes.ts";
 import { type BatchVerdict, decideBatch, type Prelude } from "../decisions/batch_profit.ts";
+import { findGoneRequests } from "./gone.ts";
 import type { Leg, PipelineDeps, PipelineSettings } from "./leg.ts";
 import { hold, mark } from "./mark.ts";
 import { type Candidate, stillOpen } from "./receipts.ts";
@@ -62,7 +63,9 @@ export async function weigh(
   const revenueOf = new Map(
     work.candidates.map(({ row }, index) => [row.commitment, revenueAt(revenues, index)]),
   );
-  return deps.ledger.transaction(() => putAside(deps, settings, { ...work, held, revenueOf }));
+  const lost = work.candidates.filter(({ row }) => revenueOf.get(row.commitment)?.fee.kind === "gone");
+  const gone = await findGoneRequests(deps, leg, profit, lost, signal);
+  return deps.ledger.transaction(() => putAside(deps, settings, { ...work, held, revenueOf, gone }));
 }
 
 function revenueAt(revenues: readonly Revenue[], index: number): Revenue {
@@ -79,12 +82,15 @@ function putAside(
     readonly candidates: readonly Candidate[];
     readonly held: readonly BatchVerdict[];
     readonly revenueOf: ReadonlyMap<Hash256, Revenue>;
+    /** What surely ends, beside what does not pay. */
+    readonly gone: ReadonlySet<Candidate>;
   },
 ): readonly Candidate[] {
   const heldOf = new Map(work.held.map((verdict) => [verdict.id, verdict]));
+  const gone = new Set([...work.gone].map(({ row }) => row.commitment));
   return stillOpen(deps, work.candidates).filter(({ row }) => {
     const revenue = work.revenueOf.get(row.commitment);
-    if (revenue?.fee.kind === "gone") {
+    if (gone.has(row.commitment)) {
       mark(deps, row, "gone", {
         reason: "request_gone",
         detail: "its source does not know the request any more",
@@ -94,10 +100,10 @@ function putAside(
     const verdict = heldOf.get(row.commitment);
     if (verdict === undefined || verdict.kind !== "hold") return true;
     const { required18, fee18 } = verdict.numbers;
-    const isForOperator = verdict.reason === "unprofitable" || verdict.reason === "price_unknown";
     hold(deps, settings, row, {
       reason: verdict.reason,
-      retryClass: isForOperator ? "failed" : "transient",
+      // Prices come back by themselves, fees do not.
+      retryClass: verdict.reason === "unprofitable" ? "failed" : "transient",
       ...(required18 === undefined ? {} : { requiredUsd18: required18 }),
       ...(fee18 === undefined ? {} : { offeredUsd18: fee18 }),
       ...detailOf(settings, revenue),

@@ -104,19 +104,30 @@ Deno.test("claims: zero fees, claimed ones and those unknown to the hub end with
   assert.deepEqual(counts, { no_fee: 2, claimed_already: 1, unclaimable: 1, claimed: 3 });
 });
 
-Deno.test("claims: a source that does not know the request leaves the row alone only while its node is behind", async () => {
+Deno.test("claims: a source that does not know the request leaves the row alone until that is certain", async () => {
   const scene = await sceneWith();
   const [commitment = hashOf(0)] = scene.deliver(1);
   await scene.blocks(5);
   scene.chain(a).fees.delete(commitment);
-  scene.chain(a).faults.add("fetchHeight", { kind: "throw", code: "timeout" });
+  scene.chain(a).areWitnessesUp = false;
   const rounds = new ClaimsRounds(scene.deps);
   await rounds.run(never);
   assert.deepEqual(scene.states(), { unclaimed: 1 });
+  scene.chain(a).areWitnessesUp = true;
   await claimAll(scene, rounds);
-  await scene.blocks(10);
+  await scene.blocks(20);
   await claimAll(scene, rounds);
   assert.deepEqual(scene.states(), { no_fee: 1 });
+});
+
+Deno.test("claims: a fee of zero from a node that is behind its raise does not end a row without a claim", async () => {
+  const scene = await sceneWith();
+  const [commitment = hashOf(0)] = scene.deliver(1);
+  await scene.blocks(5);
+  scene.chain(a).staleFees = new Map([[commitment, 0n]]);
+  const rounds = new ClaimsRounds(scene.deps);
+  await claimAll(scene, rounds);
+  assert.deepEqual(scene.states(), { claimed: 1 });
 });
 
 Deno.test("claims: a receipt of another relayer and a reorganised one are lost before anything is sent (04 21.4, Claims)", async () => {

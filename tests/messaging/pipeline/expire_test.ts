@@ -59,10 +59,38 @@ Deno.test("expire: more messages than fit into one question end in one round, an
   await world.clock.advance(300_000);
   await world.blocks(1);
   const relayer = new Relayer(world, memoryLedger(world));
-  relayer.two.faults.add("fetchReceipts", { kind: "throw", code: "timeout" }, { skip: 1 });
+  relayer.two.faults.add("fetchCertainReceipts", { kind: "throw", code: "timeout" }, { skip: 1 });
   await assert.rejects(round(relayer, outbound(relayer)));
   const ended = (): number => messages.filter((each) => relayer.row(each).state === "timed_out").length;
   assert.equal(ended(), 100);
   await round(relayer, outbound(relayer));
   assert.equal(ended(), 250);
+});
+
+Deno.test("expire: a node that is behind our own delivery does not make it time out, and its fee is claimed", async () => {
+  const world = new World();
+  const [message] = await sendExpiring(world, 1);
+  assert.ok(message !== undefined);
+  await deliver(world, 1);
+  await world.clock.advance(300_000);
+  await world.blocks(1);
+  const relayer = new Relayer(world, memoryLedger(world));
+  relayer.two.readsBehind = 3n;
+  await round(relayer, outbound(relayer));
+  assert.equal(relayer.row(message).state, "delivered");
+});
+
+Deno.test("expire: while no endpoint past the timeout confirms the receipts, nothing ends", async () => {
+  const world = new World();
+  const [message] = await sendExpiring(world, 1);
+  assert.ok(message !== undefined);
+  await world.clock.advance(300_000);
+  await world.blocks(1);
+  const relayer = new Relayer(world, memoryLedger(world));
+  relayer.two.areWitnessesUp = false;
+  await round(relayer, outbound(relayer));
+  assert.notEqual(relayer.row(message).state, "timed_out");
+  relayer.two.areWitnessesUp = true;
+  await round(relayer, outbound(relayer));
+  assert.equal(relayer.row(message).state, "timed_out");
 });

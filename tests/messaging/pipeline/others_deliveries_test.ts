@@ -65,3 +65,21 @@ Deno.test("others: a start looks at the last hour again, and at nothing older", 
     assert.equal(relayer.row(message, names.two).state, state);
   }
 });
+
+Deno.test("others: a receipt that a second endpoint does not confirm ends nothing; the message waits and is looked at again", async () => {
+  const world = new World();
+  const [message] = await world.sendFrom(world.hub, world.two, 1);
+  assert.ok(message !== undefined);
+  const rival = new Relayer(world, memoryLedger(world), { number: 2 });
+  await round(rival, outbound(rival));
+  await world.blocks(1);
+  const relayer = new Relayer(world, memoryLedger(world));
+  relayer.two.areWitnessesUp = false;
+  await round(relayer, outbound(relayer));
+  assert.deepEqual([relayer.row(message).state, relayer.row(message).reason], ["held", "race"]);
+  assert.deepEqual(relayer.submissions(message), []);
+  relayer.two.areWitnessesUp = true;
+  await world.clock.advance(10_000);
+  await round(relayer, outbound(relayer));
+  assert.equal(relayer.row(message).state, "delivered_by_other");
+});

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import type { Ledger, SubmissionRow } from "../../../src/core/ledger/ledger.ts";
 import type { Message } from "../../../src/core/protocol/ismp/message.ts";
+import { toConsensusStateId } from "../../../src/core/protocol/ismp/state_machine.ts";
 import { MOST_REPLACEMENTS, STUCK_AFTER_MS } from "../../../src/core/chains/stuck_plan.ts";
-import type { Leg, LegProfit } from "../../../src/messaging/pipeline/leg.ts";
+import type { FeeReader, Leg, LegProfit } from "../../../src/messaging/pipeline/leg.ts";
 import type { Replacing } from "../../../src/messaging/pipeline/replacing.ts";
 import { settleAll, type SettleRound } from "../../../src/messaging/pipeline/settle.ts";
 import { MemoryReplacing } from "../../support/memory_replacing.ts";
@@ -67,8 +68,10 @@ async function mine(work: Waiting): Promise<void> {
 
 /** Fees of so many dollars for each message, and a native token of one dollar. */
 function paying(dollars18: bigint): LegProfit {
-  const fees = {
-    fetchFees: (keys: readonly unknown[]) => Promise.resolve(keys.map(() => dollars18)),
+  const fees: FeeReader = {
+    id: { stateMachine: names.one, consensusStateId: toConsensusStateId("ETH0") },
+    fetchFees: (keys) => Promise.resolve(keys.map(() => dollars18)),
+    fetchCertainFees: (keys) => Promise.resolve(keys.map(() => ({ kind: "certain", value: dollars18 }))),
     fetchFeeTokenDecimals: () => Promise.resolve(18),
   };
   return {

@@ -106,7 +106,7 @@ Deno.test("weigh: without a price nothing is sent, and the row says so", async (
   const { state, reason, offeredUsd18, requiredUsd18 } = relayer.row(first);
   assert.deepEqual([state, reason], ["held", "price_unknown"]);
   assert.deepEqual([offeredUsd18, requiredUsd18], [REQUIRED_18 * 100n, undefined]);
-  await world.clock.advance(61_000);
+  await world.clock.advance(10_000);
   assert.equal((await round(relayer, weighing(relayer).leg)).sent, 1);
 });
 
@@ -134,6 +134,39 @@ Deno.test("weigh: a request that its source has forgotten ends, the rest of the 
   assert.equal((await round(relayer, weighing(relayer).leg)).sent, 1);
   assert.deepEqual([relayer.row(first).state, relayer.row(first).reason], ["gone", "request_gone"]);
   assert.deepEqual(messages.map((message) => relayer.submissions(message).length), [0, 1]);
+});
+
+Deno.test("weigh: a request that a node behind does not know yet waits, and goes when the node has caught up", async () => {
+  const { relayer, world, first } = await prepare([REQUIRED_18]);
+  const { leg } = weighing(relayer);
+  relayer.one.readsBehind = world.one.head.height - 1n;
+  assert.equal((await round(relayer, leg)).sent, 0);
+  assert.deepEqual([relayer.row(first).state, relayer.row(first).reason], ["held", "fee_unknown"]);
+  relayer.one.readsBehind = 0n;
+  await world.clock.advance(10_000);
+  assert.equal((await round(relayer, leg)).sent, 1);
+});
+
+Deno.test("weigh: a request that nobody knows does not end while no second opinion is to be had", async () => {
+  const { relayer, world, first } = await prepare([REQUIRED_18]);
+  const { leg } = weighing(relayer);
+  world.one.forget(first.commitment);
+  await world.blocks(1);
+  relayer.one.areWitnessesUp = false;
+  await round(relayer, leg);
+  assert.deepEqual([relayer.row(first).state, relayer.row(first).reason], ["held", "fee_unknown"]);
+  relayer.one.areWitnessesUp = true;
+  await world.clock.advance(10_000);
+  await round(relayer, leg);
+  assert.deepEqual([relayer.row(first).state, relayer.row(first).reason], ["gone", "request_gone"]);
+});
+
+Deno.test("weigh: a price that comes back is used within minutes, also without a retry frequency", async () => {
+  const { relayer, world, first } = await prepare([REQUIRED_18]);
+  await round(relayer, weighing(relayer, 10, "none").leg);
+  assert.equal(relayer.row(first).reason, "price_unknown");
+  await world.clock.advance(10_000);
+  assert.equal((await round(relayer, weighing(relayer).leg)).sent, 1);
 });
 
 Deno.test("weigh: what is left of a mixed batch is proved and simulated anew, and mined without a revert", async () => {

@@ -22,6 +22,7 @@ import type { Randomness } from "../../runtime/randomness.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type {
   BroadcastResult,
+  Certain,
   Chain,
   ChainEvent,
   ChainLimits,
@@ -29,6 +30,7 @@ import type {
   CounterpartyView,
   Delivery,
   MessageProof,
+  ReadSince,
   SignedSubmission,
   SigningHints,
   SigningResult,
@@ -40,6 +42,7 @@ import type { FeeChain, FeeProof, GasTerms, ReceiptProof } from "../fees.ts";
 import type { ProofReceiver } from "../hub_accounts.ts";
 import type { AccountNonces, ReplaceableChain, ReplacementTerms } from "../replaceable.ts";
 import { fetchHasBatchCall } from "./batching.ts";
+import { fetchCertainFees, fetchCertainReceipts } from "./certain_reads.ts";
 import { fetchClientKind, fetchConsensusView } from "./consensus_view.ts";
 import { fetchDataCost, fetchGasTerms } from "./costs.ts";
 import { EventReader } from "./events.ts";
@@ -190,6 +193,22 @@ class ConnectedEvmChain implements EvmChain, ConsensusReceiver {
     signal: AbortSignal,
   ): Promise<readonly (Uint8Array | undefined)[]> {
     return fetchReceipts(this.#context, messages, signal);
+  }
+
+  fetchCertainReceipts(
+    messages: readonly Message[],
+    since: ReadSince,
+    signal: AbortSignal,
+  ): Promise<readonly Certain<Uint8Array | undefined>[]> {
+    return fetchCertainReceipts(this.#context, messages, since, signal);
+  }
+
+  fetchCertainFees(
+    commitments: readonly Hash256[],
+    since: ReadSince,
+    signal: AbortSignal,
+  ): Promise<readonly Certain<bigint | undefined>[]> {
+    return fetchCertainFees(this.#context, commitments, since, signal);
   }
 
   simulate(delivery: Delivery, signal: AbortSignal): Promise<Simulation> {

@@ -19,6 +19,7 @@ import type { Randomness } from "../../runtime/randomness.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type {
   BroadcastResult,
+  Certain,
   Chain,
   ChainEvent,
   ChainLimits,
@@ -26,6 +27,7 @@ import type {
   CounterpartyView,
   Delivery,
   MessageProof,
+  ReadSince,
   SignedSubmission,
   SigningHints,
   SigningResult,
@@ -35,6 +37,7 @@ import type {
 import type { FeeChain, FeeProof, GasTerms, ReceiptProof } from "../fees.ts";
 import { requireSize, withCurrentRuntime } from "./attempts.ts";
 import { broadcast } from "./broadcast.ts";
+import { fetchCertainFees, fetchCertainReceipts } from "./certain_reads.ts";
 import { checkChain } from "./checks.ts";
 import { BLOCKS_PER_QUERY, fetchEvents } from "./events.ts";
 import {
@@ -214,6 +217,22 @@ export class SubstrateChain implements FeeChain {
     signal: AbortSignal,
   ): Promise<readonly (Uint8Array | undefined)[]> {
     return fetchReceipts(this.#node, messages, signal);
+  }
+
+  fetchCertainReceipts(
+    messages: readonly Message[],
+    since: ReadSince,
+    signal: AbortSignal,
+  ): Promise<readonly Certain<Uint8Array | undefined>[]> {
+    return fetchCertainReceipts(this.#node, messages, since, signal);
+  }
+
+  fetchCertainFees(
+    commitments: readonly Hash256[],
+    since: ReadSince,
+    signal: AbortSignal,
+  ): Promise<readonly Certain<bigint | undefined>[]> {
+    return fetchCertainFees(this.#node, commitments, since, signal);
   }
 
   simulate(delivery: Delivery, signal: AbortSignal): Promise<Simulation> {

@@ -1,0 +1,129 @@
+/**
+ * Reads that may end a message: a lagging node must not make a receipt or a request look absent. They are made at one
+ * block by its number, which a node that has not reached it refuses, and at two endpoints, where there are two.
+ */
+import type { Hash256 } from "../../protocol/bytes.ts";
+import { hostReads } from "../../protocol/evm/host_reads.ts";
+import type { Message } from "../../protocol/ismp/message.ts";
+import { RpcFault } from "../../rpc/fault.ts";
+import type { RpcPool } from "../../rpc/pool.ts";
+import { type Certain, type ReadSince, UNSURE } from "../chain.ts";
+import type { EvmContext } from "./evm_context.ts";
+import { blockAt, contractReadAt } from "./queries.ts";
+import { askOne, Question } from "./question.ts";
+import { addReceipts } from "./receipts.ts";
+
+/** Endpoints that must agree, where there are so many. */
+const WITNESSES = 2;
+/** An endpoint that takes longer than this for a confirmation does without its say. */
+const WITNESS_TIMEOUT_MS = 10_000;
+
+/** Adds reads at a block to a question; the result is there after it was asked. */
+type AddReads<T> = (question: Question, block: bigint) => () => readonly T[];
+
+/** Relayers of messages, as {@link readCertain} reads. */
+export async function fetchCertainReceipts(
+  context: EvmContext,
+  messages: readonly Message[],
+  since: ReadSince,
+  signal: AbortSignal,
+): Promise<readonly Certain<Uint8Array | undefined>[]> {
+  if (messages.length === 0) return [];
+  const add: AddReads<Uint8Array | undefined> = (question, block) =>
+    addReceipts(context, question, messages, block);
+  return await readCertain(context.at.pool, { add, count: messages.length, since }, signal);
+}
+
+/** Fees of requests, as {@link readCertain} reads. */
+export async function fetchCertainFees(
+  context: EvmContext,
+  commitments: readonly Hash256[],
+  since: ReadSince,
+  signal: AbortSignal,
+): Promise<readonly Certain<bigint | undefined>[]> {
+  if (commitments.length === 0) return [];
+  const { host, pool } = context.at;
+  const add: AddReads<bigint | undefined> = (question, block) => {
+    const slots = commitments.map((commitment) =>
+      question.add(contractReadAt(block, host, hostReads.requestCommitments, commitment))
+    );
+    return () => slots.map((slot) => slot()?.fee);
+  };
+  return await readCertain(pool, { add, count: commitments.length, since }, signal);
+}
+
+/** Asks the first endpoints that are far enough at a block that all of them have; certain is what they agree on. */
+async function readCertain<T>(
+  pool: RpcPool,
+  { add, count, since }: { readonly add: AddReads<T>; readonly count: number; readonly since: ReadSince },
+  signal: AbortSignal,
+): Promise<readonly Certain<T>[]> {
+  const witnesses = await findWitnesses(pool, since, signal);
+  const block = witnesses.reduce<bigint | undefined>(
+    (lowest, { head }) => lowest === undefined || head < lowest ? head : lowest,
+    undefined,
+  );
+  const answers: (readonly T[])[] = [];
+  for (const { endpoint } of witnesses) {
+    if (block === undefined) break;
+    const question = new Question(endpoint);
+    const values = add(question, block);
+    if (await isAnswered(question.ask({ signal, timeoutMs: WITNESS_TIMEOUT_MS }))) answers.push(values());
+  }
+  const [first, ...others] = answers;
+  if (first === undefined) return Array.from({ length: count }, () => UNSURE);
+  return first.map((value, index): Certain<T> =>
+    others.every((other) => isSame(value, other[index])) ? { kind: "certain", value } : UNSURE
+  );
+}
+
+/** An endpoint that is far enough, with the number of its newest block. */
+interface Witness {
+  readonly endpoint: RpcPool;
+  readonly head: bigint;
+}
+
+async function findWitnesses(
+  pool: RpcPool,
+  { height = 0n, timeSec = 0n }: ReadSince,
+  signal: AbortSignal,
+): Promise<readonly Witness[]> {
+  const found: Witness[] = [];
+  for (const endpoint of pool.each()) {
+    if (found.length === WITNESSES) break;
+    let head: Awaited<ReturnType<typeof askHead>>;
+    try {
+      head = await askHead(endpoint, signal);
+    } catch (fault) {
+      if (fault instanceof RpcFault) continue; // another one may answer
+      throw fault;
+    }
+    if (head !== undefined && head.number >= height && head.timestamp >= timeSec) {
+      found.push({ endpoint, head: head.number });
+    }
+  }
+  return found;
+}
+
+function askHead(
+  endpoint: RpcPool,
+  signal: AbortSignal,
+): Promise<{ readonly number: bigint; readonly timestamp: bigint } | undefined> {
+  return askOne(endpoint, blockAt("latest"), { signal, timeoutMs: WITNESS_TIMEOUT_MS });
+}
+
+/** False when the endpoint did not answer: its word does not count. */
+async function isAnswered(asking: Promise<void>): Promise<boolean> {
+  try {
+    await asking;
+    return true;
+  } catch (fault) {
+    if (fault instanceof RpcFault) return false;
+    throw fault;
+  }
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  if (!(one instanceof Uint8Array) || !(other instanceof Uint8Array)) return one === other;
+  return one.length === other.length && one.every((byte, index) => byte === other[index]);
+}
