@@ -208,6 +208,10 @@ export class MemoryChain implements Chain {
 
   simulate(delivery: Delivery, signal: AbortSignal): Promise<Simulation> {
     return this.call("simulate", signal, () => {
+      const messages = delivery.steps.flatMap((step) => step.kind === "messages" ? step.messages : []);
+      if (messages.some(({ commitment }) => this.node.untraceable.has(commitment))) {
+        return { kind: "refused", refusal: { code: "untraceable", detail: "the trace is too large" } };
+      }
       const execution = this.node.simulate(delivery);
       if (execution.kind === "refused") return execution;
       const { handled } = execution;

@@ -103,6 +103,8 @@ export class MemoryNode {
   readonly quarrels: [Hash256, Hash256][] = [];
   /** Messages whose modules behave in simulations and make the whole transaction fail in a block. */
   readonly spoiling = new Set<Hash256>();
+  /** Messages of which no simulation shows what they do. */
+  readonly untraceable = new Set<Hash256>();
   /** Accounts that cannot pay. */
   readonly unfunded = new Set<string>();
   challengePeriodSec: bigint;

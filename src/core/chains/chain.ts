@@ -150,6 +150,8 @@ export type RefusalCode =
   | "insufficient_funds"
   /** One transaction of the chain cannot carry it (gas or bytes). */
   | "too_large"
+  /** No endpoint shows what it would do (too large a trace, too slow, refused), though they show other calls. */
+  | "untraceable"
   /** The chain does not say which rule failed (the pool's `BadProof` stands for any). */
   | "unspecified";
 

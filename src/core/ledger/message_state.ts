@@ -38,6 +38,8 @@ export const holdReasons = [
   "unprofitable",
   "price_unknown",
   "simulation_failed",
+  /** No endpoint of the destination shows what its delivery would do, though they show other deliveries. */
+  "untraceable",
   /** Mined, but the host recorded nothing for it. */
   "not_executed",
   "reverted",

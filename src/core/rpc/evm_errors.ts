@@ -39,6 +39,17 @@ const logRules: readonly Rule[] = [
   },
 ];
 
+/** Read first for traces and simulations: what takes too long is the call's matter, not the node's. */
+const traceRules: readonly Rule[] = [
+  {
+    code: "too_large",
+    texts: [
+      /execution timeout|execution aborted \(timeout/,
+      /trac(e|ing).*(timed? ?out|took too long|too (large|big|many))/,
+    ],
+  },
+];
+
 const rules: readonly Rule[] = [
   {
     code: "nonce_too_low",
@@ -165,10 +176,14 @@ function codeOf(error: NodeError, method: string): RpcFaultCode {
   if (error.code === 3 || error.code === -32015) return "reverted";
   if (error.code === 429) return "throttled";
   if (error.code === -32601) return "missing_method";
-  const table = method.includes("eth_getLogs") ? [...logRules, ...rules] : rules;
-  const rule = table.find(({ texts }) => texts.some((pattern) => pattern.test(text)));
+  const rule = tableOf(method).find(({ texts }) => texts.some((pattern) => pattern.test(text)));
   if (rule !== undefined) return rule.code;
   return (error.code === undefined ? undefined : numbers.get(error.code)) ?? "refused";
+}
+
+function tableOf(method: string): readonly Rule[] {
+  if (method.includes("eth_getLogs")) return [...logRules, ...rules];
+  return /debug_traceCall|eth_simulateV1/.test(method) ? [...traceRules, ...rules] : rules;
 }
 
 /**

@@ -51,6 +51,8 @@ export function judgeRefusal(code: RefusalCode | "not_executed", sinkIsHub: bool
       return { kind: "hold", reason: "client_expired", retryClass: "transient" };
     case "insufficient_funds":
       return { kind: "hold", reason: "unfunded", retryClass: "unfunded" };
+    case "untraceable":
+      return { kind: "hold", reason: "untraceable", retryClass: "slow" };
     case "module_failed":
     case "not_executed":
     case "unspecified":

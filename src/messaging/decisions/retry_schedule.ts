@@ -11,6 +11,8 @@ export type RetryClass =
   | "unfunded"
   /** The hub's dry run refused it: always retried, since most causes pass. */
   | "hub_refused"
+  /** Costs a node much to look at, and hardly ever passes: always retried, seldom. */
+  | "slow"
   /** Simulation failed, mined without effect, unprofitable: retried only if the operator asked for it. */
   | "failed";
 
@@ -20,7 +22,9 @@ export const NEVER_MS = Number.MAX_SAFE_INTEGER;
 const TRANSIENT = { firstMs: 2_000, mostMs: 5 * 60_000 };
 /** Pause between two looks at an account that cannot pay, ms. */
 export const UNFUNDED_PAUSE_MS = 60_000;
+const SLOW = { firstMs: 10 * 60_000, mostMs: 6 * 3_600_000 };
 const HUB_REFUSED = { firstMs: 15_000, mostMs: 10 * 60_000 };
+const backoffs = { transient: TRANSIENT, hub_refused: HUB_REFUSED, slow: SLOW } as const;
 /** After this many attempts the operator's interval doubles, up to {@link FAILED_MOST_MS}. */
 const FAILED_PATIENCE = 10;
 const FAILED_MOST_MS = 6 * 3_600_000;
@@ -40,7 +44,7 @@ export function nextAttemptMs(facts: {
 }): number {
   if (facts.retryClass === "failed") return nextFailedMs(facts);
   if (facts.retryClass === "unfunded") return facts.nowMs + UNFUNDED_PAUSE_MS;
-  const { firstMs, mostMs } = facts.retryClass === "transient" ? TRANSIENT : HUB_REFUSED;
+  const { firstMs, mostMs } = backoffs[facts.retryClass];
   const delayMs = Math.min(mostMs, firstMs * 2 ** Math.min(20, Math.max(0, facts.attempts - 1)));
   return facts.nowMs + Math.round(delayMs * (0.75 + facts.jitter / 2));
 }

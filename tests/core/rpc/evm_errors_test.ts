@@ -184,6 +184,9 @@ const phrasings: Readonly<Partial<Record<RpcFaultCode, readonly Row[]>>> = {
     [-32000, "Batch size too large", "provider"],
     [-32000, "oversized data: transaction size 140000, limit 131072", "geth"],
     [-32600, "request entity too large", "gateway"],
+    [-32000, "execution timeout", "geth", "debug_traceCall"],
+    [-32000, "execution aborted (timeout = 5s)", "geth", "eth_simulateV1"],
+    [-32000, "tracing request timed out", "gateway", "debug_traceCall"],
   ],
   server_error: [
     [-32603, "Internal error", "erigon"],
@@ -193,6 +196,7 @@ const phrasings: Readonly<Partial<Record<RpcFaultCode, readonly Row[]>>> = {
     [19, "Temporary internal error. Please retry, trace-id: 1", "drpc"],
     [-32000, "no healthy upstream", "gateway"],
     [-32000, "context deadline exceeded", "erigon"],
+    [-32000, "context deadline exceeded", "gateway", "debug_traceCall"],
   ],
   not_found: [[-32001, "Resource not found", "EIP-1474"]],
   refused: [

@@ -54,6 +54,11 @@ Deno.test("refusals: what a chain refuses is held, ended or parked by its reason
     state: "rejected",
     reason: "bad_destination",
   });
+  assert.deepEqual(judgeRefusal("untraceable", false), {
+    kind: "hold",
+    reason: "untraceable",
+    retryClass: "slow",
+  });
   assert.deepEqual(judgeRefusal("not_executed", false), {
     kind: "hold",
     reason: "simulation_failed",

@@ -26,6 +26,17 @@ Deno.test("retries: what the hub refused is retried from 15 s to 10 min", () => 
   assert.deepEqual(delays("hub_refused", [1, 2, 6, 7, 50]), [15_000, 30_000, 480_000, 600_000, 600_000]);
 });
 
+Deno.test("retries: what no node traces is looked at again after 10 min at first, then up to every 6 h", () => {
+  assert.deepEqual(delays("slow", [1, 2, 3, 6, 7, 50]), [
+    600_000,
+    1_200_000,
+    2_400_000,
+    19_200_000,
+    6 * 3_600_000,
+    6 * 3_600_000,
+  ]);
+});
+
 Deno.test("retries: a failed message waits for unprofitable_retry_frequency, longer after ten attempts, at most 6 h", () => {
   assert.deepEqual(
     delays("failed", [1, 10, 11, 12, 30], 600),

@@ -83,6 +83,16 @@ Deno.test("sift: when every message is bad, each is refused and nothing is accep
   assert.deepEqual(numbers(refused.map(({ message }) => message), messages), range(0, 7));
 });
 
+Deno.test("sift: one message whose trace is too large is found, refused alone, and the others are taken", async () => {
+  const { world, messages, run } = await prepare(8);
+  world.two.untraceable.add(messages[5]?.commitment ?? "0x");
+  const { accepted, refused } = await run();
+  assert.deepEqual(accepted.map((part) => numbers(part.messages, messages)), [[0, 1, 2, 3, 4, 6, 7]]);
+  assert.deepEqual(refused.map(({ message, code }) => [messages.indexOf(message), code]), [
+    [5, "untraceable"],
+  ]);
+});
+
 Deno.test("sift: a refusal about the chain is not taken apart", async () => {
   const { relayer, world, run } = await prepare(50);
   world.two.freeze(true);

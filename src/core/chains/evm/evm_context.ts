@@ -8,7 +8,7 @@ import type { StateMachineId } from "../../protocol/ismp/state_machine.ts";
 import type { RpcPool } from "../../rpc/pool.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Log } from "../../telemetry/log.ts";
-import { chainGasLimit } from "./gas.ts";
+import { chainGasLimit, type GasPrice } from "./gas.ts";
 import { PoolSightings } from "./pool_sightings.ts";
 import { balanceOf, contractRead, gasPrice, type Query } from "./queries.ts";
 import { askOne, Question } from "./question.ts";
@@ -40,10 +40,10 @@ export interface EvmSurroundings {
   readonly blocksPerEventQuery: bigint | undefined;
 }
 
-/** Gas and price per gas (wei) of an imagined call. */
+/** Gas and price per gas of an imagined call. */
 export interface TraceTerms {
   readonly gas: bigint;
-  readonly gasPrice: bigint | undefined;
+  readonly price: GasPrice | undefined;
 }
 
 /** Things that endpoints of a chain may lack. */
@@ -117,19 +117,23 @@ export class EvmContext {
   }
 
   /**
-   * Gas and price for calls that are only imagined. Erigon demands a price and then that the account can pay for
-   * all the gas, so there the balance bounds it; other clients charge nothing where no price is named.
+   * Gas and price for the first look at a transaction whose gas is not known. Erigon demands a price and then that
+   * the account can pay for all the gas, so there the balance bounds it; other clients charge nothing where no price
+   * is named.
    */
   async traceTerms(signal: AbortSignal): Promise<TraceTerms> {
     const gas = chainGasLimit(this.at.chainId);
-    if (this.at.clientType !== "Erigon") return { gas, gasPrice: undefined };
+    if (this.at.clientType !== "Erigon") return { gas, price: undefined };
     return await this.#termsCache.get(async () => {
       const question = new Question(this.at.pool);
       const price = question.add(gasPrice);
       const balance = question.add(balanceOf(this.at.sender));
       await question.ask({ signal });
       const payable = price() === 0n ? gas : balance() / price();
-      return { gas: payable < gas ? payable : gas, gasPrice: price() };
+      return {
+        gas: payable < gas ? payable : gas,
+        price: { type: "legacy", gasPriceWei: price() },
+      };
     });
   }
 

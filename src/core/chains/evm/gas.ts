@@ -41,15 +41,17 @@ export function gasExpectedOf(gasLimit: bigint): bigint {
 
 /**
  * Gas limit where no trace is to be had. The estimate is of little worth, since the host swallows callbacks that
- * run out of gas: a quarter of the chain's limit for one message and four fifths for several, or twice the
- * estimate when that is more.
+ * run out of gas: a quarter of the chain's limit for each message up to four fifths for all, or twice the estimate
+ * when that is more.
  */
 export function untracedGasLimit(
   limit: bigint,
   messages: number,
   estimate: bigint | undefined,
 ): bigint {
-  const share = messages <= 1 ? limit / 4n : limit * 8n / 10n;
+  const shares = limit / 4n * BigInt(Math.max(1, messages));
+  const most = limit * 8n / 10n;
+  const share = shares < most ? shares : most;
   const doubled = (estimate ?? 0n) * 2n;
   const wanted = doubled > share ? doubled : share;
   return wanted < limit ? wanted : limit;

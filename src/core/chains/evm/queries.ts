@@ -14,6 +14,7 @@ import { callTracerOptions } from "../../protocol/evm/trace.ts";
 import type { AccountProofAnswer } from "../../protocol/trie/evm_proof.ts";
 import type { RpcCall } from "../../rpc/call.ts";
 import type { Json } from "../../rpc/json.ts";
+import type { GasPrice } from "./gas.ts";
 import { ShapeError } from "./shape.ts";
 import * as shape from "./shape.ts";
 
@@ -27,13 +28,17 @@ export interface Query<T> {
 /** A block by number or by name; `pending` is the newest block with the pool's transactions on top. */
 export type BlockTag = bigint | "latest" | "pending" | "finalized";
 
-/** A call that a node is asked to imagine. Gas prices are named only where the client demands them. */
+/** A call that a node is asked to imagine. Without a price nothing is charged, and contracts see a price of 0. */
 export interface ImaginedCall {
   readonly from?: Address | undefined;
   readonly to: Address;
   readonly data: Hex;
   readonly gas?: bigint | undefined;
-  readonly gasPrice?: bigint | undefined;
+  readonly price?: GasPrice | undefined;
+  /** Base fee of the newest block, for a simulation that would take it as 0. */
+  readonly baseFeeWei?: bigint | undefined;
+  /** Balance that the sender is imagined to have, for traces and simulations; its own when absent. */
+  readonly balanceWei?: bigint | undefined;
 }
 
 /** What a transaction would do, as far as its logs tell. */
@@ -62,8 +67,22 @@ function callObject(call: ImaginedCall): Readonly<Record<string, string>> {
     data: call.data,
     ...(call.from === undefined ? {} : { from: call.from }),
     ...(call.gas === undefined ? {} : { gas: toQuantity(call.gas) }),
-    ...(call.gasPrice === undefined ? {} : { gasPrice: toQuantity(call.gasPrice) }),
+    ...priceFields(call.price),
   };
+}
+
+function priceFields(price: GasPrice | undefined): Readonly<Record<string, string>> {
+  if (price === undefined) return {};
+  return price.type === "legacy" ? { gasPrice: toQuantity(price.gasPriceWei) } : {
+    maxFeePerGas: toQuantity(price.maxFeeWei),
+    maxPriorityFeePerGas: toQuantity(price.maxPriorityFeeWei),
+  };
+}
+
+/** The state override set of eth_call, for the sender's balance alone. */
+function overrides({ from, balanceWei }: ImaginedCall): { readonly stateOverrides?: unknown } {
+  if (from === undefined || balanceWei === undefined) return {};
+  return { stateOverrides: { [from]: { balance: toQuantity(balanceWei) } } };
 }
 
 /** Chain id of the endpoint. */
@@ -208,15 +227,25 @@ export function storageProof(
 /** What a transaction would do, found by tracing it on top of the newest block. */
 export function trace(call: ImaginedCall, host: Address): Query<TraceOutcome> {
   return {
-    call: { method: "debug_traceCall", params: [callObject(call), "latest", callTracerOptions] },
+    call: {
+      method: "debug_traceCall",
+      params: [callObject(call), "latest", { ...callTracerOptions, ...overrides(call) }],
+    },
     read: (result) => readTrace(result, host),
   };
 }
 
 /** What a transaction would do, found by running it on top of the newest block: its logs, but not its inner calls. */
 export function simulatedCall(call: ImaginedCall, host: Address): Query<SimulatedOutcome> {
+  const { price, baseFeeWei } = call;
+  // Without validation the base fee is 0: the price that contracts see is named as it will be.
+  const paid = price === undefined ? undefined : effectivePrice(price, baseFeeWei ?? 0n);
+  const base = price === undefined || baseFeeWei === undefined
+    ? {}
+    : { blockOverrides: { baseFeePerGas: toQuantity(baseFeeWei) } };
+  const calls = [callObject({ ...call, price: paid })];
   const blocks = {
-    blockStateCalls: [{ calls: [callObject(call)] }],
+    blockStateCalls: [{ ...base, ...overrides(call), calls }],
     validation: false,
     traceTransfers: false,
   };
@@ -224,6 +253,13 @@ export function simulatedCall(call: ImaginedCall, host: Address): Query<Simulate
     call: { method: "eth_simulateV1", params: [blocks, "latest"] },
     read: (result) => readSimulated(shape.readShape(shape.simulatedBlocks, result, "eth_simulateV1"), host),
   };
+}
+
+/** What one gas costs in a block with that base fee (EIP-1559). */
+function effectivePrice(price: GasPrice, baseFeeWei: bigint): GasPrice {
+  if (price.type === "legacy") return price;
+  const paidWei = baseFeeWei + price.maxPriorityFeeWei;
+  return { type: "legacy", gasPriceWei: paidWei < price.maxFeeWei ? paidWei : price.maxFeeWei };
 }
 
 function readSimulated([block]: shape.SimulatedBlocks, host: Address): SimulatedOutcome {

@@ -256,16 +256,16 @@ Deno.test("evm chain: without the tag `finalized`, 64 blocks below the head are 
   assert.equal(await chain.fetchFinalHeight(never), 0xf0n);
 });
 
-Deno.test("evm chain: without debug_traceCall and eth_simulateV1 a call that does not revert counts as handled, told once", async () => {
+Deno.test("evm chain: without debug_traceCall and eth_simulateV1 a call that does not revert counts as handled and as using all its gas, told once", async () => {
   await using rpc = node();
   const { chain, log } = chainAt([rpc]);
   const simulation = await chain.simulate(deliveryOfPosts(2), never);
   assert.deepEqual(simulation, {
     kind: "accepted",
     handled: [true, true],
-    gasUsed: 0x30000n,
-    gasLimit: 12_800_000n,
-    messageGas: [0x18000n, 0x18000n],
+    gasUsed: 8_000_000n,
+    gasLimit: 8_000_000n,
+    messageGas: [4_000_000n, 4_000_000n],
     gasPriceWei: 100n,
     dataCostWei: 0n,
   });

@@ -34,8 +34,10 @@ Deno.test("gas: the limit leaves room for refunds, the 64th that stays behind an
 Deno.test("gas: without a trace the limit is a generous share of the chain's, never more than it", () => {
   assert.equal(untracedGasLimit(16_000_000n, 1, 270_000n), 4_000_000n);
   assert.equal(untracedGasLimit(16_000_000n, 1, 3_000_000n), 6_000_000n);
-  assert.equal(untracedGasLimit(16_000_000n, 2, 270_000n), 12_800_000n);
-  assert.equal(untracedGasLimit(16_000_000n, 2, undefined), 12_800_000n);
+  assert.equal(untracedGasLimit(16_000_000n, 2, 270_000n), 8_000_000n);
+  assert.equal(untracedGasLimit(16_000_000n, 3, undefined), 12_000_000n);
+  assert.equal(untracedGasLimit(16_000_000n, 4, undefined), 12_800_000n);
+  assert.equal(untracedGasLimit(16_000_000n, 100, undefined), 12_800_000n);
   assert.equal(untracedGasLimit(16_000_000n, 2, 15_000_000n), 16_000_000n);
 });
 

@@ -8,12 +8,20 @@ import {
 } from "viem";
 import type { Delivery, MessageProof } from "../../../../src/core/chains/chain.ts";
 import { gasExpectedOf } from "../../../../src/core/chains/evm/gas.ts";
-import { concatBytes, fromHex, type Hash256, toHash256, toHex } from "../../../../src/core/protocol/bytes.ts";
+import {
+  concatBytes,
+  fromHex,
+  type Hash256,
+  type Hex,
+  toHash256,
+  toHex,
+} from "../../../../src/core/protocol/bytes.ts";
 import { toAddress } from "../../../../src/core/protocol/evm/address.ts";
 import { getResponseMessage } from "../../../../src/core/protocol/ismp/commitment.ts";
 import type { Message } from "../../../../src/core/protocol/ismp/message.ts";
 import { calculateMmrRoot } from "../../../../src/core/protocol/trie/mmr.ts";
 import { DEVNET_ACCOUNTS } from "../../../devnet/evm/accounts.ts";
+import { compileContracts } from "../../../devnet/evm/compile.ts";
 import type { IsmpHost } from "../../../devnet/evm/deploy.ts";
 import { countReceived, proveHub, sendGet } from "../../../devnet/evm/host_admin.ts";
 import { installOpStackOracle, opStackPrices, setOpStackPrices } from "../../../devnet/evm/rollup_prices.ts";
@@ -109,6 +117,64 @@ Deno.test("simulation: what eth_simulateV1 says is handled is what a trace says"
   });
 });
 
+/** Puts the application that costs gas for nothing on the chain; its address. */
+async function placeHostile(host: IsmpHost): Promise<Hex> {
+  const address = "0x00000000000000000000000000000000000000fd";
+  const { Hostile } = await compileContracts();
+  await host.node.setCode({ address, bytecode: Hostile.deployedBytecode });
+  return address;
+}
+
+const hostilePost = (host: IsmpHost, to: Hex, nonce: bigint, body: string): Message =>
+  postTo(host, nonce, { to, body: new TextEncoder().encode(body) });
+
+Deno.test("simulation: modules that behave only while they are imagined are seen through: by price, gas and balance", async () => {
+  await withHost(31437, async (host) => {
+    const to = await placeHostile(host);
+    const bodies = ["well", "price", "gas", "rich"];
+    for (const missing of [[], ["debug_traceCall"]]) {
+      const { chain } = chainOf(host, undefined, {}, fetchWithout(...missing));
+      const taken: string[] = [];
+      for (const poor of [false, true]) {
+        const balance = poor ? 1_000n : 10n ** 22n;
+        await host.node.setBalance({ address: toHex(chain.relayer), value: balance });
+        for (const [index, body] of bodies.entries()) {
+          const messages = [hostilePost(host, to, BigInt(index), body)];
+          const height = await host.reader.getBlockNumber();
+          const delivery = deliveryOf(messages, await proveFromHub(host, messages, height));
+          const simulation = await chain.simulate(delivery, never);
+          if (simulation.kind === "accepted" && simulation.handled[0] === true) taken.push(body);
+        }
+      }
+      assert.deepEqual(taken, ["well", "well"]);
+    }
+  });
+});
+
+Deno.test("simulation: a module whose trace is too large is refused, and never judged by a call that shows nothing", async () => {
+  await withHost(31438, async (host) => {
+    const to = await placeHostile(host);
+    const limited: Parameters<typeof chainOf>[3] = async (url, init) => {
+      const response = await fetchWithout("eth_simulateV1")(url, init);
+      const got: unknown = await response.json();
+      const cut = (answer: unknown): unknown => {
+        if (!isPlain(answer) || JSON.stringify(answer).length < 200_000) return answer;
+        return { jsonrpc: "2.0", id: answer.id, error: { code: -32003, message: "response too large" } };
+      };
+      return Response.json(Array.isArray(got) ? got.map(cut) : cut(got));
+    };
+    const { chain } = chainOf(host, undefined, {}, limited);
+    const [good, bad] = [postTo(host, 1n), hostilePost(host, to, 2n, "trace")];
+    const codes: string[] = [];
+    for (const [index, messages] of [[good, bad], [bad], [good]].entries()) {
+      const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n + BigInt(index)));
+      const simulation = await chain.simulate(delivery, never);
+      codes.push(simulation.kind === "refused" ? simulation.refusal.code : simulation.kind);
+    }
+    assert.deepEqual(codes, ["untraceable", "untraceable", "accepted"]);
+  });
+});
+
 Deno.test("simulation: without traces a delivery that reverts is refused with its reason and step", async () => {
   await withHost(31432, async (host) => {
     const good = [postTo(host, 1n)];
@@ -197,7 +263,7 @@ Deno.test("simulation: consensus, posts and get responses travel in one batchCal
     assert.ok(setId !== undefined);
     requests.count = 0;
     const simulation = await accepted(chain, delivery);
-    assert.equal(requests.count, 1);
+    assert.equal(requests.count, 2, "the second one has the price and the gas of the transaction");
     assert.deepEqual(simulation.handled, [true, true, true]);
     const prelude = simulation.gasUsed - sum(simulation.messageGas);
     assert.ok(prelude > 150_000n && simulation.messageGas.every((gas) => gas > 40_000n), `${prelude}`);
@@ -271,7 +337,7 @@ Deno.test("simulation: on the OP stack data and operator are paid for beside gas
     await chain.check(hub, never);
     requests.count = 0;
     const simulation = await accepted(chain, delivery);
-    assert.equal(requests.count, 1);
+    assert.equal(requests.count, 2);
     const { operatorFeeScalar, operatorFeeConstantWei } = opStackPrices;
     const operatorFee = (gas: bigint): bigint =>
       gas * BigInt(operatorFeeScalar) / 1_000_000n + operatorFeeConstantWei;

@@ -1,14 +1,15 @@
 import assert from "node:assert/strict";
-import { encodeAbiParameters, serializeTransaction } from "viem";
+import { encodeAbiParameters, parseTransaction, serializeTransaction } from "viem";
 import type { Simulation } from "../../../../src/core/chains/chain.ts";
-import { fromHex } from "../../../../src/core/protocol/bytes.ts";
+import { toQuantity } from "../../../../src/core/chains/evm/queries.ts";
+import { fromHex, toHex } from "../../../../src/core/protocol/bytes.ts";
 import { hostEventTopics } from "../../../../src/core/protocol/evm/host_abi.ts";
 import { evmStateMachine } from "../../../../src/core/protocol/ismp/state_machine.ts";
 import hostVector from "../../../vectors/evm-host-reads.json" with { type: "json" };
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { type Answerer, ScriptedError, type ScriptedRpc } from "../../../support/scripted_rpc.ts";
 import { faultOf, never } from "./chain_fixture.ts";
-import { chainAt, deliveryOfPosts, host, node, post } from "./scripted_node.ts";
+import { blockHash, chainAt, deliveryOfPosts, host, node, post } from "./scripted_node.ts";
 
 const handledLog = (nonce: bigint): unknown => ({
   address: host,
@@ -16,16 +17,24 @@ const handledLog = (nonce: bigint): unknown => ({
   data: "0x",
 });
 
-/** A trace of two dispatches whose modules go through; only the first one is reported, if logs are shown. */
-function trace(hasLogs: boolean): unknown {
-  const dispatch = (gasUsed: string, logs: readonly unknown[]): unknown => ({
+/** A dispatch whose module goes through. */
+function dispatchOf(gasUsed: string, logs: readonly unknown[]): unknown {
+  return {
     type: "CALL",
     to: host,
     input: "0xb85e6fbb",
     gasUsed,
     calls: [{ type: "CALL", to: `0x${"00".repeat(20)}`, input: "0x0fee32ce", gasUsed: "0x10" }],
-    ...(hasLogs ? { logs } : {}),
-  });
+    logs,
+  };
+}
+
+/** A trace of two dispatches whose modules go through; only the first one is reported, if logs are shown. */
+function trace(hasLogs: boolean): unknown {
+  const dispatch = (gasUsed: string, logs: readonly unknown[]): unknown => {
+    const { logs: shown, ...rest } = Object(dispatchOf(gasUsed, logs));
+    return hasLogs ? { ...rest, logs: shown } : rest;
+  };
   const calls = [dispatch("0x4000", [handledLog(0n)]), dispatch("0x2000", [])];
   return { type: "CALL", input: "0x698b1267", gasUsed: "0x10000", calls };
 }
@@ -115,6 +124,112 @@ Deno.test("simulation: what a node refuses for other reasons is looked at in ano
   assert.deepEqual([...log.messages("info"), ...log.messages("warn")], []);
   rpc.on("eth_simulateV1", () => ran({ logs: [] }));
   assert.deepEqual(handledOf(await chain.simulate(deliveryOfPosts(1), never)), [false]);
+});
+
+/** Shows a transfer of nothing, and answers everything else with an error. */
+function onlyTrivial(error: ScriptedError): Answerer {
+  return ([call]) =>
+    JSON.stringify(call).includes('"data":"0x"') ? { type: "CALL", input: "0x", gasUsed: "0x5208" } : error;
+}
+
+for (
+  const [said, asked] of [
+    [new ScriptedError(-32003, "response too large"), 1],
+    [new ScriptedError(-32000, "execution timeout"), 1],
+    [new ScriptedError(-32000, "this is not for you"), 1],
+    [new ScriptedError(-32603, "Internal error"), 2],
+    [new ScriptedError(-32000, "context deadline exceeded"), 2],
+  ] as const
+) {
+  Deno.test(`simulation: where other calls are traced, "${said.message}" is about the delivery, and no other way is tried`, async () => {
+    await using rpc = node({ debug_traceCall: onlyTrivial(said), eth_simulateV1: () => ran() });
+    const { chain, log } = chainAt([rpc]);
+    for (const count of [1, 2]) {
+      const before = countOf(rpc, "debug_traceCall");
+      const simulation = await chain.simulate(deliveryOfPosts(count), never);
+      assert.equal(simulation.kind === "refused" ? simulation.refusal.code : simulation.kind, "untraceable");
+      const tries = rpc.calls.slice().filter(({ method, params: [call] }) =>
+        method === "debug_traceCall" && !JSON.stringify(call).includes('"data":"0x"')
+      ).length;
+      assert.ok(tries >= asked * count && countOf(rpc, "debug_traceCall") > before);
+    }
+    assert.deepEqual([countOf(rpc, "eth_simulateV1"), countOf(rpc, "eth_estimateGas")], [0, 0]);
+    assert.deepEqual([...log.messages("info"), ...log.messages("warn")], []);
+    // The endpoint is well: nothing keeps the next question waiting.
+    rpc.on("debug_traceCall", () => trace(true));
+    assert.deepEqual(handledOf(await chain.simulate(deliveryOfPosts(2), never)), [true, false]);
+  });
+}
+
+Deno.test("simulation: a node that traces nothing for now is a fault of the node, not of the delivery", async () => {
+  await using rpc = node({ debug_traceCall: () => new ScriptedError(-32603, "Internal error") });
+  const fault = await faultOf(chainAt([rpc]).chain.simulate(deliveryOfPosts(1), never));
+  assert.equal(fault.code, "server_error");
+});
+
+Deno.test("simulation: a delivery of consensus proofs alone that no trace shows is simulated in another way", async () => {
+  await using rpc = node({
+    debug_traceCall: onlyTrivial(new ScriptedError(-32003, "response too large")),
+    eth_simulateV1: () => ran({ logs: [] }),
+  });
+  const steps = [{ kind: "consensus", proof: new Uint8Array(10) }] as const;
+  assert.equal((await chainAt([rpc]).chain.simulate({ steps }, never)).kind, "accepted");
+});
+
+Deno.test("simulation: the trace that counts has the gas limit and the price of the transaction, and the sender's own balance", async () => {
+  const top = { ...Object(trace(true)), calls: [dispatchOf("0x4000", [handledLog(0n)])] };
+  await using rpc = node({
+    debug_traceCall: () => top,
+    eth_getBlockByNumber: () => ({
+      number: "0x100",
+      hash: blockHash,
+      timestamp: "0x10",
+      baseFeePerGas: "0x50",
+    }),
+  });
+  const { chain } = chainAt([rpc], { gasPriceBufferPercent: 10 });
+  const simulation = await chain.simulate(deliveryOfPosts(1), never);
+  assert.ok(simulation.kind === "accepted");
+  const traced = (): readonly unknown[] =>
+    rpc.calls.filter(({ method }) => method === "debug_traceCall").at(-1)?.params ?? [];
+  const [call, , options] = traced();
+  const signed = await chain.sign(deliveryOfPosts(1), simulation, { nonceAtLeast: undefined }, never);
+  assert.ok(signed.kind === "signed");
+  const { gas, maxFeePerGas, maxPriorityFeePerGas } = parseTransaction(toHex(signed.submission.raw));
+  const { gas: gasTraced, maxFeePerGas: feeTraced, maxPriorityFeePerGas: tipTraced } = Object(call);
+  assert.deepEqual(
+    [gasTraced, feeTraced, tipTraced].map(BigInt),
+    [gas, maxFeePerGas, maxPriorityFeePerGas],
+  );
+  assert.equal(JSON.stringify(options).includes("stateOverrides"), false);
+
+  // An account that could not pay is imagined with just enough, so that what is missing is told when signing.
+  rpc.on("eth_getBalance", () => "0x7");
+  await chain.simulate(deliveryOfPosts(1), never);
+  const { stateOverrides } = Object(traced()[2]);
+  assert.deepEqual(Object.values(stateOverrides), [{ balance: toQuantity(BigInt(gas ?? 0) * 130n) }]);
+  const refused = await chain.sign(deliveryOfPosts(1), simulation, { nonceAtLeast: undefined }, never);
+  assert.equal(refused.kind === "refused" ? refused.refusal.code : refused.kind, "insufficient_funds");
+});
+
+Deno.test("simulation: by eth_simulateV1 all the gas that may be paid for counts, at the price of the transaction", async () => {
+  await using rpc = node({
+    eth_simulateV1: () => ran({ logs: [handledLog(0n)] }),
+    eth_getBlockByNumber: () => ({
+      number: "0x100",
+      hash: blockHash,
+      timestamp: "0x10",
+      baseFeePerGas: "0x50",
+    }),
+  });
+  const simulation = await chainAt([rpc]).chain.simulate(deliveryOfPosts(1), never);
+  assert.ok(simulation.kind === "accepted");
+  assert.deepEqual([simulation.gasUsed, simulation.messageGas], [simulation.gasLimit, [simulation.gasLimit]]);
+  const [blocks] = rpc.calls.filter(({ method }) => method === "eth_simulateV1").at(-1)?.params ?? [];
+  const text = JSON.stringify(blocks);
+  assert.match(text, /"gasPrice":"0x64"/);
+  assert.match(text, /"baseFeePerGas":"0x50"/);
+  assert.ok(text.includes(`"gas":"${toQuantity(simulation.gasLimit)}"`));
 });
 
 Deno.test("simulation: an answer of eth_simulateV1 for no call or several is malformed", async () => {

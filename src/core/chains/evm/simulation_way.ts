@@ -1,0 +1,207 @@
+/**
+ * One way to simulate a delivery (a trace, `eth_simulateV1`): how it is asked, and what its faults mean. A node that
+ * is down, a method that is not there, and a delivery that cannot be shown look alike at first; they are told apart
+ * by asking for something trivial in the same way.
+ */
+import type { Address } from "../../protocol/evm/address.ts";
+import { unsignedCall } from "../../protocol/evm/fee_oracles.ts";
+import type { HandledMessages } from "../../protocol/evm/handled_logs.ts";
+import type { Message } from "../../protocol/ismp/message.ts";
+import { type FaultPlace, RpcFault, type RpcFaultCode } from "../../rpc/fault.ts";
+import type { Delivery, Refusal, Simulation } from "../chain.ts";
+import { addBatchCheck } from "./batching.ts";
+import { addCosts, type Costs } from "./costs.ts";
+import type { EvmContext, OptionalAbility, TraceTerms } from "./evm_context.ts";
+import { isArbitrum } from "./gas.ts";
+import { balanceOf, blockAt, gasEstimate, type ImaginedCall, type Query } from "./queries.ts";
+import { faultAt, Question } from "./question.ts";
+import { refusalOfFault } from "./refusals.ts";
+
+/** Tracing a hundred deliveries is the slowest thing a node is asked. */
+const TRACE_TIMEOUT_MS = 120_000;
+
+/** The node is well, and does not show this delivery. */
+const NOT_SHOWN: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["too_large", "refused"]);
+/** The node may be down, or this delivery too slow for it or for what stands in front of it. */
+const NO_ANSWER: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["timeout", "server_error"]);
+
+/** What is simulated. */
+export interface SimulatedWork {
+  readonly delivery: Delivery;
+  readonly messages: readonly Message[];
+  readonly handler: Address;
+  readonly call: ImaginedCall & TraceTerms;
+  /** False when the layer 1 part of its gas is known already. */
+  readonly isFirst: boolean;
+}
+
+/** What every way tells. */
+type LeastOutcome = HandledMessages & { readonly gasUsed: bigint };
+
+/** A way to simulate: what is asked, and what it takes. */
+export interface Way<T extends LeastOutcome> {
+  readonly ability: Extract<OptionalAbility, "tracing" | "simulating">;
+  readonly query: (call: ImaginedCall) => Query<T>;
+  /** A fault makes the next endpoint be asked. */
+  readonly check?: (outcome: T, place: FaultPlace) => RpcFault | undefined;
+}
+
+/** What a way showed. */
+export type Asked<T> =
+  | {
+    readonly kind: "shown";
+    readonly outcome: T;
+    /** Gas that pays for layer 1, which the outcome does not show: on Arbitrum; 0 elsewhere. */
+    readonly layer1Gas: bigint;
+    readonly costs: Costs;
+    /** Of the newest block. */
+    readonly baseFeeWei: bigint | undefined;
+    /** Of the account that would send it. */
+    readonly balanceWei: bigint;
+  }
+  | Extract<Simulation, { kind: "refused" }>
+  /** This way is not to be had. */
+  | { readonly kind: "missing" };
+
+/** Asks in one way; once more when there was no answer although the endpoints are well. */
+export async function ask<T extends LeastOutcome>(
+  context: EvmContext,
+  work: SimulatedWork,
+  way: Way<T>,
+  signal: AbortSignal,
+): Promise<Asked<T>> {
+  if (context.lacks(way.ability)) return { kind: "missing" };
+  for (let attempt = 1;; attempt++) {
+    const asked = await askOnce(context, work, way, signal);
+    if (!(asked instanceof RpcFault)) return asked;
+    if (asked.code === "missing_method") return noteMissing(context, way.ability);
+    const isWithoutAnswer = NO_ANSWER.has(asked.code);
+    if (!NOT_SHOWN.has(asked.code) && !isWithoutAnswer) return refusedBy(asked, work.delivery);
+    if (work.messages.length === 0) {
+      if (isWithoutAnswer) throw asked;
+      return { kind: "missing" };
+    }
+    if (!await showsTrivial(context, work, way, signal)) return { kind: "missing" };
+    if (isWithoutAnswer && attempt === 1) continue;
+    const detail = `no endpoint shows what it would do: ${asked.message}`;
+    return { kind: "refused", refusal: { code: "untraceable", detail } };
+  }
+}
+
+/** Gives the fault when the way did not show the delivery. @throws {RpcFault} about anything else */
+async function askOnce<T extends LeastOutcome>(
+  context: EvmContext,
+  work: SimulatedWork,
+  way: Way<T>,
+  signal: AbortSignal,
+): Promise<Asked<T> | RpcFault> {
+  const { pool, sender, chainId } = context.at;
+  const question = new Question(pool);
+  const shown = question.addTolerant(way.query(work.call));
+  const isEstimated = work.isFirst && isArbitrum(chainId);
+  const estimated = isEstimated ? question.addTolerant(gasEstimate(work.call)) : undefined;
+  const around = addSurroundings(context, question, work);
+  const head = question.add(blockAt("latest"));
+  const balance = question.add(balanceOf(sender));
+  const check = (place: FaultPlace): RpcFault | undefined => {
+    if (head() === undefined) return faultAt("malformed", place, "no newest block");
+    const outcome = shown();
+    return outcome instanceof RpcFault ? undefined : way.check?.(outcome, place);
+  };
+  try {
+    await question.ask({ signal, timeoutMs: TRACE_TIMEOUT_MS, check });
+  } catch (fault) {
+    if (fault instanceof RpcFault && isAboutThisCall(fault)) return fault;
+    throw fault;
+  }
+  const outcome = shown();
+  if (outcome instanceof RpcFault && outcome.code === "missing_method") return outcome;
+  const refusal = around.refusal();
+  if (refusal !== undefined) return { kind: "refused", refusal };
+  if (outcome instanceof RpcFault) return outcome;
+  const estimate = estimated?.();
+  if (estimate instanceof RpcFault && estimate.reaction === "retry") throw estimate;
+  const costs = around.costs();
+  const known = estimate instanceof RpcFault ? undefined : estimate;
+  return {
+    kind: "shown",
+    outcome,
+    layer1Gas: known === undefined ? costs.layer1Gas : excess(known, outcome.gasUsed),
+    costs,
+    baseFeeWei: head()?.baseFeePerGas ?? undefined,
+    balanceWei: balance(),
+  };
+}
+
+function excess(a: bigint, b: bigint): bigint {
+  return a > b ? a - b : 0n;
+}
+
+function isAboutThisCall({ code }: RpcFault): boolean {
+  return code === "missing_method" || NOT_SHOWN.has(code) || NO_ANSWER.has(code);
+}
+
+/**
+ * Whether the endpoints show a transfer of nothing in that way, with the same gas and price.
+ * @throws {RpcFault} when they do not answer: then nothing is known about the delivery
+ */
+async function showsTrivial<T extends LeastOutcome>(
+  context: EvmContext,
+  { call }: SimulatedWork,
+  way: Way<T>,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { pool, sender } = context.at;
+  const question = new Question(pool);
+  const shown = question.addTolerant(way.query({ ...call, to: sender, data: "0x" }));
+  let outcome: T | RpcFault;
+  try {
+    await question.ask({ signal });
+    outcome = shown();
+  } catch (fault) {
+    if (!(fault instanceof RpcFault)) throw fault;
+    outcome = fault;
+  }
+  if (!(outcome instanceof RpcFault)) return true;
+  if (outcome.reaction !== "drop") throw outcome;
+  return false;
+}
+
+/** What is asked along with every simulation. */
+export function addSurroundings(
+  context: EvmContext,
+  question: Question,
+  work: SimulatedWork,
+): { readonly costs: () => Costs; readonly refusal: () => Refusal | undefined } {
+  return {
+    costs: addCosts(context, question, unsignedCall({ chainId: context.at.chainId, ...work.call })),
+    refusal: addBatchCheck(context, question, work),
+  };
+}
+
+/** Only what is certainly missing is remembered. */
+function noteMissing(context: EvmContext, ability: Way<never>["ability"]): { readonly kind: "missing" } {
+  if (!context.noteLacking(ability)) return { kind: "missing" };
+  const { log } = context.at;
+  if (ability === "tracing") {
+    log.info("No endpoint has debug_traceCall with logs: deliveries are judged by eth_simulateV1");
+  } else {
+    log.warn(
+      "No endpoint has debug_traceCall or eth_simulateV1: deliveries are judged by eth_call, which cannot see failing modules",
+    );
+  }
+  return { kind: "missing" };
+}
+
+/** Whether a message would be recorded as handled. */
+export function handledBy(outcome: HandledMessages, message: Message): boolean {
+  if (message.kind === "post") return outcome.posts.has(message.commitment);
+  return message.kind === "getResponse" && outcome.gets.has(message.requestCommitment);
+}
+
+/** The refusal that a fault stands for. @throws the fault when it says nothing about the delivery. */
+export function refusedBy(fault: RpcFault, delivery: Delivery): Extract<Simulation, { kind: "refused" }> {
+  const refusal = refusalOfFault(fault, delivery.steps.length);
+  if (refusal === undefined) throw fault;
+  return { kind: "refused", refusal };
+}
