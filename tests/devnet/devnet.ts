@@ -28,7 +28,12 @@ import { treasuryAccount } from "./hub/pallets/balances.ts";
 import { HubProver } from "./hub_prover.ts";
 import { Oracle } from "./oracle.ts";
 import { evmOracleEnd } from "./oracle_ends.ts";
-import { type ProvenChain, type ProvenChainOptions, startProvenChain } from "./proven_chains.ts";
+import {
+  type HubRuntime,
+  type ProvenChain,
+  type ProvenChainOptions,
+  startProvenChain,
+} from "./proven_chains.ts";
 import { Prover } from "./prover.ts";
 import { type ParachainHeads, type RelayChainNode, startRelayChain } from "./relay/relay_chain.ts";
 import type { DevnetEndpoints } from "./relayer_config.ts";
@@ -274,7 +279,7 @@ function substrateEndpoint(chain: DevnetSubstrateChain): ConsensusEndpoints["sub
 
 function hubOptions(
   options: DevnetOptions,
-  runtime: "gargantua" | "nexus",
+  runtime: HubRuntime,
   chains: readonly DevnetChain[],
   { clients, consensus, relayParent }: Pick<HubOptions, "clients" | "consensus" | "relayParent">,
 ): HubOptions {
@@ -304,6 +309,7 @@ async function startProvenChains(
     const port = options.ports?.evm?.[at];
     return {
       blockTimeSec: options.blockTimeSec ?? 1,
+      hub: options.hub ?? "gargantua",
       ...options.proven,
       ...port === undefined ? {} : { port },
     };

@@ -2,21 +2,21 @@
 import type { ConsensusChanges } from "./consensus_config.ts";
 import type { ConsensusProcessOptions } from "./consensus_process.ts";
 import type { Direction } from "./oracle.ts";
-import type { ChainKind, ProvenChainOptions } from "./proven_chains.ts";
+import type { ChainKind, HubRuntime, ProvenChainOptions } from "./proven_chains.ts";
 import type { RelayChainOptions } from "./relay/relay_chain.ts";
 import type { SubstrateChainOptions } from "./substrate_chains.ts";
 
 /** Options of `startDevnet`. */
 export interface DevnetOptions {
-  /** Runtime of the hub. Default `gargantua`. */
-  readonly hub?: "gargantua" | "nexus";
+  /** Runtime of the hub, and with it the networks that its EVM chains are of. Default `gargantua`. */
+  readonly hub?: HubRuntime;
   /**
    * The EVM chains by how they become final, each kind once; rollups need a `beacon` chain. Default beacon and bsc; none
    * starts fastest.
    */
   readonly kinds?: readonly ChainKind[];
   /** What differs about them. */
-  readonly proven?: Partial<Omit<ProvenChainOptions, "blockTimeSec">>;
+  readonly proven?: Partial<Omit<ProvenChainOptions, "blockTimeSec" | "hub">>;
   /** Seconds between blocks of the EVM chains, or a block per transaction. Default 1. */
   readonly blockTimeSec?: number | "automine";
   /** Milliseconds between blocks of the hub. Default 1000. */

@@ -11,6 +11,7 @@ import {
 } from "../../src/core/protocol/ismp/state_machine.ts";
 import { type ConsensusStateId } from "../../src/core/protocol/ismp/state_machine.ts";
 import { findBscNetwork } from "../../src/core/protocol/consensus/bsc/bsc_network.ts";
+import { beaconNetworkOf } from "../../src/core/protocol/consensus/sync_committee/known_networks.ts";
 import { toAddress } from "../../src/core/protocol/evm/address.ts";
 import { type Beacon, startBeacon } from "./beacon/beacon.ts";
 import { type BscChainOptions, bscHeaderRule } from "./bsc_validators.ts";
@@ -31,16 +32,14 @@ import type { ConsensusSettings } from "./hub/hub_options.ts";
 /** How a chain becomes final. */
 export type ChainKind = "beacon" | "op_stack" | "arbitrum" | "bsc";
 
+/** The hub's two runtimes, each of which follows other networks. */
+export type HubRuntime = "gargantua" | "nexus";
+
 /** Ids of the networks whose rules the simulated hub has compiled in. */
-export const chainIdOf = {
-  beacon: 11155111,
-  op_stack: 11155420,
-  arbitrum: 421614,
-  bsc: 97,
-} as const satisfies Record<
-  ChainKind,
-  number
->;
+const chainIdsOf: Readonly<Record<HubRuntime, Readonly<Record<ChainKind, number>>>> = {
+  gargantua: { beacon: 11155111, op_stack: 11155420, arbitrum: 421614, bsc: 97 },
+  nexus: { beacon: 1, op_stack: 10, arbitrum: 42161, bsc: 56 },
+};
 
 /** What each kind is, for a person. */
 export const kindTexts = {
@@ -74,6 +73,8 @@ const CLAIM_EVERY_MS = 2_000;
 export interface ProvenChainOptions {
   /** Seconds between blocks, or a block per transaction. */
   readonly blockTimeSec: number | "automine";
+  /** The hub that shall follow the chain. Default `gargantua`, which follows test networks. */
+  readonly hub?: HubRuntime;
   /** Blocks of an epoch of the beacon chain: two epochs pass before a block is final. Default 2. */
   readonly blocksPerEpoch?: number;
   readonly bsc?: Partial<Omit<BscChainOptions, "network">>;
@@ -115,7 +116,7 @@ export async function startProvenChain(
   l1?: L1,
 ): Promise<ProvenChain> {
   await using started = new AsyncDisposableStack();
-  const chainId = chainIdOf[kind];
+  const chainId = chainIdsOf[options.hub ?? "gargantua"][kind];
   const node = started.use(
     await startAnvil({
       chainId,
@@ -180,9 +181,10 @@ async function startL1(
   { node, common, options }: Surroundings,
   started: AsyncDisposableStack,
 ): Promise<Parts> {
-  const beacon = started.use(
-    await startBeacon({ executionUrl: node.rpcUrl, blocksPerEpoch: options.blocksPerEpoch ?? 2 }),
-  );
+  const network = beaconNetworkOf(node.chainId);
+  if (network === undefined) throw new Error(`No beacon chain is known for chain ${node.chainId}`);
+  const blocksPerEpoch = options.blocksPerEpoch ?? 2;
+  const beacon = started.use(await startBeacon({ executionUrl: node.rpcUrl, network, blocksPerEpoch }));
   return {
     beacon,
     claims: connectRollupL1(node),
@@ -197,8 +199,8 @@ async function startBsc(
   { node, common, options }: Surroundings,
   started: AsyncDisposableStack,
 ): Promise<Parts> {
-  const network = findBscNetwork(chainIdOf.bsc);
-  if (network === undefined) throw new Error("The rules of BSC do not know its test network");
+  const network = findBscNetwork(node.chainId);
+  if (network === undefined) throw new Error(`The rules of BSC do not know chain ${node.chainId}`);
   const epochLength = options.bsc?.epochLength ?? BSC_EPOCH;
   const rewriter = started.use(
     await startHeaderRewriter({

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import type { DevnetChain } from "../devnet/devnet.ts";
 import { DEVNET_ACCOUNTS } from "../devnet/evm/accounts.ts";
 import { sendPing, type SentMessage, waitUntil } from "../devnet/messages.ts";
+import type { HubRuntime } from "../devnet/proven_chains.ts";
 import { type ConfigChanges, sectionOf, signerKey } from "../devnet/relayer_config.ts";
 import {
   commandResult,
@@ -23,8 +24,12 @@ import {
 
 const HEAD = ["pair", "claimed", "already claimed", "no fee", "not yet available", "failed"];
 
-Deno.test("claims", async (t) => {
-  await using devnet = await startSceneDevnet({ kinds: ["beacon", "op_stack", "bsc"] });
+Deno.test("claims on gargantua", (t) => playClaims(t, "gargantua"));
+
+Deno.test("claims on nexus", (t) => playClaims(t, "nexus"));
+
+async function playClaims(t: Deno.TestContext, hub: HubRuntime): Promise<void> {
+  await using devnet = await startSceneDevnet({ hub, kinds: ["beacon", "op_stack", "bsc"] });
   const [a, b, c] = [devnet.chain("A"), devnet.chain("B"), devnet.chain("C")];
 
   await t.step(
@@ -191,7 +196,7 @@ Deno.test("claims", async (t) => {
         });
       }),
   );
-});
+}
 
 /**
  * Delivers two messages on each way while the hub learns nothing of their destinations any more, with claims disabled,

@@ -6,7 +6,7 @@ export function specOf(network: BeaconNetwork): Record<string, string> {
   const [genesis, ...forks] = network.forks;
   return {
     PRESET_BASE: "mainnet",
-    CONFIG_NAME: "sepolia",
+    CONFIG_NAME: network.chainId === 1 ? "mainnet" : "sepolia",
     SECONDS_PER_SLOT: String(network.slotSec),
     SLOTS_PER_EPOCH: String(network.slotsPerEpoch),
     EPOCHS_PER_SYNC_COMMITTEE_PERIOD: String(network.epochsPerPeriod),
