@@ -1,5 +1,7 @@
 /** Keeps the database small and says now and then how things stand. */
 import type { Worker } from "../core/runtime/worker.ts";
+import { formatDecimal } from "../core/prices/decimal.ts";
+import { DAY_MS, summariseSpending } from "./decisions/spending_summary.ts";
 import type { PipelineDeps } from "./pipeline/leg.ts";
 
 const PRUNE_EVERY_MS = 3_600_000;
@@ -18,6 +20,7 @@ export function housekeepingWorker(deps: PipelineDeps): Worker {
         }
         await deps.clock.sleep(SUMMARY_EVERY_MS, signal);
         logSummary(deps);
+        logSpending(deps);
       }
     },
   };
@@ -31,4 +34,28 @@ function logSummary(deps: PipelineDeps): void {
     legs.set(leg, { ...legs.get(leg), [state]: count });
   }
   for (const [leg, counts] of legs) deps.log.info("Messages by state", { leg, ...counts });
+}
+
+/** One line per chain on which gas was spent within the last day, with what earned nothing and why. */
+function logSpending({ ledger, log, clock }: PipelineDeps): void {
+  const sinceMs = clock.now() - DAY_MS;
+  for (const chain of ledger.spending.listChains(sinceMs)) {
+    const sum = summariseSpending(ledger.spending.listMined(chain, sinceMs));
+    if (sum.spentWei === 0n) continue;
+    log.info("Gas spent in the last 24 hours", {
+      chain,
+      transactions: sum.transactions,
+      spent: formatDecimal(sum.spentWei, 18),
+      spentUsd: dollars(sum.spentUsd18),
+      earnedUsd: dollars(sum.earnedUsd18),
+      earnedNothing: formatDecimal(sum.unearnedWei, 18),
+      earnedNothingUsd: dollars(sum.unearnedUsd18),
+      ...Object.fromEntries([...sum.reasons].map(([reason, wei]) => [reason, formatDecimal(wei, 18)])),
+    });
+  }
+}
+
+/** To a millionth of a dollar. */
+function dollars(amount18: bigint): string {
+  return formatDecimal(amount18 / 10n ** 12n, 6);
 }

@@ -8,6 +8,7 @@ import type { Fetch } from "../core/rpc/http.ts";
 import { Limit } from "../core/runtime/limit.ts";
 import { Wake } from "../core/runtime/wake.ts";
 import type { Worker } from "../core/runtime/worker.ts";
+import { toTokenUnits } from "./decisions/money.ts";
 import type { Leg, LegProfit, PipelineDeps, PipelineSettings } from "./pipeline/leg.ts";
 import { legWorker } from "./pipeline/leg_worker.ts";
 import type { Replacing } from "./pipeline/replacing.ts";
@@ -46,7 +47,7 @@ export function settingsOf(
   config: MessagingConfig,
   listedModules: PipelineSettings["listedModules"],
 ): PipelineSettings {
-  const { moduleFilter, unprofitableRetryFrequencySec } = config.relayer;
+  const { maximumDailyLoss, moduleFilter, unprofitableRetryFrequencySec } = config.relayer;
   return {
     hub: config.hub.stateMachine,
     moduleFilter: moduleFilter === undefined
@@ -54,6 +55,7 @@ export function settingsOf(
       : new Set(moduleFilter.map((module): Hex => toHex(module))),
     configured: new Set([config.hub.stateMachine, ...config.chains.map(({ stateMachine }) => stateMachine)]),
     retryFrequencySec: unprofitableRetryFrequencySec,
+    maxDailyLossMicroUsd: maximumDailyLoss === undefined ? undefined : toTokenUnits(maximumDailyLoss, 6),
     listedModules,
     hubTokenPrice27: hubTokenPrice27(config.hub),
   };

@@ -8,6 +8,7 @@ import type {
   Delivery,
   EventPosition,
   Refusal,
+  SpentGas,
   SubmissionOutcome,
 } from "../../src/core/chains/chain.ts";
 import { type Hash256, toHash256 } from "../../src/core/protocol/bytes.ts";
@@ -57,7 +58,18 @@ export interface MemoryCall {
 interface Mined {
   readonly transaction: MemoryTransaction;
   readonly execution: Execution;
+  /** Whether the client of the hub learned something. */
+  readonly hasTaught: boolean;
 }
+
+/** A transaction of an account in a block, with what it cost. */
+export interface PaidTransaction extends SpentGas {
+  readonly hash: Hash256;
+  readonly isReverted: boolean;
+}
+
+/** Gas of a transfer, and of a transaction that is refused. */
+const TRANSFER_GAS = 21_000n;
 
 /** Something that the test wants to happen in the next block. */
 type Action = (state: HostState, block: { readonly height: bigint; readonly nowSec: bigint }) => ChainEvent[];
@@ -389,6 +401,19 @@ export class MemoryNode {
     );
   }
 
+  /** What an account paid for on the chain as it is now, in order. */
+  paidBy(account: string): readonly PaidTransaction[] {
+    return this.#blocks.flatMap(({ mined }) => mined).flatMap((each) => {
+      const spent = each.transaction.account === account ? this.#spent(each) : undefined;
+      if (spent === undefined) return [];
+      return [{
+        hash: each.transaction.hash,
+        isReverted: each.execution.kind === "refused",
+        ...spent,
+      }];
+    });
+  }
+
   /** Mined transactions that failed, with who paid for them. */
   reverted(): readonly MemoryTransaction[] {
     return this.#blocks.flatMap(({ mined }) =>
@@ -440,11 +465,15 @@ export class MemoryNode {
       if (next.account !== undefined && next.nonce !== undefined) {
         state.nonces.set(next.account, next.nonce + 1n);
       } else if (execution.kind === "refused") continue; // no block holds an invalid unsigned extrinsic
-      mined.push({ transaction: next, execution });
-      if (execution.kind === "refused") continue;
+      if (execution.kind === "refused") {
+        mined.push({ transaction: next, execution, hasTaught: false });
+        continue;
+      }
       const at = { height: block.height, transaction: next.hash };
       const by = { relayer: next.relayer, at, nowSec: block.nowSec };
+      const before = knowledgeOf(state);
       events.push(...this.#apply(state, next, by));
+      mined.push({ transaction: next, execution, hasTaught: knowledgeOf(state) !== before });
     }
   }
 
@@ -507,7 +536,21 @@ export class MemoryNode {
     return undefined;
   }
 
-  #included(block: MemoryBlock, { transaction, execution }: Mined): SubmissionOutcome {
+  /** Extrinsics are free. */
+  #spent({ transaction, execution }: Mined): SpentGas | undefined {
+    if (transaction.account === undefined) return undefined;
+    const messages = BigInt(messagesOf(transaction).length);
+    const proofs = BigInt(transaction.delivery.steps.filter(({ kind }) => kind === "consensus").length);
+    const work = execution.kind === "refused" ? 0n : messages * this.messageGas + proofs * this.proofGas;
+    return {
+      gasUsed: work > TRANSFER_GAS ? work : TRANSFER_GAS,
+      gasPriceWei: transaction.priceWei,
+      dataCostWei: 0n,
+    };
+  }
+
+  #included(block: MemoryBlock, mined: Mined): SubmissionOutcome {
+    const { transaction, execution, hasTaught } = mined;
     const handled = execution.kind === "refused" ? [] : messagesOf(transaction)
       .filter((_, index) => execution.handled[index] === true)
       .map((message) => ({ commitment: receiptKeyOf(message), relayer: transaction.relayer }));
@@ -517,9 +560,16 @@ export class MemoryNode {
       isFinal: block.height <= this.finalHeight,
       succeeded: execution.kind === "done",
       handled,
+      hasTaught,
+      spent: this.#spent(mined),
       refusal: execution.kind === "refused" ? execution.refusal : undefined,
     };
   }
+}
+
+/** What the clients of a host know, as text to compare. */
+function knowledgeOf({ counterparties, setId }: HostState): string {
+  return [...counterparties].map(([key, { latest }]) => `${key} ${latest}`).join() + String(setId);
 }
 
 /** The messages that a transaction carries or answers, in order. */

@@ -62,6 +62,40 @@ export interface HandledFacts {
   readonly height: bigint;
 }
 
+/** A row of `spending`. */
+export interface SpendingFacts {
+  readonly chain: string;
+  readonly hash: string;
+  readonly purpose: string;
+  readonly rule: string;
+  readonly result: string | undefined;
+  readonly maxCostWei: bigint;
+  readonly dataCostWei: bigint | undefined;
+  readonly costWei: bigint | undefined;
+  readonly costUsd18: bigint | undefined;
+  readonly offeredUsd18: bigint | undefined;
+  readonly lossMicroUsd: bigint | undefined;
+  readonly minedAtMs: number | undefined;
+  readonly createdAtMs: number;
+}
+
+/** A transaction that an account paid for, as its chain tells. */
+export interface PaidFacts {
+  readonly chain: string;
+  readonly hash: string;
+  readonly costWei: bigint;
+  readonly isReverted: boolean;
+}
+
+/** Results of reverted transactions. */
+const REVERTED: ReadonlySet<string> = new Set(["lost_race", "reverted"]);
+
+/**
+ * Times that one message may be mined without effect: its receiving module is called again once by itself, and later
+ * twice more at most.
+ */
+const MAX_NOT_EXECUTED = 3;
+
 /** States whose messages are under way. */
 const OPEN_SUBMISSIONS: ReadonlySet<string> = new Set(["signed", "broadcast"]);
 
@@ -196,3 +230,93 @@ export function* noncesDouble(submissions: readonly SubmissionFacts[]): Iterable
     yield `I10: nonce used twice: ${twice}`;
   }
 }
+
+/**
+ * I15: the ledger of spending says what every transaction cost, and nothing cost more than the rule that allowed it
+ * admits: what was signed for, by the profit rule what its messages offered, and for messages without effect a few
+ * tries.
+ */
+export function* spendingWrong(facts: {
+  readonly spending: readonly SpendingFacts[];
+  readonly submissions: readonly SubmissionFacts[];
+  readonly paid: readonly PaidFacts[];
+}): Iterable<string> {
+  yield* spendingUntrue(facts);
+  for (const row of facts.spending) {
+    const { chain, costUsd18, costWei, dataCostWei, hash, maxCostWei, offeredUsd18, rule } = row;
+    if (costWei === undefined) continue;
+    if (costWei - (dataCostWei ?? 0n) > maxCostWei) {
+      yield `I15: ${hash} on ${chain} cost ${costWei} wei and was signed for ${maxCostWei}`;
+    }
+    if (rule === "profit" && costUsd18 !== undefined && costUsd18 > (offeredUsd18 ?? 0n)) {
+      yield `I15: ${hash} on ${chain} cost ${costUsd18} by a rule that wants more than ${offeredUsd18}`;
+    }
+    if (rule === "free" && costWei > 0n) yield `I15: ${hash} on ${chain} should be free and cost ${costWei}`;
+  }
+  yield* triedTooOften(facts);
+}
+
+/** What the chains took is what the ledger says. */
+function* spendingUntrue(
+  { paid, spending, submissions }: Parameters<typeof spendingWrong>[0],
+): Iterable<string> {
+  const states = new Map(submissions.map(({ chain, hash, state }) => [`${chain} ${hash}`, state]));
+  const rows = new Map(spending.map((row) => [`${row.chain} ${row.hash}`, row]));
+  for (const { chain, hash, costWei, isReverted } of paid) {
+    const key = `${chain} ${hash}`;
+    const row = rows.get(key);
+    rows.delete(key);
+    if (row === undefined) continue; // I3, or a database that was lost
+    // It may have been mined in the last moment, when nobody looked any more.
+    if (row.result === undefined && OPEN_SUBMISSIONS.has(states.get(key) ?? "")) continue;
+    if (row.costWei !== costWei) {
+      yield `I15: ${hash} on ${chain} cost ${costWei}, the ledger says ${row.costWei}`;
+    }
+    if (row.result !== undefined && REVERTED.has(row.result) !== isReverted) {
+      yield `I15: ${hash} on ${chain} counts as ${row.result}`;
+    }
+  }
+  for (const { chain, hash, costWei } of rows.values()) {
+    if (costWei !== undefined && costWei > 0n) yield `I15: nobody paid for ${hash} on ${chain}`;
+  }
+}
+
+function* triedTooOften({ spending, submissions }: Parameters<typeof spendingWrong>[0]): Iterable<string> {
+  const inVain = new Set(
+    spending.filter(({ result }) => result === "not_executed").map(({ chain, hash }) => `${chain} ${hash}`),
+  );
+  const tries = new Map<string, number>();
+  for (const { chain, hash, items } of submissions) {
+    if (!inVain.has(`${chain} ${hash}`)) continue;
+    for (const { commitment, sink } of items) {
+      const key = `${commitment} to ${sink}`;
+      tries.set(key, (tries.get(key) ?? 0) + 1);
+    }
+  }
+  for (const [key, count] of tries) {
+    if (count > MAX_NOT_EXECUTED) yield `I15: ${key} was paid for ${count} times without effect`;
+  }
+}
+
+/** I15: nothing is signed for a chain once what was lost there within a day has reached the limit. */
+export function* lossBeyondLimit(
+  spending: readonly SpendingFacts[],
+  limit: {
+    readonly microUsd: bigint;
+    /** Time that the limit may need to take effect, ms. */
+    readonly withinMs: number;
+  },
+): Iterable<string> {
+  for (const { chain, createdAtMs, hash, rule } of spending) {
+    if (rule === "free") continue;
+    const lost = spending.filter((row) =>
+      row.chain === chain && row.minedAtMs !== undefined && row.minedAtMs > createdAtMs - DAY_MS &&
+      row.minedAtMs < createdAtMs - limit.withinMs
+    ).reduce((sum, { lossMicroUsd }) => sum + (lossMicroUsd ?? 0n), 0n);
+    if (lost >= limit.microUsd) {
+      yield `I15: ${hash} was signed for ${chain} although ${lost} of ${limit.microUsd} millionths of a dollar were lost`;
+    }
+  }
+}
+
+const DAY_MS = 86_400_000;

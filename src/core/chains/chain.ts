@@ -234,6 +234,15 @@ export interface BlockRef {
   readonly hash: Hash256;
 }
 
+/** What a mined transaction cost its account, as its receipt tells. */
+export interface SpentGas {
+  readonly gasUsed: bigint;
+  /** What was paid per gas, wei. */
+  readonly gasPriceWei: bigint;
+  /** Paid beside gas for data on another chain (OP-stack), wei; 0 elsewhere. */
+  readonly dataCostWei: bigint;
+}
+
 /** What became of a submission. */
 export type SubmissionOutcome =
   /** In the pool, or not old enough to be given up. */
@@ -255,6 +264,8 @@ export type SubmissionOutcome =
      * the transaction means that somebody else's were first: it was paid for in vain. Absent: nobody can tell.
      */
     readonly hasTaught?: boolean;
+    /** Absent where transactions cost nothing. */
+    readonly spent?: SpentGas | undefined;
     readonly refusal: Refusal | undefined;
   };
 

@@ -60,6 +60,8 @@ export interface RelayerConfig {
   readonly moduleFilter: readonly Uint8Array[] | undefined;
   /** `undefined`: unprofitable and failed messages are not retried. */
   readonly unprofitableRetryFrequencySec: number | undefined;
+  /** Dollars that may be lost on each chain within a day before nothing is sent there; `undefined`: no limit. */
+  readonly maximumDailyLoss: number | undefined;
   /** True: no automatic accumulation. Deliveries are recorded all the same. */
   readonly disableFeeAccumulation: boolean;
 }

@@ -16,7 +16,7 @@ import { substrateSigner } from "./key_readers.ts";
 import type { HubValues, RelayerConfig } from "./messaging_config.ts";
 import { type Fields, optional, required, withDefault } from "./section.ts";
 import type { ConfigFiles } from "./toml_file.ts";
-import { amount, boolean, integer, listOf, price, timerSeconds } from "./value_readers.ts";
+import { amount, boolean, integer, listOf, positiveAmount, timerSeconds } from "./value_readers.ts";
 
 /** {@link HubValues} and the id as the file has it. */
 export type HubFileValues = HubValues & { readonly consensusStateId: ConsensusStateId | undefined };
@@ -32,7 +32,7 @@ export function hubFields(files: ConfigFiles): Fields<HubFileValues> {
     pollIntervalSec: pollInterval,
     consensusStateId: optional("consensus_state_id", consensusStateId),
     signer: optional("signer", substrateSigner(files)),
-    tokenPrice: optional("token_price", price("dollars per token")),
+    tokenPrice: optional("token_price", positiveAmount("dollars per token")),
   };
 }
 
@@ -63,6 +63,7 @@ export const relayerFields: Fields<RelayerFileValues> = {
     [],
   ),
   unprofitableRetryFrequencySec: optional("unprofitable_retry_frequency", timerSeconds),
+  maximumDailyLoss: optional("maximum_daily_loss", positiveAmount("dollars")),
   disableFeeAccumulation: withDefault("disable_fee_accumulation", boolean, false),
 };
 

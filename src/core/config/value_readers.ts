@@ -123,8 +123,8 @@ export function amount(unit: string): Reader<number> {
   };
 }
 
-/** A price above 0 that can be written without an exponent; `unit` is for messages. */
-export function price(unit: string): Reader<number> {
+/** A price or amount above 0 that can be written without an exponent; `unit` is for messages. */
+export function positiveAmount(unit: string): Reader<number> {
   const expected = `a number from 0.000001 (${unit})`;
   const reader = amount(unit);
   return {

@@ -8,6 +8,7 @@ import type { Deliveries } from "./deliveries.ts";
 import type { Messages } from "./messages.ts";
 import type { Meta } from "./meta.ts";
 import type { Rewards } from "./rewards.ts";
+import type { Spending } from "./spending.ts";
 import type { Submissions } from "./submissions.ts";
 import type { Withdrawals } from "./withdrawals.ts";
 
@@ -59,6 +60,16 @@ export type {
   Rewards,
   RewardState,
 } from "./rewards.ts";
+export type {
+  Allowance,
+  LossSum,
+  Spending,
+  SpendingPurpose,
+  SpendingResult,
+  SpendingRow,
+  SpendingRule,
+  Spent,
+} from "./spending.ts";
 export {
   type InFlight,
   type ItemOutcome,
@@ -87,6 +98,7 @@ export interface Pruned {
   readonly messages: number;
   readonly submissions: number;
   readonly deliveries: number;
+  readonly spending: number;
 }
 
 /**
@@ -100,6 +112,7 @@ export interface Ledger {
   readonly deliveries: Deliveries;
   readonly withdrawals: Withdrawals;
   readonly rewards: Rewards;
+  readonly spending: Spending;
   /**
    * Runs `work` in one write transaction that is on disk when this returns; takes everything back when it throws.
    * `work` must not be asynchronous.

@@ -47,6 +47,15 @@ export function openMessages(db: Database, clock: Pick<Clock, "now">): Messages 
     transition: (commitment, sink, change) => transition(db, { commitment, sink }, change, clock.now()),
     transitionAll: (commitments, sink, change) =>
       transitionAll(db, { commitments, sink }, change, clock.now()),
+    noteOffers: (sink, offers) =>
+      void db.run(
+        `UPDATE message SET offered_usd18 = item.value ->> 1 FROM json_each(:list) AS item
+         WHERE sink = :sink AND commitment = item.value ->> 0`,
+        {
+          sink,
+          list: JSON.stringify(offers.map((offer) => [offer.commitment, toDecimal(offer.offeredUsd18)])),
+        },
+      ),
     countByState: () =>
       db.rows("SELECT source, sink, state, count(*) AS count FROM message GROUP BY source, sink, state")
         .map((row) => ({

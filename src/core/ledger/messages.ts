@@ -130,6 +130,11 @@ export interface Messages {
    * @throws {Error} a defect: no such row, or an illegal change of state. Call it within a ledger transaction.
    */
   transitionAll(commitments: readonly Hash256[], sink: StateMachine, change: MessageChange): void;
+  /** Writes down what messages to one sink offered when they were weighed, dollars x 10^18. */
+  noteOffers(
+    sink: StateMachine,
+    offers: readonly { readonly commitment: Hash256; readonly offeredUsd18: bigint }[],
+  ): void;
   /** One entry per leg and state that has rows. */
   countByState(): StateCount[];
   /** Earliest `nextAttemptAtMs` of the leg's open rows, {@link neverMs} left out. */

@@ -10,6 +10,9 @@ const journalMs = 30 * dayMs;
 /** Claimed deliveries and those without a fee. */
 const claimedMs = 90 * dayMs;
 
+/** What was spent. */
+const spendingMs = 90 * dayMs;
+
 /** Rows per transaction: some milliseconds each. */
 const chunk = 500;
 
@@ -43,6 +46,13 @@ export function prune(db: Database, nowMs: number): Pruned {
          SELECT rowid FROM delivery WHERE claim_state IN ('claimed', 'no_fee') AND is_final = 1
            AND updated_at_ms < :before LIMIT ${chunk})`,
       nowMs - claimedMs,
+    ),
+    spending: removeAll(
+      db,
+      `DELETE FROM spending WHERE id IN (
+         SELECT p.id FROM spending p WHERE p.created_at_ms < :before
+           AND NOT EXISTS (SELECT 1 FROM submission s WHERE s.id = p.id) LIMIT ${chunk})`,
+      nowMs - spendingMs,
     ),
   };
 }

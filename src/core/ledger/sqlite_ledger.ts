@@ -10,6 +10,7 @@ import { openMessages } from "./message_table.ts";
 import { type Meta, openMeta } from "./meta.ts";
 import { prune } from "./retention.ts";
 import { openRewards } from "./reward_table.ts";
+import { openSpending } from "./spending_table.ts";
 import { openSubmissions } from "./submission_table.ts";
 import { openWithdrawals } from "./withdrawal_table.ts";
 
@@ -30,6 +31,7 @@ export function createLedger(db: Database, clock: Pick<Clock, "now">): Ledger {
     deliveries: openDeliveries(db, clock),
     withdrawals: openWithdrawals(db, clock),
     rewards: openRewards(db, clock),
+    spending: openSpending(db, clock),
     transaction: (work) => db.transaction(work),
     bindHub: (stateMachine) => db.transaction(() => bindHub(db.path, meta, stateMachine)),
     checkWritable: () => db.transaction(() => meta.write(probeName, String(clock.now()))),

@@ -21,6 +21,7 @@ import {
   toU64Text,
 } from "./columns.ts";
 import type { Database } from "./database.ts";
+import { noteFree, openAllowance, takeBackSpent } from "./spending_table.ts";
 import {
   type InFlight,
   itemOutcomes,
@@ -147,6 +148,7 @@ function record(db: Database, entry: NewSubmission, nowMs: number): number {
       ),
     },
   );
+  openAllowance(db, lastId, entry, nowMs);
   return lastId;
 }
 
@@ -203,6 +205,11 @@ function update(db: Database, id: number, change: SubmissionChange, nowMs: numbe
       now: nowMs,
     },
   );
+  if (isBroadcast && old.block !== undefined) takeBackSpent(db, id);
+  const isOver = change.state === "final" || change.state === "failed";
+  if (isOver && old.submission.gasLimit === undefined) {
+    noteFree(db, id, change.state === "final" ? "done" : "reverted", nowMs);
+  }
   return next;
 }
 

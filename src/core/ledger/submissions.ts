@@ -2,6 +2,7 @@
 import type { BlockRef, SignedSubmission } from "../chains/chain.ts";
 import type { Hash256 } from "../protocol/bytes.ts";
 import type { StateMachine } from "../protocol/ismp/state_machine.ts";
+import type { Allowance } from "./spending.ts";
 
 /** Every {@link SubmissionKind}. */
 export const submissionKinds = ["delivery", "cancel", "accumulate", "withdraw", "claim"] as const;
@@ -51,6 +52,8 @@ export interface NewSubmission {
   readonly replaces?: number | undefined;
   /** Source of the leg, for deliveries. */
   readonly legSource?: StateMachine | undefined;
+  /** The rule by which it may be sent; of its kind, or of what it replaces, when absent. */
+  readonly allowance?: Allowance | undefined;
 }
 
 /** A submission as stored. */

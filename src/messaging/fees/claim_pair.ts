@@ -16,6 +16,7 @@ import {
   planClaims,
   type SettledClaim,
 } from "../decisions/fee_claims.ts";
+import { toFee18 } from "../decisions/money.ts";
 import { type ReadyClaim, siftClaims } from "./claim_attempt.ts";
 import { type ClaimEvent, type ClaimResult, routeName } from "./claim_events.ts";
 import { type FeeDeps, findKey } from "./fee_world.ts";
@@ -145,10 +146,20 @@ async function readRequests(
       const isKnown = confirmed?.kind === "certain" ? confirmed.value !== undefined : true;
       if (isKnown && fee !== row.fee) {
         deps.ledger.deliveries.setFee(row.commitment, row.dest, fee);
+        noteRevenue(deps, row);
       }
     }
   });
   return requests;
+}
+
+/** The transaction of a delivery earned the fee that was written down just now. */
+function noteRevenue(deps: FeeDeps, { dest, txHash }: DeliveryRow): void {
+  if (txHash === undefined) return;
+  deps.ledger.spending.learnRevenue(dest, txHash, (source, fee) => {
+    const decimals = deps.units.find(source);
+    return decimals === undefined ? undefined : toFee18(fee, decimals);
+  });
 }
 
 function onHubOf(status: ClaimStatus): ClaimedRequest["onHub"] {

@@ -30,6 +30,11 @@ export class FeeUnits {
     }
   }
 
+  /** Decimals of a chain's fee token, if they are known by now. */
+  find(chain: StateMachine): number | undefined {
+    return this.#decimals.get(chain);
+  }
+
   /** An amount of the chain's fee token in whole units; in its smallest units while the decimals are unknown. */
   text(chain: StateMachine, amount: bigint): string {
     const decimals = this.#decimals.get(chain);

@@ -13,6 +13,7 @@ import {
   type WithdrawalAction,
   type WithdrawalObservation,
 } from "../decisions/withdrawal_step.ts";
+import { isSpendingStopped } from "../pipeline/loss_limit.ts";
 import { takeDelivered } from "../pipeline/receipts.ts";
 import type { HubCallFate } from "./hub_calls.ts";
 import { MaturedHeights } from "./matured_heights.ts";
@@ -134,7 +135,8 @@ export class WithdrawalSteps {
     await deps.units.learn(paying.chain, signal);
     const receipt = await this.#seeReceipt(paying, row, signal);
     const nowMs = deps.clock.now();
-    if (receipt !== "none" || nowMs < row.nextAttemptAtMs) {
+    const mayWait = nowMs < row.nextAttemptAtMs || isSpendingStopped(deps, paying.chain);
+    if (receipt !== "none" || mayWait) {
       return { of: "dispatched", nowMs, receipt, provableHubBlock: 0n };
     }
     const at = await this.#provableAt(paying, dispatch.hubBlock, signal);

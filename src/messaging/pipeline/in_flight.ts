@@ -4,6 +4,7 @@ import type { SubmissionKind } from "../../core/ledger/ledger.ts";
 import { inFlightLimit, MOST_IN_FLIGHT } from "../decisions/rivalry.ts";
 import { isUnfunded } from "./funds.ts";
 import type { PipelineDeps } from "./leg.ts";
+import { isSpendingStopped } from "./loss_limit.ts";
 import { isRaceCostly, readRivalry } from "./rivals.ts";
 
 /** True when another transaction to the sink may be made now. */
@@ -13,7 +14,7 @@ export function hasRoomInFlight(deps: PipelineDeps, { sink }: { readonly sink: C
 
 /** How many more transactions to the sink may be made now; none while it is not known whether one arrived. */
 export function countRoom(deps: PipelineDeps, sink: Chain): number {
-  if (isUnfunded(deps, sink)) return 0;
+  if (isUnfunded(deps, sink) || isSpendingStopped(deps, sink)) return 0;
   const waiting = deps.ledger.submissions.listInFlight(sink.id.stateMachine)
     .filter(({ kind }) => !isHubCall(kind));
   const most = isRaceCostly(sink) ? inFlightLimit(readRivalry(deps, sink)) : MOST_IN_FLIGHT;

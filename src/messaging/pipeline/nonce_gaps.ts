@@ -8,6 +8,7 @@ import { planNonces } from "../decisions/nonces.ts";
 import { highestPriceWei } from "../../core/chains/evm/gas.ts";
 import { priceCaps } from "../decisions/price_cap.ts";
 import { tellForeign } from "./foreign_use.ts";
+import { isSpendingStopped } from "./loss_limit.ts";
 import type { Replacing } from "./replacing.ts";
 import type { Settling } from "./settlement.ts";
 import { sendInstead } from "./stuck.ts";
@@ -20,7 +21,7 @@ export async function fillGaps(work: Settling, replacing: Replacing): Promise<bo
   const { deps, sink, signal } = work;
   const waiting = listWaiting(work);
   const oldestMs = waiting.reduce((ms, { createdAtMs }) => Math.min(ms, createdAtMs), Infinity);
-  if (deps.clock.now() - oldestMs < GAP_AFTER_MS) return false;
+  if (deps.clock.now() - oldestMs < GAP_AFTER_MS || isSpendingStopped(deps, sink)) return false;
   const nonces = await replacing.chain.fetchNonces(signal);
   const plan = planNonces({
     journal: waiting.flatMap(({ id, submission: { nonce } }) => nonce === undefined ? [] : [{ id, nonce }]),

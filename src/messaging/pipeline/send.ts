@@ -13,6 +13,7 @@ import { type AnswerTaker, type Leg, legName, type PipelineDeps, type PipelineSe
 import { hold, markAll, markRefused } from "./mark.ts";
 import { type Candidate, stillOpen, takeDelivered } from "./receipts.ts";
 import type { Sifted } from "./sift.ts";
+import { allowanceOf } from "./spending.ts";
 
 /** What sending a batch gave. */
 export interface SendResult {
@@ -160,6 +161,7 @@ async function journalAndSend(
       kind: "delivery",
       legSource: leg.source.id.stateMachine,
       items: rows.map(({ commitment, requestCommitment, sink }) => ({ commitment, requestCommitment, sink })),
+      allowance: allowanceOf(leg, rows),
     });
   });
   const fields = { leg: legName(leg), messages: rows.length, transaction: submission.hash, ...work.facts };

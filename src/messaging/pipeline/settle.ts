@@ -9,6 +9,7 @@ import { RpcFault, type RpcFaultCode } from "../../core/rpc/fault.ts";
 import { confirmFoundReceipts } from "./confirm.ts";
 import { tellForeign } from "./foreign_use.ts";
 import type { PipelineDeps, PipelineSettings } from "./leg.ts";
+import { reviewLoss } from "./loss_limit.ts";
 import { fillGaps } from "./nonce_gaps.ts";
 import type { Replacing } from "./replacing.ts";
 import { settleUnknown } from "./resend.ts";
@@ -73,6 +74,7 @@ export async function settleAll(
   }
   if (replacing !== undefined) await attempt(() => fillGaps(work, replacing));
   if (await confirmFoundReceipts(deps, sink, signal)) hasNews = true;
+  await reviewLoss(work);
   if (fault !== undefined) throw fault;
   return { waiting, hasNews };
 }

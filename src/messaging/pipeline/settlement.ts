@@ -11,6 +11,7 @@ import type { PipelineDeps, PipelineSettings } from "./leg.ts";
 import { messageOf } from "./message_row.ts";
 import type { Replacing } from "./replacing.ts";
 import { rememberRivals, rememberWin } from "./rivals.ts";
+import { noteSpent, type Paid, readPaid } from "./spending.ts";
 
 /** A submission that is in a block. */
 export type Included = Extract<SubmissionOutcome, { kind: "included" }>;
@@ -38,12 +39,20 @@ function isKnownBlock(row: SubmissionRow, outcome: Included): boolean {
 }
 
 /** Records a transaction that succeeded; true when something changed. */
-export function settleSuccess(work: Settling, row: SubmissionRow, outcome: Included): boolean {
+export async function settleSuccess(
+  work: Settling,
+  row: SubmissionRow,
+  outcome: Included,
+): Promise<boolean> {
   const { deps } = work;
   const isKnown = isKnownBlock(row, outcome);
   if (isKnown && !outcome.isFinal) return false;
+  const paid = isKnown ? undefined : await readPaidBy(work, outcome);
   deps.ledger.transaction(() => {
-    if (!isKnown) recordInclusion(work, row, outcome);
+    if (!isKnown) {
+      recordInclusion(work, row, outcome);
+      noteSpent(deps, row, paid, { hasTaught: outcome.hasTaught });
+    }
     deps.ledger.submissions.update(row.id, {
       state: outcome.isFinal ? "final" : "included",
       block: outcome.block,
@@ -51,6 +60,10 @@ export function settleSuccess(work: Settling, row: SubmissionRow, outcome: Inclu
     if (outcome.isFinal) finalise(deps, row);
   });
   return true;
+}
+
+function readPaidBy({ replacing, signal }: Settling, outcome: Included): Promise<Paid | undefined> {
+  return readPaid(outcome, replacing?.profit?.price, signal);
 }
 
 /** Writes the fate of each message of a successful transaction, as the host's events tell it. */
@@ -76,7 +89,8 @@ export async function settleRevert(work: Settling, row: SubmissionRow, outcome: 
   const state = outcome.isFinal ? "failed" : "included";
   if (!isKnownBlock(row, outcome)) {
     const { block, refusal } = outcome;
-    await settleByReceipts(work, row, { state, detail, block, code: refusal?.code });
+    const paid = await readPaidBy(work, outcome);
+    await settleByReceipts(work, row, { state, detail, block, code: refusal?.code, paid });
     return true;
   }
   if (!outcome.isFinal) return false;
@@ -93,6 +107,8 @@ export interface EndWithoutEffect {
   readonly block?: Included["block"];
   /** Why it was reverted, where that could be found out. */
   readonly code?: RefusalCode | undefined;
+  /** What it cost there. */
+  readonly paid?: Paid | undefined;
   /** Why its messages wait; they lost a race when absent. */
   readonly reason?: "stuck" | undefined;
   /** Messages that the transaction mined instead carries, which settles them. */
@@ -134,6 +150,7 @@ export async function settleByReceipts(
       }
     }
     deps.ledger.submissions.update(row.id, { state: end.state, detail: end.detail, block: end.block });
+    noteSpent(deps, row, end.paid, { hasTaught: undefined, reverted: isRace ? "lost_race" : "reverted" });
   });
   deps.log.info("Transaction had no effect of its own", {
     chain: sink.id.stateMachine,

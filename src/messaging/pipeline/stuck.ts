@@ -12,6 +12,7 @@ import { bumpPrice, decideStuck, STUCK_AFTER_MS, type StuckDecision } from "../.
 import { type CapFacts, priceCaps, shortfallWei } from "../decisions/price_cap.ts";
 import { noteRefusedFunds, parkUnfunded } from "./funds.ts";
 import { readIncome } from "./income.ts";
+import { isSpendingStopped } from "./loss_limit.ts";
 import type { Replacing } from "./replacing.ts";
 import { noteNoAnswer } from "./send.ts";
 import type { Settling } from "./settlement.ts";
@@ -38,6 +39,7 @@ export async function moveOn(work: Settling, rows: readonly SubmissionRow[]): Pr
   if (replacing === undefined || place === undefined) return false;
   const { nonce, newest, dearest } = place;
   if (deps.clock.now() < dearest.createdAtMs + STUCK_AFTER_MS) return false;
+  if (isSpendingStopped(deps, work.sink)) return false;
   const terms = await replacing.chain.fetchReplacementTerms(dearest.submission, signal);
   // It waits for those below it, not for a better price.
   if (terms.nonces.latest < nonce) return false;

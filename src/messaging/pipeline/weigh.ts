@@ -10,6 +10,7 @@ import { hold, mark } from "./mark.ts";
 import { type Candidate, stillOpen } from "./receipts.ts";
 import { findOwnPayment, readRevenues, type Revenue } from "./revenue.ts";
 import type { Sifted } from "./sift.ts";
+import { noteOffers } from "./spending.ts";
 
 /**
  * The candidates of a part that are worth delivering. Unless that is all of them, the rest must be sifted anew
@@ -65,7 +66,10 @@ export async function weigh(
   );
   const lost = work.candidates.filter(({ row }) => revenueOf.get(row.commitment)?.fee.kind === "gone");
   const gone = await findGoneRequests(deps, leg, profit, lost, signal);
-  return deps.ledger.transaction(() => putAside(deps, settings, { ...work, held, revenueOf, gone }));
+  return deps.ledger.transaction(() => {
+    noteOffers(deps, leg.sink, offers);
+    return putAside(deps, settings, { ...work, held, revenueOf, gone });
+  });
 }
 
 function revenueAt(revenues: readonly Revenue[], index: number): Revenue {

@@ -78,7 +78,7 @@ function words(text: string): string[] {
 const messagingFields: Readonly<Record<string, readonly string[]>> = {
   hub: words("state_machine rpc_ws max_rpc_payload_size initial_height poll_interval consensus_state_id"),
   relayer: words(`minimum_profit_percentage withdrawal_frequency minimum_withdrawal_amount delivery_endpoints
-    module_filter unprofitable_retry_frequency disable_fee_accumulation`),
+    module_filter unprofitable_retry_frequency maximum_daily_loss disable_fee_accumulation`),
   ethereum: words(`type state_machine rpc_urls consensus_state_id etherscan_api_key ismp_host signer
     query_batch_size tracing_batch_size gas_price_buffer client_type initial_height poll_interval`),
   parachain: words(

@@ -98,6 +98,7 @@ Deno.test("configuration: the good file gives every default of the specification
     deliveryEndpoints: ["EVM-31337", "KUSAMA-2000"],
     moduleFilter: undefined,
     unprofitableRetryFrequencySec: undefined,
+    maximumDailyLoss: undefined,
     disableFeeAccumulation: false,
   });
 });
@@ -169,6 +170,7 @@ Deno.test("configuration: every optional field of the relayer is read", () => {
 withdrawal_frequency = 1
 minimum_withdrawal_amount = 12.5
 unprofitable_retry_frequency = 60
+maximum_daily_loss = 2.5
 disable_fee_accumulation = true
 `,
   ]);
@@ -177,6 +179,7 @@ disable_fee_accumulation = true
   assert.equal(relayer.withdrawalFrequencySec, 1);
   assert.equal(relayer.minimumWithdrawalAmount, 12.5);
   assert.equal(relayer.unprofitableRetryFrequencySec, 60);
+  assert.equal(relayer.maximumDailyLoss, 2.5);
   assert.equal(relayer.disableFeeAccumulation, true);
 });
 

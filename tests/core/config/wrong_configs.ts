@@ -570,6 +570,13 @@ export const wrongConfigs: readonly WrongConfig[] = [
     ],
   },
   {
+    name: "no loss at all",
+    toml: plus("relayer", "maximum_daily_loss = 0"),
+    expected: [
+      "relayer.toml:7: [relayer].maximum_daily_loss: found 0, expected a number from 0.000001 (dollars)",
+    ],
+  },
+  {
     name: "delivery endpoints as text",
     toml: edited(['["EVM-31337", "KUSAMA-2000"]', '"EVM-31337"']),
     expected: [

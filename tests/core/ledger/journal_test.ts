@@ -377,9 +377,24 @@ Deno.test(
     const withdrawalId = ledger.withdrawals.record(withdrawal);
     ledger.withdrawals.update(withdrawalId, { state: "requested", submissionId: owed });
     const startMs = clock.now();
-    deepEqual(ledger.prune(startMs + 30 * dayMs), { messages: 0, submissions: 0, deliveries: 0 });
-    deepEqual(ledger.prune(startMs + 30 * dayMs + 1), { messages: 1, submissions: 1, deliveries: 0 });
-    deepEqual(ledger.prune(startMs + 90 * dayMs + 1), { messages: 0, submissions: 0, deliveries: 1 });
+    deepEqual(ledger.prune(startMs + 30 * dayMs), {
+      messages: 0,
+      submissions: 0,
+      deliveries: 0,
+      spending: 0,
+    });
+    deepEqual(ledger.prune(startMs + 30 * dayMs + 1), {
+      messages: 1,
+      submissions: 1,
+      deliveries: 0,
+      spending: 0,
+    });
+    deepEqual(ledger.prune(startMs + 90 * dayMs + 1), {
+      messages: 0,
+      submissions: 0,
+      deliveries: 1,
+      spending: 1,
+    });
     equal(submissions.find(done), undefined);
     deepEqual(submissions.itemsOf(done), []);
     equal(submissions.find(open)?.state, "signed");

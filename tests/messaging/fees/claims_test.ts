@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { hashOf } from "../../support/ledger_rows.ts";
+import { hashOf, newSubmission } from "../../support/ledger_rows.ts";
 import { ClaimsRounds } from "../../../src/messaging/fees/claims_round.ts";
 import { claimsWorker } from "../../../src/messaging/fees/claims_worker.ts";
 import type { ClaimEvent } from "../../../src/messaging/fees/claim_events.ts";
@@ -57,6 +57,24 @@ Deno.test("claims: a row counts as claimed only when the block of the hub is fin
   assert.equal(row?.claimState, "claimed");
   assert.equal(row?.claimHubBlock, scene.accumulations()[0]?.block?.height);
   assert.equal(row?.fee, one);
+});
+
+Deno.test("claims: what a delivery earned is known when its fee is read for the claim", async () => {
+  const scene = await sceneWith();
+  const [commitment = hashOf(0)] = scene.deliver(1);
+  const { txHash } = scene.ledger.deliveries.find(commitment, b) ?? {};
+  assert.ok(txHash !== undefined);
+  const { submissions, spending } = scene.ledger;
+  const id = submissions.record({
+    submission: newSubmission(1, { chain: b, hash: txHash }),
+    kind: "delivery",
+    items: [{ commitment, requestCommitment: commitment, sink: b }],
+  });
+  const gas = { gasUsed: 1n, gasPriceWei: 1n, dataCostWei: 0n };
+  spending.note(id, { result: "delivered", gas, price27: undefined, revenueUsd18: undefined });
+  await scene.blocks(5);
+  await claimAll(scene);
+  assert.equal(spending.find(id)?.revenueUsd18, one);
 });
 
 Deno.test("claims: what is in the journal is there before the hub hears of it", async () => {

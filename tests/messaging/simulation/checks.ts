@@ -15,9 +15,11 @@ import {
   endsUntrue,
   type HandledFacts,
   noncesDouble,
+  type PaidFacts,
   repeated,
   rowsMissing,
   type SentFacts,
+  spendingWrong,
 } from "../../support/relayer_invariants.ts";
 import { chainNames, type Course, type Sent } from "./course.ts";
 
@@ -152,9 +154,23 @@ export class Checks {
         ourselfOn: (chain) => ourself.get(chain) ?? "nobody",
       }),
       ...noncesDouble(ledger.submissions),
+      ...spendingWrong({ ...ledger, paid: this.#paid() }),
       ...ledger.submissions.filter(({ state }) => unresolvedSubmissionStates.some((open) => open === state))
         .map(({ id, state }) => `Submission ${id} is ${state} at the end`),
     ];
+  }
+
+  /** What our accounts paid for on the EVM chains. */
+  #paid(): readonly PaidFacts[] {
+    return this.#course.nodes.slice(0, 2).flatMap((node) => {
+      const chain = node.id.stateMachine;
+      return node.paidBy(toHex(this.#course.relayerOn(chain))).map(({ hash, isReverted, ...spent }) => ({
+        chain,
+        hash,
+        isReverted,
+        costWei: spent.gasUsed * spent.gasPriceWei + spent.dataCostWei,
+      }));
+    });
   }
 
   #deliveredTwice(): readonly string[] {

@@ -36,6 +36,7 @@ export function configOf(facts: ConfigFacts): MessagingConfig {
       deliveryEndpoints: undefined,
       moduleFilter: undefined,
       unprofitableRetryFrequencySec: 60,
+      maximumDailyLoss: undefined,
       disableFeeAccumulation: false,
     },
     chains: facts.entries.map(({ id, key }): EvmChainConfig => ({

@@ -157,7 +157,7 @@ export class Program implements Process {
 
 /** The same ledger, with a step around everything that is asked of it; closing it is always possible. */
 function stepwise(ledger: Ledger, life: Process, noteClosed: () => void): Ledger {
-  const { messages, submissions, deliveries, withdrawals, cursors, rewards, meta } = ledger;
+  const { messages, submissions, deliveries, withdrawals, cursors, rewards, spending, meta } = ledger;
   return {
     messages: stepwisePart(messages, life),
     submissions: stepwisePart(submissions, life),
@@ -165,6 +165,7 @@ function stepwise(ledger: Ledger, life: Process, noteClosed: () => void): Ledger
     withdrawals: stepwisePart(withdrawals, life),
     cursors: stepwisePart(cursors, life),
     rewards: stepwisePart(rewards, life),
+    spending: stepwisePart(spending, life),
     meta: stepwisePart(meta, life),
     transaction: (work) => {
       life.step();

@@ -1,6 +1,6 @@
 /**
  * What must hold after every run, whatever was done to the relayers: their databases and logs are held against what
- * the chains say. Source: 04-messaging-flow section 21.3 of the protocol notes (I1 to I14); those of a
+ * the chains say. Source: 04-messaging-flow section 21.3 of the protocol notes (I1 to I14); I15 is of the money that is spent; those of a
  * database alone are in `tests/support/relayer_invariants.ts`, those of money in `money_invariants.ts`, those that logs
  * show in `run_invariants.ts`. Start reading at {@link assertInvariants}.
  */
@@ -22,6 +22,7 @@ import {
   noncesDouble,
   repeated,
   rowsMissing,
+  spendingWrong,
 } from "../../support/relayer_invariants.ts";
 import { type MinedTransaction, readTransactionsOf } from "./account_history.ts";
 import { type HubBooks, readBooks } from "./hub_books.ts";
@@ -159,6 +160,7 @@ export function violationsOf(facts: Facts): readonly string[] {
     ...claimsUntrue(facts),
     ...creditGone(facts),
     ...deliveredAtLoss(facts),
+    ...spendingWrongIn(facts),
     ...waitsSilent(facts),
     ...failuresSpread(facts),
     ...decisionsUnfounded(facts),
@@ -272,6 +274,14 @@ function endsUntrueIn(facts: Facts): Iterable<string> {
     relayerOf: (requestCommitment, chain) => relayers.get(`${requestCommitment} ${chain}`),
     ourselfOn: (chain) => addressOf(facts, chain),
   });
+}
+
+/** I15. */
+function spendingWrongIn({ trace, mined }: Facts): Iterable<string> {
+  const paid = [...mined].flatMap(([chain, transactions]) =>
+    transactions.map((each) => ({ ...each, chain }))
+  );
+  return spendingWrong({ ...trace.ledger, paid });
 }
 
 /** I13. */

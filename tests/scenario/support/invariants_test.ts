@@ -5,6 +5,7 @@ import { parseStateMachine } from "../../../src/core/protocol/ismp/state_machine
 import { WITHDRAWAL_MODULE } from "../../../src/messaging/decisions/withdrawal_post.ts";
 import type { ChainHistory } from "../../devnet/chain_history.ts";
 import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../../devnet/evm/accounts.ts";
+import { lossBeyondLimit } from "../../support/relayer_invariants.ts";
 import { type Facts, handledTwice, tooManyReverts, violationsOf } from "./invariants.ts";
 import { creditKey } from "./hub_books.ts";
 import type { LedgerMessage, LedgerSnapshot, LedgerSubmission } from "./ledger_reader.ts";
@@ -68,6 +69,32 @@ function submission(id: number, chain: string, nonce: bigint | undefined): Ledge
   };
 }
 
+function spent(
+  id: number,
+  chain: string,
+  changes: Partial<LedgerSnapshot["spending"][number]> = {},
+): LedgerSnapshot["spending"][number] {
+  return {
+    chain,
+    hash: hash(id),
+    purpose: "delivery",
+    rule: "no_minimum",
+    result: "delivered",
+    maxCostWei: 2_000n,
+    gasUsed: 100n,
+    gasPriceWei: 10n,
+    dataCostWei: 0n,
+    costWei: 1_000n,
+    costUsd18: 1_000n,
+    offeredUsd18: undefined,
+    revenueUsd18: undefined,
+    lossMicroUsd: 0n,
+    minedAtMs: 1_000,
+    createdAtMs: 0,
+    ...changes,
+  };
+}
+
 function delivery(id: number, dest: string, blockHeight: bigint): LedgerSnapshot["deliveries"][number] {
   const claim = { fee: undefined, claimState: "unclaimed", claimHubBlock: undefined };
   return { commitment, dest, source: A, relayer: us, txHash: hash(id), blockHeight, isFinal: true, ...claim };
@@ -82,6 +109,7 @@ const ledger: LedgerSnapshot = {
   deliveries: [delivery(1, HUB, 8n), delivery(2, B, 9n)],
   withdrawals: [],
   rewards: [],
+  spending: [spent(1, HUB, { rule: "free", costWei: 0n, maxCostWei: 0n }), spent(2, B)],
   bytes: new TextEncoder().encode("SQLite format 3"),
 };
 
@@ -302,6 +330,62 @@ Deno.test("invariants: I9, sent for less than it costs although a profit is aske
   // 1,000 wei are a tenth of 1,500 at least.
   assert.deepEqual(broken({}, offering(149n), asking("50 %")), ["I9"]);
   assert.deepEqual(broken({}, offering(150n), asking("50 %")), []);
+});
+
+Deno.test("invariants: I15, a cost that is not on record, nobody paid, or was not allowed", () => {
+  const spending = (changes: Partial<LedgerSnapshot["spending"][number]>): readonly string[] =>
+    broken({ spending: [spent(2, B, changes)] });
+  const free = { result: undefined, costWei: undefined, minedAtMs: undefined };
+  assert.deepEqual(spending({}), []);
+  assert.deepEqual(spending({ costWei: 999n }), ["I15"], "another cost");
+  assert.deepEqual(spending(free), ["I15"], "no cost");
+  const open = {
+    submissions: [submission(1, HUB, undefined), { ...submission(2, B, 0n), state: "broadcast" }],
+  };
+  assert.deepEqual(broken({ ...open, spending: [spent(2, B, free)] }), [], "mined in the last moment");
+  assert.deepEqual(spending({ result: "reverted" }), ["I15"], "it was not reverted");
+  assert.deepEqual(broken({}, { mined: new Map() }), ["I15"], "nobody paid for it");
+  assert.deepEqual(spending({ maxCostWei: 999n }), ["I15"], "more than was signed for");
+  assert.deepEqual(spending({ maxCostWei: 999n, dataCostWei: 1n }), [], "data on another chain comes on top");
+  assert.deepEqual(spending({ rule: "profit", offeredUsd18: 999n }), ["I15"], "more than the fees");
+  assert.deepEqual(spending({ rule: "profit", offeredUsd18: 1_000n }), []);
+  assert.deepEqual(spending({ rule: "free" }), ["I15"], "what is free costs nothing");
+});
+
+Deno.test("invariants: I15, a message that is paid for again and again without effect", () => {
+  const tries = (count: number): readonly string[] => {
+    const ids = Array.from({ length: count }, (_, index) => 2 + index);
+    const mined = ids.map((id) => ({
+      hash: hash(id),
+      nonce: BigInt(id),
+      height: 9n,
+      isReverted: false,
+      costWei: 1_000n,
+    }));
+    return broken({
+      spending: ids.map((id) => spent(id, B, { result: "not_executed" })),
+      submissions: [
+        submission(1, HUB, undefined),
+        ...ids.map((id) => submission(id, B, BigInt(id))),
+      ],
+    }, { mined: new Map([[B, mined]]) });
+  };
+  assert.deepEqual(tries(3), []);
+  assert.deepEqual(tries(4), ["I15"]);
+});
+
+Deno.test("invariants: I15, signed although the limit of losses was reached", () => {
+  const lost = spent(2, B, { lossMicroUsd: 600n, minedAtMs: 1_000 });
+  const found = (changes: Partial<LedgerSnapshot["spending"][number]>): number =>
+    [...lossBeyondLimit([lost, spent(3, B, { lossMicroUsd: 0n, ...changes })], {
+      microUsd: 600n,
+      withinMs: 500,
+    })].length;
+  assert.equal(found({ createdAtMs: 1_501 }), 1);
+  assert.equal(found({ createdAtMs: 1_500 }), 0, "it needs its time");
+  assert.equal(found({ createdAtMs: 1_501, rule: "free" }), 0);
+  assert.equal(found({ createdAtMs: 1_501, chain: A }), 0, "another chain");
+  assert.equal(found({ createdAtMs: 86_401_001 }), 0, "a day later");
 });
 
 Deno.test("invariants: I11, a long silence, and an end that takes long", () => {

@@ -84,6 +84,27 @@ export interface LedgerReward {
   readonly state: string;
 }
 
+/** A row of `spending`. */
+export interface LedgerSpending {
+  readonly chain: string;
+  readonly hash: string;
+  readonly purpose: string;
+  readonly rule: string;
+  readonly result: string | undefined;
+  readonly maxCostWei: bigint;
+  readonly gasUsed: bigint | undefined;
+  readonly gasPriceWei: bigint | undefined;
+  readonly dataCostWei: bigint | undefined;
+  readonly costWei: bigint | undefined;
+  /** In 18 decimals of a dollar. */
+  readonly costUsd18: bigint | undefined;
+  readonly offeredUsd18: bigint | undefined;
+  readonly revenueUsd18: bigint | undefined;
+  readonly lossMicroUsd: bigint | undefined;
+  readonly minedAtMs: number | undefined;
+  readonly createdAtMs: number;
+}
+
 /** A row of `cursor`. */
 export interface LedgerCursor {
   readonly source: string;
@@ -100,6 +121,7 @@ export interface LedgerSnapshot {
   readonly deliveries: readonly LedgerDelivery[];
   readonly withdrawals: readonly LedgerWithdrawal[];
   readonly rewards: readonly LedgerReward[];
+  readonly spending: readonly LedgerSpending[];
   /** Every byte of the file and its log, for searches. */
   readonly bytes: Uint8Array;
 }
@@ -178,6 +200,7 @@ function readCopy(path: string): LedgerSnapshot {
       deliveries: query(database, "SELECT * FROM delivery ORDER BY dest, block_height").map(readDelivery),
       withdrawals: query(database, "SELECT * FROM withdrawal ORDER BY id").map(readWithdrawal),
       rewards: query(database, "SELECT * FROM reward ORDER BY kind, chain, reference").map(readReward),
+      spending: query(database, "SELECT * FROM spending ORDER BY id").map(readSpending),
       bytes,
     };
   } finally {
@@ -282,6 +305,28 @@ function readReward(row: Row): LedgerReward {
     chain: text(row, "chain"),
     reference: text(row, "reference"),
     state: text(row, "state"),
+  };
+}
+
+function readSpending(row: Row): LedgerSpending {
+  const minedAtMs = maybeInteger(row, "mined_at_ms");
+  return {
+    chain: text(row, "chain"),
+    hash: text(row, "hash"),
+    purpose: text(row, "purpose"),
+    rule: text(row, "rule"),
+    result: maybe(row, "result"),
+    maxCostWei: BigInt(text(row, "max_cost_wei")),
+    gasUsed: amount(row, "gas_used"),
+    gasPriceWei: amount(row, "gas_price_wei"),
+    dataCostWei: amount(row, "data_cost_wei"),
+    costWei: amount(row, "cost_wei"),
+    costUsd18: amount(row, "cost_usd18"),
+    offeredUsd18: amount(row, "offered_usd18"),
+    revenueUsd18: amount(row, "revenue_usd18"),
+    lossMicroUsd: maybeInteger(row, "loss_micro_usd"),
+    minedAtMs: minedAtMs === undefined ? undefined : Number(minedAtMs),
+    createdAtMs: Number(integer(row, "created_at_ms")),
   };
 }
 

@@ -64,6 +64,9 @@ export const receipt = z.object({
   blockHash: hash,
   status: quantity.nullish(),
   gasUsed: quantity,
+  effectiveGasPrice: quantity.nullish(),
+  /** Fee for data on the L1, wei (ethereum-optimism/op-geth: core/types, receipt fields of rollups). */
+  l1Fee: quantity.nullish().catch(undefined),
   logs: z.array(z.object({ address: hexBytes, topics: z.array(hexBytes), data: hexBytes })),
 });
 

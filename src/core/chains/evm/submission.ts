@@ -114,6 +114,12 @@ async function included(
     succeeded,
     handled: succeeded ? handledIn(logs) : [],
     hasTaught: logs.some(({ decoded }) => decoded.kind === "event" && TEACHING.has(decoded.event.tag)),
+    spent: {
+      gasUsed: found.gasUsed,
+      // Nodes older than London do not tell; then it is what was offered.
+      gasPriceWei: found.effectiveGasPrice ?? submission.gasPriceWei ?? 0n,
+      dataCostWei: found.l1Fee ?? 0n,
+    },
     refusal: succeeded ? undefined : await reasonOf(context, submission, found, signal),
   };
 }

@@ -82,6 +82,35 @@ CREATE TABLE submission_item (
 CREATE INDEX submission_item_by_message ON submission_item (commitment, sink);
 `;
 
+const spending = `
+CREATE TABLE spending (
+  id INTEGER PRIMARY KEY,
+  chain TEXT NOT NULL,
+  hash TEXT NOT NULL,
+  purpose TEXT NOT NULL CHECK (purpose IN ('delivery', 'payment_delivery', 'consensus_proofs', 'cancellation', 'claim',
+    'withdrawal', 'reward_claim')),
+  rule TEXT NOT NULL CHECK (rule IN ('profit', 'no_minimum', 'always', 'consensus_proofs', 'nonce', 'free')),
+  max_cost_wei TEXT NOT NULL,
+  offered_usd18 TEXT,
+  result TEXT CHECK (result IN ('delivered', 'advanced', 'already_known', 'lost_race', 'reverted', 'not_executed',
+    'cancelled', 'done')),
+  gas_used TEXT,
+  gas_price_wei TEXT,
+  data_cost_wei TEXT,
+  cost_wei TEXT,
+  price27 TEXT,
+  cost_usd18 TEXT,
+  revenue_usd18 TEXT,
+  loss_micro_usd INTEGER,
+  mined_at_ms INTEGER,
+  created_at_ms INTEGER NOT NULL,
+  CHECK ((result IS NULL) = (mined_at_ms IS NULL) AND (result IS NULL) = (cost_wei IS NULL))
+) STRICT;
+CREATE INDEX spending_mined ON spending (chain, mined_at_ms, loss_micro_usd) WHERE mined_at_ms IS NOT NULL;
+CREATE INDEX spending_by_hash ON spending (chain, hash);
+CREATE INDEX spending_old ON spending (created_at_ms);
+`;
+
 const delivery = `
 CREATE TABLE delivery (
   commitment TEXT NOT NULL,
@@ -165,5 +194,5 @@ CREATE INDEX reward_open ON reward (height) WHERE state IN ('pending', 'claiming
 export const firstTables: Migration = {
   version: 1,
   title: "first tables",
-  sql: rest + message + submission + delivery + withdrawal,
+  sql: rest + message + submission + spending + delivery + withdrawal,
 };

@@ -425,6 +425,33 @@ Deno.test("evm chain: handled events count only when the host itself emitted the
   assert.deepEqual(outcome.handled, [{ commitment: blockHash, relayer: fromHex("ab".repeat(20)) }]);
 });
 
+Deno.test("evm chain: what a transaction cost is what its receipt says, with the fee for data on the L1", async () => {
+  let more: Record<string, unknown> = { effectiveGasPrice: "0x50", l1Fee: "0x2710" };
+  await using rpc = node({
+    eth_getTransactionByHash: () => ({ hash: blockHash }),
+    eth_getTransactionReceipt: () => ({
+      blockNumber: "0xf0",
+      blockHash,
+      status: "0x1",
+      gasUsed: "0x5208",
+      logs: [],
+      ...more,
+    }),
+  });
+  const { chain } = chainAt([rpc]);
+  const submission = await sign(chain);
+  const spent = async (): Promise<unknown> => {
+    const outcome = await chain.fetchOutcome(submission, never);
+    return outcome.kind === "included" ? outcome.spent : outcome.kind;
+  };
+  assert.deepEqual(await spent(), { gasUsed: 21_000n, gasPriceWei: 80n, dataCostWei: 10_000n });
+  more = { effectiveGasPrice: "0x50", l1Fee: null };
+  assert.deepEqual(await spent(), { gasUsed: 21_000n, gasPriceWei: 80n, dataCostWei: 0n });
+  more = { l1Fee: "much" };
+  const offered = { gasUsed: 21_000n, gasPriceWei: submission.gasPriceWei, dataCostWei: 0n };
+  assert.deepEqual(await spent(), offered, "a node that does not tell");
+});
+
 Deno.test("evm chain: a reverted transaction that ran out of gas says so", async () => {
   await using rpc = node({
     eth_getTransactionByHash: () => ({ hash: blockHash }),

@@ -1,0 +1,94 @@
+/**
+ * `maximum_daily_loss`: nothing is signed for a chain on which a rolling day has lost that much; everything else goes
+ * on. Kept in the ledger, so that it holds over restarts. What counts as lost is in `core/ledger/spending.ts`.
+ */
+import { z } from "zod";
+import type { Chain } from "../../core/chains/chain.ts";
+import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
+import { formatDecimal } from "../../core/prices/decimal.ts";
+import { DAY_MS, stoppedUntilMs } from "../decisions/spending_summary.ts";
+import type { PipelineDeps } from "./leg.ts";
+import type { Settling } from "./settlement.ts";
+
+/** How often it is told that a chain is left alone, ms. */
+const TELL_EVERY_MS = 3_600_000;
+
+/** Time until a price that nobody knows is asked for again, ms. */
+const UNPRICED_PAUSE_MS = 60_000;
+
+const shape = z.object({ untilMs: z.number(), toldMs: z.number() });
+
+/** True while nothing may be signed for the chain. */
+export function isSpendingStopped(deps: PipelineDeps, sink: Pick<Chain, "id">): boolean {
+  const found = read(deps, sink.id.stateMachine);
+  return found !== undefined && deps.clock.now() < found.untilMs;
+}
+
+/** Compares the losses of the last day with the limit, and stops or goes on. */
+export async function reviewLoss(
+  work: Pick<Settling, "deps" | "settings" | "sink" | "replacing" | "signal">,
+): Promise<void> {
+  const { deps, settings: { maxDailyLossMicroUsd: limit }, sink } = work;
+  const chain = sink.id.stateMachine;
+  if (sink.family !== "evm") return;
+  if (limit === undefined) return goOn(deps, chain);
+  const nowMs = deps.clock.now();
+  const { spending } = deps.ledger;
+  if (spending.sumLoss(chain, nowMs - DAY_MS).unpriced > 0 && !await priceLosses(work)) {
+    return stop(deps, chain, nowMs + UNPRICED_PAUSE_MS, {
+      because: "the price of the native token is unknown, so that losses cannot be compared with the limit",
+    });
+  }
+  const { lossMicroUsd } = spending.sumLoss(chain, nowMs - DAY_MS);
+  if (lossMicroUsd < limit) return goOn(deps, chain);
+  const untilMs = stoppedUntilMs(spending.listMined(chain, nowMs - DAY_MS), limit);
+  if (untilMs === undefined) throw new Error("A sum that was reached has an end");
+  stop(deps, chain, untilMs, { lostUsd: formatDecimal(lossMicroUsd, 6), limitUsd: formatDecimal(limit, 6) });
+}
+
+/** Completes what was written without a price; false: nobody knows one. */
+async function priceLosses(
+  { deps, replacing, signal, sink }: Parameters<typeof reviewLoss>[0],
+): Promise<boolean> {
+  const price = await replacing?.profit?.price.fetchPrice(signal);
+  if (price?.kind !== "known") return false;
+  deps.ledger.transaction(() => deps.ledger.spending.price(sink.id.stateMachine, price.price27));
+  return true;
+}
+
+function stop(
+  deps: PipelineDeps,
+  chain: StateMachine,
+  untilMs: number,
+  why: Readonly<Record<string, string>>,
+): void {
+  const nowMs = deps.clock.now();
+  const old = read(deps, chain);
+  const isDue = old === undefined || nowMs - old.toldMs >= TELL_EVERY_MS;
+  write(deps, chain, { untilMs, toldMs: isDue ? nowMs : old.toldMs });
+  if (!isDue) return;
+  deps.log.warn("maximum_daily_loss is reached: nothing is sent to this chain for now", {
+    chain,
+    ...why,
+    until: new Date(untilMs).toISOString(),
+  });
+}
+
+function goOn(deps: PipelineDeps, chain: StateMachine): void {
+  if (read(deps, chain) === undefined) return;
+  deps.ledger.meta.write(nameOf(chain), "");
+  deps.log.info("Losses are below maximum_daily_loss again: sending goes on", { chain });
+}
+
+function read(deps: PipelineDeps, chain: StateMachine): z.infer<typeof shape> | undefined {
+  const text = deps.ledger.meta.find(nameOf(chain));
+  return text === undefined || text === "" ? undefined : shape.parse(JSON.parse(text));
+}
+
+function write(deps: PipelineDeps, chain: StateMachine, state: z.infer<typeof shape>): void {
+  deps.ledger.meta.write(nameOf(chain), JSON.stringify(state));
+}
+
+function nameOf(chain: StateMachine): string {
+  return `losses on ${chain}`;
+}
