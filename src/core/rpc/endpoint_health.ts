@@ -114,8 +114,9 @@ export class PooledEndpoint<E extends { readonly host: string } = RpcEndpoint> {
     this.lastFault = undefined;
   }
 
-  /** Notes a fault; faults of the endpoint itself lead to a pause. */
+  /** Notes a fault; faults of the endpoint itself lead to a pause. The newest one may be noted again: it counts once. */
   noteFault(fault: RpcFault): void {
+    if (fault === this.lastFault) return;
     if (blameOf(fault.code) !== "endpoint") {
       if (fault.code !== "missing_method") return;
       for (const method of fault.where.method.split(METHOD_SEPARATOR)) {

@@ -21,6 +21,11 @@ import { Round } from "./pool_round.ts";
 
 /** Longest wait for an endpoint that is paused, when there is no other; longer pauses are faults at once. */
 const LONGEST_WAIT_MS = 2000;
+/**
+ * Longest wait for an endpoint that throttles, when there is no other: a round of a leg asks for more than a free plan
+ * gives in a second (QuickNode: 15 calls), and would never get to its end if each refusal ended it.
+ */
+const MAX_THROTTLED_WAIT_MS = 15_000;
 /** Longest wait for an answer while another endpoint is ready to give one, where the caller names no time. */
 const PATIENCE_MS = 10_000;
 const DEFAULT_CONCURRENT = 16;
@@ -109,7 +114,7 @@ export class RpcPool {
    */
   async batch(calls: readonly RpcCall[], conditions: BatchConditions): Promise<readonly RpcAnswer[]> {
     const round = new Round(this.#endpoints, calls);
-    let hasWaited = false;
+    let waitedMs = 0;
     while (true) {
       conditions.signal.throwIfAborted();
       const next = round.next();
@@ -123,13 +128,15 @@ export class RpcPool {
         case "await":
           await orAbort(next.settled, conditions.signal);
           break;
-        case "pause":
-          if (hasWaited || next.leftMs > LONGEST_WAIT_MS) {
-            return round.bestOr(() => this.#allFailed(round, calls));
-          }
-          hasWaited = true;
+        case "pause": {
+          const isTooLong = next.isThrottled
+            ? waitedMs + next.leftMs > MAX_THROTTLED_WAIT_MS
+            : waitedMs > 0 || next.leftMs > LONGEST_WAIT_MS;
+          if (isTooLong) return round.bestOr(() => this.#allFailed(round, calls));
+          waitedMs += next.leftMs;
           await this.#clock.sleep(next.leftMs, conditions.signal);
           break;
+        }
         case "end":
           return round.bestOr(() => this.#allFailed(round, calls));
       }
@@ -141,7 +148,10 @@ export class RpcPool {
     return await Promise.all(this.#endpoints.map(async (pooled): Promise<EndpointReport> => {
       const { host } = pooled.endpoint;
       try {
-        const answers = await pooled.use(() => this.#send(pooled, calls, conditions), conditions.signal);
+        const answers = await pooled.use(
+          () => this.#send(pooled, calls, { ...conditions, isPatient: false }),
+          conditions.signal,
+        );
         return { host, kind: "answers", answers };
       } catch (fault) {
         if (!(fault instanceof RpcFault)) throw fault;
@@ -160,7 +170,7 @@ export class RpcPool {
   ): Promise<boolean> {
     try {
       const answers = await pooled.use(
-        () => this.#sendVerified(pooled, calls, conditions),
+        () => this.#sendVerified(pooled, calls, { ...conditions, isPatient: !round.hasReady() }),
         conditions.signal,
       );
       const place = this.#place(pooled.endpoint.host, calls);
@@ -193,7 +203,7 @@ export class RpcPool {
   async #sendVerified(
     pooled: PooledEndpoint,
     calls: readonly RpcCall[],
-    conditions: CallConditions,
+    conditions: SendConditions,
   ): Promise<readonly RpcAnswer[]> {
     const { identity } = this.#options;
     if (identity === undefined || pooled.isVerified) return await this.#send(pooled, calls, conditions);
@@ -213,11 +223,11 @@ export class RpcPool {
   async #send(
     pooled: PooledEndpoint,
     calls: readonly RpcCall[],
-    conditions: CallConditions,
+    conditions: SendConditions,
   ): Promise<readonly RpcAnswer[]> {
     if (calls.length > pooled.batchLimit) return await this.#sendInParts(pooled, calls, conditions);
     try {
-      const answers = await pooled.endpoint.send(calls, conditions);
+      const answers = await this.#sendPatiently(pooled, calls, conditions);
       return await this.#askTooLargeAgain(pooled, calls, answers, conditions);
     } catch (fault) {
       if (!(fault instanceof RpcFault) || calls.length === 1) throw fault;
@@ -228,10 +238,50 @@ export class RpcPool {
     }
   }
 
+  /**
+   * Sends the calls as one request. Where nobody else is ready, what the endpoint throttles (the request, or single calls
+   * of a batch) is sent again after its pause.
+   */
+  async #sendPatiently(
+    pooled: PooledEndpoint,
+    calls: readonly RpcCall[],
+    conditions: SendConditions,
+  ): Promise<readonly RpcAnswer[]> {
+    const answers = new Map<number, RpcAnswer>();
+    let open = calls.map((_, index) => index);
+    for (let waitedMs = 0;;) {
+      let fault: RpcFault | undefined;
+      try {
+        const some = await pooled.endpoint.send(open.flatMap((index) => calls[index] ?? []), conditions);
+        open.forEach((index, at) => {
+          const answer = some[at];
+          if (answer !== undefined) answers.set(index, answer);
+        });
+        open = open.filter((index) => throttleOf(answers.get(index)) !== undefined);
+        fault = open.map((index) => throttleOf(answers.get(index))).at(0);
+      } catch (thrown) {
+        if (!(thrown instanceof RpcFault) || thrown.code !== "throttled") throw thrown;
+        fault = thrown;
+      }
+      const isAnswered = answers.size === calls.length;
+      if (fault === undefined) return calls.flatMap((_, index) => answers.get(index) ?? []);
+      // Others that are about to ask it wait as well.
+      pooled.noteFault(fault);
+      const state = pooled.availability();
+      const leftMs = state.kind === "cooling" ? state.leftMs : 0;
+      if (!conditions.isPatient || waitedMs + leftMs > MAX_THROTTLED_WAIT_MS) {
+        if (!isAnswered) throw fault;
+        return calls.flatMap((_, index) => answers.get(index) ?? []);
+      }
+      waitedMs += leftMs;
+      await this.#clock.sleep(leftMs, conditions.signal);
+    }
+  }
+
   async #sendInParts(
     pooled: PooledEndpoint,
     calls: readonly RpcCall[],
-    conditions: CallConditions,
+    conditions: SendConditions,
   ): Promise<readonly RpcAnswer[]> {
     const size = Math.min(pooled.batchLimit, calls.length);
     const parts: (readonly RpcCall[])[] = [];
@@ -251,7 +301,7 @@ export class RpcPool {
     pooled: PooledEndpoint,
     calls: readonly RpcCall[],
     answers: readonly RpcAnswer[],
-    conditions: CallConditions,
+    conditions: SendConditions,
   ): Promise<readonly RpcAnswer[]> {
     const cut = answers.flatMap((answer, index) => isTooLarge(answer) ? [index] : []);
     if (cut.length === 0 || calls.length === 1) return answers;
@@ -285,6 +335,17 @@ export class RpcPool {
       cause: first,
     });
   }
+}
+
+/** How calls are handed to one endpoint. */
+interface SendConditions extends CallConditions {
+  /** True: nobody else is ready, so that an endpoint that throttles is worth waiting for. */
+  readonly isPatient: boolean;
+}
+
+/** The fault of an answer that was throttled. */
+function throttleOf(answer: RpcAnswer | undefined): RpcFault | undefined {
+  return answer?.kind === "fault" && answer.fault.code === "throttled" ? answer.fault : undefined;
 }
 
 function isTooLarge(answer: RpcAnswer): boolean {

@@ -9,7 +9,8 @@ import type { RpcFault } from "./fault.ts";
 export type Next =
   | { readonly kind: "ask"; readonly endpoint: PooledEndpoint }
   | { readonly kind: "await"; readonly settled: Promise<void> }
-  | { readonly kind: "pause"; readonly leftMs: number }
+  /** `isThrottled`: the endpoint is well, but gives only so much at a time. */
+  | { readonly kind: "pause"; readonly leftMs: number; readonly isThrottled: boolean }
   | { readonly kind: "end" };
 
 /** One set of calls on its way from endpoint to endpoint; each is asked at most once. */
@@ -39,10 +40,15 @@ export class Round {
     for (const { state } of states) {
       if (state.kind === "probing") return { kind: "await", settled: state.settled };
     }
-    const waits = states.flatMap(({ state }) => state.kind === "cooling" ? [state.leftMs] : []);
-    return waits.length === 0 || this.#best !== undefined
+    const waits = states.flatMap(({ endpoint, state }) =>
+      state.kind === "cooling"
+        ? [{ leftMs: state.leftMs, isThrottled: endpoint.lastFault?.code === "throttled" }]
+        : []
+    );
+    const [soonest] = waits.sort((a, b) => a.leftMs - b.leftMs);
+    return soonest === undefined || this.#best !== undefined
       ? { kind: "end" }
-      : { kind: "pause", leftMs: Math.min(...waits) };
+      : { kind: "pause", ...soonest };
   }
 
   /** True when there is an endpoint left that may be asked at once. */

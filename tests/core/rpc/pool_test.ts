@@ -148,10 +148,10 @@ Deno.test("pool: after a pause one request finds out, the others use another end
 
 Deno.test("pool: with one endpoint, the others wait for the request that finds out", async () => {
   const clock = new FakeClock();
-  const a = new Scripted("a", ["throttled"]);
+  const a = new Scripted("a", [fault("throttled", "a", "eth_call", 30_000)]);
   const single = pool([a], {}, clock);
   await faultOf(single.request(head, { signal: never }));
-  await clock.advance(5000);
+  await clock.advance(30_000);
   const gate = Promise.withResolvers<RpcAnswer>();
   a.answer = () => gate.promise;
   const first = single.request(head, { signal: never });
@@ -164,8 +164,9 @@ Deno.test("pool: with one endpoint, the others wait for the request that finds o
 
 Deno.test("pool: a short pause of the only endpoint is waited for, a long one is a fault with the time left", async () => {
   const clock = new FakeClock();
-  const a = new Scripted("a", [fault("throttled", "a", "eth_call", 1500)]);
+  const a = new Scripted("a", ["server_error", "server_error"]);
   const single = pool([a], {}, clock);
+  await faultOf(single.request(head, { signal: never }));
   await faultOf(single.request(head, { signal: never }));
   assert.equal(await clock.run(single.request(head, { signal: never })), "a eth_blockNumber");
   a.script.push(fault("throttled", "a", "eth_call", 30_000));
@@ -173,7 +174,45 @@ Deno.test("pool: a short pause of the only endpoint is waited for, a long one is
   const paused = await faultOf(single.request(head, { signal: never }));
   assert.equal(paused.code, "throttled");
   assert.equal(paused.retryAfterMs, 30_000);
-  assert.equal(a.requests.length, 3);
+  assert.equal(a.requests.length, 4);
+});
+
+Deno.test("pool: what the only endpoint throttles is sent again after each pause, for a quarter of a minute", async () => {
+  const clock = new FakeClock();
+  const a = new Scripted("a", ["throttled", "throttled", "throttled"]);
+  const single = pool([a], {}, clock);
+  assert.equal(await clock.run(single.request(head, { signal: never })), "a eth_blockNumber");
+  assert.equal(clock.now() - new FakeClock().now(), 1000 + 1000 + 2000);
+  a.script.push(...Array.from({ length: 9 }, () => "throttled" as const));
+  const thrown = await clock.run(faultOf(single.request(head, { signal: never })));
+  assert.equal(thrown.code, "throttled");
+  // The pauses are 1, 1, 2 and 4 s; the next one, of 8 s, would be beyond.
+  assert.equal(a.requests.length, 4 + 5);
+});
+
+Deno.test("pool: of a batch of which the only endpoint throttles some calls, these are sent again", async () => {
+  const clock = new FakeClock();
+  const a = new Scripted("a");
+  const single = pool([a], {}, clock);
+  const calls = Array.from({ length: 5 }, (_, index): RpcCall => ({ method: "eth_call", params: [index] }));
+  // Three of five are refused; of three at a time none is.
+  a.answer = (call, { length }) =>
+    length > 3 && Number(call.params[0]) > 1
+      ? { kind: "fault", fault: fault("throttled", "a", "eth_call") }
+      : { kind: "result", result: Number(call.params[0]) };
+  const answers = clock.run(single.batch(calls, { signal: never }));
+  assert.deepEqual(
+    (await answers).map((answer) => answer.kind === "result" ? answer.result : undefined),
+    [0, 1, 2, 3, 4],
+  );
+  assert.deepEqual(a.requests.map(({ length }) => length), [5, 3]);
+});
+
+Deno.test("pool: while another endpoint is ready, one that throttles is not waited for", async () => {
+  const clock = new FakeClock();
+  const [a, b] = [new Scripted("a", ["throttled"]), new Scripted("b")];
+  assert.equal(await pool([a, b], {}, clock).request(head, { signal: never }), "b eth_blockNumber");
+  assert.equal(a.requests.length, 1);
 });
 
 Deno.test("pool: when all are down the fault names each host with its code (04 21.4 line 19)", async () => {
