@@ -195,7 +195,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
     behaviours: [
       {
         kind: "rate",
-        perSec: { real: 25, played: 60 },
+        perSec: 25,
         refusal: {
           status: 429,
           headers: { "retry-after": "1" },
@@ -279,7 +279,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
     behaviours: [
       {
         kind: "rate",
-        perSec: { real: 50, played: 100 },
+        perSec: { real: 50, played: 20 },
         refusal: {
           status: 429,
           error: {
@@ -380,7 +380,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
     behaviours: [
       {
         kind: "rate",
-        perSec: { real: 25, played: 100 },
+        perSec: 25,
         refusal: {
           status: 429,
           error: { code: -32005, message: "You've exceeded the RPS limit available on the current plan." },

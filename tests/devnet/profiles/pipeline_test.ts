@@ -178,7 +178,7 @@ Deno.test("profiles: each has a name of its own, sources, behaviours, and no lim
       assert.match(source, /^(https:\/\/\S+|[\w.-]+\/[\w.-]+(#\d+|: \S+))( \(.+\))?$/, `${name}: ${source}`);
     }
     for (const behaviour of behaviours) {
-      for (const field of ["blocks", "results", "calls", "bytes"] as const) {
+      for (const field of ["blocks", "results", "calls", "bytes", "perSec"] as const) {
         const limit: unknown = Object(behaviour)[field];
         if (typeof limit !== "object" || limit === null) continue;
         if (!("real" in limit) || !("played" in limit)) continue;

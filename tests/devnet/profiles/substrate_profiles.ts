@@ -122,7 +122,7 @@ export const SUBSTRATE_PROFILES: readonly Profile<RpcBehaviour>[] = [
     ],
     behaviours: [{
       kind: "rate",
-      perSec: { real: 10, played: 150 },
+      perSec: 30,
       refusal: { error: { code: -32999, message: "RPC rate limit exceeded" }, asBatch: "each" },
     }],
   },

@@ -11,7 +11,7 @@ import { type ProfiledNode, startProfiledNode } from "../../devnet/profiles/rpc_
 import type { ConfigChanges } from "../../devnet/relayer_config.ts";
 import { creditOf, feeTokensOf, runCommand, TOKEN } from "./fee_accounts.ts";
 import { assertMet } from "./beacon_profile_scene.ts";
-import { DEADLINE_MS, playSceneOn, type Scene, type SceneRelayer } from "./scene.ts";
+import { playSceneOn, type Scene, type SceneRelayer, startSceneDevnet } from "./scene.ts";
 
 /** Which nodes have which profile; the others are as they are. */
 export interface ProfileCast {
@@ -34,8 +34,17 @@ export interface ProfileResult {
 const MESSAGES = 50;
 /** Blocks that pass between the first half and the start: a backlog that is wider than the limits. */
 const BACKLOG_BLOCKS = 45;
+/** Longest wait for anything: proxies, programs and nodes share two cores. */
+const DEADLINE_MS = 180_000;
+/** Time between two looks at what has arrived. */
+const EVERY_MS = 1000;
 /** Fee of each message. */
 const FEE = 2n * TOKEN;
+
+/** A devnet for profiles: what makes no difference to them is slow, which leaves the cores to the rest. */
+export function startProfileDevnet(): Promise<Devnet> {
+  return startSceneDevnet({ hubBlockTimeMs: 800, relayBlockTimeMs: 800, oracleEveryMs: 400 });
+}
 
 /**
  * Plays it on a devnet with the chains A and B.
@@ -77,7 +86,7 @@ export async function playProfiles(
     await relayer.startAndWait({ ...changes, sections });
     await behind.untilMet();
     const sent = [...early, ...await sendBoth(scene, MESSAGES / 2)];
-    await scene.untilDelivered(sent);
+    await scene.untilDelivered(sent, DEADLINE_MS);
     const deliveredMs = performance.now() - startMs;
     await untilClaimed(relayer, sent);
     const claimedMs = performance.now() - startMs;
@@ -140,7 +149,7 @@ async function untilClaimed(relayer: SceneRelayer, sent: readonly SentMessage[])
     const { deliveries } = await relayer.ledger();
     const rows = deliveries.filter(({ commitment, dest }) => wanted.has(`${commitment} ${dest}`));
     return rows.length === sent.length && rows.every(({ claimState }) => claimState === "claimed");
-  }, { deadlineMs: DEADLINE_MS, everyMs: 400 });
+  }, { deadlineMs: DEADLINE_MS, everyMs: EVERY_MS });
 }
 
 /** Has all credit paid out by the command, through the same nodes. */
