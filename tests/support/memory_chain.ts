@@ -136,6 +136,13 @@ export class MemoryChain implements Chain {
     });
   }
 
+  fetchStateRoot(of: StateMachineHeight, signal: AbortSignal): Promise<Hash256 | undefined> {
+    return this.call("fetchStateRoot", signal, () => {
+      const known = this.node.head.state.counterparties.get(stateMachineIdKey(of.id));
+      return known?.heights.get(of.height)?.root;
+    });
+  }
+
   proveMessages(
     messages: readonly Message[],
     height: bigint,

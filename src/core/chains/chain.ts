@@ -276,6 +276,9 @@ export interface CheckFinding {
   readonly text: string;
 }
 
+/** Who takes a proof: what it holds of the chain decides which root the proof must lead to. */
+export type ProofTaker = Pick<Chain, "id" | "family" | "fetchStateRoot">;
+
 /**
  * A chain with an ISMP host. Every method may throw an `RpcFault`; all waits end when `signal` is aborted.
  * Expected outcomes are values.
@@ -305,11 +308,16 @@ export interface Chain {
    * reached `to` yet is `lagging`. Splits ranges that the endpoint finds too wide.
    */
   fetchEvents(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly ChainEvent[]>;
+  /**
+   * State root of a counterparty's block as it is stored here; `undefined`: none (any more). Where there is one, proofs
+   * of that chain must lead to it, whatever its endpoints say.
+   */
+  fetchStateRoot(of: StateMachineHeight, signal: AbortSignal): Promise<Hash256 | undefined>;
   /** Proves that this chain held the messages' commitments at block `height`, in the form `sink` wants. */
   proveMessages(
     messages: readonly Message[],
     height: bigint,
-    sink: Pick<Chain, "id" | "family">,
+    sink: ProofTaker,
     signal: AbortSignal,
   ): Promise<MessageProof>;
   /** Per message the relayer that delivered it here, `undefined` if nobody did; one round trip. */

@@ -69,15 +69,33 @@ export interface FeeChain extends Chain {
   /** Cost beside gas of a signed transaction (data and operator fee of the OP stack), wei. */
   fetchDataCost(raw: Uint8Array, signal: AbortSignal): Promise<bigint>;
 
-  /** Source side of a claim: proves the fees of requests sent from here, at block `height`. */
-  proveFees(commitments: readonly Hash256[], height: bigint, signal: AbortSignal): Promise<FeeProof>;
-  /** Destination side of a claim: proves receipts here, at block `height`. */
-  proveReceipts(commitments: readonly Hash256[], height: bigint, signal: AbortSignal): Promise<ReceiptProof>;
   /**
-   * Proves state values at exactly block `height`, for answers to GET requests.
+   * Source side of a claim: proves the fees of requests sent from here, at block `height`.
+   * @param stateRoot root of that block as the hub stores it; without one the endpoint's own header is believed
+   */
+  proveFees(
+    commitments: readonly Hash256[],
+    height: bigint,
+    signal: AbortSignal,
+    stateRoot?: Hash256,
+  ): Promise<FeeProof>;
+  /** Destination side of a claim: proves receipts here, at block `height`. As {@link proveFees}. */
+  proveReceipts(
+    commitments: readonly Hash256[],
+    height: bigint,
+    signal: AbortSignal,
+    stateRoot?: Hash256,
+  ): Promise<ReceiptProof>;
+  /**
+   * Proves state values at exactly block `height`, for answers to GET requests. As {@link proveFees}.
    * @throws {UnprovableKeyError}
    */
-  proveState(keys: readonly Uint8Array[], height: bigint, signal: AbortSignal): Promise<Uint8Array>;
+  proveState(
+    keys: readonly Uint8Array[],
+    height: bigint,
+    signal: AbortSignal,
+    stateRoot?: Hash256,
+  ): Promise<Uint8Array>;
   /** Signs a 32-byte digest with our key of this chain, in the form in which the hub checks it. @throws without a key */
   signDigest(digest: Uint8Array): Promise<Signature>;
   /** Native balance of our account, wei; `undefined` where nothing has to be paid. */

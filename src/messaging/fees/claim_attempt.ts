@@ -172,8 +172,10 @@ async function proveClaim(deps: FeeDeps, group: ClaimGroup, signal: AbortSignal)
   const dest = chainOf(deps, group.dest);
   try {
     const [fees, receipts] = await Promise.all([
-      source.proveFees(commitments, sourceHeight, signal),
-      dest.proveReceipts(commitments, destHeight, signal),
+      deps.hub.fetchStateRoot({ id: source.id, height: sourceHeight }, signal)
+        .then((root) => source.proveFees(commitments, sourceHeight, signal, root)),
+      deps.hub.fetchStateRoot({ id: dest.id, height: destHeight }, signal)
+        .then((root) => dest.proveReceipts(commitments, destHeight, signal, root)),
     ]);
     const proof = {
       commitments,

@@ -35,7 +35,7 @@ export async function claimReward(
   if (chain === undefined) throw new Error(`${row.chain} is not configured`);
   const call = row.kind === "rotation"
     ? await rotationCall(deps, chain, work, signal)
-    : await requestCall(chain, work, signal);
+    : await requestCall(deps, chain, work, signal);
   if (call === undefined) return applyNoReceipt(deps, row);
   const refusal = await deps.hub.tryCall(call, signal);
   if (refusal !== undefined) return applyRefusal(deps, row, refusal);
@@ -60,7 +60,8 @@ async function rotationCall(
   if (host === undefined) return undefined;
   const setId = BigInt(row.reference);
   const key = contractSlotKey(host, epochRelayerSlot(setId));
-  const proof = await chain.proveState([key], proofHeight, signal);
+  const stateRoot = await deps.hub.fetchStateRoot({ id: chain.id, height: proofHeight }, signal);
+  const proof = await chain.proveState([key], proofHeight, signal, stateRoot);
   const { digest } = consensusClaimMessage({ setId, destChain: row.chain, payee });
   const signature = await chain.signDigest(fromHex(digest));
   const stateProof = proofAt(chain, proofHeight, proof);
@@ -69,12 +70,19 @@ async function rotationCall(
 
 /** `undefined`: the chain's receipt does not name us at that height. */
 async function requestCall(
+  deps: RewardDeps,
   chain: FeeChain,
   { row, proofHeight, payee }: Parameters<typeof claimReward>[1],
   signal: AbortSignal,
 ): Promise<HubCall | undefined> {
   const commitment = toHash256(row.reference);
-  const { proof, relayers: [relayer] } = await chain.proveReceipts([commitment], proofHeight, signal);
+  const stateRoot = await deps.hub.fetchStateRoot({ id: chain.id, height: proofHeight }, signal);
+  const { proof, relayers: [relayer] } = await chain.proveReceipts(
+    [commitment],
+    proofHeight,
+    signal,
+    stateRoot,
+  );
   const isOurs = relayer !== undefined && chain.relayer !== undefined && equalBytes(relayer, chain.relayer);
   if (!isOurs) return undefined;
   const { digest } = requestClaimMessage({ commitment, destChain: row.chain, payee });

@@ -92,7 +92,8 @@ async function answerGroup(work: GroupWork): Promise<void> {
   if (waits !== undefined) return holdAll(work, waits);
   let values: Uint8Array;
   try {
-    values = await dest.proveState(keysOf(requests), first.height, signal);
+    const stateRoot = await leg.sink.fetchStateRoot({ id: dest.id, height: first.height }, signal);
+    values = await dest.proveState(keysOf(requests), first.height, signal, stateRoot);
   } catch (error) {
     if (!(error instanceof UnprovableKeyError)) throw error;
     return await apart(work, { reason: "proof_unavailable", detail: error.message, isForGood: true });

@@ -494,6 +494,8 @@ Deno.test("claims: one claim costs few requests", async () => {
   assert.deepEqual(scene.hub.calls.toSorted(), [
     "broadcast",
     "fetchClaimStatus",
+    "fetchStateRoot",
+    "fetchStateRoot",
     "fetchView",
     "fetchView",
     "prepareCall",

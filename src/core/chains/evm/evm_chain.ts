@@ -30,6 +30,7 @@ import type {
   CounterpartyView,
   Delivery,
   MessageProof,
+  ProofTaker,
   ReadSince,
   SignedSubmission,
   SigningHints,
@@ -61,7 +62,7 @@ import { simulate } from "./simulation.ts";
 import { checkChain } from "./start_check.ts";
 import { proveFees, proveReceipts, proveState } from "./state_proofs.ts";
 import { broadcast, fetchOutcome } from "./submission.ts";
-import { fetchBlockTime, fetchFinalHeight, fetchUpdateTime, fetchView } from "./views.ts";
+import { fetchBlockTime, fetchFinalHeight, fetchStateRoot, fetchUpdateTime, fetchView } from "./views.ts";
 
 /** An EVM chain with everything that is asked of it. */
 export interface EvmChain extends FeeChain, ProofReceiver, ReplaceableChain {
@@ -179,13 +180,17 @@ class ConnectedEvmChain implements EvmChain, ConsensusReceiver {
     return this.#events.fetch(from, to, signal);
   }
 
+  fetchStateRoot(of: StateMachineHeight, signal: AbortSignal): Promise<Hash256 | undefined> {
+    return fetchStateRoot(this.#context, of, signal);
+  }
+
   proveMessages(
     messages: readonly Message[],
     height: bigint,
-    _sink: Pick<Chain, "id" | "family">,
+    sink: ProofTaker,
     signal: AbortSignal,
   ): Promise<MessageProof> {
-    return proveMessages(this.#context, messages, height, signal);
+    return proveMessages(this.#context, messages, height, sink, signal);
   }
 
   fetchReceipts(
@@ -259,20 +264,31 @@ class ConnectedEvmChain implements EvmChain, ConsensusReceiver {
     return askOne(this.#context.at.pool, balanceOf(this.#context.at.sender), { signal });
   }
 
-  proveFees(commitments: readonly Hash256[], height: bigint, signal: AbortSignal): Promise<FeeProof> {
-    return proveFees(this.#context, commitments, height, signal);
+  proveFees(
+    commitments: readonly Hash256[],
+    height: bigint,
+    signal: AbortSignal,
+    stateRoot?: Hash256,
+  ): Promise<FeeProof> {
+    return proveFees(this.#context, commitments, height, signal, stateRoot);
   }
 
   proveReceipts(
     commitments: readonly Hash256[],
     height: bigint,
     signal: AbortSignal,
+    stateRoot?: Hash256,
   ): Promise<ReceiptProof> {
-    return proveReceipts(this.#context, commitments, height, signal);
+    return proveReceipts(this.#context, commitments, height, signal, stateRoot);
   }
 
-  proveState(keys: readonly Uint8Array[], height: bigint, signal: AbortSignal): Promise<Uint8Array> {
-    return proveState(this.#context, keys, height, signal);
+  proveState(
+    keys: readonly Uint8Array[],
+    height: bigint,
+    signal: AbortSignal,
+    stateRoot?: Hash256,
+  ): Promise<Uint8Array> {
+    return proveState(this.#context, keys, height, signal, stateRoot);
   }
 
   signDigest(digest: Uint8Array): Promise<Signature> {

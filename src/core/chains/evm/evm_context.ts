@@ -7,7 +7,7 @@ import { type HostParams, hostReads } from "../../protocol/evm/host_reads.ts";
 import type { StateMachineId } from "../../protocol/ismp/state_machine.ts";
 import type { RpcPool } from "../../rpc/pool.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import type { Log } from "../../telemetry/log.ts";
+import type { Log, LogFields } from "../../telemetry/log.ts";
 import { chainGasLimit, type GasPrice } from "./gas.ts";
 import { PoolSightings } from "./pool_sightings.ts";
 import { balanceOf, contractRead, gasPrice, type Query } from "./queries.ts";
@@ -57,12 +57,17 @@ export type OptionalAbility =
   /** Calls on top of the block tag `pending`. */
   | "pool";
 
+/** How often an endpoint is accused of the same, ms; in between it is told at debug level. */
+const ACCUSE_EVERY_MS = 10 * 60_000;
+
 /** State shared by the parts of one EVM chain's adapter. */
 export class EvmContext {
   readonly #paramsCache: Cached<HostParams>;
   readonly #termsCache: Cached<TraceTerms>;
   readonly #decimalsCache: Cached<{ readonly token: Address; readonly decimals: number }>;
   readonly #lacking = new Map<OptionalAbility, number>();
+  /** By endpoint and accusation. */
+  readonly #accusedMs = new Map<string, number>();
   /** Handlers are stateless and immutable: what one supports does not change. */
   readonly #batchingHandlers = new Map<Address, boolean>();
   /** Deliveries of others that were seen in the pool. */
@@ -140,6 +145,15 @@ export class EvmContext {
   /** True when the endpoints lately had not this ability. */
   lacks(ability: OptionalAbility): boolean {
     return this.at.clock.now() < (this.#lacking.get(ability) ?? 0);
+  }
+
+  /** Names an endpoint that said what is not true. */
+  accuse(endpoint: string, what: string, fields: LogFields): void {
+    const key = `${endpoint} ${what}`;
+    const nowMs = this.at.clock.now();
+    const isNews = nowMs - (this.#accusedMs.get(key) ?? -Infinity) >= ACCUSE_EVERY_MS;
+    if (isNews) this.#accusedMs.set(key, nowMs);
+    this.at.log[isNews ? "warn" : "debug"](what, { endpoint, ...fields });
   }
 
   /** Notes that no endpoint has this ability; true when that is news. */

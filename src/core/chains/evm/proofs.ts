@@ -2,48 +2,42 @@
  * Proof that this chain's host dispatched some messages, in the form the hub's EVM verifier takes.
  * Source: protocol notes 02, section 5; polytope-labs/hyperbridge: modules/ismp/state-machines/evm.
  */
+import { fromHex, toHex } from "../../protocol/bytes.ts";
 import { requestSenderSlot } from "../../protocol/evm/host_storage.ts";
 import type { Message } from "../../protocol/ismp/message.ts";
-import { evmStateProofCodec } from "../../protocol/ismp/proof.ts";
-import { buildEvmStateProof } from "../../protocol/trie/evm_proof.ts";
-import type { FaultPlace } from "../../rpc/fault.ts";
-import type { RpcFault } from "../../rpc/fault.ts";
-import type { MessageProof } from "../chain.ts";
+import type { MessageProof, ProofTaker } from "../chain.ts";
+import { UnprovableKeyError } from "../fees.ts";
 import type { EvmContext } from "./evm_context.ts";
-import { storageProof } from "./queries.ts";
-import { faultAt, Question } from "./question.ts";
-
-/** Proofs of old blocks make nodes read from disk. */
-const PROOF_TIMEOUT_MS = 60_000;
+import { absentAt, isEmptySlot, type StateProof, verifiedProof } from "./state_proofs.ts";
 
 /**
- * State proof of the sender slots of all messages at block `height`. One request.
+ * State proof of the sender slots of all messages at block `height`, below the root that `sink` stores for it. One
+ * request, and one of the sink.
  * @throws {RpcFault} `not_found` when the host had not dispatched one of them by then.
  */
 export async function proveMessages(
   context: EvmContext,
   messages: readonly Message[],
   height: bigint,
+  sink: ProofTaker,
   signal: AbortSignal,
 ): Promise<MessageProof> {
-  const { pool, host, id } = context.at;
+  const { id } = context.at;
   const slots = messages.map((message) => {
     if (message.kind === "getResponse") throw new Error("EVM hosts dispatch requests only");
-    return requestSenderSlot(message.commitment);
+    return fromHex(requestSenderSlot(message.commitment));
   });
-  const question = new Question(pool);
-  const answer = question.add(storageProof(host, slots, height));
-  const check = (place: FaultPlace): RpcFault | undefined => {
-    const { accountProof, storageProof: proved } = answer();
-    if (accountProof.length === 0 || proved.length !== slots.length) {
-      return faultAt("malformed", place, "the proof does not cover what was asked");
-    }
-    const absent = messages.filter((_, index) => /^0x0*$/.test(proved[index]?.value ?? "0x"));
-    const [first] = absent;
-    if (first === undefined) return undefined;
-    return faultAt("not_found", place, `at block ${height} the host has no request ${first.commitment}`);
-  };
-  await question.ask({ signal, timeoutMs: PROOF_TIMEOUT_MS, check });
-  const proof = evmStateProofCodec.enc(buildEvmStateProof([answer()]));
-  return { kind: "state", height: { id, height }, proof };
+  const stateRoot = await sink.fetchStateRoot({ id, height }, signal);
+  let proof: StateProof;
+  try {
+    proof = await verifiedProof(context, { keys: slots, height, stateRoot }, signal);
+  } catch (error) {
+    const isHostMissing = error instanceof UnprovableKeyError && error.code === "account_not_present";
+    throw isHostMissing ? absentAt(context, height, "no host") : error;
+  }
+  const absent = messages.find((_, index) =>
+    isEmptySlot(proof.values.get(toHex(slots[index] ?? new Uint8Array())))
+  );
+  if (absent !== undefined) throw absentAt(context, height, `no request ${absent.commitment} in the host`);
+  return { kind: "state", height: { id, height }, proof: proof.bytes };
 }

@@ -1,6 +1,6 @@
 /**
- * Proofs of fees, receipts and state values at one block, checked below the block's state root the way the hub will:
- * a proof that an endpoint made up is a fault of that endpoint.
+ * Proofs of requests, fees, receipts and state values at one block, checked the way the hub will, below the root that
+ * the hub stores for the block: a proof that an endpoint made up is a fault of that endpoint, which is named.
  * Source: protocol notes 02, section 5; polytope-labs/hyperbridge: modules/pallets/relayer/src/accumulate.rs.
  */
 import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../../protocol/bytes.ts";
@@ -9,7 +9,7 @@ import { requestFeeSlot, requestReceiptSlot, requestSenderSlot } from "../../pro
 import { evmStateProofCodec } from "../../protocol/ismp/proof.ts";
 import { buildEvmStateProof, EvmProofError, readEvmState } from "../../protocol/trie/evm_proof.ts";
 import { decodeRlp } from "../../protocol/trie/patricia.ts";
-import { type FaultPlace, RpcFault } from "../../rpc/fault.ts";
+import type { FaultPlace, RpcFault } from "../../rpc/fault.ts";
 import { type FeeProof, type ReceiptProof, UnprovableKeyError } from "../fees.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { stateRootAt, storageProof } from "./queries.ts";
@@ -19,7 +19,7 @@ import { faultAt, Question } from "./question.ts";
 const PROOF_TIMEOUT_MS = 60_000;
 
 /** A checked proof. */
-interface StateProof {
+export interface StateProof {
   /** SCALE of `EvmStateProof`. */
   readonly bytes: Uint8Array;
   /** RLP of the value by hex of the key, `undefined` for empty slots. */
@@ -35,16 +35,20 @@ export async function proveFees(
   commitments: readonly Hash256[],
   height: bigint,
   signal: AbortSignal,
+  stateRoot?: Hash256,
 ): Promise<FeeProof> {
   const wanted = [...new Set(commitments)];
   const keys = wanted.flatMap((each) => [requestFeeSlot(each), requestSenderSlot(each)]).map(fromHex);
-  const { bytes, values } = await prove(context, keys, height, signal);
-  const absent = wanted.find((each) => isEmpty(values.get(requestSenderSlot(each))));
-  if (absent === undefined) {
-    return { proof: bytes, fees: commitments.map((each) => readNumber(values.get(requestFeeSlot(each)))) };
-  }
+  const { bytes, values } = await verifiedProof(context, { keys, height, stateRoot }, signal);
+  const absent = wanted.find((each) => isEmptySlot(values.get(requestSenderSlot(each))));
+  if (absent !== undefined) throw absentAt(context, height, `no request ${absent} in the host`);
+  return { proof: bytes, fees: commitments.map((each) => readNumber(values.get(requestFeeSlot(each)))) };
+}
+
+/** The fault of a block whose state lacks what was to be proved. */
+export function absentAt(context: EvmContext, height: bigint, what: string): RpcFault {
   const place = { chain: context.at.pool.chain, endpointHost: "", method: "eth_getProof" };
-  throw faultAt("not_found", place, `at block ${height} the host has no request ${absent}`);
+  return faultAt("not_found", place, `at block ${height} there is ${what}`);
 }
 
 /** Proves receipts of requests, and tells whom the proof names. One request. */
@@ -53,9 +57,11 @@ export async function proveReceipts(
   commitments: readonly Hash256[],
   height: bigint,
   signal: AbortSignal,
+  stateRoot?: Hash256,
 ): Promise<ReceiptProof> {
   const slots = commitments.map(requestReceiptSlot);
-  const { bytes, values } = await prove(context, [...new Set(slots)].map(fromHex), height, signal);
+  const keys = [...new Set(slots)].map(fromHex);
+  const { bytes, values } = await verifiedProof(context, { keys, height, stateRoot }, signal);
   return { proof: bytes, relayers: slots.map((slot) => readAddress(values.get(slot))) };
 }
 
@@ -68,20 +74,33 @@ export async function proveState(
   keys: readonly Uint8Array[],
   height: bigint,
   signal: AbortSignal,
+  stateRoot?: Hash256,
 ): Promise<Uint8Array> {
   const wanted = [...new Set(keys.map(toHex))].map(fromHex);
-  return (await prove(context, wanted, height, signal)).bytes;
+  return (await verifiedProof(context, { keys: wanted, height, stateRoot }, signal)).bytes;
 }
 
-async function prove(
+/**
+ * A proof that leads from the root of a block to all keys. An endpoint whose proof does not is named, and the next one
+ * is asked.
+ * @param wanted.stateRoot as the hub stores it; `undefined`: the endpoint's own header is believed
+ * @throws {UnprovableKeyError}
+ */
+export async function verifiedProof(
   context: EvmContext,
-  keys: readonly Uint8Array[],
-  height: bigint,
+  wanted: {
+    readonly keys: readonly Uint8Array[];
+    readonly height: bigint;
+    readonly stateRoot: Hash256 | undefined;
+  },
   signal: AbortSignal,
 ): Promise<StateProof> {
   const { pool, host } = context.at;
+  const { keys, height } = wanted;
   const question = new Question(pool);
-  const root = question.add(stateRootAt(height));
+  const root = wanted.stateRoot === undefined
+    ? question.add(stateRootAt(height))
+    : (): Hash256 | undefined => wanted.stateRoot;
   const answers = [...slotsByAccount(keys, host)].map(([account, slots]) =>
     question.add(storageProof(account, slots, height))
   );
@@ -97,7 +116,17 @@ async function prove(
     } catch (cause) {
       if (!(cause instanceof EvmProofError)) throw cause;
       if (cause.code !== "account_not_present") {
-        return faultAt("malformed", place, `the proof of block ${height} does not verify: ${cause.code}`);
+        const under = wanted.stateRoot === undefined ? "" : " under the root that the hub stores";
+        context.accuse(
+          place.endpointHost,
+          `A proof does not verify${under}: the endpoint is on another fork or does not tell the truth; others are asked`,
+          { block: height, reason: cause.code },
+        );
+        return faultAt(
+          "malformed",
+          place,
+          `the proof of block ${height} does not verify${under}: ${cause.code}`,
+        );
       }
       proved = new UnprovableKeyError("account_not_present", undefined, { cause });
       return undefined;
@@ -127,14 +156,14 @@ function slotsByAccount(
   return slots;
 }
 
-/** Some nodes keep slots that were set to zero. */
-function isEmpty(value: Uint8Array | undefined): boolean {
+/** True for a slot without a value; some nodes keep slots that were set to zero. */
+export function isEmptySlot(value: Uint8Array | undefined): boolean {
   return value === undefined || value.every((byte) => byte === 0 || byte === 0x80);
 }
 
 /** The number in a slot; 0 when it is empty. */
 function readNumber(value: Uint8Array | undefined): bigint {
-  if (value === undefined || isEmpty(value)) return 0n;
+  if (value === undefined || isEmptySlot(value)) return 0n;
   const bytes = decodeRlp(value);
   if (Array.isArray(bytes) || bytes.length > 32) throw new Error("The fee's slot holds no number");
   return BigInt(toHex(bytes));
@@ -142,7 +171,7 @@ function readNumber(value: Uint8Array | undefined): bigint {
 
 /** The address in a slot; RLP leaves its leading zeros out. */
 function readAddress(value: Uint8Array | undefined): Uint8Array | undefined {
-  if (value === undefined || isEmpty(value)) return undefined;
+  if (value === undefined || isEmptySlot(value)) return undefined;
   const bytes = decodeRlp(value);
   if (Array.isArray(bytes) || bytes.length > 20) throw new Error("The receipt's slot holds no address");
   const address = new Uint8Array(20);

@@ -1,6 +1,7 @@
 /**
  * Heights and times: of the chain itself, and of what its host knows of a counterparty.
  */
+import type { Hash256 } from "../../protocol/bytes.ts";
 import { hostReads } from "../../protocol/evm/host_reads.ts";
 import { paraIdOf, type StateMachineHeight, type StateMachineId } from "../../protocol/ismp/state_machine.ts";
 import { RpcFault } from "../../rpc/fault.ts";
@@ -102,4 +103,15 @@ export async function fetchUpdateTime(
   );
   const time = await askOne(pool, read, { signal });
   return time === 0n ? undefined : time;
+}
+
+/** State root of a hub block as the host stores it. One request. */
+export async function fetchStateRoot(
+  context: EvmContext,
+  { id, height }: StateMachineHeight,
+  signal: AbortSignal,
+): Promise<Hash256 | undefined> {
+  const { pool, host } = context.at;
+  const read = contractRead(host, hostReads.stateMachineCommitment, paraIdOf(id.stateMachine), height);
+  return (await askOne(pool, read, { signal }))?.stateRoot;
 }

@@ -38,6 +38,7 @@ import type { FeeChain, FeeProof, GasTerms, ReceiptProof } from "../fees.ts";
 import { requireSize, withCurrentRuntime } from "./attempts.ts";
 import { broadcast } from "./broadcast.ts";
 import { fetchCertainFees, fetchCertainReceipts } from "./certain_reads.ts";
+import { fetchCommitment } from "./consensus_views.ts";
 import { checkChain } from "./checks.ts";
 import { BLOCKS_PER_QUERY, fetchEvents } from "./events.ts";
 import {
@@ -201,6 +202,10 @@ export class SubstrateChain implements FeeChain {
 
   fetchEvents(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly ChainEvent[]> {
     return fetchEvents({ node: this.#node, missing: this.#missing }, from, to, signal);
+  }
+
+  async fetchStateRoot(of: StateMachineHeight, signal: AbortSignal): Promise<Hash256 | undefined> {
+    return (await fetchCommitment(this.#node, of, signal))?.stateRoot;
   }
 
   proveMessages(

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Chain } from "../../../../src/core/chains/chain.ts";
+import type { Chain, ProofTaker } from "../../../../src/core/chains/chain.ts";
 import { concatBytes, fromHex, type Hex, toHash256, toHex } from "../../../../src/core/protocol/bytes.ts";
 import { hostSlots, requestSenderSlot } from "../../../../src/core/protocol/evm/host_storage.ts";
 import type { Message } from "../../../../src/core/protocol/ismp/message.ts";
@@ -7,6 +7,7 @@ import { evmStateProofCodec } from "../../../../src/core/protocol/ismp/proof.ts"
 import { evmStateMachine, parseStateMachine } from "../../../../src/core/protocol/ismp/state_machine.ts";
 import { decodeStrict } from "../../../../src/core/protocol/scale.ts";
 import { EvmProofError, verifyEvmMembership } from "../../../../src/core/protocol/trie/evm_proof.ts";
+import { type Fetch, platformFetch } from "../../../../src/core/rpc/http.ts";
 import { Secret } from "../../../../src/core/config/redact.ts";
 import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../../../devnet/evm/accounts.ts";
 import { startAnvil } from "../../../devnet/evm/anvil.ts";
@@ -35,7 +36,11 @@ import {
 } from "./chain_fixture.ts";
 
 const relayer = fromHex(DEVNET_ACCOUNTS.relayer.address);
-const sink = { id: hub, family: "substrate" } as const;
+const sink: ProofTaker = {
+  id: hub,
+  family: "substrate",
+  fetchStateRoot: () => Promise.resolve(undefined),
+};
 const noHints = { nonceAtLeast: undefined };
 
 Deno.test("evm chain: what was dispatched is read as events and proved so that the hub's verifier takes it", async () => {
@@ -78,6 +83,55 @@ Deno.test("evm chain: what was dispatched is read as events and proved so that t
     assert.equal((await faultOf(chain.proveMessages(messages, height + 50n, sink, never))).code, "pruned");
     assert.equal((await faultOf(chain.fetchEvents(before, height + 50n, never))).code, "lagging");
     assert.deepEqual(await chain.fetchEvents(1n, 0n, never), []);
+  });
+});
+
+/** An endpoint that tells of an old block whenever it is asked for a newer one: all that it says fits together. */
+function stuckAt(url: string, old: bigint): Fetch {
+  return (to, init) => {
+    if (!to.startsWith(url)) return platformFetch(to, init);
+    const body = String(init.body).replace(
+      /("eth_getProof","params":\[[^\]]*\[[^\]]*\],|"eth_getBlockByNumber","params":\[)"0x[0-9a-f]+"/g,
+      (_, head: string) => `${head}"0x${old.toString(16)}"`,
+    );
+    return platformFetch(to, { ...init, body });
+  };
+}
+
+Deno.test("evm chain: a proof that leads to another root than the hub's is refused, its endpoint named, the next asked", async () => {
+  await withHost(31451, async (host) => {
+    const honest = chainOf(host).chain;
+    const before = await honest.fetchHeight(never);
+    await sendPings(host, { dest: "EVM-31402", to: host.addresses.ping, count: 2 });
+    const height = await honest.fetchHeight(never);
+    const events = await honest.fetchEvents(before + 1n, height, never);
+    const messages = events.flatMap((event): Message[] => event.kind === "message" ? [event.message] : []);
+    const stateRoot = toHash256((await host.reader.getBlock({ blockNumber: height })).stateRoot);
+    const asked: bigint[] = [];
+    const taker: ProofTaker = {
+      ...sink,
+      fetchStateRoot: (of) => {
+        asked.push(of.height);
+        return Promise.resolve(stateRoot);
+      },
+    };
+    const expected = await honest.proveMessages(messages, height, taker, never);
+    assert.deepEqual(asked, [height]);
+
+    const good = host.rpcUrl;
+    const bad = good.replace("127.0.0.1", "localhost");
+    const badHost = new URL(bad).host;
+    const { chain, log } = chainOf(host, [bad, good], {}, stuckAt(bad, before));
+    assert.deepEqual(await chain.proveMessages(messages, height, taker, never), expected);
+    const [warning] = log.lines.filter(({ level }) => level === "warn");
+    assert.match(warning?.message ?? "", /does not verify under the root that the hub stores/);
+    assert.equal(warning?.fields.endpoint, badHost);
+
+    const commitments = messages.map(({ commitment }) => commitment);
+    const alone = chainOf(host, [bad], {}, stuckAt(bad, before)).chain;
+    assert.equal((await faultOf(alone.proveFees(commitments, height, never, stateRoot))).code, "malformed");
+    const fault = await faultOf(alone.proveMessages(messages, height, taker, never));
+    assert.deepEqual([fault.code, fault.where.endpointHost], ["malformed", badHost]);
   });
 });
 

@@ -405,6 +405,7 @@ Deno.test("hub chain: responses bound for EVM hosts are proven as leaves of thei
       consensusStateId: answer.source.height.id.consensusStateId,
     },
     family: "evm",
+    fetchStateRoot: () => Promise.resolve(undefined),
   } as const;
   const proof = await run(chain.proveMessages([response], 40n, sink, signal));
   assert.deepEqual(proof, {

@@ -33,6 +33,7 @@ import { connect, relayerId } from "./hub_connection.ts";
 
 const { signal } = new AbortController();
 const hints = { nonceAtLeast: undefined };
+const fetchStateRoot = (): Promise<undefined> => Promise.resolve(undefined);
 /** A delivery of requests of the sender, proven at `height`, which the hub then knows. */
 async function deliveryOf(hub: Hub, height: bigint, ...requests: readonly PostRequest[]): Promise<Delivery> {
   const source = await commitSender(hub, height, requests);
@@ -359,7 +360,12 @@ Deno.test("hub chain: proofs for EVM chains verify against the hub's MMR, in the
   hub.produceBlock();
   const height = BigInt(hub.finalized.number);
   const asked = [requests[2], requests[0]].flatMap((each) => each === undefined ? [] : [postMessage(each)]);
-  const proof = await chain.proveMessages(asked, height, { id: receiver, family: "evm" }, signal);
+  const proof = await chain.proveMessages(
+    asked,
+    height,
+    { id: receiver, family: "evm", fetchStateRoot },
+    signal,
+  );
   assert.ok(proof.kind === "mmr");
   assert.deepEqual(proof.leafIndices, [2n, 0n]);
   assert.equal(proof.leafCount, 3n);
@@ -372,7 +378,12 @@ Deno.test("hub chain: proofs for EVM chains verify against the hub's MMR, in the
     leaves.map(([index, request]) => ({ index, hash: commitmentOfPost(request) })),
   );
   await assert.rejects(
-    chain.proveMessages([postMessage(post(9n))], height, { id: receiver, family: "evm" }, signal),
+    chain.proveMessages(
+      [postMessage(post(9n))],
+      height,
+      { id: receiver, family: "evm", fetchStateRoot },
+      signal,
+    ),
     faultWith("not_found"),
   );
 });
@@ -384,7 +395,7 @@ Deno.test("hub chain: proofs for Substrate chains hold the requests' commitments
   const requests = Array.from({ length: 130 }, (_, index) => post(BigInt(index)));
   await chain.broadcast(await signed(chain, await deliveryOf(hub, 10n, ...requests)), signal);
   const { number } = hub.produceBlock();
-  const sink = { id: receiver, family: "substrate" } as const;
+  const sink = { id: receiver, family: "substrate", fetchStateRoot } as const;
   const proof = await chain.proveMessages(requests.map(postMessage), BigInt(number), sink, signal);
   assert.ok(proof.kind === "state");
   const { hasher, storageProof } = decodeStrict(stateMachineProofCodec, proof.proof, "StateMachineProof");

@@ -52,7 +52,11 @@ import { connect, relayerId } from "./hub_connection.ts";
 const { signal } = new AbortController();
 const token = 10n ** 18n;
 const payee: Hash256 = `0x${"77".repeat(32)}`;
-const evmSink = { id: sender, family: "evm" } as const;
+const evmSink = {
+  id: sender,
+  family: "evm",
+  fetchStateRoot: () => Promise.resolve(undefined),
+} as const;
 
 function startRelayerHub(): Promise<Hub> {
   return startTestHub({
