@@ -23,7 +23,6 @@ import type { Log } from "../../telemetry/log.ts";
 import type {
   BroadcastResult,
   Certain,
-  Chain,
   ChainEvent,
   ChainLimits,
   CheckFinding,
