@@ -259,6 +259,9 @@ export class MemoryChain implements Chain {
         const refusal = { code: "insufficient_funds" as const, detail: "insufficient funds" };
         return { kind: "refused", refusal };
       }
+      if (hints.maxGasPriceWei !== undefined && this.node.priceWei > hints.maxGasPriceWei) {
+        return { kind: "refused", refusal: { code: "too_expensive", detail: "gas costs too much" } };
+      }
       return { kind: "signed", submission: this.signed(delivery, simulation, hints) };
     });
   }

@@ -150,6 +150,8 @@ export type RefusalCode =
   | "insufficient_funds"
   /** One transaction of the chain cannot carry it (gas or bytes). */
   | "too_large"
+  /** Gas costs more now than the caller allows. */
+  | "too_expensive"
   /** No endpoint shows what it would do (too large a trace, too slow, refused), though they show other calls. */
   | "untraceable"
   /** The chain does not say which rule failed (the pool's `BadProof` stands for any). */
@@ -207,6 +209,11 @@ export interface SignedSubmission {
 export interface SigningHints {
   /** Lowest nonce not taken by a submission in the journal, for accounts with nonces. */
   readonly nonceAtLeast: bigint | undefined;
+  /**
+   * Most that one gas may cost, wei: what the messages pay for. Above it nothing is signed, and never is more offered.
+   * Absent: no bound.
+   */
+  readonly maxGasPriceWei?: bigint | undefined;
 }
 
 /** Result of signing: either ready, or overtaken by somebody else's delivery. */

@@ -27,6 +27,25 @@ export function checkChainKinds(hub: KnownSection | undefined, chains: readonly 
   }
 }
 
+/**
+ * Warns where the buffer of the gas price is larger than the profit that is asked for: near the threshold a delivery at
+ * the buffered price would cost more than its fee.
+ */
+export function checkBuffers(
+  profitPercent: number | undefined,
+  chains: readonly { readonly place: Place; readonly gasPriceBufferPercent?: number | undefined }[],
+): void {
+  if (profitPercent === undefined || profitPercent === 0) return; // everything is wanted at any price
+  for (const { place, gasPriceBufferPercent } of chains) {
+    if (gasPriceBufferPercent === undefined || gasPriceBufferPercent <= profitPercent) continue;
+    place.child("gas_price_buffer").warning(
+      `${gasPriceBufferPercent}, above minimum_profit_percentage = ${profitPercent}`,
+      "no more than minimum_profit_percentage",
+      "messages that hardly pay are sent with a smaller buffer, since with all of it they would be delivered at a loss",
+    );
+  }
+}
+
 /** Which chains are configured, as far as it is known. */
 export interface KnownChains {
   readonly hub: StateMachine | undefined;

@@ -7,7 +7,7 @@ import type { TomlTable } from "smol-toml";
 import { checkDistinct, checkLiveIds, checkTries, type KnownSection } from "./chain_checks.ts";
 import { evmFields, substrateFields, usualHubId } from "./chain_fields.ts";
 import { liveHints } from "./live_network.ts";
-import { checkChainKinds, type KnownChains, selectEndpoints } from "./messaging_checks.ts";
+import { checkBuffers, checkChainKinds, type KnownChains, selectEndpoints } from "./messaging_checks.ts";
 import type { ChainConfig, HubConfig, MessagingConfig, RelayerConfig } from "./messaging_config.ts";
 import {
   evmIgnored,
@@ -58,6 +58,7 @@ function readSections(files: ConfigFiles, table: TomlTable, report: Report): Mes
   checkChainKinds(hub?.known, known);
   checkLiveIds(known);
   checkTries(known);
+  checkBuffers(relayer?.reading.good.minimumProfitPercent, chains.map((chain) => chain.known));
   const policy = relayer && completeRelayer(relayer, {
     hub: hub?.known.stateMachine,
     chains: known,
@@ -130,7 +131,7 @@ function completeRelayer(
 }
 
 interface ChainReading {
-  readonly known: KnownSection;
+  readonly known: KnownSection & { readonly gasPriceBufferPercent?: number | undefined };
   readonly config: ChainConfig | undefined;
 }
 
@@ -149,7 +150,10 @@ function readChain(files: ConfigFiles, table: TomlTable, place: Place): ChainRea
     const traits = { ignored: evmIgnored, others: ["type"], hintFor: liveHints(table) };
     const reading = readSection(table, place, evmFields(files), traits);
     return {
-      known: knownSection(place, reading),
+      known: {
+        ...knownSection(place, reading),
+        gasPriceBufferPercent: reading.good.gasPriceBufferPercent,
+      },
       config: reading.whole && { type: "evm", section, ...reading.whole },
     };
   }

@@ -167,19 +167,31 @@ function collect(
   return { deliver, hold, numbers: { preludeRequired18, required18, offered18 } };
 }
 
+/** What the highest price of a transaction depends on. */
+export interface PriceBoundFacts extends Usage {
+  /** Sum over the paying messages, dollars x 10^18. */
+  readonly offered18: bigint;
+  readonly price27: bigint | undefined;
+  readonly profitPercent: number;
+}
+
 /**
  * Highest gas price at which fees still pay for a transaction: the bound of its replacements. `undefined`: there is
  * no bound, since nothing has to pay; 0: nothing may be spent, since the price is unknown or the fees do not reach.
  */
-export function breakEvenGasPriceWei(
-  facts: Usage & {
-    /** Sum over the paying messages, dollars x 10^18. */
-    readonly offered18: bigint;
-    readonly price27: bigint | undefined;
-    readonly profitPercent: number;
-  },
-): bigint | undefined {
-  if (facts.profitPercent === 0) return undefined;
+export function breakEvenGasPriceWei(facts: PriceBoundFacts): bigint | undefined {
+  return facts.profitPercent === 0 ? undefined : highestPayingPriceWei(facts);
+}
+
+/**
+ * Highest gas price at which a batch may be signed that was found worth its delivery a moment ago: there the fees just
+ * cover the cost. The wanted profit is room for the price to move meanwhile. `undefined`: there is no bound.
+ */
+export function signingBoundWei(facts: PriceBoundFacts): bigint | undefined {
+  return facts.profitPercent === 0 ? undefined : highestPayingPriceWei({ ...facts, profitPercent: 0 });
+}
+
+function highestPayingPriceWei(facts: PriceBoundFacts): bigint | undefined {
   const pays = (gasPriceWei: bigint): boolean => {
     const cost18 = costUsd18(facts, { gasPriceWei, price27: facts.price27 });
     return cost18 !== undefined && requiredUsd18(cost18, facts.profitPercent) <= facts.offered18;

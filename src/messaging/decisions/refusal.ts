@@ -51,6 +51,9 @@ export function judgeRefusal(code: RefusalCode | "not_executed", sinkIsHub: bool
       return { kind: "hold", reason: "client_expired", retryClass: "transient" };
     case "insufficient_funds":
       return { kind: "hold", reason: "unfunded", retryClass: "unfunded" };
+    case "too_expensive":
+      // Mostly weighed again at once, with the price of now: see send.ts.
+      return { kind: "hold", reason: "unprofitable", retryClass: "transient" };
     case "untraceable":
       return { kind: "hold", reason: "untraceable", retryClass: "slow" };
     case "module_failed":

@@ -197,9 +197,9 @@ async function prepare(
   for (const part of accepted) {
     const sifted = part.messages.map((message) => candidateOf(open, message));
     const weighed = { part, candidates: sifted, isPreludeSentAnyway };
-    const candidates = await weigh(deps, settings, leg, weighed, signal);
+    const { candidates, maxGasPriceWei } = await weigh(deps, settings, leg, weighed, signal);
     if (candidates.length < sifted.length) again.push(...candidates); // the proof covers the whole part
-    else ready.push({ part, candidates });
+    else ready.push({ part, candidates, maxGasPriceWei });
   }
   return { ready, again };
 }

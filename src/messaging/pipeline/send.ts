@@ -27,6 +27,8 @@ export interface SendWork {
   readonly part: Sifted;
   /** The batch's messages with their rows, in its order. */
   readonly candidates: readonly Candidate[];
+  /** Most that one gas may cost, wei: what the messages pay for. No bound when absent. */
+  readonly maxGasPriceWei?: bigint | undefined;
 }
 
 /** True while a transaction of ours without messages waits: consensus proofs that went alone. */
@@ -98,7 +100,7 @@ async function sendInTurn(
   signal: AbortSignal,
 ): Promise<SendResult> {
   const { part, candidates } = work;
-  const hints = { nonceAtLeast: nextNonce(deps, leg) };
+  const hints = { nonceAtLeast: nextNonce(deps, leg), maxGasPriceWei: work.maxGasPriceWei };
   const signing = await leg.sink.sign(part.delivery, part.simulation, hints, signal);
   if (signing.kind === "overtaken") {
     const work = { candidates, receipts: signing.receipts };
@@ -106,6 +108,14 @@ async function sendInTurn(
   }
   if (signing.kind === "refused") {
     noteRefusedFunds(deps, leg.sink, signing.refusal);
+    if (signing.refusal.code === "too_expensive") {
+      const { detail } = signing.refusal;
+      deps.log.info("Gas became too expensive for a batch; its profit is checked again", {
+        leg: legName(leg),
+        detail,
+      });
+      return { sent: 0, again: stillOpen(deps, candidates) };
+    }
     return { sent: 0, again: takeRefusal(deps, settings, candidates, signing.refusal) };
   }
   signal.throwIfAborted();

@@ -3,7 +3,7 @@
  * the decision. The rule itself is in `decisions/profit.ts` and `decisions/batch_profit.ts`.
  */
 import type { Hash256 } from "../../core/protocol/bytes.ts";
-import { type BatchVerdict, decideBatch, type Prelude } from "../decisions/batch_profit.ts";
+import { type BatchVerdict, decideBatch, type Prelude, signingBoundWei } from "../decisions/batch_profit.ts";
 import { findGoneRequests } from "./gone.ts";
 import type { Leg, PipelineDeps, PipelineSettings } from "./leg.ts";
 import { hold, mark } from "./mark.ts";
@@ -11,6 +11,14 @@ import { type Candidate, stillOpen } from "./receipts.ts";
 import { findOwnPayment, readRevenues, type Revenue } from "./revenue.ts";
 import type { Sifted } from "./sift.ts";
 import { noteOffers } from "./spending.ts";
+
+/** What weighing a part gave. */
+export interface Weighed {
+  /** The candidates that are worth delivering. */
+  readonly candidates: readonly Candidate[];
+  /** Most that one gas may cost when all of them are signed, wei; `undefined`: no bound. */
+  readonly maxGasPriceWei: bigint | undefined;
+}
 
 /**
  * The candidates of a part that are worth delivering. Unless that is all of them, the rest must be sifted anew
@@ -27,12 +35,13 @@ export async function weigh(
     readonly isPreludeSentAnyway: boolean;
   },
   signal: AbortSignal,
-): Promise<readonly Candidate[]> {
+): Promise<Weighed> {
   const { profit } = leg;
-  if (profit === undefined) return work.candidates;
+  const unbounded = { candidates: work.candidates, maxGasPriceWei: undefined };
+  if (profit === undefined) return unbounded;
   const isFree = profit.minimumPercent === 0 &&
     !work.candidates.some(({ row }) => findOwnPayment(deps, settings, row) !== undefined);
-  if (isFree) return work.candidates;
+  if (isFree) return unbounded;
   const revenues = await readRevenues(deps, settings, { sink: leg.sink, profit }, work.candidates, signal);
   const price = await profit.price.fetchPrice(signal);
   const { part } = work;
@@ -56,20 +65,25 @@ export async function weigh(
     isSentAnyway: work.isPreludeSentAnyway || part.delivery.steps.length === 1,
   };
   const price27 = price.kind === "known" ? price.price27 : undefined;
-  const { hold: held } = decideBatch(offers, prelude, {
-    gasPriceWei,
+  const profitPercent = profit.minimumPercent;
+  const { hold: held } = decideBatch(offers, prelude, { gasPriceWei, price27, profitPercent });
+  const maxGasPriceWei = signingBoundWei({
+    gas: messagesGas + (prelude.isSentAnyway ? 0n : prelude.gas),
+    dataCostWei,
+    offered18: offers.reduce((sum, { fee18 }) => sum + (fee18 ?? 0n), 0n),
     price27,
-    profitPercent: profit.minimumPercent,
+    profitPercent,
   });
   const revenueOf = new Map(
     work.candidates.map(({ row }, index) => [row.commitment, revenueAt(revenues, index)]),
   );
   const lost = work.candidates.filter(({ row }) => revenueOf.get(row.commitment)?.fee.kind === "gone");
   const gone = await findGoneRequests(deps, leg, profit, lost, signal);
-  return deps.ledger.transaction(() => {
+  const candidates = deps.ledger.transaction(() => {
     noteOffers(deps, leg.sink, offers);
     return putAside(deps, settings, { ...work, held, revenueOf, gone });
   });
+  return { candidates, maxGasPriceWei };
 }
 
 function revenueAt(revenues: readonly Revenue[], index: number): Revenue {

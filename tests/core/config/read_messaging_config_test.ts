@@ -191,6 +191,20 @@ Deno.test("configuration: the smallest withdrawal may be an integer, with 0 allo
   );
 });
 
+Deno.test("configuration: a gas_price_buffer above the profit that is asked for is warned about", () => {
+  const warningsAt = (percent: number, buffer: number): string[] =>
+    warningsOf(parseMessagingConfig(
+      inMemory(),
+      plus("evm1", `gas_price_buffer = ${buffer}`).replace("percentage = 0", `percentage = ${percent}`),
+    ));
+  assert.deepEqual(warningsAt(5, 10), [
+    "relayer.toml:11: [evm1].gas_price_buffer: found 10, above minimum_profit_percentage = 5, expected no more than " +
+    "minimum_profit_percentage; messages that hardly pay are sent with a smaller buffer, since with all of it they " +
+    "would be delivered at a loss",
+  ]);
+  assert.deepEqual([warningsAt(10, 10), warningsAt(0, 10)], [[], []]);
+});
+
 Deno.test("configuration: every optional field of an evm entry is read", () => {
   const chain = accept(plus(
     "evm1",

@@ -8,6 +8,7 @@ import {
   decideBatch,
   noPrelude,
   type Prelude,
+  signingBoundWei,
 } from "../../../src/messaging/decisions/batch_profit.ts";
 import { costUsd18, requiredUsd18 } from "../../../src/messaging/decisions/money.ts";
 import { decideProfit, type PaymentClass, type ProfitRule } from "../../../src/messaging/decisions/profit.ts";
@@ -221,6 +222,17 @@ Deno.test("break-even: the price found still pays and one wei more does not", ()
     requiredUsd18(costUsd18(facts, { gasPriceWei, price27: facts.price27 }) ?? 0n, 10);
   assert.ok(need(wei) <= 25n * 10n ** 18n);
   assert.ok(need(wei + 1n) > 25n * 10n ** 18n);
+});
+
+Deno.test("signing bound: the fees just cover the cost, the wanted profit is room for the price to move", () => {
+  const facts = { gas: 200_000n, dataCostWei: 10n ** 12n, price27: 3_000n * 10n ** 27n, profitPercent: 10 };
+  const offered18 = 25n * 10n ** 18n;
+  const wei = signingBoundWei({ ...facts, offered18 });
+  assert.ok(wei !== undefined && wei > (breakEvenGasPriceWei({ ...facts, offered18 }) ?? 0n));
+  const cost = (gasPriceWei: bigint): bigint =>
+    costUsd18(facts, { gasPriceWei, price27: facts.price27 }) ?? 0n;
+  assert.ok(cost(wei) <= offered18 && cost(wei + 1n) > offered18);
+  assert.equal(signingBoundWei({ ...facts, offered18, profitPercent: 0 }), undefined);
 });
 
 Deno.test("break-even: no bound at 0 percent, nothing to spend without a price or a fee", () => {

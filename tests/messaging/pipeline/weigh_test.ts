@@ -46,6 +46,30 @@ Deno.test("weigh: a fee exactly at the requirement delivers, one below is held w
   assert.deepEqual(messages.map((message) => relayer.row(message).state), ["held", "submitted"]);
 });
 
+for (const [what, fee18, sent] of [["more than", COST_18 * 2n - 1n, 0], ["what", COST_18 * 2n, 1]] as const) {
+  Deno.test(
+    `weigh: a batch whose gas comes to cost ${what} its fees pay for is ${
+      sent === 0 ? "weighed again, not signed" : "still signed"
+    }`,
+    async () => {
+      const { relayer, world, first } = await prepare([fee18]);
+      relayer.two.faults.add("sign", {
+        kind: "interrupt",
+        when: "before",
+        act: () => void (world.two.priceWei = PRICE_WEI * 2n),
+      });
+      assert.equal((await round(relayer, weighing(relayer).leg)).sent, sent);
+      const { state, reason, requiredUsd18 } = relayer.row(first);
+      if (sent === 1) {
+        assert.equal(state, "submitted");
+        return;
+      }
+      assert.deepEqual([state, reason, requiredUsd18], ["held", "unprofitable", REQUIRED_18 * 2n]);
+      assert.deepEqual(relayer.submissions(first), []);
+    },
+  );
+}
+
 Deno.test("weigh: fees are in units of their source's token", async () => {
   const { relayer, first, messages } = await prepare([219_999n, 220_000n]);
   relayer.one.decimals = 6;

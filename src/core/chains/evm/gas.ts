@@ -79,6 +79,16 @@ export function gasPriceFor(
   return { type: "eip1559", maxFeeWei: price > covering ? price : covering, maxPriorityFeeWei: tip };
 }
 
+/** A price that never offers more than `capWei` for one gas: the buffer and the room for a rising base fee give way. */
+export function capPrice(price: GasPrice, capWei: bigint): GasPrice {
+  const capped = (wei: bigint): bigint => wei < capWei ? wei : capWei;
+  return price.type === "legacy" ? { type: "legacy", gasPriceWei: capped(price.gasPriceWei) } : {
+    type: "eip1559",
+    maxFeeWei: capped(price.maxFeeWei),
+    maxPriorityFeeWei: capped(price.maxPriorityFeeWei),
+  };
+}
+
 /** The most that one gas can cost under a price. */
 export function highestPriceWei(price: GasPrice): bigint {
   return price.type === "legacy" ? price.gasPriceWei : price.maxFeeWei;

@@ -7,7 +7,7 @@ import type { Delivery, Refusal, SigningHints, SigningResult, Simulation } from 
 import { encodeDelivery, messagesOf } from "./calldata.ts";
 import { addCosts } from "./costs.ts";
 import type { EvmContext } from "./evm_context.ts";
-import { gasPriceFor, highestPriceWei } from "./gas.ts";
+import { capPrice, gasPriceFor, highestPriceWei } from "./gas.ts";
 import { addPoolLook, findContested } from "./pool_rivals.ts";
 import { balanceOf, blockAt, nonceOf } from "./queries.ts";
 import { faultAt, Question } from "./question.ts";
@@ -64,7 +64,14 @@ export async function signDelivery(
   if (block === undefined) throw new Error("The block was checked");
   const { gasPriceWei, dataCostWei } = costs();
   const market = { gasPriceWei, baseFeeWei: block.baseFeePerGas ?? undefined };
-  const price = gasPriceFor(market, gasPriceBufferPercent);
+  const capWei = work.hints.maxGasPriceWei;
+  const nowWei = currentPriceWei(market);
+  if (capWei !== undefined && nowWei > capWei) {
+    const detail = `gas costs ${nowWei} wei now, its fees pay for ${capWei} wei`;
+    return refused({ code: "too_expensive", detail });
+  }
+  const wanted = gasPriceFor(market, gasPriceBufferPercent);
+  const price = capWei === undefined ? wanted : capPrice(wanted, capWei);
   const neededWei = gasLimit * highestPriceWei(price) + dataCostWei(gasLimit);
   if (balance() < neededWei) {
     const missingWei = neededWei - balance();
@@ -76,6 +83,13 @@ export async function signDelivery(
   const situation = { nonce: nonce() > atLeast ? nonce() : atLeast, price, height: block.number };
   const call = { to: params().handler, data, gasLimit, valueWei: 0n };
   return { kind: "signed", submission: await signCall(context, call, situation) };
+}
+
+/** What one gas costs in the next block at least, as far as the node knows. */
+function currentPriceWei(
+  { gasPriceWei, baseFeeWei = 0n }: { readonly gasPriceWei: bigint; readonly baseFeeWei: bigint | undefined },
+): bigint {
+  return gasPriceWei > baseFeeWei ? gasPriceWei : baseFeeWei;
 }
 
 function refused(refusal: Refusal): SigningResult {

@@ -337,6 +337,28 @@ Deno.test("evm chain: legacy without a base fee, type 2 with one; the buffer rai
   assert.deepEqual([typed.type, typed.maxFeePerGas, typed.maxPriorityFeePerGas], ["eip1559", 130n, 30n]);
 });
 
+Deno.test("evm chain: above the price that the fees pay for nothing is signed, and no offer exceeds it", async () => {
+  await using rpc = node();
+  const { chain } = chainAt([rpc], { gasPriceBufferPercent: 10 });
+  const signAt = async (maxGasPriceWei: bigint): Promise<unknown> => {
+    const hints = { nonceAtLeast: undefined, maxGasPriceWei };
+    const result = await chain.sign(deliveryOfPosts(1), accept(), hints, never);
+    return result.kind === "signed" ? result.submission.gasPriceWei : JSON.stringify(result);
+  };
+  assert.match(String(await signAt(99n)), /too_expensive.*gas costs 100 wei now, its fees pay for 99 wei/);
+  assert.deepEqual([await signAt(100n), await signAt(104n), await signAt(1_000n)], [100n, 104n, 110n]);
+  rpc.on(
+    "eth_getBlockByNumber",
+    () => ({ number: "0x100", hash: blockHash, timestamp: "0x10", baseFeePerGas: "0x50" }),
+  );
+  assert.deepEqual([await signAt(100n), await signAt(120n), await signAt(1_000n)], [100n, 120n, 130n]);
+  rpc.on(
+    "eth_getBlockByNumber",
+    () => ({ number: "0x100", hash: blockHash, timestamp: "0x10", baseFeePerGas: "0x78" }),
+  );
+  assert.match(String(await signAt(119n)), /too_expensive/);
+});
+
 Deno.test("evm chain: the journal's nonce wins when it is higher than the chain's", async () => {
   await using rpc = node();
   const { chain } = chainAt([rpc]);

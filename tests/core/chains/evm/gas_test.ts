@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import {
+  capPrice,
   chainGasLimit,
   gasLimitFor,
   gasPriceFor,
@@ -58,6 +59,15 @@ Deno.test("gas: with a base fee the offer covers two blocks of rising base fee a
     maxFeeWei: 125n,
     maxPriorityFeeWei: 0n,
   });
+});
+
+Deno.test("gas: a bound takes away buffer, room for the base fee and tip, in that order", () => {
+  const offer = gasPriceFor({ gasPriceWei: 110n, baseFeeWei: 100n }, 10);
+  assert.deepEqual(offer, { type: "eip1559", maxFeeWei: 146n, maxPriorityFeeWei: 21n });
+  assert.deepEqual(capPrice(offer, 146n), offer);
+  assert.deepEqual(capPrice(offer, 110n), { ...offer, maxFeeWei: 110n });
+  assert.deepEqual(capPrice(offer, 20n), { type: "eip1559", maxFeeWei: 20n, maxPriorityFeeWei: 20n });
+  assert.deepEqual(capPrice({ type: "legacy", gasPriceWei: 9n }, 8n), { type: "legacy", gasPriceWei: 8n });
 });
 
 Deno.test("gas: an offer never promises a higher tip than price", () => {
