@@ -9,6 +9,7 @@ import { Limit } from "../core/runtime/limit.ts";
 import { Wake } from "../core/runtime/wake.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 import { toTokenUnits } from "./decisions/money.ts";
+import { sinkProvability, sourceAcceptance } from "./obstacles.ts";
 import type { Leg, LegProfit, PipelineDeps, PipelineSettings } from "./pipeline/leg.ts";
 import { legWorker } from "./pipeline/leg_worker.ts";
 import type { Replacing } from "./pipeline/replacing.ts";
@@ -119,6 +120,7 @@ function inboundLeg(
     wake: new Wake(deps.clock),
     settleWake: shared.hubSettle,
     answering: { hub, chains: shared.feeChains },
+    findObstacle: sourceAcceptance(deps, hub, entry.chain.id),
   };
 }
 
@@ -145,5 +147,6 @@ function outboundLeg(
     feeChains,
     price: priceSourceOf({ ...deps, fetch: parts.fetch }, facts),
   };
-  return { ...base, profit, bundles: { hub, receiver: entry.chain } };
+  const findObstacle = sinkProvability(deps, hub, entry.chain);
+  return { ...base, profit, bundles: { hub, receiver: entry.chain }, findObstacle };
 }

@@ -54,10 +54,38 @@ export async function checkAll(
       (inner) => checkOnHub(hub, entry, inner),
       signal,
     );
-    return [chain, merged(own, known)] as const;
+    const both = merged(own, known);
+    if (!isEvm(chain) || both.kind === "unreachable" || both.findings.some(isFatal)) {
+      return [chain, both] as const;
+    }
+    const proofs = await checkWithin(
+      deps,
+      chain.id.stateMachine,
+      (inner) => checkProofs(hub, chain, inner),
+      signal,
+    );
+    return [chain, { ...both, findings: [...both.findings, ...proofs.findings] }] as const;
   });
   const [hubResult, chainResults] = await Promise.all([hubCheck, Promise.all(results)]);
   return { hub: hubResult, chains: new Map(chainResults) };
+}
+
+function isFatal({ severity }: CheckFinding): boolean {
+  return severity === "fatal";
+}
+
+function isEvm(chain: Chain): chain is Chain & Pick<EvmChain, "checkProofs"> {
+  return "checkProofs" in chain;
+}
+
+/** Whether the chain's endpoints prove what the hub knows of it; a chain that does not answer has said so before. */
+async function checkProofs(
+  hub: HubChain,
+  chain: Chain & Pick<EvmChain, "checkProofs">,
+  signal: AbortSignal,
+): Promise<readonly CheckFinding[]> {
+  const { height } = await hub.fetchView(chain.id, signal);
+  return height === 0n ? [] : await chain.checkProofs(height, signal);
 }
 
 /** What the hub stores of the chain, compared with the configuration. */

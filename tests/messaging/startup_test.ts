@@ -30,6 +30,10 @@ class CheckedChain extends MemoryChain implements HubChain {
     return this.#say(this.known);
   }
 
+  findUnlisted(): Promise<undefined> {
+    return Promise.resolve(undefined);
+  }
+
   #say(findings: readonly CheckFinding[] | undefined): Promise<readonly CheckFinding[]> {
     if (findings !== undefined) return Promise.resolve(findings);
     const where = { chain: this.id.stateMachine, endpointHost: "node", method: "any" };
@@ -97,6 +101,29 @@ Deno.test("startup: findings of the chains and of the hub about them come togeth
   assert.deepEqual(textsOf(ofHub), ["hub"]);
   assert.deepEqual(textsOf(chains.get(evm)), ["evm", "unknown to the hub"]);
   assert.deepEqual(textsOf(chains.get(para)), ["para", "unknown to the hub"]);
+});
+
+Deno.test("startup: an EVM chain's endpoints are asked for proofs at the height that the hub knows", async () => {
+  const { clock, hub, evm, para, run } = scene();
+  const asked: bigint[] = [];
+  const note: CheckFinding = { severity: "warning", text: "no eth_getProof" };
+  Object.assign(evm, {
+    checkProofs: (height: bigint) => {
+      asked.push(height);
+      return Promise.resolve([note]);
+    },
+  });
+  const view = { height: 77n, nowSec: 0n, challengePeriodSec: 0n, isFrozen: false };
+  hub.fetchView = () => Promise.resolve(view);
+  const { chains } = await finish(clock, run());
+  assert.deepEqual(textsOf(chains.get(evm)), ["no eth_getProof"]);
+  assert.deepEqual(textsOf(chains.get(para)), []);
+  assert.deepEqual(asked, [77n]);
+  hub.fetchView = () => Promise.resolve({ ...view, height: 0n });
+  await finish(clock, run());
+  evm.own = [fatal("evm")];
+  await finish(clock, run());
+  assert.deepEqual(asked, [77n], "neither without a height nor where something is wrong already");
 });
 
 Deno.test("startup: what the hub says of a chain that does not answer is told at once", async () => {

@@ -10,6 +10,7 @@ export const REFUSED: unique symbol = Symbol("refused");
 interface WireCall {
   readonly id: unknown;
   readonly method: string;
+  readonly params?: unknown;
 }
 
 interface WireAnswer {
@@ -38,4 +39,26 @@ export function alteringFetch(alter: AlterAnswer): Fetch {
 /** A node without these methods. */
 export function fetchWithout(...methods: readonly string[]): Fetch {
   return alteringFetch((method, result) => methods.includes(method) ? REFUSED : result);
+}
+
+/** What a node says to a call in place of its answer. */
+export type RefuseCall = (
+  method: string,
+  params: unknown,
+) => { readonly code: number; readonly message: string } | undefined;
+
+/** Passes everything on, and answers with an error what `refuse` refuses. */
+export function alteringCalls(refuse: RefuseCall): Fetch {
+  return async (url, init) => {
+    const sent: WireCall | readonly WireCall[] = JSON.parse(String(init.body));
+    const calls = "method" in sent ? [sent] : sent;
+    const response = await platformFetch(url, init);
+    const got: WireAnswer | readonly WireAnswer[] = await response.json();
+    const change = (answer: WireAnswer): unknown => {
+      const call = calls.find(({ id }) => id === answer.id);
+      const error = call && refuse(call.method, call.params);
+      return error === undefined ? answer : { jsonrpc: "2.0", id: answer.id, error };
+    };
+    return Response.json("id" in got ? change(got) : got.map(change));
+  };
 }

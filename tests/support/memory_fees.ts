@@ -250,6 +250,10 @@ export class MemoryFeeHub extends MemoryChain implements RelayerHub {
     return Promise.resolve([]);
   }
 
+  findUnlisted(): Promise<undefined> {
+    return Promise.resolve(undefined);
+  }
+
   fetchClaimStatus(commitments: readonly Hash256[], signal: AbortSignal): Promise<readonly ClaimStatus[]> {
     return this.#asked("fetchClaimStatus", signal, () =>
       commitments.map((each) => {

@@ -16,4 +16,9 @@ export interface HubChain extends Chain {
    * Proofs are verified against what the hub stores, so a difference is fatal.
    */
   checkCounterparty(entry: Counterparty, signal: AbortSignal): Promise<readonly CheckFinding[]>;
+  /**
+   * Why the hub takes no messages of that chain, whatever heights of it are known: some light clients take proofs only
+   * of chains that governance has listed. Completes "the hub ..."; `undefined`: it takes them. Two round trips.
+   */
+  findUnlisted(of: StateMachineId, signal: AbortSignal): Promise<string | undefined>;
 }

@@ -75,6 +75,10 @@ export const holdReasons = [
   /** The block that a GET request reads is not known to the hub (any more). */
   "height_unknown",
   "unconfigured_chain",
+  /** No endpoint of the sink proves its state where the hub knows it: the delivery could never be claimed. */
+  "sink_unprovable",
+  /** The hub takes no messages of the source yet: governance has not listed it. */
+  "source_not_accepted",
 ] as const;
 
 /** Why a message reached its end. */

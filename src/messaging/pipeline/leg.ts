@@ -15,6 +15,7 @@ import type { Limit } from "../../core/runtime/limit.ts";
 import type { Randomness } from "../../core/runtime/randomness.ts";
 import type { Wake } from "../../core/runtime/wake.ts";
 import type { Log } from "../../core/telemetry/log.ts";
+import type { FindObstacle } from "../decisions/obstacle.ts";
 import type { RouteFacts } from "../decisions/route.ts";
 
 /** What the workers of the pipeline share. */
@@ -87,6 +88,8 @@ export interface Leg {
   readonly bundles?: Bundles | undefined;
   /** What answering GET requests needs; only on legs to the hub. */
   readonly answering?: GetAnswering | undefined;
+  /** Looks whether anything keeps the whole leg from delivering; absent: nothing does. */
+  readonly findObstacle?: FindObstacle | undefined;
 }
 
 /** `EVM-1 -> POLKADOT-3367`, as logs name a leg. */

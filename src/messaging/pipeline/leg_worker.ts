@@ -6,6 +6,7 @@ import { RpcFault } from "../../core/rpc/fault.ts";
 import { nextDelayMs, transientBackoff } from "../../core/runtime/retry.ts";
 import { WaitNotices } from "../../core/runtime/waiting.ts";
 import type { Worker } from "../../core/runtime/worker.ts";
+import type { Obstacle } from "../decisions/obstacle.ts";
 import {
   type ChallengeRule,
   isMatured,
@@ -19,6 +20,7 @@ import { deliverDue, type DeliveryFacts } from "./deliver.ts";
 import { expire } from "./expire.ts";
 import { hasRoomInFlight } from "./in_flight.ts";
 import { type Leg, legName, type PipelineDeps, type PipelineSettings } from "./leg.ts";
+import { holdHindered, wakeHindered } from "./obstacle.ts";
 import { scanLeg, startCursor } from "./scan.ts";
 import { isRotationUnderWay, sendConsensus } from "./send.ts";
 
@@ -60,6 +62,8 @@ class LegLoop {
   /** Rotations that were refused are left alone until then. */
   #rotateAfterMs = 0;
   #hasStarted = false;
+  /** Whether an obstacle stood in the way when it was looked for last. */
+  #isHindered: boolean | undefined;
   #failures = 0;
 
   constructor(deps: PipelineDeps, settings: PipelineSettings, leg: Leg) {
@@ -98,6 +102,8 @@ class LegLoop {
   async #round(signal: AbortSignal): Promise<number> {
     const leg = this.#leg;
     const view = await leg.sink.fetchView(leg.source.id, signal);
+    const obstacle = await this.#findObstacle(signal);
+    if (obstacle !== undefined) return await this.#goRound(obstacle, view, signal);
     const known = view.height > 0n ? await this.#deliverKnown(view, signal) : undefined;
     if (known?.kind === "more" || await this.#deliverProved(view, signal)) return 0;
     // Where nothing can be delivered, messages time out all the same.
@@ -106,6 +112,38 @@ class LegLoop {
     if (!this.#hasStarted) return this.#waitForUpdate("the sink to learn a height of the source");
     this.#notices.done("update");
     return this.#jittered(leg.pollIntervalMs);
+  }
+
+  /** What keeps the leg from delivering; what was held for it goes on when it is gone. */
+  async #findObstacle(signal: AbortSignal): Promise<Obstacle | undefined> {
+    const obstacle = await this.#leg.findObstacle?.(signal);
+    if (obstacle === undefined && this.#isHindered !== false) {
+      wakeHindered(this.#deps, this.#leg);
+      this.#notices.done("obstacle");
+      if (this.#isHindered) this.#deps.log.info("Leg goes on", { leg: legName(this.#leg) });
+    }
+    if (obstacle !== undefined && !this.#isHindered) {
+      const { reason, detail } = obstacle;
+      this.#deps.log.warn("Nothing is delivered on this leg for now", {
+        leg: legName(this.#leg),
+        reason,
+        detail,
+      });
+    }
+    this.#isHindered = obstacle !== undefined;
+    return obstacle;
+  }
+
+  /** A round behind an obstacle: what is new is read, held and times out; nothing is delivered. */
+  async #goRound(obstacle: Obstacle, view: CounterpartyView, signal: AbortSignal): Promise<number> {
+    const isKnown = view.height > 0n;
+    if (isKnown) await this.#start(view, signal);
+    const isScanned = !isKnown || await this.#scan(view, signal);
+    await expire(this.#deps, this.#settings, this.#leg, view.nowSec, signal);
+    holdHindered(this.#deps, this.#leg, obstacle);
+    if (!isScanned) return 0;
+    this.#notices.waiting("obstacle", { what: obstacle.what, fields: { leg: legName(this.#leg) } });
+    return this.#jittered(this.#leg.pollIntervalMs);
   }
 
   /** Reads and delivers what the sink can verify by itself. */

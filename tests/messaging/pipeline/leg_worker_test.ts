@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { Message } from "../../../src/core/protocol/ismp/message.ts";
 import { legWorker } from "../../../src/messaging/pipeline/leg_worker.ts";
+import type { FindObstacle, Obstacle } from "../../../src/messaging/decisions/obstacle.ts";
 import { settleWorker } from "../../../src/messaging/pipeline/settle_worker.ts";
 import { Wake } from "../../../src/core/runtime/wake.ts";
 import { inbound, outbound, round, settle } from "./rounds.ts";
@@ -11,9 +12,10 @@ async function withLeg(
   world: World,
   way: "in" | "out",
   test: (relayer: Relayer) => Promise<void>,
+  findObstacle?: FindObstacle,
 ): Promise<void> {
   const relayer = new Relayer(world, memoryLedger(world));
-  const leg = way === "in" ? inbound(relayer) : outbound(relayer);
+  const leg = { ...way === "in" ? inbound(relayer) : outbound(relayer), findObstacle };
   const settling = {
     sink: leg.sink,
     sources: [leg.source],
@@ -65,6 +67,57 @@ Deno.test("leg: a frozen host is read but not delivered to, until it thaws (04 2
     await world.blocks(10);
     assert.ok(isDelivered(world, message));
   });
+});
+
+for (const [way, reason] of [["out", "sink_unprovable"], ["in", "source_not_accepted"]] as const) {
+  Deno.test(`leg: messages behind an obstacle (${reason}) are held with it, time out, and go on when it is gone`, async () => {
+    const world = new World();
+    const [source, sink] = way === "out" ? [world.hub, world.two] : [world.one, world.hub];
+    let obstacle: Obstacle | undefined = { reason, detail: "words", what: "somebody" };
+    const [message] = await world.sendFrom(source, sink, 1);
+    const soon = BigInt(Math.floor(world.clock.now() / 1000)) + 300n;
+    const [late] = await world.sendFrom(source, sink, 1, { timeoutTimestampSec: soon });
+    assert.ok(message !== undefined && late !== undefined);
+    await withLeg(world, way, async (relayer) => {
+      const at = way === "out" ? names.two : names.hub;
+      await world.blocks(20);
+      for (const each of [message, late]) {
+        const row = relayer.row(each, at);
+        assert.deepEqual([row.state, row.reason, row.detail], ["held", reason, "words"]);
+      }
+      assert.equal(relayer[way === "out" ? "two" : "hub"].calls.includes("simulate"), false);
+      assert.deepEqual(relayer.log.messages("warn"), ["Nothing is delivered on this leg for now"]);
+      await world.blocks(300);
+      assert.equal(relayer.row(late, at).state, "timed_out");
+      const [more] = await world.sendFrom(source, sink, 1);
+      await world.blocks(10);
+      obstacle = undefined;
+      await world.blocks(10);
+      assert.ok(isDelivered(world, message));
+      assert.ok(isDelivered(world, more));
+      assert.equal(isDelivered(world, late), false);
+      assert.ok(relayer.log.messages("info").includes("Leg goes on"));
+    }, () => Promise.resolve(obstacle));
+  });
+}
+
+Deno.test("leg: what an earlier run of the program held for an obstacle goes on after a start", async () => {
+  const world = new World();
+  const [message] = await world.sendFrom(world.hub, world.two, 1);
+  assert.ok(message !== undefined);
+  const ledger = memoryLedger(world);
+  const obstacle: Obstacle = { reason: "sink_unprovable", detail: "words", what: "somebody" };
+  const run = async (found: Obstacle | undefined, test: (relayer: Relayer) => void): Promise<void> => {
+    const relayer = new Relayer(world, ledger);
+    const leg = { ...outbound(relayer), findObstacle: () => Promise.resolve(found) };
+    const end = legWorker(relayer.deps, relayer.settings, leg).run(relayer.signal).catch(() => undefined);
+    await world.blocks(10);
+    test(relayer);
+    relayer.kill();
+    await end;
+  };
+  await run(obstacle, (relayer) => assert.equal(relayer.row(message).reason, "sink_unprovable"));
+  await run(undefined, () => assert.ok(isDelivered(world, message)));
 });
 
 for (const [way, family] of [["out", "EVM"], ["in", "Substrate"]] as const) {

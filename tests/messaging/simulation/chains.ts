@@ -93,6 +93,14 @@ export class SimEvm extends MemoryEvm implements EvmChain {
     return fees;
   }
 
+  checkProofs(): Promise<readonly []> {
+    return Promise.resolve([]);
+  }
+
+  requireProofs(): Promise<void> {
+    return Promise.resolve();
+  }
+
   fetchGasTerms(signal: AbortSignal): Promise<GasTerms> {
     return this.call("fetchGasTerms", signal, () => ({ gasPriceWei: this.node.priceWei }));
   }
@@ -179,6 +187,10 @@ export class SimHub extends MemoryHub implements RelayerHub, FeeChain {
 
   checkCounterparty(_entry: unknown, signal: AbortSignal): Promise<readonly []> {
     return this.call("checkCounterparty", signal, () => []);
+  }
+
+  findUnlisted(): Promise<undefined> {
+    return Promise.resolve(undefined);
   }
 
   override broadcast(submission: SignedSubmission, signal: AbortSignal): Promise<BroadcastResult> {

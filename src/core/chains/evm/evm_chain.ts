@@ -38,7 +38,13 @@ import type {
   SubmissionOutcome,
 } from "../chain.ts";
 import type { ConsensusClientKind, ConsensusReceiver, HostConsensusView } from "../consensus_receiver.ts";
-import type { FeeChain, FeeProof, GasTerms, ReceiptProof } from "../fees.ts";
+import {
+  type FeeChain,
+  type FeeProof,
+  type GasTerms,
+  type ReceiptProof,
+  UnprovableKeyError,
+} from "../fees.ts";
 import type { ProofReceiver } from "../hub_accounts.ts";
 import type { AccountNonces, ReplaceableChain, ReplacementTerms } from "../replaceable.ts";
 import { fetchHasBatchCall } from "./batching.ts";
@@ -50,6 +56,7 @@ import { EvmContext } from "./evm_context.ts";
 import { createEvmPool } from "./evm_pool.ts";
 import { fetchFees, fetchFeeTokenDecimals, fetchRouterPrice } from "./fees.ts";
 import type { GasPrice } from "./gas.ts";
+import { checkProofs, PROBED_SLOT } from "./proof_check.ts";
 import { proveMessages } from "./proofs.ts";
 import { balanceOf, blockNumber, contractRead } from "./queries.ts";
 import { askOne } from "./question.ts";
@@ -67,6 +74,13 @@ import { fetchBlockTime, fetchFinalHeight, fetchStateRoot, fetchUpdateTime, fetc
 export interface EvmChain extends FeeChain, ProofReceiver, ReplaceableChain {
   readonly family: "evm";
   readonly relayer: Uint8Array;
+  /** Compares the endpoints with what claims will need: proofs at `height`, the newest that the hub knows. */
+  checkProofs(height: bigint, signal: AbortSignal): Promise<readonly CheckFinding[]>;
+  /**
+   * Proves the host's state at that height with whichever endpoint can, and throws the proof away.
+   * @throws {RpcFault} when none can.
+   */
+  requireProofs(height: bigint, signal: AbortSignal): Promise<void>;
 }
 
 /** The part of a chain's configuration that the adapter needs. */
@@ -153,6 +167,19 @@ class ConnectedEvmChain implements EvmChain, ConsensusReceiver {
 
   check(hub: StateMachineId, signal: AbortSignal): Promise<readonly CheckFinding[]> {
     return checkChain(this.#context, hub, signal);
+  }
+
+  checkProofs(height: bigint, signal: AbortSignal): Promise<readonly CheckFinding[]> {
+    return checkProofs(this.#context, height, signal);
+  }
+
+  async requireProofs(height: bigint, signal: AbortSignal): Promise<void> {
+    try {
+      await proveState(this.#context, [fromHex(PROBED_SLOT)], height, signal);
+    } catch (error) {
+      // The host is younger than that height: the proof says so, and there is nothing to claim yet.
+      if (!(error instanceof UnprovableKeyError)) throw error;
+    }
   }
 
   fetchHeight(signal: AbortSignal): Promise<bigint> {

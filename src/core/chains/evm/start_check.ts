@@ -2,14 +2,13 @@
  * Start-up check of an EVM chain: do endpoints, host contract and configuration fit together?
  * Source: protocol notes 04, section 4.
  */
-import { type Hex, toHex } from "../../protocol/bytes.ts";
+import type { Hex } from "../../protocol/bytes.ts";
 import {
   feeTokenDecimals,
   type HostParams,
   HostReadError,
   hostReads,
 } from "../../protocol/evm/host_reads.ts";
-import { requestSenderSlot } from "../../protocol/evm/host_storage.ts";
 import { paraIdOf, type StateMachineId } from "../../protocol/ismp/state_machine.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import type { EndpointReport } from "../../rpc/pool.ts";
@@ -25,9 +24,6 @@ const COMFORTABLE_GAS = 1_000_000n;
 /** Time that each endpoint has for its answer: one that hangs must not use up the time of the whole check. */
 const ENDPOINT_TIMEOUT_MS = 10_000;
 
-/** A commitment that no host has: its slot is provably empty. */
-const anyCommitment = toHex(new Uint8Array(32));
-
 /** What to do about a host whose own parameters are wrong. */
 const AT_FAULT = "correct ismp_host, or tell those who run the host";
 
@@ -40,7 +36,6 @@ interface EndpointFacts {
   readonly hubHeight: bigint | RpcFault;
   readonly trace: unknown;
   readonly simulated: unknown;
-  readonly proof: unknown;
   readonly balance: bigint | RpcFault;
   readonly gasPrice: bigint | RpcFault;
 }
@@ -87,7 +82,6 @@ async function askEndpoints(
     hostCode: ask.codeOf(host),
     params: context.hostParamsQuery,
     hubHeight: ask.contractRead(host, hostReads.latestStateMachineHeight, paraIdOf(hub.stateMachine)),
-    proof: ask.storageProof(host, [requestSenderSlot(anyCommitment)], "latest"),
     balance: ask.balanceOf(sender),
     gasPrice: ask.gasPrice,
     trace: ask.trace(call, host),
@@ -98,7 +92,6 @@ async function askEndpoints(
     queries.hostCode,
     queries.params,
     queries.hubHeight,
-    queries.proof,
     queries.balance,
     queries.gasPrice,
     queries.trace,
@@ -123,7 +116,6 @@ async function askEndpoints(
         hostCode: read(queries.hostCode),
         params: read(queries.params),
         hubHeight: read(queries.hubHeight),
-        proof: read(queries.proof),
         balance: read(queries.balance),
         gasPrice: read(queries.gasPrice),
         trace: read(queries.trace),
@@ -187,7 +179,6 @@ function abilityFindings(context: EvmContext, facts: readonly EndpointFacts[]): 
   const [blind, coarse] = [true, false].map((isBlind) =>
     hostsOf(untraced.filter(({ simulated }) => simulated instanceof RpcFault === isBlind))
   );
-  const unproved = hostsOf(facts.filter(({ proof }) => proof instanceof RpcFault));
   if (blind !== "") {
     const text = `${chain}: no debug_traceCall at ${blind}, nor eth_simulateV1; ` +
       "without them failing modules are noticed only after paying";
@@ -197,12 +188,6 @@ function abilityFindings(context: EvmContext, facts: readonly EndpointFacts[]): 
     const text = `${chain}: no debug_traceCall at ${coarse}; ` +
       "eth_simulateV1 is used, which does not tell what each message of a batch costs";
     findings.push({ severity: "warning", text });
-  }
-  if (unproved !== "") {
-    findings.push({
-      severity: "warning",
-      text: `${chain}: no eth_getProof at ${unproved}; messages from this chain need it (archive node)`,
-    });
   }
   return findings;
 }

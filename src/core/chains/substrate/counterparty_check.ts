@@ -1,6 +1,7 @@
 /** Start-up check: does the hub know a chain as the configuration names it? */
 import { equalBytes, toHex } from "../../protocol/bytes.ts";
 import {
+  consensusClientIdCodec,
   type StateMachineId,
   stateMachineIdCodec,
   stateMachineIdKey,
@@ -11,9 +12,11 @@ import { RpcFault } from "../../rpc/fault.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import type { CheckFinding } from "../chain.ts";
 import type { Counterparty } from "../hub.ts";
+import { acceptedChainsOf, describeUnlisted } from "../../protocol/consensus/accepted_chains.ts";
 import { Findings } from "./findings.ts";
 import { ismpCalls } from "./ismp_calls.ts";
 import type { SubstrateNode } from "./node.ts";
+import { decodeValue } from "./views.ts";
 
 /** Ids that are read for a hint. */
 const MAX_HINTED = 200;
@@ -40,8 +43,28 @@ export async function checkCounterparty(
   } else if (period === undefined) {
     findings.warn(`has no challenge period for ${stateMachine} and will refuse its messages`);
   }
+  const unlisted = height instanceof RpcFault ? undefined : await findUnlisted(node, entry.id, signal);
+  if (unlisted !== undefined) findings.warn(`${unlisted}; until then messages from it are held`);
   if (entry.ismpHost !== undefined) checkHost(findings, entry.ismpHost, host, stateMachine);
   return findings.all;
+}
+
+/**
+ * Why the hub takes no messages of a chain although it may know heights of it; `undefined`: it takes them, or has no
+ * such client at all. Two round trips.
+ */
+export async function findUnlisted(
+  node: SubstrateNode,
+  { stateMachine, consensusStateId }: StateMachineId,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const key = ismpKeys.consensusStateClient(consensusStateId);
+  const stored = await node.client.ask(calls.storage(key), signal);
+  const clientId = decodeValue(node, stored, consensusClientIdCodec, "Ismp.ConsensusStateClient");
+  const list = clientId && acceptedChainsOf(clientId);
+  if (list === undefined) return undefined;
+  const entry = await node.client.ask(calls.storage(list.key(stateMachine)), signal);
+  return entry === undefined ? describeUnlisted(stateMachine, list) : undefined;
 }
 
 /** Why the hub has no height of a chain: the name may be wrong, or nobody has proved the chain yet. */

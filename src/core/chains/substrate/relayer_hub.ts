@@ -1,6 +1,6 @@
 /** The hub: a Substrate chain that also knows the other chains, and keeps accounts for relayers. */
 import type { Hash256 } from "../../protocol/bytes.ts";
-import type { StateMachine } from "../../protocol/ismp/state_machine.ts";
+import type { StateMachine, StateMachineId } from "../../protocol/ismp/state_machine.ts";
 import type { CheckFinding, SignedSubmission, SubmissionOutcome } from "../chain.ts";
 import type { FeeChain } from "../fees.ts";
 import type { Counterparty } from "../hub.ts";
@@ -14,7 +14,7 @@ import type {
   RelayerHub,
 } from "../hub_accounts.ts";
 import { AcceptedProofs, fetchAcceptedIndex, fetchProofBytes, fetchRotations } from "./accepted_proofs.ts";
-import { checkCounterparty } from "./counterparty_check.ts";
+import { checkCounterparty, findUnlisted } from "./counterparty_check.ts";
 import { prepareHubCall, tryHubCall } from "./hub_calls.ts";
 import type { SubstrateNode } from "./node.ts";
 import type { Outcomes } from "./outcomes.ts";
@@ -57,6 +57,10 @@ class Hub extends SubstrateChain implements RelayerHub, ProofLister {
 
   checkCounterparty(entry: Counterparty, signal: AbortSignal): Promise<readonly CheckFinding[]> {
     return checkCounterparty(this.#node, entry, signal);
+  }
+
+  findUnlisted(of: StateMachineId, signal: AbortSignal): Promise<string | undefined> {
+    return findUnlisted(this.#node, of, signal);
   }
 
   fetchClaimStatus(commitments: readonly Hash256[], signal: AbortSignal): Promise<readonly ClaimStatus[]> {

@@ -89,7 +89,6 @@ Deno.test("evm chain: the start-up check names abilities that endpoints lack, an
   const texts = (await chain.check(hub, never)).map(({ severity, text }) => `${severity}: ${text}`);
   const inOrder = [
     `^warning: EVM-1: no debug_traceCall at ${rpc.host}, nor eth_simulateV1;`,
-    `^warning: EVM-1: no eth_getProof at ${rpc.host};`,
     "^warning: EVM-1: host .* does not accept KUSAMA-4009;",
     "^warning: EVM-1: account .* has 0 wei",
     "^warning: EVM-1: handler .* has no batchCall",

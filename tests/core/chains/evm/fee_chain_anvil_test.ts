@@ -5,12 +5,13 @@ import { requestFeeSlot } from "../../../../src/core/protocol/evm/host_storage.t
 import { evmStateMachine } from "../../../../src/core/protocol/ismp/state_machine.ts";
 import { evmStateProofCodec } from "../../../../src/core/protocol/ismp/proof.ts";
 import { decodeStrict } from "../../../../src/core/protocol/scale.ts";
+import type { Fetch } from "../../../../src/core/rpc/http.ts";
 import { readEvmState } from "../../../../src/core/protocol/trie/evm_proof.ts";
 import signatures from "../../../vectors/evm-signatures.json" with { type: "json" };
 import { DEVNET_ACCOUNTS } from "../../../devnet/evm/accounts.ts";
 import type { IsmpHost } from "../../../devnet/evm/deploy.ts";
 import { sendPings, setNativePrice, updateHostParams } from "../../../devnet/evm/host_admin.ts";
-import { alteringFetch, fetchWithout } from "../../../support/altered_answers.ts";
+import { alteringCalls, alteringFetch, fetchWithout } from "../../../support/altered_answers.ts";
 import {
   chainOf,
   chainUnderTest,
@@ -211,3 +212,54 @@ for (const { name, message_hash, signature } of signatures.signatures) {
     await assert.rejects(chain.signDigest(new Uint8Array(31)), RangeError);
   });
 }
+
+/** A node that proves only its newest states, as full nodes do. */
+function prunedBelow(height: bigint): Fetch {
+  return alteringCalls((method, params) => {
+    if (method !== "eth_getProof" || !Array.isArray(params)) return undefined;
+    const [, , tag] = params;
+    const isOld = typeof tag === "string" && tag.startsWith("0x") && BigInt(tag) < height;
+    return isOld
+      ? { code: -32000, message: "missing trie node 00 (path ) state 0x00 is not available" }
+      : undefined;
+  });
+}
+
+Deno.test("proofs: endpoints are asked at the hub's height, and those without it are named with what serves it", async () => {
+  await withHost(31450, async (host) => {
+    const { chain } = chainOf(host);
+    const height = await chain.fetchHeight(never);
+    assert.deepEqual(await chain.checkProofs(height, never), []);
+    await chain.requireProofs(height, never);
+    await chain.requireProofs(1n, never); // before the host was deployed there is nothing to prove
+
+    await sendPings(host, { dest: "EVM-1", to: host.addresses.ping, count: 1, fee: 0n });
+    const full = chainOf(host, [host.rpcUrl], {}, prunedBelow(height + 1n)).chain;
+    const [finding, ...others] = await full.checkProofs(height, never);
+    assert.deepEqual([finding?.severity, others], ["warning", []]);
+    const text = finding?.text ?? "";
+    assert.match(text, new RegExp(`^EVM-31450: no eth_getProof of block ${height}, .* \\(pruned\\)`));
+    assert.match(text, /nothing is delivered to this chain until an endpoint serves it/);
+    assert.match(text, /--gcmode=archive.*--rpc\.eth-proof-window.*--prune\.include-commitment-history/);
+    assert.equal((await faultOf(full.requireProofs(height, never))).code, "pruned");
+    await full.requireProofs(height + 1n, never);
+
+    const lying = chainOf(
+      host,
+      [host.rpcUrl],
+      {},
+      alteringFetch((method, result) =>
+        method === "eth_getProof" && typeof result === "object"
+          ? { ...result, accountProof: ["0xc0"] }
+          : result
+      ),
+    ).chain;
+    assert.match((await lying.checkProofs(height, never))[0]?.text ?? "", /a proof that does not verify/);
+    assert.equal((await faultOf(lying.requireProofs(height, never))).code, "malformed");
+
+    const two = chainOf(host, ["http://127.0.0.1:1", host.rpcUrl]).chain;
+    const [half] = await two.checkProofs(height, never);
+    assert.match(half?.text ?? "", /at 127\.0\.0\.1:1 \(unreachable\); the other endpoints are used;/);
+    await two.requireProofs(height, never);
+  });
+});
