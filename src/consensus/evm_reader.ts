@@ -186,7 +186,8 @@ class PoolReader implements EvmReader {
     if (reads.length === 0) return [];
     const question = new Question(this.#pool);
     const slots = reads.map((read) => question.addTolerant(queryOf(read)));
-    await question.ask({ signal, check: this.#guard?.(question) });
+    const object = this.#guard?.(question);
+    await question.ask({ signal, check: (place) => object?.(place, []) });
     return slots.map((slot) => {
       const value = slot();
       if (!(value instanceof RpcFault)) return value;

@@ -57,6 +57,7 @@ export class ScriptedRpc implements AsyncDisposable {
   readonly #methods = new Map<string, Answerer>();
   readonly #once: Fault[] = [];
   #always: Fault | undefined;
+  #ofBatch: (calls: readonly ArrivedCall[]) => Fault | undefined = () => undefined;
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
   readonly #stop = new AbortController();
 
@@ -93,6 +94,11 @@ export class ScriptedRpc implements AsyncDisposable {
     this.#always = fault;
   }
 
+  /** Requests fail as `decide` says by their calls. */
+  onBatch(decide: (calls: readonly ArrivedCall[]) => Fault | undefined): void {
+    this.#ofBatch = decide;
+  }
+
   /** All calls that arrived, over all requests. */
   get calls(): readonly ArrivedCall[] {
     return this.requests.flat();
@@ -108,7 +114,7 @@ export class ScriptedRpc implements AsyncDisposable {
     const body = await request.json();
     const calls: readonly WireCall[] = Array.isArray(body) ? body : [body];
     this.requests.push(calls.map(({ method, params }) => ({ method, params })));
-    const fault = this.#once.shift() ?? this.#always;
+    const fault = this.#once.shift() ?? this.#always ?? this.#ofBatch(calls);
     const answers = calls.map((call) => this.#answer(call, fault));
     return await this.#respond(Array.isArray(body) ? answers : answers[0], fault, calls.length);
   }

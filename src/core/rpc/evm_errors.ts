@@ -28,6 +28,7 @@ const logRules: readonly Rule[] = [
     code: "range_too_wide",
     texts: [
       /block ?range|range (is |was )?(too|limit|exceed)|max(imum)? (block )?range|exceeds? the range/,
+      /range [\d,.]+k? exceeds|blocks? distance|consider reducing|limited to (a |an )?[\d,.]+k? blocks?/,
       /limited to (a |an )?[\d,.]+k? ?(-|block|range)|limited to 0/,
       /ranges? over [\d,.]+k? blocks/,
       /(more than|exceeds?|larger than|up to|at most|maximum is set to|maximum allowed|no more than).*(block|results|logs)/,
@@ -46,6 +47,20 @@ const traceRules: readonly Rule[] = [
     texts: [
       /execution timeout|execution aborted \(timeout/,
       /trac(e|ing).*(timed? ?out|took too long|too (large|big|many))/,
+    ],
+  },
+];
+
+/**
+ * Read for `eth_getLogs` after the rules about rates: a narrower range is what helps against a query that takes too
+ * long, and against one that a plan does not include.
+ */
+const lateLogRules: readonly Rule[] = [
+  {
+    code: "range_too_wide",
+    texts: [
+      /time ?d? ?-?out|deadline exceeded|took too long|context cancell?ed|query.*(aborted|cancell?ed)/,
+      /upgrade (to|your)|(free|current|your|this|paid|higher|growth) ?-?(tier|plan)|freetier|free trial/,
     ],
   },
 ];
@@ -143,6 +158,14 @@ const rules: readonly Rule[] = [
   },
 ];
 
+const afterRates = rules.findIndex(({ code }) => code === "throttled") + 1;
+const logTable: readonly Rule[] = [
+  ...logRules,
+  ...rules.slice(0, afterRates),
+  ...lateLogRules,
+  ...rules.slice(afterRates),
+];
+
 /** What the numbers mean when no text fits (EIP-1474 and habits of providers). */
 const numbers: ReadonlyMap<number, RpcFaultCode> = new Map<number, RpcFaultCode>([
   [3, "reverted"],
@@ -178,11 +201,13 @@ function codeOf(error: NodeError, method: string): RpcFaultCode {
   if (error.code === -32601) return "missing_method";
   const rule = tableOf(method).find(({ texts }) => texts.some((pattern) => pattern.test(text)));
   if (rule !== undefined) return rule.code;
+  // Geth's number for a request that took too long (ethereum/go-ethereum: rpc/errors.go).
+  if (error.code === -32002 && method.includes("eth_getLogs")) return "range_too_wide";
   return (error.code === undefined ? undefined : numbers.get(error.code)) ?? "refused";
 }
 
 function tableOf(method: string): readonly Rule[] {
-  if (method.includes("eth_getLogs")) return [...logRules, ...rules];
+  if (method.includes("eth_getLogs")) return logTable;
   return /debug_traceCall|eth_simulateV1/.test(method) ? [...traceRules, ...rules] : rules;
 }
 

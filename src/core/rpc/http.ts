@@ -284,8 +284,12 @@ export function readRetryAfterMs(header: string | null, nowMs: number): number |
   return Number.isNaN(at) ? undefined : Math.max(0, at - nowMs);
 }
 
+/** Gateways that waited in vain for the node behind them (524 is Cloudflare's): the question may be too much. */
+const GATEWAY_TIMEOUTS: readonly number[] = [408, 504, 524];
+
 function codeOfStatus(status: number): RpcFaultCode {
-  if (status >= 500 || status === 408) return "server_error";
+  if (GATEWAY_TIMEOUTS.includes(status)) return "timeout";
+  if (status >= 500) return "server_error";
   if (status === 413) return "too_large";
   if ([401, 402, 403, 404, 405].includes(status)) return "missing_method";
   return "refused";

@@ -51,6 +51,8 @@ export interface BatchConditions extends CallConditions {
    * the next endpoint is asked where that fault is a reason to (e.g. `lagging`, `malformed`).
    */
   readonly accept?: ((answers: readonly RpcAnswer[], place: FaultPlace) => RpcFault | undefined) | undefined;
+  /** Told of each endpoint that failed, also when another one did better. */
+  readonly onFault?: ((fault: RpcFault, endpointHost: string) => void) | undefined;
 }
 
 /** What one endpoint said when each was asked. */
@@ -90,6 +92,13 @@ export class RpcPool {
   /** Hosts in order of preference. */
   get hosts(): readonly string[] {
     return this.#endpoints.map(({ endpoint }) => endpoint.host);
+  }
+
+  /** Host of the endpoint that would be asked first now. */
+  firstHost(calls: readonly RpcCall[]): string {
+    const next = new Round(this.#endpoints, calls).next();
+    const [preferred = ""] = this.hosts;
+    return next.kind === "ask" ? next.endpoint.endpoint.host : preferred;
   }
 
   /** One pool for each endpoint, in order of preference, for reads that endpoints are compared by; health is shared. */
@@ -179,6 +188,7 @@ export class RpcPool {
       return this.#file(pooled, answers, round);
     } catch (fault) {
       if (!(fault instanceof RpcFault)) throw fault;
+      conditions.onFault?.(fault, pooled.endpoint.host);
       if (blameOf(fault.code) === "question") throw fault;
       pooled.noteFault(fault);
       round.fail(pooled, fault);

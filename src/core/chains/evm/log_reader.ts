@@ -3,15 +3,16 @@
  */
 import type { Hex } from "../../protocol/bytes.ts";
 import type { Address } from "../../protocol/evm/address.ts";
-import { type FaultPlace, RpcFault } from "../../rpc/fault.ts";
+import { type FaultPlace, RpcFault, type RpcFaultCode } from "../../rpc/fault.ts";
 import type { RpcPool } from "../../rpc/pool.ts";
 import type { Log as TelemetryLog } from "../../telemetry/log.ts";
+import { LogWidths } from "./log_widths.ts";
 import { blockNumber, logs } from "./queries.ts";
-import { faultAt, Question } from "./question.ts";
+import { askOne, faultAt, Question } from "./question.ts";
 import type { Log } from "./shape.ts";
 
-/** Queries in a row without complaint after which a learned span is doubled again. */
-const SUCCESSES_BEFORE_GROWTH = 16;
+/** An endpoint that does not tell its head within this time is down, not busy with a query that is too wide. */
+const ALIVE_TIMEOUT_MS = 5_000;
 
 /** Which logs are wanted. */
 export interface LogFilter {
@@ -20,8 +21,20 @@ export interface LogFilter {
   readonly topics: readonly Hex[];
 }
 
-/** Adds queries to a question; what it returns is called when all answers are read and may refuse the endpoint. */
-export type QuestionGuard = (question: Question) => (place: FaultPlace) => RpcFault | undefined;
+/** Blocks of one query, both inclusive. */
+export interface LogRange {
+  readonly from: bigint;
+  readonly to: bigint;
+}
+
+/**
+ * Adds queries to a question about a range; what it returns is called when all answers are read, with the logs that
+ * the endpoint gave (none where the question is about something else), and may refuse the endpoint.
+ */
+export type QuestionGuard = (
+  question: Question,
+  range?: LogRange,
+) => (place: FaultPlace, found: readonly Log[]) => RpcFault | undefined;
 
 /** What a {@link LogReader} is made of. */
 export interface LogReaderOptions {
@@ -31,12 +44,10 @@ export interface LogReaderOptions {
   readonly blocksPerQuery: bigint | undefined;
 }
 
-/** Reads logs and remembers how wide a range the endpoints allow. */
+/** Reads logs and remembers how wide a range each endpoint allows. */
 export class LogReader {
   readonly #options: LogReaderOptions;
-  /** Most blocks of one query, as learned; `undefined`: nobody complained yet. */
-  #span: bigint | undefined;
-  #successes = 0;
+  readonly #widths = new LogWidths();
 
   constructor(options: LogReaderOptions) {
     this.#options = options;
@@ -44,67 +55,145 @@ export class LogReader {
 
   /**
    * Logs of blocks `from` to `to`, both inclusive, in the order of the chain. One request, more only where a range
-   * limit or the answer's size demands it.
+   * limit, the answer's size or its time demands it.
    * @throws {RpcFault} `lagging` when no endpoint has reached `to` yet.
    */
   async fetch(
     filter: LogFilter,
-    range: { readonly from: bigint; readonly to: bigint },
+    range: LogRange,
     signal: AbortSignal,
     guard?: QuestionGuard,
   ): Promise<readonly Log[]> {
     const all: Log[] = [];
     let next = range.from;
     while (next <= range.to) {
-      const last = this.#lastOf(next, range.to);
+      const last = this.#lastOf(filter, { from: next, to: range.to });
       const found = await this.#fetchRange({ ...filter, from: next, to: last }, signal, guard);
       if (found === "too_wide") continue;
-      all.push(...found.filter(({ removed }) => removed !== true).sort(byPlace));
+      all.push(...found);
       next = last + 1n;
     }
     return all;
   }
 
-  #lastOf(from: bigint, to: bigint): bigint {
+  #lastOf(filter: LogFilter, { from, to }: LogRange): bigint {
+    const { pool, blocksPerQuery } = this.#options;
+    const host = pool.firstHost([blockNumber.call, logs({ ...filter, from, to }).call]);
     let width = to - from + 1n;
-    for (const most of [this.#options.blocksPerQuery, this.#span]) {
+    for (const most of [blocksPerQuery, this.#widths.of(host)]) {
       if (most !== undefined && most < width) width = most;
     }
     return from + width - 1n;
   }
 
   async #fetchRange(
-    wanted: LogFilter & { readonly from: bigint; readonly to: bigint },
+    wanted: LogFilter & LogRange,
     signal: AbortSignal,
     guard: QuestionGuard | undefined,
   ): Promise<readonly Log[] | "too_wide"> {
     const { from, to } = wanted;
-    const question = new Question(this.#options.pool);
-    // Asked first: when the head is at `to` by then, the logs that follow are those of all blocks.
-    const head = question.add(blockNumber);
-    const found = question.add(logs(wanted));
-    const object = guard?.(question);
-    const check = (place: FaultPlace): RpcFault | undefined =>
-      head() < to ? faultAt("lagging", place, `head ${head()} is below ${to}`) : object?.(place);
+    const width = to - from + 1n;
+    const slow = new Set<string>();
+    const onFault = ({ code }: RpcFault, host: string): void => {
+      if (isTooWide(code)) this.#narrow(host, wanted);
+      else if (code === "timeout") slow.add(host);
+    };
     try {
-      await question.ask({ signal, check });
+      const { found, host } = await this.#ask(this.#options.pool, wanted, { signal, guard, onFault });
+      this.#widths.noteSuccess(host, width);
+      await this.#narrowSlow(slow, wanted, signal);
+      return found;
     } catch (fault) {
-      const isTooWide = fault instanceof RpcFault && ["range_too_wide", "too_large"].includes(fault.code);
-      if (!isTooWide || from === to) throw fault;
-      this.#span = (to - from + 1n) / 2n;
-      this.#successes = 0;
-      this.#options.log.debug("Event range is too wide; it is halved", { from, to, span: this.#span });
-      return "too_wide";
+      if (!(fault instanceof RpcFault)) throw fault;
+      if (width > 1n) {
+        const isNarrowed = await this.#narrowSlow(slow, wanted, signal);
+        if (isNarrowed || isTooWide(fault.code)) return "too_wide";
+      }
+      if (isTooWide(fault.code)) return await this.#askOthers(wanted, fault, { signal, guard });
+      throw fault;
     }
-    this.#noteSuccess(to - from + 1n);
-    return found();
   }
 
-  #noteSuccess(width: bigint): void {
-    if (this.#span === undefined || width < this.#span || ++this.#successes < SUCCESSES_BEFORE_GROWTH) return;
-    this.#span *= 2n;
-    this.#successes = 0;
+  /** One question to the first of the endpoints that can answer it; who did. */
+  async #ask(
+    pool: RpcPool,
+    wanted: LogFilter & LogRange,
+    { signal, guard, onFault }: {
+      readonly signal: AbortSignal;
+      readonly guard: QuestionGuard | undefined;
+      readonly onFault?: (fault: RpcFault, host: string) => void;
+    },
+  ): Promise<{ readonly found: readonly Log[]; readonly host: string }> {
+    const { from, to } = wanted;
+    const question = new Question(pool);
+    // Asked first: when the head is at `to` by then, the logs that follow are those of all blocks.
+    const head = question.add(blockNumber);
+    const answer = question.add(logs(wanted));
+    const object = guard?.(question, { from, to });
+    let host = "";
+    const found = (): readonly Log[] => inOrder(answer());
+    const check = (place: FaultPlace): RpcFault | undefined => {
+      host = place.endpointHost;
+      return head() < to
+        ? faultAt("lagging", place, `head ${head()} is below ${to}`)
+        : object?.(place, found());
+    };
+    await question.ask({ signal, check, onFault });
+    return { found: found(), host };
   }
+
+  /** One block is too much for an endpoint: the others are asked before anybody gives up. */
+  async #askOthers(
+    wanted: LogFilter & LogRange,
+    refused: RpcFault,
+    conditions: { readonly signal: AbortSignal; readonly guard: QuestionGuard | undefined },
+  ): Promise<readonly Log[]> {
+    for (const endpoint of this.#options.pool.each()) {
+      if (endpoint.hosts.includes(refused.where.endpointHost)) continue;
+      try {
+        return (await this.#ask(endpoint, wanted, conditions)).found;
+      } catch (fault) {
+        if (!(fault instanceof RpcFault)) throw fault;
+      }
+    }
+    throw refused;
+  }
+
+  /** An endpoint that gives its head, but no logs in time, was asked for too much. True when one was narrowed. */
+  async #narrowSlow(hosts: ReadonlySet<string>, range: LogRange, signal: AbortSignal): Promise<boolean> {
+    let isNarrowed = false;
+    for (const endpoint of hosts.size === 0 ? [] : this.#options.pool.each()) {
+      const [host = ""] = endpoint.hosts;
+      if (!hosts.has(host) || !await isAlive(endpoint, signal)) continue;
+      this.#narrow(host, range);
+      isNarrowed = true;
+    }
+    return isNarrowed;
+  }
+
+  #narrow(host: string, { from, to }: LogRange): void {
+    this.#widths.narrow(host, to - from + 1n);
+    const span = this.#widths.of(host);
+    this.#options.log.debug("Event range is too wide; it is halved", { endpoint: host, from, to, span });
+  }
+}
+
+function isTooWide(code: RpcFaultCode): boolean {
+  return code === "range_too_wide" || code === "too_large";
+}
+
+async function isAlive(endpoint: RpcPool, signal: AbortSignal): Promise<boolean> {
+  try {
+    await askOne(endpoint, blockNumber, { signal, timeoutMs: ALIVE_TIMEOUT_MS });
+    return true;
+  } catch (fault) {
+    if (fault instanceof RpcFault) return false;
+    throw fault;
+  }
+}
+
+function inOrder(found: readonly Log[]): readonly Log[] {
+  return found.filter(({ removed }) => removed !== true).toSorted(byPlace);
 }
 
 function byPlace(a: Log, b: Log): number {

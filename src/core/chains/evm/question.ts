@@ -15,6 +15,8 @@ export interface QuestionOptions {
   readonly timeoutMs?: number | undefined;
   /** Called when all answers are read; a fault that it returns sends the question to the next endpoint. */
   readonly check?: ((place: FaultPlace) => RpcFault | undefined) | undefined;
+  /** Told of each endpoint that failed, also when another one did better. */
+  readonly onFault?: ((fault: RpcFault, endpointHost: string) => void) | undefined;
 }
 
 /** A fault with the place of a whole question. */
@@ -60,8 +62,8 @@ export class Question {
     const calls = this.#entries.map(({ query }) => query.call);
     const accept = (answers: readonly RpcAnswer[], place: FaultPlace): RpcFault | undefined =>
       this.#fill(answers, place) ?? options.check?.(place);
-    const { signal, timeoutMs } = options;
-    const answers = await this.#pool.batch(calls, { signal, timeoutMs, accept });
+    const { signal, timeoutMs, onFault } = options;
+    const answers = await this.#pool.batch(calls, { signal, timeoutMs, accept, onFault });
     // An endpoint that was asked later may have done worse: what counts is what the pool gives back.
     const fault = this.#fill(answers, { chain: this.#pool.chain, endpointHost: "", method: "" });
     if (fault !== undefined) throw fault;

@@ -9,7 +9,7 @@ import { evmStateMachine } from "../../../../src/core/protocol/ismp/state_machin
 import hostVector from "../../../vectors/evm-host-reads.json" with { type: "json" };
 import traceVector from "../../../vectors/evm-trace.json" with { type: "json" };
 import { FakeClock } from "../../../support/fake_clock.ts";
-import { ScriptedError, ScriptedRpc } from "../../../support/scripted_rpc.ts";
+import { type ArrivedCall, ScriptedError, ScriptedRpc } from "../../../support/scripted_rpc.ts";
 import { faultOf, hub, never } from "./chain_fixture.ts";
 import { blockHash, chainAt, deliveryOfPosts, host, node, post, zeros } from "./scripted_node.ts";
 
@@ -45,13 +45,17 @@ function updatedLog(height: bigint, block: number, logIndex: number): Record<str
 }
 
 /** Blocks of each eth_getLogs, as [from, to]. */
-function ranges(rpc: ScriptedRpc): readonly (readonly [number, number])[] {
-  return rpc.calls.filter(({ method }) => method === "eth_getLogs").map(({ params }) => {
-    const [filter] = params;
-    const text = JSON.stringify(filter);
-    const read = (field: string): number => Number(new RegExp(`"${field}":"(0x[0-9a-f]+)"`).exec(text)?.[1]);
-    return [read("fromBlock"), read("toBlock")];
-  });
+function ranges(rpc: ScriptedRpc): readonly (readonly number[])[] {
+  return rpc.calls.filter(({ method }) => method === "eth_getLogs").map((call) => rangeOf([call]));
+}
+
+/** Blocks of the eth_getLogs among the calls, as [from, to]; empty without one. */
+function rangeOf(calls: readonly ArrivedCall[]): readonly number[] {
+  const found = calls.find(({ method }) => method === "eth_getLogs");
+  if (found === undefined) return [];
+  const text = JSON.stringify(found.params);
+  const read = (field: string): number => Number(new RegExp(`"${field}":"(0x[0-9a-f]+)"`).exec(text)?.[1]);
+  return [read("fromBlock"), read("toBlock")];
 }
 
 Deno.test("evm chain: receipts of responses are filed under the request, and all are one request", async () => {
@@ -149,7 +153,7 @@ Deno.test("evm chain: a log that cannot be read is skipped with one warning; its
 Deno.test("evm chain: a range that is too wide is halved until it fits, and the width is remembered (04 21.4 line 8)", async () => {
   await using rpc = node();
   rpc.on("eth_getLogs", () => {
-    const [from, to] = ranges(rpc).at(-1) ?? [0, 0];
+    const [from = 0, to = 0] = ranges(rpc).at(-1) ?? [];
     return to - from + 1 > 10
       ? new ScriptedError(-32005, "query returned more than 10000 results")
       : [updatedLog(BigInt(from), from, 0)];
@@ -167,6 +171,65 @@ Deno.test("evm chain: halving ends at one block; then the fault is the caller's 
   const { chain } = chainAt([rpc]);
   assert.equal((await faultOf(chain.fetchEvents(1n, 8n, never))).code, "range_too_wide");
   assert.deepEqual(ranges(rpc), [[1, 8], [1, 4], [1, 2], [1, 1]]);
+});
+
+for (
+  const [who, refusal] of [
+    ["a gateway in front of it gives up", "HTTP 504"],
+    ["geth gives up", new ScriptedError(-32002, "request timed out")],
+    ["the node gives up", new ScriptedError(-32000, "context deadline exceeded")],
+    ["the plan ends", new ScriptedError(-32600, "please upgrade your tier")],
+  ] as const
+) {
+  Deno.test(`evm chain: a query of logs that takes too long is narrowed until it ends in time: ${who}`, async () => {
+    await using rpc = node();
+    const isTooMuch = ([from = 0, to = 0]: readonly number[]): boolean => to - from + 1 > 10;
+    if (refusal instanceof ScriptedError) {
+      rpc.on(
+        "eth_getLogs",
+        (params) => isTooMuch(rangeOf([{ method: "eth_getLogs", params }])) ? refusal : [],
+      );
+    } else rpc.onBatch((calls) => isTooMuch(rangeOf(calls)) ? { kind: "status", status: 504 } : undefined);
+    const { chain } = chainAt([rpc]);
+    await chain.fetchEvents(1n, 40n, never);
+    assert.deepEqual(ranges(rpc), [[1, 40], [1, 20], [1, 10], [11, 20], [21, 30], [31, 40]]);
+  });
+}
+
+Deno.test("evm chain: an endpoint that is down is not asked for less: the caller hears of it at once", async () => {
+  await using rpc = node();
+  rpc.failAlways({ kind: "status", status: 504 });
+  const { chain } = chainAt([rpc]);
+  assert.equal((await faultOf(chain.fetchEvents(1n, 40n, never))).code, "timeout");
+  assert.deepEqual(ranges(rpc), [[1, 40]]);
+});
+
+Deno.test("evm chain: each endpoint is asked for what it can do: the width is its own, and grows again slowly", async () => {
+  await using narrow = node();
+  await using wide = node();
+  narrow.onBatch((calls) => {
+    const [from = 0, to = 0] = rangeOf(calls);
+    return to - from + 1 > 10 ? { kind: "status", status: 504 } : undefined;
+  });
+  const { chain } = chainAt([narrow, wide]);
+  // The second one serves what is too much for the first, which is asked for less from then on.
+  await chain.fetchEvents(1n, 16n, never);
+  assert.deepEqual(ranges(wide), [[1, 16]]);
+  await chain.fetchEvents(17n, 32n, never);
+  assert.deepEqual(ranges(narrow), [[1, 16], [17, 24], [25, 32]]);
+  assert.equal(ranges(wide).length, 1);
+  for (let from = 33; from < 33 + 14 * 8; from += 8) {
+    await chain.fetchEvents(BigInt(from), BigInt(from + 7), never);
+  }
+  await chain.fetchEvents(201n, 216n, never);
+  assert.deepEqual(ranges(narrow).at(-1), [201, 216]);
+});
+
+Deno.test("evm chain: one block that is too much for an endpoint is asked of the others before anybody gives up", async () => {
+  await using small = node({ eth_getLogs: () => new ScriptedError(-32000, "response size exceeded") });
+  await using large = node({ eth_getLogs: () => [updatedLog(5n, 0x30, 0)] });
+  const { chain } = chainAt([small, large]);
+  assert.equal((await chain.fetchEvents(0x30n, 0x30n, never)).length, 1);
 });
 
 Deno.test("evm chain: the configured batch size bounds every query", async () => {
