@@ -24,7 +24,7 @@ import { SyncCommitteeError } from "../../core/protocol/consensus/sync_committee
 import type { BeaconBlockHeader } from "../../core/protocol/consensus/sync_committee/update.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
 import type { Json } from "../../core/rpc/json.ts";
-import type { RestAnswer, RestConditions, RestEndpoint, TakePiece } from "../../core/rpc/rest.ts";
+import type { BodyReader, RestAnswer, RestConditions, RestEndpoint } from "../../core/rpc/rest.ts";
 import { type BlockFacts, parseBlock } from "./block_json.ts";
 
 /** A header with its root, which was recomputed. */
@@ -51,6 +51,12 @@ export const summariesPaths: readonly ((state: string) => string)[] = [
   (state) => `/eth/v1/lodestar/states/${state}/historical_summaries`,
   (state) => `/eth/v1/lodestar/historical_summaries/${state}`,
 ];
+
+/**
+ * Longest wait for the first byte of a state, ms: some nodes replay up to 2,048 blocks for one
+ * (OffchainLabs/prysm: beacon-chain/state/stategen), which takes minutes.
+ */
+const STATE_FIRST_BYTE_MS = 10 * 60_000;
 
 /** Names of routes in faults and in what is remembered of endpoints. */
 export const beaconRoutes = {
@@ -206,13 +212,11 @@ export class BeaconNode {
     return believed(this.endpoint, route, () => readSummariesProof(answer));
   }
 
-  /** The SSZ bytes of a state, piece by piece. */
-  async streamState(
-    state: string,
-    body: { readonly take: TakePiece; readonly endsItself: boolean },
-  ): Promise<void> {
+  /** A state, piece by piece: its SSZ bytes, or JSON where the body's reader takes that. */
+  async streamState(state: string, body: BodyReader): Promise<void> {
     const path = `/eth/v2/debug/beacon/states/${state}`;
-    await this.endpoint.stream({ route: beaconRoutes.state, path }, body, this.#conditions);
+    const conditions = { ...this.#conditions, firstByteTimeoutMs: STATE_FIRST_BYTE_MS };
+    await this.endpoint.stream({ route: beaconRoutes.state, path }, body, conditions);
   }
 
   async #json(route: string, path: string): Promise<Json> {

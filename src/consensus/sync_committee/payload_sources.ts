@@ -41,7 +41,7 @@ import {
   type SummariesProof,
 } from "./beacon_node.ts";
 import { type BeaconPool, isAbsence } from "./beacon_pool.ts";
-import { fetchStatePrefix, fetchWholeState } from "./state_bytes.ts";
+import { byRootOrSlot, fetchStatePrefix, fetchWholeState } from "./state_bytes.ts";
 import { SummariesMemory } from "./summaries_memory.ts";
 import { fetchNextWithdrawalIndex } from "./withdrawals.ts";
 
@@ -232,7 +232,7 @@ export class PayloadBranches {
       const prefix = await fetchStatePrefix(node, String(start));
       added.push(believed(node.endpoint, beaconRoutes.state, () => readNewestSummary(prefix, start)));
     }
-    const prefix = await fetchStatePrefix(node, String(slot));
+    const prefix = await byRootOrSlot(block.beacon, (state) => fetchStatePrefix(node, state));
     return believed(node.endpoint, beaconRoutes.state, () => {
       const entries = this.#summaries.entriesAt(slot, added);
       const branch = branchOfFields(
@@ -253,7 +253,7 @@ export class PayloadBranches {
   async #fromState(node: BeaconNode, block: FinalizedBlock): Promise<Hash256[]> {
     const { slot, stateRoot } = block.beacon;
     const expected = { root: stateRoot, slotsPerEpoch: this.#network.slotsPerEpoch };
-    const parts = await fetchWholeState(node, String(slot), expected);
+    const parts = await byRootOrSlot(block.beacon, (state) => fetchWholeState(node, state, expected));
     this.#summaries.note(slot, parts.historicalSummaries);
     return branchOfNodes(electraStateIndices.executionPayloadHeader, (index) => parts.nodes[index]);
   }

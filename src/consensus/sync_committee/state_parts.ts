@@ -24,7 +24,7 @@ import type {
 import { RpcFault } from "../../core/rpc/fault.ts";
 import { type BeaconNode, beaconRoutes, believed, type Checkpoint } from "./beacon_node.ts";
 import type { BeaconContext } from "./look.ts";
-import { fetchStatePrefix, fetchWholeState } from "./state_bytes.ts";
+import { byRootOrSlot, fetchStatePrefix, fetchWholeState } from "./state_bytes.ts";
 
 /** What an attested state proves. */
 export interface FinalityParts {
@@ -73,8 +73,8 @@ export class StateParts {
   }
 
   /**
-   * What the hub takes of the payload header in the state of a finalized block. By slot: some nodes do not find the
-   * root of a just finalized state.
+   * What the hub takes of the payload header in the state of a finalized block. Its proof is asked for by slot: some
+   * nodes do not find the root of a just finalized state.
    * @throws {RpcFault}
    */
   async fetchPayload(finalized: BeaconBlockHeader, signal: AbortSignal): Promise<PayloadParts> {
@@ -82,7 +82,7 @@ export class StateParts {
       FINALIZED_PROOF,
       finalized.slot,
       (node) => this.#payloadByProof(node, finalized),
-      (node) => this.#payloadByState(node, finalized),
+      (node) => byRootOrSlot(finalized, (id) => this.#payloadByState(node, id, finalized)),
       signal,
     );
   }
@@ -183,8 +183,12 @@ export class StateParts {
     }));
   }
 
-  async #payloadByState(node: BeaconNode, finalized: BeaconBlockHeader): Promise<PayloadParts> {
-    const parts = await this.#wholeState(node, String(finalized.slot), finalized);
+  async #payloadByState(
+    node: BeaconNode,
+    state: string,
+    finalized: BeaconBlockHeader,
+  ): Promise<PayloadParts> {
+    const parts = await this.#wholeState(node, state, finalized);
     const branch = branchOfNodes(executionPayloadHeader, (index) => parts.nodes[index]);
     return {
       proof: deriveExecutionPayloadProof(parts.payloadHeader, branch),
@@ -196,14 +200,4 @@ export class StateParts {
     const { slotsPerEpoch } = this.#context.network;
     return fetchWholeState(node, state, { root: header.stateRoot, slotsPerEpoch });
   }
-}
-
-/** Asks for a recent state by its root, and by its slot where that is not found. */
-async function byRootOrSlot<T>(header: BeaconBlockHeader, read: (state: string) => Promise<T>): Promise<T> {
-  try {
-    return await read(header.stateRoot);
-  } catch (fault) {
-    if (!(fault instanceof RpcFault) || fault.code !== "not_found") throw fault;
-  }
-  return await read(String(header.slot));
 }

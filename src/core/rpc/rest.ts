@@ -32,10 +32,22 @@ export interface RestConditions {
    * The endpoint's default where absent.
    */
   readonly timeoutMs?: number | undefined;
+  /** Longest wait for the first byte of a stream, milliseconds, where it differs. */
+  readonly firstByteTimeoutMs?: number | undefined;
 }
 
 /** Takes the pieces of a long body; `enough` ends the transfer. */
 export type TakePiece = (bytes: Uint8Array) => "more" | "enough";
+
+/** Who reads a long body. */
+export interface BodyReader {
+  /** Takes an answer in bytes. */
+  readonly take: TakePiece;
+  /** Takes an answer in JSON, from endpoints that have no bytes; absent: bytes are wanted. */
+  readonly takeJson?: TakePiece | undefined;
+  /** False: a body that ends before there was `enough` is too short. */
+  readonly endsItself: boolean;
+}
 
 /** What a REST endpoint is made of. */
 export interface RestEndpointOptions {
@@ -59,6 +71,8 @@ const MAX_ERROR_BYTES = 4096;
 
 const JSON_TYPE = "application/json";
 const OCTETS_TYPE = "application/octet-stream";
+/** Bytes where the endpoint has them. */
+const EITHER_TYPE = `${OCTETS_TYPE}, ${JSON_TYPE};q=0.5`;
 
 type Deps = { readonly fetch: Fetch; readonly clock: Clock };
 
@@ -102,39 +116,40 @@ export class RestEndpoint {
 
   /** What is at a path, as bytes where the endpoint can. @throws {RpcFault} */
   async fetchEither(request: RestRequest, conditions: RestConditions): Promise<RestAnswer> {
-    const accept = `${OCTETS_TYPE}, ${JSON_TYPE};q=0.5`;
-    const whole = await this.#fetchWhole(request, accept, conditions);
+    const whole = await this.#fetchWhole(request, EITHER_TYPE, conditions);
     return whole.isOctets
       ? { kind: "octets", bytes: whole.bytes }
       : { kind: "json", json: this.#parse(whole.text, request) };
   }
 
   /**
-   * Hands the bytes at a path to `take` as they arrive, and ends the transfer when it has enough or throws.
+   * Hands the body at a path to its reader as it arrives, and ends the transfer when that has enough or throws.
    * @throws {RpcFault} `malformed` also when the body ends before there was `enough`, unless `endsItself`.
    */
-  async stream(
-    request: RestRequest,
-    body: { readonly take: TakePiece; readonly endsItself: boolean },
-    conditions: RestConditions,
-  ): Promise<void> {
-    await this.#exchange(request, OCTETS_TYPE, conditions.signal, async (begin, signal) => {
-      const response = await this.#within(request, conditions, begin, signal);
-      if (!isOctets(response)) {
+  async stream(request: RestRequest, body: BodyReader, conditions: RestConditions): Promise<void> {
+    const accept = body.takeJson === undefined ? OCTETS_TYPE : EITHER_TYPE;
+    await this.#exchange(request, accept, conditions.signal, async (begin, signal) => {
+      const first: RestConditions = {
+        ...conditions,
+        timeoutMs: conditions.firstByteTimeoutMs ?? conditions.timeoutMs,
+      };
+      const response = await this.#within(request, first, begin, signal);
+      const take = isOctets(response) ? body.take : isJson(response) ? body.takeJson : undefined;
+      if (take === undefined) {
         throw this.#fault("missing_method", request, { detail: "the endpoint serves no bytes here" });
       }
       const limit = this.#options.maxStreamBytes ?? DEFAULT_MAX_STREAM_BYTES;
       let size = 0;
       const reader = piecesOf(response);
-      while (true) {
-        const next = await this.#within(request, conditions, () => reader.next(), signal);
+      for (let waiting = first;; waiting = conditions) {
+        const next = await this.#within(request, waiting, () => reader.next(), signal);
         if (next.done === true) break;
         size += next.value.length;
         this.#bytesRead += next.value.length;
         if (size > limit) {
           throw this.#fault("too_large", request, { detail: `the body exceeds ${limit} bytes` });
         }
-        if (body.take(next.value) === "enough") return;
+        if (take(next.value) === "enough") return;
       }
       if (!body.endsItself) throw this.#fault("malformed", request, { detail: "the body is too short" });
     });
@@ -318,7 +333,15 @@ async function nextPiece(reader: ReadableStreamDefaultReader<Uint8Array>): Promi
 }
 
 function isOctets(response: Response): boolean {
-  return (response.headers.get("content-type") ?? "").toLowerCase().startsWith(OCTETS_TYPE);
+  return isOfType(response, OCTETS_TYPE);
+}
+
+function isJson(response: Response): boolean {
+  return isOfType(response, JSON_TYPE);
+}
+
+function isOfType(response: Response, type: string): boolean {
+  return (response.headers.get("content-type") ?? "").toLowerCase().startsWith(type);
 }
 
 /** The `message` of the JSON in which beacon nodes and their like say what is wrong. */

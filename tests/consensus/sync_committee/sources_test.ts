@@ -76,6 +76,42 @@ Deno.test("sync committee prover: whole states alone are enough, over a change o
   match(update?.summary ?? "", /committee of period \d+ \(by whole state of honest, whole state of honest\)/);
 });
 
+Deno.test("sync committee prover: states that come in JSON only are read as they arrive", async () => {
+  await using world = await World.start({
+    hasJsonStatesOnly: true,
+    without: ["lightClient", "lodestarProof", "blindedBlocks", ...summaries],
+  });
+  const prover = world.prover();
+  await world.startClient(prover);
+  await world.beacon.mine(8);
+  const [update] = await world.follow(prover);
+  match(update?.summary ?? "", /\(by whole state of honest, whole state of honest\)/);
+});
+
+Deno.test("sync committee prover: a state is asked for by its root, and by its slot where that is not known", async () => {
+  await using world = await World.start({ without: ["lodestarProof", ...summaries] });
+  const prover = world.prover();
+  await world.startClient(prover);
+  const statesOf = (): readonly string[] =>
+    world.beacon.requests.filter(({ route }) => route === "debugState")
+      .map(({ path, status }) => `${/0x[0-9a-f]{64}$/.test(path) ? "root" : "slot"} ${status}`);
+  await world.beacon.mine(8);
+  world.beacon.forgetRequests();
+  await world.follow(prover);
+  equal(new Set(statesOf()), new Set(["root 200"]));
+  for (const status of [404, 400, 500]) {
+    world.beacon.change({
+      lie: {
+        status: ({ route, path }) => route === "debugState" && path.includes("0x") ? status : undefined,
+      },
+    });
+    await world.beacon.mine(8);
+    world.beacon.forgetRequests();
+    match((await world.follow(prover))[0]?.summary ?? "", /by state prefix of honest/);
+    equal(statesOf(), [`root ${status}`, "slot 200"]);
+  }
+});
+
 Deno.test("sync committee prover: missed periods are caught up one after the other", async () => {
   await using world = await World.start();
   const prover = world.prover();

@@ -1,4 +1,4 @@
-import { deepStrictEqual as equal, ok } from "node:assert/strict";
+import { deepStrictEqual as equal, fail, ok } from "node:assert/strict";
 import { RpcFault } from "../../../src/core/rpc/fault.ts";
 import { type Fetch, platformFetch } from "../../../src/core/rpc/http.ts";
 import { RestEndpoint, type RestEndpointOptions } from "../../../src/core/rpc/rest.ts";
@@ -177,6 +177,51 @@ Deno.test("rest: a stream ends by itself only where it may", async () => {
     (await faultOf(endless.stream(request, { take, endsItself: true }, { signal: never }))).code,
     "too_large",
   );
+});
+
+Deno.test("rest: a stream that may come in JSON takes it from endpoints that have no bytes", async () => {
+  const asked: string[] = [];
+  const json = endpoint((_url, init) => {
+    asked.push(new Headers(init?.headers).get("accept") ?? "");
+    return Response.json({});
+  });
+  const taken: string[] = [];
+  const body = {
+    endsItself: true,
+    take: (): "more" => fail("it is JSON"),
+    takeJson: (bytes: Uint8Array): "more" => {
+      taken.push(new TextDecoder().decode(bytes));
+      return "more";
+    },
+  };
+  await json.stream(request, body, { signal: never });
+  equal(taken, ["{}"]);
+  equal(asked, ["application/octet-stream, application/json;q=0.5"]);
+  const page = endpoint(() => new Response("<html>", { headers: { "content-type": "text/html" } }));
+  equal((await faultOf(page.stream(request, body, { signal: never }))).code, "missing_method");
+});
+
+Deno.test("rest: the first byte of a stream may take longer than the ones after it", async () => {
+  const clock = new FakeClock();
+  const body = { endsItself: true, take: (): "more" => "more" };
+  const conditions = { signal: never, timeoutMs: 1_000, firstByteTimeoutMs: 600_000 };
+  /** Advances the clock until the stream ends, and tells how long that took. */
+  const timeOf = async (answer: () => Response | Promise<Response>): Promise<number> => {
+    const begin = clock.now();
+    let isOver = false;
+    const ended = endpoint(answer, {}, clock).stream(request, body, conditions)
+      .catch((error: unknown) => error).finally(() => isOver = true);
+    while (!isOver) await clock.advance(1_000);
+    const fault = await ended;
+    ok(fault instanceof RpcFault && fault.code === "timeout");
+    return clock.now() - begin;
+  };
+  const never200 = await timeOf(() => new Promise(() => undefined));
+  ok(never200 >= 600_000 && never200 < 610_000, `${never200}`);
+  const headersOnly = await timeOf(() => new Response(pieces([], "silence"), { headers: octets }));
+  ok(headersOnly >= 600_000 && headersOnly < 610_000, `${headersOnly}`);
+  const begun = await timeOf(() => new Response(pieces([Uint8Array.of(1)], "silence"), { headers: octets }));
+  ok(begun < 10_000, `${begun}`);
 });
 
 Deno.test("rest: what `take` throws ends the stream and is thrown on", async () => {

@@ -63,6 +63,8 @@ export interface NodeBehaviour {
   readonly without: readonly OptionalRoutes[];
   /** True: 503 to everything but node/syncing and node/version. @default false */
   readonly isSyncing: boolean;
+  /** True: states come in JSON whatever is asked for, as from some providers. @default false */
+  readonly hasJsonStatesOnly: boolean;
   /** @default none */
   readonly lie: BeaconLie | undefined;
 }

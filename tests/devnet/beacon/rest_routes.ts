@@ -3,6 +3,7 @@
  * ChainSafe/lodestar: packages/api/src/beacon/routes/{proof,lodestar}.ts;
  * status-im/nimbus-eth2: beacon_chain/rpc/rest_nimbus_api.nim.
  */
+import type { Node } from "@chainsafe/persistent-merkle-tree";
 import { ssz } from "@lodestar/types";
 import { fromHex, toHex } from "../../../src/core/protocol/bytes.ts";
 import {
@@ -209,13 +210,10 @@ export class RestRoutes {
   #debugState(id: string): RestAnswer {
     const { state, slot } = this.#ids.state(id);
     const version = this.#forkAt(slot);
-    return {
-      version,
-      ssz: () =>
-        version === "electra"
-          ? ssz.electra.BeaconState.getViewDU(state).serialize()
-          : ssz.fulu.BeaconState.getViewDU(state).serialize(),
-    };
+    const { serialize, json } = version === "electra"
+      ? formsOf(ssz.electra.BeaconState, state)
+      : formsOf(ssz.fulu.BeaconState, state);
+    return { version, ssz: serialize, json: () => ({ version, ...this.#finality(slot), data: json() }) };
   }
 
   #stateProof(id: string, format: string): RestAnswer {
@@ -292,4 +290,15 @@ function joined(chunks: readonly Uint8Array[]): Uint8Array {
     at += chunk.length;
   }
   return bytes;
+}
+
+/** Both forms of a state, each made when it is asked for. */
+function formsOf<V, D extends { serialize(): Uint8Array; toValue(): V }>(
+  type: { getViewDU(node: Node): D; toJson(value: V): unknown },
+  state: Node,
+): { readonly serialize: () => Uint8Array; readonly json: () => unknown } {
+  return {
+    serialize: () => type.getViewDU(state).serialize(),
+    json: () => type.toJson(type.getViewDU(state).toValue()),
+  };
 }

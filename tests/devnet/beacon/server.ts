@@ -51,6 +51,7 @@ export class BeaconServer implements BeaconNode {
     this.#behaviour = {
       without: behaviour.without ?? [],
       isSyncing: behaviour.isSyncing ?? false,
+      hasJsonStatesOnly: behaviour.hasJsonStatesOnly ?? false,
       lie: behaviour.lie,
     };
     this.#routes = new RestRoutes(parts.chain, () => this.#behaviour.isSyncing);
@@ -131,15 +132,20 @@ export class BeaconServer implements BeaconNode {
     accept: string,
     question: BeaconQuestion,
   ): { type: string; bytes: Uint8Array } {
-    const { lie } = this.#behaviour;
+    const { lie, hasJsonStatesOnly } = this.#behaviour;
+    const hasBytes = !(hasJsonStatesOnly && question.route === "debugState");
     const wantsLie = lie?.json !== undefined && lie.bytes === undefined && accept.includes("json");
     if (
-      preferredForm(accept) === "ssz" && answer.ssz !== undefined && !(wantsLie && answer.json !== undefined)
+      preferredForm(accept) === "ssz" && hasBytes && answer.ssz !== undefined &&
+      !(wantsLie && answer.json !== undefined)
     ) {
       const bytes = answer.ssz();
       return { type: "application/octet-stream", bytes: lie?.bytes?.(question, bytes) ?? bytes };
     }
-    if (answer.json === undefined) throw new RestRefusal(406, "Too large for JSON: ask for octet-stream");
+    const isTooLarge = question.route === "debugState" && hasBytes;
+    if (answer.json === undefined || isTooLarge) {
+      throw new RestRefusal(406, "Too large for JSON: ask for octet-stream");
+    }
     const json = answer.json();
     const text = JSON.stringify(lie?.json === undefined ? json : lie.json(question, json));
     return { type: "application/json", bytes: new TextEncoder().encode(text) };

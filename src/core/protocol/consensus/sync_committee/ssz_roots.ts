@@ -8,6 +8,7 @@ import {
   ByteVectorType,
   ContainerType,
   UintBigintType,
+  type ValueOf,
   VectorCompositeType,
 } from "@chainsafe/ssz";
 import { fromHex, type Hash256, type Hex, toHash256 } from "../../bytes.ts";
@@ -123,7 +124,17 @@ export function checkpointRoot(epoch: bigint, blockRoot: Hash256): Hash256 {
  * @throws when a field has not its length.
  */
 export function payloadNodes(header: ExecutionPayloadHeader, indices: readonly number[]): Hash256[] {
-  const tree = payloadType.value_toTree({
+  const tree = payloadType.value_toTree(toPayloadValue(header));
+  return indices.map((index) => toHash256(getNode(tree, BigInt(index)).root));
+}
+
+/** Root of a payload header of these SSZ bytes. @throws when they are no payload header. */
+export function payloadHeaderRootOf(bytes: Uint8Array): Uint8Array {
+  return payloadType.hashTreeRoot(payloadType.deserialize(bytes));
+}
+
+function toPayloadValue(header: ExecutionPayloadHeader): ValueOf<typeof payloadType> {
+  return {
     ...header,
     parentHash: fromHex(header.parentHash),
     stateRoot: fromHex(header.stateRoot),
@@ -132,13 +143,12 @@ export function payloadNodes(header: ExecutionPayloadHeader, indices: readonly n
     blockHash: fromHex(header.blockHash),
     transactionsRoot: fromHex(header.transactionsRoot),
     withdrawalsRoot: fromHex(header.withdrawalsRoot),
-  });
-  return indices.map((index) => toHash256(getNode(tree, BigInt(index)).root));
+  };
 }
 
-/** Root of a payload header of these SSZ bytes. @throws when they are no payload header. */
-export function payloadHeaderRootOf(bytes: Uint8Array): Uint8Array {
-  return payloadType.hashTreeRoot(payloadType.deserialize(bytes));
+/** SSZ bytes of a payload header. @throws when a field has not its length. */
+export function payloadHeaderBytes(header: ExecutionPayloadHeader): Uint8Array {
+  return payloadType.serialize(toPayloadValue(header));
 }
 
 /** A payload header from its SSZ bytes. @throws when they are none. */

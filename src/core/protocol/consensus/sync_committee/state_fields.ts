@@ -10,7 +10,8 @@ export interface HistoricalSummary {
   readonly stateSummaryRoot: Hash256;
 }
 
-const KEY_BYTES = 48;
+/** Bytes of a BLS public key. */
+export const KEY_BYTES = 48;
 const SUMMARY_BYTES = 64;
 
 /** Bytes of a sync committee: 512 keys and their sum. */

@@ -6,15 +6,23 @@
 import { ByteVectorType, ContainerType, type Type, UintBigintType } from "@chainsafe/ssz";
 import { fromHex } from "../../bytes.ts";
 import { committeeRoot, payloadHeaderRootOf } from "./ssz_roots.ts";
-import { COMMITTEE_BYTES, readCommittee, readSummaries } from "./state_fields.ts";
+import { COMMITTEE_BYTES, KEY_BYTES, readCommittee, readSummaries } from "./state_fields.ts";
 import { historicalSummariesRoot } from "./state_prefix.ts";
 
-/** How a field stands in the state. */
+/**
+ * How a field stands in the state. `sizes` are the bytes of its numbers and roots one after the other, which repeat in
+ * fields with many of the same.
+ */
 export type StateField =
   /** In place; short enough to be read whole. */
-  | { readonly kind: "value"; readonly bytes: number; readonly root: (bytes: Uint8Array) => Uint8Array }
-  /** In place; chunks of a tree of `depth`. */
-  | { readonly kind: "vector"; readonly bytes: number; readonly depth: number }
+  | {
+    readonly kind: "value";
+    readonly bytes: number;
+    readonly sizes: readonly number[];
+    readonly root: (bytes: Uint8Array) => Uint8Array;
+  }
+  /** In place; items of `itemBytes` side by side, chunks of a tree of `depth`. */
+  | { readonly kind: "vector"; readonly bytes: number; readonly itemBytes: number; readonly depth: number }
   /** Behind an offset; items of `itemBytes` side by side, at most `limit`. */
   | { readonly kind: "list"; readonly itemBytes: number; readonly limit: number }
   /** Behind an offset; containers with fields of these sizes, at most `limit`. */
@@ -49,8 +57,9 @@ const eth1Data = new ContainerType({ depositRoot: root, depositCount: uint64, bl
 /** SSZ of a checkpoint. */
 export const checkpointType = new ContainerType({ epoch: uint64, root });
 
-function value<T>(type: Type<T>, bytes: number): StateField {
-  return { kind: "value", bytes, root: (data) => type.hashTreeRoot(type.deserialize(data)) };
+function value<T>(type: Type<T>, sizes: readonly number[]): StateField {
+  const bytes = sizes.reduce((sum, size) => sum + size, 0);
+  return { kind: "value", bytes, sizes, root: (data) => type.hashTreeRoot(type.deserialize(data)) };
 }
 
 /** A value of up to 32 bytes that is its own leaf. */
@@ -58,6 +67,7 @@ function leaf(bytes: number): StateField {
   return {
     kind: "value",
     bytes,
+    sizes: [bytes],
     root: (data) => {
       const padded = new Uint8Array(32);
       padded.set(data);
@@ -68,7 +78,7 @@ function leaf(bytes: number): StateField {
 
 function vector(items: number, itemBytes: number): StateField {
   const bytes = items * itemBytes;
-  return { kind: "vector", bytes, depth: Math.ceil(Math.log2(bytes / 32)) };
+  return { kind: "vector", bytes, itemBytes, depth: Math.ceil(Math.log2(bytes / 32)) };
 }
 
 function list(itemBytes: number, limit: number): StateField {
@@ -78,6 +88,7 @@ function list(itemBytes: number, limit: number): StateField {
 const committee: StateField = {
   kind: "value",
   bytes: COMMITTEE_BYTES,
+  sizes: [KEY_BYTES],
   root: (data) => fromHex(committeeRoot(readCommittee(data))),
 };
 
@@ -92,52 +103,60 @@ const MOST_HEADER_BYTES = 616;
 const VALIDATOR_SIZES = [48, 32, 8, 1, 8, 8, 8, 8];
 const PENDING_DEPOSIT_SIZES = [48, 32, 8, 96, 8];
 
+/** A field with its name in the specification, which is its key in JSON. */
+export type NamedField = StateField & { readonly name: string };
+
 /** The fields of a Fulu state in their order. Electra's is the same without the last. */
-export function stateFields(slotsPerEpoch: number): readonly StateField[] {
-  return [
-    leaf(8), // genesis_time
-    leaf(32), // genesis_validators_root
-    leaf(8), // slot
-    value(fork, 16),
-    value(header, 112), // latest_block_header
-    vector(8192, 32), // block_roots
-    vector(8192, 32), // state_roots
-    list(32, HISTORICAL_ROOTS), // historical_roots
-    value(eth1Data, 72),
-    { kind: "records", sizes: [32, 8, 32], limit: 64 * slotsPerEpoch }, // eth1_data_votes
-    leaf(8), // eth1_deposit_index
-    { kind: "records", sizes: VALIDATOR_SIZES, limit: VALIDATORS }, // validators
-    list(8, VALIDATORS), // balances
-    vector(65_536, 32), // randao_mixes
-    vector(8192, 8), // slashings
-    list(1, VALIDATORS), // previous_epoch_participation
-    list(1, VALIDATORS), // current_epoch_participation
-    leaf(1), // justification_bits
-    value(checkpointType, 40), // previous_justified_checkpoint
-    value(checkpointType, 40), // current_justified_checkpoint
-    value(checkpointType, 40), // finalized_checkpoint
-    list(8, VALIDATORS), // inactivity_scores
-    committee,
-    committee,
-    { kind: "whole", maxBytes: MOST_HEADER_BYTES, root: payloadHeaderRootOf },
-    leaf(8), // next_withdrawal_index
-    leaf(8), // next_withdrawal_validator_index
-    {
-      kind: "whole", // historical_summaries
+export function stateFields(slotsPerEpoch: number): readonly NamedField[] {
+  const fields: Readonly<Record<string, StateField>> = {
+    genesis_time: leaf(8),
+    genesis_validators_root: leaf(32),
+    slot: leaf(8),
+    fork: value(fork, [4, 4, 8]),
+    latest_block_header: value(header, [8, 8, 32, 32, 32]),
+    block_roots: vector(8192, 32),
+    state_roots: vector(8192, 32),
+    historical_roots: list(32, HISTORICAL_ROOTS),
+    eth1_data: value(eth1Data, [32, 8, 32]),
+    eth1_data_votes: { kind: "records", sizes: [32, 8, 32], limit: 64 * slotsPerEpoch },
+    eth1_deposit_index: leaf(8),
+    validators: { kind: "records", sizes: VALIDATOR_SIZES, limit: VALIDATORS },
+    balances: list(8, VALIDATORS),
+    randao_mixes: vector(65_536, 32),
+    slashings: vector(8192, 8),
+    previous_epoch_participation: list(1, VALIDATORS),
+    current_epoch_participation: list(1, VALIDATORS),
+    justification_bits: leaf(1),
+    previous_justified_checkpoint: value(checkpointType, [8, 32]),
+    current_justified_checkpoint: value(checkpointType, [8, 32]),
+    finalized_checkpoint: value(checkpointType, [8, 32]),
+    inactivity_scores: list(8, VALIDATORS),
+    current_sync_committee: committee,
+    next_sync_committee: committee,
+    latest_execution_payload_header: {
+      kind: "whole",
+      maxBytes: MOST_HEADER_BYTES,
+      root: payloadHeaderRootOf,
+    },
+    next_withdrawal_index: leaf(8),
+    next_withdrawal_validator_index: leaf(8),
+    historical_summaries: {
+      kind: "whole",
       maxBytes: MOST_SUMMARY_BYTES,
       root: (data) => fromHex(historicalSummariesRoot(readSummaries(data))),
     },
-    leaf(8), // deposit_requests_start_index
-    leaf(8), // deposit_balance_to_consume
-    leaf(8), // exit_balance_to_consume
-    leaf(8), // earliest_exit_epoch
-    leaf(8), // consolidation_balance_to_consume
-    leaf(8), // earliest_consolidation_epoch
-    { kind: "records", sizes: PENDING_DEPOSIT_SIZES, limit: 2 ** 27 }, // pending_deposits
-    { kind: "records", sizes: [8, 8, 8], limit: 2 ** 27 }, // pending_partial_withdrawals
-    { kind: "records", sizes: [8, 8], limit: 2 ** 18 }, // pending_consolidations
-    vector(2 * slotsPerEpoch, 8), // proposer_lookahead
-  ];
+    deposit_requests_start_index: leaf(8),
+    deposit_balance_to_consume: leaf(8),
+    exit_balance_to_consume: leaf(8),
+    earliest_exit_epoch: leaf(8),
+    consolidation_balance_to_consume: leaf(8),
+    earliest_consolidation_epoch: leaf(8),
+    pending_deposits: { kind: "records", sizes: PENDING_DEPOSIT_SIZES, limit: 2 ** 27 },
+    pending_partial_withdrawals: { kind: "records", sizes: [8, 8, 8], limit: 2 ** 27 },
+    pending_consolidations: { kind: "records", sizes: [8, 8], limit: 2 ** 18 },
+    proposer_lookahead: vector(2 * slotsPerEpoch, 8),
+  };
+  return Object.entries(fields).map(([name, field]) => ({ ...field, name }));
 }
 
 /** Bytes of a field in the fixed part: those of an offset where the field stands behind one. */

@@ -8,6 +8,7 @@ import {
   branchOfNodes,
   branchRoot,
 } from "../../../../../src/core/protocol/consensus/sync_committee/merkle.ts";
+import { StateJsonReader } from "../../../../../src/core/protocol/consensus/sync_committee/state_json.ts";
 import {
   type BeaconStateParts,
   BeaconStateReader,
@@ -140,6 +141,42 @@ Deno.test("state stream: the values beside the roots are those of the state", ()
     const leaf = parts.nodes[index] ?? "0x";
     equal(branchRoot(leaf, branchOfNodes(index, (at) => parts.nodes[at]), index), parts.nodes[1]);
   }
+});
+
+function readJson(text: string, pieceBytes = 65_536, slotsPerEpoch = 32n): BeaconStateParts {
+  const reader = new StateJsonReader(slotsPerEpoch);
+  const utf8 = new TextEncoder().encode(text);
+  for (let at = 0; at < utf8.length; at += pieceBytes) reader.write(utf8.subarray(at, at + pieceBytes));
+  return reader.finish();
+}
+
+/** A state as a node tells it in JSON. */
+function answerOf(data: unknown): string {
+  return JSON.stringify({ version: "fulu", execution_optimistic: false, finalized: true, data });
+}
+
+const fuluJson = answerOf(ssz.fulu.BeaconState.toJson(fulu));
+
+Deno.test("state in JSON: roots and values are those of the same state in bytes, however it is cut", () => {
+  equal(readJson(fuluJson), read(fuluBytes));
+  equal(readJson(fuluJson, 77_777).nodes[1], read(fuluBytes).nodes[1]);
+  equal(readJson(answerOf(ssz.electra.BeaconState.toJson(electra))), read(electraBytes));
+});
+
+Deno.test("state in JSON: text that is no such state is refused, and a changed one has another root", () => {
+  const refuses = (text: string): void =>
+    throws(() => readJson(text), (error) => error instanceof DerivationError && error.code === "state_bytes");
+  refuses("");
+  refuses(fuluJson.slice(0, -10));
+  refuses(fuluJson.slice(0, 1_000_000));
+  refuses(`<html>${fuluJson}`);
+  refuses(fuluJson.replace('"slashings"', '"slashing"'));
+  refuses(fuluJson.replace('"slot":"9015296"', '"slot":"18446744073709551616"'));
+  refuses(fuluJson.replace('"slot":"9015296"', '"slot":"-1"'));
+  refuses(fuluJson.replace('"genesis_validators_root":"0x', '"genesis_validators_root":"0x00'));
+  refuses(JSON.stringify({ data: {} }));
+  const other = fuluJson.replace('"slot":"9015296"', '"slot":"9015297"');
+  ok(other !== fuluJson && readJson(other).nodes[1] !== read(fuluBytes).nodes[1]);
 });
 
 Deno.test("state stream: it does not matter how the bytes are cut into pieces", () => {
