@@ -30,8 +30,6 @@ export interface FeeParts {
   readonly checks: ReadonlyMap<Chain, CheckResult>;
   /** The leg from the hub to each chain. */
   readonly outbound: ReadonlyMap<StateMachine, Leg>;
-  /** True where a worker of the leg brings the hub's rotations; elsewhere payments bring them themselves. */
-  readonly hasLegWorker: (chain: StateMachine) => boolean;
 }
 
 /** Everything that the fee workers and the commands share. */
@@ -52,7 +50,7 @@ export function feeDepsOf(deps: PipelineDeps, parts: FeeParts): PaymentDeps & Re
     if (leg === undefined) throw new Error(`No leg from the hub to ${chain}`);
     return leg;
   };
-  const bundles = new PaymentBundles(deps, legTo, parts.hasLegWorker);
+  const bundles = new PaymentBundles(deps, legTo);
   return {
     ...deps,
     hub,
@@ -68,7 +66,7 @@ export function feeDepsOf(deps: PipelineDeps, parts: FeeParts): PaymentDeps & Re
       minimumAmount: config.relayer.minimumWithdrawalAmount,
     },
     legTo,
-    bundleTo: (chain, hubBlock, signal) => bundles.find(chain.id.stateMachine, hubBlock, signal),
+    bundleTo: (chain, payment, signal) => bundles.find(chain.id.stateMachine, payment, signal),
     hostOf: (chain) => hosts.get(chain),
   };
 }

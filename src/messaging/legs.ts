@@ -148,5 +148,6 @@ function outboundLeg(
     price: priceSourceOf({ ...deps, fetch: parts.fetch }, facts),
   };
   const findObstacle = sinkProvability(deps, hub, entry.chain);
-  return { ...base, profit, bundles: { hub, receiver: entry.chain }, findObstacle };
+  const rewards = config.hub.signer === undefined ? undefined : hub;
+  return { ...base, profit, bundles: { hub, receiver: entry.chain }, rewards, findObstacle };
 }

@@ -58,7 +58,6 @@ function planWorkers(
   const extra = [listed.worker, ...gates.map(({ worker }) => worker)].filter((worker) =>
     worker !== undefined
   );
-  const { deliveryEndpoints } = config.relayer;
   const fees = planFees(deps, {
     config,
     settings,
@@ -66,7 +65,6 @@ function planWorkers(
     chains: gates,
     checks: parts.checks,
     outbound: legs.outbound,
-    hasLegWorker: (chain) => deliveryEndpoints?.includes(chain) !== false,
   });
   return [...extra, ...legs.workers, ...fees, housekeepingWorker(deps)];
 }

@@ -1,5 +1,5 @@
 /** What the costs of proving the hub are in the table: lines per number of validators, and how they grow. Pure. */
-import { MOST_PROOF_BYTES } from "../../src/consensus/beefy/proof_batch.ts";
+import { MAX_TRANSACTION_BYTES } from "../../src/core/hub_proofs/transaction_bytes.ts";
 import { fromHex } from "../../src/core/protocol/bytes.ts";
 import type { DeliveryCost, EndpointCost, ProofRoute } from "./hub_delivery.ts";
 import type { GasCost } from "./hub_gas.ts";
@@ -84,8 +84,8 @@ export function measuresOf({ validators, blocks, update, change, beefy }: SizeCo
       value: ratio(together.gas / aloneGas),
     }],
     {
-      name: of(`calldata / what one transaction may hold (${MOST_PROOF_BYTES} bytes)`),
-      value: ratio(trimmed.calldataBytes / MOST_PROOF_BYTES),
+      name: of(`calldata / what one transaction may hold (${MAX_TRANSACTION_BYTES} bytes)`),
+      value: ratio(trimmed.calldataBytes / MAX_TRANSACTION_BYTES),
     },
     ...validators === KNOWN.validators ? knownOf(trimmed) : [],
   ];

@@ -17,7 +17,7 @@ import {
   type SubmissionOutcome,
   UNSURE,
 } from "../../src/core/chains/chain.ts";
-import { fromHex, type Hash256, toHash256, toHex } from "../../src/core/protocol/bytes.ts";
+import { concatBytes, fromHex, type Hash256, toHash256, toHex } from "../../src/core/protocol/bytes.ts";
 import { keccak256 } from "../../src/core/protocol/hash.ts";
 import type { Message } from "../../src/core/protocol/ismp/message.ts";
 import {
@@ -271,6 +271,12 @@ export class MemoryChain implements Chain {
       if (toHash256(keccak256(submission.raw)) !== submission.hash) {
         throw new Error("These are not the bytes that were signed");
       }
+      const { length } = submission.raw;
+      const { maxTransactionBytes: limit } = this.node;
+      if (length > limit) {
+        const detail = `oversized data: transaction size ${length}, limit ${limit}`;
+        return { kind: "refused", refusal: { code: "too_large", detail } };
+      }
       return this.node.submit(submission.hash);
     });
   }
@@ -298,7 +304,11 @@ export class MemoryChain implements Chain {
       step.kind === "messages" ? step.messages.map(({ commitment }) => commitment) : []
     );
     const named = [this.id.stateMachine, toHex(this.relayer), nonce, priceWei, this.#clock.now()];
-    const raw = new TextEncoder().encode([...named, this.#signatures++, ...commitments].join());
+    const proofs = delivery.steps.flatMap((step) => step.kind === "consensus" ? [step.proof] : []);
+    const text = new TextEncoder().encode([...named, this.#signatures++, ...commitments].join());
+    // Messages have a size only where somebody asks for it.
+    const messageBytes = Number.isFinite(this.node.maxTransactionBytes) ? 1_000 * commitments.length : 0;
+    const raw = concatBytes(text, ...proofs, new Uint8Array(messageBytes));
     const hash = toHash256(keccak256(raw));
     this.node.register({ hash, delivery, relayer: this.relayer, account, nonce, priceWei, ...call });
     return {

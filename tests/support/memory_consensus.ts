@@ -41,6 +41,13 @@ export function encodeProof({ source, height, root, signedBy, newSetId }: Statem
   return new TextEncoder().encode([source, height, root, signedBy, newSetId ?? ""].join("|"));
 }
 
+/** The same proof in so many bytes, as a proof with many signatures. */
+export function padProof(proof: Uint8Array, bytes: number): Uint8Array {
+  const padded = new Uint8Array(bytes).fill(0x7c);
+  padded.set(proof);
+  return padded;
+}
+
 /** What the bytes say; `undefined`: they are not a proof. */
 function decodeProof(bytes: Uint8Array): Statement | undefined {
   const [source, height, root, signedBy, newSetId] = new TextDecoder().decode(bytes).split("|");

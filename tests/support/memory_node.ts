@@ -129,6 +129,8 @@ export class MemoryNode {
   proofGas = 300_000n;
   /** While true no transaction is mined. */
   isFull = false;
+  /** Largest transaction that the node takes, bytes. */
+  maxTransactionBytes = Infinity;
   readonly #isHub: boolean;
   readonly #clock: Pick<Clock, "now">;
   readonly #blocks: MemoryBlock[];

@@ -9,12 +9,17 @@ import type {
 } from "../../src/core/chains/hub_accounts.ts";
 import { type Hash256, type Hex, toHex } from "../../src/core/protocol/bytes.ts";
 import type { GetRequestsWithProof } from "../../src/core/protocol/ismp/ismp_message.ts";
-import { stateMachineIdKey } from "../../src/core/protocol/ismp/state_machine.ts";
+import { type StateMachine, stateMachineIdKey } from "../../src/core/protocol/ismp/state_machine.ts";
 import type { ProofSource } from "../../src/core/hub_proofs/proof_follower.ts";
-import type { AnswerTaker, FeeReader, StateProver } from "../../src/messaging/pipeline/leg.ts";
+import type {
+  AnswerTaker,
+  FeeReader,
+  RotationRewards,
+  StateProver,
+} from "../../src/messaging/pipeline/leg.ts";
 import { sealOfKeys } from "./memory_answers.ts";
 import { MemoryChain } from "./memory_chain.ts";
-import { encodeProof, signerOf } from "./memory_consensus.ts";
+import { encodeProof, padProof, signerOf } from "./memory_consensus.ts";
 
 /** A chain beside the hub: fees of its requests, proofs of its state, and a client of the hub. */
 export class MemoryEvm extends MemoryChain implements FeeReader, StateProver, ProofReceiver {
@@ -60,9 +65,11 @@ export class MemoryEvm extends MemoryChain implements FeeReader, StateProver, Pr
 }
 
 /** The hub with the proofs that it accepted and the answers that it takes. */
-export class MemoryHub extends MemoryChain implements ProofSource, AnswerTaker {
+export class MemoryHub extends MemoryChain implements ProofSource, AnswerTaker, RotationRewards {
   /** False: its node refuses unsafe calls, so proofs cannot be fetched. */
   hasOffchainStore = true;
+  /** Bytes of each proof; at least as many as what it says. */
+  proofBytes = 0;
   /** Heights whose proofs this node has not kept. */
   readonly missingProofs = new Set<bigint>();
   /** Rewards of the hub's modules, hex as the hub writes it. */
@@ -86,18 +93,33 @@ export class MemoryHub extends MemoryChain implements ProofSource, AnswerTaker {
     return this.call("fetchProofBytes", signal, () => {
       if (!this.hasOffchainStore) throw this.fault("missing_method", "fetchProofBytes");
       if (this.missingProofs.has(proof.height)) return undefined;
-      return encodeProof({
+      const statement = encodeProof({
         source: stateMachineIdKey(this.id),
         height: proof.height,
         root: this.blockAt(proof.height, "fetchProofBytes").hash,
         signedBy: signerOf(this.node.head.state.proofs, proof),
         newSetId: proof.newSetId,
       });
+      return this.proofBytes > statement.length ? padProof(statement, this.proofBytes) : statement;
     });
   }
 
   fetchRotations(signal: AbortSignal): Promise<ReadonlyMap<bigint, bigint>> {
     return this.call("fetchRotations", signal, () => new Map(this.node.head.state.proofs.rotations));
+  }
+
+  /** What it offers for a rotation, units of its token. */
+  rotationReward = 0n;
+
+  fetchRotationReward(
+    _chain: StateMachine,
+    _setId: bigint,
+    signal: AbortSignal,
+  ): Promise<{ readonly amount: bigint; readonly isClaimed: boolean }> {
+    return this.call("fetchRotationReward", signal, () => ({
+      amount: this.rotationReward,
+      isClaimed: false,
+    }));
   }
 
   fetchRewardedModules(signal: AbortSignal): Promise<ReadonlyMap<string, bigint>> {

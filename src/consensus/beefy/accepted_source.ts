@@ -4,7 +4,8 @@
  * Source: 05-hub-consensus sections 5.9 and 5.10 of the protocol notes.
  */
 import type { AcceptedProof, ProofLister, RelayerHub } from "../../core/chains/hub_accounts.ts";
-import { MOST_ROTATIONS_AT_ONCE, planRotations } from "../../core/hub_proofs/rotation_plan.ts";
+import { planRotations } from "../../core/hub_proofs/rotation_plan.ts";
+import { MAX_PROOFS_AT_ONCE } from "../../core/hub_proofs/transaction_bytes.ts";
 import { BeefyError } from "../../core/protocol/consensus/beefy/beefy_error.ts";
 import { readProofSubject } from "../../core/protocol/consensus/beefy/naive_proof.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
@@ -42,7 +43,7 @@ class AcceptedSource implements ProofSource {
     const plan = planRotations(index.rotations, { setId: view.state.current.id, newest: undefined });
     if (plan.kind === "gap") return gapAt(plan.missing);
     if (plan.steps.length > 0) {
-      return await this.#load(plan.steps.slice(0, MOST_ROTATIONS_AT_ONCE), "rotations", signal);
+      return await this.#load(plan.steps.slice(0, MAX_PROOFS_AT_ONCE), "rotations", signal);
     }
     const height = index.messaging.at(-1);
     if (height === undefined || height <= view.hubHeight) {

@@ -6,7 +6,12 @@
 import type { Chain, Refusal } from "../../core/chains/chain.ts";
 import type { ConsensusReceiver } from "../../core/chains/consensus_receiver.ts";
 import type { ProofReceiver } from "../../core/chains/hub_accounts.ts";
-import { MOST_ROTATIONS_AT_ONCE } from "../../core/hub_proofs/rotation_plan.ts";
+import {
+  fittingProofs,
+  learnMaxBytes,
+  MAX_PROOFS_AT_ONCE,
+  MAX_TRANSACTION_BYTES,
+} from "../../core/hub_proofs/transaction_bytes.ts";
 import { paraIdOf, type StateMachineId } from "../../core/protocol/ismp/state_machine.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
 import type { Randomness } from "../../core/runtime/randomness.ts";
@@ -17,13 +22,7 @@ import { type Looked, lookForever } from "../look_loop.ts";
 import { type LookResult, PARKED_MS } from "../schedule.ts";
 import { type FitView, judgeHost } from "./host_fitness.ts";
 import { HostWatch } from "./host_watch.ts";
-import {
-  areStillNews,
-  type BatchedProof,
-  fittingProofs,
-  hubHeightOf,
-  isHeightBrought,
-} from "./proof_batch.ts";
+import { areStillNews, type BatchedProof, hubHeightOf, isHeightBrought } from "./proof_batch.ts";
 import { type FoundProofs, ProofFinder } from "./proof_finder.ts";
 import type { ProofSource } from "./proof_source.ts";
 import { type SendingChain, sendProofs, type SendResult } from "./send_proofs.ts";
@@ -110,6 +109,8 @@ class HostLooks implements Looked {
   readonly #finder: ProofFinder;
   readonly #paraId: number;
   #poolWaits = 0;
+  /** Bytes that one transaction may hold; less once a node has refused as much. */
+  #maxBytes = MAX_TRANSACTION_BYTES;
   /** What our last transaction brought, which lagging endpoints may not know yet. */
   #delivered: { readonly blockNumber: bigint; readonly untilMs: number } | undefined;
 
@@ -168,11 +169,11 @@ class HostLooks implements Looked {
   /** As many as one transaction takes. */
   async #limit(proofs: readonly BatchedProof[], signal: AbortSignal): Promise<readonly BatchedProof[]> {
     if (proofs.length < 2) return proofs;
-    const most = await this.#deps.chain.fetchHasBatchCall(signal) ? MOST_ROTATIONS_AT_ONCE : 1;
-    return fittingProofs(proofs, most);
+    const maxProofs = await this.#deps.chain.fetchHasBatchCall(signal) ? MAX_PROOFS_AT_ONCE : 1;
+    return fittingProofs(proofs, { maxProofs, maxBytes: this.#maxBytes });
   }
 
-  /** Sends proofs; where they are too large for one transaction, the first of them alone. */
+  /** Sends proofs; where they are too large for one transaction, fewer of them, now and later. */
   async #send(
     proofs: readonly BatchedProof[],
     before: { readonly counting: "blocks" | "pool"; readonly hubHeight: bigint },
@@ -190,7 +191,10 @@ class HostLooks implements Looked {
     const result = await sendProofs(this.#deps, { proofs: bytes, isStillNews }, signal);
     const isTooLarge = result.kind === "refused" && result.refusal.code === "too_large";
     if (!isTooLarge || proofs.length === 1) return { result, proofs };
-    return await this.#send(proofs.slice(0, 1), before, signal);
+    const refusedBytes = bytes.reduce((sum, { length }) => sum + length, 0);
+    this.#maxBytes = learnMaxBytes(refusedBytes, result.refusal.detail);
+    const fewer = fittingProofs(proofs, { maxProofs: proofs.length - 1, maxBytes: this.#maxBytes });
+    return await this.#send(fewer, before, signal);
   }
 
   #conclude({ result, proofs }: Sent, purpose: FoundProofs["purpose"], failures: number): LookResult {

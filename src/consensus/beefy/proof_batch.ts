@@ -1,13 +1,7 @@
-/** Which of several proofs go into one transaction: pure decisions, and the verification before gas is spent. */
+/** Which of several proofs a host needs: pure decisions, and the verification before gas is spent. */
 import { type CheckedProof, checkProof } from "../../core/protocol/consensus/beefy/check_proof.ts";
 import type { BeefyClientState } from "../../core/protocol/evm/beefy_client_state.ts";
 import type { FitView } from "./host_fitness.ts";
-
-/**
- * Most bytes of proofs in one transaction: nodes refuse raw transactions above 128 KiB (ethereum/go-ethereum:
- * core/txpool/legacypool), and one proof of 600 validators has 92 kB.
- */
-export const MOST_PROOF_BYTES = 120_000;
 
 /** A proof with what it does. */
 export interface BatchedProof {
@@ -32,18 +26,6 @@ export function verifyInOrder(
     state = checked.state;
   }
   return fresh;
-}
-
-/** The first proofs that fit into one transaction; at least one. @param most proofs that the handler takes at once. */
-export function fittingProofs(proofs: readonly BatchedProof[], most: number): readonly BatchedProof[] {
-  const fitting: BatchedProof[] = [];
-  let bytes = 0;
-  for (const proof of proofs.slice(0, most)) {
-    bytes += proof.bytes.length;
-    if (fitting.length > 0 && bytes > MOST_PROOF_BYTES) break;
-    fitting.push(proof);
-  }
-  return fitting;
 }
 
 /**

@@ -3,7 +3,7 @@
  * else one of the newest head where it brings something for the chain.
  * Source: 05-hub-consensus sections 5.3, 5.4 and 5.11 of the protocol notes.
  */
-import { MOST_ROTATIONS_AT_ONCE } from "../../core/hub_proofs/rotation_plan.ts";
+import { MAX_PROOFS_AT_ONCE, MAX_TRANSACTION_BYTES } from "../../core/hub_proofs/transaction_bytes.ts";
 import type { Hash256 } from "../../core/protocol/bytes.ts";
 import { BeefyError } from "../../core/protocol/consensus/beefy/beefy_error.ts";
 import { buildNaiveProof } from "../../core/protocol/consensus/beefy/build_proof.ts";
@@ -20,7 +20,6 @@ import { ProverFault } from "../prover.ts";
 import type { RelayBlock, RelayChain } from "../relay_chain/relay_chain.ts";
 import type { HubWork } from "./hub_work.ts";
 import { type Candidate, JustifiedBlocks, type JustifiedRelay } from "./justified_blocks.ts";
-import { MOST_PROOF_BYTES } from "./proof_batch.ts";
 import { leafCountAt } from "./proof_choice.ts";
 import type { NextProofs, ProofSource, ProofTarget } from "./proof_source.ts";
 import { type ProofRelay, readHeads, readRelayFacts } from "./relay_facts.ts";
@@ -133,7 +132,7 @@ class RelaySource implements ProofSource {
     const proofs: Uint8Array[] = [];
     let state = trusted;
     let bytes = 0;
-    while (proofs.length < MOST_ROTATIONS_AT_ONCE && state.current.id < headSet) {
+    while (proofs.length < MAX_PROOFS_AT_ONCE && state.current.id < headSet) {
       const candidate = await this.#blocks.findSession(state, head, signal);
       if (candidate === undefined) {
         if (proofs.length > 0) break;
@@ -145,7 +144,7 @@ class RelaySource implements ProofSource {
       const made = await this.#make(state, candidate, "rotations", signal);
       if (made === undefined) throw new Error("A rotation was passed over");
       bytes += made.bytes.length;
-      if (proofs.length > 0 && bytes > MOST_PROOF_BYTES) break;
+      if (proofs.length > 0 && bytes > MAX_TRANSACTION_BYTES) break;
       proofs.push(made.bytes);
       state = made.state;
     }

@@ -1,13 +1,15 @@
 /**
  * Consensus proofs of the hub that travel in front of its messages (driver P of the protocol notes 04, section 7.2):
- * the hub accepted them, and an EVM host takes proof and messages in one transaction. Rotations are never skipped.
+ * the hub accepted them, and an EVM host takes proofs and messages in one transaction. Rotations are never skipped; who
+ * pays for them is none of this file's business.
  */
 import type { Chain, CounterpartyView } from "../chains/chain.ts";
 import type { AcceptedProof, ProofReceiver, RelayerHub } from "../chains/hub_accounts.ts";
 import { RpcFault } from "../rpc/fault.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Log } from "../telemetry/log.ts";
-import { MOST_ROTATIONS_AT_ONCE, newestProof, planRotations, type RotationPlan } from "./rotation_plan.ts";
+import { newestProof, planRotations, type RotationStep } from "./rotation_plan.ts";
+import { fittingProofs, MAX_PROOFS_AT_ONCE } from "./transaction_bytes.ts";
 
 /** The hub as far as the consensus proofs go that it accepted. */
 export type ProofSource = Pick<
@@ -21,23 +23,43 @@ export interface Bundles {
   readonly receiver: Chain & ProofReceiver;
 }
 
-/** What the receiver should get next. */
-export type NextProofs =
-  /** Rotations, in order: sent whether there are messages or not, since without them the client would stop. */
-  | { readonly kind: "rotations"; readonly proofs: readonly Uint8Array[] }
-  /** A proof that travels in front of messages, which can then be proved at `height` of the hub. */
-  | { readonly kind: "prelude"; readonly proof: Uint8Array; readonly height: bigint };
+/** What a poll of the hub showed. */
+export interface Sighting {
+  /** Sets that the receiver must be handed before it takes the newest proof, ascending; empty: none. */
+  readonly missingSets: readonly bigint[];
+  /** Height of the hub that the newest proof brings; `undefined`: the receiver knows it already. */
+  readonly height: bigint | undefined;
+}
 
-/** What a look at the hub showed: rotations at once, or a height that a proof could carry messages to. */
-export type Sighting =
-  | Extract<NextProofs, { kind: "rotations" }>
-  | { readonly kind: "provable"; readonly height: bigint };
+/** The first proofs that the receiver needs, as many as one transaction takes; at least one. */
+export interface NextProofs {
+  readonly proofs: readonly Uint8Array[];
+  /** Proofs that must follow in later transactions. */
+  readonly left: number;
+  /** Height of the hub that the receiver knows after all of them. */
+  readonly height: bigint;
+}
+
+/** Which proofs are wanted: all that bring the newest height, or the rotations alone. */
+export interface WantedProofs {
+  readonly what: "all" | "rotations";
+  /** Bytes that one transaction may hold. */
+  readonly maxBytes: number;
+}
+
+type Wanted = Pick<AcceptedProof, "height" | "newSetId">;
 
 /** Blocks of the hub that are searched for accepted proofs at most. */
 const SEARCHED_BLOCKS = 2_000n;
 
 /** Time after which a handler or a node that could not do it is asked again, ms: both may have been upgraded. */
 const ASK_AGAIN_MS = 3_600_000;
+
+/** Time for which it is remembered which rotations a receiver lacks that nobody brings, ms. */
+const PLAN_KEPT_MS = 60_000;
+
+/** Proofs whose bytes are kept: those of one transaction. */
+const MOST_KEPT = 4;
 
 /** Bytes that the node does not have may be on their way; after this time the operator is told, ms. */
 const LACKING_TOLD_AFTER_MS = 300_000;
@@ -59,14 +81,20 @@ export class ProofFollower {
   #proofs: readonly AcceptedProof[] = [];
   #canBundle: boolean | undefined;
   #askAgainAtMs = 0;
-  /** True once the receiver knew every rotation of the hub; later ones are among the accepted proofs. */
-  #isCaughtUp = false;
+  /**
+   * Rotations that the receiver lacked when that was read. None is known for good: later ones are among the accepted
+   * proofs.
+   */
+  #missing:
+    | { readonly steps: readonly RotationStep[]; readonly atHeight: bigint; readonly untilMs: number }
+    | undefined;
   #missingSet: bigint | undefined;
   #hasToldNode = false;
+  #hasToldLarge = false;
   /** Since when the node lacks bytes that are wanted; `told` once that was said. */
   #lacking: { readonly sinceMs: number; readonly isTold: boolean } | undefined;
-  /** Bytes of the newest proof, which stays the newest until another one is accepted. */
-  #newest: Extract<NextProofs, { kind: "prelude" }> | undefined;
+  /** Bytes that were loaded, newest last. */
+  #loaded: readonly { readonly wanted: Wanted; readonly bytes: Uint8Array }[] = [];
 
   constructor(bundles: Bundles, deps: FollowerDeps) {
     this.#bundles = bundles;
@@ -81,29 +109,32 @@ export class ProofFollower {
     return this.#whileAble(view, async () => {
       await this.#search(view, signal);
       const newest = newestProof(this.#proofs, view.height);
-      if (!this.#isCaughtUp) {
-        const rotations = await this.#catchUp(newest, signal);
-        if (rotations !== undefined) return rotations;
-        if (!this.#isCaughtUp) return undefined;
-      }
-      return newest && { kind: "provable", height: newest.height };
+      const kept = this.#missing;
+      const isKnown = kept !== undefined && this.#deps.clock.now() < kept.untilMs &&
+        (kept.steps.length === 0 || kept.atHeight === view.height);
+      const steps = isKnown ? kept.steps : await this.#findMissing(view, newest, signal);
+      if (steps === undefined) return undefined;
+      const height = heightAfter(view, steps, newest);
+      if (height === undefined && steps.length === 0) return undefined;
+      return { missingSets: steps.map(({ newSetId }) => newSetId), height };
     }, signal);
   }
 
-  /** The bytes of the newest proof for messages that need it, or the rotations that must go before. */
-  load(view: CounterpartyView, signal: AbortSignal): Promise<NextProofs | undefined> {
+  /** Bytes of the first proofs that are wanted; `undefined`: nothing is needed, or the node has not what comes first. */
+  load(view: CounterpartyView, wanted: WantedProofs, signal: AbortSignal): Promise<NextProofs | undefined> {
     return this.#whileAble(view, async () => {
       const newest = newestProof(this.#proofs, view.height);
-      if (newest === undefined) return undefined;
-      const known = this.#newest?.height === newest.height ? this.#newest : undefined;
-      const [rotations, proof] = await Promise.all([
-        this.#catchUp(newest, signal),
-        known?.proof ?? this.#bundles.hub.fetchProofBytes(newest, signal),
-      ]);
-      if (rotations !== undefined || !this.#isCaughtUp) return rotations;
-      this.#noteBytes(newest.height, proof);
-      if (proof === undefined) return undefined;
-      return this.#newest = { kind: "prelude", proof, height: newest.height };
+      const steps = await this.#findMissing(view, newest, signal);
+      if (steps === undefined) return undefined;
+      const height = heightAfter(view, steps, newest) ?? view.height;
+      const isRotation = newest !== undefined && steps.some((step) => step.height === newest.height);
+      const last = wanted.what === "all" && newest !== undefined && !isRotation ? [newest] : [];
+      const all: readonly Wanted[] = [...steps, ...last];
+      const loaded = await this.#loadFirst(all, signal);
+      const proofs = fittingProofs(loaded, { maxProofs: MAX_PROOFS_AT_ONCE, maxBytes: wanted.maxBytes });
+      const [first] = proofs;
+      if (first === undefined || this.#isTooLarge(first.bytes, wanted.maxBytes)) return undefined;
+      return { proofs: proofs.map(({ bytes }) => bytes), left: all.length - proofs.length, height };
     }, signal);
   }
 
@@ -137,6 +168,23 @@ export class ProofFollower {
         "--enable-offchain-indexing=true): messages wait for others' updates",
       { chain: this.#bundles.receiver.id.stateMachine },
     );
+  }
+
+  /** True for a proof that no transaction can carry, which is told once. */
+  #isTooLarge({ length }: Uint8Array, maxBytes: number): boolean {
+    if (length <= maxBytes) {
+      this.#hasToldLarge = false;
+      return false;
+    }
+    if (!this.#hasToldLarge) {
+      this.#deps.log.error(
+        "A proof of the hub is too large for one transaction here: messages wait for others' updates. Use an endpoint " +
+          "that takes larger ones",
+        { chain: this.#bundles.receiver.id.stateMachine, bytes: length, maxBytes },
+      );
+    }
+    this.#hasToldLarge = true;
+    return true;
   }
 
   /** Tells once in a while that nothing comes of proofs whose bytes the node never had. */
@@ -173,12 +221,13 @@ export class ProofFollower {
     return this.#canBundle === true;
   }
 
-  /** The rotations that the receiver lacks before it can take `newest`; `undefined`: none, or none can be had. */
-  async #catchUp(
+  /** Rotations that the receiver lacks before it can take `newest`; `undefined`: none can be had. */
+  async #findMissing(
+    { height: atHeight }: CounterpartyView,
     newest: AcceptedProof | undefined,
     signal: AbortSignal,
-  ): Promise<Extract<NextProofs, { kind: "rotations" }> | undefined> {
-    this.#isCaughtUp = false;
+  ): Promise<readonly RotationStep[] | undefined> {
+    this.#missing = undefined;
     const [setId, rotations] = await Promise.all([
       this.#bundles.receiver.fetchAuthoritySetId(signal),
       this.#bundles.hub.fetchRotations(signal),
@@ -189,9 +238,10 @@ export class ProofFollower {
       this.#tellGap(plan.missing);
       return undefined;
     }
-    if (plan.steps.length > 0) return await this.#loadRotations(plan.steps, signal);
-    this.#isCaughtUp = true;
-    return undefined;
+    const { steps } = plan;
+    const untilMs = steps.length === 0 ? Infinity : this.#deps.clock.now() + PLAN_KEPT_MS;
+    this.#missing = { steps, atHeight, untilMs };
+    return steps;
   }
 
   /** Tells once about each set that cannot be reached any more. */
@@ -224,25 +274,47 @@ export class ProofFollower {
       const found = await hub.fetchAcceptedProofs(from, head, signal);
       this.#proofs = [...this.#proofs, ...found];
       this.#searchedTo = head;
-      if (found.some(({ newSetId }) => newSetId !== undefined)) this.#isCaughtUp = false;
+      if (found.some(({ newSetId }) => newSetId !== undefined)) this.#missing = undefined;
     }
     this.#searchAfterMs = this.#deps.clock.now() + this.#deps.everyMs;
   }
 
-  /** The next rotations that this node has, without a hole. */
-  async #loadRotations(
-    steps: Extract<RotationPlan, { kind: "rotations" }>["steps"],
+  /** The first of the wanted proofs that this node has, without a hole, as many as may go together. */
+  async #loadFirst(
+    all: readonly Wanted[],
     signal: AbortSignal,
-  ): Promise<Extract<NextProofs, { kind: "rotations" }> | undefined> {
-    const wanted = steps.slice(0, MOST_ROTATIONS_AT_ONCE);
-    const loaded = await Promise.all(wanted.map((step) => this.#bundles.hub.fetchProofBytes(step, signal)));
-    const proofs: Uint8Array[] = [];
-    for (const bytes of loaded) {
+  ): Promise<readonly { readonly wanted: Wanted; readonly bytes: Uint8Array }[]> {
+    const first = all.slice(0, MAX_PROOFS_AT_ONCE);
+    const found = await Promise.all(first.map((wanted) => this.#loadOne(wanted, signal)));
+    const loaded: { readonly wanted: Wanted; readonly bytes: Uint8Array }[] = [];
+    for (const [index, wanted] of first.entries()) {
+      const bytes = found[index];
+      if (index === 0) this.#noteBytes(wanted.height, bytes);
       if (bytes === undefined) break;
-      proofs.push(bytes);
+      loaded.push({ wanted, bytes });
     }
-    const [first] = wanted;
-    if (first !== undefined) this.#noteBytes(first.height, proofs[0]);
-    return proofs.length === 0 ? undefined : { kind: "rotations", proofs };
+    const others = this.#loaded.filter(({ wanted }) => !loaded.some((one) => isSame(one.wanted, wanted)));
+    this.#loaded = [...others, ...loaded].slice(-MOST_KEPT);
+    return loaded;
   }
+
+  #loadOne(wanted: Wanted, signal: AbortSignal): Promise<Uint8Array | undefined> {
+    const known = this.#loaded.find((one) => isSame(one.wanted, wanted));
+    if (known !== undefined) return Promise.resolve(known.bytes);
+    return this.#bundles.hub.fetchProofBytes(wanted, signal);
+  }
+}
+
+function isSame(one: Wanted, other: Wanted): boolean {
+  return one.height === other.height && one.newSetId === other.newSetId;
+}
+
+/** Height that the receiver knows after the rotations and the newest proof; `undefined`: none that is new to it. */
+function heightAfter(
+  view: CounterpartyView,
+  steps: readonly RotationStep[],
+  newest: AcceptedProof | undefined,
+): bigint | undefined {
+  const height = newest?.height ?? steps.at(-1)?.height;
+  return height === undefined || height <= view.height ? undefined : height;
 }

@@ -1,16 +1,19 @@
 /**
  * Decides which consensus proofs of the hub a chain needs. Pure.
- * Rules: 04-messaging-flow section 7.2.2 of the protocol notes: every authority set hands over to the next in order,
- * at most three proofs go into one transaction.
+ * Rules: 04-messaging-flow section 7.2.2 of the protocol notes: every authority set hands over to the next in
+ * order. How many proofs go into one transaction: `transaction_bytes.ts`.
  */
 import type { AcceptedProof } from "../chains/hub_accounts.ts";
 
-/** Most consensus proofs in one transaction (polytope-labs/hyperbridge: tesseract/messaging/messaging). */
-export const MOST_ROTATIONS_AT_ONCE = 3;
+/** A rotation: the set handed over to, and the proven height of the hub. */
+export interface RotationStep {
+  readonly height: bigint;
+  readonly newSetId: bigint;
+}
 
 /** Rotations that a chain must take, ascending. */
 export type RotationPlan =
-  | { readonly kind: "rotations"; readonly steps: readonly Pick<AcceptedProof, "height" | "newSetId">[] }
+  | { readonly kind: "rotations"; readonly steps: readonly RotationStep[] }
   /** The hub does not keep the rotation to this set any more: the chain cannot be followed up from here. */
   | { readonly kind: "gap"; readonly missing: bigint };
 
@@ -36,7 +39,7 @@ export function planRotations(
   const needed = [...rotations]
     .filter(([set, height]) => set > facts.setId && (newest === undefined || height <= newest.height))
     .toSorted(([a], [b]) => (a < b ? -1 : 1));
-  const steps: { readonly height: bigint; readonly newSetId: bigint }[] = [];
+  const steps: RotationStep[] = [];
   for (const [set, height] of needed) {
     const expected = facts.setId + BigInt(steps.length) + 1n;
     if (set !== expected) return { kind: "gap", missing: expected };

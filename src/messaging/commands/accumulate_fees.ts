@@ -69,7 +69,7 @@ function planCommand(
     ...openGate(pipeline, hub, entry, checks.get(entry.chain)),
   }));
   const { outbound } = planLegs(pipeline, { config, settings, hub, chains, fetch: deps.fetch });
-  const parts = { config, settings, hub, chains, checks, outbound, hasLegWorker: () => false };
+  const parts = { config, settings, hub, chains, checks, outbound };
   const gates = chains.flatMap(({ worker }) => worker === undefined ? [] : [worker]);
   return { shared: feeDepsOf(pipeline, parts), gates };
 }

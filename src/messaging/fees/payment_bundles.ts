@@ -1,33 +1,42 @@
 /** Consensus proofs that travel in front of a payment, where a chain learns heights of the hub that way. */
-import { ProofFollower } from "../../core/hub_proofs/proof_follower.ts";
+import { type NextProofs, ProofFollower } from "../../core/hub_proofs/proof_follower.ts";
 import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
+import { costUsd18 } from "../decisions/money.ts";
 import { hasRoomInFlight } from "../pipeline/in_flight.ts";
 import type { Leg, PipelineDeps } from "../pipeline/leg.ts";
-import { sendConsensus } from "../pipeline/send.ts";
+import { simulateAlone } from "../pipeline/rotations.ts";
+import { isRotationUnderWay, sendConsensus } from "../pipeline/send.ts";
+import { maxTransactionBytes, roomForMessages } from "../pipeline/transaction_size.ts";
 import type { ProvableHeight } from "./provable_height.ts";
+
+/** Bytes of call data that a payment takes: one message of some hundred bytes. */
+const PAYMENT_BYTES = 1_500;
+
+/** A payment that waits for a height of the hub. */
+export interface WaitingPayment {
+  readonly hubBlock: bigint;
+  /** What may be spent on it, dollars x 10^18. */
+  readonly budget18: bigint;
+}
 
 /** Finds proofs for payments; one follower per chain. */
 export class PaymentBundles {
   readonly #deps: PipelineDeps;
   readonly #legTo: (chain: StateMachine) => Leg;
-  readonly #hasLegWorker: (chain: StateMachine) => boolean;
   readonly #followers = new Map<StateMachine, ProofFollower>();
 
-  /** @param hasLegWorker true where another worker brings the rotations */
-  constructor(
-    deps: PipelineDeps,
-    legTo: (chain: StateMachine) => Leg,
-    hasLegWorker: (chain: StateMachine) => boolean,
-  ) {
+  constructor(deps: PipelineDeps, legTo: (chain: StateMachine) => Leg) {
     this.#deps = deps;
     this.#legTo = legTo;
-    this.#hasLegWorker = hasLegWorker;
   }
 
-  /** A height at or above `hubBlock` with the proof that goes in front; `undefined`: none yet. */
+  /**
+   * A height at or above the payment's block with the proofs that go in front; `undefined`: none yet. Proofs for which
+   * one transaction has no room are sent ahead when the payment is worth all of them.
+   */
   async find(
     chain: StateMachine,
-    hubBlock: bigint,
+    payment: WaitingPayment,
     signal: AbortSignal,
   ): Promise<ProvableHeight | undefined> {
     const leg = this.#legTo(chain);
@@ -38,14 +47,36 @@ export class PaymentBundles {
     this.#followers.set(chain, follower);
     const view = await leg.sink.fetchView(leg.source.id, signal);
     const seen = await follower.look(view, signal);
-    if (seen?.kind === "provable" && seen.height < hubBlock) return undefined;
-    const next = seen?.kind === "provable" ? await follower.load(view, signal) : seen;
-    if (next?.kind === "prelude") {
-      return next.height < hubBlock ? undefined : { height: next.height, prelude: [next.proof] };
-    }
-    if (next !== undefined && !this.#hasLegWorker(chain) && hasRoomInFlight(this.#deps, leg)) {
-      await sendConsensus(this.#deps, leg, next.proofs, signal);
-    }
+    if (seen?.height === undefined || seen.height < payment.hubBlock) return undefined;
+    // What is on its way is awaited, whoever paid for it.
+    if (isRotationUnderWay(this.#deps, leg)) return undefined;
+    const wanted = { what: "all", maxBytes: maxTransactionBytes(this.#deps, leg.sink) } as const;
+    const next = await follower.load(view, wanted, signal);
+    if (next === undefined || next.height < payment.hubBlock) return undefined;
+    const room = roomForMessages(this.#deps, leg.sink, next.proofs);
+    if (next.left === 0 && room >= PAYMENT_BYTES) return { height: next.height, prelude: next.proofs };
+    if (hasRoomInFlight(this.#deps, leg)) await this.#sendAhead(leg, next, payment, signal);
     return undefined;
+  }
+
+  /** Sends the first proofs when all of them together cost less than may be spent. */
+  async #sendAhead(
+    leg: Leg,
+    { proofs, left }: NextProofs,
+    { budget18 }: WaitingPayment,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const tried = await simulateAlone(this.#deps, leg, proofs, signal);
+    if (tried === undefined) return;
+    const { gasUsed, dataCostWei, gasPriceWei } = tried.simulation;
+    const { profit } = leg;
+    const price = await profit?.price.fetchPrice(signal);
+    const price27 = price?.kind === "known" ? price.price27 : undefined;
+    const cost18 = costUsd18({ gas: gasUsed, dataCostWei }, { gasPriceWei, price27 });
+    const total18 = cost18 === undefined
+      ? undefined
+      : cost18 * BigInt(proofs.length + left) / BigInt(proofs.length);
+    const isWorth = total18 === undefined ? profit?.minimumPercent === 0 : total18 <= budget18;
+    if (isWorth) await sendConsensus(this.#deps, leg, { ...tried, why: "ahead of a payment" }, signal);
   }
 }

@@ -4,6 +4,7 @@ import { equalBytes } from "../../core/protocol/bytes.ts";
 import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
 import type { Leg, PipelineSettings } from "../pipeline/leg.ts";
 import { type FeeDeps, findKey } from "./fee_world.ts";
+import type { WaitingPayment } from "./payment_bundles.ts";
 import type { ProvableHeight } from "./provable_height.ts";
 
 /** What the operator set for withdrawals. */
@@ -20,11 +21,11 @@ export interface PaymentDeps extends FeeDeps {
   /** The leg from the hub to a configured chain; its turns are shared with the worker that delivers there. */
   readonly legTo: (chain: StateMachine) => Leg;
   /**
-   * For chains that learn heights of the hub by bundled consensus proofs: a height at or above `hubBlock` with the
-   * proofs that go in front; `undefined`: none yet. Absent where no chain is fed like that.
+   * For chains that learn heights of the hub by bundled consensus proofs: a height at or above the payment's block with
+   * the proofs that go in front; `undefined`: none yet. Absent where no chain is fed like that.
    */
   readonly bundleTo?:
-    | ((chain: FeeChain, hubBlock: bigint, signal: AbortSignal) => Promise<ProvableHeight | undefined>)
+    | ((chain: FeeChain, payment: WaitingPayment, signal: AbortSignal) => Promise<ProvableHeight | undefined>)
     | undefined;
 }
 

@@ -139,7 +139,7 @@ export class WithdrawalSteps {
     if (receipt !== "none" || mayWait) {
       return { of: "dispatched", nowMs, receipt, provableHubBlock: 0n };
     }
-    const at = await this.#provableAt(paying, dispatch.hubBlock, signal);
+    const at = await this.#provableAt(paying, row, dispatch.hubBlock, signal);
     const seen = { of: "dispatched", nowMs, receipt, provableHubBlock: at.height } as const;
     if (at.height < dispatch.hubBlock) return seen;
     const trial = await tryPayment(deps, paying.name, { message, at }, signal);
@@ -220,14 +220,17 @@ export class WithdrawalSteps {
   /** A height at or above `hubBlock` if there is one. */
   async #provableAt(
     { name, chain }: PayingChain,
+    { amount }: WithdrawalRow,
     hubBlock: bigint,
     signal: AbortSignal,
   ): Promise<ProvableHeight> {
     const deps = this.#deps;
+    const decimals = await deps.units.learn(chain, signal);
+    const payment = { hubBlock, budget18: paymentBudget18(toFee18(amount, decimals)) };
     const heights = this.#heights.get(name) ?? new MaturedHeights(chain);
     this.#heights.set(name, heights);
     const { matured = 0n } = await heights.read(deps.hub.id, signal);
-    const bundled = matured < hubBlock ? await deps.bundleTo?.(chain, hubBlock, signal) : undefined;
+    const bundled = matured < hubBlock ? await deps.bundleTo?.(chain, payment, signal) : undefined;
     return bundled ?? { height: matured, prelude: [] };
   }
 

@@ -18,6 +18,7 @@ import { type Candidate, stillOpen, takeDelivered } from "./receipts.ts";
 import { isRaceCostly, readRivalry } from "./rivals.ts";
 import { send, type SendWork } from "./send.ts";
 import { type Refused, sift } from "./sift.ts";
+import { roomForMessages } from "./transaction_size.ts";
 import { weigh } from "./weigh.ts";
 
 /** What one round of a leg did. */
@@ -63,7 +64,8 @@ export async function deliverDue(
   const candidates = deps.ledger.transaction(() => leaveToOthers(deps, leg, ready));
   // Every row that is left out was put aside.
   if (candidates.length === 0) return { sent: 0, hasMore };
-  const { batches, rest } = deps.ledger.transaction(() => firstBatches(deps, leg, { candidates, most }));
+  const packing = { candidates, most, prelude: facts.prelude };
+  const { batches, rest } = deps.ledger.transaction(() => firstBatches(deps, leg, packing));
   const { sent, left, isOver } = await deliverBatches({ deps, settings, leg, facts, signal }, batches);
   return { sent, hasMore: isOver && (left > 0 || rest > 0 || hasMore) };
 }
@@ -85,27 +87,38 @@ function leaveToOthers(deps: PipelineDeps, leg: Leg, candidates: readonly Candid
 }
 
 /** Bytes that a message adds to call data: its parts, rounded up to ABI words. */
-function callBytesOf({ row }: Pick<Candidate, "row">): number {
+export function callBytesOf({ row }: { readonly row: Pick<MessageRow, "encoded"> }): number {
   return row.encoded.length + 640;
 }
+
+/** Pause of a message that is larger than what a node took last, ms: another node may take it. */
+const OTHER_NODE_MS = 3_600_000;
 
 /** The first batches of one kind, and how many messages or batches are left for later. */
 function firstBatches(
   deps: PipelineDeps,
   leg: Leg,
-  { candidates, most }: { readonly candidates: readonly Candidate[]; readonly most: number },
+  { candidates, most, prelude }: {
+    readonly candidates: readonly Candidate[];
+    readonly most: number;
+    readonly prelude: readonly Uint8Array[];
+  },
 ): { readonly batches: readonly (readonly Candidate[])[]; readonly rest: number } {
-  const limits = { maxCount: leg.sink.limits.maxMessagesPerStep, maxBytes: leg.sink.limits.maxCallBytes };
+  const { maxMessagesPerStep, maxCallBytes } = leg.sink.limits;
+  const limits = { maxCount: maxMessagesPerStep, maxBytes: roomForMessages(deps, leg.sink, prelude) };
   const [first] = candidates;
   // One kind a step, requests before answers: the rest has its turn in the next round.
   const kind = candidates.some(({ row }) => row.kind === "post") ? "post" : first?.row.kind;
   const ofKind = candidates.filter(({ row }) => row.kind === kind);
   const { batches, tooLarge } = packApart(ofKind, callBytesOf, ({ row }) => row.batchLimit, limits);
   for (const { row } of tooLarge) {
+    const bytes = callBytesOf({ row });
+    // Beside a large proof there is less room: then the proof goes ahead.
+    if (prelude.length > 0 && bytes <= maxCallBytes) continue;
     mark(deps, row, "held", {
       reason: "too_large",
-      detail: `needs about ${callBytesOf({ row })} bytes, the chain takes ${limits.maxBytes}`,
-      nextAttemptAtMs: NEVER_MS,
+      detail: `needs about ${bytes} bytes, the chain takes ${limits.maxBytes}`,
+      nextAttemptAtMs: bytes > maxCallBytes ? NEVER_MS : deps.clock.now() + OTHER_NODE_MS,
     });
   }
   const taken = batches.slice(0, most);

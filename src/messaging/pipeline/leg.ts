@@ -63,6 +63,9 @@ export interface LegProfit {
   readonly price: PriceSource;
 }
 
+/** The hub as far as it rewards rotations of its authorities. */
+export type RotationRewards = Pick<RelayerHub, "fetchRotationReward">;
+
 /** The hub and the chains whose state can be proved to it. */
 export interface GetAnswering {
   readonly hub: AnswerTaker;
@@ -86,6 +89,8 @@ export interface Leg {
   readonly profit?: LegProfit | undefined;
   /** How consensus proofs of the hub travel with its messages; absent where they cannot. */
   readonly bundles?: Bundles | undefined;
+  /** What the hub pays for its rotations; absent without a hub account that could be paid. */
+  readonly rewards?: RotationRewards | undefined;
   /** What answering GET requests needs; only on legs to the hub. */
   readonly answering?: GetAnswering | undefined;
   /** Looks whether anything keeps the whole leg from delivering; absent: nothing does. */

@@ -1,6 +1,8 @@
 /** The loop of one leg: look what the sink can verify, read what is new, deliver what is due, wait. */
 import type { CounterpartyView } from "../../core/chains/chain.ts";
 import { type NextProofs, ProofFollower } from "../../core/hub_proofs/proof_follower.ts";
+import { MAX_PROOFS_AT_ONCE } from "../../core/hub_proofs/transaction_bytes.ts";
+import type { MessageRow } from "../../core/ledger/ledger.ts";
 import { toHash256 } from "../../core/protocol/bytes.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
 import { nextDelayMs, transientBackoff } from "../../core/runtime/retry.ts";
@@ -16,15 +18,17 @@ import {
 } from "../decisions/readiness.ts";
 import { ScanWidth } from "../decisions/scan_range.ts";
 import { answerGets } from "./answer_gets.ts";
-import { deliverDue, type DeliveryFacts } from "./deliver.ts";
+import { callBytesOf, deliverDue, type DeliveryFacts } from "./deliver.ts";
 import { expire } from "./expire.ts";
 import { hasRoomInFlight } from "./in_flight.ts";
 import { type Leg, legName, type PipelineDeps, type PipelineSettings } from "./leg.ts";
 import { holdHindered, wakeHindered } from "./obstacle.ts";
+import { RewardedRotations, type RotationResult, sendAhead } from "./rotations.ts";
 import { scanLeg, startCursor } from "./scan.ts";
-import { isRotationUnderWay, sendConsensus } from "./send.ts";
+import { isRotationUnderWay } from "./send.ts";
+import { maxTransactionBytes, roomForMessages } from "./transaction_size.ts";
 
-/** Pause after rotations were refused, ms: each try costs a simulation and a line in the log. */
+/** Pause after proofs without messages were refused or nobody pays for them, ms: each try costs a simulation. */
 const ROTATION_PAUSE_MS = 60_000;
 
 /** A round comes after this share of the poll interval at the earliest, unless somebody has news. */
@@ -59,8 +63,10 @@ class LegLoop {
   #provedBefore: bigint | undefined;
   /** Height of the newest proof that was sent together with messages. */
   #bundledHeight: bigint | undefined;
-  /** Rotations that were refused are left alone until then. */
+  /** Rotations alone, and proofs ahead of messages, are not tried before. */
   #rotateAfterMs = 0;
+  #aheadAfterMs = 0;
+  readonly #rewarded: RewardedRotations;
   #hasStarted = false;
   /** Whether an obstacle stood in the way when it was looked for last. */
   #isHindered: boolean | undefined;
@@ -71,6 +77,7 @@ class LegLoop {
     this.#settings = settings;
     this.#leg = leg;
     this.#notices = new WaitNotices(deps);
+    this.#rewarded = new RewardedRotations(deps, settings, leg);
     this.#proofs = leg.bundles === undefined ? undefined : new ProofFollower(leg.bundles, {
       clock: deps.clock,
       log: deps.log,
@@ -168,40 +175,50 @@ class LegLoop {
   }
 
   /**
-   * Sends rotations that the sink lacks, and what it can verify only with the proof in front: the older messages
-   * neither pay for it nor wait for it. The bytes of a proof are asked for only when a message needs them.
+   * Sends rotations that the hub's reward pays for, and what the sink can verify only with proofs in front: the older
+   * messages neither pay for them nor wait for them. Bytes of proofs are asked for only when somebody pays.
    * Returns true when there is more to read at once.
    */
   async #deliverProved(view: CounterpartyView, signal: AbortSignal): Promise<boolean> {
-    const seen = await this.#proofs?.look(view, signal);
-    if (this.#proofs === undefined || seen === undefined) return false;
-    if (seen.kind === "rotations") {
-      await this.#rotate(seen.proofs, signal);
-      return false;
-    }
+    const follower = this.#proofs;
+    const seen = await follower?.look(view, signal);
+    if (follower === undefined || seen === undefined) return false;
+    if (isRotationUnderWay(this.#deps, this.#leg)) return false;
+    const isRotating = seen.missingSets.length > 0 &&
+      await this.#rotate(follower, view, seen.missingSets, signal);
+    if (isRotating || seen.height === undefined) return false;
     const provable = { ...view, height: seen.height };
     // A sink that knows no height yet may get its first one together with messages.
     await this.#start(provable, signal);
     const isScanned = await this.#scan(provable, signal);
     // A second transaction with the same proof, or an older one, would be paid for and do nothing.
-    const mayBundle = !this.#isBundleUnderWay(view) && this.#isAnyDueAbove(view.height) &&
+    const mayBundle = !this.#isBundleUnderWay(view) && this.#listDueAbove(view.height, 1).length > 0 &&
       hasRoomInFlight(this.#deps, this.#leg);
-    const next = mayBundle ? await this.#proofs.load(view, signal) : undefined;
-    if (next?.kind === "rotations") await this.#rotate(next.proofs, signal);
-    if (next?.kind === "prelude") await this.#bundle(view, next, signal);
+    const wanted = { what: "all", maxBytes: maxTransactionBytes(this.#deps, this.#leg.sink) } as const;
+    const next = mayBundle ? await follower.load(view, wanted, signal) : undefined;
+    if (next !== undefined) await this.#carry(view, next, signal);
     return !isScanned;
   }
 
-  async #bundle(
-    view: CounterpartyView,
-    { proof, height }: Extract<NextProofs, { kind: "prelude" }>,
-    signal: AbortSignal,
-  ): Promise<void> {
-    // Together with what is due now they may pay for the proof.
+  /** Messages with the proofs in front; where not everything fits into one transaction, the first proofs ahead of them. */
+  async #carry(view: CounterpartyView, next: NextProofs, signal: AbortSignal): Promise<void> {
+    const { proofs, left, height } = next;
+    const room = roomForMessages(this.#deps, this.#leg.sink, proofs);
+    const page = this.#leg.sink.limits.maxMessagesPerStep;
+    const fits = left === 0 &&
+      this.#listDueAbove(view.height, page).some((row) => callBytesOf({ row }) <= room);
+    // Together with what is due now they may pay for the proofs.
+    if (fits) {
+      this.#wakeUncovered();
+      const facts = { view, proofHeight: height, prelude: proofs, isPreludeSentAnyway: false };
+      const { sent } = await deliverDue(this.#deps, this.#settings, this.#leg, facts, signal);
+      if (sent > 0) this.#bundledHeight = height;
+      return;
+    }
+    if (this.#deps.clock.now() < this.#aheadAfterMs) return;
     this.#wakeUncovered();
-    const facts = { view, proofHeight: height, prelude: [proof], isPreludeSentAnyway: false };
-    const { sent } = await deliverDue(this.#deps, this.#settings, this.#leg, facts, signal);
-    if (sent > 0) this.#bundledHeight = height;
+    const result = await sendAhead(this.#deps, this.#settings, this.#leg, { view, ...next }, signal);
+    this.#aheadAfterMs = this.#pauseUntilMs(result);
   }
 
   /** Sets the cursor in the first round after a start. */
@@ -239,24 +256,44 @@ class LegLoop {
     this.#deps.ledger.messages.wake(source.id.stateMachine, sink.id.stateMachine, "prelude_uncovered");
   }
 
-  /** True when a message is due that the sink cannot verify at `height`. */
-  #isAnyDueAbove(height: bigint): boolean {
-    const [due] = this.#deps.ledger.messages.listDue({
+  /** Messages that are due and that the sink cannot verify at `height`. */
+  #listDueAbove(height: bigint, limit: number): readonly MessageRow[] {
+    return this.#deps.ledger.messages.listDue({
       source: this.#leg.source.id.stateMachine,
       sink: this.#leg.sink.id.stateMachine,
       nowMs: this.#deps.clock.now(),
-      limit: 1,
+      limit,
       afterKey: { seenAtHeight: height, nonce: LAST_NONCE, commitment: LAST_COMMITMENT },
     });
-    return due !== undefined;
   }
 
-  /** Sends rotations alone, one transaction at a time: the next ones follow when the host knows the authorities. */
-  async #rotate(proofs: readonly Uint8Array[], signal: AbortSignal): Promise<void> {
-    if (this.#deps.clock.now() < this.#rotateAfterMs || isRotationUnderWay(this.#deps, this.#leg)) return;
-    if (!hasRoomInFlight(this.#deps, this.#leg)) return;
-    const isSent = await sendConsensus(this.#deps, this.#leg, proofs, signal);
-    if (!isSent) this.#rotateAfterMs = this.#deps.clock.now() + ROTATION_PAUSE_MS;
+  /**
+   * Sends rotations alone where the hub's reward pays, one transaction at a time: the next ones follow when the host
+   * knows the authorities. True when they are on their way.
+   */
+  async #rotate(
+    follower: ProofFollower,
+    view: CounterpartyView,
+    sets: readonly bigint[],
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const now = this.#deps.clock.now();
+    if (this.#leg.rewards === undefined || now < this.#rotateAfterMs) return false;
+    if (!hasRoomInFlight(this.#deps, this.#leg)) return false;
+    const wanted = { what: "rotations", maxBytes: maxTransactionBytes(this.#deps, this.#leg.sink) } as const;
+    const rewards = await this.#rewarded.fetchRewards(sets.slice(0, MAX_PROOFS_AT_ONCE), signal);
+    const next = rewards === undefined ? undefined : await follower.load(view, wanted, signal);
+    // The node has not got the bytes yet, or the host has the sets already.
+    if (rewards !== undefined && next === undefined) return false;
+    const result = rewards === undefined || next === undefined
+      ? "held"
+      : await this.#rewarded.send(next.proofs, rewards, signal);
+    this.#rotateAfterMs = this.#pauseUntilMs(result);
+    return result === "sent";
+  }
+
+  #pauseUntilMs(result: RotationResult): number {
+    return result === "sent" ? 0 : this.#deps.clock.now() + ROTATION_PAUSE_MS;
   }
 
   #waitForUpdate(what: string): number {

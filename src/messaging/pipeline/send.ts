@@ -2,7 +2,13 @@
  * Signs a sifted batch, writes it into the journal, and only then hands it to the sink (invariant I3). Receipts are
  * read again while signing (I5).
  */
-import type { BroadcastResult, Delivery, Refusal, SignedSubmission } from "../../core/chains/chain.ts";
+import type {
+  BroadcastResult,
+  Delivery,
+  Refusal,
+  SignedSubmission,
+  Simulation,
+} from "../../core/chains/chain.ts";
 import type { HubCall } from "../../core/chains/hub_accounts.ts";
 import type { MessageRow } from "../../core/ledger/ledger.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
@@ -14,6 +20,7 @@ import { hold, markAll, markRefused } from "./mark.ts";
 import { type Candidate, stillOpen, takeDelivered } from "./receipts.ts";
 import type { Sifted } from "./sift.ts";
 import { allowanceOf } from "./spending.ts";
+import { noteTooLarge } from "./transaction_size.ts";
 
 /** What sending a batch gave. */
 export interface SendResult {
@@ -39,24 +46,21 @@ export function isRotationUnderWay(deps: PipelineDeps, leg: Leg): boolean {
   );
 }
 
+/** Consensus proofs that the chain takes without messages, and who pays for them. */
+export interface ConsensusWork {
+  readonly delivery: Delivery;
+  readonly simulation: Extract<Simulation, { kind: "accepted" }>;
+  /** `rewarded`: by the hub; otherwise by messages that follow. */
+  readonly why: "rewarded" | "ahead of messages" | "ahead of a payment";
+}
+
 /** Signs, journals and sends consensus proofs alone; true when they are on their way. */
 export async function sendConsensus(
   deps: PipelineDeps,
   leg: Leg,
-  proofs: readonly Uint8Array[],
+  { delivery, simulation, why }: ConsensusWork,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const delivery: Delivery = { steps: proofs.map((proof) => ({ kind: "consensus", proof })) };
-  const simulation = await leg.sink.simulate(delivery, signal);
-  if (simulation.kind === "refused") {
-    const { code, detail } = simulation.refusal;
-    deps.log.warn("The chain does not take the hub's authority rotations", {
-      leg: legName(leg),
-      code,
-      detail,
-    });
-    return false;
-  }
   const sendNow = async (): Promise<boolean> => {
     const hints = { nonceAtLeast: nextNonce(deps, leg) };
     const signing = await leg.sink.sign(delivery, simulation, hints, signal);
@@ -68,11 +72,15 @@ export async function sendConsensus(
     const id = deps.ledger.transaction(() =>
       deps.ledger.submissions.record({ submission, kind: "delivery", legSource, items: [] })
     );
-    const fields = { leg: legName(leg), rotations: proofs.length, transaction: submission.hash };
-    deps.log.info("Authority rotations sent", fields);
+    deps.log.info("Consensus proofs of the hub sent", {
+      leg: legName(leg),
+      proofs: delivery.steps.length,
+      why,
+      transaction: submission.hash,
+    });
     await broadcastJournalled(deps, RETRIES_NOTHING, leg, { id, rows: [] }, signal);
     leg.settleWake.wake();
-    return true;
+    return deps.ledger.submissions.find(id)?.state !== "dropped";
   };
   return await (leg.turn === undefined ? sendNow() : leg.turn.run(sendNow, signal));
 }
@@ -284,19 +292,21 @@ function takeBack(
   const { result } = work;
   const detail = result.kind === "refused" ? result.refusal.detail : result.kind;
   const isUnfunded = result.kind === "refused" && noteRefusedFunds(deps, leg.sink, result.refusal);
+  const isTooLarge = result.kind === "refused" && result.refusal.code === "too_large";
   deps.log.info("The chain did not take the transaction; its messages are tried again", {
     leg: legName(leg),
     detail,
   });
   deps.ledger.transaction(() => {
-    deps.ledger.submissions.update(work.id, { state: "dropped", detail });
+    const { submission } = deps.ledger.submissions.update(work.id, { state: "dropped", detail });
+    if (isTooLarge) noteTooLarge(deps, leg.sink, { submission, detail });
     for (const { commitment, sink } of work.rows) {
       const row = deps.ledger.messages.find(commitment, sink);
       if (row?.state !== "submitted") continue;
       hold(deps, settings, row, {
         ...(isUnfunded
           ? { reason: "unfunded", retryClass: "unfunded" } as const
-          : { reason: "race", retryClass: "transient" } as const),
+          : { reason: isTooLarge ? "too_large" : "race", retryClass: "transient" } as const),
         detail,
       });
     }

@@ -6,7 +6,6 @@ import { HubWork, SEARCHED_BLOCKS } from "../../../src/consensus/beefy/hub_work.
 import {
   areStillNews,
   type BatchedProof,
-  fittingProofs,
   isHeightBrought,
 } from "../../../src/consensus/beefy/proof_batch.ts";
 import {
@@ -75,16 +74,6 @@ function proof(bytes: number, blockNumber = 101n, setId?: bigint, hubHeight?: bi
   const checked = { kind: "ecdsa", blockNumber, isStale: false, rotates, state: after, heights } as const;
   return { bytes: new Uint8Array(bytes), checked };
 }
-
-Deno.test("beefy: as many proofs go into a transaction as nodes relay and the handler takes, at least one", () => {
-  const sizes = (bytes: readonly number[], most: number): readonly number[] =>
-    fittingProofs(bytes.map((each) => proof(each)), most).map((each) => each.bytes.length);
-  assert.deepEqual(sizes([1_300, 1_300, 1_300, 1_300], 3), [1_300, 1_300, 1_300]);
-  assert.deepEqual(sizes([92_000, 92_000], 3), [92_000]);
-  assert.deepEqual(sizes([60_000, 60_000, 60_000], 3), [60_000, 60_000]);
-  assert.deepEqual(sizes([500_000], 3), [500_000]);
-  assert.deepEqual(sizes([1, 2], 1), [1]);
-});
 
 Deno.test("beefy: a proof is news while neither block nor pool has it", () => {
   const { state } = view;

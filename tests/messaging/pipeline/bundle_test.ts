@@ -11,17 +11,31 @@ interface Case {
   readonly leg: Leg;
 }
 
+/** What differs from the usual case. */
+interface CaseOptions {
+  readonly percent?: number;
+  readonly challengePeriodSec?: bigint;
+  /** Dollars x 10^18 that the hub offers for a rotation; no hub account is configured when absent. */
+  readonly reward18?: bigint;
+  /** `none`: nobody knows what the hub's token is worth. */
+  readonly tokenPrice?: "none";
+}
+
 /** A host that follows the hub's authorities and knows an old height of it, and a leg that bundles. */
-async function prepare(options: { percent?: number; challengePeriodSec?: bigint } = {}): Promise<Case> {
-  const { percent = 0, challengePeriodSec = 0n } = options;
+async function prepare(options: CaseOptions = {}): Promise<Case> {
+  const { percent = 0, challengePeriodSec = 0n, reward18 } = options;
   const world = new World({ two: { setId: 0n, challengePeriodSec } });
   world.two.priceWei = PRICE_WEI;
   await world.blocks(3);
   await world.update(world.hub, world.two);
-  const relayer = new Relayer(world, memoryLedger(world));
+  const settings = options.tokenPrice === "none" ? { hubTokenPrice27: undefined } : {};
+  const relayer = new Relayer(world, memoryLedger(world), { settings });
   const bundles = { hub: relayer.hub, receiver: relayer.two };
-  const leg = relayer.leg(relayer.hub, relayer.two, { bundles, profit: profitOf(relayer, percent) });
-  return { world, relayer, leg };
+  const profit = profitOf(relayer, percent);
+  const rewards = reward18 === undefined ? undefined : relayer.hub;
+  // One token of the hub has 12 decimals and is worth a dollar.
+  relayer.hub.rotationReward = (reward18 ?? 0n) / 10n ** 6n;
+  return { world, relayer, leg: relayer.leg(relayer.hub, relayer.two, { bundles, profit, rewards }) };
 }
 
 /** The hub accepts a proof of everything that is final now. */
@@ -165,9 +179,91 @@ Deno.test("bundle: what the host can verify is sent before the hub is asked for 
   });
 });
 
-for (const rotations of [1, 3, 4, 7]) {
-  Deno.test(`bundle: a host ${rotations} rotations behind is caught up in order, three at a time, then messages go (04 21.4 line 16)`, async () => {
-    const { world, relayer, leg } = await prepare();
+/** What a proof costs, dollars x 10^18. */
+const PROOF_COST_18 = 3n * COST_18;
+
+const caughtUp: readonly [number, readonly string[][]][] = [
+  [1, [["consensus", "consensus", "messages"]]],
+  [2, [["consensus", "consensus", "consensus", "messages"]]],
+  [3, [["consensus", "consensus", "consensus"], ["consensus", "messages"]]],
+  [4, [["consensus", "consensus", "consensus"], ["consensus", "consensus", "messages"]]],
+];
+for (const [rotations, steps] of caughtUp) {
+  Deno.test(`bundle: ${rotations} rotations that a host lacks go with the messages that pay for them, at most three proofs at a time`, async () => {
+    const { world, relayer, leg } = await prepare({ percent: 10 });
+    for (let rotation = 0; rotation < rotations; rotation++) await prove(world, "rotation");
+    const proofs18 = BigInt(rotations + 1) * PROOF_COST_18;
+    // Two usual messages are what one is taken for before it can be simulated.
+    const fee18 = proofs18 + 2n * COST_18;
+    const [message] = await pay(world, [fee18 + fee18 / 10n]);
+    await prove(world);
+    await running(relayer, leg, async () => {
+      await world.blocks(90);
+      assert.equal(stateOf(relayer, message)[0], "delivered");
+      assert.equal(setOf(world), BigInt(rotations));
+      assert.deepEqual(stepsOf(world), steps);
+      assert.deepEqual(world.two.reverted(), []);
+    });
+  });
+}
+
+for (const rotations of [1, 3]) {
+  Deno.test(`bundle: ${rotations} rotations are not bought for a message that does not pay for all of them`, async () => {
+    const { world, relayer, leg } = await prepare({ percent: 10 });
+    for (let rotation = 0; rotation < rotations; rotation++) await prove(world, "rotation");
+    const proofs18 = BigInt(rotations + 1) * PROOF_COST_18;
+    const [message] = await pay(world, [proofs18 + proofs18 / 10n]);
+    await prove(world);
+    await running(relayer, leg, async () => {
+      await world.blocks(200);
+      assert.deepEqual(stepsOf(world), []);
+      assert.deepEqual(stateOf(relayer, message), ["held", "prelude_uncovered"]);
+    });
+  });
+}
+
+Deno.test("bundle: rotations alone are nobody's purpose without a hub account that is rewarded", async () => {
+  const { world, relayer, leg } = await prepare();
+  for (let rotation = 0; rotation < 3; rotation++) await prove(world, "rotation");
+  await running(relayer, leg, async () => {
+    await world.blocks(200);
+    assert.deepEqual(stepsOf(world), []);
+    assert.ok(!relayer.hub.calls.includes("fetchProofBytes"), "no bytes while nobody pays");
+    assert.deepEqual(relayer.log.messages("warn"), []);
+  });
+});
+
+const unrewarded: readonly [string, CaseOptions, string][] = [
+  ["offers nothing", { reward18: 0n }, "no_reward"],
+  ["offers less than they cost", { reward18: PROOF_COST_18 - 10n ** 6n }, "unprofitable"],
+  ["offers less than cost and profit", {
+    percent: 10,
+    reward18: PROOF_COST_18 + PROOF_COST_18 / 10n - 10n ** 6n,
+  }, "unprofitable"],
+  ["offers tokens that nobody knows the price of", {
+    reward18: 100n * PROOF_COST_18,
+    tokenPrice: "none",
+  }, "token_price_unknown"],
+];
+for (const [what, options, reason] of unrewarded) {
+  Deno.test(`bundle: no rotation goes alone while the hub ${what}, and one line says so`, async () => {
+    const { world, relayer, leg } = await prepare(options);
+    await prove(world, "rotation");
+    await running(relayer, leg, async () => {
+      await world.blocks(200);
+      assert.deepEqual(stepsOf(world), []);
+      const told = relayer.log.lines.filter(({ message }) => message.includes("reward does not cover"));
+      assert.deepEqual(told.map(({ level, fields }) => [level, fields["reason"]]), [["info", reason]]);
+      relayer.hub.rotationReward = 10n ** 15n;
+      await world.blocks(70);
+      assert.equal(setOf(world), options.tokenPrice === "none" ? 0n : 1n);
+    });
+  });
+}
+
+for (const [rotations, groups] of [[1, [1]], [3, [3]], [4, [3, 1]], [7, [3, 3, 1]]] as const) {
+  Deno.test(`bundle: a host ${rotations} rotations behind is caught up in order where the hub's reward pays, three at a time, then messages go (04 21.4 line 16)`, async () => {
+    const { world, relayer, leg } = await prepare({ reward18: PROOF_COST_18 });
     for (let rotation = 0; rotation < rotations; rotation++) await prove(world, "rotation");
     const [message] = await pay(world, [0n]);
     await prove(world);
@@ -175,18 +271,15 @@ for (const rotations of [1, 3, 4, 7]) {
       await world.blocks(40);
       assert.equal(setOf(world), BigInt(rotations));
       assert.equal(stateOf(relayer, message)[0], "delivered");
-      const groups = Array.from(
-        { length: Math.ceil(rotations / 3) },
-        (_, group) => Array.from({ length: Math.min(3, rotations - 3 * group) }, () => "consensus"),
-      );
-      assert.deepEqual(stepsOf(world), [...groups, ["consensus", "messages"]]);
+      const alone = groups.map((count) => Array.from({ length: count }, () => "consensus"));
+      assert.deepEqual(stepsOf(world), [...alone, ["consensus", "messages"]]);
       assert.deepEqual(world.two.reverted(), []);
     });
   });
 }
 
-Deno.test("bundle: rotations go without any message, also those from before the blocks that are searched", async () => {
-  const { world, relayer, leg } = await prepare();
+Deno.test("bundle: rotations that are rewarded go without any message, also those from before the blocks that are searched", async () => {
+  const { world, relayer, leg } = await prepare({ reward18: PROOF_COST_18 });
   await prove(world, "rotation");
   await world.blocks(2_010);
   await running(relayer, leg, async () => {
@@ -199,7 +292,7 @@ Deno.test("bundle: rotations go without any message, also those from before the 
 });
 
 Deno.test("bundle: a rotation that is not mined yet is not sent again, and messages go on beside it", async () => {
-  const { world, relayer, leg } = await prepare();
+  const { world, relayer, leg } = await prepare({ reward18: PROOF_COST_18 });
   await prove(world, "rotation");
   world.two.isFull = true;
   await running(relayer, leg, async () => {
@@ -212,7 +305,7 @@ Deno.test("bundle: a rotation that is not mined yet is not sent again, and messa
 });
 
 Deno.test("bundle: a rotation that the chain does not take holds up no message that it can verify", async () => {
-  const { world, relayer, leg } = await prepare();
+  const { world, relayer, leg } = await prepare({ reward18: PROOF_COST_18 });
   const [message] = await payAndUpdate(world, [0n]);
   await prove(world, "rotation");
   const { simulate } = relayer.two;
@@ -228,6 +321,83 @@ Deno.test("bundle: a rotation that the chain does not take holds up no message t
     relayer.two.simulate = simulate;
     await world.blocks(70);
     assert.equal(setOf(world), 1n, "it is tried again");
+  });
+});
+
+Deno.test("bundle: rotations of ECDSA are sliced by bytes, so that no node refuses a transaction above 128 KiB", async () => {
+  const { world, relayer, leg } = await prepare({ reward18: PROOF_COST_18 });
+  relayer.hub.proofBytes = 92_000;
+  world.two.maxTransactionBytes = 131_072;
+  for (let rotation = 0; rotation < 3; rotation++) await prove(world, "rotation");
+  const [message] = await pay(world, [0n]);
+  await prove(world);
+  await running(relayer, leg, async () => {
+    await world.blocks(30);
+    assert.equal(relayer.two.calls.filter((method) => method === "broadcast").length, 4);
+    assert.equal(setOf(world), 3n);
+    assert.equal(stateOf(relayer, message)[0], "delivered");
+    assert.deepEqual(stepsOf(world), [["consensus"], ["consensus"], ["consensus"], [
+      "consensus",
+      "messages",
+    ]]);
+  });
+});
+
+Deno.test("bundle: what a node refuses as too large goes in smaller parts, and a restart knows it", async () => {
+  const { world, relayer, leg } = await prepare({ reward18: PROOF_COST_18 });
+  relayer.hub.proofBytes = 30_000;
+  world.two.maxTransactionBytes = 70_000;
+  for (let rotation = 0; rotation < 4; rotation++) await prove(world, "rotation");
+  await running(relayer, leg, async () => {
+    await world.blocks(100);
+    assert.equal(setOf(world), 4n);
+    assert.deepEqual(stepsOf(world), [["consensus", "consensus"], ["consensus", "consensus"]]);
+    assert.equal(relayer.two.calls.filter((method) => method === "broadcast").length, 3);
+  });
+  const next = new Relayer(world, relayer.ledger);
+  next.hub.rotationReward = relayer.hub.rotationReward;
+  next.hub.proofBytes = 30_000;
+  for (let rotation = 0; rotation < 3; rotation++) await prove(world, "rotation");
+  const bundles = { hub: next.hub, receiver: next.two };
+  const again = next.leg(next.hub, next.two, { bundles, profit: profitOf(next, 0), rewards: next.hub });
+  await running(next, again, async () => {
+    await world.blocks(100);
+    assert.equal(setOf(world), 7n);
+    assert.equal(next.two.calls.filter((method) => method === "broadcast").length, 2);
+  });
+});
+
+Deno.test("bundle: where a proof leaves no room for messages, it goes ahead of those that pay for it", async () => {
+  const { world, relayer, leg } = await prepare({ percent: 10 });
+  relayer.hub.proofBytes = 92_000;
+  world.two.maxTransactionBytes = 93_100;
+  const required18 = PROOF_COST_18 + 2n * COST_18;
+  const [poor] = await pay(world, [required18]);
+  await prove(world);
+  await running(relayer, leg, async () => {
+    await world.blocks(100);
+    assert.deepEqual(stateOf(relayer, poor), ["held", "prelude_uncovered"]);
+    const [rich] = await pay(world, [required18 + required18 / 10n]);
+    await prove(world);
+    await world.blocks(200);
+    assert.equal(stateOf(relayer, rich)[0], "delivered");
+    assert.deepEqual(stepsOf(world), [["consensus"], ["messages"]]);
+  });
+});
+
+Deno.test("bundle: a proof that no transaction carries is one error line, and is not sent again and again", async () => {
+  const { world, relayer, leg } = await prepare();
+  relayer.hub.proofBytes = 92_000;
+  world.two.maxTransactionBytes = 60_000;
+  const [message] = await pay(world, [0n]);
+  await prove(world);
+  await running(relayer, leg, async () => {
+    await world.blocks(600);
+    assert.ok(relayer.two.calls.filter((method) => method === "broadcast").length <= 2);
+    assert.equal(relayer.log.messages("error").length, 1);
+    await world.update(world.hub, world.two);
+    await world.blocks(310);
+    assert.equal(stateOf(relayer, message)[0], "delivered", "others' updates still do");
   });
 });
 

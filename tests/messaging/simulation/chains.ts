@@ -233,7 +233,7 @@ export class SimHub extends MemoryHub implements RelayerHub, FeeChain {
     );
   }
 
-  fetchRotationReward(
+  override fetchRotationReward(
     _chain: StateMachine,
     _setId: bigint,
     signal: AbortSignal,

@@ -1,0 +1,204 @@
+/**
+ * Proofs of the hub that travel without messages: rotations that the hub's reward pays for, and proofs that go ahead of
+ * messages which pay for them, because not everything fits into one transaction.
+ */
+import type { CounterpartyView, Delivery, Simulation } from "../../core/chains/chain.ts";
+import { formatDecimal } from "../../core/prices/decimal.ts";
+import { type BatchOffer, decideBatch } from "../decisions/batch_profit.ts";
+import {
+  decideRotations,
+  type OfferedReward,
+  rewardFor,
+  type RotationDecision,
+} from "../decisions/rotation_reward.ts";
+import { listReady } from "./due.ts";
+import { type Leg, legName, type PipelineDeps, type PipelineSettings } from "./leg.ts";
+import { hold } from "./mark.ts";
+import { type Candidate, stillOpen, takeDelivered } from "./receipts.ts";
+import { readRevenues } from "./revenue.ts";
+import { sendConsensus } from "./send.ts";
+
+/** Proofs that are to go into one transaction without messages. */
+export interface ProofsAlone {
+  readonly proofs: readonly Uint8Array[];
+  /** Further proofs that the messages need before they can be delivered. */
+  readonly left: number;
+}
+
+type Accepted = Extract<Simulation, { kind: "accepted" }>;
+
+/**
+ * Gas of a message that cannot be simulated before the chain knows its proof: what the host spends on a usual one
+ * (protocol notes 02, section 9).
+ */
+const USUAL_MESSAGE_GAS = 200_000n;
+
+/** What the chain says to proofs alone; `undefined`: it does not take them, which was told. */
+export async function simulateAlone(
+  deps: PipelineDeps,
+  leg: Leg,
+  proofs: readonly Uint8Array[],
+  signal: AbortSignal,
+): Promise<{ readonly delivery: Delivery; readonly simulation: Accepted } | undefined> {
+  const delivery: Delivery = { steps: proofs.map((proof) => ({ kind: "consensus", proof })) };
+  const simulation = await leg.sink.simulate(delivery, signal);
+  if (simulation.kind === "accepted") return { delivery, simulation };
+  const { code, detail } = simulation.refusal;
+  deps.log.warn("The chain does not take the hub's authority rotations", { leg: legName(leg), code, detail });
+  return undefined;
+}
+
+/** What became of rotations that might travel by themselves. `held`: nobody pays for them. */
+export type RotationResult = "sent" | "refused" | "held";
+
+/** Rotations that the hub's reward may pay for, with what the operator was told of them. */
+export class RewardedRotations {
+  readonly #deps: PipelineDeps;
+  readonly #settings: PipelineSettings;
+  readonly #leg: Leg;
+  #told: string | undefined;
+
+  constructor(deps: PipelineDeps, settings: PipelineSettings, leg: Leg) {
+    this.#deps = deps;
+    this.#settings = settings;
+    this.#leg = leg;
+  }
+
+  /** What the hub offers for these sets; `undefined`: it certainly does not pay, which was told. */
+  async fetchRewards(
+    sets: readonly bigint[],
+    signal: AbortSignal,
+  ): Promise<readonly OfferedReward[] | undefined> {
+    const { rewards, sink } = this.#leg;
+    if (rewards === undefined) return undefined;
+    const chain = sink.id.stateMachine;
+    const offered = await Promise.all(sets.map((set) => rewards.fetchRotationReward(chain, set, signal)));
+    const { reward18, hold: reason } = rewardFor(offered, this.#settings.hubTokenPrice27);
+    if (reason === undefined) return offered;
+    this.#tell({ kind: "hold", reason, reward18, required18: undefined });
+    return undefined;
+  }
+
+  /** Sends the rotations if the reward covers their cost. */
+  async send(
+    proofs: readonly Uint8Array[],
+    rewards: readonly OfferedReward[],
+    signal: AbortSignal,
+  ): Promise<RotationResult> {
+    const deps = this.#deps;
+    const tried = await simulateAlone(deps, this.#leg, proofs, signal);
+    if (tried === undefined) return "refused";
+    const { gasUsed, dataCostWei, gasPriceWei } = tried.simulation;
+    const { profit } = this.#leg;
+    const price = await profit?.price.fetchPrice(signal);
+    const decision = decideRotations(
+      {
+        rewards: rewards.slice(0, proofs.length),
+        tokenPrice27: this.#settings.hubTokenPrice27,
+        profitPercent: profit?.minimumPercent ?? 0,
+      },
+      { gas: gasUsed, dataCostWei },
+      { gasPriceWei, price27: price?.kind === "known" ? price.price27 : undefined },
+    );
+    this.#tell(decision);
+    if (decision.kind === "hold") return "held";
+    return await sendConsensus(deps, this.#leg, { ...tried, why: "rewarded" }, signal) ? "sent" : "refused";
+  }
+
+  /** Tells once why rotations are left to others. */
+  #tell(decision: RotationDecision): void {
+    const reason = decision.kind === "hold" ? decision.reason : undefined;
+    if (reason === this.#told) return;
+    this.#told = reason;
+    if (decision.kind !== "hold") return;
+    const { reward18, required18 } = decision;
+    this.#deps.log.info(
+      "The hub's reward does not cover its authority rotations: they go with messages that pay for them",
+      {
+        leg: legName(this.#leg),
+        reason: decision.reason,
+        rewardUsd: formatDecimal(reward18, 18),
+        ...(required18 === undefined ? {} : { requiredUsd: formatDecimal(required18, 18) }),
+      },
+    );
+  }
+}
+
+/**
+ * Sends proofs ahead of due messages that pay for all of them: for these proofs, for those that must follow, and for
+ * themselves. What such a message costs is estimated, since no chain simulates it before it knows the proof.
+ */
+export async function sendAhead(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  leg: Leg,
+  work: ProofsAlone & { readonly view: CounterpartyView; readonly height: bigint },
+  signal: AbortSignal,
+): Promise<RotationResult> {
+  const { view, height, proofs, left } = work;
+  const isWanted = (kind: Candidate["row"]["kind"]): boolean => kind !== "get";
+  const { ready } = listReady(deps, settings, leg, { view, proofHeight: height, isWanted });
+  const above = ready.filter(({ row }) => row.seenAtHeight > view.height);
+  if (above.length === 0) return "held";
+  const receipts = await leg.sink.fetchReceipts(above.map(({ message }) => message), signal);
+  const open = await takeDelivered(deps, settings, leg, { candidates: above, receipts }, signal);
+  if (open.length === 0) return "held";
+  const tried = await simulateAlone(deps, leg, proofs, signal);
+  if (tried === undefined) return "refused";
+  const isPaid = await paysFor(
+    deps,
+    settings,
+    leg,
+    { open, ...tried, ...work, total: proofs.length + left },
+    signal,
+  );
+  if (!isPaid) return "held";
+  return await sendConsensus(deps, leg, { ...tried, why: "ahead of messages" }, signal) ? "sent" : "refused";
+}
+
+/** True when the messages pay for the proofs; otherwise they wait with the numbers. */
+async function paysFor(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  leg: Leg,
+  work: {
+    readonly open: readonly Candidate[];
+    readonly proofs: readonly Uint8Array[];
+    readonly total: number;
+    readonly simulation: Accepted;
+  },
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { profit, sink } = leg;
+  if (profit === undefined || profit.minimumPercent === 0) return true;
+  const revenues = await readRevenues(deps, settings, { sink, profit }, work.open, signal);
+  const price = await profit.price.fetchPrice(signal);
+  const { gasUsed, dataCostWei, gasPriceWei } = work.simulation;
+  const forAll = (one: bigint): bigint => one * BigInt(work.total) / BigInt(work.proofs.length);
+  const offers = work.open.flatMap(({ row }, index): BatchOffer[] => {
+    const revenue = revenues[index];
+    if (revenue === undefined) return [];
+    const { paymentClass, fee } = revenue;
+    const fee18 = fee.kind === "fee" ? fee.fee18 : undefined;
+    return [{ id: row.commitment, paymentClass, fee18, gas: USUAL_MESSAGE_GAS, dataCostWei: 0n }];
+  });
+  const prelude = { gas: forAll(gasUsed), dataCostWei: forAll(dataCostWei), isSentAnyway: false };
+  const price27 = price.kind === "known" ? price.price27 : undefined;
+  const market = { gasPriceWei, price27, profitPercent: profit.minimumPercent };
+  const decision = decideBatch(offers, prelude, market);
+  if (decision.deliver.length > 0) return true;
+  const held = new Map(decision.hold.map((verdict) => [verdict.id, verdict.numbers]));
+  deps.ledger.transaction(() => {
+    for (const { row } of stillOpen(deps, work.open)) {
+      const { required18, fee18 } = held.get(row.commitment) ?? {};
+      hold(deps, settings, row, {
+        reason: "prelude_uncovered",
+        retryClass: "transient",
+        detail: `${work.total} proofs of the hub must go ahead of it`,
+        ...(required18 === undefined ? {} : { requiredUsd18: required18 }),
+        ...(fee18 === undefined ? {} : { offeredUsd18: fee18 }),
+      });
+    }
+  });
+  return false;
+}
