@@ -204,7 +204,7 @@ async function prepare(
   const messages = open.map(({ message }) => message);
   const { accepted, refused: judged } = await sift(leg, { messages, height, prelude }, signal, proving);
   const refused = await confirmUnknown(deps, leg, judged, signal);
-  deps.ledger.transaction(() => markAllRefused(deps, settings, open, refused));
+  deps.ledger.transaction(() => markAllRefused(deps, settings, { candidates: open, prelude }, refused));
   const ready: SendWork[] = [];
   const again: Candidate[] = [];
   for (const part of accepted) {
@@ -242,14 +242,17 @@ async function sendPrepared(
   }
 }
 
+/** What is too large together with proofs in front may fit without them: it waits for the height, not for ever. */
 function markAllRefused(
   deps: PipelineDeps,
   settings: PipelineSettings,
-  batch: readonly Candidate[],
+  batch: { readonly candidates: readonly Candidate[]; readonly prelude: readonly Uint8Array[] },
   refused: readonly Refused[],
 ): void {
-  for (const item of refused) {
-    for (const { row } of stillOpen(deps, [candidateOf(batch, item.message)])) {
+  const { candidates, prelude } = batch;
+  for (const { code, ...why } of refused) {
+    const item: Refused = { ...why, code: prelude.length > 0 && code === "too_large" ? "not_ready" : code };
+    for (const { row } of stillOpen(deps, [candidateOf(candidates, item.message)])) {
       markRefused(deps, settings, row, item);
     }
   }
