@@ -102,7 +102,10 @@ export class RewardedRotations {
     );
     this.#tell(decision);
     if (decision.kind === "hold") return "held";
-    return await sendConsensus(deps, this.#leg, { ...tried, why: "rewarded" }, signal) ? "sent" : "refused";
+    const paid = { reward18: decision.reward18 };
+    return await sendConsensus(deps, this.#leg, { ...tried, ...paid, why: "rewarded" }, signal)
+      ? "sent"
+      : "refused";
   }
 
   /** Tells once why rotations are left to others. */

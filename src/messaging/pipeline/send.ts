@@ -52,13 +52,15 @@ export interface ConsensusWork {
   readonly simulation: Extract<Simulation, { kind: "accepted" }>;
   /** `rewarded`: by the hub; otherwise by messages that follow. */
   readonly why: "rewarded" | "ahead of messages" | "ahead of a payment";
+  /** What the hub pays for them, dollars x 10^18. */
+  readonly reward18?: bigint;
 }
 
 /** Signs, journals and sends consensus proofs alone; true when they are on their way. */
 export async function sendConsensus(
   deps: PipelineDeps,
   leg: Leg,
-  { delivery, simulation, why }: ConsensusWork,
+  { delivery, simulation, why, reward18 }: ConsensusWork,
   signal: AbortSignal,
 ): Promise<boolean> {
   const sendNow = async (): Promise<boolean> => {
@@ -69,8 +71,9 @@ export async function sendConsensus(
     signal.throwIfAborted();
     const { submission } = signing;
     const legSource = leg.source.id.stateMachine;
+    const allowance = { rule: "consensus_proofs", offeredUsd18: reward18 } as const;
     const id = deps.ledger.transaction(() =>
-      deps.ledger.submissions.record({ submission, kind: "delivery", legSource, items: [] })
+      deps.ledger.submissions.record({ submission, kind: "delivery", legSource, items: [], allowance })
     );
     deps.log.info("Consensus proofs of the hub sent", {
       leg: legName(leg),

@@ -1,5 +1,6 @@
 /** What the ledger of spending says of transactions, and the daily limit of losses. */
 import assert from "node:assert/strict";
+import type { Delivery } from "../../../src/core/chains/chain.ts";
 import type { Ledger, SpendingRow } from "../../../src/core/ledger/ledger.ts";
 import { STUCK_AFTER_MS } from "../../../src/core/chains/stuck_plan.ts";
 import type { Message } from "../../../src/core/protocol/ismp/message.ts";
@@ -142,8 +143,12 @@ Deno.test("spending: proofs of the hub that a host had by then are told from tho
   );
   const known = bytes.filter((each) => each !== undefined);
   assert.equal(known.length, 1);
+  const delivery: Delivery = { steps: known.map((proof) => ({ kind: "consensus", proof })) };
   for (let time = 0; time < 2; time++) {
-    assert.ok(await sendConsensus(work.relayer.deps, work.leg, known, work.relayer.signal));
+    const simulation = await work.leg.sink.simulate(delivery, work.relayer.signal);
+    assert.ok(simulation.kind === "accepted");
+    const consensus = { delivery, simulation, why: "ahead of messages" } as const;
+    assert.ok(await sendConsensus(work.relayer.deps, work.leg, consensus, work.relayer.signal));
     await world.blocks(1);
     await settle(work);
   }
