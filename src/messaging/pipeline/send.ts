@@ -54,17 +54,19 @@ export interface ConsensusWork {
   readonly why: "rewarded" | "ahead of messages" | "ahead of a payment";
   /** What the hub pays for them, dollars x 10^18. */
   readonly reward18?: bigint;
+  /** As in {@link SendWork}. */
+  readonly maxGasPriceWei?: bigint | undefined;
 }
 
 /** Signs, journals and sends consensus proofs alone; true when they are on their way. */
 export async function sendConsensus(
   deps: PipelineDeps,
   leg: Leg,
-  { delivery, simulation, why, reward18 }: ConsensusWork,
+  { delivery, simulation, why, reward18, maxGasPriceWei }: ConsensusWork,
   signal: AbortSignal,
 ): Promise<boolean> {
   const sendNow = async (): Promise<boolean> => {
-    const hints = { nonceAtLeast: nextNonce(deps, leg) };
+    const hints = { nonceAtLeast: nextNonce(deps, leg), maxGasPriceWei };
     const signing = await leg.sink.sign(delivery, simulation, hints, signal);
     if (signing.kind === "refused") noteRefusedFunds(deps, leg.sink, signing.refusal);
     if (signing.kind !== "signed") return false;
