@@ -92,6 +92,7 @@ export class Outcomes {
   async fetchUpdate(submission: SignedSubmission, signal: AbortSignal): Promise<UpdateOutcome> {
     const look = await this.#look(submission, submission.madeAtHeight, signal);
     const { found } = await this.#search(submission, look, signal);
+    if (found === "forgotten") return { kind: "unknown" };
     return found ?? await this.#settle(submission, look, signal);
   }
 
@@ -105,6 +106,7 @@ export class Outcomes {
     for (let window = 0; window < WINDOWS_PER_FETCH; window++) {
       const look = await this.#look(submission, from, signal);
       const { found, finalHeight } = await this.#search(submission, look, signal);
+      if (found === "forgotten") return { kind: "unknown" };
       if (found !== undefined) return withoutHeights(found);
       const end = from + WINDOW_BLOCKS;
       if (look.bestHeight < end) return withoutHeights(await this.#settle(submission, look, signal));
@@ -124,6 +126,7 @@ export class Outcomes {
     // It may have moved from the pool into a block between the two answers: look once more, at what came since.
     const again = await this.#look(submission, look.from, signal);
     const { found } = await this.#search(submission, again, signal);
+    if (found === "forgotten") return { kind: "unknown" };
     if (found !== undefined || again.isInPool === true) return found ?? { kind: "pending" };
     const isShown = again.isInPool !== undefined;
     const isOld = again.bestHeight >= submission.madeAtHeight + WINDOW_BLOCKS;
@@ -164,20 +167,33 @@ export class Outcomes {
     };
   }
 
+  /**
+   * `forgotten`: it is in a final block whose events the node has pruned (`--state-pruning`, 256 blocks by default). What
+   * it did is then seen by its traces in the newest state, like that of one that is not found at all.
+   */
   async #search(
     submission: SignedSubmission,
     look: Look,
     signal: AbortSignal,
-  ): Promise<{ readonly found: Found | undefined; readonly finalHeight: bigint }> {
+  ): Promise<{ readonly found: Found | "forgotten" | undefined; readonly finalHeight: bigint }> {
     const finalHeight = await this.#scan(look, signal);
     for (const block of look.blocks) {
       const index = this.#blocks.find(block.hash)?.get(submission.hash);
       if (index === undefined) continue;
       const parent = look.blocks.find(({ height }) => height === block.height - 1n)?.hash;
-      const result = await this.#resultOf(block, index, parent, signal);
       // The block was named by its height, so it is on the chain that the final block is on.
-      const found = { kind: "included", block, isFinal: block.height <= finalHeight, ...result } as const;
-      return { found, finalHeight };
+      const isFinal = block.height <= finalHeight;
+      try {
+        const result = await this.#resultOf(block, index, parent, signal);
+        return { found: { kind: "included", block, isFinal, ...result }, finalHeight };
+      } catch (fault) {
+        if (!(fault instanceof RpcFault) || fault.code !== "pruned" || !isFinal) throw fault;
+        this.#node.log.info("The node has pruned the events of a block: its outcome is read from receipts", {
+          block: block.height,
+          extrinsic: submission.hash,
+        });
+        return { found: "forgotten", finalHeight };
+      }
     }
     return { found: undefined, finalHeight };
   }

@@ -101,6 +101,21 @@ Deno.test("hub chain: an outcome is found by a program that was started later", 
   assert.ok(outcome.kind === "included" && outcome.isFinal && outcome.succeeded);
 });
 
+Deno.test("hub chain: an extrinsic in a final block whose events the node has pruned has an unknown outcome", async () => {
+  await using hub = await startTestHub();
+  const delivery = await deliveryOf(hub, 10n, post(1n));
+  await using connection = connect(hub);
+  const submission = await signed(connection.chain, delivery);
+  await connection.chain.broadcast(submission, signal);
+  for (let count = 0; count < 20; count++) hub.produceBlock();
+  // What a node started with --state-pruning says of a state that it has not any more.
+  hub.fault = ({ method }) =>
+    method === "state_getStorage"
+      ? { kind: "error", code: 4003, message: "Client error: UnknownBlock: State already discarded for 0x12" }
+      : undefined;
+  assert.deepEqual(await connection.chain.fetchOutcome(submission, signal), { kind: "unknown" });
+});
+
 Deno.test("hub chain: a restart of the node in between is survived", async () => {
   await using hub = await startTestHub();
   await using connection = connect(hub);
