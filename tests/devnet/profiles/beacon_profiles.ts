@@ -108,10 +108,14 @@ export const BEACON_PROFILES: readonly Profile<RestBehaviour>[] = [
     }],
   },
   {
-    name: "lodestar-all",
-    imitates: "Lodestar with --rest.namespace '*'",
-    sources: ["ChainSafe/lodestar#2809", "ChainSafe/lodestar#7245"],
-    behaviours: [{ kind: "absent", routes: [NIMBUS_OWN], refusal: UNKNOWN.lodestar }],
+    name: "lodestar-before-1-30",
+    imitates: "Lodestar before 1.30 with --rest.namespace '*': summaries at another path",
+    sources: ["ChainSafe/lodestar#7245", "ChainSafe/lodestar#2809"],
+    behaviours: [{
+      kind: "absent",
+      routes: ["/eth/v1/lodestar/states/*", NIMBUS_OWN],
+      refusal: UNKNOWN.lodestar,
+    }],
   },
   {
     name: "grandine",
@@ -140,7 +144,7 @@ export const BEACON_PROFILES: readonly Profile<RestBehaviour>[] = [
       },
       {
         kind: "hiccups",
-        every: 11,
+        every: 4,
         refusal: { status: 502, page: "<html><body><h1>502 Bad Gateway</h1></body></html>" },
       },
     ],

@@ -121,7 +121,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       },
       {
         kind: "logRange",
-        blocks: { real: 100_000, played: 30 },
+        blocks: { real: 100_000, played: 15 },
         refusal: { error: { code: -32602, message: "query exceeds max block range {max}" } },
       },
       {
@@ -151,7 +151,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       },
       {
         kind: "logRange",
-        blocks: { real: 1000, played: 25 },
+        blocks: { real: 1000, played: 15 },
         refusal: {
           error: { code: -32005, message: "Too many logs requested. Max blocks per request is {max}." },
         },
@@ -347,7 +347,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       { kind: "hiccups", every: 17, refusal: { status: 429, page: "error code: 1015" } },
       {
         kind: "logRange",
-        blocks: { real: 50_000, played: 25 },
+        blocks: { real: 50_000, played: 15 },
         refusal: { error: { code: -32701, message: "exceed maximum block range: {max}" } },
       },
     ],

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import type { Devnet, DevnetChain } from "../../devnet/devnet.ts";
 import { sendPing, type SentMessage, waitUntil } from "../../devnet/messages.ts";
-import type { Profile } from "../../devnet/profiles/profile.ts";
+import { playedOf, type Profile } from "../../devnet/profiles/profile.ts";
 import type { RpcBehaviour } from "../../devnet/profiles/rpc_behaviour.ts";
 import { type ProfiledNode, startProfiledNode } from "../../devnet/profiles/rpc_front.ts";
 import type { ConfigChanges } from "../../devnet/relayer_config.ts";
@@ -85,6 +85,7 @@ export async function playProfiles(
     const startMs = performance.now();
     await relayer.startAndWait({ ...changes, sections });
     await behind.untilMet();
+    if (hubFront !== undefined) await ageHub(devnet, relayer, hubFront, early);
     const sent = [...early, ...await sendBoth(scene, MESSAGES / 2)];
     await scene.untilDelivered(sent, DEADLINE_MS);
     const deliveredMs = performance.now() - startMs;
@@ -133,6 +134,41 @@ async function holdBack(
     }
   };
   return { untilMet };
+}
+
+/**
+ * A hub's node that keeps few states: the relayer stands still from the moment at which the hub has the early messages
+ * until the newest block that the chains know of the hub is an old one.
+ */
+async function ageHub(
+  devnet: Devnet,
+  relayer: SceneRelayer,
+  { strikes, profile: { name, behaviours } }: ProfiledNode,
+  early: readonly SentMessage[],
+): Promise<void> {
+  const states = behaviours.find(({ kind }) => kind === "states");
+  if (states?.kind !== "states") return;
+  const { hub } = devnet;
+  const chains = devnet.chains.map(({ stateMachine: to }) => ({ from: hub.identity.stateMachine, to }));
+  await waitUntil(
+    "the hub has early messages",
+    () => early.some(({ commitment }) => hub.findReceipt(commitment) !== undefined),
+    { deadlineMs: DEADLINE_MS, everyMs: 20 },
+  );
+  relayer.process.signal("SIGSTOP");
+  const height = BigInt(hub.best.number);
+  await waitUntil(
+    "the chains know the hub's block",
+    () => chains.every((way) => devnet.oracle.told(way) >= height),
+    { deadlineMs: DEADLINE_MS },
+  );
+  for (const way of chains) await devnet.oracle.pause(way);
+  for (let blocks = 0; blocks <= playedOf(states.blocks); blocks++) hub.produceBlock();
+  relayer.process.signal("SIGCONT");
+  await waitUntil(`${name} has refused an old state`, () => (strikes.get("states") ?? 0) > 0, {
+    deadlineMs: DEADLINE_MS,
+  });
+  for (const way of chains) devnet.oracle.resume(way);
 }
 
 async function sendBoth({ devnet }: Scene, count: number): Promise<readonly SentMessage[]> {
