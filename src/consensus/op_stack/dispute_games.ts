@@ -16,24 +16,28 @@ import {
   disputeGameCalls,
   type DisputeGameCreated,
 } from "../../core/protocol/consensus/op_stack/claim_events.ts";
-import type {
-  GameTypeConfig,
-  OpStackConsensusState,
-} from "../../core/protocol/consensus/op_stack/consensus_state.ts";
+import type { OpStackConsensusState } from "../../core/protocol/consensus/op_stack/consensus_state.ts";
 import {
   blacklistedGameKey,
   type DisputeGameRules,
 } from "../../core/protocol/consensus/op_stack/hub_storage.ts";
-import { challengeSlot, gameIdWord } from "../../core/protocol/consensus/op_stack/output_root.ts";
 import {
-  chooseGameTypes,
+  challengeSlot,
+  gameIdWord,
+  gameImplementationSlot,
+} from "../../core/protocol/consensus/op_stack/output_root.ts";
+import {
+  describePassedOver,
+  findUnknownImplementations,
   type FoundGame,
   type GameCandidate,
   type GameLogReason,
   type GameReason,
+  isListed,
   type KnownGame,
   planGames,
   reasonToPassOver,
+  typesBesideRespected,
 } from "../../core/protocol/consensus/op_stack/plan_update.ts";
 import { opStackUpdateCodec } from "../../core/protocol/consensus/op_stack/update.ts";
 import {
@@ -59,11 +63,14 @@ import { fetchClaimedBlock } from "./claimed_block.ts";
 
 type View = RollupView<OpStackConsensusState>;
 
-/** A game with what it says of itself. */
-interface Game extends FoundGame {
+/** What a game says of itself. */
+interface Details {
   readonly extraData: Uint8Array;
   readonly createdAtSec: bigint;
 }
+
+/** A game with what it says of itself. */
+type Game = FoundGame & Details;
 
 /** A game that may be worth a proof. */
 type Candidate = GameCandidate<Game & KnownGame>;
@@ -72,8 +79,6 @@ type Candidate = GameCandidate<Game & KnownGame>;
 interface Look {
   readonly view: View;
   readonly rules: DisputeGameRules;
-  /** The types of games that count. */
-  readonly configs: readonly GameTypeConfig[];
   /** The L1, held to the block that the hub knows. */
   readonly l1: EvmReader;
 }
@@ -82,7 +87,13 @@ interface Look {
 export class DisputeGames {
   readonly #deps: RollupDeps;
   readonly #options: Pick<OpStackOptions, "respectedGameType" | "messageParser">;
-  readonly #search = new ClaimSearch<Game>(({ game }) => game.proxy);
+  /** Games of all types: the hub may list further ones later. */
+  readonly #search = new ClaimSearch<FoundGame>(({ game }) => game.proxy);
+  /** Of open games of types that the hub lists: it never changes. */
+  #details: ReadonlyMap<Address, Details> = new Map();
+  /** Implementations on the L1 that were reported, by the type of the games; `none`: there is none. */
+  readonly #reported = new Map<number, Address | "none">();
+  #isRespectedTypeReported = false;
 
   constructor(deps: RollupDeps, options: Pick<OpStackOptions, "respectedGameType" | "messageParser">) {
     this.#deps = deps;
@@ -91,8 +102,7 @@ export class DisputeGames {
 
   /** The update by the highest game that can be proved. */
   async find(view: View, rules: DisputeGameRules, signal: AbortSignal): Promise<ClaimFinding> {
-    const { configs } = chooseGameTypes(rules.gameTypes, this.#options.respectedGameType);
-    const look = { view, rules, configs, l1: this.#deps.l1.heldTo(view.l1) };
+    const look = { view, rules, l1: this.#deps.l1.heldTo(view.l1) };
     const range = await this.#search.extend(
       rules.factory,
       view.l1.height,
@@ -104,13 +114,15 @@ export class DisputeGames {
         kind: "nothing",
         reason: range === undefined
           ? `L1 block ${view.l1.height} is the newest that the hub knows, and all games up to it are dealt with`
-          : `no game of a type that the hub lists was created in L1 blocks ${range.from} to ${range.to}`,
+          : `no dispute game was created in L1 blocks ${range.from} to ${range.to}`,
       };
     }
-    const blacklistedGames = await this.#blacklisted(view, open, signal);
-    const candidates = await this.#plan(look, blacklistedGames, signal);
+    this.#reportRespectedType(open, rules);
+    const blacklistedGames = await this.#blacklisted(look, open, signal);
+    const { candidates, passedOver } = await this.#plan(look, blacklistedGames, signal);
+    if (candidates.length === 0) return { kind: "nothing", reason: describePassedOver(passedOver) };
     const { l1, l2, log } = this.#deps;
-    const describe = ({ game }: Game): string => `game ${game.proxy}`;
+    const describe = ({ game }: FoundGame): string => `game ${game.proxy}`;
     return await offerFirst(
       { search: this.#search, l1, l2, log, describe },
       candidates,
@@ -118,33 +130,64 @@ export class DisputeGames {
     );
   }
 
-  /** Games of the chosen types in a range of L1 blocks, with what they were created with. */
-  async #scan({ rules, configs, l1 }: Look, range: L1Range, signal: AbortSignal): Promise<readonly Game[]> {
+  /** Games of all types in a range of L1 blocks. */
+  async #scan({ rules, l1 }: Look, range: L1Range, signal: AbortSignal): Promise<readonly FoundGame[]> {
     const logs = await l1.fetchLogs(
       { address: rules.factory, topics: [DISPUTE_GAME_CREATED] },
       range,
       signal,
     );
-    const found = logs.flatMap((entry): FoundGame[] => {
+    return logs.flatMap((entry): FoundGame[] => {
       const game = this.#decode(() => decodeDisputeGameCreated(entry, rules.factory));
-      if (game === undefined || !configs.some(({ gameType }) => gameType === game.gameType)) return [];
-      return [{ game, l1Height: entry.blockNumber }];
+      return game === undefined ? [] : [{ game, l1Height: entry.blockNumber }];
     });
-    const results = await l1.fetchReads(found.flatMap(({ game }) => gameCalls(game)), signal);
-    return found.flatMap((each, index): Game[] => {
+  }
+
+  /** Once: the configured type is not among those that are created. */
+  #reportRespectedType(open: readonly FoundGame[], { gameTypes }: DisputeGameRules): void {
+    const { respectedGameType } = this.#options;
+    const others = typesBesideRespected(open, gameTypes, respectedGameType);
+    if (others.length === 0 || this.#isRespectedTypeReported) return;
+    this.#isRespectedTypeReported = true;
+    this.#deps.log.warn(
+      "No recent dispute game is of respected_game_type; games of the other types that the hub lists are used",
+      { respectedGameType, found: others.join(", ") },
+    );
+  }
+
+  /** The games with what they were created with; those that do not tell it are given up. */
+  async #withDetails(
+    games: readonly FoundGame[],
+    l1: EvmReader,
+    signal: AbortSignal,
+  ): Promise<readonly Game[]> {
+    const unknown = games.filter(({ game }) => !this.#details.has(game.proxy));
+    const results = await l1.fetchReads(unknown.flatMap(({ game }) => gameCalls(game)), signal);
+    const asked = unknown.flatMap((each, index): [Address, Details][] => {
       const [extraData, createdAt] = results.slice(2 * index, 2 * index + 2);
       if (extraData === undefined || createdAt === undefined) {
         this.#deps.log.warn("A dispute game does not tell what it is about and is passed over", {
           game: each.game.proxy,
         });
+        this.#search.settle(each);
         return [];
       }
-      return [{
-        ...each,
+      const details = {
         extraData: this.#decode(() => decodeExtraData(extraData)),
         createdAtSec: this.#decode(() => decodeCreatedAt(createdAt)),
-      }];
+      };
+      return [[each.game.proxy, details]];
     });
+    const known = new Map([...this.#details, ...asked]);
+    const found = games.flatMap((each): Game[] => {
+      const details = known.get(each.game.proxy);
+      return details === undefined ? [] : [{ ...each, ...details }];
+    });
+    this.#details = new Map(found.map(({ game, extraData, createdAtSec }) => [
+      game.proxy,
+      { extraData, createdAtSec },
+    ]));
+    return found;
   }
 
   #decode<T>(read: () => T): T {
@@ -159,51 +202,107 @@ export class DisputeGames {
   }
 
   async #blacklisted(
-    view: View,
-    games: readonly FoundGame[],
+    { view, rules }: Look,
+    open: readonly FoundGame[],
     signal: AbortSignal,
   ): Promise<ReadonlySet<Address>> {
+    const games = open.filter((game) => isListed(game, rules.gameTypes));
     const keys = games.map(({ game }) => blacklistedGameKey(view.state.stateMachineId, game.proxy));
     const values = await this.#deps.hub.fetchStorage(keys, signal);
     return new Set(games.flatMap(({ game }, index) => values[index] === undefined ? [] : [game.proxy]));
   }
 
-  /** The games that are worth a proof, in the order in which to try them. */
+  /** The games that are worth a proof, in the order in which to try them, and why the others are not. */
   async #plan(
-    { view, configs, l1 }: Look,
+    look: Look,
     blacklistedGames: ReadonlySet<Address>,
     signal: AbortSignal,
-  ): Promise<readonly Candidate[]> {
+  ): Promise<{
+    readonly candidates: readonly Candidate[];
+    readonly passedOver: readonly (GameLogReason | GameReason)[];
+  }> {
+    const { view, rules: { gameTypes: configs }, l1 } = look;
     const facts = { configs, blacklistedGames, l1Height: view.l1.height };
-    const played = this.#search.open.flatMap((game): (Game & Pick<KnownGame, "config">)[] => {
+    const reasons: (GameLogReason | GameReason)[] = [];
+    const passOver = (game: FoundGame, reason: GameLogReason | GameReason): void => {
+      reasons.push(reason);
+      this.#passOver(game, reason);
+    };
+    const listed = this.#search.open.filter((game) => {
       const reason = reasonToPassOver(game, facts);
-      if (reason !== undefined) this.#passOver(game, reason);
+      if (reason !== undefined) passOver(game, reason);
+      return reason === undefined;
+    });
+    const played = (await this.#withDetails(listed, l1, signal)).flatMap((game) => {
       const config = configs.find(({ gameType }) => gameType === game.game.gameType);
-      return reason !== undefined || config === undefined ? [] : [{ ...game, config }];
+      return config === undefined ? [] : [{ ...game, config }];
     });
     const words = await challengeWords(l1, played, view.l1.height, signal);
     const l2Height = await this.#deps.l2.fetchHeight(signal);
     const known = played.map((game) => ({ ...game, challengeWord: words.get(game.game.proxy) }));
-    const { candidates, passedOver } = planGames(known, { hubHeight: view.hubHeight, l2Height });
-    for (const { game, reason } of passedOver) this.#passOver(game, reason);
-    return candidates;
+    const { respectedGameType } = this.#options;
+    const plan = planGames(known, { hubHeight: view.hubHeight, l2Height, respectedGameType });
+    for (const { game, reason } of plan.passedOver) passOver(game, reason);
+    const refused = await this.#unknownTypes(look, plan.candidates, signal);
+    const candidates = plan.candidates.filter((candidate) => {
+      const isRefused = refused.has(candidate.game.gameType);
+      if (isRefused) passOver(candidate, "unknown_implementation");
+      return !isRefused;
+    });
+    return { candidates, passedOver: reasons };
   }
 
-  #passOver(game: Game, reason: GameLogReason | GameReason): void {
+  /**
+   * Types whose implementation on the L1 is not the one that the hub expects: its governance has to learn of each upgrade.
+   * Told once for each implementation.
+   */
+  async #unknownTypes(
+    { view, rules, l1 }: Look,
+    candidates: readonly Candidate[],
+    signal: AbortSignal,
+  ): Promise<ReadonlySet<number>> {
+    const types = [...new Set(candidates.map(({ game }) => game.gameType))];
+    if (types.length === 0) return new Set();
+    const request = { account: rules.factory, slots: types.map(gameImplementationSlot) };
+    const [answer] = await l1.fetchProofs([request], view.l1, signal);
+    if (answer === undefined) throw new Error("A proof without an answer");
+    const root = provenStorageRoot(accountNodesOf(answer), view.l1.stateRoot, rules.factory);
+    const words = new Map(
+      types.map((gameType, index) =>
+        [gameType, provenWord(slotNodesOf(answer, index), root, gameImplementationSlot(gameType))] as const
+      ),
+    );
+    const unknown = findUnknownImplementations(rules.gameTypes, words);
+    for (const { gameType, expected, found = "none" } of unknown) {
+      if (this.#reported.get(gameType) === found) continue;
+      this.#reported.set(gameType, found);
+      this.#deps.log.warn(
+        "The L1 has another implementation of a type of dispute games than the hub expects: the hub refuses " +
+          "these games until its governance adds it",
+        { gameType, expected, found, factory: rules.factory },
+      );
+    }
+    const unknownTypes = new Set(unknown.map(({ gameType }) => gameType));
+    for (const gameType of types) if (!unknownTypes.has(gameType)) this.#reported.delete(gameType);
+    return unknownTypes;
+  }
+
+  #passOver(game: FoundGame, reason: GameLogReason | GameReason): void {
     this.#deps.log.debug("A dispute game is passed over", { game: game.game.proxy, reason });
     switch (reason) {
       case "blacklisted":
       case "no_block_number":
       case "not_above_hub":
         return this.#search.settle(game);
-      // Endpoints and governance may change their minds, though not for ever.
+      // Endpoints may change their minds, though not indefinitely.
       case "challenged":
-      case "other_game_type":
         this.#search.noteRefused(game);
         return;
-      // It is only too early.
+      // It is only too early: for the L1, or for the hub's governance.
       case "beyond_hub_l1_height":
       case "block_does_not_exist":
+      case "other_game_type":
+      case "unknown_implementation":
         return;
     }
   }

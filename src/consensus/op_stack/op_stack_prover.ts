@@ -14,7 +14,6 @@ import {
   disputeGameRulesKey,
   outputOracleKey,
 } from "../../core/protocol/consensus/op_stack/hub_storage.ts";
-import { chooseGameTypes } from "../../core/protocol/consensus/op_stack/plan_update.ts";
 import { decodeOpStackState } from "../../core/protocol/consensus/op_stack/verify_update.ts";
 import { OP_STACK_CLIENT_ID } from "../../core/protocol/consensus/rollup/known_rollups.ts";
 import { type Address, addressCodec } from "../../core/protocol/evm/address.ts";
@@ -81,16 +80,13 @@ class OpStack implements RollupKind<OpStackConsensusState> {
       ...compareContract(id, "dispute_game_factory", disputeGameFactory, games?.factory),
       ...compareContract(id, "l2_oracle", l2Oracle, oracle),
     ];
-    const types = games?.gameTypes ?? [];
-    if (
-      games !== undefined && chooseGameTypes(types, respectedGameType).preference === "hub_does_not_list_it"
-    ) {
-      const listed = types.map(({ gameType }) => gameType).join(", ");
+    const types = games?.gameTypes.map(({ gameType }) => gameType);
+    if (types !== undefined && respectedGameType !== undefined && !types.includes(respectedGameType)) {
+      const listed = types.length === 0 ? "no type" : types.join(", ");
       findings.push({
         severity: "warning",
-        text: `${name}: respected_game_type is ${respectedGameType}, and the hub takes only ${
-          listed === "" ? "none" : listed
-        }: games of all types that the hub takes are used`,
+        text: `${name}: respected_game_type is ${respectedGameType}, and the hub lists ${listed}: games of ` +
+          "all types that the hub lists are used",
       });
     }
     return findings;

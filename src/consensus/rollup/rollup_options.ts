@@ -42,7 +42,7 @@ export interface RollupOptions extends Omit<ProverOptions, "intervalMs"> {
 export interface OpStackOptions extends RollupOptions {
   /** Contract of the L1 in which games are created. */
   readonly disputeGameFactory: Address | undefined;
-  /** Type of games to look for, if the hub lists it. */
+  /** Type of games to try first; every type that the hub lists counts. */
   readonly respectedGameType?: number | undefined;
   /** `message_parser`: address of `L2ToL1MessagePasser` on the rollup. */
   readonly messageParser: Address;

@@ -173,8 +173,8 @@ export interface RollupHostValues {
 export interface OpStackHostValues extends RollupHostValues {
   /** On the L1, lower case. */
   readonly disputeGameFactory: Hex;
-  /** The type of games that counts where the hub's list has it. */
-  readonly respectedGameType: number;
+  /** The type of games to try first; every type that the hub lists counts. */
+  readonly respectedGameType: number | undefined;
   /** `L2ToL1MessagePasser` on the rollup itself, lower case. */
   readonly messageParser: Hex;
   /** `L2OutputOracle` on the L1, lower case: for chains that have no dispute games yet. */

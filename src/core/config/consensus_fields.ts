@@ -147,7 +147,7 @@ const rollupHostFields: Fields<RollupHostValues> = {
 export const opStackHostFields: Fields<OpStackHostValues> = {
   ...rollupHostFields,
   disputeGameFactory: required("dispute_game_factory", contractAddress),
-  respectedGameType: required("respected_game_type", integer({ min: 0, max: UINT32_MAX })),
+  respectedGameType: optional("respected_game_type", integer({ min: 0, max: UINT32_MAX })),
   messageParser: required("message_parser", contractAddress),
   l2Oracle: optional("l2_oracle", contractAddress),
 };

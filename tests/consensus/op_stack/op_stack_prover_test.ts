@@ -34,14 +34,17 @@ Deno.test("op stack: each game that is proposed brings the hub forward, once", a
     await world.advanceL1();
     assert.match(
       await reasonForNothing(prover),
-      /no game of a type that the hub lists was created in L1 blocks 0 to/,
+      /no dispute game was created in L1 blocks 0 to/,
     );
     for (let round = 0; round < 3; round++) {
       await mineL2(world);
       const game = await contracts.proposeOutput(nodes.l2);
       await world.advanceL1();
       assert.equal(await relay(hub, prover), game.l2Height);
-      assert.match(await reasonForNothing(prover), /is the newest that the hub knows|no claim is above/);
+      assert.match(
+        await reasonForNothing(prover),
+        /is the newest that the hub knows|not above the hub's height/,
+      );
     }
     assert.deepEqual(world.log.messages("warn"), []);
   });
@@ -62,7 +65,10 @@ Deno.test("op stack: games of every kind are taken as long as nobody contests th
       const game = await contracts.proposeOutput(nodes.l2, { gameType });
       await contracts.challengeGame(game.proxy);
       await world.advanceL1();
-      assert.match(await reasonForNothing(prover), /no claim is above the hub's height/);
+      assert.match(
+        await reasonForNothing(prover),
+        /dispute games can be used: (1 not above .*, )?\d challenged$/,
+      );
       const [line] = world.log.lines.filter(({ fields }) => fields["game"] === game.proxy);
       assert.equal(line?.fields["reason"], "challenged");
     }
@@ -114,11 +120,9 @@ Deno.test("op stack: of several games the highest true one is proved, whatever e
 Deno.test("op stack: a false claim is given up after some looks", async () => {
   await withOpStack(async (world) => {
     const { contracts, nodes } = world;
-    const { rootClaim } = await contracts.proposeOutput(nodes.l2, { gameType: gameTypes.succinct });
-    await mineL2(world);
-    await contracts.proposeOutput(nodes.l2, { claim: rootClaim });
+    await contracts.proposeOutput(nodes.l2, { claim: `0x${"11".repeat(32)}` });
     await world.advanceL1();
-    const prover = world.prover({ options: { respectedGameType: gameTypes.fault } });
+    const prover = world.prover();
     for (let look = 0; look < 10; look++) assert.match(await reasonForNothing(prover), /false_claim/);
     assert.match(await reasonForNothing(prover), /all games up to it are dealt with/);
   });
@@ -191,7 +195,7 @@ Deno.test("op stack: nothing is offered that is not above the hub's height", asy
     hub.commit({ height: { id: commitmentId, height: game.l2Height }, commitment });
     const l1Height = await world.advanceL1();
     const prover = world.prover();
-    assert.match(await reasonForNothing(prover), /no claim is above the hub's height/);
+    assert.match(await reasonForNothing(prover), /1 not above the hub's height/);
     hub.forget({ id: l1Id, height: l1Height });
     assert.match(await reasonForNothing(prover), /the hub does not hold block \d+ of EVM-11155111/);
   });
@@ -229,17 +233,30 @@ Deno.test("op stack: a factory that governance replaced is searched from the loo
   });
 });
 
-Deno.test("op stack: games whose implementation the hub does not expect are not submitted", async () => {
+Deno.test("op stack: an upgrade of games on the L1 is told once, until the hub's governance knows it", async () => {
   await withOpStack(async (world) => {
-    const { contracts, nodes } = world;
-    await contracts.proposeOutput(nodes.l2);
+    const { contracts, hub, nodes } = world;
+    const game = await contracts.proposeOutput(nodes.l2);
+    const found = toAddress(contracts.oracle);
     await contracts.replaceImplementation(gameTypes.fault, contracts.oracle);
     await world.advanceL1();
-    assert.match(await reasonForNothing(world.prover()), /implementation_mismatch/);
+    const prover = world.prover();
+    // Longer than a claim that cannot be proved is kept.
+    for (let look = 0; look < 12; look++) {
+      assert.match(await reasonForNothing(prover), /1 of an implementation that the hub does not expect/);
+    }
+    const [config] = contracts.configs.filter(({ gameType }) => gameType === gameTypes.fault);
+    assert.ok(config);
+    const warned = world.log.lines.filter(({ level }) => level === "warn");
+    assert.deepEqual(warned.map(({ fields: { gameType, expected, found } }) => [gameType, expected, found]), [
+      [gameTypes.fault, config.expectedImplementation, found],
+    ]);
+    world.setRules([{ ...config, expectedImplementation: found }]);
+    assert.equal(await relay(hub, prover), game.l2Height);
   });
 });
 
-Deno.test("op stack: the respected game type is a preference among those of the hub", async () => {
+Deno.test("op stack: the respected game type orders those of the hub, and leaves none out", async () => {
   await withOpStack(async (world) => {
     const { contracts, hub, nodes } = world;
     const succinct = await contracts.proposeOutput(nodes.l2, { gameType: gameTypes.succinct });
@@ -247,14 +264,47 @@ Deno.test("op stack: the respected game type is a preference among those of the 
     const fault = await contracts.proposeOutput(nodes.l2);
     await world.advanceL1();
     const picky = world.prover({ options: { respectedGameType: gameTypes.succinct } });
-    assert.equal(updatesOf(await picky.next(never)).height, succinct.l2Height);
     assert.deepEqual(await picky.check(never), []);
+    assert.equal(await relay(hub, picky), succinct.l2Height);
+    assert.equal(await relay(hub, picky), fault.l2Height);
+    assert.deepEqual(world.log.messages("warn"), []);
+  });
+});
+
+Deno.test("op stack: a proposer that moved to another type that the hub lists is followed, and told", async () => {
+  await withOpStack(async (world) => {
+    const { contracts, hub, nodes } = world;
+    const prover = world.prover({ options: { respectedGameType: gameTypes.aggregate } });
+    for (let round = 0; round < 2; round++) {
+      await mineL2(world);
+      const { l2Height } = await contracts.proposeOutput(nodes.l2);
+      await world.advanceL1();
+      assert.equal(await relay(hub, prover), l2Height);
+    }
+    const warned = world.log.lines.filter(({ level }) => level === "warn");
+    assert.deepEqual(warned.map(({ fields: { respectedGameType, found } }) => [respectedGameType, found]), [
+      [gameTypes.aggregate, "0"],
+    ]);
     const stubborn = world.prover({ options: { respectedGameType: 8 } });
     assert.match(
       (await stubborn.check(never)).map(({ text }) => text).join(),
-      /respected_game_type is 8.*takes only 0, 621, 6/,
+      /respected_game_type is 8, and the hub lists 0, 621, 6: games of all types that the hub lists are used/,
     );
-    assert.equal(await relay(hub, stubborn), fault.l2Height);
+  });
+});
+
+Deno.test("op stack: games of a type that the hub lists only later are used, though they are older", async () => {
+  await withOpStack(async (world) => {
+    const { contracts, hub, nodes } = world;
+    world.setRules(contracts.configs.filter(({ gameType }) => gameType !== gameTypes.fault));
+    const game = await contracts.proposeOutput(nodes.l2);
+    await world.advanceL1();
+    const prover = world.prover();
+    for (let look = 0; look < 12; look++) {
+      assert.match(await reasonForNothing(prover), /1 of a type that the hub does not list/);
+    }
+    world.setRules(contracts.configs);
+    assert.equal(await relay(hub, prover), game.l2Height);
   });
 });
 

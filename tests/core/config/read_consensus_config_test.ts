@@ -128,6 +128,11 @@ Deno.test("consensus configuration: the host sections hold what their types need
   assert.deepEqual(chainOf(config, "bsc").host, { consensusUpdateFrequencySec: 300, epochLength: 1_000 });
 });
 
+Deno.test("consensus configuration: a type of games need not be respected", () => {
+  const config = accept(edited(["respected_game_type = 0\n", ""]));
+  assert.equal(chainOf(config, "op_stack").host.respectedGameType, undefined);
+});
+
 Deno.test("consensus configuration: optional frequencies and the epoch length of BSC have defaults", () => {
   const config = accept(edited(["consensus_update_frequency = 300\nepoch_length = 1000\n", ""]));
   assert.deepEqual(chainOf(config, "bsc").host, { consensusUpdateFrequencySec: 300, epochLength: 1_000 });

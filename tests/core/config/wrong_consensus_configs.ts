@@ -661,7 +661,6 @@ export const wrongConsensusConfigs: readonly WrongConfig[] = [
       'consensus.toml:56: [optimism.host].l1_state_machine: found nothing, expected "EVM-n" with a chain id',
       'consensus.toml:56: [optimism.host].l1_consensus_state_id: found nothing, expected a consensus state id of exactly 4 ASCII characters such as "ETH0", or an array of its 4 bytes',
       "consensus.toml:56: [optimism.host].dispute_game_factory: found nothing, expected a contract address of 20 bytes (0x and 40 hex digits)",
-      "consensus.toml:56: [optimism.host].respected_game_type: found nothing, expected an integer from 0 to 4294967295",
       "consensus.toml:56: [optimism.host].message_parser: found nothing, expected a contract address of 20 bytes (0x and 40 hex digits)",
     ],
   },

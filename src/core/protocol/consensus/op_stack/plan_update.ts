@@ -3,33 +3,11 @@
  * Source: polytope-labs/hyperbridge: tesseract/consensus/op-host/src/{lib,host}.rs; the hub's rules as in
  * `verify_update.ts`.
  */
-import type { Hash256 } from "../../bytes.ts";
-import type { Address } from "../../evm/address.ts";
+import { fromHex, type Hash256 } from "../../bytes.ts";
+import { type Address, toAddress } from "../../evm/address.ts";
 import { claimedHeight, type DisputeGameCreated, type OutputProposed } from "./claim_events.ts";
 import type { GameTypeConfig } from "./consensus_state.ts";
 import { challengeStatus } from "./output_root.ts";
-
-/** Types of games to look for. */
-export interface GameTypeChoice {
-  readonly configs: readonly GameTypeConfig[];
-  /** `hub_does_not_list_it`: the operator respects a type that the hub refuses, so all of the hub's are taken. */
-  readonly preference: "none" | "applied" | "hub_does_not_list_it";
-}
-
-/**
- * The types that the hub lists, or of these the one that the operator respects.
- * @param respectedGameType as configured.
- */
-export function chooseGameTypes(
-  configs: readonly GameTypeConfig[],
-  respectedGameType: number | undefined,
-): GameTypeChoice {
-  if (respectedGameType === undefined) return { configs, preference: "none" };
-  const chosen = configs.filter(({ gameType }) => gameType === respectedGameType);
-  return chosen.length === 0
-    ? { configs, preference: "hub_does_not_list_it" }
-    : { configs: chosen, preference: "applied" };
-}
 
 /** A game with the L1 block of its log. */
 export interface FoundGame {
@@ -39,7 +17,7 @@ export interface FoundGame {
 
 /** Why a game is passed over before anything is asked about it. */
 export type GameLogReason =
-  /** Not of a type that was chosen. */
+  /** The hub lists no such type, as yet. */
   | "other_game_type"
   /** Fishermen ruled it out. */
   | "blacklisted"
@@ -47,7 +25,7 @@ export type GameLogReason =
   | "beyond_hub_l1_height";
 
 /**
- * Why a game is not worth asking about; undefined when it is.
+ * Why a game is not worth asking about; undefined when it is. Every type that the hub lists counts.
  * @param facts.l1Height height of the proofs, at most the hub's L1 height.
  * @param facts.blacklistedGames of the hub; at least this game's entry, if there is one.
  */
@@ -60,9 +38,31 @@ export function reasonToPassOver(
   },
 ): GameLogReason | undefined {
   const { game, l1Height } = found;
-  if (!facts.configs.some(({ gameType }) => gameType === game.gameType)) return "other_game_type";
+  if (!isListed(found, facts.configs)) return "other_game_type";
   if (facts.blacklistedGames.has(game.proxy)) return "blacklisted";
   return l1Height > facts.l1Height ? "beyond_hub_l1_height" : undefined;
+}
+
+/** True for games of a type that the hub lists. */
+export function isListed({ game }: FoundGame, configs: readonly GameTypeConfig[]): boolean {
+  return configs.some(({ gameType }) => gameType === game.gameType);
+}
+
+/**
+ * Types of games that the hub lists and that were created, when none of them is the one that the operator respects: the
+ * configuration is behind the chain then. Empty otherwise.
+ * @param respectedGameType as configured.
+ */
+export function typesBesideRespected(
+  games: readonly FoundGame[],
+  configs: readonly GameTypeConfig[],
+  respectedGameType: number | undefined,
+): readonly number[] {
+  const types = new Set(
+    games.filter((game) => isListed(game, configs)).map(({ game: { gameType } }) => gameType),
+  );
+  if (respectedGameType === undefined || types.has(respectedGameType)) return [];
+  return [...types].toSorted((a, b) => a - b);
 }
 
 /** A game with what was asked about it. */
@@ -82,26 +82,37 @@ export type GameReason =
   /** The hub knows this height of the chain, or a higher one, and would store nothing. */
   | "not_above_hub"
   /** The claim is about a block that the chain does not have yet. */
-  | "block_does_not_exist";
+  | "block_does_not_exist"
+  /** The L1 has another implementation of the type than the hub expects: the hub refuses its games. */
+  | "unknown_implementation";
 
 /** A game that may be worth a proof. */
 export type GameCandidate<Game extends KnownGame = KnownGame> = Game & { readonly l2Height: bigint };
 
 /** Games in the order in which to try them, and those that are not worth it. */
 export interface GamePlan<Game extends KnownGame = KnownGame> {
-  /** Highest block first, of the same block the oldest game. The first that can be proved is to be submitted. */
+  /**
+   * Those of the respected type first, then those of the highest block, of the same block the oldest game. The first that
+   * can be proved is to be submitted.
+   */
   readonly candidates: readonly GameCandidate<Game>[];
   readonly passedOver: readonly { readonly game: Game; readonly reason: GameReason }[];
 }
 
-/**
- * Sorts games into candidates and others.
- * @param facts.hubHeight height of the chain on the hub; undefined when there is none.
- * @param facts.l2Height newest block of the chain.
- */
+/** What games are judged by. */
+export interface GameFacts {
+  /** Height of the chain on the hub; undefined when there is none. */
+  readonly hubHeight: bigint | undefined;
+  /** Newest block of the chain. */
+  readonly l2Height: bigint;
+  /** As configured: it orders, and filters nothing. */
+  readonly respectedGameType?: number | undefined;
+}
+
+/** Sorts games into candidates and others. */
 export function planGames<Game extends KnownGame>(
   games: readonly Game[],
-  facts: { readonly hubHeight: bigint | undefined; readonly l2Height: bigint },
+  facts: GameFacts,
 ): GamePlan<Game> {
   const candidates: GameCandidate<Game>[] = [];
   const passedOver: { readonly game: Game; readonly reason: GameReason }[] = [];
@@ -111,18 +122,66 @@ export function planGames<Game extends KnownGame>(
     else candidates.push(judged);
   }
   candidates.sort((a, b) => a.l2Height === b.l2Height ? 0 : a.l2Height > b.l2Height ? -1 : 1);
-  return { candidates, passedOver };
+  const isRespected = ({ game }: Game): boolean => game.gameType === facts.respectedGameType;
+  const ordered = [
+    ...candidates.filter(isRespected),
+    ...candidates.filter((candidate) => !isRespected(candidate)),
+  ];
+  return { candidates: ordered, passedOver };
 }
 
 function judgeGame<Game extends KnownGame>(
   game: Game,
-  facts: { readonly hubHeight: bigint | undefined; readonly l2Height: bigint },
+  facts: GameFacts,
 ): GameCandidate<Game> | GameReason {
   if (game.extraData.length < 32) return "no_block_number";
   if (challengeStatus(game.config.kind, game.challengeWord) !== "unchallenged") return "challenged";
   const l2Height = claimedHeight(game.extraData);
   if (facts.hubHeight !== undefined && l2Height <= facts.hubHeight) return "not_above_hub";
   return l2Height > facts.l2Height ? "block_does_not_exist" : { ...game, l2Height };
+}
+
+/** An implementation on the L1 that the hub does not expect. */
+export interface UnknownImplementation {
+  readonly gameType: number;
+  readonly expected: Address;
+  /** Undefined: the L1 has none any more. */
+  readonly found: Address | undefined;
+}
+
+/**
+ * Types whose games the hub refuses because the L1 has another implementation of them than the hub expects.
+ * @param words of `gameImpls` by type, proven at the height of the proofs; undefined or zero where there is none.
+ */
+export function findUnknownImplementations(
+  configs: readonly GameTypeConfig[],
+  words: ReadonlyMap<number, Hash256 | undefined>,
+): readonly UnknownImplementation[] {
+  return configs.filter(({ gameType }) => words.has(gameType)).flatMap((config) => {
+    const { gameType, expectedImplementation: expected } = config;
+    const word = words.get(gameType);
+    const found = word === undefined ? undefined : toAddress(fromHex(word).subarray(12));
+    return found === expected ? [] : [{ gameType, expected, found }];
+  });
+}
+
+const reasonTexts: Readonly<Record<GameLogReason | GameReason, string>> = {
+  other_game_type: "of a type that the hub does not list",
+  blacklisted: "ruled out on the hub",
+  beyond_hub_l1_height: "newer than the L1 block that the hub knows",
+  no_block_number: "without a block number",
+  challenged: "challenged",
+  not_above_hub: "not above the hub's height",
+  block_does_not_exist: "about a block that the chain does not have",
+  unknown_implementation: "of an implementation that the hub does not expect",
+};
+
+/** Why none of the games is of use, in words, with a count for each reason. */
+export function describePassedOver(reasons: readonly (GameLogReason | GameReason)[]): string {
+  const counts = new Map<GameLogReason | GameReason, number>();
+  for (const reason of reasons) counts.set(reason, (counts.get(reason) ?? 0) + 1);
+  const parts = [...counts].map(([reason, count]) => `${count} ${reasonTexts[reason]}`);
+  return `none of ${reasons.length} dispute games can be used: ${parts.join(", ")}`;
 }
 
 /**

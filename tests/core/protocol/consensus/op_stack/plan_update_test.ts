@@ -2,15 +2,18 @@ import { deepStrictEqual as equal } from "node:assert/strict";
 import type { OutputProposed } from "../../../../../src/core/protocol/consensus/op_stack/claim_events.ts";
 import type { GameTypeConfig } from "../../../../../src/core/protocol/consensus/op_stack/consensus_state.ts";
 import {
-  chooseGameTypes,
+  describePassedOver,
+  findUnknownImplementations,
+  type FoundGame,
   type KnownGame,
   newestOutput,
   planGames,
   reasonToPassOver,
+  typesBesideRespected,
 } from "../../../../../src/core/protocol/consensus/op_stack/plan_update.ts";
-import type { Address } from "../../../../../src/core/protocol/evm/address.ts";
+import { type Address, toAddress } from "../../../../../src/core/protocol/evm/address.ts";
 import { word } from "../../../../../src/core/protocol/evm/host_storage.ts";
-import { fromHex } from "../../../../../src/core/protocol/bytes.ts";
+import { concatBytes, fromHex, type Hash256, toHash256 } from "../../../../../src/core/protocol/bytes.ts";
 import { aggregateGame, gameTypes } from "./vectors.ts";
 
 function configOf(wanted: number): GameTypeConfig {
@@ -25,11 +28,16 @@ const aggregate = configOf(621);
 const proxy = aggregateGame.proof.value.proxy;
 const found = { game: { proxy, gameType: fault.gameType, rootClaim: word(1n) }, l1Height: 100n };
 
-Deno.test("game types: the operator's type is preferred only when the hub lists it", () => {
-  equal(chooseGameTypes(gameTypes, undefined), { configs: gameTypes, preference: "none" });
-  equal(chooseGameTypes(gameTypes, 621), { configs: [aggregate], preference: "applied" });
-  equal(chooseGameTypes(gameTypes, 0), { configs: [fault], preference: "applied" });
-  equal(chooseGameTypes(gameTypes, 7), { configs: gameTypes, preference: "hub_does_not_list_it" });
+const typed = (gameType: number): FoundGame => ({ ...found, game: { ...found.game, gameType } });
+
+Deno.test("game types: the respected one is missed only where games of other listed types were created", () => {
+  const types = (games: readonly FoundGame[], respected: number | undefined): readonly number[] =>
+    typesBesideRespected(games, gameTypes, respected);
+  equal(types([typed(621), typed(0), typed(621)], 7), [0, 621]);
+  equal(types([typed(621), typed(0)], 0), []);
+  equal(types([typed(621)], undefined), []);
+  equal(types([typed(8)], 0), []);
+  equal(types([], 0), []);
 });
 
 Deno.test("games: those of other types, blacklisted or beyond the hub's L1 height are passed over unasked", () => {
@@ -66,6 +74,45 @@ Deno.test("games: those that are contested, old, impossible or unreadable are pa
   const plan = planGames(games.map(([game]) => game), { hubHeight: 5n, l2Height: 99n });
   equal(plan.candidates, []);
   equal(plan.passedOver, games.map(([game, reason]) => ({ game, reason })));
+});
+
+Deno.test("games: those of the respected type come first, and none is left out for its type", () => {
+  const other = (l2Height: bigint): KnownGame =>
+    known(l2Height, {
+      config: aggregate,
+      game: { ...found.game, gameType: aggregate.gameType },
+      challengeWord: undefined,
+    });
+  const heights = (respectedGameType: number | undefined): readonly bigint[] =>
+    planGames([known(10n), other(40n), known(30n), other(20n)], {
+      hubHeight: 5n,
+      l2Height: 99n,
+      respectedGameType,
+    })
+      .candidates.map(({ l2Height }) => l2Height);
+  equal(heights(undefined), [40n, 30n, 20n, 10n]);
+  equal(heights(0), [30n, 10n, 40n, 20n]);
+  equal(heights(621), [40n, 20n, 30n, 10n]);
+  equal(heights(8), [40n, 30n, 20n, 10n]);
+});
+
+Deno.test("games: an implementation that the hub does not expect is found, with what is there instead", () => {
+  const { gameType, expectedImplementation: expected } = fault;
+  const other = toAddress(`0x${"77".repeat(20)}`);
+  const at = (address: Address): Hash256 => toHash256(concatBytes(new Uint8Array(12), fromHex(address)));
+  const unknown = (word: Hash256 | undefined): unknown =>
+    findUnknownImplementations(gameTypes, new Map([[gameType, word]]));
+  equal(unknown(at(expected)), []);
+  equal(unknown(at(other)), [{ gameType, expected, found: other }]);
+  equal(unknown(undefined), [{ gameType, expected, found: undefined }]);
+  equal(findUnknownImplementations(gameTypes, new Map()), []);
+});
+
+Deno.test("games: the reason why none is of use counts what is so", () => {
+  equal(
+    describePassedOver(["other_game_type", "challenged", "other_game_type"]),
+    "none of 3 dispute games can be used: 2 of a type that the hub does not list, 1 challenged",
+  );
 });
 
 Deno.test("games: at the edges a game still counts", () => {
