@@ -10,7 +10,7 @@ import {
   type BscNetwork,
   epochBlock,
   epochOfBlock,
-  firstBlockOfNewSet,
+  firstTargetOfNewSet,
 } from "../../src/core/protocol/consensus/bsc/bsc_network.ts";
 import {
   type BscValidator,
@@ -50,6 +50,8 @@ export interface BlockVoting {
   readonly voters?: number;
   /** Blocks between source and target. Default 1; the hub takes nothing else as final. */
   readonly distance?: bigint;
+  /** Blocks between the target and this block. Default 1; up to 3 since Fermi. */
+  readonly age?: bigint;
 }
 
 /** Numbers of the validators by default. */
@@ -83,7 +85,7 @@ export function bscHeaderRule(options: BscChainOptions): HeaderRule {
     const announcement = isFirst
       ? { validators: announced(epochOfBlock(header.number, epochLength)), turnLength }
       : undefined;
-    const attestation = attest(header.number, earlier, signersAt(header.number), options.voting);
+    const attestation = attest(header.number, earlier, signersOf, options.voting);
     const extraData = encodeExtraData({
       vanity: new Uint8Array(32),
       announcement,
@@ -93,12 +95,12 @@ export function bscHeaderRule(options: BscChainOptions): HeaderRule {
     return { ...header, extraData };
   };
 
-  /** Who signs the votes of a block: the set of the epoch before until the chain itself has switched. */
-  function signersAt(block: bigint): readonly Member[] {
-    const epoch = epochOfBlock(block, epochLength);
+  /** Who votes for a target: the set of the epoch before until the chain itself has switched. */
+  function signersOf(target: bigint): readonly Member[] {
+    const epoch = epochOfBlock(target, epochLength);
     if (epoch === 0n) return announced(0n);
     const before = announced(epoch - 1n);
-    const isNew = block >= firstBlockOfNewSet(epochBlock(epoch, epochLength), before.length, turnLength);
+    const isNew = target >= firstTargetOfNewSet(epochBlock(epoch, epochLength), before.length, turnLength);
     return isNew ? announced(epoch) : before;
   }
 }
@@ -106,13 +108,15 @@ export function bscHeaderRule(options: BscChainOptions): HeaderRule {
 function attest(
   block: bigint,
   earlier: readonly RewrittenHeader[],
-  signers: readonly Member[],
+  signersOf: (target: bigint) => readonly Member[],
   voting: BscChainOptions["voting"],
 ): VoteAttestation | undefined {
-  const { voters = signers.length, distance = 1n } = voting?.(block) ?? {};
-  const target = earlier.at(-1);
-  const source = earlier.at(-1 - Number(distance));
-  if (voters === 0 || target === undefined || source === undefined) return undefined;
+  const { voters: wanted, distance = 1n, age = 1n } = voting?.(block) ?? {};
+  const target = earlier.at(-Number(age));
+  const source = earlier.at(-Number(age + distance));
+  if (wanted === 0 || target === undefined || source === undefined) return undefined;
+  const signers = signersOf(target.header.number);
+  const voters = wanted ?? signers.length;
   const vote: VoteData = {
     sourceNumber: source.header.number,
     sourceHash: source.hash,

@@ -38,6 +38,7 @@ import {
   toConsensusClientId,
 } from "../../core/protocol/ismp/state_machine.ts";
 import { decodeStrict } from "../../core/protocol/scale.ts";
+import { findUnfitness } from "../client_fitness.ts";
 import {
   type ConsensusProver,
   type InitialConsensusState,
@@ -84,6 +85,8 @@ interface Trusted {
   /** The same as the hub stores it. */
   readonly bytes: Uint8Array;
   readonly epochLength: bigint;
+  /** Since the client's last update by the hub's clock, milliseconds. */
+  readonly ageMs: number;
 }
 
 class BscProver implements ConsensusProver {
@@ -108,6 +111,7 @@ class BscProver implements ConsensusProver {
     this.#epochs = new EpochFacts(deps.headers, network);
   }
 
+  /** Rotations are looked for more often than advances are due. */
   get intervalMs(): number {
     const { intervalMs } = this.#options;
     const { epochMs } = this.#epochs;
@@ -192,29 +196,27 @@ class BscProver implements ConsensusProver {
 
   /** What the hub trusts; undefined while its newest word is not final: what follows from it could be void. */
   async #fetchTrusted(signal: AbortSignal): Promise<Trusted | undefined> {
-    const [best, final, epochLength] = await Promise.all([
+    const [best, final, epochLength, nowSec] = await Promise.all([
       this.#deps.hub.fetchClient(this.consensusStateId, "best", signal),
       this.#deps.hub.fetchClient(this.consensusStateId, "final", signal),
       this.#fetchEpochLength(signal),
+      this.#deps.hub.fetchNowSec(signal),
     ]);
     if (best === undefined) throw this.#hubFault(`the hub has no client ${this.consensusStateId}`);
+    if (best.clientId !== BSC_CLIENT_ID) {
+      throw this.#hubFault(`client ${this.consensusStateId} of the hub is ${best.clientId}, not of BSC`);
+    }
+    const unfitness = findUnfitness(`client ${this.consensusStateId} of the hub`, best, nowSec);
+    if (unfitness !== undefined) {
+      throw new ProverFault(unfitness.code, this.chain, undefined, unfitness.detail);
+    }
     if (final === undefined || !equalBytes(best.state, final.state)) return undefined;
-    if (final.clientId !== BSC_CLIENT_ID) {
-      throw this.#hubFault(`client ${this.consensusStateId} of the hub is ${final.clientId}, not of BSC`);
-    }
-    if (final.isFrozen) {
-      throw new ProverFault(
-        "frozen",
-        this.chain,
-        undefined,
-        `client ${this.consensusStateId} of the hub is frozen`,
-      );
-    }
     if (epochLength === undefined || epochLength === 0n) {
       throw this.#hubFault("the hub has no epoch length for BSC and refuses every update");
     }
     try {
-      return { state: decodeBscState(final.state), bytes: final.state, epochLength };
+      const ageMs = Number(nowSec - best.updatedSec) * 1_000;
+      return { state: decodeBscState(best.state), bytes: best.state, epochLength, ageMs };
     } catch (error) {
       if (!(error instanceof BscError)) throw error;
       throw this.#hubFault(`the state of client ${this.consensusStateId} is unreadable`, error);
@@ -244,6 +246,8 @@ class BscProver implements ConsensusProver {
         if (updates.length > 0) break;
         return this.#idle(plan);
       }
+      const dueInMs = this.#options.intervalMs - trusted.ageMs;
+      if (plan.purpose === "advance" && updates.length === 0 && dueInMs > 0) return this.#early(dueInMs);
       const result = await findBscUpdate(this.#deps.headers, state, plan, facts, signal);
       if (result.kind === "none") {
         if (updates.length > 0) break;
@@ -272,6 +276,14 @@ class BscProver implements ConsensusProver {
       throw this.#hubFault(detail);
     }
     return { kind: "nothing", reason: waitTexts[plan.reason] };
+  }
+
+  /** Every advance costs the hub a proof: they come as often as is configured, rotations as soon as they can. */
+  #early(dueInMs: number): ProverFinding {
+    const reason = `the client was updated ${
+      Math.round((this.#options.intervalMs - dueInMs) / 1_000)
+    } s ago, and the next advance is due in ${Math.ceil(dueInMs / 1_000)} s`;
+    return { kind: "nothing", reason, againInMs: Math.min(dueInMs, this.intervalMs) };
   }
 
   #foundNothing({ reason, refused }: Extract<SearchResult, { kind: "none" }>): ProverFinding {

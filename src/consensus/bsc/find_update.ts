@@ -62,6 +62,9 @@ const MOST_BLOCKS = 256n;
 /** Updates that our verifier may refuse before the search is given up: each costs a signature check. */
 const MOST_REFUSED = 4;
 
+/** Votes of another set that are tried around a rotation before the search is given up. */
+const MAX_OTHER_SIGNERS = 16;
+
 /** Looks for an update that `trusted` accepts. */
 export async function findBscUpdate(
   headers: BscHeaders,
@@ -72,6 +75,7 @@ export async function findBscUpdate(
 ): Promise<SearchResult> {
   const refused: BscError[] = [];
   let reason: VoteRefusal | undefined;
+  let otherSigners = 0;
   const voteFacts = {
     network: facts.network,
     epochLength: facts.epochLength,
@@ -93,8 +97,13 @@ export async function findBscUpdate(
       const update = { sourceHeader, targetHeader, attestedHeader: attested, epochHeaderAncestry };
       const verified = verify(trusted, update, facts.hub);
       if (!(verified instanceof BscError)) return { kind: "found", update, verified };
-      refused.push(verified);
-      if (refused.length === MOST_REFUSED) return { kind: "none", reason, refused };
+      if (!choice.isSignedForSure && verified.code === "signature") {
+        reason = "other_signers";
+        otherSigners++;
+      } else refused.push(verified);
+      if (refused.length === MOST_REFUSED || otherSigners === MAX_OTHER_SIGNERS) {
+        return { kind: "none", reason, refused };
+      }
     }
   }
   return { kind: "none", reason, refused };

@@ -20,7 +20,7 @@ import {
   verifyParachainHead,
 } from "../../core/protocol/consensus/parachain/parachain_proof.ts";
 import { parachainHeadKey } from "../../core/protocol/consensus/parachain_heads.ts";
-import type { IntermediateState } from "../../core/protocol/ismp/state_commitment.ts";
+import type { IntermediateState, StateCommitment } from "../../core/protocol/ismp/state_commitment.ts";
 import {
   type ConsensusClientId,
   type ConsensusStateId,
@@ -60,6 +60,12 @@ export interface ParachainProverOptions extends ProverOptions {
 
 /** Until a parachain that the hub does not follow is looked at again: governance is slow. */
 const NOT_FOLLOWED_MS = 3_600_000;
+
+/**
+ * Between heads that bring no messages. Newer ones are still worth something: times of new heads prove timeouts. The
+ * reference submits none at all without requests (tesseract/consensus/parachain/src/host.rs, has_relay_worthy_events).
+ */
+const QUIET_HEAD_SEC = 600n;
 
 /** A block of the relay chain as the sink's own blocks told of it. */
 interface KnownRelayBlock {
@@ -132,6 +138,11 @@ class ParachainProver implements ConsensusProver {
     const { height } = head.height;
     const latest = await this.#deps.sink.fetchLatestHeight(this.commitmentsUnder, signal) ?? 0n;
     if (height <= latest) return { kind: "nothing", reason: `${newest}, has no newer head` };
+    if (!await this.#isWorthIt(head.commitment, latest, signal)) {
+      const reason = `${newest}, has a newer head, but nothing was sent or received since block ${latest}: ` +
+        `without messages a head is due every ${QUIET_HEAD_SEC} s`;
+      return { kind: "nothing", reason };
+    }
     return {
       kind: "updates",
       proofs: [parachainProofCodec.enc(proof)],
@@ -140,6 +151,20 @@ class ParachainProver implements ConsensusProver {
       summary: `head in relay block ${known.height}`,
       hasMore: false,
     };
+  }
+
+  /** True when messages or receipts came since the newest height that the sink has, or that is old. */
+  async #isWorthIt(head: StateCommitment, latest: bigint, signal: AbortSignal): Promise<boolean> {
+    const { sink } = this.#deps;
+    const at = { id: this.commitmentsUnder, height: latest };
+    const [known, updatedSec, nowSec] = await Promise.all([
+      sink.fetchCommitment(at, signal),
+      sink.fetchUpdateTime(at, signal),
+      sink.fetchNowSec(signal),
+    ]);
+    if (known === undefined || updatedSec === undefined || nowSec - updatedSec >= QUIET_HEAD_SEC) return true;
+    // Of the hub both roots are those of messages; of others the second is that of the whole state.
+    return known.overlayRoot !== head.overlayRoot || (this.#isOfHub && known.stateRoot !== head.stateRoot);
   }
 
   /** @throws {ProverFault} always: such clients trust nothing of their own. */

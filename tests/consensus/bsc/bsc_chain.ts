@@ -121,6 +121,9 @@ export class MemoryBscHub {
   finalState: BscConsensusState | undefined;
   readonly epochLength: bigint;
   isFrozen = false;
+  /** The hub's clock, and when the client was updated last: Unix seconds. */
+  nowSec = 1_000_000n;
+  updatedSec = 0n;
   clientId = toConsensusClientId("BSCP");
 
   constructor(chain: MemoryBscChain, epochLength: bigint, epoch = 0n) {
@@ -133,6 +136,7 @@ export class MemoryBscHub {
     const updates = proofs.map((proof) => decodeBscUpdate(proof));
     const facts = { network: chapel, epochLength: this.epochLength, consensusStateId: BSC0 };
     this.state = verifyBscUpdates(this.state, updates, facts).consensusState;
+    this.updatedSec = this.nowSec;
   }
 
   get port(): ConsensusHub {
@@ -144,14 +148,14 @@ export class MemoryBscHub {
         Promise.resolve({
           clientId: this.clientId,
           state: bscConsensusStateCodec.enc(block === "final" ? this.finalState ?? this.state : this.state),
-          updatedSec: 0n,
+          updatedSec: this.updatedSec,
           unbondingSec: BSC_UNBONDING_SEC,
           isFrozen: this.isFrozen,
         }),
       fetchLatestHeight: () => Promise.resolve(this.state.finalizedHeight),
       fetchCommitment: nothing,
       fetchUpdateTime: nothing,
-      fetchNowSec: nothing,
+      fetchNowSec: () => Promise.resolve(this.nowSec),
       fetchStorage: (keys) =>
         Promise.resolve(
           keys.map((key) =>

@@ -15,7 +15,7 @@ interface Scene {
   readonly chain: MemoryBscChain;
   readonly hub: MemoryBscHub;
   readonly prover: ConsensusProver;
-  /** Looks once and lets the hub take what was found. */
+  /** Looks once and lets the hub take what was found; by the next look an advance is due. */
   look(): Promise<ProverFinding>;
 }
 
@@ -32,6 +32,7 @@ function stage(options: Partial<BscChainOptions> = {}, epoch = 0n): Scene {
   const look = async (): Promise<ProverFinding> => {
     const found = await prover.next(signal);
     if (found.kind === "updates") hub.accept(found.proofs);
+    hub.nowSec += 300n;
     return found;
   };
   return { chain, hub, prover, look };
@@ -84,6 +85,86 @@ Deno.test("a BSC prover follows four epochs with changing sets, looking as often
   assert.equal(hub.state.currentEpoch, 4n);
   assert.ok(hub.state.finalizedHeight >= 4n * EPOCH + 20n, `${hub.state.finalizedHeight}`);
   assert.ok(prover.intervalMs <= Number(EPOCH) * 1_000 / 10, "several looks fall into an epoch of 40 s");
+});
+
+Deno.test("a BSC prover advances as often as is configured, and brings rotations in between", async () => {
+  const { chain, hub, prover } = stage({ setOf: changing });
+  const takenAt: [bigint, bigint][] = [];
+  // Blocks of one second, looked at every second.
+  for (let head = 5n; head < 4n * EPOCH; head++) {
+    chain.head = head;
+    hub.nowSec++;
+    const found = await prover.next(signal);
+    if (found.kind === "nothing") continue;
+    const { currentEpoch, nextValidators } = hub.state;
+    hub.accept(found.proofs);
+    const isRotation = hub.state.currentEpoch > currentEpoch || hub.state.nextValidators !== nextValidators;
+    if (!isRotation) takenAt.push([head, hub.nowSec]);
+  }
+  assert.equal(hub.state.currentEpoch, 3n);
+  assert.deepEqual(takenAt.map(([head]) => head), [5n], "epochs of 40 s leave no other advance due in 300 s");
+  chain.head = 3n * EPOCH + 30n;
+  const early = await prover.next(signal);
+  assert.ok(early.kind === "nothing");
+  assert.match(early.reason, /^the client was updated \d+ s ago, and the next advance is due in \d+ s$/);
+  assert.equal(early.againInMs, prover.intervalMs);
+  hub.nowSec = hub.updatedSec + 299n;
+  const almost = await prover.next(signal);
+  assert.equal(almost.kind === "nothing" && almost.againInMs, 1_000);
+  hub.nowSec = hub.updatedSec + 300n;
+  assert.equal((await prover.next(signal)).kind, "updates");
+});
+
+for (const age of [1n, 2n, 3n]) {
+  Deno.test(`nobody is accused around a rotation when votes are for targets ${age} blocks older`, async () => {
+    const turnLength = 2;
+    const { chain, hub, look } = stage({ setOf: changing, turnLength, voting: () => ({ age }) });
+    for (let head = EPOCH - 3n; head < 3n * EPOCH; head++) {
+      chain.head = head;
+      await look();
+    }
+    assert.equal(hub.state.currentEpoch, 2n);
+    assert.equal(hub.state.finalizedHeight, 3n * EPOCH - 2n - age);
+  });
+}
+
+Deno.test("nobody is accused when the old set's votes cannot stage the next set, or it is not known who signs", async () => {
+  // The first votes of the epoch that suffice are those of the set that it announces.
+  const { chain, look } = stage({
+    setOf: changing,
+    voting: (block) => block >= EPOCH && block < EPOCH + 8n ? { voters: 0 } : undefined,
+  });
+  for (let head = EPOCH; head < EPOCH + 30n; head++) {
+    chain.head = head;
+    const found = await look();
+    if (found.kind === "nothing") continue;
+    assert.ok(head < EPOCH + 8n, `${head}`);
+  }
+  const stuck = await look();
+  assert.match(
+    stuck.kind === "nothing" ? stuck.reason : "",
+    /\(the last one: (other_signers|unknown_voter)\)/,
+  );
+});
+
+Deno.test("a new BSC client whose set does not sign yet accuses nobody", async () => {
+  const { chain, look } = stage({
+    setOf: (epoch) => epoch < 3n ? [1, 2, 3, 4, 5, 6, 7] : [2, 3, 4, 5, 6],
+    turnLength: 2,
+  }, 3n);
+  for (let head = 3n * EPOCH; head < 3n * EPOCH + 20n; head++) {
+    chain.head = head;
+    await look();
+  }
+});
+
+Deno.test("a BSC client that has expired is named, and no header is asked for", async () => {
+  const { chain, hub, prover } = stage();
+  hub.nowSec = hub.updatedSec + 5_832_000n;
+  const fault = await faultOf(prover.next(signal));
+  assert.equal(fault.code, "expired");
+  assert.match(fault.message, /client BSC0 of the hub has expired: .*governance must create it anew/);
+  assert.equal(chain.requests, 0);
 });
 
 Deno.test("a BSC prover catches up on missed epochs, up to eight updates in one extrinsic", async () => {

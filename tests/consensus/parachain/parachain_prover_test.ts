@@ -31,6 +31,7 @@ Deno.test("parachain prover: a sibling follows the hub, with the roots and the t
   assert.deepEqual(await prover.check(never), []);
   const sink = world.connect(world.chain.node);
   for (let round = 0; round < 3; round++) {
+    await world.send();
     const { hub } = world.advance(2);
     const finding = updatesOf(await prover.next(never));
     assert.equal(finding.height, BigInt(hub.number));
@@ -64,6 +65,33 @@ Deno.test("parachain prover: the hub follows a sibling, also one of several", as
   const commitment = await sink.fetchCommitment({ id: world.chainId, height: BigInt(sibling.number) }, never);
   assert.equal(commitment?.stateRoot, sibling.stateRoot);
   assert.equal((await prover.next(never)).kind, "nothing");
+});
+
+Deno.test("parachain prover: heads without messages are proved once in ten minutes, those with messages at once", async () => {
+  await using world = await World.start();
+  let laterSec = 0n;
+  for (
+    const [prover, to] of [
+      [world.ofHub({ laterSec: () => laterSec }), world.chain.node],
+      [world.ofSibling({ laterSec: () => laterSec }), world.hub],
+    ] as const
+  ) {
+    laterSec = 0n;
+    await world.submit(to, updatesOf(await prover.next(never)));
+    world.advance(2);
+    assert.match(
+      reasonOf(await prover.next(never)),
+      /has a newer head, but nothing was sent or received since block \d+: without messages a head is due every 600 s$/,
+    );
+    await world.send();
+    world.advance(2);
+    await world.submit(to, updatesOf(await prover.next(never)));
+    world.advance(2);
+    laterSec = 590n;
+    assert.equal((await prover.next(never)).kind, "nothing");
+    laterSec = 600n;
+    await world.submit(to, updatesOf(await prover.next(never)));
+  }
 });
 
 Deno.test("parachain prover: the relay chain block is one that a final block builds on", async () => {
@@ -277,6 +305,7 @@ Deno.test("a chain is told of the hub by what its client takes, also when govern
     clientId: parachainClientId,
     state: new Uint8Array(),
   }));
+  await world.send();
   world.advance(3);
   assert.match(updatesOf(await prover.next(never)).summary, /^head in relay block/);
 });

@@ -15,7 +15,7 @@ import {
 } from "../../../src/core/protocol/ismp/state_machine.ts";
 import { connectConsensus, include } from "../../devnet/hub/consensus_work.ts";
 import { encodeHeader, type Header } from "../../devnet/hub/digest.ts";
-import { type Hub, startHub } from "../../devnet/hub/hub.ts";
+import { demoModuleId, type Hub, startHub } from "../../devnet/hub/hub.ts";
 import { parachainClientId } from "../../devnet/hub/pallets/consensus_clients.ts";
 import {
   type RelayChainNode,
@@ -143,11 +143,14 @@ export class World implements AsyncDisposable {
   #prover(
     of: StateMachineId,
     to: Hub,
-    { relayUrl = this.relay.wsUrl, ...change }: ProverChanges,
+    { relayUrl = this.relay.wsUrl, laterSec, ...change }: ProverChanges,
   ): ConsensusProver {
     const reader = this.#resources.use(connectRelay(relayUrl));
     const hub = this.hub.identity.stateMachine;
-    return createParachainProver({ relay: reader.chain, sink: this.connect(to) }, {
+    const sink = this.connect(to);
+    const fetchNowSec = async (signal: AbortSignal): Promise<bigint> =>
+      await sink.fetchNowSec(signal) + (laterSec?.() ?? 0n);
+    return createParachainProver({ relay: reader.chain, sink: withMethod(sink, { fetchNowSec }) }, {
       ...of,
       intervalMs: 300_000,
       hub,
@@ -174,6 +177,21 @@ export class World implements AsyncDisposable {
     return heads;
   }
 
+  /** Each chain sends a message: their next heads are news. */
+  async send(): Promise<void> {
+    const sent = [this.hub, this.chain.node].map((node) =>
+      node.dispatchPost({
+        dest: parseStateMachine("EVM-1"),
+        from: demoModuleId,
+        to: demoModuleId,
+        body: Uint8Array.of(1),
+        timeoutSec: 0n,
+      })
+    );
+    this.#produce(1);
+    await Promise.all(sent);
+  }
+
   #produce(blocks: number): void {
     for (let made = 0; made < blocks; made++) {
       this.hub.produceBlock();
@@ -198,4 +216,16 @@ export class World implements AsyncDisposable {
 export interface ProverChanges extends Partial<ParachainProverOptions> {
   /** Default the honest node. */
   readonly relayUrl?: string;
+  /** By how much the clock of the chain that is told goes ahead. */
+  readonly laterSec?: () => bigint;
+}
+
+/** The adapter with one method of its own. */
+function withMethod(sink: ConsensusHub, own: Partial<ConsensusHub>): ConsensusHub {
+  return new Proxy(sink, {
+    get: (_, name) => {
+      const value: unknown = Reflect.get(Object.hasOwn(own, name) ? own : sink, name);
+      return typeof value === "function" ? value.bind(sink) : value;
+    },
+  });
 }

@@ -41,17 +41,29 @@ export function rotationBlock(epochFirstBlock: bigint, validatorCount: number): 
 }
 
 /**
- * First block whose vote is signed by the new set on the chain itself, which is later than {@link rotationBlock}.
+ * First target whose votes the new set signs on the chain itself, which is later than {@link rotationBlock}.
  * In between no update verifies when the sets differ.
  * Source: bnb-chain/bsc: consensus/parlia/{parlia,snapshot}.go (the snapshot switches at
- * `turnLength * (n / 2 + 1) - 1`; votes are checked with the snapshot of two blocks before).
+ * `turnLength * (n / 2 + 1) - 1`; votes are checked with the snapshot of the target's parent).
  * @param validatorCount members of the set before.
  * @param turnLength blocks in a row of one validator, 1 before Bohr.
+ */
+export function firstTargetOfNewSet(
+  epochFirstBlock: bigint,
+  validatorCount: number,
+  turnLength: number,
+): bigint {
+  return epochFirstBlock + BigInt(turnLength * (Math.floor(validatorCount / 2) + 1));
+}
+
+/**
+ * First block that may hold votes of the new set: targets are 1 block older than the block with the votes, since Fermi up
+ * to 3 (BEP-590).
  */
 export function firstBlockOfNewSet(
   epochFirstBlock: bigint,
   validatorCount: number,
   turnLength: number,
 ): bigint {
-  return epochFirstBlock + BigInt(turnLength * (Math.floor(validatorCount / 2) + 1) + 1);
+  return firstTargetOfNewSet(epochFirstBlock, validatorCount, turnLength) + 1n;
 }

@@ -9,6 +9,7 @@ import {
   epochBlock,
   epochOfBlock,
   firstBlockOfNewSet,
+  firstTargetOfNewSet,
   voteThreshold,
 } from "./bsc_network.ts";
 import type { BscConsensusState, StagedValidators, VoteKeys } from "./consensus_state.ts";
@@ -43,6 +44,15 @@ export interface BscSearch {
   readonly startAt: "lowest" | "highest";
   /** Signs the votes. */
   readonly signers: VoteKeys;
+  readonly targets: SignedTargets;
+}
+
+/** Targets whose votes the signers of a search are known to sign; `undefined`: no such end is known. */
+export interface SignedTargets {
+  readonly from: bigint | undefined;
+  readonly to: bigint | undefined;
+  /** `pass_over`: another set signs the others; `try`: it may be the same, or they may. */
+  readonly others: "pass_over" | "try";
 }
 
 /** Why there is nothing to look for yet. */
@@ -126,7 +136,18 @@ function planAdvance(trusted: BscConsensusState, { head, epochLength, turnLength
     attested: { from, to: head },
     startAt: "highest",
     signers: trusted.currentValidators,
+    targets: isInitial(trusted, firstOfEpoch)
+      ? { from: firstOfEpoch + epochLength / 2n, to: undefined, others: "try" }
+      : ALL_TARGETS,
   });
+}
+
+const ALL_TARGETS: SignedTargets = { from: undefined, to: undefined, others: "pass_over" };
+const NO_TARGET_IS_SURE: SignedTargets = { from: undefined, to: -1n, others: "try" };
+
+/** True of a client that was created in this epoch: the set before, which signs at first, is not known. */
+function isInitial({ currentEpoch, finalizedHeight }: BscConsensusState, firstOfEpoch: bigint): boolean {
+  return currentEpoch > 0n && finalizedHeight === firstOfEpoch;
 }
 
 /**
@@ -134,13 +155,12 @@ function planAdvance(trusted: BscConsensusState, { head, epochLength, turnLength
  * lead to no such state: what puts a set into force is above that block.
  */
 function firstSignedByInitial(
-  { currentEpoch, finalizedHeight, currentValidators }: BscConsensusState,
+  trusted: BscConsensusState,
   firstOfEpoch: bigint,
   turnLength: number | undefined,
 ): bigint {
-  const isInitial = currentEpoch > 0n && finalizedHeight === firstOfEpoch;
-  if (!isInitial || turnLength === undefined) return firstOfEpoch;
-  return firstBlockOfNewSet(firstOfEpoch, currentValidators.length, turnLength);
+  if (!isInitial(trusted, firstOfEpoch) || turnLength === undefined) return firstOfEpoch;
+  return firstBlockOfNewSet(firstOfEpoch, trusted.currentValidators.length, turnLength);
 }
 
 function planStaging(trusted: BscConsensusState, facts: BscFacts): BscPlan {
@@ -156,7 +176,19 @@ function planStaging(trusted: BscConsensusState, facts: BscFacts): BscPlan {
     attested: { from, to: lowestOf(last, facts.head) },
     startAt: "lowest",
     signers: trusted.currentValidators,
+    targets: targetsOfOldSet(trusted, first, facts),
   });
+}
+
+/** The announced set signs the later ones; whether it is the same is not known before its header is fetched. */
+function targetsOfOldSet(
+  { currentValidators }: BscConsensusState,
+  firstOfEpoch: bigint,
+  { turnLength }: BscFacts,
+): SignedTargets {
+  if (turnLength === undefined) return NO_TARGET_IS_SURE;
+  const next = firstTargetOfNewSet(firstOfEpoch, currentValidators.length, turnLength);
+  return { from: undefined, to: next - 1n, others: "try" };
 }
 
 /**
@@ -196,7 +228,20 @@ function planEnactment(trusted: BscConsensusState, staged: StagedValidators, fac
     attested: { from: lowestOf(from, last), to: lowestOf(last, head) },
     startAt: "highest",
     signers: staged.validators,
+    targets: targetsOfStaged(trusted, staged, first, facts),
   });
+}
+
+function targetsOfStaged(
+  { currentValidators }: BscConsensusState,
+  staged: StagedValidators,
+  firstOfEpoch: bigint,
+  { turnLength }: BscFacts,
+): SignedTargets {
+  if (isSameSet(currentValidators, staged.validators)) return ALL_TARGETS;
+  if (turnLength === undefined) return NO_TARGET_IS_SURE;
+  const from = firstTargetOfNewSet(firstOfEpoch, currentValidators.length, turnLength);
+  return { from, to: undefined, others: "pass_over" };
 }
 
 function firstSignedByStaged(
@@ -237,6 +282,8 @@ export type VoteRefusal =
   /** Someone voted whom the set that signs does not have. */
   | "unknown_voter"
   | "too_few_voters"
+  /** The set before, or after, signs votes for this target: around a rotation. */
+  | "other_signers"
   /** More headers than an update may carry. */
   | "ancestry_too_long";
 
@@ -248,6 +295,8 @@ export type VoteChoice =
     readonly vote: VoteData;
     /** Headers that lead from the epoch's first block to the source's parent; undefined when none are due. */
     readonly ancestry: BlockRange | undefined;
+    /** False: another set may have signed, so that a wrong signature says nothing about who served the votes. */
+    readonly isSignedForSure: boolean;
   }
   | { readonly action: "pass_over"; readonly reason: VoteRefusal };
 
@@ -274,12 +323,21 @@ export function chooseVote(
     ? "source_not_newer"
     : refuseSource(wanted, vote.sourceNumber, first) ?? refuseVoters(wanted.signers, attestation.voters);
   if (reason !== undefined) return { action: "pass_over", reason };
+  const isSignedForSure = isSignedTarget(wanted.targets, vote.targetNumber);
+  if (!isSignedForSure && wanted.targets.others === "pass_over") {
+    return { action: "pass_over", reason: "other_signers" };
+  }
   const isAncestryDue = wanted.purpose === "stage" && vote.sourceNumber > first;
   return {
     action: "fetch",
     vote,
     ancestry: isAncestryDue ? { from: first, to: vote.sourceNumber - 1n } : undefined,
+    isSignedForSure,
   };
+}
+
+function isSignedTarget({ from, to }: SignedTargets, target: bigint): boolean {
+  return (from === undefined || target >= from) && (to === undefined || target <= to);
 }
 
 function readVote(network: BscNetwork, header: EvmBlockHeader): VoteAttestation | VoteRefusal {
