@@ -26,6 +26,7 @@ import { RpcFault } from "../../core/rpc/fault.ts";
 import type { Json } from "../../core/rpc/json.ts";
 import type { BodyReader, RestAnswer, RestConditions, RestEndpoint } from "../../core/rpc/rest.ts";
 import { type BlockFacts, parseBlock } from "./block_json.ts";
+import { findUnknownFork, UnknownForkError } from "./unknown_fork.ts";
 
 /** A header with its root, which was recomputed. */
 export interface RootedHeader {
@@ -219,8 +220,13 @@ export class BeaconNode {
     await this.endpoint.stream({ route: beaconRoutes.state, path }, body, conditions);
   }
 
+  /** @throws {RpcFault} `refused`, caused by {@link UnknownForkError}, when the answer is of a fork that is not known. */
   async #json(route: string, path: string): Promise<Json> {
-    return await this.endpoint.fetchJson({ route, path }, this.#conditions);
+    const json = await this.endpoint.fetchJson({ route, path }, this.#conditions);
+    const fork = findUnknownFork(json);
+    if (fork === undefined) return json;
+    const error = new UnknownForkError(fork);
+    throw this.endpoint.fault("refused", route, error.message, error);
   }
 }
 

@@ -9,6 +9,10 @@ import type { RestEndpoint } from "../../core/rpc/rest.ts";
 import type { RestPool } from "../../core/rpc/rest_pool.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import { BeaconNode } from "./beacon_node.ts";
+import { unknownForkOf } from "./unknown_fork.ts";
+
+/** Server errors of a route in a row before it is asked whether the node answers elsewhere. */
+const SERVER_ERRORS = 2;
 
 /** Subjects that a node does not find before it is taken to lack the route: one may just be too new or too old. */
 const MISSES = 2;
@@ -27,6 +31,8 @@ export interface Question {
 export class BeaconPool {
   /** By endpoint and route: subjects that were not found, one after the other. */
   readonly #misses = new Map<RestEndpoint, Map<string, Set<string>>>();
+  /** By endpoint and route: server errors of routes that never answered; `served` once one did. */
+  readonly #serverErrors = new Map<RestEndpoint, Map<string, number | "served">>();
 
   constructor(
     readonly chain: StateMachine,
@@ -50,12 +56,41 @@ export class BeaconPool {
       try {
         const result = await work(new BeaconNode(endpoint, signal));
         this.#misses.get(endpoint)?.delete(route);
+        this.#errorsOf(endpoint).set(route, "served");
         return result;
-      } catch (fault) {
-        if (fault instanceof RpcFault) this.#noteMiss(endpoint, question, fault);
+      } catch (error) {
+        if (!(error instanceof RpcFault)) throw error;
+        const fault = error.code === "server_error"
+          ? await this.#faultOfServerError(endpoint, route, error, signal)
+          : error;
+        this.#noteMiss(endpoint, question, fault);
         throw fault;
       }
     }, signal);
+  }
+
+  /**
+   * Some nodes and gateways answer 5xx on routes that they have not. A node that answers on another route is well, so
+   * that it is the route which is missing; one that served it before has it.
+   */
+  async #faultOfServerError(
+    endpoint: RestEndpoint,
+    route: string,
+    fault: RpcFault,
+    signal: AbortSignal,
+  ): Promise<RpcFault> {
+    const errors = this.#errorsOf(endpoint);
+    const known = errors.get(route) ?? 0;
+    if (known === "served") return fault;
+    errors.set(route, known + 1);
+    if (known + 1 < SERVER_ERRORS || !await answersAtAll(new BeaconNode(endpoint, signal))) return fault;
+    return endpoint.fault("missing_method", route, fault.detail ?? "not served", fault);
+  }
+
+  #errorsOf(endpoint: RestEndpoint): Map<string, number | "served"> {
+    const known = this.#serverErrors.get(endpoint) ?? new Map<string, number | "served">();
+    this.#serverErrors.set(endpoint, known);
+    return known;
   }
 
   /** False when every node lately had no such route. */
@@ -76,6 +111,17 @@ export class BeaconPool {
   }
 }
 
+/** Every beacon node tells its genesis. */
+async function answersAtAll(node: BeaconNode): Promise<boolean> {
+  try {
+    await node.fetchGenesisValidatorsRoot();
+    return true;
+  } catch (error) {
+    if (error instanceof RpcFault) return false;
+    throw error;
+  }
+}
+
 /** True when the endpoint has not what was asked for, though it is well. */
 export function isAbsence(fault: RpcFault): boolean {
   return fault.code === "not_found" || fault.code === "missing_method" || fault.code === "refused";
@@ -83,6 +129,13 @@ export function isAbsence(fault: RpcFault): boolean {
 
 /** A fault of beacon nodes as the program is told of it: lies and lacks become {@link ProverFault}s. */
 export function proverFaultOf(chain: StateMachine, fault: RpcFault): ProverFault | RpcFault {
+  const unknown = unknownForkOf(fault);
+  if (unknown !== undefined) {
+    const detail =
+      `the beacon chain has reached ${unknown.fork}, which the hub's client does not know yet: ` +
+      "nothing can be proved until the hub's runtime is upgraded, and this program with it";
+    return new ProverFault("stranded", chain, undefined, detail, { cause: fault });
+  }
   if (fault.code === "malformed") {
     const blamed = fault.cause instanceof RpcFault ? fault.cause : fault;
     const detail = `${blamed.where.method}: ${blamed.detail ?? "unusable data"}`;

@@ -166,15 +166,23 @@ export class LightWay {
     }
   }
 
-  /** A period was missed: its best update comes first. */
+  /**
+   * A period was missed: its best update comes first. Where no node has the state that it makes final (any more), other
+   * blocks of the period may do: those are the reference's way.
+   */
   async #catchUp(
     trusted: Trusted,
     missed: LightClientUpdate | undefined,
     signal: AbortSignal,
   ): Promise<Look> {
     if (missed === undefined) return { kind: "unserved" };
-    const look = await this.#finish(trusted, missed, committeeOf(missed), signal);
-    return look.kind === "update" ? { ...look, hasMore: true } : look;
+    try {
+      const look = await this.#finish(trusted, missed, committeeOf(missed), signal);
+      return look.kind === "update" ? { ...look, hasMore: true } : look;
+    } catch (fault) {
+      if (fault instanceof RpcFault && isStateGone(fault)) return { kind: "unserved" };
+      throw fault;
+    }
   }
 
   /** @returns `undefined` for an honest update that the hub does not take, e.g. one without finality. */
@@ -214,6 +222,11 @@ export class LightWay {
       hasMore: false,
     };
   }
+}
+
+/** Nodes have several words for a state that they do not have any more; some just fail. */
+function isStateGone(fault: RpcFault): boolean {
+  return isAbsence(fault) || fault.code === "pruned" || fault.code === "server_error";
 }
 
 function committeeOf(update: LightClientUpdate): SyncCommitteeUpdate {

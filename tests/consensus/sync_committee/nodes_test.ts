@@ -252,3 +252,113 @@ Deno.test("sync committee prover: a node that finds states by slot only is asked
   await world.beacon.mine(4);
   match((await world.follow(prover))[0]?.summary ?? "", /by whole state of slots, whole state of slots/);
 });
+
+/** Answers of a later fork: another name, and light client headers without the execution header. */
+function ofLaterFork(name: string | undefined): Mischief {
+  const renamed = (body: object): object => {
+    const { version: _, ...rest } = { version: undefined, ...body };
+    return name === undefined ? rest : { version: name, ...rest };
+  };
+  const withoutPayload = (body: unknown): unknown => {
+    for (const header of ["finalized_header", "attested_header"]) {
+      changeAt(body, ["data", header], (value) => ({ beacon: Object(value).beacon }));
+    }
+    return body;
+  };
+  return {
+    json: (path, body) =>
+      path.includes("finality_update")
+        ? renamed(Object(withoutPayload(body)))
+        : path.includes("blocks")
+        ? renamed(Object(body))
+        : body,
+  };
+}
+
+Deno.test("sync committee prover: a fork that the hub does not know is told as that, and no node is accused", async () => {
+  const { world } = await newsFor(["honest"]);
+  await using _ = world;
+  world.spoil("new", ofLaterFork("gloas"));
+  world.spoil("newer", ofLaterFork("gloas"));
+  for (const hosts of [["new"], ["new", "newer"]]) {
+    await rejects(world.prover(hosts).next(never), (fault) => {
+      ok(fault instanceof ProverFault);
+      equal([fault.code, fault.endpoint], ["stranded", undefined]);
+      match(
+        fault.detail,
+        /^the beacon chain has reached fork gloas, which the hub's client does not know yet/,
+      );
+      return true;
+    });
+  }
+  equal(refused(world), []);
+  equal((await world.prover(["new", "honest"]).next(never)).kind, "updates", "one node is no fork");
+});
+
+Deno.test("sync committee prover: answers without the execution header and without a name are of a later fork", async () => {
+  const { world } = await newsFor(["honest"]);
+  await using _ = world;
+  world.spoil("new", ofLaterFork(undefined));
+  world.spoil("blocks", { status: (path) => path.includes("light_client") ? 404 : undefined });
+  equal((await world.prover(["new", "honest"]).next(never)).kind, "updates");
+  equal(refused(world), []);
+  world.spoil("electra", {
+    json: (path, body) =>
+      path.includes("finality_update") ? { ...Object(ofLaterFork("electra").json?.(path, body)) } : body,
+  });
+  await rejects(
+    world.prover(["electra"]).next(never),
+    (fault) => fault instanceof ProverFault && fault.code === "bad_data" && fault.endpoint === "electra",
+  );
+});
+
+Deno.test("sync committee prover: routes that fail because they do not exist are learned, and others serve", async () => {
+  const { world } = await newsFor(["honest"]);
+  await using _ = world;
+  for (const status of [500, 502, 504]) {
+    const host = `poor${status}`;
+    world.spoil(host, { status: (path) => path.includes("light_client") ? status : undefined });
+    const prover = world.prover([host]);
+    const finding = await lookUntilFound(world, prover);
+    match(finding.summary, new RegExp(`by state proof of ${host}, state proof of ${host}`), String(status));
+    world.asked.length = 0;
+    await lookUntilFound(world, prover);
+    ok(world.asked.filter(({ path }) => path.includes("light_client")).length <= 1, "it is not asked anew");
+  }
+});
+
+/** Looks until an update is found; faults on the way are those of a node that is learned to know. */
+async function lookUntilFound(
+  world: World,
+  prover: ReturnType<World["prover"]>,
+): Promise<Extract<Awaited<ReturnType<typeof prover.next>>, { kind: "updates" }>> {
+  for (let look = 0; look < 4; look++) {
+    const finding = await prover.next(never).catch((fault: unknown) => {
+      ok(fault instanceof RpcFault, String(fault));
+    });
+    if (finding?.kind === "updates") return finding;
+    world.clock.advance(60_000);
+  }
+  throw new Error("Nothing was found");
+}
+
+Deno.test("sync committee prover: a missed period whose best update is of a lost state is made up for by its last block", async () => {
+  const { world, prover } = await newsFor(["archive"]);
+  await using _ = world;
+  await world.follow(prover);
+  const missed = world.beacon.period + 1;
+  // The best update is the one that most have signed: an early one.
+  world.beacon.change({ signers: 512 });
+  await world.beacon.advanceToPeriod(missed);
+  world.beacon.change({ signers: 400 });
+  await world.beacon.mine(16);
+  await world.beacon.advanceToPeriod(missed + 2);
+  const path = `/eth/v1/beacon/light_client/updates?start_period=${missed}&count=1`;
+  const [best] = await (await fetch(world.beacon.url + path)).json();
+  const { slot, state_root: root } = best.data.finalized_header.beacon;
+  const lost = new RegExp(`/(${slot}|${root})(/|[?]|$)`);
+  world.spoil("archive", { status: (asked) => lost.test(asked) ? 404 : undefined });
+  const [first] = await world.follow(prover);
+  match(first?.summary ?? "", /by state proof of archive, state proof of archive/);
+  equal(world.hub.state.lightClientState.statePeriod, BigInt(missed + 2));
+});
