@@ -80,10 +80,15 @@ export class MemoryChain implements Chain {
     };
   }
 
-  /** The state that plain reads see. */
-  protected get seen(): HostState {
+  /** The block that plain reads see. */
+  protected get seenBlock(): MemoryNode["head"] {
     const { head } = this.node;
-    return this.node.block(head.height - this.readsBehind)?.state ?? head.state;
+    return this.node.block(head.height - this.readsBehind) ?? head;
+  }
+
+  /** Its state. */
+  protected get seen(): HostState {
+    return this.seenBlock.state;
   }
 
   /** Account that pays; `undefined` where extrinsics are unsigned. */
@@ -96,7 +101,7 @@ export class MemoryChain implements Chain {
   }
 
   fetchHeight(signal: AbortSignal): Promise<bigint> {
-    return this.call("fetchHeight", signal, () => this.node.head.height);
+    return this.call("fetchHeight", signal, () => this.seenBlock.height);
   }
 
   fetchFinalHeight(signal: AbortSignal): Promise<bigint> {
@@ -109,7 +114,7 @@ export class MemoryChain implements Chain {
 
   fetchView(counterparty: StateMachineId, signal: AbortSignal): Promise<CounterpartyView> {
     return this.call("fetchView", signal, () => {
-      const { state, timeSec } = this.node.head;
+      const { state, timeSec } = this.seenBlock;
       return {
         height: state.counterparties.get(stateMachineIdKey(counterparty))?.latest ?? 0n,
         nowSec: timeSec,
@@ -129,6 +134,7 @@ export class MemoryChain implements Chain {
   fetchEvents(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly ChainEvent[]> {
     return this.call("fetchEvents", signal, () => {
       const events: ChainEvent[] = [];
+      if (to > this.seenBlock.height) throw this.fault("lagging", "fetchEvents");
       for (let height = from; height <= to; height++) {
         events.push(...this.blockAt(height, "fetchEvents").events);
       }
@@ -296,7 +302,7 @@ export class MemoryChain implements Chain {
     call: Pick<MemoryTransaction, "answer" | "call"> = {},
   ): SignedSubmission {
     const { account } = this;
-    const known = this.node.nonceOf(account);
+    const known = account === undefined ? 0n : this.seen.nonces.get(account) ?? 0n;
     const least = hints.nonceAtLeast ?? 0n;
     const nonce = account === undefined ? undefined : known > least ? known : least;
     const priceWei = this.node.priceWei;

@@ -103,7 +103,16 @@ export function openSubmissions(db: Database, clock: Pick<Clock, "now">): Submis
       if (changes !== commitments.length) throw new Error(`Submission ${id} does not carry all of these`);
     },
     reopenItems: (id) =>
-      void db.run("UPDATE submission_item SET outcome = NULL WHERE submission_id = :id", { id }),
+      void db.run(
+        `UPDATE submission_item AS mine SET outcome = CASE WHEN EXISTS (
+           SELECT 1 FROM submission_item i JOIN submission s ON s.id = i.submission_id
+             JOIN submission own ON own.id = mine.submission_id
+           WHERE i.commitment = mine.commitment AND i.sink = mine.sink AND i.outcome IS NULL AND s.id <> own.id
+             AND s.kind = 'delivery' AND ${isUnresolved}
+             AND (own.nonce IS NULL OR s.nonce IS NOT own.nonce OR s.account IS NOT own.account)
+         ) THEN 'not_handled' END WHERE mine.submission_id = :id`,
+        { id },
+      ),
   };
 }
 

@@ -116,6 +116,9 @@ export interface Submissions {
   settleItem(id: number, commitment: Hash256, outcome: ItemOutcome): void;
   /** As {@link settleItem} for several items of one submission. */
   settleItems(id: number, commitments: readonly Hash256[], outcome: ItemOutcome): void;
-  /** Forgets the outcomes of all items: the block that held the submission is gone. */
+  /**
+   * Forgets the outcomes of all items: the block that held the submission is gone. Messages that another one carries
+   * by now, beside it, stay with that one (I5).
+   */
   reopenItems(id: number): void;
 }

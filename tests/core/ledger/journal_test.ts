@@ -360,6 +360,25 @@ Deno.test(
 );
 
 Deno.test(
+  "journal: what another transaction carries by now stays there when an earlier one loses its block (I5)",
+  scene(({ submissions }) => {
+    const first = submissions.record(delivery(1, { items: [itemOf(1), itemOf(2)] }));
+    submissions.update(first, { state: "included", block });
+    submissions.settleItems(first, [hashOf(1), hashOf(2)], "not_handled");
+    submissions.record(delivery(2, { items: [itemOf(2)] }));
+    submissions.reopenItems(first);
+    deepEqual(submissions.itemsOf(first).map(({ outcome }) => outcome), [undefined, "not_handled"]);
+    // A replacement takes the same nonce: either may be mined, never both.
+    const { account, nonce } = newSubmission(1);
+    const submission = newSubmission(3, { account, nonce });
+    const second = submissions.record(delivery(3, { submission, items: [itemOf(1)], replaces: first }));
+    submissions.reopenItems(first);
+    equal(submissions.itemsOf(first)[0]?.outcome, undefined);
+    equal(submissions.itemsOf(second)[0]?.outcome, undefined);
+  }),
+);
+
+Deno.test(
   "retention: ended rows go after their time, and nothing goes that is still owed or under way",
   scene((ledger, clock) => {
     const { messages, submissions, deliveries } = ledger;

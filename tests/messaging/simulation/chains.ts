@@ -21,7 +21,7 @@ import {
   stateMachineIdKey,
 } from "../../../src/core/protocol/ismp/state_machine.ts";
 import type { Clock } from "../../../src/core/runtime/clock.ts";
-import type { HostState } from "../../support/memory_host.ts";
+import { forge, type HostState } from "../../support/memory_host.ts";
 import type { MemoryCall, MemoryNode } from "../../support/memory_node.ts";
 import { MemoryReplacing } from "../../support/memory_replacing.ts";
 import { MemoryEvm, MemoryHub } from "../../support/memory_roles.ts";
@@ -47,6 +47,14 @@ export interface Process {
   claiming(commitment: Hash256, fee: bigint): void;
 }
 
+/** What a chain's endpoint does wrong. */
+export interface Endpoint {
+  /** Blocks by which the node that answers the next call is behind. */
+  readonly blocksBehind: () => bigint;
+  /** Whether the next proof does not verify. */
+  readonly isProofBad: () => boolean;
+}
+
 /** How a process is connected to a chain. */
 export interface SimConnection {
   readonly life: Process;
@@ -55,6 +63,7 @@ export interface SimConnection {
   readonly key: Uint8Array;
   readonly relayer: Uint8Array;
   readonly latencyMs: () => number;
+  readonly endpoint: Endpoint;
 }
 
 /** Smallest payment of the hub, units of the fee token. */
@@ -70,11 +79,14 @@ export class SimEvm extends MemoryEvm implements EvmChain {
   readonly hasGas = true;
   readonly #life: Process;
   readonly #key: Uint8Array;
+  readonly #endpoint: Endpoint;
   readonly #replacing: MemoryReplacing;
 
-  constructor(node: MemoryNode, { life, clock, key, relayer, latencyMs }: SimConnection) {
+  constructor(node: MemoryNode, { life, clock, key, relayer, latencyMs, endpoint }: SimConnection) {
     super(node, clock, { relayer, latencyMs });
     this.#life = life;
+    this.#endpoint = endpoint;
+    this.alterProof = (proof) => endpoint.isProofBad() ? forge(proof) : proof;
     this.#key = key;
     this.#replacing = new MemoryReplacing(node, this, clock);
   }
@@ -113,7 +125,7 @@ export class SimEvm extends MemoryEvm implements EvmChain {
     return this.call("proveFees", signal, () => {
       const { hash, state } = this.blockAt(height, "proveFees");
       return {
-        proof: seal("fees", hash, commitments),
+        proof: this.#sealed("fees", hash, commitments),
         fees: commitments.map((each) => state.fees.get(each) ?? 0n),
       };
     });
@@ -127,10 +139,14 @@ export class SimEvm extends MemoryEvm implements EvmChain {
     return this.call("proveReceipts", signal, () => {
       const { hash, state } = this.blockAt(height, "proveReceipts");
       return {
-        proof: seal("receipts", hash, commitments),
+        proof: this.#sealed("receipts", hash, commitments),
         relayers: commitments.map((each) => state.receipts.get(each)),
       };
     });
+  }
+
+  #sealed(what: string, root: Hash256, keys: readonly string[]): Uint8Array {
+    return seal(this.#endpoint.isProofBad() ? `no ${what}` : what, root, keys);
   }
 
   signDigest(digest: Uint8Array): Promise<Signature> {
@@ -162,7 +178,10 @@ export class SimEvm extends MemoryEvm implements EvmChain {
   }
 
   protected override call<T>(method: string, signal: AbortSignal, work: () => T): Promise<T> {
-    return super.call(method, signal, () => stepped(this.#life, work));
+    return super.call(method, signal, () => {
+      this.readsBehind = this.#endpoint.blocksBehind();
+      return stepped(this.#life, work);
+    });
   }
 }
 
@@ -172,14 +191,17 @@ export class SimHub extends MemoryHub implements RelayerHub, FeeChain {
   readonly #life: Process;
   readonly #key: Uint8Array;
   readonly #chains: ReadonlyMap<StateMachine, MemoryNode>;
+  readonly #endpoint: Endpoint;
   readonly #made = new Map<Hash256, HubCall>();
 
   constructor(
     node: MemoryNode,
-    { life, clock, key, relayer, latencyMs }: SimConnection,
+    { life, clock, key, relayer, latencyMs, endpoint }: SimConnection,
     chains: ReadonlyMap<StateMachine, MemoryNode>,
   ) {
     super(node, clock, { relayer, latencyMs });
+    this.#endpoint = endpoint;
+    this.alterProof = (proof) => endpoint.isProofBad() ? forge(proof) : proof;
     this.#life = life;
     this.#key = key;
     this.#chains = chains;
@@ -309,7 +331,10 @@ export class SimHub extends MemoryHub implements RelayerHub, FeeChain {
   }
 
   protected override call<T>(method: string, signal: AbortSignal, work: () => T): Promise<T> {
-    return super.call(method, signal, () => stepped(this.#life, work));
+    return super.call(method, signal, () => {
+      this.readsBehind = this.#endpoint.blocksBehind();
+      return stepped(this.#life, work);
+    });
   }
 
   #executable(call: HubCall): MemoryCall {

@@ -21,10 +21,22 @@ import {
   type SentFacts,
   spendingWrong,
 } from "../../support/relayer_invariants.ts";
-import { chainNames, type Course, type Sent } from "./course.ts";
+import { chainNames, type Course, PRICE_27, type Sent } from "./course.ts";
+import type { MessagePlan } from "./plan.ts";
 
 /** Why a message waits whose receiving module fails; its fee may not be worth it besides. */
-const FAILED: ReadonlySet<string> = new Set(["simulation_failed", "not_executed", "unprofitable"]);
+const FAILED: ReadonlySet<string> = new Set([
+  "simulation_failed",
+  "not_executed",
+  "unprofitable",
+  "reverted",
+  "untraceable",
+]);
+
+/** True for messages that cannot arrive, or not for sure. */
+function isBad({ isFailing, isSpoiling, isUntraceable }: MessagePlan): boolean {
+  return isFailing || isSpoiling === true || isUntraceable === true;
+}
 
 /** Watches one course. */
 export class Checks {
@@ -94,7 +106,9 @@ export class Checks {
         return `${open.length} open submissions to ${chain}: ${open[0]?.kind} ${open[0]?.state}`;
       }
     }
-    const [withdrawal] = ledger.withdrawals.listOpen();
+    const withdrawal = ledger.withdrawals.listOpen().find(({ amount, chain, state }) =>
+      state !== "dispatched" || !this.#isTooDear(chain, amount)
+    );
     if (withdrawal !== undefined) return `withdrawal ${withdrawal.id} is ${withdrawal.state}`;
     for (const claimState of ["unclaimed", "claiming", "lost", "unclaimable"] as const) {
       const [row] = ledger.deliveries.listByClaimState(claimState, { limit: 1 });
@@ -230,10 +244,22 @@ export class Checks {
           : [`${chain}: earned ${least} to ${most}, but ${held} held and ${paid} paid out`],
         ...payments.filter(({ beneficiary }) => !equalBytes(beneficiary, own))
           .map(({ commitment }) => `${chain}: payment ${commitment} goes to somebody else`),
-        ...payments.filter(({ commitment }) => !finalState(node).receipts.has(commitment))
-          .map(({ commitment }) => `${chain}: payment ${commitment} did not arrive`),
+        ...payments.filter(({ amount, commitment }) =>
+          !finalState(node).receipts.has(commitment) && !this.#isTooDear(chain, amount)
+        ).map(({ commitment }) => `${chain}: payment ${commitment} did not arrive`),
       ];
     });
+  }
+
+  /** A payment waits while bringing it costs more than a tenth of it, with proofs of the hub where they are needed. */
+  #isTooDear(chain: string, amount: bigint): boolean {
+    const index = chainNames.findIndex((name) => name === chain);
+    const node = this.#course.nodes[index];
+    if (node === undefined) throw new Error(`No chain ${chain}`);
+    const needsProof = this.#course.plan.chains[index]?.driver === "proofs";
+    const gas = node.messageGas + (needsProof ? node.proofGas : 0n);
+    const costUsd18 = gas * node.priceWei * PRICE_27 / 10n ** 27n;
+    return costUsd18 * 10n > amount;
   }
 
   /** Lines that tell of a defect: no trouble of the outside world is an error. */
@@ -282,7 +308,7 @@ export class Checks {
     const isPoor = plan.fee === 1n && (source.head.state.fees.get(message.commitment) ?? 0n) === 1n;
     return rows.some(({ state, reason }) =>
       (plan.timeoutSec !== undefined && state === "timed_out" && reason === "expired") ||
-      (plan.isFailing && state === "held" && reason !== undefined && FAILED.has(reason)) ||
+      (isBad(plan) && state === "held" && reason !== undefined && FAILED.has(reason)) ||
       (isPoor && state === "held" && reason === "unprofitable")
     );
   }

@@ -23,7 +23,7 @@ import type { PlannedFault } from "../../support/fault_plan.ts";
 import { MemoryChain } from "../../support/memory_chain.ts";
 import { MemoryNode } from "../../support/memory_node.ts";
 import { seededRandomness } from "../../support/seeded_randomness.ts";
-import { type Process, SimEvm, SimHub } from "./chains.ts";
+import { type Endpoint, type Process, SimEvm, SimHub } from "./chains.ts";
 import { compete } from "./competitor.ts";
 import { configOf, evmConfigsOf } from "./config.ts";
 import type { ChainPlan, MessagePlan, Plan, Trouble } from "./plan.ts";
@@ -33,7 +33,8 @@ import { Program } from "./program.ts";
 export const chainNames = [
   parseStateMachine("EVM-1"),
   parseStateMachine("EVM-56"),
-  parseStateMachine("KUSAMA-4009"),
+  // Not a hub of a test network, where a native token counts as one dollar whatever happens.
+  parseStateMachine("POLKADOT-3367"),
 ] as const;
 
 /** A message of the seed with what was planned for it. */
@@ -62,7 +63,7 @@ const TICK_SEC = 2;
 /** Seconds between blocks of the hub. */
 const HUB_BLOCK_SEC = 6;
 /** 2,000 dollars for a native token. */
-const PRICE_27 = 2_000n * 10n ** 27n;
+export const PRICE_27 = 2_000n * 10n ** 27n;
 /** Most seconds after the trouble until everything has ended. */
 const MOST_CALM_SEC = 3 * 3_600;
 /** Seconds between a process that ended by itself and its successor, as a container runtime does it. */
@@ -93,10 +94,16 @@ export class Course {
   readonly #seed: number;
   readonly #fuses: Extract<Trouble, { kind: "fuse" }>[];
   readonly #outages = new Set<number>();
+  /** Chains whose proofs are bad now, and those whose nodes are out of step, with the blocks. */
+  readonly #badProofs = new Set<number>();
+  readonly #outOfStep = new Map<number, number>();
+  readonly #priceGaps = new Set<number>();
+  readonly #spikes = new Map<Trouble, () => void>();
   readonly #foreign = new Set<0 | 1>();
   readonly #losing = new Set<Extract<Trouble, { kind: "lose" }>>();
   readonly #competitor: readonly [MemoryChain, MemoryChain, MemoryChain];
   #connected: readonly MemoryChain[] = [];
+  #evms: readonly SimEvm[] = [];
   #startAtSec = 0;
   /** How often the database was lost. */
   losses = 0;
@@ -318,10 +325,7 @@ export class Course {
   #begin(trouble: Exclude<Trouble, { kind: "fuse" }>): void {
     const now = this.#nowSec;
     const isNow = (atSec: number): boolean => atSec >= now && atSec < now + TICK_SEC;
-    if (trouble.kind === "outage" && isNow(trouble.atSec + trouble.forSec)) {
-      this.#outages.delete(trouble.chain);
-      this.#drawFaults();
-    }
+    if ("forSec" in trouble && isNow(trouble.atSec + trouble.forSec)) this.#endOf(trouble);
     if (!isNow(trouble.atSec)) return;
     switch (trouble.kind) {
       case "kill":
@@ -346,14 +350,78 @@ export class Course {
       case "foreignNonce":
         this.#foreign.add(trouble.chain);
         return;
+      case "spike": {
+        const node = this.nodes[trouble.chain];
+        const times = BigInt(trouble.times);
+        node.priceWei *= times;
+        const waiting = node.minedFromWei;
+        node.minedFromWei = node.priceWei;
+        this.#spikes.set(trouble, () => {
+          node.priceWei /= times;
+          // Another rush may have come meanwhile.
+          node.minedFromWei = waiting < node.priceWei ? waiting : node.priceWei;
+        });
+        return;
+      }
+      case "badProofs":
+        this.#badProofs.add(trouble.chain);
+        return;
+      case "outOfStep":
+        this.#outOfStep.set(trouble.chain, trouble.blocks);
+        return;
+      case "priceGap":
+        this.#priceGaps.add(trouble.chain);
+        this.#quotePrices();
+        return;
       case "forgetPool":
         this.nodes[trouble.chain].forgetPool();
     }
   }
 
+  /** What lasts for a while is over. */
+  #endOf(trouble: Extract<Trouble, { readonly forSec: number }>): void {
+    switch (trouble.kind) {
+      case "outage":
+        this.#outages.delete(trouble.chain);
+        this.#drawFaults();
+        return;
+      case "spike":
+        this.#spikes.get(trouble)?.();
+        this.#spikes.delete(trouble);
+        return;
+      case "badProofs":
+        this.#badProofs.delete(trouble.chain);
+        return;
+      case "outOfStep":
+        this.#outOfStep.delete(trouble.chain);
+        return;
+      case "priceGap":
+        this.#priceGaps.delete(trouble.chain);
+        this.#quotePrices();
+    }
+  }
+
   #calm(): void {
-    this.#outages.clear();
+    for (const trouble of this.plan.troubles) if ("forSec" in trouble) this.#endOf(trouble);
     this.#drawFaults();
+  }
+
+  #quotePrices(): void {
+    for (const [index, chain] of this.#evms.entries()) {
+      chain.routerPrice27 = this.#priceGaps.has(index) ? undefined : PRICE_27;
+    }
+  }
+
+  /** What the endpoint of a chain does with the next call. */
+  #endpointOf(index: number): Endpoint {
+    return {
+      blocksBehind: () => {
+        const most = this.#outOfStep.get(index);
+        if (most === undefined || this.#chance(50)) return 0n;
+        return BigInt(1 + Math.floor(this.#random.fraction() * most));
+      },
+      isProofBad: () => this.#badProofs.has(index) && this.#chance(50),
+    };
   }
 
   #drawFaults(): void {
@@ -388,6 +456,8 @@ export class Course {
         context: new Uint8Array(),
       });
     if (plan.isFailing) dest.failing.add(message.commitment);
+    if (plan.isSpoiling === true) dest.spoiling.add(message.commitment);
+    if (plan.isUntraceable === true) dest.untraceable.add(message.commitment);
     source.dispatch(message, plan.fee);
     this.sent.push({ plan, message, source, dest: message.kind === "post" ? dest : source });
   }
@@ -397,11 +467,16 @@ export class Course {
     const connection = { life, clock: this.clock, latencyMs: latency };
     const [one, two, hub] = this.nodes;
     const [firstAccount, secondAccount] = this.#accounts;
-    const firstChain = new SimEvm(one, { ...connection, ...firstAccount });
-    const secondChain = new SimEvm(two, { ...connection, ...secondAccount });
-    firstChain.routerPrice27 = secondChain.routerPrice27 = PRICE_27;
+    const firstChain = new SimEvm(one, { ...connection, ...firstAccount, endpoint: this.#endpointOf(0) });
+    const secondChain = new SimEvm(two, { ...connection, ...secondAccount, endpoint: this.#endpointOf(1) });
+    this.#evms = [firstChain, secondChain];
+    this.#quotePrices();
     const chains = new Map([[one.id.stateMachine, one], [two.id.stateMachine, two]]);
-    const middle = new SimHub(hub, { ...connection, ...firstAccount }, chains);
+    const middle = new SimHub(
+      hub,
+      { ...connection, ...firstAccount, endpoint: this.#endpointOf(2) },
+      chains,
+    );
     this.#connected = [firstChain, secondChain, middle];
     this.#drawFaults();
     const [firstConfig, secondConfig] = evmConfigsOf(this.#config());

@@ -24,6 +24,10 @@ export interface MessagePlan {
   readonly timeoutSec: number | undefined;
   /** The receiving module fails. */
   readonly isFailing: boolean;
+  /** It lets every transaction fail that carries it, although simulations take it. */
+  readonly isSpoiling?: boolean;
+  /** Its trace is too large, or refused. */
+  readonly isUntraceable?: boolean;
 }
 
 /** Something that happens to a chain or to the program. */
@@ -58,6 +62,31 @@ export type Trouble =
   }
   /** Somebody uses a nonce of our account. */
   | { readonly kind: "foreignNonce"; readonly chain: 0 | 1; readonly atSec: number }
+  /** Gas costs `times` as much for a while, and blocks have room only for what pays that. */
+  | {
+    readonly kind: "spike";
+    readonly chain: 0 | 1;
+    readonly atSec: number;
+    readonly forSec: number;
+    readonly times: number;
+  }
+  /** Half of the proofs that the chain's endpoint makes do not verify. */
+  | {
+    readonly kind: "badProofs";
+    readonly chain: 0 | 1 | 2;
+    readonly atSec: number;
+    readonly forSec: number;
+  }
+  /** Nodes behind one URL: half of the reads come from one that is up to `blocks` behind. */
+  | {
+    readonly kind: "outOfStep";
+    readonly chain: 0 | 1 | 2;
+    readonly atSec: number;
+    readonly forSec: number;
+    readonly blocks: number;
+  }
+  /** Nobody tells the price of the chain's native token. */
+  | { readonly kind: "priceGap"; readonly chain: 0 | 1; readonly atSec: number; readonly forSec: number }
   /** Nodes forget what waits. */
   | { readonly kind: "forgetPool"; readonly chain: 0 | 1 | 2; readonly atSec: number };
 
@@ -96,7 +125,7 @@ export function planOf(seed: number): Plan {
     minimumProfitPercent,
     hasSeparateKeys: draw.chance(30),
     messages: Array.from({ length: draw.between(3, 12) }, () => messagePlan(draw, minimumProfitPercent)),
-    troubles: Array.from({ length: draw.between(0, 5) }, () => trouble(draw, calmAfterSec)),
+    troubles: Array.from({ length: draw.between(0, 7) }, () => trouble(draw, calmAfterSec)),
     faultPercent: 5,
     reorgPercent: [0, 4, 12][draw.between(0, 2)] ?? 0,
     hasCompetitor: draw.chance(50),
@@ -125,6 +154,8 @@ function messagePlan(draw: Draw, percent: number): MessagePlan {
     raisedAfterSec: isRaised ? draw.between(30, 200) : undefined,
     timeoutSec: draw.chance(12) ? draw.between(70, 600) : undefined,
     isFailing: kind === "post" && draw.chance(4),
+    isSpoiling: kind === "post" && draw.chance(4),
+    isUntraceable: kind === "post" && draw.chance(2),
   };
 }
 
@@ -133,7 +164,7 @@ function trouble(draw: Draw, calmAfterSec: number): Trouble {
   const downSec = draw.between(1, 60);
   const chain = draw.chance(50) ? 0 : 1;
   const any = draw.chance(34) ? 2 : chain;
-  switch (draw.between(0, 9)) {
+  switch (draw.between(0, 13)) {
     case 0:
       return { kind: "kill", atSec, downSec };
     case 1:
@@ -150,6 +181,20 @@ function trouble(draw: Draw, calmAfterSec: number): Trouble {
       return draw.chance(40)
         ? { kind: "lose", atSec, downSec, whilePooled: draw.chance(50) ? any : undefined }
         : { kind: "forgetPool", chain: any, atSec };
+    case 7:
+      return { kind: "spike", chain, atSec, forSec: draw.between(20, 200), times: draw.between(2, 60) };
+    case 8:
+      return { kind: "badProofs", chain: any, atSec, forSec: draw.between(10, 120) };
+    case 9:
+      return {
+        kind: "outOfStep",
+        chain: any,
+        atSec,
+        forSec: draw.between(10, 200),
+        blocks: draw.between(1, 4),
+      };
+    case 10:
+      return { kind: "priceGap", chain, atSec: draw.chance(50) ? 0 : atSec, forSec: draw.between(20, 200) };
     default:
       return { kind: "fuse", steps: draw.between(1, 2_500), downSec, isGentle: draw.chance(25) };
   }

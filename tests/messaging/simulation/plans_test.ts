@@ -15,6 +15,8 @@ function quiet(seed: number, changes: Partial<Plan> = {}): Plan {
     raisedAfterSec: undefined,
     timeoutSec: undefined,
     isFailing: false,
+    isSpoiling: false,
+    isUntraceable: false,
   }));
   return {
     ...plan,
