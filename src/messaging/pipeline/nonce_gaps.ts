@@ -7,7 +7,7 @@ import { bumpPrice } from "../../core/chains/stuck_plan.ts";
 import { planNonces } from "../decisions/nonces.ts";
 import { highestPriceWei } from "../../core/chains/evm/gas.ts";
 import { priceCaps } from "../decisions/price_cap.ts";
-import { tellForeign } from "./foreign_use.ts";
+import { noteForeign } from "./foreign_use.ts";
 import { isSpendingStopped } from "./loss_limit.ts";
 import type { Replacing } from "./replacing.ts";
 import type { Settling } from "./settlement.ts";
@@ -32,7 +32,7 @@ export async function fillGaps(work: Settling, replacing: Replacing): Promise<bo
   if (account === undefined) return false;
   const rowsAt = (nonce: bigint): SubmissionRow[] =>
     deps.ledger.submissions.listByNonce(sink.id.stateMachine, account, nonce);
-  tellForeign(work, plan.foreign.find((nonce) => rowsAt(nonce).length === 0));
+  noteForeign(work, plan.foreign.find((nonce) => rowsAt(nonce).length === 0));
   let isNews = false;
   for (const nonce of plan.gaps) {
     const rows = rowsAt(nonce);

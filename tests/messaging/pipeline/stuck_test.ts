@@ -4,6 +4,7 @@ import type { Message } from "../../../src/core/protocol/ismp/message.ts";
 import { toConsensusStateId } from "../../../src/core/protocol/ismp/state_machine.ts";
 import { MOST_REPLACEMENTS, STUCK_AFTER_MS } from "../../../src/core/chains/stuck_plan.ts";
 import type { FeeReader, Leg, LegProfit } from "../../../src/messaging/pipeline/leg.ts";
+import { noteForeign } from "../../../src/messaging/pipeline/foreign_use.ts";
 import type { Replacing } from "../../../src/messaging/pipeline/replacing.ts";
 import { settleAll, type SettleRound } from "../../../src/messaging/pipeline/settle.ts";
 import { MemoryReplacing } from "../../support/memory_replacing.ts";
@@ -344,4 +345,19 @@ Deno.test("funds (04 21.4 line 18): an empty account parks its chain: one look a
   assert.equal((await round(relayer, leg)).sent, 3);
   assert.deepEqual(relayer.log.messages("error"), []);
   assert.ok(relayer.log.messages("info").includes("Our account can pay for gas again"));
+});
+
+Deno.test("stuck (04 21.4 line 18): a strange nonce in the pool is told when a later look confirms it, a passing one never", async () => {
+  const work = await waiting();
+  const warnings = (): number =>
+    work.relayer.log.messages("warn").filter((text) => text.startsWith("Another program")).length;
+  noteForeign({ deps: work.relayer.deps, sink: work.relayer.two }, 7n);
+  await work.world.clock.advance(60_000);
+  noteForeign({ deps: work.relayer.deps, sink: work.relayer.two }, 8n);
+  await work.world.clock.advance(29_000);
+  noteForeign({ deps: work.relayer.deps, sink: work.relayer.two }, 8n);
+  assert.equal(warnings(), 0);
+  await work.world.clock.advance(1_000);
+  noteForeign({ deps: work.relayer.deps, sink: work.relayer.two }, 8n);
+  assert.equal(warnings(), 1);
 });

@@ -2,6 +2,7 @@
  * What all parts of the EVM adapter share: the endpoints, the host, our account, and what was learned of them.
  */
 import type { PrivateKeyAccount } from "viem/accounts";
+import type { Hash256 } from "../../protocol/bytes.ts";
 import type { Address } from "../../protocol/evm/address.ts";
 import { type HostParams, hostReads } from "../../protocol/evm/host_reads.ts";
 import type { StateMachineId } from "../../protocol/ismp/state_machine.ts";
@@ -60,6 +61,9 @@ export type OptionalAbility =
 /** How often an endpoint is accused of the same, ms; in between it is told at debug level. */
 const ACCUSE_EVERY_MS = 10 * 60_000;
 
+/** Transactions of ours that seem to be replaced and are not settled: few at a time. */
+const REPLACED_KEPT = 256;
+
 /** State shared by the parts of one EVM chain's adapter. */
 export class EvmContext {
   readonly #paramsCache: Cached<HostParams>;
@@ -70,6 +74,8 @@ export class EvmContext {
   readonly #accusedMs = new Map<string, number>();
   /** Handlers are stateless and immutable: what one supports does not change. */
   readonly #batchingHandlers = new Map<Address, boolean>();
+  /** When each transaction of ours first seemed to be replaced, ms; oldest first. */
+  readonly #replacedSinceMs = new Map<Hash256, number>();
   /** Deliveries of others that were seen in the pool. */
   readonly poolSightings: PoolSightings;
   /** Whether the chain has the OP stack's price oracle; `undefined`: nobody asked yet. */
@@ -145,6 +151,23 @@ export class EvmContext {
   /** True when the endpoints lately had not this ability. */
   lacks(ability: OptionalAbility): boolean {
     return this.at.clock.now() < (this.#lacking.get(ability) ?? 0);
+  }
+
+  /** Notes that a transaction of ours seems to be replaced; for how long it has, ms. */
+  noteReplaced(hash: Hash256): number {
+    const nowMs = this.at.clock.now();
+    const sinceMs = this.#replacedSinceMs.get(hash) ?? nowMs;
+    this.#replacedSinceMs.set(hash, sinceMs);
+    const [oldest] = this.#replacedSinceMs.keys();
+    if (this.#replacedSinceMs.size > REPLACED_KEPT && oldest !== undefined) {
+      this.#replacedSinceMs.delete(oldest);
+    }
+    return nowMs - sinceMs;
+  }
+
+  /** It is known again. */
+  forgetReplaced(hash: Hash256): void {
+    this.#replacedSinceMs.delete(hash);
   }
 
   /** Names an endpoint that said what is not true. */

@@ -43,12 +43,32 @@ export async function fetchReplacementTerms(
   };
 }
 
-/** Nonces of our account. One request. */
+/**
+ * Nonces of our account as the endpoint knows them that is furthest: one that is behind would make nonces that we used
+ * ourselves look like a stranger's. One request to each endpoint.
+ * @throws {RpcFault} when none answers.
+ */
 export async function fetchNonces(context: EvmContext, signal: AbortSignal): Promise<AccountNonces> {
-  const question = new Question(context.at.pool);
-  const nonces = addNonces(context, question);
-  await question.ask({ signal });
-  return nonces();
+  let furthest: AccountNonces | undefined;
+  let fault: RpcFault | undefined;
+  for (const endpoint of context.at.pool.each()) {
+    const question = new Question(endpoint);
+    const nonces = addNonces(context, question);
+    try {
+      await question.ask({ signal });
+    } catch (error) {
+      if (!(error instanceof RpcFault)) throw error;
+      fault ??= error;
+      continue;
+    }
+    const { latest, pending } = nonces();
+    furthest = {
+      latest: furthest === undefined || latest > furthest.latest ? latest : furthest.latest,
+      pending: furthest === undefined || pending > furthest.pending ? pending : furthest.pending,
+    };
+  }
+  if (furthest !== undefined) return furthest;
+  throw fault ?? new Error("A chain without endpoints");
 }
 
 /** A node without a view of its pool counts what is mined. */

@@ -7,6 +7,7 @@ import { toAddress } from "../../protocol/evm/address.ts";
 import { decodeHandlerCall, HandlerCallError } from "../../protocol/evm/handler_calls.ts";
 import { decodeHostLogs } from "../../protocol/evm/host_events.ts";
 import { RpcFault } from "../../rpc/fault.ts";
+import type { RpcPool } from "../../rpc/pool.ts";
 import type { BroadcastResult, Refusal, SignedSubmission, SubmissionOutcome } from "../chain.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { callResult, isTransactionKnown, nonceOf, rawTransaction, receiptOf } from "./queries.ts";
@@ -14,6 +15,11 @@ import { askOne, Question } from "./question.ts";
 import { refusalOfFault } from "./refusals.ts";
 import type { Receipt } from "./shape.ts";
 import { addFinalHeight } from "./views.ts";
+
+/** Age of the first sign that a nonce was used by another transaction at which one endpoint's word is enough, ms. */
+const REPLACED_AFTER_MS = 15_000;
+/** An endpoint that takes longer than this does without its say. */
+const WITNESS_TIMEOUT_MS = 10_000;
 
 /** Hands the bytes to the chain. One request. */
 export async function broadcast(
@@ -54,7 +60,7 @@ function broadcastResultOf(fault: RpcFault): BroadcastResult {
   }
 }
 
-/** What became of a submission. One request; a second one when it reverted, or seems to be replaced. */
+/** What became of a submission. One request; more when it reverted, or seems to be replaced. */
 export async function fetchOutcome(
   context: EvmContext,
   submission: SignedSubmission,
@@ -79,23 +85,55 @@ export async function fetchOutcome(
 
 /**
  * The nonce is used and nothing is known of the transaction. The calls of a batch may fall on both sides of a new
- * block, so the receipt is looked for once more before the transaction counts as replaced.
+ * block, and endpoints may be behind, alone or behind one URL: all are asked again, and the transaction counts as
+ * replaced only when two of them say so, or one at two looks some time apart. Until then it may be in a block.
  */
 async function afterNonceWasUsed(
   context: EvmContext,
   submission: SignedSubmission,
   signal: AbortSignal,
 ): Promise<SubmissionOutcome> {
-  const question = new Question(context.at.pool);
-  const receipt = question.add(receiptOf(submission.hash));
-  const known = question.add(isTransactionKnown(submission.hash));
+  const { hash } = submission;
+  let witnesses = 0;
+  for (const endpoint of context.at.pool.each()) {
+    const say = await askAbout(context, endpoint, submission, signal);
+    if (say === undefined) continue;
+    if (say.kind !== "replaced") {
+      context.forgetReplaced(hash);
+      return say;
+    }
+    witnesses++;
+  }
+  const isLasting = witnesses > 0 && context.noteReplaced(hash) >= REPLACED_AFTER_MS;
+  return witnesses >= 2 || isLasting ? { kind: "replaced" } : { kind: "pending" };
+}
+
+/** What one endpoint says of a transaction; `undefined` when it does not answer, or has not seen the nonce used. */
+async function askAbout(
+  context: EvmContext,
+  endpoint: RpcPool,
+  submission: SignedSubmission,
+  signal: AbortSignal,
+): Promise<SubmissionOutcome | undefined> {
+  const { account, nonce, hash } = submission;
+  if (account === undefined || nonce === undefined) throw new Error("A submission without account or nonce");
+  const question = new Question(endpoint);
+  const used = question.add(nonceOf(toAddress(account)));
+  const receipt = question.add(receiptOf(hash));
+  const known = question.add(isTransactionKnown(hash));
   const final = addFinalHeight(context, question);
-  await question.ask({ signal });
+  try {
+    await question.ask({ signal, timeoutMs: WITNESS_TIMEOUT_MS });
+  } catch (fault) {
+    if (fault instanceof RpcFault) return undefined;
+    throw fault;
+  }
   const found = receipt();
   if (found !== undefined) {
     return await included(context, submission, { found, final: final.height() }, signal);
   }
-  return known() ? { kind: "pending" } : { kind: "replaced" };
+  if (known()) return { kind: "pending" };
+  return used() > nonce ? { kind: "replaced" } : undefined;
 }
 
 async function included(

@@ -91,6 +91,11 @@ export function chainOf(
   return chainUnderTest(urls, { ...place, ...options }, systemClock, transport);
 }
 
+/** The same node under two names, as two endpoints. */
+export function twoUrls({ rpcUrl }: IsmpHost): readonly string[] {
+  return [rpcUrl, rpcUrl.replace("127.0.0.1", "localhost")];
+}
+
 /** One chain with a host for one test. */
 export async function withHost(
   chainId: number,

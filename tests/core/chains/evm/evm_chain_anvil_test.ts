@@ -32,6 +32,7 @@ import {
   postTo,
   proveFromHub,
   signed,
+  twoUrls,
   withHost,
 } from "./chain_fixture.ts";
 
@@ -387,7 +388,7 @@ Deno.test("evm chain: a rival's delivery that waits in the pool is noticed when 
 
 Deno.test("evm chain: a submission is pending, unknown or replaced as the chain says", async () => {
   await withHost(31408, async (host) => {
-    const { chain } = chainOf(host);
+    const { chain } = chainOf(host, twoUrls(host));
     const messages = [postTo(host, 1n)];
     const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
     const submission = await signed(chain, delivery);

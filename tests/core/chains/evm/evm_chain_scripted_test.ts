@@ -9,7 +9,12 @@ import { evmStateMachine } from "../../../../src/core/protocol/ismp/state_machin
 import hostVector from "../../../vectors/evm-host-reads.json" with { type: "json" };
 import traceVector from "../../../vectors/evm-trace.json" with { type: "json" };
 import { FakeClock } from "../../../support/fake_clock.ts";
-import { type ArrivedCall, ScriptedError, ScriptedRpc } from "../../../support/scripted_rpc.ts";
+import {
+  type Answerer,
+  type ArrivedCall,
+  ScriptedError,
+  ScriptedRpc,
+} from "../../../support/scripted_rpc.ts";
 import { faultOf, hub, never } from "./chain_fixture.ts";
 import { blockHash, chainAt, deliveryOfPosts, host, node, post, zeros } from "./scripted_node.ts";
 
@@ -483,8 +488,47 @@ Deno.test("evm chain: a transaction that is mined between the calls of a batch i
   const outcome = await chain.fetchOutcome(submission, never);
   assert.equal(outcome.kind, "included");
   assert.equal(requests.count, 2);
-  rpc.on("eth_getTransactionReceipt", () => null);
+});
+
+Deno.test("evm chain: one endpoint's word that the nonce was used by another counts when it lasts, two agree at once", async () => {
+  const gone = { eth_getTransactionByHash: () => null, eth_getTransactionReceipt: () => null };
+  await using rpc = node(gone);
+  await using other = node(gone);
+  const clock = new FakeClock();
+  const { chain } = chainAt([rpc], {}, clock);
+  const submission = await sign(chain);
+  for (const each of [rpc, other]) each.on("eth_getTransactionCount", () => "0x6");
+  assert.deepEqual(await chain.fetchOutcome(submission, never), { kind: "pending" });
+  await clock.advance(14_000);
+  assert.deepEqual(await chain.fetchOutcome(submission, never), { kind: "pending" });
+  await clock.advance(1_000);
   assert.deepEqual(await chain.fetchOutcome(submission, never), { kind: "replaced" });
+  const both = chainAt([rpc, other]).chain;
+  assert.deepEqual(await both.fetchOutcome(submission, never), { kind: "replaced" });
+});
+
+Deno.test("evm chain: a node behind that has not our transaction's block does not make it another program's", async () => {
+  const mined = { blockNumber: "0xf1", blockHash, status: "0x1", gasUsed: "0x5208", logs: [] };
+  await using behind = node({ eth_getTransactionByHash: () => null, eth_getTransactionReceipt: () => null });
+  await using ahead = node({ eth_getTransactionReceipt: () => mined });
+  const { chain } = chainAt([behind, ahead]);
+  const submission = await sign(chain);
+  behind.on("eth_getTransactionCount", () => "0x6");
+  ahead.on("eth_getTransactionCount", () => "0x6");
+  ahead.on("eth_getTransactionByHash", () => ({ hash: submission.hash }));
+  assert.equal((await chain.fetchOutcome(submission, never)).kind, "included");
+});
+
+Deno.test("evm chain: the nonces of the account are those of the endpoint that is furthest", async () => {
+  const counts = (latest: string, pending: string): Answerer => ([, tag]) =>
+    tag === "pending" ? pending : latest;
+  await using behind = node({ eth_getTransactionCount: counts("0x5", "0x8") });
+  await using ahead = node({ eth_getTransactionCount: counts("0x8", "0x8") });
+  assert.deepEqual(await chainAt([behind, ahead]).chain.fetchNonces(never), { latest: 8n, pending: 8n });
+  ahead.failAlways({ kind: "status", status: 502 });
+  assert.deepEqual(await chainAt([behind, ahead]).chain.fetchNonces(never), { latest: 5n, pending: 8n });
+  behind.failAlways({ kind: "status", status: 502 });
+  assert.equal((await faultOf(chainAt([behind, ahead]).chain.fetchNonces(never))).code, "server_error");
 });
 
 Deno.test("evm chain: handled events count only when the host itself emitted them (04 21.4 line 15)", async () => {

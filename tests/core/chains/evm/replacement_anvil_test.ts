@@ -17,6 +17,7 @@ import {
   postTo,
   proveFromHub,
   signed,
+  twoUrls,
   withHost,
 } from "./chain_fixture.ts";
 
@@ -66,7 +67,7 @@ Deno.test("replacement: terms are price, market, nonces and balance at one momen
 
 Deno.test("replacement: the same call at the same nonce for more takes the place of the first", async () => {
   await withHost(31451, async (host) => {
-    const { chain, requests } = chainOf(host);
+    const { chain, requests } = chainOf(host, twoUrls(host));
     const submission = await stuck(host, chain);
     requests.count = 0;
     const price = await raised(chain, submission);
@@ -101,7 +102,7 @@ Deno.test("replacement: a price that the node does not take for a replacement is
 
 Deno.test("replacement: a cancelled delivery is never mined, and its nonce is used", async () => {
   await withHost(31453, async (host) => {
-    const { chain, requests } = chainOf(host);
+    const { chain, requests } = chainOf(host, twoUrls(host));
     const submission = await stuck(host, chain);
     const price = await raised(chain, submission);
     requests.count = 0;
