@@ -7,6 +7,7 @@ import { decodeHostLog, type HostEvent } from "../../protocol/evm/host_events.ts
 import type { ChainEvent, EventPosition } from "../chain.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { LogReader } from "./log_reader.ts";
+import { RequestGaps } from "./request_gaps.ts";
 import type { Log } from "./shape.ts";
 
 /** The events that anybody consumes (protocol notes 04, section 6.3). */
@@ -27,17 +28,23 @@ const topics = [
 export class EventReader {
   readonly #context: EvmContext;
   readonly #logs: LogReader;
+  readonly #gaps: RequestGaps;
 
   constructor(context: EvmContext) {
     const { pool, log, blocksPerEventQuery } = context.at;
     this.#context = context;
     this.#logs = new LogReader({ pool, log, blocksPerQuery: blocksPerEventQuery });
+    this.#gaps = new RequestGaps(context);
   }
 
-  /** One request, more only where a range limit or the answer's size demands it. */
+  /**
+   * One request, more only where a range limit or the answer's size demands it. Logs that do not hold every request of
+   * the host are another endpoint's turn; what turns out to be missing before `from` comes with the next read.
+   */
   async fetch(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly ChainEvent[]> {
     const address = this.#context.at.host;
-    return this.#decode(await this.#logs.fetch({ address, topics }, { from, to }, signal));
+    const range = { from: from > to ? from : this.#gaps.startOf(from), to };
+    return this.#decode(await this.#logs.fetch({ address, topics }, range, signal, this.#gaps.guard));
   }
 
   #decode(found: readonly Log[]): readonly ChainEvent[] {

@@ -1,0 +1,42 @@
+/**
+ * Whether logs of a host hold every request: a host numbers its requests without gaps, posts and gets together.
+ * Source: polytope-labs/hyperbridge: evm/src/core/EvmHost.sol (`_nextNonce`). Pure.
+ */
+
+/** What is known of the requests of a range of blocks. */
+export interface RequestCount {
+  /** Nonce of the first request in the range or after it; `undefined`: not known. */
+  readonly first: bigint | undefined;
+  /** The host's next nonce at the end of the range; `undefined`: not known. */
+  readonly end: bigint | undefined;
+  /** Nonces of the requests that the logs tell of, in any order. */
+  readonly nonces: readonly bigint[];
+  /** Logs of requests that could not be read: each stands for one nonce. */
+  readonly unreadable: number;
+}
+
+/** Requests that logs do not tell of. */
+export interface MissingRequests {
+  readonly count: bigint;
+  /** Nonces between which they are, both inclusive. */
+  readonly from: bigint;
+  readonly to: bigint;
+}
+
+/** The requests that are missing; `undefined`: none, as far as it can be known. */
+export function findMissingRequests(
+  { first, end, nonces, unreadable }: RequestCount,
+): MissingRequests | undefined {
+  const distinct = [...new Set(nonces)].sort((a, b) => a < b ? -1 : a > b ? 1 : 0);
+  const last = distinct.at(-1);
+  const from = first ?? distinct[0];
+  const to = end ?? (last === undefined ? undefined : last + 1n);
+  if (from === undefined || to === undefined) return undefined;
+  const count = to - from - BigInt(distinct.length + unreadable);
+  if (count <= 0n) return undefined;
+  let lowest = from;
+  for (const nonce of distinct) if (nonce === lowest) lowest++;
+  let highest = to - 1n;
+  for (const nonce of distinct.toReversed()) if (nonce === highest) highest--;
+  return { count, from: lowest, to: highest };
+}
