@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import type { Hex } from "viem";
 import type { Devnet, DevnetChain } from "../devnet/devnet.ts";
+import { freezeHost, replaceHandler } from "../devnet/evm/host_admin.ts";
 import { delivered, sendPing, type SentMessage, waitUntil } from "../devnet/messages.ts";
 import { playSceneOn, type SceneRelayer, startSceneDevnet } from "./support/scene.ts";
 
@@ -110,6 +111,36 @@ Deno.test("outcomes", async (t) => {
         devnet.oracle.resume(toB);
         await scene.untilDelivered(sent);
         await relayer.untilEnded(sent);
+        await scene.finish();
+      }),
+  );
+
+  await t.step(
+    "governance replaces the handler and freezes the host while messages are under way: both are told, nothing is lost",
+    () =>
+      playSceneOn(devnet, async (scene) => {
+        const relayer = scene.relayer();
+        await devnet.oracle.pause(toB);
+        const process = await relayer.startAndWait();
+        const sent = await sendPing(devnet, { from: "A", to: "B", count: 3 });
+        await relayer.untilRows(sent, scene.hub, { state: "delivered" });
+        await scene.untilHubFinal();
+        const old = await replaceHandler(b.host);
+        devnet.oracle.resume(toB);
+        await scene.untilDelivered(sent);
+        const told = await process.waitForLine("Governance changed the host", { deadlineMs: 60_000 });
+        const addresses = `${old} -> ${b.host.addresses.handler}`.toLowerCase();
+        assert.equal(String(told.record?.handler).toLowerCase(), addresses);
+
+        await freezeHost(b.host, "incoming");
+        const frozen = await process.waitForLine("The host is frozen", { deadlineMs: 60_000 });
+        assert.deepEqual([frozen.level, frozen.record?.chain], ["warn", b.stateMachine]);
+        const waiting = await sendPing(devnet, { from: "A", to: "B", count: 2 });
+        await relayer.untilRows(waiting, scene.hub, { state: "delivered" });
+        await freezeHost(b.host, "none");
+        await process.waitForLine("Messages are accepted again", { deadlineMs: 60_000 });
+        await scene.untilDelivered(waiting);
+        await relayer.untilEnded([...sent, ...waiting]);
         await scene.finish();
       }),
   );

@@ -138,6 +138,8 @@ export type RefusalCode =
   /** No commitment at the proof height, or its challenge period is not over. */
   | "not_ready"
   | "host_frozen"
+  /** The host takes deliveries from another handler: governance replaced it. */
+  | "handler_replaced"
   | "client_expired"
   /** `dest` is another chain, or the receiving module's name is malformed. */
   | "bad_destination"

@@ -48,6 +48,8 @@ export const holdReasons = [
   "proof_unavailable",
   "not_final",
   "host_frozen",
+  /** The host takes deliveries from another handler than the one that was simulated. */
+  "handler_replaced",
   "client_expired",
   /** Our account cannot pay for gas. */
   "unfunded",

@@ -10,6 +10,7 @@ import type { RetryClass } from "./retry_schedule.ts";
 export const ABOUT_THE_CHAIN: ReadonlySet<RefusalCode> = new Set<RefusalCode>([
   "not_ready",
   "host_frozen",
+  "handler_replaced",
   "client_expired",
   "unknown_authority_set",
   "insufficient_funds",
@@ -47,6 +48,8 @@ export function judgeRefusal(code: RefusalCode | "not_executed", sinkIsHub: bool
       return { kind: "hold", reason: "waiting_for_update", retryClass: "transient" };
     case "host_frozen":
       return { kind: "hold", reason: "host_frozen", retryClass: "transient" };
+    case "handler_replaced":
+      return { kind: "hold", reason: "handler_replaced", retryClass: "transient" };
     case "client_expired":
       return { kind: "hold", reason: "client_expired", retryClass: "transient" };
     case "insufficient_funds":

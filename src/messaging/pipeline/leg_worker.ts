@@ -20,6 +20,7 @@ import { ScanWidth } from "../decisions/scan_range.ts";
 import { answerGets } from "./answer_gets.ts";
 import { callBytesOf, deliverDue, type DeliveryFacts } from "./deliver.ts";
 import { expire } from "./expire.ts";
+import { FreezeNotices } from "./freeze_notices.ts";
 import { hasRoomInFlight } from "./in_flight.ts";
 import { type Leg, legName, type PipelineDeps, type PipelineSettings } from "./leg.ts";
 import { holdHindered, wakeHindered } from "./obstacle.ts";
@@ -56,6 +57,7 @@ class LegLoop {
   readonly #settings: PipelineSettings;
   readonly #leg: Leg;
   readonly #notices: WaitNotices;
+  readonly #freezes: FreezeNotices;
   readonly #proofs: ProofFollower | undefined;
   readonly #scanWidth = new ScanWidth();
   #stored: readonly StoredHeight[] = [];
@@ -78,6 +80,7 @@ class LegLoop {
     this.#leg = leg;
     this.#notices = new WaitNotices(deps);
     this.#rewarded = new RewardedRotations(deps, settings, leg);
+    this.#freezes = new FreezeNotices(deps.log, leg);
     this.#proofs = leg.bundles === undefined ? undefined : new ProofFollower(leg.bundles, {
       clock: deps.clock,
       log: deps.log,
@@ -109,6 +112,7 @@ class LegLoop {
   async #round(signal: AbortSignal): Promise<number> {
     const leg = this.#leg;
     const view = await leg.sink.fetchView(leg.source.id, signal);
+    this.#freezes.note(view);
     const obstacle = await this.#findObstacle(signal);
     if (obstacle !== undefined) return await this.#goRound(obstacle, view, signal);
     const known = view.height > 0n ? await this.#deliverKnown(view, signal) : undefined;

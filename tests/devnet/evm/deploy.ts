@@ -70,7 +70,8 @@ export interface HostAddresses {
   readonly wrappedNative: Address;
   readonly priceRouter: Address;
   readonly consensusClient: Address;
-  readonly handler: Address;
+  /** Governance may replace it: see `replaceHandler`. */
+  handler: Address;
   readonly hostManager: Address;
   readonly host: Address;
   readonly ping: Address;

@@ -6,6 +6,7 @@ import type { Address, Hex, LocalAccount, TransactionReceipt } from "viem";
 import { createWalletClient, encodeFunctionData, http, parseEther, parseEventLogs, stringToHex } from "viem";
 import { FEE_TOKEN_ABI, HANDLER_ABI, HOST_ABI, PING_ABI, PRICE_ROUTER_ABI } from "./abi.ts";
 import { DEVNET_ACCOUNTS } from "./accounts.ts";
+import { compileContracts } from "./compile.ts";
 import { DevnetTransactionFault, type HostParams, type IsmpHost, waitForReceipt } from "./deploy.ts";
 import { fromHex } from "../../../src/core/protocol/bytes.ts";
 import {
@@ -118,6 +119,17 @@ export async function updateHostParams(
     args: [{ ...before, ...changes }],
   });
   await transactAs(host, hostManager, address, data);
+}
+
+/** Puts another handler in front of the host, as governance does with a new release; returns the old one's address. */
+export async function replaceHandler(host: IsmpHost): Promise<Address> {
+  const { Handler } = await compileContracts();
+  const receipt = await host.transact(DEVNET_ACCOUNTS.deployer, { data: Handler.bytecode });
+  if (receipt.contractAddress == null) throw new Error("No handler was created");
+  const { handler } = host.addresses;
+  await updateHostParams(host, { handler: receipt.contractAddress });
+  host.addresses.handler = receipt.contractAddress;
+  return handler;
 }
 
 /** Deletes a stored hub height, as a fisherman's veto through the handler does. */

@@ -70,7 +70,7 @@ Deno.test("refusals: what a chain refuses is held, ended or parked by its reason
     retryClass: "hub_refused",
   });
   assert.equal(judgeRefusal("too_large", false).kind, "park");
-  for (const code of ["duplicate", "not_ready", "host_frozen", "bad_proof"] as const) {
+  for (const code of ["duplicate", "not_ready", "host_frozen", "handler_replaced", "bad_proof"] as const) {
     const verdict = judgeRefusal(code, false);
     assert.equal(verdict.kind === "hold" && verdict.retryClass, "transient");
   }

@@ -120,6 +120,30 @@ Deno.test("leg: what an earlier run of the program held for an obstacle goes on 
   await run(undefined, () => assert.ok(isDelivered(world, message)));
 });
 
+for (
+  const [way, what] of [["out", "The host is frozen"], ["in", "The light client is frozen"]] as const
+) {
+  Deno.test(`leg: ${what}: told within a round, once, and again when it is over`, async () => {
+    const world = new World();
+    await withLeg(world, way, async (relayer) => {
+      const sink = way === "out" ? world.two : world.hub;
+      await world.blocks(5);
+      sink.freeze(true);
+      await world.blocks(4);
+      const warnings = relayer.log.lines.filter(({ level }) => level === "warn");
+      assert.deepEqual(warnings.map(({ message, fields }) => [message.split(":")[0], fields.chain]), [
+        [what, sink.id.stateMachine],
+      ]);
+      await world.blocks(30);
+      sink.freeze(false);
+      await world.blocks(4);
+      const told = relayer.log.lines.filter(({ message }) => message === "Messages are accepted again");
+      assert.deepEqual(told.map(({ fields }) => fields.chain), [sink.id.stateMachine]);
+      assert.equal(relayer.log.messages("warn").length, 1);
+    });
+  });
+}
+
 for (const [way, family] of [["out", "EVM"], ["in", "Substrate"]] as const) {
   Deno.test(`leg: within the challenge period an older height proves what it can (${family} host) (04 21.4 line 9)`, async () => {
     const world = new World({ two: { challengePeriodSec: 60n }, hub: { challengePeriodSec: 60n } });

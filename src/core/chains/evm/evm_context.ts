@@ -10,6 +10,7 @@ import type { RpcPool } from "../../rpc/pool.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Log, LogFields } from "../../telemetry/log.ts";
 import { chainGasLimit, type GasPrice } from "./gas.ts";
+import { hostChanges } from "./host_changes.ts";
 import { PoolSightings } from "./pool_sightings.ts";
 import { balanceOf, contractRead, gasPrice, type Query } from "./queries.ts";
 import { askOne, Question } from "./question.ts";
@@ -97,14 +98,30 @@ export class EvmContext {
 
   /** The host's parameters, at most five minutes old; usually no request. */
   async hostParams(signal: AbortSignal): Promise<HostParams> {
-    return await this.#paramsCache.get(() => askOne(this.at.pool, this.hostParamsQuery, { signal }));
+    return await this.#paramsCache.get(async () => {
+      const params = await askOne(this.at.pool, this.hostParamsQuery, { signal });
+      this.#tellChanges(params);
+      return params;
+    });
+  }
+
+  /** Reads the parameters anew; true when the handler is another one than before. */
+  async refreshHostParams(signal: AbortSignal): Promise<boolean> {
+    return this.noteHostParams(await askOne(this.at.pool, this.hostParamsQuery, { signal }));
   }
 
   /** Files parameters that were just read. True when the handler is another one than before. */
   noteHostParams(params: HostParams): boolean {
     const before = this.#paramsCache.last;
+    this.#tellChanges(params);
     this.#paramsCache.set(params);
     return before !== undefined && before.handler !== params.handler;
+  }
+
+  #tellChanges(params: HostParams): void {
+    const before = this.#paramsCache.last;
+    const changes = before === undefined ? undefined : hostChanges(before, params);
+    if (changes !== undefined) this.at.log.info("Governance changed the host", changes);
   }
 
   /** Decimals of a fee token, at most an hour old. */

@@ -42,6 +42,8 @@ const codes: ReadonlyMap<Revert["code"], RefusalCode> = new Map<Revert["code"], 
   ["ChallengePeriodNotElapsed", "not_ready"],
   ["HostFrozen", "host_frozen"],
   ["FrozenHost", "host_frozen"],
+  // The host refuses everything that does not come from its handler.
+  ["UnauthorizedAction", "handler_replaced"],
   ["ConsensusClientExpired", "client_expired"],
   ["InvalidMessageDestination", "bad_destination"],
   ["InvalidAddressLength", "bad_destination"],

@@ -1,0 +1,35 @@
+/** Tells at once when a leg's sink stops taking messages because it is frozen, and when it takes them again. */
+import type { CounterpartyView } from "../../core/chains/chain.ts";
+import type { Log } from "../../core/telemetry/log.ts";
+import { type Leg, legName } from "./leg.ts";
+
+/** What was told of one leg. */
+export class FreezeNotices {
+  readonly #log: Log;
+  readonly #leg: Leg;
+  #isFrozen = false;
+
+  constructor(log: Log, leg: Leg) {
+    this.#log = log;
+    this.#leg = leg;
+  }
+
+  /** Notes what a round saw. */
+  note({ isFrozen }: Pick<CounterpartyView, "isFrozen">): void {
+    if (isFrozen === this.#isFrozen) return;
+    this.#isFrozen = isFrozen;
+    const { source, sink } = this.#leg;
+    const fields = { leg: legName(this.#leg), chain: sink.id.stateMachine };
+    if (!isFrozen) {
+      this.#log.info("Messages are accepted again", fields);
+    } else if (sink.family === "evm") {
+      this.#log.warn("The host is frozen: messages wait until its governance unfreezes it", fields);
+    } else {
+      const client = source.id.consensusStateId;
+      this.#log.warn("The light client is frozen: messages wait until governance unfreezes it", {
+        ...fields,
+        client,
+      });
+    }
+  }
+}
