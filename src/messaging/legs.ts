@@ -119,6 +119,7 @@ function inboundLeg(
     pollIntervalMs: config.hub.pollIntervalSec * 1000,
     wake: new Wake(deps.clock),
     settleWake: shared.hubSettle,
+    senderLimits: hub,
     answering: { hub, chains: shared.feeChains },
     findObstacle: sourceAcceptance(deps, hub, entry.chain.id),
   };

@@ -21,7 +21,7 @@ import type { DevnetOptions } from "./devnet_options.ts";
 import type { Anvil } from "./evm/anvil.ts";
 import { deployIsmpHost, type IsmpHost } from "./evm/deploy.ts";
 import { encodeHeader } from "./hub/digest.ts";
-import { type Hub, startHub } from "./hub/hub.ts";
+import { demoModuleId, type Hub, startHub } from "./hub/hub.ts";
 import { type ConsensusSettings, type HubOptions, identities } from "./hub/hub_options.ts";
 import { ownHeaderOf } from "./hub/own_proofs.ts";
 import { treasuryAccount } from "./hub/pallets/balances.ts";
@@ -140,6 +140,7 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
   for (const { stateMachine, feeTokenDecimals } of substrateChains) {
     void hub.governance.setFeeTokenDecimals(stateMachine, feeTokenDecimals);
   }
+  if (options.listsApplications ?? true) listApplications(hub, chains, substrateChains);
   const endpoints = consensusEndpointsOf({ hub, relay, chains, substrateChains });
   if (chains.length > 0) await createClients(hub, endpoints, options.hubChallengePeriodSec ?? 0n);
   const proofs = started.use(new HubProver({ relay, finalityLag: RELAY_LAG, paraId: hubPara }));
@@ -261,6 +262,20 @@ export class Devnet implements AsyncDisposable {
   }
 }
 
+/** The hub's governance lets the devnet's applications send without bandwidth, as it does with those it sponsors. */
+function listApplications(
+  hub: Hub,
+  chains: readonly DevnetChain[],
+  substrateChains: readonly DevnetSubstrateChain[],
+): void {
+  for (const { stateMachine, host } of chains) {
+    void hub.setBandwidthAllowlist(stateMachine, fromHex(host.addresses.ping), true);
+  }
+  for (const { stateMachine } of substrateChains) {
+    void hub.setBandwidthAllowlist(stateMachine, demoModuleId, true);
+  }
+}
+
 function consensusEndpointsOf(
   { hub, relay, chains, substrateChains }: Pick<Devnet, "hub" | "relay" | "chains" | "substrateChains">,
 ): ConsensusEndpoints {
@@ -287,7 +302,7 @@ function hubOptions(
   return {
     runtime,
     blockTimeMs: options.hubBlockTimeMs ?? 1000,
-    bandwidthGate: options.bandwidthGate ?? false,
+    bandwidthGate: true,
     ...clients && { clients },
     consensus: { ...settingsOf(chains.map(({ proven }) => proven)), ...consensus },
     ...relayParent && { relayParent },

@@ -1,6 +1,7 @@
 /** Messages that cannot be delivered, or were delivered by somebody else: what the database says, and what is sent. */
 import assert from "node:assert/strict";
 import type { Hex } from "viem";
+import { fromHex } from "../../src/core/protocol/bytes.ts";
 import type { Devnet, DevnetChain } from "../devnet/devnet.ts";
 import { freezeHost, replaceHandler } from "../devnet/evm/host_admin.ts";
 import { delivered, sendPing, type SentMessage, waitUntil } from "../devnet/messages.ts";
@@ -141,6 +142,39 @@ Deno.test("outcomes", async (t) => {
         await process.waitForLine("Messages are accepted again", { deadlineMs: 60_000 });
         await scene.untilDelivered(waiting);
         await relayer.untilEnded([...sent, ...waiting]);
+        await scene.finish();
+      }),
+  );
+
+  await t.step(
+    "messages of a sender without bandwidth wait, those of others arrive, and go on once it has bought some",
+    () =>
+      playSceneOn(devnet, async (scene) => {
+        const relayer = scene.relayer();
+        await relayer.startAndWait();
+        const a = devnet.chain("A");
+        const ping = fromHex(a.host.addresses.ping);
+        await devnet.hub.setBandwidthAllowlist(a.stateMachine, ping, false);
+        const waiting = await sendPing(devnet, { from: "A", to: "B", count: 3 });
+        const others = await sendPing(devnet, { from: "B", to: "A", count: 3 });
+        await relayer.untilRows(waiting, scene.hub, { state: "held", reason: "no_bandwidth" });
+        await scene.untilDelivered(others);
+        const { messages } = await relayer.ledger();
+        const details = messages.filter(({ reason }) => reason === "no_bandwidth").map(({ detail }) =>
+          detail
+        );
+        assert.match(String(details[0]), /needs \d+ bytes, the sender has 0 left at the hub/);
+        await assertNeverSent(relayer, waiting, scene.hub);
+        await devnet.hub.creditBandwidth({
+          source: a.stateMachine,
+          app: ping,
+          tier: "TierOne",
+          bytes: 100_000n,
+          durationSec: 3_600n,
+        });
+        await scene.untilDelivered(waiting);
+        await devnet.hub.setBandwidthAllowlist(a.stateMachine, ping, true);
+        await relayer.untilEnded([...waiting, ...others]);
         await scene.finish();
       }),
   );

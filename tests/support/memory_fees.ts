@@ -18,6 +18,7 @@ import type {
   HubCall,
   HubCallRefusal,
   RelayerHub,
+  SenderLimit,
 } from "../../src/core/chains/hub_accounts.ts";
 import { type Hash256, toHash256 } from "../../src/core/protocol/bytes.ts";
 import { keccak256 } from "../../src/core/protocol/hash.ts";
@@ -284,6 +285,11 @@ export class MemoryFeeHub extends MemoryChain implements RelayerHub {
       amount: this.rewards.get(name) ?? 0n,
       isClaimed: this.paidRewards.has(name),
     }));
+  }
+
+  /** Nobody is limited here. */
+  fetchSenderLimits(_source: StateMachine, senders: readonly Uint8Array[]): Promise<readonly SenderLimit[]> {
+    return Promise.resolve(senders.map(() => ({ kind: "free" })));
   }
 
   fetchRewardedModules(signal: AbortSignal): Promise<ReadonlyMap<string, bigint>> {

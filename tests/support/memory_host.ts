@@ -12,6 +12,7 @@ import type {
 } from "../../src/core/chains/chain.ts";
 import { fromHex, type Hash256, toHash256, toHex } from "../../src/core/protocol/bytes.ts";
 import { keccak256 } from "../../src/core/protocol/hash.ts";
+import { abiEncodePost } from "../../src/core/protocol/ismp/commitment.ts";
 import type { Message } from "../../src/core/protocol/ismp/message.ts";
 import { type StateMachineId, stateMachineIdKey } from "../../src/core/protocol/ismp/state_machine.ts";
 import { destinationOf, receiptKeyOf } from "../../src/messaging/decisions/route.ts";
@@ -46,6 +47,8 @@ export interface HostState {
   readonly proofs: AcceptedProofs;
   /** On the hub: accounts of relayers. */
   readonly accounts: RelayerAccounts;
+  /** On the hub: bytes that senders may still send, by lower-case hex; the others are not limited. */
+  readonly bandwidth: Map<string, bigint>;
   isFrozen: boolean;
 }
 
@@ -86,6 +89,7 @@ export function emptyState(): HostState {
     setId: undefined,
     proofs: { list: [], rotations: new Map(), setId: 0n },
     accounts: { balances: new Map(), nonces: new Map(), claimed: new Set(), payments: 0n },
+    bandwidth: new Map(),
     isFrozen: false,
   };
 }
@@ -110,6 +114,7 @@ export function copyState(state: HostState): HostState {
       claimed: new Set(state.accounts.claimed),
       payments: state.accounts.payments,
     },
+    bandwidth: new Map(state.bandwidth),
     isFrozen: state.isFrozen,
   };
 }
@@ -185,6 +190,7 @@ function refusalOf(
     if (state.receipts.has(key) || seen.has(key)) return "duplicate";
     seen.add(key);
   }
+  if (!isBandwidthEnough(state, step.messages)) return "unspecified";
   const here = new Set(step.messages.map(({ commitment }) => commitment));
   if (rules.quarrels.some(([one, other]) => here.has(one) && here.has(other))) return "module_failed";
   // An EVM host swallows the failure of a module; a Substrate host refuses the whole batch.
@@ -194,6 +200,22 @@ function refusalOf(
     return "module_failed";
   }
   return undefined;
+}
+
+/** True when every sender has bought what its messages of the step take together. */
+function isBandwidthEnough(state: HostState, messages: readonly Message[]): boolean {
+  const left = new Map(state.bandwidth);
+  return messages.every((message) => spend(left, message));
+}
+
+function spend(left: Map<string, bigint>, message: Message): boolean {
+  if (message.kind !== "post") return true;
+  const sender = toHex(message.request.from);
+  const bytes = left.get(sender);
+  if (bytes === undefined) return true;
+  const rest = bytes - BigInt(abiEncodePost(message.request).length);
+  left.set(sender, rest);
+  return rest >= 0n;
 }
 
 /** Writes what a delivery that {@link tryDelivery} takes does; returns the events. */
@@ -214,6 +236,7 @@ export function applyDelivery(
     for (const message of step.messages) {
       if (rules.failing.has(message.commitment)) continue;
       const commitment = receiptKeyOf(message);
+      spend(state.bandwidth, message);
       state.receipts.set(commitment, by.relayer);
       const of = message.kind === "post" ? "post" : "get";
       events.push({ kind: "handled", of, commitment, relayer: by.relayer, at: by.at });

@@ -11,7 +11,7 @@ import type {
   SpentGas,
   SubmissionOutcome,
 } from "../../src/core/chains/chain.ts";
-import { type Hash256, toHash256 } from "../../src/core/protocol/bytes.ts";
+import { type Hash256, toHash256, toHex } from "../../src/core/protocol/bytes.ts";
 import { keccak256 } from "../../src/core/protocol/hash.ts";
 import { getMessage } from "../../src/core/protocol/ismp/commitment.ts";
 import type { GetRequestsWithProof } from "../../src/core/protocol/ismp/ismp_message.ts";
@@ -180,6 +180,15 @@ export class MemoryNode {
       state.sent.set(message.commitment, BigInt(state.sent.size));
       state.fees.set(message.commitment, fee);
       return [{ kind: "message", message, at: { height, transaction: undefined } }];
+    });
+  }
+
+  /** On the hub: a sender may send that many bytes; `undefined`: as many as it likes. */
+  meter(sender: Uint8Array, bytes: bigint | undefined): void {
+    this.#actions.push(({ bandwidth }) => {
+      if (bytes === undefined) bandwidth.delete(toHex(sender));
+      else bandwidth.set(toHex(sender), bytes);
+      return [];
     });
   }
 

@@ -6,6 +6,8 @@ import type {
   HubCall,
   HubCallRefusal,
   ProofReceiver,
+  SenderLimit,
+  SenderLimits,
 } from "../../src/core/chains/hub_accounts.ts";
 import { type Hash256, type Hex, toHex } from "../../src/core/protocol/bytes.ts";
 import type { GetRequestsWithProof } from "../../src/core/protocol/ismp/ismp_message.ts";
@@ -65,7 +67,8 @@ export class MemoryEvm extends MemoryChain implements FeeReader, StateProver, Pr
 }
 
 /** The hub with the proofs that it accepted and the answers that it takes. */
-export class MemoryHub extends MemoryChain implements ProofSource, AnswerTaker, RotationRewards {
+export class MemoryHub extends MemoryChain
+  implements ProofSource, AnswerTaker, RotationRewards, SenderLimits {
   /** False: its node refuses unsafe calls, so proofs cannot be fetched. */
   hasOffchainStore = true;
   /** Bytes of each proof; at least as many as what it says. */
@@ -120,6 +123,20 @@ export class MemoryHub extends MemoryChain implements ProofSource, AnswerTaker, 
       amount: this.rotationReward,
       isClaimed: false,
     }));
+  }
+
+  fetchSenderLimits(
+    _source: StateMachine,
+    senders: readonly Uint8Array[],
+    signal: AbortSignal,
+  ): Promise<readonly SenderLimit[]> {
+    return this.call("fetchSenderLimits", signal, () => {
+      const { bandwidth } = this.node.head.state;
+      return senders.map((sender): SenderLimit => {
+        const remainingBytes = bandwidth.get(toHex(sender));
+        return remainingBytes === undefined ? { kind: "free" } : { kind: "metered", remainingBytes };
+      });
+    });
   }
 
   fetchRewardedModules(signal: AbortSignal): Promise<ReadonlyMap<string, bigint>> {

@@ -145,6 +145,10 @@ export type RefusalCode =
   | "bad_destination"
   /** The receiving module failed. */
   | "module_failed"
+  /** The hub meters what a sender sends, and this one has too little left. */
+  | "no_bandwidth"
+  /** The hub takes nothing from this sender. */
+  | "blocked_sender"
   /** A response or timeout whose request the chain does not know. */
   | "unknown_message"
   /** A consensus proof signed by an authority set the client does not know yet. */

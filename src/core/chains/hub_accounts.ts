@@ -50,6 +50,25 @@ export interface AcceptedProofIndex {
   readonly messaging: readonly bigint[];
 }
 
+/** What the hub takes from one sender of a chain. */
+export type SenderLimit =
+  /** Anything: the hub meters nothing, or not this sender. */
+  | { readonly kind: "free" }
+  /** Requests of that many bytes together, as the chain's own encoding counts them. */
+  | { readonly kind: "metered"; readonly remainingBytes: bigint }
+  /** No POST request. */
+  | { readonly kind: "blocked" };
+
+/** A hub that says what it would take, so that nothing is proved in vain. */
+export interface SenderLimits {
+  /** Per sender (`from` of its requests) on `source`; one round trip. */
+  fetchSenderLimits(
+    source: StateMachine,
+    senders: readonly Uint8Array[],
+    signal: AbortSignal,
+  ): Promise<readonly SenderLimit[]>;
+}
+
 /** A hub whose accepted proofs can be listed. */
 export interface ProofLister {
   /** Two round trips; needs no unsafe method. */
@@ -57,7 +76,7 @@ export interface ProofLister {
 }
 
 /** The hub with its relayer accounts. */
-export interface RelayerHub extends HubChain {
+export interface RelayerHub extends HubChain, SenderLimits {
   /** Per request commitment whether its fee was accumulated already. One round trip. */
   fetchClaimStatus(commitments: readonly Hash256[], signal: AbortSignal): Promise<readonly ClaimStatus[]>;
   /** Fees credited to `address` for requests paid on `chain`, in units of that chain's fee token. */

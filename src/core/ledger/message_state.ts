@@ -66,6 +66,8 @@ export const holdReasons = [
   "waiting_for_update",
   /** The sending application has no bandwidth left at the hub. */
   "no_bandwidth",
+  /** The hub takes nothing from the sending application. */
+  "blocked_sender",
   /** Less time is left until its timeout than a delivery takes. */
   "too_close_to_timeout",
   /** A kind of message that the destination does not take. */
@@ -99,9 +101,16 @@ export const terminalReasons = [
   /** A destination without a text form, or a module of a length that the host never accepts. */
   "bad_destination",
   "request_gone",
+  /** The hub refused it too often; only requests that never time out. */
+  "refused_by_hub",
   /** The answer to a request that the destination does not know (any more). */
   "request_unknown",
 ] as const;
+
+/** Reasons of open messages that the hub has refused. */
+export const refusedReasons = ["hub_refused", "no_bandwidth", "blocked_sender"] as const satisfies readonly (
+  typeof holdReasons[number]
+)[];
 
 /** One of {@link holdReasons}. */
 export type HoldReason = typeof holdReasons[number];

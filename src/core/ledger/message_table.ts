@@ -21,7 +21,13 @@ import {
   toU64Text,
 } from "./columns.ts";
 import type { Database } from "./database.ts";
-import { messageReasons, messageStates, nextMessageState, predecessorsOf } from "./message_state.ts";
+import {
+  messageReasons,
+  messageStates,
+  nextMessageState,
+  predecessorsOf,
+  refusedReasons,
+} from "./message_state.ts";
 import {
   type DueQuery,
   type MessageChange,
@@ -33,6 +39,20 @@ import {
 
 // Must be written as in the indexes, or SQLite does not use them.
 const isOpen = "state IN ('seen', 'held', 'ready', 'not_executed')";
+
+/** Open messages of a sender that the hub has refused, from which on its fresh ones count as refused, too. */
+const MANY_REFUSED = 10;
+
+const listOf = (reasons: readonly string[]): string => reasons.map((reason) => `'${reason}'`).join(", ");
+
+/** `hub_refused` alone makes a sender suspect: bandwidth and blocked senders are known before anything is proved. */
+const refusedSenders =
+  `SELECT module FROM message WHERE source = :source AND sink = :sink AND ${isOpen} AND reason = 'hub_refused'
+   GROUP BY module HAVING count(*) >= ${MANY_REFUSED}`;
+
+const isRefused = `(coalesce(reason, '') IN (${listOf(refusedReasons)}) OR module IN (${refusedSenders}))`;
+
+const conditionsOfRefused = { only: `AND ${isRefused}`, without: `AND NOT ${isRefused}` } as const;
 
 const isEnded = "state IN ('delivered', 'delivered_by_other', 'timed_out', 'rejected', 'gone')";
 
@@ -93,6 +113,8 @@ export function openMessages(db: Database, clock: Pick<Clock, "now">): Messages 
       );
       return row && toMessage(row);
     },
+    listRefusedSenders: (source, sink) =>
+      db.rows(refusedSenders, { source, sink }).map((row) => readBytes(row, "module")),
     liftBatchLimits: (source, sink, reason) =>
       db.run(
         `UPDATE message SET batch_limit = NULL, next_attempt_at_ms = min(next_attempt_at_ms, :now),
@@ -174,7 +196,8 @@ function listDue(db: Database, query: DueQuery): MessageRow[] {
   const dueAtMs = nextDueAt(db, query.source, query.sink);
   // Spares the walk over all open rows while none is due, which is most of the time.
   if (dueAtMs === undefined || dueAtMs > query.nowMs) return [];
-  return page(db, `${isOpen} AND next_attempt_at_ms <= :now`, query, { now: query.nowMs });
+  const refused = query.refused === undefined ? "" : conditionsOfRefused[query.refused];
+  return page(db, `${isOpen} AND next_attempt_at_ms <= :now ${refused}`, query, { now: query.nowMs });
 }
 
 function page(

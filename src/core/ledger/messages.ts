@@ -86,6 +86,11 @@ export interface DueQuery {
   readonly limit: number;
   /** Last row of the page before; its own `MessageRow` will do. */
   readonly afterKey?: MessageKey | undefined;
+  /**
+   * Of what the hub has refused, and of senders of whom it has refused many that are still open: only that, or all
+   * the rest. Both when absent.
+   */
+  readonly refused?: "only" | "without" | undefined;
 }
 
 /** A page of rows that ended within a time, Unix milliseconds. */
@@ -157,6 +162,8 @@ export interface Messages {
     source: StateMachine,
     sink: StateMachine,
   ): MessageRow | undefined;
+  /** Senders (`from` of their requests) of whom the hub has refused many messages that are still open. */
+  listRefusedSenders(source: StateMachine, sink: StateMachine): Uint8Array[];
   /** Lets the open rows held for `reason` travel in batches of any size again, now; returns how many there were. */
   liftBatchLimits(source: StateMachine, sink: StateMachine, reason: MessageReason): number;
   /** Makes the open rows held for `reason` due now (a fee was raised, a chain came back); returns how many. */

@@ -59,6 +59,9 @@ export function judgeRefusal(code: RefusalCode | "not_executed", sinkIsHub: bool
       return { kind: "hold", reason: "unprofitable", retryClass: "transient" };
     case "untraceable":
       return { kind: "hold", reason: "untraceable", retryClass: "slow" };
+    case "no_bandwidth":
+    case "blocked_sender":
+      return { kind: "hold", reason: code, retryClass: "hub_refused" };
     case "module_failed":
     case "not_executed":
     case "unspecified":

@@ -9,7 +9,9 @@ export type RetryClass =
   | "transient"
   /** Our account cannot pay: looked at once a minute, since an operator may fill it at any time. */
   | "unfunded"
-  /** The hub's dry run refused it: always retried, since most causes pass. */
+  /** The hub cannot take it yet: always retried. */
+  | "hub_waiting"
+  /** The hub refuses it (bandwidth, a blocked sender, its module): always retried, more and more seldom. */
   | "hub_refused"
   /** Costs a node much to look at, and hardly ever passes: always retried, seldom. */
   | "slow"
@@ -23,8 +25,13 @@ const TRANSIENT = { firstMs: 2_000, mostMs: 5 * 60_000 };
 /** Pause between two looks at an account that cannot pay, ms. */
 export const UNFUNDED_PAUSE_MS = 60_000;
 const SLOW = { firstMs: 10 * 60_000, mostMs: 6 * 3_600_000 };
-const HUB_REFUSED = { firstMs: 15_000, mostMs: 10 * 60_000 };
-const backoffs = { transient: TRANSIENT, hub_refused: HUB_REFUSED, slow: SLOW } as const;
+const HUB_WAITING = { firstMs: 15_000, mostMs: 10 * 60_000 };
+/** Ten tries take a day: bandwidth that ran out is bought within hours, spam must not be tried for long. */
+const HUB_REFUSED = { firstMs: 15_000, mostMs: 6 * 3_600_000, factor: 4 };
+/** Refusals of the hub after which a message without a timeout ends. */
+const MOST_REFUSALS = 10;
+/** A timeout further away than this is none; a message without one is given up after this time. */
+const LONGEST_WAIT_MS = 30 * 24 * 3_600_000;
 /** After this many attempts the operator's interval doubles, up to {@link FAILED_MOST_MS}. */
 const FAILED_PATIENCE = 10;
 const FAILED_MOST_MS = 6 * 3_600_000;
@@ -44,9 +51,35 @@ export function nextAttemptMs(facts: {
 }): number {
   if (facts.retryClass === "failed") return nextFailedMs(facts);
   if (facts.retryClass === "unfunded") return facts.nowMs + UNFUNDED_PAUSE_MS;
-  const { firstMs, mostMs } = backoffs[facts.retryClass];
-  const delayMs = Math.min(mostMs, firstMs * 2 ** Math.min(20, Math.max(0, facts.attempts - 1)));
+  const { firstMs, mostMs, factor = 2 } = SCHEDULES[facts.retryClass];
+  const delayMs = Math.min(mostMs, firstMs * factor ** Math.min(20, Math.max(0, facts.attempts - 1)));
   return facts.nowMs + Math.round(delayMs * (0.75 + facts.jitter / 2));
+}
+
+const SCHEDULES: Readonly<
+  Record<
+    "transient" | "slow" | "hub_waiting" | "hub_refused",
+    { firstMs: number; mostMs: number; factor?: number }
+  >
+> = { transient: TRANSIENT, slow: SLOW, hub_waiting: HUB_WAITING, hub_refused: HUB_REFUSED };
+
+/**
+ * True when a message that the hub refused once more is given up: it was refused ten times, or is 30 days old, and no
+ * timeout will end it. Upstream's relayer tries once.
+ * @param facts.attempts refusals so far, this one included
+ * @param facts.timeoutSec Unix seconds; 0: never
+ */
+export function isRefusedForGood(
+  facts: {
+    readonly attempts: number;
+    readonly timeoutSec: bigint;
+    readonly createdAtMs: number;
+    readonly nowMs: number;
+  },
+): boolean {
+  const { attempts, timeoutSec, createdAtMs, nowMs } = facts;
+  const endsByItself = timeoutSec > 0n && timeoutSec * 1000n <= BigInt(nowMs + LONGEST_WAIT_MS);
+  return !endsByItself && (attempts >= MOST_REFUSALS || nowMs - createdAtMs >= LONGEST_WAIT_MS);
 }
 
 function nextFailedMs(

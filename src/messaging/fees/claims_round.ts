@@ -54,7 +54,7 @@ export class ClaimsRounds {
     this.#deps = deps;
     this.#onEvent = onEvent;
     this.#heights = new MaturedHeights(deps.hub);
-    this.#rows = new SetAside(deps, "hub_refused");
+    this.#rows = new SetAside(deps, "hub_waiting");
     this.#pairs = new SetAside(deps, "transient");
     this.#raised = new RaisedFees(deps);
     this.#notices = new WaitNotices(deps);

@@ -7,14 +7,15 @@
 import type { MessageProof } from "../../core/chains/chain.ts";
 import { UnprovableKeyError } from "../../core/chains/fees.ts";
 import type { HubCall } from "../../core/chains/hub_accounts.ts";
+import type { MessageRow } from "../../core/ledger/ledger.ts";
 import type { GetRequest, Message } from "../../core/protocol/ismp/message.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
 import { groupGets, keysOf } from "../decisions/get_groups.ts";
 import { ABOUT_THE_CHAIN } from "../decisions/refusal.ts";
 import { isMatured } from "../decisions/readiness.ts";
 import { NEVER_MS } from "../decisions/retry_schedule.ts";
+import { listAdmitted } from "./admission.ts";
 import type { DeliveryFacts } from "./deliver.ts";
-import { listReady } from "./due.ts";
 import {
   type GetAnswering,
   type Leg,
@@ -58,7 +59,9 @@ export async function answerGets(
 ): Promise<AnswerRound> {
   const { answering } = leg;
   if (answering === undefined) return { hasMore: false };
-  const { ready, hasMore } = listReady(deps, settings, leg, { ...facts, isWanted: (kind) => kind === "get" });
+  const wanted = { ...facts, isWanted: (kind: MessageRow["kind"]): boolean => kind === "get" };
+  const { fresh, refused, hasMore } = await listAdmitted(deps, settings, leg, wanted, signal);
+  const ready = [...fresh, ...refused];
   if (ready.length === 0) return { hasMore };
   const receipts = await leg.sink.fetchReceipts(ready.map(({ message }) => message), signal);
   const open = await takeDelivered(deps, settings, leg, { candidates: ready, receipts }, signal);
@@ -86,7 +89,7 @@ async function answerGroup(work: GroupWork): Promise<void> {
   const [first] = requests;
   const dest = first === undefined ? undefined : answering.chains.get(first.dest);
   if (first === undefined || dest === undefined) {
-    return holdAll(work, { reason: "unconfigured_chain", retryClass: "hub_refused" });
+    return holdAll(work, { reason: "unconfigured_chain", retryClass: "hub_waiting" });
   }
   const waits = await heightIsNotReady(work, dest, first.height);
   if (waits !== undefined) return holdAll(work, waits);
@@ -96,11 +99,18 @@ async function answerGroup(work: GroupWork): Promise<void> {
     values = await dest.proveState(keysOf(requests), first.height, signal, stateRoot);
   } catch (error) {
     if (!(error instanceof UnprovableKeyError)) throw error;
-    return await apart(work, { reason: "proof_unavailable", detail: error.message, isForGood: true });
+    const { message: detail } = error;
+    return await apart(work, {
+      reason: "proof_unavailable",
+      detail,
+      retryClass: "hub_waiting",
+      isForGood: true,
+    });
   }
   const proof = await proveRequests(work);
   if (proof === undefined) {
-    return await apart(work, { reason: "proof_unavailable", detail: "its source cannot prove the request" });
+    const detail = "its source cannot prove the request";
+    return await apart(work, { reason: "proof_unavailable", detail, retryClass: "hub_waiting" });
   }
   if (proof.kind !== "state") throw new Error("The hub takes state proofs only");
   const call: HubCall = {
@@ -116,7 +126,9 @@ async function answerGroup(work: GroupWork): Promise<void> {
   if (refusal !== undefined) {
     const why = { reason: "hub_refused", detail: refusal.detail } as const;
     const isAboutAll = ABOUT_THE_CHAIN.has(refusal.code);
-    return isAboutAll ? holdAll(work, { ...why, retryClass: "hub_refused" }) : await apart(work, why);
+    return isAboutAll
+      ? holdAll(work, { ...why, retryClass: "hub_waiting" })
+      : await apart(work, { ...why, retryClass: "hub_refused" });
   }
   await sendHubCall(work.deps, work.settings, leg, { hub: answering.hub, call, candidates: group }, signal);
 }
@@ -135,11 +147,11 @@ async function heightIsNotReady(
     return view.height > height
       ? {
         reason: "height_unknown",
-        retryClass: "hub_refused",
+        retryClass: "hub_waiting",
         detail: "the hub skipped or dropped that block",
         isForGood: true,
       }
-      : { reason: "waiting_for_update", retryClass: "hub_refused" };
+      : { reason: "waiting_for_update", retryClass: "hub_waiting" };
   }
   const rule = {
     nowSec: view.nowSec,
@@ -170,8 +182,8 @@ async function proveRequests(
 type GroupHold = HoldWhy & { readonly isForGood?: boolean };
 
 /** A group that cannot be answered together is answered one by one; a request alone is put aside. */
-async function apart(work: GroupWork, why: Omit<GroupHold, "retryClass">): Promise<void> {
-  if (work.group.length === 1) return holdAll(work, { ...why, retryClass: "hub_refused" });
+async function apart(work: GroupWork, why: GroupHold): Promise<void> {
+  if (work.group.length === 1) return holdAll(work, why);
   for (const candidate of work.group) await answerGroup({ ...work, group: [candidate] });
 }
 

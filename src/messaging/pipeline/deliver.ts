@@ -8,7 +8,7 @@ import type { Message } from "../../core/protocol/ismp/message.ts";
 import { packApart } from "../decisions/batch.ts";
 import { NEVER_MS } from "../decisions/retry_schedule.ts";
 import { deferenceMs } from "../decisions/rivalry.ts";
-import { listReady } from "./due.ts";
+import { listAdmitted, withoutRefusedSenders } from "./admission.ts";
 import { expire } from "./expire.ts";
 import { confirmUnknown } from "./gone.ts";
 import { countRoom, hasRoomInFlight } from "./in_flight.ts";
@@ -60,12 +60,26 @@ export async function deliverDue(
   const most = facts.prelude.length > 0 ? 1 : room;
   // GET requests are answered, not delivered: see answer_gets.ts.
   const isWanted = (kind: MessageRow["kind"]): boolean => kind !== "get";
-  const { ready, hasMore } = listReady(deps, settings, leg, { ...facts, isWanted, batches: most });
-  const candidates = deps.ledger.transaction(() => leaveToOthers(deps, leg, ready));
+  const wanted = { ...facts, isWanted, batches: most };
+  const { fresh, refused, hasMore } = await listAdmitted(deps, settings, leg, wanted, signal);
+  const [candidates, refusedBefore] = deps.ledger.transaction(() => [
+    leaveToOthers(deps, leg, fresh),
+    leaveToOthers(deps, leg, refused),
+  ]);
   // Every row that is left out was put aside.
-  if (candidates.length === 0) return { sent: 0, hasMore };
-  const packing = { candidates, most, prelude: facts.prelude };
-  const { batches, rest } = deps.ledger.transaction(() => firstBatches(deps, leg, packing));
+  if (candidates.length + refusedBefore.length === 0) return { sent: 0, hasMore };
+  const { prelude } = facts;
+  const { batches, rest } = deps.ledger.transaction(() => {
+    const first = firstBatches(deps, leg, { candidates, most, prelude });
+    const then = firstBatches(deps, leg, {
+      candidates: refusedBefore,
+      most: most - first.batches.length,
+      prelude,
+    });
+    const fresh = first.batches.map((batch) => ({ batch, isFresh: true }));
+    const again = then.batches.map((batch) => ({ batch, isFresh: false }));
+    return { batches: [...fresh, ...again], rest: first.rest + then.rest };
+  });
   const { sent, left, isOver } = await deliverBatches({ deps, settings, leg, facts, signal }, batches);
   return { sent, hasMore: isOver && (left > 0 || rest > 0 || hasMore) };
 }
@@ -147,30 +161,36 @@ interface BatchesResult {
  */
 async function deliverBatches(
   work: Delivering,
-  batches: readonly (readonly Candidate[])[],
+  batches: readonly PlannedBatch[],
 ): Promise<BatchesResult> {
   let sent = 0;
   let left = 0;
   let isOver = false;
-  let ahead: Promise<Prepared> | undefined;
+  let ahead: ReturnType<typeof prepareBatch> | undefined;
   try {
-    for (const [index, batch] of batches.entries()) {
-      const prepared = await (ahead ?? prepareBatch(work, batch));
+    for (const [index, planned] of batches.entries()) {
+      const prepared = await (ahead ?? prepareBatch(work, planned));
       const next = batches[index + 1];
       ahead = next === undefined ? undefined : prepareBatch(work, next);
       ahead?.catch(() => undefined); // told where it is used
       const result = await sendPrepared(work, prepared);
       sent += result.sent;
-      left += result.left;
-      if (result.left < batch.length) isOver = true;
+      left += result.left + prepared.postponed;
+      if (result.left + prepared.postponed < planned.batch.length) isOver = true;
       if (hasRoomInFlight(work.deps, work.leg)) continue;
-      left += batches.slice(index + 1).flat().length;
+      left += batches.slice(index + 1).flatMap(({ batch }) => batch).length;
       break;
     }
   } finally {
     await ahead?.catch(() => undefined);
   }
   return { sent, left, isOver };
+}
+
+/** A batch to be; fresh messages were never refused by the hub. */
+interface PlannedBatch {
+  readonly batch: readonly Candidate[];
+  readonly isFresh: boolean;
 }
 
 /** A batch that was proved and simulated. */
@@ -182,15 +202,22 @@ interface Prepared {
 }
 
 /** Looks for receipts, and prepares what is still open. */
-async function prepareBatch(work: Delivering, batch: readonly Candidate[]): Promise<Prepared> {
+async function prepareBatch(
+  work: Delivering,
+  { batch: planned, isFresh }: PlannedBatch,
+): Promise<Prepared & { readonly postponed: number }> {
   const { deps, settings, leg, facts, signal } = work;
+  const batch = isFresh ? withoutRefusedSenders(deps, leg, planned) : planned;
+  const postponed = planned.length - batch.length;
+  if (batch.length === 0) return { ready: [], again: [], postponed };
   const messages = batch.map(({ message }) => message);
   // Hardly any message has a receipt already, so the proof of all is fetched meanwhile: one round trip less.
   const proving = leg.source.proveMessages(messages, facts.proofHeight, leg.sink, signal);
   proving.catch(() => undefined); // told where it is used
   const receipts = await leg.sink.fetchReceipts(messages, signal);
   const open = await takeDelivered(deps, settings, leg, { candidates: batch, receipts }, signal);
-  return await prepare(work, open, open.length === batch.length ? proving : undefined);
+  const prepared = await prepare(work, open, open.length === batch.length ? proving : undefined);
+  return { ...prepared, postponed };
 }
 
 /** Sifts and weighs messages; what is refused or does not pay is put aside. */

@@ -1,6 +1,6 @@
 /** Which messages of a leg are due: read from the ledger and routed again. */
 import type { CounterpartyView } from "../../core/chains/chain.ts";
-import { LedgerFault, type MessageRow } from "../../core/ledger/ledger.ts";
+import { type DueQuery, LedgerFault, type MessageRow } from "../../core/ledger/ledger.ts";
 import type { Message } from "../../core/protocol/ismp/message.ts";
 import { NEVER_MS } from "../decisions/retry_schedule.ts";
 import { route } from "../decisions/route.ts";
@@ -18,6 +18,24 @@ export interface Ready {
   readonly ready: readonly Candidate[];
   /** True when the page was full: there is probably more. */
   readonly hasMore: boolean;
+  /** True when as many rows were read as asked for, and all of them can be proved. */
+  readonly isFull: boolean;
+  /** Last row that was read; the next page comes after it. */
+  readonly last: MessageRow | undefined;
+}
+
+/** Which due messages are wanted. */
+export interface DueFacts {
+  readonly view: CounterpartyView;
+  readonly proofHeight: bigint;
+  readonly isWanted: (kind: MessageRow["kind"]) => boolean;
+  /** Batches that the page may fill; one when absent. */
+  readonly batches?: number | undefined;
+  /** Rows of the page, in place of what the batches take. */
+  readonly limit?: number | undefined;
+  readonly refused?: DueQuery["refused"];
+  /** Where the page before ended. */
+  readonly afterKey?: MessageRow | undefined;
 }
 
 /** The next page of due messages at or below a height of the source; what routing puts aside or ends is left out. */
@@ -25,25 +43,22 @@ export function listReady(
   deps: PipelineDeps,
   settings: PipelineSettings,
   leg: Leg,
-  facts: {
-    readonly view: CounterpartyView;
-    readonly proofHeight: bigint;
-    readonly isWanted: (kind: MessageRow["kind"]) => boolean;
-    /** Batches that the page may fill; one when absent. */
-    readonly batches?: number | undefined;
-  },
+  facts: DueFacts,
 ): Ready {
-  const limit = leg.sink.limits.maxMessagesPerStep * (facts.batches ?? 1);
+  const limit = facts.limit ?? leg.sink.limits.maxMessagesPerStep * (facts.batches ?? 1);
   const due = deps.ledger.messages.listDue({
     source: leg.source.id.stateMachine,
     sink: leg.sink.id.stateMachine,
     nowMs: deps.clock.now(),
     limit,
+    refused: facts.refused,
+    afterKey: facts.afterKey,
   });
   const provable = due.filter((row) => row.seenAtHeight <= facts.proofHeight);
   const wanted = provable.filter(({ kind }) => facts.isWanted(kind));
   const ready = deps.ledger.transaction(() => readyOnes(deps, settings, leg, wanted, facts.view));
-  return { ready, hasMore: provable.length === limit && wanted.length > 0 };
+  const isFull = provable.length === limit;
+  return { ready, hasMore: isFull && wanted.length > 0, isFull, last: provable.at(-1) };
 }
 
 /** Routes due rows again, since clocks and configuration move on. */

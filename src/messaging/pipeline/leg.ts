@@ -4,7 +4,7 @@
  */
 import type { Chain } from "../../core/chains/chain.ts";
 import type { FeeChain } from "../../core/chains/fees.ts";
-import type { RelayerHub } from "../../core/chains/hub_accounts.ts";
+import type { RelayerHub, SenderLimits } from "../../core/chains/hub_accounts.ts";
 import type { Bundles } from "../../core/hub_proofs/proof_follower.ts";
 import type { Ledger } from "../../core/ledger/ledger.ts";
 import type { PriceSource } from "../../core/prices/price_source.ts";
@@ -91,6 +91,8 @@ export interface Leg {
   readonly bundles?: Bundles | undefined;
   /** What the hub pays for its rotations; absent without a hub account that could be paid. */
   readonly rewards?: RotationRewards | undefined;
+  /** Tells what the sink takes from a sender; only on legs to the hub. */
+  readonly senderLimits?: SenderLimits | undefined;
   /** What answering GET requests needs; only on legs to the hub. */
   readonly answering?: GetAnswering | undefined;
   /** Looks whether anything keeps the whole leg from delivering; absent: nothing does. */

@@ -3,7 +3,7 @@ import type { HoldReason, MessageRow, MessageState, TerminalReason } from "../..
 import { logTransition } from "../../core/telemetry/message_line.ts";
 import type { ItemFate } from "../decisions/outcome.ts";
 import { judgeRefusal } from "../decisions/refusal.ts";
-import { NEVER_MS, nextAttemptMs, type RetryClass } from "../decisions/retry_schedule.ts";
+import { isRefusedForGood, NEVER_MS, nextAttemptMs, type RetryClass } from "../decisions/retry_schedule.ts";
 import type { PipelineDeps, PipelineSettings } from "./leg.ts";
 import type { Refused } from "./sift.ts";
 
@@ -83,13 +83,19 @@ export function hold(
   const attempts = row.attempts + 1;
   const isDearAlone = why.reason === "unprofitable" && row.batchLimit !== undefined;
   const retryClass = isDearAlone ? "transient" : wanted;
+  const nowMs = deps.clock.now();
+  if (retryClass === "hub_refused" && isRefusedForGood({ ...row, attempts, nowMs })) {
+    const { detail, reason } = why;
+    mark(deps, row, "rejected", { reason: "refused_by_hub", detail: detail ?? reason, attempts });
+    return;
+  }
   mark(deps, row, "held", {
     ...why,
     attempts,
     nextAttemptAtMs: nextAttemptMs({
       retryClass,
       attempts,
-      nowMs: deps.clock.now(),
+      nowMs,
       retryFrequencySec: settings.retryFrequencySec,
       jitter: deps.random.fraction(),
     }),

@@ -69,6 +69,9 @@ Deno.test("refusals: what a chain refuses is held, ended or parked by its reason
     reason: "hub_refused",
     retryClass: "hub_refused",
   });
+  for (const code of ["no_bandwidth", "blocked_sender"] as const) {
+    assert.deepEqual(judgeRefusal(code, true), { kind: "hold", reason: code, retryClass: "hub_refused" });
+  }
   assert.equal(judgeRefusal("too_large", false).kind, "park");
   for (const code of ["duplicate", "not_ready", "host_frozen", "handler_replaced", "bad_proof"] as const) {
     const verdict = judgeRefusal(code, false);

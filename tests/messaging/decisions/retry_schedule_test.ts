@@ -1,5 +1,10 @@
 import assert from "node:assert/strict";
-import { NEVER_MS, nextAttemptMs, type RetryClass } from "../../../src/messaging/decisions/retry_schedule.ts";
+import {
+  isRefusedForGood,
+  NEVER_MS,
+  nextAttemptMs,
+  type RetryClass,
+} from "../../../src/messaging/decisions/retry_schedule.ts";
 
 function delays(
   retryClass: RetryClass,
@@ -22,8 +27,34 @@ Deno.test("retries: transient faults are retried from 2 s to 5 min, whatever the
   ]);
 });
 
-Deno.test("retries: what the hub refused is retried from 15 s to 10 min", () => {
-  assert.deepEqual(delays("hub_refused", [1, 2, 6, 7, 50]), [15_000, 30_000, 480_000, 600_000, 600_000]);
+Deno.test("retries: what the hub cannot take yet is retried from 15 s to 10 min", () => {
+  assert.deepEqual(delays("hub_waiting", [1, 2, 6, 7, 50]), [15_000, 30_000, 480_000, 600_000, 600_000]);
+});
+
+Deno.test("retries: what the hub refused is retried from 15 s to 6 h", () => {
+  const hour = 3_600_000;
+  assert.deepEqual(delays("hub_refused", [1, 2, 3, 6, 7, 50]), [
+    15_000,
+    60_000,
+    240_000,
+    15_360_000,
+    6 * hour,
+    6 * hour,
+  ]);
+});
+
+Deno.test("retries: what the hub refuses ends after ten times or 30 days, unless a timeout ends it", () => {
+  const day = 86_400_000;
+  const ends = (attempts: number, ageMs: number, timeoutInMs?: number): boolean =>
+    isRefusedForGood({
+      attempts,
+      timeoutSec: timeoutInMs === undefined ? 0n : BigInt((100 * day + timeoutInMs) / 1000),
+      createdAtMs: 100 * day - ageMs,
+      nowMs: 100 * day,
+    });
+  assert.deepEqual([ends(9, day), ends(10, day), ends(1, 30 * day)], [false, true, true]);
+  assert.deepEqual([ends(10, day, 20 * day), ends(100, 40 * day, day)], [false, false]);
+  assert.equal(ends(10, day, 31 * day), true, "a timeout in the far future is none");
 });
 
 Deno.test("retries: what no node traces is looked at again after 10 min at first, then up to every 6 h", () => {

@@ -159,6 +159,7 @@ export class Relayer {
       pollIntervalMs: this.#options.pollIntervalMs ?? 2_000,
       wake: new Wake(this.deps.clock),
       settleWake: new Wake(this.deps.clock),
+      ...(sink === this.hub ? { senderLimits: this.hub } : {}),
       ...changes,
     };
   }

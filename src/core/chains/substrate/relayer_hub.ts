@@ -12,6 +12,7 @@ import type {
   HubCallRefusal,
   ProofLister,
   RelayerHub,
+  SenderLimit,
 } from "../hub_accounts.ts";
 import { AcceptedProofs, fetchAcceptedIndex, fetchProofBytes, fetchRotations } from "./accepted_proofs.ts";
 import { checkCounterparty, findUnlisted } from "./counterparty_check.ts";
@@ -27,6 +28,7 @@ import {
   fetchRewardedModules,
   fetchRotationReward,
 } from "./relayer_accounts.ts";
+import { fetchSenderLimits } from "./sender_limits.ts";
 import {
   type ChainParts,
   connectParts,
@@ -89,6 +91,14 @@ class Hub extends SubstrateChain implements RelayerHub, ProofLister {
 
   fetchRewardedModules(signal: AbortSignal): Promise<ReadonlyMap<string, bigint>> {
     return fetchRewardedModules(this.#node, signal);
+  }
+
+  fetchSenderLimits(
+    source: StateMachine,
+    senders: readonly Uint8Array[],
+    signal: AbortSignal,
+  ): Promise<readonly SenderLimit[]> {
+    return fetchSenderLimits(this.#node, source, senders, signal);
   }
 
   fetchIsRequestClaimed(commitment: Hash256, signal: AbortSignal): Promise<boolean> {

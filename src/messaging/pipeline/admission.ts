@@ -1,0 +1,125 @@
+/**
+ * Due messages of a leg to the hub, in the order in which they are tried: fresh ones first, then at most a fifth of
+ * what the hub has refused before. What it would refuse whatever the proof (no bandwidth, a blocked sender) is put
+ * aside before anything is proved, and does not take the place of others.
+ */
+import type { MessageRow } from "../../core/ledger/ledger.ts";
+import { toHex } from "../../core/protocol/bytes.ts";
+import { Allowances } from "../decisions/admission.ts";
+import { requestOf } from "../decisions/route.ts";
+import { type DueFacts, listReady, type Ready } from "./due.ts";
+import type { Leg, PipelineDeps, PipelineSettings } from "./leg.ts";
+import { markRefused } from "./mark.ts";
+import { type Candidate, stillOpen } from "./receipts.ts";
+
+/** Messages that the hub has refused before are at most this share of one batch: each costs dry runs of its own. */
+const REFUSED_SHARE = 5;
+
+/** Pages of one round: the rest has its turn in the next one, which follows at once. */
+const MOST_PAGES = 10;
+
+/** Messages that may be delivered now. */
+export interface Admitted {
+  readonly fresh: readonly Candidate[];
+  /** Refused before; to travel apart from the fresh ones. */
+  readonly refused: readonly Candidate[];
+  /** True when there is probably more. */
+  readonly hasMore: boolean;
+}
+
+/** Lists what is due; on legs to chains that limit nobody all of it is fresh. May throw an `RpcFault`. */
+export async function listAdmitted(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  leg: Leg,
+  facts: DueFacts,
+  signal: AbortSignal,
+): Promise<Admitted> {
+  if (leg.senderLimits === undefined) {
+    const { ready, hasMore } = listReady(deps, settings, leg, facts);
+    return { fresh: ready, refused: [], hasMore };
+  }
+  const most = leg.sink.limits.maxMessagesPerStep * (facts.batches ?? 1);
+  const work = { deps, settings, leg, signal, allowances: new Allowances() };
+  const fresh = await fill(work, { ...facts, refused: "without" }, most);
+  const share = Math.max(1, Math.floor(leg.sink.limits.maxMessagesPerStep / REFUSED_SHARE));
+  const page: Ready = listReady(deps, settings, leg, { ...facts, refused: "only", limit: share });
+  const refused = await admit(work, page.ready);
+  return { fresh: fresh.admitted, refused, hasMore: fresh.hasMore || page.hasMore };
+}
+
+/**
+ * Of fresh messages those whose sender has not turned out meanwhile to be one of whom the hub refuses many: the others
+ * stay due, and have their turn among the refused ones.
+ */
+export function withoutRefusedSenders(
+  deps: PipelineDeps,
+  leg: Leg,
+  candidates: readonly Candidate[],
+): readonly Candidate[] {
+  if (leg.senderLimits === undefined) return candidates;
+  const { source, sink } = leg;
+  const refused = new Set(
+    deps.ledger.messages.listRefusedSenders(source.id.stateMachine, sink.id.stateMachine).map(toHex),
+  );
+  return refused.size === 0 ? candidates : candidates.filter(({ row }) => !refused.has(toHex(row.module)));
+}
+
+interface Admitting {
+  readonly deps: PipelineDeps;
+  readonly settings: PipelineSettings;
+  readonly leg: Leg;
+  readonly signal: AbortSignal;
+  /** What was read in this round. */
+  readonly allowances: Allowances;
+}
+
+/** Reads pages until `most` messages are admitted, or nothing is left. */
+async function fill(
+  work: Admitting,
+  facts: DueFacts,
+  most: number,
+): Promise<{ readonly admitted: readonly Candidate[]; readonly hasMore: boolean }> {
+  const admitted: Candidate[] = [];
+  let afterKey: MessageRow | undefined;
+  let hasMore = false;
+  for (let pages = 0; pages < MOST_PAGES; pages++) {
+    const page: Ready = listReady(work.deps, work.settings, work.leg, { ...facts, afterKey });
+    admitted.push(...await admit(work, page.ready));
+    afterKey = page.last;
+    hasMore = page.hasMore || admitted.length > most;
+    if (!page.isFull || admitted.length >= most) break;
+  }
+  return { admitted: admitted.slice(0, most), hasMore };
+}
+
+/** Asks once for the senders that are not known yet, and puts aside what the hub would not take from them. */
+async function admit(
+  { deps, settings, leg, signal, allowances }: Admitting,
+  candidates: readonly Candidate[],
+): Promise<readonly Candidate[]> {
+  const senderOf = ({ message }: Candidate): Uint8Array => requestOf(message).from;
+  const unknown = new Map(
+    candidates.map((candidate) => [toHex(senderOf(candidate)), senderOf(candidate)] as const)
+      .filter(([name]) => !allowances.knows(name)),
+  );
+  if (unknown.size > 0) {
+    const limits = await leg.senderLimits?.fetchSenderLimits(
+      leg.source.id.stateMachine,
+      [...unknown.values()],
+      signal,
+    ) ?? [];
+    for (const [index, name] of [...unknown.keys()].entries()) {
+      const limit = limits[index];
+      if (limit !== undefined) allowances.note(name, limit);
+    }
+  }
+  return deps.ledger.transaction(() =>
+    stillOpen(deps, candidates).filter((candidate) => {
+      const refusal = allowances.admit(toHex(senderOf(candidate)), candidate.message);
+      if (refusal === undefined) return true;
+      markRefused(deps, settings, candidate.row, { message: candidate.message, ...refusal });
+      return false;
+    })
+  );
+}

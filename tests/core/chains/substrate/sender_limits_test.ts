@@ -1,0 +1,85 @@
+import assert from "node:assert/strict";
+import { fromHex, toHex } from "../../../../src/core/protocol/bytes.ts";
+import { addressCodec, subscriptionCodec } from "../../../../src/core/protocol/ismp/host_params.ts";
+import { parseStateMachine } from "../../../../src/core/protocol/ismp/state_machine.ts";
+import { bandwidthKeys, otherKeys } from "../../../../src/core/protocol/ismp/storage_keys.ts";
+import { list, u64 } from "../../../../src/core/protocol/scale.ts";
+import { startTestHub } from "../../../devnet/hub/deliveries.ts";
+import { connect } from "./hub_connection.ts";
+import { hashOf, scriptHub } from "./scripted_hub.ts";
+
+const { signal } = new AbortController();
+const chain1 = parseStateMachine("EVM-1");
+const names = {
+  listed: fromHex(`0x${"01".repeat(20)}`),
+  rich: fromHex(`0x${"02".repeat(20)}`),
+  lapsed: fromHex(`0x${"03".repeat(20)}`),
+  stranger: fromHex(`0x${"04".repeat(20)}`),
+  seller: fromHex(`0x${"05".repeat(20)}`),
+  /** Filed under its first 32 bytes. */
+  long: fromHex(`0x${"06".repeat(40)}`),
+  retired: fromHex("0xfd413e3afe560182c4471f4d143a96d3e259b6de"),
+};
+const free = { kind: "free" } as const;
+const metered = (remainingBytes: bigint) => ({ kind: "metered", remainingBytes }) as const;
+
+Deno.test("sender limits: allow list, subscriptions, seller and blocked senders are read in one message", async () => {
+  const subscription = (remainingBytes: bigint, expiresAtSec: bigint) =>
+    ({ tier: "TierOne", remainingBytes, expiresAtSec, purchasedAtSec: 0n }) as const;
+  const bought = (...subscriptions: readonly ReturnType<typeof subscription>[]): string =>
+    toHex(list(subscriptionCodec).enc([...subscriptions]));
+  const stored = new Map<string, string>([
+    [toHex(otherKeys.timestampNow()), toHex(u64.enc(1_000_000n))],
+    [toHex(bandwidthKeys.bandwidthManager(chain1)), toHex(addressCodec.enc(names.seller))],
+    [toHex(bandwidthKeys.allowlist(chain1, names.listed)), "0x"],
+    [
+      toHex(bandwidthKeys.allowance(chain1, names.rich)),
+      bought(subscription(70n, 1_001n), subscription(5n, 2_000n)),
+    ],
+    // The pallet sweeps what expires in the second that it reads.
+    [toHex(bandwidthKeys.allowance(chain1, names.lapsed)), bought(subscription(70n, 1_000n))],
+    [toHex(bandwidthKeys.allowance(chain1, names.long.slice(0, 32))), bought(subscription(9n, 2_000n))],
+  ]);
+  const hub = scriptHub({
+    state_queryStorageAt: (keys) => {
+      assert.ok(Array.isArray(keys));
+      return [{ block: hashOf("best"), changes: keys.map((key) => [key, stored.get(key) ?? null]) }];
+    },
+  });
+  // The runtime is read once, with the first question of all.
+  await hub.run(hub.chain.fetchSenderLimits(chain1, [names.listed], signal));
+  hub.trips();
+  assert.deepEqual(await hub.run(hub.chain.fetchSenderLimits(chain1, Object.values(names), signal)), [
+    free,
+    metered(75n),
+    metered(0n),
+    metered(0n),
+    free,
+    metered(9n),
+    { kind: "blocked" },
+  ]);
+  assert.equal(hub.trips(), 1);
+  await hub.chain.close();
+});
+
+Deno.test("sender limits: they are those that the hub goes by", async () => {
+  await using hub = await startTestHub({ bandwidthGate: true });
+  await using connection = connect(hub);
+  const { chain } = connection;
+  void hub.setBandwidthAllowlist(chain1, names.listed, true);
+  void hub.creditBandwidth({
+    source: chain1,
+    app: names.rich,
+    tier: "TierOne",
+    bytes: 700n,
+    durationSec: 60n,
+  });
+  hub.produceBlock();
+  const asked = [names.listed, names.rich, names.stranger];
+  assert.deepEqual(await chain.fetchSenderLimits(chain1, asked, signal), [free, metered(700n), metered(0n)]);
+  hub.advanceTime(61_000);
+  hub.produceBlock();
+  assert.deepEqual(await chain.fetchSenderLimits(chain1, asked, signal), [free, metered(0n), metered(0n)]);
+  const elsewhere = await chain.fetchSenderLimits(parseStateMachine("EVM-56"), [names.listed], signal);
+  assert.deepEqual(elsewhere, [metered(0n)]);
+});
