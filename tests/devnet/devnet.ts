@@ -140,7 +140,7 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
   for (const { stateMachine, feeTokenDecimals } of substrateChains) {
     void hub.governance.setFeeTokenDecimals(stateMachine, feeTokenDecimals);
   }
-  if (options.listsApplications ?? true) listApplications(hub, chains, substrateChains);
+  if (options.bandwidthGate !== true) listApplications(hub, chains, substrateChains);
   const endpoints = consensusEndpointsOf({ hub, relay, chains, substrateChains });
   if (chains.length > 0) await createClients(hub, endpoints, options.hubChallengePeriodSec ?? 0n);
   const proofs = started.use(new HubProver({ relay, finalityLag: RELAY_LAG, paraId: hubPara }));

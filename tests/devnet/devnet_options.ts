@@ -29,8 +29,8 @@ export interface DevnetOptions {
   readonly hubChallengePeriodSec?: bigint;
   /** Of the hub on every chain, seconds. Default 0. */
   readonly evmChallengePeriodSec?: bigint;
-  /** The hub lets the devnet's applications send without bandwidth; otherwise they have to be given some. Default true. */
-  readonly listsApplications?: boolean;
+  /** The devnet's applications need bandwidth like any other sender; false: the hub's allow list has them. Default false. */
+  readonly bandwidthGate?: boolean;
   /** Substrate chains beside the EVM chains. Default none. */
   readonly substrateChains?: readonly SubstrateChainOptions[];
   /**

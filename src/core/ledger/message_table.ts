@@ -113,6 +113,19 @@ export function openMessages(db: Database, clock: Pick<Clock, "now">): Messages 
       );
       return row && toMessage(row);
     },
+    listHeldSenders: ({ source, sink, reason, nowMs, limit }) =>
+      db.rows(
+        `SELECT module FROM message WHERE source = :source AND sink = :sink AND ${isOpen} AND reason = :reason
+           AND next_attempt_at_ms > :now GROUP BY module ORDER BY max(updated_at_ms) DESC, module LIMIT :limit`,
+        { source, sink, reason, now: nowMs, limit },
+      ).map((row) => readBytes(row, "module")),
+    listHeldOf: (module, { source, sink, reason, nowMs, limit }) =>
+      db.rows(
+        `SELECT * FROM message WHERE source = :source AND sink = :sink AND ${isOpen} AND reason = :reason
+           AND next_attempt_at_ms > :now AND module = :module
+         ORDER BY seen_at_height, nonce, commitment LIMIT :limit`,
+        { source, sink, reason, module, now: nowMs, limit },
+      ).map(toMessage),
     listRefusedSenders: (source, sink) =>
       db.rows(refusedSenders, { source, sink }).map((row) => readBytes(row, "module")),
     liftBatchLimits: (source, sink, reason) =>

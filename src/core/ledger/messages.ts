@@ -93,6 +93,15 @@ export interface DueQuery {
   readonly refused?: "only" | "without" | undefined;
 }
 
+/** Which held rows are meant. */
+export interface HeldQuery {
+  readonly source: StateMachine;
+  readonly sink: StateMachine;
+  readonly reason: MessageReason;
+  readonly nowMs: number;
+  readonly limit: number;
+}
+
 /** A page of rows that ended within a time, Unix milliseconds. */
 export interface EndedQuery {
   readonly sink: StateMachine;
@@ -162,6 +171,10 @@ export interface Messages {
     source: StateMachine,
     sink: StateMachine,
   ): MessageRow | undefined;
+  /** Senders of whom open rows are held for `reason` that are not due yet; those held last come first, at most `limit`. */
+  listHeldSenders(query: HeldQuery): Uint8Array[];
+  /** The rows that {@link listHeldSenders} means of one of them, oldest first. */
+  listHeldOf(sender: Uint8Array, query: HeldQuery): MessageRow[];
   /** Senders (`from` of their requests) of whom the hub has refused many messages that are still open. */
   listRefusedSenders(source: StateMachine, sink: StateMachine): Uint8Array[];
   /** Lets the open rows held for `reason` travel in batches of any size again, now; returns how many there were. */

@@ -23,6 +23,13 @@ export class Allowances {
     return this.#left.has(sender);
   }
 
+  /** The same limits, to try out what they cover. */
+  copy(): Allowances {
+    const copy = new Allowances();
+    for (const [sender, limit] of this.#left) copy.note(sender, limit);
+    return copy;
+  }
+
   note(sender: string, limit: SenderLimit): void {
     this.#left.set(sender, limit);
   }

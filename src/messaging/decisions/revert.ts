@@ -9,7 +9,7 @@ import { ABOUT_THE_CHAIN } from "./refusal.ts";
 
 /** What the revert says. */
 export type RevertVerdict =
-  /** The host would have refused any messages. */
+  /** The host would have refused any messages, or the proof in front of them. */
   | { readonly kind: "chain" }
   /** Any of the members may be the reason: each goes again in a batch of at most that many. */
   | { readonly kind: "split"; readonly batchLimit: number }
@@ -24,6 +24,8 @@ export type RevertVerdict =
 export function judgeRevert(
   facts: { readonly carried: number; readonly code: RefusalCode | undefined },
 ): RevertVerdict {
-  if (facts.code !== undefined && ABOUT_THE_CHAIN.has(facts.code)) return { kind: "chain" };
+  // Members are proved together, and the simulation took the proof: what the host trusts has changed since.
+  const isAboutProof = facts.code === "bad_proof";
+  if (isAboutProof || (facts.code !== undefined && ABOUT_THE_CHAIN.has(facts.code))) return { kind: "chain" };
   return facts.carried > 1 ? { kind: "split", batchLimit: Math.ceil(facts.carried / 2) } : { kind: "alone" };
 }

@@ -3,17 +3,22 @@
  * what the hub has refused before. What it would refuse whatever the proof (no bandwidth, a blocked sender) is put
  * aside before anything is proved, and does not take the place of others.
  */
-import type { MessageRow } from "../../core/ledger/ledger.ts";
+import { LedgerFault, type MessageRow } from "../../core/ledger/ledger.ts";
 import { toHex } from "../../core/protocol/bytes.ts";
+import type { Message } from "../../core/protocol/ismp/message.ts";
 import { Allowances } from "../decisions/admission.ts";
 import { requestOf } from "../decisions/route.ts";
 import { type DueFacts, listReady, type Ready } from "./due.ts";
 import type { Leg, PipelineDeps, PipelineSettings } from "./leg.ts";
 import { markRefused } from "./mark.ts";
+import { messageOf } from "./message_row.ts";
 import { type Candidate, stillOpen } from "./receipts.ts";
 
 /** Messages that the hub has refused before are at most this share of one batch: each costs dry runs of its own. */
 const REFUSED_SHARE = 5;
+
+/** Senders without bandwidth whose limits are read in every round. */
+const MOST_WATCHED = 100;
 
 /** Pages of one round: the rest has its turn in the next one, which follows at once. */
 const MOST_PAGES = 10;
@@ -41,6 +46,7 @@ export async function listAdmitted(
   }
   const most = leg.sink.limits.maxMessagesPerStep * (facts.batches ?? 1);
   const work = { deps, settings, leg, signal, allowances: new Allowances() };
+  await wakeCovered(work);
   const fresh = await fill(work, { ...facts, refused: "without" }, most);
   const share = Math.max(1, Math.floor(leg.sink.limits.maxMessagesPerStep / REFUSED_SHARE));
   const page: Ready = listReady(deps, settings, leg, { ...facts, refused: "only", limit: share });
@@ -93,27 +99,75 @@ async function fill(
   return { admitted: admitted.slice(0, most), hasMore };
 }
 
-/** Asks once for the senders that are not known yet, and puts aside what the hub would not take from them. */
+/** Messages whose sender has got bandwidth since they were put aside are due at once. */
+async function wakeCovered(work: Admitting): Promise<void> {
+  const { deps, leg, allowances } = work;
+  const { messages } = deps.ledger;
+  const nowMs = deps.clock.now();
+  const held = {
+    source: leg.source.id.stateMachine,
+    sink: leg.sink.id.stateMachine,
+    reason: "no_bandwidth",
+    nowMs,
+  } as const;
+  const senders = messages.listHeldSenders({ ...held, limit: MOST_WATCHED });
+  await readLimits(work, senders);
+  const left = allowances.copy();
+  deps.ledger.transaction(() => {
+    for (const sender of senders) {
+      for (const row of messages.listHeldOf(sender, { ...held, limit: leg.sink.limits.maxMessagesPerStep })) {
+        const message = readMessage(row);
+        if (message === undefined || left.admit(toHex(sender), message) !== undefined) break;
+        const { reason, detail } = row;
+        messages.transition(row.commitment, row.sink, {
+          to: row.state,
+          reason,
+          detail,
+          nextAttemptAtMs: nowMs,
+        });
+      }
+    }
+  });
+}
+
+/** A row that cannot be read is put aside for good where it is due. */
+function readMessage(row: MessageRow): Message | undefined {
+  try {
+    return messageOf(row);
+  } catch (error) {
+    if (error instanceof LedgerFault) throw error;
+    return undefined;
+  }
+}
+
+/** Reads the limits of senders that are not known yet in this round; one request. */
+async function readLimits(
+  { leg, signal, allowances }: Admitting,
+  senders: readonly Uint8Array[],
+): Promise<void> {
+  const unknown = new Map(
+    senders.map((sender) => [toHex(sender), sender] as const).filter(([name]) => !allowances.knows(name)),
+  );
+  if (unknown.size === 0) return;
+  const limits = await leg.senderLimits?.fetchSenderLimits(
+    leg.source.id.stateMachine,
+    [...unknown.values()],
+    signal,
+  ) ?? [];
+  for (const [index, name] of [...unknown.keys()].entries()) {
+    const limit = limits[index];
+    if (limit !== undefined) allowances.note(name, limit);
+  }
+}
+
+/** Puts aside what the hub would not take from its sender. */
 async function admit(
-  { deps, settings, leg, signal, allowances }: Admitting,
+  work: Admitting,
   candidates: readonly Candidate[],
 ): Promise<readonly Candidate[]> {
+  const { deps, settings, allowances } = work;
   const senderOf = ({ message }: Candidate): Uint8Array => requestOf(message).from;
-  const unknown = new Map(
-    candidates.map((candidate) => [toHex(senderOf(candidate)), senderOf(candidate)] as const)
-      .filter(([name]) => !allowances.knows(name)),
-  );
-  if (unknown.size > 0) {
-    const limits = await leg.senderLimits?.fetchSenderLimits(
-      leg.source.id.stateMachine,
-      [...unknown.values()],
-      signal,
-    ) ?? [];
-    for (const [index, name] of [...unknown.keys()].entries()) {
-      const limit = limits[index];
-      if (limit !== undefined) allowances.note(name, limit);
-    }
-  }
+  await readLimits(work, candidates.map(senderOf));
   return deps.ledger.transaction(() =>
     stillOpen(deps, candidates).filter((candidate) => {
       const refusal = allowances.admit(toHex(senderOf(candidate)), candidate.message);

@@ -12,6 +12,9 @@ Deno.test("revert: members of a batch are halved until one stands alone; what is
     limits.push(carried = verdict.batchLimit);
   }
   assert.deepEqual(limits, [50, 25, 13, 7, 4, 2, 1]);
-  assert.deepEqual(judgeRevert({ carried: 100, code: "host_frozen" }), { kind: "chain" });
+  for (const code of ["host_frozen", "handler_replaced", "bad_proof"] as const) {
+    assert.deepEqual(judgeRevert({ carried: 100, code }), { kind: "chain" });
+    assert.deepEqual(judgeRevert({ carried: 1, code }), { kind: "chain" });
+  }
   assert.deepEqual(judgeRevert({ carried: 1, code: undefined }), { kind: "alone" });
 });

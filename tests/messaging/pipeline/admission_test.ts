@@ -96,7 +96,7 @@ Deno.test("admission: what was refused before takes a fifth of a round, fresh me
   assert.ok(relayer.hub.calls.filter((call) => call === "simulate").length > before);
 });
 
-Deno.test("admission: a sender's bandwidth is counted over its messages; what it does not cover waits", async () => {
+Deno.test("admission: a sender's bandwidth is counted over its messages; what it does not cover waits until some is bought", async () => {
   const world = new World();
   world.hub.meter(fromHex(sender), 2n * MESSAGE_BYTES + 100n);
   const messages = await world.sendFrom(world.one, world.hub, 3);
@@ -110,10 +110,19 @@ Deno.test("admission: a sender's bandwidth is counted over its messages; what it
   assert.deepEqual(waiting.map(({ detail }) => detail), [
     "needs 576 bytes, the sender has 100 left at the hub",
   ]);
+  // Not due for hours, and nothing is enough yet: it is not a try.
+  await world.clock.advance(3_600_000);
+  await round(relayer, inbound(relayer));
+  const [held] = waiting;
+  assert.ok(held !== undefined);
+  const before = relayer.row(held, names.hub);
+  for (let times = 0; times < 3; times++) await round(relayer, inbound(relayer));
+  const after = relayer.row(held, names.hub);
+  assert.equal(after.attempts, before.attempts);
+  assert.ok(after.nextAttemptAtMs > world.clock.now() + 30_000);
   // Bought since.
   world.hub.meter(fromHex(sender), 10_000n);
   await world.blocks(1);
-  await world.clock.advance(30_000);
   await round(relayer, inbound(relayer));
   await world.blocks(1);
   assert.equal(delivered(world.hub).length, 3);
