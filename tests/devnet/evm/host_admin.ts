@@ -125,10 +125,11 @@ export async function updateHostParams(
 export async function replaceHandler(host: IsmpHost): Promise<Address> {
   const { Handler } = await compileContracts();
   const receipt = await host.transact(DEVNET_ACCOUNTS.deployer, { data: Handler.bytecode });
-  if (receipt.contractAddress == null) throw new Error("No handler was created");
+  const created = receipt.contractAddress ?? undefined;
+  if (created === undefined) throw new Error("No handler was created");
   const { handler } = host.addresses;
-  await updateHostParams(host, { handler: receipt.contractAddress });
-  host.addresses.handler = receipt.contractAddress;
+  await updateHostParams(host, { handler: created });
+  host.addresses.handler = created;
   return handler;
 }
 
