@@ -16,6 +16,8 @@ import type { FrameArguments } from "../core/runtime/program_frame.ts";
 /** What the operator asked for. */
 export interface RunArguments extends FrameArguments {
   readonly base?: StateMachine;
+  /** Folder in which the program may keep what is expensive to read again. */
+  readonly cache?: string;
 }
 
 /** What the program shall do. */
@@ -63,6 +65,12 @@ export function parseArguments(args: readonly string[], version: string): Parsed
   const { command, parse } = createCommandLine(traits);
   const base = "configured chain that must follow a BEEFY hub already, or nothing is started, e.g. EVM-1";
   command.addOption(new Option("--base <state-machine>", base).argParser(toStateMachine));
+  command.addOption(
+    new Option(
+      "--cache <folder>",
+      "existing folder for what is expensive to read again (historical summaries of beacon chains)",
+    ),
+  );
   addUsualOptions(command, version);
   addCommand(command, {
     name: "log-consensus-state",

@@ -11,10 +11,11 @@ import type {
   OpStackChainConfig,
 } from "../core/config/consensus_config.ts";
 import { beaconNetworkOf } from "../core/protocol/consensus/sync_committee/known_networks.ts";
-import { evmChainId, type StateMachineId } from "../core/protocol/ismp/state_machine.ts";
+import { evmChainId, type StateMachine, type StateMachineId } from "../core/protocol/ismp/state_machine.ts";
 import { type Fetch, platformFetch } from "../core/rpc/http.ts";
 import { platformSocket } from "../core/rpc/socket.ts";
 import type { Clock } from "../core/runtime/clock.ts";
+import type { KeptText } from "../core/runtime/kept_text.ts";
 import type { Randomness } from "../core/runtime/randomness.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import { createArbitrumProver } from "./arbitrum/arbitrum_prover.ts";
@@ -34,6 +35,8 @@ export interface ConnectDeps {
   readonly clock: Clock;
   readonly random: Randomness;
   readonly log: Log;
+  /** Where historical summaries of a beacon chain outlive the program (`--cache`); absent: nowhere. */
+  readonly summariesTexts?: ReadonlyMap<StateMachine, KeptText> | undefined;
 }
 
 interface Surroundings {
@@ -42,6 +45,7 @@ interface Surroundings {
   readonly log: Log;
   readonly fetch: Fetch;
   readonly hub: ConsensusHub;
+  readonly summariesTexts: ReadonlyMap<StateMachine, KeptText>;
 }
 
 /** The hub and the chains of the configuration. Connections are made at the first request. */
@@ -53,6 +57,7 @@ export function connectChains(deps: ConnectDeps, config: ConsensusConfig): Conne
     fetch: platformFetch,
     openSocket: platformSocket,
   };
+  const { summariesTexts = new Map() } = deps;
   const { substrate } = config.hub;
   const hub = createConsensusHub(network, {
     id: { stateMachine: substrate.stateMachine, consensusStateId: substrate.consensusStateId },
@@ -63,7 +68,7 @@ export function connectChains(deps: ConnectDeps, config: ConsensusConfig): Conne
     signer: substrate.signer,
   });
   const proved = [
-    ...config.chains.flatMap((chain) => prove({ ...network, hub }, chain)),
+    ...config.chains.flatMap((chain) => prove({ ...network, hub, summariesTexts }, chain)),
     ...connectSiblings(network, config, hub),
   ];
   const names = proved.map(({ prover }) => prover.chain);
@@ -98,7 +103,8 @@ function beaconProver(surroundings: Surroundings, config: BeaconChainConfig): Co
   if (network === undefined) throw new Error(`${config.stateMachine} has no beacon chain`);
   const { stateMachine, rpcUrls, consensusStateId, host } = config;
   const execution = createEvmPool(surroundings, { stateMachine, urls: rpcUrls });
-  return createSyncCommitteeProver({ ...surroundings, execution }, {
+  const summariesText = surroundings.summariesTexts.get(stateMachine);
+  return createSyncCommitteeProver({ ...surroundings, execution, summariesText }, {
     network,
     consensusStateId,
     beaconUrls: host.beaconHttpUrls,

@@ -1,8 +1,10 @@
 /** From checked arguments to an exit status: configuration, log, signals, and the relayer itself. */
 import type { ConsensusConfig } from "../core/config/consensus_config.ts";
 import { readConsensusConfig } from "../core/config/read_consensus_config.ts";
-import type { ExitCode } from "../core/runtime/exit_codes.ts";
+import type { StateMachine } from "../core/protocol/ismp/state_machine.ts";
+import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { dropFileAccess } from "../core/runtime/file_access.ts";
+import { type KeptText, KeptTextFault, openKeptText } from "../core/runtime/kept_text.ts";
 import { runFramed, type World } from "../core/runtime/program_frame.ts";
 import { systemRandomness } from "../core/runtime/randomness.ts";
 import { systemClock } from "../core/runtime/system_clock.ts";
@@ -24,13 +26,32 @@ export function runProgram(
     hasResult: command.kind === "logConsensusState",
   };
   return runFramed(world, args, options, async (config, { log, print, signal }) => {
+    let summariesTexts: ReadonlyMap<StateMachine, KeptText>;
+    try {
+      summariesTexts = openSummariesTexts(config, args.cache);
+    } catch (error) {
+      if (!(error instanceof KeptTextFault)) throw error;
+      log.error(`--cache cannot be used: ${error.message}; nothing was started`);
+      return exitCodes.failed;
+    }
     dropFileAccess(log);
-    const deps = { clock: systemClock, random: systemRandomness, log };
+    const deps = { clock: systemClock, random: systemRandomness, log, summariesTexts };
     const runDeps: RunDeps = { ...deps, connect: (checked) => connectChains(deps, checked) };
     if (command.kind === "relay") return await runConsensus(runDeps, config, { base: args.base }, signal);
     const isJson = args.logFormat === "json";
     return await logConsensusState(runDeps, config, { chain: command.chain, print, isJson }, signal);
   });
+}
+
+/** One file in the folder of `--cache` for each beacon chain. @throws {KeptTextFault} */
+function openSummariesTexts(
+  config: ConsensusConfig,
+  folder: string | undefined,
+): ReadonlyMap<StateMachine, KeptText> {
+  if (folder === undefined) return new Map();
+  const chains = config.chains.filter(({ type }) => type === "evm").map(({ stateMachine }) => stateMachine);
+  const path = (chain: StateMachine): string => `${folder.replace(/\/+$/, "")}/${chain}.summaries`;
+  return new Map(chains.map((chain) => [chain, openKeptText(path(chain))]));
 }
 
 /** Texts that no log line may contain. */

@@ -99,6 +99,16 @@ Deno.test("consensus command line: what is wrong with the arguments is said on s
   }
 });
 
+Deno.test("consensus command line: a folder of --cache that does not exist is named, and nothing is started", () =>
+  inFolder(heldOnly("ws://127.0.0.1:9"), async (folder) => {
+    const { code, stdout } = await run(["--config=consensus.toml", "--cache=nowhere"], folder);
+    assert.equal(code, 1);
+    assert.match(
+      stdout,
+      /--cache cannot be used: nowhere\/.*: its folder does not exist; nothing was started/,
+    );
+  }));
+
 Deno.test("consensus command line: wrong files are refused with all of their lines, and nothing is created", async () => {
   const sample = wrongConsensusConfigs.filter((_, index) => index % SAMPLE === 0);
   assert.ok(sample.length >= 12);

@@ -75,11 +75,17 @@ export class PayloadBranches {
   readonly #pool: BeaconPool;
   readonly #execution: RpcPool;
   readonly #network: BeaconNetwork;
-  readonly #summaries = new SummariesMemory();
+  readonly #summaries: SummariesMemory;
   /** Which of {@link summariesPaths} an endpoint served last. */
   readonly #paths = new Map<RestEndpoint, (state: string) => string>();
 
-  constructor(pool: BeaconPool, execution: RpcPool, network: BeaconNetwork) {
+  constructor(
+    pool: BeaconPool,
+    execution: RpcPool,
+    network: BeaconNetwork,
+    summaries = new SummariesMemory(),
+  ) {
+    this.#summaries = summaries;
     this.#pool = pool;
     this.#execution = execution;
     this.#network = network;
@@ -233,20 +239,28 @@ export class PayloadBranches {
       added.push(believed(node.endpoint, beaconRoutes.state, () => readNewestSummary(prefix, start)));
     }
     const prefix = await byRootOrSlot(block.beacon, (state) => fetchStatePrefix(node, state));
-    return believed(node.endpoint, beaconRoutes.state, () => {
-      const entries = this.#summaries.entriesAt(slot, added);
-      const branch = branchOfFields(
-        place,
-        readNeighbourFields(prefix, slot),
-        historicalSummariesRoot(entries),
-        {
-          committeeRoot: committeeRoot(bootstrap.currentSyncCommittee),
-          branch: bootstrap.currentSyncCommitteeBranch,
-        },
-      );
-      this.#summaries.note(slot, entries);
-      return branch;
-    });
+    const entries = this.#summaries.entriesAt(slot, added);
+    const derive = (): Hash256[] =>
+      branchOfFields(place, readNeighbourFields(prefix, slot), historicalSummariesRoot(entries), {
+        committeeRoot: committeeRoot(bootstrap.currentSyncCommittee),
+        branch: bootstrap.currentSyncCommitteeBranch,
+      });
+    const branch = this.#summaries.isUnproven
+      ? this.#deriveUnproven(node, derive)
+      : believed(node.endpoint, beaconRoutes.state, derive);
+    this.#summaries.note(slot, entries);
+    return branch;
+  }
+
+  /** With summaries that nothing vouched for a mismatch is no fault of the node: another source is asked. */
+  #deriveUnproven(node: BeaconNode, derive: () => Hash256[]): Hash256[] {
+    try {
+      return derive();
+    } catch (cause) {
+      if (!(cause instanceof DerivationError)) throw cause;
+      this.#summaries.forgetUnproven();
+      throw node.endpoint.fault("refused", beaconRoutes.state, "the summaries of --cache do not fit", cause);
+    }
   }
 
   /** Source D: every field of the state is hashed. */

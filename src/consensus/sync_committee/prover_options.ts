@@ -9,6 +9,7 @@ import type { UpdateLayout } from "../../core/protocol/consensus/sync_committee/
 import type { Fetch } from "../../core/rpc/http.ts";
 import type { RpcPool } from "../../core/rpc/pool.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
+import type { KeptText } from "../../core/runtime/kept_text.ts";
 import type { Randomness } from "../../core/runtime/randomness.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import type { ProverOptions } from "../prover.ts";
@@ -26,6 +27,8 @@ export interface SyncCommitteeProverDeps {
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly log: Log;
+  /** Where historical summaries outlive the program; absent: nowhere. */
+  readonly summariesText?: KeptText | undefined;
 }
 
 /** What the configuration says of the chain. */

@@ -3,21 +3,74 @@
  * of other periods follow from them. Source: ethereum/consensus-specs: specs/capella/beacon-chain.md
  * (process_historical_summaries_update).
  */
+import type { Hash256 } from "../../core/protocol/bytes.ts";
 import type { HistoricalSummary } from "../../core/protocol/consensus/sync_committee/state_prefix.ts";
+import {
+  formatSummaries,
+  parseSummaries,
+} from "../../core/protocol/consensus/sync_committee/summaries_text.ts";
+import type { KeptText } from "../../core/runtime/kept_text.ts";
+import type { Log } from "../../core/telemetry/log.ts";
 
 /** Slots between two entries (SLOTS_PER_HISTORICAL_ROOT of all networks). */
 const SLOTS_PER_ENTRY = 8192n;
 /** Entries that are found out one by one; more are read anew. */
 const MOST_MISSING = 4n;
 
-/** Summaries that states vouched for. At most a list of some thousand entries. */
+/** Where summaries outlive the program (`--cache`). */
+export interface SummariesFile {
+  readonly text: KeptText;
+  /** Root of the validators at genesis: a file of another network is not taken. */
+  readonly network: Hash256;
+  readonly log: Log;
+}
+
+interface Known {
+  readonly span: bigint;
+  readonly entries: readonly HistoricalSummary[];
+  /** False for what was loaded: no state has vouched for it yet. */
+  readonly isProven: boolean;
+}
+
+/** Summaries that states vouched for, or that an earlier run kept. At most a list of some thousand entries. */
 export class SummariesMemory {
-  #known: { readonly span: bigint; readonly entries: readonly HistoricalSummary[] } | undefined;
+  #known: Known | undefined;
+  readonly #file: SummariesFile | undefined;
+
+  constructor(file?: SummariesFile) {
+    this.#file = file;
+    const text = file?.text.read();
+    if (file === undefined || text === undefined) return;
+    const loaded = parseSummaries(file.network, text);
+    if (loaded === undefined) {
+      file.log.info("Historical summaries of --cache are damaged or of another network; they are read anew");
+      return;
+    }
+    this.#known = { span: loaded.slot / SLOTS_PER_ENTRY, entries: loaded.entries, isProven: false };
+  }
+
+  /** True when what is known comes from a file and no state has vouched for it yet. */
+  get isUnproven(): boolean {
+    return this.#known?.isProven === false;
+  }
+
+  /** Forgets what a file had, because a state does not fit it. */
+  forgetUnproven(): void {
+    if (!this.isUnproven) return;
+    this.#known = undefined;
+    this.#file?.log.info("Historical summaries of --cache do not fit a state; they are read anew");
+  }
 
   /** Notes the summaries of the state of a slot. They must have been proved. */
   note(slot: bigint, entries: readonly HistoricalSummary[]): void {
     const span = slot / SLOTS_PER_ENTRY;
-    if (this.#known === undefined || span >= this.#known.span) this.#known = { span, entries };
+    const before = this.#known;
+    if (before?.isProven === true && span < before.span) return;
+    this.#known = { span, entries, isProven: true };
+    if (before?.span === span && before.entries.length === entries.length) return;
+    const file = this.#file;
+    if (file === undefined || file.text.write(formatSummaries(file.network, { slot, entries }))) return;
+    file.log.warn("Historical summaries cannot be written to the folder of --cache; is its disk full?");
   }
 
   /** Slots whose states begin with what is missing to know the summaries at `slot`; `undefined`: too much is. */

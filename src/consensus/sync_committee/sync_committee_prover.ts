@@ -31,6 +31,7 @@ import type { BeaconContext, Look, Trusted } from "./look.ts";
 import { PayloadBranches } from "./payload_sources.ts";
 import type { SyncCommitteeProverDeps, SyncCommitteeProverOptions } from "./prover_options.ts";
 import { ReferenceWay } from "./reference_way.ts";
+import { SummariesMemory } from "./summaries_memory.ts";
 import { checkBeaconNodes, checkExecutionNodes } from "./start_check.ts";
 
 /** Looks at one finalized state that no node serves before that is told as a fault: new states take a moment. */
@@ -73,7 +74,9 @@ class SyncCommitteeProver implements ConsensusProver {
       new RestEndpoint(deps, { url: url.reveal(), chain: this.chain })
     );
     const pool = new BeaconPool(this.chain, new RestPool(deps, { chain: this.chain, endpoints }), deps.log);
-    const branches = new PayloadBranches(pool, deps.execution, network);
+    const { log, summariesText: text } = deps;
+    const file = text && { text, log, network: network.genesisValidatorsRoot };
+    const branches = new PayloadBranches(pool, deps.execution, network, new SummariesMemory(file));
     this.#context = { network, consensusStateId, pool, branches, clock: deps.clock };
     this.#light = new LightWay(this.#context);
     this.#reference = new ReferenceWay(this.#context);

@@ -1,4 +1,10 @@
-import { deepStrictEqual as equal, match, ok, rejects } from "node:assert/strict";
+import { deepStrictEqual as equal, fail, match, ok, rejects } from "node:assert/strict";
+import { sepolia } from "../../../src/core/protocol/consensus/sync_committee/known_networks.ts";
+import {
+  formatSummaries,
+  parseSummaries,
+} from "../../../src/core/protocol/consensus/sync_committee/summaries_text.ts";
+import type { KeptText } from "../../../src/core/runtime/kept_text.ts";
 import { ProverFault } from "../../../src/consensus/prover.ts";
 import type { OptionalRoutes } from "../../devnet/beacon/beacon.ts";
 import { never, World } from "./world.ts";
@@ -86,6 +92,42 @@ Deno.test("sync committee prover: states that come in JSON only are read as they
   await world.beacon.mine(8);
   const [update] = await world.follow(prover);
   match(update?.summary ?? "", /\(by whole state of honest, whole state of honest\)/);
+});
+
+Deno.test("sync committee prover: summaries that an earlier run kept save the whole state, unless they do not fit", async () => {
+  await using world = await World.start({ without: ["lodestarProof", ...summaries] });
+  let kept: string | undefined;
+  const text: KeptText = {
+    read: () => kept,
+    write: (written) => {
+      kept = written;
+      return true;
+    },
+  };
+  const first = world.prover(undefined, undefined, text);
+  await world.startClient(first);
+  await world.beacon.mine(8);
+  match((await world.follow(first))[0]?.summary ?? "", /by whole state of honest/);
+  const summaryOfRestart = async (): Promise<string> => {
+    await world.beacon.mine(8);
+    return (await world.follow(world.prover(undefined, undefined, text)))[0]?.summary ?? "";
+  };
+  match(await summaryOfRestart(), /by state prefix of honest/);
+  // Damaged: not taken, and written anew.
+  const good = kept ?? fail("nothing was kept");
+  kept = good.slice(0, -20);
+  match(await summaryOfRestart(), /by whole state of honest/);
+  const entriesOf = (written: string): unknown =>
+    parseSummaries(sepolia.genesisValidatorsRoot, written)?.entries ?? fail("it is damaged");
+  equal(entriesOf(kept), entriesOf(good));
+  // Whole, and not those of the chain: nobody is accused.
+  const dated = parseSummaries(sepolia.genesisValidatorsRoot, good) ?? fail("it is whole");
+  const [one, ...others] = dated.entries;
+  ok(one !== undefined);
+  kept = formatSummaries(sepolia.genesisValidatorsRoot, { ...dated, entries: [...others, one] });
+  match(await summaryOfRestart(), /by whole state of honest/);
+  equal(world.log.messages("warn"), []);
+  ok(world.log.messages("info").some((line) => line.includes("do not fit a state")));
 });
 
 Deno.test("sync committee prover: a state is asked for by its root, and by its slot where that is not known", async () => {

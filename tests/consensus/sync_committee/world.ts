@@ -26,6 +26,7 @@ import { createSyncCommitteeProver } from "../../../src/consensus/sync_committee
 import { type Beacon, type BeaconOptions, startBeacon } from "../../devnet/beacon/beacon.ts";
 import { type Anvil, startAnvil } from "../../devnet/evm/anvil.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
+import type { KeptText } from "../../../src/core/runtime/kept_text.ts";
 import { seededRandomness } from "../../support/seeded_randomness.ts";
 
 export const eth0 = toConsensusStateId("ETH0");
@@ -150,7 +151,11 @@ export class World implements AsyncDisposable {
   }
 
   /** Names of hosts behind which the same chain is; each may be made to misbehave. */
-  prover(hosts: readonly string[] = ["honest"], layout?: UpdateLayout): ConsensusProver {
+  prover(
+    hosts: readonly string[] = ["honest"],
+    layout?: UpdateLayout,
+    summariesText?: KeptText,
+  ): ConsensusProver {
     const chain = evmStateMachine(sepolia.chainId);
     const endpoint = createHttpEndpoint({
       fetch: (url, init) => this.executionFetch(url, init),
@@ -167,6 +172,7 @@ export class World implements AsyncDisposable {
       execution: new RpcPool(deps, { chain, endpoints: [endpoint] }),
       fetch: this.#fetch,
       log: this.log,
+      summariesText,
     }, {
       network: sepolia,
       consensusStateId: eth0,
