@@ -2,12 +2,15 @@
  * `log-consensus-state`: prints what governance needs to create the client of a chain on the hub.
  * Source: 05-hub-consensus section 3.7 and 06-evm-consensus section 4 (`CreateConsensusState`) of the protocol notes.
  */
+import type { ConsensusHub } from "../core/chains/consensus_hub.ts";
 import type { ConsensusConfig } from "../core/config/consensus_config.ts";
 import { toHex } from "../core/protocol/bytes.ts";
+import { acceptedChainsOf } from "../core/protocol/consensus/accepted_chains.ts";
 import {
   type ConsensusStateId,
   type StateMachine,
   stateMachineIdKey,
+  toConsensusClientId,
 } from "../core/protocol/ismp/state_machine.ts";
 import { RpcFault } from "../core/rpc/fault.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
@@ -53,7 +56,10 @@ export function logConsensusState(
     try {
       const state = await fetchState(deps, prover, signal);
       const id = prover.consensusStateId;
-      options.print(options.isJson ? stateJson(chain, id, state) : stateText(chain, id, state));
+      const calls = await furtherCalls(hub, state, id, signal);
+      options.print(
+        options.isJson ? stateJson(chain, id, state, calls) : stateText(chain, id, state, calls),
+      );
       return exitCodes.ok;
     } catch (error) {
       signal.throwIfAborted();
@@ -90,8 +96,58 @@ function fetchState(
   );
 }
 
-/** The state as the reference prints it, and below it the other arguments of `CreateConsensusState`. */
-export function stateText(chain: StateMachine, id: ConsensusStateId, state: InitialConsensusState): string {
+/** What governance has to call beside creating the client, and why. */
+export interface FurtherCall {
+  /** Pallet and call. */
+  readonly call: string;
+  readonly arguments: string;
+  /** What happens without it. */
+  readonly otherwise: string;
+}
+
+/**
+ * Calls without which the hub takes no messages of a rollup: its heights are stored under the name of its L1's client, so
+ * challenge period and acceptance are that client's. None for other chains.
+ */
+async function furtherCalls(
+  hub: Pick<ConsensusHub, "fetchClient">,
+  { challengePeriods, commitments }: InitialConsensusState,
+  own: ConsensusStateId,
+  signal: AbortSignal,
+): Promise<readonly FurtherCall[]> {
+  const calls: FurtherCall[] = [];
+  for (const { id } of commitments) {
+    const under = id.consensusStateId;
+    if (under === own) continue;
+    calls.push({
+      call: "Ismp.update_consensus_state",
+      arguments: `consensus_state_id ${named(under)}, challenge_periods ${id.stateMachine} ` +
+        `${challengePeriods.get(id.stateMachine) ?? 0n} s`,
+      otherwise: `messages are refused (ChallengePeriodNotConfigured): heights are stored under ${under}`,
+    });
+    const client = await hub.fetchClient(under, "best", signal);
+    // A client that is yet to be created is that of the L1 of every rollup that this program proves.
+    const list = acceptedChainsOf(client?.clientId ?? toConsensusClientId("BEAC"));
+    if (list === undefined) continue;
+    calls.push({
+      call: list.addCall,
+      arguments: stateMachineIdKey(id),
+      otherwise: `the hub accepts no messages of the chain: ${list.name} has to list it`,
+    });
+  }
+  return calls;
+}
+
+/**
+ * The state as the reference prints it, below it the other arguments of `CreateConsensusState`, and what else governance
+ * has to call.
+ */
+export function stateText(
+  chain: StateMachine,
+  id: ConsensusStateId,
+  state: InitialConsensusState,
+  calls: readonly FurtherCall[] = [],
+): string {
   const periods = [...state.challengePeriods].map(([machine, sec]) => `${machine} ${sec} s`);
   const commitments = state.commitments.map(({ id: of, at }) => {
     const { timestampSec, overlayRoot, stateRoot } = at.commitment;
@@ -108,11 +164,18 @@ export function stateText(chain: StateMachine, id: ConsensusStateId, state: Init
     `unbonding_period: ${state.unbondingSec} s`,
     `challenge_periods: ${periods.join(", ") || "none"}`,
     `state_machine_commitments: ${commitments.join("; ") || "none"}`,
+    ...calls.length === 0 ? [] : ["", "Governance must call as well:"],
+    ...calls.map((each) => `${each.call}: ${each.arguments}; otherwise ${each.otherwise}`),
   ].join("\n");
 }
 
 /** The same as one JSON object; 64-bit integers are texts. */
-export function stateJson(chain: StateMachine, id: ConsensusStateId, state: InitialConsensusState): string {
+export function stateJson(
+  chain: StateMachine,
+  id: ConsensusStateId,
+  state: InitialConsensusState,
+  calls: readonly FurtherCall[] = [],
+): string {
   return JSON.stringify({
     stateMachine: chain,
     consensusState: toHex(state.state),
@@ -130,6 +193,7 @@ export function stateJson(chain: StateMachine, id: ConsensusStateId, state: Init
       overlayRoot: at.commitment.overlayRoot ?? null,
       stateRoot: at.commitment.stateRoot,
     })),
+    ...calls.length > 0 && { furtherCalls: calls },
   });
 }
 

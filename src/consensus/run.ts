@@ -2,8 +2,11 @@
  * The long-running consensus relayer: connects, checks, and supervises one worker per chain, until it is told to stop
  * or a watched chain stays without updates. Everything it needs from the outside world is handed in.
  */
+import type { CheckFinding } from "../core/chains/chain.ts";
+import type { ConsensusHub } from "../core/chains/consensus_hub.ts";
 import { type CheckResult, checkWithin, reportChecks } from "../core/chains/first_check.ts";
 import type { ConsensusConfig } from "../core/config/consensus_config.ts";
+import { acceptedChainsOf, describeUnlisted } from "../core/protocol/consensus/accepted_chains.ts";
 import { type StateMachine, stateMachineIdKey } from "../core/protocol/ismp/state_machine.ts";
 import { RpcFault } from "../core/rpc/fault.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
@@ -77,8 +80,11 @@ async function checkAll(
   const hubName = hub.id.stateMachine;
   const hubCheck = checkWithin(deps, hubName, (inner) => hub.check(inner), signal);
   const chainChecks = proved.map(async ({ prover }) => {
-    const result = await checkWithin(deps, prover.chain, (inner) => checkProver(prover, inner), signal);
-    return { prover, name: prover.chain, result };
+    const check = async (inner: AbortSignal): Promise<readonly CheckFinding[]> => [
+      ...await checkProver(prover, inner),
+      ...await checkAccepted(hub, prover, inner),
+    ];
+    return { prover, name: prover.chain, result: await checkWithin(deps, prover.chain, check, signal) };
   });
   const toldOnes = hubConsensus === undefined ? [] : toldChecks(hubConsensus);
   const sinkChecks = toldOnes.map(async ({ name, check }) => ({
@@ -100,6 +106,26 @@ async function checkAll(
     provers: new Map(chains.map((chain) => [chain.prover, chain.result])),
     told: new Map(sinks.map((sink) => [sink.name, sink.result])),
   };
+}
+
+/**
+ * Whether the hub takes messages of a chain whose heights it stores: updates are brought all the same, since they are
+ * what governance waits for.
+ */
+async function checkAccepted(
+  hub: ConsensusHub,
+  { commitmentsUnder: { stateMachine, consensusStateId } }: ConsensusProver,
+  signal: AbortSignal,
+): Promise<readonly CheckFinding[]> {
+  const client = await hub.fetchClient(consensusStateId, "best", signal);
+  const list = client && acceptedChainsOf(client.clientId);
+  if (list === undefined) return [];
+  const [entry] = await hub.fetchStorage([list.key(stateMachine)], signal);
+  if (entry !== undefined) return [];
+  const text = `${hub.id.stateMachine} ${
+    describeUnlisted(stateMachine, list)
+  }; updates are brought all the same`;
+  return [{ severity: "warning", text }];
 }
 
 /** One worker per chain, those that tell rollups of their L1, and the monitor. */

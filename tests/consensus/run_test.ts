@@ -7,7 +7,7 @@ import type { Connections, HubStateMaker, RunDeps } from "../../src/consensus/se
 import type { ConsensusConfig } from "../../src/core/config/consensus_config.ts";
 import { parseConsensusConfig } from "../../src/core/config/read_consensus_config.ts";
 import { toHash256 } from "../../src/core/protocol/bytes.ts";
-import { parseStateMachine } from "../../src/core/protocol/ismp/state_machine.ts";
+import { parseStateMachine, toConsensusStateId } from "../../src/core/protocol/ismp/state_machine.ts";
 import { ShutdownRequested } from "../../src/core/runtime/signals.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { faultOf, idOf, MemoryUpdatesHub, ScriptedProver, updateTo } from "../support/memory_updates.ts";
@@ -308,7 +308,47 @@ state_machine_commitments: EVM-11155111/ETH0 height 12, timestamp 1700000000, ov
       overlayRoot: null,
       stateRoot: `0x${"ab".repeat(32)}`,
     }],
+    furtherCalls: rollupCalls,
   });
+});
+
+/** What governance has to do for a rollup beside creating its client. */
+const rollupCalls = [
+  {
+    call: "Ismp.update_consensus_state",
+    arguments: "consensus_state_id ETH0 (0x45544830), challenge_periods EVM-421614 300 s",
+    otherwise: "messages are refused (ChallengePeriodNotConfigured): heights are stored under ETH0",
+  },
+  {
+    call: "IsmpSyncCommitteeEth.add_state_machine",
+    arguments: "EVM-421614/ETH0",
+    otherwise:
+      "the hub accepts no messages of the chain: IsmpSyncCommitteeEth.SupportedStatemachines has to list it",
+  },
+];
+
+Deno.test("run: chains that the hub's beacon client does not list are named at the start, rollups by their L1's", async () => {
+  for (const isListed of [false, true]) {
+    const scene = new Scene();
+    for (const id of ["ETH0", "BSC0"]) scene.hub.states.set(toConsensusStateId(id), new Uint8Array());
+    if (isListed) scene.hub.fetchStorage = (keys) => Promise.resolve(keys.map(() => Uint8Array.of(1)));
+    const running = scene.run();
+    await scene.clock.advance(1_000);
+    scene.stop.abort(new Error("stop"));
+    await running;
+    const told = scene.log.messages("warn").filter((text) => text.includes("does not accept messages of"));
+    const lists = (chain: string): string =>
+      `KUSAMA-4009 does not accept messages of ${chain} yet: IsmpSyncCommitteeEth.SupportedStatemachines does not ` +
+      "list it. Governance adds it with IsmpSyncCommitteeEth.add_state_machine; updates are brought all the same";
+    assert.deepEqual(told, isListed ? [] : ["EVM-11155111", "EVM-421614", "EVM-97"].map(lists));
+  }
+});
+
+Deno.test("log-consensus-state: a rollup's text says what governance has to tell the client of its L1", async () => {
+  const { printed } = await logState(new Scene(), "EVM-421614");
+  const [, after] = printed.split("\n\nGovernance must call as well:\n");
+  const lines = rollupCalls.map((each) => `${each.call}: ${each.arguments}; otherwise ${each.otherwise}`);
+  assert.equal(after, lines.join("\n"));
 });
 
 Deno.test("log-consensus-state: chains without a state are errors with the reason, and nothing is printed", async () => {

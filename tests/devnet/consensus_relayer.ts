@@ -12,10 +12,14 @@ import {
   type RelayerProcess,
   startRelayer,
 } from "../scenario/support/relayer_process.ts";
+import { toConsensusClientId } from "../../src/core/protocol/ismp/state_machine.ts";
 import { RecordedLog } from "../support/recorded_log.ts";
 import { type ConsensusChanges, consensusConfig, type ConsensusEndpoints } from "./consensus_config.ts";
 import type { Hub } from "./hub/hub.ts";
 import { clientOf } from "./hub/initial_clients.ts";
+
+/** Rollups are proved by the client of their L1, which has a list of the chains that it proves. */
+const beaconClients = [toConsensusClientId("BEAC"), toConsensusClientId("GNOS")];
 
 /**
  * Creates a client of every chain on the hub, as its governance would from what `log-consensus-state` prints.
@@ -40,6 +44,7 @@ export async function createClients(
       await Promise.all([
         hub.createConsensusClient(clientOf(prover.consensusStateId, initial)),
         hub.setChallengePeriod(prover.commitmentsUnder, periodSec),
+        ...beaconClients.map((client) => hub.acceptMessages(client, prover.chain)),
       ]);
     }));
   } finally {

@@ -6,6 +6,7 @@ import type { Hash256 } from "../../../src/core/protocol/bytes.ts";
 import { requestReceiptCodec } from "../../../src/core/protocol/ismp/host_state.ts";
 import type { StateCommitment } from "../../../src/core/protocol/ismp/state_commitment.ts";
 import {
+  type ConsensusClientId,
   type ConsensusStateId,
   type StateMachine,
   type StateMachineHeight,
@@ -120,6 +121,7 @@ export class Hub {
   #setUp(options: HubOptions, { ismp, balances }: ChainRuntime): void {
     for (const client of options.clients ?? []) {
       void this.#enqueue((execution) => ismp.createConsensusClient(execution, client));
+      for (const chain of client.challengePeriodsSec.keys()) void this.acceptMessages(client.clientId, chain);
     }
     this.#setUpConsensus(options.consensus ?? {});
     for (const [account, free] of options.balances ?? []) {
@@ -325,6 +327,14 @@ export class Hub {
   /** Creates or replaces a light client. */
   createConsensusClient(client: NewConsensusClient): Promise<BlockName> {
     return this.#enqueue((execution) => this.#node.ismp.createConsensusClient(execution, client));
+  }
+
+  /**
+   * Lets the client of a beacon chain prove a chain, the beacon chain's own or a rollup's, as governance does with
+   * `add_state_machine`; false takes that back. No other client has such a list.
+   */
+  acceptMessages(client: ConsensusClientId, chain: StateMachine, isAccepted = true): Promise<BlockName> {
+    return this.#enqueue((execution) => this.#node.ismp.setAccepted(execution, client, chain, isAccepted));
   }
 
   /** Fixture of unit tests: stores a state commitment as a light client's update does, but nothing proves it. */

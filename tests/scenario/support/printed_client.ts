@@ -26,6 +26,9 @@ const printed = z.strictObject({
     overlayRoot: z.null(),
     stateRoot: z.string(),
   })),
+  furtherCalls: z.array(
+    z.strictObject({ call: z.string(), arguments: z.string(), otherwise: z.string() }),
+  ).optional(),
 });
 
 /** Asks the compiled program for the client of a chain. Challenge periods are none, as everywhere on the devnet. */

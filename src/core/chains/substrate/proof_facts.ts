@@ -1,5 +1,10 @@
 /** What this chain knows of the height that a proof is about: whether it would look at the proof at all. */
-import type { StateMachineHeight } from "../../protocol/ismp/state_machine.ts";
+import {
+  acceptedChainsOf,
+  acceptedLists,
+  describeUnlisted,
+} from "../../protocol/consensus/accepted_chains.ts";
+import { consensusClientIdCodec, type StateMachineHeight } from "../../protocol/ismp/state_machine.ts";
 import { ismpKeys, otherKeys } from "../../protocol/ismp/storage_keys.ts";
 import { bool, u64 } from "../../protocol/scale.ts";
 import type { SubstrateNode } from "./node.ts";
@@ -17,12 +22,22 @@ export async function fetchProofFacts(
     frozen: ismpKeys.frozenConsensusClients(height.id.consensusStateId),
     period: ismpKeys.challengePeriod(height.id),
     updated: await updateTimeKey(node, height, signal),
+    client: ismpKeys.consensusStateClient(height.id.consensusStateId),
   };
-  const values = new Values(node, await node.client.askStorage(Object.values(keys), undefined, signal));
+  const { stateMachine } = height.id;
+  const lists = [...acceptedLists.values()].map((list) => list.key(stateMachine));
+  const values = new Values(
+    node,
+    await node.client.askStorage([...Object.values(keys), ...lists], undefined, signal),
+  );
+  const clientId = values.read(keys.client, consensusClientIdCodec, "ConsensusStateClient");
+  const list = clientId && acceptedChainsOf(clientId);
+  const isUnlisted = list !== undefined && values.read(list.key(stateMachine), bool, list.name) === undefined;
   return {
     isFrozen: values.read(keys.frozen, bool, "FrozenConsensusClients") ?? false,
     challengePeriodSec: values.read(keys.period, u64, "ChallengePeriod"),
     updateTimeSec: values.read(keys.updated, u64, "StateMachineUpdateTime"),
     nowSec: (values.read(keys.now, u64, "Timestamp.Now") ?? 0n) / 1000n,
+    ...isUnlisted && { unlisted: describeUnlisted(stateMachine, list) },
   };
 }

@@ -17,6 +17,8 @@ export interface ProofFacts {
   /** When the commitment at the proof's height was stored; undefined: there is none. */
   readonly updateTimeSec: bigint | undefined;
   readonly nowSec: bigint;
+  /** Why the chain's light client takes no proofs of it at all, whatever the height; completes "the hub ...". */
+  readonly unlisted?: string | undefined;
 }
 
 /** {@link ProofFacts} of a step's proof, and what the host knows of its messages. */
@@ -66,7 +68,9 @@ export function refusalOfProof(facts: ProofFacts): Refusal | undefined {
       detail: `challenge period: ${ageSec} of ${facts.challengePeriodSec} seconds are over`,
     };
   }
-  return undefined;
+  return facts.unlisted === undefined
+    ? undefined
+    : { code: "not_ready", detail: `the hub ${facts.unlisted}` };
 }
 
 /**

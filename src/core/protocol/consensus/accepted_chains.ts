@@ -4,7 +4,12 @@
  * Source: polytope-labs/hyperbridge: modules/ismp/clients/sync-committee/src/{pallet,beacon_client}.rs.
  */
 import { concatBytes } from "../bytes.ts";
-import { type ConsensusClientId, type StateMachine, stateMachineCodec } from "../ismp/state_machine.ts";
+import {
+  type ConsensusClientId,
+  type StateMachine,
+  stateMachineCodec,
+  toConsensusClientId,
+} from "../ismp/state_machine.ts";
 import { storagePrefix, twoxConcat } from "../ismp/storage_keys.ts";
 
 /** Where a client's list is, as messages name it. */
@@ -26,14 +31,15 @@ function listOf(pallet: string): AcceptedChains {
   };
 }
 
-const lists: ReadonlyMap<string, AcceptedChains> = new Map([
-  ["BEAC", listOf("IsmpSyncCommitteeEth")],
-  ["GNOS", listOf("IsmpSyncCommitteeGno")],
+/** Clients that have a list: of Ethereum and of Gnosis. */
+export const acceptedLists: ReadonlyMap<ConsensusClientId, AcceptedChains> = new Map([
+  [toConsensusClientId("BEAC"), listOf("IsmpSyncCommitteeEth")],
+  [toConsensusClientId("GNOS"), listOf("IsmpSyncCommitteeGno")],
 ]);
 
 /** The list of a client; `undefined`: it takes messages of every chain that it knows heights of. */
 export function acceptedChainsOf(client: ConsensusClientId): AcceptedChains | undefined {
-  return lists.get(client);
+  return acceptedLists.get(client);
 }
 
 /** What an operator is told of a chain that is not listed; completes "the hub ...". */

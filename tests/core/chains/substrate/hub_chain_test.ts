@@ -232,6 +232,46 @@ Deno.test("hub chain: refusals name the rule", async () => {
   assert.equal(await refusal(waiting), "host_frozen 0");
 });
 
+Deno.test("hub chain: messages of a chain that the beacon client does not list are refused with that as the cause", async () => {
+  await using hub = await startTestHub();
+  await using connection = connect(hub);
+  const { chain } = connection;
+  const delivery = await deliveryOf(hub, 10n, post(1n));
+  assert.equal((await chain.simulate(delivery, signal)).kind, "accepted");
+  assert.equal(await chain.findUnlisted(sender, signal), undefined);
+  const cause =
+    "does not accept messages of EVM-1 yet: IsmpSyncCommitteeEth.SupportedStatemachines does not list " +
+    "it. Governance adds it with IsmpSyncCommitteeEth.add_state_machine";
+
+  const change = async (isAccepted: boolean): Promise<void> => {
+    const done = hub.acceptMessages(toConsensusClientId("BEAC"), sender.stateMachine, isAccepted);
+    hub.produceBlock();
+    await done;
+  };
+  const submission = await signed(chain, delivery);
+  await change(false);
+  assert.equal((await chain.broadcast(submission, signal)).kind, "refused");
+  assert.equal(hub.rejections.at(-1)?.code, "BadProof");
+  assert.equal(hub.rejections.at(-1)?.ismp, "unsupported_state_machine");
+  const refused = await chain.simulate(delivery, signal);
+  assert.deepEqual(refused, {
+    kind: "refused",
+    refusal: { code: "not_ready", detail: `the hub ${cause}`, step: 0 },
+  });
+  assert.equal(await chain.findUnlisted(sender, signal), cause);
+  assert.equal(await chain.findUnlisted(receiver, signal), undefined, "BSC's client has no list");
+  const findings = await chain.checkCounterparty({ id: sender, ismpHost: senderHost }, signal);
+  assert.deepEqual(findings.map(({ severity }) => severity), ["warning"]);
+  assert.match(
+    findings[0]?.text ?? "",
+    /yet: .* list it\. Governance .*; until then messages from it are held$/,
+  );
+
+  await change(true);
+  assert.equal((await chain.simulate(delivery, signal)).kind, "accepted");
+  assert.equal(await chain.findUnlisted(sender, signal), undefined);
+});
+
 Deno.test("hub chain: a delivery above the size limit is refused, so that it can be split", async () => {
   await using hub = await startTestHub();
   await using connection = connect(hub, { maxCallBytes: 200 });

@@ -45,6 +45,8 @@ const evmClients: Readonly<Record<string, ConsensusVerifier | undefined>> = {
   OPTC: opStackVerifier,
   PLGN: undefined,
 };
+/** Clients that prove only chains which governance has listed, the rollups above them included. */
+const listedClients: ReadonlySet<string> = new Set(["BEAC", "GNOS"]);
 const substrateClients: readonly (readonly [ConsensusClientId, ConsensusVerifier | undefined])[] = [
   [parachainClientId, parachainVerifier],
   [grandpaClientId, grandpaVerifier],
@@ -58,7 +60,10 @@ export const consensusClients: ReadonlyMap<ConsensusClientId, ConsensusClient> =
       id: toConsensusClientId(name),
       // Ordinary chains are built without them: their messages from EVM chains come through the hub.
       stateMachine: (host, chain) =>
-        isEvm(chain) && host.stateMachine === host.coprocessor ? evmClient : undefined,
+        isEvm(chain) && host.stateMachine === host.coprocessor &&
+          (!listedClients.has(name) || host.follows(toConsensusClientId(name), chain))
+          ? evmClient
+          : undefined,
       verifyConsensus,
     })),
     ...substrateClients.map(([id, verifyConsensus]): ConsensusClient => ({

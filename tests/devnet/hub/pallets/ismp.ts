@@ -23,11 +23,13 @@ import {
   type ConsensusStateId,
   isSubstrate,
   type StateMachine,
+  stateMachineCodec,
   type StateMachineHeight,
   type StateMachineId,
+  toConsensusClientId,
 } from "../../../../src/core/protocol/ismp/state_machine.ts";
 import { childTrieKeys } from "../../../../src/core/protocol/ismp/storage_keys.ts";
-import { Struct } from "../../../../src/core/protocol/scale.ts";
+import { bool, Struct } from "../../../../src/core/protocol/scale.ts";
 import { digestItem } from "../digest.ts";
 import { callHandler, DispatchError, type Execution, type Runtime, ValidityError } from "../runtime.ts";
 import type { ValidTransaction } from "../runtime.ts";
@@ -39,6 +41,7 @@ import { IsmpError } from "./ismp_error.ts";
 import { handleRequests, type RequestHandlerHost, type RequestModule } from "./ismp_request.ts";
 import { IsmpStorage } from "./ismp_storage.ts";
 import type { LeafStore } from "./leaf_store.ts";
+import { StorageItem } from "../storage.ts";
 
 /** `payer` of requests for which nobody paid on this chain. */
 const nobody: Hash256 = `0x${"00".repeat(32)}`;
@@ -89,15 +92,32 @@ export interface IsmpParts {
     | undefined;
 }
 
+/** Chains of which a client of a beacon chain proves state, as its pallet stores them. */
+export type AcceptedList = StorageItem<[StateMachine], boolean>;
+
+/** Pallets of the two instances of the beacon chains' client. */
+const listPallets = [
+  [toConsensusClientId("BEAC"), "IsmpSyncCommitteeEth"],
+  [toConsensusClientId("GNOS"), "IsmpSyncCommitteeGno"],
+] as const;
+
 /** The pallet. */
 export class IsmpPallet {
   readonly storage: IsmpStorage;
+  /** Lists of the clients that prove only chains which governance has added. */
+  readonly accepted: ReadonlyMap<ConsensusClientId, AcceptedList>;
   readonly #parts: IsmpParts;
   /** `client/chain` of the Substrate chains that clients were told to follow. */
   readonly #followed = new Set<string>();
 
   constructor(metadata: RuntimeMetadata, parts: IsmpParts) {
     this.storage = new IsmpStorage(metadata);
+    this.accepted = new Map(
+      listPallets.map(([client, pallet]) => [
+        client,
+        new StorageItem(metadata, [pallet, "SupportedStatemachines"], [stateMachineCodec] as const, bool),
+      ]),
+    );
     this.#parts = parts;
   }
 
@@ -110,7 +130,11 @@ export class IsmpPallet {
       storage: this.storage,
       module,
       evmHost: (chain) => evmHost(execution, chain),
-      follows: (client, chain) => this.#followed.has(`${client}/${chain}`),
+      follows: (client, chain) => {
+        const list = this.accepted.get(client);
+        if (list === undefined) return this.#followed.has(`${client}/${chain}`);
+        return list.get(execution.overlay, chain) !== undefined;
+      },
     };
   }
 
@@ -284,6 +308,19 @@ export class IsmpPallet {
       tag: "ConsensusClientCreated",
       value: { consensusClientId: client.clientId },
     });
+  }
+
+  /** Lets a beacon chain's client prove a chain, as `add_state_machine` does by governance, or takes that back. */
+  setAccepted(
+    { overlay }: Pick<Execution, "overlay">,
+    client: ConsensusClientId,
+    chain: StateMachine,
+    isAccepted: boolean,
+  ): void {
+    const list = this.accepted.get(client);
+    if (list === undefined) return;
+    if (isAccepted) list.put(overlay, true, chain);
+    else list.remove(overlay, chain);
   }
 
   /**

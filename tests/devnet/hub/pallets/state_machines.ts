@@ -34,7 +34,7 @@ export interface VerifierHost {
   readonly coprocessor: StateMachine;
   /** Address of the ISMP host of an EVM chain, 20 bytes. */
   evmHost(chain: StateMachine): Uint8Array | undefined;
-  /** True when the client was told to follow this Substrate chain. */
+  /** True when the client was told to follow this Substrate chain, or lists this chain of a beacon chain. */
   follows(client: ConsensusClientId, chain: StateMachine): boolean;
 }
 
