@@ -76,7 +76,7 @@ Deno.test("outcomes", async (t) => {
   );
 
   await t.step(
-    "a callback that fails only when mined is no delivery, and is tried again when the operator wants it",
+    "a callback that fails only when mined is no delivery, and nothing more is paid for its pair, also after a restart",
     () =>
       playSceneOn(devnet, async (scene) => {
         const relayer = scene.relayer();
@@ -110,9 +110,17 @@ Deno.test("outcomes", async (t) => {
         assert.deepEqual(await delivered(devnet, sent), []);
         await node.setCode({ address: addresses.ping, bytecode: code });
         devnet.oracle.resume(toB);
-        await scene.untilDelivered(sent);
-        await relayer.untilEnded(sent);
+        const later = await sendPing(devnet, { from: "A", to: "B" });
+        await relayer.untilRows(later, b.stateMachine, { state: "held", reason: "suspended" });
+        await relayer.stop();
+        await relayer.startAndWait({ unprofitableRetryFrequencySec: 2 });
+        const last = await sendPing(devnet, { from: "A", to: "B" });
+        await relayer.untilRows(last, b.stateMachine, { state: "held", reason: "suspended" });
+        await relayer.untilRows(sent, b.stateMachine, { state: "held", reason: "not_executed" });
         await scene.finish();
+        await assertNeverSent(relayer, [...later, ...last], b.stateMachine);
+        const { submissions: all } = await relayer.ledger();
+        assert.equal(all.filter(({ chain }) => chain === b.stateMachine).length, 1);
       }),
   );
 

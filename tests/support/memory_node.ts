@@ -11,7 +11,7 @@ import type {
   SpentGas,
   SubmissionOutcome,
 } from "../../src/core/chains/chain.ts";
-import { type Hash256, toHash256, toHex } from "../../src/core/protocol/bytes.ts";
+import { type Hash256, type Hex, toHash256, toHex } from "../../src/core/protocol/bytes.ts";
 import { keccak256 } from "../../src/core/protocol/hash.ts";
 import { getMessage } from "../../src/core/protocol/ismp/commitment.ts";
 import type { GetRequestsWithProof } from "../../src/core/protocol/ismp/ismp_message.ts";
@@ -115,6 +115,8 @@ export class MemoryNode {
   readonly quarrels: [Hash256, Hash256][] = [];
   /** Messages whose modules behave in simulations and make the whole transaction fail in a block. */
   readonly spoiling = new Set<Hash256>();
+  /** Modules, hex, that behave in simulations and fail in blocks. */
+  readonly deceivers = new Set<Hex>();
   /** Messages of which no simulation shows what they do. */
   readonly untraceable = new Set<Hash256>();
   /** Accounts that cannot pay. */
@@ -432,6 +434,15 @@ export class MemoryNode {
     );
   }
 
+  /** What counts when a delivery is paid for. */
+  #blockRules(delivery: Delivery): HostRules {
+    if (this.deceivers.size === 0) return this.#rules();
+    const deceived = delivery.steps.flatMap((step) => step.kind === "messages" ? step.messages : [])
+      .filter((message) => message.kind === "post" && this.deceivers.has(toHex(message.request.to)))
+      .map(({ commitment }) => commitment);
+    return { ...this.#rules(), failing: new Set([...this.failing, ...deceived]) };
+  }
+
   #rules(): HostRules {
     return {
       id: this.id,
@@ -499,7 +510,7 @@ export class MemoryNode {
   ): readonly ChainEvent[] {
     if (call !== undefined) return call.apply(state, by.at);
     if (answer !== undefined) return applyAnswer(state, answer, by);
-    return applyDelivery(this.#rules(), state, delivery, by);
+    return applyDelivery(this.#blockRules(delivery), state, delivery, by);
   }
 
   #tryIn(state: HostState, { answer, call, delivery }: MemoryTransaction, nowSec: bigint): Execution {
@@ -507,7 +518,7 @@ export class MemoryNode {
       const refusal = call.refusalIn(state, nowSec);
       return refusal === undefined ? { kind: "done", handled: [] } : { kind: "refused", refusal };
     }
-    if (answer === undefined) return tryDelivery(this.#rules(), state, delivery, nowSec);
+    if (answer === undefined) return tryDelivery(this.#blockRules(delivery), state, delivery, nowSec);
     const refusal = refusalOfAnswer({ ...this.#rules(), nowSec }, state, answer);
     if (refusal !== undefined) return { kind: "refused", refusal };
     return { kind: "done", handled: answer.requests.map(() => true) };

@@ -10,6 +10,7 @@ import type { Meta } from "./meta.ts";
 import type { Rewards } from "./rewards.ts";
 import type { Spending } from "./spending.ts";
 import type { Submissions } from "./submissions.ts";
+import type { Suspensions } from "./suspensions.ts";
 import type { Withdrawals } from "./withdrawals.ts";
 
 export type { Cursors } from "./cursors.ts";
@@ -83,6 +84,7 @@ export {
   type SubmissionState,
   unresolvedSubmissionStates,
 } from "./submissions.ts";
+export type { SuspensionKey, SuspensionRow, Suspensions } from "./suspensions.ts";
 export {
   type NewWithdrawal,
   openWithdrawalStates,
@@ -113,6 +115,7 @@ export interface Ledger {
   readonly withdrawals: Withdrawals;
   readonly rewards: Rewards;
   readonly spending: Spending;
+  readonly suspensions: Suspensions;
   /**
    * Runs `work` in one write transaction that is on disk when this returns; takes everything back when it throws.
    * `work` must not be asynchronous.

@@ -40,6 +40,8 @@ export const holdReasons = [
   "simulation_failed",
   /** No endpoint of the destination shows what its delivery would do, though they show other deliveries. */
   "untraceable",
+  /** Deliveries from its sender to its receiver were paid for and had no effect. */
+  "suspended",
   /** Mined, but the host recorded nothing for it. */
   "not_executed",
   "reverted",

@@ -12,6 +12,7 @@ import { prune } from "./retention.ts";
 import { openRewards } from "./reward_table.ts";
 import { openSpending } from "./spending_table.ts";
 import { openSubmissions } from "./submission_table.ts";
+import { openSuspensions } from "./suspension_table.ts";
 import { openWithdrawals } from "./withdrawal_table.ts";
 
 /** Name of the row that ties a file to a hub. */
@@ -32,6 +33,7 @@ export function createLedger(db: Database, clock: Pick<Clock, "now">): Ledger {
     withdrawals: openWithdrawals(db, clock),
     rewards: openRewards(db, clock),
     spending: openSpending(db, clock),
+    suspensions: openSuspensions(db, clock),
     transaction: (work) => db.transaction(work),
     bindHub: (stateMachine) => db.transaction(() => bindHub(db.path, meta, stateMachine)),
     checkWritable: () => db.transaction(() => meta.write(probeName, String(clock.now()))),

@@ -18,6 +18,7 @@ import { type Candidate, stillOpen, takeDelivered } from "./receipts.ts";
 import { isRaceCostly, readRivalry } from "./rivals.ts";
 import { send, type SendWork } from "./send.ts";
 import { type Refused, sift } from "./sift.ts";
+import { leaveSuspended } from "./suspension.ts";
 import { roomForMessages } from "./transaction_size.ts";
 import { weigh } from "./weigh.ts";
 
@@ -63,7 +64,7 @@ export async function deliverDue(
   const wanted = { ...facts, isWanted, batches: most };
   const { fresh, refused, hasMore } = await listAdmitted(deps, settings, leg, wanted, signal);
   const [candidates, refusedBefore] = deps.ledger.transaction(() => [
-    leaveToOthers(deps, leg, fresh),
+    leaveToOthers(deps, leg, leaveSuspended(deps, settings, leg, fresh)),
     leaveToOthers(deps, leg, refused),
   ]);
   // Every row that is left out was put aside.

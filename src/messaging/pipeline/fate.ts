@@ -18,6 +18,7 @@ import { recordDelivery, recordFoundReceipt } from "./delivery_record.ts";
 import type { PipelineDeps, PipelineSettings } from "./leg.ts";
 import { endOfFate, hold, mark, markAll } from "./mark.ts";
 import { isRaceCostly, readRivalry } from "./rivals.ts";
+import { forgetFailure, noteExecuted, noteNotExecuted } from "./suspension.ts";
 
 /** Pause before messages are tried again at once: up to this long, drawn by chance, so that rivals part. */
 const RACE_PAUSE_MS = 4_000;
@@ -51,7 +52,10 @@ export function applyFate(deps: PipelineDeps, settings: PipelineSettings, work: 
   const message = messageRowOf(deps, item);
   const { submissions } = deps.ledger;
   if (fate === "delivered" || fate === "delivered_by_other") {
-    if (fate === "delivered") recordOwn(deps, settings, message, work);
+    if (fate === "delivered") {
+      recordOwn(deps, settings, message, work);
+      noteExecuted(deps, settings, work.sink, [item.commitment]);
+    }
     submissions.settleItem(row.id, item.commitment, fate === "delivered" ? "handled" : "by_other");
     const end = endOfFate(fate);
     // A message that was given up meanwhile stays where it is; what was earned with it is recorded all the same.
@@ -61,12 +65,16 @@ export function applyFate(deps: PipelineDeps, settings: PipelineSettings, work: 
     return;
   }
   submissions.settleItem(row.id, item.commitment, "not_handled");
-  if (fate === "undelivered" || !isOursAlone(deps, row, message)) return;
+  if (fate === "undelivered") return;
+  const failed = { row: message, transaction: row.submission.hash };
+  const nextTryAtMs = noteNotExecuted(deps, settings, work.sink, failed) ?? 0;
+  if (!isOursAlone(deps, row, message)) return;
   const executed = mark(deps, message, "not_executed", { reason: "not_executed", hash: row.submission.hash });
   hold(deps, settings, executed, {
     reason: "not_executed",
     retryClass: message.sink === settings.hub ? "hub_refused" : "failed",
     detail: "mined, but the host recorded no delivery: the receiving module failed",
+    notBeforeMs: nextTryAtMs,
   });
 }
 
@@ -94,7 +102,9 @@ export function applyFates(
     done.push(message);
   }
   if (done.length === 0) return;
-  submissions.settleItems(row.id, done.map(({ commitment }) => commitment), "handled");
+  const commitments = done.map(({ commitment }) => commitment);
+  noteExecuted(deps, settings, work.sink, commitments);
+  submissions.settleItems(row.id, commitments, "handled");
   const end = endOfFate("delivered");
   markAll(deps, done, end.state, { reason: end.reason, hash: row.submission.hash });
 }
@@ -159,6 +169,7 @@ export function reopen(deps: PipelineDeps, row: SubmissionRow): void {
       : mark(deps, message, "ready", { detail: "block reorganised" });
     mark(deps, ready, "submitted", { hash: row.submission.hash });
   }
+  forgetFailure(deps, row);
   deps.ledger.submissions.reopenItems(row.id);
   deps.ledger.submissions.update(row.id, { state: "broadcast" });
 }

@@ -68,6 +68,8 @@ export function markAll(
 export type HoldWhy = Omit<MarkWhy, "reason" | "attempts" | "nextAttemptAtMs"> & {
   readonly reason: HoldReason;
   readonly retryClass: RetryClass;
+  /** Earliest time of the next look, whatever the schedule says; Unix milliseconds. */
+  readonly notBeforeMs?: number | undefined;
 };
 
 /**
@@ -78,7 +80,7 @@ export function hold(
   deps: PipelineDeps,
   settings: Pick<PipelineSettings, "retryFrequencySec">,
   row: MessageRow,
-  { retryClass: wanted, ...why }: HoldWhy,
+  { retryClass: wanted, notBeforeMs = 0, ...why }: HoldWhy,
 ): void {
   const attempts = row.attempts + 1;
   const isDearAlone = why.reason === "unprofitable" && row.batchLimit !== undefined;
@@ -89,17 +91,14 @@ export function hold(
     mark(deps, row, "rejected", { reason: "refused_by_hub", detail: detail ?? reason, attempts });
     return;
   }
-  mark(deps, row, "held", {
-    ...why,
+  const scheduledMs = nextAttemptMs({
+    retryClass,
     attempts,
-    nextAttemptAtMs: nextAttemptMs({
-      retryClass,
-      attempts,
-      nowMs,
-      retryFrequencySec: settings.retryFrequencySec,
-      jitter: deps.random.fraction(),
-    }),
+    nowMs,
+    retryFrequencySec: settings.retryFrequencySec,
+    jitter: deps.random.fraction(),
   });
+  mark(deps, row, "held", { ...why, attempts, nextAttemptAtMs: Math.max(scheduledMs, notBeforeMs) });
 }
 
 /** Writes down that the sink does not take a message now, or ever. */

@@ -19,6 +19,7 @@ import { type AnswerTaker, type Leg, legName, type PipelineDeps, type PipelineSe
 import { hold, markAll, markRefused } from "./mark.ts";
 import { type Candidate, stillOpen, takeDelivered } from "./receipts.ts";
 import type { Sifted } from "./sift.ts";
+import { leaveSuspended } from "./suspension.ts";
 import { allowanceOf } from "./spending.ts";
 import { noteTooLarge } from "./transaction_size.ts";
 
@@ -132,7 +133,10 @@ async function sendInTurn(
     return { sent: 0, again: takeRefusal(deps, settings, candidates, signing.refusal) };
   }
   signal.throwIfAborted();
-  const open = stillOpen(deps, candidates);
+  // Settling may have found out meanwhile that they would be paid for in vain.
+  const open = deps.ledger.transaction(() =>
+    leaveSuspended(deps, settings, leg, stillOpen(deps, candidates))
+  );
   if (open.length < candidates.length) return { sent: 0, again: open };
   const { submission } = signing;
   const { steps } = part.delivery;

@@ -157,7 +157,8 @@ export class Program implements Process {
 
 /** The same ledger, with a step around everything that is asked of it; closing it is always possible. */
 function stepwise(ledger: Ledger, life: Process, noteClosed: () => void): Ledger {
-  const { messages, submissions, deliveries, withdrawals, cursors, rewards, spending, meta } = ledger;
+  const { messages, submissions, deliveries, withdrawals, cursors, rewards, spending, suspensions, meta } =
+    ledger;
   return {
     messages: stepwisePart(messages, life),
     submissions: stepwisePart(submissions, life),
@@ -166,6 +167,7 @@ function stepwise(ledger: Ledger, life: Process, noteClosed: () => void): Ledger
     cursors: stepwisePart(cursors, life),
     rewards: stepwisePart(rewards, life),
     spending: stepwisePart(spending, life),
+    suspensions: stepwisePart(suspensions, life),
     meta: stepwisePart(meta, life),
     transaction: (work) => {
       life.step();

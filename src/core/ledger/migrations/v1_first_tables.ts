@@ -190,9 +190,25 @@ CREATE TABLE reward (
 CREATE INDEX reward_open ON reward (height) WHERE state IN ('pending', 'claiming');
 `;
 
+const suspension = `
+CREATE TABLE suspension (
+  sink TEXT NOT NULL,
+  module_from BLOB NOT NULL,
+  module_to BLOB NOT NULL,
+  failures INTEGER NOT NULL CHECK (failures > 0),
+  is_active INTEGER NOT NULL CHECK (is_active IN (0, 1)),
+  next_try_at_ms INTEGER NOT NULL,
+  trial TEXT,
+  last_transaction TEXT NOT NULL,
+  created_at_ms INTEGER NOT NULL,
+  updated_at_ms INTEGER NOT NULL,
+  PRIMARY KEY (sink, module_from, module_to)
+) STRICT, WITHOUT ROWID;
+`;
+
 /** The first version of the tables. */
 export const firstTables: Migration = {
   version: 1,
   title: "first tables",
-  sql: rest + message + submission + spending + delivery + withdrawal,
+  sql: rest + message + submission + spending + delivery + withdrawal + suspension,
 };
