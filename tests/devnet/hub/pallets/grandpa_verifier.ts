@@ -1,5 +1,6 @@
 /**
- * How a chain's GRANDPA client checks updates: the pure verifier, with the chains that storage says are followed.
+ * How a chain's GRANDPA client checks updates: finality by code of its own, what it makes of the heads by the relayer's
+ * verifier, with the chains that storage says are followed.
  * Source: polytope-labs/hyperbridge: modules/ismp/clients/grandpa/src/consensus.rs.
  */
 import {
@@ -10,7 +11,8 @@ import {
 import {
   decodeGrandpaMessage,
   decodeGrandpaState,
-  verifyGrandpaMessage,
+  type VerifiedFinality,
+  verifyCommitments,
 } from "../../../../src/core/protocol/consensus/grandpa/verify_message.ts";
 import {
   type ConsensusStateId,
@@ -18,20 +20,32 @@ import {
   type StateMachine,
 } from "../../../../src/core/protocol/ismp/state_machine.ts";
 import type { StorageReader } from "../storage.ts";
+import { FinalityRefusal, judgeFinality } from "../verifiers/grandpa_finality.ts";
 import { consensusSettings } from "./consensus_settings.ts";
 import { type ConsensusVerifier, refusing } from "./consensus_verifiers.ts";
+import { IsmpError } from "./ismp_error.ts";
 
 /** GRANDPA: of a relay chain with its parachains, or of a standalone chain. */
 export const grandpaVerifier: ConsensusVerifier = refusing((host, { stateId, trusted, proof }) => {
   const message = decodeGrandpaMessage(proof);
   const state = decodeGrandpaState(trusted);
-  const { consensusState, commitments } = verifyGrandpaMessage(state, message, {
+  const finality = judge(state, message);
+  const { consensusState, commitments } = verifyCommitments(state, message, finality, {
     consensusStateId: stateId,
     coprocessor: host.coprocessor,
     supported: supported(host.storage, followed(state, message, stateId)),
   });
   return { state: grandpaConsensusStateCodec.enc(consensusState), commitments };
 });
+
+function judge(state: GrandpaConsensusState, { value }: GrandpaMessage): VerifiedFinality {
+  try {
+    return judgeFinality(state, value.finalityProof);
+  } catch (cause) {
+    if (!(cause instanceof FinalityRefusal)) throw cause;
+    throw new IsmpError("consensus_proof_verification_failed", cause.code, { cause });
+  }
+}
 
 /** Chains that a message may be about, under each name that they may have. */
 function followed(

@@ -2,6 +2,7 @@
  * Storage of pallet Relayer, and the proofs that all of its calls read.
  * Source: polytope-labs/hyperbridge: modules/pallets/relayer/src/{lib,accumulate}.rs.
  */
+import { RLP } from "@ethereumjs/rlp";
 import { type Hash256, toHex } from "../../../../src/core/protocol/bytes.ts";
 import { type Signature, signatureCodec } from "../../../../src/core/protocol/ismp/fees.ts";
 import type { Proof } from "../../../../src/core/protocol/ismp/proof.ts";
@@ -23,8 +24,6 @@ import {
   u64,
   unit,
 } from "../../../../src/core/protocol/scale.ts";
-import { decodeRlp } from "../../../../src/core/protocol/trie/patricia.ts";
-import { TrieError } from "../../../../src/core/protocol/trie/trie_error.ts";
 import { DispatchError, type Execution } from "../runtime.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
 import { StorageItem } from "../storage.ts";
@@ -142,11 +141,11 @@ export function rlpUint(value: Uint8Array): bigint | undefined {
 
 function rlpString(value: Uint8Array): Uint8Array | undefined {
   try {
-    const item = decodeRlp(value);
-    return Array.isArray(item) ? undefined : item;
-  } catch (error) {
-    if (error instanceof TrieError) return undefined;
-    throw error;
+    const item = RLP.decode(value);
+    return item instanceof Uint8Array ? item : undefined;
+  } catch {
+    // The library's errors have no class of their own: whatever it does not read is no string.
+    return undefined;
   }
 }
 

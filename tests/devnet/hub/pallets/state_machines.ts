@@ -17,13 +17,9 @@ import type { StateCommitment } from "../../../../src/core/protocol/ismp/state_c
 import type { ConsensusClientId, StateMachine } from "../../../../src/core/protocol/ismp/state_machine.ts";
 import { childTrieKeys } from "../../../../src/core/protocol/ismp/storage_keys.ts";
 import { type Codec, decodeStrict, ScaleError } from "../../../../src/core/protocol/scale.ts";
-import {
-  EvmProofError,
-  readEvmState,
-  verifyEvmMembership,
-} from "../../../../src/core/protocol/trie/evm_proof.ts";
-import { readSubstrateProof } from "../../../../src/core/protocol/trie/substrate_proof.ts";
-import { TrieError } from "../../../../src/core/protocol/trie/trie_error.ts";
+import { readEthereumState, requireSlots } from "../verifiers/ethereum_state.ts";
+import { ProofRefusal } from "../verifiers/proof_refusal.ts";
+import { readSubstrateState } from "../verifiers/substrate_state.ts";
 import { IsmpError } from "./ismp_error.ts";
 
 /** What a verifier of messages needs to know of the chain that it runs on. */
@@ -70,7 +66,7 @@ export const evmClient: StateMachineClient = {
     const address = requireHost(host, proof);
     const stateProof = decodeProof(evmStateProofCodec, proof.proof, code);
     refusing(code, () =>
-      verifyEvmMembership({
+      requireSlots({
         stateRoot: state.stateRoot,
         host: address,
         proof: stateProof,
@@ -81,7 +77,10 @@ export const evmClient: StateMachineClient = {
     const code = "state_proof_verification_failed";
     const address = requireHost(host, proof);
     const stateProof = decodeProof(evmStateProofCodec, proof.proof, code);
-    return refusing(code, () => readEvmState({ stateRoot: root, host: address, proof: stateProof, keys }));
+    return refusing(
+      code,
+      () => readEthereumState({ stateRoot: root, host: address, proof: stateProof, keys }),
+    );
   },
   feeKey: (commitment) => fromHex(requestFeeSlot(commitment)),
   receiptKey: (commitment) => fromHex(requestReceiptSlot(commitment)),
@@ -96,7 +95,7 @@ export const substrateClient: StateMachineClient = {
     if (root === undefined) throw new IsmpError(code, "the commitment has no overlay root");
     const keys = commitments.map(childTrieKeys.requestCommitment);
     const values = readNodes(code, { keys, root, proof });
-    if ([...values.values()].includes(undefined)) throw new IsmpError(code, "value_not_present");
+    if ([...values.values()].includes(undefined)) throw new IsmpError(code, "no_value");
   },
   readState: (_host, question) => readNodes("state_proof_verification_failed", question),
   feeKey: childTrieKeys.requestCommitment,
@@ -110,7 +109,7 @@ function readNodes(
   { keys, root, proof }: Parameters<StateMachineClient["readState"]>[1],
 ): ProvenValues {
   const { hasher, storageProof } = decodeProof(stateMachineProofCodec, proof.proof, code);
-  return refusing(code, () => readSubstrateProof({ root, hasher, nodes: storageProof, keys }));
+  return refusing(code, () => readSubstrateState({ root, hasher, nodes: storageProof, keys }));
 }
 
 function requireHost(host: VerifierHost, proof: Proof): Uint8Array {
@@ -125,7 +124,7 @@ function refusing<T>(code: ProofCode, read: () => T): T {
   try {
     return read();
   } catch (cause) {
-    if (cause instanceof EvmProofError || cause instanceof TrieError) {
+    if (cause instanceof ProofRefusal) {
       throw new IsmpError(code, cause.code, { cause });
     }
     throw cause;
