@@ -112,8 +112,17 @@ export function believed<T>(endpoint: RestEndpoint, route: string, read: () => T
 export class BeaconNode {
   readonly #conditions: RestConditions;
 
-  constructor(readonly endpoint: RestEndpoint, signal: AbortSignal) {
-    this.#conditions = { signal };
+  /** @param patience for everything that is asked; absent: the endpoint's, and ten minutes for a state's first byte. */
+  constructor(
+    readonly endpoint: RestEndpoint,
+    signal: AbortSignal,
+    patience?: { readonly timeoutMs: number },
+  ) {
+    this.#conditions = {
+      signal,
+      firstByteTimeoutMs: patience?.timeoutMs ?? STATE_FIRST_BYTE_MS,
+      ...patience,
+    };
   }
 
   /** The newest finality update. */
@@ -216,8 +225,7 @@ export class BeaconNode {
   /** A state, piece by piece: its SSZ bytes, or JSON where the body's reader takes that. */
   async streamState(state: string, body: BodyReader): Promise<void> {
     const path = `/eth/v2/debug/beacon/states/${state}`;
-    const conditions = { ...this.#conditions, firstByteTimeoutMs: STATE_FIRST_BYTE_MS };
-    await this.endpoint.stream({ route: beaconRoutes.state, path }, body, conditions);
+    await this.endpoint.stream({ route: beaconRoutes.state, path }, body, this.#conditions);
   }
 
   /** @throws {RpcFault} `refused`, caused by {@link UnknownForkError}, when the answer is of a fork that is not known. */

@@ -4,17 +4,23 @@ import { RpcFault } from "../../core/rpc/fault.ts";
 import type { RpcPool } from "../../core/rpc/pool.ts";
 import { BeaconNode } from "./beacon_node.ts";
 import type { BeaconContext } from "./look.ts";
+import { adviseOnNodes, type ProbedNode } from "./node_advice.ts";
+import { probeBeaconNode } from "./probe_node.ts";
 
 /** Findings about the beacon nodes: each is asked, whatever the others say. */
 export async function checkBeaconNodes(
   { network, pool }: BeaconContext,
   signal: AbortSignal,
 ): Promise<readonly CheckFinding[]> {
+  const probed: ProbedNode[] = [];
   const findings = await Promise.all(pool.rest.endpoints.map(async (endpoint): Promise<CheckFinding[]> => {
     const where = `${pool.chain}: beacon node ${endpoint.host}`;
     try {
       const root = await new BeaconNode(endpoint, signal).fetchGenesisValidatorsRoot();
-      if (root === network.genesisValidatorsRoot) return [];
+      if (root === network.genesisValidatorsRoot) {
+        probed.push({ host: endpoint.host, routes: await probeBeaconNode(endpoint, signal) });
+        return [];
+      }
       const text = `${where} is of another network; correct or remove its URL in beacon_http_urls`;
       return [{ severity: "fatal", text }];
     } catch (fault) {
@@ -22,7 +28,7 @@ export async function checkBeaconNodes(
       return [{ severity: "warning", text: `${where} could not be checked: ${fault.code}` }];
     }
   }));
-  return findings.flat();
+  return [...findings.flat(), ...adviseOnNodes(pool.chain, probed)];
 }
 
 /** Findings about the nodes of the execution chain. */
