@@ -56,6 +56,8 @@ export class MemoryChain implements Chain {
   alterProof: (proof: MessageProof) => MessageProof = (proof) => proof;
   /** Whether somebody else's delivery of a message waits in the pool that this relayer's node shows. */
   isContested: (message: Message) => boolean = () => false;
+  /** False: who signs is not told that the host knows the proofs already. */
+  tellsKnownProofs = true;
   /** Blocks by which the endpoint that is asked first is behind when it is asked for receipts and fees. */
   readsBehind = 0n;
   /** Whether an endpoint answers that may be asked to confirm what ends a message. */
@@ -256,6 +258,8 @@ export class MemoryChain implements Chain {
       const messages = delivery.steps.flatMap((step) => step.kind === "messages" ? step.messages : []);
       const receipts = this.#receipts(messages);
       if (receipts.some((receipt) => receipt !== undefined)) return { kind: "overtaken", receipts };
+      const from = this.tellsKnownProofs ? this.node.knowsProofsOf(delivery) : undefined;
+      if (from !== undefined) return { kind: "proofs_known", from };
       const contested = messages.flatMap((message, index) => this.isContested(message) ? [index] : []);
       if (contested.length > 0) {
         const detail = "a delivery of it waits in the pool";

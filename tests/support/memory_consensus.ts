@@ -49,7 +49,7 @@ export function padProof(proof: Uint8Array, bytes: number): Uint8Array {
 }
 
 /** What the bytes say; `undefined`: they are not a proof. */
-function decodeProof(bytes: Uint8Array): Statement | undefined {
+export function decodeProof(bytes: Uint8Array): Statement | undefined {
   const [source, height, root, signedBy, newSetId] = new TextDecoder().decode(bytes).split("|");
   if (source === undefined || height === undefined || root === undefined || signedBy === undefined) {
     return undefined;

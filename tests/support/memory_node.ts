@@ -20,7 +20,7 @@ import { type StateMachineId, stateMachineIdKey } from "../../src/core/protocol/
 import type { Clock } from "../../src/core/runtime/clock.ts";
 import { receiptKeyOf } from "../../src/messaging/decisions/route.ts";
 import { applyAnswer, refusalOfAnswer } from "./memory_answers.ts";
-import { noteAccepted } from "./memory_consensus.ts";
+import { decodeProof, noteAccepted } from "./memory_consensus.ts";
 import {
   applyDelivery,
   copyState,
@@ -277,6 +277,25 @@ export class MemoryNode {
       state.counterparties.set(key, { ...old, heights });
       return [];
     });
+  }
+
+  /** Whether the host knows a height that a proof of the delivery brings, or will when the pool is mined. */
+  knowsProofsOf(delivery: Delivery): "blocks" | "mempool" | undefined {
+    const heightsOf = (
+      { steps }: Delivery,
+    ): readonly { readonly source: string; readonly height: bigint }[] =>
+      steps.flatMap((step) => step.kind === "consensus" ? decodeProof(step.proof) ?? [] : []);
+    const wanted = heightsOf(delivery);
+    const { counterparties } = this.head.state;
+    const isStored = wanted.some(({ source, height }) =>
+      (counterparties.get(source)?.latest ?? 0n) >= height
+    );
+    if (isStored) return "blocks";
+    const waiting = this.#pool.flatMap(({ transaction }) => heightsOf(transaction.delivery));
+    const isWaiting = wanted.some(({ source, height }) =>
+      waiting.some((other) => other.source === source && other.height >= height)
+    );
+    return isWaiting ? "mempool" : undefined;
   }
 
   /** The host refuses (or takes) messages from the next block on. */
@@ -582,7 +601,7 @@ export class MemoryNode {
       isFinal: block.height <= this.finalHeight,
       succeeded: execution.kind === "done",
       handled,
-      hasTaught,
+      hasTaught: transaction.delivery.steps.some(({ kind }) => kind === "consensus") ? hasTaught : undefined,
       spent: this.#spent(mined),
       refusal: execution.kind === "refused" ? execution.refusal : undefined,
     };

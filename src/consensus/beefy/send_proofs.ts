@@ -75,7 +75,7 @@ export async function sendProofs(
   if (!await isStillNews("pool", signal)) return { kind: "overtaken" };
   if (simulation.kind === "refused") return simulation;
   const signed = await chain.sign(delivery, simulation, { nonceAtLeast: undefined }, signal);
-  if (signed.kind === "overtaken") return signed;
+  if (signed.kind === "overtaken" || signed.kind === "proofs_known") return { kind: "overtaken" };
   if (signed.kind === "refused") return signed;
   const sent = await chain.broadcast(signed.submission, signal);
   switch (sent.kind) {

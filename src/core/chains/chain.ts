@@ -230,6 +230,14 @@ export type SigningResult =
     readonly kind: "overtaken";
     readonly receipts: readonly (Uint8Array | undefined)[];
   }
+  | {
+    /**
+     * The chain knows by now what the consensus proofs of the delivery would bring, or will once its mempool is mined:
+     * they would be paid for in vain.
+     */
+    readonly kind: "proofs_known";
+    readonly from: "blocks" | "mempool";
+  }
   | { readonly kind: "refused"; readonly refusal: Refusal };
 
 /** What the chain said when the bytes were handed over. */
@@ -273,10 +281,11 @@ export type SubmissionOutcome =
     /** Requests that the host recorded as handled, with the relayer it noted. */
     readonly handled: readonly { readonly commitment: Hash256; readonly relayer: Uint8Array }[];
     /**
-     * Of an EVM host: whether it learned something of the hub, a height or a set of authorities. False with proofs in
-     * the transaction means that somebody else's were first: it was paid for in vain. Absent: nobody can tell.
+     * Of a transaction with consensus proofs of the hub: whether the host learned something from it, a height or a set
+     * of authorities. False means that somebody else's were first: they were paid for in vain. Absent: there were none,
+     * or nobody can tell.
      */
-    readonly hasTaught?: boolean;
+    readonly hasTaught?: boolean | undefined;
     /** Absent where transactions cost nothing. */
     readonly spent?: SpentGas | undefined;
     readonly refusal: Refusal | undefined;

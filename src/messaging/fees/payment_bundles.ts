@@ -5,7 +5,7 @@ import { costUsd18 } from "../decisions/money.ts";
 import { hasRoomInFlight } from "../pipeline/in_flight.ts";
 import type { Leg, PipelineDeps } from "../pipeline/leg.ts";
 import { simulateAlone } from "../pipeline/rotations.ts";
-import { isRotationUnderWay, sendConsensus } from "../pipeline/send.ts";
+import { isProofUnderWay, sendConsensus } from "../pipeline/send.ts";
 import { maxTransactionBytes, roomForMessages } from "../pipeline/transaction_size.ts";
 import type { ProvableHeight } from "./provable_height.ts";
 
@@ -49,7 +49,7 @@ export class PaymentBundles {
     const seen = await follower.look(view, signal);
     if (seen?.height === undefined || seen.height < payment.hubBlock) return undefined;
     // What is on its way is awaited, whoever paid for it.
-    if (isRotationUnderWay(this.#deps, leg)) return undefined;
+    if (isProofUnderWay(this.#deps, leg, view.height)) return undefined;
     const wanted = { what: "all", maxBytes: maxTransactionBytes(this.#deps, leg.sink) } as const;
     const next = await follower.load(view, wanted, signal);
     if (next === undefined || next.height < payment.hubBlock) return undefined;

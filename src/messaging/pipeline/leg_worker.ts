@@ -26,7 +26,7 @@ import { type Leg, legName, type PipelineDeps, type PipelineSettings } from "./l
 import { holdHindered, wakeHindered } from "./obstacle.ts";
 import { RewardedRotations, type RotationResult, sendAhead } from "./rotations.ts";
 import { scanLeg, startCursor } from "./scan.ts";
-import { isRotationUnderWay } from "./send.ts";
+import { isProofUnderWay } from "./send.ts";
 import { maxTransactionBytes, roomForMessages } from "./transaction_size.ts";
 
 /** Pause after proofs without messages were refused or nobody pays for them, ms: each try costs a simulation. */
@@ -63,8 +63,6 @@ class LegLoop {
   #stored: readonly StoredHeight[] = [];
   /** Height of the last round against which the sink took proofs. */
   #provedBefore: bigint | undefined;
-  /** Height of the newest proof that was sent together with messages. */
-  #bundledHeight: bigint | undefined;
   /** Rotations alone, and proofs ahead of messages, are not tried before. */
   #rotateAfterMs = 0;
   #aheadAfterMs = 0;
@@ -187,16 +185,15 @@ class LegLoop {
     const follower = this.#proofs;
     const seen = await follower?.look(view, signal);
     if (follower === undefined || seen === undefined) return false;
-    if (isRotationUnderWay(this.#deps, this.#leg)) return false;
-    const isRotating = seen.missingSets.length > 0 &&
+    const isUnderWay = isProofUnderWay(this.#deps, this.#leg, view.height);
+    const isRotating = !isUnderWay && seen.missingSets.length > 0 &&
       await this.#rotate(follower, view, seen.missingSets, signal);
     if (isRotating || seen.height === undefined) return false;
     const provable = { ...view, height: seen.height };
     // A sink that knows no height yet may get its first one together with messages.
     await this.#start(provable, signal);
     const isScanned = await this.#scan(provable, signal);
-    // A second transaction with the same proof, or an older one, would be paid for and do nothing.
-    const mayBundle = !this.#isBundleUnderWay(view) && this.#listDueAbove(view.height, 1).length > 0 &&
+    const mayBundle = !isUnderWay && this.#listDueAbove(view.height, 1).length > 0 &&
       hasRoomInFlight(this.#deps, this.#leg);
     const wanted = { what: "all", maxBytes: maxTransactionBytes(this.#deps, this.#leg.sink) } as const;
     const next = mayBundle ? await follower.load(view, wanted, signal) : undefined;
@@ -215,8 +212,7 @@ class LegLoop {
     if (fits) {
       this.#wakeUncovered();
       const facts = { view, proofHeight: height, prelude: proofs, isPreludeSentAnyway: false };
-      const { sent } = await deliverDue(this.#deps, this.#settings, this.#leg, facts, signal);
-      if (sent > 0) this.#bundledHeight = height;
+      await deliverDue(this.#deps, this.#settings, this.#leg, facts, signal);
       return;
     }
     if (this.#deps.clock.now() < this.#aheadAfterMs) return;
@@ -244,13 +240,6 @@ class LegLoop {
     };
     const { isComplete } = await scanLeg(this.#deps, this.#settings, leg, view, signal, pace);
     return isComplete;
-  }
-
-  /** True while a proof that travels with messages of ours has not arrived: the sink will know its height soon. */
-  #isBundleUnderWay(view: CounterpartyView): boolean {
-    if (this.#bundledHeight === undefined || view.height >= this.#bundledHeight) return false;
-    return this.#deps.ledger.submissions.listInFlight(this.#leg.sink.id.stateMachine)
-      .some(({ kind }) => kind === "delivery");
   }
 
   /** Messages that did not pay for a proof are looked at again, whatever their schedule says. */
@@ -293,11 +282,11 @@ class LegLoop {
       ? "held"
       : await this.#rewarded.send(next.proofs, rewards, signal);
     this.#rotateAfterMs = this.#pauseUntilMs(result);
-    return result === "sent";
+    return result === "sent" || result === "known";
   }
 
   #pauseUntilMs(result: RotationResult): number {
-    return result === "sent" ? 0 : this.#deps.clock.now() + ROTATION_PAUSE_MS;
+    return result === "sent" || result === "known" ? 0 : this.#deps.clock.now() + ROTATION_PAUSE_MS;
   }
 
   #waitForUpdate(what: string): number {

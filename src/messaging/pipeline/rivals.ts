@@ -45,6 +45,13 @@ export function rememberRivals(
   write(deps, sink, afterSighting(readRivalry(deps, sink), seen));
 }
 
+/** Remembers proofs of ours that were mined behind another relayer's. Call it within a ledger transaction. */
+export function rememberVainProofs(deps: PipelineDeps, sink: Chain): void {
+  if (!isRaceCostly(sink)) return;
+  const seen = { relayers: [], nowMs: deps.clock.now(), isLoss: true };
+  write(deps, sink, afterSighting(readRivalry(deps, sink), seen));
+}
+
 function write(deps: PipelineDeps, sink: Chain, rivalry: Rivalry): void {
   deps.ledger.meta.write(nameOf(sink), JSON.stringify(rivalry));
 }

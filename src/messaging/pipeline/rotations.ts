@@ -4,7 +4,7 @@
  */
 import type { CounterpartyView, Delivery, Simulation } from "../../core/chains/chain.ts";
 import { formatDecimal } from "../../core/prices/decimal.ts";
-import { type BatchOffer, decideBatch } from "../decisions/batch_profit.ts";
+import { type BatchOffer, decideBatch, signingBoundWei } from "../decisions/batch_profit.ts";
 import {
   decideRotations,
   type OfferedReward,
@@ -16,7 +16,7 @@ import { type Leg, legName, type PipelineDeps, type PipelineSettings } from "./l
 import { hold } from "./mark.ts";
 import { type Candidate, stillOpen, takeDelivered } from "./receipts.ts";
 import { readRevenues } from "./revenue.ts";
-import { sendConsensus } from "./send.ts";
+import { type ConsensusResult, sendConsensus } from "./send.ts";
 
 /** Proofs that are to go into one transaction without messages. */
 export interface ProofsAlone {
@@ -48,8 +48,8 @@ export async function simulateAlone(
   return undefined;
 }
 
-/** What became of rotations that might travel by themselves. `held`: nobody pays for them. */
-export type RotationResult = "sent" | "refused" | "held";
+/** What became of proofs that might travel by themselves. `held`: nobody pays for them. */
+export type RotationResult = ConsensusResult | "held";
 
 /** Rotations that the hub's reward may pay for, with what the operator was told of them. */
 export class RewardedRotations {
@@ -91,21 +91,18 @@ export class RewardedRotations {
     const { gasUsed, dataCostWei, gasPriceWei } = tried.simulation;
     const { profit } = this.#leg;
     const price = await profit?.price.fetchPrice(signal);
-    const decision = decideRotations(
-      {
-        rewards: rewards.slice(0, proofs.length),
-        tokenPrice27: this.#settings.hubTokenPrice27,
-        profitPercent: profit?.minimumPercent ?? 0,
-      },
-      { gas: gasUsed, dataCostWei },
-      { gasPriceWei, price27: price?.kind === "known" ? price.price27 : undefined },
-    );
+    const profitPercent = profit?.minimumPercent ?? 0;
+    const price27 = price?.kind === "known" ? price.price27 : undefined;
+    const usage = { gas: gasUsed, dataCostWei };
+    const tokenPrice27 = this.#settings.hubTokenPrice27;
+    const offered = { rewards: rewards.slice(0, proofs.length), tokenPrice27, profitPercent };
+    const decision = decideRotations(offered, usage, { gasPriceWei, price27 });
     this.#tell(decision);
     if (decision.kind === "hold") return "held";
-    const paid = { reward18: decision.reward18 };
-    return await sendConsensus(deps, this.#leg, { ...tried, ...paid, why: "rewarded" }, signal)
-      ? "sent"
-      : "refused";
+    const { reward18 } = decision;
+    const maxGasPriceWei = signingBoundWei({ ...usage, offered18: reward18, price27, profitPercent });
+    const work = { ...tried, why: "rewarded", reward18, maxGasPriceWei } as const;
+    return await sendConsensus(deps, this.#leg, work, signal);
   }
 
   /** Tells once why rotations are left to others. */
@@ -156,7 +153,7 @@ export async function sendAhead(
     signal,
   );
   if (!isPaid) return "held";
-  return await sendConsensus(deps, leg, { ...tried, why: "ahead of messages" }, signal) ? "sent" : "refused";
+  return await sendConsensus(deps, leg, { ...tried, why: "ahead of messages" }, signal);
 }
 
 /** True when the messages pay for the proofs; otherwise they wait with the numbers. */

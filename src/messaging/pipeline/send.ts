@@ -7,6 +7,7 @@ import type {
   Delivery,
   Refusal,
   SignedSubmission,
+  SigningResult,
   Simulation,
 } from "../../core/chains/chain.ts";
 import type { HubCall } from "../../core/chains/hub_accounts.ts";
@@ -39,12 +40,21 @@ export interface SendWork {
   readonly maxGasPriceWei?: bigint | undefined;
 }
 
-/** True while a transaction of ours without messages waits: consensus proofs that went alone. */
-export function isRotationUnderWay(deps: PipelineDeps, leg: Leg): boolean {
-  const { submissions } = deps.ledger;
-  return submissions.listInFlight(leg.sink.id.stateMachine).some(({ id, kind }) =>
-    kind === "delivery" && submissions.itemsOf(id).length === 0
-  );
+/**
+ * True while a transaction of ours with consensus proofs waits: alone, or in front of messages that the chain cannot
+ * verify without them. A second one with the same proofs, or older ones, would be paid for and do nothing.
+ * @param known newest height of the hub that the chain knows
+ */
+export function isProofUnderWay(deps: PipelineDeps, leg: Leg, known: bigint): boolean {
+  const { submissions, messages } = deps.ledger;
+  return submissions.listInFlight(leg.sink.id.stateMachine).some(({ id, kind }) => {
+    if (kind !== "delivery") return false;
+    const items = submissions.itemsOf(id);
+    return items.length === 0 || items.some(({ commitment, sink }) => {
+      const row = messages.find(commitment, sink);
+      return row !== undefined && row.seenAtHeight > known;
+    });
+  });
 }
 
 /** Consensus proofs that the chain takes without messages, and who pays for them. */
@@ -59,18 +69,25 @@ export interface ConsensusWork {
   readonly maxGasPriceWei?: bigint | undefined;
 }
 
-/** Signs, journals and sends consensus proofs alone; true when they are on their way. */
+/** `known`: the chain has them by now, or will once its mempool is mined. */
+export type ConsensusResult = "sent" | "known" | "refused";
+
+/** Signs, journals and sends consensus proofs alone. */
 export async function sendConsensus(
   deps: PipelineDeps,
   leg: Leg,
   { delivery, simulation, why, reward18, maxGasPriceWei }: ConsensusWork,
   signal: AbortSignal,
-): Promise<boolean> {
-  const sendNow = async (): Promise<boolean> => {
+): Promise<ConsensusResult> {
+  const sendNow = async (): Promise<ConsensusResult> => {
     const hints = { nonceAtLeast: nextNonce(deps, leg), maxGasPriceWei };
     const signing = await leg.sink.sign(delivery, simulation, hints, signal);
     if (signing.kind === "refused") noteRefusedFunds(deps, leg.sink, signing.refusal);
-    if (signing.kind !== "signed") return false;
+    if (signing.kind === "proofs_known") {
+      noteProofsKnown(deps, leg, signing);
+      return "known";
+    }
+    if (signing.kind !== "signed") return "refused";
     signal.throwIfAborted();
     const { submission } = signing;
     const legSource = leg.source.id.stateMachine;
@@ -86,9 +103,17 @@ export async function sendConsensus(
     });
     await broadcastJournalled(deps, RETRIES_NOTHING, leg, { id, rows: [] }, signal);
     leg.settleWake.wake();
-    return deps.ledger.submissions.find(id)?.state !== "dropped";
+    return deps.ledger.submissions.find(id)?.state === "dropped" ? "refused" : "sent";
   };
   return await (leg.turn === undefined ? sendNow() : leg.turn.run(sendNow, signal));
+}
+
+function noteProofsKnown(
+  deps: PipelineDeps,
+  leg: Leg,
+  { from }: Extract<SigningResult, { kind: "proofs_known" }>,
+): void {
+  deps.log.debug("The chain knows the hub's proofs already: they are not sent", { leg: legName(leg), from });
 }
 
 /** Transactions without messages have nothing to try again. */
@@ -119,6 +144,11 @@ async function sendInTurn(
   if (signing.kind === "overtaken") {
     const work = { candidates, receipts: signing.receipts };
     return { sent: 0, again: await takeDelivered(deps, settings, leg, work, signal) };
+  }
+  if (signing.kind === "proofs_known") {
+    // The messages are as due as before: the next round proves them at what the chain knows then.
+    noteProofsKnown(deps, leg, signing);
+    return { sent: 0, again: [] };
   }
   if (signing.kind === "refused") {
     noteRefusedFunds(deps, leg.sink, signing.refusal);

@@ -10,7 +10,7 @@ import { applyFate, applyFates, finalise, messageRowOf, reopen, tryAgain } from 
 import type { PipelineDeps, PipelineSettings } from "./leg.ts";
 import { messageOf } from "./message_row.ts";
 import type { Replacing } from "./replacing.ts";
-import { rememberRivals, rememberWin } from "./rivals.ts";
+import { rememberRivals, rememberVainProofs, rememberWin } from "./rivals.ts";
 import { noteSpent, type Paid, readPaid } from "./spending.ts";
 
 /** A submission that is in a block. */
@@ -75,7 +75,13 @@ function recordInclusion({ deps, settings, sink }: Settling, row: SubmissionRow,
   const seen = { kind: "included", block: outcome.block, isFinal: outcome.isFinal } as const;
   const ends = items.map((item, index) => ({ item, fate: fates[index] ?? "undelivered" }));
   applyFates(deps, settings, { sink, row, ourself, seen }, ends);
-  if (row.kind === "delivery") rememberWin(deps, sink);
+  if (row.kind !== "delivery") return;
+  if (outcome.hasTaught !== false) return rememberWin(deps, sink);
+  rememberVainProofs(deps, sink);
+  deps.log.info("Proofs of the hub were delivered by another relayer first: gas wasted", {
+    chain: sink.id.stateMachine,
+    transaction: row.submission.hash,
+  });
 }
 
 function ourselfOn(sink: Chain): Uint8Array {

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { Delivery } from "../../../src/core/chains/chain.ts";
 import type { Message } from "../../../src/core/protocol/ismp/message.ts";
 import type { Leg } from "../../../src/messaging/pipeline/leg.ts";
 import type { MemoryTransaction } from "../../support/memory_node.ts";
@@ -512,6 +513,86 @@ Deno.test("bundle: a proof whose bytes the node lacks is asked for until they ar
     relayer.hub.missingProofs.clear();
     await world.blocks(10);
     assert.equal(stateOf(relayer, message)[0], "delivered");
+  });
+});
+
+/** Another relayer's transaction with the newest proof alone, ready to be put into the pool. */
+async function rivalOf(world: World, relayer: Relayer): Promise<() => void> {
+  const rival = new Relayer(world, memoryLedger(world), { number: 2 });
+  const proofs = await relayer.hub.fetchAcceptedProofs(1n, world.hub.head.height, rival.signal);
+  const newest = proofs.at(-1);
+  assert.ok(newest !== undefined);
+  const proof = await relayer.hub.fetchProofBytes(newest, rival.signal);
+  assert.ok(proof !== undefined);
+  const delivery: Delivery = { steps: [{ kind: "consensus", proof }] };
+  const simulation = await rival.two.simulate(delivery, rival.signal);
+  assert.ok(simulation.kind === "accepted");
+  const signing = await rival.two.sign(delivery, simulation, { nonceAtLeast: undefined }, rival.signal);
+  assert.ok(signing.kind === "signed");
+  return () => void world.two.submit(signing.submission.hash);
+}
+
+for (const isMined of [true, false]) {
+  Deno.test(`bundle: a proof that another relayer ${isMined ? "has delivered" : "has in the mempool"} when ours is signed is dropped, and the messages go without it`, async () => {
+    const { world, relayer, leg } = await prepare();
+    const [message] = await pay(world, [0n]);
+    await prove(world);
+    const submit = await rivalOf(world, relayer);
+    const act = (): void => {
+      world.two.isFull = !isMined;
+      submit();
+      if (isMined) world.two.produceBlock();
+    };
+    relayer.two.faults.add("sign", { kind: "interrupt", when: "before", act });
+    await running(relayer, leg, async () => {
+      await world.blocks(8);
+      assert.deepEqual(stepsOf(world).slice(1), isMined ? [["messages"]] : []);
+      world.two.isFull = false;
+      await world.blocks(8);
+      assert.equal(stateOf(relayer, message)[0], "delivered");
+      assert.deepEqual(stepsOf(world), [["consensus"], ["messages"]]);
+      assert.deepEqual(world.two.reverted(), []);
+    });
+  });
+}
+
+for (const reward18 of [PROOF_COST_18, undefined]) {
+  Deno.test(`bundle: a rotation that another relayer has in the mempool is not bought ${reward18 === undefined ? "for messages" : "for its reward"}`, async () => {
+    const { world, relayer, leg } = await prepare(reward18 === undefined ? {} : { reward18 });
+    const [message] = await pay(world, [0n]);
+    await prove(world, "rotation");
+    const submit = await rivalOf(world, relayer);
+    world.two.isFull = true;
+    submit();
+    await running(relayer, leg, async () => {
+      await world.blocks(10);
+      assert.equal(relayer.two.calls.filter((method) => method === "broadcast").length, 0);
+      world.two.isFull = false;
+      await world.blocks(10);
+      assert.equal(stateOf(relayer, message)[0], "delivered");
+      assert.deepEqual(stepsOf(world), [["consensus"], ["messages"]]);
+    });
+  });
+}
+
+Deno.test("bundle: who has paid for another relayer's proof leaves the next messages to it first", async () => {
+  const { world, relayer, leg } = await prepare();
+  await pay(world, [0n]);
+  await prove(world);
+  const submit = await rivalOf(world, relayer);
+  relayer.two.tellsKnownProofs = false;
+  relayer.two.faults.add("broadcast", { kind: "interrupt", when: "before", act: submit });
+  await running(relayer, leg, async () => {
+    await world.blocks(8);
+    assert.deepEqual(stepsOf(world), [["consensus"], ["consensus", "messages"]]);
+    const told = relayer.log.lines.filter(({ message }) => message.includes("gas wasted"));
+    assert.equal(told.length, 1);
+    const [next] = await pay(world, [0n]);
+    await prove(world);
+    await world.blocks(8);
+    assert.deepEqual(stateOf(relayer, next), ["held", "race"]);
+    await world.blocks(60);
+    assert.equal(stateOf(relayer, next)[0], "delivered", "the other one had its time");
   });
 });
 

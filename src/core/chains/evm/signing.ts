@@ -8,6 +8,7 @@ import { encodeDelivery, messagesOf } from "./calldata.ts";
 import { addCosts } from "./costs.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { capPrice, gasPriceFor, highestPriceWei } from "./gas.ts";
+import { addKnownProofs } from "./known_proofs.ts";
 import { addPoolLook, findContested } from "./pool_rivals.ts";
 import { balanceOf, blockAt, nonceOf } from "./queries.ts";
 import { faultAt, Question } from "./question.ts";
@@ -15,8 +16,8 @@ import { addReceipts } from "./receipts.ts";
 import { signCall } from "./signature.ts";
 
 /**
- * Reads receipts, handler, nonce, price and balance in one request and signs. Nothing is sent. The same request asks
- * whether somebody else's delivery of one of the messages waits in the node's pool; if so, a second one asks which.
+ * Reads receipts, what the host knows of the hub, handler, nonce, price and balance in one request and signs. Nothing is
+ * sent. The same request asks whether somebody else's delivery of one of the messages waits in the node's pool; if so, a second one asks which.
  */
 export async function signDelivery(
   context: EvmContext,
@@ -35,6 +36,7 @@ export async function signDelivery(
   const question = new Question(pool);
   const receipts = addReceipts(context, question, messages);
   const imagined = { from: sender, to: handler, data, gas: gasLimit };
+  const known = addKnownProofs(context, question, work.delivery);
   const isContested = addPoolLook(context, question, { delivery: work.delivery, call: imagined });
   const params = question.add(context.hostParamsQuery);
   const nonce = question.add(nonceOf(sender));
@@ -47,6 +49,8 @@ export async function signDelivery(
 
   const delivered = receipts();
   if (delivered.some((relayer) => relayer !== undefined)) return { kind: "overtaken", receipts: delivered };
+  const from = known();
+  if (from !== undefined) return { kind: "proofs_known", from };
   if (context.noteHostParams(params())) {
     return refused({ code: "not_ready", detail: "the host has another handler since the simulation" });
   }

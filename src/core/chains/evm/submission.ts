@@ -4,7 +4,7 @@
 import { parseTransaction } from "viem";
 import { fromHex, type Hex, toHex } from "../../protocol/bytes.ts";
 import { toAddress } from "../../protocol/evm/address.ts";
-import { decodeHandlerCall, HandlerCallError } from "../../protocol/evm/handler_calls.ts";
+import { decodeHandlerCall, type HandlerCall, HandlerCallError } from "../../protocol/evm/handler_calls.ts";
 import { decodeHostLogs } from "../../protocol/evm/host_events.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import type { RpcPool } from "../../rpc/pool.ts";
@@ -151,7 +151,9 @@ async function included(
     isFinal: found.blockNumber <= final,
     succeeded,
     handled: succeeded ? handledIn(logs) : [],
-    hasTaught: logs.some(({ decoded }) => decoded.kind === "event" && TEACHING.has(decoded.event.tag)),
+    hasTaught: carriesProofs(submission)
+      ? logs.some(({ decoded }) => decoded.kind === "event" && TEACHING.has(decoded.event.tag))
+      : undefined,
     spent: {
       gasUsed: found.gasUsed,
       // Nodes older than London do not tell; then it is what was offered.
@@ -160,6 +162,12 @@ async function included(
     },
     refusal: succeeded ? undefined : await reasonOf(context, submission, found, signal),
   };
+}
+
+function carriesProofs({ raw }: SignedSubmission): boolean {
+  const call = callOf(parseTransaction(toHex(raw)).data ?? "0x");
+  const calls = call?.tag === "batchCall" ? call.value.calls : [call];
+  return calls.some((one) => one?.tag === "handleConsensus");
 }
 
 /** What a host tells when proofs of the hub changed what it trusts. */
@@ -207,11 +215,16 @@ async function reasonOf(
 
 /** Number of steps of a delivery; 1 for transactions that are none, such as cancellations. */
 function stepsOf(calldata: Hex): number {
+  const call = callOf(calldata);
+  return call?.tag === "batchCall" ? call.value.calls.length : 1;
+}
+
+/** The handler's call; `undefined`: the transaction is none, such as a cancellation. */
+function callOf(calldata: Hex): HandlerCall | undefined {
   try {
-    const call = decodeHandlerCall(calldata);
-    return call.tag === "batchCall" ? call.value.calls.length : 1;
+    return decodeHandlerCall(calldata);
   } catch (error) {
-    if (error instanceof HandlerCallError) return 1;
+    if (error instanceof HandlerCallError) return undefined;
     throw error;
   }
 }

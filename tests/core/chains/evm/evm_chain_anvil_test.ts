@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Chain, ProofTaker } from "../../../../src/core/chains/chain.ts";
+import type { Chain, Delivery, ProofTaker } from "../../../../src/core/chains/chain.ts";
 import { concatBytes, fromHex, type Hex, toHash256, toHex } from "../../../../src/core/protocol/bytes.ts";
 import { hostSlots, requestSenderSlot } from "../../../../src/core/protocol/evm/host_storage.ts";
 import type { Message } from "../../../../src/core/protocol/ismp/message.ts";
@@ -215,19 +215,29 @@ Deno.test("evm chain: proofs that teach the host something, and those that come 
     const { chain } = chainOf(host);
     const root = toHex(new Uint8Array(32).fill(1));
     const roots = { timestampSec: 1_700_000_000n, mmrRoot: root, childTrieRoot: root };
-    const deliver = async (proof: Uint8Array): Promise<boolean | undefined> => {
-      const submission = await signed(chain, { steps: [{ kind: "consensus", proof }] });
-      await chain.broadcast(submission, never);
-      const outcome = await includedOutcome(chain, submission);
-      assert.equal(outcome.succeeded, true);
-      return outcome.hasTaught;
+    // Signed while it is news, mined behind the same proof.
+    const deliverTwice = async (proof: Uint8Array): Promise<readonly (boolean | undefined)[]> => {
+      const delivery: Delivery = { steps: [{ kind: "consensus", proof }] };
+      const simulation = await accepted(chain, delivery);
+      const first = await signed(chain, delivery);
+      const hints = { nonceAtLeast: (first.nonce ?? 0n) + 1n };
+      const second = await chain.sign(delivery, simulation, hints, never);
+      assert.ok(second.kind === "signed");
+      const taught: (boolean | undefined)[] = [];
+      for (const submission of [first, second.submission]) {
+        await chain.broadcast(submission, never);
+        const outcome = await includedOutcome(chain, submission);
+        assert.equal(outcome.succeeded, true);
+        taught.push(outcome.hasTaught);
+      }
+      const third = await chain.sign(delivery, simulation, noHints, never);
+      assert.deepEqual(third, { kind: "proofs_known", from: "blocks" });
+      return taught;
     };
     const height = fromHex(await proveHub(host, { ...roots, height: 10n }));
-    assert.equal(await deliver(height), true);
-    assert.equal(await deliver(height), false);
+    assert.deepEqual(await deliverTwice(height), [true, false]);
     const rotation = fromHex(await proveHub(host, { ...roots, height: 10n, nextSet: true }));
-    assert.equal(await deliver(rotation), true);
-    assert.equal(await deliver(rotation), false);
+    assert.deepEqual(await deliverTwice(rotation), [true, false]);
   });
 });
 
