@@ -10,6 +10,7 @@ import { tellForeign } from "./foreign_use.ts";
 import { settleUnknown } from "./resend.ts";
 import {
   type Included,
+  isKnownBlock,
   noteInPool,
   settleByReceipts,
   settleRevert,
@@ -64,7 +65,11 @@ async function takeWinner(
   // One that had been given up counts again.
   if (!isEnded && !isOpen(row)) deps.ledger.transaction(() => reopen(deps, row));
   const losers = rivals.map((rival) => rival.row).filter((other) => other.id !== row.id && isOpen(other));
-  const carried = new Set(submissions.itemsOf(row.id).map(({ commitment }) => commitment));
+  // What it was settled for in this block already was given back then, and may have gone again with a loser: a node
+  // that is behind tells a nonce that is used.
+  const isSettled = isEnded || isKnownBlock(row, outcome);
+  const settles = isSettled ? [] : submissions.itemsOf(row.id);
+  const carried = new Set(settles.map(({ commitment }) => commitment));
   const end = row.kind === "cancel"
     ? { detail: "cancelled", reason: "stuck" } as const
     : { detail: `submission ${row.id} was mined` };
@@ -72,7 +77,7 @@ async function takeWinner(
   if (isEnded) return losers.length > 0;
   const winner = submissions.find(row.id) ?? row;
   const isNews = outcome.succeeded
-    ? settleSuccess(work, winner, outcome)
+    ? await settleSuccess(work, winner, outcome)
     : await settleRevert(work, winner, outcome);
   return isNews || losers.length > 0;
 }

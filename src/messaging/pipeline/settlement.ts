@@ -34,7 +34,7 @@ export function noteInPool(deps: PipelineDeps, row: SubmissionRow): boolean {
 }
 
 /** True when the block is the one that the journal knows. */
-function isKnownBlock(row: SubmissionRow, outcome: Included): boolean {
+export function isKnownBlock(row: SubmissionRow, outcome: Included): boolean {
   return row.state === "included" && row.block?.hash === outcome.block.hash;
 }
 

@@ -153,6 +153,38 @@ Deno.test("settle: a revert without a rival is tried twice at once, then left to
   assert.equal(relayer.ledger.messages.find(ghost.commitment, names.two), undefined);
 });
 
+Deno.test("settle: messages that went again with a nonce that was used by then are given back", async () => {
+  const world = new World();
+  const messages = await world.sendFrom(world.hub, world.two, 2);
+  const [first] = messages;
+  assert.ok(first !== undefined);
+  const relayer = new Relayer(world, memoryLedger(world));
+  const leg = outbound(relayer);
+  await round(relayer, leg);
+  world.two.spoiling.add(first.commitment);
+  await world.blocks(1);
+  await settle(relayer);
+  assert.deepEqual(messages.map((each) => relayer.row(each).state), ["ready", "ready"]);
+  // The node that tells the nonce has not seen the block.
+  relayer.two.readsBehind = 1n;
+  await world.clock.advance(5_000);
+  await round(relayer, leg);
+  assert.equal(relayer.row(first).state, "submitted");
+  relayer.two.readsBehind = 0n;
+  await world.blocks(3);
+  await settle(relayer);
+  assert.deepEqual(relayer.submissions(first).map(({ submission }) => submission.nonce), [0n, 0n]);
+  assert.equal(relayer.row(first).state, "ready");
+  await world.clock.advance(5_000);
+  for (let block = 0; block < 4; block++) {
+    await round(relayer, leg);
+    await world.blocks(1);
+    await settle(relayer);
+    await world.clock.advance(5_000);
+  }
+  assert.deepEqual(delivered(world.two), [messages[1]?.commitment]);
+});
+
 Deno.test("settle: attempts that failed for other reasons do not use up the prompt ones", async () => {
   const world = new World();
   const [first] = await world.sendFrom(world.hub, world.two, 1);

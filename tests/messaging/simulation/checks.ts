@@ -1,6 +1,6 @@
 /** What every seed is held against: while it runs, when it may end, and at its end. */
 import { unresolvedSubmissionStates } from "../../../src/core/ledger/ledger.ts";
-import { equalBytes, toHex } from "../../../src/core/protocol/bytes.ts";
+import { equalBytes, type Hash256, toHex } from "../../../src/core/protocol/bytes.ts";
 import type { StateMachine } from "../../../src/core/protocol/ismp/state_machine.ts";
 import { stateMachineIdKey } from "../../../src/core/protocol/ismp/state_machine.ts";
 import { destinationOf, receiptKeyOf } from "../../../src/messaging/decisions/route.ts";
@@ -110,6 +110,11 @@ export class Checks {
       state !== "dispatched" || !this.#isTooDear(chain, amount)
     );
     if (withdrawal !== undefined) return `withdrawal ${withdrawal.id} is ${withdrawal.state}`;
+    for (const node of this.#course.nodes.slice(0, 2)) {
+      // A database that was lost knows nothing of an order that was under way; the hub pays all the same.
+      const [payment] = this.#missingPayments(node);
+      if (payment !== undefined) return `payment ${payment} is on its way to ${node.id.stateMachine}`;
+    }
     for (const claimState of ["unclaimed", "claiming", "lost", "unclaimable"] as const) {
       const [row] = ledger.deliveries.listByClaimState(claimState, { limit: 1 });
       if (row !== undefined) return `delivery ${row.commitment} to ${row.dest} is ${claimState}`;
@@ -231,11 +236,7 @@ export class Checks {
         0n,
       );
       const held = ours.reduce((sum, each) => sum + (balances.get(`${chain} ${each}`) ?? 0n), 0n);
-      const payments = (histories.get(hub) ?? []).flatMap(({ events }) => events).flatMap((event) => {
-        if (event.kind !== "message" || event.message.kind !== "post") return [];
-        const payment = paymentOf(event.message.request, { hub, chain });
-        return payment === undefined ? [] : [{ ...payment, commitment: event.message.commitment }];
-      });
+      const payments = paymentsIn(histories.get(hub) ?? [], chain);
       const paid = payments.reduce((sum, { amount }) => sum + amount, 0n);
       const own = this.#course.relayerOn(chain);
       return [
@@ -244,11 +245,17 @@ export class Checks {
           : [`${chain}: earned ${least} to ${most}, but ${held} held and ${paid} paid out`],
         ...payments.filter(({ beneficiary }) => !equalBytes(beneficiary, own))
           .map(({ commitment }) => `${chain}: payment ${commitment} goes to somebody else`),
-        ...payments.filter(({ amount, commitment }) =>
-          !finalState(node).receipts.has(commitment) && !this.#isTooDear(chain, amount)
-        ).map(({ commitment }) => `${chain}: payment ${commitment} did not arrive`),
+        ...this.#missingPayments(node).map((commitment) => `${chain}: payment ${commitment} did not arrive`),
       ];
     });
+  }
+
+  /** Payments of the hub that a chain could have by now. */
+  #missingPayments(node: MemoryNode): readonly string[] {
+    const chain = node.id.stateMachine;
+    return paymentsIn(canonical(this.#hub()), chain).filter(({ amount, commitment }) =>
+      !finalState(node).receipts.has(commitment) && !this.#isTooDear(chain, amount)
+    ).map(({ commitment }) => commitment);
   }
 
   /** A payment waits while bringing it costs more than a tenth of it, with proofs of the hub where they are needed. */
@@ -256,8 +263,7 @@ export class Checks {
     const index = chainNames.findIndex((name) => name === chain);
     const node = this.#course.nodes[index];
     if (node === undefined) throw new Error(`No chain ${chain}`);
-    const needsProof = this.#course.plan.chains[index]?.driver === "proofs";
-    const gas = node.messageGas + (needsProof ? node.proofGas : 0n);
+    const gas = node.messageGas + this.#proofsFor(node) * node.proofGas;
     const costUsd18 = gas * node.priceWei * PRICE_27 / 10n ** 27n;
     return costUsd18 * 10n > amount;
   }
@@ -309,8 +315,31 @@ export class Checks {
     return rows.some(({ state, reason }) =>
       (plan.timeoutSec !== undefined && state === "timed_out" && reason === "expired") ||
       (isBad(plan) && state === "held" && reason !== undefined && FAILED.has(reason)) ||
-      (isPoor && state === "held" && reason === "unprofitable")
+      (isPoor && state === "held" && reason === "unprofitable") ||
+      (state === "held" && reason === "prelude_uncovered" && !this.#paysForProofs(dest))
     );
+  }
+
+  /** Most proofs of the hub that must go ahead of messages: the rotations that the chain lacks, and one more. */
+  #proofsFor(chain: MemoryNode): bigint {
+    const { setId } = chain.head.state;
+    return setId === undefined ? 0n : this.#hub().head.state.proofs.setId - setId + 1n;
+  }
+
+  /** True when what waits for a chain pays for the proofs of the hub that must go ahead of it. */
+  #paysForProofs(dest: MemoryNode): boolean {
+    const { minimumProfitPercent } = this.#course.plan;
+    const waiting = this.#course.sent.filter((sent) =>
+      sent.dest === dest && !this.#hasArrived(sent) && !isBad(sent.plan)
+    );
+    const offered = waiting.reduce(
+      (sum, { message, source }) => sum + (source.head.state.fees.get(message.commitment) ?? 0n),
+      0n,
+    );
+    // What cannot be simulated before the chain knows the proof is estimated, at twice of what it is here.
+    const gas = this.#proofsFor(dest) * dest.proofGas + BigInt(waiting.length) * 2n * dest.messageGas;
+    const costUsd18 = gas * dest.priceWei * PRICE_27 / 10n ** 27n;
+    return offered * 100n >= costUsd18 * BigInt(100 + minimumProfitPercent);
   }
 
   #describe({ plan, message, dest }: Sent): string {
@@ -378,6 +407,18 @@ function finalState(node: MemoryNode): MemoryBlock["state"] {
   const block = node.block(node.finalHeight);
   if (block === undefined) throw new Error("A chain has a final block");
   return block.state;
+}
+
+/** What the hub has ordered a chain to pay. */
+function paymentsIn(
+  blocks: readonly MemoryBlock[],
+  chain: StateMachine,
+): readonly { readonly commitment: Hash256; readonly beneficiary: Uint8Array; readonly amount: bigint }[] {
+  return blocks.flatMap(({ events }) => events).flatMap((event) => {
+    if (event.kind !== "message" || event.message.kind !== "post") return [];
+    const payment = paymentOf(event.message.request, { hub: chainNames[2], chain });
+    return payment === undefined ? [] : [{ ...payment, commitment: event.message.commitment }];
+  });
 }
 
 function handledIn(chain: string, blocks: readonly MemoryBlock[]): readonly HandledFacts[] {
