@@ -109,6 +109,7 @@ function update(db: Database, old: WithdrawalRow, change: WithdrawalChange, nowM
   const next: WithdrawalRow = {
     ...old,
     state: change.state,
+    amount: change.amount ?? old.amount,
     dispatch: change.dispatch ?? old.dispatch,
     submissionId: change.submissionId ?? old.submissionId,
     attempts: change.attempts ?? old.attempts,
@@ -120,12 +121,13 @@ function update(db: Database, old: WithdrawalRow, change: WithdrawalChange, nowM
     throw new Error(`Withdrawal ${old.id} cannot be ${next.state} without its dispatch`);
   }
   db.run(
-    `UPDATE withdrawal SET state = :state, commitment = :commitment, encoded = :encoded,
+    `UPDATE withdrawal SET state = :state, amount = :amount, commitment = :commitment, encoded = :encoded,
        dispatch_hub_block = :dispatchHubBlock, submission_id = :submissionId, attempts = :attempts,
        next_attempt_at_ms = :nextAttemptAtMs, detail = :detail, updated_at_ms = :now WHERE id = :id`,
     {
       id: old.id,
       state: next.state,
+      amount: toDecimal(next.amount),
       ...dispatchColumns(next.dispatch),
       submissionId: next.submissionId,
       attempts: next.attempts,

@@ -50,6 +50,8 @@ export interface WithdrawalRow extends Omit<NewWithdrawal, "state"> {
 export interface WithdrawalChange {
   readonly state: WithdrawalState;
   readonly dispatch?: WithdrawalDispatch | undefined;
+  /** What the hub paid out, which may be more than there was when the order was made. */
+  readonly amount?: bigint | undefined;
   /** Journal entry of the extrinsic or of the delivery under way. */
   readonly submissionId?: number | undefined;
   readonly attempts?: number | undefined;

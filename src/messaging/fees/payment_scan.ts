@@ -115,7 +115,7 @@ function takePayments(deps: PaymentDeps, paying: PayingChain, posts: readonly Fo
     return { commitment: post.commitment, encoded, hubBlock };
   };
   for (const { id, post, payment } of matches) {
-    const change = { attempts: 0, nextAttemptAtMs: deps.clock.now() };
+    const change = { amount: payment.amount, attempts: 0, nextAttemptAtMs: deps.clock.now() };
     withdrawals.update(id, { state: "dispatched", dispatch: dispatchOf(post), ...change });
     tell(deps, paying, { post, payment }, "The hub paid out");
   }

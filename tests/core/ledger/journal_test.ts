@@ -315,7 +315,9 @@ Deno.test(
     ]]);
     throws(() => withdrawals.update(id, { state: "delivering" }), /Illegal change/);
     throws(() => withdrawals.update(id, { state: "dispatched" }), /without its dispatch/);
-    withdrawals.update(id, { state: "dispatched", dispatch });
+    // More has come in since the order was made.
+    withdrawals.update(id, { state: "dispatched", dispatch, amount: withdrawal.amount + 5n });
+    equal(withdrawals.find(id)?.amount, withdrawal.amount + 5n);
     deepEqual(withdrawals.findByCommitment(hashOf(70))?.dispatch, dispatch);
     const submissionId = ledger.submissions.record(delivery(1, { kind: "withdraw", items: [] }));
     withdrawals.update(id, { state: "delivering", submissionId });

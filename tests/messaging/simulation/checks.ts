@@ -265,7 +265,7 @@ export class Checks {
     if (node === undefined) throw new Error(`No chain ${chain}`);
     const gas = node.messageGas + this.#proofsFor(node) * node.proofGas;
     const costUsd18 = gas * node.priceWei * PRICE_27 / 10n ** 27n;
-    return costUsd18 * 10n > amount;
+    return costUsd18 * 10n >= amount;
   }
 
   /** Lines that tell of a defect: no trouble of the outside world is an error. */
