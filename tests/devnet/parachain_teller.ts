@@ -41,7 +41,7 @@ export class ParachainTeller implements AsyncDisposable {
   tell(of: StateMachineId): Tell {
     const prover = createParachainProver(
       { relay: this.#reader.chain, sink: this.#connection.hub },
-      { ...of, intervalMs: 1_000, hub: this.#hub },
+      { ...of, intervalMs: 1_000, hub: this.#hub, quietHeadSec: 0n },
     );
     return (last, isAsked) => {
       const mine = this.#running.then(() => this.#tell(prover, last, isAsked));

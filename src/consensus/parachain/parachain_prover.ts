@@ -56,6 +56,8 @@ export interface ParachainProverDeps {
 export interface ParachainProverOptions extends ProverOptions {
   /** The hub, whose heads are kept in a way of their own. */
   readonly hub: StateMachine;
+  /** Least time between heads that bring no messages, seconds. Default 600. */
+  readonly quietHeadSec?: bigint;
 }
 
 /** Until a parachain that the hub does not follow is looked at again: governance is slow. */
@@ -65,7 +67,7 @@ const NOT_FOLLOWED_MS = 3_600_000;
  * Between heads that bring no messages. Newer ones are still worth something: times of new heads prove timeouts. The
  * reference submits none at all without requests (tesseract/consensus/parachain/src/host.rs, has_relay_worthy_events).
  */
-const QUIET_HEAD_SEC = 600n;
+const DEFAULT_QUIET_HEAD_SEC = 600n;
 
 /** A block of the relay chain as the sink's own blocks told of it. */
 interface KnownRelayBlock {
@@ -89,9 +91,10 @@ class ParachainProver implements ConsensusProver {
   readonly #deps: ParachainProverDeps;
   readonly #hub: StateMachine;
   readonly #paraId: number;
+  readonly #quietHeadSec: bigint;
 
   constructor(deps: ParachainProverDeps, options: ParachainProverOptions) {
-    const { stateMachine, consensusStateId, intervalMs, hub } = options;
+    const { stateMachine, consensusStateId, intervalMs, hub, quietHeadSec } = options;
     this.chain = stateMachine;
     this.consensusStateId = consensusStateId;
     this.commitmentsUnder = { stateMachine, consensusStateId };
@@ -99,6 +102,7 @@ class ParachainProver implements ConsensusProver {
     this.#deps = deps;
     this.#hub = hub;
     this.#paraId = paraIdOf(stateMachine);
+    this.#quietHeadSec = quietHeadSec ?? DEFAULT_QUIET_HEAD_SEC;
   }
 
   /** The hub may well follow none of the parachains that follow it; a parachain in the configuration should follow it. */
@@ -140,7 +144,7 @@ class ParachainProver implements ConsensusProver {
     if (height <= latest) return { kind: "nothing", reason: `${newest}, has no newer head` };
     if (!await this.#isWorthIt(head.commitment, latest, signal)) {
       const reason = `${newest}, has a newer head, but nothing was sent or received since block ${latest}: ` +
-        `without messages a head is due every ${QUIET_HEAD_SEC} s`;
+        `without messages a head is due every ${this.#quietHeadSec} s`;
       return { kind: "nothing", reason };
     }
     return {
@@ -162,7 +166,9 @@ class ParachainProver implements ConsensusProver {
       sink.fetchUpdateTime(at, signal),
       sink.fetchNowSec(signal),
     ]);
-    if (known === undefined || updatedSec === undefined || nowSec - updatedSec >= QUIET_HEAD_SEC) return true;
+    if (known === undefined || updatedSec === undefined || nowSec - updatedSec >= this.#quietHeadSec) {
+      return true;
+    }
     // Of the hub both roots are those of messages; of others the second is that of the whole state.
     return known.overlayRoot !== head.overlayRoot || (this.#isOfHub && known.stateRoot !== head.stateRoot);
   }
