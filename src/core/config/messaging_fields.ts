@@ -97,6 +97,7 @@ export const relayerIgnored: Readonly<Record<string, string>> = {
 /** Keys of `evm` entries that other files or entries have. */
 export const evmIgnored: Readonly<Record<string, string>> = {
   host: CONSENSUS_ONLY,
+  consensus: CONSENSUS_ONLY,
   transport: "this relayer speaks the standard Ethereum JSON-RPC only",
   rpc_ws: 'a key of `type = "substrate"` entries; evm entries have `rpc_urls`',
   hashing: 'a key of `type = "substrate"` entries',
@@ -107,6 +108,7 @@ export const evmIgnored: Readonly<Record<string, string>> = {
 /** Keys of `substrate` entries that other files or entries have. */
 export const substrateIgnored: Readonly<Record<string, string>> = {
   host: CONSENSUS_ONLY,
+  consensus: CONSENSUS_ONLY,
   rpc_urls: 'a key of `type = "evm"` entries; substrate entries have `rpc_ws`',
   ismp_host: 'a key of `type = "evm"` entries',
   etherscan_api_key: 'a key of `type = "evm"` entries',

@@ -29,6 +29,7 @@ import type { Place, Report } from "./report.ts";
 import { readSection, type SectionReading } from "./section.ts";
 import { readInner, reportType } from "./sections.ts";
 import type { ConfigFiles } from "./toml_file.ts";
+import { isTable } from "./value_readers.ts";
 
 /** The types of chains, as messages name them. */
 export const CHAIN_TYPES = '"evm", "op_stack", "arbitrum_orbit", "bsc" or "substrate"';
@@ -77,6 +78,8 @@ interface ChainEntry {
 export function readChain(context: ChainContext, table: TomlTable): ChainReading {
   const { files, report, name } = context;
   const place = report.section([name]);
+  const { consensus } = table;
+  if (consensus !== undefined && isTable(consensus)) return reportNewerLayout(consensus, place);
   const type = table["type"];
   if (type === "substrate") return readTold(context, table, place);
   const kind = typeof type === "string" && Object.hasOwn(chainTypes, type) ? chainTypes[type] : undefined;
@@ -86,14 +89,37 @@ export function readChain(context: ChainContext, table: TomlTable): ChainReading
       words: [...Object.keys(chainTypes), "substrate"],
       advice: unsupportedTypes,
     });
-    const known = { place, stateMachine: undefined, consensusStateId: undefined };
-    return { known, l1: undefined, config: undefined };
+    return nothingKnown(place);
   }
   const traits = { ignored: chainIgnored, others: ["type", "host"], hintFor: liveHints(table) };
   const { good, whole } = readSection(table, place, evmFields(files), traits);
   const known = { place, stateMachine: good.stateMachine, consensusStateId: good.consensusStateId };
   checkChainOfType(known, type, kind.chainId === undefined ? undefined : evmStateMachine(kind.chainId));
   return readKind(kind.is, { name, section: place.section, table, known, whole }, report);
+}
+
+function nothingKnown(place: Place): ChainReading {
+  const known = { place, stateMachine: undefined, consensusStateId: undefined };
+  return { known, l1: undefined, config: undefined };
+}
+
+/**
+ * The network's newer documents put what is about consensus into `[<chain>.consensus]` and leave out what their program
+ * finds out by itself (polytope-labs/hyperbridge: docs/content/developers/network/relayer.mdx). One problem says what
+ * to write instead; what else is missing for that reason is not listed.
+ */
+function reportNewerLayout(consensus: TomlTable, place: Place): ChainReading {
+  const { type } = consensus;
+  const isKnown = typeof type === "string" && Object.hasOwn(chainTypes, type);
+  const meant = isKnown ? `type = "${type}"` : `type = ${CHAIN_TYPES}`;
+  const { section } = place;
+  place.child("consensus").problem(
+    "a section of the layout in the network's newer documents",
+    `${meant} in [${section}], and the other keys of this section in [${section}.host]`,
+    `also write state_machine, consensus_state_id, ismp_host, etherscan_api_key and signer into [${section}]: ` +
+      "nothing is derived",
+  );
+  return nothingKnown(place);
 }
 
 /** A chain that is told of the hub: nothing else is done for it. */

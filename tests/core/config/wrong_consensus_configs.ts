@@ -150,6 +150,29 @@ export const wrongConsensusConfigs: readonly WrongConfig[] = [
     ],
   },
   {
+    name: "chains in the layout of the network's newer documents",
+    toml: edited([
+      CHAINS,
+      `[ethereum]
+type = "evm"
+rpc_urls = ["https://eth.example.org"]
+signer = "keys/evm"
+
+[ethereum.consensus]
+type = "ethereum"
+beacon_http_urls = ["https://beacon.example.org"]
+
+[polygon]
+type = "evm"
+consensus = { type = "polygon" }
+`,
+    ]),
+    expected: [
+      'consensus.toml:24: [ethereum].consensus: found a section of the layout in the network\'s newer documents, expected type = "ethereum" in [ethereum], and the other keys of this section in [ethereum.host]; also write state_machine, consensus_state_id, ismp_host, etherscan_api_key and signer into [ethereum]: nothing is derived',
+      'consensus.toml:30: [polygon].consensus: found a section of the layout in the network\'s newer documents, expected type = "evm", "op_stack", "arbitrum_orbit", "bsc" or "substrate" in [polygon], and the other keys of this section in [polygon.host]; also write state_machine, consensus_state_id, ismp_host, etherscan_api_key and signer into [polygon]: nothing is derived',
+    ],
+  },
+  {
     name: "no chains",
     toml: edited([CHAINS, ""]),
     expected: [
