@@ -96,6 +96,8 @@ export interface EvmReader {
    * are on another chain or fork, and each read says so with a `wrong_chain` fault.
    */
   heldTo(block: TrustedBlock): EvmReader;
+  /** One reader for each endpoint, in order of preference, for what one of them may leave out. */
+  each(): readonly EvmReader[];
 }
 
 /** Proofs of old blocks make nodes read from disk. */
@@ -116,23 +118,33 @@ export function openEvmReader(
 ): EvmReader {
   const log = deps.log.with({ chain: options.stateMachine });
   const pool = createEvmPool(deps, options);
-  const logs = new LogReader({ pool, log, blocksPerQuery: options.blocksPerLogQuery });
-  return new PoolReader(options.stateMachine, pool, logs, undefined);
+  const logsOf = (of: RpcPool): LogReader =>
+    new LogReader({ pool: of, log, blocksPerQuery: options.blocksPerLogQuery });
+  return new PoolReader(options.stateMachine, { pool, logs: logsOf(pool), logsOf }, undefined);
+}
+
+/** What a reader is made of. */
+interface ReaderParts {
+  readonly pool: RpcPool;
+  readonly logs: LogReader;
+  /** Makes a reader of logs for other endpoints. */
+  readonly logsOf: (pool: RpcPool) => LogReader;
 }
 
 class PoolReader implements EvmReader {
+  readonly #parts: ReaderParts;
   readonly #pool: RpcPool;
   readonly #logs: LogReader;
   readonly #guard: QuestionGuard | undefined;
 
   constructor(
     readonly chain: StateMachine,
-    pool: RpcPool,
-    logs: LogReader,
+    parts: ReaderParts,
     guard: QuestionGuard | undefined,
   ) {
-    this.#pool = pool;
-    this.#logs = logs;
+    this.#parts = parts;
+    this.#pool = parts.pool;
+    this.#logs = parts.logs;
     this.#guard = guard;
   }
 
@@ -237,6 +249,13 @@ class PoolReader implements EvmReader {
     });
   }
 
+  each(): readonly EvmReader[] {
+    const { logsOf } = this.#parts;
+    return this.#pool.each().map((pool) =>
+      new PoolReader(this.chain, { pool, logs: logsOf(pool), logsOf }, this.#guard)
+    );
+  }
+
   heldTo({ height, stateRoot }: TrustedBlock): EvmReader {
     const guard: QuestionGuard = (question) => {
       const root = question.add(stateRootAt(height));
@@ -249,7 +268,7 @@ class PoolReader implements EvmReader {
         return faultAt("wrong_chain", place, detail);
       };
     };
-    return new PoolReader(this.chain, this.#pool, this.#logs, guard);
+    return new PoolReader(this.chain, this.#parts, guard);
   }
 }
 

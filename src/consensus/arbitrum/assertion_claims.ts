@@ -10,7 +10,11 @@ import {
   type AssertionCreated,
   decodeAssertionCreated,
 } from "../../core/protocol/consensus/arbitrum/claim_events.ts";
-import { assertionHash, assertionSlot } from "../../core/protocol/consensus/arbitrum/claim_hashes.ts";
+import {
+  assertionHash,
+  assertionSlot,
+  parseAssertionWord,
+} from "../../core/protocol/consensus/arbitrum/claim_hashes.ts";
 import { planAssertions } from "../../core/protocol/consensus/arbitrum/plan_update.ts";
 import { RollupDataError } from "../../core/protocol/consensus/rollup/rollup_data_error.ts";
 import type { ClaimGeneration } from "./rollup_claims.ts";
@@ -33,6 +37,18 @@ export const assertionClaims: ClaimGeneration<AssertionCreated> = {
   plan: async (found, facts, read) => {
     const parents = await read(found.map(({ event }) => assertionSlot(event.previousAssertionHash)));
     return planAssertions(found.map((claim, index) => ({ ...claim, parentWord: parents[index] })), facts);
+  },
+  // Every assertion knows when its first child was created: a child that no log tells of is missing.
+  judge: async (found, newest, read) => {
+    const parents = newest === undefined ? found : [newest, ...found];
+    if (parents.length === 0) return "unknown";
+    const words = await read(parents.map(({ assertionHash }) => assertionSlot(assertionHash)));
+    const isMissing = parents.some(({ assertionHash }, index) => {
+      const word = words[index];
+      if (word === undefined || parseAssertionWord(word).firstChildBlock === 0n) return false;
+      return !found.some(({ previousAssertionHash }) => previousAssertionHash === assertionHash);
+    });
+    return isMissing ? "incomplete" : "complete";
   },
   slots: assertionProofSlots,
   build: (parts) => ({ tag: "ArbitrumBold", value: buildAssertionProof(parts) }),

@@ -7,7 +7,11 @@ import {
   NODE_CREATED,
   type NodeCreated,
 } from "../../core/protocol/consensus/arbitrum/claim_events.ts";
-import { nodeClaimHash } from "../../core/protocol/consensus/arbitrum/claim_hashes.ts";
+import {
+  latestNodeIn,
+  nodeClaimHash,
+  nodeNumbersSlot,
+} from "../../core/protocol/consensus/arbitrum/claim_hashes.ts";
 import { planNodes } from "../../core/protocol/consensus/arbitrum/plan_update.ts";
 import type { ClaimGeneration } from "./rollup_claims.ts";
 
@@ -20,6 +24,16 @@ export const nodeClaims: ClaimGeneration<NodeCreated> = {
   claimHash: nodeClaimHash,
   blockHash: (event) => event.globalState.blockHash,
   plan: (found, facts) => Promise.resolve(planNodes(found, facts)),
+  // Nodes are numbered: those that were found must reach from the last one known to the newest of the contract.
+  judge: async (found, newest, read) => {
+    const [word] = await read([nodeNumbersSlot]);
+    const latest = word === undefined ? 0n : latestNodeIn(word);
+    const numbers = new Set(found.map(({ nodeNumber }) => nodeNumber));
+    if (newest !== undefined) numbers.add(newest.nodeNumber);
+    const [first] = [...numbers].sort((a, b) => a < b ? -1 : a > b ? 1 : 0);
+    if (latest === 0n || first === undefined || first > latest) return "unknown";
+    return latest - first + 1n === BigInt(numbers.size) ? "complete" : "incomplete";
+  },
   slots: nodeProofSlots,
   build: (parts) => ({ tag: "ArbitrumOrbit", value: buildNodeProof(parts) }),
 };

@@ -2,7 +2,7 @@
  * Updates out of the claims of a rollup contract, whatever the generation: claims that were made since the last look are
  * found by their logs, and the newest that nobody contests is proved. Start reading at {@link RollupClaims.find}.
  */
-import type { Hash256, Hex } from "../../core/protocol/bytes.ts";
+import { type Hash256, type Hex, toHash256 } from "../../core/protocol/bytes.ts";
 import type { ArbitrumConsensusState } from "../../core/protocol/consensus/arbitrum/consensus_state.ts";
 import { blacklistedClaimKey } from "../../core/protocol/consensus/arbitrum/hub_storage.ts";
 import {
@@ -22,7 +22,8 @@ import type { EvmBlockHeader } from "../../core/protocol/evm/block_header.ts";
 import type { RawLog } from "../../core/protocol/evm/host_events.ts";
 import type { AccountProofAnswer } from "../../core/protocol/trie/evm_proof.ts";
 import type { EvmReader } from "../evm_reader.ts";
-import { ClaimSearch } from "../rollup/claim_search.ts";
+import { type ClaimScan, ClaimSearch } from "../rollup/claim_search.ts";
+import { type Completeness, scanCompletely } from "../rollup/complete_scan.ts";
 import { badData, type ClaimFinding, ClaimRefusal, offerFirst } from "../rollup/claim_trial.ts";
 import type { RollupDeps } from "../rollup/rollup_options.ts";
 import type { RollupView } from "../rollup/rollup_prover.ts";
@@ -54,6 +55,16 @@ export interface ClaimGeneration<Event> {
     facts: ClaimFacts,
     read: (slots: readonly Hash256[]) => Promise<readonly (Hash256 | undefined)[]>,
   ): Promise<ClaimPlan<FoundClaim<Event>>>;
+  /**
+   * Holds what was found in a range against the contract's state at its end.
+   * @param found in the order of the logs
+   * @param newest newest claim of earlier ranges
+   */
+  judge(
+    found: readonly Event[],
+    newest: Event | undefined,
+    read: (slots: readonly Hash256[]) => Promise<readonly (Hash256 | undefined)[]>,
+  ): Promise<Completeness>;
   /** Slots that {@link build} wants. */
   slots(event: Event): readonly Hash256[];
   /** @throws {RollupDataError | EvmProofError} */
@@ -75,6 +86,8 @@ export class RollupClaims<Event> {
   readonly #deps: RollupDeps;
   readonly #generation: ClaimGeneration<Event>;
   readonly #search: ClaimSearch<FoundClaim<Event>>;
+  /** Newest claim of the ranges that are done with. */
+  #newest: { readonly rollupCore: Address; readonly event: Event } | undefined;
 
   constructor(deps: RollupDeps, generation: ClaimGeneration<Event>) {
     this.#deps = deps;
@@ -107,17 +120,40 @@ export class RollupClaims<Event> {
     );
   }
 
-  async #scan(
-    { rollupCore, l1 }: Look,
-    range: L1Range,
-    signal: AbortSignal,
-  ): Promise<readonly FoundClaim<Event>[]> {
-    const filter = { address: rollupCore, topics: [this.#generation.topic0] };
-    const logs = await l1.fetchLogs(filter, range, signal);
-    return logs.flatMap((entry): FoundClaim<Event>[] => {
-      const event = this.#decode(entry, rollupCore);
-      return event === undefined ? [] : [{ event, l1Height: entry.blockNumber }];
+  async #scan(look: Look, range: L1Range, signal: AbortSignal): Promise<ClaimScan<FoundClaim<Event>>> {
+    const { rollupCore } = look;
+    const newest = this.#newest?.rollupCore === rollupCore ? this.#newest.event : undefined;
+    const scan = await scanCompletely<FoundClaim<Event>>({
+      l1: look.l1,
+      log: this.#deps.log,
+      range,
+      orderOf: ({ l1Height }) => l1Height,
+      keyOf: ({ event }) => this.#generation.keyOf(event),
+      fetch: async (reader) => {
+        const filter = { address: rollupCore, topics: [this.#generation.topic0] };
+        const logs = await reader.fetchLogs(filter, range, signal);
+        return logs.flatMap((entry): FoundClaim<Event>[] => {
+          const event = this.#decode(entry, rollupCore);
+          return event === undefined ? [] : [{ event, l1Height: entry.blockNumber }];
+        });
+      },
+      judge: (found) =>
+        this.#generation.judge(found.map(({ event }) => event), newest, this.#reads(look, signal)),
     });
+    const last = scan.claims.at(-1);
+    if (scan.isFinal && last !== undefined) this.#newest = { rollupCore, event: last.event };
+    return scan;
+  }
+
+  /** Reads words of the contract at the block that the hub knows. */
+  #reads(
+    { view, rollupCore, l1 }: Look,
+    signal: AbortSignal,
+  ): (slots: readonly Hash256[]) => Promise<readonly (Hash256 | undefined)[]> {
+    const at = view.l1.height;
+    return (slots) =>
+      l1.fetchReads(slots.map((slot) => ({ kind: "word", account: rollupCore, slot, at })), signal)
+        .then((words) => words.map((word) => word === undefined ? undefined : toHash256(word)));
   }
 
   #decode(entry: RawLog, rollupCore: Address): Event | undefined {

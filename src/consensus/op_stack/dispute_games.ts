@@ -23,8 +23,11 @@ import {
 } from "../../core/protocol/consensus/op_stack/hub_storage.ts";
 import {
   challengeSlot,
+  gameAtSlot,
+  gameCountSlot,
   gameIdWord,
   gameImplementationSlot,
+  parseGameIdWord,
 } from "../../core/protocol/consensus/op_stack/output_root.ts";
 import {
   describePassedOver,
@@ -55,7 +58,8 @@ import { RollupDataError } from "../../core/protocol/consensus/rollup/rollup_dat
 import type { Address } from "../../core/protocol/evm/address.ts";
 import type { AccountProofAnswer } from "../../core/protocol/trie/evm_proof.ts";
 import type { ContractRead, EvmReader } from "../evm_reader.ts";
-import { ClaimSearch } from "../rollup/claim_search.ts";
+import { type ClaimScan, ClaimSearch } from "../rollup/claim_search.ts";
+import { type Completeness, scanCompletely } from "../rollup/complete_scan.ts";
 import { badData, type ClaimFinding, ClaimRefusal, offerFirst } from "../rollup/claim_trial.ts";
 import type { OpStackOptions, RollupDeps } from "../rollup/rollup_options.ts";
 import type { RollupView } from "../rollup/rollup_prover.ts";
@@ -131,16 +135,54 @@ export class DisputeGames {
   }
 
   /** Games of all types in a range of L1 blocks. */
-  async #scan({ rules, l1 }: Look, range: L1Range, signal: AbortSignal): Promise<readonly FoundGame[]> {
-    const logs = await l1.fetchLogs(
-      { address: rules.factory, topics: [DISPUTE_GAME_CREATED] },
+  #scan(look: Look, range: L1Range, signal: AbortSignal): Promise<ClaimScan<FoundGame>> {
+    const { factory } = look.rules;
+    return scanCompletely({
+      l1: look.l1,
+      log: this.#deps.log,
       range,
-      signal,
-    );
-    return logs.flatMap((entry): FoundGame[] => {
-      const game = this.#decode(() => decodeDisputeGameCreated(entry, rules.factory));
-      return game === undefined ? [] : [{ game, l1Height: entry.blockNumber }];
+      orderOf: ({ l1Height }) => l1Height,
+      keyOf: ({ game }) => game.proxy,
+      fetch: async (reader) => {
+        const logs = await reader.fetchLogs(
+          { address: factory, topics: [DISPUTE_GAME_CREATED] },
+          range,
+          signal,
+        );
+        return logs.flatMap((entry): FoundGame[] => {
+          const game = this.#decode(() => decodeDisputeGameCreated(entry, factory));
+          return game === undefined ? [] : [{ game, l1Height: entry.blockNumber }];
+        });
+      },
+      judge: (found) => this.#judge(look, range, found.length, signal),
     });
+  }
+
+  /**
+   * Holds the number of games that were found up to the hub's L1 block against the factory's own list: the game before
+   * them must be older than the range.
+   */
+  async #judge(
+    { rules: { factory }, l1, view }: Look,
+    range: L1Range,
+    found: number,
+    signal: AbortSignal,
+  ): Promise<Completeness> {
+    const at = view.l1.height;
+    const word = async (slot: Hash256): Promise<Hash256> => {
+      const [read] = await l1.fetchReads([{ kind: "word", account: factory, slot, at }], signal);
+      if (read === undefined) throw new Error("A word of a contract is always there");
+      return toHash256(read);
+    };
+    const games = BigInt(await word(gameCountSlot));
+    // A factory with another layout counts none here.
+    if (games === 0n || BigInt(found) > games) return "unknown";
+    if (BigInt(found) === games) return "complete";
+    if (range.from === 0n) return "incomplete";
+    const before = parseGameIdWord(await word(gameAtSlot(games - BigInt(found) - 1n)));
+    const outside = await l1.fetchHeader(range.from - 1n, signal);
+    if (outside === undefined) return "unknown";
+    return before.timestampSec <= outside.header.timestampSec ? "complete" : "incomplete";
   }
 
   /** Once: the configured type is not among those that are created. */

@@ -11,6 +11,7 @@ import {
   type OutputProposed,
 } from "../../core/protocol/consensus/op_stack/claim_events.ts";
 import type { OpStackConsensusState } from "../../core/protocol/consensus/op_stack/consensus_state.ts";
+import { outputCountSlot } from "../../core/protocol/consensus/op_stack/output_root.ts";
 import { opStackUpdateCodec } from "../../core/protocol/consensus/op_stack/update.ts";
 import {
   decodeOpStackUpdate,
@@ -19,8 +20,10 @@ import {
 import type { L1Range } from "../../core/protocol/consensus/rollup/l1_range.ts";
 import { RollupDataError } from "../../core/protocol/consensus/rollup/rollup_data_error.ts";
 import type { Address } from "../../core/protocol/evm/address.ts";
+import type { RawLog } from "../../core/protocol/evm/host_events.ts";
 import type { EvmReader } from "../evm_reader.ts";
-import { ClaimSearch } from "../rollup/claim_search.ts";
+import { type ClaimScan, ClaimSearch } from "../rollup/claim_search.ts";
+import { type Completeness, scanCompletely } from "../rollup/complete_scan.ts";
 import { badData, type ClaimFinding, offerFirst } from "../rollup/claim_trial.ts";
 import type { OpStackOptions, RollupDeps } from "../rollup/rollup_options.ts";
 import type { RollupView } from "../rollup/rollup_prover.ts";
@@ -33,6 +36,9 @@ export class Outputs {
   readonly #deps: RollupDeps;
   readonly #options: Pick<OpStackOptions, "messageParser">;
   readonly #search = new ClaimSearch<OutputProposed>(({ index }) => index.toString());
+
+  /** Outputs of the oracle at the end of the ranges that are done with. */
+  #known: { readonly oracle: Address; readonly count: bigint } | undefined;
 
   constructor(deps: RollupDeps, options: Pick<OpStackOptions, "messageParser">) {
     this.#deps = deps;
@@ -71,13 +77,36 @@ export class Outputs {
     oracle: Address,
     range: L1Range,
     signal: AbortSignal,
-  ): Promise<readonly OutputProposed[]> {
-    const logs = await l1.fetchLogs({ address: oracle, topics: [OUTPUT_PROPOSED] }, range, signal);
+  ): Promise<ClaimScan<OutputProposed>> {
+    const known = this.#known?.oracle === oracle ? this.#known.count : undefined;
+    let count = 0n;
+    const scan = await scanCompletely<OutputProposed>({
+      l1,
+      log: this.#deps.log,
+      range,
+      orderOf: ({ index }) => index,
+      keyOf: ({ index }) => index.toString(),
+      fetch: async (reader) => {
+        const logs = await reader.fetchLogs({ address: oracle, topics: [OUTPUT_PROPOSED] }, range, signal);
+        return this.#decode(logs, oracle);
+      },
+      judge: async (found) => {
+        const slot = outputCountSlot;
+        const [word] = await l1.fetchReads([{ kind: "word", account: oracle, slot, at: range.to }], signal);
+        count = BigInt(word ?? 0n);
+        return judgeOutputs(found, { known, count });
+      },
+    });
+    if (scan.isFinal) this.#known = { oracle, count };
+    return scan;
+  }
+
+  #decode(logs: readonly RawLog[], oracle: Address): readonly OutputProposed[] {
     try {
       return logs.flatMap((entry) => decodeOutputProposed(entry, oracle) ?? []);
     } catch (cause) {
       if (!(cause instanceof RollupDataError)) throw cause;
-      throw badData(l1, "a log of the output oracle has not its shape", cause);
+      throw badData(this.#deps.l1, "a log of the output oracle has not its shape", cause);
     }
   }
 
@@ -103,4 +132,16 @@ export class Outputs {
     const summary = `block ${output.l2Height} by output ${output.index} at L1 block ${view.l1.height}`;
     return { kind: "claim", proof, height: output.l2Height, summary };
   }
+}
+
+/** Outputs are an array: those that were found must reach from the ones known before to its end. */
+function judgeOutputs(
+  found: readonly OutputProposed[],
+  { known, count }: { readonly known: bigint | undefined; readonly count: bigint },
+): Completeness {
+  const first = known ?? found[0]?.index;
+  // An oracle with another layout counts none here; one whose outputs were deleted counts fewer.
+  if (count === 0n || first === undefined || first > count) return "unknown";
+  const distinct = new Set(found.map(({ index }) => index).filter((index) => index >= first));
+  return count - first <= BigInt(distinct.size) ? "complete" : "incomplete";
 }

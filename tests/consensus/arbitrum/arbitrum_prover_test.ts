@@ -5,6 +5,7 @@ import { blacklistedClaimKey } from "../../../src/core/protocol/consensus/arbitr
 import { decodeArbitrumUpdate } from "../../../src/core/protocol/consensus/arbitrum/verify_update.ts";
 import type { Hash256 } from "../../../src/core/protocol/bytes.ts";
 import { toAddress } from "../../../src/core/protocol/evm/address.ts";
+import { fetchWithLogsOf } from "../../support/altered_answers.ts";
 import { l1Id, never, reasonForNothing, relay, updatesOf } from "../rollup/rollup_world.ts";
 import { rollupId, withArbitrum } from "./arbitrum_world.ts";
 
@@ -160,3 +161,39 @@ Deno.test("arbitrum: an assertion is not lost when the hub falls back to an olde
     assert.equal(await relay(hub, prover), assertion.l2Height);
   });
 });
+
+for (const type of ["ArbitrumBold", "ArbitrumOrbit"] as const) {
+  Deno.test(`arbitrum: a claim that an endpoint's index lacks is found at another one, or later (${type})`, async () => {
+    await withArbitrum(type, async (world) => {
+      const { contracts, hub, l2, nodes } = world;
+      const create = async (): Promise<{ readonly l2Height: bigint; readonly block: bigint }> => {
+        await world.mineL2();
+        const { l2Height } = type === "ArbitrumBold"
+          ? await contracts.createAssertion(l2)
+          : await contracts.createNode(l2);
+        return { l2Height, block: await world.advanceL1() };
+      };
+      const first = await create();
+      const second = await create();
+      const bad = nodes.l1.rpcUrl.replace("127.0.0.1", "localhost");
+      let lastBlock = first.block;
+      const behind = fetchWithLogsOf(
+        bad,
+        (text) => BigInt(/"blocknumber":"(0x[0-9a-f]+)"/.exec(text)?.[1] ?? 0) <= lastBlock,
+      );
+      const both = world.prover({ l1Urls: [bad, nodes.l1.rpcUrl], l1Transport: behind });
+      assert.equal(updatesOf(await both.next(never)).height, second.l2Height);
+      const [warning] = world.log.lines.filter(({ level }) => level === "warn");
+      assert.match(warning?.message ?? "", /Logs of claims are missing/);
+      assert.equal(warning?.fields.endpoint, new URL(bad).host);
+
+      // An empty list is believed by nobody, not even where there is nobody else to ask.
+      lastBlock = 0n;
+      const alone = world.prover({ l1Urls: [bad], l1Transport: behind });
+      assert.match(await reasonForNothing(alone), /no new claim was made in L1 blocks/);
+      assert.match(await reasonForNothing(alone), /no new claim was made in L1 blocks/);
+      lastBlock = second.block;
+      assert.equal(await relay(hub, alone), second.l2Height);
+    });
+  });
+}

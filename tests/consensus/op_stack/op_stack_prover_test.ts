@@ -12,7 +12,7 @@ import { addressCodec, toAddress } from "../../../src/core/protocol/evm/address.
 import { gameTypes } from "../../devnet/evm/rollup_games.ts";
 import { startHeaderRewriter } from "../../devnet/evm/header_rewriter.ts";
 import { commitmentIdOf } from "../../../src/core/protocol/consensus/rollup/rollup_client.ts";
-import { fetchWithout } from "../../support/altered_answers.ts";
+import { fetchWithLogsOf, fetchWithout } from "../../support/altered_answers.ts";
 import { l1Id, never, reasonForNothing, relay, updatesOf } from "../rollup/rollup_world.ts";
 import { type OpStackWorld, rollupId, withOpStack } from "./op_stack_world.ts";
 
@@ -340,5 +340,34 @@ Deno.test("op stack: headers that carry the message passer's root need no state 
     await world.advanceL1();
     const prover = world.prover({ l2Urls: [shown.rpcUrl], l2Transport: fetchWithout("eth_getProof") });
     assert.equal(await relay(hub, prover), game.l2Height);
+  });
+});
+
+Deno.test("op stack: an endpoint whose index lacks a game is named and another one asked; alone it is asked again later", async () => {
+  await withOpStack(async (world) => {
+    const { contracts, hub, nodes } = world;
+    const first = await contracts.proposeOutput(nodes.l2);
+    await mineL2(world);
+    const game = await contracts.proposeOutput(nodes.l2);
+    await world.advanceL1();
+    const bad = nodes.l1.rpcUrl.replace("127.0.0.1", "localhost");
+    let lacking: readonly string[] = [first.proxy, game.proxy];
+    const behind = fetchWithLogsOf(
+      bad,
+      (text) => !lacking.some((proxy) => text.includes(proxy.slice(2).toLowerCase())),
+    );
+    const both = world.prover({ l1Urls: [bad, nodes.l1.rpcUrl], l1Transport: behind });
+    assert.equal(updatesOf(await both.next(never)).height, game.l2Height);
+    const [warning] = world.log.lines.filter(({ level }) => level === "warn");
+    assert.match(warning?.message ?? "", /Logs of claims are missing/);
+    assert.equal(warning?.fields.endpoint, new URL(bad).host);
+
+    const alone = world.prover({ l1Urls: [bad], l1Transport: behind });
+    assert.match(await reasonForNothing(alone), /no dispute game was created in L1 blocks/);
+    // What there is of the range is used at once, and the rest is looked for again.
+    lacking = [game.proxy];
+    assert.equal(updatesOf(await alone.next(never)).height, first.l2Height);
+    lacking = [];
+    assert.equal(await relay(hub, alone), game.l2Height);
   });
 });

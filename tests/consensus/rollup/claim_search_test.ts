@@ -1,7 +1,7 @@
 // Which claims are still of interest.
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { ClaimSearch } from "../../../src/consensus/rollup/claim_search.ts";
+import { type ClaimScan, ClaimSearch } from "../../../src/consensus/rollup/claim_search.ts";
 import type { L1Range } from "../../../src/core/protocol/consensus/rollup/l1_range.ts";
 import type { Address } from "../../../src/core/protocol/evm/address.ts";
 
@@ -9,12 +9,12 @@ const contract: Address = `0x${"11".repeat(20)}`;
 const other: Address = `0x${"22".repeat(20)}`;
 
 /** A scan that finds a claim for every block whose number is a multiple of ten. */
-function everyTenth(ranges: L1Range[]): (range: L1Range) => Promise<bigint[]> {
+function everyTenth(ranges: L1Range[], isFinal = true): (range: L1Range) => Promise<ClaimScan<bigint>> {
   return (range) => {
     ranges.push(range);
     const found: bigint[] = [];
     for (let height = range.from; height <= range.to; height++) if (height % 10n === 0n) found.push(height);
-    return Promise.resolve(found);
+    return Promise.resolve({ claims: found, isFinal });
   };
 }
 
@@ -70,4 +70,27 @@ Deno.test("claim search: claims that failed come last, and go after ten failures
   assert.deepEqual(search.open, [0n, 10n]);
   search.settle(0n);
   assert.deepEqual(search.open, [10n]);
+});
+
+Deno.test("claim search: blocks whose scan is not final are searched again, and what is done with does not come back", async () => {
+  const search = new ClaimSearch<bigint>(String);
+  const ranges: L1Range[] = [];
+  await search.extend(contract, 20n, everyTenth(ranges, false));
+  search.settle(10n);
+  assert.equal(search.noteRefused(20n), false);
+  await search.extend(contract, 20n, everyTenth(ranges, false));
+  assert.deepEqual(search.open, [0n, 20n]);
+  assert.deepEqual(search.ordered([20n, 0n]), [0n, 20n], "failures are not forgotten");
+  await search.extend(contract, 30n, everyTenth(ranges));
+  assert.equal(await search.extend(contract, 30n, everyTenth(ranges)), undefined);
+  assert.deepEqual(ranges, [{ from: 0n, to: 20n }, { from: 0n, to: 20n }, { from: 0n, to: 30n }]);
+  assert.deepEqual(search.open, [0n, 20n, 30n]);
+});
+
+Deno.test("claim search: what is never final is searched again for as long as a search at start looks back", async () => {
+  const search = new ClaimSearch<bigint>(String);
+  const ranges: L1Range[] = [];
+  await search.extend(contract, 7_200n, everyTenth([], false));
+  await search.extend(contract, 10_000n, everyTenth(ranges, false));
+  assert.deepEqual(ranges, [{ from: 2_801n, to: 10_000n }]);
 });

@@ -13,6 +13,8 @@ import { type AssertionState, type GlobalState, type MachineStatus, machineStatu
 export const rollupSlots = {
   /** `RollupCore._assertions`, by assertion hash (BoLD). */
   assertions: 117n,
+  /** `RollupCore._latestConfirmed` and three more numbers in one word (before BoLD). */
+  nodeNumbers: 117n,
   /** `RollupCore._nodes`, by number (before BoLD). */
   nodes: 118n,
 } as const;
@@ -83,6 +85,14 @@ export function parseAssertionWord(packed: Hash256): AssertionWord {
     isFirstChild: BigInt.asUintN(8, value >> 192n) !== 0n,
     status: assertionStatuses[Number(BigInt.asUintN(8, value >> 200n))],
   };
+}
+
+/** Slot of the rollup's node numbers (before BoLD). */
+export const nodeNumbersSlot: Hash256 = word(rollupSlots.nodeNumbers);
+
+/** `_latestNodeCreated`: number of the newest node, the third of the four in the word. */
+export function latestNodeIn(packed: Hash256): bigint {
+  return BigInt.asUintN(64, BigInt(packed) >> 128n);
 }
 
 /** Hash of a global state before BoLD. */

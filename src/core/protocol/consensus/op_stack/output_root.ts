@@ -80,14 +80,25 @@ export function disputeGameSlot(uuid: Hash256): Hash256 {
   return mapSlot(uuid, word(opStackSlots.disputeGames));
 }
 
+/** Slot of the number of all games of the factory (length of `_disputeGameList`). */
+export const gameCountSlot: Hash256 = word(opStackSlots.disputeGameList);
+
+/** Slot of the word of a game, in the order in which they were created: see {@link parseGameIdWord}. */
+export function gameAtSlot(index: bigint): Hash256 {
+  return offset(toHash256(keccak256(fromHex(gameCountSlot))), index);
+}
+
 /** Slot of the contract that the factory clones for a type of games. */
 export function gameImplementationSlot(gameType: number): Hash256 {
   return mapSlot(word(BigInt(gameType)), word(opStackSlots.gameImplementations));
 }
 
+/** Slot of the number of all outputs of the oracle (length of `l2Outputs`). */
+export const outputCountSlot: Hash256 = word(opStackSlots.l2Outputs);
+
 /** Slots of an output in the oracle: root, then block number (high half) and time (low half). */
 export function outputSlots(index: bigint): { readonly root: Hash256; readonly block: Hash256 } {
-  const items = toHash256(keccak256(fromHex(word(opStackSlots.l2Outputs))));
+  const items = toHash256(keccak256(fromHex(outputCountSlot)));
   const root = offset(items, 2n * index);
   return { root, block: offset(root, 1n) };
 }

@@ -1,0 +1,94 @@
+/**
+ * Claims of a range of L1 blocks, read so that a lagging index hides none: what logs tell is held against the contract's
+ * own state, and read at every endpoint before anybody believes that nothing happened.
+ */
+import { RpcFault } from "../../core/rpc/fault.ts";
+import type { Log } from "../../core/telemetry/log.ts";
+import type { L1Range } from "../../core/protocol/consensus/rollup/l1_range.ts";
+import type { EvmReader } from "../evm_reader.ts";
+import type { ClaimScan } from "./claim_search.ts";
+
+/** What the contract's state says of claims that were found. `unknown`: it does not tell. */
+export type Completeness = "complete" | "incomplete" | "unknown";
+
+/** How claims are read and counted. */
+export interface ScanWork<Claim> {
+  readonly l1: EvmReader;
+  readonly log: Log;
+  readonly range: L1Range;
+  /** Place of a claim among others, e.g. the L1 block of its log. */
+  readonly orderOf: (claim: Claim) => bigint;
+  /** Tells claims apart. */
+  readonly keyOf: (claim: Claim) => string;
+  readonly fetch: (reader: EvmReader) => Promise<readonly Claim[]>;
+  /** Holds all claims that were found in the range, in order, against the state. */
+  readonly judge: (claims: readonly Claim[]) => Promise<Completeness>;
+}
+
+/**
+ * Reads the range at one endpoint after the other until the state says that nothing is missing.
+ * @throws {RpcFault} when no endpoint gives logs.
+ */
+export async function scanCompletely<Claim>(
+  work: ScanWork<Claim>,
+): Promise<ClaimScan<Claim>> {
+  const found = new Map<string, Claim>();
+  const add = (claims: readonly Claim[]): void => {
+    for (const claim of claims) found.set(work.keyOf(claim), claim);
+  };
+  add(await work.fetch(work.l1));
+  let verdict = await judge(work, found);
+  for (const reader of isOpen(verdict, found) ? work.l1.each() : []) {
+    let claims: readonly Claim[];
+    try {
+      claims = await work.fetch(reader);
+    } catch (fault) {
+      if (fault instanceof RpcFault) continue; // the others may do better
+      throw fault;
+    }
+    const own = await judge(work, new Map(claims.map((claim) => [work.keyOf(claim), claim])));
+    if (own === "incomplete") {
+      work.log.warn(
+        "Logs of claims are missing: the endpoint's index is behind or incomplete; others are asked",
+        {
+          endpoint: reader.hosts.join(", "),
+          from_block: work.range.from,
+          to_block: work.range.to,
+          found: claims.length,
+        },
+      );
+    }
+    add(claims);
+    verdict = await judge(work, found);
+    if (!isOpen(verdict, found)) break;
+  }
+  return { claims: inOrder(work, found), isFinal: !isOpen(verdict, found) };
+}
+
+/** True while it would be wrong to go on: something is missing, or nothing was found and nobody says that this is right. */
+function isOpen(verdict: Completeness, found: ReadonlyMap<string, unknown>): boolean {
+  return verdict === "incomplete" || (verdict === "unknown" && found.size === 0);
+}
+
+async function judge<Claim>(
+  work: ScanWork<Claim>,
+  found: ReadonlyMap<string, Claim>,
+): Promise<Completeness> {
+  try {
+    return await work.judge(inOrder(work, found));
+  } catch (fault) {
+    if (!(fault instanceof RpcFault)) throw fault;
+    work.log.debug("The number of claims could not be read", { error: fault });
+    return "unknown";
+  }
+}
+
+function inOrder<Claim>(
+  { orderOf }: ScanWork<Claim>,
+  found: ReadonlyMap<string, Claim>,
+): readonly Claim[] {
+  return [...found.values()].toSorted((a, b) => {
+    const [left, right] = [orderOf(a), orderOf(b)];
+    return left === right ? 0 : left < right ? -1 : 1;
+  });
+}
