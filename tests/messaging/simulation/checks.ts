@@ -31,11 +31,12 @@ const FAILED: ReadonlySet<string> = new Set([
   "unprofitable",
   "reverted",
   "untraceable",
+  "suspended",
 ]);
 
 /** True for messages that cannot arrive, or not for sure. */
-function isBad({ isFailing, isSpoiling, isUntraceable }: MessagePlan): boolean {
-  return isFailing || isSpoiling === true || isUntraceable === true;
+function isBad({ isDeceived, isFailing, isSpoiling, isUntraceable }: MessagePlan): boolean {
+  return isFailing || isDeceived === true || isSpoiling === true || isUntraceable === true;
 }
 
 /** Watches one course. */

@@ -69,6 +69,11 @@ const MOST_CALM_SEC = 3 * 3_600;
 /** Seconds between a process that ended by itself and its successor, as a container runtime does it. */
 const RESPAWN_SEC = 5;
 
+/** Modules that send and receive, and one that behaves in simulations only. */
+const SENDER = new Uint8Array(20).fill(0xaa);
+const RECEIVER = new Uint8Array(20).fill(0xbb);
+const DECEIVER = new Uint8Array(20).fill(0xdd);
+
 /** A key of the relayer with its address. */
 function accountOf(number: number): { readonly key: Uint8Array; readonly relayer: Uint8Array } {
   const key = keccak256(Uint8Array.of(number));
@@ -363,6 +368,9 @@ export class Course {
         });
         return;
       }
+      case "bandwidth":
+        this.nodes[2].meter(SENDER, 0n);
+        return;
       case "badProofs":
         this.#badProofs.add(trouble.chain);
         return;
@@ -388,6 +396,9 @@ export class Course {
       case "spike":
         this.#spikes.get(trouble)?.();
         this.#spikes.delete(trouble);
+        return;
+      case "bandwidth":
+        this.nodes[2].meter(SENDER, undefined);
         return;
       case "badProofs":
         this.#badProofs.delete(trouble.chain);
@@ -442,13 +453,17 @@ export class Course {
       source: source.id.stateMachine,
       dest: dest.id.stateMachine,
       nonce: BigInt(this.sent.length),
-      from: new Uint8Array(20).fill(0xaa),
+      from: SENDER,
       timeoutTimestampSec: plan.timeoutSec === undefined ? 0n : BigInt(nowSec + plan.timeoutSec),
     };
     const hubKnows = this.nodes[2].head.state.counterparties.get(stateMachineIdKey(dest.id))?.latest;
     // Without a height to ask about it becomes a post.
     const message = plan.kind === "post" || hubKnows === undefined
-      ? postMessage({ ...ends, to: new Uint8Array(20).fill(0xbb), body: new Uint8Array([1, 2, 3]) })
+      ? postMessage({
+        ...ends,
+        to: plan.isDeceived === true ? DECEIVER : RECEIVER,
+        body: new Uint8Array([1, 2, 3]),
+      })
       : getMessage({
         ...ends,
         keys: [new Uint8Array(52).fill(3)],
@@ -507,6 +522,7 @@ export class Course {
       ...(driver === "proofs" ? { setId: 0n } : {}),
     });
     node.priceWei = 10n ** 9n;
+    node.deceivers.add(toHex(DECEIVER));
     return node;
   }
 

@@ -26,6 +26,8 @@ export interface MessagePlan {
   readonly isFailing: boolean;
   /** It lets every transaction fail that carries it, although simulations take it. */
   readonly isSpoiling?: boolean;
+  /** It goes to a module that behaves in simulations and fails in blocks. */
+  readonly isDeceived?: boolean;
   /** Its trace is too large, or refused. */
   readonly isUntraceable?: boolean;
 }
@@ -85,6 +87,8 @@ export type Trouble =
     readonly forSec: number;
     readonly blocks: number;
   }
+  /** The hub takes nothing of the senders any more: they have used up what they paid for. */
+  | { readonly kind: "bandwidth"; readonly atSec: number; readonly forSec: number }
   /** Nobody tells the price of the chain's native token. */
   | { readonly kind: "priceGap"; readonly chain: 0 | 1; readonly atSec: number; readonly forSec: number }
   /** Nodes forget what waits. */
@@ -155,6 +159,7 @@ function messagePlan(draw: Draw, percent: number): MessagePlan {
     timeoutSec: draw.chance(12) ? draw.between(70, 600) : undefined,
     isFailing: kind === "post" && draw.chance(4),
     isSpoiling: kind === "post" && draw.chance(4),
+    isDeceived: kind === "post" && draw.chance(4),
     isUntraceable: kind === "post" && draw.chance(2),
   };
 }
@@ -164,7 +169,7 @@ function trouble(draw: Draw, calmAfterSec: number): Trouble {
   const downSec = draw.between(1, 60);
   const chain = draw.chance(50) ? 0 : 1;
   const any = draw.chance(34) ? 2 : chain;
-  switch (draw.between(0, 13)) {
+  switch (draw.between(0, 14)) {
     case 0:
       return { kind: "kill", atSec, downSec };
     case 1:
@@ -195,6 +200,8 @@ function trouble(draw: Draw, calmAfterSec: number): Trouble {
       };
     case 10:
       return { kind: "priceGap", chain, atSec: draw.chance(50) ? 0 : atSec, forSec: draw.between(20, 200) };
+    case 11:
+      return { kind: "bandwidth", atSec, forSec: draw.between(10, 150) };
     default:
       return { kind: "fuse", steps: draw.between(1, 2_500), downSec, isGentle: draw.chance(25) };
   }

@@ -15,6 +15,7 @@ function quiet(seed: number, changes: Partial<Plan> = {}): Plan {
     raisedAfterSec: undefined,
     timeoutSec: undefined,
     isFailing: false,
+    isDeceived: false,
     isSpoiling: false,
     isUntraceable: false,
   }));
