@@ -168,7 +168,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
     behaviours: [
       {
         kind: "states",
-        blocks: { real: 512, played: 50 },
+        blocks: { real: 512, played: 40 },
         refusal: { error: { code: -32000, message: "World state unavailable" } },
       },
       {
@@ -415,7 +415,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
   },
   {
     name: "old-tracers",
-    imitates: "Nodes whose callTracer knows no withLog (BSC before 1.1.22, zkSync, Flow)",
+    imitates: "Nodes whose callTracer knows no withLog (BSC in 2023, zkSync, Flow)",
     sources: ["bnb-chain/bsc#1318", "onflow/flow-evm-gateway#710", "matter-labs/zksync-era#4316"],
     behaviours: [{ kind: "loglessTraces" }],
   },
@@ -443,13 +443,13 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
   },
   {
     name: "gateway-pages",
-    imitates: "Any provider on a bad day: one request in nine is answered by a page of the gateway",
+    imitates: "Any provider on a bad day: one request in thirteen is answered by a page of the gateway",
     sources: [
       "rvagg/nodei.co#60",
       "https://developers.cloudflare.com/support/troubleshooting/http-status-codes/",
     ],
     behaviours: [
-      { kind: "hiccups", every: 9, refusal: page(502, "Bad Gateway") },
+      { kind: "hiccups", every: 13, refusal: page(502, "Bad Gateway") },
       { kind: "hiccups", every: 31, refusal: page(520, "Web server is returning an unknown error") },
     ],
   },
@@ -460,7 +460,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       "ethereum/go-ethereum#27353",
       "https://indexsupply.com/shovel/docs/#unsynchronized-ethereum-nodes",
     ],
-    behaviours: [{ kind: "nullBlocks", every: 3 }],
+    behaviours: [{ kind: "nullBlocks", every: 7 }],
   },
   {
     name: "odd-hex",

@@ -32,8 +32,10 @@ export interface ProfileResult {
 
 /** Messages each way, half before the program starts and half while it runs. */
 const MESSAGES = 50;
-/** Blocks that pass between the first half and the start: a backlog that is wider than the limits. */
-const BACKLOG_BLOCKS = 45;
+/** Blocks that pass between the first half and the start: a backlog that is wider than the limits of logs. */
+const BACKLOG_BLOCKS = 25;
+/** The same where a node keeps few states: more than those. */
+const FORGOTTEN_BLOCKS = 45;
 /** Longest wait for anything: proxies, programs and nodes share two cores. */
 const DEADLINE_MS = 180_000;
 /** Time between two looks at what has arrived. */
@@ -79,7 +81,9 @@ export async function playProfiles(
     };
     const early = await sendBoth(scene, MESSAGES / 2);
     const behind = await holdBack(devnet, fronts, early);
-    for (const chain of [a, b]) await devnet.mine(chain, BACKLOG_BLOCKS);
+    for (const chain of [a, b]) {
+      await devnet.mine(chain, behind.chains.includes(chain) ? FORGOTTEN_BLOCKS : BACKLOG_BLOCKS);
+    }
     const relayer = scene.relayer();
     const credit = [a, b].map((chain) => creditOf(devnet, chain, "relayer"));
     const startMs = performance.now();
@@ -114,7 +118,7 @@ async function holdBack(
   devnet: Devnet,
   fronts: ReadonlyMap<DevnetChain, ProfiledNode>,
   early: readonly SentMessage[],
-): Promise<{ readonly untilMet: () => Promise<void> }> {
+): Promise<{ readonly chains: readonly DevnetChain[]; readonly untilMet: () => Promise<void> }> {
   const forgetful = [...fronts].filter(([, { strikes }]) => strikes.has("states") || strikes.has("proofs"));
   const hub = devnet.hub.identity.stateMachine;
   for (const [{ stateMachine: from }] of forgetful) {
@@ -133,7 +137,7 @@ async function holdBack(
       devnet.oracle.resume({ from, to: hub });
     }
   };
-  return { untilMet };
+  return { chains: forgetful.map(([chain]) => chain), untilMet };
 }
 
 /**
