@@ -4,7 +4,7 @@
  * Start reading at {@link createBscProver}. Source: 06-evm-consensus section 9 of the protocol notes.
  */
 import type { CheckFinding } from "../../core/chains/chain.ts";
-import type { ConsensusHub } from "../../core/chains/consensus_hub.ts";
+import type { ConsensusClientView, ConsensusHub } from "../../core/chains/consensus_hub.ts";
 import { equalBytes } from "../../core/protocol/bytes.ts";
 import { BscError } from "../../core/protocol/consensus/bsc/bsc_error.ts";
 import {
@@ -38,7 +38,7 @@ import {
   toConsensusClientId,
 } from "../../core/protocol/ismp/state_machine.ts";
 import { decodeStrict } from "../../core/protocol/scale.ts";
-import { findUnfitness } from "../client_fitness.ts";
+import { findUnfitness, type Unfitness } from "../client_fitness.ts";
 import {
   type ConsensusProver,
   type InitialConsensusState,
@@ -120,10 +120,11 @@ class BscProver implements ConsensusProver {
 
   async check(signal: AbortSignal): Promise<readonly CheckFinding[]> {
     const findings: CheckFinding[] = [];
-    const [chainIds, epochLength, client] = await Promise.all([
+    const [chainIds, epochLength, client, nowSec] = await Promise.all([
       this.#deps.headers.fetchChainIds(signal),
       this.#fetchEpochLength(signal),
       this.#deps.hub.fetchClient(this.consensusStateId, "best", signal),
+      this.#deps.hub.fetchNowSec(signal),
     ]);
     for (const report of chainIds) {
       if (report.kind === "fault" || report.chainId === BigInt(this.#network.chainId)) continue;
@@ -141,7 +142,15 @@ class BscProver implements ConsensusProver {
         "its governance creates one (log-consensus-state prints the state for it)";
       findings.push({ severity: "warning", text });
     }
+    const unfitness = client && this.#findUnfitness(client, nowSec);
+    if (unfitness !== undefined) {
+      findings.push({ severity: "warning", text: `${this.chain}: ${unfitness.detail}` });
+    }
     return findings;
+  }
+
+  #findUnfitness(client: ConsensusClientView, nowSec: bigint): Unfitness | undefined {
+    return findUnfitness(`client ${this.consensusStateId} of the hub`, client, nowSec);
   }
 
   async next(signal: AbortSignal): Promise<ProverFinding> {
@@ -206,7 +215,7 @@ class BscProver implements ConsensusProver {
     if (best.clientId !== BSC_CLIENT_ID) {
       throw this.#hubFault(`client ${this.consensusStateId} of the hub is ${best.clientId}, not of BSC`);
     }
-    const unfitness = findUnfitness(`client ${this.consensusStateId} of the hub`, best, nowSec);
+    const unfitness = this.#findUnfitness(best, nowSec);
     if (unfitness !== undefined) {
       throw new ProverFault(unfitness.code, this.chain, undefined, unfitness.detail);
     }

@@ -164,6 +164,9 @@ Deno.test("a BSC client that has expired is named, and no header is asked for", 
   const fault = await faultOf(prover.next(signal));
   assert.equal(fault.code, "expired");
   assert.match(fault.message, /client BSC0 of the hub has expired: .*governance must create it anew/);
+  const findings = await prover.check(signal);
+  assert.deepEqual(findings.map(({ severity }) => severity), ["warning"]);
+  assert.match(findings[0]?.text ?? "", /^EVM-97: client BSC0 of the hub has expired/);
   assert.equal(chain.requests, 0);
 });
 
