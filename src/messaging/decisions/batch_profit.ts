@@ -188,7 +188,12 @@ export function breakEvenGasPriceWei(facts: PriceBoundFacts): bigint | undefined
  * cover the cost. The wanted profit is room for the price to move meanwhile. `undefined`: there is no bound.
  */
 export function signingBoundWei(facts: PriceBoundFacts): bigint | undefined {
-  return facts.profitPercent === 0 ? undefined : highestPayingPriceWei({ ...facts, profitPercent: 0 });
+  return facts.profitPercent === 0 ? undefined : coveringPriceWei(facts);
+}
+
+/** Highest gas price at which what is offered covers the cost; 0: none does, or the price of the token is unknown. */
+export function coveringPriceWei(facts: Omit<PriceBoundFacts, "profitPercent">): bigint | undefined {
+  return highestPayingPriceWei({ ...facts, profitPercent: 0 });
 }
 
 function highestPayingPriceWei(facts: PriceBoundFacts): bigint | undefined {

@@ -21,6 +21,8 @@ export type PaymentTrial =
     readonly neededWei: bigint;
     /** Dollars x 10^18; `undefined`: the price is unknown, or not asked for. */
     readonly cost18: bigint | undefined;
+    /** Dollars per native token x 10^27; `undefined`: unknown, or not asked for. */
+    readonly price27: bigint | undefined;
   }
   | { readonly kind: "refused"; readonly detail: string };
 
@@ -60,7 +62,7 @@ export async function tryPayment(
     const price = await leg.profit?.price.fetchPrice(signal);
     const price27 = price?.kind === "known" ? price.price27 : undefined;
     const cost18 = costUsd18({ gas: gasUsed, dataCostWei }, { gasPriceWei, price27 });
-    return { kind: "accepted", part, neededWei: gasLimit * gasPriceWei + dataCostWei, cost18 };
+    return { kind: "accepted", part, neededWei: gasLimit * gasPriceWei + dataCostWei, cost18, price27 };
   }
   return { kind: "refused", detail: refused?.detail ?? "refused" };
 }
@@ -69,7 +71,12 @@ export async function tryPayment(
 export async function sendPayment(
   deps: PaymentDeps,
   chain: StateMachine,
-  work: { readonly dispatch: WithdrawalDispatch; readonly part: Sifted },
+  work: {
+    readonly dispatch: WithdrawalDispatch;
+    readonly part: Sifted;
+    /** Most that one gas may cost, wei; `undefined`: no bound. */
+    readonly maxGasPriceWei: bigint | undefined;
+  },
   signal: AbortSignal,
 ): Promise<boolean> {
   const row = deps.ledger.transaction(() =>
@@ -82,7 +89,7 @@ export async function sendPayment(
     deps,
     deps.settings,
     deps.legTo(chain),
-    { part: work.part, candidates },
+    { part: work.part, candidates, maxGasPriceWei: work.maxGasPriceWei },
     signal,
   );
   return sent > 0;

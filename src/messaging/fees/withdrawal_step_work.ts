@@ -4,6 +4,7 @@
  */
 import type { SubmissionRow, WithdrawalRow } from "../../core/ledger/ledger.ts";
 import { formatDecimal } from "../../core/prices/decimal.ts";
+import { coveringPriceWei } from "../decisions/batch_profit.ts";
 import { paymentBudget18, toFee18 } from "../decisions/money.ts";
 import {
   type DeliveryWorth,
@@ -42,7 +43,11 @@ export class WithdrawalSteps {
   readonly #nonceUsedAt = new Map<number, bigint>();
   readonly #heights = new Map<string, MaturedHeights>();
   /** Trials of payments that are not sent yet, for the step that follows the observation. */
-  readonly #trials = new Map<number, PaymentTrial>();
+  readonly #trials = new Map<number, {
+    readonly trial: PaymentTrial;
+    /** Most that one gas may cost, wei: above it the delivery would cost too much of the payment. */
+    readonly maxGasPriceWei?: bigint | undefined;
+  }>();
   readonly #toldShort = new Set<number>();
   readonly #toldDear = new Set<number>();
 
@@ -143,9 +148,13 @@ export class WithdrawalSteps {
     const seen = { of: "dispatched", nowMs, receipt, provableHubBlock: at.height } as const;
     if (at.height < dispatch.hubBlock) return seen;
     const trial = await tryPayment(deps, paying.name, { message, at }, signal);
-    this.#trials.set(row.id, trial);
+    this.#trials.set(row.id, { trial });
     if (trial.kind === "refused") return seen;
     const worth = await this.#worthOf(paying, row, trial.cost18, signal);
+    const { gasUsed: gas, dataCostWei } = trial.part.simulation;
+    const maxGasPriceWei = worth &&
+      coveringPriceWei({ gas, dataCostWei, offered18: worth.budget18, price27: trial.price27 });
+    this.#trials.set(row.id, { trial, maxGasPriceWei });
     const balanceWei = await paying.chain.fetchBalance(signal);
     const funds = balanceWei === undefined ? undefined : { balanceWei, neededWei: trial.neededWei };
     return { ...seen, funds, worth };
@@ -246,14 +255,18 @@ export class WithdrawalSteps {
       return;
     }
     if (action.kind !== "deliver" || row.state !== "delivering") return;
-    const trial = this.#trials.get(row.id);
+    const { trial, maxGasPriceWei } = this.#trials.get(row.id) ?? {};
     this.#trials.delete(row.id);
     if (trial?.kind !== "accepted") {
       const detail = trial?.detail ?? "not simulated";
       deps.log.warn("The chain does not take a payment of the hub now", { ...fieldsOf(deps, row), detail });
       return;
     }
-    await sendPayment(deps, paying.name, { dispatch: dispatchOf(row), part: trial.part }, signal);
+    await sendPayment(deps, paying.name, {
+      dispatch: dispatchOf(row),
+      part: trial.part,
+      maxGasPriceWei,
+    }, signal);
   }
 
   #tell(paying: PayingChain, old: WithdrawalRow, now: WithdrawalRow, action: WithdrawalAction): void {

@@ -328,6 +328,29 @@ Deno.test("withdrawals: a payment whose delivery costs a tenth of it waits with 
   assert.equal(paidOn(scene, a), 1);
 });
 
+Deno.test("withdrawals: a payment whose gas comes to cost a tenth of it just before it is signed is not sent", async () => {
+  const scene = await sceneWith({ price27: 2_000n * 10n ** 27n });
+  scene.node(a).priceWei = 74n * 10n ** 9n;
+  scene.chain(a).balanceWei = 10n ** 20n;
+  scene.hub.credit(a, scene.address(a), 150n * one);
+  let signings = 0;
+  scene.chain(a).faults.add("sign", {
+    kind: "interrupt",
+    when: "before",
+    act: () => {
+      signings++;
+      scene.node(a).priceWei = 75n * 10n ** 9n;
+    },
+  });
+  const rounds = new WithdrawalRounds(scene.deps);
+  await rounds.orderNow(never);
+  await payAll(scene, rounds, 1_300);
+  assert.deepEqual([signings, paidOn(scene, a)], [1, 0]);
+  scene.node(a).priceWei = 74n * 10n ** 9n;
+  await payAll(scene, rounds, 1_300);
+  assert.equal(paidOn(scene, a), 1);
+});
+
 Deno.test("withdrawals: the first round comes a minute after the start, the next a period after the last completed one", async () => {
   await withLedgerFile(new FakeClock(), async (ledger, reopen) => {
     const scene = new Scene({ chains: [a], ledger, withdrawals: { frequencySec: 3_600 } });
