@@ -9,6 +9,7 @@ import { claims } from "./claims.ts";
 import { consensus } from "./consensus.ts";
 import { database } from "./database.ts";
 import { hubConsensus } from "./hub_consensus.ts";
+import { hubProofs } from "./hub_proofs.ts";
 import { longRun } from "./long_run.ts";
 import type { Part } from "./part.ts";
 import { type Measure, tableOf } from "./report.ts";
@@ -27,6 +28,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   "long-run": longRun,
   consensus,
   "hub-consensus": hubConsensus,
+  "hub-proofs": hubProofs,
 };
 
 interface Arguments {

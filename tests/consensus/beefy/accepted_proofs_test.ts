@@ -321,6 +321,30 @@ Deno.test("beefy: an endpoint that is wrong once about a host's client is asked 
   assert.ok(relayer.log.messages("info").includes("The host takes proofs of the hub again"));
 });
 
+Deno.test("beefy: what a node refuses as too large goes in smaller parts, and the next ones begin with those", async () => {
+  await using hub = await ProvenHub.start();
+  await using target = await startHost(hub);
+  for (let session = 0; session < 6; session++) await hub.rotate();
+  const sizes: number[] = [];
+  await using relayer = relay(hub, target, {
+    chain: (chain) =>
+      altered(chain, {
+        broadcast: (submission, signal) => {
+          sizes.push(submission.raw.length);
+          const [first = 0] = sizes;
+          if (submission.raw.length < first) return chain.broadcast(submission, signal);
+          const detail = "oversized data";
+          return Promise.resolve({ kind: "refused", refusal: { code: "too_large", detail } });
+        },
+      }),
+  });
+  const isNewest = async (): Promise<boolean> => (await target.state()).current.id === hub.state.current.id;
+  await relayer.until("the newest set", isNewest);
+  const [first = 0, ...others] = sizes;
+  assert.ok(others.every((size) => size < first), `nothing as large as ${first} again: ${others.join(", ")}`);
+  assert.deepEqual(relayer.log.messages("error"), []);
+});
+
 Deno.test("beefy: a proof that fits into no transaction is named with what helps, and not sent again and again", async () => {
   await using hub = await ProvenHub.start();
   await using target = await startHost(hub);

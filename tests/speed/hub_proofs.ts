@@ -1,0 +1,121 @@
+/**
+ * How many consensus proofs of the hub the messaging relayer pays for that the host has by then: alone, and beside
+ * another relayer. Every request takes 300 ms, as over a provider on another continent; messages go both ways without a
+ * pause, and nobody but the relayers carries proofs.
+ */
+import { type Devnet, startDevnet } from "../devnet/devnet.ts";
+import { DEVNET_ACCOUNTS, type DevnetRole } from "../devnet/evm/accounts.ts";
+import { sendPing, waitUntil } from "../devnet/messages.ts";
+import { relayerConfig } from "../devnet/relayer_config.ts";
+import { readConsensusTransactions } from "../scenario/support/consensus_calls.ts";
+import { startRelayer } from "../scenario/support/relayer_process.ts";
+import { startRpcProxy } from "../scenario/support/rpc_proxy.ts";
+import type { BenchDeps, Part } from "./part.ts";
+import { atMost, type Measure } from "./report.ts";
+
+/** Every request of the relayers takes so long, ms. */
+const LATENCY_MS = 300;
+
+/** Pause between messages, ms: shorter than a round of a relayer. */
+const EVERY_MS = 1_500;
+
+/** Longest time for one run, ms. */
+const DEADLINE_MS = 45 * 60_000;
+
+/** A run: who relays, how many proofs are watched, and how many of them may be no news. */
+interface Run {
+  readonly roles: readonly DevnetRole[];
+  readonly proofs: number;
+  readonly most: number;
+}
+
+const RUNS: readonly Run[] = [
+  { roles: ["relayer"], proofs: 200, most: 0 },
+  { roles: ["relayer", "relayer2"], proofs: 100, most: 1 },
+];
+
+/** See the head of the file. */
+export const hubProofs: Part = async (deps) => {
+  const measures: Measure[] = [];
+  for (const run of RUNS) {
+    const { seen, stale } = await measure(deps, run);
+    const name = `${run.roles.length} relayers: proofs of the hub paid for in vain, of ${seen}`;
+    measures.push(atMost(name, stale, run.most, String));
+  }
+  return measures;
+};
+
+/** What hosts were brought. */
+interface Carried {
+  readonly seen: number;
+  readonly stale: number;
+}
+
+async function measure(deps: BenchDeps, { roles, proofs }: Run): Promise<Carried> {
+  await using devnet = await startDevnet({
+    acceptsProofs: {},
+    blockTimeSec: 1,
+    hubBlockTimeMs: 400,
+    oracleEveryMs: 200,
+  });
+  await using stack = new AsyncDisposableStack();
+  for (const role of roles) await relay(deps, devnet, { role, name: `${role}-of-${roles.length}` }, stack);
+  let carried: Carried = { seen: 0, stale: 0 };
+  let told = 0;
+  await waitUntil(`${proofs} proofs`, async () => {
+    await Promise.all([
+      sendPing(devnet, { from: "A", to: "B" }),
+      sendPing(devnet, { from: "B", to: "A" }),
+    ]);
+    carried = await readCarried(devnet, roles);
+    if (carried.seen >= told + 20) {
+      told = carried.seen;
+      deps.say(`-- ${roles.length} relayers: ${carried.seen} proofs, ${carried.stale} in vain`);
+    }
+    return carried.seen >= proofs;
+  }, { deadlineMs: DEADLINE_MS, everyMs: EVERY_MS });
+  return carried;
+}
+
+/** Starts a relayer behind slow endpoints. */
+async function relay(
+  deps: BenchDeps,
+  devnet: Devnet,
+  { role, name }: { readonly role: DevnetRole; readonly name: string },
+  stack: AsyncDisposableStack,
+): Promise<void> {
+  const slow = async (upstream: string): ReturnType<typeof startRpcProxy> =>
+    stack.use(await startRpcProxy({ upstream, latencyMs: LATENCY_MS }));
+  const chains = await Promise.all(
+    devnet.chains.map(async ({ stateMachine, rpcUrl }) =>
+      [stateMachine, [(await slow(rpcUrl)).httpUrl]] as const
+    ),
+  );
+  const hub = await slow(devnet.hub.httpUrl);
+  stack.use(
+    await startRelayer({
+      executable: deps.executable,
+      folder: `${deps.folder}/${name}`,
+      config: relayerConfig(devnet.endpoints, {
+        signer: role,
+        disableFeeAccumulation: true,
+        rpcUrls: Object.fromEntries(chains),
+        hubUrl: hub.wsUrl,
+      }),
+    }),
+  );
+}
+
+/** Proofs that the relayers have brought so far; reverts brought none. */
+async function readCarried(devnet: Devnet, roles: readonly DevnetRole[]): Promise<Carried> {
+  const all = await Promise.all(
+    devnet.chains.flatMap(({ host }) =>
+      roles.map((role) => readConsensusTransactions(host, DEVNET_ACCOUNTS[role].address, 0n))
+    ),
+  );
+  const transactions = all.flat();
+  return {
+    seen: transactions.reduce((sum, { proofs }) => sum + proofs, 0),
+    stale: transactions.reduce((sum, { stale }) => sum + stale, 0),
+  };
+}
