@@ -23,6 +23,7 @@ import type {
 import { type Hash256, toHash256 } from "../../src/core/protocol/bytes.ts";
 import { keccak256 } from "../../src/core/protocol/hash.ts";
 import type { Signature, WithdrawalInputData } from "../../src/core/protocol/ismp/fees.ts";
+import type { Message } from "../../src/core/protocol/ismp/message.ts";
 import { postMessage } from "../../src/core/protocol/ismp/commitment.ts";
 import {
   evmAddressOf,
@@ -103,6 +104,16 @@ export class MemoryFeeChain extends MemoryChain implements FeeChain {
       signal,
       () => commitments.map((each) => this.staleFees.get(each) ?? this.fees.get(each)),
     );
+  }
+
+  override fetchCertainReceipts(
+    messages: readonly Message[],
+    since: ReadSince,
+    signal: AbortSignal,
+  ): Promise<readonly Certain<Uint8Array | undefined>[]> {
+    const { height } = this.#node.head;
+    const receipts = messages.map(({ commitment }) => this.receiptAt(commitment, height));
+    return this.#asked("fetchCertainReceipts", signal, () => this.certain(since, receipts));
   }
 
   override fetchCertainFees(

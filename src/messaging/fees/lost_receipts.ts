@@ -3,11 +3,13 @@
  * ours makes the row claimable; none at all returns the message to its leg; another relayer's ends it.
  * Source: 04-messaging-flow section 14.2, step 5, of the protocol notes.
  */
+import { UNSURE } from "../../core/chains/chain.ts";
 import type { FeeChain } from "../../core/chains/fees.ts";
 import type { DeliveryRow } from "../../core/ledger/ledger.ts";
 import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
 import { judgeLost } from "../decisions/claim_results.ts";
 import { mark } from "../pipeline/mark.ts";
+import { messageOf } from "../pipeline/message_row.ts";
 import { routeName } from "./claim_events.ts";
 import { type FeeDeps, isPassing } from "./fee_world.ts";
 
@@ -46,10 +48,41 @@ async function reviewOn(
 ): Promise<boolean> {
   const height = await dest.fetchFinalHeight(signal);
   const { relayers } = await dest.proveReceipts(rows.map(({ commitment }) => commitment), height, signal);
+  const unsure = await findUnsure(deps, dest, { rows, relayers, height }, signal);
   deps.ledger.transaction(() => {
-    for (const [index, row] of rows.entries()) applyVerdict(deps, row, relayers[index]);
+    for (const [index, row] of rows.entries()) {
+      if (!unsure.has(row)) applyVerdict(deps, row, relayers[index]);
+    }
   });
-  return rows.length > 0;
+  return unsure.size < rows.length;
+}
+
+/** Rows whose proof does not show our receipt, and of which other endpoints do not say the same: left for later. */
+async function findUnsure(
+  deps: FeeDeps,
+  dest: FeeChain,
+  shown: {
+    readonly rows: readonly DeliveryRow[];
+    readonly relayers: readonly (Uint8Array | undefined)[];
+    readonly height: bigint;
+  },
+  signal: AbortSignal,
+): Promise<ReadonlySet<DeliveryRow>> {
+  const doubtful = shown.rows.flatMap((row, index) => {
+    const relayer = shown.relayers[index];
+    const message = deps.ledger.messages.find(row.commitment, row.dest);
+    const isOurs = judgeLost(relayer, row.relayer) === "unclaimed";
+    return isOurs || message === undefined ? [] : [{ row, relayer, message: messageOf(message) }];
+  });
+  const messages = doubtful.map(({ message }) => message);
+  const certain = await dest.fetchCertainReceipts(messages, { height: shown.height }, signal);
+  return new Set(
+    doubtful.filter(({ row, relayer }, index) => {
+      const receipt = certain[index] ?? UNSURE;
+      return receipt.kind === "unsure" ||
+        judgeLost(receipt.value, row.relayer) !== judgeLost(relayer, row.relayer);
+    }).map(({ row }) => row),
+  );
 }
 
 function applyVerdict(deps: FeeDeps, row: DeliveryRow, receipt: Uint8Array | undefined): void {

@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
-import { hashOf, newSubmission } from "../../support/ledger_rows.ts";
+import { hashOf, newDelivery, newSubmission } from "../../support/ledger_rows.ts";
+import { rowOf } from "../../../src/messaging/pipeline/message_row.ts";
+import { postMessage } from "../../../src/core/protocol/ismp/commitment.ts";
 import { ClaimsRounds } from "../../../src/messaging/fees/claims_round.ts";
 import { claimsWorker } from "../../../src/messaging/fees/claims_worker.ts";
 import type { ClaimEvent } from "../../../src/messaging/fees/claim_events.ts";
 import { evmAddressOf } from "../../../src/core/protocol/ismp/signed_messages.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { a, b, c, keyOf, Scene, type SceneOptions, withLedgerFile } from "./scene.ts";
+import { a, b, c, hubName, keyOf, Scene, type SceneOptions, withLedgerFile } from "./scene.ts";
 
 const never = new AbortController().signal;
 const one = 10n ** 18n;
@@ -177,6 +179,38 @@ Deno.test("claims: a lost receipt is looked for again: back again it is claimed,
   assert.equal(scene.ledger.deliveries.find(back, b)?.claimState, "claimed");
   assert.equal(scene.ledger.deliveries.find(foreign, b), undefined);
   assert.equal(scene.ledger.deliveries.find(gone, b), undefined);
+});
+
+Deno.test("claims: another's receipt in place of ours ends a delivery only when endpoints agree on it", async () => {
+  const scene = await sceneWith();
+  const message = postMessage({
+    source: a,
+    dest: b,
+    nonce: 77n,
+    from: new Uint8Array(20),
+    to: new Uint8Array(20),
+    timeoutTimestampSec: 0n,
+    body: new Uint8Array(),
+  });
+  const { commitment } = message;
+  const { height } = scene.node(b).head;
+  const { messages, deliveries } = scene.ledger;
+  messages.record(rowOf(message, { source: hubName, sink: b }, height, { state: "seen" }));
+  messages.transition(commitment, b, { to: "delivered", reason: "handled_by_us" });
+  deliveries.record({
+    ...newDelivery(1, { commitment, dest: b, source: a, relayer: scene.address(b) }),
+    block: { height, hash: hashOf(5) },
+  });
+  deliveries.setClaimState(commitment, b, "lost");
+  scene.chain(b).proved.set(commitment, { relayer: new Uint8Array(20).fill(9), from: height });
+  scene.chain(b).areWitnessesUp = false;
+  await scene.blocks(80);
+  const rounds = new ClaimsRounds(scene.deps);
+  await rounds.run(never);
+  assert.deepEqual([scene.states(), messages.find(commitment, b)?.state], [{ lost: 1 }, "delivered"]);
+  scene.chain(b).areWitnessesUp = true;
+  await rounds.run(never);
+  assert.deepEqual([scene.states(), messages.find(commitment, b)?.state], [{}, "delivered_by_other"]);
 });
 
 Deno.test("claims: a refused group is halved until the bad row stands alone; the other 49 go together", async () => {
