@@ -60,6 +60,8 @@ export class MemoryChain implements Chain {
   tellsKnownProofs = true;
   /** Blocks by which the endpoint that is asked first is behind when it is asked for receipts and fees. */
   readsBehind = 0n;
+  /** Blocks by which it is behind whatever it is asked for. */
+  blocksBehind = 0n;
   /** Whether an endpoint answers that may be asked to confirm what ends a message. */
   areWitnessesUp = true;
   protected readonly node: MemoryNode;
@@ -85,12 +87,13 @@ export class MemoryChain implements Chain {
   /** The block that plain reads see. */
   protected get seenBlock(): MemoryNode["head"] {
     const { head } = this.node;
-    return this.node.block(head.height - this.readsBehind) ?? head;
+    return this.node.block(head.height - this.blocksBehind) ?? head;
   }
 
-  /** Its state. */
+  /** The state that receipts and fees are read from. */
   protected get seen(): HostState {
-    return this.seenBlock.state;
+    const { height, state } = this.seenBlock;
+    return this.node.block(height - this.readsBehind)?.state ?? state;
   }
 
   /** Account that pays; `undefined` where extrinsics are unsigned. */
@@ -306,7 +309,7 @@ export class MemoryChain implements Chain {
     call: Pick<MemoryTransaction, "answer" | "call"> = {},
   ): SignedSubmission {
     const { account } = this;
-    const known = account === undefined ? 0n : this.seen.nonces.get(account) ?? 0n;
+    const known = account === undefined ? 0n : this.seenBlock.state.nonces.get(account) ?? 0n;
     const least = hints.nonceAtLeast ?? 0n;
     const nonce = account === undefined ? undefined : known > least ? known : least;
     const priceWei = this.node.priceWei;

@@ -166,11 +166,11 @@ Deno.test("settle: messages that went again with a nonce that was used by then a
   await settle(relayer);
   assert.deepEqual(messages.map((each) => relayer.row(each).state), ["ready", "ready"]);
   // The node that tells the nonce has not seen the block.
-  relayer.two.readsBehind = 1n;
+  relayer.two.blocksBehind = 1n;
   await world.clock.advance(5_000);
   await round(relayer, leg);
   assert.equal(relayer.row(first).state, "submitted");
-  relayer.two.readsBehind = 0n;
+  relayer.two.blocksBehind = 0n;
   await world.blocks(3);
   await settle(relayer);
   assert.deepEqual(relayer.submissions(first).map(({ submission }) => submission.nonce), [0n, 0n]);

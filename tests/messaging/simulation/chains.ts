@@ -179,7 +179,7 @@ export class SimEvm extends MemoryEvm implements EvmChain {
 
   protected override call<T>(method: string, signal: AbortSignal, work: () => T): Promise<T> {
     return super.call(method, signal, () => {
-      this.readsBehind = this.#endpoint.blocksBehind();
+      this.blocksBehind = this.#endpoint.blocksBehind();
       return stepped(this.#life, work);
     });
   }
@@ -332,7 +332,7 @@ export class SimHub extends MemoryHub implements RelayerHub, FeeChain {
 
   protected override call<T>(method: string, signal: AbortSignal, work: () => T): Promise<T> {
     return super.call(method, signal, () => {
-      this.readsBehind = this.#endpoint.blocksBehind();
+      this.blocksBehind = this.#endpoint.blocksBehind();
       return stepped(this.#life, work);
     });
   }
