@@ -47,6 +47,8 @@ export async function settleAll(
   replacing?: Replacing,
 ): Promise<SettleRound> {
   const work: Settling = { deps, settings, sink, replacing, signal };
+  // What an earlier round wrote down, also when it did not come to its end.
+  await reviewLoss(work);
   const places = listPlaces(work);
   const needsFinal = places.some((rows) => rows.some(({ state }) => state === "included"));
   const finalHeight = needsFinal ? await sink.fetchFinalHeight(signal) : 0n;

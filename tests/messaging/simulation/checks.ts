@@ -14,6 +14,7 @@ import {
   endsUnreasoned,
   endsUntrue,
   type HandledFacts,
+  lossBeyondLimit,
   noncesDouble,
   type PaidFacts,
   repeated,
@@ -34,6 +35,14 @@ const FAILED: ReadonlySet<string> = new Set([
   "suspended",
 ]);
 
+/** Time within which a loss counts, on a bad day, ms. */
+const LOSS_NOTICED_MS = 60_000;
+
+/** True when the row of the ledger says that spending on a chain has been stopped. */
+function isStopped(text: string | undefined): boolean {
+  return text !== undefined && text !== "";
+}
+
 /** True for messages that cannot arrive, or not for sure. */
 function isBad({ isDeceived, isFailing, isSpoiling, isUntraceable }: MessagePlan): boolean {
   return isFailing || isDeceived === true || isSpoiling === true || isUntraceable === true;
@@ -49,6 +58,8 @@ export class Checks {
   /** Highest height of a source that a sink ever knew. */
   readonly #told = new Map<string, bigint>();
   readonly #violations: string[] = [];
+  /** Chains to which nothing is sent any more, since too much was lost there. */
+  readonly #stopped = new Set<StateMachine>();
 
   constructor(course: Course, path: string) {
     this.#course = course;
@@ -97,18 +108,25 @@ export class Checks {
   whatIsOpen(): string | undefined {
     const ledger = this.#course.program?.ledger;
     if (ledger === undefined) return "no process";
+    for (const { id: { stateMachine: chain } } of this.#course.nodes) {
+      if (isStopped(ledger.meta.find(`losses on ${chain}`))) this.#stopped.add(chain);
+      else this.#stopped.delete(chain);
+    }
     for (const sent of this.#course.sent) {
+      // Its answers and payments may wait for a chain that gets nothing any more.
+      if (this.#stopped.has(sent.dest.id.stateMachine) && !this.#hasArrived(sent)) continue;
       const isOver = this.#hasArrived(sent) ? this.#isNoted(sent) : this.#hasEndedOtherwise(sent);
       if (!isOver) return this.#describe(sent);
     }
     for (const { id: { stateMachine: chain } } of this.#course.nodes) {
+      if (this.#stopped.has(chain)) continue;
       const open = ledger.submissions.listUnresolved(chain);
       if (open.length > 0) {
         return `${open.length} open submissions to ${chain}: ${open[0]?.kind} ${open[0]?.state}`;
       }
     }
     const withdrawal = ledger.withdrawals.listOpen().find(({ amount, chain, state }) =>
-      state !== "dispatched" || !this.#isTooDear(chain, amount)
+      !this.#stopped.has(chain) && (state !== "dispatched" || !this.#isTooDear(chain, amount))
     );
     if (withdrawal !== undefined) return `withdrawal ${withdrawal.id} is ${withdrawal.state}`;
     for (const node of this.#course.nodes.slice(0, 2)) {
@@ -175,9 +193,23 @@ export class Checks {
       }),
       ...noncesDouble(ledger.submissions),
       ...spendingWrong({ ...ledger, paid: this.#paid() }),
-      ...ledger.submissions.filter(({ state }) => unresolvedSubmissionStates.some((open) => open === state))
+      ...this.#lostTooMuch(ledger),
+      ...ledger.submissions.filter(({ chain, state }) =>
+        unresolvedSubmissionStates.some((open) => open === state) && !this.#isStopped(chain)
+      )
         .map(({ id, state }) => `Submission ${id} is ${state} at the end`),
     ];
+  }
+
+  #isStopped(chain: string): boolean {
+    return [...this.#stopped].some((name) => name === chain);
+  }
+
+  #lostTooMuch(ledger: LedgerSnapshot): Iterable<string> {
+    const { maximumDailyLoss } = this.#course.plan;
+    if (maximumDailyLoss === undefined) return [];
+    const microUsd = BigInt(Math.round(maximumDailyLoss * 1e6));
+    return lossBeyondLimit(ledger.spending, { microUsd, withinMs: LOSS_NOTICED_MS });
   }
 
   /** What our accounts paid for on the EVM chains. */
@@ -254,6 +286,7 @@ export class Checks {
   /** Payments of the hub that a chain could have by now. */
   #missingPayments(node: MemoryNode): readonly string[] {
     const chain = node.id.stateMachine;
+    if (this.#stopped.has(chain)) return [];
     return paymentsIn(canonical(this.#hub()), chain).filter(({ amount, commitment }) =>
       !finalState(node).receipts.has(commitment) && !this.#isTooDear(chain, amount)
     ).map(({ commitment }) => commitment);
@@ -317,8 +350,14 @@ export class Checks {
       (plan.timeoutSec !== undefined && state === "timed_out" && reason === "expired") ||
       (isBad(plan) && state === "held" && reason !== undefined && FAILED.has(reason)) ||
       (isPoor && state === "held" && reason === "unprofitable") ||
-      (state === "held" && reason === "prelude_uncovered" && !this.#paysForProofs(dest))
+      (state === "held" && reason === "prelude_uncovered" && !this.#paysForProofs(dest)) ||
+      (state === "held" && reason === "height_unknown" && this.#mayLoseHeights())
     );
+  }
+
+  /** Answers that the hub refuses for long are made too late: it keeps a height for some minutes only. */
+  #mayLoseHeights(): boolean {
+    return this.#course.plan.troubles.some(({ kind }) => kind === "badProofs" || kind === "bandwidth");
   }
 
   /** Most proofs of the hub that must go ahead of messages: the rotations that the chain lacks, and one more. */

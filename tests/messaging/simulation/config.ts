@@ -10,6 +10,7 @@ export interface ConfigFacts {
   /** The chains beside the hub with the keys that sign there. */
   readonly entries: readonly { readonly id: StateMachineId; readonly key: Uint8Array }[];
   readonly minimumProfitPercent: number;
+  readonly maximumDailyLoss: number | undefined;
   readonly pollSec: number;
   readonly initialHeight: bigint | undefined;
 }
@@ -36,7 +37,7 @@ export function configOf(facts: ConfigFacts): MessagingConfig {
       deliveryEndpoints: undefined,
       moduleFilter: undefined,
       unprofitableRetryFrequencySec: 60,
-      maximumDailyLoss: undefined,
+      maximumDailyLoss: facts.maximumDailyLoss,
       disableFeeAccumulation: false,
     },
     chains: facts.entries.map(({ id, key }): EvmChainConfig => ({

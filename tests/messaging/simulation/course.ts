@@ -504,14 +504,21 @@ export class Course {
   }
 
   #config(): MessagingConfig {
-    const { minimumProfitPercent, pollSec } = this.plan;
+    const { maximumDailyLoss, minimumProfitPercent, pollSec } = this.plan;
     const entries = [0, 1].flatMap((index) => {
       const node = this.nodes[index];
       const account = this.#accounts[index];
       return node === undefined || account === undefined ? [] : [{ id: node.id, key: account.key }];
     });
     const hub = this.nodes[2].id;
-    return configOf({ hub, entries, minimumProfitPercent, pollSec, initialHeight: this.#initialHeight });
+    return configOf({
+      hub,
+      entries,
+      maximumDailyLoss,
+      minimumProfitPercent,
+      pollSec,
+      initialHeight: this.#initialHeight,
+    });
   }
 
   #evmNode(index: 0 | 1, consensus: string, { finalityLag, driver }: ChainPlan): MemoryNode {

@@ -101,6 +101,8 @@ export interface Plan {
   readonly hubFinalityLag: bigint;
   readonly minimumProfitPercent: number;
   readonly hasSeparateKeys: boolean;
+  /** `maximum_daily_loss`, dollars; once it is reached on a chain, nothing more arrives there. */
+  readonly maximumDailyLoss: number | undefined;
   readonly messages: readonly MessagePlan[];
   readonly troubles: readonly Trouble[];
   /** Percent of calls that fail until {@link Plan.calmAfterSec}. */
@@ -128,6 +130,7 @@ export function planOf(seed: number): Plan {
     hubFinalityLag: BigInt(draw.between(1, 3)),
     minimumProfitPercent,
     hasSeparateKeys: draw.chance(30),
+    maximumDailyLoss: draw.chance(15) ? draw.between(1, 20) / 10 : undefined,
     messages: Array.from({ length: draw.between(3, 12) }, () => messagePlan(draw, minimumProfitPercent)),
     troubles: Array.from({ length: draw.between(0, 7) }, () => trouble(draw, calmAfterSec)),
     faultPercent: 5,

@@ -23,6 +23,7 @@ function quiet(seed: number, changes: Partial<Plan> = {}): Plan {
     ...plan,
     messages,
     troubles: [],
+    maximumDailyLoss: undefined,
     faultPercent: 0,
     reorgPercent: 0,
     hasCompetitor: false,
