@@ -50,10 +50,8 @@ export function isProofUnderWay(deps: PipelineDeps, leg: Leg, known: bigint): bo
   return submissions.listInFlight(leg.sink.id.stateMachine).some(({ id, kind }) => {
     if (kind !== "delivery") return false;
     const items = submissions.itemsOf(id);
-    return items.length === 0 || items.some(({ commitment, sink }) => {
-      const row = messages.find(commitment, sink);
-      return row !== undefined && row.seenAtHeight > known;
-    });
+    const rows = messages.findAll(items.map(({ commitment }) => commitment), leg.sink.id.stateMachine);
+    return items.length === 0 || rows.some((row) => row !== undefined && row.seenAtHeight > known);
   });
 }
 
