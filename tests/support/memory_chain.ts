@@ -58,7 +58,7 @@ export class MemoryChain implements Chain {
   isContested: (message: Message) => boolean = () => false;
   /** False: who signs is not told that the host knows the proofs already. */
   tellsKnownProofs = true;
-  /** Blocks by which the endpoint that is asked first is behind when it is asked for receipts and fees. */
+  /** Blocks by which the endpoint that is asked first is behind. */
   readsBehind = 0n;
   /** Blocks by which it is behind whatever it is asked for. */
   blocksBehind = 0n;

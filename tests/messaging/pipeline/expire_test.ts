@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { toHex } from "../../../src/core/protocol/bytes.ts";
 import type { Message } from "../../../src/core/protocol/ismp/message.ts";
+import { expire } from "../../../src/messaging/pipeline/expire.ts";
 import { outbound, round, settle } from "./rounds.ts";
 import { memoryLedger, names, Relayer, World } from "./world.ts";
 
@@ -75,8 +76,13 @@ Deno.test("expire: a node that is behind our own delivery does not make it time 
   await world.clock.advance(300_000);
   await world.blocks(1);
   const relayer = new Relayer(world, memoryLedger(world));
-  relayer.two.readsBehind = 3n;
+  relayer.two.areWitnessesUp = false;
   await round(relayer, outbound(relayer));
+  relayer.two.areWitnessesUp = true;
+  // One node tells the time, another one the receipts: it has not seen the delivery yet.
+  relayer.two.readsBehind = 3n;
+  const { deps, settings, signal } = relayer;
+  await expire(deps, settings, outbound(relayer), world.two.head.timeSec, signal);
   assert.equal(relayer.row(message).state, "delivered");
 });
 
