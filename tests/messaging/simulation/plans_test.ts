@@ -133,7 +133,7 @@ Deno.test("simulation: a claim in a block that is reorganised away is made anew 
 
 Deno.test("simulation: a nonce that a reorganisation takes from a stranger holds up nothing of ours (04 21.4 line 18)", async () => {
   await runUntil(2, {
-    first: 300,
+    first: 440,
     planOf: (seed) => {
       const { chains: [one, two], ...plan } = quiet(seed, { reorgPercent: 30 });
       const troubles = Array.from(
