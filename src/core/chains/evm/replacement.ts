@@ -43,6 +43,9 @@ export async function fetchReplacementTerms(
   };
 }
 
+/** An endpoint that takes longer than this does without its say. */
+const NONCES_TIMEOUT_MS = 10_000;
+
 /**
  * Nonces of our account as the endpoint knows them that is furthest: one that is behind would make nonces that we used
  * ourselves look like a stranger's. One request to each endpoint.
@@ -55,7 +58,7 @@ export async function fetchNonces(context: EvmContext, signal: AbortSignal): Pro
     const question = new Question(endpoint);
     const nonces = addNonces(context, question);
     try {
-      await question.ask({ signal });
+      await question.ask({ signal, timeoutMs: NONCES_TIMEOUT_MS });
     } catch (error) {
       if (!(error instanceof RpcFault)) throw error;
       fault ??= error;
