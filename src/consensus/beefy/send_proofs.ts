@@ -7,6 +7,7 @@ import type { Chain, Refusal, SignedSubmission, SubmissionOutcome } from "../../
 import { highestPriceWei } from "../../core/chains/evm/gas.ts";
 import type { ReplaceableChain, ReplacementTerms } from "../../core/chains/replaceable.ts";
 import { decideStuck, MOST_REPLACEMENTS, type StuckDecision } from "../../core/chains/stuck_plan.ts";
+import { formatDecimal } from "../../core/prices/decimal.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
 import { awaitLogged } from "../../core/runtime/waiting.ts";
@@ -162,6 +163,23 @@ class Flight {
   }
 
   #included(
+    submission: SignedSubmission,
+    outcome: Extract<SubmissionOutcome, { kind: "included" }>,
+  ): SendResult {
+    const result = this.#resultOf(submission, outcome);
+    if (outcome.spent !== undefined) {
+      const { dataCostWei, gasPriceWei, gasUsed } = outcome.spent;
+      this.#deps.log.info("Gas of a transaction with proofs", {
+        transaction: submission.hash,
+        result: result.kind,
+        gas: gasUsed,
+        spent: formatDecimal(gasUsed * gasPriceWei + dataCostWei, 18),
+      });
+    }
+    return result;
+  }
+
+  #resultOf(
     submission: SignedSubmission,
     outcome: Extract<SubmissionOutcome, { kind: "included" }>,
   ): SendResult {

@@ -140,6 +140,19 @@ Deno.test("beefy: a transaction that taught the host nothing is told as paid in 
   }
 });
 
+Deno.test("beefy: what a transaction with proofs cost is told with what came of it", async () => {
+  const made = scene();
+  const spent = { gasUsed: 400_000n, gasPriceWei: 10n ** 9n, dataCostWei: 5n };
+  made.chain.outcome = () => ({ ...mined, hasTaught: false, spent });
+  await made.clock.run(made.send());
+  const [line] = made.log.lines.filter(({ message }) => message === "Gas of a transaction with proofs");
+  assert.partialDeepStrictEqual(line?.fields, {
+    result: "vain",
+    gas: 400_000n,
+    spent: "0.000400000000000005",
+  });
+});
+
 Deno.test("beefy: what is stuck is made dearer, at most three times, and then cancelled", async () => {
   const made = scene();
   const sending = made.send();
