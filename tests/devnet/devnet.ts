@@ -26,6 +26,7 @@ import { type ConsensusSettings, type HubOptions, identities } from "./hub/hub_o
 import { ownHeaderOf } from "./hub/own_proofs.ts";
 import { treasuryAccount } from "./hub/pallets/balances.ts";
 import { HubProver } from "./hub_prover.ts";
+import { waitUntil } from "./messages.ts";
 import { Oracle } from "./oracle.ts";
 import { evmOracleEnd } from "./oracle_ends.ts";
 import {
@@ -247,8 +248,17 @@ export class Devnet implements AsyncDisposable {
     this.#proofs.cover();
   }
 
-  /** Makes blocks on a chain at once; with `automine` the only way to make what is there final. */
+  /** Makes blocks on a chain at once (or waits for them); with `automine` the only way to make what is there final. */
   async mine(chain: DevnetChain, blocks: number): Promise<void> {
+    if (chain.node.makesBlocksItself) {
+      const wanted = await chain.host.reader.getBlockNumber() + BigInt(blocks);
+      await waitUntil(
+        `${chain.name} has ${blocks} blocks more`,
+        async () => await chain.host.reader.getBlockNumber() >= wanted,
+        { deadlineMs: blocks * 5_000 },
+      );
+      return;
+    }
     await chain.host.node.mine({ blocks });
   }
 

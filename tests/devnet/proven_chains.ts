@@ -15,7 +15,7 @@ import { beaconNetworkOf } from "../../src/core/protocol/consensus/sync_committe
 import { toAddress } from "../../src/core/protocol/evm/address.ts";
 import { type Beacon, startBeacon } from "./beacon/beacon.ts";
 import { type BscChainOptions, bscHeaderRule } from "./bsc_validators.ts";
-import { type Anvil, startAnvil } from "./evm/anvil.ts";
+import { type Anvil, type AnvilOptions, startAnvil } from "./evm/anvil.ts";
 import { type HeaderRewriter, startHeaderRewriter } from "./evm/header_rewriter.ts";
 import { type ArbitrumL1, deployArbitrumL1, withSendRoots } from "./evm/rollup_assertions.ts";
 import {
@@ -80,6 +80,8 @@ export interface ProvenChainOptions {
   readonly bsc?: Partial<Omit<BscChainOptions, "network">>;
   /** Of what relayers see; unset: one that is free. */
   readonly port?: number;
+  /** Starts the node of a chain. Default: an anvil. */
+  readonly startNode?: (options: AnvilOptions) => Promise<Anvil>;
   /** False: nobody makes claims about rollups unless told. Default true. */
   readonly proposes?: boolean;
 }
@@ -118,7 +120,7 @@ export async function startProvenChain(
   await using started = new AsyncDisposableStack();
   const chainId = chainIdsOf[options.hub ?? "gargantua"][kind];
   const node = started.use(
-    await startAnvil({
+    await (options.startNode ?? startAnvil)({
       chainId,
       slotsInAnEpoch: 1,
       ...options.blockTimeSec === "automine" ? {} : { blockTimeSec: options.blockTimeSec },

@@ -27,6 +27,8 @@ export interface Anvil extends AsyncDisposable {
   readonly rpcUrl: string;
   /** `ws://127.0.0.1:<port>`. */
   readonly wsUrl: string;
+  /** True: blocks come by the clock alone, and none of anvil's own methods are there. */
+  readonly makesBlocksItself: boolean;
   /** Freezes the process, as a hanging endpoint would be; `resume` undoes it. */
   pause(): void;
   resume(): void;
@@ -57,15 +59,43 @@ export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
     stderr: "piped",
     env: { NO_COLOR: "1" },
   }).spawn();
+  return await superviseNode(child, options.chainId, {
+    ready: child.stdout,
+    errors: child.stderr,
+    // Port 0 with this line is the only way without a moment in which another process can take the port.
+    portPattern: /Listening on 127\.0\.0\.1:(\d+)\n/,
+    makesBlocksItself: false,
+  });
+}
+
+/** How it is seen that a node is ready. */
+export interface NodeSigns {
+  /** Where it says which port it listens on. */
+  readonly ready: ReadableStream<Uint8Array<ArrayBuffer>>;
+  /** Where it says what is wrong; absent: there, too. */
+  readonly errors?: ReadableStream<Uint8Array<ArrayBuffer>>;
+  /** The port is its first group. */
+  readonly portPattern: RegExp;
+  readonly makesBlocksItself: boolean;
+}
+
+/** The node of a process, once that is ready. @throws {AnvilFault} when it ends before. */
+export async function superviseNode(
+  child: Deno.ChildProcess,
+  chainId: number,
+  { ready, errors: stderr, portPattern, makesBlocksItself }: NodeSigns,
+): Promise<Anvil> {
   endWithProcess(child);
-  const errors = new Response(child.stderr).text();
-  const port = await listeningPort(child.stdout);
-  if (port === undefined) {
+  const errors = stderr === undefined ? Promise.resolve("") : new Response(stderr).text();
+  const found = await listeningPort(ready, portPattern);
+  if (found.port === undefined) {
     running.delete(child);
     await child.status;
-    throw new AnvilFault(`anvil ended before it was ready: ${(await errors).trim()}`);
+    throw new AnvilFault(
+      `the node ended before it was ready: ${(await errors || found.printed).trim().slice(-2000)}`,
+    );
   }
-  return new RunningAnvil(child, errors, options.chainId, port);
+  return new RunningAnvil(child, errors, { chainId, port: found.port, makesBlocksItself });
 }
 
 class RunningAnvil implements Anvil {
@@ -75,16 +105,22 @@ class RunningAnvil implements Anvil {
   readonly #errors: Promise<string>;
   #isStopped = false;
 
+  readonly chainId: number;
+  readonly port: number;
+  readonly makesBlocksItself: boolean;
+
   constructor(
     child: Deno.ChildProcess,
     errors: Promise<string>,
-    readonly chainId: number,
-    readonly port: number,
+    at: Pick<Anvil, "chainId" | "port" | "makesBlocksItself">,
   ) {
     this.#child = child;
     this.#errors = errors;
-    this.rpcUrl = `http://127.0.0.1:${port}`;
-    this.wsUrl = `ws://127.0.0.1:${port}`;
+    this.chainId = at.chainId;
+    this.port = at.port;
+    this.makesBlocksItself = at.makesBlocksItself;
+    this.rpcUrl = `http://127.0.0.1:${at.port}`;
+    this.wsUrl = `ws://127.0.0.1:${at.port}`;
   }
 
   get pid(): number {
@@ -129,22 +165,22 @@ function commandLine(options: AnvilOptions): string[] {
   return [...line, ...(options.extraArguments ?? [])];
 }
 
-/**
- * Reads up to the line that names the port, then goes on reading in the background so that the pipe never fills.
- * Port 0 with this line is the only way without a moment in which another process can take the port.
- */
-async function listeningPort(stdout: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<number | undefined> {
-  const reader = stdout.pipeThrough(new TextDecoderStream()).getReader();
+/** Reads up to the line that names the port, then goes on reading in the background so that the pipe never fills. */
+async function listeningPort(
+  stream: ReadableStream<Uint8Array<ArrayBuffer>>,
+  pattern: RegExp,
+): Promise<{ readonly port: number | undefined; readonly printed: string }> {
+  const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
   let printed = "";
   for (let next = await reader.read(); !next.done; next = await reader.read()) {
     printed += next.value;
-    const match = /Listening on 127\.0\.0\.1:(\d+)\n/.exec(printed);
+    const match = pattern.exec(printed);
     if (match !== null) {
       void drain(reader);
-      return Number(match[1]);
+      return { port: Number(match[1]), printed };
     }
   }
-  return undefined;
+  return { port: undefined, printed };
 }
 
 async function drain(reader: ReadableStreamDefaultReader<string>): Promise<void> {
