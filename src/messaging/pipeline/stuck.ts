@@ -158,7 +158,9 @@ export async function sendInstead(work: Settling, successor: Successor): Promise
   const { old, submission, kind } = successor;
   signal.throwIfAborted();
   const { submissions } = deps.ledger;
+  // What a reorganisation brought back may hold messages that another transaction carries by now: they stay there.
   const items = kind === "cancel" ? [] : submissions.itemsOf(old.id)
+    .filter(({ outcome }) => outcome === undefined)
     .map(({ commitment, requestCommitment, sink: to }) => ({ commitment, requestCommitment, sink: to }));
   const { legSource } = old;
   const id = deps.ledger.transaction(() =>

@@ -120,7 +120,8 @@ export class Checks {
     }
     for (const { id: { stateMachine: chain } } of this.#course.nodes) {
       if (this.#stopped.has(chain)) continue;
-      const open = ledger.submissions.listUnresolved(chain);
+      const open = ledger.submissions.listUnresolved(chain)
+        .filter(({ id }) => !this.#carriesOnlyBad(ledger.submissions.itemsOf(id)));
       if (open.length > 0) {
         return `${open.length} open submissions to ${chain}: ${open[0]?.kind} ${open[0]?.state}`;
       }
@@ -194,11 +195,19 @@ export class Checks {
       ...noncesDouble(ledger.submissions),
       ...spendingWrong({ ...ledger, paid: this.#paid() }),
       ...this.#lostTooMuch(ledger),
-      ...ledger.submissions.filter(({ chain, state }) =>
-        unresolvedSubmissionStates.some((open) => open === state) && !this.#isStopped(chain)
+      ...ledger.submissions.filter(({ chain, items, state }) =>
+        unresolvedSubmissionStates.some((open) => open === state) && !this.#isStopped(chain) &&
+        !this.#carriesOnlyBad(items)
       )
         .map(({ id, state }) => `Submission ${id} is ${state} at the end`),
     ];
+  }
+
+  #carriesOnlyBad(items: readonly { readonly commitment: string }[]): boolean {
+    const bad = new Set<string>(
+      this.#course.sent.filter(({ plan }) => isBad(plan)).map(({ message }) => message.commitment),
+    );
+    return items.length > 0 && items.every(({ commitment }) => bad.has(commitment));
   }
 
   #isStopped(chain: string): boolean {
@@ -346,8 +355,14 @@ export class Checks {
       return row === undefined ? [] : [row];
     });
     const isPoor = plan.fee === 1n && (source.head.state.fees.get(message.commitment) ?? 0n) === 1n;
-    return rows.some(({ state, reason }) =>
+    const answer = message.kind === "get"
+      ? ledger.messages.findResponse(message.commitment, chainNames[2], dest.id.stateMachine)
+      : undefined;
+    if (answer !== undefined) rows.push(answer);
+    return rows.some(({ attempts, state, reason }) =>
       (plan.timeoutSec !== undefined && state === "timed_out" && reason === "expired") ||
+      // Tried again and again, as the operator wants it.
+      (isBad(plan) && state === "submitted" && attempts > 0) ||
       (isBad(plan) && state === "held" && reason !== undefined && FAILED.has(reason)) ||
       (isPoor && state === "held" && reason === "unprofitable") ||
       (state === "held" && reason === "prelude_uncovered" && !this.#paysForProofs(dest)) ||
