@@ -35,6 +35,7 @@ import {
 import { type StateMachine, stateMachineIdKey } from "../../src/core/protocol/ismp/state_machine.ts";
 import { reactionTo, RpcFault, type RpcFaultCode } from "../../src/core/rpc/fault.ts";
 import type { Clock } from "../../src/core/runtime/clock.ts";
+import { receiptKeyOf } from "../../src/messaging/decisions/route.ts";
 import { doFaulty } from "./fault_plan.ts";
 import { MemoryChain } from "./memory_chain.ts";
 import type { MemoryNode } from "./memory_node.ts";
@@ -111,8 +112,10 @@ export class MemoryFeeChain extends MemoryChain implements FeeChain {
     since: ReadSince,
     signal: AbortSignal,
   ): Promise<readonly Certain<Uint8Array | undefined>[]> {
-    const { height } = this.#node.head;
-    const receipts = messages.map(({ commitment }) => this.receiptAt(commitment, height));
+    const { height, state } = this.#node.head;
+    const receipts = messages.map((message) =>
+      this.receiptAt(message.commitment, height) ?? state.receipts.get(receiptKeyOf(message))
+    );
     return this.#asked("fetchCertainReceipts", signal, () => this.certain(since, receipts));
   }
 
