@@ -100,7 +100,7 @@ Deno.test("consensus command line: what is wrong with the arguments is said on s
 });
 
 Deno.test("consensus command line: a folder of --cache that does not exist is named, and nothing is started", () =>
-  inFolder(heldOnly("ws://127.0.0.1:9"), async (folder) => {
+  inFolder(edited(["wss://hub.example.org/ws?key=hubrpckey1", "ws://127.0.0.1:9"]), async (folder) => {
     const { code, stdout } = await run(["--config=consensus.toml", "--cache=nowhere"], folder);
     assert.equal(code, 1);
     assert.match(

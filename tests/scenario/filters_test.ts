@@ -1,6 +1,7 @@
 /** What the operator's configuration lets through, and what becomes of the rest. */
 import assert from "node:assert/strict";
 import { encodeFunctionData, type Hex, parseAbi, stringToHex } from "viem";
+import { fromHex } from "../../src/core/protocol/bytes.ts";
 import type { DevnetChain } from "../devnet/devnet.ts";
 import { DEVNET_ACCOUNTS } from "../devnet/evm/accounts.ts";
 import { delivered, sendPing, sentIn, type SentMessage } from "../devnet/messages.ts";
@@ -22,6 +23,7 @@ Deno.test("filters (04 21.4, Filter matrix)", async (t) => {
         // viem writes addresses in mixed case; the user's own account sends without an application.
         const listed = DEVNET_ACCOUNTS.user.address;
         assert.notEqual(listed, listed.toLowerCase());
+        await devnet.hub.setBandwidthAllowlist(a.stateMachine, fromHex(listed.toLowerCase()), true);
         const relayer = scene.relayer();
         await relayer.startAndWait({ moduleFilter: [listed, `0x${"AB".repeat(20)}`] });
         const kept = await sendPing(devnet, { from: "A", to: "B", count: 2 });
