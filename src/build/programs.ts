@@ -41,8 +41,8 @@ export const PROGRAMS: readonly Program[] = [
   {
     name: "causeway-consensus",
     entry: "src/consensus/main.ts",
-    // Keeps nothing on disk.
-    permissions: ["--allow-net", "--allow-read", ENVIRONMENT],
+    // Writes nothing but the files of `--cache`, which it opens at its start.
+    permissions: ["--allow-net", "--allow-read", "--allow-write", ENVIRONMENT],
     v8Flags: [], // whole states of a beacon chain pass through its heap
     exampleConfig: "consensus.example.toml",
     unit: "causeway-consensus.service",
