@@ -1,10 +1,16 @@
 /** What does not fit together is found when the program starts, named, and nothing is sent. */
 import assert from "node:assert/strict";
 import { endpointHost } from "../../src/core/config/redact.ts";
-import { parseStateMachine, stateMachineParts } from "../../src/core/protocol/ismp/state_machine.ts";
+import {
+  parseStateMachine,
+  stateMachineParts,
+  toConsensusClientId,
+} from "../../src/core/protocol/ismp/state_machine.ts";
 import { type Devnet, type DevnetChain, startDevnet } from "../devnet/devnet.ts";
 import { deployIsmpHost, type IsmpHost } from "../devnet/evm/deploy.ts";
+import { sendPing, waitForDelivery } from "../devnet/messages.ts";
 import { type ConfigChanges, sectionOf } from "../devnet/relayer_config.ts";
+import { serveLocally, type TestServer } from "../support/test_server.ts";
 import type { RelayerProcess } from "./support/relayer_process.ts";
 import { playGuardedOn, secretly } from "./support/secrets.ts";
 
@@ -189,5 +195,67 @@ Deno.test("start checks: what does not fit is found at start and named with what
       assert.equal(await process.terminate(60_000), 0);
       process.assertNoErrors();
     });
+  });
+});
+
+/** The node of a chain, without any old state until it is told otherwise. */
+function startPrunedNode(upstream: string): TestServer & { keepsState: boolean } {
+  const node = {
+    keepsState: false,
+    ...serveLocally({}, async (request) => {
+      const sent: unknown = await request.json();
+      const calls: readonly { readonly id?: unknown; readonly method?: unknown }[] = Array.isArray(sent)
+        ? sent
+        : [sent];
+      const response = await fetch(upstream, { method: "POST", body: JSON.stringify(calls) });
+      const got: readonly { readonly id?: unknown }[] = await response.json();
+      const answers = got.map((answer) => {
+        const method = calls.find(({ id }) => id === answer.id)?.method;
+        if (node.keepsState || method !== "eth_getProof") return answer;
+        const error = { code: -32000, message: "missing trie node 00 (path ) state 0x00 is not available" };
+        return { jsonrpc: "2.0", id: answer.id, error };
+      });
+      return Response.json(Array.isArray(sent) ? answers : answers[0]);
+    }),
+  };
+  return node;
+}
+
+Deno.test("start checks: what keeps a leg from delivering is named, its messages are held, and go on by themselves", async () => {
+  await using devnet = await startDevnet(FAST);
+  const [a, b] = devnet.chains;
+  assert.ok(a !== undefined && b !== undefined);
+  const hub = devnet.hub.identity.stateMachine;
+  const beacon = toConsensusClientId("BEAC");
+  await using node = startPrunedNode(b.rpcUrl);
+  await devnet.hub.acceptMessages(beacon, a.stateMachine, false);
+  await playGuardedOn(devnet, async (scene) => {
+    const relayer = scene.relayer();
+    const rpcUrls = { [b.stateMachine]: [`http://127.0.0.1:${node.port}`] };
+    const process = await relayer.startAndWait(secretly(devnet.endpoints, { rpcUrls }));
+    const started = messagesOf(process, "warn").join("\n");
+    assert.match(
+      started,
+      new RegExp(
+        `${b.stateMachine}: no eth_getProof of block \\d+, the newest that the hub knows, at .* \\(pruned\\); ` +
+          "nothing is delivered to this chain until an endpoint serves it",
+      ),
+    );
+    assert.match(
+      started,
+      new RegExp(
+        `does not accept messages of ${a.stateMachine} yet: IsmpSyncCommitteeEth\\.SupportedStatemachines`,
+      ),
+    );
+    const sent = await sendPing(devnet, { from: "A", to: "B" });
+    await relayer.untilRows(sent, hub, { state: "held", reason: "source_not_accepted" });
+    await devnet.hub.acceptMessages(beacon, a.stateMachine);
+    await relayer.untilRows(sent, b.stateMachine, { state: "held", reason: "sink_unprovable" });
+    assert.deepEqual(
+      (await relayer.ledger()).submissions.filter(({ chain }) => chain === b.stateMachine),
+      [],
+    );
+    node.keepsState = true;
+    await waitForDelivery(devnet, sent);
   });
 });
