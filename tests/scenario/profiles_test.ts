@@ -1,0 +1,36 @@
+/**
+ * Nodes and providers as they are: 50 messages each way arrive through them, and the fees come home. A few profiles that
+ * together hold most behaviours; `deno task profiles` plays all of them.
+ */
+import { beaconProfile, evmProfile, substrateProfile } from "../devnet/profiles/find.ts";
+import { assertMet, playBeaconProfile } from "./support/beacon_profile_scene.ts";
+import { playConsensus } from "./support/consensus_scene.ts";
+import { playProfiles, startProfileDevnet } from "./support/profile_scene.ts";
+
+/** Each with the profiles of the chains A and B and of the hub. */
+const ROUNDS = [
+  ["geth-default", "alchemy-free", "substrate-cut-sockets"],
+  ["quicknode", "ankr-public", "substrate-no-batches"],
+] as const;
+
+const BEACONS = ["nimbus", "teku"] as const;
+
+Deno.test("profiles: messages cross and fees come home, whatever the nodes are", async (t) => {
+  await using devnet = await startProfileDevnet();
+  for (const [at, [a, b, hub]] of ROUNDS.entries()) {
+    await t.step(`${a} and ${b}, ${hub}`, async () => {
+      const cast = { evm: [evmProfile(a), evmProfile(b)], hub: substrateProfile(hub) } as const;
+      await playProfiles(devnet, cast, { withdraws: at === ROUNDS.length - 1 });
+    });
+  }
+});
+
+Deno.test("profiles: a beacon chain is proved, whatever its node is", (t) =>
+  playConsensus(t, { kinds: ["beacon"] }, async (scene) => {
+    for (const name of BEACONS) {
+      await scene.step(name, async () => {
+        const { strikes } = await playBeaconProfile(scene, beaconProfile(name));
+        assertMet(name, strikes);
+      });
+    }
+  }));
