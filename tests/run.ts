@@ -13,7 +13,7 @@ const SUITES: Readonly<Record<string, readonly string[]>> = {
 
 /** Test files that run at the same time, for two cores: scenarios wait for blocks most of the time. */
 function filesAtOnce(suite: string): string {
-  return suite === "scenario" ? "4" : "2";
+  return suite === "scenario" ? "5" : "2";
 }
 
 interface Sum {
@@ -53,7 +53,7 @@ function readFailedFiles(file: string): string[] {
 const MOST_AGAIN = 2;
 
 /**
- * Runs a suite. Scenarios run several nodes and programs per file, four files at a time: a file that fails there runs
+ * Runs a suite. Scenarios run several nodes and programs per file, five files at a time: a file that fails there runs
  * once more by itself, and what was seen the first time is told all the same.
  */
 async function runSuite(name: string, paths: readonly string[]): Promise<Sum> {
