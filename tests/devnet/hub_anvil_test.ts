@@ -46,7 +46,7 @@ Deno.test("hub: a request proven by eth_getProof of a real EVM node is accepted,
   hub.produceBlock();
   const proof = evmStateProofCodec.enc(buildEvmStateProof([answer]));
   equal((await submit(hub, extrinsicOf(requestMessage(requests, proof, { height })))).kind, "error");
-  equal(hub.rejections.at(-1)?.detail, "membership_proof_verification_failed: value_not_present");
+  equal(hub.rejections.at(-1)?.detail, "membership_proof_verification_failed: no_value");
   equal((await submit(hub, extrinsicOf(requestMessage([held], proof, { height })))).kind, "result");
   hub.produceBlock();
   ok(hub.hasRequest(commitmentOfPost(held)));
