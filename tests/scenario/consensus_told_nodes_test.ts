@@ -3,6 +3,7 @@
  * lacks: usable votes, unsafe methods, old states, justifications, a connection, the right chain.
  */
 import assert from "node:assert/strict";
+import { UNSAFE_METHODS } from "../devnet/profiles/substrate_profiles.ts";
 import type { FaultHook } from "../devnet/hub/rpc/faults.ts";
 import { waitUntil } from "../devnet/messages.ts";
 import { type RelayChainNode, startRelayChain } from "../devnet/relay/relay_chain.ts";
@@ -15,28 +16,8 @@ const CHAIN = "SUBSTRATE-told";
 /** The node of the relay chain keeps the votes of every eighth block. */
 const PERIOD = 8;
 
-/**
- * What nodes refuse that serve the public. Source: paritytech/polkadot-sdk: substrate/client/rpc/src (check_if_safe),
- * substrate/utils/frame/rpc/system, substrate/client/consensus/babe/rpc.
- */
-const UNSAFE = new Set([
-  "author_hasKey",
-  "author_hasSessionKeys",
-  "author_insertKey",
-  "author_removeExtrinsic",
-  "author_rotateKeys",
-  "babe_epochAuthorship",
-  "dev_getBlockStats",
-  "offchain_localStorageClear",
-  "offchain_localStorageGet",
-  "offchain_localStorageSet",
-  "state_getPairs",
-  "state_queryStorage",
-  "state_traceBlock",
-  "system_addReservedPeer",
-  "system_dryRun",
-  "system_peers",
-]);
+/** What nodes refuse that serve the public. */
+const UNSAFE = new Set(UNSAFE_METHODS);
 
 /** As a node that was started without `--rpc-methods=unsafe`; the tests ask over HTTP and get everything. */
 const denyUnsafe: FaultHook = ({ transport, method }) =>

@@ -37,8 +37,6 @@ export interface DeliveryFacts {
   readonly proofHeight: bigint;
   /** Consensus proofs that must travel with the messages for the sink to know that height. */
   readonly prelude: readonly Uint8Array[];
-  /** True when the prelude is sent whatever the messages pay. */
-  readonly isPreludeSentAnyway: boolean;
 }
 
 /** Rounds of signing anew when others deliver messages of the batch at the same moment. */
@@ -228,7 +226,7 @@ async function prepare(
   proving?: Promise<MessageProof>,
 ): Promise<Prepared> {
   if (open.length === 0) return { ready: [], again: [] };
-  const { proofHeight: height, prelude, isPreludeSentAnyway } = facts;
+  const { proofHeight: height, prelude } = facts;
   const messages = open.map(({ message }) => message);
   const { accepted, refused: judged } = await sift(leg, { messages, height, prelude }, signal, proving);
   const refused = await confirmUnknown(deps, leg, judged, signal);
@@ -237,7 +235,7 @@ async function prepare(
   const again: Candidate[] = [];
   for (const part of accepted) {
     const sifted = part.messages.map((message) => candidateOf(open, message));
-    const weighed = { part, candidates: sifted, isPreludeSentAnyway };
+    const weighed = { part, candidates: sifted };
     const { candidates, maxGasPriceWei } = await weigh(deps, settings, leg, weighed, signal);
     if (candidates.length < sifted.length) again.push(...candidates); // the proof covers the whole part
     else ready.push({ part, candidates, maxGasPriceWei });

@@ -170,7 +170,7 @@ class LegLoop {
     }
     if (proofHeight !== this.#provedBefore) this.#wakeUncovered();
     this.#provedBefore = proofHeight;
-    const facts: DeliveryFacts = { view, proofHeight, prelude: [], isPreludeSentAnyway: false };
+    const facts: DeliveryFacts = { view, proofHeight, prelude: [] };
     const { hasMore } = await deliverDue(this.#deps, this.#settings, this.#leg, facts, signal);
     const answered = await answerGets(this.#deps, this.#settings, this.#leg, facts, signal);
     return hasMore || answered.hasMore || !isScanned ? more : { kind: "idle" };
@@ -211,7 +211,7 @@ class LegLoop {
     // Together with what is due now they may pay for the proofs.
     if (fits) {
       this.#wakeUncovered();
-      const facts = { view, proofHeight: height, prelude: proofs, isPreludeSentAnyway: false };
+      const facts = { view, proofHeight: height, prelude: proofs };
       await deliverDue(this.#deps, this.#settings, this.#leg, facts, signal);
       return;
     }

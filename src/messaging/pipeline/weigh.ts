@@ -31,8 +31,6 @@ export async function weigh(
   work: {
     readonly part: Sifted;
     readonly candidates: readonly Candidate[];
-    /** True when the consensus proofs of the part are sent whatever the messages pay. */
-    readonly isPreludeSentAnyway: boolean;
   },
   signal: AbortSignal,
 ): Promise<Weighed> {
@@ -62,7 +60,7 @@ export async function weigh(
   const prelude: Prelude = {
     gas: gasUsed > messagesGas ? gasUsed - messagesGas : 0n,
     dataCostWei: 0n,
-    isSentAnyway: work.isPreludeSentAnyway || part.delivery.steps.length === 1,
+    isSentAnyway: part.delivery.steps.length === 1,
   };
   const price27 = price.kind === "known" ? price.price27 : undefined;
   const profitPercent = profit.minimumPercent;

@@ -5,8 +5,12 @@
 import type { Profile } from "./profile.ts";
 import type { RpcBehaviour } from "./rpc_behaviour.ts";
 
-/** Methods that nodes refuse unless they were started with `--rpc-methods=unsafe`, or are asked locally. */
-const UNSAFE: readonly string[] = [
+/**
+ * Methods that nodes refuse unless they were started with `--rpc-methods=unsafe`, or are asked locally. Source:
+ * paritytech/polkadot-sdk: substrate/client/rpc/src (check_if_safe), substrate/utils/frame/rpc/system,
+ * substrate/client/consensus/babe/rpc.
+ */
+export const UNSAFE_METHODS: readonly string[] = [
   "author_hasKey",
   "author_hasSessionKeys",
   "author_insertKey",
@@ -37,7 +41,7 @@ export const SUBSTRATE_PROFILES: readonly Profile<RpcBehaviour>[] = [
     ],
     behaviours: [{
       kind: "missing",
-      methods: UNSAFE,
+      methods: UNSAFE_METHODS,
       refusal: { error: { code: -32601, message: "RPC call is unsafe to be called externally" } },
     }],
   },

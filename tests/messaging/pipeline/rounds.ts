@@ -15,7 +15,7 @@ export async function round(relayer: Relayer, leg: Leg): Promise<DeliveryRound> 
     await startCursor(deps, leg, view, signal);
   }
   await scanLeg(deps, settings, leg, view, signal);
-  const facts = { view, proofHeight: view.height, prelude: [], isPreludeSentAnyway: false };
+  const facts = { view, proofHeight: view.height, prelude: [] };
   return await deliverDue(deps, settings, leg, facts, signal);
 }
 
@@ -27,7 +27,7 @@ export async function answer(relayer: Relayer, leg: Leg): Promise<AnswerRound> {
     await startCursor(deps, leg, view, signal);
   }
   await scanLeg(deps, settings, leg, view, signal);
-  const facts = { view, proofHeight: view.height, prelude: [], isPreludeSentAnyway: false };
+  const facts = { view, proofHeight: view.height, prelude: [] };
   return await answerGets(deps, settings, leg, facts, signal);
 }
 

@@ -63,7 +63,7 @@ Deno.test("spoiler on a node: a module that burns a batch's gas only when it is 
       );
     for (let round = 0; round < 8 && !isOver(); round++) {
       const view = await chain.fetchView(hub, never);
-      const facts = { view, proofHeight: 1n, prelude: [], isPreludeSentAnyway: false };
+      const facts = { view, proofHeight: 1n, prelude: [] };
       await deliverDue(deps, settings, leg, facts, never);
       // Mined while it misbehaves; simulated while it does not.
       await misbehave(BURNS);
