@@ -253,7 +253,7 @@ const predecessorsSql = Object.fromEntries(
 );
 
 const changeSql = `UPDATE message SET state = :state, reason = :reason, detail = :detail,
-       attempts = coalesce(:attempts, attempts), batch_limit = coalesce(:batchLimit, batch_limit),
+       attempts = coalesce(:attempts, attempts), refusals = coalesce(:refusals, refusals), batch_limit = coalesce(:batchLimit, batch_limit),
        next_attempt_at_ms = coalesce(:nextAttemptAtMs, next_attempt_at_ms),
        required_usd18 = coalesce(:requiredUsd18, required_usd18),
        offered_usd18 = coalesce(:offeredUsd18, offered_usd18), updated_at_ms = :now`;
@@ -264,6 +264,7 @@ function changeParameters(change: MessageChange, nowMs: number): Parameters {
     reason: change.reason,
     detail: change.detail,
     attempts: change.attempts,
+    refusals: change.refusals,
     batchLimit: change.batchLimit,
     nextAttemptAtMs: change.nextAttemptAtMs,
     requiredUsd18: toDecimal(change.requiredUsd18),
@@ -331,6 +332,7 @@ function toMessage(row: Row): MessageRow {
     requiredUsd18: findDecimal(row, "required_usd18"),
     offeredUsd18: findDecimal(row, "offered_usd18"),
     attempts: readNumber(row, "attempts"),
+    refusals: readNumber(row, "refusals"),
     batchLimit: findNumber(row, "batch_limit"),
     nextAttemptAtMs: readNumber(row, "next_attempt_at_ms"),
     createdAtMs: readNumber(row, "created_at_ms"),

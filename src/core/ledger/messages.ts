@@ -50,6 +50,8 @@ export interface MessageRow extends Omit<NewMessage, "state"> {
   /** Fee offered at the last decision, dollars x 10^18. */
   readonly offeredUsd18: bigint | undefined;
   readonly attempts: number;
+  /** How often the hub itself refused it; waits for nodes, updates or money do not count. */
+  readonly refusals: number;
   /** Most messages of a batch with this one, after a batch with it reverted; `undefined`: as many as fit. */
   readonly batchLimit: number | undefined;
   /** Milliseconds; {@link neverMs}: not by itself. */
@@ -65,6 +67,7 @@ export interface MessageChange {
   readonly detail?: string | undefined;
   readonly nextAttemptAtMs?: number | undefined;
   readonly attempts?: number | undefined;
+  readonly refusals?: number | undefined;
   readonly batchLimit?: number | undefined;
   readonly requiredUsd18?: bigint | undefined;
   readonly offeredUsd18?: bigint | undefined;

@@ -38,7 +38,7 @@ const FAILED_MOST_MS = 6 * 3_600_000;
 
 /**
  * Unix milliseconds of the next attempt.
- * @param facts.attempts attempts made so far, at least 1
+ * @param facts.attempts attempts made so far, at least 1; of class `hub_refused` the refusals
  * @param facts.retryFrequencySec `unprofitable_retry_frequency`; `undefined` disables retries of class `failed`
  * @param facts.jitter random number in [0, 1)
  */
@@ -66,20 +66,20 @@ const SCHEDULES: Readonly<
 /**
  * True when a message that the hub refused once more is given up: it was refused ten times, or is 30 days old, and no
  * timeout will end it. Upstream's relayer tries once.
- * @param facts.attempts refusals so far, this one included
+ * @param facts.refusals refusals so far, this one included; other waits do not count
  * @param facts.timeoutSec Unix seconds; 0: never
  */
 export function isRefusedForGood(
   facts: {
-    readonly attempts: number;
+    readonly refusals: number;
     readonly timeoutSec: bigint;
     readonly createdAtMs: number;
     readonly nowMs: number;
   },
 ): boolean {
-  const { attempts, timeoutSec, createdAtMs, nowMs } = facts;
+  const { refusals, timeoutSec, createdAtMs, nowMs } = facts;
   const endsByItself = timeoutSec > 0n && timeoutSec * 1000n <= BigInt(nowMs + LONGEST_WAIT_MS);
-  return !endsByItself && (attempts >= MOST_REFUSALS || nowMs - createdAtMs >= LONGEST_WAIT_MS);
+  return !endsByItself && (refusals >= MOST_REFUSALS || nowMs - createdAtMs >= LONGEST_WAIT_MS);
 }
 
 function nextFailedMs(

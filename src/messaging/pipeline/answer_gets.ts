@@ -124,11 +124,14 @@ async function answerGroup(work: GroupWork): Promise<void> {
   };
   const refusal = await answering.hub.tryCall(call, signal);
   if (refusal !== undefined) {
-    const why = { reason: "hub_refused", detail: refusal.detail } as const;
-    const isAboutAll = ABOUT_THE_CHAIN.has(refusal.code);
-    return isAboutAll
-      ? holdAll(work, { ...why, retryClass: "hub_waiting" })
-      : await apart(work, { ...why, retryClass: "hub_refused" });
+    const { code, detail } = refusal;
+    if (ABOUT_THE_CHAIN.has(code)) {
+      return holdAll(work, { reason: "hub_refused", detail, retryClass: "hub_waiting" });
+    }
+    // A proof that does not verify is an endpoint's fault, which another proof puts right.
+    return code === "bad_proof"
+      ? await apart(work, { reason: "proof_unavailable", detail, retryClass: "transient" })
+      : await apart(work, { reason: "hub_refused", detail, retryClass: "hub_refused" });
   }
   await sendHubCall(work.deps, work.settings, leg, { hub: answering.hub, call, candidates: group }, signal);
 }

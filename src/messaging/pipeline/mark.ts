@@ -12,6 +12,7 @@ export interface MarkWhy {
   readonly reason?: HoldReason | TerminalReason;
   readonly detail?: string;
   readonly attempts?: number;
+  readonly refusals?: number;
   /** Most messages of the next batch with it. */
   readonly batchLimit?: number;
   readonly nextAttemptAtMs?: number;
@@ -65,7 +66,7 @@ export function markAll(
 }
 
 /** Why a row is put aside, and how often it is looked at. */
-export type HoldWhy = Omit<MarkWhy, "reason" | "attempts" | "nextAttemptAtMs"> & {
+export type HoldWhy = Omit<MarkWhy, "reason" | "attempts" | "refusals" | "nextAttemptAtMs"> & {
   readonly reason: HoldReason;
   readonly retryClass: RetryClass;
   /** Earliest time of the next look, whatever the schedule says; Unix milliseconds. */
@@ -86,19 +87,21 @@ export function hold(
   const isDearAlone = why.reason === "unprofitable" && row.batchLimit !== undefined;
   const retryClass = isDearAlone ? "transient" : wanted;
   const nowMs = deps.clock.now();
-  if (retryClass === "hub_refused" && isRefusedForGood({ ...row, attempts, nowMs })) {
+  const isRefused = retryClass === "hub_refused";
+  const counts = isRefused ? { attempts, refusals: row.refusals + 1 } : { attempts };
+  if (counts.refusals !== undefined && isRefusedForGood({ ...row, refusals: counts.refusals, nowMs })) {
     const { detail, reason } = why;
-    mark(deps, row, "rejected", { reason: "refused_by_hub", detail: detail ?? reason, attempts });
+    mark(deps, row, "rejected", { reason: "refused_by_hub", detail: detail ?? reason, ...counts });
     return;
   }
   const scheduledMs = nextAttemptMs({
     retryClass,
-    attempts,
+    attempts: counts.refusals ?? attempts,
     nowMs,
     retryFrequencySec: settings.retryFrequencySec,
     jitter: deps.random.fraction(),
   });
-  mark(deps, row, "held", { ...why, attempts, nextAttemptAtMs: Math.max(scheduledMs, notBeforeMs) });
+  mark(deps, row, "held", { ...why, ...counts, nextAttemptAtMs: Math.max(scheduledMs, notBeforeMs) });
 }
 
 /** Writes down that the sink does not take a message now, or ever. */

@@ -38,6 +38,7 @@ Deno.test(
     equal(ledger.messages.record(message), "new");
     deepEqual(ledger.messages.find(hashOf(1), hub), {
       ...message,
+      refusals: 0,
       batchLimit: undefined,
       createdAtMs: 1_000_000,
       updatedAtMs: 1_000_000,

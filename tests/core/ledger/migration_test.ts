@@ -124,7 +124,7 @@ for (const { version } of migrations) {
 function insertMessage(db: ReturnType<typeof openDatabase>): void {
   db.execute(
     `INSERT INTO message VALUES ('${hashOf(1)}', '${hub}', 'EVM-1', 'post', '${hashOf(1)}', 'EVM-1', 'EVM-56',
-    x'07', '00000000000000000001', '00000000000000000000', 100, x'01', 'held', 'unprofitable', NULL, '5', '3', 2, NULL,
+    x'07', '00000000000000000001', '00000000000000000000', 100, x'01', 'held', 'unprofitable', NULL, '5', '3', 2, 0, NULL,
     1000, 1000, 1000)`,
   );
 }

@@ -45,9 +45,9 @@ Deno.test("retries: what the hub refused is retried from 15 s to 6 h", () => {
 
 Deno.test("retries: what the hub refuses ends after ten times or 30 days, unless a timeout ends it", () => {
   const day = 86_400_000;
-  const ends = (attempts: number, ageMs: number, timeoutInMs?: number): boolean =>
+  const ends = (refusals: number, ageMs: number, timeoutInMs?: number): boolean =>
     isRefusedForGood({
-      attempts,
+      refusals,
       timeoutSec: timeoutInMs === undefined ? 0n : BigInt((100 * day + timeoutInMs) / 1000),
       createdAtMs: 100 * day - ageMs,
       nowMs: 100 * day,

@@ -5,6 +5,8 @@ import type { GetRequest, Message } from "../../../src/core/protocol/ismp/messag
 import { parseStateMachine } from "../../../src/core/protocol/ismp/state_machine.ts";
 import { NEVER_MS } from "../../../src/messaging/decisions/retry_schedule.ts";
 import type { Leg } from "../../../src/messaging/pipeline/leg.ts";
+import { hold } from "../../../src/messaging/pipeline/mark.ts";
+import { forge } from "../../support/memory_host.ts";
 import { answer, round, settle } from "./rounds.ts";
 import { delivered, memoryLedger, names, Relayer, sender, World } from "./world.ts";
 
@@ -203,6 +205,41 @@ Deno.test("answer: a group that the hub refuses is answered one by one", async (
     ["submitted", undefined],
   ]);
   assert.equal(count(relayer.hub.calls, "tryCall"), 4);
+});
+
+Deno.test("answer: a proof that the hub refuses is made again soon, however often the request had to wait before", async () => {
+  const { world, relayer, leg, ask } = await prepare();
+  const [get] = await ask({});
+  assert.ok(get !== undefined);
+  relayer.one.alterProof = forge;
+  for (let proof = 0; proof < 12; proof++) {
+    await answer(relayer, leg);
+    const held = relayer.row(get, names.hub);
+    assert.deepEqual([held.state, held.reason, held.refusals], ["held", "proof_unavailable", 0]);
+    assert.ok(held.nextAttemptAtMs - world.clock.now() <= 7 * 60_000);
+    await world.clock.advance(7 * 60_000);
+  }
+  relayer.one.alterProof = (proof) => proof;
+  await answer(relayer, leg);
+  assert.deepEqual(stateOf(relayer, get), ["submitted", undefined]);
+});
+
+Deno.test("hold: only refusals of the hub count toward the end of a message that it refuses", async () => {
+  const { relayer, ask } = await prepare();
+  const [get] = await ask({});
+  assert.ok(get !== undefined);
+  await round(relayer, relayer.leg(relayer.one, relayer.hub));
+  const holdAs = (retryClass: "transient" | "hub_refused"): void =>
+    hold(relayer.deps, relayer.settings, relayer.row(get, names.hub), { reason: "hub_refused", retryClass });
+  for (let wait = 0; wait < 30; wait++) holdAs("transient");
+  holdAs("hub_refused");
+  const { state, nextAttemptAtMs, refusals } = relayer.row(get, names.hub);
+  assert.deepEqual([state, refusals], ["held", 1]);
+  assert.ok(nextAttemptAtMs - relayer.deps.clock.now() <= 20_000, "the first refusal waits as a first one");
+  for (let refusal = 2; refusal < 10; refusal++) holdAs("hub_refused");
+  assert.equal(relayer.row(get, names.hub).state, "held");
+  holdAs("hub_refused");
+  assert.deepEqual(stateOf(relayer, get), ["rejected", "refused_by_hub"]);
 });
 
 Deno.test("answer: a refusal that is about the chain is not asked about every question anew", async () => {

@@ -25,6 +25,7 @@ CREATE TABLE message (
   required_usd18 TEXT,
   offered_usd18 TEXT,
   attempts INTEGER NOT NULL,
+  refusals INTEGER NOT NULL DEFAULT 0,
   batch_limit INTEGER,
   next_attempt_at_ms INTEGER NOT NULL,
   created_at_ms INTEGER NOT NULL,
