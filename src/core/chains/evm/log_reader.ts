@@ -66,10 +66,16 @@ export class LogReader {
   ): Promise<readonly Log[]> {
     const all: Log[] = [];
     let next = range.from;
+    /** Most blocks of the next query, where the endpoint that was asked first is not the one that wanted fewer. */
+    let most = range.to - range.from + 1n;
     while (next <= range.to) {
-      const last = this.#lastOf(filter, { from: next, to: range.to });
+      const wanted = { from: next, to: lower(range.to, next + most - 1n) };
+      const last = this.#lastOf(filter, wanted);
       const found = await this.#fetchRange({ ...filter, from: next, to: last }, signal, guard);
-      if (found === "too_wide") continue;
+      if (found === "too_wide") {
+        if (this.#lastOf(filter, wanted) >= last) most = (last - next + 2n) / 2n;
+        continue;
+      }
       all.push(...found);
       next = last + 1n;
     }
@@ -176,6 +182,10 @@ export class LogReader {
     const span = this.#widths.of(host);
     this.#options.log.debug("Event range is too wide; it is halved", { endpoint: host, from, to, span });
   }
+}
+
+function lower(a: bigint, b: bigint): bigint {
+  return a < b ? a : b;
 }
 
 function isTooWide(code: RpcFaultCode): boolean {

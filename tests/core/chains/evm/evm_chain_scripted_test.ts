@@ -230,6 +230,20 @@ Deno.test("evm chain: each endpoint is asked for what it can do: the width is it
   assert.deepEqual(ranges(narrow).at(-1), [201, 216]);
 });
 
+Deno.test("evm chain: what is too wide is narrowed also behind an endpoint that cannot answer at all", async () => {
+  await using behind = node({ eth_blockNumber: () => "0x10" });
+  await using narrow = node();
+  narrow.on("eth_getLogs", (params) => {
+    const [from = 0, to = 0] = rangeOf([{ method: "eth_getLogs", params }]);
+    const isTooMuch = to - from + 1 > 10;
+    if (ranges(narrow).length > 20) throw new Error("asked without end");
+    return isTooMuch ? new ScriptedError(-32000, "block range too large") : [];
+  });
+  const { chain } = chainAt([behind, narrow]);
+  await chain.fetchEvents(33n, 72n, never);
+  assert.deepEqual(ranges(narrow), [[33, 72], [33, 52], [33, 42], [43, 52], [53, 62], [63, 72]]);
+});
+
 Deno.test("evm chain: one block that is too much for an endpoint is asked of the others before anybody gives up", async () => {
   await using small = node({ eth_getLogs: () => new ScriptedError(-32000, "response size exceeded") });
   await using large = node({ eth_getLogs: () => [updatedLog(5n, 0x30, 0)] });
