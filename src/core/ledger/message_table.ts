@@ -210,14 +210,22 @@ function listDue(db: Database, query: DueQuery): MessageRow[] {
   // Spares the walk over all open rows while none is due, which is most of the time.
   if (dueAtMs === undefined || dueAtMs > query.nowMs) return [];
   const refused = query.refused === undefined ? "" : conditionsOfRefused[query.refused];
-  return page(db, `${isOpen} AND next_attempt_at_ms <= :now ${refused}`, query, { now: query.nowMs });
+  const { nowMs: now, sinkNowSec } = query;
+  const condition = `${isOpen} AND next_attempt_at_ms <= :now ${refused}`;
+  if (sinkNowSec === undefined) return page(db, condition, query, { now });
+  return page(
+    db,
+    `${condition} AND (kind = 'getResponse' OR timeout_sec = :zero OR timeout_sec > :sinkNow)`,
+    query,
+    { now, zero: toU64Text(0n), sinkNow: toU64Text(sinkNowSec) },
+  );
 }
 
 function page(
   db: Database,
   condition: string,
   query: Omit<DueQuery, "nowMs">,
-  parameters: { now?: number },
+  parameters: Parameters,
 ): MessageRow[] {
   const after = query.afterKey;
   const rows = db.rows(

@@ -94,6 +94,8 @@ export interface DueQuery {
    * the rest. Both when absent.
    */
   readonly refused?: "only" | "without" | undefined;
+  /** The sink's clock, Unix seconds: requests that have timed out by then are left out. None is when absent. */
+  readonly sinkNowSec?: bigint | undefined;
 }
 
 /** Which held rows are meant. */

@@ -53,6 +53,8 @@ export function listReady(
     limit,
     refused: facts.refused,
     afterKey: facts.afterKey,
+    // Until their receipts are certain they neither take the place of others nor count as more to do.
+    sinkNowSec: facts.view.nowSec,
   });
   const provable = due.filter((row) => row.seenAtHeight <= facts.proofHeight);
   const wanted = provable.filter(({ kind }) => facts.isWanted(kind));

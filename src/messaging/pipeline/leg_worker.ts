@@ -193,7 +193,7 @@ class LegLoop {
     // A sink that knows no height yet may get its first one together with messages.
     await this.#start(provable, signal);
     const isScanned = await this.#scan(provable, signal);
-    const mayBundle = !isUnderWay && this.#listDueAbove(view.height, 1).length > 0 &&
+    const mayBundle = !isUnderWay && this.#listDueAbove(view, 1).length > 0 &&
       hasRoomInFlight(this.#deps, this.#leg);
     const wanted = { what: "all", maxBytes: maxTransactionBytes(this.#deps, this.#leg.sink) } as const;
     const next = mayBundle ? await follower.load(view, wanted, signal) : undefined;
@@ -207,7 +207,7 @@ class LegLoop {
     const room = roomForMessages(this.#deps, this.#leg.sink, proofs);
     const page = this.#leg.sink.limits.maxMessagesPerStep;
     const fits = left === 0 &&
-      this.#listDueAbove(view.height, page).some((row) => callBytesOf({ row }) <= room);
+      this.#listDueAbove(view, page).some((row) => callBytesOf({ row }) <= room);
     // Together with what is due now they may pay for the proofs.
     if (fits) {
       this.#wakeUncovered();
@@ -249,13 +249,14 @@ class LegLoop {
     this.#deps.ledger.messages.wake(source.id.stateMachine, sink.id.stateMachine, "prelude_uncovered");
   }
 
-  /** Messages that are due and that the sink cannot verify at `height`. */
-  #listDueAbove(height: bigint, limit: number): readonly MessageRow[] {
+  /** Messages that are due and that the sink cannot verify yet. */
+  #listDueAbove({ height, nowSec }: CounterpartyView, limit: number): readonly MessageRow[] {
     return this.#deps.ledger.messages.listDue({
       source: this.#leg.source.id.stateMachine,
       sink: this.#leg.sink.id.stateMachine,
       nowMs: this.#deps.clock.now(),
       limit,
+      sinkNowSec: nowSec,
       afterKey: { seenAtHeight: height, nonce: LAST_NONCE, commitment: LAST_COMMITMENT },
     });
   }

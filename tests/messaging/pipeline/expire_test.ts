@@ -100,3 +100,18 @@ Deno.test("expire: while no endpoint past the timeout confirms the receipts, not
   await round(relayer, outbound(relayer));
   assert.equal(relayer.row(message).state, "timed_out");
 });
+
+Deno.test("expire: messages that wait for certain receipts neither keep the leg busy nor hold up those behind them", async () => {
+  const world = new World();
+  const expired = await sendExpiring(world, 120);
+  await world.clock.advance(300_000);
+  await world.blocks(1);
+  const [fresh] = await world.sendFrom(world.hub, world.two, 1);
+  assert.ok(fresh !== undefined);
+  const relayer = new Relayer(world, memoryLedger(world));
+  relayer.two.areWitnessesUp = false;
+  const first = await round(relayer, outbound(relayer));
+  assert.deepEqual(first, { sent: 1, hasMore: false });
+  assert.equal(relayer.row(fresh).state, "submitted");
+  assert.ok(expired.every((each) => relayer.row(each).state === "seen"));
+});
