@@ -55,10 +55,9 @@ export function addCosts(context: EvmContext, question: Question, unsigned?: Hex
   const price = addRaw(question, opStackOracle, encodeOraclePrice);
   const dataCost = unsigned === undefined ? undefined : addDataCost(context, question, unsigned);
   return () => {
-    const priceWei = read(price, decodeOracleWei);
-    if (code !== undefined) noteKind(context, code(), priceWei);
-    if (context.isOpStack !== true) return { gasPriceWei: nodePrice(), ...free };
-    return { ...free, gasPriceWei: higher(nodePrice(), priceWei), ...dataCost?.() };
+    const isOpStack = code === undefined ? context.isOpStack : findKind(context, code(), price());
+    if (isOpStack !== true) return { gasPriceWei: nodePrice(), ...free };
+    return { ...free, gasPriceWei: higher(nodePrice(), read(price, decodeOracleWei)), ...dataCost?.() };
   };
 }
 
@@ -109,15 +108,22 @@ function addRaw(question: Question, to: Address, data: Hex): RawAnswer {
   return question.addTolerant(callResult({ to, data }));
 }
 
+/** `undefined`: the chain has no such contract. @throws {RpcFault} when the node could not tell just now. */
 function read<T>(answer: RawAnswer, decode: (result: Hex) => T | undefined): T | undefined {
   const result = answer();
-  return result instanceof RpcFault ? undefined : decode(result);
+  if (!(result instanceof RpcFault)) return decode(result);
+  if (result.reaction === "retry") throw result;
+  return undefined;
 }
 
-/** Code that answers like the oracle makes the chain one of the OP stack; a fault decides nothing. */
-function noteKind(context: EvmContext, code: Hex | RpcFault, priceWei: bigint | undefined): void {
-  if (code instanceof RpcFault) return;
-  context.isOpStack = code !== "0x" && priceWei !== undefined;
+/**
+ * True where code that answers like the oracle makes the chain one of the OP stack; remembered once the code was read.
+ * @throws {RpcFault} when the oracle may be there and did not answer: what it asks for is never left out.
+ */
+function findKind(context: EvmContext, code: Hex | RpcFault, price: Hex | RpcFault): boolean {
+  const isOpStack = code !== "0x" && read(() => price, decodeOracleWei) !== undefined;
+  if (!(code instanceof RpcFault)) context.isOpStack = isOpStack;
+  return isOpStack;
 }
 
 function requireWei(context: EvmContext, answer: Hex | RpcFault): bigint {

@@ -312,3 +312,40 @@ Deno.test("simulation: an OP-stack chain that does not tell the data cost is a f
   assert.equal((await faultOf(chain.fetchDataCost(fromHex(rawTransaction), never))).code, "reverted");
   assert.equal((await faultOf(chain.simulate(deliveryOfPosts(2), never))).code, "reverted");
 });
+
+Deno.test("simulation: a node that fails once at the oracle's price does not make a chain of the OP stack another one", async () => {
+  const word = (value: number): string => `0x${value.toString(16).padStart(64, "0")}`;
+  let isFailing = true;
+  await using rpc = node({
+    eth_getCode: () => "0x60",
+    eth_simulateV1: () => ran(),
+    eth_call: ([call]) => {
+      const text = JSON.stringify(call);
+      if (!text.includes("0x420000000000000000000000000000000000000f")) {
+        return hostVector.reads.hostParams.result;
+      }
+      if (!text.includes("0xfe173b97")) return word(1_000);
+      return isFailing ? new ScriptedError(-32603, "internal error") : word(200);
+    },
+  });
+  const { chain } = chainAt([rpc]);
+  assert.notEqual((await faultOf(chain.simulate(deliveryOfPosts(2), never))).reaction, "drop");
+  isFailing = false;
+  const simulation = await chain.simulate(deliveryOfPosts(2), never);
+  assert.ok(simulation.kind === "accepted");
+  assert.ok(simulation.dataCostWei >= 1_000n, `${simulation.dataCostWei}`);
+});
+
+Deno.test("simulation: on Arbitrum a price that a node fails to tell is a fault, never a cost of 0", async () => {
+  await using rpc = node({
+    eth_chainId: () => "0xa4b1",
+    eth_call: ([call]) =>
+      JSON.stringify(call).includes("00000000006c")
+        ? new ScriptedError(-32603, "internal error")
+        : hostVector.reads.hostParams.result,
+    eth_simulateV1: () => ran({ gasUsed: "0x20000" }),
+    eth_estimateGas: () => new ScriptedError(-32000, "gas required exceeds allowance (32000000)"),
+  });
+  const { chain } = chainAt([rpc], { stateMachine: evmStateMachine(42161) });
+  assert.notEqual((await faultOf(chain.simulate(deliveryOfPosts(2), never))).reaction, "drop");
+});
