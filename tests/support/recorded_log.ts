@@ -1,9 +1,11 @@
 /** A log that keeps its lines for the test to look at. */
-import type { Log, LogFields, LogLevel } from "../../src/core/telemetry/log.ts";
+import type { Log, LogEvent, LogFields, LogLevel } from "../../src/core/telemetry/log.ts";
+import { textOf } from "../../src/core/telemetry/open_log.ts";
 
 /** One line. */
 export interface RecordedLine {
   readonly level: LogLevel;
+  readonly event: string;
   readonly message: string;
   readonly fields: LogFields;
 }
@@ -18,24 +20,29 @@ export class RecordedLog implements Log {
     this.#fields = fields;
   }
 
-  debug(message: string, fields?: LogFields): void {
-    this.#add("debug", message, fields);
+  debug(event: LogEvent, fields?: LogFields): void {
+    this.#add("debug", event, fields);
   }
 
-  info(message: string, fields?: LogFields): void {
-    this.#add("info", message, fields);
+  info(event: LogEvent, fields?: LogFields): void {
+    this.#add("info", event, fields);
   }
 
-  warn(message: string, fields?: LogFields): void {
-    this.#add("warn", message, fields);
+  warn(event: LogEvent, fields?: LogFields): void {
+    this.#add("warn", event, fields);
   }
 
-  error(message: string, fields?: LogFields): void {
-    this.#add("error", message, fields);
+  error(event: LogEvent, fields?: LogFields): void {
+    this.#add("error", event, fields);
   }
 
   with(fields: LogFields): Log {
     return new RecordedLog(this.lines, { ...this.#fields, ...fields });
+  }
+
+  /** Events of one level. */
+  events(level: LogLevel): string[] {
+    return this.lines.filter((line) => line.level === level).map((line) => line.event);
   }
 
   /** Messages of one level. */
@@ -43,7 +50,7 @@ export class RecordedLog implements Log {
     return this.lines.filter((line) => line.level === level).map((line) => line.message);
   }
 
-  #add(level: LogLevel, message: string, fields: LogFields = {}): void {
-    this.lines.push({ level, message, fields: { ...this.#fields, ...fields } });
+  #add(level: LogLevel, event: LogEvent, fields: LogFields = {}): void {
+    this.lines.push({ level, event, message: textOf(event), fields: { ...this.#fields, ...fields } });
   }
 }

@@ -8,6 +8,8 @@ export interface Entry {
   /** Milliseconds since 1970. */
   readonly timeMs: number;
   readonly level: LogLevel;
+  /** Stable code of what happened, see events.ts. */
+  readonly event: string;
   readonly message: string;
   readonly fields: LogFields;
 }
@@ -29,24 +31,31 @@ const colours: Readonly<Record<LogLevel, string>> = {
   warn: "\x1b[33m",
   error: "\x1b[31m",
 };
+const faint = "\x1b[2m";
 const colourEnd = "\x1b[0m";
 
 /** Width of the column that says where; fits `EVM-11155111 -> KUSAMA-4009`. */
 const placeWidth = 28;
 
 /**
- * `2026-01-01T00:00:00.000Z INFO  EVM-1 -> POLKADOT-3367       Batch sent  messages=3`: time, level, leg or chain,
- * text, values.
+ * `2026-01-01T00:00:00.000Z INFO  EVM-1 -> POLKADOT-3367       Batch sent messages=3`: time, level, leg or chain,
+ * text (with what explains it), values. Warnings and errors end with their event in brackets: the word to look up.
  */
 export const humanLine: LineFormat = (entry, options) => {
-  const { leg, chain, ...rest } = entry.fields;
+  const { leg, chain, explanation, ...rest } = entry.fields;
   const place = typeof leg === "string" ? leg : typeof chain === "string" ? chain : "";
   const level = entry.level.toUpperCase().padEnd(5);
   const shown = options.hasColour ? `${colours[entry.level]}${level}${colourEnd}` : level;
   const values = Object.entries(rest).flatMap(([name, value]) => humanField(name, value, options));
-  const text = [`${printable(place).padEnd(placeWidth)} ${printable(entry.message)}`, ...values].join(" ");
-  return `${new Date(entry.timeMs).toISOString()} ${shown} ${text}`;
+  const said = typeof explanation === "string" ? `${entry.message}: ${explanation}` : entry.message;
+  const text = [`${printable(place).padEnd(placeWidth)} ${printable(said)}`, ...values].join(" ");
+  return `${new Date(entry.timeMs).toISOString()} ${shown} ${text}${shownEvent(entry, options)}`;
 };
+
+function shownEvent({ level, event }: Entry, { hasColour }: FormatOptions): string {
+  if (level !== "warn" && level !== "error") return "";
+  return hasColour ? ` ${faint}[${event}]${colourEnd}` : ` [${event}]`;
+}
 
 function humanField(name: string, value: unknown, options: FormatOptions): string[] {
   if (value instanceof Error) return humanError(name, value, options);
@@ -78,11 +87,12 @@ function printable(text: string): string {
   return /[\p{C}\u2028\u2029]/u.test(text) ? quoted(text) : text;
 }
 
-/** One JSON object per line: `time`, `level`, `message`, then the fields. A field of such a name gets a `_` behind it. */
+/** One JSON object per line: `time`, `level`, `event`, `message`, then the fields. A field of such a name gets a `_` behind it. */
 export const jsonLine: LineFormat = (entry, options) => {
   const line: Record<string, Plain> = {
     time: new Date(entry.timeMs).toISOString(),
     level: entry.level,
+    event: entry.event,
     message: entry.message,
   };
   const own = new Set(Object.keys(line));

@@ -1,4 +1,5 @@
-/** What the rest of the program knows of logging: four levels, a message and named values. */
+/** What the rest of the program knows of logging: four levels, an event and named values. */
+import type { EventCode } from "./events.ts";
 
 /** In rising order of weight. */
 export const logLevels = ["debug", "info", "warn", "error"] as const;
@@ -10,17 +11,21 @@ export const logLevels = ["debug", "info", "warn", "error"] as const;
 export type LogLevel = typeof logLevels[number];
 
 /**
- * Named values of a line. `leg` (see `legText`) or `chain` say where; `error` takes what was caught. Bigints, bytes
- * and errors are fine; texts that might hold secrets are not.
+ * Named values of a line. `leg` (see `legText`) or `chain` say where; `error` takes what was caught; `explanation` is a
+ * sentence of this program's own, for people, that continues the event's text. Bigints, bytes and errors are fine;
+ * texts that might hold secrets are not.
  */
 export type LogFields = Readonly<Record<string, unknown>>;
 
+/** An event of the registry, or the text of a line that has none. */
+export type LogEvent = EventCode | (string & Record<never, never>);
+
 /** Where lines go. Never throws. */
 export interface Log {
-  debug(message: string, fields?: LogFields): void;
-  info(message: string, fields?: LogFields): void;
-  warn(message: string, fields?: LogFields): void;
-  error(message: string, fields?: LogFields): void;
+  debug(event: LogEvent, fields?: LogFields): void;
+  info(event: LogEvent, fields?: LogFields): void;
+  warn(event: LogEvent, fields?: LogFields): void;
+  error(event: LogEvent, fields?: LogFields): void;
   /** A log that adds `fields` to every line. */
   with(fields: LogFields): Log;
 }

@@ -1,6 +1,24 @@
 /** The one line that each change of a message gets. */
-import { formatUsd18 } from "./money_text.ts";
+import type { EventCode } from "./events.ts";
 import type { Log, LogLevel } from "./log.ts";
+import { formatUsd18 } from "./money_text.ts";
+
+/** Event of each state that a message may come to. */
+const eventByState = {
+  seen: "message_seen",
+  held: "message_held",
+  ready: "message_ready",
+  submitted: "message_submitted",
+  delivered: "message_delivered",
+  delivered_by_other: "message_delivered_by_competitor",
+  timed_out: "message_timed_out",
+  not_executed: "message_not_executed",
+  rejected: "message_rejected",
+  gone: "message_gone",
+} as const satisfies Record<string, EventCode>;
+
+/** A state that a message may come to. */
+export type LoggedState = keyof typeof eventByState;
 
 /** What happened to a message. States and reasons are those of the ledger. */
 export interface MessageTransition {
@@ -11,7 +29,7 @@ export interface MessageTransition {
   readonly sink: string;
   /** State before; `undefined` for a message seen for the first time. */
   readonly from: string | undefined;
-  readonly to: string;
+  readonly to: LoggedState;
   readonly reason?: string | undefined;
   readonly detail?: string | undefined;
   /** Hash of the transaction or extrinsic that the change is about. */
@@ -28,7 +46,7 @@ export function legText(source: string, sink: string): string {
 }
 
 /** What an operator wants to see without asking for more. Everything else is a decision on the way: debug. */
-const levelByState: ReadonlyMap<string, LogLevel> = new Map([
+const levelByState: ReadonlyMap<LoggedState, LogLevel> = new Map([
   ["submitted", "info"],
   ["delivered", "info"],
   ["delivered_by_other", "info"],
@@ -58,7 +76,7 @@ export function transitionLevel(transition: Pick<MessageTransition, "to" | "reas
 /** Logs one transition of one message. */
 export function logTransition(log: Log, transition: MessageTransition): void {
   const { commitment, source, sink, from, to, requiredUsd18, offeredUsd18, ...rest } = transition;
-  log[transitionLevel(transition)](`Message ${to.replaceAll("_", " ")}`, {
+  log[transitionLevel(transition)](eventByState[to], {
     leg: legText(source, sink),
     commitment,
     from: from ?? "new",

@@ -16,8 +16,8 @@ interface Kind {
 }
 
 /**
- * Decides which warnings and errors are written. Two are equal when level, message, place (with the endpoint
- * that the line or its error names) and the error's name and code (its message where it has no code) are.
+ * Decides which warnings and errors are written. Two are equal when level, event, explanation, place (with the
+ * endpoint that the line or its error names) and the error's name and code (its message where it has no code) are.
  */
 export class Repeats {
   readonly #kinds = new Map<string, Kind>();
@@ -72,8 +72,10 @@ function summary(kind: Kind): Entry[] {
 }
 
 function kindOf(entry: Entry): string {
-  const { leg, chain, to, worker, endpoint, error } = entry.fields;
+  const { explanation, leg, chain, to, worker, endpoint, error } = entry.fields;
   const said = error instanceof Error ? `${error.name} ${errorCode(error) ?? error.message}` : String(error);
   const accused = error instanceof Error && "endpoint" in error ? error.endpoint : endpoint;
-  return JSON.stringify([entry.level, entry.message, leg, chain, to, worker, accused, said].map(String));
+  return JSON.stringify(
+    [entry.level, entry.event, explanation, leg, chain, to, worker, accused, said].map(String),
+  );
 }

@@ -38,35 +38,39 @@ const fault = new RpcFault("timeout", "retry", {
 
 Deno.test("log: a line for people has time, level, leg, text and values in this order, aligned", () => {
   const { lines, log } = newScene();
-  log.info("Batch sent", {
+  log.info("batch_sent", {
     leg: "EVM-1 -> POLKADOT-3367",
     messages: 3,
     gas: 2n ** 70n,
     hash: new Uint8Array([1, 255]),
   });
-  log.warn("Slow", { chain: "EVM-56", note: "two words", missing: undefined, list: [1n, "a"] });
-  log.error("Alone");
+  log.warn("balance_low", { chain: "EVM-56", note: "two words", missing: undefined, list: [1n, "a"] });
+  log.error("chain_suspended", { explanation: "EVM-1: host 0x00 is wrong", finding: "host_invalid" });
   deepEqual(lines, [
     "2026-01-01T00:00:00.000Z INFO  EVM-1 -> POLKADOT-3367       Batch sent messages=3 " +
     "gas=1180591620717411303424 hash=0x01ff",
-    '2026-01-01T00:00:00.000Z WARN  EVM-56                       Slow note="two words" list=["1","a"]',
-    "2026-01-01T00:00:00.000Z ERROR                              Alone",
+    "2026-01-01T00:00:00.000Z WARN  EVM-56                       Account balance low; send it funds " +
+    'note="two words" list=["1","a"] [balance_low]',
+    "2026-01-01T00:00:00.000Z ERROR                              Chain suspended, checking again in 10 min: " +
+    "EVM-1: host 0x00 is wrong finding=host_invalid [chain_suspended]",
   ]);
 });
 
 Deno.test("log: JSON lines keep values as data and never lose a line to a bigint", () => {
   const { lines, log } = newScene({ format: "json" });
-  log.info("Batch sent", {
+  log.info("batch_sent", {
     leg: "EVM-1 -> HUB",
     gas: 10n ** 30n,
     raw: new Uint8Array(100).fill(1),
     nested: { wei: 5n, at: new Map([["a", 1n]]) },
     odd: NaN,
     level: "high",
+    event: "mine",
   });
   deepEqual(parsed(lines), [{
     time: "2026-01-01T00:00:00.000Z",
     level: "info",
+    event: "batch_sent",
     message: "Batch sent",
     leg: "EVM-1 -> HUB",
     gas: "1000000000000000000000000000000",
@@ -74,12 +78,13 @@ Deno.test("log: JSON lines keep values as data and never lose a line to a bigint
     nested: { wei: "5", at: { a: "1" } },
     odd: "NaN",
     level_: "high",
+    event_: "mine",
   }]);
 });
 
 Deno.test("log: errors give name, code, words and causes; stacks only at debug", () => {
   const { lines, log } = newScene({ format: "json" });
-  log.warn("Failed", { error: fault });
+  log.warn("poll_failed", { error: fault });
   deepEqual(parsed(lines)[0]?.error, {
     name: "RpcFault",
     code: "timeout",
@@ -87,41 +92,42 @@ Deno.test("log: errors give name, code, words and causes; stacks only at debug",
     cause: { name: "TypeError", message: "connection reset" },
   });
   const human = newScene();
-  human.log.warn("Failed", { error: fault });
+  human.log.warn("poll_failed", { error: fault });
   match(
     human.lines[0] ?? "",
-    /error="RpcFault: eth_call on EVM-1 via rpc.example: timeout <- TypeError: connection reset"$/,
+    /error="RpcFault: eth_call on EVM-1 via rpc.example: timeout <- TypeError: connection reset" \[poll_failed\]$/,
   );
   const debug = newScene({ format: "json", level: "debug" });
-  debug.log.warn("Failed", { error: fault });
+  debug.log.warn("poll_failed", { error: fault });
   match(JSON.stringify(parsed(debug.lines)[0]?.error), /log_test.ts/);
 });
 
 Deno.test("log: levels below the chosen one are silent", () => {
   const { lines, log } = newScene({ level: "warn" });
-  log.debug("a");
-  log.info("b");
-  log.with({ leg: "x" }).info("c");
-  log.warn("d");
+  log.debug("poll_finished");
+  log.info("batch_sent");
+  log.with({ leg: "x" }).info("batch_sent");
+  log.warn("poll_failed");
   equal(lines.length, 1);
 });
 
 Deno.test("log: bound values are added to every line, the line's own win", () => {
   const { lines, log } = newScene({ format: "json" });
-  log.with({ leg: "a", worker: "w" }).with({ x: 1 }).info("Text", { leg: "b" });
+  log.with({ leg: "a", worker: "w" }).with({ x: 1 }).info("batch_sent", { leg: "b" });
   const [line] = parsed(lines);
   deepEqual([line?.leg, line?.worker, line?.x], ["b", "w", 1]);
 });
 
 Deno.test("log: braces in a text are no placeholders", () => {
   const { lines, log } = newScene();
-  log.info("Node said {x} and {{y}}", { x: 1 });
+  log.info("configuration_note", { explanation: "Node said {x} and {{y}}", x: 1 });
   match(lines[0] ?? "", /Node said \{x\} and \{\{y\}\} x=1$/);
 });
 
 Deno.test("log: nobody's words start a line of their own or move the cursor", () => {
   const { lines, log } = newScene();
-  log.info("Refused", { detail: "no\n2026 ERROR fake \u001b[31m\u2028x", leg: "a\nb" });
+  const words = "no\n2026 ERROR fake \u001b[31m\u2028x";
+  log.info("transaction_rejected", { detail: words, explanation: words, leg: "a\nb" });
   equal(lines[0]?.split("\n").length, 1);
   // deno-lint-ignore no-control-regex
   doesNotMatch(lines[0] ?? "", /[\u0000-\u001f\u2028]/);
@@ -129,10 +135,10 @@ Deno.test("log: nobody's words start a line of their own or move the cursor", ()
 
 Deno.test("log: colours appear only when asked for, and never in JSON", () => {
   const coloured = newScene({ hasColour: true });
-  coloured.log.error("x");
+  coloured.log.error("start_refused");
   ok(coloured.lines[0]?.includes("\x1b[31mERROR\x1b[0m"));
   const json = newScene({ hasColour: true, format: "json" });
-  json.log.error("x");
+  json.log.error("start_refused");
   ok(!json.lines[0]?.includes("\x1b"));
 });
 
@@ -146,7 +152,8 @@ for (const format of ["human", "json"] as const) {
       secrets: [key, 'pass "word"', "ETHERSCANKEY12345"],
     });
     const cause = new Error(`request to wss://user:pw@node.example:9944/v3/0123abcd?apikey=zzz9 failed`);
-    log.error(`Cannot sign with ${key.toLowerCase().slice(2)}`, {
+    log.error("client_unusable", {
+      explanation: `cannot sign with ${key.toLowerCase().slice(2)}`,
       key: key.toUpperCase().slice(2),
       note: 'the pass "word" is',
       url: "https://api.etherscan.io/api?module=stats&apikey=ETHERSCANKEY12345",
@@ -168,7 +175,7 @@ for (const format of ["human", "json"] as const) {
 Deno.test("log: an error that repeats is written once, then counted per five minutes", async () => {
   const { clock, lines, log } = newScene({ format: "json" });
   for (let second = 0; second < 700; second++) {
-    log.error("Endpoint failed", { chain: "EVM-1", block: second, error: fault });
+    log.error("poll_failed", { chain: "EVM-1", block: second, error: fault });
     await clock.advance(1_000);
   }
   deepEqual(parsed(lines).map(({ block, repeated }) => [block, repeated]), [[0, undefined], [299, 299], [
@@ -181,57 +188,71 @@ Deno.test("log: an error that repeats is written once, then counted per five min
 
 Deno.test("log: counts are told by the next line of any kind, and after a quiet time the error is news", async () => {
   const { clock, lines, log } = newScene({ format: "json" });
-  log.warn("Slow", { chain: "EVM-1" });
-  log.warn("Slow", { chain: "EVM-1" });
+  log.warn("poll_failed", { chain: "EVM-1" });
+  log.warn("poll_failed", { chain: "EVM-1" });
   await clock.advance(300_000);
-  log.info("Round");
+  log.info("messages_counted");
   await clock.advance(300_000);
-  log.info("Round");
-  log.warn("Slow", { chain: "EVM-1" });
+  log.info("messages_counted");
+  log.warn("poll_failed", { chain: "EVM-1" });
   deepEqual(
-    parsed(lines).map(({ message, repeated }) => [message, repeated]),
-    [["Slow", undefined], ["Slow", 1], ["Round", undefined], ["Round", undefined], ["Slow", undefined]],
+    parsed(lines).map(({ event, repeated }) => [event, repeated]),
+    [
+      ["poll_failed", undefined],
+      ["poll_failed", 1],
+      ["messages_counted", undefined],
+      ["messages_counted", undefined],
+      ["poll_failed", undefined],
+    ],
   );
 });
 
 Deno.test("log: other places, codes and levels are other lines; infos are never held back", () => {
   const { lines, log } = newScene();
-  for (const chain of ["EVM-1", "EVM-56", "EVM-1"]) log.error("Failed", { chain });
-  log.warn("Failed", { chain: "EVM-1" });
-  log.error("Failed", { chain: "EVM-1", error: fault });
-  log.info("Round");
-  log.info("Round");
+  for (const chain of ["EVM-1", "EVM-56", "EVM-1"]) log.error("poll_failed", { chain });
+  log.warn("poll_failed", { chain: "EVM-1" });
+  log.error("poll_failed", { chain: "EVM-1", error: fault });
+  log.info("messages_counted");
+  log.info("messages_counted");
   equal(lines.length, 6);
 });
 
 Deno.test("log: what is said of one receiver holds back nothing that is said of another", () => {
   const { lines, log } = newScene({ format: "json" });
   for (const to of ["SUBSTRATE-aaaa", "SUBSTRATE-aaaa", "SUBSTRATE-bbbb"]) {
-    log.with({ to, chain: "KUSAMA-4009" }).error("No update", { error: new Error("It is frozen") });
+    log.with({ to, chain: "KUSAMA-4009" }).error("client_frozen", { error: new Error("It is frozen") });
   }
   deepEqual(parsed(lines).map(({ to }) => to), ["SUBSTRATE-aaaa", "SUBSTRATE-bbbb"]);
 });
 
 Deno.test("log: what one endpoint did holds back nothing that is said of another", () => {
   const { lines, log } = newScene({ format: "json" });
-  for (const endpoint of ["a:1", "a:1", "b:2"]) log.warn("Data refused", { endpoint });
+  for (const endpoint of ["a:1", "a:1", "b:2"]) log.warn("endpoint_data_invalid", { endpoint });
   deepEqual(parsed(lines).map(({ endpoint }) => endpoint), ["a:1", "b:2"]);
   for (const endpoint of ["a:1", "a:1", "b:2"]) {
-    log.error("No update", { error: Object.assign(new Error("It lies"), { code: "bad_data", endpoint }) });
+    log.error("endpoint_data_invalid", {
+      error: Object.assign(new Error("It lies"), { code: "bad_data", endpoint }),
+    });
   }
   equal(lines.length, 4);
 });
 
+Deno.test("log: an event with another explanation is another line", () => {
+  const { lines, log } = newScene();
+  for (const explanation of ["a", "a", "b"]) log.warn("balance_low", { chain: "EVM-1", explanation });
+  equal(lines.length, 2);
+});
+
 Deno.test("log: the memory of repeated lines is bounded", () => {
   const { lines, log } = newScene();
-  for (let number = 0; number < 1_000; number++) log.error(`Failed ${number}`);
-  log.error("Failed 0");
+  for (let number = 0; number < 1_000; number++) log.error("poll_failed", { chain: `EVM-${number}` });
+  log.error("poll_failed", { chain: "EVM-0" });
   equal(lines.length, 1_001);
 });
 
 Deno.test("log: a value that cannot be shown costs its line's values only", () => {
   const { lines, log } = newScene();
-  log.info("Odd", {
+  log.info("batch_sent", {
     get x(): string {
       return "fine";
     },
@@ -241,10 +262,10 @@ Deno.test("log: a value that cannot be shown costs its line's values only", () =
       },
     },
   });
-  match(lines[0] ?? "", /INFO "Odd" \(values cannot be shown: RangeError\)/);
+  match(lines[0] ?? "", /INFO "Batch sent" \(values cannot be shown: RangeError\)/);
   const ring: Record<string, unknown> = {};
   ring.self = ring;
-  log.info("Ring", { ring });
+  log.info("batch_sent", { ring });
   equal(lines.length, 2);
 });
 
@@ -324,8 +345,8 @@ Deno.test("output: much of one stretch of work is not gathered without bound", (
 Deno.test("output: an error is handed over at once", () => {
   const seen: string[] = [];
   const { log } = newScene({ write: (line) => seen.push(line), flush: () => seen.push("flush") });
-  log.info("first");
-  log.error("second");
+  log.info("batch_sent");
+  log.error("start_refused");
   equal(seen.length, 3);
   equal(seen.at(-1), "flush");
 });

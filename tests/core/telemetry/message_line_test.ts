@@ -19,6 +19,7 @@ Deno.test("message line: names commitment, leg, both states and the reason, once
   });
   deepEqual(log.lines, [{
     level: "info",
+    event: "message_held",
     message: "Message held",
     fields: {
       leg: "EVM-1 -> POLKADOT-3367",
@@ -33,11 +34,13 @@ Deno.test("message line: names commitment, leg, both states and the reason, once
 });
 
 Deno.test("message line: what was sent and delivered is info, what waits is debug", () => {
-  for (const to of ["submitted", "delivered", "delivered_by_other"]) equal(transitionLevel({ to }), "info");
+  for (const to of ["submitted", "delivered", "delivered_by_other"] as const) {
+    equal(transitionLevel({ to }), "info");
+  }
   for (const reason of ["race", "not_final", "challenge_period", "waiting_for_update", "chain_down"]) {
     equal(transitionLevel({ to: "held", reason }), "debug");
   }
-  for (const to of ["seen", "ready"]) equal(transitionLevel({ to }), "debug");
+  for (const to of ["seen", "ready"] as const) equal(transitionLevel({ to }), "debug");
 });
 
 Deno.test("message line: no state and no reason makes an error line", () => {

@@ -1,0 +1,51 @@
+/**
+ * Every log event: its stable code, and what stands under it. A code never changes its meaning; texts may change at any
+ * time, so programs and tests read codes only. docs/operations/logs.md is generated from here (`deno task docs`).
+ */
+import { chainEvents } from "./events/chain_events.ts";
+import { endpointEvents } from "./events/endpoint_events.ts";
+import type { EventText } from "./events/event_text.ts";
+import { feeEvents } from "./events/fee_events.ts";
+import { hubProofEvents } from "./events/hub_proof_events.ts";
+import { messageEvents } from "./events/message_events.ts";
+import { programEvents } from "./events/program_events.ts";
+import { updateEvents } from "./events/update_events.ts";
+import { waitEvents } from "./events/wait_events.ts";
+
+/** Events by area, in the order of the documents. */
+export const eventAreas = {
+  "Program": programEvents,
+  "Endpoints": endpointEvents,
+  "Chains, hosts and light clients": chainEvents,
+  "Updates of light clients": updateEvents,
+  "Consensus proofs of the hub": hubProofEvents,
+  "Messages": messageEvents,
+  "Fees": feeEvents,
+  "Waits": waitEvents,
+} as const satisfies Record<string, Record<string, EventText>>;
+
+/** Code of an event, e.g. `message_delivered`. */
+export type EventCode =
+  | keyof typeof programEvents
+  | keyof typeof endpointEvents
+  | keyof typeof chainEvents
+  | keyof typeof updateEvents
+  | keyof typeof hubProofEvents
+  | keyof typeof messageEvents
+  | keyof typeof feeEvents
+  | WaitEvent;
+
+/** Code of an event that tells of a wait. */
+export type WaitEvent = keyof typeof waitEvents;
+
+/** What stands under each code. */
+export const events: Readonly<Record<EventCode, EventText>> = {
+  ...programEvents,
+  ...endpointEvents,
+  ...chainEvents,
+  ...updateEvents,
+  ...hubProofEvents,
+  ...messageEvents,
+  ...feeEvents,
+  ...waitEvents,
+};

@@ -1,0 +1,118 @@
+/** Events about endpoints: what they serve, what they lack, what they say. */
+import { CHECK_ENDPOINT, type EventText, NOTHING } from "./event_text.ts";
+
+/** See {@link EventText}. */
+export const endpointEvents = {
+  endpoint_unreachable: {
+    text: "Endpoint does not answer",
+    meaning: "One endpoint of a chain gave no usable answer to its start-up check; the others are used.",
+    action: CHECK_ENDPOINT,
+  },
+  endpoint_wrong_chain: {
+    text: "Endpoint serves another chain",
+    meaning: "An endpoint belongs to a chain or network other than the configured one. It is not used.",
+    action: "Correct or remove its URL.",
+  },
+  endpoint_method_missing: {
+    text: "Endpoint lacks a required RPC method, checking again in 1 min",
+    meaning: "A node or its gateway denies the RPC method that `method` names.",
+    action: "Allow the method, or use an endpoint that offers it.",
+  },
+  endpoint_data_invalid: {
+    text: "Endpoint returned invalid data",
+    meaning:
+      "Data of an endpoint contradicts itself, a verified root, or the rules of the chain. It is not used.",
+    action: "Use another endpoint if it repeats: this one is on a fork, broken, or not honest.",
+  },
+  endpoint_logs_incomplete: {
+    text: "Endpoint returned incomplete logs: its index is behind; other endpoints are asked",
+    meaning: "Events that must exist are missing in an answer of eth_getLogs.",
+    action: CHECK_ENDPOINT,
+  },
+  endpoint_proof_invalid: {
+    text: "Endpoint returned an invalid proof; other endpoints are asked",
+    meaning:
+      "A state proof does not verify. `stored_root` tells whether it was checked against the root that the hub stores.",
+    action: "Use another endpoint if it repeats: this one is on a fork, or not honest.",
+  },
+  data_unavailable: {
+    text: "Required data not available from any endpoint",
+    meaning: "No endpoint has what a consensus proof needs, for example old state.",
+    action: "Add an endpoint that serves what the error names.",
+  },
+  rpc_methods_unlisted: {
+    text: "RPC methods not listed, so they could not be checked",
+    meaning: "The node does not answer rpc_methods.",
+    action: "Nothing if the node is of the chain's own software.",
+  },
+  rpc_methods_missing: {
+    text: "Required RPC methods missing",
+    meaning: "The node lacks RPC methods without which it cannot be used.",
+    action: "Use a node of the chain's own software.",
+  },
+  offchain_storage_unavailable: {
+    text: "Consensus proofs unavailable from this node",
+    meaning:
+      "The hub node does not offer offchain_localStorageGet, so messages wait for another relayer's updates.",
+    action:
+      "Start the node with --rpc-methods=unsafe and --enable-offchain-indexing=true, or use such a node.",
+  },
+  dry_run_unavailable: {
+    text: "Dry runs unavailable from this node; the transaction queue's validation is used",
+    meaning: "The node does not offer system_dryRun, so failing messages are noticed later.",
+    action: "Start the node with --rpc-methods=unsafe, or use such a node.",
+  },
+  storage_query_unavailable: {
+    text: "Node lacks state_queryStorage: events are read block by block",
+    meaning: "Reading the past takes more requests with this node.",
+    action: NOTHING,
+  },
+  storage_batches_unavailable: {
+    text: "Node lacks state_queryStorageAt: values are read one by one",
+    meaning: "Reading state takes more requests with this node.",
+    action: NOTHING,
+  },
+  tracing_unavailable: {
+    text: "No debug_traceCall with logs: eth_simulateV1 is used",
+    meaning: "Simulations do not tell what each message of a batch costs.",
+    action: "Use an endpoint with debug_traceCall for exact costs.",
+  },
+  simulation_unavailable: {
+    text: "Neither debug_traceCall nor eth_simulateV1: failing modules are noticed only after paying",
+    meaning: "Deliveries are judged by eth_call, which cannot see that a receiving module fails.",
+    action: "Use an endpoint with debug_traceCall or eth_simulateV1.",
+  },
+  state_proofs_unavailable: {
+    text: "State proofs unavailable at the height that the hub knows",
+    meaning: "Without eth_getProof at that height no fee can be claimed and no message of the chain proved.",
+    action: "Use a node that keeps old state; the line names flags of each software.",
+  },
+  log_range_halved: {
+    text: "Log range too wide for the endpoint; halved",
+    meaning: "eth_getLogs was refused for so many blocks and is repeated for fewer.",
+    action: NOTHING,
+  },
+  events_pruned: {
+    text: "Events of a block pruned by the node: the outcome is read from receipts",
+    meaning: "The node no longer has the events of a block with one of our extrinsics.",
+    action: "Nothing; a node that keeps more state tells more about failures.",
+  },
+  event_unreadable: {
+    text: "Event unreadable; skipped",
+    meaning: "An event of a chain cannot be decoded, for example a destination that is not text.",
+    action: "Nothing if it is one message. Update the program if all messages of the chain are affected.",
+  },
+  requests_missing: {
+    text:
+      "Requests not served by any endpoint; skipped. Set initial_height to the block before to read them again",
+    meaning: "The nonces of the host show requests whose events no endpoint has returned for a long time.",
+    action: "Use an endpoint with a complete index, then set `initial_height` below the blocks of the line.",
+  },
+  message_bodies_missing: {
+    text: "Messages skipped: the node lacks their bodies",
+    meaning: "A Substrate node shows that messages exist but not what they are.",
+    action:
+      "Use a node that imported the block itself with --enable-offchain-indexing=true, and set `initial_height` " +
+      "to the block before.",
+  },
+} as const satisfies Record<string, EventText>;

@@ -1,0 +1,128 @@
+/** Events of consensus proofs of the hub: made, sent with or without messages, taken or refused by hosts. */
+import { CHECK_ENDPOINT, type EventText, NOTHING } from "./event_text.ts";
+
+/** See {@link EventText}. */
+export const hubProofEvents = {
+  hub_proofs_unsupported: {
+    text: "No proofs of the hub for this chain",
+    meaning: "This type of chain takes no proofs of a hub of this type.",
+    action: "Nothing, or run the other program's kind of proof if the explanation names one.",
+  },
+  host_resumed: {
+    text: "Host accepts proofs of the hub again",
+    meaning: "What kept the host from taking proofs is gone.",
+    action: NOTHING,
+  },
+  proofs_not_needed: {
+    text: "No proofs needed",
+    meaning: "The host knows everything that it needs; `reason` says more.",
+    action: NOTHING,
+  },
+  proofs_unavailable: {
+    text: "Proofs of the hub unavailable",
+    meaning:
+      "A host needs a proof that no source has. `code`: `gap` it is gone for good, `withheld` this node does not " +
+      "tell it, `misfit` the configuration does not fit.",
+    action: "Follow the explanation of the line.",
+  },
+  proof_source_failed: {
+    text: "Source of proofs failed",
+    meaning: "One source of proofs met a fault; the next one is asked.",
+    action: NOTHING,
+  },
+  proof_built: {
+    text: "Proof built from the relay chain",
+    meaning: "A consensus proof of the hub was made from finality of the relay chain.",
+    action: NOTHING,
+  },
+  rotation_leaves_read: {
+    text: "Reading many leaves of the relay chain for a rotation",
+    meaning: "The node cannot make the proof itself, so it is built from many values.",
+    action: "Nothing; a relay chain node with mmr_generateProof is faster.",
+  },
+  competitor_proof_pending: {
+    text: "Proof of another relayer is pending",
+    meaning: "Nothing is sent while it waits in the mempool.",
+    action: NOTHING,
+  },
+  proofs_sent: {
+    text: "Consensus proofs sent",
+    meaning: "A transaction with proofs of the hub was accepted by a node.",
+    action: NOTHING,
+  },
+  proofs_delivered: {
+    text: "Consensus proofs delivered",
+    meaning: "The host learned the relay block and height of the line.",
+    action: NOTHING,
+  },
+  proofs_already_delivered: {
+    text: "Consensus proofs already delivered by another relayer",
+    meaning: "Our proofs were not sent.",
+    action: NOTHING,
+  },
+  proofs_already_known: {
+    text: "Consensus proofs already known to the chain; not sent",
+    meaning: "The chain learned them between simulation and signature.",
+    action: NOTHING,
+  },
+  proofs_wasted: {
+    text: "Proofs already delivered by another relayer; gas wasted",
+    meaning: "Another relayer's transaction was mined before ours.",
+    action: "Nothing; two relayers for one chain compete.",
+  },
+  proofs_rejected: {
+    text: "Proofs rejected by the host, retrying",
+    meaning: "The host refused proofs that verify here. Once is chance: it may have moved on.",
+    action: "If it repeats as a warning, report it.",
+  },
+  proofs_lost: {
+    text: "Transaction with proofs lost, retrying",
+    meaning: "The transaction left the mempool without being mined.",
+    action: "Nothing if it passes. Otherwise check the endpoint.",
+  },
+  proofs_interrupted: {
+    text: "Stopped before a transaction with proofs was mined",
+    meaning: "The program ended while the transaction was pending; it may still be mined.",
+    action: NOTHING,
+  },
+  proofs_poll_failed: {
+    text: "Poll of a transaction with proofs failed, retrying",
+    meaning: "The endpoints do not tell whether the transaction was mined.",
+    action: CHECK_ENDPOINT,
+  },
+  proofs_gas_spent: {
+    text: "Gas spent on a transaction with proofs",
+    meaning: "What a mined transaction cost.",
+    action: NOTHING,
+  },
+  proof_too_large: {
+    text: "Proof too large for one transaction",
+    meaning: "The chain or its endpoint takes no transaction of this size. Messages wait for other updates.",
+    action: "Use an endpoint that takes larger transactions.",
+  },
+  accepted_proofs_unavailable: {
+    text: "Hub node does not offer accepted proofs: messages wait for other relayers' updates",
+    meaning: "The messaging relayer cannot send consensus proofs in front of messages.",
+    action: "Start the hub node with --rpc-methods=unsafe and --enable-offchain-indexing=true.",
+  },
+  accepted_proof_missing: {
+    text: "Hub node lacks the bytes of an accepted proof: messages wait for other relayers' updates",
+    meaning: "The node did not index the block in which the hub accepted the proof.",
+    action: "Start the hub node with --enable-offchain-indexing=true.",
+  },
+  rotation_missing: {
+    text: "Rotation no longer kept by the hub",
+    meaning: "A chain missed a change of the authority set that the hub has forgotten.",
+    action: "Run a consensus relayer with [hub.prover]; otherwise the chain's light client must be reset.",
+  },
+  rotations_rejected: {
+    text: "Target rejected authority set updates",
+    meaning: "The chain refused rotations of the hub; `detail` says why.",
+    action: "If it repeats, check the light client of the hub on that chain.",
+  },
+  rotations_unprofitable: {
+    text: "Rotations not covered by the hub's reward: they travel with messages that pay for them",
+    meaning: "A change of the authority set costs more than the hub pays for bringing it.",
+    action: NOTHING,
+  },
+} as const satisfies Record<string, EventText>;

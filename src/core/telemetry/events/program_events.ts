@@ -1,0 +1,119 @@
+/** Events of a program as such: configuration, start and end, workers, database. Source of the texts: here. */
+import { CHECK_ENDPOINT, type EventText, NOTHING } from "./event_text.ts";
+
+/** See {@link EventText}. */
+export const programEvents = {
+  configuration_warning: {
+    text: "Configuration warning",
+    meaning: "A key of the configuration is accepted but probably not what was meant.",
+    action: "Correct the key that the line names.",
+  },
+  configuration_note: {
+    text: "Configuration note",
+    meaning: "How a value of the configuration was understood.",
+    action: "Nothing if it was meant so.",
+  },
+  program_started: {
+    text: "Relaying started",
+    meaning: "All checks passed; the workers start. The line lists what is relayed.",
+    action: NOTHING,
+  },
+  program_stopping: {
+    text: "Stopping: work under way is completed or stored; a second signal ends the program at once",
+    meaning: "The first SIGINT or SIGTERM arrived.",
+    action: NOTHING,
+  },
+  program_stopped: {
+    text: "Stopped",
+    meaning:
+      "The program ended in order. Whatever the messaging relayer has sent is recorded in the database.",
+    action: NOTHING,
+  },
+  shutdown_timed_out: {
+    text: "Workers did not stop in time",
+    meaning: "The listed workers were still busy when the program ended; what they sent is recorded.",
+    action: NOTHING,
+  },
+  start_refused: {
+    text: "Nothing was started: fix the problems listed above and start again",
+    meaning: "At least one start-up check failed.",
+    action: "Fix what the error lines before it name, then start again.",
+  },
+  file_access_dropped: {
+    text: "File access dropped",
+    meaning: "The program gave up its right to read and write files that it no longer needs.",
+    action: NOTHING,
+  },
+  logging_failed: {
+    text: "Log line could not be written",
+    meaning: "The log itself met a fault; `detail` says what. Lines may be missing.",
+    action: "Check where standard output goes.",
+  },
+  worker_failed: {
+    text: "Worker failed with an unrecoverable error",
+    meaning: "One worker met a fault that a retry cannot help; the program ends.",
+    action: "Read the error. Fix its cause (disk, database, clock, stalled updates) and start again.",
+  },
+  worker_restarting: {
+    text: "Worker failed, restarting it",
+    meaning: "One worker met an unexpected fault and is started again after a pause; the others go on.",
+    action: "Nothing if it happens once. Report it as a defect if it comes back at level error.",
+  },
+  worker_failed_stopping: {
+    text: "Worker failed while stopping",
+    meaning: "A worker met a fault while the program was ending.",
+    action: NOTHING,
+  },
+  database_unusable: {
+    text: "Database cannot be used",
+    meaning: "The database could not be opened or written; `code` says why.",
+    action: "Follow the explanation of the line (path, rights, disk space, version), then start again.",
+  },
+  database_copied: {
+    text: "Database copied before its tables are changed",
+    meaning: "A newer version of the program changes the database; a copy of the old one was made.",
+    action: "Remove the copy when it is no longer needed.",
+  },
+  rows_pruned: {
+    text: "Old rows removed",
+    meaning: "Rows of the database that are no longer needed were deleted.",
+    action: NOTHING,
+  },
+  hub_unavailable: {
+    text: "Hub unavailable",
+    meaning: "No endpoint of the hub gives a usable answer. At the start this ends the program.",
+    action: "Check the setting that the line names, and the hub node.",
+  },
+  chain_unavailable: {
+    text: "Chain unavailable at start-up; continuing without it. Check its endpoints",
+    meaning: "No endpoint of the chain gave a usable answer within 30 s.",
+    action: "Check the endpoints of the chain. It is used as soon as it answers.",
+  },
+  chain_still_unavailable: {
+    text: "Chain still unavailable, checking again in 10 s",
+    meaning: "A chain that did not answer at the start does not answer yet.",
+    action: "Check the endpoints of the chain.",
+  },
+  chain_available: {
+    text: "Chain available",
+    meaning: "A chain that did not answer at the start has passed its checks and is used now.",
+    action: NOTHING,
+  },
+  chain_suspended: {
+    text: "Chain suspended, checking again in 10 min",
+    meaning:
+      "The chain answers, but a check failed that needs you; `finding` is the event of that check. The other " +
+      "chains go on.",
+    action: "Fix what the line names. The chain is used when its checks pass.",
+  },
+  poll_failed: {
+    text: "Poll failed, retrying",
+    meaning: "An endpoint did not give what was asked of it.",
+    action: CHECK_ENDPOINT,
+  },
+  poll_finished: {
+    text: "Poll finished",
+    meaning: "One round of a worker ended; `nextInMs` is the pause before the next one.",
+    action: NOTHING,
+  },
+} as const satisfies Record<string, EventText>;
