@@ -2,7 +2,7 @@
  * Configuration files of the consensus relayer for a devnet. Start reading at {@link consensusConfig}.
  * Source of the keys: spec.md, "Consensus relayer configuration".
  */
-import { stringify, type TomlTable } from "smol-toml";
+import { stringifyToml, type WritableTable } from "../support/toml_text.ts";
 import { paraIdOf, parseStateMachine } from "../../src/core/protocol/ismp/state_machine.ts";
 import { DEVNET_KEYS, type DevnetRole } from "./evm/accounts.ts";
 import type { ProvenChain } from "./proven_chains.ts";
@@ -52,8 +52,8 @@ export const HUB_SEED = `0x${"c5".repeat(32)}`;
 
 /** The TOML text of a configuration that the consensus relayer can run with as it is. */
 export function consensusConfig(devnet: ConsensusEndpoints, changes: ConsensusChanges = {}): string {
-  const section = (name: string, keys: TomlTable): TomlTable => {
-    const merged: TomlTable = { ...keys };
+  const section = (name: string, keys: WritableTable): WritableTable => {
+    const merged: WritableTable = { ...keys };
     for (const [key, value] of Object.entries(changes.sections?.[name] ?? {})) {
       if (value === undefined) delete merged[key];
       else merged[key] = value;
@@ -63,7 +63,7 @@ export function consensusConfig(devnet: ConsensusEndpoints, changes: ConsensusCh
   const isGrandpa = changes.hubType === "grandpa";
   const isIn = (stateMachine: string, otherwise: boolean): boolean =>
     changes.only?.includes(stateMachine) ?? otherwise;
-  return stringify({
+  return stringifyToml({
     hub: hubSections(devnet, changes, section),
     relayer: section("relayer", { enable_hub_consensus: changes.tellsOfHub ?? isGrandpa }),
     ...Object.fromEntries(
@@ -93,9 +93,9 @@ export function consensusConfig(devnet: ConsensusEndpoints, changes: ConsensusCh
 }
 
 /** The keys of a section with what the changes say of them. */
-type Section = (name: string, keys: TomlTable) => TomlTable;
+type Section = (name: string, keys: WritableTable) => WritableTable;
 
-function hubSections(devnet: ConsensusEndpoints, changes: ConsensusChanges, section: Section): TomlTable {
+function hubSections(devnet: ConsensusEndpoints, changes: ConsensusChanges, section: Section): WritableTable {
   const relayUrl = changes.relayUrl ?? devnet.relay.wsUrl;
   const hubUrl = changes.hubUrl ?? devnet.hub.wsUrl;
   const paraIds = [paraIdOf(parseStateMachine(devnet.hub.stateMachine))];
@@ -123,7 +123,7 @@ function evmSection(
   { proven, ismpHost }: ConsensusEndpoints["chains"][number],
   signer: DevnetRole,
   section: Section,
-): TomlTable {
+): WritableTable {
   const name = sectionOf(proven.stateMachine);
   return section(name, {
     type: proven.section.type,

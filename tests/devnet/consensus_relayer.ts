@@ -3,7 +3,7 @@
  * it alone tells the hub of the chains. Start reading at {@link createClients} and {@link startConsensusRelayer}.
  */
 import { connectChains } from "../../src/consensus/connect.ts";
-import { renderProblem } from "../../src/core/config/problem.ts";
+import { renderDiagnostic } from "../../src/core/config/diagnostics.ts";
 import { parseConsensusConfig } from "../../src/core/config/read_consensus_config.ts";
 import { systemRandomness } from "../../src/core/runtime/randomness.ts";
 import { systemClock } from "../../src/core/runtime/system_clock.ts";
@@ -33,7 +33,7 @@ export async function createClients(
   const text = consensusConfig(endpoints);
   const { config, problems } = parseConsensusConfig({ readFile: (path) => Deno.readFileSync(path) }, text);
   if (config === undefined) {
-    throw new Error(problems.map((problem) => renderProblem("devnet", problem)).join("\n"));
+    throw new Error(problems.map((problem) => renderDiagnostic("devnet", problem)).join("\n"));
   }
   const deps = { clock: systemClock, random: systemRandomness, log: new RecordedLog() };
   const { hub: asked, proved } = connectChains(deps, config);

@@ -3,7 +3,7 @@
  * and a BSC-type chain. Everybody but the validators is real: nodes are anvils, claims are made in contracts.
  * Start reading at {@link startProvenChain}.
  */
-import type { TomlTable } from "smol-toml";
+import type { WritableTable } from "../support/toml_text.ts";
 import {
   parseStateMachine,
   type StateMachine,
@@ -100,7 +100,7 @@ export interface ProvenChain extends AsyncDisposable {
   /** What the hub's governance must know of it. */
   readonly settings: ConsensusSettings;
   /** Type and host section of the consensus relayer's configuration. */
-  readonly section: { readonly type: string; readonly host: TomlTable };
+  readonly section: { readonly type: string; readonly host: WritableTable };
   readonly beacon: Beacon | undefined;
   /** Of an L1: where claims about its rollups are made, one after the other. */
   readonly claims: RollupL1 | undefined;
@@ -229,7 +229,7 @@ function l1Of({ l1 }: Surroundings): L1 & { readonly claims: RollupL1 } {
   return { ...l1, claims: l1.claims };
 }
 
-function l1Keys(l1: L1): TomlTable {
+function l1Keys(l1: L1): WritableTable {
   return {
     beacon_rpc_url: [l1.rpcUrl],
     l1_state_machine: l1.stateMachine,

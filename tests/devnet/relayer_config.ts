@@ -2,7 +2,7 @@
  * Configuration files of the messaging relayer for a devnet. Start reading at {@link relayerConfig}.
  * Source of the keys: spec.md, "Messaging relayer configuration".
  */
-import { stringify, type TomlTable, type TomlValue } from "smol-toml";
+import { stringifyToml, type WritableTable, type WritableValue } from "../support/toml_text.ts";
 import type { Hex } from "viem";
 import { DEVNET_KEYS, type DevnetRole } from "./evm/accounts.ts";
 
@@ -26,7 +26,7 @@ export interface DevnetEndpoints {
 }
 
 /** Keys of one section; `undefined` takes the key away. */
-export type SectionChanges = Readonly<Record<string, TomlValue | undefined>>;
+export type SectionChanges = Readonly<Record<string, WritableValue | undefined>>;
 
 /** What differs from a relayer that delivers everything with the relayer's faucet key. */
 export interface ConfigChanges {
@@ -63,7 +63,7 @@ export function relayerConfig(devnet: DevnetEndpoints, changes: ConfigChanges = 
     !changes.without?.includes(stateMachine)
   );
   const pollInterval = { poll_interval: changes.pollIntervalSec ?? 1 };
-  const document: Record<string, TomlTable> = {
+  const document: Record<string, WritableTable> = {
     hub: {
       state_machine: devnet.hub.stateMachine,
       rpc_ws: changes.hubUrl ?? devnet.hub.wsUrl,
@@ -98,7 +98,7 @@ export function relayerConfig(devnet: DevnetEndpoints, changes: ConfigChanges = 
   for (const [section, keys] of Object.entries(changes.sections ?? {})) {
     document[section] = present({ ...document[section], ...keys });
   }
-  return stringify(document);
+  return stringifyToml(document);
 }
 
 /** The private key of a role; a key stands for itself. */
@@ -113,7 +113,7 @@ function asRole(signer: string): DevnetRole {
   throw new RangeError("Neither a role nor a key");
 }
 
-function relayerSection(changes: ConfigChanges, allChains: readonly string[]): TomlTable {
+function relayerSection(changes: ConfigChanges, allChains: readonly string[]): WritableTable {
   return present({
     minimum_profit_percentage: changes.minimumProfitPercent ?? 0,
     delivery_endpoints: [...(changes.deliveryEndpoints ?? allChains)],
@@ -123,8 +123,8 @@ function relayerSection(changes: ConfigChanges, allChains: readonly string[]): T
   });
 }
 
-function present(keys: SectionChanges): TomlTable {
-  const table: TomlTable = {};
+function present(keys: SectionChanges): WritableTable {
+  const table: WritableTable = {};
   for (const [key, value] of Object.entries(keys)) if (value !== undefined) table[key] = value;
   return table;
 }

@@ -2,7 +2,7 @@
  * What the compiled consensus relayer asks, reads and computes for every proof of the hub that it brings to an EVM host:
  * proofs that the hub has accepted, and proofs that it makes itself. Proxies in front of every endpoint count.
  */
-import { stringify } from "smol-toml";
+import { stringifyToml } from "../support/toml_text.ts";
 import { encodeBeefyClientState } from "../../src/core/protocol/evm/beefy_client_state.ts";
 import { evmStateMachine, paraIdOf, type StateMachine } from "../../src/core/protocol/ismp/state_machine.ts";
 import { HUB_SEED } from "../devnet/consensus_config.ts";
@@ -179,7 +179,7 @@ function configOf(
     para_rpc_ws: proxies.hub.wsUrl,
     para_ids: [paraIdOf(identity.stateMachine)],
   };
-  return stringify({
+  return stringifyToml({
     hub: {
       type: "beefy",
       substrate: {

@@ -5,18 +5,18 @@
 import { polkadotHubAs } from "../protocol/consensus/parachain/parachain_proof.ts";
 import type { ConsensusStateId, StateMachine } from "../protocol/ismp/state_machine.ts";
 import { findLiveChain, findOtherTrie } from "./live_network.ts";
-import type { Place } from "./report.ts";
+import type { SourceLocation } from "./diagnostics.ts";
 
 /** What the checks know of a section: where it is and which names in it are good. */
 export interface KnownSection {
-  readonly place: Place;
+  readonly place: SourceLocation;
   readonly stateMachine: StateMachine | undefined;
   readonly consensusStateId: ConsensusStateId | undefined;
 }
 
 /** No chain may be configured twice, nor be the hub: one instance of a chain per process. */
 export function checkDistinct(hub: KnownSection | undefined, chains: readonly KnownSection[]): void {
-  const seen = new Map<StateMachine, Place>();
+  const seen = new Map<StateMachine, SourceLocation>();
   for (const chain of chains) {
     const machine = chain.stateMachine;
     if (machine === undefined) continue;
@@ -30,7 +30,7 @@ export function checkDistinct(hub: KnownSection | undefined, chains: readonly Kn
   }
 }
 
-function sectionAt(place: Place): string {
+function sectionAt(place: SourceLocation): string {
   return `[${place.section}]${place.line === undefined ? "" : ` (line ${place.line})`}`;
 }
 

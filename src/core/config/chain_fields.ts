@@ -13,7 +13,7 @@ import { consensusStateId, contractAddress, httpUrls, stateMachine, webSocketUrl
 import { apiKey, evmSigner, substrateSigner } from "./key_readers.ts";
 import type { EndpointUrl, Secret } from "./redact.ts";
 import { type Field, type Fields, optional, type Reader, required, withDefault } from "./section.ts";
-import type { ConfigFiles } from "./toml_file.ts";
+import type { ConfigFiles } from "./toml.ts";
 import { blockHeight, integer, oneOf, timerSeconds } from "./value_readers.ts";
 
 /** Largest unsigned integer of 32 bits. */

@@ -14,7 +14,7 @@ import {
 } from "../protocol/ismp/state_machine.ts";
 import type { KnownSection } from "./chain_checks.ts";
 import type { UpdateLimit } from "./consensus_config.ts";
-import type { Place } from "./report.ts";
+import type { SourceLocation } from "./diagnostics.ts";
 
 /** True for a chain that follows a beacon chain which the hub has a client for, and while the chain is not known. */
 export function hasBeaconChain(chain: StateMachine | undefined): boolean {
@@ -51,7 +51,7 @@ export function checkBscNetwork({ place, stateMachine }: KnownSection): void {
 export function withHubPara(
   paraIds: readonly number[],
   hub: StateMachine,
-  listed: Place,
+  listed: SourceLocation,
 ): readonly number[] {
   const own = paraIdOf(hub);
   if (paraIds.includes(own)) return paraIds;
@@ -61,7 +61,7 @@ export function withHubPara(
 
 /** What is known of the L1 of a rollup's section. */
 export interface KnownL1 {
-  readonly host: Place;
+  readonly host: SourceLocation;
   readonly stateMachine: StateMachine | undefined;
   readonly consensusStateId: ConsensusStateId | undefined;
 }
@@ -93,7 +93,7 @@ export function ownRollupId(rollup: KnownSection, l1: KnownL1): ConsensusStateId
 /** Warns of watched chains of which no update will ever be seen under that name. */
 export function checkLimits(
   limits: readonly UpdateLimit[],
-  listing: Place,
+  listing: SourceLocation,
   known: { readonly hub: StateMachine | undefined; readonly chains: readonly KnownSection[] },
 ): void {
   for (const { id } of limits) {

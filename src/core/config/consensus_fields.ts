@@ -26,7 +26,7 @@ import type {
 import { byteConsensusStateId, updateLimits } from "./consensus_readers.ts";
 import { substrateSigner } from "./key_readers.ts";
 import { alsoNamed, type Fields, optional, type Reader, required, withDefault } from "./section.ts";
-import type { ConfigFiles } from "./toml_file.ts";
+import type { ConfigFiles } from "./toml.ts";
 import { boolean, cappedSeconds, integer, listOf, oneOf } from "./value_readers.ts";
 
 /** polytope-labs/hyperbridge: tesseract/consensus/{grandpa,bsc,op-host,arb-host}, `consensus_update_frequency`. */

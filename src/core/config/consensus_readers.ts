@@ -2,14 +2,14 @@
  * Readers of values that only the consensus relayer's file has: ids as arrays of bytes, and pairs of a chain and a
  * period.
  */
-import type { TomlTable, TomlValue } from "smol-toml";
+import { isTable, type TomlTable, type TomlValue } from "./toml.ts";
 import type { ConsensusStateId } from "../protocol/ismp/state_machine.ts";
 import { stateMachineIdKey } from "../protocol/ismp/state_machine.ts";
 import { anyStateMachine, consensusStateId } from "./chain_readers.ts";
 import type { UpdateLimit } from "./consensus_config.ts";
-import type { Place } from "./report.ts";
+import type { SourceLocation } from "./diagnostics.ts";
 import type { Accepted, Reader } from "./section.ts";
-import { describeKind, isTable, listOf, wideSeconds } from "./value_readers.ts";
+import { describeKind, listOf, wideSeconds } from "./value_readers.ts";
 
 /** As {@link consensusStateId}; files of 2025 write it as an array of its four bytes. */
 export const byteConsensusStateId: Reader<ConsensusStateId> = {
@@ -50,13 +50,14 @@ const updateLimit: Reader<UpdateLimit> = {
   },
 };
 
-function readId(value: TomlValue, place: Place): Accepted<UpdateLimit["id"]> {
+function readId(value: TomlValue, place: SourceLocation): Accepted<UpdateLimit["id"]> {
   const names = Array.isArray(value) ? pairNames(value, place) : isTable(value) ? value : undefined;
   if (names === undefined) {
     if (!Array.isArray(value)) place.problem(describeKind(value), PAIR_EXPECTED);
     return undefined;
   }
-  const step = (key: string, index: number): Place => place.child(Array.isArray(value) ? index : key);
+  const step = (key: string, index: number): SourceLocation =>
+    place.child(Array.isArray(value) ? index : key);
   const machine = readName(names, anyStateMachine, { key: "state_id", at: step("state_id", 0) });
   const consensus = readName(names, byteConsensusStateId, {
     key: "consensus_state_id",
@@ -67,7 +68,7 @@ function readId(value: TomlValue, place: Place): Accepted<UpdateLimit["id"]> {
 }
 
 /** The short form as the long one. */
-function pairNames(value: readonly TomlValue[], place: Place): TomlTable | undefined {
+function pairNames(value: readonly TomlValue[], place: SourceLocation): TomlTable | undefined {
   const [machine, consensus, ...rest] = value;
   if (machine !== undefined && consensus !== undefined && rest.length === 0) {
     return { state_id: machine, consensus_state_id: consensus };
@@ -82,7 +83,7 @@ function pairNames(value: readonly TomlValue[], place: Place): TomlTable | undef
 function readName<T>(
   names: TomlTable,
   reader: Reader<T>,
-  { key, at }: { readonly key: string; readonly at: Place },
+  { key, at }: { readonly key: string; readonly at: SourceLocation },
 ): Accepted<T> {
   const value = Object.hasOwn(names, key) ? names[key] : undefined;
   if (value !== undefined) return reader.read(value, at);

@@ -7,7 +7,7 @@ import { fromHex, type Hex, toHex } from "../protocol/bytes.ts";
 import { evmAddressOf } from "../protocol/ismp/signed_messages.ts";
 import { Secret } from "./redact.ts";
 import type { Reader } from "./section.ts";
-import { type ConfigFiles, fileFailure } from "./toml_file.ts";
+import { type ConfigFiles, fileFailure } from "./toml.ts";
 import { text } from "./value_readers.ts";
 
 type Judgement = { value: Secret<Hex> } | { found: string; hint?: string };

@@ -2,7 +2,7 @@
  * What the live hubs use, for advice in messages only: configured values always win.
  * Source: polytope-labs/hyperbridge: tesseract/messaging/evm/src/registry.rs.
  */
-import type { TomlTable } from "smol-toml";
+import type { TomlTable } from "./toml.ts";
 import {
   evmChainId,
   IdentifierError,

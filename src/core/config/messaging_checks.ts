@@ -4,7 +4,7 @@
  */
 import type { StateMachine } from "../protocol/ismp/state_machine.ts";
 import type { KnownSection } from "./chain_checks.ts";
-import type { Place } from "./report.ts";
+import type { SourceLocation } from "./diagnostics.ts";
 
 /** One instance serves either solochains or parachains: the hub has one consensus state id per process. */
 export function checkChainKinds(hub: KnownSection | undefined, chains: readonly KnownSection[]): void {
@@ -33,7 +33,7 @@ export function checkChainKinds(hub: KnownSection | undefined, chains: readonly 
  */
 export function checkBuffers(
   profitPercent: number | undefined,
-  chains: readonly { readonly place: Place; readonly gasPriceBufferPercent?: number | undefined }[],
+  chains: readonly { readonly place: SourceLocation; readonly gasPriceBufferPercent?: number | undefined }[],
 ): void {
   if (profitPercent === undefined || profitPercent === 0) return; // everything is wanted at any price
   for (const { place, gasPriceBufferPercent } of chains) {
@@ -57,7 +57,7 @@ export interface KnownChains {
 /** The listed chains that requests can be delivered to; the others are warned about. `undefined` means all. */
 export function selectEndpoints(
   listed: readonly StateMachine[],
-  listing: { readonly place: Place; readonly raw: unknown },
+  listing: { readonly place: SourceLocation; readonly raw: unknown },
   known: KnownChains,
 ): readonly StateMachine[] | undefined {
   if (listed.length === 0) {

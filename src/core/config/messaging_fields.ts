@@ -15,7 +15,7 @@ import { anyStateMachine, consensusStateId, moduleId, webSocketUrl } from "./cha
 import { substrateSigner } from "./key_readers.ts";
 import type { HubValues, RelayerConfig } from "./messaging_config.ts";
 import { type Fields, optional, required, withDefault } from "./section.ts";
-import type { ConfigFiles } from "./toml_file.ts";
+import type { ConfigFiles } from "./toml.ts";
 import { amount, boolean, integer, listOf, positiveAmount, timerSeconds } from "./value_readers.ts";
 
 /** {@link HubValues} and the id as the file has it. */

@@ -2,7 +2,7 @@
  * Reads the section of one chain of the consensus relayer's file, of whichever type, with its host section.
  * Source: spec.md, "Consensus relayer configuration"; 06-evm-consensus sections 2 and 3.
  */
-import type { TomlTable } from "smol-toml";
+import { isTable, type TomlTable } from "./toml.ts";
 import { evmStateMachine } from "../protocol/ismp/state_machine.ts";
 import type { KnownSection } from "./chain_checks.ts";
 import { evmFields, type EvmValues, substrateFields } from "./chain_fields.ts";
@@ -25,11 +25,10 @@ import {
   unsupportedTypes,
 } from "./consensus_fields.ts";
 import { liveHints } from "./live_network.ts";
-import type { Place, Report } from "./report.ts";
-import { readSection, type SectionReading } from "./section.ts";
+import type { Diagnostics, SourceLocation } from "./diagnostics.ts";
+import { readSection, type SectionResult } from "./section.ts";
 import { readInner, reportType } from "./sections.ts";
-import type { ConfigFiles } from "./toml_file.ts";
-import { isTable } from "./value_readers.ts";
+import type { ConfigFiles } from "./toml.ts";
 
 /** The types of chains, as messages name them. */
 export const CHAIN_TYPES = '"evm", "op_stack", "arbitrum_orbit", "bsc" or "substrate"';
@@ -60,7 +59,7 @@ export interface ChainReading {
 /** Where a chain is read from. */
 export interface ChainContext {
   readonly files: ConfigFiles;
-  readonly report: Report;
+  readonly diagnostics: Diagnostics;
   /** Of its section. */
   readonly name: string;
 }
@@ -76,8 +75,8 @@ interface ChainEntry {
 
 /** Reads the section of a chain with its host section. */
 export function readChain(context: ChainContext, table: TomlTable): ChainReading {
-  const { files, report, name } = context;
-  const place = report.section([name]);
+  const { files, diagnostics, name } = context;
+  const place = diagnostics.section([name]);
   const { consensus } = table;
   if (consensus !== undefined && isTable(consensus)) return reportNewerLayout(consensus, place);
   const type = table["type"];
@@ -95,10 +94,10 @@ export function readChain(context: ChainContext, table: TomlTable): ChainReading
   const { good, whole } = readSection(table, place, evmFields(files), traits);
   const known = { place, stateMachine: good.stateMachine, consensusStateId: good.consensusStateId };
   checkChainOfType(known, type, kind.chainId === undefined ? undefined : evmStateMachine(kind.chainId));
-  return readKind(kind.is, { name, section: place.section, table, known, whole }, report);
+  return readKind(kind.is, { name, section: place.section, table, known, whole }, diagnostics);
 }
 
-function nothingKnown(place: Place): ChainReading {
+function nothingKnown(place: SourceLocation): ChainReading {
   const known = { place, stateMachine: undefined, consensusStateId: undefined };
   return { known, l1: undefined, config: undefined };
 }
@@ -108,7 +107,7 @@ function nothingKnown(place: Place): ChainReading {
  * finds out by itself (polytope-labs/hyperbridge: docs/content/developers/network/relayer.mdx). One problem says what
  * to write instead; what else is missing for that reason is not listed.
  */
-function reportNewerLayout(consensus: TomlTable, place: Place): ChainReading {
+function reportNewerLayout(consensus: TomlTable, place: SourceLocation): ChainReading {
   const { type } = consensus;
   const isKnown = typeof type === "string" && Object.hasOwn(chainTypes, type);
   const meant = isKnown ? `type = "${type}"` : `type = ${CHAIN_TYPES}`;
@@ -123,7 +122,7 @@ function reportNewerLayout(consensus: TomlTable, place: Place): ChainReading {
 }
 
 /** A chain that is told of the hub: nothing else is done for it. */
-function readTold({ files }: ChainContext, table: TomlTable, place: Place): ChainReading {
+function readTold({ files }: ChainContext, table: TomlTable, place: SourceLocation): ChainReading {
   const { good, whole } = readSection(table, place, substrateFields(files), {
     ignored: toldIgnored,
     others: ["type"],
@@ -133,20 +132,24 @@ function readTold({ files }: ChainContext, table: TomlTable, place: Place): Chai
   return { known, l1: undefined, config };
 }
 
-function readKind(type: ChainType, entry: ChainEntry, report: Report): ChainReading {
+function readKind(type: ChainType, entry: ChainEntry, diagnostics: Diagnostics): ChainReading {
   switch (type) {
     case "evm":
-      return readEvm(entry, report);
+      return readEvm(entry, diagnostics);
     case "bsc": {
       checkBscNetwork(entry.known);
-      const host = readInner(entry, { name: "host", fields: bscHostFields, ignored: hostIgnored }, report);
+      const host = readInner(
+        entry,
+        { name: "host", fields: bscHostFields, ignored: hostIgnored },
+        diagnostics,
+      );
       return alone(entry, host.whole && { type, host: host.whole });
     }
     case "op_stack": {
       const host = readInner(
         entry,
         { name: "host", fields: opStackHostFields, ignored: hostIgnored },
-        report,
+        diagnostics,
       );
       return rollup(entry, host, (own) => host.whole && { type, host: host.whole, ...own });
     }
@@ -154,17 +157,17 @@ function readKind(type: ChainType, entry: ChainEntry, report: Report): ChainRead
       const host = readInner(
         entry,
         { name: "host", fields: arbitrumHostFields, ignored: hostIgnored },
-        report,
+        diagnostics,
       );
       return rollup(entry, host, (own) => host.whole && { type, host: host.whole, ...own });
     }
   }
 }
 
-function readEvm(entry: ChainEntry, report: Report): ChainReading {
+function readEvm(entry: ChainEntry, diagnostics: Diagnostics): ChainReading {
   if (!hasBeaconChain(entry.known.stateMachine)) {
     if (Object.hasOwn(entry.table, "host")) {
-      report.section([entry.name, "host"]).warning(
+      diagnostics.section([entry.name, "host"]).warning(
         "a section without effect",
         "no such section",
         "the hub has no client for this chain's finality; only 1, 11155111, 100 and 10200 have a beacon chain",
@@ -173,7 +176,7 @@ function readEvm(entry: ChainEntry, report: Report): ChainReading {
     return alone(entry, { type: "held" });
   }
   const inner = { name: "host", fields: beaconHostFields, ignored: hostIgnored };
-  const { whole } = readInner(entry, inner, report);
+  const { whole } = readInner(entry, inner, diagnostics);
   return alone(entry, whole && { type: "evm", host: whole });
 }
 
@@ -188,7 +191,7 @@ function alone(entry: ChainEntry, addition: Addition<EvmConsensusChainConfig> | 
 
 function rollup(
   entry: ChainEntry,
-  host: SectionReading<RollupHostValues> & { readonly place: Place },
+  host: SectionResult<RollupHostValues> & { readonly place: SourceLocation },
   complete: (
     own: EvmValues & { readonly section: string },
   ) => ConsensusChainConfig | undefined,

@@ -3,7 +3,7 @@
  * with it. Offline: what only the chains can tell is checked at start-up. Source: spec.md, "Consensus relayer
  * configuration"; 05-hub-consensus section 3.2 and 06-evm-consensus sections 2 and 3.
  */
-import type { TomlTable } from "smol-toml";
+import type { TomlTable } from "./toml.ts";
 import { checkDistinct, checkLiveIds, checkTries, type KnownSection } from "./chain_checks.ts";
 import { usualHubId } from "./chain_fields.ts";
 import { checkLimits, type KnownL1, noteForeignL1, withHubPara } from "./consensus_checks.ts";
@@ -24,10 +24,10 @@ import {
   relayerFields,
   relayerIgnored,
 } from "./consensus_fields.ts";
-import type { ConfigReading } from "./problem.ts";
+import type { ConfigResult } from "./diagnostics.ts";
 import { CHAIN_TYPES, type ChainReading, readChain } from "./read_consensus_chain.ts";
 import type { StateMachine } from "../protocol/ismp/state_machine.ts";
-import type { Place, Report } from "./report.ts";
+import type { Diagnostics, SourceLocation } from "./diagnostics.ts";
 import { readSection } from "./section.ts";
 import {
   findChainSections,
@@ -38,26 +38,30 @@ import {
   readInner,
   type Sections,
 } from "./sections.ts";
-import type { ConfigFiles } from "./toml_file.ts";
+import type { ConfigFiles } from "./toml.ts";
 
 /** Reads and checks the file at `path`. A file that cannot be read is a problem too, not an exception. */
-export function readConsensusConfig(files: ConfigFiles, path: string): ConfigReading<ConsensusConfig> {
+export function readConsensusConfig(files: ConfigFiles, path: string): ConfigResult<ConsensusConfig> {
   return readConfigFile(files, path, (text) => parseConsensusConfig(files, text));
 }
 
 /** Checks the text of a file. `files` is asked only for keys that the text names by path. */
-export function parseConsensusConfig(files: ConfigFiles, text: string): ConfigReading<ConsensusConfig> {
-  return readDocument(text, (table, report) => readSections(files, table, report));
+export function parseConsensusConfig(files: ConfigFiles, text: string): ConfigResult<ConsensusConfig> {
+  return readDocument(text, (table, diagnostics) => readSections(files, table, diagnostics));
 }
 
-function readSections(files: ConfigFiles, table: TomlTable, report: Report): ConsensusConfig | undefined {
-  const sections = findSections(table, report);
-  const hub = readHub(files, sections, report);
-  const relayer = readRelayer(sections, report);
-  const entries = findChainSections(sections, report, CHAIN_TYPES);
-  const chains = entries.map(([name, entry]) => readChain({ files, report, name }, entry));
+function readSections(
+  files: ConfigFiles,
+  table: TomlTable,
+  diagnostics: Diagnostics,
+): ConsensusConfig | undefined {
+  const sections = findSections(table, diagnostics);
+  const hub = readHub(files, sections, diagnostics);
+  const relayer = readRelayer(sections, diagnostics);
+  const entries = findChainSections(sections, diagnostics, CHAIN_TYPES);
+  const chains = entries.map(([name, entry]) => readChain({ files, diagnostics, name }, entry));
 
-  checkTogether({ hub, relayer, chains }, report);
+  checkTogether({ hub, relayer, chains }, diagnostics);
   const configs = chains.flatMap(({ config }) => config ?? []);
   if (hub?.config === undefined || relayer === undefined) return undefined;
   return { hub: hub.config, relayer, chains: configs };
@@ -70,7 +74,7 @@ function checkTogether(
     readonly relayer: ConsensusRelayerConfig | undefined;
     readonly chains: readonly ChainReading[];
   },
-  report: Report,
+  diagnostics: Diagnostics,
 ): void {
   const known = chains.map((chain) => chain.known);
   checkDistinct(hub?.known, known);
@@ -82,10 +86,14 @@ function checkTogether(
   );
   checkTries(known);
   if (relayer === undefined) return;
-  checkLimits(relayer.maximumUpdateIntervals, report.section(["relayer"]).child("maximum_update_intervals"), {
-    hub: hub?.known.stateMachine,
-    chains: chains.map((chain) => chain.l1 === undefined ? chain.known : storedAs(chain.known, chain.l1)),
-  });
+  checkLimits(
+    relayer.maximumUpdateIntervals,
+    diagnostics.section(["relayer"]).child("maximum_update_intervals"),
+    {
+      hub: hub?.known.stateMachine,
+      chains: chains.map((chain) => chain.l1 === undefined ? chain.known : storedAs(chain.known, chain.l1)),
+    },
+  );
 }
 
 /** A rollup as the hub stores its heights: under the L1's id. */
@@ -98,13 +106,14 @@ interface HubReading {
   readonly config: ConsensusHubConfig | undefined;
 }
 
-function readHub(files: ConfigFiles, sections: Sections, report: Report): HubReading | undefined {
-  const hub = findHubSection(sections, report);
+function readHub(files: ConfigFiles, sections: Sections, diagnostics: Diagnostics): HubReading | undefined {
+  const hub = findHubSection(sections, diagnostics);
   if (hub === undefined) return undefined;
-  const consensus = readHubConsensus(hub, report);
-  const substrate = readInner(hub, { name: "substrate", fields: hubSubstrateFields(files) }, report);
+  const consensus = readHubConsensus(hub, diagnostics);
+  const substrate = readInner(hub, { name: "substrate", fields: hubSubstrateFields(files) }, diagnostics);
   const { stateMachine, consensusStateId } = substrate.good;
-  const listing = (section: string): Place => report.section([hub.name, section]).child("para_ids");
+  const listing = (section: string): SourceLocation =>
+    diagnostics.section([hub.name, section]).child("para_ids");
   const ofHub = consensus && stateMachine && withHub(consensus, stateMachine, listing);
   const config = ofHub && completeHub(hub.name, ofHub, substrate.whole);
   return { known: { place: substrate.place, stateMachine, consensusStateId }, config };
@@ -114,7 +123,7 @@ function readHub(files: ConfigFiles, sections: Sections, report: Report): HubRea
 function withHub(
   consensus: HubConsensusConfig,
   hub: StateMachine,
-  listing: (section: string) => Place,
+  listing: (section: string) => SourceLocation,
 ): HubConsensusConfig {
   if (consensus.type === "grandpa") {
     const paraIds = withHubPara(consensus.grandpa.paraIds, hub, listing("grandpa"));
@@ -138,9 +147,9 @@ function completeHub(
 
 function readHubConsensus(
   hub: { readonly name: string; readonly table: TomlTable },
-  report: Report,
+  diagnostics: Diagnostics,
 ): HubConsensusConfig | undefined {
-  const place = report.section([hub.name]);
+  const place = diagnostics.section([hub.name]);
   const type = hub.table["type"];
   const idle = type === "grandpa"
     ? { prover: 'only used with type = "beefy"' }
@@ -152,19 +161,20 @@ function readHubConsensus(
     ignored: { ...hubIgnored, ...idle },
   });
   if (reading.whole?.type === "grandpa") {
-    const { whole } = readInner(hub, { name: "grandpa", fields: grandpaFields }, report);
+    const { whole } = readInner(hub, { name: "grandpa", fields: grandpaFields }, diagnostics);
     return whole && { type: "grandpa", grandpa: whole };
   }
   if (reading.whole?.type !== "beefy") return undefined;
   if (!Object.hasOwn(hub.table, "prover")) return { type: "beefy", prover: undefined };
   const inner = { name: "prover", fields: proverFields, ignored: proverIgnored };
-  const { whole } = readInner(hub, inner, report);
+  const { whole } = readInner(hub, inner, diagnostics);
   return whole && { type: "beefy", prover: whole };
 }
 
 /** The section may be missing; then its defaults apply. */
-function readRelayer(sections: Sections, report: Report): ConsensusRelayerConfig | undefined {
+function readRelayer(sections: Sections, diagnostics: Diagnostics): ConsensusRelayerConfig | undefined {
   if (sections.has("relayer") && sections.get("relayer") === undefined) return undefined;
   const table = sections.get("relayer") ?? {};
-  return readSection(table, report.section(["relayer"]), relayerFields, { ignored: relayerIgnored }).whole;
+  return readSection(table, diagnostics.section(["relayer"]), relayerFields, { ignored: relayerIgnored })
+    .whole;
 }

@@ -3,7 +3,7 @@
  * with it. Offline: what only the chains can tell is checked at start-up. Source: spec.md, "Messaging relayer
  * configuration"; 04-messaging-flow section 3.
  */
-import type { TomlTable } from "smol-toml";
+import type { TomlTable } from "./toml.ts";
 import { checkDistinct, checkLiveIds, checkTries, type KnownSection } from "./chain_checks.ts";
 import { evmFields, substrateFields, usualHubId } from "./chain_fields.ts";
 import { liveHints } from "./live_network.ts";
@@ -20,9 +20,9 @@ import {
   substrateIgnored,
   unsupportedTypes,
 } from "./messaging_fields.ts";
-import type { ConfigReading } from "./problem.ts";
-import type { Place, Report } from "./report.ts";
-import { readSection, type SectionReading } from "./section.ts";
+import type { ConfigResult } from "./diagnostics.ts";
+import type { Diagnostics, SourceLocation } from "./diagnostics.ts";
+import { readSection, type SectionResult } from "./section.ts";
 import {
   findChainSections,
   findHubSection,
@@ -33,25 +33,29 @@ import {
   reportType,
   type Sections,
 } from "./sections.ts";
-import type { ConfigFiles } from "./toml_file.ts";
+import type { ConfigFiles } from "./toml.ts";
 
 const CHAIN_TYPES = '"evm" or "substrate"';
 
 /** Reads and checks the file at `path`. A file that cannot be read is a problem too, not an exception. */
-export function readMessagingConfig(files: ConfigFiles, path: string): ConfigReading<MessagingConfig> {
+export function readMessagingConfig(files: ConfigFiles, path: string): ConfigResult<MessagingConfig> {
   return readConfigFile(files, path, (text) => parseMessagingConfig(files, text));
 }
 
 /** Checks the text of a file. `files` is asked only for keys that the text names by path. */
-export function parseMessagingConfig(files: ConfigFiles, text: string): ConfigReading<MessagingConfig> {
-  return readDocument(text, (table, report) => readSections(files, table, report));
+export function parseMessagingConfig(files: ConfigFiles, text: string): ConfigResult<MessagingConfig> {
+  return readDocument(text, (table, diagnostics) => readSections(files, table, diagnostics));
 }
 
-function readSections(files: ConfigFiles, table: TomlTable, report: Report): MessagingConfig | undefined {
-  const sections = findSections(table, report);
-  const hub = readHub(files, sections, report);
-  const relayer = readRelayer(sections, report);
-  const chains = readChains(files, sections, report);
+function readSections(
+  files: ConfigFiles,
+  table: TomlTable,
+  diagnostics: Diagnostics,
+): MessagingConfig | undefined {
+  const sections = findSections(table, diagnostics);
+  const hub = readHub(files, sections, diagnostics);
+  const relayer = readRelayer(sections, diagnostics);
+  const chains = readChains(files, sections, diagnostics);
 
   const known = chains.map((chain) => chain.known);
   checkDistinct(hub?.known, known);
@@ -77,12 +81,12 @@ interface HubReading {
 function readHub(
   files: ConfigFiles,
   sections: Sections,
-  report: Report,
+  diagnostics: Diagnostics,
 ): HubReading | undefined {
-  const found = findHubSection(sections, report);
+  const found = findHubSection(sections, diagnostics);
   if (found === undefined) return undefined;
   const { name, table } = found;
-  const place = report.section([name]);
+  const place = diagnostics.section([name]);
   const reading = readSection(table, place, hubFields(files), { ignored: hubIgnored });
   return { known: knownSection(place, reading), config: completeHub(name, reading.whole) };
 }
@@ -98,19 +102,19 @@ function completeHub(section: string, values: HubFileValues | undefined): HubCon
 }
 
 interface RelayerReading {
-  readonly place: Place;
+  readonly place: SourceLocation;
   readonly table: TomlTable;
-  readonly reading: SectionReading<RelayerFileValues>;
+  readonly reading: SectionResult<RelayerFileValues>;
 }
 
 function readRelayer(
   sections: Sections,
-  report: Report,
+  diagnostics: Diagnostics,
 ): RelayerReading | undefined {
-  if (!sections.has("relayer")) reportMissing("relayer", sections, report);
+  if (!sections.has("relayer")) reportMissing("relayer", sections, diagnostics);
   const table = sections.get("relayer");
   if (table === undefined) return undefined;
-  const place = report.section(["relayer"]);
+  const place = diagnostics.section(["relayer"]);
   return { place, table, reading: readSection(table, place, relayerFields, { ignored: relayerIgnored }) };
 }
 
@@ -138,13 +142,13 @@ interface ChainReading {
 function readChains(
   files: ConfigFiles,
   sections: Sections,
-  report: Report,
+  diagnostics: Diagnostics,
 ): readonly ChainReading[] {
-  const entries = findChainSections(sections, report, CHAIN_TYPES);
-  return entries.flatMap(([name, table]) => readChain(files, table, report.section([name])));
+  const entries = findChainSections(sections, diagnostics, CHAIN_TYPES);
+  return entries.flatMap(([name, table]) => readChain(files, table, diagnostics.section([name])));
 }
 
-function readChain(files: ConfigFiles, table: TomlTable, place: Place): ChainReading {
+function readChain(files: ConfigFiles, table: TomlTable, place: SourceLocation): ChainReading {
   const section = place.section;
   if (table["type"] === "evm") {
     const traits = { ignored: evmIgnored, others: ["type"], hintFor: liveHints(table) };
@@ -174,8 +178,8 @@ function readChain(files: ConfigFiles, table: TomlTable, place: Place): ChainRea
 }
 
 function knownSection(
-  place: Place,
-  reading: SectionReading<Pick<KnownSection, "stateMachine" | "consensusStateId">>,
+  place: SourceLocation,
+  reading: SectionResult<Pick<KnownSection, "stateMachine" | "consensusStateId">>,
 ): KnownSection {
   const { stateMachine, consensusStateId } = reading.good;
   return { place, stateMachine, consensusStateId };

@@ -2,8 +2,8 @@
  * Reads one section of a TOML file by a list of fields: missing keys, wrong values and unknown keys are reported,
  * good values come out under their names in the program. Both programs describe their sections this way.
  */
-import type { TomlTable, TomlValue } from "smol-toml";
-import type { Place } from "./report.ts";
+import type { TomlTable, TomlValue } from "./toml.ts";
+import type { SourceLocation } from "./diagnostics.ts";
 import { nearestWord } from "./spelling.ts";
 
 /** A value that was accepted; `undefined` in place of it means that the reader has reported a problem. */
@@ -14,7 +14,7 @@ export interface Reader<T> {
   /** Ends "expected ..." when the value is missing or wrong, e.g. `an integer from 1 to 5`. */
   readonly expected: string;
   /** Checks a value; what is wrong is reported at `place`. */
-  readonly read: (value: TomlValue, place: Place) => Accepted<T>;
+  readonly read: (value: TomlValue, place: SourceLocation) => Accepted<T>;
 }
 
 /** One key of a section. */
@@ -62,7 +62,7 @@ export interface SectionTraits {
 }
 
 /** What a section holds. */
-export interface SectionReading<V> {
+export interface SectionResult<V> {
   /** The values that were good, for checks over several sections. */
   readonly good: Partial<V>;
   /** All values; `undefined` when one was missing or wrong. */
@@ -72,10 +72,10 @@ export interface SectionReading<V> {
 /** Reads `table` by `fields` and reports at `place` what is wrong and what is unknown. */
 export function readSection<V extends object>(
   table: TomlTable,
-  place: Place,
+  place: SourceLocation,
   fields: Fields<V>,
   traits: SectionTraits = {},
-): SectionReading<V> {
+): SectionResult<V> {
   const good: { -readonly [K in keyof V]?: V[K] } = {};
   const keys = new Set<string>(traits.others);
   for (const name in fields) {
@@ -89,7 +89,12 @@ export function readSection<V extends object>(
   return { good, whole: isWhole<V>(good, fields) ? good : undefined };
 }
 
-function readField<T>(table: TomlTable, place: Place, field: Field<T>, traits: SectionTraits): Accepted<T> {
+function readField<T>(
+  table: TomlTable,
+  place: SourceLocation,
+  field: Field<T>,
+  traits: SectionTraits,
+): Accepted<T> {
   const key = nameInFile(table, place, field);
   const at = place.child(key, traits.hintFor?.(field.key));
   const value = Object.hasOwn(table, key) ? table[key] : undefined;
@@ -99,7 +104,7 @@ function readField<T>(table: TomlTable, place: Place, field: Field<T>, traits: S
 }
 
 /** Which of a field's names the table has; both are a problem, and the first one counts. */
-function nameInFile<T>(table: TomlTable, place: Place, { key, alias }: Field<T>): string {
+function nameInFile<T>(table: TomlTable, place: SourceLocation, { key, alias }: Field<T>): string {
   if (alias === undefined || !Object.hasOwn(table, alias)) return key;
   if (!Object.hasOwn(table, key)) return alias;
   place.child(alias).problem(`a second name of \`${key}\` beside it`, `either \`${key}\` or \`${alias}\``);
@@ -112,7 +117,7 @@ function isWhole<V extends object>(values: Partial<V>, fields: Fields<V>): value
 
 function warnOfUnknownKeys(
   table: TomlTable,
-  place: Place,
+  place: SourceLocation,
   known: ReadonlySet<string>,
   ignored: Readonly<Record<string, string>>,
 ): void {

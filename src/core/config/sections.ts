@@ -2,14 +2,14 @@
  * From a file to its sections, the same for both programs: the document, the names of its tables, the section of the
  * hub under either name, and what is said of missing sections and of types that do not exist.
  */
-import type { TomlTable, TomlValue } from "smol-toml";
-import type { ConfigReading, Problem } from "./problem.ts";
+import { isTable, type TomlTable, type TomlValue } from "./toml.ts";
+import type { ConfigResult, Diagnostic } from "./diagnostics.ts";
 import { shownText } from "./redact.ts";
-import { type Place, Report } from "./report.ts";
-import { type Fields, readSection, type SectionReading, type SectionTraits } from "./section.ts";
+import { Diagnostics, type SourceLocation } from "./diagnostics.ts";
+import { type Fields, readSection, type SectionResult, type SectionTraits } from "./section.ts";
 import { nearestWord } from "./spelling.ts";
-import { type ConfigFiles, parseToml, readTextFile } from "./toml_file.ts";
-import { describeKind, isTable } from "./value_readers.ts";
+import { type ConfigFiles, parseToml, readTextFile } from "./toml.ts";
+import { describeKind } from "./value_readers.ts";
 
 /** Names of the hub's section: the spec's and that of the reference's files. */
 const HUB_SECTIONS = ["hub", "hyperbridge"] as const;
@@ -21,8 +21,8 @@ export type Sections = ReadonlyMap<string, TomlTable | undefined>;
 export function readConfigFile<C>(
   files: ConfigFiles,
   path: string,
-  parse: (text: string) => ConfigReading<C>,
-): ConfigReading<C> {
+  parse: (text: string) => ConfigResult<C>,
+): ConfigResult<C> {
   const file = readTextFile(files, path);
   return "problem" in file ? unreadable(file.problem) : parse(file.text);
 }
@@ -30,29 +30,29 @@ export function readConfigFile<C>(
 /** Reads a TOML text with `read`, which reports what is wrong. */
 export function readDocument<C>(
   text: string,
-  read: (table: TomlTable, report: Report) => C | undefined,
-): ConfigReading<C> {
+  read: (table: TomlTable, diagnostics: Diagnostics) => C | undefined,
+): ConfigResult<C> {
   const document = parseToml(text);
   if ("problem" in document) return unreadable(document.problem);
-  const report = new Report(document.lineOf);
-  const config = read(document.table, report);
-  const { problems, warnings, notes } = report;
+  const diagnostics = new Diagnostics(document.lineOf);
+  const config = read(document.table, diagnostics);
+  const { problems, warnings, notes } = diagnostics;
   return { config: problems.length === 0 ? config : undefined, problems, warnings, notes };
 }
 
-function unreadable<C>(problem: Problem): ConfigReading<C> {
+function unreadable<C>(problem: Diagnostic): ConfigResult<C> {
   return { config: undefined, problems: [problem], warnings: [], notes: [] };
 }
 
 /** Top-level tables by name. Every other top-level key is a problem. */
-export function findSections(table: TomlTable, report: Report): Sections {
+export function findSections(table: TomlTable, diagnostics: Diagnostics): Sections {
   const sections = new Map<string, TomlTable | undefined>();
   for (const [name, value] of Object.entries(table)) {
     const section = isTable(value) ? value : undefined;
     sections.set(name, section);
     if (section === undefined) {
       const isArrayOfTables = Array.isArray(value) && value.length > 0 && value.every(isTable);
-      report.file.child(name).problem(
+      diagnostics.file.child(name).problem(
         isArrayOfTables
           ? "an array of sections (double brackets)"
           : `${describeKind(value)} outside of any section`,
@@ -66,15 +66,15 @@ export function findSections(table: TomlTable, report: Report): Sections {
 /** The section of the hub; its absence and its presence under both names are reported. */
 export function findHubSection(
   sections: Sections,
-  report: Report,
+  diagnostics: Diagnostics,
 ): { readonly name: string; readonly table: TomlTable } | undefined {
   const [name, other] = HUB_SECTIONS.filter((candidate) => sections.has(candidate));
   if (name === undefined) {
-    reportMissing("hub", sections, report);
+    reportMissing("hub", sections, diagnostics);
     return undefined;
   }
   if (other !== undefined) {
-    report.section([other]).problem(
+    diagnostics.section([other]).problem(
       `a second section for the hub beside [${name}]`,
       `either [${name}] or [${other}]`,
     );
@@ -87,9 +87,9 @@ export function findHubSection(
 export function readInner<V extends object>(
   outer: { readonly name: string; readonly table: TomlTable },
   inner: { readonly name: string; readonly fields: Fields<V>; readonly ignored?: SectionTraits["ignored"] },
-  report: Report,
-): SectionReading<V> & { readonly place: Place } {
-  const place = report.section([outer.name, inner.name]);
+  diagnostics: Diagnostics,
+): SectionResult<V> & { readonly place: SourceLocation } {
+  const place = diagnostics.section([outer.name, inner.name]);
   const value = Object.hasOwn(outer.table, inner.name) ? outer.table[inner.name] : undefined;
   if (value !== undefined && isTable(value)) {
     return { place, ...readSection(value, place, inner.fields, { ignored: inner.ignored ?? {} }) };
@@ -102,13 +102,13 @@ export function readInner<V extends object>(
 /** All sections that are not reserved; that there is none is reported. */
 export function findChainSections(
   sections: Sections,
-  report: Report,
+  diagnostics: Diagnostics,
   expectedTypes: string,
 ): readonly (readonly [string, TomlTable])[] {
   const reserved = new Set<string>([...HUB_SECTIONS, "relayer"]);
   const entries = [...sections].filter(([name]) => !reserved.has(name));
   if (entries.length === 0) {
-    report.file.problem("no chain", `at least one section of a chain (type = ${expectedTypes})`);
+    diagnostics.file.problem("no chain", `at least one section of a chain (type = ${expectedTypes})`);
   }
   return entries.flatMap(([name, table]) => table === undefined ? [] : [[name, table] as const]);
 }
@@ -117,14 +117,14 @@ export function findChainSections(
 export function reportMissing(
   name: string,
   sections: Sections,
-  report: Report,
+  diagnostics: Diagnostics,
 ): void {
   const untyped = [...sections].flatMap(([other, table]) =>
     table && !Object.hasOwn(table, "type") ? [other] : []
   );
   const misspelt = nearestWord(name, untyped);
-  const hint = misspelt === undefined ? undefined : `is [${report.section([misspelt]).section}] meant?`;
-  report.section([name]).problem("no such section", `a section [${name}]`, hint);
+  const hint = misspelt === undefined ? undefined : `is [${diagnostics.section([misspelt]).section}] meant?`;
+  diagnostics.section([name]).problem("no such section", `a section [${name}]`, hint);
 }
 
 /** Which values of `type` exist. */
@@ -136,7 +136,7 @@ export interface TypeNames {
 }
 
 /** Reports a `type` that is missing or unknown. */
-export function reportType(type: TomlValue | undefined, at: Place, types: TypeNames): void {
+export function reportType(type: TomlValue | undefined, at: SourceLocation, types: TypeNames): void {
   if (type === undefined) at.problem("nothing", types.expected);
   else if (typeof type !== "string") at.problem(describeKind(type), types.expected);
   else {

@@ -1,7 +1,7 @@
 /**
  * Readers of plain values: integers, amounts, booleans, words, lists.
  */
-import type { TomlTable, TomlValue } from "smol-toml";
+import { isTable, type TomlValue } from "./toml.ts";
 import { shownText } from "./redact.ts";
 import type { Accepted, Reader } from "./section.ts";
 import { nearestWord } from "./spelling.ts";
@@ -17,13 +17,6 @@ export function describeKind(value: TomlValue): string {
   if (typeof value === "boolean") return `the boolean ${value}`;
   if (Array.isArray(value)) return "an array";
   return isTable(value) ? "a table" : "a date or time";
-}
-
-/** True for a section or an inline table. */
-export function isTable(value: TomlValue): value is TomlTable {
-  if (typeof value !== "object" || Array.isArray(value)) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === null || prototype === Object.prototype;
 }
 
 /** Bounds of an integer, both allowed, and its unit for messages. */

@@ -2,7 +2,7 @@
  * What both programs do between the command line and their work: tell what is wrong with the configuration, open the
  * log, watch for signals, and close everything again.
  */
-import { type ConfigReading, describeProblems, renderNote, renderProblem } from "../config/problem.ts";
+import { type ConfigResult, describeProblems, renderDiagnostic, renderNote } from "../config/diagnostics.ts";
 import type { Log, LogLevel } from "../telemetry/log.ts";
 import { type LogFormat, openLog } from "../telemetry/open_log.ts";
 import { openOutput } from "../telemetry/output.ts";
@@ -28,7 +28,7 @@ export interface FrameArguments {
 
 /** In what a program differs from the other one. */
 export interface FrameOptions<C> {
-  readonly reading: ConfigReading<C>;
+  readonly reading: ConfigResult<C>;
   /** Texts that no log line may contain. */
   readonly secretsOf: (config: C) => readonly string[];
   /** Said at the first signal. */
@@ -90,7 +90,7 @@ export async function runFramed<C>(
   }
 }
 
-function tellReading(log: Log, file: string, reading: ConfigReading<unknown>): void {
-  for (const warning of reading.warnings) log.warn(renderProblem(file, warning));
+function tellReading(log: Log, file: string, reading: ConfigResult<unknown>): void {
+  for (const warning of reading.warnings) log.warn(renderDiagnostic(file, warning));
   for (const note of reading.notes) log.info(renderNote(file, note));
 }

@@ -4,7 +4,7 @@ import type { ConsensusConfig } from "../../../src/core/config/consensus_config.
 import { parseConsensusConfig } from "../../../src/core/config/read_consensus_config.ts";
 import { parseMessagingConfig } from "../../../src/core/config/read_messaging_config.ts";
 import type { MessagingConfig } from "../../../src/core/config/messaging_config.ts";
-import type { ConfigReading } from "../../../src/core/config/problem.ts";
+import type { ConfigResult } from "../../../src/core/config/diagnostics.ts";
 
 const root = new URL("../../../", import.meta.url);
 const messaging = Deno.readTextFileSync(new URL("config.example.toml", root));
@@ -27,7 +27,7 @@ const secrets = {
   },
 };
 
-function read(text: string): ConfigReading<MessagingConfig> {
+function read(text: string): ConfigResult<MessagingConfig> {
   return parseMessagingConfig(secrets, text);
 }
 

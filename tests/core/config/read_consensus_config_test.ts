@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { inspect } from "node:util";
 import type { ConsensusChainConfig, ConsensusConfig } from "../../../src/core/config/consensus_config.ts";
-import { type ConfigReading, renderNote, renderProblem } from "../../../src/core/config/problem.ts";
+import { type ConfigResult, renderDiagnostic, renderNote } from "../../../src/core/config/diagnostics.ts";
 import { parseConsensusConfig, readConsensusConfig } from "../../../src/core/config/read_consensus_config.ts";
 import { GOOD_TOML } from "./wrong_configs.ts";
 import {
@@ -13,7 +13,7 @@ import {
   wrongConsensusConfigs,
 } from "./wrong_consensus_configs.ts";
 
-function read(toml: string): ConfigReading<ConsensusConfig> {
+function read(toml: string): ConfigResult<ConsensusConfig> {
   return parseConsensusConfig(goodFiles, toml);
 }
 
@@ -24,11 +24,11 @@ function accept(toml: string): ConsensusConfig {
   return config;
 }
 
-function warningsOf(reading: ConfigReading<unknown>): string[] {
-  return reading.warnings.map((warning) => renderProblem("consensus.toml", warning));
+function warningsOf(reading: ConfigResult<unknown>): string[] {
+  return reading.warnings.map((warning) => renderDiagnostic("consensus.toml", warning));
 }
 
-function notesOf(reading: ConfigReading<unknown>): string[] {
+function notesOf(reading: ConfigResult<unknown>): string[] {
   return reading.notes.map((note) => renderNote("consensus.toml", note));
 }
 
@@ -47,7 +47,7 @@ for (const wrong of wrongConsensusConfigs) {
   Deno.test(`consensus configuration: ${wrong.name} is refused with exactly these lines`, () => {
     const reading = read(wrong.toml);
     assert.deepEqual(
-      reading.problems.map((problem) => renderProblem("consensus.toml", problem)),
+      reading.problems.map((problem) => renderDiagnostic("consensus.toml", problem)),
       wrong.expected,
     );
     assert.deepEqual(warningsOf(reading), wrong.warnings ?? []);
@@ -341,7 +341,7 @@ Deno.test("consensus configuration: the file of the messaging relayer is refused
 
 Deno.test("consensus configuration: a file that is missing is a problem, not an exception", () => {
   const { problems } = readConsensusConfig(goodFiles, "missing.toml");
-  assert.deepEqual(problems.map((problem) => renderProblem("missing.toml", problem)), [
+  assert.deepEqual(problems.map((problem) => renderDiagnostic("missing.toml", problem)), [
     "missing.toml: found no file at this path, expected a readable TOML file",
   ]);
 });
@@ -367,7 +367,7 @@ Deno.test("consensus configuration: no key of the file is ever printed, whether 
       const value = isUrl ? `"https://x.example.org/${key}"` : `"${key}"`;
       const reading = read(edited([place, place.includes(" = ") ? `signer = ${value}` : value]));
       const printed = [
-        ...reading.problems.map((problem) => renderProblem("c", problem)),
+        ...reading.problems.map((problem) => renderDiagnostic("c", problem)),
         ...warningsOf(reading),
         ...notesOf(reading),
         inspect(reading, { depth: 20 }),

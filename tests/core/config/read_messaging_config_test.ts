@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { parseMessagingConfig, readMessagingConfig } from "../../../src/core/config/read_messaging_config.ts";
 import type { MessagingConfig } from "../../../src/core/config/messaging_config.ts";
-import { type ConfigReading, renderNote, renderProblem } from "../../../src/core/config/problem.ts";
-import type { ConfigFiles } from "../../../src/core/config/toml_file.ts";
+import { type ConfigResult, renderDiagnostic, renderNote } from "../../../src/core/config/diagnostics.ts";
+import type { ConfigFiles } from "../../../src/core/config/toml.ts";
 import { edited, GOOD_TOML, wrongConfigs } from "./wrong_configs.ts";
 
 const KEY = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
@@ -35,8 +35,8 @@ function accept(toml: string, files: ConfigFiles = inMemory()): MessagingConfig 
   return config;
 }
 
-function warningsOf(reading: ConfigReading<unknown>): string[] {
-  return reading.warnings.map((warning) => renderProblem("relayer.toml", warning));
+function warningsOf(reading: ConfigResult<unknown>): string[] {
+  return reading.warnings.map((warning) => renderDiagnostic("relayer.toml", warning));
 }
 
 function plus(section: string, ...lines: string[]): string {
@@ -47,7 +47,7 @@ for (const wrong of wrongConfigs) {
   Deno.test(`configuration: ${wrong.name} is refused with exactly these lines (04 21.4, Configuration)`, () => {
     const reading = parseMessagingConfig(inMemory(wrong.files), wrong.toml);
     assert.deepEqual(
-      reading.problems.map((problem) => renderProblem("relayer.toml", problem)),
+      reading.problems.map((problem) => renderDiagnostic("relayer.toml", problem)),
       wrong.expected,
     );
     assert.deepEqual(warningsOf(reading), wrong.warnings ?? []);
@@ -411,7 +411,7 @@ Deno.test("configuration: Windows line ends, a byte order mark and quoted sectio
   const toml = `\uFEFF${GOOD_TOML.replace("[evm1]", '["evm.one"]').replaceAll("\n", "\r\n")}`;
   assert.equal(accept(toml).chains[0]?.section, '"evm.one"');
   const reading = parseMessagingConfig(inMemory(), toml.replace('"ETH0"', '"E"'));
-  assert.deepEqual(reading.problems.map((problem) => renderProblem("f", problem)), [
+  assert.deepEqual(reading.problems.map((problem) => renderDiagnostic("f", problem)), [
     'f:17: ["evm.one"].consensus_state_id: found "E", expected a consensus state id of exactly 4 ASCII characters such as "ETH0"',
   ]);
 });
@@ -424,7 +424,7 @@ Deno.test("configuration: keys of objects are ordinary section names", () => {
 Deno.test("configuration: a file that cannot be read is one problem that says why", () => {
   const said = (files: ConfigFiles): string[] =>
     readMessagingConfig(files, "relayer.toml").problems.map((problem) =>
-      renderProblem("relayer.toml", problem)
+      renderDiagnostic("relayer.toml", problem)
     );
   const failing = (name: string): ConfigFiles => ({
     readFile: () => {

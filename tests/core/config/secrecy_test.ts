@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { inspect } from "node:util";
 import fc from "fast-check";
 import { parseMessagingConfig } from "../../../src/core/config/read_messaging_config.ts";
-import { renderNote, renderProblem } from "../../../src/core/config/problem.ts";
+import { renderDiagnostic, renderNote } from "../../../src/core/config/diagnostics.ts";
 import { edited, GOOD_TOML } from "./wrong_configs.ts";
 
 const HEX = "0123456789abcdef";
@@ -21,7 +21,7 @@ const apiKey = fc.oneof(textOf(ALNUM, 34), textOf(ALNUM, 32), textOf(HEX, 32), t
 function printed(toml: string, file: string): string {
   const reading = parseMessagingConfig({ readFile: () => new TextEncoder().encode(file) }, toml);
   return [
-    ...[...reading.problems, ...reading.warnings].map((problem) => renderProblem("relayer.toml", problem)),
+    ...[...reading.problems, ...reading.warnings].map((problem) => renderDiagnostic("relayer.toml", problem)),
     ...reading.notes.map((note) => renderNote("relayer.toml", note)),
     JSON.stringify(reading, (_, value) => typeof value === "bigint" ? String(value) : value),
     inspect(reading, { depth: 20, showHidden: true }),

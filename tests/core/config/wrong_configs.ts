@@ -209,60 +209,62 @@ export const wrongConfigs: readonly WrongConfig[] = [
     name: "unquoted text",
     toml: edited(['state_machine = "KUSAMA-4009"', "state_machine = KUSAMA-4009"]),
     expected: [
-      "relayer.toml:3: found a syntax error at column 17 of `state_machine = ...`: invalid value, expected TOML; text values need quotes",
+      "relayer.toml:3: found a syntax error at column 17 of `state_machine = ...`: unexpected character, expected TOML; text values need quotes",
     ],
   },
   {
     name: "open string",
     toml: edited([SIGNER, SIGNER.slice(0, -1)]),
     expected: [
-      "relayer.toml:20: found a syntax error at column 77 of `signer = ...`: control characters are not allowed in strings, expected TOML; a closing quote may be missing",
+      "relayer.toml:20: found a syntax error at column 77 of `signer = ...`: unterminated string constant, expected TOML; a closing quote may be missing",
     ],
   },
   {
     name: "unquoted key without 0x",
     toml: edited([SIGNER, KEY_64]),
     expected: [
-      "relayer.toml:20: found a syntax error at column 10 of `signer = ...`: invalid value, expected TOML; text values need quotes",
+      "relayer.toml:20: found a syntax error at column 10 of `signer = ...`: unexpected character, expected TOML; text values need quotes",
     ],
   },
   {
     name: "open header",
     toml: edited(["[relayer]", "[relayer"]),
     expected: [
-      "relayer.toml:6: found a syntax error at column 9 of `[relayer ...`: illegal character in key, expected TOML",
+      "relayer.toml:6: found a syntax error at column 9 of `[relayer ...`: no closing bracket of the header, expected TOML",
     ],
   },
   {
     name: "open array",
     toml: edited(['  "http://127.0.0.1:8545",\n]', '  "http://127.0.0.1:8545",']),
     expected: [
-      "relayer.toml:16: found a syntax error at column 1 of `consensus_state_id = ...`: invalid value, expected TOML",
+      "relayer.toml:16: found a syntax error at column 1 of `consensus_state_id = ...`: unexpected character, expected TOML",
     ],
   },
   {
     name: "key twice",
     toml: plus("hub", 'state_machine = "KUSAMA-4009"'),
     expected: [
-      "relayer.toml:4: found a syntax error at column 1 of `state_machine = ...`: trying to redefine an already defined table or value, expected TOML",
+      "relayer.toml:4: found a syntax error at column 1 of `state_machine = ...`: defining a key multiple times is invalid, expected TOML",
     ],
   },
   {
     name: "section twice",
     toml: `${GOOD_TOML}\n[evm1]\ntype = "evm"\n`,
     expected: [
-      "relayer.toml:29: found a syntax error at column 2 of `[evm1] ...`: trying to redefine an already defined table or value, expected TOML",
+      "relayer.toml:29: found a syntax error at column 2 of `[evm1] ...`: defining a key multiple times is invalid, expected TOML",
     ],
   },
   {
     name: "value without key",
     toml: edited([`signer = ${SIGNER}`, SIGNER]),
-    expected: ["relayer.toml:20: found a syntax error at column 69: illegal character in key, expected TOML"],
+    expected: [
+      "relayer.toml:20: found a syntax error at column 69: no equals sign after the key, expected TOML",
+    ],
   },
   {
     name: "JSON instead of TOML",
     toml: '{ "hub": { "state_machine": "KUSAMA-4009" } }\n',
-    expected: ["relayer.toml:1: found a syntax error at column 1: illegal character in key, expected TOML"],
+    expected: ["relayer.toml:1: found a syntax error at column 1: unexpected token, expected TOML"],
   },
   // [hub].
   {

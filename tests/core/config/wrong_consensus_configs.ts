@@ -4,7 +4,7 @@
  *
  * The lines begin with `consensus.toml`, so the file must be given under that relative path.
  */
-import type { ConfigFiles } from "../../../src/core/config/toml_file.ts";
+import type { ConfigFiles } from "../../../src/core/config/toml.ts";
 import { OTHER_TRIES, type WrongConfig, ZERO_ADDRESS_KEY } from "./wrong_configs.ts";
 
 /** A file without any fault, on which most of the wrong ones are based. */
@@ -209,7 +209,7 @@ consensus = { type = "polygon" }
     name: "syntax",
     toml: edited(['type = "grandpa"', "type = grandpa"]),
     expected: [
-      "consensus.toml:3: found a syntax error at column 8 of `type = ...`: invalid value, expected TOML; text values need quotes",
+      "consensus.toml:3: found a syntax error at column 8 of `type = ...`: unexpected character, expected TOML; text values need quotes",
     ],
   },
   {

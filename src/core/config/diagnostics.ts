@@ -1,0 +1,203 @@
+/**
+ * Findings about a configuration file, as data, the one line of text made of each, and their collection while the file
+ * is read, so that everything can be said at once.
+ */
+import { looksSecret, quoted } from "./redact.ts";
+
+/** Steps from the top of the file to a value: names of keys and indexes of arrays. */
+export type KeyPath = readonly (string | number)[];
+
+/** Line (from 1) of a key, an array element or a section header; `undefined` when unknown. */
+export type LineLookup = (path: KeyPath) => number | undefined;
+
+/** Something in the file that is not as it should be. Holds no secret: all texts are redacted by their makers. */
+export interface Diagnostic {
+  /** Name of the section in TOML spelling, e.g. `evm1`; empty when the problem is about the file as a whole. */
+  readonly section: string;
+  /** Section and key in TOML spelling, e.g. `evm1.rpc_urls[0]`; empty for the file as a whole. */
+  readonly path: string;
+  /** Line of the value, or of its section when the value is missing; `undefined` when unknown. From 1. */
+  readonly line: number | undefined;
+  readonly found: string;
+  readonly expected: string;
+  /** What the operator may want to do about it. */
+  readonly hint: string | undefined;
+}
+
+/** How something in the file was understood, where that is not obvious. */
+export interface Note {
+  readonly section: string;
+  readonly path: string;
+  readonly line: number | undefined;
+  readonly text: string;
+}
+
+/** What reading a configuration gave. `config` is absent exactly when there are problems. */
+export interface ConfigResult<C> {
+  readonly config: C | undefined;
+  readonly problems: readonly Diagnostic[];
+  /** The file is usable, but says something that has no effect or is probably not meant. */
+  readonly warnings: readonly Diagnostic[];
+  readonly notes: readonly Note[];
+}
+
+/** One line such as `relayer.toml:12: [hub].rpc_ws: found ..., expected ...`. `file` is the path as given. */
+export function renderDiagnostic(file: string, problem: Diagnostic): string {
+  const hint = problem.hint === undefined ? "" : `; ${problem.hint}`;
+  return `${renderPlace(file, problem)}: found ${problem.found}, expected ${problem.expected}${hint}`;
+}
+
+/** One line such as `relayer.toml:12: [relayer].module_filter[0]: read as ...`. */
+export function renderNote(file: string, note: Note): string {
+  return `${renderPlace(file, note)}: ${note.text}`;
+}
+
+/** Everything that is wrong, each thing on a line of its own, and that nothing was started. */
+export function describeProblems(file: string, reading: ConfigResult<unknown>): string {
+  const lines = [...reading.problems, ...reading.warnings].map((problem) => renderDiagnostic(file, problem));
+  const count = reading.problems.length;
+  return [...lines, `${count} problem${count === 1 ? "" : "s"} in the configuration; nothing was started`, ""]
+    .join("\n");
+}
+
+function renderPlace(file: string, place: Pick<Diagnostic, "section" | "path" | "line">): string {
+  const line = place.line === undefined ? "" : `:${place.line}`;
+  if (place.path === "") return `${file}${line}`;
+  if (place.section === "") return `${file}${line}: ${place.path}`;
+  return `${file}${line}: [${place.section}]${place.path.slice(place.section.length)}`;
+}
+
+/** TOML spelling of a path. Names that may be a misplaced key are replaced by their length. */
+export function formatKeyPath(path: KeyPath): string {
+  return path.map((step, index) => {
+    if (typeof step === "number") return `[${step}]`;
+    return `${index === 0 ? "" : "."}${shownName(step)}`;
+  }).join("");
+}
+
+function shownName(name: string): string {
+  if (name.length > 64 || looksSecret(name, 32)) return `"(name of ${name.length} characters)"`;
+  return /^[A-Za-z0-9_-]+$/.test(name) ? name : quoted(name);
+}
+
+/** The problems, warnings and notes of one file. */
+export class Diagnostics {
+  readonly #lineOf: LineLookup;
+  readonly #problems: Diagnostic[] = [];
+  readonly #warnings: Diagnostic[] = [];
+  readonly #notes: Note[] = [];
+
+  constructor(lineOf: LineLookup) {
+    this.#lineOf = lineOf;
+  }
+
+  /** The file as a whole. */
+  get file(): SourceLocation {
+    return this.section([]);
+  }
+
+  /** A section by the names of its header. */
+  section(path: KeyPath): SourceLocation {
+    return new SourceLocation(this, path, [], undefined);
+  }
+
+  /** In the order of the lines; what has no line comes last. */
+  get problems(): readonly Diagnostic[] {
+    return byLine(this.#problems);
+  }
+
+  /** In the order of the lines; what has no line comes last. */
+  get warnings(): readonly Diagnostic[] {
+    return byLine(this.#warnings);
+  }
+
+  /** In the order of the lines. */
+  get notes(): readonly Note[] {
+    return byLine(this.#notes);
+  }
+
+  /** Used by {@link SourceLocation}. */
+  add(kind: "problem" | "warning", problem: Diagnostic): void {
+    (kind === "problem" ? this.#problems : this.#warnings).push(problem);
+  }
+
+  /** Used by {@link SourceLocation}. */
+  addNote(note: Note): void {
+    this.#notes.push(note);
+  }
+
+  /** Line of the value at `path` or else of the nearest thing around it. */
+  lineOf(path: KeyPath): number | undefined {
+    for (let length = path.length; length > 0; length--) {
+      const line = this.#lineOf(path.slice(0, length));
+      if (line !== undefined) return line;
+    }
+    return undefined;
+  }
+}
+
+/** A value's place in the file: where readers say what is wrong with it. */
+export class SourceLocation {
+  readonly #diagnostics: Diagnostics;
+  readonly #section: KeyPath;
+  readonly #rest: KeyPath;
+  readonly #hint: string | undefined;
+
+  constructor(diagnostics: Diagnostics, section: KeyPath, rest: KeyPath, hint: string | undefined) {
+    this.#diagnostics = diagnostics;
+    this.#section = section;
+    this.#rest = rest;
+    this.#hint = hint;
+  }
+
+  /** A key or element of this value. `hint` goes with every problem there that has none of its own. */
+  child(step: string | number, hint?: string): SourceLocation {
+    return new SourceLocation(this.#diagnostics, this.#section, [...this.#rest, step], hint ?? this.#hint);
+  }
+
+  /** Name of the section in TOML spelling. */
+  get section(): string {
+    return formatKeyPath(this.#section);
+  }
+
+  /** Line of this value or of what is around it, where known. */
+  get line(): number | undefined {
+    return this.#diagnostics.lineOf(this.#path);
+  }
+
+  /** The file cannot be used. The texts must not hold secrets. */
+  problem(found: string, expected: string, hint?: string): void {
+    this.#diagnostics.add("problem", this.#describe(found, expected, hint ?? this.#hint));
+  }
+
+  /** The file can be used, but probably does not say what is meant. The texts must not hold secrets. */
+  warning(found: string, expected: string, hint?: string): void {
+    this.#diagnostics.add("warning", this.#describe(found, expected, hint));
+  }
+
+  /** Says how the value was understood. */
+  note(text: string): void {
+    this.#diagnostics.addNote({
+      section: this.section,
+      path: formatKeyPath(this.#path),
+      line: this.line,
+      text,
+    });
+  }
+
+  get #path(): KeyPath {
+    return [...this.#section, ...this.#rest];
+  }
+
+  #describe(found: string, expected: string, hint: string | undefined): Diagnostic {
+    return { section: this.section, path: formatKeyPath(this.#path), line: this.line, found, expected, hint };
+  }
+}
+
+function byLine<T extends { readonly line: number | undefined }>(items: readonly T[]): readonly T[] {
+  return items.toSorted((a, b) => rank(a) - rank(b));
+}
+
+function rank(item: { readonly line: number | undefined }): number {
+  return item.line ?? Number.MAX_SAFE_INTEGER;
+}

@@ -1,0 +1,233 @@
+/**
+ * From a path to a TOML document: its values, and the line of every key in it. Values and lines come from one syntax
+ * tree, so a line is never that of something else.
+ */
+import { type AST, ParseError, parseTOML } from "toml-eslint-parser";
+import type { Diagnostic, KeyPath, LineLookup } from "./diagnostics.ts";
+import { looksSecret } from "./redact.ts";
+
+/** Access to files, handed in by the program. */
+export interface ConfigFiles {
+  /**
+   * Whole content of a file; relative paths are relative to the working directory.
+   * @throws the runtime's error, which is told apart by its `name` or `code` only.
+   */
+  readonly readFile: (path: string) => Uint8Array;
+}
+
+/** A value of a document. Integers are bigint and floats are number, so that the two stay apart. */
+export type TomlValue = string | bigint | number | boolean | Date | readonly TomlValue[] | TomlTable;
+
+/** A section or an inline table; without a prototype. */
+export interface TomlTable {
+  readonly [key: string]: TomlValue;
+}
+
+/** A parsed document and the lines of its keys, array elements and section headers. */
+export interface TomlDocument {
+  readonly table: TomlTable;
+  readonly lineOf: LineLookup;
+}
+
+/** Text of the file at `path`, or why there is none. */
+export function readTextFile(
+  files: ConfigFiles,
+  path: string,
+): { text: string } | { problem: Diagnostic } {
+  let bytes: Uint8Array;
+  try {
+    bytes = files.readFile(path);
+  } catch (error) {
+    return { problem: fileProblem(fileFailure(error), "a readable TOML file") };
+  }
+  try {
+    return { text: new TextDecoder("utf-8", { fatal: true }).decode(bytes) };
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    return { problem: fileProblem("bytes that are not UTF-8", "a TOML file in UTF-8") };
+  }
+}
+
+/** Parses TOML 1.1. A syntax error is told with line and column, and with no more of the text than a key. */
+export function parseToml(text: string): TomlDocument | { problem: Diagnostic } {
+  const plain = text.replace(/^\uFEFF/, "");
+  try {
+    return new DocumentBuilder().build(parseTOML(plain, { tomlVersion: "1.1" }));
+  } catch (error) {
+    if (!(error instanceof ParseError)) throw error;
+    return { problem: syntaxProblem(plain, error) };
+  }
+}
+
+/** True for a section or an inline table. */
+export function isTable(value: unknown): value is TomlTable {
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Date);
+}
+
+/** Why a file could not be read, in words, from the error of Deno or Node. */
+export function fileFailure(error: unknown): string {
+  const name = error instanceof Error ? error.name : "";
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  if (name === "NotFound" || code === "ENOENT") return "no file at this path";
+  if (name === "IsADirectory" || code === "EISDIR") return "a directory";
+  if (name === "PermissionDenied" || name === "NotCapable" || code === "EACCES" || code === "EPERM") {
+    return "a file that this user may not read";
+  }
+  if (name === "NotADirectory" || code === "ENOTDIR") {
+    return "a path that leads through something other than a directory";
+  }
+  return "a file that cannot be read";
+}
+
+/** A table while it is filled. */
+interface GrowingTable {
+  [key: string]: TomlValue;
+}
+
+/** Turns a syntax tree into values and lines. The parser has refused keys that are defined twice. */
+class DocumentBuilder {
+  /** Where a key is written out. */
+  readonly #written = new Map<string, number>();
+  /** Where a table is first implied by a longer key, e.g. `a` by `[a.b]`. */
+  readonly #implied = new Map<string, number>();
+
+  build(program: AST.TOMLProgram): TomlDocument {
+    const root = emptyTable();
+    for (const node of program.body[0].body) {
+      if (node.type === "TOMLKeyValue") this.#pair(node, root, []);
+      else {
+        this.#note(node.resolvedKey, node);
+        const table = reachTable(root, node.resolvedKey);
+        for (const pair of node.body) this.#pair(pair, table, node.resolvedKey);
+      }
+    }
+    return {
+      table: root,
+      lineOf: (path) => {
+        const name = JSON.stringify(path);
+        return this.#written.get(name) ?? this.#implied.get(name);
+      },
+    };
+  }
+
+  #pair({ key, value }: AST.TOMLKeyValue, table: GrowingTable, above: KeyPath): void {
+    const names = key.keys.map((part) => part.type === "TOMLBare" ? part.name : part.value);
+    const path = [...above, ...names];
+    this.#note(path, key);
+    const last = names.at(-1) ?? "";
+    reachTable(table, names.slice(0, -1))[last] = this.#value(value, path);
+  }
+
+  #value(node: AST.TOMLContentNode, path: KeyPath): TomlValue {
+    switch (node.type) {
+      case "TOMLArray":
+        return node.elements.map((element, index) => {
+          this.#note([...path, index], element);
+          return this.#value(element, [...path, index]);
+        });
+      case "TOMLInlineTable": {
+        const table = emptyTable();
+        for (const pair of node.body) this.#pair(pair, table, path);
+        return table;
+      }
+      case "TOMLValue":
+        return node.kind === "integer" ? node.bigint : node.value;
+    }
+  }
+
+  #note(path: KeyPath, { loc }: AST.TOMLNode): void {
+    const name = JSON.stringify(path);
+    if (!this.#written.has(name)) this.#written.set(name, loc.start.line);
+    for (let length = 1; length < path.length; length++) {
+      const prefix = JSON.stringify(path.slice(0, length));
+      if (!this.#implied.has(prefix)) this.#implied.set(prefix, loc.start.line);
+    }
+  }
+}
+
+function emptyTable(): GrowingTable {
+  return Object.create(null);
+}
+
+/** The table at a path, made where there is none yet; numbers are indexes of arrays of tables. */
+function reachTable(from: GrowingTable, path: KeyPath): GrowingTable {
+  let table = from;
+  path.forEach((step, at) => {
+    if (typeof step === "number") return;
+    const index = path[at + 1];
+    const made = typeof index === "number" ? reachElement(table, step, index) : table[step] ??= emptyTable();
+    if (!isGrowing(made)) throw new Error("a key that is defined twice passed the parser");
+    table = made;
+  });
+  return table;
+}
+
+function reachElement(table: GrowingTable, key: string, index: number): TomlValue | undefined {
+  const tables = table[key] ?? [];
+  if (!Array.isArray(tables)) return undefined;
+  if (tables.length === index) table[key] = [...tables, emptyTable()];
+  const grown = table[key];
+  return Array.isArray(grown) ? grown[index] : undefined;
+}
+
+/** Every table of a document is made here and can grow while the document is built. */
+function isGrowing(value: TomlValue | undefined): value is GrowingTable {
+  return isTable(value);
+}
+
+function fileProblem(found: string, expected: string): Diagnostic {
+  return { section: "", path: "", line: undefined, found, expected, hint: undefined };
+}
+
+function syntaxProblem(text: string, error: ParseError): Diagnostic {
+  const { line, column, reason } = explain(text, error);
+  const here = text.split(/\r?\n/)[line - 1] ?? "";
+  const start = safeStart(here);
+  const after = start === "" ? "" : ` of \`${start} ...\``;
+  return {
+    section: "",
+    path: "",
+    line,
+    found: `a syntax error at column ${column}${after}: ${reason}`,
+    expected: "TOML",
+    hint: syntaxHint(error.message, here.slice(0, column - 1)),
+  };
+}
+
+/** What the parser says of a line that ends too early; it says so of the first thing on a later line. */
+const UNFINISHED: ReadonlySet<string> = new Set([
+  "Unterminated table-key",
+  "Expected equal (=) token",
+  "The key, equals sign, and value must be on the same line",
+]);
+
+/** Line and column of an error, both from 1, and the reason: of an unfinished line its end, not what comes after it. */
+function explain(
+  text: string,
+  error: ParseError,
+): { readonly line: number; readonly column: number; readonly reason: string } {
+  const before = text.slice(0, error.index).split(/\r?\n/);
+  const isFirstOfLine = (before.at(-1) ?? "").trim() === "";
+  if (!isFirstOfLine || !UNFINISHED.has(error.message)) {
+    const reason = error.message.charAt(0).toLowerCase() + error.message.slice(1);
+    return { line: error.lineNumber, column: error.column + 1, reason };
+  }
+  const index = before.findLastIndex((candidate) => !/^\s*(?:#|$)/.test(candidate));
+  const unfinished = (before[index] ?? "").trimEnd();
+  const reason = /^\s*\[/.test(unfinished)
+    ? "no closing bracket of the header"
+    : "no equals sign after the key";
+  return { line: index + 1, column: unfinished.length + 1, reason };
+}
+
+function syntaxHint(reason: string, before: string): string | undefined {
+  if (reason.startsWith("Unexpected") && /=\s*$/.test(before)) return "text values need quotes";
+  return reason === "Unterminated string constant" ? "a closing quote may be missing" : undefined;
+}
+
+/** The key or header at the start of a line, where it is plainly one; values are never shown. */
+function safeStart(line: string): string {
+  const start = /^\s*([a-z][a-z0-9_]{0,39} ?=|\[{1,2}[A-Za-z][A-Za-z0-9_.-]{0,31}\]{0,2})/.exec(line)?.[1] ??
+    "";
+  return looksSecret(start) ? "" : start;
+}
