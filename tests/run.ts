@@ -5,7 +5,14 @@
 
 /** Folders of each suite, in the order in which they run: the fastest first. */
 const SUITES: Readonly<Record<string, readonly string[]>> = {
-  unit: ["tests/architecture_test.ts", "tests/core", "tests/messaging", "tests/speed", "tests/support"],
+  unit: [
+    "tests/architecture_test.ts",
+    "tests/docs",
+    "tests/core",
+    "tests/messaging",
+    "tests/speed",
+    "tests/support",
+  ],
   devnet: ["tests/devnet", "tests/consensus"],
   scenario: ["tests/scenario"],
   release: ["tests/release"],

@@ -1,6 +1,6 @@
 /**
  * Makes the executables in `build/`: type check, bundle, `deno compile`, and a smoke run of each.
- * Usage: `deno task build [--only=<name>]`. See README, "Building".
+ * Usage: `deno task build [--only=<name>]`. See docs/development.md, "Building".
  */
 import { cutBase } from "./base.ts";
 import { type Bundle, bundle } from "./bundle.ts";

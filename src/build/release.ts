@@ -26,7 +26,7 @@ interface ReleaseOptions {
   readonly build: boolean;
 }
 
-/** The only platform of releases (spec.md, "Distribution"). */
+/** The only platform of releases (docs/specification.md, "Distribution"). */
 const TARGET = "x86_64-unknown-linux-gnu";
 /** What goes into the archives, unpacked: the folder that container images are made from. */
 const UNPACKED = "build/release";

@@ -1,4 +1,7 @@
-/** The command line of the consensus relayer. Source: spec.md, "Consensus relayer command line"; 05-hub-consensus 3.1. */
+/**
+ * The command line of the consensus relayer. Source: docs/specification.md, "Consensus relayer command line";
+ * docs/protocol/hub-consensus.md section 3.1.
+ */
 import { InvalidArgumentError, Option } from "commander";
 import {
   IdentifierError,

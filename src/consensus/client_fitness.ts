@@ -1,4 +1,4 @@
-/** Whether a client takes updates at all. Source: 05-hub-consensus section 3.4 of the protocol notes. */
+/** Whether a client takes updates at all. Source: docs/protocol/hub-consensus.md section 3.4. */
 import type { ConsensusClientView } from "../core/chains/consensus_hub.ts";
 
 /** What keeps a client from taking updates. */

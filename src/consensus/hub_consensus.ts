@@ -1,6 +1,6 @@
 /**
  * Proofs of the hub's own finality for the chains (`enable_hub_consensus`): which workers bring them.
- * Source: 05-hub-consensus sections 2, 5.11 of the protocol notes.
+ * Source: docs/protocol/hub-consensus.md sections 2, 5.11.
  */
 import type { CheckFinding } from "../core/chains/chain.ts";
 import type { ConsensusHub } from "../core/chains/consensus_hub.ts";

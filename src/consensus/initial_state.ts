@@ -1,6 +1,7 @@
 /**
  * `log-consensus-state`: prints what governance needs to create the client of a chain on the hub.
- * Source: 05-hub-consensus section 3.7 and 06-evm-consensus section 4 (`CreateConsensusState`) of the protocol notes.
+ * Source: docs/protocol/hub-consensus.md section 3.7 and docs/protocol/evm-consensus.md section 4
+ * (`CreateConsensusState`).
  */
 import type { ConsensusHub } from "../core/chains/consensus_hub.ts";
 import type { ConsensusConfig } from "../core/config/consensus_config.ts";

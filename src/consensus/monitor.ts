@@ -1,7 +1,7 @@
 /**
  * Watches how old the newest update of each chain in `maximum_update_intervals` is, whoever brought it, and ends the
  * program when one is too old: its supervisor starts it again, and somebody gets to know.
- * Source: 05-hub-consensus section 3.5 of the protocol notes.
+ * Source: docs/protocol/hub-consensus.md section 3.5.
  */
 import type { ConsensusHub } from "../core/chains/consensus_hub.ts";
 import type { UpdateLimit } from "../core/config/consensus_config.ts";

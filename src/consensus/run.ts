@@ -184,7 +184,7 @@ function toldNames(parts: Connections["hubConsensus"]): string {
 
 /**
  * Validates `--base`: with BEEFY the chain must be a host that trusts something of the hub. Proofs for a chain start
- * from what that chain itself holds, so nothing else follows from it (05-hub-consensus section 3.6).
+ * from what that chain itself holds, so nothing else follows from it (docs/protocol/hub-consensus.md section 3.6).
  */
 async function checkBase(
   { clock, random, log }: RunDeps,

@@ -1,6 +1,6 @@
 /**
  * When a chain is looked at again: pure decisions over what the last look led to.
- * Source: 05-hub-consensus sections 1 (traps 16, 18) and 3.3 of the protocol notes.
+ * Source: docs/protocol/hub-consensus.md sections 1 (traps 16, 18) and 3.3.
  */
 import { type Backoff, nextDelayMs } from "../core/runtime/retry.ts";
 
@@ -30,7 +30,7 @@ export interface Pause {
   readonly failures: number;
 }
 
-/** After failures: 1 s to 1 min (05-hub-consensus section 3.3). */
+/** After failures: 1 s to 1 min (docs/protocol/hub-consensus.md section 3.3). */
 export const lookBackoff: Backoff = { firstMs: 1_000, maxMs: 60_000 };
 
 /** Least pause between two looks, whatever is said: no loop without a pause. */

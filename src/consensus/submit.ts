@@ -1,7 +1,7 @@
 /**
  * Brings updates to the hub: asked first whether it would take them, signed, sent, and followed until a block has them.
  * Somebody else may be faster at any moment; that is no fault. Start reading at {@link submitUpdates}.
- * Source: 05-hub-consensus section 3.4 and 06-evm-consensus section 4 of the protocol notes.
+ * Source: docs/protocol/hub-consensus.md section 3.4 and docs/protocol/evm-consensus.md section 4.
  */
 import { equalBytes } from "../core/protocol/bytes.ts";
 import type { Refusal, SignedSubmission } from "../core/chains/chain.ts";
@@ -57,7 +57,10 @@ export type SubmitResult =
 /** Between two looks at what became of a submission. */
 const POLL_MS = 2_000;
 
-/** The pool keeps an update for 25 blocks (05-hub-consensus section 3.4), 5 min at 12 s; twice that is enough for all. */
+/**
+ * The pool keeps an update for 25 blocks (docs/protocol/hub-consensus.md section 3.4), 5 min at 12 s; twice that is
+ * enough for all.
+ */
 const IN_BLOCK_WITHIN_MS = 600_000;
 
 /** A block should have the update of somebody else, for which the pool did not take ours, after this time. */

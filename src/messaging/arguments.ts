@@ -1,4 +1,4 @@
-/** The command line of the messaging relayer. Source: spec.md, "Messaging relayer command line". */
+/** The command line of the messaging relayer. Source: docs/specification.md, "Messaging relayer command line". */
 import {
   addCommand,
   addUsualOptions,

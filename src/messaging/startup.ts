@@ -1,7 +1,7 @@
 /**
  * Start-up: each chain is compared with the configuration before anything is delivered to it or from it.
  * What the operator must mend ends the program and is listed whole; a chain that does not answer is asked again
- * while the others work. Source: 04-messaging-flow section 4 of the protocol notes.
+ * while the others work. Source: docs/protocol/messaging.md section 4.
  */
 import type { Chain, CheckFinding } from "../core/chains/chain.ts";
 import type { EvmChain } from "../core/chains/evm/evm_chain.ts";

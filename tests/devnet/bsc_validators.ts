@@ -1,7 +1,7 @@
 /**
  * Validators of a BSC-type chain: what they write into the extra data of headers. They announce the next set in the
  * first header of an epoch, and vote for each block in the block after the next one, as parlia has it.
- * Source of the rules: 06-evm-consensus section 9 of the protocol notes; BEP-126 (fast finality).
+ * Source of the rules: docs/protocol/evm-consensus.md section 9; BEP-126 (fast finality).
  */
 import { bls12_381 } from "@noble/curves/bls12-381.js";
 import { fromHex, type Hash256 } from "../../src/core/protocol/bytes.ts";

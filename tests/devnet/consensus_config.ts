@@ -1,6 +1,6 @@
 /**
  * Configuration files of the consensus relayer for a devnet. Start reading at {@link consensusConfig}.
- * Source of the keys: spec.md, "Consensus relayer configuration".
+ * Source of the keys: docs/specification.md, "Consensus relayer configuration".
  */
 import { stringifyToml, type WritableTable } from "../support/toml_text.ts";
 import { paraIdOf, parseStateMachine } from "../../src/core/protocol/ismp/state_machine.ts";

@@ -1,6 +1,6 @@
 /**
  * Configuration files of the messaging relayer for a devnet. Start reading at {@link relayerConfig}.
- * Source of the keys: spec.md, "Messaging relayer configuration".
+ * Source of the keys: docs/specification.md, "Messaging relayer configuration".
  */
 import { stringifyToml, type WritableTable, type WritableValue } from "../support/toml_text.ts";
 import type { Hex } from "viem";

@@ -28,7 +28,7 @@ Deno.test("listed modules: unknown until read, then those with a reward, in lowe
   });
 });
 
-Deno.test("listed modules: a list that cannot be read stays unknown and is asked for again soon (04 21.4, Filter matrix)", async () => {
+Deno.test("listed modules: a list that cannot be read stays unknown and is asked for again soon (F21)", async () => {
   await withList(true, async (list, world, relayer) => {
     relayer.hub.faults.add("fetchRewardedModules", { kind: "throw", code: "unreachable" }, { times: 2 });
     await world.clock.advance(9_000);

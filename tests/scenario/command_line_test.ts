@@ -154,7 +154,7 @@ Deno.test("command line: a relayer whose log nobody reads any more goes on relay
   }
 });
 
-Deno.test("command line: SIGTERM and SIGINT end a working relayer with 0, all sent is in the journal (04 21.4, Process)", async () => {
+Deno.test("command line: SIGTERM and SIGINT end a working relayer with 0, all sent is in the journal (F27)", async () => {
   await playGuarded({}, async (scene) => {
     const relayer = scene.relayer();
     for (const signal of ["SIGTERM", "SIGINT"] as const) {
@@ -177,7 +177,7 @@ Deno.test("command line: SIGTERM and SIGINT end a working relayer with 0, all se
   });
 });
 
-Deno.test("command line: endpoints that hang hold up no signal; a second one ends the program with 130 (04 21.4, Process)", async () => {
+Deno.test("command line: endpoints that hang hold up no signal; a second one ends the program with 130 (F27)", async () => {
   await using devnet = await startDevnet(FAST);
   const [a] = devnet.chains;
   assert.ok(a !== undefined);

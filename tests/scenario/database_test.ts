@@ -129,7 +129,9 @@ Deno.test("database: files that are none, of others, or newer are refused and st
   });
 });
 
-/** Tables of the program whose configuration we share, with a row each. Source: protocol notes 04, section 18.1. */
+/**
+ * Tables of the program whose configuration we share, with a row each. Source: docs/protocol/messaging.md section 18.1.
+ */
 const REFERENCE_TABLES = `
 CREATE TABLE Deliveries (id INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL, hash TEXT NOT NULL, source_chain TEXT NOT NULL,
   dest_chain TEXT NOT NULL, delivery_type INTEGER NOT NULL, created_at INTEGER NOT NULL, height INTEGER NOT NULL);
@@ -230,7 +232,7 @@ Deno.test("database: what this user may not read or write is named with its owne
   });
 });
 
-Deno.test("database: a second process on the same file is refused, the first one goes on unharmed (04 21.4, Claims)", async () => {
+Deno.test("database: a second process on the same file is refused, the first one goes on unharmed (F24)", async () => {
   await playGuarded({}, async (scene) => {
     const first = scene.relayer();
     const process = await first.startAndWait(secretly(scene.devnet.endpoints));
@@ -348,7 +350,7 @@ Deno.test({
   },
 });
 
-Deno.test("database: while every write fails nothing is sent; afterwards all is delivered once (04 21.4 line 6)", async () => {
+Deno.test("database: while every write fails nothing is sent; afterwards all is delivered once (F6)", async () => {
   await playGuarded({}, async (scene) => {
     const relayer = scene.relayer();
     // A limit on the size of files stands for a disk that fails; without the trap its signal would end the program.

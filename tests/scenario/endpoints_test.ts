@@ -37,7 +37,7 @@ async function sendAround({ devnet }: Scene, count = 3): Promise<readonly SentMe
   ])).flat();
 }
 
-Deno.test("endpoints: while the first one fails the second one serves, whatever the first one does (04 21.4 line 19)", async (t) => {
+Deno.test("endpoints: while the first one fails the second one serves, whatever the first one does (F19)", async (t) => {
   await using devnet = await startDevnet(FAST);
   await using proxies = new AsyncDisposableStack();
   const first: RpcProxy[] = [];
@@ -114,7 +114,7 @@ Deno.test("endpoints: a chain whose only endpoint is dead at start joins when it
   });
 });
 
-Deno.test("endpoints: lost answers to what was sent: the hub's socket drops, the EVM answer breaks off (04 21.4 line 19)", async () => {
+Deno.test("endpoints: lost answers to what was sent: the hub's socket drops, the EVM answer breaks off (F19)", async () => {
   await using devnet = await startDevnet(FAST);
   const [, b] = devnet.chains;
   assert.ok(b !== undefined);

@@ -12,7 +12,7 @@ const DISPATCH_ABI = parseAbi([
   "function dispatch(DispatchPost post) payable returns (bytes32)",
 ]);
 
-Deno.test("filters (04 21.4, Filter matrix)", async (t) => {
+Deno.test("filters (F21)", async (t) => {
   await using devnet = await startSceneDevnet();
   const [a, b] = [devnet.chain("A"), devnet.chain("B")];
 

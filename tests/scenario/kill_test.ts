@@ -29,7 +29,7 @@ const MOMENTS = [
 
 type Moment = typeof MOMENTS[number];
 
-Deno.test("kill -9 at 20 seeded moments during 200 messages: nothing lost, nothing twice, every delivery recorded (04 21.4 line 2)", async () => {
+Deno.test("kill -9 at 20 seeded moments during 200 messages: nothing lost, nothing twice, every delivery recorded (F2)", async () => {
   const seed = Number(Deno.env.get("SCENARIO_SEED") ?? Date.now() % 1_000_000);
   say(`kill: SCENARIO_SEED=${seed}`);
   const random = seededRandomness(seed);

@@ -32,7 +32,7 @@ export interface SizeCosts {
   readonly beefy: BeefyCosts;
 }
 
-/** 600 validators with 401 votes. Source: 05-hub-consensus section 5.7 of the protocol notes. */
+/** 600 validators with 401 votes. Source: docs/protocol/hub-consensus.md section 5.7. */
 const KNOWN = { validators: 600, calldataBytes: 92_132, gas: 3_700_000 } as const;
 /** A measured proof may differ from the known one by so much: other heads, another mountain. */
 const MOST_DIFFERENCE_PERCENT = 5;

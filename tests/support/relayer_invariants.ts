@@ -1,7 +1,7 @@
 /**
  * What must hold of a relayer's database, held against what the chains say: pure checks that scenarios and the
  * simulation share. Each gives sentences that begin with the invariant's number.
- * Source: 04-messaging-flow section 21.3 of the protocol notes.
+ * Source: docs/architecture/messaging.md, "Invariants".
  */
 
 /** A row of `message`. */

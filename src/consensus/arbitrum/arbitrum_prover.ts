@@ -1,6 +1,7 @@
 /**
  * The prover of Arbitrum chains: claims are assertions of a rollup with BoLD, or nodes of one from before.
- * Source: polytope-labs/hyperbridge: tesseract/consensus/arb-host/src/host.rs; protocol notes 06, section 8.
+ * Source: polytope-labs/hyperbridge: tesseract/consensus/arb-host/src/host.rs; docs/protocol/evm-consensus.md section
+ * 8.
  */
 import type { CheckFinding } from "../../core/chains/chain.ts";
 import {

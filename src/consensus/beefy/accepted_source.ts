@@ -1,7 +1,7 @@
 /**
  * Proofs that the hub has accepted, out of the offchain database of its node. What was accepted is read from the hub's
  * own lists, which every node serves; only the bytes need an unsafe RPC method.
- * Source: 05-hub-consensus sections 5.9 and 5.10 of the protocol notes.
+ * Source: docs/protocol/hub-consensus.md sections 5.9 and 5.10.
  */
 import type { AcceptedProof, ProofLister, RelayerHub } from "../../core/chains/hub_accounts.ts";
 import { planRotations } from "../../core/hub_proofs/rotation_plan.ts";

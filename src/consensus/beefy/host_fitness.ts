@@ -1,4 +1,7 @@
-/** Whether a host takes proofs at all: pure decisions over what it says. Source: protocol notes 05, 5.7, 5.10 and 9. */
+/**
+ * Whether a host takes proofs at all: pure decisions over what it says. Source: docs/protocol/hub-consensus.md sections
+ * 5.7, 5.10 and 9.
+ */
 import type { HostConsensusView } from "../../core/chains/consensus_receiver.ts";
 import type { BeefyClientState } from "../../core/protocol/evm/beefy_client_state.ts";
 

@@ -1,6 +1,6 @@
 /**
  * Whether a host takes proofs of the hub now: looked up before every one, told when it changes.
- * Source: 05-hub-consensus sections 5.7, 5.10 and 9 of the protocol notes.
+ * Source: docs/protocol/hub-consensus.md sections 5.7, 5.10 and 9.
  */
 import type { ConsensusReceiver } from "../../core/chains/consensus_receiver.ts";
 import type { Address } from "../../core/protocol/evm/address.ts";

@@ -1,7 +1,7 @@
 /**
  * Keeps one EVM host's view of the hub current: looks at the host, asks the sources for what it should get next,
  * verifies that on the host's own state, and delivers it. What others deliver is noticed and costs nothing.
- * Source: 05-hub-consensus sections 5.10 and 5.11 of the protocol notes. Start reading at {@link hostWorker}.
+ * Source: docs/protocol/hub-consensus.md sections 5.10 and 5.11. Start reading at {@link hostWorker}.
  */
 import type { Chain, Refusal } from "../../core/chains/chain.ts";
 import type { ConsensusReceiver } from "../../core/chains/consensus_receiver.ts";

@@ -1,6 +1,6 @@
 /**
  * What a BEEFY client of the hub is created with: of the relay chain's newest justified block, or of the hub's own
- * client where no relay chain is configured. Source: 05-hub-consensus sections 5.2 and 5.12 of the protocol notes.
+ * client where no relay chain is configured. Source: docs/protocol/hub-consensus.md sections 5.2 and 5.12.
  */
 import type { ConsensusHub } from "../../core/chains/consensus_hub.ts";
 import {

@@ -1,6 +1,6 @@
 /**
  * Which blocks of the hub hold something for a chain: a proof of the hub is worth its gas only where there is work.
- * One instance serves all chains, so that events are read once. Source: 05-hub-consensus section 5.10 of the notes.
+ * One instance serves all chains, so that events are read once. Source: docs/protocol/hub-consensus.md section 5.10.
  */
 import type { Chain, ChainEvent } from "../../core/chains/chain.ts";
 import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";

@@ -1,6 +1,6 @@
 /**
  * Finds blocks of the relay chain that can be proved to a BEEFY client: justified, signed by the set that the client
- * expects, and cheap. Source: 05-hub-consensus sections 5.3 and 5.4 of the protocol notes.
+ * expects, and cheap. Source: docs/protocol/hub-consensus.md sections 5.3 and 5.4.
  */
 import type { Hash256 } from "../../core/protocol/bytes.ts";
 import { BeefyError } from "../../core/protocol/consensus/beefy/beefy_error.ts";
@@ -25,7 +25,7 @@ export type JustifiedRelay = Pick<
 /** Blocks whose justifications are asked for at a time. */
 const BLOCKS_AT_A_TIME = 64;
 
-/** Blocks of a session that are searched for a justification (05-hub-consensus section 5.3). */
+/** Blocks of a session that are searched for a justification (docs/protocol/hub-consensus.md section 5.3). */
 const SEARCHED_BLOCKS = 2_400;
 
 /** Newest blocks among which the one with the cheapest proof is chosen. */

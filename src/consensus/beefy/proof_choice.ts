@@ -1,4 +1,7 @@
-/** Which block of the relay chain is proved: pure decisions. Source: 05-hub-consensus sections 5.3 and 5.4 of the notes. */
+/**
+ * Which block of the relay chain is proved: pure decisions. Source: docs/protocol/hub-consensus.md sections 5.3 and
+ * 5.4.
+ */
 
 /** A block that BEEFY has justified. */
 export interface JustifiedBlock {

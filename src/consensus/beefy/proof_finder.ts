@@ -1,6 +1,6 @@
 /**
  * What one host should get next: the sources are asked one after the other, and what they bring is verified on the
- * host's own state. Source: 05-hub-consensus sections 5.10 and 5.11 of the protocol notes.
+ * host's own state. Source: docs/protocol/hub-consensus.md sections 5.10 and 5.11.
  */
 import { BeefyError } from "../../core/protocol/consensus/beefy/beefy_error.ts";
 import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";

@@ -1,7 +1,7 @@
 /**
  * Reads what a naive proof of one relay chain block is made of. The node's own proof of the leaf is tried first; where
  * its offchain database is incomplete, the last mountain is built anew from headers and storage.
- * Source: 05-hub-consensus section 5.4 of the protocol notes.
+ * Source: docs/protocol/hub-consensus.md section 5.4.
  */
 import { type Hash256, toHash256 } from "../../core/protocol/bytes.ts";
 import { decodeAuthorities } from "../../core/protocol/consensus/beefy/authorities.ts";

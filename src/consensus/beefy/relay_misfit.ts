@@ -1,6 +1,6 @@
 /**
  * Why no proof can be made out of a relay chain although its node may be right: what the operator or the host expects of
- * the relay chain does not fit it. Source: 05-hub-consensus section 5.4 of the protocol notes.
+ * the relay chain does not fit it. Source: docs/protocol/hub-consensus.md section 5.4.
  */
 import type { BeefyError } from "../../core/protocol/consensus/beefy/beefy_error.ts";
 import { decoded } from "../../core/protocol/consensus/beefy/commitment.ts";

@@ -1,7 +1,7 @@
 /**
  * Makes naive proofs of the hub out of the relay chain (`[hub.prover]`): one for every session that a host has missed,
  * else one of the newest head where it brings something for the chain.
- * Source: 05-hub-consensus sections 5.3, 5.4 and 5.11 of the protocol notes.
+ * Source: docs/protocol/hub-consensus.md sections 5.3, 5.4 and 5.11.
  */
 import { MAX_PROOFS_AT_ONCE, MAX_TRANSACTION_BYTES } from "../../core/hub_proofs/transaction_bytes.ts";
 import type { Hash256 } from "../../core/protocol/bytes.ts";

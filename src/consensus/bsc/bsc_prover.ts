@@ -1,7 +1,7 @@
 /**
  * Proves the finality of a BSC-type chain to the hub by the votes in its headers: advances in an epoch, brings the sets
  * that epochs announce, puts them into force, and catches up on missed epochs in one extrinsic.
- * Start reading at {@link createBscProver}. Source: 06-evm-consensus section 9 of the protocol notes.
+ * Start reading at {@link createBscProver}. Source: docs/protocol/evm-consensus.md section 9.
  */
 import type { CheckFinding } from "../../core/chains/chain.ts";
 import type { ConsensusClientView, ConsensusHub } from "../../core/chains/consensus_hub.ts";

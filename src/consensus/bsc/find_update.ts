@@ -1,7 +1,7 @@
 /**
  * Finds the update that a plan asks for: walks over the blocks whose votes may do, fetches what the first fitting vote
  * names, and holds the result against the hub's rules.
- * Source: 06-evm-consensus section 9.4 of the protocol notes.
+ * Source: docs/protocol/evm-consensus.md section 9.4.
  */
 import { BscError } from "../../core/protocol/consensus/bsc/bsc_error.ts";
 import type { BscNetwork } from "../../core/protocol/consensus/bsc/bsc_network.ts";

@@ -1,7 +1,7 @@
 /**
  * Finds the finality proof that brings a GRANDPA client furthest: at most up to the next change of the set, whose block
  * must end a proof, with a justification that the client's strict verifier takes.
- * Source: 05-hub-consensus section 4.4 of the protocol notes.
+ * Source: docs/protocol/hub-consensus.md section 4.4.
  */
 import type { Hash256 } from "../../core/protocol/bytes.ts";
 import { GrandpaError } from "../../core/protocol/consensus/grandpa/grandpa_error.ts";

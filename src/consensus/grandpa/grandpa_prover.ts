@@ -1,6 +1,6 @@
 /**
  * Proves the finality of the hub to a Substrate chain by the votes of the chain that finalizes the hub.
- * Start reading at {@link createGrandpaProver}. Source: 05-hub-consensus section 4 of the protocol notes.
+ * Start reading at {@link createGrandpaProver}. Source: docs/protocol/hub-consensus.md section 4.
  */
 import type { CheckFinding } from "../../core/chains/chain.ts";
 import type { Hash256 } from "../../core/protocol/bytes.ts";

@@ -1,6 +1,6 @@
 /**
  * Which chain is the coprocessor of the one that is told: shown by how it keeps the hub's newest head, since no chain
- * tells it. Source: 05-hub-consensus section 4.9, rule 9, of the protocol notes.
+ * tells it. Source: docs/protocol/hub-consensus.md section 4.9, rule 9.
  */
 import type { ConsensusHub } from "../../core/chains/consensus_hub.ts";
 import { GrandpaError } from "../../core/protocol/consensus/grandpa/grandpa_error.ts";

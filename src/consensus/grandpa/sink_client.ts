@@ -1,6 +1,6 @@
 /**
  * The hub's client on the chain that is told: what it trusts, which chains it follows, and what it has stored.
- * Source: 05-hub-consensus sections 4.3, 4.7, 4.8 and 4.9 of the protocol notes.
+ * Source: docs/protocol/hub-consensus.md sections 4.3, 4.7, 4.8 and 4.9.
  */
 import type { ConsensusHub } from "../../core/chains/consensus_hub.ts";
 import { GrandpaError } from "../../core/protocol/consensus/grandpa/grandpa_error.ts";

@@ -1,6 +1,6 @@
 /**
  * The prover of OP stack chains: claims are dispute games, or outputs of an oracle on chains that have none.
- * Source: polytope-labs/hyperbridge: tesseract/consensus/op-host/src/host.rs; protocol notes 06, section 7.
+ * Source: polytope-labs/hyperbridge: tesseract/consensus/op-host/src/host.rs; docs/protocol/evm-consensus.md section 7.
  */
 import type { CheckFinding } from "../../core/chains/chain.ts";
 import {

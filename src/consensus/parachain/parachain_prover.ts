@@ -1,7 +1,7 @@
 /**
  * Proves a parachain to a sibling by its head in the state of the relay chain that both build on: the hub to a parachain,
  * or a parachain to the hub. Collators did that themselves until 2025; now relayers do.
- * Start reading at {@link createParachainProver}. Source: 05-hub-consensus sections 6, 7 of the protocol notes.
+ * Start reading at {@link createParachainProver}. Source: docs/protocol/hub-consensus.md sections 6, 7.
  */
 import type { CheckFinding } from "../../core/chains/chain.ts";
 import type { ConsensusClientView, ConsensusHub } from "../../core/chains/consensus_hub.ts";

@@ -1,7 +1,7 @@
 /**
  * The state with which the hub's client of a beacon chain starts, as the beacon nodes see the chain now.
  * Source: polytope-labs/hyperbridge: tesseract/consensus/sync-committee/src (initial consensus state);
- * the light way: 06-evm-consensus section 5.10 of the protocol notes.
+ * the light way: docs/protocol/evm-consensus.md section 5.10.
  */
 import { z } from "zod";
 import { toHash256 } from "../../core/protocol/bytes.ts";

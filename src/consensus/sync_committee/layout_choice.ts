@@ -1,7 +1,7 @@
 /**
  * Which layout of updates the hub's runtime reads. Metadata does not tell, so the hub is asked to try an update: once,
  * and again when it refuses what was built for the layout that it took before.
- * Source: 06-evm-consensus section 5.11 of the protocol notes.
+ * Source: docs/protocol/evm-consensus.md section 5.11.
  */
 import type { ConsensusHub } from "../../core/chains/consensus_hub.ts";
 import {

@@ -1,6 +1,6 @@
 /**
  * The way of few bytes: light client objects of the beacon nodes, and the one branch that is in none of them.
- * Source: 06-evm-consensus section 5.7 of the protocol notes; ethereum/consensus-specs:
+ * Source: docs/protocol/evm-consensus.md section 5.7; ethereum/consensus-specs:
  * specs/altair/light-client/full-node.md (what nodes serve).
  */
 import type { Hash256 } from "../../core/protocol/bytes.ts";

@@ -1,7 +1,7 @@
 /**
  * Where the branch of the execution payload header in a finalized state comes from: four sources, the smaller first,
  * each asked of every beacon node before the next. Whatever they say is checked against the root of the state.
- * Source of the order: 06-evm-consensus section 5.7 of the protocol notes.
+ * Source of the order: docs/protocol/evm-consensus.md section 5.7.
  */
 import type { Hash256 } from "../../core/protocol/bytes.ts";
 import { payloadHeaderRoot } from "../../core/protocol/consensus/sync_committee/build_update.ts";

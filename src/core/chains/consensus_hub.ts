@@ -1,6 +1,6 @@
 /**
  * The hub as the consensus relayer sees it: what it trusts of the other chains, and where their updates go.
- * Source of the rules: 06-evm-consensus section 4 and 05-hub-consensus section 3.4 of the protocol notes.
+ * Source of the rules: docs/protocol/evm-consensus.md section 4 and docs/protocol/hub-consensus.md section 3.4.
  */
 import type { StateCommitment } from "../protocol/ismp/state_commitment.ts";
 import type {

@@ -1,6 +1,6 @@
 /**
  * An EVM host as a receiver of the hub's consensus: what its BEEFY client trusts, and whether it takes proofs now.
- * Source of the rules: 05-hub-consensus sections 5.7, 5.10 and 9 of the protocol notes.
+ * Source of the rules: docs/protocol/hub-consensus.md sections 5.7, 5.10 and 9.
  */
 import type { Address } from "../protocol/evm/address.ts";
 import type { BeefyClientState } from "../protocol/evm/beefy_client_state.ts";

@@ -1,7 +1,7 @@
 /**
  * What the fee side of the messaging relayer asks of chains, beside `chain.ts`: fees on the source, costs on the
- * destination, proofs for claims, and signatures of our key. Source of the rules: 04-messaging-flow sections 9, 14
- * and 16 of the protocol notes.
+ * destination, proofs for claims, and signatures of our key. Source of the rules: docs/protocol/messaging.md sections
+ * 9, 14 and 16.
  */
 import type { Hash256 } from "../protocol/bytes.ts";
 import type { Signature } from "../protocol/ismp/fees.ts";

@@ -1,6 +1,6 @@
 /**
  * Start-up checks of both programs: a chain has some time to answer, one that does not is told apart from a wrong one
- * and asked again while the others work. Source: 04-messaging-flow section 4 of the protocol notes.
+ * and asked again while the others work. Source: docs/protocol/messaging.md section 4.
  */
 import { RpcFault } from "../rpc/fault.ts";
 import type { Clock } from "../runtime/clock.ts";

@@ -1,7 +1,6 @@
 /**
  * What the hub keeps for relayers, beside `hub.ts`: claims, balances, withdrawals, rewards, answers to GET requests
- * and accepted consensus proofs. Source of the rules: 04-messaging-flow sections 7.2, 12, 14, 16 and 17 of the
- * protocol notes.
+ * and accepted consensus proofs. Source of the rules: docs/protocol/messaging.md sections 7.2, 12, 14, 16 and 17.
  */
 import type { Hash256 } from "../protocol/bytes.ts";
 import type {

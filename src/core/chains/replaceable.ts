@@ -1,7 +1,7 @@
 /**
  * What replacing transactions that are not mined in time asks of chains with accounts and nonces. When to replace
  * and at which price is decided in `stuck_plan.ts` and `messaging/decisions/nonces.ts`.
- * Source of the rules: 04-messaging-flow section 10.3 of the protocol notes.
+ * Source of the rules: docs/protocol/messaging.md section 10.3.
  */
 import type { SignedSubmission } from "./chain.ts";
 import type { GasPrice } from "./evm/gas.ts";

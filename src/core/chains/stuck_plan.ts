@@ -1,7 +1,7 @@
 /**
  * Decides what happens to a transaction that is not mined in time: a higher price at the same nonce while it still
  * pays, then a cancelling transfer at the same nonce. Pure.
- * Rules: 04-messaging-flow section 10.3 of the protocol notes; ethereum/go-ethereum: core/txpool/legacypool/list.go.
+ * Rules: docs/protocol/messaging.md section 10.3; ethereum/go-ethereum: core/txpool/legacypool/list.go.
  */
 import { type GasPrice, highestPriceWei } from "./evm/gas.ts";
 

@@ -1,7 +1,7 @@
 /**
  * Keys that sections of both programs have: names in the file, types, ranges, defaults.
- * Source: spec.md, "Messaging relayer configuration" and "Consensus relayer configuration"; ranges from
- * 04-messaging-flow section 3.
+ * Source: docs/specification.md, "Messaging relayer configuration" and "Consensus relayer configuration"; ranges from
+ * docs/protocol/messaging.md section 3.
  */
 import type { Hex } from "../protocol/bytes.ts";
 import {
@@ -19,7 +19,7 @@ import { blockHeight, integer, oneOf, timerSeconds } from "./value_readers.ts";
 /** Largest unsigned integer of 32 bits. */
 export const UINT32_MAX = 2 ** 32 - 1;
 const DEFAULT_POLL_INTERVAL_SEC = 10;
-/** spec.md, Limits. */
+/** docs/specification.md, "Limits". */
 const DEFAULT_MAX_RPC_PAYLOAD_BYTES = 150_000_000;
 /** polytope-labs/hyperbridge: tesseract/messaging/substrate/src/provider.rs, `max_concurent_queries`. */
 export const DEFAULT_MAX_CONCURRENT_QUERIES = 10;
@@ -56,7 +56,7 @@ export const hubStateMachine: Reader<StateMachine> = stateMachine(
 
 /**
  * Under which other chains know a hub whose file does not say it: the live hubs' ids, PAS0 on Paseo, DOT0 on Polkadot
- * (03-hub-substrate section 0).
+ * (docs/protocol/hub.md section 0).
  */
 export function usualHubId(hub: StateMachine): ConsensusStateId {
   return toConsensusStateId(hub.startsWith("KUSAMA-") ? "PAS0" : "DOT0");

@@ -68,7 +68,7 @@ export interface KnownL1 {
 
 /**
  * The name of a rollup's own client. Files name the L1's instead, under which the heights are stored: then it is
- * replaced by the one that is known for the chain. Source: 06-evm-consensus section 3.
+ * replaced by the one that is known for the chain. Source: docs/protocol/evm-consensus.md section 3.
  * @returns `undefined` when it is missing, or not known (which is reported).
  */
 export function ownRollupId(rollup: KnownSection, l1: KnownL1): ConsensusStateId | undefined {

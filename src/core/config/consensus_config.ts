@@ -1,6 +1,6 @@
 /**
  * The checked configuration of the consensus relayer: what the rest of the program gets to see of the file.
- * Names carry units; `undefined` always means what the comment says. Source: spec.md, "Consensus relayer
+ * Names carry units; `undefined` always means what the comment says. Source: docs/specification.md, "Consensus relayer
  * configuration". Start reading at {@link ConsensusConfig}.
  */
 import type { Hex } from "../protocol/bytes.ts";

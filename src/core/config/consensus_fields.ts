@@ -1,6 +1,7 @@
 /**
  * The keys of the consensus relayer's sections: names in the file, types, ranges, defaults.
- * Source: spec.md, "Consensus relayer configuration"; 05-hub-consensus section 3.2 and 06-evm-consensus section 2.
+ * Source: docs/specification.md, "Consensus relayer configuration"; docs/protocol/hub-consensus.md section 3.2 and
+ * docs/protocol/evm-consensus.md section 2.
  */
 import type { ConsensusStateId } from "../protocol/ismp/state_machine.ts";
 import {

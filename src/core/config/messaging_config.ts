@@ -1,6 +1,6 @@
 /**
  * The checked configuration of the messaging relayer: what the rest of the program gets to see of the file.
- * Names carry units; `undefined` always means what the comment says. Source: spec.md, "Messaging relayer
+ * Names carry units; `undefined` always means what the comment says. Source: docs/specification.md, "Messaging relayer
  * configuration". Start reading at {@link MessagingConfig}.
  */
 import type { Hex } from "../protocol/bytes.ts";

@@ -1,6 +1,6 @@
 /**
  * The keys of the messaging relayer's sections: names in the file, types, ranges, defaults.
- * Source: spec.md, "Messaging relayer configuration"; ranges from 04-messaging-flow section 3.
+ * Source: docs/specification.md, "Messaging relayer configuration"; ranges from docs/protocol/messaging.md section 3.
  */
 import { toHex } from "../protocol/bytes.ts";
 import type { ConsensusStateId, StateMachine } from "../protocol/ismp/state_machine.ts";

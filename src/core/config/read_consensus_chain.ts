@@ -1,6 +1,6 @@
 /**
  * Reads the section of one chain of the consensus relayer's file, of whichever type, with its host section.
- * Source: spec.md, "Consensus relayer configuration"; 06-evm-consensus sections 2 and 3.
+ * Source: docs/specification.md, "Consensus relayer configuration"; docs/protocol/evm-consensus.md sections 2 and 3.
  */
 import { isTable, type TomlTable } from "./toml.ts";
 import { evmStateMachine } from "../protocol/ismp/state_machine.ts";

@@ -1,7 +1,8 @@
 /**
  * Reads the TOML file of the consensus relayer into a {@link ConsensusConfig}, or says everything that is wrong
- * with it. Offline: what only the chains can tell is checked at start-up. Source: spec.md, "Consensus relayer
- * configuration"; 05-hub-consensus section 3.2 and 06-evm-consensus sections 2 and 3.
+ * with it. Offline: what only the chains can tell is checked at start-up. Source: docs/specification.md, "Consensus
+ * relayer configuration"; docs/protocol/hub-consensus.md section 3.2 and docs/protocol/evm-consensus.md sections 2 and
+ * 3.
  */
 import type { TomlTable } from "./toml.ts";
 import { checkDistinct, checkLiveIds, checkTries, type KnownSection } from "./chain_checks.ts";

@@ -1,7 +1,7 @@
 /**
  * Reads the TOML file of the messaging relayer into a {@link MessagingConfig}, or says everything that is wrong
- * with it. Offline: what only the chains can tell is checked at start-up. Source: spec.md, "Messaging relayer
- * configuration"; 04-messaging-flow section 3.
+ * with it. Offline: what only the chains can tell is checked at start-up. Source: docs/specification.md, "Messaging
+ * relayer configuration"; docs/protocol/messaging.md section 3.
  */
 import type { TomlTable } from "./toml.ts";
 import { checkDistinct, checkLiveIds, checkTries, type KnownSection } from "./chain_checks.ts";

@@ -1,7 +1,7 @@
 /**
- * Consensus proofs of the hub that travel in front of its messages (driver P of the protocol notes 04, section 7.2):
- * the hub accepted them, and an EVM host takes proofs and messages in one transaction. Rotations are never skipped; who
- * pays for them is none of this file's business.
+ * Consensus proofs of the hub that travel in front of its messages (driver P of docs/protocol/messaging.md section
+ * 7.2): the hub accepted them, and an EVM host takes proofs and messages in one transaction. Rotations are never
+ * skipped; who pays for them is none of this file's business.
  */
 import type { Chain, CounterpartyView } from "../chains/chain.ts";
 import type { AcceptedProof, ProofReceiver, RelayerHub } from "../chains/hub_accounts.ts";

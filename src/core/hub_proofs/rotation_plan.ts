@@ -1,6 +1,6 @@
 /**
  * Decides which consensus proofs of the hub a chain needs. Pure.
- * Rules: 04-messaging-flow section 7.2.2 of the protocol notes: every authority set hands over to the next in
+ * Rules: docs/protocol/messaging.md section 7.2.2: every authority set hands over to the next in
  * order. How many proofs go into one transaction: `transaction_bytes.ts`.
  */
 import type { AcceptedProof } from "../chains/hub_accounts.ts";

@@ -1,6 +1,6 @@
 /**
  * How many proofs of the hub fit into one transaction, and what a node's refusal says about that. Pure.
- * Rules: 04-messaging-flow section 7.2.2 of the protocol notes; nodes refuse raw transactions above 128 KiB
+ * Rules: docs/protocol/messaging.md section 7.2.2; nodes refuse raw transactions above 128 KiB
  * (ethereum/go-ethereum: core/txpool/legacypool, txMaxSize), some sequencers above 95 kB.
  */
 

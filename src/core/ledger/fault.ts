@@ -33,7 +33,8 @@ const passing: ReadonlySet<LedgerFaultCode> = new Set(["full", "io", "readonly"]
 
 /**
  * The database cannot be opened or written. Whoever meets one stops sending at once: what is not recorded must
- * not be sent (04-messaging-flow.md 19.2). `retry`: writing may work again later; `stop`: end the program.
+ * not be sent (docs/protocol/messaging.md section 19.2). `retry`: writing may work again later; `stop`: end the
+ * program.
  */
 export class LedgerFault extends Error {
   override readonly name = "LedgerFault";

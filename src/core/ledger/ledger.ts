@@ -129,7 +129,7 @@ export interface Ledger {
   bindHub(stateMachine: StateMachine): void;
   /** Writes one row: throws while the file cannot be written. For retries after a fault. */
   checkWritable(): void;
-  /** Removes rows that have outlived their use (04-messaging-flow.md 18.3). */
+  /** Removes rows that have outlived their use (docs/architecture/ledger.md, "Retention"). */
   prune(nowMs: number): Pruned;
   /** Writes everything to the main file and releases the lock. A second call does nothing. */
   close(): void;

@@ -1,6 +1,6 @@
 /**
  * The automaton of a message row: which state may follow which, and why a row is where it is.
- * Pure. Source: 04-messaging-flow.md sections 18.2, 21.2 and 21.3 (I5, I6).
+ * Pure. Source: docs/architecture/messaging.md, "States of a message", I5 and I6.
  */
 
 /** States in which a message still waits for something that we do. */

@@ -1,4 +1,4 @@
-/** Removing rows that have outlived their use. Source: 04-messaging-flow.md 18.3. */
+/** Removing rows that have outlived their use. Source: docs/architecture/ledger.md, "Retention". */
 import type { Database } from "./database.ts";
 import type { Pruned } from "./ledger.ts";
 

@@ -1,4 +1,6 @@
-/** Table `reward`: claims for authority set rotations and listed hub requests (04-messaging-flow.md section 17). */
+/**
+ * Table `reward`: claims for authority set rotations and listed hub requests (docs/protocol/messaging.md section 17).
+ */
 import type { StateMachine } from "../protocol/ismp/state_machine.ts";
 
 /** `rotation`: `reference` is the set id in decimal. `request`: `reference` is the commitment. */

@@ -7,7 +7,7 @@ import type { Migration } from "./migrations/migration.ts";
 /** SQLite's application id of our files: ASCII `CSWY`. */
 const applicationId = 0x43535759;
 
-/** Tables of the program whose configuration we share (04-messaging-flow.md 18.1), in lower case. */
+/** Tables of the program whose configuration we share (docs/protocol/messaging.md section 18.1), in lower case. */
 const referenceTables: ReadonlySet<string> = new Set([
   "deliveries",
   "pendingwithdrawal",
@@ -98,7 +98,10 @@ export function checkIntegrity(db: Database, sizeBytes: bigint): void {
   );
 }
 
-/** Gives pages back to the file system when more than half of the file is unused (04-messaging-flow.md 18.3). */
+/**
+ * Gives pages back to the file system when more than half of the file is unused (docs/architecture/ledger.md,
+ * "Retention").
+ */
 export function shrink(db: Database): void {
   const read = (name: string): number => readNumber(db.row(`PRAGMA ${name}`) ?? {}, name);
   if (read("freelist_count") * 2 > read("page_count")) db.rows("PRAGMA incremental_vacuum");

@@ -30,7 +30,7 @@ import {
 
 const states: readonly WithdrawalState[] = [...openWithdrawalStates, "done", "void"];
 
-/** Source: 04-messaging-flow.md 16.4. `dispatched` to `done`: somebody else delivered it. */
+/** Source: docs/protocol/messaging.md section 16.4. `dispatched` to `done`: somebody else delivered it. */
 const successors: Readonly<Record<WithdrawalState, readonly WithdrawalState[]>> = {
   requested: ["requested", "dispatched", "void"],
   dispatched: ["dispatched", "delivering", "done"],

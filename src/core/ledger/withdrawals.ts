@@ -1,4 +1,7 @@
-/** Table `withdrawal`: one row per withdrawal, written before the hub is asked (04-messaging-flow.md 16.4, I8). */
+/**
+ * Table `withdrawal`: one row per withdrawal, written before the hub is asked (docs/protocol/messaging.md section
+ * 16.4; docs/architecture/messaging.md, I8).
+ */
 import type { Hash256 } from "../protocol/bytes.ts";
 import type { StateMachine } from "../protocol/ismp/state_machine.ts";
 

@@ -1,6 +1,6 @@
 /**
  * Questions to Etherscan's API, version 2, and what its answers mean. Pure; asking is in `price_quotes.ts`.
- * Source: 02-evm-host section 10 and 04-messaging-flow section 9.3 of the protocol notes; polytope-labs/hyperbridge:
+ * Source: docs/protocol/evm-host.md section 10 and docs/protocol/messaging.md section 9.3; polytope-labs/hyperbridge:
  * tesseract/messaging/evm/src/gas_oracle.rs (July 2025). Answers are HTTP 200 even when they are refusals, and a
  * refusal may repeat the key, so no text of an answer leaves this file.
  */

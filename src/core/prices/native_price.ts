@@ -1,6 +1,6 @@
 /**
  * What a native token is worth, and which of several answers is believed. Pure.
- * Rules: 04-messaging-flow section 9.3 of the protocol notes. A price that is not known is unknown, never 0.
+ * Rules: docs/protocol/messaging.md section 9.3. A price that is not known is unknown, never 0.
  */
 
 /** Where a price comes from. `fixed`: the rules say it (one dollar). */

@@ -51,7 +51,10 @@ export interface SocketEndpointOptions {
   readonly connectPatienceMs?: number | undefined;
   /** Silence after which the link is tested, milliseconds. Default 30,000. */
   readonly idleMs?: number | undefined;
-  /** Largest WebSocket frame, bytes. Default 64 MiB, the limit of Deno's WebSocket (toolchain.md, section 7). */
+  /**
+   * Largest WebSocket frame, bytes. Default 64 MiB, the limit of Deno's WebSocket (docs/development.md, "Facts about
+   * the runtime").
+   */
   readonly maxFrameBytes?: number | undefined;
 }
 

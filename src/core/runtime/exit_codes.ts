@@ -1,4 +1,7 @@
-/** What the programs tell the shell. Source: 04-messaging-flow.md 2.2, 05-hub-consensus.md 3.5. */
+/**
+ * What the programs tell the shell. Source: docs/protocol/messaging.md section 2.2; docs/protocol/hub-consensus.md
+ * section 3.5.
+ */
 export const exitCodes = {
   /** Done, or ended by the first signal. */
   ok: 0,

@@ -15,10 +15,10 @@ export interface Backoff {
   readonly jitter?: number;
 }
 
-/** Transient faults of a chain: 2 s to 5 min (04-messaging-flow.md 11.2). */
+/** Transient faults of a chain: 2 s to 5 min (docs/protocol/messaging.md section 11.2). */
 export const transientBackoff: Backoff = { firstMs: 2_000, maxMs: 300_000 };
 
-/** Messages whose sink is the hub: 15 s to 10 min (04-messaging-flow.md 11.2). */
+/** Messages whose sink is the hub: 15 s to 10 min (docs/protocol/messaging.md section 11.2). */
 export const hubBackoff: Backoff = { firstMs: 15_000, maxMs: 600_000 };
 
 /**

@@ -1,4 +1,4 @@
-/** Long waits that are never silent (invariant I11 of 04-messaging-flow.md 21.3). */
+/** Long waits that are never silent (docs/architecture/messaging.md, I11). */
 import type { Log, LogFields } from "../telemetry/log.ts";
 import type { Clock } from "./clock.ts";
 import type { Wake } from "./wake.ts";

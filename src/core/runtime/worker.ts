@@ -1,6 +1,6 @@
 /**
  * Workers that live as long as the program. Each is restarted by itself when it fails, so that one chain's trouble
- * never stops another (invariant I12); only an unrecoverable fault ends the program.
+ * never stops another (docs/architecture/messaging.md, I12); only an unrecoverable fault ends the program.
  */
 import type { Log } from "../telemetry/log.ts";
 import type { Clock } from "./clock.ts";
@@ -9,7 +9,7 @@ import { linkedAbort } from "./linked_abort.ts";
 import type { Randomness } from "./randomness.ts";
 import { type Backoff, nextDelayMs } from "./retry.ts";
 
-/** Nothing that the program can do will help: it ends with exit code 1 (04-messaging-flow.md 19.2). */
+/** Nothing that the program can do will help: it ends with exit code 1 (docs/protocol/messaging.md section 19.2). */
 export class FatalFault extends Error {
   override readonly name = "FatalFault";
   readonly code = "fatal";

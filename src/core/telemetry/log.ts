@@ -6,7 +6,7 @@ export const logLevels = ["debug", "info", "warn", "error"] as const;
 
 /**
  * `error`: operator attention or a lost opportunity. `warn`: degraded, recovers by itself. `info`: changes of
- * state, amounts, what is awaited. `debug`: decisions per message. Source: 04-messaging-flow.md 19.1.
+ * state, amounts, what is awaited. `debug`: decisions per message. Source: docs/protocol/messaging.md section 19.1.
  */
 export type LogLevel = typeof logLevels[number];
 

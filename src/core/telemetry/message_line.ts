@@ -64,7 +64,7 @@ const levelByReason: ReadonlyMap<string, LogLevel> = new Map([
 
 /**
  * Level of a transition. Never `error`: races, proofs that are not final yet and throttled endpoints are part of
- * the trade (04-messaging-flow.md 19.1).
+ * the trade (docs/protocol/messaging.md section 19.1).
  */
 export function transitionLevel(transition: Pick<MessageTransition, "to" | "reason">): LogLevel {
   const byReason = transition.to === "held" && transition.reason !== undefined

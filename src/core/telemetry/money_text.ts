@@ -1,4 +1,6 @@
-/** Dollars for people: integers with 18 decimals printed with a decimal point (04-messaging-flow.md 19.1). */
+/**
+ * Dollars for people: integers with 18 decimals printed with a decimal point (docs/protocol/messaging.md section 19.1).
+ */
 
 const one = 10n ** 18n;
 

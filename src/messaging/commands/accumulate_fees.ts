@@ -1,7 +1,7 @@
 /**
  * `accumulate-fees`: claims what deliveries have earned, once, and with `--withdraw` has it paid out. The relayer
  * must not run on the same database at the same time; whoever comes second is told so.
- * Source: spec.md, "Messaging relayer command line"; 04-messaging-flow section 15 of the protocol notes.
+ * Source: docs/specification.md, "Messaging relayer command line"; docs/protocol/messaging.md section 15.
  */
 import type { MessagingConfig } from "../../core/config/messaging_config.ts";
 import { type ExitCode, exitCodes } from "../../core/runtime/exit_codes.ts";

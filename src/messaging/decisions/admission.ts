@@ -1,6 +1,6 @@
 /**
  * Decides which messages the hub would take from their senders, before anything is proved. Pure.
- * Rules: 03-hub-substrate section 9 of the protocol notes: every POST is charged the length of its ABI encoding, every
+ * Rules: docs/protocol/hub.md section 9: every POST is charged the length of its ABI encoding, every
  * answer to a GET that of the response, which holds the request.
  */
 import type { RefusalCode } from "../../core/chains/chain.ts";

@@ -1,6 +1,6 @@
 /**
  * Decides which messages travel together. Pure.
- * Rules: 04-messaging-flow section 8.3 of the protocol notes: one kind per step, 100 messages for EVM chains and
+ * Rules: docs/protocol/messaging.md section 8.3: one kind per step, 100 messages for EVM chains and
  * 200 for others, and never more call data than the chain's nodes take.
  */
 

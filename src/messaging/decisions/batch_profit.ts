@@ -1,6 +1,6 @@
 /**
  * Decides which messages of a batch are delivered when a prelude (a consensus proof in the same transaction) has to
- * be paid too. Pure. Rules: 04-messaging-flow section 9.2 of the protocol notes: each message is charged the gas that
+ * be paid too. Pure. Rules: docs/protocol/messaging.md section 9.2: each message is charged the gas that
  * it adds, and the fees together cover the prelude. Start reading at {@link decideBatch}.
  */
 import { costUsd18, requiredUsd18, unitPrice27, type Usage } from "./money.ts";

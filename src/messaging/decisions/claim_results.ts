@@ -1,6 +1,6 @@
 /**
  * Decides what receipts and the hub's answer mean for a group of claims. Pure.
- * Rules: 04-messaging-flow sections 14.2 and 14.3 of the protocol notes. A row is claimed only when the hub says so
+ * Rules: docs/protocol/messaging.md sections 14.2 and 14.3. A row is claimed only when the hub says so
  * (I7); one bad row must not keep the fees of 49 others.
  */
 import { equalBytes, type Hash256 } from "../../core/protocol/bytes.ts";

@@ -1,6 +1,6 @@
 /**
  * Decides which delivered requests are claimed on the hub, in which groups, and for whom. Pure.
- * Rules: 04-messaging-flow sections 14.2 and 14.3 of the protocol notes; polytope-labs/hyperbridge:
+ * Rules: docs/protocol/messaging.md sections 14.2 and 14.3; polytope-labs/hyperbridge:
  * modules/pallets/relayer/src/accumulate.rs. What the hub's answer means is in `claim_results.ts`.
  */
 import type { DeliveryRow } from "../../core/ledger/ledger.ts";

@@ -1,7 +1,8 @@
 /**
  * Decides which GET requests are answered together. Pure.
- * Rules: 01 section 5 and 7, 02 section 5 of the protocol notes: one block of one chain per answer, and the proof must
- * hold exactly the contracts that each request reads, so requests that read different contracts go apart.
+ * Rules: docs/protocol/ismp.md sections 5 and 7, docs/protocol/evm-host.md section 5: one block of one chain per answer,
+ * and the proof must hold exactly the contracts that each request reads, so requests that read different contracts go
+ * apart.
  */
 import { toHex } from "../../core/protocol/bytes.ts";
 import type { GetRequest } from "../../core/protocol/ismp/message.ts";

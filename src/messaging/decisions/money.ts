@@ -1,6 +1,6 @@
 /**
  * What a delivery costs and what a fee is worth, in exact integers. Pure.
- * Rules: 04-messaging-flow sections 9.1 to 9.3 and 02-evm-host section 10 of the protocol notes;
+ * Rules: docs/protocol/messaging.md sections 9.1 to 9.3 and docs/protocol/evm-host.md section 10;
  * polytope-labs/hyperbridge: tesseract/messaging/{messaging,evm}. One unit of a fee token's whole is one dollar.
  */
 import { formatDecimal, rescale } from "../../core/prices/decimal.ts";
@@ -20,7 +20,7 @@ export function toFee18(feeUnits: bigint, decimals: number): bigint {
   return rescale(feeUnits, decimals, 18);
 }
 
-/** Decimals of the hub's own token (protocol notes 03, section 10.4). */
+/** Decimals of the hub's own token (docs/protocol/hub.md section 10.4). */
 const HUB_TOKEN_DECIMALS = 12n;
 
 /**

@@ -1,7 +1,7 @@
 /**
  * Decides which nonce comes next and what journal and chain disagree about. Pure.
- * Rules: 04-messaging-flow sections 10.3, 18.4 and 20 (L27, L42) of the protocol notes. The chain is right about what
- * is used, the journal about what we signed.
+ * Rules: docs/protocol/messaging.md sections 10.3 and 20 (L27, L42); docs/architecture/ledger.md, "Recovery at start".
+ * The chain is right about what is used, the journal about what we signed.
  */
 
 /** An unresolved transaction of the journal. */

@@ -1,6 +1,6 @@
 /**
  * Decides what a transaction's fate means for each message it carried. Pure.
- * Rules: 04-messaging-flow sections 10.3 and 10.4 of the protocol notes. A mined transaction is not a delivery;
+ * Rules: docs/protocol/messaging.md sections 10.3 and 10.4. A mined transaction is not a delivery;
  * only the host's event or receipt is.
  */
 import type { SubmissionOutcome } from "../../core/chains/chain.ts";

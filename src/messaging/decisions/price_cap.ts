@@ -1,6 +1,6 @@
 /**
  * Decides the most that a transaction in the place of another one may offer per gas. Pure.
- * Rules: 04-messaging-flow section 10.3 of the protocol notes: replacements as long as the delivery still pays.
+ * Rules: docs/protocol/messaging.md section 10.3: replacements as long as the delivery still pays.
  */
 import { breakEvenGasPriceWei } from "./batch_profit.ts";
 import type { Usage } from "./money.ts";

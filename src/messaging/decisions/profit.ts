@@ -1,6 +1,6 @@
 /**
  * Decides whether a message's fee pays for its delivery. Pure; every decision comes with its numbers.
- * Rules: 04-messaging-flow sections 9.1 and 9.4 of the protocol notes; `minimum_profit_percentage` of the
+ * Rules: docs/protocol/messaging.md sections 9.1 and 9.4; `minimum_profit_percentage` of the
  * specification is percent. Several messages in one transaction: `batch_profit.ts`.
  */
 import type { Message } from "../../core/protocol/ismp/message.ts";

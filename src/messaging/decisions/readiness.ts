@@ -1,6 +1,6 @@
 /**
  * Decides against which height of the source messages are proved. Pure.
- * Rules: 04-messaging-flow sections 6.3 and 13.2 of the protocol notes. Substrate hosts want the challenge period
+ * Rules: docs/protocol/messaging.md sections 6.3 and 13.2. Substrate hosts want the challenge period
  * exceeded, EVM hosts want it reached (polytope-labs/hyperbridge: modules/ismp/core/src/handlers.rs,
  * evm/src/core/HandlerV2.sol).
  */

@@ -1,6 +1,6 @@
 /**
  * Decides what happens to a message that its destination does not take. Pure.
- * Rules: 04-messaging-flow sections 8.4, 10.3 and 11.2 of the protocol notes.
+ * Rules: docs/protocol/messaging.md sections 8.4, 10.3 and 11.2.
  */
 import type { RefusalCode } from "../../core/chains/chain.ts";
 import type { HoldReason, TerminalReason } from "../../core/ledger/ledger.ts";

@@ -1,6 +1,6 @@
 /**
  * Decides when a message that could not be delivered is looked at again. Pure.
- * Rules: 04-messaging-flow section 11.2 of the protocol notes; `unprofitable_retry_frequency` of the specification.
+ * Rules: docs/protocol/messaging.md section 11.2; `unprofitable_retry_frequency` of the specification.
  */
 
 /** Why a message waits, as far as the schedule is concerned. */

@@ -1,6 +1,6 @@
 /**
  * Decides what a reverted transaction means for the messages that it carried. Pure.
- * Rules: 04-messaging-flow section 10.3 of the protocol notes. One message can make a whole batch revert although the
+ * Rules: docs/protocol/messaging.md section 10.3. One message can make a whole batch revert although the
  * simulation passed, so a batch never goes again whole: its members go in halves, until the bad one stands alone. Only
  * then is anybody to blame.
  */

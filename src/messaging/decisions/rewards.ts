@@ -1,6 +1,6 @@
 /**
  * Decides which rewards of the hub are claimed now, and what its refusals mean. Pure.
- * Rules: 04-messaging-flow sections 17.1 and 17.2 of the protocol notes; polytope-labs/hyperbridge:
+ * Rules: docs/protocol/messaging.md sections 17.1 and 17.2; polytope-labs/hyperbridge:
  * modules/pallets/relayer/src/{outbound_consensus,outbound_request}.rs. Only with `[hub].signer`: it is who is paid.
  */
 import type { RewardKey, RewardRow } from "../../core/ledger/ledger.ts";

@@ -1,6 +1,6 @@
 /**
  * Decides how to get along with other relayers on one chain, so that a duplicate costs each of them at most one
- * reverted transaction (invariant I5 of the protocol notes). Pure.
+ * reverted transaction (docs/architecture/messaging.md, I5). Pure.
  *
  * Who has lost a race leaves messages to the others for a while and looks at their receipts before it tries them
  * itself; who has not goes first. Where both have lost, the height of the message says whose turn it is.

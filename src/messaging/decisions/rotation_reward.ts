@@ -1,6 +1,6 @@
 /**
  * Decides whether rotations of the hub's authorities are brought to a chain by themselves: only where the hub's reward
- * covers what that costs. Pure. Rules: 04-messaging-flow sections 9.4 and 17.1 of the protocol notes;
+ * covers what that costs. Pure. Rules: docs/protocol/messaging.md sections 9.4 and 17.1;
  * polytope-labs/hyperbridge: modules/pallets/relayer/src/outbound_consensus.rs (one reward per set and chain, in the
  * hub's own token, to whoever the host names as first).
  */

@@ -1,6 +1,6 @@
 /**
  * Decides what one leg does with one message it read: deliver, hold, reject, or leave to another leg.
- * Pure. Rules: 04-messaging-flow section 8.1 of the protocol notes; polytope-labs/hyperbridge:
+ * Pure. Rules: docs/protocol/messaging.md section 8.1; polytope-labs/hyperbridge:
  * tesseract/messaging/messaging (filtering of events).
  */
 import { type Hex, toHex } from "../../core/protocol/bytes.ts";

@@ -1,6 +1,6 @@
 /**
  * Decides which blocks of the source a leg reads next. Pure.
- * Rules: 04-messaging-flow section 6.3 of the protocol notes (cursor `scanned`, height `observed`).
+ * Rules: docs/protocol/messaging.md section 6.3 (cursor `scanned`, height `observed`).
  */
 
 /** Where a leg starts to read, and what is left out. */

@@ -1,6 +1,6 @@
 /**
  * Decides when messages between two modules travel again after a delivery that was paid for and had no effect. Pure.
- * Rules: 04-messaging-flow section 10.3 of the protocol notes: all messages of the pair are held, two tries follow at
+ * Rules: docs/protocol/messaging.md section 10.3: all messages of the pair are held, two tries follow at
  * most, then only somebody may allow more. A simulation cannot tell a module that behaves in simulations only.
  */
 import type { SuspensionRow } from "../../core/ledger/ledger.ts";

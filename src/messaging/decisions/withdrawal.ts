@@ -1,6 +1,6 @@
 /**
  * Decides when fees are withdrawn, from which accounts, and whether the amount is worth it. Pure.
- * Rules: 04-messaging-flow section 16.1 of the protocol notes; `withdrawal_frequency` and
+ * Rules: docs/protocol/messaging.md section 16.1; `withdrawal_frequency` and
  * `minimum_withdrawal_amount` of the specification. What follows an order is in `withdrawal_step.ts`.
  */
 import { equalBytes } from "../../core/protocol/bytes.ts";

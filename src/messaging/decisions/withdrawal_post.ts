@@ -1,7 +1,7 @@
 /**
  * Reads the requests with which the hub pays relayers, and finds ours among them. Pure.
  * Source: polytope-labs/hyperbridge: modules/pallets/relayer/src/withdrawal.rs, modules/pallets/ismp/src/dispatcher.rs;
- * 02-evm-host section 13 and 03-hub-substrate section 10.2 of the protocol notes.
+ * docs/protocol/evm-host.md section 13 and docs/protocol/hub.md section 10.2.
  */
 import { equalBytes, type Hash256, toHex } from "../../core/protocol/bytes.ts";
 import { type Address, toAddress } from "../../core/protocol/evm/address.ts";

@@ -1,6 +1,6 @@
 /**
  * The way of one withdrawal, from the order to the payment: what is seen decides the next state and the next act.
- * Pure. Rules: 04-messaging-flow section 16.4 of the protocol notes. Rows are independent of each other; one that
+ * Pure. Rules: docs/protocol/messaging.md section 16.4. Rows are independent of each other; one that
  * fails never blocks another.
  */
 import type { WithdrawalDispatch, WithdrawalRow } from "../../core/ledger/ledger.ts";

@@ -1,7 +1,7 @@
 /**
  * Makes the call that claims a group of fees, and asks the hub what it would say to it. A group that is refused is
  * halved until the rows that spoil it stand alone; nothing is sent here.
- * Rules: 04-messaging-flow sections 14.2 and 14.3 of the protocol notes.
+ * Rules: docs/protocol/messaging.md sections 14.2 and 14.3.
  */
 import type { Refusal } from "../../core/chains/chain.ts";
 import type { FeeChain } from "../../core/chains/fees.ts";

@@ -1,7 +1,7 @@
 /**
  * One pass over everything that can be claimed: settle what is under way, look at lost receipts, then at each pair.
  * The worker repeats it for ever, the command `accumulate-fees` until nothing is left. Pairs run side by side, at
- * most four at a time; claims of one pair follow each other (04-messaging-flow section 14.2 of the protocol notes).
+ * most four at a time; claims of one pair follow each other (docs/protocol/messaging.md section 14.2).
  */
 import type { ClaimPair } from "../../core/ledger/ledger.ts";
 import { toHex } from "../../core/protocol/bytes.ts";

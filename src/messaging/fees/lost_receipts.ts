@@ -1,7 +1,7 @@
 /**
  * Deliveries whose receipt was missing when it was to be proved: read again at a newer final height. A receipt of
  * ours makes the row claimable; none at all returns the message to its leg; another relayer's ends it.
- * Source: 04-messaging-flow section 14.2, step 5, of the protocol notes.
+ * Source: docs/protocol/messaging.md section 14.2, step 5.
  */
 import { UNSURE } from "../../core/chains/chain.ts";
 import type { FeeChain } from "../../core/chains/fees.ts";

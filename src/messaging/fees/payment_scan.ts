@@ -1,7 +1,7 @@
 /**
  * Reads the hub's final blocks for payments to us: those that our orders brought about, and those ordered elsewhere
  * or by a database that is lost. The cursor moves together with the rows.
- * Rules: 04-messaging-flow section 16.4 of the protocol notes.
+ * Rules: docs/protocol/messaging.md section 16.4.
  */
 import type { ChainEvent } from "../../core/chains/chain.ts";
 import type { WithdrawalRow } from "../../core/ledger/ledger.ts";

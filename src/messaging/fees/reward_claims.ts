@@ -1,4 +1,4 @@
-/** Makes and sends the claim of one reward, and follows it. Rules: 04-messaging-flow section 17 of the protocol notes. */
+/** Makes and sends the claim of one reward, and follows it. Rules: docs/protocol/messaging.md section 17. */
 import type { Refusal } from "../../core/chains/chain.ts";
 import type { FeeChain } from "../../core/chains/fees.ts";
 import type { HubCall } from "../../core/chains/hub_accounts.ts";

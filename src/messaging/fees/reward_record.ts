@@ -1,6 +1,6 @@
 /**
  * What settling calls when a delivery of ours may be rewarded by the hub's treasury: a rotation of its authority
- * set, or a request of one of its listed modules. Source: 04-messaging-flow section 17 of the protocol notes.
+ * set, or a request of one of its listed modules. Source: docs/protocol/messaging.md section 17.
  */
 import type { Ledger } from "../../core/ledger/ledger.ts";
 import { type Hash256, type Hex, toHex } from "../../core/protocol/bytes.ts";

@@ -1,7 +1,6 @@
 /**
  * Orders to pay out: reads what our accounts hold on the hub, decides whether it is worth it, and sends the order.
- * The row is on disk before the hub hears of it (I8). Rules: 04-messaging-flow sections 16.1 and 16.2 of the
- * protocol notes.
+ * The row is on disk before the hub hears of it (I8). Rules: docs/protocol/messaging.md sections 16.1 and 16.2.
  */
 import type { HubCall } from "../../core/chains/hub_accounts.ts";
 import { fromHex, toHex } from "../../core/protocol/bytes.ts";

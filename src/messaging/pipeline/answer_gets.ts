@@ -1,7 +1,7 @@
 /**
  * Answers GET requests on the leg to the hub: proves the request on its source and the values on the chain that is
  * read, at exactly the block that was asked for, and hands both to the hub, which makes the response.
- * Source: 04-messaging-flow section 12.1 of the protocol notes; polytope-labs/hyperbridge:
+ * Source: docs/protocol/messaging.md section 12.1; polytope-labs/hyperbridge:
  * modules/pallets/state-coprocessor.
  */
 import type { MessageProof } from "../../core/chains/chain.ts";

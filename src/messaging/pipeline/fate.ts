@@ -1,6 +1,6 @@
 /**
  * Applies what became of a submission to its messages, journal items and delivery records. Everything here belongs
- * into one ledger transaction with the change of the submission itself (invariant I4).
+ * into one ledger transaction with the change of the submission itself (docs/architecture/messaging.md, I4).
  */
 import type { Chain, RefusalCode } from "../../core/chains/chain.ts";
 import {

@@ -29,7 +29,7 @@ type Accepted = Extract<Simulation, { kind: "accepted" }>;
 
 /**
  * Gas of a message that cannot be simulated before the chain knows its proof: what the host spends on a usual one
- * (protocol notes 02, section 9).
+ * (docs/protocol/evm-host.md section 9).
  */
 const USUAL_MESSAGE_GAS = 200_000n;
 

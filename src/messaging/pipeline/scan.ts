@@ -1,6 +1,6 @@
 /**
  * Reads the source of a leg and turns its events into rows. The cursor moves only together with the rows of the
- * blocks it passes (invariants I1 and I2 of the protocol notes).
+ * blocks it passes (docs/architecture/messaging.md, I1 and I2).
  */
 import type { ChainEvent, CounterpartyView } from "../../core/chains/chain.ts";
 import type { NewMessage } from "../../core/ledger/ledger.ts";

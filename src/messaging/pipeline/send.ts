@@ -1,6 +1,6 @@
 /**
- * Signs a sifted batch, writes it into the journal, and only then hands it to the sink (invariant I3). Receipts are
- * read again while signing (I5).
+ * Signs a sifted batch, writes it into the journal, and only then hands it to the sink (docs/architecture/messaging.md,
+ * I3). Receipts are read again while signing (I5).
  */
 import type {
   BroadcastResult,

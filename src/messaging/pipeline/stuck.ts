@@ -1,7 +1,7 @@
 /**
  * Transactions that are not mined in time: a higher price at the same nonce, up to three times and while it pays,
- * then a cancelling transfer. Each is in the journal before it is sent (invariant I3). When and at which price is
- * decided in `core/chains/stuck_plan.ts` and `decisions/price_cap.ts`.
+ * then a cancelling transfer. Each is in the journal before it is sent (docs/architecture/messaging.md, I3). When and
+ * at which price is decided in `core/chains/stuck_plan.ts` and `decisions/price_cap.ts`.
  */
 import type { BroadcastResult, SignedSubmission } from "../../core/chains/chain.ts";
 import { gasExpectedOf, highestPriceWei } from "../../core/chains/evm/gas.ts";

@@ -294,7 +294,7 @@ export async function startHost(
 
 /**
  * Lets a relay chain keep what leaves announce under the pallet's older name, as old local networks do.
- * Source: 05-hub-consensus section 5.1 of the protocol notes.
+ * Source: docs/protocol/hub-consensus.md section 5.1.
  */
 export function renameLeafPallet(relay: RelayChainNode): void {
   const named = "0x2ecf93be7260df120a495bd3855c0e60";

@@ -70,7 +70,7 @@ function keysOf(text: string): ReadonlyMap<string, readonly string[]> {
   return found;
 }
 
-/** Names of the fields as spec.md lists them. */
+/** Names of the fields as docs/specification.md lists them. */
 function words(text: string): string[] {
   return text.trim().split(/\s+/);
 }

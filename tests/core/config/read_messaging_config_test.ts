@@ -44,7 +44,7 @@ function plus(section: string, ...lines: string[]): string {
 }
 
 for (const wrong of wrongConfigs) {
-  Deno.test(`configuration: ${wrong.name} is refused with exactly these lines (04 21.4, Configuration)`, () => {
+  Deno.test(`configuration: ${wrong.name} is refused with exactly these lines (F26)`, () => {
     const reading = parseMessagingConfig(inMemory(wrong.files), wrong.toml);
     assert.deepEqual(
       reading.problems.map((problem) => renderDiagnostic("relayer.toml", problem)),
@@ -145,7 +145,7 @@ Deno.test("configuration: chain entries keep the order of the file and get their
   });
 });
 
-Deno.test("configuration: every optional field of the hub is read, at the ends of its range (04 21.4, Configuration)", () => {
+Deno.test("configuration: every optional field of the hub is read, at the ends of its range (F26)", () => {
   const { hub } = accept(plus(
     "hub",
     "max_rpc_payload_size = 0xffff_ffff",
@@ -243,7 +243,7 @@ Deno.test("configuration: every optional field of a substrate entry is read", ()
   assert.equal(chain.signer?.reveal(), `0x${KEY}`);
 });
 
-Deno.test("configuration: [hyperbridge] is read as the hub, and a POLKADOT hub is known as DOT0 (04 21.4, Configuration)", () => {
+Deno.test("configuration: [hyperbridge] is read as the hub, and a POLKADOT hub is known as DOT0 (F26)", () => {
   const { hub } = accept(edited(["[hub]", "[hyperbridge]"], ["KUSAMA-4009", "POLKADOT-3367"]));
   assert.equal(hub.section, "hyperbridge");
   assert.equal(hub.consensusStateId, "DOT0");
@@ -258,7 +258,7 @@ Deno.test("configuration: an id of the hub may be set for solochains", () => {
   assert.deepEqual([hub.consensusStateId, hub.isForSolochains], ["SOLO", true]);
 });
 
-Deno.test("configuration: solochain and parachain without an id of the hub is a warning (04 21.4, Configuration)", () => {
+Deno.test("configuration: solochain and parachain without an id of the hub is a warning (F26)", () => {
   const solo = `\n[solo]\ntype = "substrate"\nstate_machine = "SUBSTRATE-cere"\nhashing = "Keccak"
 rpc_ws = "ws://127.0.0.1:9955"\nconsensus_state_id = "CERE"\n`;
   const reading = parseMessagingConfig(inMemory(), GOOD_TOML + solo);
@@ -276,7 +276,7 @@ Deno.test("configuration: an empty etherscan key means none", () => {
   assert.equal(chain.etherscanApiKey, undefined);
 });
 
-Deno.test("configuration: a signer may be a file with hex and white space (04 21.4, Configuration)", () => {
+Deno.test("configuration: a signer may be a file with hex and white space (F26)", () => {
   const toml = edited([`"0x${KEY}"`, '"keys/evm.hex"']);
   const chain = accept(toml, inMemory({ "keys/evm.hex": `  0x${KEY}\r\n` })).chains[0];
   assert(chain?.type === "evm");
@@ -297,7 +297,7 @@ Deno.test("configuration: an empty list of endpoints means all chains, with a wa
   ]);
 });
 
-Deno.test("configuration: endpoints that name the hub or an unconfigured chain are dropped, never widened to all (04 21.4, Filter matrix)", () => {
+Deno.test("configuration: endpoints that name the hub or an unconfigured chain are dropped, never widened to all (F21)", () => {
   const reading = parseMessagingConfig(
     inMemory(),
     edited(['["EVM-31337", "KUSAMA-2000"]', '["KUSAMA-4009", "EVM-5"]']),
@@ -313,7 +313,7 @@ Deno.test("configuration: endpoints that name the hub or an unconfigured chain a
   ]);
 });
 
-Deno.test("configuration: module filters are hex in any case or ASCII, which is noted; repeats are dropped (04 21.4, Filter matrix)", () => {
+Deno.test("configuration: module filters are hex in any case or ASCII, which is noted; repeats are dropped (F21)", () => {
   const address = "AbCdEf0123456789abcdef0123456789ABCDEF01";
   const filter = `module_filter = ["0x${address}", "${address.toLowerCase()}", "ISMP-RLYR", "ISMP-RLYR"]`;
   const reading = parseMessagingConfig(inMemory(), plus("relayer", filter));

@@ -43,7 +43,7 @@ function assertHidden(secret: string, output: string): void {
 const SIGNER = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
 const HOST = "0x1111111111111111111111111111111111111111";
 
-Deno.test("secrecy: no part of a secret in its own field is ever printed, whether the file is good or wrong (04 21.4, Configuration)", () => {
+Deno.test("secrecy: no part of a secret in its own field is ever printed, whether the file is good or wrong (F26)", () => {
   fc.assert(
     fc.property(
       privateKey,

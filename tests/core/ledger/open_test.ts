@@ -134,7 +134,7 @@ Deno.test("open: an empty file becomes a database", () =>
     openLedger(`${directory}/a.db`, { clock }).close();
   }));
 
-Deno.test("open: damage in the middle or a cut end is found before anything is written (04 21.4 line 6)", () =>
+Deno.test("open: damage in the middle or a cut end is found before anything is written (F6)", () =>
   withDirectory((directory) => {
     const path = `${directory}/a.db`;
     const ledger = openLedger(path, { clock });
@@ -162,7 +162,7 @@ Deno.test("open: damage in the middle or a cut end is found before anything is w
     throwsFault(() => openLedger(path, { clock }), "corrupt", /damaged|not a database/);
   }));
 
-Deno.test("open: tables of another relayer program are refused and not changed (04 21.4 line 6)", () =>
+Deno.test("open: tables of another relayer program are refused and not changed (F6)", () =>
   withDirectory((directory) => {
     const path = `${directory}/a.db`;
     const other = new DatabaseSync(path);
@@ -223,7 +223,7 @@ Deno.test("hub: a file belongs to the hub that first used it", () =>
     second.close();
   }));
 
-Deno.test("disk full: the write is refused, nothing of it stays, and it works again when there is space (04 21.4 line 6)", () =>
+Deno.test("disk full: the write is refused, nothing of it stays, and it works again when there is space (F6)", () =>
   withDirectory((directory) => {
     const db = openDatabase(`${directory}/a.db`, { clock });
     const ledger = createLedger(db, clock);
@@ -325,7 +325,7 @@ function numbersTo(last: number): bigint[] {
   return Array.from({ length: last }, (_, index) => BigInt(index + 1));
 }
 
-Deno.test("lock: a second process is told who to stop, and gets in when the first is dead (04 21.4 line 6)", () =>
+Deno.test("lock: a second process is told who to stop, and gets in when the first is dead (F6)", () =>
   withDirectory(async (directory) => {
     const path = `${directory}/a.db`;
     const mine = openLedger(path, { clock });

@@ -83,13 +83,13 @@ for (
     ["a price of zero with decimals", { ethusd: "0.00" }, "1", "not_positive"],
   ] as const
 ) {
-  Deno.test(`etherscan: ${name} is ${code}, and no word of the answer is kept (04 21.4, Profit arithmetic)`, () => {
+  Deno.test(`etherscan: ${name} is ${code}, and no word of the answer is kept (F22)`, () => {
     const quotation = parseEtherscanPrice(ether, answer(result, status));
     assert.deepEqual(quotation, { kind: "failed", code });
   });
 }
 
-Deno.test("etherscan: a price with 30 decimals is cut off after 27 (04 21.4, Profit arithmetic)", () => {
+Deno.test("etherscan: a price with 30 decimals is cut off after 27 (F22)", () => {
   const body = answer({ ethusd: "1.000000000000000000000000001999" });
   assert.deepEqual(parseEtherscanPrice(ether, body), { kind: "price", price27: 10n ** 27n + 1n });
 });

@@ -66,7 +66,7 @@ Deno.test("price source: a clock that was set back asks again", async () => {
   assert.equal(quote.asked, 2);
 });
 
-Deno.test("price source: after a failure the last good value serves up to six hours, then it is unknown (04 21.4, Profit arithmetic)", async () => {
+Deno.test("price source: after a failure the last good value serves up to six hours, then it is unknown (F22)", async () => {
   const clock = new FakeClock();
   const quote = scripted("router", quotePrice(dollars(600n)), throttled);
   const source = createPriceSource({ clock }, { quotes: [quote] });
@@ -222,7 +222,7 @@ for (
     ["server_error", "refused"],
   ] as const satisfies readonly (readonly [RpcFaultCode, string])[]
 ) {
-  Deno.test(`router quote: a node's ${fault} is ${code} (04 21.4, Profit arithmetic)`, async () => {
+  Deno.test(`router quote: a node's ${fault} is ${code} (F22)`, async () => {
     const where = { chain: "EVM-1", endpointHost: "rpc.example", method: "eth_call" };
     const quote = router(() => Promise.reject(new RpcFault(fault, "retry", where)));
     assert.deepEqual(await quote.ask(signal), { kind: "failed", code });

@@ -102,7 +102,7 @@ for (
   });
 }
 
-Deno.test("pool: a 429 with Retry-After 2 pauses that endpoint for two seconds and uses the next (04 21.4 line 19)", async () => {
+Deno.test("pool: a 429 with Retry-After 2 pauses that endpoint for two seconds and uses the next (F19)", async () => {
   const clock = new FakeClock();
   const [a, b] = [new Scripted("a", [fault("throttled", "a", "eth_call", 2000)]), new Scripted("b")];
   const both = pool([a, b], {}, clock);
@@ -114,7 +114,7 @@ Deno.test("pool: a 429 with Retry-After 2 pauses that endpoint for two seconds a
   assert.equal(await ask(), "a eth_blockNumber");
 });
 
-Deno.test("pool: the pause starts with the second fault in a row, doubles, and ends at a minute (04 21.4 line 19)", async () => {
+Deno.test("pool: the pause starts with the second fault in a row, doubles, and ends at a minute (F19)", async () => {
   const clock = new FakeClock();
   const a = new Scripted("a");
   const both = pool([a, new Scripted("b")], {}, clock);
@@ -215,7 +215,7 @@ Deno.test("pool: while another endpoint is ready, one that throttles is not wait
   assert.equal(a.requests.length, 1);
 });
 
-Deno.test("pool: when all are down the fault names each host with its code (04 21.4 line 19)", async () => {
+Deno.test("pool: when all are down the fault names each host with its code (F19)", async () => {
   const all = pool([new Scripted("a.example", ["timeout"]), new Scripted("b.example", ["malformed"])]);
   const thrown = await faultOf(all.request(head, { signal: never }));
   assert.equal(thrown.code, "timeout");
@@ -318,7 +318,7 @@ Deno.test("pool: calls that a node cut off a batch are asked again", async () =>
   );
 });
 
-Deno.test("pool: an endpoint of another chain is never used, whatever it would answer (04 21.4 line 19)", async () => {
+Deno.test("pool: an endpoint of another chain is never used, whatever it would answer (F19)", async () => {
   const [wrong, right] = [new Scripted("wrong"), new Scripted("right")];
   wrong.answer = () => ({ kind: "result", result: "0x2" });
   right.answer = () => ({ kind: "result", result: "0x1" });

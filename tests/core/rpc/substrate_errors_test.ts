@@ -52,7 +52,7 @@ const known: readonly (readonly [number | undefined, string, string | undefined,
 ];
 
 for (const [code, message, data, expected] of known) {
-  Deno.test(`substrate errors: ${code} "${message}" is ${expected} (04 21.4 line 20)`, () => {
+  Deno.test(`substrate errors: ${code} "${message}" is ${expected} (F20)`, () => {
     assert.equal(translateSubstrateError({ code, message, data }, "any").code, expected);
   });
 }

@@ -31,7 +31,7 @@ import type { Beacon, BeaconNode } from "./beacon_options.ts";
 
 const ssz = { accept: "application/octet-stream" };
 
-/** Where the branch of the payload header comes from: the letters of the sources in the protocol notes. */
+/** Where the branch of the payload header comes from: the letters of docs/protocol/evm-consensus.md section 5.7. */
 export type BranchSource = "proof" | "nimbus" | "lodestar" | "prefix";
 
 /** A JSON answer. @throws when the status is not 200. */

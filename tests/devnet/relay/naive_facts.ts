@@ -1,6 +1,6 @@
 /**
  * What a naive BEEFY proof is made of, read block by block out of a relay chain's storage.
- * Source: 05-hub-consensus section 5.4 of the protocol notes.
+ * Source: docs/protocol/hub-consensus.md section 5.4.
  */
 import type { Hash256 } from "../../../src/core/protocol/bytes.ts";
 import { toHash256 } from "../../../src/core/protocol/bytes.ts";

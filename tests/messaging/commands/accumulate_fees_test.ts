@@ -74,7 +74,7 @@ Deno.test("accumulate-fees: without --wait what needs a newer height is skipped,
   assert.deepEqual(told.map(({ fields }) => [fields.pair, fields.requests]), [["EVM-1 -> EVM-56", 3]]);
 });
 
-Deno.test("accumulate-fees: --wait over three chains that become ready in reverse order claims each when it can (04 21.4, Claims)", async () => {
+Deno.test("accumulate-fees: --wait over three chains that become ready in reverse order claims each when it can (F24)", async () => {
   const scene = await sceneWith({ chains: [a, b, c, d] });
   for (const [index, dest] of [b, c, d].entries()) scene.deliver(2, { first: 1 + 10 * index, dest });
   for (const dest of [b, c, d]) scene.unheard.add(dest);

@@ -50,7 +50,7 @@ Deno.test("batch: a message that does not pay for itself is dropped, the rest st
   assert.deepEqual(ids(decision), { deliver: ["b", "c"], hold: ["a:unprofitable"] });
 });
 
-Deno.test("batch: pooled, a rich message carries a poor one, and the worst are dropped until the rest pays (04 21.4, Profit arithmetic)", () => {
+Deno.test("batch: pooled, a rich message carries a poor one, and the worst are dropped until the rest pays (F22)", () => {
   const offers = [offer("a", 0n), offer("b", 1_350n), offer("c", 50n)];
   const carried = decideBatch(offers, prelude, rule, "pooled");
   // 1,400 do not pay for 1,100 + 330; without a they pay for 1,100 + 220.

@@ -5,7 +5,7 @@ import { bisect, pack, packApart } from "../../../src/messaging/decisions/batch.
 for (
   const [count, sizes] of [[1, [1]], [99, [99]], [100, [100]], [101, [100, 1]], [201, [100, 100, 1]]] as const
 ) {
-  Deno.test(`pack: ${count} messages of a step of 100 give batches of ${sizes.join(" and ")} (04 21.4 line 13)`, () => {
+  Deno.test(`pack: ${count} messages of a step of 100 give batches of ${sizes.join(" and ")} (F13)`, () => {
     const items = Array.from({ length: count }, (_, index) => index);
     const { batches, tooLarge } = pack(items, () => 10, { maxCount: 100, maxBytes: 100_000 });
     assert.deepEqual(batches.map((batch) => batch.length), sizes);
@@ -13,7 +13,7 @@ for (
   });
 }
 
-Deno.test("pack: a batch is closed before its bytes exceed the limit (04 21.4 line 13)", () => {
+Deno.test("pack: a batch is closed before its bytes exceed the limit (F13)", () => {
   const { batches } = pack([40, 40, 40, 10], (bytes) => bytes, { maxCount: 100, maxBytes: 100 });
   assert.deepEqual(batches, [[40, 40], [40, 10]]);
 });

@@ -77,7 +77,7 @@ for (
     [101, [50, 50, 1]],
   ] as const
 ) {
-  Deno.test(`claims: ${count} rows of a pair give groups of ${sizes.join(" and ") || "nothing"} (04 21.4, Claims)`, () => {
+  Deno.test(`claims: ${count} rows of a pair give groups of ${sizes.join(" and ") || "nothing"} (F24)`, () => {
     const { groups, settled, waiting } = planClaims(rows(count), facts());
     assert.deepEqual(groups.map(({ commitments }) => commitments.length), sizes);
     assert.deepEqual(

@@ -41,7 +41,7 @@ Deno.test("get groups: another block, chain or contract is another group", () =>
   assert.deepEqual(sizes([get(), get({ keys: [slot(1), slot(2)] })]), [1, 1]);
 });
 
-Deno.test("get groups: the order of the contracts and accounts of 20 bytes do not matter (04 21.4, GET)", () => {
+Deno.test("get groups: the order of the contracts and accounts of 20 bytes do not matter (F23)", () => {
   assert.deepEqual(sizes([get({ keys: [slot(1), slot(2)] }), get({ keys: [slot(2), slot(1)] })]), [2]);
   assert.deepEqual(sizes([get(), get({ keys: [slot(1), account(9)] })]), [2]);
 });

@@ -24,7 +24,7 @@ for (
     [1_999n, 21, 1n],
   ] as const
 ) {
-  Deno.test(`money: ${units} units of a token with ${decimals} decimals are ${fee18} of 18 (04 21.4, Profit arithmetic)`, () => {
+  Deno.test(`money: ${units} units of a token with ${decimals} decimals are ${fee18} of 18 (F22)`, () => {
     assert.equal(toFee18(units, decimals), fee18);
   });
 }
@@ -42,7 +42,7 @@ Deno.test("money: scaling a fee to 18 decimals loses nothing up to 18 decimals",
   );
 });
 
-Deno.test("money: the price per wei and per gas round down (04 21.4, Profit arithmetic)", () => {
+Deno.test("money: the price per wei and per gas round down (F22)", () => {
   assert.equal(unitPrice27(dollars27(3_000n)), 3_000_000_000_000n);
   assert.equal(unitPrice27(1_999_999_999_999_999_999n), 1n);
   assert.equal(gasCostUsd18(dollars27(3_000n), 30_000_000_000n), 90_000_000_000_000n);

@@ -21,7 +21,7 @@ function included(
   };
 }
 
-Deno.test("fates: a mined transaction delivers only what the host recorded, whatever the order of its events (04 21.4 line 15)", () => {
+Deno.test("fates: a mined transaction delivers only what the host recorded, whatever the order of its events (F15)", () => {
   const outcome = included([{ commitment: id("cc"), relayer: us }, { commitment: id("aa"), relayer: us }]);
   assert.deepEqual(fatesByEvents([id("aa"), id("bb"), id("cc")], outcome, us), [
     "delivered",
@@ -30,7 +30,7 @@ Deno.test("fates: a mined transaction delivers only what the host recorded, what
   ]);
 });
 
-Deno.test("fates: an event with another commitment delivers nothing (04 21.4 line 15)", () => {
+Deno.test("fates: an event with another commitment delivers nothing (F15)", () => {
   assert.deepEqual(fatesByEvents([id("aa")], included([{ commitment: id("bb"), relayer: us }]), us), [
     "not_executed",
   ]);
@@ -43,7 +43,7 @@ Deno.test("fates: receipts tell ours from others' and from none", () => {
   assert.equal(isLostRace(["undelivered", "delivered"]), false);
 });
 
-Deno.test("refusals: what a chain refuses is held, ended or parked by its reason (04 21.4 line 18)", () => {
+Deno.test("refusals: what a chain refuses is held, ended or parked by its reason (F18)", () => {
   assert.deepEqual(judgeRefusal("timed_out", true), {
     kind: "hold",
     reason: "too_close_to_timeout",

@@ -27,7 +27,7 @@ for (
     [100, 36_000_000_000_000_000_000n],
   ] as const
 ) {
-  Deno.test(`profit: at ${percent} percent the fee that reaches ${required18} delivers (04 21.4, Profit arithmetic)`, () => {
+  Deno.test(`profit: at ${percent} percent the fee that reaches ${required18} delivers (F22)`, () => {
     const decision = decideProfit({ ...offer, fee18: required18 }, { ...rule, profitPercent: percent });
     assert.equal(decision.kind, "deliver");
     assert.deepEqual(decision.numbers, {
@@ -41,7 +41,7 @@ for (
       required18,
     });
   });
-  Deno.test(`profit: at ${percent} percent a fee one below ${required18} is held with both numbers (04 21.4, Profit arithmetic)`, () => {
+  Deno.test(`profit: at ${percent} percent a fee one below ${required18} is held with both numbers (F22)`, () => {
     const decision = decideProfit({ ...offer, fee18: required18 - 1n }, { ...rule, profitPercent: percent });
     assert.equal(decision.kind === "hold" && decision.reason, "unprofitable");
     assert.equal(decision.numbers.required18, required18);
@@ -49,7 +49,7 @@ for (
   });
 }
 
-Deno.test("profit: 0 percent delivers without a fee, without a known fee and without a price (04 21.4, Profit arithmetic)", () => {
+Deno.test("profit: 0 percent delivers without a fee, without a known fee and without a price (F22)", () => {
   for (const fee18 of [0n, undefined]) {
     const decision = decideProfit({ ...offer, fee18 }, { ...rule, price27: undefined });
     assert.equal(decision.kind === "deliver" && decision.why, "no_minimum");
@@ -57,7 +57,7 @@ Deno.test("profit: 0 percent delivers without a fee, without a known fee and wit
   }
 });
 
-Deno.test("profit: without a price nothing is profitable, however high the fee (04 21.4, Profit arithmetic)", () => {
+Deno.test("profit: without a price nothing is profitable, however high the fee (F22)", () => {
   const missing = { ...rule, profitPercent: 1, price27: undefined };
   const decision = decideProfit({ ...offer, fee18: 10n ** 40n }, missing);
   assert.equal(decision.kind === "hold" && decision.reason, "price_unknown");
@@ -69,13 +69,13 @@ Deno.test("profit: an unknown fee is held as such, even where delivery costs not
   assert.equal(decision.kind === "hold" && decision.reason, "fee_unknown");
 });
 
-Deno.test("profit: a delivery that costs nothing needs neither fee nor price (04 21.4, Profit arithmetic)", () => {
+Deno.test("profit: a delivery that costs nothing needs neither fee nor price (F22)", () => {
   const free = decideProfit({ ...offer, gas: 0n }, { ...rule, profitPercent: 100, price27: undefined });
   assert.equal(free.kind === "deliver" && free.why, "profitable");
   assert.equal(free.numbers.required18, 0n);
 });
 
-Deno.test("profit: the data cost of an OP-stack chain can make the difference (04 21.4, Profit arithmetic)", () => {
+Deno.test("profit: the data cost of an OP-stack chain can make the difference (F22)", () => {
   const required = { ...rule, profitPercent: 10 };
   const fee18 = 19_800_000_000_000_000_000n;
   assert.equal(decideProfit({ ...offer, fee18 }, required).kind, "deliver");
@@ -85,7 +85,7 @@ Deno.test("profit: the data cost of an OP-stack chain can make the difference (0
   assert.equal(withData.numbers.cost18, COST + 3_000_000_000_000_000n);
 });
 
-Deno.test("profit: a fee that is raised while the message is held delivers it (04 21.4, Profit arithmetic)", () => {
+Deno.test("profit: a fee that is raised while the message is held delivers it (F22)", () => {
   const required = { ...rule, profitPercent: 10 };
   const held = decideProfit({ ...offer, fee18: COST }, required);
   assert.equal(held.kind, "hold");

@@ -163,17 +163,17 @@ const cases: readonly [string, Parameters<typeof route>[0], RouteFacts, Route][]
 ];
 
 for (const [name, message, given, expected] of cases) {
-  Deno.test(`route: ${name} gives ${JSON.stringify(expected)} (04 21.4 line 11) (04 21.4, Filter matrix)`, () => {
+  Deno.test(`route: ${name} gives ${JSON.stringify(expected)} (F11) (F21)`, () => {
     assert.deepEqual(route(message, given), expected);
   });
 }
 
-Deno.test("route: a get response is routed by the chain that asked, whatever its timeout (04 21.4, Filter matrix)", () => {
+Deno.test("route: a get response is routed by the chain that asked, whatever its timeout (F21)", () => {
   const response = { get: { ...get, source: two, dest: one, timeoutTimestampSec: 5n }, values: [] };
   assert.deepEqual(route(getResponseMessage(response), facts()), { kind: "deliver" });
 });
 
-Deno.test("isTimedOut: zero never times out, equality does (04 21.4, Filter matrix)", () => {
+Deno.test("isTimedOut: zero never times out, equality does (F21)", () => {
   assert.equal(isTimedOut(0n, 2n ** 63n), false);
   assert.equal(isTimedOut(10n, 9n), false);
   assert.equal(isTimedOut(10n, 10n), true);

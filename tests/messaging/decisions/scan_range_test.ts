@@ -21,7 +21,7 @@ Deno.test("chooseScanStart: a restart resumes at the cursor", () => {
   assert.deepEqual(start, { scanned: 50n, skipped: undefined, because: "cursor" });
 });
 
-Deno.test("chooseScanStart: initial_height wins below, at and above the cursor; above it names what is skipped (04 21.4 line 7)", () => {
+Deno.test("chooseScanStart: initial_height wins below, at and above the cursor; above it names what is skipped (F7)", () => {
   const start = (initialHeight: bigint) => chooseScanStart({ initialHeight, cursor: 50n, observed: 70n });
   assert.deepEqual(start(10n), { scanned: 10n, skipped: undefined, because: "initial_height" });
   assert.deepEqual(start(50n), { scanned: 50n, skipped: undefined, because: "initial_height" });
@@ -74,7 +74,7 @@ Deno.test("ScanWidth: a chunk that was short for want of blocks tells nothing of
   assert.equal(width.next(undefined), before);
 });
 
-Deno.test("boundCatchUp: a gap shorter than the limit is read whole, with one question (04 21.4 line 7)", async () => {
+Deno.test("boundCatchUp: a gap shorter than the limit is read whole, with one question (F7)", async () => {
   let asked = 0;
   const scanned = await boundCatchUp((height) => {
     asked++;
@@ -84,7 +84,7 @@ Deno.test("boundCatchUp: a gap shorter than the limit is read whole, with one qu
   assert.equal(asked, 1);
 });
 
-Deno.test("boundCatchUp: of a longer gap exactly the blocks younger than the limit are read (04 21.4 line 7)", async () => {
+Deno.test("boundCatchUp: of a longer gap exactly the blocks younger than the limit are read (F7)", async () => {
   const timeOf = (height: bigint) => Promise.resolve(height * 12n);
   const nowSec = 12n * 200_000n;
   const scanned = await boundCatchUp(timeOf, { scanned: 10n, observed: 200_000n, nowSec });

@@ -50,7 +50,7 @@ Deno.test("payment: EVM bodies of July 2025 and of the genesis runtimes", () => 
   }
 });
 
-Deno.test("payment: Substrate bodies with index 0 and with index 2 (04 21.4, Withdrawals)", () => {
+Deno.test("payment: Substrate bodies with index 0 and with index 2 (F25)", () => {
   const vector = hubScale.vectors.find(({ name }) => name === "WithdrawRelayerFees");
   assert.ok(vector?.scale);
   const body = fromHex(vector.scale);
@@ -128,7 +128,7 @@ function matched(
   };
 }
 
-Deno.test("payment: a block with another relayer's payment and two of ours gives each withdrawal its own (04 21.4 line 5)", () => {
+Deno.test("payment: a block with another relayer's payment and two of ours gives each withdrawal its own (F5)", () => {
   const posts = [
     post(1, evmBody(theirs, 100n, token)),
     post(2, evmBody(ours, 300n, token)),

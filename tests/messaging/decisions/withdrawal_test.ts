@@ -22,7 +22,7 @@ for (
     ["a run from the future counts as now", NOW - 7_200_000, NOW + 10 ** 12, NOW + DAY_SEC * 1000],
   ] as const
 ) {
-  Deno.test(`withdrawal timer: ${name} (04 21.4, Withdrawals)`, () => {
+  Deno.test(`withdrawal timer: ${name} (F25)`, () => {
     assert.equal(nextWithdrawalMs({ startedMs, lastCompletedMs, frequencySec: DAY_SEC, nowMs: NOW }), dueMs);
   });
 }
@@ -65,7 +65,7 @@ for (
     ],
   ] as const
 ) {
-  Deno.test(`withdrawal threshold: ${name}: ${verdict} (04 21.4, Withdrawals)`, () => {
+  Deno.test(`withdrawal threshold: ${name}: ${verdict} (F25)`, () => {
     const decision = decideWithdrawal({ ...facts, available });
     assert.equal(decision.kind === "skip" ? decision.reason : "withdraw", verdict);
     assert.equal(decision.numbers.available, available);

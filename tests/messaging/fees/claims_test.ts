@@ -30,7 +30,7 @@ async function sceneWith(options: SceneOptions = {}): Promise<Scene> {
 }
 
 for (const [count, sizes] of [[49, [49]], [50, [50]], [51, [50, 1]], [101, [50, 50, 1]]] as const) {
-  Deno.test(`claims: ${count} rows go in groups of at most 50 and end claimed, with their fees on the hub (04 21.4, Claims)`, async () => {
+  Deno.test(`claims: ${count} rows go in groups of at most 50 and end claimed, with their fees on the hub (F24)`, async () => {
     const scene = await sceneWith();
     scene.deliver(count);
     await scene.blocks(5);
@@ -42,7 +42,7 @@ for (const [count, sizes] of [[49, [49]], [50, [50]], [51, [50, 1]], [101, [50, 
   });
 }
 
-Deno.test("claims: a row counts as claimed only when the block of the hub is final, and knows that block (04 21.4 line 4)", async () => {
+Deno.test("claims: a row counts as claimed only when the block of the hub is final, and knows that block (F4)", async () => {
   const scene = await sceneWith();
   const [commitment = hashOf(0)] = scene.deliver(1);
   await scene.blocks(5);
@@ -107,7 +107,7 @@ Deno.test("claims: only what the hub can prove is claimed, the rest waits for a 
   assert.deepEqual(scene.states(), { claimed: 4 });
 });
 
-Deno.test("claims: zero fees, claimed ones and those unknown to the hub end without spoiling the others (04 21.4, Claims)", async () => {
+Deno.test("claims: zero fees, claimed ones and those unknown to the hub end without spoiling the others (F24)", async () => {
   const scene = await sceneWith();
   scene.deliver(2, { fee: 0n });
   const [claimed = hashOf(0)] = scene.deliver(1, { first: 10 });
@@ -150,7 +150,7 @@ Deno.test("claims: a fee of zero from a node that is behind its raise does not e
   assert.deepEqual(scene.states(), { claimed: 1 });
 });
 
-Deno.test("claims: a receipt of another relayer and a reorganised one are lost before anything is sent (04 21.4, Claims)", async () => {
+Deno.test("claims: a receipt of another relayer and a reorganised one are lost before anything is sent (F24)", async () => {
   const scene = await sceneWith();
   const [foreign = hashOf(0), gone = hashOf(0), good = hashOf(0)] = scene.deliver(3);
   const { height } = scene.node(b).head;
@@ -229,7 +229,7 @@ Deno.test("claims: a refused group is halved until the bad row stands alone; the
   assert.deepEqual(scene.states(), { claimed: 50 });
 });
 
-Deno.test("claims: what only the pool refuses is halved as well, and nothing is double (04 21.4 line 4)", async () => {
+Deno.test("claims: what only the pool refuses is halved as well, and nothing is double (F4)", async () => {
   const scene = await sceneWith();
   const commitments = scene.deliver(8);
   const bad = commitments[2] ?? hashOf(0);
@@ -267,7 +267,7 @@ Deno.test("claims: with a challenge period the newest matured heights are proved
   assert.deepEqual(scene.states(), { claimed: 2 });
 });
 
-Deno.test("claims: with other keys on source and destination the source's address is credited, nonce by nonce (04 21.4, Claims)", async () => {
+Deno.test("claims: with other keys on source and destination the source's address is credited, nonce by nonce (F24)", async () => {
   const scene = await sceneWith({ keys: { [a]: 1, [b]: 2 } });
   scene.deliver(101);
   await scene.blocks(5);
@@ -278,7 +278,7 @@ Deno.test("claims: with other keys on source and destination the source's addres
   assert.equal(await scene.hub.fetchRelayerNonce(evmAddressOf(keyOf(2)), a, never), 3n);
 });
 
-Deno.test("claims: a nonce that a withdrawal uses up between signing and sending is read anew (04 21.4, Claims)", async () => {
+Deno.test("claims: a nonce that a withdrawal uses up between signing and sending is read anew (F24)", async () => {
   const scene = await sceneWith({ keys: { [a]: 1, [b]: 2 } });
   scene.deliver(4);
   await scene.blocks(5);
@@ -325,7 +325,7 @@ Deno.test("claims: pairs run side by side, and one whose chain fails does not st
   assert.deepEqual(scene.states(), { claimed: 9 });
 });
 
-Deno.test("claims: a chain that has left the configuration keeps its rows and is told once (04 21.4, Claims)", async () => {
+Deno.test("claims: a chain that has left the configuration keeps its rows and is told once (F24)", async () => {
   const scene = await sceneWith();
   scene.deliver(2);
   scene.deliver(2, { first: 10, dest: c });
@@ -337,7 +337,7 @@ Deno.test("claims: a chain that has left the configuration keeps its rows and is
   assert.equal(told.length, 1);
 });
 
-Deno.test("claims: rows of chains without a readable name neither stop the others nor are lost (04 21.4, Claims)", async () => {
+Deno.test("claims: rows of chains without a readable name neither stop the others nor are lost (F24)", async () => {
   await withLedgerFile(new FakeClock(), async (ledger, reopen) => {
     const scene = new Scene({ ledger });
     await scene.blocks(8);
@@ -366,7 +366,7 @@ function spoilRow(scene: Scene, ledger: Scene["ledger"]): void {
   assert.equal(scene.ledger.deliveries.countUnreadable(), 1);
 }
 
-Deno.test("claims: the worker claims by itself, also what was recorded while it was disabled (04 21.4, Claims)", async () => {
+Deno.test("claims: the worker claims by itself, also what was recorded while it was disabled (F24)", async () => {
   const scene = await sceneWith();
   scene.deliver(5);
   await scene.blocks(60);
@@ -381,7 +381,7 @@ Deno.test("claims: the worker claims by itself, also what was recorded while it 
   assert.deepEqual(scene.states(), { claimed: 10 });
 });
 
-Deno.test("claims: without an answer to the broadcast the claim is looked for, and sent anew when it never arrived (04 21.4 line 19)", async () => {
+Deno.test("claims: without an answer to the broadcast the claim is looked for, and sent anew when it never arrived (F19)", async () => {
   for (const kind of ["throw", "loseAnswer"] as const) {
     const scene = await sceneWith();
     scene.deliver(3);
@@ -394,7 +394,7 @@ Deno.test("claims: without an answer to the broadcast the claim is looked for, a
   }
 });
 
-Deno.test("claims: a call that leaves the pool is made anew (04 21.4 line 4)", async () => {
+Deno.test("claims: a call that leaves the pool is made anew (F4)", async () => {
   const scene = await sceneWith();
   scene.deliver(3);
   await scene.blocks(5);
@@ -423,7 +423,7 @@ for (
   ]
 ) {
   for (const when of ["before", "after"] as const) {
-    Deno.test(`claims: killed ${when} ${method}, a restart ends as an uninterrupted run does (04 21.4 line 4)`, async () => {
+    Deno.test(`claims: killed ${when} ${method}, a restart ends as an uninterrupted run does (F4)`, async () => {
       await withLedgerFile(new FakeClock(), async (ledger, reopen) => {
         const scene = new Scene({ ledger, keys: { [a]: 1, [b]: 2 } });
         await scene.blocks(8);

@@ -37,7 +37,7 @@ function paidOn(scene: Scene, name: typeof a): number {
   return scene.node(name).deliveries().length;
 }
 
-Deno.test("withdrawals: a balance is ordered, found on the hub, delivered, and done when the receipt is final (04 21.4, Filter matrix)", async () => {
+Deno.test("withdrawals: a balance is ordered, found on the hub, delivered, and done when the receipt is final (F21)", async () => {
   const scene = await sceneWith();
   scene.hub.credit(a, scene.address(a), 150n * one);
   const rounds = new WithdrawalRounds(scene.deps);
@@ -72,7 +72,7 @@ Deno.test("withdrawals: the row is on disk before the hub hears of the order", a
   assert.ok(submitted !== undefined);
 });
 
-Deno.test("withdrawals: thresholds of operator and hub, equal is enough, in the token's own decimals (04 21.4, Withdrawals)", async () => {
+Deno.test("withdrawals: thresholds of operator and hub, equal is enough, in the token's own decimals (F25)", async () => {
   const cases = [
     // minimum of the configuration, 18 decimals
     { decimals: 18, available: 100n * one - 1n, hubMinimum: 10n * one, isAsked: false, ordered: false },
@@ -104,7 +104,7 @@ Deno.test("withdrawals: thresholds of operator and hub, equal is enough, in the 
   }
 });
 
-Deno.test("withdrawals: hub account only, chain address only, both: each is signed with its own key and paid to us (04 21.4, Withdrawals)", async () => {
+Deno.test("withdrawals: hub account only, chain address only, both: each is signed with its own key and paid to us (F25)", async () => {
   for (const [own, hubAccount] of [[0n, 200n], [200n, 0n], [150n, 200n]] as const) {
     const scene = await sceneWith({ hasHubSigner: true });
     scene.hub.credit(a, scene.address(a), own * one);
@@ -157,7 +157,7 @@ const lone = {
   body: new Uint8Array(),
 };
 
-Deno.test("withdrawals: a payment that somebody else delivered is done without a transaction of ours (04 21.4, Withdrawals)", async () => {
+Deno.test("withdrawals: a payment that somebody else delivered is done without a transaction of ours (F25)", async () => {
   const scene = await sceneWith();
   scene.hub.credit(a, scene.address(a), 150n * one);
   const rounds = new WithdrawalRounds(scene.deps);
@@ -244,7 +244,7 @@ Deno.test("withdrawals: those ordered elsewhere are found and delivered, also wh
   assert.deepEqual(rows(scene).map(({ state }) => state), ["done", "done"]);
 });
 
-Deno.test("withdrawals: a delivery without effect is tried again after 10 s, 60 s, and then with the frequency (04 21.4, Withdrawals)", async () => {
+Deno.test("withdrawals: a delivery without effect is tried again after 10 s, 60 s, and then with the frequency (F25)", async () => {
   const scene = await sceneWith({ withdrawals: { frequencySec: 3_600 } });
   scene.hub.credit(a, scene.address(a), 150n * one);
   const rounds = new WithdrawalRounds(scene.deps);
@@ -462,7 +462,7 @@ const crashes: readonly (readonly ["hub" | "chain", string])[] = [
 
 for (const [where, method] of crashes) {
   for (const when of ["before", "after"] as const) {
-    Deno.test(`withdrawals: killed ${when} ${method} of the ${where}, a restart pays out exactly once (04 21.4 line 5)`, async () => {
+    Deno.test(`withdrawals: killed ${when} ${method} of the ${where}, a restart pays out exactly once (F5)`, async () => {
       await withLedgerFile(new FakeClock(), async (ledger, reopen) => {
         const scene = new Scene({ chains: [a], ledger });
         await scene.blocks(8);

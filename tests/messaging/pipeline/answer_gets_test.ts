@@ -83,7 +83,7 @@ Deno.test("answer: questions about one block are answered at once, and the respo
   assert.deepEqual(delivered(world.one).sort(), gets.map(({ commitment }) => commitment).sort());
 });
 
-Deno.test("answer: two heights and two contracts need an answer each (04 21.4, GET)", async () => {
+Deno.test("answer: two heights and two contracts need an answer each (F23)", async () => {
   const { world, relayer, leg, ask } = await prepare();
   world.hub.accept(world.two, 7n);
   await world.blocks(1);
@@ -94,7 +94,7 @@ Deno.test("answer: two heights and two contracts need an answer each (04 21.4, G
   assert.deepEqual(delivered(world.hub).sort(), gets.map(({ commitment }) => commitment).sort());
 });
 
-Deno.test("answer: a block that the hub does not know yet is waited for (04 21.4, GET)", async () => {
+Deno.test("answer: a block that the hub does not know yet is waited for (F23)", async () => {
   const { world, relayer, leg, ask } = await prepare();
   const [get] = await ask({ height: 9n });
   await answer(relayer, leg);
@@ -105,7 +105,7 @@ Deno.test("answer: a block that the hub does not know yet is waited for (04 21.4
   assert.equal(stateOf(relayer, get)[0], "submitted");
 });
 
-Deno.test("answer: a block that the hub has skipped is never known, so the question waits for its timeout only (04 21.4, GET)", async () => {
+Deno.test("answer: a block that the hub has skipped is never known, so the question waits for its timeout only (F23)", async () => {
   const { world, relayer, leg, ask } = await prepare();
   const timeoutTimestampSec = BigInt(Math.floor(world.clock.now() / 1000)) + 3_600n;
   const [get, other] = await ask({ height: 4n, timeoutTimestampSec }, {});
@@ -120,7 +120,7 @@ Deno.test("answer: a block that the hub has skipped is never known, so the quest
   assert.deepEqual(stateOf(relayer, get), ["timed_out", "expired"]);
 });
 
-Deno.test("answer: the challenge period of the block that is read is waited for (04 21.4, GET)", async () => {
+Deno.test("answer: the challenge period of the block that is read is waited for (F23)", async () => {
   const { world, relayer, leg, ask } = await prepare({ challengePeriodSec: 40n });
   await world.clock.advance(60_000);
   world.hub.accept(world.two, 6n);
@@ -135,7 +135,7 @@ Deno.test("answer: the challenge period of the block that is read is waited for 
   assert.equal(delivered(world.hub).length, 1);
 });
 
-Deno.test("answer: a question about a chain that is not configured waits, without a call (04 21.4, GET)", async () => {
+Deno.test("answer: a question about a chain that is not configured waits, without a call (F23)", async () => {
   const { relayer, leg, ask } = await prepare();
   const [get] = await ask({ dest: parseStateMachine("EVM-77") });
   await answer(relayer, leg);
@@ -143,7 +143,7 @@ Deno.test("answer: a question about a chain that is not configured waits, withou
   assert.equal(count(relayer.hub.calls, "tryCall"), 0);
 });
 
-Deno.test("answer: a key that cannot be proven holds up no other question, and is not tried again (04 21.4, GET)", async () => {
+Deno.test("answer: a key that cannot be proven holds up no other question, and is not tried again (F23)", async () => {
   const { world, relayer, leg, ask } = await prepare();
   const gets = await ask({}, { keys: [slot(1, 2)] }, { keys: [slot(1, 3)] });
   relayer.two.unprovable.add(toHex(slot(1, 2)));
@@ -174,7 +174,7 @@ Deno.test("answer: a request that its source cannot prove holds up no other one"
   ]);
 });
 
-Deno.test("answer: what somebody else answers before we submit ends as theirs (04 21.4, GET)", async () => {
+Deno.test("answer: what somebody else answers before we submit ends as theirs (F23)", async () => {
   const { world, relayer, leg, ask } = await prepare();
   const rival = new Relayer(world, memoryLedger(world), { number: 2 });
   const chains = new Map([[names.one, rival.one], [names.two, rival.two]]);

@@ -78,7 +78,7 @@ Deno.test("bundle: proof and messages go in one transaction, without anybody's u
   });
 });
 
-Deno.test("bundle: nothing is sent while no message is due, and an old proof is not sent again (04 21.4 line 16)", async () => {
+Deno.test("bundle: nothing is sent while no message is due, and an old proof is not sent again (F16)", async () => {
   const { world, relayer, leg } = await prepare();
   await prove(world);
   await running(relayer, leg, async () => {
@@ -263,7 +263,7 @@ for (const [what, options, reason] of unrewarded) {
 }
 
 for (const [rotations, groups] of [[1, [1]], [3, [3]], [4, [3, 1]], [7, [3, 3, 1]]] as const) {
-  Deno.test(`bundle: a host ${rotations} rotations behind is caught up in order where the hub's reward pays, three at a time, then messages go (04 21.4 line 16)`, async () => {
+  Deno.test(`bundle: a host ${rotations} rotations behind is caught up in order where the hub's reward pays, three at a time, then messages go (F16)`, async () => {
     const { world, relayer, leg } = await prepare({ reward18: PROOF_COST_18 });
     for (let rotation = 0; rotation < rotations; rotation++) await prove(world, "rotation");
     const [message] = await pay(world, [0n]);
@@ -402,7 +402,7 @@ Deno.test("bundle: a proof that no transaction carries is one error line, and is
   });
 });
 
-Deno.test("bundle: a gap in the rotations is one error line; nothing is sent that would not help (04 21.4 line 16)", async () => {
+Deno.test("bundle: a gap in the rotations is one error line; nothing is sent that would not help (F16)", async () => {
   const { world, relayer, leg } = await prepare();
   for (let rotation = 0; rotation < 3; rotation++) await prove(world, "rotation");
   world.hub.dropRotation(2n);
@@ -420,7 +420,7 @@ Deno.test("bundle: a gap in the rotations is one error line; nothing is sent tha
 });
 
 for (const method of ["simulate", "broadcast"]) {
-  Deno.test(`bundle: a competitor that moves the host on before ${method} costs nothing but time (04 21.4 line 16)`, async () => {
+  Deno.test(`bundle: a competitor that moves the host on before ${method} costs nothing but time (F16)`, async () => {
     const { world, relayer, leg } = await prepare();
     const messages = await pay(world, [0n, 0n]);
     await prove(world);
@@ -438,7 +438,7 @@ for (const method of ["simulate", "broadcast"]) {
   });
 }
 
-Deno.test("bundle: a host with a challenge period never gets a bundle (04 21.4 line 17)", async () => {
+Deno.test("bundle: a host with a challenge period never gets a bundle (F17)", async () => {
   const { world, relayer, leg } = await prepare({ challengePeriodSec: 5n });
   const [message] = await pay(world, [0n]);
   await prove(world);
@@ -494,7 +494,7 @@ for (const [why, spoil] of downgrades) {
   });
 }
 
-Deno.test("bundle: a proof whose bytes the node lacks is asked for until they are there (04 21.4 line 16)", async () => {
+Deno.test("bundle: a proof whose bytes the node lacks is asked for until they are there (F16)", async () => {
   const { world, relayer, leg } = await prepare();
   const [message] = await pay(world, [0n]);
   await world.blocks(2);

@@ -53,7 +53,7 @@ Deno.test("leg: it waits in quiet until the sink knows the source, and says so e
   });
 });
 
-Deno.test("leg: a frozen host is read but not delivered to, until it thaws (04 21.4 line 18)", async () => {
+Deno.test("leg: a frozen host is read but not delivered to, until it thaws (F18)", async () => {
   const world = new World();
   world.two.freeze(true);
   const [message] = await world.sendFrom(world.hub, world.two, 1);
@@ -145,7 +145,7 @@ for (
 }
 
 for (const [way, family] of [["out", "EVM"], ["in", "Substrate"]] as const) {
-  Deno.test(`leg: within the challenge period an older height proves what it can (${family} host) (04 21.4 line 9)`, async () => {
+  Deno.test(`leg: within the challenge period an older height proves what it can (${family} host) (F9)`, async () => {
     const world = new World({ two: { challengePeriodSec: 60n }, hub: { challengePeriodSec: 60n } });
     const [source, sink] = way === "out" ? [world.hub, world.two] : [world.one, world.hub];
     await withLeg(world, way, async (relayer) => {
@@ -164,7 +164,7 @@ for (const [way, family] of [["out", "EVM"], ["in", "Substrate"]] as const) {
   });
 }
 
-Deno.test("leg: a height that is vetoed in its challenge period is not used (04 21.4 line 9)", async () => {
+Deno.test("leg: a height that is vetoed in its challenge period is not used (F9)", async () => {
   const world = new World({ two: { challengePeriodSec: 60n } });
   await withLeg(world, "out", async (relayer) => {
     const [message] = await world.sendFrom(world.hub, world.two, 1);
@@ -219,7 +219,7 @@ Deno.test("leg: a pause that the endpoint asks for is kept", async () => {
   await end;
 });
 
-Deno.test("leg: a worker that is started again goes on at its cursor, whatever initial_height says (04 21.4 line 1)", async () => {
+Deno.test("leg: a worker that is started again goes on at its cursor, whatever initial_height says (F1)", async () => {
   const world = new World();
   const [message] = await world.sendFrom(world.hub, world.two, 1);
   const relayer = new Relayer(world, memoryLedger(world), { initialHeight: 0n });
@@ -244,7 +244,7 @@ Deno.test("leg: a worker that is started again goes on at its cursor, whatever i
   await end;
 });
 
-Deno.test("leg: a hundred messages that others delivered do not make the next ones wait (04 21.4 line 14)", async () => {
+Deno.test("leg: a hundred messages that others delivered do not make the next ones wait (F14)", async () => {
   const world = new World();
   const rival = new Relayer(world, memoryLedger(world), { number: 2 });
   await world.sendFrom(world.hub, world.two, 300);

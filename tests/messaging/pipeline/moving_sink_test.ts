@@ -14,7 +14,7 @@ function prepare(): Case {
   return { world, relayer: new Relayer(world, memoryLedger(world)) };
 }
 
-Deno.test("moving sink: a height that the sink evicts before the proof is checked costs nothing but time (04 21.4 line 9)", async () => {
+Deno.test("moving sink: a height that the sink evicts before the proof is checked costs nothing but time (F9)", async () => {
   const { world, relayer } = prepare();
   const [message] = await world.sendFrom(world.hub, world.two, 1);
   assert.ok(message !== undefined);
@@ -38,7 +38,7 @@ Deno.test("moving sink: a height that the sink evicts before the proof is checke
   assert.deepEqual(relayer.log.messages("error"), []);
 });
 
-Deno.test("moving sink: a challenge period that begins and ends while the relayer runs is kept (04 21.4 line 9)", async () => {
+Deno.test("moving sink: a challenge period that begins and ends while the relayer runs is kept (F9)", async () => {
   const { world, relayer } = prepare();
   await running(relayer, outbound(relayer), async () => {
     const [first] = await world.sendFrom(world.hub, world.two, 1);
@@ -58,7 +58,7 @@ Deno.test("moving sink: a challenge period that begins and ends while the relaye
   assert.equal(world.two.reverted().length, 0);
 });
 
-Deno.test("moving sink: two updates within one poll lose nothing and send nothing twice (04 21.4 line 10)", async () => {
+Deno.test("moving sink: two updates within one poll lose nothing and send nothing twice (F10)", async () => {
   const { world } = prepare();
   const relayer = new Relayer(world, memoryLedger(world), { pollIntervalMs: 30_000 });
   await running(relayer, outbound(relayer), async () => {
@@ -76,7 +76,7 @@ Deno.test("moving sink: two updates within one poll lose nothing and send nothin
   });
 });
 
-Deno.test("moving sink: an update between reading the sink and waiting is seen at the next poll (04 21.4 line 10)", async () => {
+Deno.test("moving sink: an update between reading the sink and waiting is seen at the next poll (F10)", async () => {
   const { world, relayer } = prepare();
   const message = world.message();
   world.hub.dispatch(message);
@@ -97,7 +97,7 @@ Deno.test("moving sink: an update between reading the sink and waiting is seen a
   });
 });
 
-Deno.test("moving sink: hours without an update are spent in quiet, and the next one serves (04 21.4 line 10)", async () => {
+Deno.test("moving sink: hours without an update are spent in quiet, and the next one serves (F10)", async () => {
   const { world, relayer } = prepare();
   await world.sendFrom(world.hub, world.two, 1);
   await running(relayer, outbound(relayer), async () => {
@@ -117,7 +117,7 @@ Deno.test("moving sink: hours without an update are spent in quiet, and the next
   });
 });
 
-Deno.test("moving sink: what times out between planning and sending ends, and the rest of its batch arrives (04 21.4 line 14)", async () => {
+Deno.test("moving sink: what times out between planning and sending ends, and the rest of its batch arrives (F14)", async () => {
   const { world, relayer } = prepare();
   const soon = BigInt(Math.floor(world.clock.now() / 1_000)) + 90n;
   const [late] = await world.sendFrom(world.hub, world.two, 1, { timeoutTimestampSec: soon });
@@ -139,7 +139,7 @@ Deno.test("moving sink: what times out between planning and sending ends, and th
 });
 
 for (const [way, byMs] of [["forward by a day", 86_400_000], ["back by ten minutes", -600_000]] as const) {
-  Deno.test(`moving sink: a clock that jumps ${way} loses nothing and sends nothing twice (04 21.4, Process)`, async () => {
+  Deno.test(`moving sink: a clock that jumps ${way} loses nothing and sends nothing twice (F27)`, async () => {
     const { world, relayer } = prepare();
     await running(relayer, outbound(relayer), async () => {
       const before = await world.sendFrom(world.hub, world.two, 2);

@@ -68,7 +68,7 @@ function join(course: Course, number: number): Relayer {
   });
 }
 
-/** No message is in two transactions of which either may still deliver it (invariant I5). */
+/** No message is in two transactions of which either may still deliver it (docs/architecture/messaging.md, I5). */
 function checkAttempts(relayer: Relayer, sink: StateMachine): void {
   const { submissions } = relayer.ledger;
   const open = submissions.listUnresolved(sink)

@@ -42,7 +42,7 @@ Deno.test("scan: rows and cursor appear together, and the cursor stops at what t
   });
 });
 
-Deno.test("scan: a crash between reading and writing loses nothing (04 21.4 line 1)", async () => {
+Deno.test("scan: a crash between reading and writing loses nothing (F1)", async () => {
   const world = new World();
   const [message] = await world.sendFrom(world.one, world.hub, 1);
   await withLedger(world, async (ledger, reopen) => {
@@ -91,7 +91,7 @@ Deno.test("scan: when writing a row fails, the cursor stays as well", async () =
 
 // The first chunk is one block, later ones are as wide as the chain allows.
 for (const [name, skip, cursor] of [["first", 0, 0n], ["middle", 1, 1n], ["last", 2, 3n]] as const) {
-  Deno.test(`scan: a failure of the ${name} chunk leaves the cursor before it, and the next scan goes on (04 21.4 line 8)`, async () => {
+  Deno.test(`scan: a failure of the ${name} chunk leaves the cursor before it, and the next scan goes on (F8)`, async () => {
     const world = new World();
     await world.blocks(1);
     for (let block = 0; block < 5; block++) {
@@ -118,7 +118,7 @@ for (const [name, skip, cursor] of [["first", 0, 0n], ["middle", 1, 1n], ["last"
   });
 }
 
-Deno.test("scan: the order of events and events told twice make no difference (04 21.4 line 11)", async () => {
+Deno.test("scan: the order of events and events told twice make no difference (F11)", async () => {
   const world = new World();
   const messages = await world.sendFrom(world.one, world.hub, 5);
   await withLedger(world, async (ledger) => {
@@ -205,7 +205,7 @@ Deno.test("scan: after a week without the program, blocks older than seven days 
   });
 });
 
-Deno.test("scan: a height that goes down after a veto does not move the cursor back (04 21.4 line 9)", async () => {
+Deno.test("scan: a height that goes down after a veto does not move the cursor back (F9)", async () => {
   const world = new World();
   await world.sendFrom(world.one, world.hub, 1);
   await withLedger(world, async (ledger) => {
@@ -246,7 +246,7 @@ const fromHub: readonly [string, ReadonlyMap<Hex, bigint> | undefined, readonly 
   ["waits while the hub's list is unknown", undefined, ["held", "waiting_for_update"]],
 ];
 for (const [what, listed, expected] of fromHub) {
-  Deno.test(`scan: a request of a module of the hub ${what} (04 21.4, Filter matrix)`, async () => {
+  Deno.test(`scan: a request of a module of the hub ${what} (F21)`, async () => {
     const world = new World();
     const [message] = await world.sendFrom(world.hub, world.two, 1, { source: names.hub });
     assert.ok(message !== undefined);

@@ -45,7 +45,7 @@ const deaths: readonly [string, string, "before" | "after"][] = [
 for (const [when, method, moment] of deaths) {
   for (const mined of [false, true]) {
     const then = mined ? "mined before the restart" : "not mined yet at the restart";
-    Deno.test(`send: death ${when} loses nothing and sends nothing twice (${then}) (04 21.4 line 2)`, async () => {
+    Deno.test(`send: death ${when} loses nothing and sends nothing twice (${then}) (F2)`, async () => {
       const world = new World();
       const messages = await world.sendFrom(world.hub, world.two, 3);
       await withLedger(world, async (ledger, reopen) => {
@@ -153,7 +153,7 @@ Deno.test("send: bytes that never arrived stay here once somebody else has deliv
   assert.deepEqual(relayer.submissions(first).map(({ state }) => state), ["dropped"]);
 });
 
-Deno.test("send: a nonce that something else used gives the messages back after the receipts were read (04 21.4 line 18)", async () => {
+Deno.test("send: a nonce that something else used gives the messages back after the receipts were read (F18)", async () => {
   const { relayer, world, first, leg } = await prepare(1);
   const { account } = relayer.two;
   assert.ok(account !== undefined);
@@ -174,7 +174,7 @@ Deno.test("send: a nonce that something else used gives the messages back after 
   assert.equal(relayer.row(first).state, "delivered");
 });
 
-Deno.test("send: an answer that names the nonce used by these very bytes is no reason to send again (04 21.4 line 18)", async () => {
+Deno.test("send: an answer that names the nonce used by these very bytes is no reason to send again (F18)", async () => {
   const { relayer, world, first, leg } = await prepare(1);
   // The first endpoint took the bytes and the block was made; the second one was asked as well.
   relayer.two.faults.add("broadcast", {
@@ -211,7 +211,7 @@ Deno.test("send: an underpriced transaction is taken back and tried again", asyn
 });
 
 for (const method of ["sign", "broadcast"]) {
-  Deno.test(`send: without funds (found at ${method}) messages wait, and go once there are some (04 21.4 line 18)`, async () => {
+  Deno.test(`send: without funds (found at ${method}) messages wait, and go once there are some (F18)`, async () => {
     const { relayer, world, first, leg } = await prepare(2);
     const { account } = relayer.two;
     assert.ok(account !== undefined);
@@ -265,7 +265,7 @@ Deno.test("send: a row that another transaction took up meanwhile is left alone"
   assert.equal(relayer.two.calls.includes("broadcast"), false);
 });
 
-Deno.test("send: a batch that is too large to sign goes in halves (04 21.4 line 13)", async () => {
+Deno.test("send: a batch that is too large to sign goes in halves (F13)", async () => {
   const { relayer, messages, leg } = await prepare(8);
   const { two } = relayer;
   const sign = two.sign.bind(two);
@@ -376,7 +376,7 @@ Deno.test("send: when sending fails the batch prepared meanwhile stays as due as
   assert.equal((await round(relayer, leg)).sent, 4);
 });
 
-Deno.test("send: a fault of the source while proving is thrown on, and nothing is marked (04 21.4 line 12)", async () => {
+Deno.test("send: a fault of the source while proving is thrown on, and nothing is marked (F12)", async () => {
   const { relayer, first, leg } = await prepare(1);
   relayer.hub.faults.add("proveMessages", { kind: "throw", code: "pruned" });
   await assert.rejects(round(relayer, leg), (error: unknown) => error instanceof RpcFault);
@@ -384,7 +384,7 @@ Deno.test("send: a fault of the source while proving is thrown on, and nothing i
 });
 
 for (const count of [1, 99, 100, 101, 201]) {
-  Deno.test(`send: ${count} messages travel in batches of at most 100 (04 21.4 line 13)`, async () => {
+  Deno.test(`send: ${count} messages travel in batches of at most 100 (F13)`, async () => {
     const { relayer, world, messages, leg } = await prepare(count);
     for (let turn = 0; turn < 5; turn++) {
       while ((await round(relayer, leg)).sent > 0);
@@ -402,7 +402,7 @@ for (const count of [1, 99, 100, 101, 201]) {
   });
 }
 
-Deno.test("send: a message that exceeds the bytes of a transaction alone is held with its reason (04 21.4 line 13)", async () => {
+Deno.test("send: a message that exceeds the bytes of a transaction alone is held with its reason (F13)", async () => {
   const world = new World();
   const [large] = await world.sendFrom(world.hub, world.two, 1, { body: new Uint8Array(120_000) });
   const [small] = await world.sendFrom(world.hub, world.two, 1);

@@ -76,7 +76,7 @@ Deno.test("settle: a handled message is delivered and recorded at inclusion, and
   assert.equal(record(relayer, first)?.claimState, "unclaimed");
 });
 
-Deno.test("settle: a message that was mined without effect is not delivered (04 21.4 line 15)", async () => {
+Deno.test("settle: a message that was mined without effect is not delivered (F15)", async () => {
   const { world, relayer, messages, first } = await sent(3);
   world.two.failing.add(first.commitment);
   await world.blocks(1);
@@ -543,7 +543,7 @@ const claims: readonly [string, (world: World) => MemoryNode, Partial<PostReques
 ];
 for (const [which, sinkOf, changes, expected] of claims) {
   for (const way of ["by a transaction", "found by its receipt"]) {
-    Deno.test(`settle: a delivery ${which}, ${way}, is recorded as ${expected} (04 21.4 line 2)`, async () => {
+    Deno.test(`settle: a delivery ${which}, ${way}, is recorded as ${expected} (F2)`, async () => {
       const world = new World();
       const sink = sinkOf(world);
       const [first] = await world.sendFrom(sink === world.two ? world.hub : world.one, sink, 1, changes);

@@ -50,7 +50,7 @@ Deno.test("sift: a good batch costs one proof and one simulation", async () => {
 });
 
 for (const bad of [0, 41, 99]) {
-  Deno.test(`sift: one bad message out of 100, at place ${bad}, does not hold up the others (04 21.4 line 14)`, async () => {
+  Deno.test(`sift: one bad message out of 100, at place ${bad}, does not hold up the others (F14)`, async () => {
     const { relayer, world, messages, run } = await prepare(100, "in");
     world.hub.failing.add(messages[bad]?.commitment ?? "0x");
     const { accepted, refused } = await run();
@@ -65,7 +65,7 @@ for (const bad of [0, 41, 99]) {
   });
 }
 
-Deno.test("sift: two messages that only fail together travel apart (04 21.4 line 14)", async () => {
+Deno.test("sift: two messages that only fail together travel apart (F14)", async () => {
   const { world, messages, run } = await prepare(8);
   const [first, last] = [messages[1], messages[6]];
   assert.ok(first !== undefined && last !== undefined);
@@ -104,7 +104,7 @@ Deno.test("sift: a refusal about the chain is not taken apart", async () => {
   assert.equal(relayer.two.calls.filter((method) => method === "simulate").length, 1);
 });
 
-Deno.test("sift: a message whose module would fail unnoticed is taken out of the batch (04 21.4 line 14)", async () => {
+Deno.test("sift: a message whose module would fail unnoticed is taken out of the batch (F14)", async () => {
   const { world, messages, run } = await prepare(5);
   world.two.failing.add(messages[2]?.commitment ?? "0x");
   const { accepted, refused } = await run();
@@ -114,7 +114,7 @@ Deno.test("sift: a message whose module would fail unnoticed is taken out of the
   ]);
 });
 
-Deno.test("sift: a duplicate, an expired message and one for another chain are told apart (04 21.4 line 14)", async () => {
+Deno.test("sift: a duplicate, an expired message and one for another chain are told apart (F14)", async () => {
   const world = new World();
   const soon = BigInt(Math.floor(world.clock.now() / 1000)) + 2n;
   const changes = [{}, { timeoutTimestampSec: soon }, { dest: names.one }, {}];

@@ -91,7 +91,7 @@ async function mine({ host, settle }: Waiting): Promise<void> {
   await settle();
 }
 
-Deno.test("stuck on a node (04 21.4, 3): a delivery that waits is replaced for more, and mined once", async () => {
+Deno.test("stuck on a node (F3): a delivery that waits is replaced for more, and mined once", async () => {
   await withHost(31470, async (host) => {
     const work = await waiting(host);
     await work.patience();
@@ -103,7 +103,7 @@ Deno.test("stuck on a node (04 21.4, 3): a delivery that waits is replaced for m
   });
 });
 
-Deno.test("stuck on a node (04 21.4, 3): the original is mined after the replacement was journalled", async () => {
+Deno.test("stuck on a node (F3): the original is mined after the replacement was journalled", async () => {
   await withHost(31471, async (host) => {
     const work = await waiting(host);
     const { chain } = work;
@@ -123,7 +123,7 @@ Deno.test("stuck on a node (04 21.4, 3): the original is mined after the replace
   });
 });
 
-Deno.test("stuck on a node (04 21.4, 3): the last step is a cancelling transfer, which gives the message back", async () => {
+Deno.test("stuck on a node (F3): the last step is a cancelling transfer, which gives the message back", async () => {
   await withHost(31472, async (host) => {
     const work = await waiting(host);
     for (let turn = 0; turn < MOST_REPLACEMENTS + 1; turn++) await work.patience();

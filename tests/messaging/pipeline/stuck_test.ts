@@ -93,14 +93,14 @@ function paying(dollars18: bigint): LegProfit {
   };
 }
 
-Deno.test("stuck (04 21.4 line 3): before its patience is over a transaction is left alone", async () => {
+Deno.test("stuck (F3): before its patience is over a transaction is left alone", async () => {
   const work = await waiting();
   await work.world.clock.advance(STUCK_AFTER_MS - 1);
   await settle(work);
   assert.deepEqual(statesOf(work), ["delivery broadcast"]);
 });
 
-Deno.test("stuck (04 21.4 line 3): the replacement is mined, and settles the messages once", async () => {
+Deno.test("stuck (F3): the replacement is mined, and settles the messages once", async () => {
   const work = await waiting();
   await patience(work);
   assert.deepEqual(statesOf(work), ["delivery broadcast", "delivery broadcast"]);
@@ -117,7 +117,7 @@ Deno.test("stuck (04 21.4 line 3): the replacement is mined, and settles the mes
   assert.deepEqual(work.relayer.log.messages("warn"), []);
 });
 
-Deno.test("stuck (04 21.4 line 3): the original is mined after the replacement was journalled", async () => {
+Deno.test("stuck (F3): the original is mined after the replacement was journalled", async () => {
   const work = await waiting();
   work.relayer.two.faults.add("broadcast", {
     kind: "interrupt",
@@ -137,7 +137,7 @@ Deno.test("stuck (04 21.4 line 3): the original is mined after the replacement w
   assert.deepEqual(work.relayer.log.messages("warn"), []);
 });
 
-Deno.test("stuck (04 21.4 line 3): after three replacements the nonce is cancelled, and the message goes anew", async () => {
+Deno.test("stuck (F3): after three replacements the nonce is cancelled, and the message goes anew", async () => {
   const work = await waiting();
   for (let turn = 0; turn < MOST_REPLACEMENTS + 1; turn++) await patience(work);
   const kinds = rowsOf(work).map(({ kind }) => kind);
@@ -153,7 +153,7 @@ Deno.test("stuck (04 21.4 line 3): after three replacements the nonce is cancell
   assert.equal(delivered(work.world.two).length, 1);
 });
 
-Deno.test("stuck (04 21.4 line 3): neither is mined and no node knows any hash: the newest is handed over again", async () => {
+Deno.test("stuck (F3): neither is mined and no node knows any hash: the newest is handed over again", async () => {
   const work = await waiting();
   await patience(work);
   work.world.two.forgetPool();
@@ -187,7 +187,7 @@ for (const when of ["before", "after"] as const) {
     const name = `${when} the broadcast of a replacement, ${
       isMined ? "one of them mined" : "nothing mined"
     } meanwhile`;
-    Deno.test(`stuck (04 21.4 line 2): death ${name}, loses nothing and sends nothing twice`, async () => {
+    Deno.test(`stuck (F2): death ${name}, loses nothing and sends nothing twice`, async () => {
       const world = new World();
       await withLedger(world, async (ledger, reopen) => {
         const work = await waiting(ledger, world);
@@ -240,7 +240,7 @@ Deno.test("stuck: what others have delivered meanwhile is cancelled, not sent fo
   assert.equal(work.world.two.reverted().length, 0);
 });
 
-Deno.test("stuck: a replacement that the node finds too cheap starts from its price next time (04 21.4 line 18)", async () => {
+Deno.test("stuck: a replacement that the node finds too cheap starts from its price next time (F18)", async () => {
   const work = await waiting();
   work.world.two.priceWei = 100n;
   work.relayer.two.faults.add("broadcast", {
@@ -257,7 +257,7 @@ Deno.test("stuck: a replacement that the node finds too cheap starts from its pr
   assert.equal(work.relayer.row(work.first).state, "delivered");
 });
 
-Deno.test("stuck (04 21.4 line 18): a nonce that a stranger used is told once and healed", async () => {
+Deno.test("stuck (F18): a nonce that a stranger used is told once and healed", async () => {
   const work = await waiting();
   await patience(work);
   for (let turn = 0; turn < 2; turn++) {
@@ -276,7 +276,7 @@ Deno.test("stuck (04 21.4 line 18): a nonce that a stranger used is told once an
   assert.equal(work.relayer.row(work.first).state, "delivered");
 });
 
-Deno.test("stuck (04 21.4 line 18): a gap that a dropped transaction left is used up for those above it", async () => {
+Deno.test("stuck (F18): a gap that a dropped transaction left is used up for those above it", async () => {
   const world = new World();
   const work = await waiting(undefined, world);
   // Trust is won with one delivery; then two are on their way.
@@ -320,7 +320,7 @@ Deno.test("stuck: without funds for a higher price the shortfall is told once an
   assert.match(String(told?.fields["detail"]), new RegExp(`${gasLimit * 20n} wei are missing`));
 });
 
-Deno.test("funds (04 21.4 line 18): an empty account parks its chain: one look a minute, told every five", async () => {
+Deno.test("funds (F18): an empty account parks its chain: one look a minute, told every five", async () => {
   const world = new World();
   await world.sendFrom(world.hub, world.two, 2);
   const relayer = new Relayer(world, memoryLedger(world));
@@ -347,7 +347,7 @@ Deno.test("funds (04 21.4 line 18): an empty account parks its chain: one look a
   assert.ok(relayer.log.messages("info").includes("Our account can pay for gas again"));
 });
 
-Deno.test("stuck (04 21.4 line 18): a strange nonce in the pool is told when a later look confirms it, a passing one never", async () => {
+Deno.test("stuck (F18): a strange nonce in the pool is told when a later look confirms it, a passing one never", async () => {
   const work = await waiting();
   const warnings = (): number =>
     work.relayer.log.messages("warn").filter((text) => text.startsWith("Another program")).length;

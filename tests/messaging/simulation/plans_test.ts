@@ -52,7 +52,7 @@ async function runUntil(
   }
 }
 
-Deno.test("simulation: 24 hours with 5 % failing calls, every message arrives and every delivery is paid (04 21.4, Process)", async () => {
+Deno.test("simulation: 24 hours with 5 % failing calls, every message arrives and every delivery is paid (F27)", async () => {
   const daySec = 86_400;
   const { chains: [one, two], messages, ...plan } = planOf(24);
   const spread = Array.from({ length: 48 }, (_, index): MessagePlan => {
@@ -75,7 +75,7 @@ Deno.test("simulation: 24 hours with 5 % failing calls, every message arrives an
   assert.equal(course.sent.length, 48);
 });
 
-Deno.test("simulation: asked to end at any of its steps, a relayer ends in time and its heir goes on (04 21.4, Process)", async () => {
+Deno.test("simulation: asked to end at any of its steps, a relayer ends in time and its heir goes on (F27)", async () => {
   for (let turn = 0; turn < 12; turn++) {
     const troubles = [0, 1, 2].map((part) => ({
       kind: "fuse" as const,
@@ -122,7 +122,7 @@ Deno.test("simulation: while one chain is down the others are served as on any o
   }
 });
 
-Deno.test("simulation: a claim in a block that is reorganised away is made anew and paid once (04 21.4 line 4)", async () => {
+Deno.test("simulation: a claim in a block that is reorganised away is made anew and paid once (F4)", async () => {
   let lost = 0;
   for (let seed = 200; seed < 212; seed++) {
     const course = await runPlanAlone(quiet(seed, { reorgPercent: 30, hubFinalityLag: 3n }), seed);
@@ -131,7 +131,7 @@ Deno.test("simulation: a claim in a block that is reorganised away is made anew 
   assert.ok(lost > 0, "claims were in blocks that went away");
 });
 
-Deno.test("simulation: a nonce that a reorganisation takes from a stranger holds up nothing of ours (04 21.4 line 18)", async () => {
+Deno.test("simulation: a nonce that a reorganisation takes from a stranger holds up nothing of ours (F18)", async () => {
   await runUntil(2, {
     first: 440,
     planOf: (seed) => {
@@ -199,7 +199,7 @@ Deno.test("simulation: what a lost database delivered is found and paid also whe
   assert.ok(found > 0, "the receipts of the first life were found in the second");
 });
 
-Deno.test("simulation: fees that are raised while their claim is made are paid in full (04 21.4, Claims)", async () => {
+Deno.test("simulation: fees that are raised while their claim is made are paid in full (F24)", async () => {
   await runUntil(3, {
     first: 300,
     planOf: (seed) => {

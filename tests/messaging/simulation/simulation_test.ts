@@ -4,6 +4,6 @@
  */
 import { runSeeds } from "./seeds.ts";
 
-Deno.test("simulation, seeds 1 to 500: every funded message arrives once, every delivery of ours is paid (04 21.4, Process)", async () => {
+Deno.test("simulation, seeds 1 to 500: every funded message arrives once, every delivery of ours is paid (F27)", async () => {
   await runSeeds(1, 500);
 });

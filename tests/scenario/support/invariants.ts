@@ -1,6 +1,6 @@
 /**
  * What must hold after every run, whatever was done to the relayers: their databases and logs are held against what
- * the chains say. Source: 04-messaging-flow section 21.3 of the protocol notes (I1 to I14); I15 is of the money that is spent; those of a
+ * the chains say. Source: docs/architecture/messaging.md, I1 to I15; those of a
  * database alone are in `tests/support/relayer_invariants.ts`, those of money in `money_invariants.ts`, those that logs
  * show in `run_invariants.ts`. Start reading at {@link assertInvariants}.
  */

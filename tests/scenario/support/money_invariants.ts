@@ -1,7 +1,7 @@
 /**
  * Invariants of the money: what the ledger says of claims and withdrawals is what the hub says, every unit of credit
  * is accounted for, and nothing was delivered at a loss that the operator forbade.
- * Source: 04-messaging-flow section 21.3 of the protocol notes, I7 to I9.
+ * Source: docs/architecture/messaging.md, I7 to I9.
  */
 import { creditKey, type HubBooks, type HubPayment, namesOf, paymentsIn } from "./hub_books.ts";
 import type { Facts } from "./invariants.ts";

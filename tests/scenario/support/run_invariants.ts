@@ -1,7 +1,6 @@
 /**
  * Invariants of a run as its log and its ledger show them: waits that end and speak, failures that stay where they
- * are, decisions that follow from their numbers. Source: 04-messaging-flow section 21.3 of the protocol notes, I11,
- * I12 and I14.
+ * are, decisions that follow from their numbers. Source: docs/architecture/messaging.md, I11, I12 and I14.
  */
 import assert from "node:assert/strict";
 import { fromHex, toHash256 } from "../../../src/core/protocol/bytes.ts";

@@ -1,6 +1,7 @@
 /**
  * Whether the host's handler takes several steps in one transaction. Handlers of the first generation do not.
- * Source: polytope-labs/hyperbridge: evm/src/core/HandlerV2.sol (supportsInterface); protocol notes 02, section 2.
+ * Source: polytope-labs/hyperbridge: evm/src/core/HandlerV2.sol (supportsInterface); docs/protocol/evm-host.md section
+ * 2.
  */
 import { encodeFunctionData } from "viem";
 import { handlerInterfaceIds, handlerV2Abi } from "../../protocol/evm/host_abi.ts";

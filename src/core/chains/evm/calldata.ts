@@ -1,6 +1,6 @@
 /**
  * A delivery as the calldata of the host's handler: one step is the plain function, several are one `batchCall`.
- * Source: protocol notes 02, sections 6 and 8.
+ * Source: docs/protocol/evm-host.md sections 6 and 8.
  */
 import type { Hex } from "../../protocol/bytes.ts";
 import type { Address } from "../../protocol/evm/address.ts";

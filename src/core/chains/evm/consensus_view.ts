@@ -60,7 +60,7 @@ const routerAbi = parseAbi(["function ecdsaBeefy() view returns (address)"]);
 
 /**
  * Only a router knows its verifiers. Verifiers that stand alone claim the router's interface too, but take proofs
- * without the byte for their kind (protocol notes 05, section 9).
+ * without the byte for their kind (docs/protocol/hub-consensus.md section 9).
  */
 const verifierOfSignatures = encodeFunctionData({ abi: routerAbi, functionName: "ecdsaBeefy" });
 

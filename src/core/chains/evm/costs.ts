@@ -1,6 +1,6 @@
 /**
  * What a transaction costs now: price per gas, and on rollups what publishing its data costs. Asked along with other
- * things, so that no trip is spent on it. Source: protocol notes 02, section 10.
+ * things, so that no trip is spent on it. Source: docs/protocol/evm-host.md section 10.
  */
 import { parseTransaction } from "viem";
 import { type Hex, toHex } from "../../protocol/bytes.ts";

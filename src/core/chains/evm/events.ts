@@ -10,7 +10,7 @@ import { LogReader } from "./log_reader.ts";
 import { RequestGaps } from "./request_gaps.ts";
 import type { Log } from "./shape.ts";
 
-/** The events that anybody consumes (protocol notes 04, section 6.3). */
+/** The events that anybody consumes (docs/protocol/messaging.md section 6.3). */
 const topics = [
   hostEventTopics.PostRequestEvent,
   hostEventTopics.GetRequestEvent,

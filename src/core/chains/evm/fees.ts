@@ -1,6 +1,6 @@
 /**
  * The fee side of a host: what requests put up, in which token, and what the native token is worth in it.
- * Source: protocol notes 02, sections 3 and 10.
+ * Source: docs/protocol/evm-host.md sections 3 and 10.
  */
 import type { Hash256 } from "../../protocol/bytes.ts";
 import type { Address } from "../../protocol/evm/address.ts";

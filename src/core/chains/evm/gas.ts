@@ -1,5 +1,6 @@
 /**
- * How much gas a delivery gets. Pure. Rules: protocol notes 02, section 9; 04, section 9.2.
+ * How much gas a delivery gets. Pure. Rules: docs/protocol/evm-host.md section 9; docs/protocol/messaging.md section
+ * 9.2.
  */
 
 /** Transaction gas limits that nodes, gateways or the chain itself allow, by chain id. */

@@ -1,7 +1,8 @@
 /**
  * Whether the host has by now what the consensus proofs of a delivery would bring: then they would be paid for and change
  * nothing. Own and foreign transactions in the node's mempool count as mined, for a while.
- * Source: protocol notes 04, section 7.2.3; polytope-labs/hyperbridge: evm/src/consensus/{EcdsaBeefy,SP1Beefy}.sol.
+ * Source: docs/protocol/messaging.md section 7.2.3; polytope-labs/hyperbridge:
+ * evm/src/consensus/{EcdsaBeefy,SP1Beefy}.sol.
  */
 import type { Hash256 } from "../../protocol/bytes.ts";
 import { toHash256 } from "../../protocol/bytes.ts";

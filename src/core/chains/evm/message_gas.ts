@@ -1,6 +1,6 @@
 /**
- * What part of a transaction's gas each message accounts for. Pure. Rules: protocol notes 04, section 9.2: a message
- * is charged what it adds, so that consensus steps (the prelude) are left for the messages to pay together.
+ * What part of a transaction's gas each message accounts for. Pure. Rules: docs/protocol/messaging.md section 9.2: a
+ * message is charged what it adds, so that consensus steps (the prelude) are left for the messages to pay together.
  */
 import type { StepFrame } from "../../protocol/evm/trace.ts";
 import type { Delivery, DeliveryStep } from "../chain.ts";

@@ -1,6 +1,6 @@
 /**
  * Proof that this chain's host dispatched some messages, in the form the hub's EVM verifier takes.
- * Source: protocol notes 02, section 5; polytope-labs/hyperbridge: modules/ismp/state-machines/evm.
+ * Source: docs/protocol/evm-host.md section 5; polytope-labs/hyperbridge: modules/ismp/state-machines/evm.
  */
 import { fromHex, toHex } from "../../protocol/bytes.ts";
 import { requestSenderSlot } from "../../protocol/evm/host_storage.ts";

@@ -1,6 +1,6 @@
 /**
  * What the contracts' reverts and a node's faults mean for a delivery. Pure.
- * Source: polytope-labs/hyperbridge: evm/src/core/HandlerV2.sol; protocol notes 02, sections 3 and 7.
+ * Source: polytope-labs/hyperbridge: evm/src/core/HandlerV2.sol; docs/protocol/evm-host.md sections 3 and 7.
  */
 import type { Hex } from "../../protocol/bytes.ts";
 import { decodeRevert, describeRevert, innermostRevert, type Revert } from "../../protocol/evm/reverts.ts";

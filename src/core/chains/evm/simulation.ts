@@ -1,7 +1,7 @@
 /**
  * What a delivery would do now. Three ways to simulate it, the first that the endpoints offer counts: a trace, which
  * tells everything; `eth_simulateV1`, which tells what is handled; a plain call, which tells refusals only.
- * Source: protocol notes 02, sections 1 (traps 1 and 2) and 9. Start reading at {@link simulate}; how one way is
+ * Source: docs/protocol/evm-host.md sections 1 (traps 1 and 2) and 9. Start reading at {@link simulate}; how one way is
  * asked is in `simulation_way.ts`.
  */
 import type { StepFrame, TraceOutcome } from "../../protocol/evm/trace.ts";

@@ -1,6 +1,6 @@
 /**
  * Start-up check of an EVM chain: do endpoints, host contract and configuration fit together?
- * Source: protocol notes 04, section 4.
+ * Source: docs/protocol/messaging.md section 4.
  */
 import type { Hex } from "../../protocol/bytes.ts";
 import {

@@ -1,7 +1,7 @@
 /**
  * Proofs of requests, fees, receipts and state values at one block, checked the way the hub will, below the root that
  * the hub stores for the block: a proof that an endpoint made up is a fault of that endpoint, which is named.
- * Source: protocol notes 02, section 5; polytope-labs/hyperbridge: modules/pallets/relayer/src/accumulate.rs.
+ * Source: docs/protocol/evm-host.md section 5; polytope-labs/hyperbridge: modules/pallets/relayer/src/accumulate.rs.
  */
 import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../../protocol/bytes.ts";
 import { type Address, toAddress } from "../../protocol/evm/address.ts";

@@ -163,8 +163,8 @@ export async function fetchAcceptedIndex(
 
 /**
  * Bytes of a proof from the node's offchain database; one round trip when they are where they belong. A height
- * whose proof was a rotation has no messaging proof, and old rotations lie under the key of their height (protocol
- * notes 04, section 7.2.1).
+ * whose proof was a rotation has no messaging proof, and old rotations lie under the key of their height
+ * (docs/protocol/messaging.md section 7.2.1).
  * @throws {RpcFault} `missing_method` when the node does not show its offchain database.
  */
 export async function fetchProofBytes(

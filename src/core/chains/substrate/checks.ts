@@ -18,7 +18,7 @@ import { hashFunctionOf, type SubstrateNode } from "./node.ts";
 import { RuntimeFault } from "./runtime.ts";
 import { decodeValue } from "./views.ts";
 
-/** Largest difference between this machine's clock and the chain's: 04-messaging-flow.md section 4. */
+/** Largest difference between this machine's clock and the chain's: docs/protocol/messaging.md section 4. */
 const MAX_CLOCK_DIFFERENCE_SEC = 30n;
 
 const neededMethods = ["ismp_queryEventsWithMetadata", "ismp_queryChildTrieProof"];

@@ -54,7 +54,7 @@ export async function tryUpdates(
   }
 }
 
-/** Never compressed: protocol notes 05, section 3.4. */
+/** Never compressed: docs/protocol/hub-consensus.md section 3.4. */
 function recipeOf(node: SubstrateNode, updates: Updates, options: UpdateOptions): Recipe {
   const messages = ismpMessagesCodec.enc(signedMessages(updates, options));
   return {

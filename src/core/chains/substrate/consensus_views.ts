@@ -75,7 +75,7 @@ export async function fetchLatestHeight(
 
 /**
  * Commitment of one height. Releases up to July 2025 keep it in `StateCommitments` (Blake2_128Concat of the
- * height): protocol notes 03, section 6.
+ * height): docs/protocol/hub.md section 6.
  */
 export async function fetchCommitment(
   node: SubstrateNode,

@@ -18,7 +18,7 @@ import { callLayouts } from "./layout.ts";
 import { hashFunctionOf, type SubstrateNode } from "./node.ts";
 import type { Runtime } from "./runtime.ts";
 
-/** Upper limit of a `signer` that hosts store as it is (protocol notes 03, section 3.6). */
+/** Upper limit of a `signer` that hosts store as it is (docs/protocol/hub.md section 3.6). */
 export const MAX_PLAIN_SIGNER_BYTES = 32;
 
 /** Puts our name on messages. */
@@ -85,7 +85,7 @@ export type ReadDelivery =
 
 /**
  * The requests and proofs of a delivery. Heights arrive by other ways than deliveries, get requests are answered
- * by the hub, and responses go to EVM hosts only (protocol notes 04, sections 7.3 and 12).
+ * by the hub, and responses go to EVM hosts only (docs/protocol/messaging.md sections 7.3 and 12).
  */
 export function readDelivery(delivery: Delivery): ReadDelivery {
   const steps: PostStep[] = [];

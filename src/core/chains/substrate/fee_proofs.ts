@@ -1,6 +1,6 @@
 /**
  * Fees, receipts and state values of this chain, read or proven, as claims on the hub and answers to GET requests
- * take them. Source of the keys and roots: protocol notes 03, sections 6.1, 6.2 and 10.1.
+ * take them. Source of the keys and roots: docs/protocol/hub.md sections 6.1, 6.2 and 10.1.
  */
 import { type Hash256, toHex } from "../../protocol/bytes.ts";
 import {

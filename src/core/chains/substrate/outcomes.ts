@@ -17,8 +17,8 @@ import type { RuntimeEvent } from "./event_records.ts";
 import type { SubstrateNode } from "./node.ts";
 
 /**
- * Blocks in which an extrinsic is looked for. The pool drops messages after 25 (longevity: protocol notes 03,
- * section 3.3); twice that leaves room for nodes that revalidate late, and for reorganisations.
+ * Blocks in which an extrinsic is looked for. The pool drops messages after 25 (longevity: docs/protocol/hub.md section
+ * 3.3); twice that leaves room for nodes that revalidate late, and for reorganisations.
  */
 const WINDOW_BLOCKS = 64n;
 /** Blocks asked for beyond the best one that is known, to save a round trip while the chain grows. */

@@ -91,7 +91,7 @@ export interface SubstrateChainOptions {
 
 /** Messages of one step to a chain that is no EVM chain: upstream's tesseract/messaging/messaging. */
 const MAX_MESSAGES_PER_STEP = 200;
-/** Below the 5 MiB * 75 % that normal extrinsics of a block may have together (protocol notes 03, section 3.6). */
+/** Below the 5 MiB * 75 % that normal extrinsics of a block may have together (docs/protocol/hub.md section 3.6). */
 export const DEFAULT_MAX_CALL_BYTES = 3_500_000;
 
 /** Decimals where the configuration names none: upstream's tesseract/messaging/substrate. */

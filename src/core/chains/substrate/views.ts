@@ -106,7 +106,7 @@ export async function fetchView(
 
 /**
  * Key of the time at which a commitment was stored. Releases up to July 2025 keep it in `StateMachineUpdateTime`
- * (Twox64Concat of the height): protocol notes 03, section 6.
+ * (Twox64Concat of the height): docs/protocol/hub.md section 6.
  */
 export async function updateTimeKey(
   node: SubstrateNode,

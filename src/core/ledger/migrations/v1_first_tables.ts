@@ -1,5 +1,5 @@
 /**
- * Version 1: all tables of 04-messaging-flow.md 18.2.
+ * Version 1: all tables of docs/architecture/ledger.md, "Tables".
  * Heights and times are 64-bit integers; nonces are 20 digits of text, so that they sort; amounts are decimal text.
  */
 import type { Migration } from "./migration.ts";

@@ -48,7 +48,7 @@ export interface Subtree {
   readonly height: number;
 }
 
-/** Hash of two siblings: keccak256(left ++ right) (protocol notes 03, 8.1). */
+/** Hash of two siblings: keccak256(left ++ right) (docs/protocol/hub.md section 8.1). */
 export function hashPair(left: Uint8Array, right: Uint8Array): Uint8Array {
   return keccak256(concatBytes(left, right));
 }

@@ -88,7 +88,7 @@ export class MountainRange {
   /**
    * Proof of leaves of the range of the first `leafCount` leaves, items in the order of the hub's prover: a
    * subtree without a wanted leaf gives its top, except that all subtrees right of the last wanted leaf give one
-   * bagged hash (protocol notes 03, 8.1).
+   * bagged hash (docs/protocol/hub.md section 8.1).
    * @param indexes leaf indexes, distinct, in any order.
    * @throws {MmrError} EmptyTree, EmptyLeaves, UnsortedLeaves for a repeated index, OutOfBoundsLeaves.
    */

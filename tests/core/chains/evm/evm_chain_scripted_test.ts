@@ -146,7 +146,7 @@ Deno.test("evm chain: events come in the order of block and log, without removed
   assert.ok(text.includes(host) && text.includes(hostEventTopics.PostRequestEvent));
 });
 
-Deno.test("evm chain: a log that cannot be read is skipped with one warning; its neighbours are kept (04 21.4 line 11)", async () => {
+Deno.test("evm chain: a log that cannot be read is skipped with one warning; its neighbours are kept (F11)", async () => {
   const broken = { ...updatedLog(1n, 0x20, 0), data: "0x1234" };
   await using rpc = node({ eth_getLogs: () => [broken, updatedLog(2n, 0x20, 1)] });
   const { chain, log } = chainAt([rpc]);
@@ -155,7 +155,7 @@ Deno.test("evm chain: a log that cannot be read is skipped with one warning; its
   assert.equal(log.messages("warn").length, 1);
 });
 
-Deno.test("evm chain: a range that is too wide is halved until it fits, and the width is remembered (04 21.4 line 8)", async () => {
+Deno.test("evm chain: a range that is too wide is halved until it fits, and the width is remembered (F8)", async () => {
   await using rpc = node();
   rpc.on("eth_getLogs", () => {
     const [from = 0, to = 0] = ranges(rpc).at(-1) ?? [];
@@ -171,7 +171,7 @@ Deno.test("evm chain: a range that is too wide is halved until it fits, and the 
   assert.deepEqual(ranges(rpc).slice(6), [[41, 50], [51, 60]]);
 });
 
-Deno.test("evm chain: halving ends at one block; then the fault is the caller's (04 21.4 line 8)", async () => {
+Deno.test("evm chain: halving ends at one block; then the fault is the caller's (F8)", async () => {
   await using rpc = node({ eth_getLogs: () => new ScriptedError(-32000, "block range too large") });
   const { chain } = chainAt([rpc]);
   assert.equal((await faultOf(chain.fetchEvents(1n, 8n, never))).code, "range_too_wide");
@@ -257,7 +257,7 @@ Deno.test("evm chain: the configured batch size bounds every query", async () =>
   assert.deepEqual(ranges(rpc), [[1, 4], [5, 8], [9, 10]]);
 });
 
-Deno.test("evm chain: an endpoint that has not reached the last block is passed over for one that has (04 21.4 line 8)", async () => {
+Deno.test("evm chain: an endpoint that has not reached the last block is passed over for one that has (F8)", async () => {
   await using behind = node({ eth_blockNumber: () => "0x20" });
   await using ahead = node({ eth_getLogs: () => [updatedLog(5n, 0x30, 0)] });
   const { chain } = chainAt([behind, ahead]);
@@ -359,7 +359,7 @@ Deno.test("evm chain: without debug_traceCall and eth_simulateV1 a call that doe
   assert.equal(refused.kind === "refused" ? refused.refusal.code : refused.kind, "duplicate");
 });
 
-Deno.test("evm chain: Erigon gets a price in traced calls and no more gas than the account can pay (04 21.4, Profit arithmetic)", async () => {
+Deno.test("evm chain: Erigon gets a price in traced calls and no more gas than the account can pay (F22)", async () => {
   await using rpc = node({
     debug_traceCall: () => traceVector.succeeds.trace,
     eth_getBalance: () => "0x3b9aca00",
@@ -377,7 +377,7 @@ Deno.test("evm chain: Erigon gets a price in traced calls and no more gas than t
   assert.ok(traced.length === 1 && !JSON.stringify(traced).includes("gasPrice"));
 });
 
-Deno.test("evm chain: on Arbitrum the gas is the estimate, which holds the layer 1 part (04 21.4, Profit arithmetic)", async () => {
+Deno.test("evm chain: on Arbitrum the gas is the estimate, which holds the layer 1 part (F22)", async () => {
   await using rpc = node({
     eth_chainId: () => "0xa4b1",
     debug_traceCall: () => traceVector.succeeds.trace,
@@ -389,7 +389,7 @@ Deno.test("evm chain: on Arbitrum the gas is the estimate, which holds the layer
   assert.equal(requests.count, 2);
 });
 
-Deno.test("evm chain: a trace beyond the chain's limit is too large (04 21.4 line 13)", async () => {
+Deno.test("evm chain: a trace beyond the chain's limit is too large (F13)", async () => {
   await using rpc = node({ debug_traceCall: () => ({ ...traceVector.succeeds.trace, gasUsed: "0xf42400" }) });
   const { chain } = chainAt([rpc]);
   const simulation = await chain.simulate(deliveryOfPosts(1), never);
@@ -545,7 +545,7 @@ Deno.test("evm chain: the nonces of the account are those of the endpoint that i
   assert.equal((await faultOf(chainAt([behind, ahead]).chain.fetchNonces(never))).code, "server_error");
 });
 
-Deno.test("evm chain: handled events count only when the host itself emitted them (04 21.4 line 15)", async () => {
+Deno.test("evm chain: handled events count only when the host itself emitted them (F15)", async () => {
   const handled = (address: string): unknown => ({
     address,
     topics: [hostEventTopics.PostRequestHandled, blockHash],

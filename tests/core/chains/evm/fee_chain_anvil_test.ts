@@ -144,7 +144,7 @@ Deno.test("fees: the destination side of a claim names the relayers that its own
   });
 });
 
-Deno.test("fees: state values are proven at exactly one height, over several contracts in one request (04 21.4 line 12)", async () => {
+Deno.test("fees: state values are proven at exactly one height, over several contracts in one request (F12)", async () => {
   await withHost(31446, async (host) => {
     const { chain, requests } = chainOf(host);
     const [commitment] = await dispatched(host, 1, 500n);

@@ -42,7 +42,7 @@ Deno.test("gas: without a trace the limit is a generous share of the chain's, ne
   assert.equal(untracedGasLimit(16_000_000n, 2, 15_000_000n), 16_000_000n);
 });
 
-Deno.test("gas: without a base fee the price is the node's plus the buffer in percent, rounded down (04 21.4, Profit arithmetic)", () => {
+Deno.test("gas: without a base fee the price is the node's plus the buffer in percent, rounded down (F22)", () => {
   const offer = (gasPriceWei: bigint, percent: number): unknown =>
     gasPriceFor({ gasPriceWei, baseFeeWei: undefined }, percent);
   assert.deepEqual(offer(1001n, 0), { type: "legacy", gasPriceWei: 1001n });

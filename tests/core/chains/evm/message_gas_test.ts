@@ -38,7 +38,7 @@ Deno.test("message gas: each message has its dispatch and an equal share of the 
   equal(messageGasOf(of(messages([1n, 2n, 3n])), gas), [234n, 433n, 333n]);
 });
 
-Deno.test("message gas: dispatches are in the order of the leaves, whatever the order of the messages (04 21.4 line 15)", () => {
+Deno.test("message gas: dispatches are in the order of the leaves, whatever the order of the messages (F15)", () => {
   const gas = { gasUsed: 900n, steps: [frame(900n, 100n, 300n, 200n)] };
   equal(messageGasOf(of(messages([9n, 2n, 5n])), gas), [300n, 200n, 400n]);
 });

@@ -83,7 +83,7 @@ Deno.test("refusals: every error of a verifier is a bad proof by its name, alone
   }
 });
 
-Deno.test("refusals: in a delivery of several steps the batch's index names the step (04 21.4 line 16)", () => {
+Deno.test("refusals: in a delivery of several steps the batch's index names the step (F16)", () => {
   const batch = vector.rejected.find(({ error }) => error.startsWith("BatchCallFailed"));
   assert.equal(refusalOfRevert(dataOf(batch?.revert_data ?? ""), 2).step, 1);
   assert.equal(refusalOfRevert("0xe36afbb8", 2).step, undefined);

@@ -195,7 +195,7 @@ Deno.test("accepted proofs: a rotation's height leads to its set, an old rotatio
   await chain.close();
 });
 
-Deno.test("accepted proofs: a messaging proof at the height of a rotation is not taken for the rotation (04 21.4 line 16)", async () => {
+Deno.test("accepted proofs: a messaging proof at the height of a rotation is not taken for the rotation (F16)", async () => {
   const { chain, run } = scriptHub(offchain(new Map([[byHeight(70n), "0x01dd"]])));
   assert.equal(await run(chain.fetchProofBytes({ height: 70n, newSetId: 5n }, signal)), undefined);
   await chain.close();

@@ -342,7 +342,7 @@ Deno.test("hub chain: events come in order, of every kind, with the transaction 
   assert.equal(veto?.kind === "vetoed" && veto.height, 50n);
 });
 
-Deno.test("hub chain: a range beyond the node's head is lagging (04 21.4 line 8)", async () => {
+Deno.test("hub chain: a range beyond the node's head is lagging (F8)", async () => {
   await using hub = await startTestHub();
   await using connection = connect(hub);
   const best = BigInt(hub.best.number);
@@ -607,7 +607,7 @@ Deno.test("hub chain: a wrong consensus state id or host contract of a chain is 
   assert.match(host?.text ?? "", new RegExp(`as ${toHex(senderHost)}; set ismp_host`));
 });
 
-Deno.test("hub chain: after a runtime upgrade the metadata is read again before anything is built (04 21.4 line 20)", async () => {
+Deno.test("hub chain: after a runtime upgrade the metadata is read again before anything is built (F20)", async () => {
   await using hub = await startTestHub();
   await using connection = connect(hub);
   const { chain, log } = connection;

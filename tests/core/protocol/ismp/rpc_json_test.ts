@@ -152,7 +152,7 @@ Deno.test("response JSON: absent and empty values both read as absent", () => {
   equal(parseIsmpEvent({ GetResponse: json }), { tag: "GetResponse", value: response });
 });
 
-Deno.test("events of blocks: one undecodable event leaves the others (04 21.4 line 11)", () => {
+Deno.test("events of blocks: one undecodable event leaves the others (F11)", () => {
   const answer = { [block]: [{ PostRequest: postJson }, { Unheard: {} }], [commitment]: [] };
   const blocks = parseEventsByBlock(answer);
   equal([...blocks.keys()], [block, commitment]);

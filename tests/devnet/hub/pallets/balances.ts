@@ -8,7 +8,7 @@ import type { Execution } from "../runtime.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
 import { type Overlay, StorageItem, type StorageReader } from "../storage.ts";
 
-/** Smallest balance that an account may have: constant of both hubs (protocol notes 03, section 0). */
+/** Smallest balance that an account may have: constant of both hubs (docs/protocol/hub.md section 0). */
 export const existentialDeposit = 1_000_000_000n;
 
 interface AccountInfo {

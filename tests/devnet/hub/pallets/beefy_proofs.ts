@@ -38,7 +38,7 @@ import type { IsmpPallet } from "./ismp.ts";
 /** Consensus state of the hub's client of itself. */
 export const beefyStateId: ConsensusStateId = toConsensusStateId("BEEF");
 
-/** Unbonding period given to the client, seconds (protocol notes 05, section 5.12). */
+/** Unbonding period given to the client, seconds (docs/protocol/hub-consensus.md section 5.12). */
 const unbondingSec = 5_832_000n;
 const zeroHash: Hash256 = `0x${"00".repeat(32)}`;
 

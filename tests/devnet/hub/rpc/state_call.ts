@@ -39,7 +39,7 @@ type RuntimeCall = (call: {
 
 /**
  * What a node answers when the runtime panics. APIs that read the offchain database end this way, since
- * `state_call` does not give it to them (protocol notes 03, section 5: inferred).
+ * `state_call` does not give it to them (docs/protocol/hub.md section 5: inferred).
  */
 function trap(method: string): RpcError {
   return new RpcError(4003, `Client error: Execution failed: Execution aborted due to trap in ${method}`);

@@ -1,7 +1,7 @@
 /**
  * Finality of GRANDPA as the hub judges it. Written for the hub alone, with another library's signatures: a mistake of the
  * relayer's verifier is none of the hub's.
- * Rules: 05-hub-consensus section 4.9 of the protocol notes; paritytech/finality-grandpa: src/lib.rs (validate_commit).
+ * Rules: docs/protocol/hub-consensus.md section 4.9; paritytech/finality-grandpa: src/lib.rs (validate_commit).
  */
 import { ed25519Verify } from "@polkadot/util-crypto";
 import { blake2b } from "@noble/hashes/blake2.js";

@@ -1,6 +1,6 @@
 /**
  * A proof by signatures out of what a relay chain node serves.
- * Source: 05-hub-consensus section 5.4 of the protocol notes; polytope-labs/hyperbridge: modules/consensus/beefy/prover.
+ * Source: docs/protocol/hub-consensus.md section 5.4; polytope-labs/hyperbridge: modules/consensus/beefy/prover.
  */
 import { fromHex, type Hash256, toHash256 } from "../../bytes.ts";
 import type { BeefyClientState } from "../../evm/beefy_client_state.ts";

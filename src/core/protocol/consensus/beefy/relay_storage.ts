@@ -1,7 +1,7 @@
 /**
  * Where a relay chain keeps what naive proofs are made of.
- * Source: paritytech/polkadot-sdk: substrate/frame/{beefy,beefy-mmr,merkle-mountain-range}; 05-hub-consensus section
- * 5.1 of the protocol notes.
+ * Source: paritytech/polkadot-sdk: substrate/frame/{beefy,beefy-mmr,merkle-mountain-range};
+ * docs/protocol/hub-consensus.md section 5.1.
  */
 import { concatBytes, type Hash256 } from "../../bytes.ts";
 import { storagePrefix } from "../../ismp/storage_keys.ts";

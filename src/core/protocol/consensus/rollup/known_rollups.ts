@@ -1,6 +1,6 @@
 /**
  * Names under which rollups are known on the public hubs.
- * Source: documentation of the networks (section 3 of the protocol notes); ids are chosen by the hub's governance.
+ * Source: documentation of the networks (docs/protocol/evm-consensus.md section 3); ids are chosen by the hub's governance.
  */
 import {
   type ConsensusClientId,
