@@ -1,6 +1,7 @@
 /** Consensus proofs that travel in front of a payment, where a chain learns heights of the hub that way. */
 import { type NextProofs, ProofFollower } from "../../core/hub_proofs/proof_follower.ts";
 import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
+import { coveringPriceWei } from "../decisions/batch_profit.ts";
 import { costUsd18 } from "../decisions/money.ts";
 import { hasRoomInFlight } from "../pipeline/in_flight.ts";
 import type { Leg, PipelineDeps } from "../pipeline/leg.ts";
@@ -73,10 +74,14 @@ export class PaymentBundles {
     const price = await profit?.price.fetchPrice(signal);
     const price27 = price?.kind === "known" ? price.price27 : undefined;
     const cost18 = costUsd18({ gas: gasUsed, dataCostWei }, { gasPriceWei, price27 });
-    const total18 = cost18 === undefined
+    const forAll = (one: bigint): bigint => one * BigInt(proofs.length + left) / BigInt(proofs.length);
+    const isWorth = cost18 === undefined ? profit?.minimumPercent === 0 : forAll(cost18) <= budget18;
+    if (!isWorth) return;
+    const usage = { gas: forAll(gasUsed), dataCostWei: forAll(dataCostWei) };
+    const maxGasPriceWei = cost18 === undefined
       ? undefined
-      : cost18 * BigInt(proofs.length + left) / BigInt(proofs.length);
-    const isWorth = total18 === undefined ? profit?.minimumPercent === 0 : total18 <= budget18;
-    if (isWorth) await sendConsensus(this.#deps, leg, { ...tried, why: "ahead of a payment" }, signal);
+      : coveringPriceWei({ ...usage, offered18: budget18, price27 });
+    const work = { ...tried, why: "ahead of a payment", maxGasPriceWei } as const;
+    await sendConsensus(this.#deps, leg, work, signal);
   }
 }

@@ -4,7 +4,12 @@
  */
 import type { CounterpartyView, Delivery, Simulation } from "../../core/chains/chain.ts";
 import { formatDecimal } from "../../core/prices/decimal.ts";
-import { type BatchOffer, decideBatch, signingBoundWei } from "../decisions/batch_profit.ts";
+import {
+  type BatchOffer,
+  coveringPriceWei,
+  decideBatch,
+  signingBoundWei,
+} from "../decisions/batch_profit.ts";
 import {
   decideRotations,
   type OfferedReward,
@@ -17,6 +22,7 @@ import { hold } from "./mark.ts";
 import { type Candidate, stillOpen, takeDelivered } from "./receipts.ts";
 import { readRevenues } from "./revenue.ts";
 import { type ConsensusResult, sendConsensus } from "./send.ts";
+import { leaveSuspended } from "./suspension.ts";
 
 /** Proofs that are to go into one transaction without messages. */
 export interface ProofsAlone {
@@ -100,7 +106,8 @@ export class RewardedRotations {
     this.#tell(decision);
     if (decision.kind === "hold") return "held";
     const { reward18 } = decision;
-    const maxGasPriceWei = signingBoundWei({ ...usage, offered18: reward18, price27, profitPercent });
+    // Also who wants every message delivered buys rotations for the reward alone.
+    const maxGasPriceWei = coveringPriceWei({ ...usage, offered18: reward18, price27 });
     const work = { ...tried, why: "rewarded", reward18, maxGasPriceWei } as const;
     return await sendConsensus(deps, this.#leg, work, signal);
   }
@@ -138,14 +145,15 @@ export async function sendAhead(
   const { view, height, proofs, left } = work;
   const isWanted = (kind: Candidate["row"]["kind"]): boolean => kind !== "get";
   const { ready } = listReady(deps, settings, leg, { view, proofHeight: height, isWanted });
-  const above = ready.filter(({ row }) => row.seenAtHeight > view.height);
+  const travelling = deps.ledger.transaction(() => leaveSuspended(deps, settings, leg, ready));
+  const above = travelling.filter(({ row }) => row.seenAtHeight > view.height);
   if (above.length === 0) return "held";
   const receipts = await leg.sink.fetchReceipts(above.map(({ message }) => message), signal);
   const open = await takeDelivered(deps, settings, leg, { candidates: above, receipts }, signal);
   if (open.length === 0) return "held";
   const tried = await simulateAlone(deps, leg, proofs, signal);
   if (tried === undefined) return "refused";
-  const isPaid = await paysFor(
+  const { isPaid, maxGasPriceWei } = await paysFor(
     deps,
     settings,
     leg,
@@ -153,10 +161,10 @@ export async function sendAhead(
     signal,
   );
   if (!isPaid) return "held";
-  return await sendConsensus(deps, leg, { ...tried, why: "ahead of messages" }, signal);
+  return await sendConsensus(deps, leg, { ...tried, why: "ahead of messages", maxGasPriceWei }, signal);
 }
 
-/** True when the messages pay for the proofs; otherwise they wait with the numbers. */
+/** Whether the messages pay for the proofs, and up to which gas price; otherwise they wait with the numbers. */
 async function paysFor(
   deps: PipelineDeps,
   settings: PipelineSettings,
@@ -168,9 +176,9 @@ async function paysFor(
     readonly simulation: Accepted;
   },
   signal: AbortSignal,
-): Promise<boolean> {
+): Promise<{ readonly isPaid: boolean; readonly maxGasPriceWei?: bigint | undefined }> {
   const { profit, sink } = leg;
-  if (profit === undefined || profit.minimumPercent === 0) return true;
+  if (profit === undefined || profit.minimumPercent === 0) return { isPaid: true };
   const revenues = await readRevenues(deps, settings, { sink, profit }, work.open, signal);
   const price = await profit.price.fetchPrice(signal);
   const { gasUsed, dataCostWei, gasPriceWei } = work.simulation;
@@ -184,10 +192,20 @@ async function paysFor(
   });
   const prelude = { gas: forAll(gasUsed), dataCostWei: forAll(dataCostWei), isSentAnyway: false };
   const price27 = price.kind === "known" ? price.price27 : undefined;
-  const market = { gasPriceWei, price27, profitPercent: profit.minimumPercent };
-  const decision = decideBatch(offers, prelude, market);
-  if (decision.deliver.length > 0) return true;
-  const held = new Map(decision.hold.map((verdict) => [verdict.id, verdict.numbers]));
+  const profitPercent = profit.minimumPercent;
+  const { deliver, hold: rest, numbers } = decideBatch(offers, prelude, {
+    gasPriceWei,
+    price27,
+    profitPercent,
+  });
+  if (deliver.length > 0) {
+    const gas = prelude.gas + USUAL_MESSAGE_GAS * BigInt(deliver.length);
+    const { dataCostWei } = prelude;
+    const { offered18 } = numbers;
+    const maxGasPriceWei = signingBoundWei({ gas, dataCostWei, offered18, price27, profitPercent });
+    return { isPaid: true, maxGasPriceWei };
+  }
+  const held = new Map(rest.map((verdict) => [verdict.id, verdict.numbers]));
   deps.ledger.transaction(() => {
     for (const { row } of stillOpen(deps, work.open)) {
       const { required18, fee18 } = held.get(row.commitment) ?? {};
@@ -200,5 +218,5 @@ async function paysFor(
       });
     }
   });
-  return false;
+  return { isPaid: false };
 }

@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import type { Delivery } from "../../../src/core/chains/chain.ts";
 import type { Message } from "../../../src/core/protocol/ismp/message.ts";
 import type { Leg } from "../../../src/messaging/pipeline/leg.ts";
+import { pairOf } from "../../../src/messaging/pipeline/suspension.ts";
+import { noteTooLarge } from "../../../src/messaging/pipeline/transaction_size.ts";
 import type { MemoryTransaction } from "../../support/memory_node.ts";
 import { COST_18, pay, payAndUpdate, PRICE_WEI, profitOf, running } from "./market.ts";
 import { delivered, memoryLedger, names, Relayer, World } from "./world.ts";
@@ -619,5 +621,74 @@ Deno.test("bundle: while one is on its way no second proof is paid for", async (
     assert.deepEqual(stateOf(relayer, first), ["delivered", "handled_by_us"]);
     assert.deepEqual(stateOf(relayer, second), ["delivered", "handled_by_us"]);
     assert.equal(stepsOf(world).length, before + 2);
+  });
+});
+
+/** Makes gas dearer between the simulation of proofs alone and their signature, until it is called. */
+function spikeAfterSimulation({ world, relayer }: Pick<Case, "world" | "relayer">): () => void {
+  const { simulate } = relayer.two;
+  relayer.two.simulate = async (delivery, signal) => {
+    world.two.priceWei = PRICE_WEI;
+    const simulation = await simulate.call(relayer.two, delivery, signal);
+    if (delivery.steps.every(({ kind }) => kind === "consensus")) world.two.priceWei = 3n * PRICE_WEI;
+    return simulation;
+  };
+  return () => {
+    relayer.two.simulate = simulate;
+    world.two.priceWei = PRICE_WEI;
+  };
+}
+
+Deno.test("bundle: rewarded rotations are not signed when gas has become dearer than the reward, also without a minimum profit", async () => {
+  const { world, relayer, leg } = await prepare({ percent: 0, reward18: PROOF_COST_18 });
+  await prove(world, "rotation");
+  const calm = spikeAfterSimulation({ world, relayer });
+  await running(relayer, leg, async () => {
+    await world.blocks(30);
+    assert.deepEqual(stepsOf(world), []);
+    calm();
+    await world.blocks(70);
+    assert.deepEqual(stepsOf(world), [["consensus"]]);
+  });
+});
+
+Deno.test("bundle: proofs ahead of messages are not signed when gas has become dearer than these messages pay for", async () => {
+  const { world, relayer, leg } = await prepare({ percent: 10 });
+  relayer.hub.proofBytes = 92_000;
+  world.two.maxTransactionBytes = 93_100;
+  const required18 = PROOF_COST_18 + 2n * COST_18;
+  const [message] = await pay(world, [required18 + required18 / 10n]);
+  await prove(world);
+  const calm = spikeAfterSimulation({ world, relayer });
+  await running(relayer, leg, async () => {
+    // The first one is refused as too large, and nothing is paid for it.
+    await world.blocks(200);
+    assert.deepEqual(stepsOf(world), []);
+    calm();
+    await world.blocks(200);
+    assert.equal(stateOf(relayer, message)[0], "delivered");
+  });
+});
+
+Deno.test("bundle: no proof goes ahead of messages that are suspended", async () => {
+  const { world, relayer, leg } = await prepare({ percent: 10 });
+  relayer.hub.proofBytes = 92_000;
+  const refused = { submission: { raw: new Uint8Array(94_000) }, detail: "limit 93100" };
+  relayer.ledger.transaction(() => noteTooLarge(relayer.deps, relayer.two, refused));
+  const [message] = await pay(world, [100n * PROOF_COST_18]);
+  assert.ok(message !== undefined);
+  relayer.ledger.suspensions.write({
+    ...pairOf(message, names.two),
+    failures: 1,
+    isActive: true,
+    nextTryAtMs: world.clock.now() + 86_400_000,
+    trial: undefined,
+    lastTransaction: message.commitment,
+  });
+  await prove(world);
+  await running(relayer, leg, async () => {
+    await world.blocks(200);
+    assert.deepEqual(stateOf(relayer, message), ["held", "suspended"]);
+    assert.deepEqual(stepsOf(world), []);
   });
 });
