@@ -2,7 +2,7 @@
  * Decides the most that a transaction in the place of another one may offer per gas. Pure.
  * Rules: docs/protocol/messaging.md section 10.3: replacements as long as the delivery still pays.
  */
-import { breakEvenGasPriceWei } from "./batch_profit.ts";
+import { breakEvenGasPriceWei, coveringPriceWei } from "./batch_profit.ts";
 import type { Usage } from "./money.ts";
 
 /**
@@ -16,8 +16,10 @@ const TRANSFER_GAS = 21_000n;
 
 /** What a transaction's messages bring in. */
 export type Income =
-  /** Somebody wants it whatever it pays: no minimum profit, an always-delivered class, a rotation. */
+  /** Somebody wants it whatever it pays: no minimum profit, an always-delivered class, proofs ahead of messages. */
   | { readonly kind: "any" }
+  /** The hub's reward, which must cover the cost whatever the operator wants of messages. */
+  | { readonly kind: "reward"; readonly offered18: bigint; readonly price27: bigint | undefined }
   /** Nothing of it is wanted any more, since others delivered it or it has timed out. */
   | { readonly kind: "none" }
   | {
@@ -62,6 +64,10 @@ function wantedCap(facts: CapFacts, multiple: bigint): bigint {
       return multiple;
     case "none":
       return 0n;
+    case "reward": {
+      const { offered18, price27 } = income;
+      return coveringPriceWei({ gas, dataCostWei, offered18, price27 }) ?? multiple;
+    }
     case "fees": {
       const { offered18, price27, profitPercent } = income;
       return breakEvenGasPriceWei({ gas, dataCostWei, offered18, price27, profitPercent }) ?? multiple;

@@ -23,7 +23,7 @@ export async function readIncome(
     const message = messageRowOf(deps, item);
     return { row: message, message: messageOf(message) };
   });
-  if (candidates.length === 0) return { kind: "any" }; // rotations
+  if (candidates.length === 0) return await incomeOfProofs(work, profit, row);
   if (candidates.some((candidate) => candidate.row.state !== "submitted")) return { kind: "none" };
   const receipts = await sink.fetchReceipts(candidates.map(({ message }) => message), signal);
   if (receipts.some((receipt) => receipt !== undefined)) return { kind: "none" };
@@ -39,4 +39,16 @@ export async function readIncome(
   const price = await profit.price.fetchPrice(signal);
   const price27 = price.kind === "known" ? price.price27 : undefined;
   return { kind: "fees", offered18, price27, profitPercent: profit.minimumPercent };
+}
+
+/** What the hub pays for proofs that travel alone; where messages that follow pay for them, nobody knows. */
+async function incomeOfProofs(
+  { deps, signal }: Settling,
+  profit: Replacing["profit"],
+  { id }: SubmissionRow,
+): Promise<Income> {
+  const offered18 = deps.ledger.spending.find(id)?.offeredUsd18;
+  if (offered18 === undefined) return { kind: "any" };
+  const price = await profit?.price.fetchPrice(signal);
+  return { kind: "reward", offered18, price27: price?.kind === "known" ? price.price27 : undefined };
 }

@@ -216,7 +216,7 @@ async function journalAndSend(
       kind: "delivery",
       legSource: leg.source.id.stateMachine,
       items: rows.map(({ commitment, requestCommitment, sink }) => ({ commitment, requestCommitment, sink })),
-      allowance: allowanceOf(leg, rows),
+      allowance: allowanceOf(deps, leg, rows),
     });
   });
   const fields = { leg: legName(leg), messages: rows.length, transaction: submission.hash, ...work.facts };

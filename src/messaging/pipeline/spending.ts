@@ -32,11 +32,21 @@ export function noteOffers(
   if (known.length > 0) deps.ledger.messages.noteOffers(sink.id.stateMachine, known);
 }
 
+/** True for the hub's POST that carries our own money: what may be spent on it is no revenue. */
+function isOwnPayment({ ledger }: PipelineDeps, { requestCommitment }: MessageRow): boolean {
+  return ledger.withdrawals.findByCommitment(requestCommitment) !== undefined;
+}
+
 /** The rule by which the messages of a batch are sent; their rows as they are now. */
-export function allowanceOf({ profit, sink }: Leg, rows: readonly MessageRow[]): Allowance | undefined {
+export function allowanceOf(
+  deps: PipelineDeps,
+  { profit, sink }: Leg,
+  rows: readonly MessageRow[],
+): Allowance | undefined {
   if (sink.family !== "evm") return { rule: "free" };
   if (profit === undefined || profit.minimumPercent === 0) return { rule: "no_minimum" };
-  const offers = rows.flatMap(({ offeredUsd18 }) => offeredUsd18 === undefined ? [] : [offeredUsd18]);
+  const offers = rows.filter((row) => !isOwnPayment(deps, row))
+    .flatMap(({ offeredUsd18 }) => offeredUsd18 === undefined ? [] : [offeredUsd18]);
   const offeredUsd18 = offers.reduce((sum, offer) => sum + offer, 0n);
   return { rule: offers.length === rows.length ? "profit" : "always", offeredUsd18 };
 }
@@ -95,5 +105,6 @@ function revenueOf(
   if (allowance?.offeredUsd18 === undefined) return undefined;
   const handled = items.flatMap(({ commitment, outcome }) => outcome === "handled" ? [commitment] : []);
   return deps.ledger.messages.findAll(handled, row.submission.chain)
-    .reduce((sum, message) => sum + (message?.offeredUsd18 ?? 0n), 0n);
+    .flatMap((message) => message === undefined || isOwnPayment(deps, message) ? [] : [message])
+    .reduce((sum, { offeredUsd18 = 0n }) => sum + offeredUsd18, 0n);
 }

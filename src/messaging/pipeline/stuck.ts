@@ -85,7 +85,7 @@ async function readCapFacts(
     ? { kind: "none" as const }
     : await readIncome(work, replacing, newest);
   if (income === undefined) return undefined;
-  const dataCostWei = income.kind === "fees"
+  const dataCostWei = income.kind === "fees" || income.kind === "reward"
     ? await replacing.chain.fetchDataCost(newest.submission.raw, work.signal)
     : 0n;
   const marketWei = highestPriceWei(terms.market);

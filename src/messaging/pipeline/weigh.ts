@@ -3,7 +3,13 @@
  * the decision. The rule itself is in `decisions/profit.ts` and `decisions/batch_profit.ts`.
  */
 import type { Hash256 } from "../../core/protocol/bytes.ts";
-import { type BatchVerdict, decideBatch, type Prelude, signingBoundWei } from "../decisions/batch_profit.ts";
+import {
+  type BatchVerdict,
+  coveringPriceWei,
+  decideBatch,
+  type Prelude,
+  signingBoundWei,
+} from "../decisions/batch_profit.ts";
 import { findGoneRequests } from "./gone.ts";
 import type { Leg, PipelineDeps, PipelineSettings } from "./leg.ts";
 import { hold, mark } from "./mark.ts";
@@ -65,13 +71,17 @@ export async function weigh(
   const price27 = price.kind === "known" ? price.price27 : undefined;
   const profitPercent = profit.minimumPercent;
   const { hold: held } = decideBatch(offers, prelude, { gasPriceWei, price27, profitPercent });
-  const maxGasPriceWei = signingBoundWei({
+  const bound = {
     gas: messagesGas + (prelude.isSentAnyway ? 0n : prelude.gas),
     dataCostWei,
     offered18: offers.reduce((sum, { fee18 }) => sum + (fee18 ?? 0n), 0n),
     price27,
     profitPercent,
-  });
+  };
+  // Payments of our own are bounded also where everything else is wanted at any price.
+  const isOwnMoney = price27 !== undefined &&
+    offers.every(({ paymentClass }) => paymentClass === "own_withdrawal");
+  const maxGasPriceWei = isOwnMoney ? coveringPriceWei(bound) : signingBoundWei(bound);
   const revenueOf = new Map(
     work.candidates.map(({ row }, index) => [row.commitment, revenueAt(revenues, index)]),
   );

@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import type { Delivery } from "../../../src/core/chains/chain.ts";
 import type { Message } from "../../../src/core/protocol/ismp/message.ts";
+import { STUCK_AFTER_MS } from "../../../src/core/chains/stuck_plan.ts";
 import type { Leg } from "../../../src/messaging/pipeline/leg.ts";
+import { settleAll } from "../../../src/messaging/pipeline/settle.ts";
 import { pairOf } from "../../../src/messaging/pipeline/suspension.ts";
 import { noteTooLarge } from "../../../src/messaging/pipeline/transaction_size.ts";
+import { MemoryReplacing } from "../../support/memory_replacing.ts";
 import type { MemoryTransaction } from "../../support/memory_node.ts";
 import { COST_18, pay, payAndUpdate, PRICE_WEI, profitOf, running } from "./market.ts";
 import { delivered, memoryLedger, names, Relayer, World } from "./world.ts";
@@ -692,3 +695,23 @@ Deno.test("bundle: no proof goes ahead of messages that are suspended", async ()
     assert.deepEqual(stepsOf(world), []);
   });
 });
+
+for (const [times, expected] of [[1n, "delivery"], [10n, "cancel"]] as const) {
+  Deno.test(`bundle: rewarded rotations that wait are followed by a ${expected} when the reward is ${times === 1n ? "above" : "below"} what they cost by now`, async () => {
+    const { world, relayer, leg } = await prepare({ reward18: 2n * PROOF_COST_18 });
+    await prove(world, "rotation");
+    world.two.isFull = true;
+    await running(relayer, leg, async () => {
+      await world.blocks(5);
+      world.two.priceWei = times * PRICE_WEI;
+      await world.clock.advance(STUCK_AFTER_MS);
+      const replacing = {
+        chain: new MemoryReplacing(world.two, relayer.two, world.clock),
+        profit: leg.profit,
+      };
+      await settleAll(relayer.deps, relayer.settings, relayer.two, relayer.signal, replacing);
+      const rows = relayer.ledger.submissions.listByNonce(names.two, relayer.two.account ?? "", 0n);
+      assert.deepEqual(rows.map(({ kind }) => kind), ["delivery", expected]);
+    });
+  });
+}

@@ -266,6 +266,14 @@ async function withdraw(amount: bigint, percent: number, state: string): Promise
   world.two.priceWei = PRICE_WEI;
   const [ours, theirs] = await world.sendFrom(world.hub, world.two, 2, { source: names.hub });
   assert.ok(ours !== undefined && theirs !== undefined);
+  const relayer = paidBy(world, ours, amount);
+  await round(relayer, weighing(relayer, percent).leg);
+  const states = [ours, theirs].map((message) => relayer.row(message).state);
+  assert.deepEqual(states, [state, percent === 0 ? "submitted" : "held"]);
+}
+
+/** A relayer whose money a message carries. */
+function paidBy(world: World, ours: Message, amount: bigint): Relayer {
   const relayer = new Relayer(world, memoryLedger(world), { settings: { moduleFilter: new Set([sender]) } });
   relayer.ledger.withdrawals.record({
     chain: names.two,
@@ -277,9 +285,44 @@ async function withdraw(amount: bigint, percent: number, state: string): Promise
     state: "dispatched",
     dispatch: { commitment: ours.commitment, encoded: new Uint8Array(), hubBlock: 1n },
   });
-  await round(relayer, weighing(relayer, percent).leg);
-  const states = [ours, theirs].map((message) => relayer.row(message).state);
-  assert.deepEqual(states, [state, percent === 0 ? "submitted" : "held"]);
+  return relayer;
+}
+
+for (const percent of [0, 10]) {
+  Deno.test(`weigh: a withdrawal of ours is not signed at ${percent} percent when a tenth of it no longer pays for the gas`, async () => {
+    const world = new World();
+    world.two.priceWei = PRICE_WEI;
+    const [ours] = await world.sendFrom(world.hub, world.two, 1, { source: names.hub });
+    assert.ok(ours !== undefined);
+    const relayer = paidBy(world, ours, 20n * COST_18);
+    const { simulate } = relayer.two;
+    relayer.two.simulate = async (delivery, signal) => {
+      const simulation = await simulate.call(relayer.two, delivery, signal);
+      world.two.priceWei = 10n * PRICE_WEI;
+      return simulation;
+    };
+    await round(relayer, weighing(relayer, percent).leg);
+    assert.deepEqual([relayer.row(ours).state, relayer.row(ours).reason], ["held", "unprofitable"]);
+  });
+
+  Deno.test(`weigh: what may be spent on a withdrawal of ours is not what its delivery earns, at ${percent} percent`, async () => {
+    const world = new World();
+    world.two.priceWei = PRICE_WEI;
+    const [ours] = await world.sendFrom(world.hub, world.two, 1, { source: names.hub });
+    assert.ok(ours !== undefined);
+    const relayer = paidBy(world, ours, 1_000n * COST_18);
+    await round(relayer, weighing(relayer, percent).leg);
+    await world.blocks(1);
+    await settle(relayer);
+    assert.equal(relayer.row(ours).state, "delivered");
+    const [submission] = relayer.submissions(ours);
+    const spent = submission && relayer.ledger.spending.find(submission.id);
+    assert.deepEqual([spent?.purpose, spent?.result, spent?.revenueUsd18 ?? 0n], [
+      "payment_delivery",
+      "delivered",
+      0n,
+    ]);
+  });
 }
 
 for (const retryFrequencySec of [undefined, 3_600]) {
