@@ -18,6 +18,7 @@ import {
   UNSURE,
 } from "../../src/core/chains/chain.ts";
 import { concatBytes, fromHex, type Hash256, toHash256, toHex } from "../../src/core/protocol/bytes.ts";
+import type { Address } from "../../src/core/protocol/evm/address.ts";
 import { keccak256 } from "../../src/core/protocol/hash.ts";
 import type { Message } from "../../src/core/protocol/ismp/message.ts";
 import {
@@ -27,6 +28,7 @@ import {
 } from "../../src/core/protocol/ismp/state_machine.ts";
 import { reactionTo, RpcFault, type RpcFaultCode } from "../../src/core/rpc/fault.ts";
 import type { Clock } from "../../src/core/runtime/clock.ts";
+import type { Log } from "../../src/core/telemetry/log.ts";
 import { receiptKeyOf } from "../../src/messaging/decisions/route.ts";
 import { doFaulty, FaultPlan } from "./fault_plan.ts";
 import { type HostState, sealOf } from "./memory_host.ts";
@@ -39,6 +41,8 @@ export interface MemoryChainOptions {
   readonly limits?: Partial<ChainLimits>;
   /** Time that each call takes, ms; none when absent. */
   readonly latencyMs?: () => number;
+  /** Where chains that read the host's parameters tell of changes; nowhere when absent. */
+  readonly log?: Log;
 }
 
 /** One chain for one relayer. */
@@ -99,6 +103,16 @@ export class MemoryChain implements Chain {
   /** Account that pays; `undefined` where extrinsics are unsigned. */
   get account(): string | undefined {
     return this.family === "evm" ? toHex(this.relayer) : undefined;
+  }
+
+  /** The handler that transactions call. */
+  protected get handler(): Address {
+    return this.node.head.state.handler;
+  }
+
+  /** True when the endpoint that signs names another handler than the one of the simulation. */
+  protected hasOtherHandler(): boolean {
+    return false;
   }
 
   check(_hub: StateMachineId, signal: AbortSignal): Promise<readonly CheckFinding[]> {
@@ -230,7 +244,7 @@ export class MemoryChain implements Chain {
       if (messages.some(({ commitment }) => this.node.untraceable.has(commitment))) {
         return { kind: "refused", refusal: { code: "untraceable", detail: "the trace is too large" } };
       }
-      const execution = this.node.simulate(delivery);
+      const execution = this.node.simulate(delivery, this.handler);
       if (execution.kind === "refused") return execution;
       const { handled } = execution;
       const isEvm = this.family === "evm";
@@ -263,6 +277,10 @@ export class MemoryChain implements Chain {
       if (receipts.some((receipt) => receipt !== undefined)) return { kind: "overtaken", receipts };
       const from = this.tellsKnownProofs ? this.node.knowsProofsOf(delivery) : undefined;
       if (from !== undefined) return { kind: "proofs_known", from };
+      if (this.hasOtherHandler()) {
+        const detail = "the host has another handler since the simulation";
+        return { kind: "refused", refusal: { code: "not_ready", detail } };
+      }
       const contested = messages.flatMap((message, index) => this.isContested(message) ? [index] : []);
       if (contested.length > 0) {
         const detail = "a delivery of it waits in the pool";
@@ -323,7 +341,8 @@ export class MemoryChain implements Chain {
     const messageBytes = Number.isFinite(this.node.maxTransactionBytes) ? 1_000 * commitments.length : 0;
     const raw = concatBytes(text, ...proofs, new Uint8Array(messageBytes));
     const hash = toHash256(keccak256(raw));
-    this.node.register({ hash, delivery, relayer: this.relayer, account, nonce, priceWei, ...call });
+    const handler = account === undefined ? undefined : this.handler;
+    this.node.register({ hash, delivery, relayer: this.relayer, account, nonce, priceWei, handler, ...call });
     return {
       hash,
       chain: this.id.stateMachine,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { postMessage } from "../../src/core/protocol/ismp/commitment.ts";
 import type { Message } from "../../src/core/protocol/ismp/message.ts";
-import type { Simulation } from "../../src/core/chains/chain.ts";
+import type { Delivery, SigningResult, Simulation } from "../../src/core/chains/chain.ts";
 import {
   parseStateMachine,
   stateMachineIdKey,
@@ -12,6 +12,8 @@ import { MemoryChain } from "./memory_chain.ts";
 import { encodeProof } from "./memory_consensus.ts";
 import { forge } from "./memory_host.ts";
 import { MemoryNode } from "./memory_node.ts";
+import { MemoryEvm } from "./memory_roles.ts";
+import { RecordedLog } from "./recorded_log.ts";
 import { seededRandomness } from "./seeded_randomness.ts";
 
 const { signal } = new AbortController();
@@ -101,6 +103,46 @@ Deno.test("memory chain: a failing module is swallowed by an EVM host and refuse
     if (family === "evm") assert.deepEqual(result.kind === "accepted" && result.handled, [false, true]);
     else assert.ok(result.kind === "refused" && result.refusal.code === "module_failed");
   }
+});
+
+Deno.test("memory chain: what calls a handler that governance replaced is refused, reverts and costs gas; the relayer reads the new one", async () => {
+  const work = pair();
+  const { clock, sink } = work;
+  const relayer = new Uint8Array(20).fill(8);
+  const log = new RecordedLog();
+  const to = new MemoryEvm(sink, clock, { relayer, log });
+  const sent = [message(1n), message(2n)];
+  const height = depart(work, sent);
+  const deliver = async (carried: Message): Promise<Delivery> => ({
+    steps: [{
+      kind: "messages",
+      messages: [carried],
+      proof: await work.from.proveMessages([carried], height, to, signal),
+    }],
+  });
+  const [first, second] = await Promise.all(sent.map(deliver));
+  assert.ok(first !== undefined && second !== undefined);
+  const sign = async (delivery: Delivery): Promise<SigningResult> => {
+    const simulation = await to.simulate(delivery, signal);
+    assert.ok(simulation.kind === "accepted");
+    return await to.sign(delivery, simulation, { nonceAtLeast: undefined }, signal);
+  };
+  const old = await sign(first);
+  assert.ok(old.kind === "signed");
+  sink.replaceHandler();
+  sink.produceBlock();
+  await to.broadcast(old.submission, signal);
+  sink.produceBlock();
+  const outcome = await to.fetchOutcome(old.submission, signal);
+  assert.ok(outcome.kind === "included" && !outcome.succeeded);
+  assert.equal(outcome.refusal?.code, "handler_replaced");
+  assert.ok((outcome.spent?.gasUsed ?? 0n) > 0n);
+  const again = await sign(second);
+  assert.ok(again.kind === "signed");
+  assert.deepEqual(log.messages("info"), ["Governance changed the host"]);
+  await to.broadcast(again.submission, signal);
+  sink.produceBlock();
+  assert.equal(sink.deliveries().length, 1);
 });
 
 Deno.test("memory chain: the challenge period is reached on EVM hosts and exceeded on Substrate hosts", async () => {

@@ -11,6 +11,7 @@ import type {
   RefusalCode,
 } from "../../src/core/chains/chain.ts";
 import { fromHex, type Hash256, toHash256, toHex } from "../../src/core/protocol/bytes.ts";
+import { type Address, toAddress } from "../../src/core/protocol/evm/address.ts";
 import { keccak256 } from "../../src/core/protocol/hash.ts";
 import { abiEncodePost } from "../../src/core/protocol/ismp/commitment.ts";
 import type { Message } from "../../src/core/protocol/ismp/message.ts";
@@ -49,7 +50,17 @@ export interface HostState {
   readonly accounts: RelayerAccounts;
   /** On the hub: bytes that senders may still send, by lower-case hex; the others are not limited. */
   readonly bandwidth: Map<string, bigint>;
+  /** On EVM chains: the one contract from which the host takes messages. */
+  handler: Address;
   isFrozen: boolean;
+}
+
+/** The handler of every host until governance replaces it. */
+const FIRST_HANDLER = toAddress(`0x${"a1".repeat(20)}`);
+
+/** The handler that governance puts in the place of another one. */
+export function handlerAfter(handler: Address): Address {
+  return toAddress(toHex(keccak256(fromHex(handler)).slice(0, 20)));
 }
 
 /** What the hub keeps for relayers. */
@@ -90,6 +101,7 @@ export function emptyState(): HostState {
     proofs: { list: [], rotations: new Map(), setId: 0n },
     accounts: { balances: new Map(), nonces: new Map(), claimed: new Set(), payments: 0n },
     bandwidth: new Map(),
+    handler: FIRST_HANDLER,
     isFrozen: false,
   };
 }
@@ -115,6 +127,7 @@ export function copyState(state: HostState): HostState {
       payments: state.accounts.payments,
     },
     bandwidth: new Map(state.bandwidth),
+    handler: state.handler,
     isFrozen: state.isFrozen,
   };
 }

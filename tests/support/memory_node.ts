@@ -12,6 +12,7 @@ import type {
   SubmissionOutcome,
 } from "../../src/core/chains/chain.ts";
 import { type Hash256, type Hex, toHash256, toHex } from "../../src/core/protocol/bytes.ts";
+import type { Address } from "../../src/core/protocol/evm/address.ts";
 import { keccak256 } from "../../src/core/protocol/hash.ts";
 import { getMessage } from "../../src/core/protocol/ismp/commitment.ts";
 import type { GetRequestsWithProof } from "../../src/core/protocol/ismp/ismp_message.ts";
@@ -26,6 +27,7 @@ import {
   copyState,
   emptyState,
   type Execution,
+  handlerAfter,
   type HostRules,
   type HostState,
   tryDelivery,
@@ -39,6 +41,8 @@ export interface MemoryTransaction {
   readonly account: string | undefined;
   readonly nonce: bigint | undefined;
   readonly priceWei: bigint;
+  /** The handler that it calls; absent where there is none, and in transfers. */
+  readonly handler?: Address | undefined;
   /** An answer to GET requests, which only the hub takes; `delivery` is empty then. */
   readonly answer?: GetRequestsWithProof | undefined;
   /** Another call that only the hub takes; `delivery` is empty then. */
@@ -65,6 +69,9 @@ interface Mined {
 /** A transaction of an account in a block, with what it cost. */
 export interface PaidTransaction extends SpentGas {
   readonly hash: Hash256;
+  readonly blockTimeSec: bigint;
+  /** The handler that it called, where it called one. */
+  readonly handler: Address | undefined;
   readonly isReverted: boolean;
 }
 
@@ -306,6 +313,14 @@ export class MemoryNode {
     });
   }
 
+  /** Governance puts another handler in the place of the host's in the next block: what calls the old one reverts. */
+  replaceHandler(): void {
+    this.#actions.push((state) => {
+      state.handler = handlerAfter(state.handler);
+      return [];
+    });
+  }
+
   /** An account of ours uses its next nonce for something else. */
   useNonce(account: string): void {
     const action: Action = (state) => {
@@ -414,9 +429,10 @@ export class MemoryNode {
     return transaction;
   }
 
-  /** What a delivery would do now. */
-  simulate(delivery: Delivery): Execution {
-    return tryDelivery(this.#rules(), this.head.state, delivery, this.head.timeSec);
+  /** What a delivery through a handler would do now; through the host's own when absent. */
+  simulate(delivery: Delivery, handler: Address = this.head.state.handler): Execution {
+    const { state, timeSec } = this.head;
+    return refusalOfHandler(state, handler) ?? tryDelivery(this.#rules(), state, delivery, timeSec);
   }
 
   /** Why an answer to GET requests would be refused now. */
@@ -435,11 +451,14 @@ export class MemoryNode {
 
   /** What an account paid for on the chain as it is now, in order. */
   paidBy(account: string): readonly PaidTransaction[] {
-    return this.#blocks.flatMap(({ mined }) => mined).flatMap((each) => {
+    const mined = this.#blocks.flatMap((block) => block.mined.map((each) => ({ ...each, block })));
+    return mined.flatMap((each) => {
       const spent = each.transaction.account === account ? this.#spent(each) : undefined;
       if (spent === undefined) return [];
       return [{
         hash: each.transaction.hash,
+        blockTimeSec: each.block.timeSec,
+        handler: each.transaction.handler,
         isReverted: each.execution.kind === "refused",
         ...spent,
       }];
@@ -532,12 +551,19 @@ export class MemoryNode {
     return applyDelivery(this.#blockRules(delivery), state, delivery, by);
   }
 
-  #tryIn(state: HostState, { answer, call, delivery }: MemoryTransaction, nowSec: bigint): Execution {
+  #tryIn(
+    state: HostState,
+    { answer, call, delivery, handler }: MemoryTransaction,
+    nowSec: bigint,
+  ): Execution {
     if (call !== undefined) {
       const refusal = call.refusalIn(state, nowSec);
       return refusal === undefined ? { kind: "done", handled: [] } : { kind: "refused", refusal };
     }
-    if (answer === undefined) return tryDelivery(this.#blockRules(delivery), state, delivery, nowSec);
+    if (answer === undefined) {
+      return refusalOfHandler(state, handler) ??
+        tryDelivery(this.#blockRules(delivery), state, delivery, nowSec);
+    }
     const refusal = refusalOfAnswer({ ...this.#rules(), nowSec }, state, answer);
     if (refusal !== undefined) return { kind: "refused", refusal };
     return { kind: "done", handled: answer.requests.map(() => true) };
@@ -606,6 +632,12 @@ export class MemoryNode {
       refusal: execution.kind === "refused" ? execution.refusal : undefined,
     };
   }
+}
+
+/** The host takes messages from its handler alone; `undefined`: from that one. */
+function refusalOfHandler(state: HostState, handler: Address | undefined): Execution | undefined {
+  if (handler === undefined || handler === state.handler) return undefined;
+  return { kind: "refused", refusal: { code: "handler_replaced", detail: "UnauthorizedAction" } };
 }
 
 /** What the clients of a host know, as text to compare. */

@@ -2,12 +2,12 @@
 import type { SignedSubmission } from "../../src/core/chains/chain.ts";
 import { type GasPrice, highestPriceWei } from "../../src/core/chains/evm/gas.ts";
 import type { AccountNonces, ReplaceableChain, ReplacementTerms } from "../../src/core/chains/replaceable.ts";
-import { toHash256 } from "../../src/core/protocol/bytes.ts";
+import { type Hash256, toHash256 } from "../../src/core/protocol/bytes.ts";
 import { keccak256 } from "../../src/core/protocol/hash.ts";
 import type { Clock } from "../../src/core/runtime/clock.ts";
 import { doFaulty } from "./fault_plan.ts";
 import type { MemoryChain } from "./memory_chain.ts";
-import type { MemoryNode } from "./memory_node.ts";
+import type { MemoryNode, MemoryTransaction } from "./memory_node.ts";
 
 /** Gas of a plain transfer. */
 const TRANSFER_GAS = 21_000n;
@@ -34,6 +34,7 @@ export class MemoryReplacing implements ReplaceableChain {
       market: { type: "legacy", gasPriceWei: this.#node.priceWei },
       nonces: this.#nonces(),
       balanceWei: this.#node.unfunded.has(this.#account()) ? 0n : this.balanceWei,
+      isHandlerReplaced: this.#isOutdated(hash),
     }));
   }
 
@@ -46,19 +47,23 @@ export class MemoryReplacing implements ReplaceableChain {
   }
 
   resign(submission: SignedSubmission, price: GasPrice): Promise<SignedSubmission> {
-    const { delivery } = this.#node.transactionOf(submission.hash);
-    return Promise.resolve(this.#sign(submission, price, delivery.steps, submission.gasLimit));
+    const { delivery, handler } = this.#node.transactionOf(submission.hash);
+    const { gasLimit } = submission;
+    return Promise.resolve(this.#sign(submission, price, { steps: delivery.steps, handler, gasLimit }));
   }
 
   cancel(submission: SignedSubmission, price: GasPrice, signal: AbortSignal): Promise<SignedSubmission> {
-    return this.#call("cancel", signal, () => this.#sign(submission, price, [], TRANSFER_GAS));
+    const transfer = { steps: [], handler: undefined, gasLimit: TRANSFER_GAS };
+    return this.#call("cancel", signal, () => this.#sign(submission, price, transfer));
   }
 
   #sign(
     old: SignedSubmission,
     price: GasPrice,
-    steps: ReturnType<MemoryNode["transactionOf"]>["delivery"]["steps"],
-    gasLimit: bigint | undefined,
+    { steps, handler, gasLimit }: Pick<MemoryTransaction, "handler"> & {
+      readonly steps: MemoryTransaction["delivery"]["steps"];
+      readonly gasLimit: bigint | undefined;
+    },
   ): SignedSubmission {
     const { account, nonce, chain, madeAtHeight } = old;
     const priceWei = highestPriceWei(price);
@@ -72,8 +77,14 @@ export class MemoryReplacing implements ReplaceableChain {
       account,
       nonce,
       priceWei,
+      handler,
     });
     return { hash, chain, raw, account, nonce, gasPriceWei: priceWei, gasLimit, madeAtHeight };
+  }
+
+  #isOutdated(hash: Hash256): boolean {
+    const { handler } = this.#node.transactionOf(hash);
+    return handler !== undefined && handler !== this.#node.head.state.handler;
   }
 
   #account(): string {

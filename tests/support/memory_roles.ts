@@ -1,5 +1,12 @@
 /** Chains in memory with what the pipeline asks beside `chain.ts`: fees, set ids, accepted proofs, answers. */
-import type { SignedSubmission } from "../../src/core/chains/chain.ts";
+import type {
+  Delivery,
+  SignedSubmission,
+  SigningHints,
+  SigningResult,
+  Simulation,
+} from "../../src/core/chains/chain.ts";
+import type { HostParamsReader } from "../../src/core/chains/evm/host_params.ts";
 import { UnprovableKeyError } from "../../src/core/chains/fees.ts";
 import type {
   AcceptedProof,
@@ -10,6 +17,7 @@ import type {
   SenderLimits,
 } from "../../src/core/chains/hub_accounts.ts";
 import { type Hash256, type Hex, toHex } from "../../src/core/protocol/bytes.ts";
+import type { Address } from "../../src/core/protocol/evm/address.ts";
 import type { GetRequestsWithProof } from "../../src/core/protocol/ismp/ismp_message.ts";
 import { type StateMachine, stateMachineIdKey } from "../../src/core/protocol/ismp/state_machine.ts";
 import type { ProofSource } from "../../src/core/hub_proofs/proof_follower.ts";
@@ -20,8 +28,12 @@ import type {
   StateProver,
 } from "../../src/messaging/pipeline/leg.ts";
 import { sealOfKeys } from "./memory_answers.ts";
-import { MemoryChain } from "./memory_chain.ts";
+import type { Clock } from "../../src/core/runtime/clock.ts";
+import { MemoryChain, type MemoryChainOptions } from "./memory_chain.ts";
 import { encodeProof, padProof, signerOf } from "./memory_consensus.ts";
+import type { MemoryNode } from "./memory_node.ts";
+import { hostParamsWith, memoryHostParams } from "./memory_params.ts";
+import { RecordedLog } from "./recorded_log.ts";
 
 /** A chain beside the hub: fees of its requests, proofs of its state, and a client of the hub. */
 export class MemoryEvm extends MemoryChain implements FeeReader, StateProver, ProofReceiver {
@@ -33,6 +45,46 @@ export class MemoryEvm extends MemoryChain implements FeeReader, StateProver, Pr
   hasBatchCall = true;
   /** Keys whose value this chain cannot prove, lower-case hex. */
   readonly unprovable = new Set<Hex>();
+  readonly #params: HostParamsReader;
+  #handler: Address | undefined;
+
+  constructor(node: MemoryNode, clock: Clock, options: MemoryChainOptions) {
+    super(node, clock, options);
+    const log = options.log ?? new RecordedLog();
+    const ask = (signal: AbortSignal): Promise<Address> =>
+      this.call("fetchHostParams", signal, () => this.seenBlock.state.handler);
+    this.#params = memoryHostParams(this.id.stateMachine, { clock, log }, ask);
+  }
+
+  /** The one that its endpoint named last. */
+  protected override get handler(): Address {
+    return this.#handler ?? super.handler;
+  }
+
+  /** What signs asks the host once more. */
+  protected override hasOtherHandler(): boolean {
+    const params = hostParamsWith(this.seenBlock.state.handler);
+    this.#handler = params.handler;
+    return this.#params.note(params);
+  }
+
+  override simulate(delivery: Delivery, signal: AbortSignal): Promise<Simulation> {
+    const simulate = async (): Promise<Simulation> => {
+      this.#handler = (await this.#params.read(signal)).handler;
+      return await super.simulate(delivery, signal);
+    };
+    return this.#params.simulate(simulate, signal);
+  }
+
+  override async sign(
+    delivery: Delivery,
+    simulation: Extract<Simulation, { kind: "accepted" }>,
+    hints: SigningHints,
+    signal: AbortSignal,
+  ): Promise<SigningResult> {
+    this.#handler = (await this.#params.read(signal)).handler;
+    return await super.sign(delivery, simulation, hints, signal);
+  }
 
   fetchFees(commitments: readonly Hash256[], signal: AbortSignal): Promise<readonly (bigint | undefined)[]> {
     return this.call("fetchFees", signal, () => {

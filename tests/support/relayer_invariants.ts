@@ -87,6 +87,14 @@ export interface PaidFacts {
   readonly isReverted: boolean;
 }
 
+/** A transaction that reverted because the host had another handler than the one that it called. */
+export interface OutdatedFacts {
+  readonly chain: string;
+  readonly hash: string;
+  /** When the handler was replaced, Unix ms. */
+  readonly replacedAtMs: number;
+}
+
 /** Results of reverted transactions. */
 const REVERTED: ReadonlySet<string> = new Set(["lost_race", "reverted"]);
 
@@ -295,6 +303,24 @@ function* triedTooOften({ spending, submissions }: Parameters<typeof spendingWro
   }
   for (const [key, count] of tries) {
     if (count > MAX_NOT_EXECUTED) yield `I15: ${key} was paid for ${count} times without effect`;
+  }
+}
+
+/**
+ * I15: what reverts at a handler that was replaced was signed before anybody could know of the other one.
+ * @param withinMs time that the news may need, ms
+ */
+export function* signedForOldHandler(
+  spending: readonly SpendingFacts[],
+  outdated: readonly OutdatedFacts[],
+  withinMs: number,
+): Iterable<string> {
+  const signedAtMs = new Map(spending.map((row) => [`${row.chain} ${row.hash}`, row.createdAtMs]));
+  for (const { chain, hash, replacedAtMs } of outdated) {
+    const lateMs = (signedAtMs.get(`${chain} ${hash}`) ?? -Infinity) - replacedAtMs;
+    if (lateMs > withinMs) {
+      yield `I15: ${hash} was signed for a handler of ${chain} that had been replaced for ${lateMs} ms`;
+    }
   }
 }
 

@@ -208,6 +208,7 @@ class Flight {
       nonce: newest.nonce,
       price: terms.offered,
       isCancel,
+      isHandlerReplaced: terms.isHandlerReplaced,
       // What would change nothing any more is cancelled instead of made dearer.
       replacements: isStale ? MOST_REPLACEMENTS : this.#replacements,
       sentAtMs: this.#sentAtMs,

@@ -22,6 +22,8 @@ export interface ReplacementTerms {
   readonly market: GasPrice;
   readonly nonces: AccountNonces;
   readonly balanceWei: bigint;
+  /** True: it calls a handler that governance has replaced, and would revert at any price. */
+  readonly isHandlerReplaced: boolean;
 }
 
 /** A chain on which a transaction can take the place of another one of the same nonce. */

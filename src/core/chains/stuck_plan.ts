@@ -66,6 +66,8 @@ export interface StuckFacts {
   readonly price: GasPrice;
   /** True: the newest one is the cancelling transfer. */
   readonly isCancel: boolean;
+  /** True: it calls a handler that governance has replaced, and would revert at any price. */
+  readonly isHandlerReplaced?: boolean | undefined;
   /** Deliveries at this nonce after the first one. */
   readonly replacements: number;
   /** When the newest one was handed to the node, Unix ms. */
@@ -95,7 +97,7 @@ export type StuckDecision =
   | {
     readonly kind: "cancel";
     readonly price: GasPrice;
-    readonly why: "tried_often" | "not_worth_more" | "cancel_stuck";
+    readonly why: "tried_often" | "not_worth_more" | "handler_replaced" | "cancel_stuck";
   }
   /** Not even a cancelling transfer may cost that much now: broadcast the newest bytes again and wait. */
   | { readonly kind: "rebroadcast" };
@@ -106,13 +108,14 @@ export function decideStuck(facts: StuckFacts): StuckDecision {
   const untilMs = facts.sentAtMs + (facts.patienceMs ?? STUCK_AFTER_MS);
   if (facts.nowMs < untilMs) return { kind: "wait", untilMs };
   const { nodeBumpPermille } = facts;
-  if (!facts.isCancel && facts.replacements < MOST_REPLACEMENTS) {
+  if (!facts.isCancel && facts.isHandlerReplaced !== true && facts.replacements < MOST_REPLACEMENTS) {
     const price = bumpPrice(facts.price, facts.market, { capWei: facts.capWei, nodeBumpPermille });
     if (price !== undefined) return { kind: "replace", price, number: facts.replacements + 1 };
   }
   const price = bumpPrice(facts.price, facts.market, { capWei: facts.cancelCapWei, nodeBumpPermille });
   if (price === undefined) return { kind: "rebroadcast" };
   if (facts.isCancel) return { kind: "cancel", price, why: "cancel_stuck" };
+  if (facts.isHandlerReplaced === true) return { kind: "cancel", price, why: "handler_replaced" };
   const why = facts.replacements < MOST_REPLACEMENTS ? "not_worth_more" : "tried_often";
   return { kind: "cancel", price, why };
 }

@@ -49,6 +49,7 @@ export async function moveOn(work: Settling, rows: readonly SubmissionRow[]): Pr
     nonce,
     price: terms.offered,
     isCancel: newest.kind === "cancel",
+    isHandlerReplaced: await isHandlerReplaced(work, replacing, { newest, dearest, terms }),
     replacements: place.replacements,
     sentAtMs: dearest.createdAtMs,
     nowMs: deps.clock.now(),
@@ -71,6 +72,18 @@ function placeOf(rows: readonly SubmissionRow[]): Place | undefined {
   }
   const replacements = rows.filter(({ id, kind }) => id > first.id && kind === "delivery").length;
   return { nonce, newest, dearest, replacements };
+}
+
+/** Whether what would be made dearer calls a handler that is gone; the terms say it of the dearest one. */
+async function isHandlerReplaced(
+  { signal }: Settling,
+  { chain }: Replacing,
+  { newest, dearest, terms }: Pick<Place, "newest" | "dearest"> & { readonly terms: ReplacementTerms },
+): Promise<boolean> {
+  const ofNewest = newest.id === dearest.id
+    ? terms
+    : await chain.fetchReplacementTerms(newest.submission, signal);
+  return ofNewest.isHandlerReplaced;
 }
 
 /** What the bounds of the price depend on; `undefined`: not known yet. */

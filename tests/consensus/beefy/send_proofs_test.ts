@@ -61,6 +61,7 @@ class OneNonce implements SendingChain {
       market: priceOf(100n),
       nonces: { latest: this.latestNonce, pending: this.latestNonce + 1n },
       balanceWei: 10n ** 18n,
+      isHandlerReplaced: false,
     });
   };
   resign: SendingChain["resign"] = (_, price) => {

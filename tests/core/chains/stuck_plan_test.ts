@@ -140,6 +140,11 @@ for (
       price: legacy(1_250n),
       why: "not_worth_more",
     }],
+    ["a call of a handler that is gone is cancelled instead of made dearer", { isHandlerReplaced: true }, {
+      kind: "cancel",
+      price: legacy(1_250n),
+      why: "handler_replaced",
+    }],
     ["a stuck cancel is cancelled again, whatever the delivery is worth", {
       isCancel: true,
       capWei: 0n,

@@ -43,6 +43,7 @@ Deno.test("sift: a good batch costs one proof and one simulation", async () => {
   assert.deepEqual(accepted.map((part) => numbers(part.messages, messages)), [range(0, 100)]);
   assert.equal(refused.length, 0);
   assert.deepEqual(relayer.hub.calls.concat(relayer.two.calls).sort(), [
+    "fetchHostParams",
     "fetchView",
     "proveMessages",
     "simulate",

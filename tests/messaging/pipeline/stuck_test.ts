@@ -153,6 +153,21 @@ Deno.test("stuck (F3): after three replacements the nonce is cancelled, and the 
   assert.equal(delivered(work.world.two).length, 1);
 });
 
+Deno.test("stuck: what calls a handler that governance replaced is cancelled, and its message goes through the new one", async () => {
+  const work = await waiting();
+  work.world.two.replaceHandler();
+  await work.world.blocks(1);
+  await patience(work);
+  assert.deepEqual(statesOf(work), ["delivery broadcast", "cancel broadcast"]);
+  await mine(work);
+  assert.deepEqual(statesOf(work), ["delivery replaced", "cancel final"]);
+  await work.world.clock.advance(5_000);
+  await round(work.relayer, work.leg);
+  await mine(work);
+  assert.equal(work.relayer.row(work.first).state, "delivered");
+  assert.equal(work.world.two.reverted().length, 0);
+});
+
 Deno.test("stuck (F3): neither is mined and no node knows any hash: the newest is handed over again", async () => {
   const work = await waiting();
   await patience(work);

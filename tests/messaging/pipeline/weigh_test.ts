@@ -210,7 +210,8 @@ Deno.test("weigh: with 0 percent everything goes, and neither fees nor prices ar
   assert.equal((await round(relayer, leg)).sent, 2);
   assert.equal(profit.asked(), 0);
   assert.deepEqual(relayer.one.calls, []);
-  assert.deepEqual(relayer.two.calls, ["fetchView", "fetchReceipts", "simulate", "sign", "broadcast"]);
+  const calls = ["fetchView", "fetchReceipts", "fetchHostParams", "simulate", "sign", "broadcast"];
+  assert.deepEqual(relayer.two.calls, calls);
 });
 
 const fromHub = async (settings: Partial<PipelineSettings>): Promise<[Relayer, Message]> => {

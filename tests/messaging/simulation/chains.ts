@@ -21,6 +21,7 @@ import {
   stateMachineIdKey,
 } from "../../../src/core/protocol/ismp/state_machine.ts";
 import type { Clock } from "../../../src/core/runtime/clock.ts";
+import type { Log } from "../../../src/core/telemetry/log.ts";
 import { forge, type HostState } from "../../support/memory_host.ts";
 import type { MemoryCall, MemoryNode } from "../../support/memory_node.ts";
 import { MemoryReplacing } from "../../support/memory_replacing.ts";
@@ -37,6 +38,8 @@ import {
 
 /** A process of the relayer, as its connections see it. */
 export interface Process {
+  /** Where it tells what happens. */
+  readonly log: Log;
   /** Passed before and after everything that leaves a trace. @throws when the process is dead or dies here. */
   step(): void;
   /** Looks at bytes on their way out. @throws when an invariant does not hold. */
@@ -83,7 +86,7 @@ export class SimEvm extends MemoryEvm implements EvmChain {
   readonly #replacing: MemoryReplacing;
 
   constructor(node: MemoryNode, { life, clock, key, relayer, latencyMs, endpoint }: SimConnection) {
-    super(node, clock, { relayer, latencyMs });
+    super(node, clock, { relayer, latencyMs, log: life.log.with({ chain: node.id.stateMachine }) });
     this.#life = life;
     this.#endpoint = endpoint;
     this.alterProof = (proof) => endpoint.isProofBad() ? forge(proof) : proof;

@@ -16,10 +16,12 @@ import {
   type HandledFacts,
   lossBeyondLimit,
   noncesDouble,
+  type OutdatedFacts,
   type PaidFacts,
   repeated,
   rowsMissing,
   type SentFacts,
+  signedForOldHandler,
   spendingWrong,
 } from "../../support/relayer_invariants.ts";
 import { chainNames, type Course, PRICE_27, type Sent } from "./course.ts";
@@ -37,6 +39,9 @@ const FAILED: ReadonlySet<string> = new Set([
 
 /** Time within which a loss counts, on a bad day, ms. */
 const LOSS_NOTICED_MS = 60_000;
+
+/** Time within which a replaced handler is known: an endpoint four slow blocks behind, and a bad day's delays, ms. */
+const HANDLER_NOTICED_MS = 90_000;
 
 /** True when the row of the ledger says that spending on a chain has been stopped. */
 function isStopped(text: string | undefined): boolean {
@@ -195,6 +200,7 @@ export class Checks {
       ...noncesDouble(ledger.submissions),
       ...spendingWrong({ ...ledger, paid: this.#paid() }),
       ...this.#lostTooMuch(ledger),
+      ...signedForOldHandler(ledger.spending, this.#outdated(histories), HANDLER_NOTICED_MS),
       ...ledger.submissions.filter(({ chain, items, state }) =>
         unresolvedSubmissionStates.some((open) => open === state) && !this.#isStopped(chain) &&
         !this.#carriesOnlyBad(items)
@@ -231,6 +237,25 @@ export class Checks {
         isReverted,
         costWei: spent.gasUsed * spent.gasPriceWei + spent.dataCostWei,
       }));
+    });
+  }
+
+  /** What our accounts paid for at handlers that the host had no more. */
+  #outdated(histories: ReadonlyMap<string, readonly MemoryBlock[]>): readonly OutdatedFacts[] {
+    return this.#course.nodes.slice(0, 2).flatMap((node) => {
+      const chain = node.id.stateMachine;
+      const blocks = histories.get(chain) ?? [];
+      const replacedAtMs = new Map(blocks.flatMap(({ state: { handler }, timeSec }, index) => {
+        const before = blocks[index - 1]?.state.handler ?? handler;
+        return before === handler ? [] : [[before, Number(timeSec) * 1_000] as const];
+      }));
+      return node.paidBy(toHex(this.#course.relayerOn(chain))).flatMap(
+        ({ blockTimeSec, handler, hash, isReverted }): OutdatedFacts[] => {
+          const atMs = handler === undefined ? undefined : replacedAtMs.get(handler);
+          const isOutdated = isReverted && atMs !== undefined && atMs <= Number(blockTimeSec) * 1_000;
+          return isOutdated ? [{ chain, hash, replacedAtMs: atMs }] : [];
+        },
+      );
     });
   }
 

@@ -105,6 +105,8 @@ export class Course {
   readonly #priceGaps = new Set<number>();
   readonly #spikes = new Map<Trouble, () => void>();
   readonly #foreign = new Set<0 | 1>();
+  /** Governance is about to replace the handler there. */
+  readonly #governed = new Set<0 | 1>();
   readonly #losing = new Set<Extract<Trouble, { kind: "lose" }>>();
   readonly #competitor: readonly [MemoryChain, MemoryChain, MemoryChain];
   #connected: readonly MemoryChain[] = [];
@@ -213,6 +215,7 @@ export class Course {
     if (now === this.plan.calmAfterSec - this.plan.calmAfterSec % TICK_SEC) this.#calm();
     this.#loseWhilePooled();
     this.#useNonces();
+    this.#replaceHandlers();
     this.#produce();
     if (this.plan.hasCompetitor && now % 6 === 0) await compete(this.#random, this.#competitor, this.sent);
   }
@@ -235,6 +238,15 @@ export class Course {
       if (this.nodes[chain].poolSize === 0) continue;
       this.#foreign.delete(chain);
       this.nodes[chain].useNonce(toHex(this.relayerOn(chainNames[chain])));
+    }
+  }
+
+  /** Governance replaces a handler just when a transaction waits that calls it. */
+  #replaceHandlers(): void {
+    for (const chain of this.#governed) {
+      if (this.isTroubled && this.nodes[chain].poolSize === 0) continue;
+      this.#governed.delete(chain);
+      if (this.isTroubled) this.nodes[chain].replaceHandler();
     }
   }
 
@@ -351,6 +363,10 @@ export class Course {
       case "outage":
         this.#outages.add(trouble.chain);
         this.#drawFaults();
+        return;
+      case "newHandler":
+        if (trouble.whilePooled) this.#governed.add(trouble.chain);
+        else this.nodes[trouble.chain].replaceHandler();
         return;
       case "foreignNonce":
         this.#foreign.add(trouble.chain);

@@ -62,6 +62,16 @@ export type Trouble =
     readonly atSec: number;
     readonly forSec: number;
   }
+  /**
+   * Governance replaces the host's handler; with `whilePooled` just when something waits in the chain's pool, which
+   * may be a transaction of ours to the old one.
+   */
+  | {
+    readonly kind: "newHandler";
+    readonly chain: 0 | 1;
+    readonly atSec: number;
+    readonly whilePooled: boolean;
+  }
   /** Somebody uses a nonce of our account. */
   | { readonly kind: "foreignNonce"; readonly chain: 0 | 1; readonly atSec: number }
   /** Gas costs `times` as much for a while, and blocks have room only for what pays that. */
@@ -172,7 +182,7 @@ function trouble(draw: Draw, calmAfterSec: number): Trouble {
   const downSec = draw.between(1, 60);
   const chain = draw.chance(50) ? 0 : 1;
   const any = draw.chance(34) ? 2 : chain;
-  switch (draw.between(0, 14)) {
+  switch (draw.between(0, 15)) {
     case 0:
       return { kind: "kill", atSec, downSec };
     case 1:
@@ -205,6 +215,8 @@ function trouble(draw: Draw, calmAfterSec: number): Trouble {
       return { kind: "priceGap", chain, atSec: draw.chance(50) ? 0 : atSec, forSec: draw.between(20, 200) };
     case 11:
       return { kind: "bandwidth", atSec, forSec: draw.between(10, 150) };
+    case 12:
+      return { kind: "newHandler", chain, atSec, whilePooled: draw.chance(60) };
     default:
       return { kind: "fuse", steps: draw.between(1, 2_500), downSec, isGentle: draw.chance(25) };
   }

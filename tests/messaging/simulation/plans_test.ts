@@ -150,6 +150,41 @@ Deno.test("simulation: a nonce that a reorganisation takes from a stranger holds
   });
 });
 
+Deno.test("simulation: what was signed for a handler that governance replaced costs little, and all arrives through the new one", async () => {
+  const replaced = [20, 60, 100].flatMap((atSec) =>
+    ([0, 1] as const).map((chain): Trouble => ({ kind: "newHandler", chain, atSec, whilePooled: true }))
+  );
+  await runUntil(3, {
+    first: 500,
+    planOf: (seed) => quiet(seed, { troubles: replaced }),
+    count: (course) =>
+      linesOf(course, "Transaction had no effect").filter(({ fields }) =>
+        fields.detail === "UnauthorizedAction"
+      ).length,
+  });
+});
+
+Deno.test("simulation: what waits for a better price when its handler is replaced is cancelled, not made dearer", async () => {
+  const rushes = Array.from({ length: 20 }, (_, index): Trouble => ({
+    kind: "rush",
+    chain: index % 2 === 0 ? 0 : 1,
+    atSec: 60 + 4 * index,
+    percent: 125,
+  }));
+  const replaced = ([0, 1] as const).map((chain): Trouble => ({
+    kind: "newHandler",
+    chain,
+    atSec: 130,
+    whilePooled: true,
+  }));
+  await runUntil(2, {
+    first: 500,
+    planOf: (seed) => quiet(seed, { troubles: [...rushes, ...replaced], calmAfterSec: 300 }),
+    count: (course) =>
+      linesOf(course, "Nonce used up").filter(({ fields }) => fields.why === "handler_replaced").length,
+  });
+});
+
 Deno.test("simulation: what a transaction of a lost database delivers before ours is recorded as ours (I4)", async () => {
   await runUntil(1, {
     first: 300,

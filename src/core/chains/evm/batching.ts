@@ -62,7 +62,7 @@ function note(context: EvmContext, handler: Address, answer: Hex | RpcFault): vo
 
 /** Whether the host's handler has `batchCall`. One request at most, none once it is known. */
 export async function fetchHasBatchCall(context: EvmContext, signal: AbortSignal): Promise<boolean> {
-  const { handler } = await context.hostParams(signal);
+  const { handler } = await context.hostParams.read(signal);
   const known = context.hasBatchCall(handler);
   if (known !== undefined) return known;
   try {

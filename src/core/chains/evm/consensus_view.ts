@@ -22,7 +22,7 @@ export async function fetchConsensusView(
   const question = new Question(pool);
   const bytes = question.add(contractRead(host, hostReads.consensusState));
   const height = question.add(contractRead(host, hostReads.latestStateMachineHeight, paraId));
-  const params = question.add(context.hostParamsQuery);
+  const params = question.add(context.hostParams.query);
   const nowSec = question.add(contractRead(host, hostReads.timestamp));
   const updatedSec = question.add(contractRead(host, hostReads.consensusUpdateTime));
   const frozen = question.add(contractRead(host, hostReads.frozen));
@@ -30,7 +30,7 @@ export async function fetchConsensusView(
     ? undefined
     : question.addTolerant(contractReadAt("pending", host, hostReads.consensusState));
   await question.ask({ signal });
-  context.noteHostParams(params());
+  context.hostParams.note(params());
   const state = decodeBeefyClientState(bytes());
   const inPool = pending?.();
   const poolState = inPool === undefined || inPool instanceof RpcFault

@@ -243,15 +243,10 @@ class ConnectedEvmChain implements EvmChain, ConsensusReceiver {
   }
 
   /** A second time where governance has replaced the handler since the host's parameters were read. */
-  async simulate(delivery: Delivery, signal: AbortSignal): Promise<Simulation> {
+  simulate(delivery: Delivery, signal: AbortSignal): Promise<Simulation> {
     const once = (): Promise<Simulation> =>
       this.#traces.run(() => simulate(this.#context, delivery, signal), signal);
-    const { handler } = await this.#context.hostParams(signal);
-    const simulation = await once();
-    if (simulation.kind === "accepted" || simulation.refusal.code !== "handler_replaced") return simulation;
-    await this.#context.refreshHostParams(signal);
-    const now = await this.#context.hostParams(signal);
-    return now.handler === handler ? simulation : await once();
+    return this.#context.hostParams.simulate(once, signal);
   }
 
   sign(

@@ -4,19 +4,17 @@
 import type { PrivateKeyAccount } from "viem/accounts";
 import type { Hash256 } from "../../protocol/bytes.ts";
 import type { Address } from "../../protocol/evm/address.ts";
-import { type HostParams, hostReads } from "../../protocol/evm/host_reads.ts";
 import type { StateMachineId } from "../../protocol/ismp/state_machine.ts";
 import type { RpcPool } from "../../rpc/pool.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Log, LogFields } from "../../telemetry/log.ts";
+import { Cached } from "./cached.ts";
 import { chainGasLimit, type GasPrice } from "./gas.ts";
-import { hostChanges } from "./host_changes.ts";
+import { HostParamsReader } from "./host_params.ts";
 import { PoolSightings } from "./pool_sightings.ts";
-import { balanceOf, contractRead, gasPrice, type Query } from "./queries.ts";
-import { askOne, Question } from "./question.ts";
+import { balanceOf, gasPrice } from "./queries.ts";
+import { Question } from "./question.ts";
 
-/** Governance changes these rarely; every signing reads them anew anyway. */
-const HOST_PARAMS_TTL_MS = 5 * 60_000;
 /** The decimals of a token do not change; a proxy may be replaced. */
 const DECIMALS_TTL_MS = 60 * 60_000;
 /** Price and balance are only named in traces, where they need not be exact. */
@@ -67,7 +65,6 @@ const REPLACED_KEPT = 256;
 
 /** State shared by the parts of one EVM chain's adapter. */
 export class EvmContext {
-  readonly #paramsCache: Cached<HostParams>;
   readonly #termsCache: Cached<TraceTerms>;
   readonly #decimalsCache: Cached<{ readonly token: Address; readonly decimals: number }>;
   readonly #lacking = new Map<OptionalAbility, number>();
@@ -77,6 +74,8 @@ export class EvmContext {
   readonly #batchingHandlers = new Map<Address, boolean>();
   /** When each transaction of ours first seemed to be replaced, ms; oldest first. */
   readonly #replacedSinceMs = new Map<Hash256, number>();
+  /** The host's parameters. */
+  readonly hostParams: HostParamsReader;
   /** Deliveries of others that were seen in the pool. */
   readonly poolSightings: PoolSightings;
   /** Whether the chain has the OP stack's price oracle; `undefined`: nobody asked yet. */
@@ -85,43 +84,10 @@ export class EvmContext {
   wrappedNative: { readonly router: Address; readonly token: Address } | undefined;
 
   constructor(readonly at: EvmSurroundings) {
-    this.#paramsCache = new Cached(at.clock, HOST_PARAMS_TTL_MS);
+    this.hostParams = new HostParamsReader(at);
     this.#termsCache = new Cached(at.clock, TRACE_TERMS_TTL_MS);
     this.poolSightings = new PoolSightings(at.clock);
     this.#decimalsCache = new Cached(at.clock, DECIMALS_TTL_MS);
-  }
-
-  /** Query of the host's parameters; hand its result to {@link noteHostParams}. */
-  get hostParamsQuery(): Query<HostParams> {
-    return contractRead(this.at.host, hostReads.hostParams);
-  }
-
-  /** The host's parameters, at most five minutes old; usually no request. */
-  async hostParams(signal: AbortSignal): Promise<HostParams> {
-    return await this.#paramsCache.get(async () => {
-      const params = await askOne(this.at.pool, this.hostParamsQuery, { signal });
-      this.#tellChanges(params);
-      return params;
-    });
-  }
-
-  /** Reads the parameters anew; true when the handler is another one than before. */
-  async refreshHostParams(signal: AbortSignal): Promise<boolean> {
-    return this.noteHostParams(await askOne(this.at.pool, this.hostParamsQuery, { signal }));
-  }
-
-  /** Files parameters that were just read. True when the handler is another one than before. */
-  noteHostParams(params: HostParams): boolean {
-    const before = this.#paramsCache.last;
-    this.#tellChanges(params);
-    this.#paramsCache.set(params);
-    return before !== undefined && before.handler !== params.handler;
-  }
-
-  #tellChanges(params: HostParams): void {
-    const before = this.#paramsCache.last;
-    const changes = before === undefined ? undefined : hostChanges(before, params);
-    if (changes !== undefined) this.at.log.info("Governance changed the host", changes);
   }
 
   /** Decimals of a fee token, at most an hour old. */
@@ -201,37 +167,5 @@ export class EvmContext {
     const isNews = !this.#lacking.has(ability);
     this.#lacking.set(ability, this.at.clock.now() + ABILITY_MEMORY_MS);
     return isNews;
-  }
-}
-
-/** One value with an age limit. */
-class Cached<T> {
-  readonly #clock: Clock;
-  readonly #ttlMs: number;
-  #entry: { readonly value: T; readonly untilMs: number } | undefined;
-
-  constructor(clock: Clock, ttlMs: number) {
-    this.#clock = clock;
-    this.#ttlMs = ttlMs;
-  }
-
-  /** The newest value, however old. */
-  get last(): T | undefined {
-    return this.#entry?.value;
-  }
-
-  forget(): void {
-    this.#entry = undefined;
-  }
-
-  set(value: T): void {
-    this.#entry = { value, untilMs: this.#clock.now() + this.#ttlMs };
-  }
-
-  async get(fetchValue: () => Promise<T>): Promise<T> {
-    if (this.#entry !== undefined && this.#clock.now() < this.#entry.untilMs) return this.#entry.value;
-    const value = await fetchValue();
-    this.set(value);
-    return value;
   }
 }

@@ -38,7 +38,7 @@ export async function fetchFees(
 
 /** Decimals of the fee token. One request an hour (with host parameters in the cache). */
 export async function fetchFeeTokenDecimals(context: EvmContext, signal: AbortSignal): Promise<number> {
-  return await decimalsOf(context, (await context.hostParams(signal)).feeToken, signal);
+  return await decimalsOf(context, (await context.hostParams.read(signal)).feeToken, signal);
 }
 
 async function decimalsOf(context: EvmContext, token: Address, signal: AbortSignal): Promise<number> {
@@ -63,7 +63,7 @@ export async function fetchRouterPrice(
   signal: AbortSignal,
 ): Promise<bigint | undefined> {
   try {
-    return await askRouter(context, await context.hostParams(signal), signal);
+    return await askRouter(context, await context.hostParams.read(signal), signal);
   } catch (error) {
     if (!(error instanceof RpcFault)) throw error;
     context.at.log.debug("The host's router gives no price", { error });

@@ -4,7 +4,7 @@
  */
 import { parseTransaction } from "viem";
 import { toHex } from "../../protocol/bytes.ts";
-import { toAddress } from "../../protocol/evm/address.ts";
+import { type Address, toAddress } from "../../protocol/evm/address.ts";
 import { type FaultPlace, RpcFault } from "../../rpc/fault.ts";
 import type { SignedSubmission } from "../chain.ts";
 import type { AccountNonces, ReplacementTerms } from "../replaceable.ts";
@@ -18,7 +18,7 @@ import { signCall } from "./signature.ts";
 /** Gas of a plain transfer; chains that also charge for layer 1 need more. */
 const TRANSFER_GAS = 21_000n;
 
-/** The submission's price, the market's, nonces and balance. One request. */
+/** The submission's price, the market's, nonces, balance, and whether it still has an effect. One request. */
 export async function fetchReplacementTerms(
   context: EvmContext,
   submission: SignedSubmission,
@@ -29,18 +29,27 @@ export async function fetchReplacementTerms(
   const nonces = addNonces(context, question);
   const costs = addCosts(context, question);
   const balance = question.add(balanceOf(sender));
+  const params = question.add(context.hostParams.query);
   const head = question.add(blockAt("latest"));
   const check = (place: FaultPlace): RpcFault | undefined =>
     head() === undefined ? faultAt("malformed", place, "no newest block") : undefined;
   await question.ask({ signal, check });
   const baseFeeWei = head()?.baseFeePerGas ?? undefined;
   const { gasPriceWei } = costs();
+  context.hostParams.note(params());
   return {
     offered: offeredPrice(submission),
     market: gasPriceFor({ gasPriceWei, baseFeeWei }, gasPriceBufferPercent),
     nonces: nonces(),
     balanceWei: balance(),
+    isHandlerReplaced: !goesTo(submission, [sender, params().handler]),
   };
+}
+
+/** True when a submission calls one of these; a cancelling transfer goes to ourselves. */
+function goesTo({ raw }: SignedSubmission, addresses: readonly Address[]): boolean {
+  const { to } = parseTransaction(toHex(raw));
+  return to !== undefined && to !== null && addresses.includes(toAddress(to));
 }
 
 /** An endpoint that takes longer than this does without its say. */

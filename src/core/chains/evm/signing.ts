@@ -29,7 +29,7 @@ export async function signDelivery(
   signal: AbortSignal,
 ): Promise<SigningResult> {
   const { chainId, pool, sender, gasPriceBufferPercent } = context.at;
-  const { handler } = await context.hostParams(signal);
+  const { handler } = await context.hostParams.read(signal);
   const data = encodeDelivery(work.delivery, context.at.host);
   const messages = messagesOf(work.delivery);
   const { gasLimit } = work.simulation;
@@ -38,7 +38,7 @@ export async function signDelivery(
   const imagined = { from: sender, to: handler, data, gas: gasLimit };
   const known = addKnownProofs(context, question, work.delivery);
   const isContested = addPoolLook(context, question, { delivery: work.delivery, call: imagined });
-  const params = question.add(context.hostParamsQuery);
+  const params = question.add(context.hostParams.query);
   const nonce = question.add(nonceOf(sender));
   const costs = addCosts(context, question, unsignedCall({ chainId, to: handler, data }));
   const balance = question.add(balanceOf(sender));
@@ -51,7 +51,7 @@ export async function signDelivery(
   if (delivered.some((relayer) => relayer !== undefined)) return { kind: "overtaken", receipts: delivered };
   const from = known();
   if (from !== undefined) return { kind: "proofs_known", from };
-  if (context.noteHostParams(params())) {
+  if (context.hostParams.note(params())) {
     return refused({ code: "not_ready", detail: "the host has another handler since the simulation" });
   }
   if (isContested()) {

@@ -43,7 +43,7 @@ export async function simulate(
   delivery: Delivery,
   signal: AbortSignal,
 ): Promise<Simulation> {
-  const { handler } = await context.hostParams(signal);
+  const { handler } = await context.hostParams.read(signal);
   const data = encodeDelivery(delivery, context.at.host);
   const call = { from: context.at.sender, to: handler, data, ...await context.traceTerms(signal) };
   const work = { delivery, messages: messagesOf(delivery), handler, call, isFirst: true };

@@ -64,7 +64,7 @@ export async function checkChain(
   findings.push(...abilityFindings(context, facts));
   findings.push(...hostFindings(context, best, hub), ...balanceFindings(context, best));
   if (!(best.params instanceof RpcFault)) {
-    context.noteHostParams(best.params);
+    context.hostParams.note(best.params);
     findings.push(...await contractFindings(context, best.params, signal));
   }
   return findings;
@@ -80,7 +80,7 @@ async function askEndpoints(
   const queries = {
     chainId: ask.chainId,
     hostCode: ask.codeOf(host),
-    params: context.hostParamsQuery,
+    params: context.hostParams.query,
     hubHeight: ask.contractRead(host, hostReads.latestStateMachineHeight, paraIdOf(hub.stateMachine)),
     balance: ask.balanceOf(sender),
     gasPrice: ask.gasPrice,

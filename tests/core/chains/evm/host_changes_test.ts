@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { SignedSubmission } from "../../../../src/core/chains/chain.ts";
 import { hostReads } from "../../../../src/core/protocol/evm/host_reads.ts";
 import hostVector from "../../../vectors/evm-host-reads.json" with { type: "json" };
 import { FakeClock } from "../../../support/fake_clock.ts";
@@ -52,6 +53,25 @@ Deno.test("host changes: a handler that governance replaced is read at once, the
   assert.deepEqual(more, []);
   assert.equal(line?.level, "info");
   assert.equal(line?.fields.handler, `${oldHandler} -> ${newHandler}`);
+});
+
+Deno.test("host changes: a waiting transaction to a handler that governance replaced is told from one that has an effect", async () => {
+  let handler: string = oldHandler;
+  await using rpc = hostWith(() => handler);
+  const { chain } = chainAt([rpc]);
+  const delivery = deliveryOfPosts(1);
+  const simulation = await chain.simulate(delivery, never);
+  assert.ok(simulation.kind === "accepted");
+  const signing = await chain.sign(delivery, simulation, { nonceAtLeast: undefined }, never);
+  assert.ok(signing.kind === "signed");
+  const { submission } = signing;
+  const cancelling = await chain.cancel(submission, { type: "legacy", gasPriceWei: 1_000n }, never);
+  const isReplaced = async (of: SignedSubmission): Promise<boolean> =>
+    (await chain.fetchReplacementTerms(of, never)).isHandlerReplaced;
+  assert.equal(await isReplaced(submission), false);
+  handler = newHandler;
+  assert.equal(await isReplaced(submission), true);
+  assert.equal(await isReplaced(cancelling), false);
 });
 
 Deno.test("host changes: a handler that the host refuses although it names it is a refusal of its own", async () => {

@@ -1,0 +1,34 @@
+/** One value that is read again when it is too old. */
+import type { Clock } from "../../runtime/clock.ts";
+
+/** One value with an age limit. */
+export class Cached<T> {
+  readonly #clock: Clock;
+  readonly #ttlMs: number;
+  #entry: { readonly value: T; readonly untilMs: number } | undefined;
+
+  constructor(clock: Clock, ttlMs: number) {
+    this.#clock = clock;
+    this.#ttlMs = ttlMs;
+  }
+
+  /** The newest value, however old. */
+  get last(): T | undefined {
+    return this.#entry?.value;
+  }
+
+  forget(): void {
+    this.#entry = undefined;
+  }
+
+  set(value: T): void {
+    this.#entry = { value, untilMs: this.#clock.now() + this.#ttlMs };
+  }
+
+  async get(fetchValue: () => Promise<T>): Promise<T> {
+    if (this.#entry !== undefined && this.#clock.now() < this.#entry.untilMs) return this.#entry.value;
+    const value = await fetchValue();
+    this.set(value);
+    return value;
+  }
+}

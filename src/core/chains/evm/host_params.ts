@@ -1,0 +1,76 @@
+/**
+ * The host's parameters as they were read last, and what follows when governance changes them: one line of the log,
+ * and another simulation where the handler is another one.
+ */
+import type { Address } from "../../protocol/evm/address.ts";
+import { type HostParams, hostReads } from "../../protocol/evm/host_reads.ts";
+import type { RpcPool } from "../../rpc/pool.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import type { Log } from "../../telemetry/log.ts";
+import type { Simulation } from "../chain.ts";
+import { Cached } from "./cached.ts";
+import { hostChanges } from "./host_changes.ts";
+import { contractRead, type Query } from "./queries.ts";
+import { askOne } from "./question.ts";
+
+/** Governance changes these rarely; every signing reads them again anyway. */
+const HOST_PARAMS_TTL_MS = 5 * 60_000;
+
+/** Where the parameters of one host are read. */
+export interface HostParamsContext {
+  readonly pool: RpcPool;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly host: Address;
+}
+
+/** The parameters of one host. */
+export class HostParamsReader {
+  readonly #at: HostParamsContext;
+  readonly #cache: Cached<HostParams>;
+
+  constructor(at: HostParamsContext) {
+    this.#at = at;
+    this.#cache = new Cached(at.clock, HOST_PARAMS_TTL_MS);
+  }
+
+  /** Query of the parameters; hand its result to {@link note}. */
+  get query(): Query<HostParams> {
+    return contractRead(this.#at.host, hostReads.hostParams);
+  }
+
+  /** The parameters, at most five minutes old; usually no request. */
+  async read(signal: AbortSignal): Promise<HostParams> {
+    return await this.#cache.get(async () => {
+      const params = await askOne(this.#at.pool, this.query, { signal });
+      this.#logChanges(params);
+      return params;
+    });
+  }
+
+  /** Files parameters that were just read. True when the handler is another one than before. */
+  note(params: HostParams): boolean {
+    const before = this.#cache.last;
+    this.#logChanges(params);
+    this.#cache.set(params);
+    return before !== undefined && before.handler !== params.handler;
+  }
+
+  /**
+   * The result of `simulate`, which calls the handler that {@link read} names; a second time where governance has
+   * replaced that handler since the parameters were read.
+   */
+  async simulate(simulate: () => Promise<Simulation>, signal: AbortSignal): Promise<Simulation> {
+    const { handler } = await this.read(signal);
+    const simulation = await simulate();
+    if (simulation.kind === "accepted" || simulation.refusal.code !== "handler_replaced") return simulation;
+    this.note(await askOne(this.#at.pool, this.query, { signal }));
+    return (await this.read(signal)).handler === handler ? simulation : await simulate();
+  }
+
+  #logChanges(params: HostParams): void {
+    const before = this.#cache.last;
+    const changes = before === undefined ? undefined : hostChanges(before, params);
+    if (changes !== undefined) this.#at.log.info("Governance changed the host", changes);
+  }
+}
