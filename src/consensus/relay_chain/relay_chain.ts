@@ -122,7 +122,7 @@ export class RelayChain {
       maxPayloadBytes,
     });
     const text = "The node lacks state_queryStorageAt: values are read one by one";
-    this.#client = new SubstrateClient(this.#endpoint, name, {
+    this.#client = new SubstrateClient(deps, this.#endpoint, name, {
       onSetsRefused: () => deps.log?.info(text, { chain: name, endpoint: this.host }),
     });
   }

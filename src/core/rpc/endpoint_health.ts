@@ -114,6 +114,11 @@ export class PooledEndpoint<E extends { readonly host: string } = RpcEndpoint> {
     this.lastFault = undefined;
   }
 
+  /** Notes that it answered some of what it was asked, though it throttled the rest: its next pause is a short one. */
+  noteProgress(): void {
+    this.#faults = 0;
+  }
+
   /** Notes a fault; faults of the endpoint itself lead to a pause. The newest one may be noted again: it counts once. */
   noteFault(fault: RpcFault): void {
     if (fault === this.lastFault) return;
@@ -124,15 +129,22 @@ export class PooledEndpoint<E extends { readonly host: string } = RpcEndpoint> {
       }
       return;
     }
-    this.#faults++;
+    const nowMs = this.#deps.clock.now();
+    const retryAtMs = nowMs + (fault.retryAfterMs ?? 0);
     this.lastFault = fault;
+    if (fault.code === "throttled" && nowMs < this.#coolUntilMs) {
+      // It was under way when the pause began, and says nothing new.
+      this.#coolUntilMs = Math.max(this.#coolUntilMs, retryAtMs);
+      return;
+    }
+    this.#faults++;
     const isPauseDue = fault.code === "throttled" || fault.code === "wrong_chain" ||
       this.#faults >= FAULTS_BEFORE_PAUSE;
     if (!isPauseDue) return;
     this.isVerified = false;
     const steps = Math.max(1, this.#faults - FAULTS_BEFORE_PAUSE + 1);
     const ownMs = nextDelayMs(coolDown, steps, this.#deps.randomness.fraction());
-    this.#coolUntilMs = this.#deps.clock.now() + Math.max(ownMs, fault.retryAfterMs ?? 0);
+    this.#coolUntilMs = Math.max(nowMs + ownMs, retryAtMs);
   }
 
   /** True when it lately said that it has not one of these methods. */

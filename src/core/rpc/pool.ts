@@ -17,15 +17,11 @@ import {
 import { blameOf, PooledEndpoint } from "./endpoint_health.ts";
 import { type FaultPlace, reactionTo, RpcFault } from "./fault.ts";
 import type { Json } from "./json.ts";
+import { MAX_THROTTLED_WAIT_MS, type SendConditions, sendPatiently } from "./patience.ts";
 import { Round } from "./pool_round.ts";
 
 /** Longest wait for an endpoint that is paused, when there is no other; longer pauses are faults at once. */
 const LONGEST_WAIT_MS = 2000;
-/**
- * Longest wait for an endpoint that throttles, when there is no other: a round of a leg asks for more than a free plan
- * gives in a second (QuickNode: 15 calls), and would never get to its end if each refusal ended it.
- */
-const MAX_THROTTLED_WAIT_MS = 15_000;
 /** Longest wait for an answer while another endpoint is ready to give one, where the caller names no time. */
 const PATIENCE_MS = 10_000;
 const DEFAULT_CONCURRENT = 16;
@@ -237,7 +233,7 @@ export class RpcPool {
   ): Promise<readonly RpcAnswer[]> {
     if (calls.length > pooled.batchLimit) return await this.#sendInParts(pooled, calls, conditions);
     try {
-      const answers = await this.#sendPatiently(pooled, calls, conditions);
+      const answers = await sendPatiently(this.#clock, pooled, calls, conditions);
       return await this.#askTooLargeAgain(pooled, calls, answers, conditions);
     } catch (fault) {
       if (!(fault instanceof RpcFault) || calls.length === 1) throw fault;
@@ -245,46 +241,6 @@ export class RpcPool {
       else if (fault.code === "too_large") pooled.noteBatchTooLarge(calls.length);
       else throw fault;
       return await this.#sendInParts(pooled, calls, conditions);
-    }
-  }
-
-  /**
-   * Sends the calls as one request. Where nobody else is ready, what the endpoint throttles (the request, or single calls
-   * of a batch) is sent again after its pause.
-   */
-  async #sendPatiently(
-    pooled: PooledEndpoint,
-    calls: readonly RpcCall[],
-    conditions: SendConditions,
-  ): Promise<readonly RpcAnswer[]> {
-    const answers = new Map<number, RpcAnswer>();
-    let open = calls.map((_, index) => index);
-    for (let waitedMs = 0;;) {
-      let fault: RpcFault | undefined;
-      try {
-        const some = await pooled.endpoint.send(open.flatMap((index) => calls[index] ?? []), conditions);
-        open.forEach((index, at) => {
-          const answer = some[at];
-          if (answer !== undefined) answers.set(index, answer);
-        });
-        open = open.filter((index) => throttleOf(answers.get(index)) !== undefined);
-        fault = open.map((index) => throttleOf(answers.get(index))).at(0);
-      } catch (thrown) {
-        if (!(thrown instanceof RpcFault) || thrown.code !== "throttled") throw thrown;
-        fault = thrown;
-      }
-      const isAnswered = answers.size === calls.length;
-      if (fault === undefined) return calls.flatMap((_, index) => answers.get(index) ?? []);
-      // Others that are about to ask it wait as well.
-      pooled.noteFault(fault);
-      const state = pooled.availability();
-      const leftMs = state.kind === "cooling" ? state.leftMs : 0;
-      if (!conditions.isPatient || waitedMs + leftMs > MAX_THROTTLED_WAIT_MS) {
-        if (!isAnswered) throw fault;
-        return calls.flatMap((_, index) => answers.get(index) ?? []);
-      }
-      waitedMs += leftMs;
-      await this.#clock.sleep(leftMs, conditions.signal);
     }
   }
 
@@ -345,17 +301,6 @@ export class RpcPool {
       cause: first,
     });
   }
-}
-
-/** How calls are handed to one endpoint. */
-interface SendConditions extends CallConditions {
-  /** True: nobody else is ready, so that an endpoint that throttles is worth waiting for. */
-  readonly isPatient: boolean;
-}
-
-/** The fault of an answer that was throttled. */
-function throttleOf(answer: RpcAnswer | undefined): RpcFault | undefined {
-  return answer?.kind === "fault" && answer.fault.code === "throttled" ? answer.fault : undefined;
 }
 
 function isTooLarge(answer: RpcAnswer): boolean {

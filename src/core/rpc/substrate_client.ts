@@ -1,11 +1,14 @@
 /**
- * Calls to one Substrate node: reads survive one lost connection, and answers that do not have the shape of the
- * method are faults.
+ * Calls to one Substrate node: reads survive one lost connection, a node that limits calls gets as many as it takes, and
+ * answers that do not have the shape of the method are faults.
  */
 import { type Hash256, toHex } from "../protocol/bytes.ts";
-import { Limit } from "../runtime/limit.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Randomness } from "../runtime/randomness.ts";
 import { methodsOf, type RpcAnswer, type RpcCall, type RpcEndpoint } from "./call.ts";
+import { PooledEndpoint } from "./endpoint_health.ts";
 import { reactionTo, RpcFault, type RpcFaultCode } from "./fault.ts";
+import { sendToOnly } from "./patience.ts";
 import { calls, type StorageValues, type TypedCall } from "./substrate_calls.ts";
 
 /** Results of several typed calls, in their order. */
@@ -35,22 +38,27 @@ export interface SubstrateClientOptions {
 
 /** A node of one chain. */
 export class SubstrateClient {
-  readonly #endpoint: RpcEndpoint;
+  readonly #clock: Clock;
+  readonly #endpoint: PooledEndpoint;
   readonly #chain: string;
-  readonly #limit: Limit;
   readonly #onSetsRefused: () => void;
   #canReadSets = true;
 
-  constructor(endpoint: RpcEndpoint, chain: string, options: SubstrateClientOptions = {}) {
-    this.#endpoint = endpoint;
+  constructor(
+    deps: { readonly clock: Clock; readonly randomness: Randomness },
+    endpoint: RpcEndpoint,
+    chain: string,
+    options: SubstrateClientOptions = {},
+  ) {
+    this.#clock = deps.clock;
+    this.#endpoint = new PooledEndpoint(deps, endpoint, options.maxConcurrent ?? 10);
     this.#chain = chain;
-    this.#limit = new Limit(options.maxConcurrent ?? 10);
     this.#onSetsRefused = options.onSetsRefused ?? (() => {});
   }
 
   /** Host and port, fit to be shown. */
   get host(): string {
-    return this.#endpoint.host;
+    return this.#endpoint.endpoint.host;
   }
 
   /** One call. @throws {RpcFault} */
@@ -130,7 +138,7 @@ export class SubstrateClient {
     if (asked.length === 0) return [];
     const wire = asked.map(({ method, params }) => ({ method, params }));
     const send = (): Promise<readonly RpcAnswer[]> =>
-      this.#limit.run(() => this.#endpoint.send(wire, { signal }), signal);
+      sendToOnly(this.#clock, this.#endpoint, wire, { signal });
     try {
       return await send();
     } catch (fault) {

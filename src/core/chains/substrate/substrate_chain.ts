@@ -124,7 +124,7 @@ export function connectParts(
     maxPayloadBytes: options.maxRpcPayloadSizeBytes,
   });
   const log = deps.log.with({ chain });
-  const client = new SubstrateClient(endpoint, chain, {
+  const client = new SubstrateClient(deps, endpoint, chain, {
     maxConcurrent: options.maxConcurrentQueries,
     onSetsRefused: () => log.info("The node lacks state_queryStorageAt: values are read one by one"),
   });

@@ -29,10 +29,11 @@ import { seededRandomness } from "../../../support/seeded_randomness.ts";
 const endpoint = { host: "node.example", send: () => Promise.reject(new Error("nothing is asked here")) };
 
 function nodeOf(hashing: SubstrateNode["hashing"]): SubstrateNode {
-  const client = new SubstrateClient(endpoint, "POLKADOT-3367");
+  const clock = new FakeClock();
+  const client = new SubstrateClient({ clock, randomness: seededRandomness(1) }, endpoint, "POLKADOT-3367");
   return {
     client,
-    clock: new FakeClock(),
+    clock,
     log: new RecordedLog(),
     id: { stateMachine: parseStateMachine("POLKADOT-3367"), consensusStateId: toConsensusStateId("DOT0") },
     isHub: true,
