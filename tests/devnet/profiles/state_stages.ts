@@ -11,6 +11,9 @@ type Of<K extends RpcBehaviour["kind"]> = Extract<RpcBehaviour, { kind: K }>;
 /** Methods of Substrate nodes that read the state of the block that is their last parameter. */
 const SUBSTRATE_STATE = /^(state|childstate|ismp|mmr|system_dryRun)/;
 
+/** Those that read the states of a range, whose first block is their first parameter. */
+const SUBSTRATE_EVENTS = /^ismp_queryEvents/;
+
 /** Old states, or only proofs of old states, are gone. */
 export function statesStage(
   { kind, blocks, refusal }: Of<"states"> | Of<"proofs">,
@@ -39,6 +42,7 @@ interface Age {
 
 /** How old the state is that a call reads; `undefined` for calls that read none, or the newest. */
 async function ageOf(call: Call, ask: Ask): Promise<Age | undefined> {
+  if (SUBSTRATE_EVENTS.test(call.method)) return await rangeAge(call.params[0], ask);
   if (SUBSTRATE_STATE.test(call.method)) return await substrateAge(call.params.at(-1), ask);
   const at = STATE_METHODS[call.method];
   if (at === undefined) return undefined;
@@ -72,6 +76,11 @@ async function substrateAge(hash: unknown, ask: Ask): Promise<Age | undefined> {
   return height === undefined || head === undefined
     ? undefined
     : { blocks: head - height, block: hash, head };
+}
+
+async function rangeAge(first: unknown, ask: Ask): Promise<Age | undefined> {
+  const { result } = await ask({ id: 0, method: "chain_getBlockHash", params: [Number(first)] });
+  return await substrateAge(result, ask);
 }
 
 function numberIn(block: unknown): bigint | undefined {

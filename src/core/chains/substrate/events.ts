@@ -27,8 +27,9 @@ interface EventSource {
 
 /**
  * Events of blocks `from` to `to`. A query that is too large, or takes too long, is asked again in halves; so is one
- * that lacks messages, until their blocks are known, and those are passed over when the node goes on lacking them.
- * @throws {RpcFault} `lagging` when the node has not reached `to`; `pruned` when it lacks bodies of requests.
+ * that lacks messages, until their blocks are known, and those are passed over when the node goes on lacking them. So
+ * are blocks whose states it has discarded.
+ * @throws {RpcFault} `lagging` when the node has not reached `to`; `pruned` when it lacks bodies of requests or states.
  */
 export async function fetchEvents(
   source: EventSource,
@@ -60,7 +61,9 @@ async function fetchChunk(
   try {
     found = await queryRange(source.node, from, to, signal);
   } catch (fault) {
-    const isTooMuch = fault instanceof RpcFault && (fault.code === "too_large" || fault.code === "timeout");
+    if (!(fault instanceof RpcFault)) throw fault;
+    if (fault.code === "pruned") return await fetchKept(source, from, to, signal);
+    const isTooMuch = fault.code === "too_large" || fault.code === "timeout";
     if (!isTooMuch || from === to) throw fault;
     return await halves();
   }
@@ -69,6 +72,56 @@ async function fetchChunk(
     tellMissing(source, from, found.missing);
   } else if (found.dispatched > 0n) source.missing.noteComplete(from);
   return toChainEvents(source.node, found.events);
+}
+
+/**
+ * The part of a range whose states the node still has. Nodes discard the oldest states first, 256 blocks behind the
+ * head by default (paritytech/polkadot-sdk: substrate/client/cli/src/params/pruning_params.rs).
+ * @throws {RpcFault} `pruned` while the other blocks may be asked for again.
+ */
+async function fetchKept(
+  source: EventSource,
+  from: bigint,
+  to: bigint,
+  signal: AbortSignal,
+): Promise<readonly ChainEvent[]> {
+  const { node, missing } = source;
+  const kept = await findKept(node, from, to, signal);
+  const last = kept - 1n;
+  const what = from === last ? `block ${from}` : `blocks ${from} to ${last}`;
+  if (!missing.mayPass(from)) {
+    const cure = "use a node with --state-pruning archive (the default keeps 256 blocks)";
+    throw node.client.fault("pruned", METHOD, `the states of ${what} are discarded; ${cure}`);
+  }
+  node.log.error(
+    "Blocks are passed over: the node has discarded their states. Use a node with --state-pruning archive, and set initial_height to the block before",
+    { endpoint: node.client.host, from, to: last },
+  );
+  return kept > to ? [] : await fetchChunk(source, kept, to, signal);
+}
+
+/** First block behind `from` whose events can be read and counted, which takes its parent's state; `to` + 1: none. */
+async function findKept(node: SubstrateNode, from: bigint, to: bigint, signal: AbortSignal): Promise<bigint> {
+  let [lost, kept] = [from, to + 1n];
+  while (kept - lost > 1n) {
+    const middle = (lost + kept) / 2n;
+    if (await hasState(node, middle - 1n, signal)) kept = middle;
+    else lost = middle;
+  }
+  return kept;
+}
+
+async function hasState(node: SubstrateNode, block: bigint, signal: AbortSignal): Promise<boolean> {
+  const [hash] = await node.client.askAll([calls.blockHash(block)], signal);
+  const [value] = await node.client.tryAll([calls.storage(counterOf(node), hash)], signal);
+  if (!(value instanceof RpcFault)) return true;
+  if (value.code !== "pruned") throw value;
+  return false;
+}
+
+/** The chain's own counter of dispatched messages. */
+function counterOf({ isHub }: SubstrateNode): Uint8Array {
+  return isHub ? mmrKeys.numberOfLeaves() : ismpKeys.nonce();
 }
 
 /** @throws {RpcFault} `pruned` while the block may be asked for again. */
@@ -153,8 +206,8 @@ async function countDispatched(
   if (before instanceof RpcFault) throw before;
   if (last instanceof RpcFault) throw last;
   const isSameChain = before !== undefined && last !== undefined && blocks.has(last);
-  const key = node.isHub ? mmrKeys.numberOfLeaves() : ismpKeys.nonce();
   if (!isSameChain) throw node.client.fault("lagging", METHOD, "the chain was reorganised meanwhile");
+  const key = counterOf(node);
   const stored = await node.client.askAll([calls.storage(key, before), calls.storage(key, last)], signal);
   const [atStart, atEnd] = stored.map((value) => decodeValue(node, value, u64, "counter"));
   return atEnd === undefined ? 0n : atEnd - (atStart ?? 0n);

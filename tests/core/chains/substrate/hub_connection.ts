@@ -4,6 +4,7 @@ import type { RelayerHub } from "../../../../src/core/chains/hub_accounts.ts";
 import { createHubChain } from "../../../../src/core/chains/substrate/relayer_hub.ts";
 import type { SubstrateChainOptions } from "../../../../src/core/chains/substrate/substrate_chain.ts";
 import { EndpointUrl } from "../../../../src/core/config/redact.ts";
+import type { Clock } from "../../../../src/core/runtime/clock.ts";
 import { systemClock } from "../../../../src/core/runtime/system_clock.ts";
 import type { Hub } from "../../../devnet/hub/hub.ts";
 import { countingSocket } from "../../../support/counting_socket.ts";
@@ -22,11 +23,15 @@ export interface Connection extends AsyncDisposable {
 }
 
 /** Connects to the hub; closes when disposed of. */
-export function connect(hub: Hub, change: Partial<SubstrateChainOptions> = {}): Connection {
+export function connect(
+  hub: Hub,
+  change: Partial<SubstrateChainOptions> = {},
+  clock: Clock = systemClock,
+): Connection {
   const sockets = countingSocket();
   const log = new RecordedLog();
   const chain = createHubChain(
-    { clock: systemClock, randomness: seededRandomness(1), openSocket: sockets.open, fetch, log },
+    { clock, randomness: seededRandomness(1), openSocket: sockets.open, fetch, log },
     {
       id: { stateMachine: hub.identity.stateMachine, consensusStateId: hub.identity.consensusStateId },
       hashing: "Keccak",
