@@ -1,7 +1,9 @@
 /**
  * Submissions that no node knows: handed over again, or given up where another one may take their place.
  */
+import type { Chain } from "../../core/chains/chain.ts";
 import type { SubmissionRow } from "../../core/ledger/ledger.ts";
+import { equalBytes } from "../../core/protocol/bytes.ts";
 import { messageRowOf, reopen } from "./fate.ts";
 import { noteRefusedFunds } from "./funds.ts";
 import type { PipelineDeps } from "./leg.ts";
@@ -33,6 +35,12 @@ export async function settleUnknown(work: Settling, row: SubmissionRow): Promise
   return true;
 }
 
+/**
+ * Time for which a transaction whose messages have our receipts counts as mined although the nodes asked do not know it:
+ * they are behind the one that showed the receipts, alone or behind one URL. Later the receipts are of another one. ms.
+ */
+const UNSEEN_MS = 60_000;
+
 /** True while the leg may still wait for the answer to the broadcast. */
 function isBeingSent(deps: PipelineDeps, row: SubmissionRow): boolean {
   const isNew = deps.clock.now() - row.createdAtMs < BROADCAST_MS;
@@ -61,6 +69,7 @@ async function broadcastAgain(work: Settling, row: SubmissionRow): Promise<boole
   const { deps, sink, signal } = work;
   const messages = deps.ledger.submissions.itemsOf(row.id).map((item) => messageOf(messageRowOf(deps, item)));
   const receipts = await sink.fetchReceipts(messages, signal);
+  if (isOwn(sink, receipts) && deps.clock.now() - row.createdAtMs < UNSEEN_MS) return false;
   const mustStay = holdsNonceForOthers(deps, row);
   if (!mustStay && receipts.some((receipt) => receipt !== undefined)) {
     await settleByReceipts(work, row, { state: "dropped", detail: "delivered meanwhile" });
@@ -83,4 +92,10 @@ async function broadcastAgain(work: Settling, row: SubmissionRow): Promise<boole
       return true;
     }
   }
+}
+
+/** True when we have delivered all that was delivered, and something was. */
+function isOwn({ relayer }: Chain, receipts: readonly (Uint8Array | undefined)[]): boolean {
+  const found = receipts.filter((receipt) => receipt !== undefined);
+  return relayer !== undefined && found.length > 0 && found.every((receipt) => equalBytes(receipt, relayer));
 }

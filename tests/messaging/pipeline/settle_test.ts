@@ -228,6 +228,31 @@ Deno.test("settle: a transaction that no node knows is handed over again", async
   assert.equal(relayer.row(first).state, "delivered");
 });
 
+Deno.test("settle: our receipts from one node are no reason to give up a transaction that another does not know yet", async () => {
+  const { world, relayer, first } = await sent(2);
+  await world.blocks(1);
+  // The node that is asked for the transaction is behind the one that is asked for the receipts.
+  const behind = relayer.two.fetchOutcome.bind(relayer.two);
+  relayer.two.fetchOutcome = () => Promise.resolve({ kind: "unknown" });
+  assert.deepEqual(await settle(relayer), { waiting: 1, hasNews: false });
+  assert.equal(stateOf({ relayer, first }), "broadcast");
+  relayer.two.fetchOutcome = behind;
+  await settle(relayer);
+  const [submission] = relayer.submissions(first);
+  assert.equal(submission?.state, "included");
+  assert.equal(record(relayer, first)?.txHash, submission.submission.hash);
+});
+
+Deno.test("settle: our receipts without their transaction end it when the nodes have had time to learn of it", async () => {
+  const { world, relayer, first } = await sent(2);
+  await world.blocks(1);
+  relayer.two.fetchOutcome = () => Promise.resolve({ kind: "unknown" });
+  await world.clock.advance(61_000);
+  await settle(relayer);
+  assert.equal(stateOf({ relayer, first }), "dropped");
+  assert.equal(relayer.row(first).state, "delivered");
+});
+
 Deno.test("settle: an extrinsic that left the pool is given up after three blocks and sent anew", async () => {
   const world = new World();
   const [first] = await world.sendFrom(world.one, world.hub, 1);
