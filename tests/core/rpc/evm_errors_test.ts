@@ -199,6 +199,18 @@ const phrasings: Readonly<Partial<Record<RpcFaultCode, readonly Row[]>>> = {
     ],
     [-32602, "BlockOutOfRangeError: block height is 4 but requested was 9", "anvil"],
     [-32000, "old data not available due to pruning", "erigon"],
+    [
+      -32000,
+      "root hash mismatch witnessTrieRootHash(ba81)!=expectedRootHash(60f8)",
+      "erigon",
+      "eth_getProof",
+    ],
+    [
+      -32000,
+      "requested block is too old, block must be within 1000 blocks of the head block number (currently 3696916)",
+      "erigon",
+      "eth_getProof",
+    ],
     [-32004, "This request requires an archive node. Please upgrade", "provider"],
     [-32000, "project ID does not have access to archive state", "infura"],
     [-32000, "cannot query unfinalized data", "avalanche"],
