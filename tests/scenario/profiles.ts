@@ -1,199 +1,266 @@
 /**
- * Plays every profile of `tests/devnet/profiles`, one after the other, with the compiled programs, and prints the table
- * of them. Usage: `deno task profiles [--write] [NAME]...`; with `--write` the table replaces the one in
- * `docs/profiles.md`.
+ * Plays the profiles of `tests/devnet/profiles` with the compiled programs and prints their table.
+ *
+ * Usage: `deno task profiles [--write] [--logs=DIR] [NAME | NAME+NAME+...]...`. Without names all are played, several at
+ * a time; names that are joined by `+` are one round. With `--write` what was played goes into the table of
+ * `docs/profiles.md`, row by row, and the other rows stay; with `--logs` the log of each round goes into that folder.
  */
 import type { Devnet } from "../devnet/devnet.ts";
 import { BEACON_PROFILES } from "../devnet/profiles/beacon_profiles.ts";
 import { EVM_PROFILES } from "../devnet/profiles/evm_profiles.ts";
-import { type Profile, realOf } from "../devnet/profiles/profile.ts";
-import type { RestBehaviour } from "../devnet/profiles/rest_behaviour.ts";
+import type { Profile } from "../devnet/profiles/profile.ts";
 import type { RpcBehaviour } from "../devnet/profiles/rpc_behaviour.ts";
 import { SUBSTRATE_PROFILES } from "../devnet/profiles/substrate_profiles.ts";
 import { REPOSITORY } from "../devnet/repository.ts";
-import { assertMet, playBeaconProfile } from "./support/beacon_profile_scene.ts";
+import { playBeaconProfile } from "./support/beacon_profile_scene.ts";
 import { playConsensus } from "./support/consensus_scene.ts";
-import { playProfiles, startProfileDevnet } from "./support/profile_scene.ts";
+import {
+  playProfiles,
+  playRefused,
+  type ProfileResult,
+  startProfileDevnet,
+} from "./support/profile_scene.ts";
+import { type AnyProfile, tableOf, updateTable } from "./support/profile_table.ts";
 
 const DOCUMENT = `${REPOSITORY}/docs/profiles.md`;
+const ALL: readonly AnyProfile[] = [...EVM_PROFILES, ...SUBSTRATE_PROFILES, ...BEACON_PROFILES];
+
+/** Profiles of EVM nodes, one of which shows traces and one of which does not, between which hostile modules take part. */
+const WITH_HOSTILES: ReadonlySet<string> = new Set(["geth-default", "small-bodies"]);
 
 /** How a profile went. */
 interface Outcome {
-  readonly profile: Profile<RpcBehaviour | RestBehaviour>;
+  readonly profile: AnyProfile;
   readonly result: string;
-  readonly seconds: number;
   readonly hasFailed: boolean;
-}
-
-type Play = () => Promise<string>;
-
-/** Plays one and says how it went; faults are told whole on stderr. */
-async function outcomeOf(profile: Outcome["profile"], play: Play): Promise<Outcome> {
-  const startMs = performance.now();
-  const seconds = (): number => Math.round((performance.now() - startMs) / 1000);
-  try {
-    const result = await play();
-    say(`${profile.name}: ${result} (${seconds()} s)`);
-    return { profile, result, seconds: seconds(), hasFailed: false };
-  } catch (error) {
-    const text = error instanceof Error ? error.message : String(error);
-    say(`${profile.name}: FAILED after ${seconds()} s\n${text}`);
-    return { profile, result: `fails: ${text.split("\n")[0]}`, seconds: seconds(), hasFailed: true };
-  }
 }
 
 /** Profiles that are played at once: of the chains A and B, and of the hub. */
 interface Round {
   readonly evm: readonly Profile<RpcBehaviour>[];
-  readonly hub?: Profile<RpcBehaviour>;
+  readonly hub?: Profile<RpcBehaviour> | undefined;
 }
 
-/** Two EVM profiles and one of a Substrate node at a time, for as long as there are some. */
-function roundsOf(wanted: (name: string) => boolean): readonly Round[] {
-  const evm = EVM_PROFILES.filter(({ name }) => wanted(name));
-  const hubs = SUBSTRATE_PROFILES.filter(({ name }) => wanted(name));
-  const count = Math.max(Math.ceil(evm.length / 2), hubs.length);
-  return Array.from({ length: count }, (_, at) => {
-    const hub = hubs[at];
-    return { evm: evm.slice(at * 2, at * 2 + 2), ...hub === undefined ? {} : { hub } };
+/** What the command line asks for. */
+interface Wish {
+  readonly names: readonly string[];
+  readonly writes: boolean;
+  readonly logs: string | undefined;
+}
+
+/** Has a round played and says how it went; faults are told whole. */
+async function outcomesOf(
+  profiles: readonly AnyProfile[],
+  play: () => Promise<readonly Outcome[]>,
+): Promise<readonly Outcome[]> {
+  const startMs = performance.now();
+  const name = profiles.map((profile) => profile.name).join("+");
+  const took = (): string => inSeconds(performance.now() - startMs);
+  try {
+    const outcomes = await play();
+    for (const { profile, result } of outcomes) say(`${profile.name}: ${result}`);
+    say(`-- ${name} took ${took()}`);
+    return outcomes;
+  } catch (error) {
+    const text = error instanceof Error ? error.message : String(error);
+    say(`${name}: FAILED after ${took()}\n${text}`);
+    const [first] = text.split("\n");
+    return profiles.map((profile) => ({ profile, result: `fails: ${first}`, hasFailed: true }));
+  }
+}
+
+/** The rounds that were named, else two EVM profiles and one of a Substrate node at a time, for as long as there are some. */
+function roundsOf(names: readonly string[]): readonly Round[] {
+  const serving = ({ refusal }: AnyProfile): boolean => refusal === undefined;
+  const hubs = SUBSTRATE_PROFILES.filter(serving);
+  const rounds = names.filter((name) => name.includes("+")).map((name): Round => {
+    const members = name.split("+");
+    return {
+      evm: EVM_PROFILES.filter((profile) => members.includes(profile.name)),
+      hub: hubs.find((profile) => members.includes(profile.name)),
+    };
   });
+  const isSingle = ({ name }: AnyProfile): boolean => names.length === 0 || names.includes(name);
+  // Those between which hostile modules take part come first, and so together.
+  const evm = EVM_PROFILES.filter((profile) => serving(profile) && isSingle(profile))
+    .toSorted((one, other) => Number(WITH_HOSTILES.has(other.name)) - Number(WITH_HOSTILES.has(one.name)));
+  const single = hubs.filter(isSingle);
+  const count = Math.max(Math.ceil(evm.length / 2), single.length);
+  const rest = Array.from(
+    { length: count },
+    (_, at): Round => ({ evm: evm.slice(at * 2, at * 2 + 2), hub: single[at] }),
+  );
+  return [...rounds, ...rest];
+}
+
+function profilesOf({ evm, hub }: Round): readonly Profile<RpcBehaviour>[] {
+  return [...new Set([...evm, ...hub === undefined ? [] : [hub]])];
 }
 
 /** The profiles of a round, each alone. */
 function aloneOf({ evm, hub }: Round): readonly Round[] {
-  return [
-    ...evm.map((profile) => ({ evm: [profile, profile] })),
-    ...hub === undefined ? [] : [{ evm: [], hub }],
-  ];
+  return [...evm.map((profile) => ({ evm: [profile] })), ...hub === undefined ? [] : [{ evm: [], hub }]];
 }
 
 /** Messaging through these nodes. Where a round fails, each of its profiles is played alone to see which it was. */
-async function playMessaging(wanted: (name: string) => boolean): Promise<readonly Outcome[]> {
-  const outcomes: Outcome[] = [];
-  const open = [...roundsOf(wanted)];
-  while (open.length > 0) {
+async function playMessaging(
+  wish: Wish,
+  tell: (outcomes: readonly Outcome[]) => Promise<void>,
+): Promise<void> {
+  const open = [...roundsOf(wish.names)];
+  const refused = [
+    ...EVM_PROFILES.map((profile) => ({ profile, kind: "evm" as const })),
+    ...SUBSTRATE_PROFILES.map((profile) => ({ profile, kind: "hub" as const })),
+  ].filter(({ profile: { name, refusal } }) =>
+    refusal !== undefined && (wish.names.length === 0 || wish.names.includes(name))
+  );
+  while (open.length > 0 || refused.length > 0) {
     await using devnet = await startProfileDevnet();
     // A devnet on which something has failed is not used again.
-    for (let isGood = true; isGood && open.length > 0;) {
-      const [round] = open.splice(0, 1);
+    for (let isGood = true; isGood && (open.length > 0 || refused.length > 0);) {
+      const next = refused.shift();
+      if (next !== undefined) {
+        const { profile, kind } = next;
+        const outcomes = await outcomesOf([profile], async () => {
+          const result = await playRefused(devnet, profile, kind, logOf(wish, [profile]));
+          return [{ profile, result, hasFailed: false }];
+        });
+        isGood = !outcomes.some(({ hasFailed }) => hasFailed);
+        await tell(outcomes);
+        continue;
+      }
+      const round = open.shift();
       if (round === undefined) break;
-      const played = await playRound(devnet, round);
-      isGood = !played.some(({ hasFailed }) => hasFailed);
-      if (isGood || played.length === 1) outcomes.push(...played);
+      const profiles = profilesOf(round);
+      const outcomes = await outcomesOf(profiles, () => playRound(devnet, round, wish));
+      // A limit that was never met is the fault of one profile, and nothing is wrong with the devnet.
+      isGood = !outcomes.every(({ hasFailed }) => hasFailed);
+      if (isGood || profiles.length === 1) await tell(outcomes);
       else open.unshift(...aloneOf(round));
     }
   }
-  return outcomes;
 }
 
-async function playRound(devnet: Devnet, { evm, hub }: Round): Promise<readonly Outcome[]> {
-  const [a, b = a] = evm;
+async function playRound(devnet: Devnet, round: Round, wish: Wish): Promise<readonly Outcome[]> {
+  const { evm: [a, b = a], hub } = round;
   const cast = {
     ...a === undefined || b === undefined ? {} : { evm: [a, b] as const },
     ...hub === undefined ? {} : { hub },
   };
-  const profiles = [...new Set([...evm, ...hub === undefined ? [] : [hub]])];
-  const [first] = profiles;
-  if (first === undefined) return [];
-  const together = { ...first, name: profiles.map(({ name }) => name).join(" + ") };
-  const outcome = await outcomeOf(together, async () => {
-    const { deliveredMs, claimedMs } = await playProfiles(devnet, cast);
-    return `arrived after ${inSeconds(deliveredMs)}, claimed after ${inSeconds(claimedMs)}`;
-  });
-  return profiles.map((profile) => ({ ...outcome, profile }));
+  const profiles = profilesOf(round);
+  const hostile = [...WITH_HOSTILES].every((name) => profiles.some((profile) => profile.name === name));
+  const result = await playProfiles(devnet, cast, { hostile, ...logOf(wish, profiles) });
+  say(`-- ${result.stages.map(({ name, ms }) => `${name} ${inSeconds(ms)}`).join(", ")}`);
+  return profiles.map((profile) => outcomeOf(profile, result, hostile));
 }
 
-async function playBeacons(wanted: (name: string) => boolean): Promise<readonly Outcome[]> {
-  const plans = BEACON_PROFILES.filter(({ name }) => wanted(name));
-  const outcomes: Outcome[] = [];
-  while (outcomes.length < plans.length) {
-    const steps = {
-      step: async (_: string, play: () => Promise<void>): Promise<boolean> => {
-        await play();
-        return true;
-      },
-    };
-    try {
-      await playConsensus(steps, { kinds: ["beacon"] }, async (scene) => {
-        for (const profile of plans.slice(outcomes.length)) {
-          const outcome = await outcomeOf(profile, async () => {
+function outcomeOf(profile: AnyProfile, result: ProfileResult, hostile: boolean): Outcome {
+  const { deliveredMs, claimedMs, largest, strikes } = result;
+  const unmet = unmetIn(strikes.get(profile.name));
+  if (unmet.length > 0) {
+    const sizes = `largest request ${largest.request} bytes, largest answer ${largest.answer} bytes`;
+    return { profile, result: `fails: never met ${unmet.join(", ")} (${sizes})`, hasFailed: true };
+  }
+  const beside = hostile ? ", beside hostile modules" : "";
+  const text = `arrived after ${inSeconds(deliveredMs)}, claimed after ${inSeconds(claimedMs)}${beside}`;
+  return { profile, result: text, hasFailed: false };
+}
+
+/** Kinds of behaviour that no client has met. */
+function unmetIn(strikes: ReadonlyMap<string, number> | undefined): readonly string[] {
+  return [...strikes ?? []].filter(([, count]) => count === 0).map(([kind]) => kind);
+}
+
+function logOf({ logs }: Wish, profiles: readonly AnyProfile[]): { readonly logPath?: string } {
+  return logs === undefined ? {} : { logPath: `${logs}/${profiles.map(({ name }) => name).join("+")}.log` };
+}
+
+async function playBeacons(
+  { names }: Wish,
+  tell: (outcomes: readonly Outcome[]) => Promise<void>,
+): Promise<void> {
+  const open = BEACON_PROFILES.filter(({ name }) => names.length === 0 || names.includes(name));
+  const steps = {
+    step: async (_: string, play: () => Promise<void>): Promise<boolean> => {
+      await play();
+      return true;
+    },
+  };
+  while (open.length > 0) {
+    let isGood = true;
+    // A devnet on which something has failed is not used again.
+    const round = playConsensus(steps, { kinds: ["beacon"] }, async (scene) => {
+      while (isGood) {
+        const profile = open.shift();
+        if (profile === undefined) break;
+        const outcomes = await outcomesOf([profile], async () => {
+          try {
             const { provedMs, strikes } = await playBeaconProfile(scene, profile);
-            assertMet(profile.name, strikes);
-            return `proved after ${inSeconds(provedMs)}`;
-          });
-          outcomes.push(outcome);
-          if (outcome.hasFailed) throw new Error(`${profile.name}\n${scene.describe()}`);
-        }
-      });
+            const unmet = unmetIn(strikes);
+            const hasFailed = unmet.length > 0;
+            const result = hasFailed
+              ? `fails: never met ${unmet.join(", ")}`
+              : `proved after ${inSeconds(provedMs)}`;
+            return [{ profile, result, hasFailed }];
+          } catch (error) {
+            const text = error instanceof Error ? error.message : String(error);
+            throw new Error(`${text}\n${scene.describe()}`, { cause: error });
+          }
+        });
+        isGood = !outcomes.some(({ hasFailed }) => hasFailed);
+        await tell(outcomes);
+      }
+    });
+    try {
+      await round;
     } catch (error) {
-      if (outcomes.at(-1)?.hasFailed !== true) throw error;
-      say(error instanceof Error ? error.message : String(error));
+      if (isGood) throw error; // else it was told already
     }
   }
-  return outcomes;
-}
-
-/** The table as Markdown. */
-function tableOf(outcomes: readonly Outcome[]): string {
-  const head = ["Profile", "Imitates", "Behaviour (as documented)", "Result", "Sources"];
-  const rows = outcomes.map(({ profile: { name, imitates, behaviours, sources, needsSecond }, result }) => [
-    `\`${name}\``,
-    needsSecond === undefined ? imitates : `${imitates} (${needsSecond}: a second endpoint stands beside it)`,
-    behaviours.map(describe).join("; "),
-    result,
-    sources.map(linked).join(", "),
-  ]);
-  return [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
-}
-
-/** A behaviour with its limit, in words. */
-function describe(behaviour: RpcBehaviour | RestBehaviour): string {
-  const limits =
-    (["blocks", "results", "calls", "bytes", "perSec", "timeoutMs", "afterMs", "delayMs"] as const)
-      .flatMap((field) => {
-        const limit: unknown = Object(behaviour)[field];
-        if (typeof limit === "number") return [`${field} ${limit}`];
-        const real: unknown = Object(limit).real;
-        return typeof real === "number" ? [`${field} ${realOf({ real, played: real })}`] : [];
-      });
-  return [behaviour.kind, ...limits].join(" ");
-}
-
-/** A source with its address, where it is a thread or a page. */
-function linked(source: string): string {
-  const thread = /^([\w.-]+\/[\w.-]+)#(\d+)/.exec(source);
-  if (thread !== null) return `[${source}](https://github.com/${thread[1]}/issues/${thread[2]})`;
-  return source.startsWith("https://") ? source.replace(/^(\S+)/, "<$1>") : source;
 }
 
 function inSeconds(ms: number): string {
   return `${Math.round(ms / 1000)} s`;
 }
 
-async function main(): Promise<void> {
-  const names = Deno.args.filter((argument) => !argument.startsWith("--"));
-  const wanted = (name: string): boolean => names.length === 0 || names.includes(name);
-  const outcomes = [...await playMessaging(wanted), ...await playBeacons(wanted)];
-  const table = tableOf(outcomes);
-  say(table);
-  if (Deno.args.includes("--write")) await replaceTable(table);
-  if (outcomes.some(({ hasFailed }) => hasFailed)) Deno.exit(1);
-}
-
-/** The table stands between two marks. */
-async function replaceTable(table: string): Promise<void> {
-  const text = await Deno.readTextFile(DOCUMENT);
-  const [before, , after] = text.split(/<!-- table(?: ends)? -->\n/);
-  if (before === undefined || after === undefined) throw new Error(`${DOCUMENT} has no marks for the table`);
-  await Deno.writeTextFile(
-    DOCUMENT,
-    `${before}<!-- table -->\n${table}\n<!-- table ends -->\n${after}`,
-  );
-  await new Deno.Command(Deno.execPath(), { args: ["fmt", "--quiet", DOCUMENT] }).output();
-}
-
 function say(text: string): void {
   Deno.stdout.writeSync(new TextEncoder().encode(`${text}\n`));
+}
+
+/** @throws {RangeError} for a name that no profile has */
+function readWish(args: readonly string[]): Wish {
+  const names = args.filter((argument) => !argument.startsWith("--"));
+  const unknown = names.flatMap((name) => name.split("+")).find((name) =>
+    !ALL.some((each) => each.name === name)
+  );
+  if (unknown !== undefined) throw new RangeError(`No profile ${unknown}`);
+  return {
+    names,
+    writes: args.includes("--write"),
+    logs: args.find((argument) => argument.startsWith("--logs="))?.slice("--logs=".length),
+  };
+}
+
+async function main(): Promise<void> {
+  const wish = readWish(Deno.args);
+  if (wish.logs !== undefined) await Deno.mkdir(wish.logs, { recursive: true });
+  const played: Outcome[] = [];
+  const tell = async (outcomes: readonly Outcome[]): Promise<void> => {
+    played.push(...outcomes);
+    // At once: a run of an hour may be ended before its end.
+    if (wish.writes) await write(outcomes);
+  };
+  await playMessaging(wish, tell);
+  await playBeacons(wish, tell);
+  const results = new Map(played.map(({ profile, result }) => [profile.name, result]));
+  say(tableOf(ALL.filter(({ name }) => results.has(name)), results));
+  if (played.some(({ hasFailed }) => hasFailed)) Deno.exit(1);
+}
+
+async function write(outcomes: readonly Outcome[]): Promise<void> {
+  const results = new Map(outcomes.map(({ profile, result }) => [profile.name, result]));
+  await Deno.writeTextFile(DOCUMENT, updateTable(await Deno.readTextFile(DOCUMENT), ALL, results));
+  await new Deno.Command(Deno.execPath(), { args: ["fmt", "--quiet", DOCUMENT] }).output();
 }
 
 if (import.meta.main) await main();

@@ -20,7 +20,8 @@ Deno.test("profiles: messages cross and fees come home, whatever the nodes are",
   for (const [at, [a, b, hub]] of ROUNDS.entries()) {
     await t.step(`${a} and ${b}, ${hub}`, async () => {
       const cast = { evm: [evmProfile(a), evmProfile(b)], hub: substrateProfile(hub) } as const;
-      await playProfiles(devnet, cast, { withdraws: at === ROUNDS.length - 1 });
+      const { strikes } = await playProfiles(devnet, cast, { withdraws: at === ROUNDS.length - 1 });
+      for (const [name, kinds] of strikes) assertMet(name, kinds);
     });
   }
 });

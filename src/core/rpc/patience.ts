@@ -4,7 +4,7 @@
  */
 import type { Clock } from "../runtime/clock.ts";
 import { orAbort } from "../runtime/retry.ts";
-import type { CallConditions, RpcAnswer, RpcCall, RpcEndpoint } from "./call.ts";
+import type { CallConditions, RpcAnswer, RpcCall } from "./call.ts";
 import type { PooledEndpoint } from "./endpoint_health.ts";
 import { RpcFault } from "./fault.ts";
 

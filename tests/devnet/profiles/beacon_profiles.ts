@@ -128,6 +128,23 @@ export const BEACON_PROFILES: readonly Profile<RestBehaviour>[] = [
     }],
   },
   {
+    name: "beacon-json-states",
+    imitates: "A node or gateway that answers in JSON whatever form is accepted: whole states come as text",
+    sources: [
+      "OffchainLabs/prysm#10743 (JSON although octet-stream comes first)",
+      "sigp/lighthouse#3114 (lists in the Accept header)",
+      "sigp/lighthouse#2111 (JSON unless octet-stream alone is accepted)",
+    ],
+    behaviours: [
+      {
+        kind: "absent",
+        routes: [LIGHT_CLIENT, LODESTAR_PROOFS, LODESTAR_OWN, NIMBUS_OWN],
+        refusal: UNKNOWN.prysm,
+      },
+      { kind: "jsonOnly", routes: [STATES] },
+    ],
+  },
+  {
     name: "beacon-provider",
     imitates: "A provider of beacon APIs: no debug routes, requests a second, pages of its gateway",
     sources: [

@@ -103,8 +103,53 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
     ],
   },
   {
+    name: "erigon-no-commitments",
+    imitates:
+      "Erigon 3 as archive without --prune.include-commitment-history: old states are read, not proved",
+    sources: [
+      "erigontech/erigon#15117 (root hash mismatch)",
+      "erigontech/erigon#13180 (a flag activates the history of commitments)",
+    ],
+    refusal: {
+      reason: "no eth_getProof of block",
+      cure: "Erigon from 3.3 on with --prune.include-commitment-history",
+      consequence: "holds",
+    },
+    behaviours: [{
+      kind: "proofs",
+      blocks: 1,
+      refusal: {
+        error: {
+          code: -32000,
+          message: "root hash mismatch witnessTrieRootHash({block})!=expectedRootHash({head})",
+        },
+      },
+    }],
+  },
+  {
     name: "reth-default",
-    imitates: "reth with a small --rpc.eth-proof-window: old states are read, old proofs are refused",
+    imitates: "reth with default flags: states are kept, and proofs are made of the newest block alone",
+    sources: [
+      "paradigmxyz/reth: crates/rpc/rpc-server-types/src/constants.rs (DEFAULT_ETH_PROOF_WINDOW is 0)",
+      "paradigmxyz/reth: crates/rpc/rpc-eth-types/src/error/mod.rs (ExceedsMaxProofWindow)",
+      "base/base#2421",
+    ],
+    refusal: {
+      reason: "no eth_getProof of block",
+      cure: "Reth and op-reth with a wide --rpc.eth-proof-window (default 0)",
+      consequence: "holds",
+    },
+    behaviours: [{
+      kind: "proofs",
+      blocks: 1,
+      refusal: {
+        error: { code: -32602, message: "distance to target block exceeds maximum proof window" },
+      },
+    }],
+  },
+  {
+    name: "reth-proof-window",
+    imitates: "reth with --rpc.eth-proof-window: old states are read, older proofs are refused",
     sources: [
       "paradigmxyz/reth: crates/rpc/rpc-eth-types/src/error/mod.rs (ExceedsMaxProofWindow)",
       "drpcorg/dshackle: EthereumLowerBoundProofDetector.kt",
@@ -240,7 +285,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
     behaviours: [
       {
         kind: "quota",
-        calls: { real: 3_000_000, played: 500 },
+        calls: { real: 3_000_000, played: 120 },
         dayMs: 12_000,
         refusal: {
           status: 429,
@@ -256,12 +301,12 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       },
       {
         kind: "logRange",
-        blocks: { real: 10_000, played: 20 },
+        blocks: { real: 10_000, played: 8 },
         refusal: { error: { code: -32602, message: "range {width} exceeds limit of {max}" } },
       },
       {
         kind: "logResults",
-        results: { real: 10_000, played: 40 },
+        results: { real: 10_000, played: 20 },
         refusal: { error: { code: -32005, message: "query returned more than {max} results" } },
       },
       { kind: "missing", methods: ["debug_*"], refusal: NO_METHOD },
@@ -380,7 +425,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
     behaviours: [
       {
         kind: "rate",
-        perSec: 25,
+        perSec: { real: 25, played: 15 },
         refusal: {
           status: 429,
           error: { code: -32005, message: "You've exceeded the RPS limit available on the current plan." },
@@ -388,7 +433,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       },
       {
         kind: "logRange",
-        blocks: { real: 100, played: 20 },
+        blocks: { real: 100, played: 8 },
         refusal: {
           error: {
             code: -32602,
@@ -439,7 +484,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
     name: "late-logs",
     imitates: "The index of logs is behind the head, and empty lists are given for what is not in it",
     sources: ["ethereum/go-ethereum#26098", "bobanetwork/boba_legacy#239", "hl-archive-node/nanoreth#153"],
-    behaviours: [{ kind: "lateLogs", blocks: 2 }],
+    behaviours: [{ kind: "lateLogs", blocks: 16 }],
   },
   {
     name: "gateway-pages",

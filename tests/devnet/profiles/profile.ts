@@ -42,6 +42,16 @@ export interface Refusal {
   readonly asBatch?: "object" | "each" | "first";
 }
 
+/** What a program says when it starts with a node that cannot do what is needed. */
+export interface StartRefusal {
+  /** Part of the sentence that says what is missing. */
+  readonly reason: string;
+  /** Part of it that says what to use or change. */
+  readonly cure: string;
+  /** `ends`: nothing is started; `holds`: nothing is sent to the chain until another node is there. */
+  readonly consequence: "ends" | "holds";
+}
+
 /** Everything that makes a node special. */
 export interface Profile<Behaviour> {
   /** Lower-case words with hyphens. */
@@ -53,4 +63,6 @@ export interface Profile<Behaviour> {
   readonly behaviours: readonly Behaviour[];
   /** What such a node cannot do alone, so that another endpoint stands beside it. */
   readonly needsSecond?: string;
+  /** Such a node is refused at the start. Default: it serves. */
+  readonly refusal?: StartRefusal;
 }

@@ -7,19 +7,36 @@ import type { Stage, Strike } from "./stage.ts";
 type Of<K extends RpcBehaviour["kind"]> = Extract<RpcBehaviour, { kind: K }>;
 
 /** Methods that are not there. */
-export function missingStage({ kind, methods, refusal }: Of<"missing">, strike: Strike): Stage {
+export function missingStage(
+  { kind, methods, refusal, areListed = true }: Of<"missing">,
+  strike: Strike,
+): Stage {
   const isMissing = (method: string): boolean =>
     methods.some((name) => name.endsWith("*") ? method.startsWith(name.slice(0, -1)) : method === name);
   return {
     kind,
     begin: () => ({
-      answer: (call, next) => {
-        if (!isMissing(call.method)) return next(call);
+      answer: async (call, next) => {
+        if (isMissing(call.method)) {
+          strike();
+          return refuseCall(call, refusal, { method: call.method });
+        }
+        const answer = await next(call);
+        if (areListed || call.method !== "rpc_methods") return answer;
         strike();
-        return Promise.resolve(refuseCall(call, refusal, { method: call.method }));
+        return {
+          id: call.id,
+          result: { methods: listedIn(answer.result).filter((name) => !isMissing(name)) },
+        };
       },
     }),
   };
+}
+
+/** Names in an answer to `rpc_methods`. */
+function listedIn(result: unknown): readonly string[] {
+  const names: unknown = Object(result).methods;
+  return Array.isArray(names) ? names.map(String) : [];
 }
 
 /** Requests that are too long. */

@@ -17,7 +17,13 @@ export type RpcBehaviour =
   /** The index of logs is behind the head by so many blocks, and says nothing of it. */
   | { readonly kind: "lateLogs"; readonly blocks: number }
   /** Methods that are not there; a `*` at the end stands for anything. */
-  | { readonly kind: "missing"; readonly methods: readonly string[]; readonly refusal: Refusal }
+  | {
+    readonly kind: "missing";
+    readonly methods: readonly string[];
+    readonly refusal: Refusal;
+    /** False: `rpc_methods` does not list them. Default: it does, as where a gateway or a flag refuses them. */
+    readonly areListed?: boolean;
+  }
   /** `debug_traceCall` answers without logs although they were asked for. */
   | { readonly kind: "loglessTraces" }
   /** States of the newest blocks only. */

@@ -46,6 +46,27 @@ export const SUBSTRATE_PROFILES: readonly Profile<RpcBehaviour>[] = [
     }],
   },
   {
+    name: "substrate-omni-node",
+    imitates:
+      "A node of other software than the chain's own, such as polkadot-omni-node: none of the chain's methods",
+    sources: [
+      "paritytech/polkadot-sdk#8098 (no methods of a chain's own)",
+      "polkadot-js/api#4398 (a node that does not list them)",
+      "AcalaNetwork/subway: configs/config.yml (a gateway lists what it passes on)",
+    ],
+    refusal: {
+      reason: "the node lacks the RPC methods",
+      cure: "use a node of the chain's own software",
+      consequence: "ends",
+    },
+    behaviours: [{
+      kind: "missing",
+      methods: ["ismp_*", "mmr_*"],
+      refusal: { error: { code: -32601, message: "Method not found" } },
+      areListed: false,
+    }],
+  },
+  {
     name: "substrate-pruned",
     imitates: "A full node with --state-pruning 256, the default, instead of archive",
     sources: [
@@ -76,7 +97,7 @@ export const SUBSTRATE_PROFILES: readonly Profile<RpcBehaviour>[] = [
     behaviours: [
       {
         kind: "requestBytes",
-        bytes: { real: 1_048_576, played: 100_000 },
+        bytes: { real: 1_048_576, played: 8_000 },
         refusal: {
           status: 413,
           error: { code: -32007, message: "Request is too big", data: "Exceeded max limit of {max}" },

@@ -22,7 +22,9 @@ export async function playBeaconProfile(
 ): Promise<BeaconResult> {
   const { beacon } = scene.chain("beacon").proven;
   if (beacon === undefined) throw new Error("The devnet has no beacon chain");
-  await using front = startProfiledBeacon(beacon.url, profile);
+  const isInJson = profile.behaviours.some(({ kind }) => kind === "jsonOnly");
+  const { url } = isInJson ? beacon.openNode({ hasJsonStatesOnly: true }) : beacon;
+  await using front = startProfiledBeacon(url, profile);
   const startMs = performance.now();
   const relayer = await scene.start({
     beaconUrls: profile.needsSecond === undefined ? [front.url] : [front.url, beacon.url],

@@ -11,6 +11,7 @@ import { type ProfiledNode, startProfiledNode } from "../../devnet/profiles/rpc_
 import type { ConfigChanges } from "../../devnet/relayer_config.ts";
 import { creditOf, feeTokensOf, runCommand, TOKEN } from "./fee_accounts.ts";
 import { assertMet } from "./beacon_profile_scene.ts";
+import { HostileSenders } from "./hostile_messages.ts";
 import { playSceneOn, type Scene, type SceneRelayer, startSceneDevnet } from "./scene.ts";
 
 /** Which nodes have which profile; the others are as they are. */
@@ -28,6 +29,20 @@ export interface ProfileResult {
   readonly claimedMs: number;
   /** How often each behaviour was met, by profile. */
   readonly strikes: ReadonlyMap<string, ReadonlyMap<string, number>>;
+  /** Bytes of the largest request and answer at the nodes with profiles. */
+  readonly largest: { readonly request: number; readonly answer: number };
+  /** What the time went into, in order. */
+  readonly stages: readonly { readonly name: string; readonly ms: number }[];
+}
+
+/** How it is played. */
+export interface ProfileSceneOptions {
+  /** Has the fees paid out by the command in the end. Default false. */
+  readonly withdraws?: boolean;
+  /** Modules that cost relayers gas for nothing get messages, too. Default false. */
+  readonly hostile?: boolean;
+  /** File that gets the whole log of the program. Default none. */
+  readonly logPath?: string;
 }
 
 /** Messages each way, half before the program starts and half while it runs. */
@@ -50,13 +65,12 @@ export function startProfileDevnet(): Promise<Devnet> {
 
 /**
  * Plays it on a devnet with the chains A and B.
- * @throws {Error} when a message does not arrive, a fee does not come home, an invariant does not hold, or a behaviour
- * of a profile was never met.
+ * @throws {Error} when a message does not arrive, a fee does not come home, or an invariant does not hold.
  */
 export async function playProfiles(
   devnet: Devnet,
   { evm, hub }: ProfileCast,
-  { withdraws = false }: { readonly withdraws?: boolean } = {},
+  { withdraws = false, hostile = false, logPath }: ProfileSceneOptions = {},
 ): Promise<ProfileResult> {
   await using nodes = new AsyncDisposableStack();
   const [a, b] = [devnet.chain("A"), devnet.chain("B")];
@@ -66,48 +80,137 @@ export async function playProfiles(
     if (profile !== undefined) fronts.set(chain, nodes.use(startProfiledNode(chain.rpcUrl, profile)));
   }
   const hubFront = hub === undefined ? undefined : nodes.use(startProfiledNode(devnet.hub.httpUrl, hub));
-  const changes: ConfigChanges = {
-    rpcUrls: Object.fromEntries([...fronts].map(([{ stateMachine, rpcUrl }, { httpUrl, profile }]) => {
-      return [stateMachine, profile.needsSecond === undefined ? [httpUrl] : [httpUrl, rpcUrl]];
-    })),
-    ...hubFront === undefined ? {} : { hubUrl: hubFront.wsUrl },
-  };
+  const changes = changesFor(fronts, hubFront);
   let result: ProfileResult | undefined;
   await playSceneOn(devnet, async (scene) => {
+    const stages = new Stages();
     const sections = {
       ...await scene.heightsNow(),
       // What earlier scenes have earned stays where it is.
       relayer: { minimum_withdrawal_amount: 1_000_000 },
     };
+    const hostiles = hostile ? await HostileSenders.settle(scene, FEE) : undefined;
     const early = await sendBoth(scene, MESSAGES / 2);
+    await hostiles?.send();
     const behind = await holdBack(devnet, fronts, early);
-    for (const chain of [a, b]) {
+    const ageing = await startAgeing(devnet, hubFront);
+    stages.end("sent and held back");
+    await Promise.all([a, b].map(async (chain) => {
       await devnet.mine(chain, behind.chains.includes(chain) ? FORGOTTEN_BLOCKS : BACKLOG_BLOCKS);
-    }
+    }));
+    stages.end("backlog");
     const relayer = scene.relayer();
+    await using _log = keepsLog(relayer, logPath);
     const credit = [a, b].map((chain) => creditOf(devnet, chain, "relayer"));
     const startMs = performance.now();
     await relayer.startAndWait({ ...changes, sections });
+    stages.end("started");
     await behind.untilMet();
-    if (hubFront !== undefined) await ageHub(devnet, relayer, hubFront, early);
+    await ageing.age(relayer, early);
+    stages.end("old states refused");
     const sent = [...early, ...await sendBoth(scene, MESSAGES / 2)];
+    await hostiles?.spoil(relayer);
+    stages.end("all sent");
     await scene.untilDelivered(sent, DEADLINE_MS);
     const deliveredMs = performance.now() - startMs;
-    await untilClaimed(relayer, sent);
+    stages.end("arrived");
+    const taken = await hostiles?.untilJudged(relayer) ?? [];
+    await untilClaimed(relayer, [...sent, ...taken]);
     const claimedMs = performance.now() - startMs;
+    stages.end("claimed");
     assert.deepEqual(
       [a, b].map((chain) => creditOf(devnet, chain, "relayer")),
-      credit.map((before) => before + BigInt(MESSAGES) * FEE),
+      credit.map((before, at) => {
+        const source = [a, b][at]?.stateMachine;
+        const extra = taken.filter(({ request }) => request.source === source).length;
+        return before + BigInt(MESSAGES + extra) * FEE;
+      }),
       "credit on the hub",
     );
+    await hostiles?.assertWasteBounded(relayer);
     if (withdraws) await bringHome(scene, relayer, changes);
-    await scene.finish();
+    await scene.finish(hostiles === undefined ? {} : { mostReverts: hostiles.mostReverts });
+    stages.end("stopped and checked");
     const all = [...fronts.values(), ...hubFront === undefined ? [] : [hubFront]];
-    result = { deliveredMs, claimedMs, strikes: strikesOf(all) };
+    const largest = {
+      request: Math.max(0, ...all.map((node) => node.largest.request)),
+      answer: Math.max(0, ...all.map((node) => node.largest.answer)),
+    };
+    result = { deliveredMs, claimedMs, strikes: strikesOf(all), largest, stages: stages.all };
   });
   if (result === undefined) throw new Error("The scene ended without a result");
-  for (const [name, kinds] of result.strikes) assertMet(name, kinds);
   return result;
+}
+
+/**
+ * Starts the program with a node that cannot do what is needed: the chain A, or the hub, has this profile.
+ * @returns what was said of it
+ * @throws {Error} when the program does not name the reason and the cure, or sends something all the same
+ */
+export async function playRefused(
+  devnet: Devnet,
+  profile: Profile<RpcBehaviour>,
+  kind: "evm" | "hub",
+  { logPath }: Pick<ProfileSceneOptions, "logPath"> = {},
+): Promise<string> {
+  const { refusal } = profile;
+  if (refusal === undefined) throw new Error(`${profile.name} is not refused`);
+  const a = devnet.chain("A");
+  await using front = startProfiledNode(kind === "evm" ? a.rpcUrl : devnet.hub.httpUrl, profile);
+  await playSceneOn(devnet, async (scene) => {
+    const changes: ConfigChanges = {
+      ...kind === "evm" ? { rpcUrls: { [a.stateMachine]: [front.httpUrl] } } : { hubUrl: front.wsUrl },
+      sections: await scene.heightsNow(),
+    };
+    const sent = await sendPing(devnet, { from: "B", to: "A", count: 3, fee: FEE });
+    const relayer = scene.relayer();
+    await using _log = keepsLog(relayer, logPath);
+    const process = await relayer.start(changes);
+    const line = await process.waitForLine(
+      ({ text }) => text.includes(refusal.reason) && text.includes(refusal.cure) && text.includes(front.host),
+      {
+        deadlineMs: DEADLINE_MS,
+      },
+    );
+    assert.equal(line.level, refusal.consequence === "ends" ? "error" : "warn");
+    if (refusal.consequence === "ends") {
+      assert.equal(await process.exitCode(DEADLINE_MS), 1);
+      assert.deepEqual((await relayer.ledger()).submissions, []);
+      return;
+    }
+    await relayer.untilRows(sent, a.stateMachine, { state: "held", reason: "sink_unprovable" }, DEADLINE_MS);
+    const { submissions } = await relayer.ledger();
+    assert.deepEqual(submissions.filter(({ chain }) => chain === a.stateMachine), []);
+    await scene.finish();
+  });
+  assertMet(profile.name, front.strikes);
+  const what = refusal.consequence === "ends" ? "nothing is started" : "nothing is delivered to the chain";
+  return `refused at the start, ${what}: "${refusal.reason} ..."; cure: "${refusal.cure}"`;
+}
+
+/** Endpoints with the profiles in front of them, and the second ones where those are needed. */
+export function changesFor(
+  fronts: ReadonlyMap<DevnetChain, ProfiledNode>,
+  hubFront: ProfiledNode | undefined,
+): ConfigChanges {
+  return {
+    rpcUrls: Object.fromEntries([...fronts].map(([{ stateMachine, rpcUrl }, { httpUrl, profile }]) => {
+      return [stateMachine, profile.needsSecond === undefined ? [httpUrl] : [httpUrl, rpcUrl]];
+    })),
+    ...hubFront === undefined ? {} : { hubUrl: hubFront.wsUrl },
+  };
+}
+
+/** Time of each stage. */
+class Stages {
+  readonly all: { readonly name: string; readonly ms: number }[] = [];
+  #sinceMs = performance.now();
+
+  end(name: string): void {
+    const nowMs = performance.now();
+    this.all.push({ name, ms: nowMs - this.#sinceMs });
+    this.#sinceMs = nowMs;
+  }
 }
 
 /**
@@ -141,38 +244,59 @@ async function holdBack(
 }
 
 /**
- * A hub's node that keeps few states: the relayer stands still from the moment at which the hub has the early messages
- * until the newest block that the chains know of the hub is an old one.
+ * A hub's node that keeps few states: the chains hear of the early messages only when the relayer has read them, and
+ * the relayer stands still until the block of which they heard is an old one. Proofs at that block are refused then.
  */
-async function ageHub(
+async function startAgeing(
   devnet: Devnet,
-  relayer: SceneRelayer,
-  { strikes, profile: { name, behaviours } }: ProfiledNode,
-  early: readonly SentMessage[],
-): Promise<void> {
-  const states = behaviours.find(({ kind }) => kind === "states");
-  if (states?.kind !== "states") return;
-  const { hub } = devnet;
-  const chains = devnet.chains.map(({ stateMachine: to }) => ({ from: hub.identity.stateMachine, to }));
-  await waitUntil(
-    "the hub has early messages",
-    () => early.some(({ commitment }) => hub.findReceipt(commitment) !== undefined),
-    { deadlineMs: DEADLINE_MS, everyMs: 20 },
-  );
-  relayer.process.signal("SIGSTOP");
-  const height = BigInt(hub.best.number);
-  await waitUntil(
-    "the chains know the hub's block",
-    () => chains.every((way) => devnet.oracle.told(way) >= height),
-    { deadlineMs: DEADLINE_MS },
-  );
-  for (const way of chains) await devnet.oracle.pause(way);
-  for (let blocks = 0; blocks <= playedOf(states.blocks); blocks++) hub.produceBlock();
-  relayer.process.signal("SIGCONT");
-  await waitUntil(`${name} has refused an old state`, () => (strikes.get("states") ?? 0) > 0, {
-    deadlineMs: DEADLINE_MS,
-  });
-  for (const way of chains) devnet.oracle.resume(way);
+  hubFront: ProfiledNode | undefined,
+): Promise<{ readonly age: (relayer: SceneRelayer, early: readonly SentMessage[]) => Promise<void> }> {
+  const states = hubFront?.profile.behaviours.find(({ kind }) => kind === "states");
+  if (hubFront === undefined || states?.kind !== "states") return { age: () => Promise.resolve() };
+  const { hub, oracle } = devnet;
+  const from = hub.identity.stateMachine;
+  const ways = devnet.chains.map(({ stateMachine: to }) => ({ from, to }));
+  for (const way of ways) await oracle.pause(way);
+  const age = async (relayer: SceneRelayer, early: readonly SentMessage[]): Promise<void> => {
+    await waitUntil("the relayer has read the early messages on the hub", async () => {
+      const { messages } = await relayer.ledger();
+      const known = new Set(messages.filter(({ source }) => source === from).map((row) => row.commitment));
+      return early.every(({ commitment }) => known.has(commitment));
+    }, { deadlineMs: DEADLINE_MS });
+    relayer.process.signal("SIGSTOP");
+    const height = BigInt(hub.best.number);
+    for (const way of ways) oracle.resume(way);
+    await waitUntil(
+      "the chains know the hub's block",
+      () => ways.every((way) => oracle.told(way) >= height),
+      { deadlineMs: DEADLINE_MS },
+    );
+    for (const way of ways) await oracle.pause(way);
+    for (let blocks = 0; blocks <= playedOf(states.blocks); blocks++) hub.produceBlock();
+    const before = hubFront.strikes.get("states") ?? 0;
+    relayer.process.signal("SIGCONT");
+    await waitUntil(
+      `${hubFront.profile.name} has refused an old state`,
+      () => (hubFront.strikes.get("states") ?? 0) > before,
+      { deadlineMs: DEADLINE_MS },
+    );
+    for (const way of ways) oracle.resume(way);
+  };
+  return { age };
+}
+
+/** Writes the log of all processes when the scene ends, however it does. */
+function keepsLog({ processes }: SceneRelayer, path: string | undefined): AsyncDisposable {
+  return {
+    async [Symbol.asyncDispose](): Promise<void> {
+      if (path !== undefined) {
+        await Deno.writeTextFile(
+          path,
+          processes.map(({ text }) => `${text}\n`).join(""),
+        );
+      }
+    },
+  };
 }
 
 async function sendBoth({ devnet }: Scene, count: number): Promise<readonly SentMessage[]> {

@@ -1,0 +1,90 @@
+/**
+ * The table of profiles in `docs/profiles.md`: what is known of each is from its data, how it went is from the run that
+ * played it last. Start reading at {@link updateTable}.
+ */
+import { type Profile, realOf } from "../../devnet/profiles/profile.ts";
+import type { RestBehaviour } from "../../devnet/profiles/rest_behaviour.ts";
+import type { RpcBehaviour } from "../../devnet/profiles/rpc_behaviour.ts";
+
+/** A profile of any kind of node. */
+export type AnyProfile = Profile<RpcBehaviour | RestBehaviour>;
+
+/** How profiles went, by name. */
+export type Results = ReadonlyMap<string, string>;
+
+const MARKS = /<!-- table(?: ends)? -->\n/;
+const NOT_PLAYED = "not played yet";
+/** Number of the cell that says how it went, and of cells in a row. */
+const RESULT_AT = 3;
+const COLUMNS = 5;
+
+/**
+ * The document with its table made anew: rows of `profiles` in their order, with `results` where there are some and else
+ * with what stood there.
+ * @throws {Error} when it has not the two marks between which the table stands
+ */
+export function updateTable(document: string, profiles: readonly AnyProfile[], results: Results): string {
+  const [before, table, after] = document.split(MARKS);
+  if (before === undefined || table === undefined || after === undefined) {
+    throw new Error("The document has no marks for the table");
+  }
+  const known = new Map([...resultsIn(table), ...results]);
+  return `${before}<!-- table -->\n\n${tableOf(profiles, known)}\n\n<!-- table ends -->\n${after}`;
+}
+
+/** What a table says of how each profile went. */
+export function resultsIn(table: string): Results {
+  return new Map(
+    rowsOf(table).flatMap((cells) => {
+      const name = /^`(.+)`$/.exec(cells[0] ?? "")?.[1];
+      const result = cells[RESULT_AT];
+      return name === undefined || result === undefined ? [] : [[name, result] as const];
+    }),
+  );
+}
+
+/** The table as Markdown. */
+export function tableOf(profiles: readonly AnyProfile[], results: Results): string {
+  const head = ["Profile", "Imitates", "Behaviour (as documented)", "Result", "Sources"];
+  const rows = profiles.map(({ name, imitates, behaviours, sources, needsSecond }) => [
+    `\`${name}\``,
+    needsSecond === undefined ? imitates : `${imitates} (${needsSecond}: a second endpoint stands beside it)`,
+    behaviours.map(describe).join("; "),
+    results.get(name) ?? NOT_PLAYED,
+    sources.map(linked).join(", "),
+  ]);
+  return [head, head.map(() => "---"), ...rows]
+    .map((cells) => `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`).join("\n");
+}
+
+function rowsOf(table: string): readonly (readonly string[])[] {
+  return table.split("\n").filter((line) => line.startsWith("|"))
+    .map((line) =>
+      line.split(/(?<!\\)\|/).slice(1, COLUMNS + 1).map((cell) => cell.trim().replaceAll("\\|", "|"))
+    );
+}
+
+/** A behaviour with its limit, in words. */
+function describe(behaviour: RpcBehaviour | RestBehaviour): string {
+  const limits =
+    (["blocks", "results", "calls", "bytes", "perSec", "timeoutMs", "afterMs", "delayMs", "every"] as const)
+      .flatMap((field) => {
+        const limit: unknown = Object(behaviour)[field];
+        if (typeof limit === "number") return [`${field} ${limit}`];
+        const real: unknown = Object(limit).real;
+        return typeof real === "number" ? [`${field} ${realOf({ real, played: real })}`] : [];
+      });
+  const names: unknown = Object(behaviour).methods;
+  // Of long lists the first few say what kind they are of.
+  const methods = Array.isArray(names)
+    ? [names.slice(0, 3).join(", ") + (names.length > 3 ? ` and ${names.length - 3} more` : "")]
+    : [];
+  return [behaviour.kind, ...methods, ...limits].join(" ");
+}
+
+/** A source with its address, where it is a thread or a page. */
+function linked(source: string): string {
+  const thread = /^([\w.-]+\/[\w.-]+)#(\d+)/.exec(source);
+  if (thread !== null) return `[${source}](https://github.com/${thread[1]}/issues/${thread[2]})`;
+  return source.startsWith("https://") ? source.replace(/^(\S+)/, "<$1>") : source;
+}

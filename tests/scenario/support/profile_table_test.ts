@@ -1,0 +1,43 @@
+import assert from "node:assert/strict";
+import { BEACON_PROFILES } from "../../devnet/profiles/beacon_profiles.ts";
+import { EVM_PROFILES } from "../../devnet/profiles/evm_profiles.ts";
+import { SUBSTRATE_PROFILES } from "../../devnet/profiles/substrate_profiles.ts";
+import { REPOSITORY } from "../../devnet/repository.ts";
+import { type AnyProfile, resultsIn, tableOf, updateTable } from "./profile_table.ts";
+
+const profile = (name: string): AnyProfile => ({
+  name,
+  imitates: `the node ${name}`,
+  sources: ["owner/repository#12 (text)", "https://example.org/page (why)", "owner/repository: path"],
+  behaviours: [{ kind: "batch", calls: { real: 100, played: 8 }, refusal: {} }],
+});
+
+Deno.test("profile table: a run writes what it played, and leaves how the others went", () => {
+  const both = [profile("one"), profile("two")];
+  const empty = "# Head\n<!-- table -->\n<!-- table ends -->\n\nFoot\n";
+  const first = updateTable(empty, both, new Map([["one", "arrived a | b"]]));
+  assert.match(first, /^# Head\n[^]*\n\nFoot\n$/);
+  assert.deepEqual([...resultsIn(first)], [["one", "arrived a | b"], ["two", "not played yet"]]);
+  const second = updateTable(first, both, new Map([["two", "refused"]]));
+  assert.deepEqual([...resultsIn(second).values()], ["arrived a | b", "refused"]);
+  // A profile that is gone takes its row with it.
+  assert.deepEqual([...resultsIn(updateTable(second, both.slice(1), new Map())).keys()], ["two"]);
+  assert.throws(() => updateTable("no marks", both, new Map()), /no marks/);
+});
+
+Deno.test("profile table: rows say what a profile does by its documented limits, with links to its sources", () => {
+  const [, , row] = tableOf([profile("one")], new Map()).split("\n");
+  assert.equal(
+    row,
+    "| `one` | the node one | batch calls 100 | not played yet | " +
+      "[owner/repository#12 (text)](https://github.com/owner/repository/issues/12), <https://example.org/page> (why), " +
+      "owner/repository: path |",
+  );
+});
+
+Deno.test("profile table: the document has a row for each profile", async () => {
+  const document = await Deno.readTextFile(`${REPOSITORY}/docs/profiles.md`);
+  const results = resultsIn(document);
+  const names = [...EVM_PROFILES, ...SUBSTRATE_PROFILES, ...BEACON_PROFILES].map(({ name }) => name);
+  assert.deepEqual([...results.keys()], names);
+});
