@@ -12,7 +12,7 @@ import type { ProverOptions } from "../prover.ts";
 /** What is asked of the hub. */
 export type RollupHub = Pick<
   ConsensusHub,
-  "fetchClient" | "fetchLatestHeight" | "fetchCommitment" | "fetchStorage"
+  "fetchClient" | "fetchNowSec" | "fetchLatestHeight" | "fetchCommitment" | "fetchStorage"
 >;
 
 /** What a rollup's prover needs of its surroundings. It closes none of it. */

@@ -22,6 +22,7 @@ import type {
 } from "../../core/protocol/ismp/state_machine.ts";
 import { stateMachineIdKey } from "../../core/protocol/ismp/state_machine.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
+import { findUnfitness, type Unfitness } from "../client_fitness.ts";
 import type { TrustedBlock } from "../evm_reader.ts";
 import {
   type ConsensusProver,
@@ -116,7 +117,8 @@ export class RollupProver<State extends RollupClientState> implements ConsensusP
       if (!(fault instanceof ProverFault)) throw fault;
       findings.push(fatal(fault.message));
     }
-    if (view.isFrozen) findings.push(warning(`${this.chain}: the hub's client is frozen`));
+    const unfitness = await this.#findUnfitness(view, signal);
+    if (unfitness !== undefined) findings.push(warning(`${this.chain}: ${unfitness.detail}`));
     return findings;
   }
 
@@ -124,7 +126,10 @@ export class RollupProver<State extends RollupClientState> implements ConsensusP
     const { name, view } = await this.#findClient(signal);
     if (name === "unknown") throw new ProverFault("hub_state", this.chain, undefined, this.#unknownIdText());
     if (view === undefined) return nothing(`the hub has no consensus client ${this.consensusStateId}`);
-    if (view.isFrozen) return nothing("the hub's client is frozen");
+    const unfitness = await this.#findUnfitness(view, signal);
+    if (unfitness !== undefined) {
+      throw new ProverFault(unfitness.code, this.chain, undefined, unfitness.detail);
+    }
     const state = this.#readState(view);
     const l1Id = state.l1StateMachineId;
     const [l1Height, hubHeight] = await Promise.all([
@@ -202,6 +207,11 @@ export class RollupProver<State extends RollupClientState> implements ConsensusP
     this.#id = name.id;
     if (name.id === consensusStateId) return { name: "configured", view: configured, isFree };
     return { name: "replaced", view: await this.#deps.hub.fetchClient(name.id, "best", signal), isFree };
+  }
+
+  async #findUnfitness(view: ConsensusClientView, signal: AbortSignal): Promise<Unfitness | undefined> {
+    const where = `client ${this.consensusStateId} of the hub`;
+    return findUnfitness(where, view, await this.#deps.hub.fetchNowSec(signal));
   }
 
   /** @throws {ProverFault} `hub_state` */

@@ -51,11 +51,17 @@ export class FakeHub implements RollupHub {
   readonly clients = new Map<ConsensusStateId, ConsensusClientView>();
   /** Raw values by hex of the key. */
   readonly storage = new Map<string, Uint8Array>();
+  /** Its clock, Unix seconds. */
+  nowSec = 0n;
   readonly #commitments = new Map<string, StateCommitment>();
   readonly #latest = new Map<string, bigint>();
 
   fetchClient(id: ConsensusStateId): Promise<ConsensusClientView | undefined> {
     return Promise.resolve(this.clients.get(id));
+  }
+
+  fetchNowSec(): Promise<bigint> {
+    return Promise.resolve(this.nowSec);
   }
 
   fetchLatestHeight(of: StateMachineId): Promise<bigint | undefined> {

@@ -79,14 +79,20 @@ async function findings(prover: ConsensusProver): Promise<string[]> {
   return (await prover.check(never)).map(({ severity, text }) => `${severity}: ${text}`);
 }
 
-async function hubStateFault(prover: ConsensusProver): Promise<string> {
+async function proverFault(prover: ConsensusProver): Promise<ProverFault> {
   try {
     await prover.next(never);
   } catch (error) {
-    if (error instanceof ProverFault && error.code === "hub_state") return error.message;
+    if (error instanceof ProverFault) return error;
     throw error;
   }
   return assert.fail("expected a fault");
+}
+
+async function hubStateFault(prover: ConsensusProver): Promise<string> {
+  const { code, message } = await proverFault(prover);
+  assert.equal(code, "hub_state");
+  return message;
 }
 
 Deno.test("rollup: the L1's id in place of the rollup's own is replaced by the known one", async () => {
@@ -137,8 +143,27 @@ Deno.test("rollup: a client that is missing, frozen, of another type, chain or L
     const client = hub.clients.get(opt0);
     assert.ok(client);
     hub.clients.set(opt0, { ...client, isFrozen: true });
-    assert.equal(await reasonForNothing(prover()), "the hub's client is frozen");
+    assert.equal((await proverFault(prover())).code, "frozen");
     assert.match((await findings(prover())).join(), /warning: .*frozen/);
+  });
+});
+
+Deno.test("rollup: an expired client is told at the start, and nothing is made for it", async () => {
+  await withOptimism(async ({ hub, l1, prover }) => {
+    hub.addClient(opt0, OP_STACK_CLIENT_ID, opStackState());
+    const client = hub.clients.get(opt0);
+    assert.ok(client);
+    hub.clients.set(opt0, { ...client, updatedSec: 1_000n, unbondingSec: 600n });
+    hub.nowSec = 1_599n;
+    assert.doesNotMatch((await findings(prover())).join(), /expired/);
+    hub.nowSec = 1_600n;
+    assert.match(
+      (await findings(prover())).join(),
+      /warning: EVM-11155420: client OPT0 of the hub has expired/,
+    );
+    const asked = l1.requests.length;
+    assert.equal((await proverFault(prover())).code, "expired");
+    assert.equal(l1.requests.length, asked);
   });
 });
 
