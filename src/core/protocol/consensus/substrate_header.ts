@@ -105,14 +105,23 @@ export function hashSubstrateHeader(header: SubstrateHeader): Hash256 {
   return toHash256(blake2b256(substrateHeaderCodec.enc(header)));
 }
 
-/** Data of the first digest item of a kind and engine; undefined when there is none. */
-export function digestData(
+/**
+ * What an engine announces in a header: its last item, as clients read it, each of which must be readable; what follows
+ * the value is ignored. `undefined`: it announces nothing.
+ * Source: polytope-labs/hyperbridge: modules/ismp/clients/beefy/src/consensus.rs, evm/src/consensus/Types.sol
+ * (`stateCommitment`), modules/ismp/state-machines/substrate/src/lib.rs (fetch_overlay_root_and_timestamp).
+ * @throws {ScaleError}
+ */
+export function lastAnnounced<T>(
   { digest }: Pick<SubstrateHeader, "digest">,
-  kind: "consensus" | "seal" | "preRuntime",
   engine: string,
-): Uint8Array | undefined {
-  const found = digest.find((item) => item.kind === kind && item.engine === engine);
-  return found !== undefined && "data" in found ? found.data : undefined;
+  codec: Codec<T>,
+): T | undefined {
+  let last: T | undefined;
+  for (const item of digest) {
+    if (item.kind === "consensus" && item.engine === engine) last = decodePrefix(codec, item.data, engine);
+  }
+  return last;
 }
 
 /** Output and proof of a verifiable random function (sr25519). */

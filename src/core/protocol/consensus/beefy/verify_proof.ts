@@ -7,9 +7,9 @@ import type { BeefyAuthoritySet, BeefyClientState } from "../../evm/beefy_client
 import { keccak256 } from "../../hash.ts";
 import { consensusDigestCodec, timestampDigestCodec } from "../../ismp/host_state.ts";
 import type { StateCommitment } from "../../ismp/state_commitment.ts";
-import { bytes, type Codec, decodeStrict, ScaleError, u32 } from "../../scale.ts";
+import { bytes, type Codec, ScaleError, u32 } from "../../scale.ts";
 import { calculateMmrRoot, MmrError } from "../../trie/mmr.ts";
-import { decodeSubstrateHeader, digestData, type SubstrateHeader } from "../substrate_header.ts";
+import { decodeSubstrateHeader, lastAnnounced, type SubstrateHeader } from "../substrate_header.ts";
 import { authorityLeaf, recoverAuthority } from "./authorities.ts";
 import { BeefyError, type BeefyErrorCode } from "./beefy_error.ts";
 import { type BeefyMmrLeaf, commitmentHash, mmrLeafHash, mmrRootOf } from "./commitment.ts";
@@ -154,8 +154,7 @@ export function hubCommitment(header: SubstrateHeader): StateCommitment {
 const NO_ROOT = toHash256(new Uint8Array(32));
 
 function readDigest<T>(header: SubstrateHeader, engine: string, codec: Codec<T>): T | undefined {
-  const data = digestData(header, "consensus", engine);
-  return data === undefined ? undefined : readHeader(() => decodeStrict(codec, data, engine));
+  return readHeader(() => lastAnnounced(header, engine, codec));
 }
 
 function readHeader<T>(read: () => T): T {

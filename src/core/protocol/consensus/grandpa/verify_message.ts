@@ -12,12 +12,13 @@ import {
   type StateMachine,
   stateMachineParts,
 } from "../../ismp/state_machine.ts";
-import { type Codec, decodePrefix, decodeStrict, ScaleError } from "../../scale.ts";
+import { type Codec, decodeStrict, ScaleError } from "../../scale.ts";
 import { TrieError } from "../../trie/trie_error.ts";
 import { decodeHeadData, provenHeads } from "../parachain_heads.ts";
 import {
   decodeSubstrateHeader,
   hashSubstrateHeader,
+  lastAnnounced,
   slotOf,
   type SubstrateHeader,
 } from "../substrate_header.ts";
@@ -287,12 +288,6 @@ function slotTime(header: SubstrateHeader, slotMs: bigint): bigint {
   return (timeMs > MAX_TIME_MS ? MAX_TIME_MS : timeMs) / 1000n;
 }
 
-/** The last announcement of an engine; each of them must be readable, and what follows its value is ignored. */
-function readDigest<T>({ digest }: SubstrateHeader, engine: string, codec: Codec<T>): T | undefined {
-  let last: T | undefined;
-  for (const item of digest) {
-    if (item.kind !== "consensus" || item.engine !== engine) continue;
-    last = decoded("undecodable_header", () => decodePrefix(codec, item.data, engine));
-  }
-  return last;
+function readDigest<T>(header: SubstrateHeader, engine: string, codec: Codec<T>): T | undefined {
+  return decoded("undecodable_header", () => lastAnnounced(header, engine, codec));
 }

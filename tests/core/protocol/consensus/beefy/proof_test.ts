@@ -36,12 +36,13 @@ import {
 } from "../../../../../src/core/protocol/consensus/beefy/naive_proof.ts";
 import {
   headLeaf,
+  hubCommitment,
   type VerifiedBeefyProof,
   verifyNaiveProof,
 } from "../../../../../src/core/protocol/consensus/beefy/verify_proof.ts";
 import {
   decodeSubstrateHeader,
-  digestData,
+  type DigestItem,
   substrateHeaderCodec,
 } from "../../../../../src/core/protocol/consensus/substrate_header.ts";
 import {
@@ -49,7 +50,7 @@ import {
   decodeBeefyClientState,
   encodeBeefyClientState,
 } from "../../../../../src/core/protocol/evm/beefy_client_state.ts";
-import { decodeStrict } from "../../../../../src/core/protocol/scale.ts";
+import { decodeStrict, u64 } from "../../../../../src/core/protocol/scale.ts";
 import { bagPeaks } from "../../../../../src/core/protocol/trie/mmr.ts";
 import { readVectors, VectorNode } from "../vector_node.ts";
 import { secp256k1 } from "@noble/curves/secp256k1.js";
@@ -300,12 +301,33 @@ Deno.test("SCALE of a parachain header, a commitment and a leaf", async () => {
   assert.equal(header.stateRoot, codec.text("header.state_root"));
   assert.equal(toHex(substrateHeaderCodec.enc(header)), codec.text("header.scale"));
   assert.equal(
-    toHex(digestData(header, "preRuntime", "aura") ?? new Uint8Array(0)),
+    header.digest.flatMap((item) =>
+      item.kind === "preRuntime" && item.engine === "aura" ? [toHex(item.data)] : []
+    )[0],
     codec.text("header.digest.0.data"),
   );
   const leaf = decodeStrict(mmrLeafCodec, codec.bytes("mmr_leaf.scale"), "MmrLeaf");
   assert.equal(mmrLeafHash(leaf), codec.text("mmr_leaf.keccak256"));
   assert.equal(leaf.nextAuthoritySet.root, codec.text("mmr_leaf.next_set.root"));
+});
+
+Deno.test("of announcements that stand twice in a head the last counts, as on the host", () => {
+  const announce = (engine: string, data: Uint8Array): DigestItem => ({ kind: "consensus", engine, data });
+  const told = (timestampSec: bigint): DigestItem => announce("ISTM", u64.enc(timestampSec));
+  const roots = (fill: number): DigestItem => announce("ISMP", new Uint8Array(64).fill(fill));
+  const root = (fill: number): string => toHex(new Uint8Array(32).fill(fill));
+  const header = {
+    parentHash: toHash256(new Uint8Array(32)),
+    number: 7,
+    stateRoot: toHash256(new Uint8Array(32)),
+    extrinsicsRoot: toHash256(new Uint8Array(32)),
+    digest: [told(5n), roots(1), told(6n), roots(2)],
+  };
+  assert.deepEqual(hubCommitment(header), { timestampSec: 6n, overlayRoot: root(2), stateRoot: root(2) });
+  const withoutTime = { ...header, digest: [told(5n), told(0n)] };
+  assert.equal(codeOf(() => hubCommitment(withoutTime)), "timestamp_not_found");
+  const unreadable = { ...header, digest: [announce("ISMP", new Uint8Array(63)), told(5n), roots(1)] };
+  assert.equal(codeOf(() => hubCommitment(unreadable)), "undecodable_header");
 });
 
 Deno.test("what a zero-knowledge proof is about is read from it, and it is none by signatures", () => {
