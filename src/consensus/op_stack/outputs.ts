@@ -97,7 +97,10 @@ export class Outputs {
         return judgeOutputs(found, { known, count });
       },
     });
-    if (scan.isFinal) this.#known = { oracle, count };
+    // Where the number could not be read, the next outputs follow the newest one that logs told of.
+    const newest = scan.claims.at(-1)?.index;
+    if (count === 0n && newest !== undefined) count = newest + 1n;
+    if (scan.isFinal && count > 0n) this.#known = { oracle, count };
     return scan;
   }
 
