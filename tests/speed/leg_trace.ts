@@ -48,7 +48,9 @@ export function traceOf(requests: readonly ProxiedRequest[], marks: DeliveryMark
   const [first] = window;
   const last = window.at(-1);
   if (start < 0 || length < 0 || first === undefined || last === undefined) {
-    throw new Error(`No delivery among ${requests.length} requests (update seen: ${start >= 0})`);
+    const zeroMs = ordered[0]?.atMs ?? 0;
+    const steps = ordered.map((request, at) => `${at === start ? "update" : ""} ${stepOf(request, zeroMs)}`);
+    throw new Error(`No delivery among ${requests.length} requests:\n${steps.join("\n")}`);
   }
   return {
     http: window.filter(({ transport }) => transport === "http").length,
