@@ -1,177 +1,113 @@
 /**
- * The chains on real Geth: its tracer, its pool rules, its states, its error texts. Not part of the gate: building Geth
- * takes five minutes. Run by `deno task nodes`.
+ * The compiled programs on a devnet whose EVM chains are real Geth. Not part of the gate: building Geth takes five
+ * minutes. Run by `deno task nodes`.
  */
 import assert from "node:assert/strict";
-import { bumpPrice } from "../../src/core/chains/stuck_plan.ts";
-import type { SignedSubmission } from "../../src/core/chains/chain.ts";
-import type { EvmChain } from "../../src/core/chains/evm/evm_chain.ts";
-import { RpcFault } from "../../src/core/rpc/fault.ts";
+import type { DevnetOptions } from "../devnet/devnet_options.ts";
+import type { Anvil, AnvilOptions } from "../devnet/evm/anvil.ts";
+import type { HostDelivery, ProofEffect } from "../scenario/support/consensus_hosts.ts";
 import {
-  accepted,
-  chainOf,
-  deliveryOf,
-  hub,
-  never,
+  beginSessions,
+  deliveredDuring,
   postTo,
-  proveFromHub,
-} from "../core/chains/evm/chain_fixture.ts";
-import { deployIsmpHost, type IsmpHost } from "../devnet/evm/deploy.ts";
-import { buildGeth, startGeth } from "../devnet/evm/geth.ts";
-import { countReceived } from "../devnet/evm/host_admin.ts";
-import { waitUntil } from "../devnet/messages.ts";
+  proveHub,
+  TELLING,
+  untilHostHas,
+  untilHostsKnow,
+  untilIdle,
+} from "../scenario/support/consensus_network.ts";
+import { playConsensus } from "../scenario/support/consensus_scene.ts";
 import { playProfiles } from "../scenario/support/profile_scene.ts";
+import { payForRotations, playMissedRotations, playRotations } from "../scenario/support/rotation_scene.ts";
 import { startSceneDevnet } from "../scenario/support/scene.ts";
+import { findNode } from "./real_node.ts";
 
-const executable = await buildGeth();
-const isLeftOut = executable === undefined;
-if (isLeftOut) {
-  Deno.stdout.writeSync(new TextEncoder().encode("Go is not installed: real Geth is left out\n"));
+const { start } = await findNode("geth");
+const ignore = start === undefined;
+
+/** A devnet on Geth; what the common checks read of old blocks is there. */
+const GETHS: DevnetOptions = {
+  hubBlockTimeMs: 800,
+  relayBlockTimeMs: 800,
+  proven: { startNode: (options) => startGeth({ ...options, extraArguments: ["--gcmode", "archive"] }) },
+};
+
+/** @throws {Error} where there is none; no test runs then. */
+function startGeth(options: AnvilOptions): Promise<Anvil> {
+  if (start === undefined) throw new Error("There is no Geth");
+  return start(options);
 }
 
-/** Does `work` on a chain of its own whose node is Geth. */
-async function withGethHost(chainId: number, work: (host: IsmpHost) => Promise<void>): Promise<void> {
-  await using node = await startGeth(executable ?? "", { chainId });
-  const identity = { stateMachine: hub.stateMachine, paraId: 4009n };
-  await work(await deployIsmpHost({ rpcUrl: node.rpcUrl, chainId, hub: identity }));
+/** What proofs of the hub did to a host, by transaction. */
+type Effects = readonly (readonly ProofEffect[])[];
+
+/** Sessions that pass while no relayer runs, and how they are brought: at most three in a transaction. */
+const SESSIONS = 4;
+const IN_TWO: Effects = [["rotation", "rotation", "rotation"], ["rotation"]];
+
+function effectsOf(deliveries: readonly HostDelivery[]): Effects {
+  return deliveries.map(({ effects }) => effects);
 }
-
-/** Waits until the chain knows what became of a submission. */
-async function outcomeOf(
-  chain: EvmChain,
-  submission: SignedSubmission,
-): Promise<Awaited<ReturnType<EvmChain["fetchOutcome"]>>> {
-  let outcome = await chain.fetchOutcome(submission, never);
-  await waitUntil("the transaction has an outcome", async () => {
-    outcome = await chain.fetchOutcome(submission, never);
-    return outcome.kind !== "pending" && outcome.kind !== "unknown";
-  }, { deadlineMs: 30_000 });
-  return outcome;
-}
-
-Deno.test({
-  name: "geth: a delivery is traced, signed, mined, and found again",
-  ignore: isLeftOut,
-  fn: () =>
-    withGethHost(31601, async (host) => {
-      const { chain, log } = chainOf(host);
-      assert.deepEqual((await chain.check(hub, never)).filter(({ severity }) => severity === "fatal"), []);
-      const messages = [
-        postTo(host, 1n),
-        postTo(host, 2n, { to: host.addresses.feeToken }),
-        postTo(host, 3n, { to: "0x00000000000000000000000000000000000000aa" }),
-      ];
-      const mixed = deliveryOf(messages, await proveFromHub(host, messages, 10n));
-      assert.deepEqual((await accepted(chain, mixed)).handled, [true, false, false]);
-      const one = [postTo(host, 4n)];
-      const delivery = deliveryOf(one, await proveFromHub(host, one, 11n));
-      const simulation = await accepted(chain, delivery);
-      const signing = await chain.sign(delivery, simulation, { nonceAtLeast: undefined }, never);
-      assert.ok(signing.kind === "signed");
-      assert.deepEqual(await chain.broadcast(signing.submission, never), { kind: "sent" });
-      assert.deepEqual(await chain.broadcast(signing.submission, never), { kind: "alreadyKnown" });
-      const outcome = await outcomeOf(chain, signing.submission);
-      assert.ok(outcome.kind === "included" && outcome.succeeded);
-      assert.equal(outcome.handled.length, 1);
-      assert.equal(await countReceived(host), 1n);
-      assert.deepEqual(await chain.broadcast(signing.submission, never), { kind: "nonceUsed" });
-      assert.deepEqual(log.messages("warn"), [], "traces have logs");
-    }),
-});
-
-Deno.test({
-  name: "geth: what waits below the base fee is replaced only for enough more, or cancelled",
-  ignore: isLeftOut,
-  fn: () =>
-    withGethHost(31602, async (host) => {
-      const { chain } = chainOf(host);
-      const messages = [postTo(host, 1n)];
-      const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
-      const signing = await chain.sign(
-        delivery,
-        await accepted(chain, delivery),
-        { nonceAtLeast: undefined },
-        never,
-      );
-      assert.ok(signing.kind === "signed");
-      const cheap = { type: "eip1559" as const, maxFeeWei: 10_000n, maxPriorityFeeWei: 10n };
-      const stuck = await chain.resign(signing.submission, cheap);
-      assert.deepEqual(await chain.broadcast(stuck, never), { kind: "sent" });
-      assert.deepEqual(await chain.fetchOutcome(stuck, never), { kind: "pending" });
-      const nearlySame = await chain.resign(stuck, { ...cheap, maxFeeWei: 10_500n });
-      assert.deepEqual(await chain.broadcast(nearlySame, never), { kind: "underpriced" });
-      const { offered, market } = await chain.fetchReplacementTerms(stuck, never);
-      const bumped = bumpPrice(offered, market, { capWei: undefined });
-      assert.ok(bumped !== undefined);
-      const replacement = await chain.resign(stuck, bumped);
-      assert.deepEqual(await chain.broadcast(replacement, never), { kind: "sent" });
-      assert.ok((await outcomeOf(chain, replacement)).kind === "included");
-      // Its pool knows the first one for a moment longer.
-      assert.deepEqual(await outcomeOf(chain, stuck), { kind: "replaced" });
-    }),
-});
-
-Deno.test({
-  name: "geth: a nonce ahead waits until the gap is filled",
-  ignore: isLeftOut,
-  fn: () =>
-    withGethHost(31603, async (host) => {
-      const { chain } = chainOf(host);
-      const messages = [postTo(host, 1n)];
-      const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
-      const simulation = await accepted(chain, delivery);
-      const { latest } = await chain.fetchNonces(never);
-      const ahead = await chain.sign(delivery, simulation, { nonceAtLeast: latest + 1n }, never);
-      assert.ok(ahead.kind === "signed");
-      assert.deepEqual(await chain.broadcast(ahead.submission, never), { kind: "sent" });
-      assert.deepEqual(await chain.fetchOutcome(ahead.submission, never), { kind: "pending" });
-      const { market } = await chain.fetchReplacementTerms(ahead.submission, never);
-      const filling = await chain.cancel({ ...ahead.submission, nonce: latest }, market, never);
-      assert.deepEqual(await chain.broadcast(filling, never), { kind: "sent" });
-      assert.ok((await outcomeOf(chain, ahead.submission)).kind === "included");
-    }),
-});
-
-Deno.test({
-  name:
-    "geth: a transaction above 128 KiB is too large, and a state of more than 128 blocks ago is not there",
-  ignore: isLeftOut,
-  fn: () =>
-    withGethHost(31604, async (host) => {
-      const { chain } = chainOf(host);
-      const messages = [postTo(host, 1n, { body: new Uint8Array(140_000).fill(7) })];
-      const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
-      const simulation = await chain.simulate(delivery, never);
-      if (simulation.kind === "accepted") {
-        const signing = await chain.sign(delivery, simulation, { nonceAtLeast: undefined }, never);
-        assert.ok(signing.kind === "signed");
-        const sent = await chain.broadcast(signing.submission, never);
-        assert.equal(sent.kind === "refused" ? sent.refusal.code : sent.kind, "too_large");
-      } else {
-        assert.equal(simulation.refusal.code, "too_large");
-      }
-      const early = await chain.fetchHeight(never);
-      await waitUntil("130 blocks have passed", async () => await chain.fetchHeight(never) > early + 130n, {
-        deadlineMs: 300_000,
-      });
-      await assert.rejects(
-        chain.proveReceipts([`0x${"11".repeat(32)}`], early, never),
-        (fault) =>
-          fault instanceof RpcFault && ["pruned", "state_pruned", "missing_state"].includes(fault.code),
-      );
-    }),
-});
 
 Deno.test({
   name: "geth: 50 messages each way arrive through the compiled program, and fees come home",
-  ignore: isLeftOut,
+  ignore,
   fn: async () => {
     await using devnet = await startSceneDevnet({
       hubBlockTimeMs: 800,
       relayBlockTimeMs: 800,
       oracleEveryMs: 400,
-      proven: { startNode: (options) => startGeth(executable ?? "", options) },
+      proven: { startNode: startGeth },
     });
     await playProfiles(devnet, {}, { withdraws: true });
   },
+});
+
+Deno.test({
+  name: "geth: the hub's rotations travel with messages and ahead of them",
+  ignore,
+  fn: async (t) => {
+    await using devnet = await startSceneDevnet({ ...GETHS, acceptsProofs: { rotateEvery: 3 } });
+    await payForRotations(devnet);
+    await t.step("with messages, one rotation after the other", () => playRotations(devnet));
+    await t.step("missed ones first, three in a transaction", () => playMissedRotations(devnet));
+  },
+});
+
+Deno.test({
+  name: "geth: the consensus relayer brings rotations and heights of the hub",
+  ignore,
+  fn: (t) =>
+    playConsensus(t, { ...GETHS, acceptsProofs: {} }, async (scene) => {
+      const { devnet, devnet: { chains } } = scene;
+      const [one] = chains;
+      if (one === undefined) throw new Error("A devnet without chains");
+      const broughtAfter = async (isAccepted: boolean): Promise<readonly Effects[]> => {
+        const delivered = await deliveredDuring(chains, async () => {
+          await beginSessions(devnet, SESSIONS, isAccepted);
+          const relayer = await scene.start({ ...TELLING, makesProofs: !isAccepted });
+          await untilHostsKnow(devnet, chains);
+          await untilIdle(scene, relayer, chains);
+          await scene.stop(relayer);
+        });
+        return delivered.map(effectsOf);
+      };
+      await scene.step("four missed sessions by accepted proofs, in two transactions", async () => {
+        assert.deepEqual(await broughtAfter(true), [IN_TWO, IN_TWO]);
+      });
+      await scene.step("a message's height goes to the chain of the message only", async () => {
+        const relayer = await scene.start(TELLING);
+        const delivered = await deliveredDuring(chains, async () => {
+          const { height } = await postTo(devnet, one);
+          assert.ok(await proveHub(devnet) >= height);
+          await untilHostHas(one, height);
+          await untilIdle(scene, relayer, chains);
+          await scene.stop(relayer);
+        });
+        assert.deepEqual(delivered.map(effectsOf), [[["height"]], []]);
+      });
+      await scene.step("four more by proofs of its own", async () => {
+        assert.deepEqual(await broughtAfter(false), [IN_TWO, IN_TWO]);
+      });
+    }),
 });

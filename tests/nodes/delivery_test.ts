@@ -1,0 +1,161 @@
+/**
+ * Deliveries on real nodes: their tracers, their pools' rules, their states, their error texts. Not part of the gate:
+ * building Geth takes five minutes. Run by `deno task nodes`.
+ */
+import assert from "node:assert/strict";
+import { bumpPrice } from "../../src/core/chains/stuck_plan.ts";
+import type { SignedSubmission } from "../../src/core/chains/chain.ts";
+import type { EvmChain } from "../../src/core/chains/evm/evm_chain.ts";
+import { RpcFault } from "../../src/core/rpc/fault.ts";
+import {
+  accepted,
+  chainOf,
+  deliveryOf,
+  hub,
+  never,
+  postTo,
+  proveFromHub,
+} from "../core/chains/evm/chain_fixture.ts";
+import { deployIsmpHost, type IsmpHost } from "../devnet/evm/deploy.ts";
+import { GETH_KINDS } from "../devnet/evm/geth_build.ts";
+import { countReceived } from "../devnet/evm/host_admin.ts";
+import { waitUntil } from "../devnet/messages.ts";
+import { findNode, type RealNode } from "./real_node.ts";
+
+for (const { name } of GETH_KINDS) testDeliveries(await findNode(name));
+
+function testDeliveries({ name, start }: RealNode): void {
+  const ignore = start === undefined;
+  const withNode = async (chainId: number, work: (host: IsmpHost) => Promise<void>): Promise<void> => {
+    if (start === undefined) return;
+    await using node = await start({ chainId });
+    const identity = { stateMachine: hub.stateMachine, paraId: 4009n };
+    await work(await deployIsmpHost({ rpcUrl: node.rpcUrl, chainId, hub: identity }));
+  };
+
+  Deno.test({
+    name: `${name}: a delivery is traced, signed, mined, and found again`,
+    ignore,
+    fn: () =>
+      withNode(31601, async (host) => {
+        const { chain, log } = chainOf(host);
+        assert.deepEqual((await chain.check(hub, never)).filter(({ severity }) => severity === "fatal"), []);
+        const messages = [
+          postTo(host, 1n),
+          postTo(host, 2n, { to: host.addresses.feeToken }),
+          postTo(host, 3n, { to: "0x00000000000000000000000000000000000000aa" }),
+        ];
+        const mixed = deliveryOf(messages, await proveFromHub(host, messages, 10n));
+        assert.deepEqual((await accepted(chain, mixed)).handled, [true, false, false]);
+        const one = [postTo(host, 4n)];
+        const delivery = deliveryOf(one, await proveFromHub(host, one, 11n));
+        const simulation = await accepted(chain, delivery);
+        const signing = await chain.sign(delivery, simulation, { nonceAtLeast: undefined }, never);
+        assert.ok(signing.kind === "signed");
+        assert.deepEqual(await chain.broadcast(signing.submission, never), { kind: "sent" });
+        assert.deepEqual(await chain.broadcast(signing.submission, never), { kind: "alreadyKnown" });
+        const outcome = await outcomeOf(chain, signing.submission);
+        assert.ok(outcome.kind === "included" && outcome.succeeded);
+        assert.equal(outcome.handled.length, 1);
+        assert.equal(await countReceived(host), 1n);
+        assert.deepEqual(await chain.broadcast(signing.submission, never), { kind: "nonceUsed" });
+        assert.deepEqual(log.messages("warn"), [], "traces have logs");
+      }),
+  });
+
+  Deno.test({
+    name: `${name}: what waits below the base fee is replaced only for enough more, or cancelled`,
+    ignore,
+    fn: () =>
+      withNode(31602, async (host) => {
+        const { chain } = chainOf(host);
+        const messages = [postTo(host, 1n)];
+        const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
+        const signing = await chain.sign(
+          delivery,
+          await accepted(chain, delivery),
+          { nonceAtLeast: undefined },
+          never,
+        );
+        assert.ok(signing.kind === "signed");
+        const cheap = { type: "eip1559" as const, maxFeeWei: 10_000n, maxPriorityFeeWei: 10n };
+        const stuck = await chain.resign(signing.submission, cheap);
+        assert.deepEqual(await chain.broadcast(stuck, never), { kind: "sent" });
+        assert.deepEqual(await chain.fetchOutcome(stuck, never), { kind: "pending" });
+        const nearlySame = await chain.resign(stuck, { ...cheap, maxFeeWei: 10_500n });
+        assert.deepEqual(await chain.broadcast(nearlySame, never), { kind: "underpriced" });
+        const { offered, market } = await chain.fetchReplacementTerms(stuck, never);
+        const bumped = bumpPrice(offered, market, { capWei: undefined });
+        assert.ok(bumped !== undefined);
+        const replacement = await chain.resign(stuck, bumped);
+        assert.deepEqual(await chain.broadcast(replacement, never), { kind: "sent" });
+        assert.ok((await outcomeOf(chain, replacement)).kind === "included");
+        // Its pool knows the first one for a moment longer.
+        assert.deepEqual(await outcomeOf(chain, stuck), { kind: "replaced" });
+      }),
+  });
+
+  Deno.test({
+    name: `${name}: a nonce ahead waits until the gap is filled`,
+    ignore,
+    fn: () =>
+      withNode(31603, async (host) => {
+        const { chain } = chainOf(host);
+        const messages = [postTo(host, 1n)];
+        const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
+        const simulation = await accepted(chain, delivery);
+        const { latest } = await chain.fetchNonces(never);
+        const ahead = await chain.sign(delivery, simulation, { nonceAtLeast: latest + 1n }, never);
+        assert.ok(ahead.kind === "signed");
+        assert.deepEqual(await chain.broadcast(ahead.submission, never), { kind: "sent" });
+        assert.deepEqual(await chain.fetchOutcome(ahead.submission, never), { kind: "pending" });
+        const { market } = await chain.fetchReplacementTerms(ahead.submission, never);
+        const filling = await chain.cancel({ ...ahead.submission, nonce: latest }, market, never);
+        assert.deepEqual(await chain.broadcast(filling, never), { kind: "sent" });
+        assert.ok((await outcomeOf(chain, ahead.submission)).kind === "included");
+      }),
+  });
+
+  Deno.test({
+    name:
+      `${name}: a transaction above 128 KiB is too large, and a state of more than 128 blocks ago is not there`,
+    ignore,
+    fn: () =>
+      withNode(31604, async (host) => {
+        const { chain } = chainOf(host);
+        const messages = [postTo(host, 1n, { body: new Uint8Array(140_000).fill(7) })];
+        const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
+        const simulation = await chain.simulate(delivery, never);
+        if (simulation.kind === "accepted") {
+          const signing = await chain.sign(delivery, simulation, { nonceAtLeast: undefined }, never);
+          assert.ok(signing.kind === "signed");
+          const sent = await chain.broadcast(signing.submission, never);
+          assert.equal(sent.kind === "refused" ? sent.refusal.code : sent.kind, "too_large");
+        } else {
+          assert.equal(simulation.refusal.code, "too_large");
+        }
+        const early = await chain.fetchHeight(never);
+        await waitUntil("130 blocks have passed", async () => await chain.fetchHeight(never) > early + 130n, {
+          deadlineMs: 300_000,
+        });
+        await assert.rejects(
+          chain.proveReceipts([`0x${"11".repeat(32)}`], early, never),
+          (fault) =>
+            fault instanceof RpcFault && ["pruned", "state_pruned", "missing_state"].includes(fault.code),
+        );
+      }),
+  });
+}
+
+/** Waits until the chain knows what became of a submission. */
+async function outcomeOf(
+  chain: EvmChain,
+  submission: SignedSubmission,
+): Promise<Awaited<ReturnType<EvmChain["fetchOutcome"]>>> {
+  let outcome = await chain.fetchOutcome(submission, never);
+  await waitUntil("the transaction has an outcome", async () => {
+    outcome = await chain.fetchOutcome(submission, never);
+    return outcome.kind !== "pending" && outcome.kind !== "unknown";
+  }, { deadlineMs: 30_000 });
+  return outcome;
+}
