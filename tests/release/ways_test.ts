@@ -1,5 +1,5 @@
 /**
- * Every way of installing that README.md shows, with its own lines, from nothing to a delivered message on the devnet;
+ * Every way of installing that docs/install.md shows, with its own lines, from nothing to a delivered message on the devnet;
  * and the same release out of two folders, byte for byte.
  */
 import assert from "node:assert/strict";
@@ -11,7 +11,7 @@ import { relayerConfig } from "../devnet/relayer_config.ts";
 import { REPOSITORY } from "../devnet/repository.ts";
 import { CONTAINER_COMMANDS, prepareContainers } from "./support/containers.ts";
 import { haveCommands, say } from "./support/debian.ts";
-import { readBlock } from "./support/readme_blocks.ts";
+import { readBlock } from "./support/document_blocks.ts";
 import { type ReleaseServer, startReleaseServer } from "./support/release_server.ts";
 import { canMakeNamespaces, onServiceHost, prepareServiceHost } from "./support/service_host.ts";
 import { runBlock, type RunningBlock, startBlock } from "./support/shell_block.ts";
@@ -28,7 +28,7 @@ interface Stage {
   readonly certificates: Certificates;
   readonly server: ReleaseServer;
   readonly tag: string;
-  /** For README's lines: where releases are, which one, a home, and what stands in for commands of other machines. */
+  /** For the documents' lines: where releases are, which one, a home, and what stands in for commands of other machines. */
   readonly env: Readonly<Record<string, string>>;
   /** What was built in the repository: commit and time, so that the same can be built elsewhere. */
   readonly identity: { readonly CAUSEWAY_COMMIT: string; readonly SOURCE_DATE_EPOCH: string };
@@ -97,11 +97,16 @@ async function prepare(
   return { folder, tag, env, identity, ...parts };
 }
 
-/** The block that README begins with names the newest release. */
+/** The first blocks of README.md and of docs/install.md name the newest release. */
 async function checkFirstBlock(tag: string): Promise<void> {
-  const block = await readBlock("Installing", 0);
-  assert.match(block, /^RELEASES=https:\/\/\S+\nTAG=/);
-  assert.ok(block.endsWith(`TAG=${tag}`), "README names another release than deno.json");
+  const first = await readBlock("docs/install.md", "Installing", 0);
+  assert.match(first, /^RELEASES=https:\/\/\S+\nTAG=/);
+  assert.ok(first.endsWith(`TAG=${tag}`), "docs/install.md names another release than deno.json");
+  assert.equal(await readBlock("README.md", "Install", 0), first);
+  assert.equal(
+    await readBlock("README.md", "Install", 1),
+    await readBlock("docs/install.md", "With the installer", 0),
+  );
 }
 
 /** Commit and time of what is in `build/`. */
@@ -161,9 +166,9 @@ async function withInstaller(stage: Stage): Promise<void> {
   const { folder, env, tag, server } = stage;
   const cwd = await makeWorkFolder(stage, "installer");
   const options = { cwd, env };
-  await runBlock(await readBlock("With the installer", 0), options);
+  await runBlock(await readBlock("docs/install.md", "With the installer", 0), options);
   assert.match(await runBlock("causeway --version", options), new RegExp(`^causeway ${tag.slice(1)} `));
-  await deliver(stage, startBlock(await readBlock("With the installer", 1), options));
+  await deliver(stage, startBlock(await readBlock("docs/install.md", "With the installer", 1), options));
   assert.deepEqual(namesIn(cwd), ["relayer.db", "relayer.toml"]);
   // TLS is not given up on the way.
   server.files.set(
@@ -176,8 +181,11 @@ async function withInstaller(stage: Stage): Promise<void> {
     1,
   );
   assert.match(refused, /tar\.gz could not be downloaded: .*[Pp]rotocol "?http"? /);
-  // README says: the other name, the other program.
-  const other = (await readBlock("With the installer", 0)).replaceAll("causeway", "causeway-consensus");
+  // The document says: the other name, the other program.
+  const other = (await readBlock("docs/install.md", "With the installer", 0)).replaceAll(
+    "causeway",
+    "causeway-consensus",
+  );
   await runBlock(other, options);
   assert.match(await runBlock("causeway-consensus --version", options), /^causeway-consensus /);
   assert.deepEqual(namesIn(`${folder}/home/.local/bin`), ["causeway", "causeway-consensus"]);
@@ -197,9 +205,9 @@ chmod 755 old/${base}/causeway; tar -C old -czf old/${base}.tar.gz ${base}
   for (const file of [`${base}.tar.gz`, `${base}.tar.gz.sha256`]) {
     server.files.set(`/causeway-${OLD_TAG}/${file}`, await Deno.readFile(`${folder}/old/${file}`));
   }
-  await runBlock(await readBlock("Upgrading and rolling back", 1), options);
+  await runBlock(await readBlock("docs/operations/upgrades.md", "Upgrading and rolling back", 1), options);
   assert.equal(await runBlock("causeway --version", options), `causeway ${OLD_TAG}\n`);
-  await runBlock(await readBlock("Upgrading and rolling back", 0), options);
+  await runBlock(await readBlock("docs/operations/upgrades.md", "Upgrading and rolling back", 0), options);
   assert.match(await runBlock("causeway --version", options), new RegExp(`^causeway ${tag.slice(1)} `));
 }
 
@@ -207,7 +215,7 @@ async function fromArchive(stage: Stage): Promise<void> {
   const { env } = stage;
   const cwd = `${stage.folder}/archive`;
   await Deno.mkdir(cwd);
-  await runBlock(await readBlock("From the archive", 0), { cwd, env });
+  await runBlock(await readBlock("docs/install.md", "From the archive", 0), { cwd, env });
   assert.deepEqual(namesIn(`${cwd}/causeway-${TARGET}`), [
     "LICENSE",
     "THIRD-PARTY-LICENCES.txt",
@@ -223,7 +231,7 @@ async function fromArchive(stage: Stage): Promise<void> {
     assert.ok(licences.includes(`\n${group === undefined ? "" : `${group}/`}${name} ${version} (`), name);
   }
   await makeWorkFolder(stage, "archive");
-  await deliver(stage, startBlock(await readBlock("From the archive", 1), { cwd, env }));
+  await deliver(stage, startBlock(await readBlock("docs/install.md", "From the archive", 1), { cwd, env }));
 }
 
 async function fromSource(stage: Stage): Promise<void> {
@@ -239,7 +247,7 @@ async function fromSource(stage: Stage): Promise<void> {
   );
   // The caches of Deno and npm are below the true home.
   const options = { cwd, env: { ...env, HOME: home, SOURCE: origin, ...identity, ...base } };
-  await runBlock(await readBlock("From source", 0), options);
+  await runBlock(await readBlock("docs/install.md", "From source", 0), options);
   const checkout = `${cwd}/causeway-source`;
   for (const { name } of PROGRAMS) {
     assert.equal(
@@ -249,9 +257,15 @@ async function fromSource(stage: Stage): Promise<void> {
     );
   }
   await Deno.copyFile((await makeWorkFolder(stage, "source")) + "/relayer.toml", `${checkout}/relayer.toml`);
-  await deliver(stage, startBlock(await readBlock("From source", 1), { ...options, cwd: checkout }));
+  await deliver(
+    stage,
+    startBlock(await readBlock("docs/install.md", "From source", 1), { ...options, cwd: checkout }),
+  );
   // What the container is made of; published files of the other folder must be the same.
-  await runBlock((await readBlock("In a container", 0)).split("\n")[0] ?? "", { ...options, cwd: checkout });
+  await runBlock((await readBlock("docs/install.md", "In a container", 0)).split("\n")[0] ?? "", {
+    ...options,
+    cwd: checkout,
+  });
   assert.deepEqual(await readSums(`${checkout}/dist`), await readSums(`${folder}/dist`));
 }
 
@@ -292,7 +306,7 @@ async function inContainer(stage: Stage): Promise<void> {
   const { bin } = await prepareContainers(`${folder}/containers`);
   const env = { ...stage.env, PATH: `${bin}:${stage.env.PATH}` };
   const checkout = { cwd: `${folder}/from/source/causeway-source`, env };
-  await runBlock((await readBlock("In a container", 0)).split("\n")[1] ?? "", checkout);
+  await runBlock((await readBlock("docs/install.md", "In a container", 0)).split("\n")[1] ?? "", checkout);
   const cwd = await makeWorkFolder(stage, "container");
   const options = { cwd, env };
   const image = await runBlock("docker image inspect causeway", options);
@@ -315,21 +329,21 @@ async function inContainer(stage: Stage): Promise<void> {
     hubUrl: `wss://localhost:${hubFront.port}`,
   });
   await Deno.writeTextFile(`${cwd}/relayer.toml`, config);
-  const run = await readBlock("In a container", 2);
+  const run = await readBlock("docs/install.md", "In a container", 2);
 
   await runBlock("mkdir -p data; cp relayer.toml data/", options);
   await Deno.chmod(`${cwd}/data/relayer.toml`, 0o644);
   const denied = await runBlock(run, options, 1);
   assert.match(denied, /may not read and write .*\(owned by 0:0\).*chown -R 65532:65532/);
 
-  await runBlock(await readBlock("In a container", 1), options);
+  await runBlock(await readBlock("docs/install.md", "In a container", 1), options);
   await Deno.copyFile(certificates.authorityFile, `${cwd}/data/ca.pem`);
   const trusting = { cwd, env: { ...env, DOCKER_RUN_OPTIONS: "-e DENO_CERT=/data/ca.pem" } };
   await deliver(stage, startBlock(run, trusting), "B");
   const { uid } = await Deno.stat(`${cwd}/data/relayer.db`);
   assert.equal(uid, 65_532);
   // The other program, out of the same file.
-  const other = ((await readBlock("In a container", 0)).split("\n")[1] ?? "")
+  const other = ((await readBlock("docs/install.md", "In a container", 0)).split("\n")[1] ?? "")
     .replaceAll("causeway", "causeway-consensus");
   await runBlock(other, checkout);
   const said = await runBlock(
@@ -348,7 +362,7 @@ async function canRunServices(folder: string): Promise<boolean> {
 /** On top of what the archive left behind. */
 async function asService(stage: Stage): Promise<void> {
   const { folder, env } = stage;
-  const lines = onServiceHost(await readBlock("As a service", 0), folder);
+  const lines = onServiceHost(await readBlock("docs/install.md", "As a service", 0), folder);
   await deliver(stage, startBlock(lines, { cwd: `${folder}/archive`, env }));
   assert.equal(await Deno.stat("/etc/causeway").then(() => true, () => false), false, "it left its overlay");
 }

@@ -5,6 +5,7 @@ import { parseConsensusConfig } from "../../../src/core/config/read_consensus_co
 import { parseMessagingConfig } from "../../../src/core/config/read_messaging_config.ts";
 import type { MessagingConfig } from "../../../src/core/config/messaging_config.ts";
 import type { ConfigResult } from "../../../src/core/config/diagnostics.ts";
+import { readBlocks } from "../../docs/support/markdown.ts";
 
 const root = new URL("../../../", import.meta.url);
 const messaging = Deno.readTextFileSync(new URL("config.example.toml", root));
@@ -152,17 +153,18 @@ function asText(config: unknown): string {
 
 Deno.test("README: its shortest configuration works, and the empty list that it explains is warned about", () => {
   const readme = Deno.readTextFileSync(new URL("README.md", root));
-  const block = /^ *```toml\n([^]*?)^ *```$/m.exec(readme)?.[1];
-  const { config, problems, warnings } = read(block ?? "");
+  const block = readBlocks(readme).find(({ language }) => language === "toml");
+  const { config, problems, warnings } = read(block?.text ?? "");
   assert.deepEqual(problems, []);
   assert.deepEqual(warnings.map(({ path }) => path), ["relayer.delivery_endpoints"]);
   assert.equal(config?.chains.length, 1);
 });
 
-Deno.test("README: the shortest configuration of the consensus relayer works, without a problem, warning or note", () => {
-  const readme = Deno.readTextFileSync(new URL("README.md", root));
-  const part = readme.slice(readme.indexOf("## Running the consensus relayer"));
-  const { chains } = acceptConsensus(/^ *```toml\n([^]*?)^ *```$/m.exec(part)?.[1] ?? "");
+Deno.test("getting started: the shortest configuration of the consensus relayer works, without a problem, warning or note", () => {
+  const text = Deno.readTextFileSync(new URL("docs/getting-started.md", root));
+  const { chains } = acceptConsensus(
+    readBlocks(text).find(({ language }) => language === "toml")?.text ?? "",
+  );
   assert.deepEqual(chains.map(({ type }) => type), ["evm"]);
 });
 
