@@ -1,6 +1,6 @@
 /** Every relative link of every document leads to a file that is there, and every anchor to a heading of it. */
 import assert from "node:assert/strict";
-import { readBlocks, readHeadings, readLinks } from "./support/markdown.ts";
+import { readBlocks, readHeadings, readLinks, readSections, withoutBlocks } from "./support/markdown.ts";
 import { listFiles, readFiles } from "./support/tree.ts";
 
 /** Links of one document that lead nowhere. */
@@ -32,17 +32,51 @@ Deno.test("links: every relative link and anchor of every document leads somewhe
 function findMissing(path: string, text: string, files: readonly string[]): string[] {
   const blocks = new Set(readBlocks(text).map((block) => block.text));
   const prose = [...blocks].reduce((rest, block) => rest.replace(block, ""), text);
-  const named = [...prose.matchAll(/`((?:src|tests|docs|packaging|\.ci|\.github)\/[\w./*-]*)`/g)].map((
-    [, name],
-  ) => name ?? "");
+  const named = [...prose.matchAll(/`((?:src|tests|docs|packaging|\.ci|\.github)\/[\w./*-]*|[\w/-]+\.ts)`/g)]
+    .map((
+      [, name],
+    ) => name ?? "");
   return named.filter((name) => !files.some((file) => fits(file, name))).map((name) => `${path}: ${name}`);
 }
 
-/** True for a file with that name, one below a folder with that name, or one that a `*` stands for. */
+/** True for a file with that name (or its end), one below a folder with that name, or one that a `*` stands for. */
 function fits(file: string, name: string): boolean {
   const pattern = name.replace(/[.]/g, "\\.").replaceAll("*", "[^/]*").replace(/\/$/, "");
-  return new RegExp(`^${pattern}(?:/|$)`).test(file);
+  return new RegExp(`${/^[\w/-]+\.ts$/.test(name) ? "(?:^|/)" : "^"}${pattern}(?:/|$)`).test(file);
 }
+
+/** Sections that a document names by number, behind a link those of its target, and that are not there. */
+function findNoSections(path: string, text: string, docs: ReadonlyMap<string, string>): string[] {
+  const pattern =
+    /(?:\]\(([^()\s]+\.md)\)[^|\n.]{0,3})?\bsections? (\d+(?:\.\d+)*(?:(?:,| and| to) \d+(?:\.\d+)*)*)/g;
+  return [...withoutBlocks(text).matchAll(pattern)].flatMap(([, link, list = ""]) => {
+    const target = link === undefined ? path : new URL(link, `file:///${path}`).pathname.slice(1);
+    const there = readSections(docs.get(target) ?? "");
+    return [...list.matchAll(/\d+(?:\.\d+)*/g)].map(([number]) => number).filter((number) =>
+      !there.has(number)
+    )
+      .map((number) => `${path}: section ${number} of ${target}`);
+  });
+}
+
+Deno.test("links: every section that the documents name by its number is there", async () => {
+  const docs = await readFiles((path) => path.startsWith("docs/") && path.endsWith(".md"));
+  // The table of the protocol notes says "its section".
+  const missing = [...docs].filter(([path]) => path !== "docs/protocol/README.md")
+    .flatMap(([path, text]) => findNoSections(path, text, docs));
+  assert.deepEqual(missing, []);
+});
+
+Deno.test("links: sections that are not there are named", () => {
+  const docs = new Map([
+    ["docs/a.md", "## 1. One\nSee section 1, [b](./b.md) sections 2 and 3.1, and section 4."],
+    ["docs/b.md", "## 2. Two\n"],
+  ]);
+  assert.deepEqual(findNoSections("docs/a.md", docs.get("docs/a.md") ?? "", docs), [
+    "docs/a.md: section 3.1 of docs/b.md",
+    "docs/a.md: section 4 of docs/a.md",
+  ]);
+});
 
 Deno.test("links: every path of the repository that a document names is there", async () => {
   const files = await listFiles();
