@@ -2,17 +2,14 @@
  * The command line of the consensus relayer. Source: docs/specification.md, "Consensus relayer command line";
  * docs/protocol/hub-consensus.md section 3.1.
  */
-import { InvalidArgumentError, Option } from "commander";
-import {
-  IdentifierError,
-  parseStateMachine,
-  type StateMachine,
-} from "../core/protocol/ismp/state_machine.ts";
+import { Option } from "commander";
+import type { StateMachine } from "../core/protocol/ismp/state_machine.ts";
 import {
   addCommand,
   addUsualOptions,
   createCommandLine,
   type ParsedCommandLine,
+  toStateMachine,
 } from "../core/runtime/command_line.ts";
 import type { FrameArguments } from "../core/runtime/program_frame.ts";
 
@@ -86,13 +83,4 @@ export function parseArguments(args: readonly string[], version: string): Parsed
       asked = { kind: "logConsensusState", chain };
     });
   return parse(args) ?? { kind: "run", arguments: command.opts<RunArguments>(), command: asked };
-}
-
-function toStateMachine(text: string): StateMachine {
-  try {
-    return parseStateMachine(text);
-  } catch (error) {
-    if (!(error instanceof IdentifierError)) throw error;
-    throw new InvalidArgumentError("Expected a state machine such as EVM-1 or POLKADOT-3367.");
-  }
 }

@@ -1,11 +1,15 @@
 /** The command line of the messaging relayer. Source: docs/specification.md, "Messaging relayer command line". */
+import { InvalidArgumentError } from "commander";
+import { fromHex, type Hex, toHex } from "../core/protocol/bytes.ts";
 import {
   addCommand,
   addUsualOptions,
   createCommandLine,
   type ParsedCommandLine,
+  toStateMachine,
 } from "../core/runtime/command_line.ts";
 import type { FrameArguments } from "../core/runtime/program_frame.ts";
+import type { ReleaseChoice } from "./commands/release_suspended.ts";
 
 /** What the operator asked for. */
 export interface RunArguments extends FrameArguments {
@@ -16,7 +20,8 @@ export interface RunArguments extends FrameArguments {
 export type ProgramCommand =
   /** Until it is stopped. */
   | { readonly kind: "relay" }
-  | { readonly kind: "accumulateFees"; readonly waits: boolean; readonly withdraws: boolean };
+  | { readonly kind: "accumulateFees"; readonly waits: boolean; readonly withdraws: boolean }
+  | ({ readonly kind: "releaseSuspended" } & ReleaseChoice);
 
 /** What the command line asks for. */
 export type ParsedArguments = ParsedCommandLine<RunArguments, ProgramCommand>;
@@ -58,6 +63,20 @@ Exit status: 0 everything was done or is not available yet, or stopped by a sign
 go on); 1 something failed, or the database is in use; 2 wrong command line; 130 stopped by a
 second signal.`;
 
+const RELEASE_DESCRIPTION =
+  `Lets messages travel again that are held as suspended, because deliveries from their sender to their
+receiver were paid for and had no effect. After two tries of its own the relayer makes no further one.
+Stop the relayer first: it and this command never use a database at the same time.`;
+
+const AFTER_RELEASE_HELP = `
+Example:
+  causeway --config=relayer.toml --db=relayer.db release-suspended --chain=EVM-1
+
+Without an option all of them are released. Each released pair of sender and receiver is printed.
+
+Exit status: 0 also when nothing is suspended, 1 the database is in use or cannot be used, 2 wrong
+command line.`;
+
 /** Parses the arguments behind the program's name; prints nothing itself. */
 export function parseArguments(args: readonly string[], version: string): ParsedArguments {
   let asked: ProgramCommand = { kind: "relay" };
@@ -78,5 +97,22 @@ export function parseArguments(args: readonly string[], version: string): Parsed
       const { wait: waits = false, withdraw: withdraws = false } = options;
       asked = { kind: "accumulateFees", waits, withdraws };
     });
+  addCommand(command, {
+    name: "release-suspended",
+    description: RELEASE_DESCRIPTION,
+    summary: "let suspended messages travel again, and end",
+    afterHelp: AFTER_RELEASE_HELP,
+  })
+    .option("--chain <state-machine>", "only messages to this chain, e.g. EVM-1", toStateMachine)
+    .option("--from <module>", "only messages of this sender, hex", toModule)
+    .option("--to <module>", "only messages to this receiver, hex", toModule)
+    .action((choice: ReleaseChoice) => {
+      asked = { kind: "releaseSuspended", ...choice };
+    });
   return parse(args) ?? { kind: "run", arguments: command.opts<RunArguments>(), command: asked };
+}
+
+function toModule(text: string): Hex {
+  if (/^0x([0-9a-fA-F]{2})+$/.test(text)) return toHex(fromHex(text));
+  throw new InvalidArgumentError("Expected the bytes of a module in hex, with 0x.");
 }

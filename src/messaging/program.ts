@@ -10,6 +10,7 @@ import { systemRandomness } from "../core/runtime/randomness.ts";
 import { systemClock } from "../core/runtime/system_clock.ts";
 import type { ProgramCommand, RunArguments } from "./arguments.ts";
 import { accumulateFees } from "./commands/accumulate_fees.ts";
+import { releaseSuspended } from "./commands/release_suspended.ts";
 import { connectChains } from "./connect.ts";
 import { runRelayer } from "./run.ts";
 import type { RunDeps } from "./session.ts";
@@ -34,6 +35,9 @@ export function runProgram(
       fetch: platformFetch,
     };
     if (command.kind === "relay") return await runRelayer(runDeps, config, signal);
+    if (command.kind === "releaseSuspended") {
+      return await releaseSuspended({ ...runDeps, print }, config, command, signal);
+    }
     const printed = args.logFormat === "human" ? print : (): void => {};
     return await accumulateFees({ ...runDeps, print: printed }, config, command, signal);
   });

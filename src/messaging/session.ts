@@ -41,10 +41,22 @@ export interface Session extends Connections {
 }
 
 /** Does `work` between opening and closing; an abort and faults of the database become exit statuses. */
-export async function runSession(
+export function runSession(
   deps: RunDeps,
   config: MessagingConfig,
   work: (session: Session) => Promise<ExitCode>,
+  signal: AbortSignal,
+): Promise<ExitCode> {
+  const connected = (ledger: Ledger): Promise<ExitCode> =>
+    connectAndWork(deps, config, { ledger, work }, signal);
+  return withLedger(deps, config, connected, signal);
+}
+
+/** As {@link runSession} for what needs the database alone. */
+export async function withLedger(
+  deps: Pick<RunDeps, "log" | "openLedger">,
+  config: MessagingConfig,
+  work: (ledger: Ledger) => Promise<ExitCode>,
   signal: AbortSignal,
 ): Promise<ExitCode> {
   let ledger: Ledger;
@@ -57,7 +69,7 @@ export async function runSession(
   }
   try {
     ledger.bindHub(config.hub.stateMachine);
-    return await connectAndWork(deps, config, { ledger, work }, signal);
+    return await work(ledger);
   } catch (error) {
     if (signal.aborted && (error === signal.reason || isAbort(error))) return exitCodes.ok;
     if (!(error instanceof LedgerFault)) throw error;

@@ -56,3 +56,20 @@ Deno.test("arguments: the command has a help of its own, which needs no files", 
   const whole = parse("--help");
   assert.ok(whole.kind === "exit" && whole.stdout.includes("accumulate-fees"));
 });
+
+Deno.test("arguments: release-suspended with what is meant; what is no chain or no module is refused", () => {
+  assert.deepEqual(commandOf(...both, "release-suspended"), { kind: "releaseSuspended" });
+  assert.deepEqual(
+    commandOf(...both, "release-suspended", "--chain=EVM-1", "--from=0xAB", "--to", "0x0102"),
+    { kind: "releaseSuspended", chain: "EVM-1", from: "0xab", to: "0x0102" },
+  );
+  const cases: readonly (readonly [string, RegExp])[] = [
+    ["--chain=EVM", /Expected a state machine/],
+    ["--to=0xabc", /Expected the bytes of a module in hex/],
+  ];
+  for (const [option, expected] of cases) {
+    const parsed = parse(...both, "release-suspended", option);
+    assert.ok(parsed.kind === "exit" && parsed.code === 2);
+    assert.match(parsed.stderr, expected);
+  }
+});

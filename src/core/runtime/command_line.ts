@@ -1,5 +1,6 @@
 /** What the command lines of both programs have in common: how they look, and that parsing prints and ends nothing. */
-import { Command, CommanderError, Option } from "commander";
+import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { IdentifierError, parseStateMachine, type StateMachine } from "../protocol/ismp/state_machine.ts";
 import { logLevels } from "../telemetry/log.ts";
 import { type ExitCode, exitCodes } from "./exit_codes.ts";
 
@@ -95,4 +96,14 @@ export function addCommand(
     .addHelpText("after", afterHelp)
     .allowExcessArguments(false)
     .showHelpAfterError(`(${parent.name()} ${name} --help lists the options)`);
+}
+
+/** Reads a state machine. @throws {InvalidArgumentError} */
+export function toStateMachine(text: string): StateMachine {
+  try {
+    return parseStateMachine(text);
+  } catch (error) {
+    if (!(error instanceof IdentifierError)) throw error;
+    throw new InvalidArgumentError("Expected a state machine such as EVM-1 or POLKADOT-3367.");
+  }
 }

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { fromHex, type Hex } from "../../../src/core/protocol/bytes.ts";
+import { fromHex, type Hex, toHex } from "../../../src/core/protocol/bytes.ts";
 import type { Message } from "../../../src/core/protocol/ismp/message.ts";
+import { releaseAll, type ReleaseChoice } from "../../../src/messaging/commands/release_suspended.ts";
 import { NEVER_MS } from "../../../src/messaging/decisions/retry_schedule.ts";
-import { pairOf, releasePair } from "../../../src/messaging/pipeline/suspension.ts";
+import { pairOf } from "../../../src/messaging/pipeline/suspension.ts";
 import { outbound, round, settle } from "./rounds.ts";
 import { memoryLedger, names, Relayer, withLedger, World } from "./world.ts";
 
@@ -150,8 +151,14 @@ Deno.test("suspension: after the last try only a hand sets the pair free", async
   await work(world, relayer);
   assert.equal(relayer.row(last).nextAttemptAtMs, NEVER_MS);
   world.two.deceivers.clear();
-  const { deps, settings } = relayer;
-  deps.ledger.transaction(() => releasePair(deps, settings, pairOf(last, names.two)));
+  const { deps } = relayer;
+  const config = { hub: names.hub, chains: [names.one, names.two] };
+  const { from, to } = pairOf(last, names.two);
+  const others: readonly ReleaseChoice[] = [{ chain: names.one }, { from: toHex(to) }, { to: toHex(from) }];
+  for (const other of others) assert.deepEqual(releaseAll(deps, config, other), []);
+  const choice = { chain: names.two, from: toHex(from), to: toHex(to) };
+  assert.deepEqual(releaseAll(deps, config, choice).map((pair) => pair.failures), [3]);
+  assert.deepEqual(releaseAll(deps, config, {}), []);
   await work(world, relayer);
   assert.equal(relayer.row(last).state, "delivered");
 });

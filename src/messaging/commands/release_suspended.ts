@@ -1,0 +1,60 @@
+/**
+ * `release-suspended`: lets messages travel again that are held because deliveries between two modules were paid for and
+ * had no effect. After two tries the relayer makes no further one by itself. Asks no chain; the relayer must not run.
+ */
+import type { MessagingConfig } from "../../core/config/messaging_config.ts";
+import type { SuspensionRow } from "../../core/ledger/ledger.ts";
+import { type Hex, toHex } from "../../core/protocol/bytes.ts";
+import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
+import { type ExitCode, exitCodes } from "../../core/runtime/exit_codes.ts";
+import type { PipelineDeps } from "../pipeline/leg.ts";
+import { releasePair } from "../pipeline/suspension.ts";
+import { withLedger } from "../session.ts";
+import type { CommandDeps } from "./accumulate_fees.ts";
+
+/** Which pairs of modules are meant; what is absent does not matter. */
+export interface ReleaseChoice {
+  /** The chain that is delivered to. */
+  readonly chain?: StateMachine | undefined;
+  /** Sending module, lower-case hex. */
+  readonly from?: Hex | undefined;
+  /** Receiving module, lower-case hex. */
+  readonly to?: Hex | undefined;
+}
+
+/** Runs the command. 0: also when nothing is suspended; 1: the database is in use or cannot be used. */
+export function releaseSuspended(
+  deps: Pick<CommandDeps, "clock" | "random" | "log" | "openLedger" | "print">,
+  config: MessagingConfig,
+  choice: ReleaseChoice,
+  signal: AbortSignal,
+): Promise<ExitCode> {
+  const chains = config.chains.map(({ stateMachine }) => stateMachine);
+  return withLedger(deps, config, (ledger) => {
+    const released = releaseAll({ ...deps, ledger }, { hub: config.hub.stateMachine, chains }, choice);
+    for (const { sink, from, to } of released) {
+      deps.print(`${sink}: ${toHex(from)} -> ${toHex(to)} released`);
+    }
+    if (released.length === 0) deps.print("No messages are suspended.");
+    return Promise.resolve(exitCodes.ok);
+  }, signal);
+}
+
+/** Forgets the pairs that are meant, with their failures; their messages are due again. */
+export function releaseAll(
+  deps: PipelineDeps,
+  { hub, chains }: { readonly hub: StateMachine; readonly chains: readonly StateMachine[] },
+  choice: ReleaseChoice,
+): readonly SuspensionRow[] {
+  return deps.ledger.transaction(() => {
+    const active = chains.flatMap((chain) => deps.ledger.suspensions.listActive(chain));
+    const meant = active.filter((pair) => isMeant(pair, choice));
+    for (const pair of meant) releasePair(deps, { hub }, pair);
+    return meant;
+  });
+}
+
+function isMeant(pair: SuspensionRow, { chain, from, to }: ReleaseChoice): boolean {
+  return (chain ?? pair.sink) === pair.sink && (from ?? toHex(pair.from)) === toHex(pair.from) &&
+    (to ?? toHex(pair.to)) === toHex(pair.to);
+}
