@@ -3,6 +3,8 @@
  * Usage: `deno run -A tests/run.ts [unit|devnet|scenario|release]...`; without arguments all of them.
  */
 
+import { describeSpentGas, parseSpentGas, SPENT_GAS_FILE, sumSpentGas } from "./devnet/spent_gas.ts";
+
 /** Folders of each suite, in the order in which they run: the fastest first. */
 const SUITES: Readonly<Record<string, readonly string[]>> = {
   unit: [
@@ -81,8 +83,8 @@ function reportOf(name: string): string {
 async function runFiles(name: string, paths: readonly string[], filesAtOnce: string): Promise<Sum> {
   const report = reportOf(name);
   const notes = `build/notes-${name}.txt`;
-  await Deno.remove(report).catch(() => undefined);
-  await Deno.remove(notes).catch(() => undefined);
+  const spent = `build/spent-gas-${name}.txt`;
+  for (const file of [report, notes, spent]) await Deno.remove(file).catch(() => undefined);
   const child = new Deno.Command(Deno.execPath(), {
     // Types are the matter of `deno task check`: each suite would check all of the same modules again.
     args: [
@@ -100,6 +102,8 @@ async function runFiles(name: string, paths: readonly string[], filesAtOnce: str
       RUST_BACKTRACE: "0",
       DENO_JOBS: filesAtOnce,
       CAUSEWAY_TEST_NOTES: `${Deno.cwd()}/${notes}`,
+      // What the devnets of other suites carry is sent by tests, not by the programs.
+      ...name.startsWith("scenario") ? { [SPENT_GAS_FILE]: `${Deno.cwd()}/${spent}` } : {},
     },
     stdin: "null",
     stdout: "piped",
@@ -109,6 +113,8 @@ async function runFiles(name: string, paths: readonly string[], filesAtOnce: str
   // What passed tests have to tell: the runner holds back all that they print.
   const told = await Deno.readTextFile(notes).catch(() => "");
   if (told !== "") say(told.trimEnd());
+  const lines = await Deno.readTextFile(spent).catch(() => undefined);
+  if (lines !== undefined) say(describeSpentGas(sumSpentGas(parseSpentGas(lines))));
   const sum = readSum(report);
   return success || sum.failed > 0 ? sum : { ...sum, failed: 1 };
 }

@@ -36,6 +36,7 @@ import {
   startProvenChain,
 } from "./proven_chains.ts";
 import { Prover } from "./prover.ts";
+import { noteSpentGas } from "./spent_gas.ts";
 import { type ParachainHeads, type RelayChainNode, startRelayChain } from "./relay/relay_chain.ts";
 import type { DevnetEndpoints } from "./relayer_config.ts";
 import { type DevnetSubstrateChain, isSiblingOf, startSubstrateChain } from "./substrate_chains.ts";
@@ -264,7 +265,9 @@ export class Devnet implements AsyncDisposable {
 
   /** Ends everything, in order: oracle, hub, nodes. Safe to call twice. */
   async stop(): Promise<void> {
-    await this.#parts.disposeAsync();
+    if (this.#parts.disposed) return;
+    await using _parts = this.#parts;
+    await noteSpentGas(this.chains);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
