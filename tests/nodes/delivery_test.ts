@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { bumpPrice } from "../../src/core/chains/stuck_plan.ts";
 import type { SignedSubmission } from "../../src/core/chains/chain.ts";
 import type { EvmChain } from "../../src/core/chains/evm/evm_chain.ts";
+import type { GasPrice } from "../../src/core/chains/evm/gas.ts";
 import { RpcFault } from "../../src/core/rpc/fault.ts";
 import {
   accepted,
@@ -65,7 +66,8 @@ function testDeliveries({ name, start }: RealNode): void {
 
   Deno.test({
     name: `${name}: what waits below the base fee is replaced only for enough more, or cancelled`,
-    ignore,
+    // Its base fee is zero.
+    ignore: ignore || name === "bsc",
     fn: () =>
       withNode(31602, async (host) => {
         const { chain } = chainOf(host);
@@ -92,6 +94,38 @@ function testDeliveries({ name, start }: RealNode): void {
         assert.ok((await outcomeOf(chain, replacement)).kind === "included");
         // Its pool knows the first one for a moment longer.
         assert.deepEqual(await outcomeOf(chain, stuck), { kind: "replaced" });
+      }),
+  });
+
+  Deno.test({
+    name:
+      `${name}: without a base fee the pool has a least price, and what waits is replaced for enough more`,
+    ignore: ignore || name !== "bsc",
+    fn: () =>
+      withNode(31605, async (host) => {
+        const { chain } = chainOf(host);
+        const messages = [postTo(host, 1n)];
+        const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
+        const simulation = await accepted(chain, delivery);
+        const { latest } = await chain.fetchNonces(never);
+        const ahead = await chain.sign(delivery, simulation, { nonceAtLeast: latest + 1n }, never);
+        assert.ok(ahead.kind === "signed");
+        const cheap = { type: "eip1559" as const, maxFeeWei: 10_000n, maxPriorityFeeWei: 10n };
+        const tooCheap = await chain.resign(ahead.submission, cheap);
+        assert.deepEqual(await chain.broadcast(tooCheap, never), { kind: "underpriced" });
+        const { market } = await chain.fetchReplacementTerms(ahead.submission, never);
+        const waiting = await chain.resign(ahead.submission, market);
+        assert.deepEqual(await chain.broadcast(waiting, never), { kind: "sent" });
+        const nearlySame = await chain.resign(waiting, raisedBy(market, 50n));
+        assert.deepEqual(await chain.broadcast(nearlySame, never), { kind: "underpriced" });
+        const bumped = bumpPrice(market, market, { capWei: undefined });
+        assert.ok(bumped !== undefined);
+        const replacement = await chain.resign(waiting, bumped);
+        assert.deepEqual(await chain.broadcast(replacement, never), { kind: "sent" });
+        const filling = await chain.cancel({ ...ahead.submission, nonce: latest }, market, never);
+        assert.deepEqual(await chain.broadcast(filling, never), { kind: "sent" });
+        assert.ok((await outcomeOf(chain, replacement)).kind === "included");
+        assert.deepEqual(await outcomeOf(chain, waiting), { kind: "replaced" });
       }),
   });
 
@@ -145,6 +179,16 @@ function testDeliveries({ name, start }: RealNode): void {
         );
       }),
   });
+}
+
+/** A price with both fees so many thousandths higher. */
+function raisedBy(price: GasPrice, permille: bigint): GasPrice {
+  const raised = (wei: bigint): bigint => wei * (1000n + permille) / 1000n;
+  return price.type === "legacy" ? { ...price, gasPriceWei: raised(price.gasPriceWei) } : {
+    ...price,
+    maxFeeWei: raised(price.maxFeeWei),
+    maxPriorityFeeWei: raised(price.maxPriorityFeeWei),
+  };
 }
 
 /** Waits until the chain knows what became of a submission. */

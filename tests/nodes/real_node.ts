@@ -2,6 +2,7 @@
  * The real nodes that tests can run on: each that can be built here, or is named by a variable of the environment.
  */
 import type { Anvil, AnvilOptions } from "../devnet/evm/anvil.ts";
+import { startBscNode } from "../devnet/evm/bsc_node.ts";
 import { startGeth } from "../devnet/evm/geth.ts";
 import { buildGeth, GETH_KINDS, type GethKind } from "../devnet/evm/geth_build.ts";
 
@@ -18,7 +19,8 @@ export async function findNode(name: GethKind["name"]): Promise<RealNode> {
   if (kind === undefined) throw new RangeError(`No node ${name}`);
   try {
     const executable = await buildGeth(kind);
-    if (executable !== undefined) return { name, start: (options) => startGeth(executable, options) };
+    const start = name === "bsc" ? startBscNode : startGeth;
+    if (executable !== undefined) return { name, start: (options) => start(executable, options) };
     say(`${name} is left out: Go is not installed, and ${kind.variable} names no executable`);
   } catch (error) {
     // Of Geth itself the task must not pass over that.

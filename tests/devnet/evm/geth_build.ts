@@ -5,7 +5,7 @@
 
 /** A node that can be built. */
 export interface GethKind {
-  readonly name: "geth" | "op-geth";
+  readonly name: "geth" | "op-geth" | "bsc";
   /** As the proxy names it; all of them call themselves {@link OWN_NAME}. */
   readonly module: string;
   readonly version: string;
@@ -22,6 +22,7 @@ export const GETH_KINDS: readonly GethKind[] = [
     version: "v1.101702.3",
     variable: "OP_GETH",
   },
+  { name: "bsc", module: "github.com/bnb-chain/bsc", version: "v1.7.8", variable: "BSC_GETH" },
 ];
 
 /** The module that a fork takes the place of. */
