@@ -9,7 +9,7 @@ import type {
   ConsensusChainConfig,
   ConsensusConfig,
   OpStackChainConfig,
-} from "../core/config/consensus_config.ts";
+} from "./config/schema.ts";
 import { beaconNetworkOf } from "../core/protocol/consensus/sync_committee/known_networks.ts";
 import { evmChainId, type StateMachine, type StateMachineId } from "../core/protocol/ismp/state_machine.ts";
 import { type Fetch, platformFetch } from "../core/rpc/http.ts";

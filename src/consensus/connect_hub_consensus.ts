@@ -8,10 +8,11 @@ import type {
   BeefyProverValues,
   ConsensusConfig,
   ConsensusHubConfig,
+  EvmConsensusChainConfig,
   GrandpaValues,
   HubSubstrateConfig,
   ToldChainConfig,
-} from "../core/config/consensus_config.ts";
+} from "./config/schema.ts";
 import { paraIdOf, type StateMachine, stateMachineParts } from "../core/protocol/ismp/state_machine.ts";
 import { createAcceptedSource } from "./beefy/accepted_source.ts";
 import { BEEFY_STATE_ID, stateOfHub, stateOfRelay } from "./beefy/hub_state.ts";
@@ -41,10 +42,30 @@ export function connectHubConsensus(network: SubstrateChainDeps, config: Consens
       skipped: evm.map(({ stateMachine }) => stateMachine),
     };
   }
-  const hosts = evm.map((chain) => createEvmChain(network, chain));
+  const hosts = evm.map((chain) => connectHost(network, chain));
   const skipped = substrates.map(({ stateMachine }) => stateMachine);
   const addressees = evm.map(({ stateMachine }) => stateMachine);
   return { hosts, told: [], skipped, ...connectSources(network, hub, consensus.prover, addressees) };
+}
+
+/** The host of an EVM chain. Nothing is read from its events, and one transaction at a time is traced. */
+function connectHost(
+  network: SubstrateChainDeps,
+  chain: EvmConsensusChainConfig,
+): ReturnType<typeof createEvmChain> {
+  const { stateMachine, consensusStateId, rpcUrls, ismpHost, signer, gasPriceBufferPercent, clientType } =
+    chain;
+  return createEvmChain(network, {
+    stateMachine,
+    consensusStateId,
+    rpcUrls,
+    ismpHost,
+    signer,
+    gasPriceBufferPercent,
+    clientType,
+    queryBatchSizeBlocks: undefined,
+    tracingBatchSize: undefined,
+  });
 }
 
 /** Where proofs for hosts come from. */
@@ -232,7 +253,7 @@ export async function fetchBase(
   const config = chains.find(({ stateMachine }) => stateMachine === chain);
   if (config === undefined || config.type === "substrate") return undefined;
   const { stateMachine, consensusStateId } = hub.substrate;
-  const host = createEvmChain(network, config);
+  const host = connectHost(network, config);
   try {
     return (await host.fetchConsensusView({ stateMachine, consensusStateId }, signal)).state;
   } finally {

@@ -5,7 +5,7 @@
 import type { CheckFinding } from "../core/chains/chain.ts";
 import type { ConsensusHub } from "../core/chains/consensus_hub.ts";
 import type { CheckResult } from "../core/chains/first_check.ts";
-import type { ConsensusConfig } from "../core/config/consensus_config.ts";
+import type { ConsensusConfig } from "./config/schema.ts";
 import type { StateMachine } from "../core/protocol/ismp/state_machine.ts";
 import type { Clock } from "../core/runtime/clock.ts";
 import type { Randomness } from "../core/runtime/randomness.ts";

@@ -4,7 +4,7 @@
  * (`CreateConsensusState`).
  */
 import type { ConsensusHub } from "../core/chains/consensus_hub.ts";
-import type { ConsensusConfig } from "../core/config/consensus_config.ts";
+import type { ConsensusConfig } from "./config/schema.ts";
 import { toHex } from "../core/protocol/bytes.ts";
 import { acceptedChainsOf } from "../core/protocol/consensus/accepted_chains.ts";
 import {

@@ -1,6 +1,6 @@
 /** From checked arguments to an exit status: configuration, log, signals, and the relayer itself. */
-import type { ConsensusConfig } from "../core/config/consensus_config.ts";
-import { readConsensusConfig } from "../core/config/read_consensus_config.ts";
+import type { ConsensusConfig } from "./config/schema.ts";
+import { readConsensusConfig } from "./config/read.ts";
 import type { StateMachine } from "../core/protocol/ismp/state_machine.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { dropFileAccess } from "../core/runtime/file_access.ts";
@@ -54,11 +54,8 @@ function openSummariesTexts(
   return new Map(chains.map((chain) => [chain, openKeptText(path(chain))]));
 }
 
-/** Texts that no log line may contain. */
+/** Texts that no log line may contain. The explorer's keys are not among the values: this program has no use for them. */
 function secretsOf(config: ConsensusConfig): readonly string[] {
   const keys = [config.hub.substrate.signer, ...config.chains.map(({ signer }) => signer)];
-  const apiKeys = config.chains.map((chain) =>
-    chain.type === "substrate" ? undefined : chain.etherscanApiKey
-  );
-  return [...keys, ...apiKeys].flatMap((secret) => secret === undefined ? [] : [secret.reveal()]);
+  return keys.flatMap((secret) => secret === undefined ? [] : [secret.reveal()]);
 }

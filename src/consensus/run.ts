@@ -5,7 +5,7 @@
 import type { CheckFinding } from "../core/chains/chain.ts";
 import type { ConsensusHub } from "../core/chains/consensus_hub.ts";
 import { type CheckResult, checkWithin, reportChecks } from "../core/chains/first_check.ts";
-import type { ConsensusConfig } from "../core/config/consensus_config.ts";
+import type { ConsensusConfig } from "./config/schema.ts";
 import { acceptedChainsOf, describeUnlisted } from "../core/protocol/consensus/accepted_chains.ts";
 import { type StateMachine, stateMachineIdKey } from "../core/protocol/ismp/state_machine.ts";
 import { RpcFault } from "../core/rpc/fault.ts";

@@ -3,7 +3,7 @@
  * whatever happens in between; an abort is a clean end.
  */
 import type { ConsensusHub } from "../core/chains/consensus_hub.ts";
-import type { ConsensusConfig } from "../core/config/consensus_config.ts";
+import type { ConsensusConfig } from "./config/schema.ts";
 import type { BeefyClientState } from "../core/protocol/evm/beefy_client_state.ts";
 import type { StateMachine } from "../core/protocol/ismp/state_machine.ts";
 import type { Clock } from "../core/runtime/clock.ts";

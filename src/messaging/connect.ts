@@ -2,7 +2,7 @@
 import { createEvmChain } from "../core/chains/evm/evm_chain.ts";
 import { createHubChain } from "../core/chains/substrate/relayer_hub.ts";
 import { createSubstrateChain } from "../core/chains/substrate/substrate_chain.ts";
-import type { ChainConfig, MessagingConfig } from "../core/config/messaging_config.ts";
+import type { ChainConfig, MessagingConfig } from "./config/schema.ts";
 import { fromHex } from "../core/protocol/bytes.ts";
 import { evmAddressOf, sr25519PublicKey } from "../core/protocol/ismp/signed_messages.ts";
 import { platformFetch } from "../core/rpc/http.ts";

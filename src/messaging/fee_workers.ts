@@ -2,7 +2,7 @@
 import type { Chain } from "../core/chains/chain.ts";
 import type { FeeChain } from "../core/chains/fees.ts";
 import type { RelayerHub } from "../core/chains/hub_accounts.ts";
-import type { MessagingConfig } from "../core/config/messaging_config.ts";
+import type { MessagingConfig } from "./config/schema.ts";
 import { fromHex } from "../core/protocol/bytes.ts";
 import type { StateMachine } from "../core/protocol/ismp/state_machine.ts";
 import type { Worker } from "../core/runtime/worker.ts";

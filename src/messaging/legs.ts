@@ -1,7 +1,7 @@
 /** Which legs there are, what each of them needs, and the workers that serve them. */
 import { type FeeChain } from "../core/chains/fees.ts";
 import type { RelayerHub } from "../core/chains/hub_accounts.ts";
-import type { MessagingConfig } from "../core/config/messaging_config.ts";
+import type { MessagingConfig } from "./config/schema.ts";
 import { type Hex, toHex } from "../core/protocol/bytes.ts";
 import type { StateMachine } from "../core/protocol/ismp/state_machine.ts";
 import type { Fetch } from "../core/rpc/http.ts";

@@ -3,7 +3,7 @@
  * good price is kept in the ledger, with the time at which it was read, so that a restart does not forget it.
  */
 import { z } from "zod";
-import type { EvmChainConfig, HubConfig } from "../core/config/messaging_config.ts";
+import type { EvmChainConfig, HubConfig } from "./config/schema.ts";
 import type { Ledger } from "../core/ledger/ledger.ts";
 import { type GoodPrice, ONE_DOLLAR_27 } from "../core/prices/native_price.ts";
 import {

@@ -1,6 +1,6 @@
 /** From checked arguments to an exit status: configuration, log, signals, and the relayer itself. */
-import type { MessagingConfig } from "../core/config/messaging_config.ts";
-import { readMessagingConfig } from "../core/config/read_messaging_config.ts";
+import type { MessagingConfig } from "./config/schema.ts";
+import { readMessagingConfig } from "./config/read.ts";
 import { openLedger } from "../core/ledger/open.ts";
 import { platformFetch } from "../core/rpc/http.ts";
 import type { ExitCode } from "../core/runtime/exit_codes.ts";

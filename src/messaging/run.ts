@@ -5,7 +5,7 @@
 import type { Chain } from "../core/chains/chain.ts";
 import type { FeeChain } from "../core/chains/fees.ts";
 import type { RelayerHub } from "../core/chains/hub_accounts.ts";
-import type { MessagingConfig } from "../core/config/messaging_config.ts";
+import type { MessagingConfig } from "./config/schema.ts";
 import { LedgerFault } from "../core/ledger/ledger.ts";
 import type { Fetch } from "../core/rpc/http.ts";
 import type { ExitCode } from "../core/runtime/exit_codes.ts";

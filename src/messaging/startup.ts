@@ -9,7 +9,7 @@ import { type CheckResult, checkUntilPassed, checkWithin } from "../core/chains/
 import type { FeeChain } from "../core/chains/fees.ts";
 import type { HubChain } from "../core/chains/hub.ts";
 import { fromHex } from "../core/protocol/bytes.ts";
-import type { ChainConfig, EvmChainConfig, SubstrateChainConfig } from "../core/config/messaging_config.ts";
+import type { ChainConfig, EvmChainConfig, SubstrateChainConfig } from "./config/schema.ts";
 import type { Clock } from "../core/runtime/clock.ts";
 import type { Randomness } from "../core/runtime/randomness.ts";
 import type { Worker } from "../core/runtime/worker.ts";

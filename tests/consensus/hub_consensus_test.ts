@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { connectChains } from "../../src/consensus/connect.ts";
 import { stateOfHub, stateOfRelay } from "../../src/consensus/beefy/hub_state.ts";
 import { runConsensus } from "../../src/consensus/run.ts";
-import { parseConsensusConfig } from "../../src/core/config/read_consensus_config.ts";
+import { parseConsensusConfig } from "../../src/consensus/config/read.ts";
 import { hubBeefyStateCodec } from "../../src/core/protocol/consensus/beefy/relay_storage.ts";
 import {
   decodeBeefyClientState,

@@ -4,8 +4,8 @@ import { logConsensusState } from "../../src/consensus/initial_state.ts";
 import { ProverFault } from "../../src/consensus/prover.ts";
 import { runConsensus } from "../../src/consensus/run.ts";
 import type { Connections, HubStateMaker, RunDeps } from "../../src/consensus/session.ts";
-import type { ConsensusConfig } from "../../src/core/config/consensus_config.ts";
-import { parseConsensusConfig } from "../../src/core/config/read_consensus_config.ts";
+import type { ConsensusConfig } from "../../src/consensus/config/schema.ts";
+import { parseConsensusConfig } from "../../src/consensus/config/read.ts";
 import { toHash256 } from "../../src/core/protocol/bytes.ts";
 import { parseStateMachine, toConsensusStateId } from "../../src/core/protocol/ismp/state_machine.ts";
 import { ShutdownRequested } from "../../src/core/runtime/signals.ts";
@@ -13,7 +13,7 @@ import { FakeClock } from "../support/fake_clock.ts";
 import { faultOf, idOf, MemoryUpdatesHub, ScriptedProver, updateTo } from "../support/memory_updates.ts";
 import { RecordedLog } from "../support/recorded_log.ts";
 import { fixedRandomness } from "../support/seeded_randomness.ts";
-import { GOOD_CONSENSUS_TOML, goodFiles } from "../core/config/wrong_consensus_configs.ts";
+import { GOOD_CONSENSUS_TOML, goodFiles } from "./config/wrong_configs.ts";
 
 function configOf(toml: string): ConsensusConfig {
   const { config, problems } = parseConsensusConfig(goodFiles, toml);

@@ -4,7 +4,7 @@
  */
 import { connectChains } from "../../src/consensus/connect.ts";
 import { renderDiagnostic } from "../../src/core/config/diagnostics.ts";
-import { parseConsensusConfig } from "../../src/core/config/read_consensus_config.ts";
+import { parseConsensusConfig } from "../../src/consensus/config/read.ts";
 import { systemRandomness } from "../../src/core/runtime/randomness.ts";
 import { systemClock } from "../../src/core/runtime/system_clock.ts";
 import {

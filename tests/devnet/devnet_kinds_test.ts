@@ -4,7 +4,7 @@ import { fromHex, type Hex, toHex } from "../../src/core/protocol/bytes.ts";
 import { hostParamCodec } from "../../src/core/protocol/ismp/host_params.ts";
 import { hostExecutiveKeys, offchainKeys } from "../../src/core/protocol/ismp/storage_keys.ts";
 import { decodeStrict } from "../../src/core/protocol/scale.ts";
-import { parseMessagingConfig } from "../../src/core/config/read_messaging_config.ts";
+import { parseMessagingConfig } from "../../src/messaging/config/read.ts";
 import { type Devnet, type DevnetChain, startDevnet } from "./devnet.ts";
 import { HANDLER_ABI, HOST_ABI } from "./evm/abi.ts";
 import { DEVNET_ACCOUNTS } from "./evm/accounts.ts";

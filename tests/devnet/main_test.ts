@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { readConsensusConfig } from "../../src/core/config/read_consensus_config.ts";
-import { readMessagingConfig } from "../../src/core/config/read_messaging_config.ts";
+import { readConsensusConfig } from "../../src/consensus/config/read.ts";
+import { readMessagingConfig } from "../../src/messaging/config/read.ts";
 import type { DevnetFacts } from "./facts.ts";
 import { REPOSITORY } from "./repository.ts";
 import { TextLineStream } from "./text_lines.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { parseMessagingConfig } from "../../src/core/config/read_messaging_config.ts";
+import { parseMessagingConfig } from "../../src/messaging/config/read.ts";
 import { toHex } from "../../src/core/protocol/bytes.ts";
 import { DEVNET_KEYS } from "./evm/accounts.ts";
 import { type ConfigChanges, type DevnetEndpoints, relayerConfig, sectionOf } from "./relayer_config.ts";

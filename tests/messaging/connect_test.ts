@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
-import { parseMessagingConfig } from "../../src/core/config/read_messaging_config.ts";
-import type { MessagingConfig } from "../../src/core/config/messaging_config.ts";
+import { parseMessagingConfig } from "../../src/messaging/config/read.ts";
+import type { MessagingConfig } from "../../src/messaging/config/schema.ts";
 import { fromHex, toHex } from "../../src/core/protocol/bytes.ts";
 import { evmAddressOf, sr25519PublicKey } from "../../src/core/protocol/ismp/signed_messages.ts";
 import { systemClock } from "../../src/core/runtime/system_clock.ts";
 import { connectChains } from "../../src/messaging/connect.ts";
 import type { Connections } from "../../src/messaging/session.ts";
-import { edited, GOOD_TOML } from "../core/config/wrong_configs.ts";
+import { edited, GOOD_TOML } from "./config/wrong_configs.ts";
 import { RecordedLog } from "../support/recorded_log.ts";
 import { seededRandomness } from "../support/seeded_randomness.ts";
 import { serveLocally, type TestServer } from "../support/test_server.ts";

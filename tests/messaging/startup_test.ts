@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import type { Chain, CheckFinding } from "../../src/core/chains/chain.ts";
 import type { HubChain } from "../../src/core/chains/hub.ts";
-import { parseMessagingConfig } from "../../src/core/config/read_messaging_config.ts";
+import { parseMessagingConfig } from "../../src/messaging/config/read.ts";
 import { fromHex } from "../../src/core/protocol/bytes.ts";
 import { RpcFault } from "../../src/core/rpc/fault.ts";
 import { type ChainToCheck, checkAll, type CheckResult } from "../../src/messaging/startup.ts";
-import { GOOD_TOML } from "../core/config/wrong_configs.ts";
+import { GOOD_TOML } from "./config/wrong_configs.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { MemoryChain } from "../support/memory_chain.ts";
 import { MemoryNode } from "../support/memory_node.ts";

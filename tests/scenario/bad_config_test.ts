@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { dirname } from "node:path";
 import { mapLimited } from "../../src/core/runtime/limit.ts";
-import { GOOD_TOML, type WrongConfig, wrongConfigs } from "../core/config/wrong_configs.ts";
+import { GOOD_TOML, type WrongConfig, wrongConfigs } from "../messaging/config/wrong_configs.ts";
 import { runRelayerOnce, type RunResult } from "./support/run_once.ts";
 
 /** A run takes 0.2 s of one core. */

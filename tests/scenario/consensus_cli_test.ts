@@ -7,7 +7,7 @@ import {
   GOOD_CONSENSUS_TOML,
   KEY_FILES,
   wrongConsensusConfigs,
-} from "../core/config/wrong_consensus_configs.ts";
+} from "../consensus/config/wrong_configs.ts";
 import { startHub } from "../devnet/hub/hub.ts";
 import { REPOSITORY } from "../devnet/repository.ts";
 import { runOnce, type RunResult } from "./support/run_once.ts";

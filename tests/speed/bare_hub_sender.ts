@@ -1,7 +1,7 @@
 /** Hands the hub deliveries that are ready: proved and encoded before the time is taken. */
 import type { SignedSubmission } from "../../src/core/chains/chain.ts";
 import type { HubChain } from "../../src/core/chains/hub.ts";
-import { parseMessagingConfig } from "../../src/core/config/read_messaging_config.ts";
+import { parseMessagingConfig } from "../../src/messaging/config/read.ts";
 import { postMessage } from "../../src/core/protocol/ismp/commitment.ts";
 import { systemRandomness } from "../../src/core/runtime/randomness.ts";
 import { systemClock } from "../../src/core/runtime/system_clock.ts";

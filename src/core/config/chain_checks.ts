@@ -9,9 +9,17 @@ import type { SourceLocation } from "./diagnostics.ts";
 
 /** What the checks know of a section: where it is and which names in it are good. */
 export interface KnownSection {
-  readonly place: SourceLocation;
+  readonly location: SourceLocation;
   readonly stateMachine: StateMachine | undefined;
   readonly consensusStateId: ConsensusStateId | undefined;
+}
+
+/** A section by what was good of its names. */
+export function toKnown(
+  location: SourceLocation,
+  { stateMachine, consensusStateId }: Partial<Pick<KnownSection, "stateMachine" | "consensusStateId">>,
+): KnownSection {
+  return { location, stateMachine, consensusStateId };
 }
 
 /** No chain may be configured twice, nor be the hub: one instance of a chain per process. */
@@ -20,28 +28,28 @@ export function checkDistinct(hub: KnownSection | undefined, chains: readonly Kn
   for (const chain of chains) {
     const machine = chain.stateMachine;
     if (machine === undefined) continue;
-    const at = chain.place.child("state_machine");
+    const at = chain.location.child("state_machine");
     if (machine === hub?.stateMachine) {
       at.problem(`"${machine}", which is the hub`, "a chain other than the hub");
     }
     const first = seen.get(machine);
-    if (first === undefined) seen.set(machine, chain.place);
+    if (first === undefined) seen.set(machine, chain.location);
     else at.problem(`"${machine}", which ${sectionAt(first)} has already`, "each chain in one section only");
   }
 }
 
-function sectionAt(place: SourceLocation): string {
-  return `[${place.section}]${place.line === undefined ? "" : ` (line ${place.line})`}`;
+function sectionAt(location: SourceLocation): string {
+  return `[${location.section}]${location.line === undefined ? "" : ` (line ${location.line})`}`;
 }
 
 /** Warns where the live hub stores a chain under another id: an update under that id never comes. */
 export function checkLiveIds(chains: readonly KnownSection[], key = "consensus_state_id"): void {
-  for (const { place, stateMachine, consensusStateId } of chains) {
+  for (const { location, stateMachine, consensusStateId } of chains) {
     if (stateMachine === undefined || consensusStateId === undefined) continue;
     if (!stateMachine.startsWith("EVM-")) continue;
     const live = findLiveChain(stateMachine);
     if (live === undefined || live.consensusStateId === consensusStateId) continue;
-    place.child(key).warning(
+    location.child(key).warning(
       `"${consensusStateId}"`,
       `"${live.consensusStateId}", which is what the live hub uses for ${stateMachine}`,
     );
@@ -53,9 +61,9 @@ export function checkLiveIds(chains: readonly KnownSection[], key = "consensus_s
  * Polkadot Hub is one under either of its names.
  */
 export function checkTries(chains: readonly KnownSection[]): void {
-  for (const { place, stateMachine } of chains) {
+  for (const { location, stateMachine } of chains) {
     if (stateMachine === undefined) continue;
-    const at = place.child("state_machine");
+    const at = location.child("state_machine");
     const storedAs = polkadotHubAs(stateMachine);
     const name = stateMachine.startsWith("EVM-") ? findOtherTrie(stateMachine) : undefined;
     if (storedAs !== undefined) {

@@ -44,12 +44,12 @@ export interface ConfigResult<C> {
 /** One line such as `relayer.toml:12: [hub].rpc_ws: found ..., expected ...`. `file` is the path as given. */
 export function renderDiagnostic(file: string, problem: Diagnostic): string {
   const hint = problem.hint === undefined ? "" : `; ${problem.hint}`;
-  return `${renderPlace(file, problem)}: found ${problem.found}, expected ${problem.expected}${hint}`;
+  return `${renderLocation(file, problem)}: found ${problem.found}, expected ${problem.expected}${hint}`;
 }
 
 /** One line such as `relayer.toml:12: [relayer].module_filter[0]: read as ...`. */
 export function renderNote(file: string, note: Note): string {
-  return `${renderPlace(file, note)}: ${note.text}`;
+  return `${renderLocation(file, note)}: ${note.text}`;
 }
 
 /** Everything that is wrong, each thing on a line of its own, and that nothing was started. */
@@ -60,11 +60,11 @@ export function describeProblems(file: string, reading: ConfigResult<unknown>): 
     .join("\n");
 }
 
-function renderPlace(file: string, place: Pick<Diagnostic, "section" | "path" | "line">): string {
-  const line = place.line === undefined ? "" : `:${place.line}`;
-  if (place.path === "") return `${file}${line}`;
-  if (place.section === "") return `${file}${line}: ${place.path}`;
-  return `${file}${line}: [${place.section}]${place.path.slice(place.section.length)}`;
+function renderLocation(file: string, location: Pick<Diagnostic, "section" | "path" | "line">): string {
+  const line = location.line === undefined ? "" : `:${location.line}`;
+  if (location.path === "") return `${file}${line}`;
+  if (location.section === "") return `${file}${line}: ${location.path}`;
+  return `${file}${line}: [${location.section}]${location.path.slice(location.section.length)}`;
 }
 
 /** TOML spelling of a path. Names that may be a misplaced key are replaced by their length. */

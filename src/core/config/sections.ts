@@ -2,20 +2,34 @@
  * From a file to its sections, the same for both programs: the document, the names of its tables, the section of the
  * hub under either name, and what is said of missing sections and of types that do not exist.
  */
-import { isTable, type TomlTable, type TomlValue } from "./toml.ts";
-import type { ConfigResult, Diagnostic } from "./diagnostics.ts";
+import { type ConfigResult, type Diagnostic, Diagnostics, type SourceLocation } from "./diagnostics.ts";
 import { shownText } from "./redact.ts";
-import { Diagnostics, type SourceLocation } from "./diagnostics.ts";
-import { type Fields, readSection, type SectionResult, type SectionTraits } from "./section.ts";
+import { describeKind, readSection, type Section, type SectionResult } from "./schema.ts";
 import { nearestWord } from "./spelling.ts";
-import { type ConfigFiles, parseToml, readTextFile } from "./toml.ts";
-import { describeKind } from "./value_readers.ts";
+import {
+  type ConfigFiles,
+  isTable,
+  parseToml,
+  readTextFile,
+  type TomlTable,
+  type TomlValue,
+} from "./toml.ts";
 
 /** Names of the hub's section: the spec's and that of the reference's files. */
 const HUB_SECTIONS = ["hub", "hyperbridge"] as const;
 
-/** Top-level tables by name; `undefined` for a top-level key that is no table (and was reported). */
-export type Sections = ReadonlyMap<string, TomlTable | undefined>;
+/** A file while it is read. */
+export interface ConfigDocument {
+  /** Top-level tables by name; `undefined` for a top-level key that is no table (and was reported). */
+  readonly sections: ReadonlyMap<string, TomlTable | undefined>;
+  readonly diagnostics: Diagnostics;
+}
+
+/** A section with its name. */
+export interface NamedTable {
+  readonly name: string;
+  readonly table: TomlTable;
+}
 
 /** Reads the file at `path` with `parse`. A file that cannot be read is a problem too, not an exception. */
 export function readConfigFile<C>(
@@ -27,15 +41,15 @@ export function readConfigFile<C>(
   return "problem" in file ? unreadable(file.problem) : parse(file.text);
 }
 
-/** Reads a TOML text with `read`, which reports what is wrong. */
+/** Reads a TOML text with `read`, which reports what is wrong. Top-level keys that are no tables are problems. */
 export function readDocument<C>(
   text: string,
-  read: (table: TomlTable, diagnostics: Diagnostics) => C | undefined,
+  read: (document: ConfigDocument) => C | undefined,
 ): ConfigResult<C> {
-  const document = parseToml(text);
-  if ("problem" in document) return unreadable(document.problem);
-  const diagnostics = new Diagnostics(document.lineOf);
-  const config = read(document.table, diagnostics);
+  const parsed = parseToml(text);
+  if ("problem" in parsed) return unreadable(parsed.problem);
+  const diagnostics = new Diagnostics(parsed.lineOf);
+  const config = read({ sections: findSections(parsed.table, diagnostics), diagnostics });
   const { problems, warnings, notes } = diagnostics;
   return { config: problems.length === 0 ? config : undefined, problems, warnings, notes };
 }
@@ -44,33 +58,29 @@ function unreadable<C>(problem: Diagnostic): ConfigResult<C> {
   return { config: undefined, problems: [problem], warnings: [], notes: [] };
 }
 
-/** Top-level tables by name. Every other top-level key is a problem. */
-export function findSections(table: TomlTable, diagnostics: Diagnostics): Sections {
+function findSections(table: TomlTable, diagnostics: Diagnostics): ConfigDocument["sections"] {
   const sections = new Map<string, TomlTable | undefined>();
   for (const [name, value] of Object.entries(table)) {
     const section = isTable(value) ? value : undefined;
     sections.set(name, section);
-    if (section === undefined) {
-      const isArrayOfTables = Array.isArray(value) && value.length > 0 && value.every(isTable);
-      diagnostics.file.child(name).problem(
-        isArrayOfTables
-          ? "an array of sections (double brackets)"
-          : `${describeKind(value)} outside of any section`,
-        "a section in single brackets",
-      );
-    }
+    if (section !== undefined) continue;
+    const isArrayOfTables = Array.isArray(value) && value.length > 0 && value.every(isTable);
+    diagnostics.file.child(name).problem(
+      isArrayOfTables
+        ? "an array of sections (double brackets)"
+        : `${describeKind(value)} outside of any section`,
+      "a section in single brackets",
+    );
   }
   return sections;
 }
 
 /** The section of the hub; its absence and its presence under both names are reported. */
-export function findHubSection(
-  sections: Sections,
-  diagnostics: Diagnostics,
-): { readonly name: string; readonly table: TomlTable } | undefined {
+export function findHubSection(document: ConfigDocument): NamedTable | undefined {
+  const { sections, diagnostics } = document;
   const [name, other] = HUB_SECTIONS.filter((candidate) => sections.has(candidate));
   if (name === undefined) {
-    reportMissing("hub", sections, diagnostics);
+    reportMissing("hub", document);
     return undefined;
   }
   if (other !== undefined) {
@@ -83,42 +93,36 @@ export function findHubSection(
   return table === undefined ? undefined : { name, table };
 }
 
-/** A table inside of a section, which must be there. */
+/** A section inside of a section, which must be there. */
 export function readInner<V extends object>(
-  outer: { readonly name: string; readonly table: TomlTable },
-  inner: { readonly name: string; readonly fields: Fields<V>; readonly ignored?: SectionTraits["ignored"] },
-  diagnostics: Diagnostics,
-): SectionResult<V> & { readonly place: SourceLocation } {
-  const place = diagnostics.section([outer.name, inner.name]);
-  const value = Object.hasOwn(outer.table, inner.name) ? outer.table[inner.name] : undefined;
-  if (value !== undefined && isTable(value)) {
-    return { place, ...readSection(value, place, inner.fields, { ignored: inner.ignored ?? {} }) };
-  }
-  const found = value === undefined ? "no such section" : describeKind(value);
-  place.problem(found, `a section [${place.section}]`);
-  return { place, good: {}, whole: undefined };
+  outer: NamedTable,
+  name: string,
+  section: Section<V>,
+  { diagnostics }: ConfigDocument,
+): SectionResult<V> & { readonly location: SourceLocation } {
+  const location = diagnostics.section([outer.name, name]);
+  const value = Object.hasOwn(outer.table, name) ? outer.table[name] : undefined;
+  if (value !== undefined && isTable(value)) return { location, ...readSection(value, location, section) };
+  location.problem(
+    value === undefined ? "no such section" : describeKind(value),
+    `a section [${location.section}]`,
+  );
+  return { location, partial: {}, complete: undefined };
 }
 
 /** All sections that are not reserved; that there is none is reported. */
-export function findChainSections(
-  sections: Sections,
-  diagnostics: Diagnostics,
-  expectedTypes: string,
-): readonly (readonly [string, TomlTable])[] {
+export function findChainSections(document: ConfigDocument, expectedTypes: string): readonly NamedTable[] {
   const reserved = new Set<string>([...HUB_SECTIONS, "relayer"]);
-  const entries = [...sections].filter(([name]) => !reserved.has(name));
+  const entries = [...document.sections].filter(([name]) => !reserved.has(name));
   if (entries.length === 0) {
-    diagnostics.file.problem("no chain", `at least one section of a chain (type = ${expectedTypes})`);
+    const expected = `at least one section of a chain (type = ${expectedTypes})`;
+    document.diagnostics.file.problem("no chain", expected);
   }
-  return entries.flatMap(([name, table]) => table === undefined ? [] : [[name, table] as const]);
+  return entries.flatMap(([name, table]) => table === undefined ? [] : [{ name, table }]);
 }
 
 /** Reports that a section is missing, and which one may be it under a misspelt name. */
-export function reportMissing(
-  name: string,
-  sections: Sections,
-  diagnostics: Diagnostics,
-): void {
+export function reportMissing(name: string, { sections, diagnostics }: ConfigDocument): void {
   const untyped = [...sections].flatMap(([other, table]) =>
     table && !Object.hasOwn(table, "type") ? [other] : []
   );
@@ -137,15 +141,15 @@ export interface TypeNames {
 
 /** Reports a `type` that is missing or unknown. */
 export function reportType(type: TomlValue | undefined, at: SourceLocation, types: TypeNames): void {
-  if (type === undefined) at.problem("nothing", types.expected);
-  else if (typeof type !== "string") at.problem(describeKind(type), types.expected);
-  else {
-    const meant = nearestWord(type, types.words);
-    const advice = Object.hasOwn(types.advice, type) ? types.advice[type] : undefined;
-    at.problem(
-      advice === undefined ? shownText(type) : `the unsupported type "${type}"`,
-      types.expected,
-      advice ?? (meant && `did you mean "${meant}"?`),
-    );
+  if (typeof type !== "string") {
+    at.problem(describeKind(type), types.expected);
+    return;
   }
+  const meant = nearestWord(type, types.words);
+  const advice = Object.hasOwn(types.advice, type) ? types.advice[type] : undefined;
+  at.problem(
+    advice === undefined ? shownText(type) : `the unsupported type "${type}"`,
+    types.expected,
+    advice ?? (meant && `did you mean "${meant}"?`),
+  );
 }

@@ -3,7 +3,7 @@
  * must not run on the same database at the same time; whoever comes second is told so.
  * Source: docs/specification.md, "Messaging relayer command line"; docs/protocol/messaging.md section 15.
  */
-import type { MessagingConfig } from "../../core/config/messaging_config.ts";
+import type { MessagingConfig } from "../config/schema.ts";
 import { type ExitCode, exitCodes } from "../../core/runtime/exit_codes.ts";
 import { linkedAbort } from "../../core/runtime/linked_abort.ts";
 import { superviseWorkers, type Worker } from "../../core/runtime/worker.ts";

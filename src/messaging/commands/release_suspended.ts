@@ -2,7 +2,7 @@
  * `release-suspended`: lets messages travel again that are held because deliveries between two modules were paid for and
  * had no effect. After two tries the relayer makes no further one by itself. Asks no chain; the relayer must not run.
  */
-import type { MessagingConfig } from "../../core/config/messaging_config.ts";
+import type { MessagingConfig } from "../config/schema.ts";
 import type { SuspensionRow } from "../../core/ledger/ledger.ts";
 import { type Hex, toHex } from "../../core/protocol/bytes.ts";
 import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";

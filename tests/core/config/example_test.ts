@@ -1,9 +1,10 @@
 /** The examples are what they tell: complete, correct, and true about the defaults. */
 import assert from "node:assert/strict";
-import type { ConsensusConfig } from "../../../src/core/config/consensus_config.ts";
-import { parseConsensusConfig } from "../../../src/core/config/read_consensus_config.ts";
-import { parseMessagingConfig } from "../../../src/core/config/read_messaging_config.ts";
-import type { MessagingConfig } from "../../../src/core/config/messaging_config.ts";
+import type { ConsensusConfig } from "../../../src/consensus/config/schema.ts";
+import { parseConsensusConfig } from "../../../src/consensus/config/read.ts";
+import { parseMessagingConfig } from "../../../src/messaging/config/read.ts";
+import { consensusSections } from "../../../src/consensus/config/schema.ts";
+import type { MessagingConfig } from "../../../src/messaging/config/schema.ts";
 import type { ConfigResult } from "../../../src/core/config/diagnostics.ts";
 import { readBlocks } from "../../docs/support/markdown.ts";
 
@@ -134,7 +135,7 @@ for (const { section, key, isDefault, switchedOn } of optionals(messaging)) {
       const beside = read(switchedOn).problems.map(({ path }) => path);
       assert.deepEqual(beside, ["hub.consensus_state_id"]);
       const solochain = switchedOn.replaceAll("POLKADOT-2030", "SUBSTRATE-cere");
-      assert.equal(accept(solochain).hub.isForSolochains, true);
+      assert.equal(accept(solochain).hub.consensusStateId, "DOT0");
       return;
     }
     const changed = accept(switchedOn);
@@ -195,7 +196,13 @@ Deno.test("consensus.example.toml: the relayer takes it as it is, without a prob
   ]);
 });
 
-for (const { section, key, isDefault, switchedOn } of optionals(consensus)) {
+const { hubSubstrate, evm } = consensusSections(secrets);
+const unused: ReadonlySet<string> = new Set(
+  [...hubSubstrate.withoutEffect, ...evm.withoutEffect].map(({ name }) => name),
+);
+
+for (const { section, key, isDefault: isUsual, switchedOn } of optionals(consensus)) {
+  const isDefault = isUsual || (unused.has(key) && !(section === "hub.substrate" && key === "poll_interval"));
   const effect = isDefault ? "changes nothing" : "is taken";
   Deno.test(`consensus.example.toml: [${section}].${key} ${effect} when it is switched on`, () => {
     assert.equal(isSame(acceptConsensus(switchedOn), acceptConsensus(consensus)), isDefault);

@@ -1,5 +1,5 @@
 /** The file with which the relayer of the simulation is started. */
-import type { EvmChainConfig, MessagingConfig } from "../../../src/core/config/messaging_config.ts";
+import type { EvmChainConfig, MessagingConfig } from "../../../src/messaging/config/schema.ts";
 import { EndpointUrl, Secret } from "../../../src/core/config/redact.ts";
 import { toHex } from "../../../src/core/protocol/bytes.ts";
 import type { StateMachineId } from "../../../src/core/protocol/ismp/state_machine.ts";
@@ -28,7 +28,6 @@ export function configOf(facts: ConfigFacts): MessagingConfig {
       maxConcurrentQueries: 10,
       signer: undefined,
       tokenPrice: undefined,
-      isForSolochains: false,
     },
     relayer: {
       minimumProfitPercent: facts.minimumProfitPercent,

@@ -4,7 +4,7 @@
  */
 import { existsSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import type { MessagingConfig } from "../../../src/core/config/messaging_config.ts";
+import type { MessagingConfig } from "../../../src/messaging/config/schema.ts";
 import { toHex } from "../../../src/core/protocol/bytes.ts";
 import { keccak256 } from "../../../src/core/protocol/hash.ts";
 import { getMessage, postMessage } from "../../../src/core/protocol/ismp/commitment.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import type { SignedSubmission } from "../../../src/core/chains/chain.ts";
 import type { HubCall } from "../../../src/core/chains/hub_accounts.ts";
-import type { MessagingConfig } from "../../../src/core/config/messaging_config.ts";
+import type { MessagingConfig } from "../../../src/messaging/config/schema.ts";
 import type { Hash256 } from "../../../src/core/protocol/bytes.ts";
 import type { Ledger } from "../../../src/core/ledger/ledger.ts";
 import { openLedger } from "../../../src/core/ledger/open.ts";

@@ -3,7 +3,7 @@
  * share is in evm_context.ts. Start reading at {@link createEvmChain}.
  */
 import { privateKeyToAccount } from "viem/accounts";
-import type { EvmValues } from "../../config/chain_fields.ts";
+import type { EvmValues } from "../../config/chains.ts";
 import { fromHex, type Hash256 } from "../../protocol/bytes.ts";
 import { type Address, toAddress } from "../../protocol/evm/address.ts";
 import { decodeBeefyClientState } from "../../protocol/evm/beefy_client_state.ts";

@@ -1,17 +1,11 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { inspect } from "node:util";
-import type { ConsensusChainConfig, ConsensusConfig } from "../../../src/core/config/consensus_config.ts";
+import type { ConsensusChainConfig, ConsensusConfig } from "../../../src/consensus/config/schema.ts";
 import { type ConfigResult, renderDiagnostic, renderNote } from "../../../src/core/config/diagnostics.ts";
-import { parseConsensusConfig, readConsensusConfig } from "../../../src/core/config/read_consensus_config.ts";
-import { GOOD_TOML } from "./wrong_configs.ts";
-import {
-  edited,
-  GOOD_CONSENSUS_TOML,
-  goodFiles,
-  plus,
-  wrongConsensusConfigs,
-} from "./wrong_consensus_configs.ts";
+import { parseConsensusConfig, readConsensusConfig } from "../../../src/consensus/config/read.ts";
+import { GOOD_TOML } from "../../messaging/config/wrong_configs.ts";
+import { edited, GOOD_CONSENSUS_TOML, goodFiles, plus, wrongConsensusConfigs } from "./wrong_configs.ts";
 
 function read(toml: string): ConfigResult<ConsensusConfig> {
   return parseConsensusConfig(goodFiles, toml);
@@ -72,10 +66,8 @@ Deno.test("consensus configuration: the good file gives every default, without a
     hashing: "Keccak",
     stateMachine: "KUSAMA-4009",
     maxRpcPayloadSizeBytes: 150_000_000,
-    initialHeight: undefined,
     maxConcurrentQueries: 10,
     pollIntervalSec: 10,
-    feeTokenDecimals: undefined,
     consensusStateId: "PAS0",
   });
   assert.ok(config.hub.consensus.type === "grandpa");

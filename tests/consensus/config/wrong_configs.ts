@@ -5,7 +5,7 @@
  * The lines begin with `consensus.toml`, so the file must be given under that relative path.
  */
 import type { ConfigFiles } from "../../../src/core/config/toml.ts";
-import { OTHER_TRIES, type WrongConfig, ZERO_ADDRESS_KEY } from "./wrong_configs.ts";
+import { OTHER_TRIES, type WrongConfig, ZERO_ADDRESS_KEY } from "../../messaging/config/wrong_configs.ts";
 
 /** A file without any fault, on which most of the wrong ones are based. */
 export const GOOD_CONSENSUS_TOML = `# consensus relayer of the devnet
@@ -569,9 +569,9 @@ consensus = { type = "polygon" }
       'consensus.toml:64: [chapel].state_machine: found nothing, expected "EVM-n" with a chain id',
       "consensus.toml:64: [chapel].rpc_urls: found nothing, expected an array of at least one HTTP URL (http:// or https://)",
       'consensus.toml:64: [chapel].consensus_state_id: found nothing, expected a consensus state id of exactly 4 ASCII characters such as "ETH0"',
-      "consensus.toml:64: [chapel].etherscan_api_key: found nothing, expected an API key (may be an empty text)",
       "consensus.toml:64: [chapel].ismp_host: found nothing, expected a contract address of 20 bytes (0x and 40 hex digits)",
       "consensus.toml:64: [chapel].signer: found nothing, expected a secp256k1 private key (32 bytes as hex) or the path of a file that holds one",
+      "consensus.toml:64: [chapel].etherscan_api_key: found nothing, expected an API key (may be an empty text)",
     ],
   },
   {
@@ -712,7 +712,7 @@ consensus = { type = "polygon" }
     name: "L1 id as a number",
     toml: changed("arbitrum.host", '"ETH0"', "0"),
     expected: [
-      'consensus.toml:45: [arbitrum.host].l1_consensus_state_id: found an integer, expected a consensus state id of exactly 4 ASCII characters such as "ETH0"; put it in quotes',
+      'consensus.toml:45: [arbitrum.host].l1_consensus_state_id: found an integer, expected a consensus state id of exactly 4 ASCII characters such as "ETH0", or an array of its 4 bytes; put it in quotes',
     ],
   },
   {

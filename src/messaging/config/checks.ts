@@ -2,24 +2,24 @@
  * Checks that look at several sections of the messaging configuration at once. They work on the values that were
  * good, so that they say what they know even when other values of the file are wrong.
  */
-import type { StateMachine } from "../protocol/ismp/state_machine.ts";
-import type { KnownSection } from "./chain_checks.ts";
-import type { SourceLocation } from "./diagnostics.ts";
+import type { KnownSection } from "../../core/config/chain_checks.ts";
+import type { SourceLocation } from "../../core/config/diagnostics.ts";
+import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
 
 /** One instance serves either solochains or parachains: the hub has one consensus state id per process. */
 export function checkChainKinds(hub: KnownSection | undefined, chains: readonly KnownSection[]): void {
   const parachain = chains.find((chain) => /^(POLKADOT|KUSAMA)-/.test(chain.stateMachine ?? ""));
   const solochain = chains.find((chain) => chain.stateMachine?.startsWith("SUBSTRATE-"));
   if (parachain === undefined) return;
-  const name = `[${parachain.place.section}] with "${parachain.stateMachine}"`;
+  const name = `[${parachain.location.section}] with "${parachain.stateMachine}"`;
   if (hub?.consensusStateId !== undefined) {
-    hub.place.child("consensus_state_id").problem(
+    hub.location.child("consensus_state_id").problem(
       `"${hub.consensusStateId}", which is for solochains, beside the parachain ${name}`,
       "either solochains or parachains in one file",
       "remove it, or run one relayer for the solochains and one for the parachains",
     );
   } else if (solochain !== undefined) {
-    solochain.place.child("state_machine").warning(
+    solochain.location.child("state_machine").warning(
       `the solochain "${solochain.stateMachine}" beside the parachain ${name}`,
       "either solochains or parachains in one file",
       "run one relayer for the solochains and one for the parachains",
@@ -33,12 +33,15 @@ export function checkChainKinds(hub: KnownSection | undefined, chains: readonly 
  */
 export function checkBuffers(
   profitPercent: number | undefined,
-  chains: readonly { readonly place: SourceLocation; readonly gasPriceBufferPercent?: number | undefined }[],
+  chains: readonly {
+    readonly location: SourceLocation;
+    readonly gasPriceBufferPercent?: number | undefined;
+  }[],
 ): void {
   if (profitPercent === undefined || profitPercent === 0) return; // everything is wanted at any price
-  for (const { place, gasPriceBufferPercent } of chains) {
+  for (const { location, gasPriceBufferPercent } of chains) {
     if (gasPriceBufferPercent === undefined || gasPriceBufferPercent <= profitPercent) continue;
-    place.child("gas_price_buffer").warning(
+    location.child("gas_price_buffer").warning(
       `${gasPriceBufferPercent}, above minimum_profit_percentage = ${profitPercent}`,
       "no more than minimum_profit_percentage",
       "messages that hardly pay are sent with a smaller buffer, since with all of it they would be delivered at a loss",
@@ -57,11 +60,11 @@ export interface KnownChains {
 /** The listed chains that requests can be delivered to; the others are warned about. `undefined` means all. */
 export function selectEndpoints(
   listed: readonly StateMachine[],
-  listing: { readonly place: SourceLocation; readonly raw: unknown },
+  listing: { readonly location: SourceLocation; readonly raw: unknown },
   known: KnownChains,
 ): readonly StateMachine[] | undefined {
   if (listed.length === 0) {
-    listing.place.warning(
+    listing.location.warning(
       "an empty array",
       "the chains to deliver to",
       "requests to all configured chains are delivered",
@@ -74,11 +77,11 @@ export function selectEndpoints(
     if (usable.includes(machine) || (machine !== known.hub && !known.isComplete)) continue;
     const index = Array.isArray(listing.raw) ? listing.raw.indexOf(machine) : -1;
     const what = machine === known.hub ? "the hub" : "a chain without a section in this file";
-    const at = index === -1 ? listing.place : listing.place.child(index);
+    const at = index === -1 ? listing.location : listing.location.child(index);
     at.warning(`"${machine}", ${what}, which is ignored`, "a configured chain other than the hub");
   }
   if (usable.length === 0 && known.isComplete) {
-    listing.place.warning(
+    listing.location.warning(
       "no configured chain",
       "at least one of the configured chains",
       "nothing is delivered from the hub to any chain",

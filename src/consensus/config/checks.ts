@@ -2,19 +2,19 @@
  * Checks of the consensus configuration that look at several values at once: chain ids against types, ids of rollups
  * against those of their L1s, watched chains against the configured ones.
  */
-import { findBscNetwork } from "../protocol/consensus/bsc/bsc_network.ts";
-import { rollupClientName } from "../protocol/consensus/rollup/known_rollups.ts";
-import { beaconNetworkOf } from "../protocol/consensus/sync_committee/known_networks.ts";
+import { findBscNetwork } from "../../core/protocol/consensus/bsc/bsc_network.ts";
+import { rollupClientName } from "../../core/protocol/consensus/rollup/known_rollups.ts";
+import { beaconNetworkOf } from "../../core/protocol/consensus/sync_committee/known_networks.ts";
 import {
   type ConsensusStateId,
   evmChainId,
   paraIdOf,
   type StateMachine,
   stateMachineIdKey,
-} from "../protocol/ismp/state_machine.ts";
-import type { KnownSection } from "./chain_checks.ts";
-import type { UpdateLimit } from "./consensus_config.ts";
-import type { SourceLocation } from "./diagnostics.ts";
+} from "../../core/protocol/ismp/state_machine.ts";
+import type { KnownSection } from "../../core/config/chain_checks.ts";
+import type { UpdateLimit } from "./schema.ts";
+import type { SourceLocation } from "../../core/config/diagnostics.ts";
 
 /** True for a chain that follows a beacon chain which the hub has a client for, and while the chain is not known. */
 export function hasBeaconChain(chain: StateMachine | undefined): boolean {
@@ -23,21 +23,21 @@ export function hasBeaconChain(chain: StateMachine | undefined): boolean {
 
 /** A `type` that names a network holds for its chain only. */
 export function checkChainOfType(
-  { place, stateMachine }: KnownSection,
+  { location, stateMachine }: KnownSection,
   type: string,
   expected: StateMachine | undefined,
 ): void {
   if (expected === undefined || stateMachine === undefined || stateMachine === expected) return;
-  place.child("state_machine").problem(
+  location.child("state_machine").problem(
     `"${stateMachine}", which is not the chain of type "${type}"`,
     `"${expected}"`,
   );
 }
 
 /** The hub's client of BSC is made for two networks. */
-export function checkBscNetwork({ place, stateMachine }: KnownSection): void {
+export function checkBscNetwork({ location, stateMachine }: KnownSection): void {
   if (stateMachine === undefined || findBscNetwork(evmChainId(stateMachine)) !== undefined) return;
-  place.child("state_machine").problem(
+  location.child("state_machine").problem(
     `"${stateMachine}", which the hub has no BSC client for`,
     '"EVM-56" or "EVM-97"',
   );
@@ -72,7 +72,7 @@ export interface KnownL1 {
  * @returns `undefined` when it is missing, or not known (which is reported).
  */
 export function ownRollupId(rollup: KnownSection, l1: KnownL1): ConsensusStateId | undefined {
-  const { place, stateMachine, consensusStateId } = rollup;
+  const { location, stateMachine, consensusStateId } = rollup;
   if (stateMachine !== undefined && stateMachine === l1.stateMachine) {
     l1.host.child("l1_state_machine").problem(`"${stateMachine}", the rollup itself`, "its L1");
   }
@@ -81,7 +81,7 @@ export function ownRollupId(rollup: KnownSection, l1: KnownL1): ConsensusStateId
   }
   if (consensusStateId !== l1.consensusStateId) return consensusStateId;
   const name = rollupClientName({ stateMachine, consensusStateId }, l1.consensusStateId, undefined);
-  const at = place.child("consensus_state_id");
+  const at = location.child("consensus_state_id");
   if (name.kind === "unknown") {
     at.problem(`"${consensusStateId}", the L1's`, "the id of the rollup's own client on the hub");
     return undefined;

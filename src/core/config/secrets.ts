@@ -1,14 +1,14 @@
 /**
- * Readers of secrets: signing keys, given as hex or as the path of a file with that hex, and API keys.
+ * Types of secrets: signing keys, given as hex or as the path of a file with that hex, and API keys.
  * Nothing of a secret or of such a path is ever part of a message: a mistyped key looks like a path.
  */
 import { secp256k1 } from "@noble/curves/secp256k1.js";
+import type { z } from "zod";
 import { fromHex, type Hex, toHex } from "../protocol/bytes.ts";
 import { evmAddressOf } from "../protocol/ismp/signed_messages.ts";
 import { Secret } from "./redact.ts";
-import type { Reader } from "./section.ts";
 import { type ConfigFiles, fileFailure } from "./toml.ts";
-import { text } from "./value_readers.ts";
+import { text } from "./values.ts";
 
 type Judgement = { value: Secret<Hex> } | { found: string; hint?: string };
 
@@ -29,7 +29,7 @@ const SUBSTRATE_EXPECTED = "an sr25519 seed (32 bytes as hex) or the path of a f
  * host's storage keeps it shorter, and the hub reads addresses in proofs only in their full length, so it could never
  * claim a fee or a reward. Source: polytope-labs/hyperbridge: modules/pallets/relayer/src/accumulate.rs.
  */
-export function evmSigner(files: ConfigFiles): Reader<Secret<Hex>> {
+export function evmSigner(files: ConfigFiles): z.ZodType<Secret<Hex>> {
   return text(EVM_EXPECTED, (given) =>
     hexOrFile(files, given, (bytes) => {
       if (bytes.length !== 32) return { found: `${bytes.length} bytes of hex` };
@@ -45,7 +45,7 @@ export function evmSigner(files: ConfigFiles): Reader<Secret<Hex>> {
  * The key of a Substrate account: 32 bytes of mini secret, or 64 bytes of expanded secret key (scalar and nonce,
  * the form of schnorrkel's `SecretKey::to_bytes`). `0x` and 64 or 128 lower-case digits.
  */
-export function substrateSigner(files: ConfigFiles): Reader<Secret<Hex>> {
+export function substrateSigner(files: ConfigFiles): z.ZodType<Secret<Hex>> {
   return text(SUBSTRATE_EXPECTED, (given) =>
     hexOrFile(files, given, (bytes) => {
       if (bytes.length !== 32 && bytes.length !== 64) return { found: `${bytes.length} bytes of hex` };
@@ -57,7 +57,7 @@ export function substrateSigner(files: ConfigFiles): Reader<Secret<Hex>> {
 }
 
 /** An API key; an empty text means that there is none. */
-export const apiKey: Reader<Secret<string> | undefined> = text(
+export const apiKey: z.ZodType<Secret<string> | undefined> = text(
   "an API key (may be an empty text)",
   (given) => ({ value: given.trim() === "" ? undefined : new Secret(given.trim()) }),
 );

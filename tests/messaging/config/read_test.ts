@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { parseMessagingConfig, readMessagingConfig } from "../../../src/core/config/read_messaging_config.ts";
-import type { MessagingConfig } from "../../../src/core/config/messaging_config.ts";
+import { parseMessagingConfig, readMessagingConfig } from "../../../src/messaging/config/read.ts";
+import type { MessagingConfig } from "../../../src/messaging/config/schema.ts";
 import { type ConfigResult, renderDiagnostic, renderNote } from "../../../src/core/config/diagnostics.ts";
 import type { ConfigFiles } from "../../../src/core/config/toml.ts";
 import { edited, GOOD_TOML, wrongConfigs } from "./wrong_configs.ts";
@@ -86,7 +86,6 @@ Deno.test("configuration: the good file gives every default of the specification
     initialHeight: undefined,
     pollIntervalSec: 10,
     consensusStateId: "PAS0",
-    isForSolochains: false,
     signer: undefined,
     tokenPrice: undefined,
   });
@@ -255,7 +254,7 @@ Deno.test("configuration: an id of the hub may be set for solochains", () => {
     ['"KUSAMA-2000"\n', '"SUBSTRATE-cere"\n'],
     [', "KUSAMA-2000"', ""],
   ));
-  assert.deepEqual([hub.consensusStateId, hub.isForSolochains], ["SOLO", true]);
+  assert.deepEqual(hub.consensusStateId, "SOLO");
 });
 
 Deno.test("configuration: solochain and parachain without an id of the hub is a warning (F26)", () => {

@@ -1,0 +1,176 @@
+/**
+ * Keys that sections of both programs have, as they are for the messaging relayer; the consensus relayer words some of
+ * them anew. Source: docs/specification.md, "Messaging relayer configuration" and "Consensus relayer configuration";
+ * ranges from docs/protocol/messaging.md section 3.
+ */
+import {
+  type ConsensusStateId,
+  type StateMachine,
+  toConsensusStateId,
+} from "../protocol/ismp/state_machine.ts";
+import { consensusStateId, contractAddress, httpUrls, stateMachine, webSocketUrl } from "./chain_values.ts";
+import { optional, required, type Values, withDefault } from "./schema.ts";
+import { apiKey, evmSigner, substrateSigner } from "./secrets.ts";
+import type { ConfigFiles } from "./toml.ts";
+import { blockHeight, integer, oneOf, timerSeconds, UINT32_MAX } from "./values.ts";
+
+/** polytope-labs/hyperbridge: tesseract/messaging/substrate/src/provider.rs, `max_concurent_queries`. */
+export const DEFAULT_MAX_CONCURRENT_QUERIES = 10;
+
+/** Keys of every node that is asked over a WebSocket. */
+export const nodeKeys = {
+  maxRpcPayloadSizeBytes: withDefault(integer(1, UINT32_MAX, "bytes"), 150_000_000, {
+    name: "max_rpc_payload_size",
+    description: "Maximum size of one RPC request or response.",
+  }),
+  maxConcurrentQueries: withDefault(integer(1, UINT32_MAX), DEFAULT_MAX_CONCURRENT_QUERIES, {
+    name: "max_concurent_queries",
+    description: "Maximum number of RPC requests at a time (the key is spelled this way).",
+  }),
+};
+
+/** Keys of every chain whose messages are read. */
+export const scanKeys = {
+  /** Queries start at the block after this one; `undefined`: at the stored cursor or the chain's final height. */
+  initialHeight: optional(blockHeight, {
+    name: "initial_height",
+    description:
+      "Reads the chain's messages from the block after this one, at every start. For tests: a low value " +
+      "makes the node work for hours. Without it, the relayer goes on where it stopped; the first time, at the " +
+      "height that the hub knows or at the chain's head.",
+    example: 4_200_000,
+  }),
+  pollIntervalSec: withDefault(timerSeconds, 10, {
+    name: "poll_interval",
+    description: "How often this chain is asked what it knows of the hub.",
+  }),
+};
+
+/** The hub's own name. A hub is a parachain: EVM handlers know hubs by a numeric para id only. */
+export const hubStateMachine = required(
+  stateMachine('"POLKADOT-n" or "KUSAMA-n" with a para id', ["POLKADOT-", "KUSAMA-"]),
+  {
+    name: "state_machine",
+    description: "State machine of the hub. Compared with the node at start-up.",
+    example: "POLKADOT-3367",
+  },
+);
+
+/**
+ * Under which other chains know a hub whose file does not say it: the live hubs' ids, PAS0 on Paseo, DOT0 on Polkadot
+ * (docs/protocol/hub.md section 0).
+ */
+export function usualHubId(hub: StateMachine): ConsensusStateId {
+  return toConsensusStateId(hub.startsWith("KUSAMA-") ? "PAS0" : "DOT0");
+}
+
+/** Keys of every section of an EVM chain, beside its type. */
+export const evmKeys = (files: ConfigFiles) => ({
+  stateMachine: required(stateMachine('"EVM-n" with a chain id', ["EVM-"]), {
+    name: "state_machine",
+    description: "State machine of the chain. Its chain id is compared with every endpoint.",
+    example: "EVM-1",
+  }),
+  /** No repeats. */
+  rpcUrls: required(httpUrls, {
+    name: "rpc_urls",
+    description: "JSON-RPC endpoints in the order of preference: the next one is used while one fails. " +
+      "`debug_traceCall` is required, at a high rate. Two of different providers are better than one: what ends a " +
+      "message, proofs and logs of one are checked with the other.",
+    example: ["https://one.example.org/v1/YOUR-KEY", "https://two.example.org"],
+  }),
+  consensusStateId: required(consensusStateId, {
+    name: "consensus_state_id",
+    description: "Under which the hub stores the chain: ETH0 for Ethereum and its L2s, BSC0 for BSC.",
+    example: "ETH0",
+  }),
+  /** `undefined` (an empty text in the file): native prices come from the chain only. */
+  etherscanApiKey: required(apiKey, {
+    name: "etherscan_api_key",
+    description:
+      "For the price of the native token. Chains with the same native token can share a key. An empty " +
+      "text: the price comes from the Uniswap V2 router that the host contract names.",
+    example: "YOUR-ETHERSCAN-KEY",
+  }),
+  /** Lower case. */
+  ismpHost: required(contractAddress, {
+    name: "ismp_host",
+    description: "The ISMP host contract. The handler and the fee token are read from it.",
+    example: "0x620128E2B19193d6Bd244a3AC8D3bBa0541B19c3",
+  }),
+  signer: required(evmSigner(files), {
+    name: "signer",
+    description:
+      "Pays for deliveries on this chain and earns their fees. Use an account that nothing else sends " +
+      "from, not even another relayer.",
+    example: "/run/secrets/ethereum-key",
+  }),
+  /** `undefined`: the whole range at once. */
+  queryBatchSizeBlocks: optional(integer(1, UINT32_MAX, "blocks"), {
+    name: "query_batch_size",
+    description:
+      "Maximum number of blocks of one `eth_getLogs`, for providers that limit it. Without it, the whole " +
+      "range at once.",
+    example: 1_000,
+  }),
+  tracingBatchSize: optional(integer(1, UINT32_MAX, "transactions"), {
+    name: "tracing_batch_size",
+    description: "Maximum number of transactions traced at a time. Without it, 16.",
+    example: 10,
+  }),
+  gasPriceBufferPercent: withDefault(integer(0, 1000, "percent"), 0, {
+    name: "gas_price_buffer",
+    description:
+      "Added to the gas price when sending. Does not count in the profit rule, but no delivery is offered " +
+      "more than its fees pay for. Keep it below `minimum_profit_percentage`.",
+  }),
+  clientType: withDefault(oneOf(["Geth", "Erigon"]), "Geth", {
+    name: "client_type",
+    description: "What the node runs. The two trace differently.",
+  }),
+  ...scanKeys,
+});
+
+/** What every section of an EVM chain says. */
+export type EvmValues = Values<ReturnType<typeof evmKeys>>;
+
+/** Keys of every section with `type = "substrate"`, beside the type. */
+export const substrateKeys = (files: ConfigFiles) => ({
+  stateMachine: required(
+    stateMachine('"POLKADOT-n", "KUSAMA-n" or "SUBSTRATE-xxxx" with 4 characters', [
+      "POLKADOT-",
+      "KUSAMA-",
+      "SUBSTRATE-",
+    ]),
+    { name: "state_machine", description: "State machine of the chain.", example: "POLKADOT-2030" },
+  ),
+  hashing: required(oneOf(["Keccak", "Blake2"]), {
+    name: "hashing",
+    description: "Hash of the chain's headers and tries. Compared with the node at start-up.",
+    example: "Blake2",
+  }),
+  rpcWs: required(webSocketUrl, {
+    name: "rpc_ws",
+    description: "A node of the chain with unsafe RPC methods.",
+    example: "wss://parachain.example.org",
+  }),
+  consensusStateId: required(consensusStateId, {
+    name: "consensus_state_id",
+    description: "Under which the hub stores the chain; for parachains the one of their relay chain.",
+    example: "DOT0",
+  }),
+  ...nodeKeys,
+  /** `undefined`: nothing is signed for this chain, so no fees are claimed for deliveries to it. */
+  signer: optional(substrateSigner(files), {
+    name: "signer",
+    description:
+      "Earns the fees of deliveries to this chain. Deliveries themselves are unsigned: without a seed " +
+      "messages are delivered, and no fees are claimed for it.",
+    example: "/run/secrets/parachain-seed",
+  }),
+  ...scanKeys,
+  feeTokenDecimals: withDefault(integer(0, 18), 6, {
+    name: "fee_token_decimals",
+    description: "Decimals of the fee token in which this chain's requests are paid.",
+  }),
+});

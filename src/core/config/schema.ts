@@ -1,0 +1,320 @@
+/**
+ * Sections of configuration files as zod schemas. A section lists its keys; each key has a type, a name in the file, a
+ * default and a description, and nothing of that stands anywhere else: the types of the programs, the checks, the
+ * reference in `docs/configuration`, the example files and the JSON schemas come from here.
+ */
+import { z } from "zod";
+import type { KeyPath, SourceLocation } from "./diagnostics.ts";
+import { shownText } from "./redact.ts";
+import { nearestWord } from "./spelling.ts";
+import { isTable, type TomlTable } from "./toml.ts";
+
+/** What is written about a key beside its type. */
+export interface KeyText {
+  /** Name in the file. */
+  readonly name: string;
+  /** Another name that files may have for it. */
+  readonly alias?: string;
+  /** Whole sentences for operators: the effect, and what applies without the key where that is no default. */
+  readonly description: string;
+  /** A value for the example files, as the file has it. */
+  readonly example?: unknown;
+}
+
+/** A key of a section. */
+export interface Key<T> extends KeyText {
+  /** The type with the default. */
+  readonly schema: z.ZodType<T>;
+  /** The type of values that the file has. */
+  readonly type: z.ZodType;
+  readonly isRequired: boolean;
+  /** What applies without the key; `undefined`: nothing does. */
+  readonly fallback: unknown;
+}
+
+/** Keys of a section under the names that their values have in the program. */
+export type Keys<V> = { readonly [K in keyof V]: Key<V[K]> };
+
+/** The values that the program gets of keys. */
+export type Values<K> = { readonly [N in keyof K]: K[N] extends Key<infer T> ? T : never };
+
+/** A section of a file. */
+export interface Section<V> {
+  readonly keys: Keys<V>;
+  /** Keys that this program accepts and checks, and does nothing with. */
+  readonly withoutEffect?: readonly Key<unknown>[];
+  /** Keys of other files and sections, each with what to say of it; they are warned about. */
+  readonly foreign?: Readonly<Record<string, string>>;
+  /** Names of sections inside of this one. */
+  readonly inner?: readonly string[];
+}
+
+/** A key that must be there. */
+export function required<T>(type: z.ZodType<T>, text: KeyText): Key<T> {
+  return { ...text, type, schema: type, isRequired: true, fallback: undefined };
+}
+
+/** A key that may be missing, which gives `undefined`. */
+export function optional<T>(type: z.ZodType<T>, text: KeyText): Key<T | undefined> {
+  return { ...text, type, schema: type.optional(), isRequired: false, fallback: undefined };
+}
+
+/** A key that may be missing, which gives `fallback`. */
+export function withDefault<T>(
+  type: z.ZodType<T>,
+  fallback: z.core.util.NoUndefined<T>,
+  text: KeyText,
+): Key<T> {
+  return { ...text, type, schema: type.default(fallback), isRequired: false, fallback };
+}
+
+/** Every key that a section may have, in the order of the schema. */
+export function allKeys({ keys, withoutEffect = [] }: Section<unknown>): readonly Key<unknown>[] {
+  return [...Object.values<Key<unknown>>(keys), ...withoutEffect];
+}
+
+/** How a type is described behind "expected ..."; it is the message of the type's own errors. */
+export function expectedText(type: z.ZodType): string {
+  return type.safeParse(undefined).error?.issues[0]?.message ?? "";
+}
+
+/** Something to say of a value that was accepted. */
+export type Remark =
+  & { readonly path: KeyPath }
+  & (
+    | { readonly kind: "note"; readonly text: string }
+    | { readonly kind: "warning"; readonly found: string; readonly expected: string; readonly hint?: string }
+  );
+
+const remarkers = z.registry<{ readonly remarksOn: (given: unknown) => readonly Remark[] }>();
+
+/** A type whose accepted values are remarked upon; `remarksOn` gets the value as the file has it. */
+export function withRemarks<T>(
+  type: z.ZodType<T>,
+  remarksOn: (given: unknown) => readonly Remark[],
+): z.ZodType<T> {
+  const remarked = type.meta({});
+  remarkers.add(remarked, { remarksOn });
+  return remarked;
+}
+
+/** What is to be said of an accepted value. */
+export function remarksOn(type: z.ZodType, given: unknown): readonly Remark[] {
+  return remarkers.get(type)?.remarksOn(given) ?? [];
+}
+
+/** What a section holds. */
+export interface SectionResult<V> {
+  /** The values that are good, for checks over several sections. */
+  readonly partial: Partial<V>;
+  /** All values; `undefined` when one is missing or wrong. */
+  readonly complete: V | undefined;
+}
+
+/**
+ * Reads `table` as `section` and says at `location` what is wrong and what is unknown.
+ * @param hintFor advice for the operator when the value of a key is missing or wrong.
+ */
+export function readSection<V extends object>(
+  table: TomlTable,
+  location: SourceLocation,
+  section: Section<V>,
+  hintFor?: (key: string) => string | undefined,
+): SectionResult<V> {
+  const partial: { -readonly [K in keyof V]?: V[K] } = {};
+  const { keys, withoutEffect = [] } = section;
+  for (const name in keys) {
+    const read = readKey(table, location, keys[name], hintFor);
+    if (read !== undefined) partial[name] = read.value;
+  }
+  const unused = withoutEffect.map((key) => readKey(table, location, key, hintFor));
+  warnOfUnknownKeys(table, location, section);
+  const isComplete = !unused.includes(undefined) && hasAll<V>(partial, keys);
+  return { partial, complete: isComplete ? partial : undefined };
+}
+
+function hasAll<V extends object>(values: Partial<V>, keys: Keys<V>): values is V {
+  return Object.keys(keys).every((name) => Object.hasOwn(values, name));
+}
+
+function readKey<T>(
+  table: TomlTable,
+  location: SourceLocation,
+  key: Key<T>,
+  hintFor?: (key: string) => string | undefined,
+): { readonly value: T } | undefined {
+  const name = nameInFile(table, location, key);
+  const given = Object.hasOwn(table, name) ? table[name] : undefined;
+  const result = key.schema.safeParse(given, { reportInput: true });
+  if (!result.success) {
+    for (const { path, found, expected, hint } of result.error.issues.flatMap((issue) => explain(issue))) {
+      below(location.child(name, hintFor?.(key.name)), path).problem(found, expected, hint);
+    }
+    return undefined;
+  }
+  if (given !== undefined) remark(key.type, given, location.child(name));
+  return { value: result.data };
+}
+
+function remark(type: z.ZodType, given: unknown, location: SourceLocation): void {
+  for (const said of remarksOn(type, given)) {
+    const at = below(location, said.path);
+    if (said.kind === "note") at.note(said.text);
+    else at.warning(said.found, said.expected, said.hint);
+  }
+}
+
+function below(location: SourceLocation, path: KeyPath): SourceLocation {
+  return path.reduce((at, step) => at.child(step), location);
+}
+
+/** Which of a key's names the table has; both are a problem, and the first one counts. */
+function nameInFile(table: TomlTable, location: SourceLocation, { name, alias }: KeyText): string {
+  if (alias === undefined || !Object.hasOwn(table, alias)) return name;
+  if (!Object.hasOwn(table, name)) return alias;
+  location.child(alias).problem(
+    `a second name of \`${name}\` beside it`,
+    `either \`${name}\` or \`${alias}\``,
+  );
+  return name;
+}
+
+function warnOfUnknownKeys(table: TomlTable, location: SourceLocation, section: Section<unknown>): void {
+  const { foreign = {}, inner = [] } = section;
+  const known = new Set([
+    ...inner,
+    ...allKeys(section).flatMap(({ name, alias }) => alias === undefined ? [name] : [name, alias]),
+  ]);
+  for (const key of Object.keys(table)) {
+    if (known.has(key)) continue;
+    const reason = Object.hasOwn(foreign, key) ? foreign[key] : undefined;
+    if (reason !== undefined) {
+      location.child(key).warning("a key without effect", "no such key", reason);
+      continue;
+    }
+    const meant = nearestWord(key, known);
+    const hint = meant === undefined ? undefined : `did you mean \`${meant}\`?`;
+    location.child(key).warning("an unknown key, which is ignored", `a key of [${location.section}]`, hint);
+  }
+}
+
+/** An error of a value in words. */
+interface Explanation {
+  readonly path: KeyPath;
+  readonly found: string;
+  readonly expected: string;
+  readonly hint: string | undefined;
+}
+
+/** The issue with its input, as all parsing of this file asks for. Texts never show what may be a secret. */
+function explain(issue: z.core.$ZodIssue, above: KeyPath = []): readonly Explanation[] {
+  const path = [...above, ...issue.path.map((step) => typeof step === "symbol" ? String(step) : step)];
+  if (issue.code === "invalid_union") {
+    const isOtherKind = ([first]: readonly z.core.$ZodIssue[]): boolean =>
+      first?.code === "invalid_type" && first.path.length === 0;
+    const meant = issue.errors.find((branch) => !isOtherKind(branch));
+    if (meant !== undefined) return meant.flatMap((inner) => explain(inner, path));
+    const expected = issue.message;
+    return (issue.errors[0] ?? []).flatMap((inner) => explain(inner, path)).map((of) => ({
+      ...of,
+      expected,
+    }));
+  }
+  return [{ path, expected: issue.message, ...describeIssue(issue) }];
+}
+
+function describeIssue(
+  issue: Exclude<z.core.$ZodIssue, z.core.$ZodIssueInvalidUnion>,
+): Pick<Explanation, "found" | "hint"> {
+  const { input } = issue;
+  switch (issue.code) {
+    case "custom":
+      return refusalOf(issue.params);
+    case "invalid_value": {
+      const words = issue.values.filter((word) => typeof word === "string");
+      const meant = typeof input === "string" ? nearestWord(input, words) : undefined;
+      return { found: shownWord(input), hint: meant && `did you mean "${meant}"?` };
+    }
+    case "too_small":
+    case "too_big":
+      return { found: Array.isArray(input) ? shownLength(input) : shownNumber(input), hint: undefined };
+    case "invalid_type":
+      return describeOtherType(issue.expected, input);
+    default:
+      return { found: describeKind(input), hint: undefined };
+  }
+}
+
+function describeOtherType(expected: string, input: unknown): Pick<Explanation, "found" | "hint"> {
+  const hint = expected === "string" && typeof input === "bigint"
+    ? "put it in quotes"
+    : expected === "array" && typeof input === "string"
+    ? "put it in square brackets"
+    : undefined;
+  if (expected === "boolean") return { found: shownWord(input), hint };
+  if (expected === "bigint" && typeof input === "number") {
+    return { found: `${shownFloat(input)} (not an integer)`, hint };
+  }
+  const isNumber = expected === "bigint" || expected === "number";
+  return { found: isNumber ? describeNumber(input) : describeKind(input), hint };
+}
+
+/** What a type of {@link refusal} says of a value. */
+interface Refusal {
+  readonly found: string;
+  readonly hint?: string | undefined;
+}
+
+/** The issue of a value that a type refuses in its own words. */
+export function refusal(
+  input: unknown,
+  expected: string,
+  { found, hint }: Refusal,
+): z.core.$ZodRawIssue<z.core.$ZodIssueCustom> {
+  return { code: "custom", input, message: expected, params: { found, hint } };
+}
+
+function refusalOf(
+  params: Readonly<Record<string, unknown>> | undefined,
+): Pick<Explanation, "found" | "hint"> {
+  const { found, hint } = params ?? {};
+  return { found: String(found), hint: typeof hint === "string" ? hint : undefined };
+}
+
+/** What kind of thing a value is, in words; shows booleans but never text. */
+export function describeKind(value: unknown): string {
+  if (value === undefined) return "nothing";
+  if (typeof value === "string") return "a text";
+  if (typeof value === "bigint") return "an integer";
+  if (typeof value === "number") return "a number with a decimal point or exponent";
+  if (typeof value === "boolean") return `the boolean ${value}`;
+  if (Array.isArray(value)) return "an array";
+  return isTable(value) ? "a table" : "a date or time";
+}
+
+function describeNumber(value: unknown): string {
+  if (typeof value === "bigint" || typeof value === "number") return shownNumber(value);
+  if (typeof value === "string" && /^[+-]?[0-9]{1,18}$/.test(value)) {
+    return `the text ${shownText(value)} (in quotes)`;
+  }
+  return describeKind(value);
+}
+
+/** A misplaced private key may be an integer too (`signer = 0x...`), so long ones are not shown. */
+function shownNumber(value: unknown): string {
+  if (typeof value !== "bigint" || (value >= -(2n ** 63n) && value < 2n ** 64n)) return String(value);
+  return "an integer of more than 64 bits";
+}
+
+/** With a decimal point, as only floats have it. */
+function shownFloat(value: number): string {
+  return /^-?[0-9]+$/.test(String(value)) ? `${value}.0` : String(value);
+}
+
+function shownWord(value: unknown): string {
+  return typeof value === "string" ? shownText(value) : describeKind(value);
+}
+
+function shownLength(array: readonly unknown[]): string {
+  return array.length === 0 ? "an empty array" : `an array of ${array.length}`;
+}

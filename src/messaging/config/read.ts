@@ -1,0 +1,150 @@
+/**
+ * Reads the TOML file of the messaging relayer into a {@link MessagingConfig}, or says everything that is wrong with
+ * it. Offline: what only the chains can tell is checked at start-up. Source: docs/specification.md, "Messaging relayer
+ * configuration"; docs/protocol/messaging.md section 3.
+ */
+import {
+  checkDistinct,
+  checkLiveIds,
+  checkTries,
+  type KnownSection,
+  toKnown,
+} from "../../core/config/chain_checks.ts";
+import { usualHubId } from "../../core/config/chains.ts";
+import type { ConfigResult, SourceLocation } from "../../core/config/diagnostics.ts";
+import { liveHints } from "../../core/config/live_network.ts";
+import { readSection, type SectionResult } from "../../core/config/schema.ts";
+import {
+  type ConfigDocument,
+  findChainSections,
+  findHubSection,
+  readConfigFile,
+  readDocument,
+  reportMissing,
+  reportType,
+} from "../../core/config/sections.ts";
+import type { ConfigFiles, TomlTable } from "../../core/config/toml.ts";
+import { checkBuffers, checkChainKinds, type KnownChains, selectEndpoints } from "./checks.ts";
+import {
+  type ChainConfig,
+  type HubConfig,
+  type MessagingConfig,
+  messagingSections,
+  type RelayerConfig,
+  type RelayerValues,
+  unsupportedTypes,
+} from "./schema.ts";
+
+const CHAIN_TYPES = '"evm" or "substrate"';
+
+/** Sections as this file has them. */
+type Sections = ReturnType<typeof messagingSections>;
+
+/** Reads and checks the file at `path`. A file that cannot be read is a problem too, not an exception. */
+export function readMessagingConfig(files: ConfigFiles, path: string): ConfigResult<MessagingConfig> {
+  return readConfigFile(files, path, (text) => parseMessagingConfig(files, text));
+}
+
+/** Checks the text of a file. `files` is asked only for keys that the text names by path. */
+export function parseMessagingConfig(files: ConfigFiles, text: string): ConfigResult<MessagingConfig> {
+  return readDocument(text, (document) => readSections(messagingSections(files), document));
+}
+
+function readSections(sections: Sections, document: ConfigDocument): MessagingConfig | undefined {
+  const hub = readHub(sections, document);
+  const relayer = readRelayer(sections, document);
+  const chains = findChainSections(document, CHAIN_TYPES)
+    .map(({ name, table }) => readChain(sections, table, document.diagnostics.section([name])));
+
+  const known = chains.map((chain) => chain.known);
+  checkDistinct(hub?.known, known);
+  checkChainKinds(hub?.known, known);
+  checkLiveIds(known);
+  checkTries(known);
+  checkBuffers(relayer?.partial.minimumProfitPercent, known);
+  const policy = relayer && completeRelayer(relayer, {
+    hub: hub?.known.stateMachine,
+    chains: known,
+    isComplete: [hub?.known, ...known].every((section) => section?.stateMachine !== undefined),
+  });
+  if (hub?.config === undefined || policy === undefined) return undefined;
+  return { hub: hub.config, relayer: policy, chains: chains.flatMap((chain) => chain.config ?? []) };
+}
+
+interface HubReading {
+  readonly known: KnownSection;
+  readonly config: HubConfig | undefined;
+}
+
+function readHub({ hub }: Sections, document: ConfigDocument): HubReading | undefined {
+  const found = findHubSection(document);
+  if (found === undefined) return undefined;
+  const { name: section, table } = found;
+  const location = document.diagnostics.section([section]);
+  const { partial, complete } = readSection(table, location, hub);
+  const config = complete && {
+    ...complete,
+    section,
+    consensusStateId: complete.consensusStateId ?? usualHubId(complete.stateMachine),
+  };
+  return { known: toKnown(location, partial), config };
+}
+
+interface RelayerReading extends SectionResult<RelayerValues> {
+  readonly location: SourceLocation;
+  readonly table: TomlTable;
+}
+
+function readRelayer({ relayer }: Sections, document: ConfigDocument): RelayerReading | undefined {
+  if (!document.sections.has("relayer")) reportMissing("relayer", document);
+  const table = document.sections.get("relayer");
+  if (table === undefined) return undefined;
+  const location = document.diagnostics.section(["relayer"]);
+  return { location, table, ...readSection(table, location, relayer) };
+}
+
+function completeRelayer(
+  { location, table, partial, complete }: RelayerReading,
+  known: KnownChains,
+): RelayerConfig | undefined {
+  const listed = partial.deliveryEndpoints;
+  const listing = { location: location.child("delivery_endpoints"), raw: table["delivery_endpoints"] };
+  const deliveryEndpoints = listed && selectEndpoints(listed, listing, known);
+  if (complete === undefined) return undefined;
+  const { moduleFilter } = complete;
+  return {
+    ...complete,
+    deliveryEndpoints,
+    moduleFilter: moduleFilter.length === 0 ? undefined : moduleFilter,
+  };
+}
+
+interface ChainReading {
+  readonly known: KnownSection & { readonly gasPriceBufferPercent?: number | undefined };
+  readonly config: ChainConfig | undefined;
+}
+
+function readChain({ evm, substrate }: Sections, table: TomlTable, location: SourceLocation): ChainReading {
+  const { section } = location;
+  switch (table["type"]) {
+    case "evm": {
+      const { partial, complete } = readSection(table, location, evm, liveHints(table));
+      const { gasPriceBufferPercent } = partial;
+      return {
+        known: { ...toKnown(location, partial), gasPriceBufferPercent },
+        config: complete && { section, ...complete },
+      };
+    }
+    case "substrate": {
+      const { partial, complete } = readSection(table, location, substrate);
+      return { known: toKnown(location, partial), config: complete && { section, ...complete } };
+    }
+    default:
+      reportType(table["type"], location.child("type"), {
+        expected: CHAIN_TYPES,
+        words: ["evm", "substrate"],
+        advice: unsupportedTypes,
+      });
+      return { known: toKnown(location, {}), config: undefined };
+  }
+}

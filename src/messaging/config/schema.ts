@@ -1,0 +1,251 @@
+/**
+ * The file of the messaging relayer: its sections, and what the program gets to see of them. Names of values carry
+ * units. Source: docs/specification.md, "Messaging relayer configuration"; ranges from docs/protocol/messaging.md
+ * section 3. Start reading at {@link MessagingConfig}.
+ */
+import { evmKeys, hubStateMachine, nodeKeys, scanKeys, substrateKeys } from "../../core/config/chains.ts";
+import { anyStateMachine, consensusStateId, moduleId, webSocketUrl } from "../../core/config/chain_values.ts";
+import { optional, required, type Values, withDefault } from "../../core/config/schema.ts";
+import { substrateSigner } from "../../core/config/secrets.ts";
+import type { ConfigFiles } from "../../core/config/toml.ts";
+import {
+  amount,
+  boolean,
+  integer,
+  listOf,
+  oneOf,
+  positiveAmount,
+  timerSeconds,
+} from "../../core/config/values.ts";
+import { toHex } from "../../core/protocol/bytes.ts";
+import type { ConsensusStateId, StateMachine } from "../../core/protocol/ismp/state_machine.ts";
+
+/** Everything that the file says, with defaults applied. */
+export interface MessagingConfig {
+  readonly hub: HubConfig;
+  readonly relayer: RelayerConfig;
+  /** In the order of the file; each state machine once, none of them the hub. At least one. */
+  readonly chains: readonly ChainConfig[];
+}
+
+const hubKeys = (files: ConfigFiles) => ({
+  stateMachine: hubStateMachine,
+  rpcWs: required(webSocketUrl, {
+    name: "rpc_ws",
+    description: "A node of the hub with unsafe RPC methods and archive state.",
+    example: "wss://hub.example.org",
+  }),
+  ...nodeKeys,
+  ...scanKeys,
+  pollIntervalSec: {
+    ...scanKeys.pollIntervalSec,
+    description: "How often the hub is asked what it knows of the chains.",
+  },
+  /** Sets the hub apart for solochains. */
+  consensusStateId: optional(consensusStateId, {
+    name: "consensus_state_id",
+    description: "Only when relaying to a solochain (`SUBSTRATE-...`); such a file has no parachain entries.",
+    example: "DOT0",
+  }),
+  signer: optional(substrateSigner(files), {
+    name: "signer",
+    description:
+      "Only for the hub's own rewards: for authority rotations brought to chains, and for requests of " +
+      "modules that the hub pays for. Fees of deliveries need none.",
+    example: "/run/secrets/hub-seed",
+  }),
+  tokenPrice: optional(positiveAmount("dollars per token"), {
+    name: "token_price",
+    description:
+      "Price of the hub's token, in which it pays those rewards. They count only with it: a rewarded " +
+      "request is delivered, and an authority rotation brought by itself, when the reward at this price covers the " +
+      "cost. With a test hub (`KUSAMA-...`) it is 1 by default.",
+    example: 0.02,
+  }),
+});
+
+const relayerKeys = {
+  minimumProfitPercent: required(integer(0, 1_000_000, "percent"), {
+    name: "minimum_profit_percentage",
+    description:
+      "0 delivers everything, also at a loss. N delivers a request only if its fee is at least its cost " +
+      "plus N percent: fee >= cost + cost * N / 100, where cost = gas of the delivery * gas price * price of the " +
+      "native token.",
+    example: 10,
+  }),
+  deliveryEndpoints: required(
+    listOf(anyStateMachine, {
+      expected: "an array of state machines (empty for all chains)",
+      identity: (machine) => machine,
+    }),
+    {
+      name: "delivery_endpoints",
+      description:
+        "The chains to which requests are delivered. Requests from every configured chain still reach the " +
+        "hub. An empty list means all chains (and a warning).",
+      example: ["EVM-1", "EVM-8453", "EVM-56", "POLKADOT-2030"],
+    },
+  ),
+  moduleFilter: withDefault(
+    listOf(moduleId, { expected: "an array of module identifiers", identity: toHex }),
+    [],
+    {
+      name: "module_filter",
+      description:
+        "Only requests of these senders are delivered: contract addresses, or pallet ids as hex or ASCII " +
+        '("ISMP-RLYR"). Empty: requests of all.',
+      example: ["0x00000000000000000000000000000000000000aa"],
+    },
+  ),
+  unprofitableRetryFrequencySec: optional(timerSeconds, {
+    name: "unprofitable_retry_frequency",
+    description:
+      "How often unprofitable and failed messages are tried again. Without it they are not: they stay in " +
+      "the database, and are considered again once this is set. Passing faults (a node that is down, a lost race) " +
+      "are always retried.",
+    example: 300,
+  }),
+  maximumDailyLoss: optional(positiveAmount("dollars"), {
+    name: "maximum_daily_loss",
+    description:
+      "What may be lost on each chain within 24 hours. When a chain has lost that much, nothing is sent " +
+      "there until the day has moved on; everything else goes on. Lost is what a transaction cost beyond what it " +
+      "earned. Without it there is no limit.",
+    example: 50,
+  }),
+  withdrawalFrequencySec: withDefault(timerSeconds, 86_400, {
+    name: "withdrawal_frequency",
+    description: "How often fees are withdrawn from the hub to the chains that they were paid on.",
+  }),
+  minimumWithdrawalAmount: withDefault(amount("dollars"), 100, {
+    name: "minimum_withdrawal_amount",
+    description:
+      "Minimum amount of an automatic withdrawal, per chain. Below 10 it counts as 10, and the hub has a " +
+      "minimum of its own.",
+  }),
+  disableFeeAccumulation: withDefault(boolean, false, {
+    name: "disable_fee_accumulation",
+    description:
+      "True: fees are not claimed by themselves. Deliveries are recorded anyway, for `accumulate-fees`.",
+  }),
+};
+
+/** Section `[hub]` (or `[hyperbridge]`). */
+export interface HubConfig extends Values<ReturnType<typeof hubKeys>> {
+  /** Name of the section in the file. */
+  readonly section: string;
+  /** Under which substrate counterparties know the hub, and under which it stores its own proven height. */
+  readonly consensusStateId: ConsensusStateId;
+}
+
+/** The values of `[relayer]`, with the lists as the file has them. */
+export type RelayerValues = Values<typeof relayerKeys>;
+
+/** Section `[relayer]`. */
+export interface RelayerConfig extends Omit<RelayerValues, "deliveryEndpoints" | "moduleFilter"> {
+  /**
+   * The only chains to which requests are delivered; `undefined`: to all. Holds configured chains only, so it may
+   * be empty when the file lists none of them: then nothing is delivered from the hub.
+   */
+  readonly deliveryEndpoints: readonly StateMachine[] | undefined;
+  /** The only senders (`from`) whose requests are delivered, on both legs; `undefined`: all. Never empty. */
+  readonly moduleFilter: readonly Uint8Array[] | undefined;
+}
+
+const evmChainKeys = (files: ConfigFiles) => ({
+  type: required(oneOf(["evm"]), { name: "type", description: "An EVM chain.", example: "evm" }),
+  ...evmKeys(files),
+});
+
+const substrateChainKeys = (files: ConfigFiles) => ({
+  type: required(oneOf(["substrate"]), {
+    name: "type",
+    description: "A Substrate chain.",
+    example: "substrate",
+  }),
+  ...substrateKeys(files),
+});
+
+/** A section with `type = "evm"`. */
+export interface EvmChainConfig extends Values<ReturnType<typeof evmChainKeys>> {
+  /** Name of the section in the file. */
+  readonly section: string;
+}
+
+/** A section with `type = "substrate"`. */
+export interface SubstrateChainConfig extends Values<ReturnType<typeof substrateChainKeys>> {
+  /** Name of the section in the file. */
+  readonly section: string;
+}
+
+/** A chain beside the hub. */
+export type ChainConfig = EvmChainConfig | SubstrateChainConfig;
+
+const CONSENSUS_ONLY = "belongs to the configuration of the consensus relayer";
+const DEAD_KEY = "a leftover of old sample files; remove it";
+
+/** The sections of the file. `files` is asked for keys that are given as a path. */
+export const messagingSections = (files: ConfigFiles) => ({
+  hub: {
+    keys: hubKeys(files),
+    foreign: {
+      type: CONSENSUS_ONLY,
+      grandpa: CONSENSUS_ONLY,
+      beefy: CONSENSUS_ONLY,
+      substrate: CONSENSUS_ONLY,
+      prover: CONSENSUS_ONLY,
+      redis: CONSENSUS_ONLY,
+      hashing: "the hub always hashes with Keccak",
+      fee_token_decimals: "belongs to a substrate chain entry",
+    },
+  },
+  relayer: {
+    keys: relayerKeys,
+    foreign: {
+      consensus: DEAD_KEY,
+      messaging: DEAD_KEY,
+      router: DEAD_KEY,
+      deliver_failed: "messages that would fail are never sent",
+      fisherman: "this relayer has no fisherman task",
+      maximum_update_intervals: CONSENSUS_ONLY,
+      enable_hub_consensus: CONSENSUS_ONLY,
+      challenge_period: CONSENSUS_ONLY,
+    },
+  },
+  evm: {
+    keys: evmChainKeys(files),
+    foreign: {
+      host: CONSENSUS_ONLY,
+      consensus: CONSENSUS_ONLY,
+      transport: "this relayer speaks the standard Ethereum JSON-RPC only",
+      rpc_ws: 'a key of `type = "substrate"` entries; evm entries have `rpc_urls`',
+      hashing: 'a key of `type = "substrate"` entries',
+      fee_token_decimals: "read from the fee token of the chain",
+      max_rpc_payload_size: 'a key of [hub] and of `type = "substrate"` entries',
+    },
+  },
+  substrate: {
+    keys: substrateChainKeys(files),
+    foreign: {
+      host: CONSENSUS_ONLY,
+      consensus: CONSENSUS_ONLY,
+      rpc_urls: 'a key of `type = "evm"` entries; substrate entries have `rpc_ws`',
+      ismp_host: 'a key of `type = "evm"` entries',
+      etherscan_api_key: 'a key of `type = "evm"` entries',
+      gas_price_buffer: 'a key of `type = "evm"` entries',
+    },
+  },
+});
+
+/** Advice for values of `type` that exist elsewhere. */
+export const unsupportedTypes: Readonly<Record<string, string>> = {
+  tendermint: "Tendermint chains are not supported",
+  substrate_evm: "EVM pallets of Substrate chains are not supported",
+  pharos_evm: "Pharos chains are not supported",
+  tron: "Tron is not supported",
+  arbitrum_orbit: 'a type of the consensus relayer; for messages write type = "evm"',
+  op_stack: 'a type of the consensus relayer; for messages write type = "evm"',
+  bsc: 'a type of the consensus relayer; for messages write type = "evm"',
+  grandpa: "a type of the consensus relayer",
+  beefy: "a type of the consensus relayer",
+};
