@@ -12,7 +12,7 @@ export type RequestChain = Pick<Chain, "id" | "fetchCertainFees">;
 
 /**
  * The requests that are gone from `chain`: a node that has not reached the block in which they were seen does not
- * count, nor one without a second opinion where there is another endpoint. A chain that does not answer has lost none.
+ * count, nor one with which another endpoint that answers disagrees. A chain that does not answer has lost none.
  */
 export async function findGone(
   deps: PipelineDeps,

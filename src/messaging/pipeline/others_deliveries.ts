@@ -48,7 +48,8 @@ export class OthersDeliveries {
     }
     const { untilMs, height } = this.#watched;
     if (await this.#sink.fetchFinalHeight(signal) < height) return false;
-    const hasNews = await this.#confirm(untilMs, signal);
+    const { hasNews, isSure } = await this.#confirm({ untilMs, height }, signal);
+    if (!isSure) return hasNews; // looked at again later
     this.#finalUntilMs = untilMs;
     this.#watched = undefined;
     this.#lookAfterMs = 0;
@@ -66,30 +67,44 @@ export class OthersDeliveries {
     });
   }
 
-  /** Reads the receipts of what ended up to then; what has none is to be delivered. */
-  async #confirm(untilMs: number, signal: AbortSignal): Promise<boolean> {
-    const { ledger } = this.#deps;
+  /** Reads the receipts of what ended up to then; what surely has none is to be delivered. */
+  async #confirm(
+    { untilMs, height }: { readonly untilMs: number; readonly height: bigint },
+    signal: AbortSignal,
+  ): Promise<{ readonly hasNews: boolean; readonly isSure: boolean }> {
     let hasNews = false;
+    let isSure = true;
     let last: MessageRow | undefined;
     for (;;) {
       const rows = this.#page(untilMs, MOST_AT_ONCE, last);
-      if (rows.length === 0) return hasNews;
+      if (rows.length === 0) return { hasNews, isSure };
       last = rows.at(-1);
       const receipts = await this.#sink.fetchReceipts(rows.map(messageOf), signal);
-      const gone = rows.filter((_, index) => receipts[index] === undefined);
+      const missing = rows.filter((_, index) => receipts[index] === undefined);
+      if (missing.length === 0) continue;
+      // A node that is behind has not seen them: what is delivered again would be paid for in vain.
+      const certain = await this.#sink.fetchCertainReceipts(missing.map(messageOf), { height }, signal);
+      if (certain.some(({ kind }) => kind === "unsure")) isSure = false;
+      const gone = missing.filter((_, index) => {
+        const receipt = certain[index];
+        return receipt?.kind === "certain" && receipt.value === undefined;
+      });
       if (gone.length === 0) continue;
       hasNews = true;
-      ledger.transaction(() => {
-        for (const { commitment, sink } of gone) {
-          const row = ledger.messages.find(commitment, sink);
-          if (row?.state !== "delivered_by_other") continue;
-          const nextAttemptAtMs = this.#deps.clock.now();
-          mark(this.#deps, row, "ready", {
-            detail: "the receipt of another relayer is gone",
-            nextAttemptAtMs,
-          });
-        }
-      });
+      this.#takeBack(gone);
     }
+  }
+
+  /** Makes messages due again whose deliveries are gone. */
+  #takeBack(gone: readonly MessageRow[]): void {
+    const { ledger, clock } = this.#deps;
+    ledger.transaction(() => {
+      for (const { commitment, sink } of gone) {
+        const row = ledger.messages.find(commitment, sink);
+        if (row?.state !== "delivered_by_other") continue;
+        const detail = "the receipt of another relayer is gone";
+        mark(this.#deps, row, "ready", { detail, nextAttemptAtMs: clock.now() });
+      }
+    });
   }
 }

@@ -83,3 +83,26 @@ Deno.test("others: a receipt that a second endpoint does not confirm ends nothin
   await round(relayer, outbound(relayer));
   assert.equal(relayer.row(message).state, "delivered_by_other");
 });
+
+for (const hasWitness of [true, false]) {
+  Deno.test(`others: a node that is behind takes back no delivery that is final, ${hasWitness ? "with" : "without"} a second opinion`, async () => {
+    const { world, relayer, message } = await prepare();
+    const others = new OthersDeliveries(relayer.deps, relayer.two);
+    relayer.two.areWitnessesUp = hasWitness;
+    for (let look = 0; look < 5; look++) {
+      relayer.two.readsBehind = world.two.head.height - 1n;
+      await others.check(relayer.signal);
+      await world.blocks(45);
+    }
+    assert.equal(relayer.row(message).state, "delivered_by_other");
+    // What could not be confirmed is looked at again.
+    relayer.two.areWitnessesUp = true;
+    const looks = (): number =>
+      relayer.two.calls.filter((method) => method === "fetchCertainReceipts").length;
+    const before = looks();
+    relayer.two.readsBehind = world.two.head.height - 1n;
+    await others.check(relayer.signal);
+    assert.equal(looks() > before, !hasWitness);
+    assert.equal(relayer.row(message).state, "delivered_by_other");
+  });
+}
