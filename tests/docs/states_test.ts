@@ -1,6 +1,11 @@
-/** The diagram of docs/architecture/messaging.md has exactly the transitions of a message that the code allows. */
+/** The diagrams of docs/architecture have exactly the transitions that the code allows. */
 import assert from "node:assert/strict";
+import { toHash256 } from "../../src/core/protocol/bytes.ts";
+import { parseStateMachine } from "../../src/core/protocol/ismp/state_machine.ts";
 import { mayFollow, messageStates } from "../../src/core/ledger/message_state.ts";
+import { openWithdrawalStates, type WithdrawalState } from "../../src/core/ledger/withdrawals.ts";
+import { FakeClock } from "../support/fake_clock.ts";
+import { openMemoryLedger } from "../support/ledger.ts";
 import { readBlocks } from "./support/markdown.ts";
 import { readFile } from "./support/tree.ts";
 
@@ -23,6 +28,52 @@ Deno.test("states: the diagram of a message has the transitions of the code, and
   const diagram = blocks.find(({ heading }) => heading === "States of a message");
   const allowed = messageStates.flatMap((from) =>
     messageStates.filter((to) => mayFollow(from, to)).map((to) => `${from} ${to}`)
+  );
+  assert.deepEqual(readTransitions(diagram?.text ?? ""), allowed.sort());
+});
+
+/** The shortest way to each state of a withdrawal. */
+const ways: Readonly<Record<WithdrawalState, readonly WithdrawalState[]>> = {
+  requested: [],
+  dispatched: ["dispatched"],
+  delivering: ["dispatched", "delivering"],
+  done: ["dispatched", "done"],
+  void: ["void"],
+};
+const withdrawalStates: readonly WithdrawalState[] = [...openWithdrawalStates, "done", "void"];
+
+/** True when a withdrawal in state `from` may be written as `to`. */
+function mayChange(from: WithdrawalState, to: WithdrawalState): boolean {
+  const ledger = openMemoryLedger({ clock: new FakeClock() });
+  const id = ledger.withdrawals.record({
+    chain: parseStateMachine("EVM-1"),
+    address: new Uint8Array(20),
+    nonce: 0n,
+    beneficiary: undefined,
+    amount: 1n,
+    hubBlock: 1n,
+    state: "requested",
+  });
+  const dispatch = { commitment: toHash256(new Uint8Array(32)), encoded: new Uint8Array(1), hubBlock: 2n };
+  for (const state of ways[from]) {
+    ledger.withdrawals.update(id, state === "dispatched" ? { state, dispatch } : { state });
+  }
+  try {
+    ledger.withdrawals.update(id, { state: to, dispatch });
+    return true;
+  } catch (error) {
+    assert.match(String(error), /Illegal change of withdrawal/);
+    return false;
+  } finally {
+    ledger.close();
+  }
+}
+
+Deno.test("states: the diagram of a withdrawal has the changes that the database takes, and no other", async () => {
+  const blocks = readBlocks(await readFile("docs/architecture/ledger.md"));
+  const diagram = blocks.find(({ heading }) => heading === "States of a withdrawal");
+  const allowed = withdrawalStates.flatMap((from) =>
+    withdrawalStates.filter((to) => mayChange(from, to)).map((to) => `${from} ${to}`)
   );
   assert.deepEqual(readTransitions(diagram?.text ?? ""), allowed.sort());
 });

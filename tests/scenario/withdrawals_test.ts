@@ -72,8 +72,8 @@ Deno.test("withdrawals: by itself above the minimum only; by hand once, although
   }));
 
 /**
- * Runs `accumulate-fees --withdraw` again and again, each time until the withdrawal from A is in another state (04
- * 16.4), and kills it there. The relayer itself sees to the rest.
+ * Runs `accumulate-fees --withdraw` again and again, each time until the withdrawal from A is in another state
+ * (docs/protocol/messaging.md section 16.4), and kills it there. The relayer itself sees to the rest.
  */
 async function killEverywhere(
   devnet: Devnet,

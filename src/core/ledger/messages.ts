@@ -160,7 +160,8 @@ export interface Messages {
   nextDueAt(source: StateMachine, sink: StateMachine): number | undefined;
   /**
    * Open rows (not `submitted`) with a timeout at or before `nowSec` (Unix seconds of the sink), due or not, by
-   * timeout: they end as `timed_out`. Responses are left out, they can be delivered after the timeout (8.1).
+   * timeout: they end as `timed_out`. Responses are left out, they can be delivered after the timeout
+   * (docs/protocol/messaging.md section 8.1).
    */
   listExpired(
     query: { source: StateMachine; sink: StateMachine; nowSec: bigint; limit: number },

@@ -74,6 +74,6 @@ export interface Withdrawals {
   listOpen(chain?: StateMachine): WithdrawalRow[];
   /** Newest rows first, in any state. */
   listRecent(limit: number): WithdrawalRow[];
-  /** @throws {Error} a defect: unknown id, a change that 16.4 does not have, or `dispatched` without its dispatch. */
+  /** @throws {Error} a defect: unknown id, a change that its automaton does not have, or `dispatched` without its dispatch. */
   update(id: number, change: WithdrawalChange): WithdrawalRow;
 }

@@ -23,7 +23,7 @@ export type PaymentClass =
   /** Answer to a user's request; the fee is paid while it is delivered. */
   | "get_response";
 
-/** True for messages that are delivered whatever they pay (9.4). */
+/** True for messages that are delivered whatever they pay (docs/protocol/messaging.md section 9.4). */
 export function isAlwaysDelivered(paymentClass: PaymentClass): boolean {
   return paymentClass === "to_hub";
 }

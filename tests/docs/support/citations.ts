@@ -16,7 +16,7 @@ export interface Citation {
 
 /** Sources that are not in this repository. */
 const ABSENT =
-  /protocol notes|\b0[1-6]-(?:ismp-types|evm-host|hub-substrate|messaging-flow|hub-consensus|evm-consensus)\b|(?<![\w/])(?:spec|toolchain|house|style)\.md\b|design card|\b04 21\.4\b/;
+  /protocol notes|\b0[1-6]-(?:ismp-types|evm-host|hub-substrate|messaging-flow|hub-consensus|evm-consensus)\b|(?<![\w/])(?:spec|toolchain|house|style)\.md\b|design card|\b0[1-6] \d+\.\d+\b/;
 
 /** Text of the comments of a TypeScript file, each in one line. */
 export function readComments(source: string): readonly string[] {
