@@ -4,6 +4,7 @@ import { sendPing, waitForDelivery, waitUntil } from "../devnet/messages.ts";
 import { relayerConfig } from "../devnet/relayer_config.ts";
 import { RELAYER_EXECUTABLE } from "../devnet/relayer_build.ts";
 import { startDevnet } from "../devnet/devnet.ts";
+import { assertSpending } from "./support/invariants.ts";
 import { assertNoSecrets, playGuarded, playGuardedOn, secretly, secretUrl } from "./support/secrets.ts";
 import { startRpcProxy } from "./support/rpc_proxy.ts";
 import { runOnce, runRelayerOnce } from "./support/run_once.ts";
@@ -149,6 +150,7 @@ Deno.test("command line: a relayer whose log nobody reads any more goes on relay
     const stderr = await new Response(child.stderr).text();
     assert.deepEqual([(await child.status).code, stderr], [0, ""]);
     assertNoSecrets(seen, "the output");
+    await assertSpending(devnet, { dbPath: `${folder}/relayer.db` });
   } finally {
     await Deno.remove(folder, { recursive: true });
   }

@@ -10,6 +10,7 @@ import { relayerConfig, sectionOf } from "../devnet/relayer_config.ts";
 import { readTransactionsOf } from "./support/account_history.ts";
 import { beginSessions, proveHub, TELLING, untilHostsKnow } from "./support/consensus_network.ts";
 import { DEADLINE_MS, playConsensus } from "./support/consensus_scene.ts";
+import { assertSpending } from "./support/invariants.ts";
 import { type RelayerProcess, startRelayer } from "./support/relayer_process.ts";
 import { assertNothingLeaked, secretly } from "./support/secrets.ts";
 
@@ -70,6 +71,7 @@ Deno.test("hosts with a challenge period", (t) =>
         assert.equal(await messaging.terminate(DEADLINE_MS), 0);
         messaging.assertNoErrors();
         await assertNothingLeaked([messaging]);
+        await assertSpending(devnet, messaging);
         const ages = await readAges(to, after);
         assert.ok(ages.length === 1 && ages.every((ageSec) => ageSec >= PERIOD_SEC), `${ages} s`);
       },

@@ -4,6 +4,7 @@ import { sendPing, waitUntil } from "../devnet/messages.ts";
 import { relayerConfig } from "../devnet/relayer_config.ts";
 import type { ChainKind } from "../devnet/proven_chains.ts";
 import { type ConsensusScene, DEADLINE_MS, playConsensus } from "./support/consensus_scene.ts";
+import { assertSpending } from "./support/invariants.ts";
 import { assertNothingLeaked, secretly } from "./support/secrets.ts";
 import { type RelayerProcess, startRelayer } from "./support/relayer_process.ts";
 import { startRpcProxy } from "./support/rpc_proxy.ts";
@@ -75,6 +76,7 @@ Deno.test("both programs on all kinds of chains", (t) =>
         assert.equal(await messaging.terminate(DEADLINE_MS), 0);
         messaging.assertNoErrors();
         await assertNothingLeaked([messaging]);
+        await assertSpending(devnet, messaging);
         const watched = first.lines.find(({ record }) => record?.message === "Relaying consensus")?.record
           ?.watched;
         assert.equal(String(watched).split(", ").length, KINDS.length);

@@ -11,6 +11,7 @@ import { clientOf } from "../devnet/hub/initial_clients.ts";
 import { waitUntil } from "../devnet/messages.ts";
 import { relayerConfig } from "../devnet/relayer_config.ts";
 import { type ConsensusScene, DEADLINE_MS, playConsensus } from "./support/consensus_scene.ts";
+import { assertSpending } from "./support/invariants.ts";
 import { type RelayerProcess, startRelayer } from "./support/relayer_process.ts";
 import { assertNothingLeaked, secretly } from "./support/secrets.ts";
 import { ToldChain } from "./support/told_chain.ts";
@@ -115,6 +116,7 @@ Deno.test("clients of the hub on a Substrate chain: challenge period, frozen, ex
       assert.equal(await messaging.terminate(DEADLINE_MS), 0);
       messaging.assertNoErrors();
       await assertNothingLeaked([messaging]);
+      await assertSpending(devnet, messaging);
     });
 
     await scene.step("a frozen client is named and left alone until it can be used again", async () => {

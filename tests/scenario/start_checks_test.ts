@@ -257,5 +257,7 @@ Deno.test("start checks: what keeps a leg from delivering is named, its messages
     );
     node.keepsState = true;
     await waitForDelivery(devnet, sent);
+    await relayer.untilEnded(sent);
+    await scene.finish();
   });
 });

@@ -26,7 +26,7 @@ import {
 } from "../../support/relayer_invariants.ts";
 import { type MinedTransaction, readTransactionsOf } from "./account_history.ts";
 import { type HubBooks, readBooks } from "./hub_books.ts";
-import type { LedgerSnapshot } from "./ledger_reader.ts";
+import { type LedgerSnapshot, readLedger } from "./ledger_reader.ts";
 import {
   claimsUntrue,
   creditGone,
@@ -113,6 +113,23 @@ export async function assertInvariants(
     for (const process of trace.processes) process.assertNoErrors(options.allowedErrors ?? []);
   }
   assert.deepEqual(violations, [], violations.slice(0, 20).join("\n"));
+}
+
+/**
+ * I15 alone, for a relayer that is no part of a scene; its process has ended.
+ * @throws {assert.AssertionError} that lists every violation.
+ */
+export async function assertSpending(
+  devnet: Pick<Devnet, "chains">,
+  { dbPath }: Pick<RelayerProcess, "dbPath">,
+  role: DevnetRole = "relayer",
+): Promise<void> {
+  const ledger = await readLedger(dbPath);
+  const mined = new Map<string, readonly MinedTransaction[]>();
+  for (const { stateMachine, host } of devnet.chains) {
+    mined.set(stateMachine, await readTransactionsOf(host, toAddress(DEVNET_ACCOUNTS[role].address), 0n));
+  }
+  assert.deepEqual([...spendingWrongIn({ trace: { ledger }, mined })], []);
 }
 
 /** What requests offer on their source chains, where a relayer asked for profit. */
@@ -277,7 +294,9 @@ function endsUntrueIn(facts: Facts): Iterable<string> {
 }
 
 /** I15. */
-function spendingWrongIn({ trace, mined }: Facts): Iterable<string> {
+function spendingWrongIn(
+  { trace, mined }: Pick<Facts, "mined"> & { readonly trace: Pick<RelayerTrace, "ledger"> },
+): Iterable<string> {
   const paid = [...mined].flatMap(([chain, transactions]) =>
     transactions.map((each) => ({ ...each, chain }))
   );

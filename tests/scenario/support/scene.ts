@@ -46,6 +46,7 @@ export async function playSceneOn(devnet: Devnet, play: (scene: Scene) => Promis
   await using scene = new Scene(devnet, folder, await headsOf(devnet));
   try {
     await Promise.race([play(scene), devnet.oracle.failed]);
+    await scene.assertJudged();
   } catch (error) {
     throw new Error(`${error instanceof Error ? error.message : error}\n${await scene.describe()}`, {
       cause: error,
@@ -158,6 +159,7 @@ export class Scene implements AsyncDisposable {
   readonly relayers: SceneRelayer[] = [];
   readonly #creditBefore: HubBooks["credit"];
   readonly #notes: string[] = [];
+  #isFinished = false;
 
   /** Not for callers: use {@link playScene}. `startHeights`: what happened up to these heights is not of this scene. */
   constructor(
@@ -232,6 +234,19 @@ export class Scene implements AsyncDisposable {
       creditBefore: this.#creditBefore,
       ...options,
     });
+    this.#isFinished = true;
+  }
+
+  /** @throws {Error} when something was sent, and {@link finish} has not checked the invariants. */
+  async assertJudged(): Promise<void> {
+    if (this.#isFinished) return;
+    for (const relayer of this.relayers) {
+      const paths = new Set(relayer.processes.map(({ dbPath }) => dbPath));
+      for (const path of paths) {
+        const sent = await countSubmissions(path);
+        if (sent > 0) throw new Error(`${relayer.role} has sent ${sent} times, and nothing was checked`);
+      }
+    }
   }
 
   /** What can be seen of the relayers, for messages of failed tests. */
@@ -250,6 +265,16 @@ export class Scene implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     for (const { processes } of this.relayers) for (const process of processes) await process.kill();
     await Deno.remove(this.folder, { recursive: true });
+  }
+}
+
+/** What a database holds of transactions and extrinsics; 0 where no process came so far as to make one. */
+async function countSubmissions(dbPath: string): Promise<number> {
+  try {
+    return (await readLedger(dbPath)).submissions.length;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return 0;
+    throw error;
   }
 }
 
