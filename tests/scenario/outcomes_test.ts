@@ -1,10 +1,14 @@
 /** Messages that cannot be delivered, or were delivered by somebody else: what the database says, and what is sent. */
 import assert from "node:assert/strict";
-import type { Hex } from "viem";
-import { fromHex } from "../../src/core/protocol/bytes.ts";
+import { DatabaseSync } from "node:sqlite";
+import { type Hex, stringToHex } from "viem";
+import { fromHex, toHash256 } from "../../src/core/protocol/bytes.ts";
 import type { Devnet, DevnetChain } from "../devnet/devnet.ts";
-import { freezeHost, replaceHandler } from "../devnet/evm/host_admin.ts";
-import { delivered, sendPing, type SentMessage, waitUntil } from "../devnet/messages.ts";
+import { freezeHost, placeHostile, replaceHandler, turnHostile } from "../devnet/evm/host_admin.ts";
+import { delivered, sendBody, sendPing, type SentMessage, waitUntil } from "../devnet/messages.ts";
+import type { ConfigChanges } from "../devnet/relayer_config.ts";
+import { readSpentGas } from "../devnet/spent_gas.ts";
+import { untilClaimed } from "./support/profile_scene.ts";
 import { playSceneOn, type SceneRelayer, startSceneDevnet } from "./support/scene.ts";
 
 /** No contract lives here. */
@@ -93,9 +97,7 @@ Deno.test("outcomes", async (t) => {
         await withHeldBlocks(b, async () => {
           await tellInNextBlock(devnet, b);
           // Simulated and sent while the application works; by the time the transaction is mined it does not.
-          await waitUntil("the relayer's transaction is in the pool", async () => {
-            return (await node.getTxpoolStatus()).pending > 0;
-          }, { deadlineMs: 60_000 });
+          await untilInPool(b);
           await node.setCode({ address: addresses.ping, bytecode: REVERTING });
           await node.mine({ blocks: 1 });
           await relayer.process.waitForLine(
@@ -121,6 +123,80 @@ Deno.test("outcomes", async (t) => {
         await assertNeverSent(relayer, [...later, ...last], b.stateMachine);
         const { submissions: all } = await relayer.ledger();
         assert.equal(all.filter(({ chain }) => chain === b.stateMachine).length, 1);
+      }),
+  );
+
+  await t.step(
+    "a chain that has lost maximum_daily_loss gets nothing, also after a restart, until that is a day old; all else goes on",
+    () =>
+      playSceneOn(devnet, async (scene) => {
+        const before = await readSpentGas(devnet.chains);
+        const relayer = scene.relayer();
+        const pays = 10n ** 18n;
+        const changes: ConfigChanges = {
+          minimumProfitPercent: 10,
+          unprofitableRetryFrequencySec: 2,
+          sections: { relayer: { maximum_daily_loss: 0.00001 } },
+        };
+        await devnet.oracle.pause(toB);
+        await relayer.startAndWait(changes);
+        const module = await placeHostile(b.host);
+        const trap = await sendBody(devnet.chain("A"), {
+          dest: b.stateMachine,
+          to: module,
+          body: stringToHex("switch"),
+          fee: pays,
+        });
+        await relayer.untilRows(trap, scene.hub, { state: "delivered" });
+        await scene.untilHubFinal();
+        await withHeldBlocks(b, async () => {
+          await tellInNextBlock(devnet, b);
+          await untilInPool(b);
+          await turnHostile(b.host, module, true);
+          await b.host.node.mine({ blocks: 1 });
+          await relayer.process.waitForLine("maximum_daily_loss is reached", { deadlineMs: 60_000 });
+        });
+        devnet.oracle.resume(toB);
+        // Others' messages to the chain are found and brought to the hub, and wait there.
+        const waiting = await sendPing(devnet, { from: "A", to: "B", count: 2, fee: pays });
+        await relayer.untilRows(waiting, scene.hub, { state: "delivered" });
+        const back = await sendPing(devnet, { from: "B", to: "A", count: 2, fee: pays });
+        await scene.untilDelivered(back);
+        await untilClaimed(relayer, back);
+        const told = relayer.process.lines.filter(({ record }) =>
+          String(record?.message).startsWith("maximum_daily_loss is reached")
+        );
+        assert.equal(told.length, 1, "one line says it");
+        assert.deepEqual([told[0]?.level, told[0]?.record?.chain], ["warn", b.stateMachine]);
+        assert.ok(Number(told[0]?.record?.lostUsd) >= Number(told[0]?.record?.limitUsd));
+        await relayer.stop();
+
+        await relayer.startAndWait(changes);
+        const more = await sendPing(devnet, { from: "B", to: "A", fee: pays });
+        await scene.untilDelivered(more);
+        await assertNeverSent(relayer, waiting, b.stateMachine);
+        assert.deepEqual(await delivered(devnet, [...trap, ...waiting]), []);
+        await relayer.stop();
+        const { gas, wasted } = await readSpentGas(devnet.chains);
+        const [lost] = (await relayer.ledger()).submissions.filter(({ chain }) => chain === b.stateMachine);
+        assert.ok(lost !== undefined);
+        const { gasUsed } = await b.host.reader.getTransactionReceipt({ hash: toHash256(lost.hash) });
+        assert.equal(
+          wasted.get("not executed"),
+          (before.wasted.get("not executed") ?? 0n) + gasUsed,
+          "the chains tell the same loss",
+        );
+        assert.ok(gas > before.gas + gasUsed, "and what the other deliveries cost");
+
+        ageSpending(relayer.process.dbPath, 86_400_000);
+        await relayer.startAndWait(changes);
+        await relayer.process.waitForLine("Losses are below maximum_daily_loss again", {
+          deadlineMs: 60_000,
+        });
+        await scene.untilDelivered(waiting);
+        await relayer.untilRows(trap, b.stateMachine, { state: "held", reason: "not_executed" });
+        await relayer.untilEnded([...waiting, ...back, ...more]);
+        await scene.finish();
       }),
   );
 
@@ -254,6 +330,22 @@ async function withHeldBlocks({ host: { node } }: DevnetChain, work: () => Promi
   } finally {
     await node.setIntervalMining({ interval: 1 });
   }
+}
+
+/** On a chain whose blocks are held: waits until the relayer's transaction is in the pool. */
+async function untilInPool({ host: { node } }: DevnetChain): Promise<void> {
+  await waitUntil(
+    "the relayer's transaction is in the pool",
+    async () => (await node.getTxpoolStatus()).pending > 0,
+    { deadlineMs: 60_000 },
+  );
+}
+
+/** Moves all that a stopped relayer has spent into the past, as if it had been stopped that long. */
+function ageSpending(dbPath: string, ms: number): void {
+  using db = new DatabaseSync(dbPath);
+  const { changes } = db.prepare("UPDATE spending SET mined_at_ms = mined_at_ms - ?").run(ms);
+  assert.ok(Number(changes) > 0);
 }
 
 /** On a chain whose blocks are held: the hub's newest height arrives in the next block. */

@@ -3,7 +3,15 @@
  * a fisherman vetoes, somebody sends messages.
  */
 import type { Address, Hex, LocalAccount, TransactionReceipt } from "viem";
-import { createWalletClient, encodeFunctionData, http, parseEther, parseEventLogs, stringToHex } from "viem";
+import {
+  createWalletClient,
+  encodeFunctionData,
+  http,
+  numberToHex,
+  parseEther,
+  parseEventLogs,
+  stringToHex,
+} from "viem";
 import { FEE_TOKEN_ABI, HANDLER_ABI, HOST_ABI, PING_ABI, PRICE_ROUTER_ABI } from "./abi.ts";
 import { DEVNET_ACCOUNTS } from "./accounts.ts";
 import { compileContracts } from "./compile.ts";
@@ -157,6 +165,19 @@ export async function setNativePrice(host: IsmpHost, feeTokenPerNative: bigint):
 export async function mintFeeTokens(host: IsmpHost, to: Address, units: bigint): Promise<void> {
   const data = encodeFunctionData({ abi: FEE_TOKEN_ABI, functionName: "mint", args: [to, units] });
   await host.transact(DEVNET_ACCOUNTS.deployer, { to: host.addresses.feeToken, data });
+}
+
+/** Puts the application that costs gas for nothing (`Hostile.sol`) on the chain; its address. */
+export async function placeHostile(host: Pick<IsmpHost, "node">): Promise<Hex> {
+  const address = "0x00000000000000000000000000000000000000fd";
+  const { Hostile } = await compileContracts();
+  await host.node.setCode({ address, bytecode: Hostile.deployedBytecode });
+  return address;
+}
+
+/** From now on the application of {@link placeHostile} fails with bodies of `switch`, or does not any more. */
+export async function turnHostile(host: Pick<IsmpHost, "node">, address: Hex, bad: boolean): Promise<void> {
+  await host.node.setStorageAt({ address, index: 0, value: numberToHex(bad ? 1 : 0, { size: 32 }) });
 }
 
 /** A post to send through the ping application. */

@@ -21,9 +21,8 @@ import { getResponseMessage } from "../../../../src/core/protocol/ismp/commitmen
 import type { Message } from "../../../../src/core/protocol/ismp/message.ts";
 import { calculateMmrRoot } from "../../../../src/core/protocol/trie/mmr.ts";
 import { DEVNET_ACCOUNTS } from "../../../devnet/evm/accounts.ts";
-import { compileContracts } from "../../../devnet/evm/compile.ts";
 import type { IsmpHost } from "../../../devnet/evm/deploy.ts";
-import { countReceived, proveHub, sendGet } from "../../../devnet/evm/host_admin.ts";
+import { countReceived, placeHostile, proveHub, sendGet } from "../../../devnet/evm/host_admin.ts";
 import { installOpStackOracle, opStackPrices, setOpStackPrices } from "../../../devnet/evm/rollup_prices.ts";
 import { alteringFetch, fetchWithout } from "../../../support/altered_answers.ts";
 import {
@@ -116,14 +115,6 @@ Deno.test("simulation: what eth_simulateV1 says is handled is what a trace says"
     assert.equal(last.log.messages("warn").length, 1);
   });
 });
-
-/** Puts the application that costs gas for nothing on the chain; its address. */
-async function placeHostile(host: IsmpHost): Promise<Hex> {
-  const address = "0x00000000000000000000000000000000000000fd";
-  const { Hostile } = await compileContracts();
-  await host.node.setCode({ address, bytecode: Hostile.deployedBytecode });
-  return address;
-}
 
 const hostilePost = (host: IsmpHost, to: Hex, nonce: bigint, body: string): Message =>
   postTo(host, nonce, { to, body: new TextEncoder().encode(body) });
