@@ -17,6 +17,7 @@ import {
   type SubmissionOutcome,
   UNSURE,
 } from "../../src/core/chains/chain.ts";
+import { PoolSightings } from "../../src/core/chains/evm/pool_sightings.ts";
 import { concatBytes, fromHex, type Hash256, toHash256, toHex } from "../../src/core/protocol/bytes.ts";
 import type { Address } from "../../src/core/protocol/evm/address.ts";
 import { keccak256 } from "../../src/core/protocol/hash.ts";
@@ -71,11 +72,14 @@ export class MemoryChain implements Chain {
   protected readonly node: MemoryNode;
   readonly #clock: Clock;
   readonly #latencyMs: () => number;
+  /** Proofs of others that wait in the mempool, as the EVM adapter remembers them. */
+  readonly #sightings: PoolSightings;
   #signatures = 0;
 
   constructor(node: MemoryNode, clock: Clock, options: MemoryChainOptions) {
     this.node = node;
     this.#clock = clock;
+    this.#sightings = new PoolSightings(clock);
     this.#latencyMs = options.latencyMs ?? ((): number => 0);
     this.id = node.id;
     this.family = node.family;
@@ -265,6 +269,11 @@ export class MemoryChain implements Chain {
     });
   }
 
+  #isWorthWaiting({ steps }: Delivery): boolean {
+    const [first] = steps.flatMap((step) => step.kind === "consensus" ? [step.proof] : []);
+    return first !== undefined && this.#sightings.isWorthWaiting(toHash256(keccak256(first)));
+  }
+
   sign(
     delivery: Delivery,
     simulation: Extract<Simulation, { kind: "accepted" }>,
@@ -276,7 +285,10 @@ export class MemoryChain implements Chain {
       const receipts = this.#receipts(messages);
       if (receipts.some((receipt) => receipt !== undefined)) return { kind: "overtaken", receipts };
       const from = this.tellsKnownProofs ? this.node.knowsProofsOf(delivery) : undefined;
-      if (from !== undefined) return { kind: "proofs_known", from };
+      // A transaction that nobody mines is not waited for without end.
+      if (from === "blocks" || (from === "mempool" && this.#isWorthWaiting(delivery))) {
+        return { kind: "proofs_known", from };
+      }
       if (this.hasOtherHandler()) {
         const detail = "the host has another handler since the simulation";
         return { kind: "refused", refusal: { code: "not_ready", detail } };

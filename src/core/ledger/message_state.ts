@@ -55,6 +55,8 @@ export const holdReasons = [
   "client_expired",
   /** Our account cannot pay for gas. */
   "unfunded",
+  /** `maximum_daily_loss` of the destination is reached. */
+  "loss_limit",
   /** No transaction of the destination can carry it. */
   "too_large",
   /** A broken invariant: kept aside for an operator. */

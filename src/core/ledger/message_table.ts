@@ -135,6 +135,12 @@ export function openMessages(db: Database, clock: Pick<Clock, "now">): Messages 
          WHERE source = :source AND sink = :sink AND ${isOpen} AND reason = :reason AND batch_limit IS NOT NULL`,
         { source, sink, reason, now: clock.now() },
       ).changes,
+    wakeAll: (sink, reason) =>
+      db.run(
+        `UPDATE message SET next_attempt_at_ms = :now, updated_at_ms = :now
+         WHERE sink = :sink AND ${isOpen} AND reason = :reason AND next_attempt_at_ms > :now`,
+        { sink, reason, now: clock.now() },
+      ).changes,
     wake: (source, sink, reason) =>
       db.run(
         `UPDATE message SET next_attempt_at_ms = :now, updated_at_ms = :now

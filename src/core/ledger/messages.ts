@@ -187,4 +187,6 @@ export interface Messages {
   liftBatchLimits(source: StateMachine, sink: StateMachine, reason: MessageReason): number;
   /** Makes the open rows held for `reason` due now (a fee was raised, a chain came back); returns how many. */
   wake(source: StateMachine, sink: StateMachine, reason: MessageReason): number;
+  /** The same for the messages of all sources. */
+  wakeAll(sink: StateMachine, reason: MessageReason): number;
 }

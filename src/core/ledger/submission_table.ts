@@ -41,6 +41,10 @@ const states: readonly SubmissionState[] = [...unresolvedSubmissionStates, ...re
 // Must be written as in the index, or SQLite does not use it.
 const isUnresolved = "s.state IN ('signed', 'broadcast', 'included')";
 
+/** Submissions whose nonce is used, or will be by them or their replacements. */
+const holdsNonce = `(s.state IN ('signed', 'broadcast', 'included', 'final', 'replaced')
+  OR (s.state = 'failed' AND s.block_height IS NOT NULL))`;
+
 const select = `SELECT s.*, (SELECT max(r.id) FROM submission r WHERE r.replaces = s.id) AS replaced_by
   FROM submission s`;
 
@@ -72,7 +76,7 @@ export function openSubmissions(db: Database, clock: Pick<Clock, "now">): Submis
       }),
     findHighestNonce: (chain, account) => {
       const row = db.row(
-        `SELECT max(nonce) AS nonce FROM submission s WHERE chain = :chain AND account = :account AND ${isUnresolved}`,
+        `SELECT max(nonce) AS nonce FROM submission s WHERE chain = :chain AND account = :account AND ${holdsNonce}`,
         { chain, account },
       );
       return row && findDecimal(row, "nonce");

@@ -105,7 +105,7 @@ export interface Submissions {
   listInFlight(chain: StateMachine): InFlight[];
   /** All submissions of an account with that nonce, oldest first: a transaction and its replacements. */
   listByNonce(chain: StateMachine, account: string, nonce: bigint): SubmissionRow[];
-  /** Highest nonce of the account's unresolved submissions; `undefined` when there are none. */
+  /** Highest nonce of the account that our submissions hold or have used; `undefined` when there is none. */
   findHighestNonce(chain: StateMachine, account: string): bigint | undefined;
   /** In the order in which they were recorded. */
   itemsOf(id: number): SubmissionItemRow[];

@@ -20,6 +20,7 @@ import { send, type SendWork } from "./send.ts";
 import { type Refused, sift } from "./sift.ts";
 import { leaveSuspended } from "./suspension.ts";
 import { roomForMessages } from "./transaction_size.ts";
+import { settleUnspendable } from "./unspendable.ts";
 import { weigh } from "./weigh.ts";
 
 /** What one round of a leg did. */
@@ -55,7 +56,7 @@ export async function deliverDue(
 ): Promise<DeliveryRound> {
   await expire(deps, settings, leg, facts.view.nowSec, signal);
   const room = countRoom(deps, leg.sink);
-  if (room === 0) return { sent: 0, hasMore: false };
+  if (room === 0) return { sent: 0, hasMore: await settleUnspendable(deps, settings, leg, facts, signal) };
   const most = facts.prelude.length > 0 ? 1 : room;
   // GET requests are answered, not delivered: see answer_gets.ts.
   const isWanted = (kind: MessageRow["kind"]): boolean => kind !== "get";

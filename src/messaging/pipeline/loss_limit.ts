@@ -20,8 +20,16 @@ const shape = z.object({ untilMs: z.number(), toldMs: z.number() });
 
 /** True while nothing may be signed for the chain. */
 export function isSpendingStopped(deps: PipelineDeps, sink: Pick<Chain, "id">): boolean {
+  return findSpendingStop(deps, sink) !== undefined;
+}
+
+/** Until when nothing may be signed for the chain, Unix milliseconds; `undefined`: it may. */
+export function findSpendingStop(
+  deps: PipelineDeps,
+  sink: Pick<Chain, "id">,
+): { readonly untilMs: number } | undefined {
   const found = read(deps, sink.id.stateMachine);
-  return found !== undefined && deps.clock.now() < found.untilMs;
+  return found !== undefined && deps.clock.now() < found.untilMs ? { untilMs: found.untilMs } : undefined;
 }
 
 /** Compares the losses of the last day with the limit, and stops or goes on. */
@@ -76,7 +84,10 @@ function stop(
 
 function goOn(deps: PipelineDeps, chain: StateMachine): void {
   if (read(deps, chain) === undefined) return;
-  deps.ledger.meta.write(nameOf(chain), "");
+  deps.ledger.transaction(() => {
+    deps.ledger.meta.write(nameOf(chain), "");
+    deps.ledger.messages.wakeAll(chain, "loss_limit");
+  });
   deps.log.info("Losses are below maximum_daily_loss again: sending goes on", { chain });
 }
 

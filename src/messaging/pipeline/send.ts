@@ -12,6 +12,7 @@ import type {
 } from "../../core/chains/chain.ts";
 import type { HubCall } from "../../core/chains/hub_accounts.ts";
 import type { MessageRow } from "../../core/ledger/ledger.ts";
+import { toHex } from "../../core/protocol/bytes.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
 import type { LogFields } from "../../core/telemetry/log.ts";
 import { bisect } from "../decisions/batch.ts";
@@ -254,11 +255,14 @@ function takeRefusal(
   });
 }
 
-/** Lowest nonce that no transaction of ours takes; `undefined` when none is under way. */
-function nextNonce(deps: PipelineDeps, leg: Leg): bigint | undefined {
-  const nonces = deps.ledger.submissions.listInFlight(leg.sink.id.stateMachine)
-    .flatMap(({ nonce }) => nonce === undefined ? [] : [nonce]);
-  return nonces.length === 0 ? undefined : nonces.reduce((a, b) => a > b ? a : b) + 1n;
+/**
+ * Lowest nonce that no transaction of ours has taken, mined ones included: a node that is behind names theirs again.
+ * `undefined` when we know of none.
+ */
+function nextNonce(deps: PipelineDeps, { sink }: Leg): bigint | undefined {
+  if (sink.relayer === undefined) return undefined;
+  const highest = deps.ledger.submissions.findHighestNonce(sink.id.stateMachine, toHex(sink.relayer));
+  return highest === undefined ? undefined : highest + 1n;
 }
 
 /**

@@ -179,7 +179,7 @@ Deno.test(
 );
 
 Deno.test(
-  "journal: the highest nonce under way is that of unresolved submissions of the account",
+  "journal: the highest nonce is that of submissions of the account that are under way or mined",
   scene((ledger) => {
     const { submissions } = ledger;
     equal(submissions.findHighestNonce(hub, "0xabc"), undefined);
@@ -189,6 +189,15 @@ Deno.test(
     submissions.record(delivery(12, { submission: newSubmission(12, { account: "0xdef" }) }));
     submissions.update(last, { state: "dropped" });
     equal(submissions.findHighestNonce(hub, "0xabc"), 10n);
+    const mined = submissions.record(delivery(13));
+    submissions.update(mined, { state: "broadcast" });
+    submissions.update(mined, { state: "included", block: { height: 5n, hash: hashOf(5) } });
+    equal(submissions.findHighestNonce(hub, "0xabc"), 13n);
+    submissions.update(mined, { state: "failed" });
+    equal(submissions.findHighestNonce(hub, "0xabc"), 13n);
+    const refused = submissions.record(delivery(14));
+    submissions.update(refused, { state: "failed", detail: "refused" });
+    equal(submissions.findHighestNonce(hub, "0xabc"), 13n);
   }),
 );
 

@@ -412,3 +412,20 @@ Deno.test("send: a message that exceeds the bytes of a transaction alone is held
   assert.equal(relayer.row(large).reason, "too_large");
   assert.equal(relayer.row(small).state, "submitted");
 });
+
+Deno.test("send: a node that is behind does not make us use a nonce again that is mined", async () => {
+  const { relayer, world, leg } = await prepare(1);
+  assert.deepEqual(await round(relayer, leg), { sent: 1, hasMore: false });
+  world.two.isFull = true;
+  const [second] = await world.sendFrom(world.hub, world.two, 1);
+  world.two.isFull = false;
+  world.two.produceBlock();
+  await settle(relayer);
+  assert.ok(second !== undefined);
+  relayer.two.blocksBehind = 1n;
+  assert.equal((await round(relayer, leg)).sent, 1);
+  const nonces = relayer.ledger.submissions.listUnresolved(names.two).map(({ submission }) =>
+    submission.nonce
+  );
+  assert.deepEqual(nonces, [0n, 1n]);
+});

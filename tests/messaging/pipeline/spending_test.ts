@@ -239,6 +239,25 @@ Deno.test("daily loss: when it is reached nothing is sent there, over a restart 
   });
 });
 
+Deno.test("daily loss: what arrived all the same is noticed, and the others say why they wait", async () => {
+  const work = prepare(10, { settings: { maxDailyLossMicroUsd: 84_000n } });
+  const { world, relayer } = work;
+  await loseRaces(work, 2);
+  const [arrived] = await payAndUpdate(world, [COST_18 * 2n]);
+  const [waiting] = await payAndUpdate(world, [COST_18 * 2n]);
+  assert.ok(arrived !== undefined && waiting !== undefined);
+  await overtake(world, [arrived]);
+  world.two.produceBlock();
+  assert.equal(await send(work), 0);
+  assert.equal(relayer.row(arrived).state, "delivered_by_other");
+  const { state, reason, nextAttemptAtMs } = relayer.row(waiting);
+  assert.deepEqual([state, reason], ["held", "loss_limit"]);
+  assert.ok(nextAttemptAtMs - world.clock.now() <= 600_000);
+  await world.clock.advance(86_400_000);
+  await settle(work);
+  assert.equal(await deliver(work), 1, "it goes on as soon as the limit allows it");
+});
+
 Deno.test("daily loss: a waiting transaction is not replaced while the limit is reached", async () => {
   const work = prepare(10, { settings: { maxDailyLossMicroUsd: 42_000n } });
   const { world, relayer } = work;

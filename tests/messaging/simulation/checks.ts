@@ -3,7 +3,8 @@ import { unresolvedSubmissionStates } from "../../../src/core/ledger/ledger.ts";
 import { equalBytes, type Hash256, toHex } from "../../../src/core/protocol/bytes.ts";
 import type { StateMachine } from "../../../src/core/protocol/ismp/state_machine.ts";
 import { stateMachineIdKey } from "../../../src/core/protocol/ismp/state_machine.ts";
-import { destinationOf, receiptKeyOf } from "../../../src/messaging/decisions/route.ts";
+import { destinationOf, receiptKeyOf, requestOf } from "../../../src/messaging/decisions/route.ts";
+import type { Message } from "../../../src/core/protocol/ismp/message.ts";
 import { paymentOf } from "../../../src/messaging/decisions/withdrawal_post.ts";
 import { type LedgerSnapshot, readLedger } from "../../scenario/support/ledger_reader.ts";
 import type { MemoryBlock, MemoryNode } from "../../support/memory_node.ts";
@@ -409,8 +410,9 @@ export class Checks {
   /** True when what waits for a chain pays for the proofs of the hub that must go ahead of it. */
   #paysForProofs(dest: MemoryNode): boolean {
     const { minimumProfitPercent } = this.#course.plan;
+    const nowSec = BigInt(Math.floor(this.#course.clock.now() / 1_000));
     const waiting = this.#course.sent.filter((sent) =>
-      sent.dest === dest && !this.#hasArrived(sent) && !isBad(sent.plan)
+      sent.dest === dest && !this.#hasArrived(sent) && !isBad(sent.plan) && !hasTimedOut(sent.message, nowSec)
     );
     const offered = waiting.reduce(
       (sum, { message, source }) => sum + (source.head.state.fees.get(message.commitment) ?? 0n),
@@ -523,4 +525,10 @@ function sentIn(blocks: readonly MemoryBlock[]): readonly SentFacts[] {
         : [{ commitment: event.message.commitment, dest: destinationOf(event.message), height }]
     )
   );
+}
+
+/** What has timed out pays for nothing any more. */
+function hasTimedOut(message: Message, nowSec: bigint): boolean {
+  const { timeoutTimestampSec } = requestOf(message);
+  return timeoutTimestampSec > 0n && timeoutTimestampSec <= nowSec;
 }
