@@ -18,9 +18,6 @@ export interface Backoff {
 /** Transient faults of a chain: 2 s to 5 min (docs/protocol/messaging.md section 11.2). */
 export const transientBackoff: Backoff = { firstMs: 2_000, maxMs: 300_000 };
 
-/** Messages whose sink is the hub: 15 s to 10 min (docs/protocol/messaging.md section 11.2). */
-export const hubBackoff: Backoff = { firstMs: 15_000, maxMs: 600_000 };
-
 /**
  * Pause after `failures` failures in a row (1 or more), in whole milliseconds. `fraction` in [0, 1) takes away up
  * to the jitter's share, so that the pause never exceeds `maxMs`.

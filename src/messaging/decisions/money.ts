@@ -5,9 +5,6 @@
  */
 import { formatDecimal, rescale } from "../../core/prices/decimal.ts";
 
-/** One dollar x 10^18. */
-export const ONE_DOLLAR_18 = 10n ** 18n;
-
 /**
  * A fee in units of a token with so many decimals, as dollars x 10^18. Up to 18 decimals it is exact; tokens with
  * more round down.

@@ -5,7 +5,7 @@
  */
 import { fromHex, type Hash256 } from "../../bytes.ts";
 import { type Address, toAddress } from "../../evm/address.ts";
-import { claimedHeight, type DisputeGameCreated, type OutputProposed } from "./claim_events.ts";
+import { claimedHeight, type DisputeGameCreated } from "./claim_events.ts";
 import type { GameTypeConfig } from "./consensus_state.ts";
 import { challengeStatus } from "./output_root.ts";
 
@@ -182,20 +182,4 @@ export function describePassedOver(reasons: readonly (GameLogReason | GameReason
   for (const reason of reasons) counts.set(reason, (counts.get(reason) ?? 0) + 1);
   const parts = [...counts].map(([reason, count]) => `${count} ${reasonTexts[reason]}`);
   return `none of ${reasons.length} dispute games can be used: ${parts.join(", ")}`;
-}
-
-/**
- * The output to submit: the one of the highest index, if the hub gains by it.
- * @param hubHeight height of the chain on the hub; undefined when there is none.
- */
-export function newestOutput(
-  outputs: readonly OutputProposed[],
-  hubHeight: bigint | undefined,
-): OutputProposed | undefined {
-  return outputs
-    .filter(({ l2Height }) => hubHeight === undefined || l2Height > hubHeight)
-    .reduce<OutputProposed | undefined>(
-      (best, output) => best === undefined || output.index > best.index ? output : best,
-      undefined,
-    );
 }

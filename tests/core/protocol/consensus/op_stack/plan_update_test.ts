@@ -1,12 +1,10 @@
 import { deepStrictEqual as equal } from "node:assert/strict";
-import type { OutputProposed } from "../../../../../src/core/protocol/consensus/op_stack/claim_events.ts";
 import type { GameTypeConfig } from "../../../../../src/core/protocol/consensus/op_stack/consensus_state.ts";
 import {
   describePassedOver,
   findUnknownImplementations,
   type FoundGame,
   type KnownGame,
-  newestOutput,
   planGames,
   reasonToPassOver,
   typesBesideRespected,
@@ -121,18 +119,4 @@ Deno.test("games: at the edges a game still counts", () => {
   equal(planGames([known(99n)], facts).candidates.length, 1);
   equal(planGames([known(0n)], { ...facts, hubHeight: undefined }).candidates.length, 1);
   equal(planGames([known(6n, { config: aggregate, challengeWord: undefined })], facts).candidates.length, 1);
-});
-
-Deno.test("outputs: the highest index above the hub's height is taken", () => {
-  const output = (index: bigint, l2Height: bigint): OutputProposed => ({
-    outputRoot: word(index),
-    index,
-    l2Height,
-    l1TimestampSec: 1n,
-  });
-  const outputs = [output(1n, 10n), output(3n, 30n), output(2n, 20n)];
-  equal(newestOutput(outputs, 15n), output(3n, 30n));
-  equal(newestOutput(outputs, undefined), output(3n, 30n));
-  equal(newestOutput(outputs, 30n), undefined);
-  equal(newestOutput([], undefined), undefined);
 });
