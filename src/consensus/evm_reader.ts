@@ -198,8 +198,8 @@ class PoolReader implements EvmReader {
     if (reads.length === 0) return [];
     const question = new Question(this.#pool);
     const slots = reads.map((read) => question.addTolerant(queryOf(read)));
-    const object = this.#guard?.(question);
-    await question.ask({ signal, check: (place) => object?.(place, []) });
+    const guarding = this.#guard?.(question);
+    await question.ask({ signal, check: (place) => guarding?.check(place, []) });
     return slots.map((slot) => {
       const value = slot();
       if (!(value instanceof RpcFault)) return value;
@@ -259,7 +259,7 @@ class PoolReader implements EvmReader {
   heldTo({ height, stateRoot }: TrustedBlock): EvmReader {
     const guard: QuestionGuard = (question) => {
       const root = question.add(stateRootAt(height));
-      return (place) => {
+      const check = (place: FaultPlace): RpcFault | undefined => {
         const found = root();
         if (found === undefined) return faultAt("lagging", place, `no block ${height} yet`);
         if (found === stateRoot) return undefined;
@@ -267,6 +267,7 @@ class PoolReader implements EvmReader {
           "the endpoint is on another chain or fork";
         return faultAt("wrong_chain", place, detail);
       };
+      return { check };
     };
     return new PoolReader(this.chain, this.#parts, guard);
   }

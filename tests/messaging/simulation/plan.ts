@@ -1,6 +1,5 @@
 /** What one seed holds: how the chains are, what is sent, and what goes wrong when. Everything is drawn from the seed. */
-import type { Randomness } from "../../../src/core/runtime/randomness.ts";
-import { seededRandomness } from "../../support/seeded_randomness.ts";
+import { Draw } from "../../support/draw.ts";
 
 /** How a chain beside the hub is. */
 export interface ChainPlan {
@@ -131,7 +130,7 @@ const DOLLAR = 10n ** 18n;
 
 /** Draws the plan of a seed. */
 export function planOf(seed: number): Plan {
-  const draw = new Draw(seededRandomness(seed));
+  const draw = new Draw(seed);
   const minimumProfitPercent = draw.chance(50) ? 0 : 10;
   const calmAfterSec = draw.between(150, 300);
   return {
@@ -219,23 +218,5 @@ function trouble(draw: Draw, calmAfterSec: number): Trouble {
       return { kind: "newHandler", chain, atSec, whilePooled: draw.chance(60) };
     default:
       return { kind: "fuse", steps: draw.between(1, 2_500), downSec, isGentle: draw.chance(25) };
-  }
-}
-
-/** Draws whole numbers and decisions. */
-class Draw {
-  readonly #random: Randomness;
-
-  constructor(random: Randomness) {
-    this.#random = random;
-  }
-
-  /** Both ends included. */
-  between(least: number, most: number): number {
-    return least + Math.floor(this.#random.fraction() * (most - least + 1));
-  }
-
-  chance(percent: number): boolean {
-    return this.#random.fraction() * 100 < percent;
   }
 }

@@ -1,34 +1,42 @@
 /**
  * Runs fresh seeds of the simulation and prints the failing ones with the line that replays each:
  * deno task seeds --from=500000 --count=1000
+ * With --logs those of reading a host's requests instead.
  */
 import { parseArgs } from "node:util";
+import { findLogFailures } from "../../core/chains/evm/log_reading_seeds.ts";
 import { findFailures } from "./seeds.ts";
 
 /** A line with the progress comes after that many seeds. */
 const PROGRESS_EVERY = 1_000;
 
 /** The seeds that are asked for. */
-function seedsOf(args: readonly string[]): { readonly from: number; readonly count: number } {
+function seedsOf(
+  args: readonly string[],
+): { readonly from: number; readonly count: number; readonly isOfLogs: boolean } {
   const { values } = parseArgs({
     args: [...args],
-    options: { from: { type: "string", default: "1001" }, count: { type: "string", default: "1000" } },
+    options: {
+      from: { type: "string", default: "1001" },
+      count: { type: "string", default: "1000" },
+      logs: { type: "boolean", default: false },
+    },
   });
   const [from, count] = [Number(values.from), Number(values.count)];
   if (!Number.isSafeInteger(from) || !Number.isSafeInteger(count)) {
     throw new Error("--from and --count are whole numbers");
   }
-  return { from, count };
+  return { from, count, isOfLogs: values.logs };
 }
 
 function print(line: string): void {
   Deno.stdout.writeSync(new TextEncoder().encode(`${line}\n`));
 }
 
-const { from, count } = seedsOf(Deno.args);
+const { from, count, isOfLogs } = seedsOf(Deno.args);
 let ran = 0;
 let failed = 0;
-for await (const { seed, failure } of findFailures(from, from + count - 1)) {
+for await (const { seed, failure } of (isOfLogs ? findLogFailures : findFailures)(from, from + count - 1)) {
   ran++;
   if (failure !== undefined) {
     failed++;

@@ -43,8 +43,11 @@ export class EventReader {
    */
   async fetch(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly ChainEvent[]> {
     const address = this.#context.at.host;
-    const range = { from: from > to ? from : this.#gaps.startOf(from), to };
-    return this.#decode(await this.#logs.fetch({ address, topics }, range, signal, this.#gaps.guard));
+    const read = this.#gaps.begin(from);
+    const range = { from: from > to ? from : read.from, to };
+    const found = await this.#logs.fetch({ address, topics }, range, signal, read.guard);
+    read.commit();
+    return this.#decode(found);
   }
 
   #decode(found: readonly Log[]): readonly ChainEvent[] {

@@ -27,14 +27,16 @@ export interface LogRange {
   readonly to: bigint;
 }
 
-/**
- * Adds queries to a question about a range; what it returns is called when all answers are read, with the logs that
- * the endpoint gave (none where the question is about something else), and may refuse the endpoint.
- */
-export type QuestionGuard = (
-  question: Question,
-  range?: LogRange,
-) => (place: FaultPlace, found: readonly Log[]) => RpcFault | undefined;
+/** Adds queries to a question about a range, and judges its answers. */
+export type QuestionGuard = (question: Question, range?: LogRange) => {
+  /**
+   * Called when all answers of an endpoint are read, with the logs that it gave (none where the question is about
+   * something else); may refuse the endpoint.
+   */
+  readonly check: (place: FaultPlace, found: readonly Log[]) => RpcFault | undefined;
+  /** Called with the logs that count: several endpoints may have been asked. */
+  readonly done?: (found: readonly Log[]) => void;
+};
 
 /** What a {@link LogReader} is made of. */
 export interface LogReaderOptions {
@@ -135,16 +137,17 @@ export class LogReader {
     // Asked first: when the head is at `to` by then, the logs that follow are those of all blocks.
     const head = question.add(blockNumber);
     const answer = question.add(logs(wanted));
-    const object = guard?.(question, { from, to });
+    const guarding = guard?.(question, { from, to });
     let host = "";
     const found = (): readonly Log[] => inOrder(answer());
     const check = (place: FaultPlace): RpcFault | undefined => {
       host = place.endpointHost;
       return head() < to
         ? faultAt("lagging", place, `head ${head()} is below ${to}`)
-        : object?.(place, found());
+        : guarding?.check(place, found());
     };
     await question.ask({ signal, check, onFault });
+    guarding?.done?.(found());
     return { found: found(), host };
   }
 

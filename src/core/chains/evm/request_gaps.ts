@@ -1,7 +1,7 @@
 /**
  * Finds out when an endpoint leaves requests out of its logs, as lagging indexes and nodes out of step behind one URL
  * do: the host's nonce, read at the blocks' own numbers, says how many there must be. Such an answer is passed over for
- * another endpoint's. Start reading at {@link RequestGaps.guard}.
+ * another endpoint's. Start reading at {@link RequestGaps.begin}.
  */
 import { HostReadError, hostReads } from "../../protocol/evm/host_reads.ts";
 import { hostEventTopics } from "../../protocol/evm/host_abi.ts";
@@ -13,6 +13,7 @@ import type { LogRange, QuestionGuard } from "./log_reader.ts";
 import { contractReadAt, type Query } from "./queries.ts";
 import { faultAt, type Question } from "./question.ts";
 import { type Log, ShapeError } from "./shape.ts";
+import type { LogFields } from "../../telemetry/log.ts";
 
 /** Blocks whose nonce is remembered. */
 const KNOWN_BLOCKS = 64;
@@ -20,15 +21,60 @@ const KNOWN_BLOCKS = 64;
 const UNREADABLE_MS = 10 * 60_000;
 /** Blocks for which most nodes keep the state. */
 const KEPT_STATES = 128n;
+/** Gaps that are remembered: an index that lags shows another one at every look. */
+const KNOWN_GAPS = 256;
 /** Requests that nobody tells of after this time are given up: the leg goes on without them, and says so. */
 const GIVE_UP_AFTER_MS = 10 * 60_000;
 
-/** Blocks at the end of what was read whose state nobody keeps: logs may be missing there. */
-interface Unverified {
-  readonly from: bigint;
+/** Up to where a host's requests were reported, and what was reported behind it. */
+interface Progress {
+  /** At the end of this block the host's next nonce was `next`, and nothing below is missing; absent: not known yet. */
+  readonly anchor: { readonly block: bigint; readonly next: bigint } | undefined;
+  /** Requests behind the anchor: block by nonce. */
+  readonly seen: ReadonlyMap<bigint, bigint>;
+  /** Logs of requests behind the anchor that could not be read. */
+  readonly unreadable: number;
+  /** Last block that was read. */
   readonly to: bigint;
-  /** Nonce that follows the highest one that was seen. */
-  readonly next: bigint;
+}
+
+/** Requests of a range, as the logs tell. */
+interface Found {
+  /** Block by nonce. */
+  readonly blocks: ReadonlyMap<bigint, bigint>;
+  readonly unreadable: number;
+}
+
+/** An answer about a range, and what is known before it. */
+interface Seen {
+  /** The host's next nonce before and behind the range; `undefined`: no endpoint keeps the state. */
+  readonly first: bigint | undefined;
+  readonly end: bigint | undefined;
+  readonly found: Found;
+  readonly progress: Progress;
+}
+
+/** What an answer is worth. */
+type Verdict =
+  | { readonly kind: "complete" }
+  | { readonly kind: "refused"; readonly fault: RpcFault }
+  /** Something is missing for good. */
+  | { readonly kind: "given_up"; readonly progress: Progress };
+
+/** Requests that are missing for long: up to which nonce, and since when. */
+interface KnownGap {
+  readonly to: bigint;
+  readonly sinceMs: number;
+}
+
+/** One read of a range, which may take several queries. */
+export interface GapRead {
+  /** First block to read so that nothing stays left out before the range. */
+  readonly from: bigint;
+  /** Adds the host's nonce to a question about logs and refuses logs that do not hold all requests. */
+  readonly guard: QuestionGuard;
+  /** Called when the whole range was read and is handed on. */
+  commit(): void;
 }
 
 /** The memory of one host's requests. */
@@ -36,111 +82,168 @@ export class RequestGaps {
   readonly #context: EvmContext;
   /** The host's nonce at the end of blocks, oldest first. */
   readonly #known = new Map<bigint, bigint>();
-  #unverified: Unverified | undefined;
-  /** A read that starts at `at` has to start at `from`: something is missing before it. */
-  #again: { readonly at: bigint; readonly from: bigint } | undefined;
+  /** What was handed on. */
+  #progress: Progress | undefined;
+  /** Something is missing behind the anchor: at the end of that block the host's next nonce is `next` or higher. */
+  #open: { readonly block: bigint; readonly next: bigint } | undefined;
   #unreadable: { readonly height: bigint; readonly untilMs: number } | undefined;
-  /** When each gap was found first, by its lowest nonce, ms. */
-  readonly #gaps = new Map<bigint, number>();
+  /** Gaps by their lowest nonce, each as it grew. */
+  readonly #gaps = new Map<bigint, readonly KnownGap[]>();
 
   constructor(context: EvmContext) {
     this.#context = context;
   }
 
-  /** First block to read so that nothing stays left out before `from`. */
-  startOf(from: bigint): bigint {
-    return this.#again?.at === from ? this.#again.from : from;
+  /** Begins a read of the blocks from `from` on. */
+  begin(from: bigint): GapRead {
+    const known = this.#progressBefore(from);
+    const anchor = known?.anchor;
+    const isAgain = this.#open !== undefined && anchor !== undefined;
+    const start = isAgain ? anchor.block + 1n : from;
+    let progress: Progress = isAgain
+      ? { anchor, seen: new Map(), unreadable: 0, to: anchor.block }
+      : known ?? { anchor: undefined, seen: new Map(), unreadable: 0, to: from - 1n };
+    const guard: QuestionGuard = (question, range) => {
+      if (range === undefined) return { check: () => undefined };
+      const base = progress;
+      const before = this.#nonceBefore(question, range.from);
+      const after = this.#nonceAt(question, range.to);
+      let given: Progress | undefined;
+      const seenIn = (logs: readonly Log[]): Seen => {
+        return { first: before(), end: after(), found: this.#requestsIn(logs), progress: base };
+      };
+      return {
+        check: (place, logs) => {
+          const verdict = this.#judge(place, range, seenIn(logs));
+          given = verdict.kind === "given_up" ? verdict.progress : undefined;
+          return verdict.kind === "refused" ? verdict.fault : undefined;
+        },
+        done: (logs) => void (progress = given ?? this.#accept(range, seenIn(logs))),
+      };
+    };
+    const commit = (): void => {
+      this.#progress = progress;
+      if (progress.anchor?.block !== progress.to && !isAgain) return;
+      this.#open = undefined;
+      this.#gaps.clear();
+    };
+    return { from: start, guard, commit };
   }
 
-  /** Adds the host's nonce to a question about logs and refuses logs that do not hold all requests. */
-  readonly guard: QuestionGuard = (question, range) => {
-    if (range === undefined) return () => undefined;
-    const before = this.#nonceBefore(question, range.from);
-    const after = this.#nonceAt(question, range.to);
-    return (place, found) => {
-      const [first, end] = [before(), after()];
-      const requests = this.#requestsIn(found);
-      const missing = findMissingRequests({ first: first ?? this.#nextAt(range.from), end, ...requests });
-      const fault = missing === undefined ? undefined : this.#object(place, range, missing);
-      if (fault === undefined) this.#accept(range, { first, end, requests });
-      return fault;
-    };
-  };
+  /** What was handed on before a block. */
+  #progressBefore(from: bigint): Progress | undefined {
+    const known = this.#progress;
+    if (known?.anchor === undefined || known.anchor.block >= from || known.to < from - 1n) return undefined;
+    const seen = new Map([...known.seen].filter(([, block]) => block < from));
+    return { ...known, seen, to: from - 1n };
+  }
 
-  /** Nonces of the requests in logs. Some endpoints repeat a log. */
-  #requestsIn(found: readonly Log[]): { readonly nonces: readonly bigint[]; readonly unreadable: number } {
-    const nonces: bigint[] = [];
+  #judge(place: FaultPlace, range: LogRange, seen: Seen): Verdict {
+    const { end, first, found, progress } = seen;
+    const { anchor } = progress;
+    const nonces = [...found.blocks.keys()];
+    const isBehindAnchor = anchor?.block === range.from - 1n;
+    const top = end ?? this.#leastEnd(range, nonces);
+    const here = findMissingRequests({
+      first: first ?? (isBehindAnchor ? anchor.next : undefined),
+      end: top,
+      nonces,
+      unreadable: found.unreadable,
+    });
+    if (here !== undefined) return this.#object(place, range, here, endOf(here, top, nonces));
+    if (anchor === undefined || isBehindAnchor) return { kind: "complete" };
+    const before = findMissingRequests({
+      first: anchor.next,
+      end: top ?? (nonces.length === 0 ? first : undefined),
+      nonces: [...progress.seen.keys(), ...nonces],
+      unreadable: progress.unreadable + found.unreadable,
+    });
+    if (before === undefined) return { kind: "complete" };
+    const again = { from: anchor.block + 1n, to: range.to };
+    return this.#readAgain(place, again, before, endOf(before, top, nonces));
+  }
+
+  /** What is known of the nonce at the end of a range without its state: something is missing up to there. */
+  #leastEnd({ to }: LogRange, nonces: readonly bigint[]): bigint | undefined {
+    if (this.#open === undefined || to < this.#open.block) return undefined;
+    return nextAfter(nonces, this.#open.next);
+  }
+
+  /** Requests of a range. Some endpoints repeat a log. */
+  #requestsIn(logs: readonly Log[]): Found {
+    const blocks = new Map<bigint, bigint>();
     const unreadable = new Set<string>();
-    for (const log of found) {
+    for (const log of logs) {
       const decoded = decodeHostLog(log, this.#context.at.host);
       const isMessage = decoded.kind === "event" &&
         (decoded.event.tag === "PostRequestEvent" || decoded.event.tag === "GetRequestEvent");
-      if (isMessage) nonces.push(decoded.event.value.message.request.nonce);
+      if (isMessage) blocks.set(decoded.event.value.message.request.nonce, log.blockNumber);
       else if (decoded.kind === "undecodable" && isRequest(log)) {
         unreadable.add(`${log.blockNumber} ${log.logIndex}`);
       }
     }
-    return { nonces, unreadable: unreadable.size };
+    return { blocks, unreadable: unreadable.size };
   }
 
-  /** The nonce that follows what was read up to a block, where the state there is not to be had. */
-  #nextAt(from: bigint): bigint | undefined {
-    return this.#unverified?.to === from - 1n ? this.#unverified.next : undefined;
-  }
-
-  #object(place: FaultPlace, range: LogRange, missing: MissingRequests): RpcFault | undefined {
-    const { at } = this.#context;
-    const nowMs = at.clock.now();
-    const sinceMs = this.#gaps.get(missing.from) ?? nowMs;
-    this.#gaps.set(missing.from, sinceMs);
-    const fields = {
-      from_block: range.from,
-      to_block: range.to,
-      requests: missing.count,
-      first_nonce: missing.from,
-      last_nonce: missing.to,
-    };
-    if (nowMs - sinceMs >= GIVE_UP_AFTER_MS) {
-      at.log.warn(
-        "Requests that no endpoint tells of are given up; set initial_height to the block before to look for them again",
-        fields,
-      );
-      return undefined;
-    }
-    if (this.#unverified?.to === range.from - 1n) {
-      this.#again = { at: range.from, from: this.#unverified.from };
-    }
+  /** Another endpoint's turn: this one left something out. */
+  #object(place: FaultPlace, range: LogRange, missing: MissingRequests, end: bigint): Verdict {
+    const fields = fieldsOf(range, missing);
+    if (this.#isGivenUp(fields, missing)) return givenUp(range, end);
     this.#context.accuse(
       place.endpointHost,
       "Logs of the host are missing: the endpoint's index is behind or incomplete; others are asked",
       fields,
     );
-    const detail = `${missing.count} requests are missing in the logs of blocks ${range.from} to ${range.to}`;
-    return faultAt("lagging", place, detail);
+    return refused(place, range, missing);
   }
 
-  #accept(
-    { from, to }: LogRange,
-    seen: {
-      readonly first: bigint | undefined;
-      readonly end: bigint | undefined;
-      readonly requests: { readonly nonces: readonly bigint[]; readonly unreadable: number };
-    },
-  ): void {
-    if (this.#again !== undefined && from <= this.#again.at && this.#again.at <= to) this.#again = undefined;
-    if (seen.end !== undefined) {
-      this.#remember(to, seen.end);
-      this.#unverified = undefined;
-      this.#gaps.clear();
-      return;
+  /** An answer that could not be checked has left something out: the next read begins there. */
+  #readAgain(place: FaultPlace, range: LogRange, missing: MissingRequests, end: bigint): Verdict {
+    const fields = fieldsOf(range, missing);
+    if (this.#isGivenUp(fields, missing)) return givenUp(range, end);
+    if (this.#open === undefined) {
+      this.#context.at.log.warn(
+        "Logs of the host were missing where no endpoint kept the state; the blocks are read again",
+        fields,
+      );
     }
-    const continued = this.#unverified?.to === from - 1n ? this.#unverified : undefined;
-    const highest = seen.requests.nonces.reduce<bigint | undefined>(
-      (most, nonce) => most === undefined || nonce >= most ? nonce + 1n : most,
-      undefined,
+    this.#open = { block: range.to, next: missing.to + 1n };
+    return refused(place, range, missing);
+  }
+
+  /** True when nobody has told of all these requests for long. */
+  #isGivenUp(fields: LogFields, missing: MissingRequests): boolean {
+    const { at } = this.#context;
+    const nowMs = at.clock.now();
+    const known = this.#gaps.get(missing.from) ?? [];
+    const grown = known.some(({ to }) => to >= missing.to)
+      ? known
+      : [...known, { to: missing.to, sinceMs: nowMs }];
+    this.#gaps.set(missing.from, grown);
+    const [oldest] = this.#gaps.keys();
+    if (this.#gaps.size > KNOWN_GAPS && oldest !== undefined) this.#gaps.delete(oldest);
+    const sinceMs = grown.find(({ to }) => to >= missing.to)?.sinceMs ?? nowMs;
+    if (nowMs - sinceMs < GIVE_UP_AFTER_MS) return false;
+    at.log.warn(
+      "Requests that no endpoint tells of are given up; set initial_height to the block before to look for them again",
+      fields,
     );
-    const next = highest ?? seen.first ?? continued?.next;
-    this.#unverified = next === undefined ? undefined : { from: continued?.from ?? from, to, next };
+    return true;
+  }
+
+  #accept({ from, to }: LogRange, { first, end, found, progress }: Seen): Progress {
+    if (end !== undefined) {
+      this.#remember(to, end);
+      return { anchor: { block: to, next: end }, seen: new Map(), unreadable: 0, to };
+    }
+    const lowest = lowestOf(found.blocks.keys());
+    const next = first ?? lowest;
+    // What is below a nonce that was read, or below the first request that was ever seen, is not missing.
+    const isNew = first !== undefined || progress.anchor === undefined;
+    const anchor = isNew && next !== undefined ? { block: from - 1n, next } : progress.anchor;
+    const seen = new Map([...isNew ? [] : progress.seen, ...found.blocks]);
+    const unreadable = (isNew ? 0 : progress.unreadable) + found.unreadable;
+    return advanced({ anchor, seen, unreadable, to });
   }
 
   /** The nonce at the end of the block before `from`. */
@@ -177,6 +280,52 @@ export class RequestGaps {
     const [oldest] = this.#known.keys();
     if (this.#known.size > KNOWN_BLOCKS && oldest !== undefined) this.#known.delete(oldest);
   }
+}
+
+/** Moves the anchor up to the block of the newest request, where everything before it was seen. */
+function advanced(progress: Progress): Progress {
+  const { seen } = progress;
+  const newest = [...seen.values()].reduce((most, block) => block > most ? block : most, 0n);
+  const ofNewest = new Map([...seen].filter(([, block]) => block === newest));
+  const next = lowestOf(ofNewest.keys());
+  if (next === undefined) return progress;
+  return { ...progress, anchor: { block: newest - 1n, next }, seen: ofNewest, unreadable: 0 };
+}
+
+function lowestOf(nonces: Iterable<bigint>): bigint | undefined {
+  let lowest: bigint | undefined;
+  for (const nonce of nonces) if (lowest === undefined || nonce < lowest) lowest = nonce;
+  return lowest;
+}
+
+function fieldsOf(range: LogRange, missing: MissingRequests): LogFields {
+  return {
+    from_block: range.from,
+    to_block: range.to,
+    requests: missing.count,
+    first_nonce: missing.from,
+    last_nonce: missing.to,
+  };
+}
+
+function refused(place: FaultPlace, { from, to }: LogRange, { count }: MissingRequests): Verdict {
+  const detail = `${count} requests are missing in the logs of blocks ${from} to ${to}`;
+  return { kind: "refused", fault: faultAt("lagging", place, detail) };
+}
+
+/** The leg goes on behind the range, as if nothing were missing. */
+function givenUp({ to }: LogRange, next: bigint): Verdict {
+  const anchor = { block: to, next };
+  return { kind: "given_up", progress: { anchor, seen: new Map(), unreadable: 0, to } };
+}
+
+/** The host's next nonce behind a range as far as it is known. */
+function endOf(missing: MissingRequests, end: bigint | undefined, nonces: readonly bigint[]): bigint {
+  return end ?? nextAfter(nonces, missing.to + 1n);
+}
+
+function nextAfter(nonces: readonly bigint[], least: bigint): bigint {
+  return nonces.reduce((most, nonce) => nonce >= most ? nonce + 1n : most, least);
 }
 
 function isRequest({ topics: [topic] }: Log): boolean {

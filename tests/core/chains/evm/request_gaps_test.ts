@@ -1,37 +1,14 @@
 /** Endpoints whose logs lack requests that the host has dispatched. */
 import assert from "node:assert/strict";
-import { encodeAbiParameters, pad } from "viem";
 import type { ChainEvent } from "../../../../src/core/chains/chain.ts";
-import { hostEventTopics } from "../../../../src/core/protocol/evm/host_abi.ts";
 import { hostReads } from "../../../../src/core/protocol/evm/host_reads.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { ScriptedError, type ScriptedRpc } from "../../../support/scripted_rpc.ts";
 import { faultOf, never } from "./chain_fixture.ts";
-import { blockHash, chainAt, host, node, zeros } from "./scripted_node.ts";
+import { chainAt, node, requestLog, zeros } from "./scripted_node.ts";
 
 /** Requests of the host: block by nonce. */
 const blocks = [0x20, 0x21, 0x25, 0x30];
-
-function requestLog(nonce: number): Record<string, unknown> {
-  const block = blocks[nonce] ?? 0;
-  const types = ["string", "string", "bytes", "uint256", "uint256", "bytes", "uint256"];
-  return {
-    address: host,
-    topics: [hostEventTopics.PostRequestEvent, pad("0xaa", { size: 32 })],
-    data: encodeAbiParameters(types.map((type) => ({ type })), [
-      "EVM-1",
-      "EVM-2",
-      "0xbb",
-      BigInt(nonce),
-      0n,
-      "0x",
-      0n,
-    ]),
-    blockNumber: `0x${block.toString(16)}`,
-    transactionHash: blockHash,
-    logIndex: "0x0",
-  };
-}
 
 /** A node whose index lacks some requests; states below `statesFrom` are pruned. */
 function indexed(lacks: readonly number[], statesFrom = 0): ScriptedRpc & { lacks: Set<number> } {
@@ -50,7 +27,7 @@ function indexed(lacks: readonly number[], statesFrom = 0): ScriptedRpc & { lack
         Number(new RegExp(`"${field}":"(0x[0-9a-f]+)"`).exec(text)?.[1]);
       return blocks.flatMap((block, nonce) =>
         block >= read("fromBlock") && block <= read("toBlock") && !missing.has(nonce)
-          ? [requestLog(nonce)]
+          ? [requestLog(nonce, block)]
           : []
       );
     },
@@ -105,6 +82,45 @@ Deno.test("request gaps: where nobody keeps the state, the next request shows wh
   rpc.lacks.clear();
   assert.deepEqual(noncesOf(await chain.fetchEvents(0x27n, 0x30n, never)), [0n, 1n, 2n, 3n]);
   assert.deepEqual(noncesOf(await chain.fetchEvents(0x31n, 0x40n, never)), []);
+});
+
+Deno.test("request gaps: what was missing is read again also where it shows in a later query of a read", async () => {
+  await using rpc = indexed([1, 2], 0x1000);
+  const { chain, log } = chainAt([rpc], { queryBatchSizeBlocks: 4 });
+  assert.deepEqual(noncesOf(await chain.fetchEvents(0x20n, 0x26n, never)), [0n]);
+  for (let turn = 0; turn < 2; turn++) {
+    assert.equal((await faultOf(chain.fetchEvents(0x27n, 0x30n, never))).code, "lagging");
+  }
+  const told = log.lines.filter(({ message }) => message.startsWith("Logs of the host were missing"));
+  assert.deepEqual(told.map(({ fields }) => [fields.first_nonce, fields.last_nonce]), [[1n, 2n]]);
+  rpc.lacks.clear();
+  assert.deepEqual(noncesOf(await chain.fetchEvents(0x27n, 0x30n, never)), [0n, 1n, 2n, 3n]);
+});
+
+Deno.test("request gaps: a read that fails after its first query forgets nothing of what was read before", async () => {
+  await using rpc = indexed([1, 2], 0x1000);
+  const { chain } = chainAt([rpc], { queryBatchSizeBlocks: 4 });
+  assert.deepEqual(noncesOf(await chain.fetchEvents(0x20n, 0x26n, never)), [0n]);
+  let requests = 0;
+  rpc.onBatch(() => ++requests === 2 ? { kind: "status", status: 500 } : undefined);
+  assert.equal((await faultOf(chain.fetchEvents(0x27n, 0x2en, never))).code, "server_error");
+  rpc.onBatch(() => undefined);
+  assert.deepEqual(noncesOf(await chain.fetchEvents(0x27n, 0x2en, never)), []);
+  assert.equal((await faultOf(chain.fetchEvents(0x2fn, 0x30n, never))).code, "lagging");
+  rpc.lacks.clear();
+  assert.deepEqual(noncesOf(await chain.fetchEvents(0x2fn, 0x30n, never)), [0n, 1n, 2n, 3n]);
+});
+
+Deno.test("request gaps: what is not in the index yet is not given up together with what has been missing for long", async () => {
+  await using rpc = indexed([1]);
+  const clock = new FakeClock();
+  const { chain } = chainAt([rpc], {}, clock);
+  assert.equal((await faultOf(chain.fetchEvents(0x20n, 0x26n, never))).code, "lagging");
+  await clock.advance(600_000);
+  rpc.lacks.add(3);
+  assert.equal((await faultOf(chain.fetchEvents(0x20n, 0x30n, never))).code, "lagging");
+  rpc.lacks.delete(3);
+  assert.deepEqual(noncesOf(await chain.fetchEvents(0x20n, 0x30n, never)), [0n, 2n, 3n]);
 });
 
 Deno.test("request gaps: blocks before the host was there are read like others", async () => {

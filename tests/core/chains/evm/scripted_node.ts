@@ -1,7 +1,9 @@
 /** A scripted node of chain 1 with a host on it, and deliveries to it. */
+import { encodeAbiParameters, pad } from "viem";
 import type { Delivery } from "../../../../src/core/chains/chain.ts";
 import type { EvmChainOptions } from "../../../../src/core/chains/evm/evm_chain.ts";
 import { type Hex, toHash256 } from "../../../../src/core/protocol/bytes.ts";
+import { hostEventTopics } from "../../../../src/core/protocol/evm/host_abi.ts";
 import { hostReads } from "../../../../src/core/protocol/evm/host_reads.ts";
 import { postMessage } from "../../../../src/core/protocol/ismp/commitment.ts";
 import { evmStateMachine, parseStateMachine } from "../../../../src/core/protocol/ismp/state_machine.ts";
@@ -51,6 +53,20 @@ export function chainAt(
 ): ChainUnderTest {
   const urls = rpcs.map(({ url }) => url);
   return chainUnderTest(urls, { ismpHost: host, stateMachine: evmStateMachine(1), ...options }, clock);
+}
+
+/** The log of a request of the host, as a node tells it; one in each block, unless `logIndex` is named. */
+export function requestLog(nonce: number, block: number, logIndex = 0): Readonly<Record<string, unknown>> {
+  const types = ["string", "string", "bytes", "uint256", "uint256", "bytes", "uint256"];
+  const values = ["EVM-1", "EVM-2", "0xbb", BigInt(nonce), 0n, "0x", 0n];
+  return {
+    address: host,
+    topics: [hostEventTopics.PostRequestEvent, pad("0xaa", { size: 32 })],
+    data: encodeAbiParameters(types.map((type) => ({ type })), values),
+    blockNumber: `0x${block.toString(16)}`,
+    transactionHash: blockHash,
+    logIndex: `0x${logIndex.toString(16)}`,
+  };
 }
 
 /** A post to a module of chain 1. */
