@@ -29,6 +29,19 @@ Deno.test("citations: every file of the repository that a comment names is there
   assert.deepEqual(found, []);
 });
 
+Deno.test("citations: files that are not TypeScript cite documents that are there, too", async () => {
+  const docs = await readFiles((path) => path.startsWith("docs/") && path.endsWith(".md"));
+  const isOther = (path: string): boolean =>
+    /\.(?:sol|sh|toml|ya?ml|service)$|^(?:Dockerfile|\.ci\/run)$/.test(path) && !path.startsWith("docs/");
+  const others = await readFiles(isOther);
+  assert.ok(others.size > 20, `only ${others.size} files were found`);
+  // Their comments begin with other signs; the checks do not care once they are those of TypeScript.
+  const found = [...others].flatMap(([path, text]) =>
+    findWrongCitations(text.replace(/^\s*#\s?/gm, "// "), docs).map((wrong) => `${path}: ${wrong}`)
+  );
+  assert.deepEqual(found, []);
+});
+
 const docs = new Map([[
   "docs/a.md",
   "# A\n\n## 5. Five\n\n### 5.7 Way\n\n## Order\n\n| # | what |\n| - | - |\n| I3 | x |\n",
