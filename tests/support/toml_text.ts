@@ -12,7 +12,7 @@ export interface WritableTable {
 export function stringifyToml(table: WritableTable, path: readonly string[] = []): string {
   const entries = Object.entries(table);
   const pairs = entries.flatMap(([key, value]) =>
-    isTable(value) ? [] : [`${plainKey(key)} = ${inline(value)}`]
+    isTable(value) ? [] : [`${plainKey(key)} = ${inlineToml(value)}`]
   );
   const sections = entries.flatMap(([key, value]) =>
     isTable(value) ? [stringifyToml(value, [...path, key])] : []
@@ -23,11 +23,12 @@ export function stringifyToml(table: WritableTable, path: readonly string[] = []
     "\n";
 }
 
-function inline(value: WritableValue): string {
-  if (isArray(value)) return `[${value.map(inline).join(", ")}]`;
+/** A value as it stands behind a key. */
+export function inlineToml(value: WritableValue): string {
+  if (isArray(value)) return `[${value.map(inlineToml).join(", ")}]`;
   if (!isTable(value)) return typeof value === "bigint" ? String(value) : JSON.stringify(value);
   return `{ ${
-    Object.entries(value).map(([key, inner]) => `${plainKey(key)} = ${inline(inner)}`).join(", ")
+    Object.entries(value).map(([key, inner]) => `${plainKey(key)} = ${inlineToml(inner)}`).join(", ")
   } }`;
 }
 
@@ -41,4 +42,13 @@ function isTable(value: WritableValue): value is WritableTable {
 
 function plainKey(key: string): string {
   return /^[A-Za-z0-9_-]+$/.test(key) ? key : JSON.stringify(key);
+}
+
+/** A value of unknown origin as one that can be written. */
+export function toWritable(value: unknown): WritableValue {
+  if (Array.isArray(value)) return value.map(toWritable);
+  if (typeof value === "string" || typeof value === "number" || typeof value === "bigint") return value;
+  if (typeof value === "boolean") return value;
+  if (typeof value !== "object" || value === null) throw new Error("a value that TOML does not have");
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, toWritable(inner)]));
 }

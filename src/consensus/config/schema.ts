@@ -534,6 +534,7 @@ const hostForeign = {
 /** The sections of the file. `files` is asked for keys that are given as a path. */
 export const consensusSections = (files: ConfigFiles) => ({
   hub: {
+    description: "The hub, which verifies the other chains.",
     keys: hubKeys,
     inner: ["substrate", "grandpa", "prover"],
     foreign: {
@@ -548,8 +549,14 @@ export const consensusSections = (files: ConfigFiles) => ({
       poll_interval: OWN_SUBSTRATE,
     },
   },
-  grandpa: { keys: grandpaKeys },
+  grandpa: {
+    description: "The chain that finalizes a hub of type `grandpa`.",
+    keys: grandpaKeys,
+  },
   prover: {
+    description:
+      "Only with a hub of type `beefy`: makes proofs from the relay chain where the hub has none that " +
+      "serve. They cost about ten times as much gas.",
     keys: proverKeys,
     foreign: {
       proof_variant: "this relayer makes ECDSA proofs only",
@@ -557,6 +564,7 @@ export const consensusSections = (files: ConfigFiles) => ({
     },
   },
   hubSubstrate: {
+    description: "The hub's parachain itself.",
     keys: hubSubstrateKeys(files),
     withoutEffect: [
       unused(scanKeys.initialHeight, NO_MESSAGES),
@@ -567,6 +575,7 @@ export const consensusSections = (files: ConfigFiles) => ({
     ],
   },
   relayer: {
+    description: "What is relayed. The section may be missing.",
     keys: relayerKeys,
     foreign: {
       challenge_period: "challenge periods are set on the hub",
@@ -580,6 +589,7 @@ export const consensusSections = (files: ConfigFiles) => ({
     },
   },
   evm: {
+    description: "An EVM chain whose finality is brought to the hub, or that learns the hub's.",
     ...splitEvmKeys(files),
     inner: ["host"],
     foreign: {
@@ -590,11 +600,32 @@ export const consensusSections = (files: ConfigFiles) => ({
       fee_token_decimals: "read from the fee token of the chain",
     },
   },
-  beaconHost: { keys: beaconHostKeys, foreign: hostForeign },
-  opStackHost: { keys: opStackHostKeys, foreign: hostForeign },
-  arbitrumHost: { keys: arbitrumHostKeys, foreign: hostForeign },
-  bscHost: { keys: bscHostKeys, foreign: hostForeign },
+  beaconHost: {
+    description: "Of type `evm`: the finality of a chain with beacon nodes.",
+    keys: beaconHostKeys,
+    foreign: hostForeign,
+  },
+  opStackHost: {
+    description: "Of type `op_stack`: dispute games on the L1.",
+    keys: opStackHostKeys,
+    foreign: hostForeign,
+  },
+  arbitrumHost: {
+    description: "Of type `arbitrum_orbit`: assertions of the rollup contract on the L1.",
+    keys: arbitrumHostKeys,
+    foreign: hostForeign,
+  },
+  bscHost: {
+    description: "Of type `bsc`: votes in the chain's own headers.",
+    keys: bscHostKeys,
+    foreign: hostForeign,
+  },
   substrate: {
+    description:
+      "A Substrate chain (not among the fields of the specification). It follows the hub by what its client " +
+      "of the hub takes: GRNP finality proofs of the relay chain, PARA the hub's head there. Nothing is proved of it, " +
+      "unless it is a parachain beside the hub (then its `consensus_state_id` is the hub's own) and the hub lists it " +
+      "in `IsmpParachain.Parachains`.",
     ...splitSubstrateKeys(files),
     foreign: {
       host: "nothing is proved of Substrate chains",

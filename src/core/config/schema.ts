@@ -40,6 +40,8 @@ export type Values<K> = { readonly [N in keyof K]: K[N] extends Key<infer T> ? T
 
 /** A section of a file. */
 export interface Section<V> {
+  /** Whole sentences for operators. */
+  readonly description: string;
   readonly keys: Keys<V>;
   /** Keys that this program accepts and checks, and does nothing with. */
   readonly withoutEffect?: readonly Key<unknown>[];

@@ -71,7 +71,8 @@ export const boolean: z.ZodType<boolean> = z.boolean("true or false");
 
 /** One of some words, in exactly this spelling. */
 export function oneOf<const W extends string>(words: readonly W[]): z.ZodType<W> {
-  return z.enum(words, words.map((word) => `"${word}"`).join(" or "));
+  const quoted = words.map((word) => `"${word}"`);
+  return z.enum(words, [quoted.slice(0, -1).join(", "), ...quoted.slice(-1)].filter(Boolean).join(" or "));
 }
 
 /** A text that `check` accepts or describes what it found instead. */

@@ -153,14 +153,14 @@ export interface RelayerConfig extends Omit<RelayerValues, "deliveryEndpoints" |
 }
 
 const evmChainKeys = (files: ConfigFiles) => ({
-  type: required(oneOf(["evm"]), { name: "type", description: "An EVM chain.", example: "evm" }),
+  type: required(oneOf(["evm"]), { name: "type", description: "Kind of the chain.", example: "evm" }),
   ...evmKeys(files),
 });
 
 const substrateChainKeys = (files: ConfigFiles) => ({
   type: required(oneOf(["substrate"]), {
     name: "type",
-    description: "A Substrate chain.",
+    description: "Kind of the chain.",
     example: "substrate",
   }),
   ...substrateKeys(files),
@@ -187,6 +187,7 @@ const DEAD_KEY = "a leftover of old sample files; remove it";
 /** The sections of the file. `files` is asked for keys that are given as a path. */
 export const messagingSections = (files: ConfigFiles) => ({
   hub: {
+    description: "The hub verifies the other chains and routes messages between them.",
     keys: hubKeys(files),
     foreign: {
       type: CONSENSUS_ONLY,
@@ -200,6 +201,7 @@ export const messagingSections = (files: ConfigFiles) => ({
     },
   },
   relayer: {
+    description: "Which messages are delivered, and what is done with their fees.",
     keys: relayerKeys,
     foreign: {
       consensus: DEAD_KEY,
@@ -213,6 +215,9 @@ export const messagingSections = (files: ConfigFiles) => ({
     },
   },
   evm: {
+    description:
+      "An EVM chain, rollups included. The node of a rollup must keep old state (an archive node): the " +
+      "hub's view of it is behind by more than other nodes remember.",
     keys: evmChainKeys(files),
     foreign: {
       host: CONSENSUS_ONLY,
@@ -225,6 +230,7 @@ export const messagingSections = (files: ConfigFiles) => ({
     },
   },
   substrate: {
+    description: "A parachain or a solochain.",
     keys: substrateChainKeys(files),
     foreign: {
       host: CONSENSUS_ONLY,

@@ -1,0 +1,206 @@
+/** The commented example files, from the schemas. Pure. */
+import { allKeys, expectedText, type Key, type Section } from "../../../src/core/config/schema.ts";
+import { inlineToml, toWritable } from "../../support/toml_text.ts";
+import { consensus, messaging } from "./config_files.ts";
+
+/** A section of an example. */
+interface ExampleSection {
+  /** Begins a part of the file. */
+  readonly title?: string;
+  /** Stands above the section; default: what the schema says of it. */
+  readonly comment?: string;
+  readonly header: string;
+  readonly section: Section<unknown>;
+  /** In place of the schema's examples, by key. */
+  readonly values?: Readonly<Record<string, unknown>>;
+  /** Which keys are written: all of them with their meaning (default), or those that must be there without it. */
+  readonly shows?: "all" | "required";
+  /** Optional keys whose shown value is what applies without them in this file. */
+  readonly usual?: readonly string[];
+  /** Optional keys that are switched on. */
+  readonly switchedOn?: readonly string[];
+  /** True: the section is shown and not part of the file. */
+  readonly isComment?: boolean;
+}
+
+const WIDTH = 118;
+
+const HOW_TO_READ =
+  "How to read this file: `key = value` is a setting that you will want to look at. `#key = value` is " +
+  'an optional one; "default" behind it means that leaving it commented out is the same. Unknown keys are warned about, ' +
+  "wrong values are listed all at once before anything is started. Keys (`signer`) are hex, or the path of a file that " +
+  "holds it: a file keeps them out of here. This file holds API keys in any case: chmod 600.";
+
+const GENERATED = "Generated from the schema of the configuration, like the reference in docs/configuration.";
+
+/** `config.example.toml`. */
+export function messagingExample(): string {
+  return write([
+    "Configuration of `causeway`, the messaging relayer:",
+    "  causeway --config=relayer.toml --db=relayer.db",
+    "The consensus relayer, `causeway-consensus`, reads another file with other sections: consensus.example.toml.",
+    `${HOW_TO_READ} One whole fee token counts as one dollar. ${GENERATED}`,
+  ], [
+    { title: "The hub", header: "hub", section: messaging.hub },
+    { title: "The relayer", header: "relayer", section: messaging.relayer },
+    {
+      title: "Chains: one section each, the name is yours",
+      comment:
+        "A chain that has no section gets nothing delivered to it, and nothing that it sends is delivered " +
+        "anywhere. An EVM chain, with every key:",
+      header: "ethereum",
+      section: messaging.evm,
+    },
+    {
+      comment:
+        "An L2 of Ethereum: ETH0 and the same explorer key. Its node must keep old state (an archive node): the " +
+        "hub's view of an L2 is behind by more than other nodes remember.",
+      header: "base",
+      section: messaging.evm,
+      shows: "required",
+      values: {
+        state_machine: "EVM-8453",
+        rpc_urls: ["https://base.example.org/v1/YOUR-KEY"],
+        signer: "/run/secrets/base-key",
+      },
+    },
+    {
+      comment: "BSC: another native token, so a key of its own and its own consensus state id.",
+      header: "bsc",
+      section: messaging.evm,
+      shows: "required",
+      values: {
+        state_machine: "EVM-56",
+        rpc_urls: ["https://bsc.example.org/v1/YOUR-KEY"],
+        consensus_state_id: "BSC0",
+        etherscan_api_key: "YOUR-BSC-KEY",
+        signer: "/run/secrets/bsc-key",
+      },
+    },
+    { comment: "A Substrate chain, with every key:", header: "parachain", section: messaging.substrate },
+  ]);
+}
+
+/** `consensus.example.toml`. */
+export function consensusExample(): string {
+  return write([
+    "Configuration of `causeway-consensus`, the consensus relayer. `causeway`, the messaging relayer, refuses it: its " +
+    "own example is config.example.toml.",
+    `${HOW_TO_READ} ${GENERATED}`,
+  ], [
+    { title: "The hub", header: "hub", section: consensus.hub },
+    { header: "hub.grandpa", section: consensus.grandpa },
+    { header: "hub.prover", section: consensus.prover, isComment: true },
+    { header: "hub.substrate", section: consensus.hubSubstrate, usual: ["consensus_state_id"] },
+    {
+      title: "The relayer",
+      header: "relayer",
+      section: consensus.relayer,
+      switchedOn: ["maximum_update_intervals", "enable_hub_consensus"],
+      values: { maximum_update_intervals: [] },
+    },
+    {
+      title: "Chains: one section each with a `.host` section, the name is yours",
+      comment: "Ethereum; and Sepolia, Gnosis and Chiado. With every key that EVM chains have:",
+      header: "ethereum",
+      section: consensus.evm,
+      values: { type: "evm", rpc_urls: ["https://ethereum.example.org/v1/YOUR-KEY"] },
+    },
+    { header: "ethereum.host", section: consensus.beaconHost },
+    {
+      comment: "An Arbitrum Orbit chain. Optional keys as above.",
+      header: "arbitrum",
+      section: consensus.evm,
+      shows: "required",
+      values: chainValues("arbitrum", "arbitrum_orbit", "EVM-42161", "ARB0"),
+    },
+    { header: "arbitrum.host", section: consensus.arbitrumHost },
+    {
+      comment: "An OP-stack chain. Optional keys as above.",
+      header: "optimism",
+      section: consensus.evm,
+      shows: "required",
+      values: chainValues("optimism", "op_stack", "EVM-10", "OPT0"),
+    },
+    { header: "optimism.host", section: consensus.opStackHost },
+    {
+      comment: "BSC. Optional keys as above.",
+      header: "bsc",
+      section: consensus.evm,
+      shows: "required",
+      values: { ...chainValues("bsc", "bsc", "EVM-56", "BSC0"), etherscan_api_key: "YOUR-BSC-KEY" },
+    },
+    {
+      header: "bsc.host",
+      section: consensus.bscHost,
+      switchedOn: ["consensus_update_frequency", "epoch_length"],
+    },
+    { header: "solochain", section: consensus.substrate },
+  ]);
+}
+
+function chainValues(
+  name: string,
+  type: string,
+  stateMachine: string,
+  consensusStateId: string,
+): Readonly<Record<string, unknown>> {
+  return {
+    type,
+    state_machine: stateMachine,
+    rpc_urls: [`https://${name}.example.org/v1/YOUR-KEY`],
+    consensus_state_id: consensusStateId,
+    signer: `/run/secrets/${name}-consensus-key`,
+  };
+}
+
+function write(head: readonly string[], sections: readonly ExampleSection[]): string {
+  return [head.map(comment).join("\n#\n"), ...sections.map(writeSection)].join("\n\n") + "\n";
+}
+
+function writeSection(of: ExampleSection): string {
+  const { title, header, section, shows = "all" } = of;
+  const rule = title === undefined ? [] : [`# ---- ${title} `.padEnd(WIDTH, "-"), ""];
+  const keys = allKeys(section).filter(({ isRequired }) => isRequired || shows !== "required");
+  const blocks = keys.map((key) =>
+    shows === "all" ? `${meaning(key, of)}\n${setting(key, of)}` : setting(key, of)
+  );
+  const body = [`[${header}]`, blocks.join(shows === "all" ? "\n\n" : "\n")].join("\n");
+  const shown = of.isComment === true ? body.replaceAll(/^#?/gm, "# ").replaceAll(/ +$/gm, "") : body;
+  return [...rule, comment(of.comment ?? section.description), shown].join("\n");
+}
+
+function meaning(
+  { name, description, type, example }: Key<unknown>,
+  { values = {} }: ExampleSection,
+): string {
+  const expected = expectedText(type);
+  const text = comment(`${description} ${expected.charAt(0).toUpperCase()}${expected.slice(1)}.`);
+  const value = values[name];
+  const isEmpty = Array.isArray(value) && value.length === 0;
+  return isEmpty ? `${text}\n# For example:\n#   ${inlineToml(toWritable(example))}` : text;
+}
+
+function setting(
+  key: Key<unknown>,
+  { values = {}, switchedOn = [], usual = [] }: ExampleSection,
+): string {
+  const { name, isRequired, fallback } = key;
+  const value = values[name] ?? key.example ?? fallback;
+  const text = `${name} = ${inlineToml(toWritable(value))}`;
+  if (isRequired || switchedOn.includes(name)) return text;
+  const isUsual = JSON.stringify(value) === JSON.stringify(fallback) || usual.includes(name);
+  return `#${text}${isUsual ? " # default" : ""}`;
+}
+
+/** Words in lines behind `# `; a text that is indented stays a line of its own. */
+function comment(text: string): string {
+  if (text.startsWith("  ")) return `# ${text}`;
+  const lines = [""];
+  for (const word of text.split(" ")) {
+    const line = lines.at(-1) ?? "";
+    if (line.length + word.length + 3 > WIDTH) lines.push(word);
+    else lines[lines.length - 1] = line === "" ? word : `${line} ${word}`;
+  }
+  return lines.map((line) => `# ${line}`).join("\n");
+}
