@@ -23,6 +23,12 @@ const ask: Ask = ({ id, method, params }) => {
       }
       case "eth_getBlockByNumber":
         return { number: params[0] };
+      case "chain_getBlockHash":
+        return `0x${Number(params[0]).toString(16).padStart(64, "0")}`;
+      case "chain_getHeader":
+        return { number: params[0] === undefined ? "0x64" : `0x${BigInt(String(params[0])).toString(16)}` };
+      case "rpc_methods":
+        return { methods: ["chain_getHeader", "ismp_queryEvents", "mmr_queryProof"] };
       case "debug_traceCall":
         return { gasUsed: "0x1", logs: [1], calls: [{ logs: [2] }] };
       default:
@@ -99,6 +105,29 @@ Deno.test("profiles: states and proofs of old blocks are gone, of new ones are n
   );
   assert.equal(errorOf(read?.answer), undefined);
   assert.equal(errorOf(proof?.answer), "no 10 {width}");
+});
+
+Deno.test("profiles: events of a range are gone with the state of its first block, as Substrate nodes have it", async () => {
+  const [gone, kept] = await send(
+    [{ kind: "states", blocks: 10, refusal }],
+    call("ismp_queryEventsWithMetadata", 0x5a, 0x64),
+    call("ismp_queryEventsWithMetadata", 0x5b, 0x64),
+  );
+  assert.equal(errorOf(gone?.answer), "no 10 {width}");
+  assert.equal(errorOf(kept?.answer), undefined);
+});
+
+Deno.test("profiles: methods of other software are neither there nor listed, those that a gateway denies are listed", async () => {
+  const denied = { kind: "missing", methods: ["ismp_*", "mmr_*"], refusal } as const;
+  for (const [areListed, expected] of [[true, 3], [false, 1]] as const) {
+    const [list, event] = await send(
+      [{ ...denied, areListed }],
+      call("rpc_methods"),
+      call("ismp_queryEvents"),
+    );
+    assert.equal(Object(list?.answer).result.methods.length, expected);
+    assert.ok(errorOf(event?.answer));
+  }
 });
 
 Deno.test("profiles: of several nodes behind one URL the next one answers each request or each call", async () => {
