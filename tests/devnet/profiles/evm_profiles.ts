@@ -535,7 +535,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
     behaviours: [
       {
         kind: "requestBytes",
-        bytes: { real: 1_048_576, played: 200_000 },
+        bytes: { real: 1_048_576, played: 100_000 },
         refusal: page(413, "Request Entity Too Large"),
       },
       {

@@ -76,7 +76,7 @@ export const SUBSTRATE_PROFILES: readonly Profile<RpcBehaviour>[] = [
     behaviours: [
       {
         kind: "states",
-        blocks: { real: 256, played: 60 },
+        blocks: { real: 256, played: 150 },
         refusal: {
           error: {
             code: 4003,

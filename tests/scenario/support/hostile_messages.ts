@@ -70,15 +70,17 @@ export class HostileSenders {
    * of it. More messages to it follow.
    */
   async spoil(relayer: SceneRelayer): Promise<void> {
-    for (const dest of this.#chains) {
-      let isSpoilt = false;
-      for (let tried = 0; tried < TRIES && !isSpoilt; tried++) {
-        isSpoilt = await this.#turnInFrontOf(relayer, dest, await this.#sendTo(dest, "switch"));
-      }
-      assert.ok(isSpoilt, `every delivery to ${dest.name} was mined before the module turned bad`);
-      await turn(dest, false);
-      for (let count = 0; count < MORE_SPOILERS; count++) await this.#sendTo(dest, "switch");
+    for (const dest of this.#chains) await this.#spoilOn(dest, relayer);
+  }
+
+  async #spoilOn(dest: DevnetChain, relayer: SceneRelayer): Promise<void> {
+    let isSpoilt = false;
+    for (let tried = 0; tried < TRIES && !isSpoilt; tried++) {
+      isSpoilt = await this.#turnInFrontOf(relayer, dest, await this.#sendTo(dest, "switch"));
     }
+    assert.ok(isSpoilt, `every delivery to ${dest.name} was mined before the module turned bad`);
+    await turn(dest, false);
+    for (let count = 0; count < MORE_SPOILERS; count++) await this.#sendTo(dest, "switch");
   }
 
   /** Waits until the relayer has decided about all of them. @returns those that were delivered */

@@ -1,7 +1,8 @@
 /**
- * How long a leg waits for messages whose bodies a node's offchain database lacks. Another node behind the same URL
- * may have them, so a block is asked for again for a while; a node that never indexed it (warp sync, a database from
- * elsewhere) will never have them, and then the newer blocks must not wait for them.
+ * How long a leg waits for messages whose bodies a node's offchain database lacks, and for blocks whose states it has
+ * discarded. Another node behind the same URL may have them, so a block is asked for again for a while; a node that never
+ * indexed it (warp sync, a database from elsewhere), or has pruned it, will never have them, and then the newer blocks
+ * must not wait for them.
  */
 import type { Clock } from "../../runtime/clock.ts";
 
