@@ -63,9 +63,15 @@ function refusedBatch(
 }
 
 function filled(error: NonNullable<Refusal["error"]>, numbers: RefusalNumbers): Refusal["error"] {
-  const message = error.message.replaceAll(
-    /\{(\w+)\}/g,
-    (whole, name: string) => numbers[name] === undefined ? whole : `${numbers[name]}`,
-  );
-  return { ...error, message };
+  const fill = (text: string): string =>
+    text.replaceAll(
+      /\{(\w+)\}/g,
+      (whole, name: string) => numbers[name] === undefined ? whole : `${numbers[name]}`,
+    );
+  const { code, message, data } = error;
+  return {
+    code,
+    message: fill(message),
+    ...data === undefined ? {} : { data: typeof data === "string" ? fill(data) : data },
+  };
 }

@@ -97,7 +97,7 @@ export const SUBSTRATE_PROFILES: readonly Profile<RpcBehaviour>[] = [
     behaviours: [
       {
         kind: "requestBytes",
-        bytes: { real: 1_048_576, played: 8_000 },
+        bytes: { real: 1_048_576, played: 20_000 },
         refusal: {
           status: 413,
           error: { code: -32007, message: "Request is too big", data: "Exceeded max limit of {max}" },
