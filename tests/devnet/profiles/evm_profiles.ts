@@ -285,7 +285,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
     behaviours: [
       {
         kind: "quota",
-        calls: { real: 3_000_000, played: 120 },
+        calls: { real: 3_000_000, played: 250 },
         dayMs: 12_000,
         refusal: {
           status: 429,
@@ -301,7 +301,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       },
       {
         kind: "logRange",
-        blocks: { real: 10_000, played: 8 },
+        blocks: { real: 10_000, played: 5 },
         refusal: { error: { code: -32602, message: "range {width} exceeds limit of {max}" } },
       },
       {
