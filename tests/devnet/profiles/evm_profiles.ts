@@ -522,7 +522,8 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       leadingZeros: true,
       uppercase: true,
       nullError: true,
-      withoutFields: ["removed", "totalDifficulty", "effectiveGasPrice", "size", "uncles"],
+      // `effectiveGasPrice` is left out only where London is not active: there it is what was offered.
+      withoutFields: ["removed", "totalDifficulty", "size", "uncles"],
     }],
   },
   {
