@@ -14,7 +14,7 @@ import { Wake } from "../core/runtime/wake.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import type { HubNews } from "./hub_news.ts";
-import { failedLook } from "./look_fault.ts";
+import { failedLook, proverEvents } from "./look_fault.ts";
 import { type Looked, lookForever } from "./look_loop.ts";
 import { type ConsensusProver, ProverFault, type ProverFinding } from "./prover.ts";
 import type { LookResult } from "./schedule.ts";
@@ -74,7 +74,7 @@ export async function checkProver(
     return await prover.check(signal);
   } catch (error) {
     if (!(error instanceof ProverFault)) throw error;
-    return [{ severity: "warning", text: error.message }];
+    return [{ severity: "warning", event: proverEvents[error.code], text: error.message }];
   }
 }
 
@@ -99,12 +99,12 @@ class Looks implements Looked {
     try {
       const finding = await this.#find(signal);
       if (finding.kind === "updates") return await this.#submit(finding, failures, signal);
-      this.#deps.log.debug("Nothing to prove", { reason: finding.reason });
-      this.#notices.waiting("update", { what: "something to prove", fields: { reason: finding.reason } });
+      this.#deps.log.debug("update_not_needed", { reason: finding.reason });
+      this.#notices.waiting("update", { event: "update_awaited", fields: { reason: finding.reason } });
       return { kind: "nothing", againInMs: finding.againInMs };
     } catch (error) {
       signal.throwIfAborted();
-      return failedLook(this.#deps.log, error, failures, ({ code }) => `No update: ${faultTexts[code]}`);
+      return failedLook(this.#deps.log, error, failures);
     }
   }
 
@@ -113,7 +113,7 @@ class Looks implements Looked {
     const look = (inner: AbortSignal): Promise<ProverFinding> => this.#prover.next(inner);
     return awaitLogged(
       this.#deps,
-      { what },
+      { event: "poll_awaited" },
       () => withDeadline(this.#deps.clock, { what, afterMs: LOOK_WITHIN_MS }, look, signal),
     );
   }
@@ -127,7 +127,7 @@ class Looks implements Looked {
     const { chain, consensusStateId, commitmentsUnder } = this.#prover;
     const { proofs, madeOn, height, summary, hasMore, adviceIfTooLarge } = finding;
     this.#notices.done("update");
-    log.debug("Update made", { summary, updates: proofs.length, bytes: bytesOf(proofs) });
+    log.debug("update_built", { summary, updates: proofs.length, bytes: bytesOf(proofs) });
     const found = { chain, consensusStateId, commitmentsUnder, proofs, madeOn, height };
     const result = await submitUpdates(this.#deps, found, signal);
     switch (result.kind) {
@@ -136,7 +136,7 @@ class Looks implements Looked {
         this.#tellAccepted(finding, result);
         return { kind: "updated", hasMore };
       case "overtaken":
-        log.info("Update brought by other", { height, hubHeight: result.hubHeight });
+        log.info("update_already_submitted", { height, hubHeight: result.hubHeight });
         // What else came in between may leave something to be proved.
         if (result.hubHeight === undefined) return { kind: "updated", hasMore: true };
         news.tell({ id: commitmentsUnder, height: result.hubHeight });
@@ -145,12 +145,12 @@ class Looks implements Looked {
         // The hub may have moved on between the look and the question; a second refusal is not chance.
         const { code, detail } = result.refusal;
         if (code === "too_large" && adviceIfTooLarge !== undefined) {
-          const text = `No extrinsic carries this update: ${adviceIfTooLarge}`;
-          log.error(text, { summary, bytes: bytesOf(proofs), detail });
+          const explanation = adviceIfTooLarge;
+          log.error("update_too_large", { summary, bytes: bytesOf(proofs), detail, explanation });
           return { kind: "failed" };
         }
         log[failures === 0 ? "info" : "warn"](
-          "The hub refuses an update that it should take; looking again",
+          "update_rejected",
           {
             summary,
             code,
@@ -161,7 +161,7 @@ class Looks implements Looked {
       }
       case "lost":
         // A pool replaces an update by a competitor's before a block has either; a second loss is not chance.
-        log[failures === 0 ? "info" : "warn"]("Update lost on its way; looking again", {
+        log[failures === 0 ? "info" : "warn"]("update_lost", {
           summary,
           reason: result.reason,
         });
@@ -176,24 +176,14 @@ class Looks implements Looked {
     const fields = { summary, block, updates: proofs.length };
     if (advanced.length > 0) {
       const heights = advanced.map((of) => of.height).join(", ");
-      return this.#deps.log.info("Update accepted", { heights, ...fields });
+      return this.#deps.log.info("update_accepted", { heights, ...fields });
     }
-    const text = height === undefined
-      ? "Update accepted; it brings signers and no height"
-      : "Update accepted, but the hub stored no height: it knows a newer one";
-    this.#deps.log.info(text, { height, ...fields });
+    this.#deps.log.info(height === undefined ? "rotation_accepted" : "update_superseded", {
+      height,
+      ...fields,
+    });
   }
 }
-
-/** What an operator should think of first. */
-const faultTexts: Readonly<Record<ProverFault["code"], string>> = {
-  bad_data: "an endpoint says what is not true",
-  not_served: "no endpoint has what is needed",
-  frozen: "the client that would be told is frozen",
-  expired: "the client that would be told has expired",
-  hub_state: "the client that would be told cannot be used",
-  stranded: "no update brings the client any further. Looked at again in 10 min",
-};
 
 function bytesOf(proofs: readonly Uint8Array[]): number {
   return proofs.reduce((sum, proof) => sum + proof.length, 0);

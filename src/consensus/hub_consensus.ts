@@ -66,10 +66,10 @@ export function planHubConsensus(
 ): readonly Worker[] {
   const { type } = config.hub.consensus;
   for (const chain of parts.skipped) {
-    const text = type === "grandpa"
-      ? "No proofs of the hub for this chain: no EVM contract verifies GRANDPA, only BEEFY"
-      : "No proofs of the hub for this chain: only EVM hosts take BEEFY proofs from this program";
-    deps.log.info(text, { chain });
+    const explanation = type === "grandpa"
+      ? "no EVM contract verifies GRANDPA, only BEEFY"
+      : "only EVM hosts take BEEFY proofs from this program";
+    deps.log.info("hub_proofs_unsupported", { chain, explanation });
   }
   const { stateMachine, consensusStateId, pollIntervalSec } = config.hub.substrate;
   const hub = { stateMachine, consensusStateId };

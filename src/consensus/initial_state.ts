@@ -48,10 +48,7 @@ export function logConsensusState(
       ? hubState
       : proved.find((candidate) => candidate.prover.chain === chain)?.prover;
     if (prover === undefined) {
-      const why = held.includes(chain)
-        ? "The hub has no client for the finality of this chain, so there is no state"
-        : "The configuration has no such chain";
-      deps.log.error(why, { chain });
+      deps.log.error(held.includes(chain) ? "initial_state_unavailable" : "chain_not_configured", { chain });
       return exitCodes.failed;
     }
     try {
@@ -67,7 +64,7 @@ export function logConsensusState(
       const isExpected = error instanceof RpcFault || error instanceof ProverFault ||
         error instanceof DeadlineFault;
       if (!isExpected) throw error;
-      deps.log.error("The state could not be made", { chain, error });
+      deps.log.error("initial_state_failed", { chain, error });
       return exitCodes.failed;
     }
   }, signal);
@@ -92,7 +89,7 @@ function fetchState(
     retry({ clock: deps.clock, randomness: deps.random }, options, fetchOnce, inner);
   return awaitLogged(
     deps,
-    { what },
+    { event: "initial_state_awaited", fields: { chain: prover.chain } },
     () => withDeadline(deps.clock, { what, afterMs: WITHIN_MS }, attempt, signal),
   );
 }

@@ -1,9 +1,20 @@
 /** What a fault means for a worker that looks at a chain again and again. */
 import { RpcFault } from "../core/rpc/fault.ts";
 import { DeadlineFault } from "../core/runtime/retry.ts";
+import type { EventCode } from "../core/telemetry/events.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import { ProverFault } from "./prover.ts";
 import type { LookResult } from "./schedule.ts";
+
+/** What an operator should think of first when a prover cannot go on. */
+export const proverEvents: Readonly<Record<ProverFault["code"], EventCode>> = {
+  bad_data: "endpoint_data_invalid",
+  not_served: "data_unavailable",
+  frozen: "client_frozen",
+  expired: "client_expired",
+  hub_state: "client_unusable",
+  stranded: "client_unrecoverable",
+};
 
 /** Between looks while a node lacks a method: operators start nodes anew, gateways change their minds. */
 export const MISSING_METHOD_POLL_MS = 60_000;
@@ -27,21 +38,19 @@ const advices: ReadonlyMap<string, string> = new Map([
 /**
  * Tells the operator of a look that failed.
  * @param failures in a row before this look.
- * @param accuse what an operator should think of first when an endpoint's word cannot be used.
  * @throws what is neither a fault of an endpoint nor of time: a defect.
  */
 export function failedLook(
   log: Log,
   error: unknown,
   failures: number,
-  accuse: (fault: ProverFault) => string,
 ): LookResult {
   if (error instanceof ProverFault) {
-    log.error(accuse(error), { failures: failures + 1, error });
+    log.error(proverEvents[error.code], { failures: failures + 1, error });
     return { kind: error.code === "stranded" ? "parked" : "failed" };
   }
   if (error instanceof RpcFault && error.reaction === "stop") {
-    log.error("An endpoint serves another chain; mend the configuration. Looked at again in 10 min", {
+    log.error("endpoint_wrong_chain", {
       error,
     });
     return { kind: "parked" };
@@ -49,13 +58,11 @@ export function failedLook(
   if (error instanceof RpcFault && error.code === "missing_method") {
     const { method } = error.where;
     const advice = advices.get(method) ?? USUAL_ADVICE;
-    log.error(`A node does not offer ${method}, which is needed: ${advice}. Looked at again every minute`, {
-      error,
-    });
+    log.error("endpoint_method_missing", { method, explanation: advice, error });
     return { kind: "failed", atLeastMs: MISSING_METHOD_POLL_MS };
   }
   if (error instanceof RpcFault || error instanceof DeadlineFault) {
-    log.warn("A look failed; looking again", { failures: failures + 1, error });
+    log.warn("poll_failed", { failures: failures + 1, error });
     return { kind: "failed", atLeastMs: error instanceof RpcFault ? error.retryAfterMs : undefined };
   }
   throw error;

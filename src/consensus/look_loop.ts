@@ -35,7 +35,7 @@ export async function lookForever(
     const pace = { intervalMs: looked.intervalMs, spentMs: clock.now() - startMs };
     const pause = pauseAfter(result, pace, failures, random.fraction());
     failures = pause.failures;
-    log.debug("Looked", { result: result.kind, nextInMs: Math.round(pause.delayMs) });
+    log.debug("poll_finished", { result: result.kind, nextInMs: Math.round(pause.delayMs) });
     if (news !== undefined && pause.endsOnNews) await news.wait(pause.delayMs, signal);
     else await clock.sleep(pause.delayMs, signal);
   }

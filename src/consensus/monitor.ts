@@ -67,7 +67,7 @@ async function findLate(
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof RpcFault)) throw error;
-      deps.log.warn("Age of the newest update is not known; asked again at the next pass", { pair, error });
+      deps.log.warn("update_age_unknown", { pair, error });
       return [];
     }
   });
@@ -97,7 +97,7 @@ async function isLate(
   const height = await hub.fetchLatestHeight(id, signal);
   const updatedSec = height === undefined ? undefined : await hub.fetchUpdateTime({ id, height }, signal);
   if (updatedSec === undefined) {
-    log.warn("There is no update of a watched chain", { pair, height });
+    log.warn("update_missing", { pair, height });
     return false;
   }
   const nowSec = await hub.fetchNowSec(signal);
@@ -111,7 +111,7 @@ async function isLate(
   };
   const late = isTooOld(facts.ageSec, maxSec);
   log[late ? "error" : "debug"](
-    late ? "No update for too long; the program ends" : "Update is young enough",
+    late ? "update_overdue" : "update_recent",
     facts,
   );
   return late;

@@ -22,7 +22,6 @@ export function runProgram(
   const options = {
     reading: readConsensusConfig({ readFile: world.readFile }, args.config),
     secretsOf,
-    stopping: "Stopping: what was sent is followed for some seconds",
     hasResult: command.kind === "logConsensusState",
   };
   return runFramed(world, args, options, async (config, { log, print, signal }) => {
@@ -31,7 +30,7 @@ export function runProgram(
       summariesTexts = openSummariesTexts(config, args.cache);
     } catch (error) {
       if (!(error instanceof KeptTextFault)) throw error;
-      log.error(`--cache cannot be used: ${error.message}; nothing was started`);
+      log.error("cache_unusable", { explanation: error.message });
       return exitCodes.failed;
     }
     dropFileAccess(log);

@@ -36,7 +36,7 @@ export function runConsensus(
   signal: AbortSignal,
 ): Promise<ExitCode> {
   if (base !== undefined && !config.chains.some(({ stateMachine }) => stateMachine === base)) {
-    deps.log.error("--base names a chain that the configuration does not have; nothing was started", {
+    deps.log.error("chain_not_configured", {
       base,
     });
     return Promise.resolve(exitCodes.failed);
@@ -58,7 +58,7 @@ export function runConsensus(
       },
       signal,
     );
-    if (outcome.kind === "aborted") deps.log.info("Stopped");
+    if (outcome.kind === "aborted") deps.log.info("program_stopped");
     return outcome.fault instanceof StallFault ? exitCodes.stalled : outcome.exitCode;
   }, signal);
 }
@@ -125,7 +125,7 @@ async function checkAccepted(
   const text = `${hub.id.stateMachine} ${
     describeUnlisted(stateMachine, list)
   }; updates are brought all the same`;
-  return [{ severity: "warning", text }];
+  return [{ severity: "warning", event: "chain_not_accepted", text }];
 }
 
 /** One worker per chain, those that tell rollups of their L1, and the monitor. */
@@ -154,7 +154,7 @@ function heldWorker({ log }: Pick<RunDeps, "log">, chain: StateMachine): Worker 
   return {
     name: `held ${chain}`,
     run: (signal) => {
-      log.info("Nothing is proved of this chain to the hub, which has no client for its finality", { chain });
+      log.info("chain_receive_only", { chain });
       if (signal.aborted) return Promise.resolve();
       return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
     },
@@ -167,10 +167,10 @@ function tellStart(
   { hub, proved, hubConsensus }: Connections,
 ): void {
   const limits = config.relayer.maximumUpdateIntervals;
-  log.info("Relaying consensus", {
+  log.info("program_started", {
     hub: hub.id.stateMachine,
     chains: proved.map(({ prover }) => `${prover.chain} (${prover.consensusStateId})`).join(", "),
-    told: toldNames(hubConsensus),
+    followers: toldNames(hubConsensus),
     watched: limits.map(({ id, maxSec }) => `${stateMachineIdKey(id)} ${maxSec} s`).join(", ") || "none",
   });
 }
@@ -194,7 +194,7 @@ async function checkBase(
 ): Promise<boolean> {
   const { fetchBase } = connections;
   if (config.hub.consensus.type !== "beefy" || fetchBase === undefined) {
-    log.info("--base has no effect: proofs of the hub start from what each chain holds", { base });
+    log.info("base_ignored", { base });
     return true;
   }
   try {
@@ -209,10 +209,10 @@ async function checkBase(
     const attempt = (inner: AbortSignal): Promise<BaseState> => fetchBase(base, inner);
     const state = await retry({ clock, randomness: random }, options, attempt, signal);
     if (state === undefined) {
-      log.error("--base names a chain without a BEEFY client of the hub; nothing was started", { base });
+      log.error("base_client_missing", { base });
       return false;
     }
-    log.info("--base is a host that follows the hub; proofs start from what each chain holds", {
+    log.info("base_confirmed", {
       base,
       relayBlock: state.latestHeight,
       set: state.current.id,
@@ -221,7 +221,7 @@ async function checkBase(
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof RpcFault)) throw error;
-    log.error("What --base trusts of the hub cannot be read; nothing was started", { base, error });
+    log.error("base_state_unreadable", { base, error });
     return false;
   }
 }

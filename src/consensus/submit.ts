@@ -83,9 +83,9 @@ export async function submitUpdates(
   if (sent.kind === "nonceUsed" || sent.kind === "underpriced") {
     return await movedOn(hub, found, signal) ?? { kind: "lost", reason: `the pool said ${sent.kind}` };
   }
-  deps.log.debug("Update sent", { chain: found.chain, extrinsic: submission.hash });
+  deps.log.debug("update_sent", { chain: found.chain, extrinsic: submission.hash });
   const awaited = {
-    what: `a block of the hub with an update of ${found.chain}`,
+    event: "update_inclusion_awaited" as const,
     fields: { chain: found.chain },
   };
   // The pool has these very bytes already, or somebody's update to the same height in their place.

@@ -16,7 +16,7 @@ export function housekeepingWorker(deps: PipelineDeps): Worker {
       while (!signal.aborted) {
         if (deps.clock.now() - prunedMs >= PRUNE_EVERY_MS) {
           prunedMs = deps.clock.now();
-          deps.log.debug("Old rows removed", { ...deps.ledger.prune(prunedMs) });
+          deps.log.debug("rows_pruned", { ...deps.ledger.prune(prunedMs) });
         }
         await deps.clock.sleep(SUMMARY_EVERY_MS, signal);
         logSummary(deps);
@@ -33,7 +33,7 @@ function logSummary(deps: PipelineDeps): void {
     const leg = `${source} -> ${sink}`;
     legs.set(leg, { ...legs.get(leg), [state]: count });
   }
-  for (const [leg, counts] of legs) deps.log.info("Messages by state", { leg, ...counts });
+  for (const [leg, counts] of legs) deps.log.info("messages_counted", { leg, ...counts });
 }
 
 /** One line per chain on which gas was spent within the last day, with what earned nothing and why. */
@@ -42,7 +42,7 @@ function logSpending({ ledger, log, clock }: PipelineDeps): void {
   for (const chain of ledger.spending.listChains(sinceMs)) {
     const sum = summariseSpending(ledger.spending.listMined(chain, sinceMs));
     if (sum.spentWei === 0n) continue;
-    log.info("Gas spent in the last 24 hours", {
+    log.info("gas_spent", {
       chain,
       transactions: sum.transactions,
       spent: formatDecimal(sum.spentWei, 18),

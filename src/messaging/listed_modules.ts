@@ -37,7 +37,7 @@ export function listModules(
       return READ_EVERY_MS;
     } catch (error) {
       if (!(error instanceof RpcFault)) throw error;
-      deps.log.debug("The hub's list of rewarded modules could not be read", { error });
+      deps.log.debug("module_list_unreadable", { error });
       return RETRY_MS;
     }
   };

@@ -40,12 +40,7 @@ export function sinkProvability(
   chain: Pick<EvmChain, "id" | "requireProofs">,
 ): FindObstacle {
   const name = chain.id.stateMachine;
-  const obstacle = (detail: string): Obstacle => ({
-    reason: "sink_unprovable",
-    detail,
-    what: `an endpoint of ${name} that serves eth_getProof at the hub's height of the chain (${detail}); ` +
-      "without it no delivery to it could be claimed",
-  });
+  const obstacle = (detail: string): Obstacle => ({ reason: "sink_unprovable", detail });
   return remembered(deps.clock, async (last, signal) => {
     let asked = "";
     try {
@@ -75,7 +70,7 @@ export function sourceAcceptance(
     const unlisted = await hub.findUnlisted(id, signal);
     if (unlisted === undefined) return undefined;
     const detail = `the hub ${unlisted}`;
-    return { reason: "source_not_accepted", detail, what: `governance: ${detail}` };
+    return { reason: "source_not_accepted", detail };
   }, deps.log.with({ chain: name }));
 }
 
@@ -100,7 +95,7 @@ function remembered(
       } catch (error) {
         signal.throwIfAborted();
         if (!(error instanceof RpcFault)) throw error;
-        log.debug("Whether messages can be delivered could not be read; the last finding holds", { error });
+        log.debug("delivery_check_failed", { error });
         nextMs = clock.now() + HINDERED_MS;
       }
     }

@@ -21,8 +21,7 @@ export function runProgram(
   world: World,
 ): Promise<ExitCode> {
   const reading = readMessagingConfig({ readFile: world.readFile }, args.config);
-  const stopping = "Stopping: work under way is finished or journalled";
-  return runFramed(world, args, { reading, secretsOf, stopping }, async (config, { log, print, signal }) => {
+  return runFramed(world, args, { reading, secretsOf }, async (config, { log, print, signal }) => {
     const deps = { clock: systemClock, random: systemRandomness, log };
     const runDeps: RunDeps = {
       ...deps,

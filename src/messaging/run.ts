@@ -31,7 +31,7 @@ export function runRelayer(deps: RunDeps, config: MessagingConfig, signal: Abort
       { isFatal: (error) => error instanceof LedgerFault && error.reaction === "stop" },
       signal,
     );
-    if (outcome.kind === "aborted") deps.log.info("Stopped; everything under way is in the journal");
+    if (outcome.kind === "aborted") deps.log.info("program_stopped");
     return outcome.exitCode;
   }, signal);
 }
@@ -71,7 +71,7 @@ function planWorkers(
 
 function tellStart(log: Log, config: MessagingConfig): void {
   const { minimumProfitPercent, deliveryEndpoints, unprofitableRetryFrequencySec } = config.relayer;
-  log.info("Relaying", {
+  log.info("program_started", {
     hub: config.hub.stateMachine,
     chains: config.chains.map(({ stateMachine }) => stateMachine).join(", "),
     minimumProfit: `${minimumProfitPercent} %`,
@@ -81,8 +81,5 @@ function tellStart(log: Log, config: MessagingConfig): void {
       : `every ${unprofitableRetryFrequencySec} s`,
   });
   if (config.hub.signer === undefined || hubTokenPrice27(config.hub) !== undefined) return;
-  log.warn(
-    "Nobody knows what the hub's rewards are worth, so they pay for nothing: " +
-      `set [${config.hub.section}].token_price to the price of its token in dollars`,
-  );
+  log.warn("reward_price_unknown", { setting: `[${config.hub.section}].token_price` });
 }

@@ -64,7 +64,7 @@ export async function withLedger(
     ledger = deps.openLedger();
   } catch (error) {
     if (!(error instanceof LedgerFault)) throw error;
-    deps.log.error(error.message, { code: error.code });
+    deps.log.error("database_unusable", { code: error.code, explanation: error.message });
     return exitCodes.failed;
   }
   try {
@@ -73,7 +73,7 @@ export async function withLedger(
   } catch (error) {
     if (signal.aborted && (error === signal.reason || isAbort(error))) return exitCodes.ok;
     if (!(error instanceof LedgerFault)) throw error;
-    deps.log.error(error.message, { code: error.code });
+    deps.log.error("database_unusable", { code: error.code, explanation: error.message });
     return exitCodes.failed;
   } finally {
     ledger.close();

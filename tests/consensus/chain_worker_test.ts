@@ -74,9 +74,9 @@ Deno.test("chain worker: while nothing is to prove it says so every five minutes
   scene.start("EVM-1/ETH0", { intervalMs: 60_000 });
   await scene.clock.advance(600_000);
   const lines = scene.log.lines.filter(({ level }) => level === "info");
-  assert.deepEqual(lines.map(({ message, fields }) => [message, fields.reason]), [
-    ["Waiting for something to prove", "nothing is new"],
-    ["Waiting for something to prove", "nothing is new"],
+  assert.deepEqual(lines.map(({ event, fields }) => [event, fields.reason]), [
+    ["update_awaited", "nothing is new"],
+    ["update_awaited", "nothing is new"],
   ]);
   await scene.end();
 });
@@ -89,7 +89,7 @@ Deno.test("chain worker: an update is submitted and told, and more of them follo
   await scene.clock.advance(10_000);
   assert.deepEqual(scene.hub.sent, [10n, 20n, 30n]);
   assert.deepEqual(scene.seconds(prover), [0, 1, 2]);
-  const told = scene.log.lines.filter(({ message }) => message === "Update accepted");
+  const told = scene.log.lines.filter(({ event }) => event === "update_accepted");
   assert.deepEqual(told.map(({ fields }) => fields.heights), ["10", "20", "30"]);
   await scene.end();
 });
@@ -99,8 +99,8 @@ Deno.test("chain worker: accepted without a height is told as such", async () =>
   scene.hub.outcomes.push({ ...included(true), advanced: [] });
   scene.start("EVM-1/ETH0", { prepare: (made) => made.find = () => updateTo(10n) });
   await scene.clock.advance(1_000);
-  assert.deepEqual(scene.log.messages("info"), [
-    "Update accepted, but the hub stored no height: it knows a newer one",
+  assert.deepEqual(scene.log.events("info"), [
+    "update_superseded",
   ]);
   await scene.end();
 });
@@ -117,7 +117,7 @@ Deno.test("chain worker: a competitor's update is no fault, neither before nor w
   });
   await scene.clock.advance(60_000);
   assert.deepEqual(scene.log.lines.filter(({ level }) => level === "warn" || level === "error"), []);
-  assert.deepEqual(scene.log.messages("info"), ["Update brought by other", "Update brought by other"]);
+  assert.deepEqual(scene.log.events("info"), ["update_already_submitted", "update_already_submitted"]);
   assert.deepEqual(scene.hub.sent, []);
   assert.deepEqual(scene.seconds(prover), [0, 60], "no hurry");
   await scene.end();
@@ -132,7 +132,7 @@ Deno.test("chain worker: after another's update ours is made anew at once", asyn
   const prover = scene.start("EVM-1/ETH0", { prepare: (made) => made.find = () => updateTo(10n) });
   await scene.clock.advance(60_000);
   assert.deepEqual(scene.seconds(prover), [0, 1]);
-  assert.deepEqual(scene.log.messages("info"), ["Update brought by other", "Update accepted"]);
+  assert.deepEqual(scene.log.events("info"), ["update_already_submitted", "update_accepted"]);
   await scene.end();
 });
 
@@ -143,7 +143,7 @@ Deno.test("chain worker: a refusal is chance once and a warning from then on, wi
   const prover = scene.start("EVM-1/ETH0", { prepare: (made) => made.find = () => updateTo(10n) });
   await scene.clock.advance(60_000);
   assert.deepEqual(scene.seconds(prover), [0, 1, 3, 7]);
-  const lines = scene.log.lines.filter(({ message }) => message.startsWith("The hub refuses"));
+  const lines = scene.log.lines.filter(({ event }) => event === "update_rejected");
   assert.deepEqual(lines.map(({ level, fields }) => [level, fields.detail]), [
     ["info", "InvalidBranch"],
     ["warn", "InvalidBranch"],
@@ -169,7 +169,8 @@ Deno.test("chain worker: an update that no extrinsic carries is an error with wh
   assert.deepEqual(scene.seconds(prover), [0, 1]);
   const [line, ...others] = scene.log.lines.filter(({ level }) => level === "error");
   assert.deepEqual(others, []);
-  assert.match(line?.message ?? "", /^No extrinsic carries .*smaller \[hub\.grandpa\]\.max_block_range/);
+  assert.equal(line?.event, "update_too_large");
+  assert.match(String(line?.fields.explanation), /smaller \[hub\.grandpa\]\.max_block_range/);
   assert.equal(line?.fields.detail, "Invalid.ExhaustsResources");
   assert.deepEqual(scene.hub.sent, [10n]);
   await scene.end();
@@ -192,7 +193,7 @@ Deno.test("chain worker: a client that nothing brings further is looked at every
   await scene.clock.advance(1_200_000);
   assert.deepEqual(scene.seconds(prover), [0, 600, 1_200]);
   const errors = scene.log.lines.filter(({ level }) => level === "error");
-  assert.match(errors[0]?.message ?? "", /^No update: no update brings the client any further/);
+  assert.equal(errors[0]?.event, "client_unrecoverable");
   assert.match(String(errors[0]?.fields.error), /block 9 forces/);
   await scene.end();
 });
@@ -203,7 +204,7 @@ Deno.test("chain worker: an update that is lost is chance once and a warning fro
   const prover = scene.start("EVM-1/ETH0", { prepare: (made) => made.find = () => updateTo(10n) });
   await scene.clock.advance(10_000);
   assert.deepEqual(scene.seconds(prover).slice(0, 3), [0, 1, 3]);
-  const lines = scene.log.lines.filter(({ message }) => message.startsWith("Update lost"));
+  const lines = scene.log.lines.filter(({ event }) => event === "update_lost");
   assert.deepEqual(lines.map(({ level }) => level), ["info", "warn"]);
   assert.deepEqual(scene.hub.sent, [10n, 10n, 10n]);
   await scene.end();
@@ -219,7 +220,7 @@ Deno.test("chain worker: endpoints that fail are asked again after 1 s, 2 s, 4 s
   });
   await scene.clock.advance(200_000);
   assert.deepEqual(scene.seconds(prover), [0, 1, 3, 7, 15, 31, 63, 123, 183]);
-  assert.deepEqual(new Set(scene.log.messages("warn")), new Set(["A look failed; looking again"]));
+  assert.deepEqual(new Set(scene.log.events("warn")), new Set(["poll_failed"]));
   prover.find = () => updateTo(10n);
   await scene.clock.advance(60_000);
   assert.deepEqual(scene.hub.sent, [10n]);
@@ -248,9 +249,9 @@ Deno.test("chain worker: a lying endpoint is an error that names it, one that se
   await scene.clock.advance(120_000);
   assert.deepEqual(scene.seconds(prover), [0, 1]);
   const [lie, wrong] = scene.log.lines.filter(({ level }) => level === "error");
-  assert.equal(lie?.message, "No update: an endpoint says what is not true");
+  assert.equal(lie?.event, "endpoint_data_invalid");
   assert.match(String(lie?.fields.error), /EVM-1 \(beacon\.example\.org\): the signature is wrong/);
-  assert.match(wrong?.message ?? "", /serves another chain/);
+  assert.equal(wrong?.event, "endpoint_wrong_chain");
   await scene.clock.advance(600_000);
   assert.deepEqual(scene.seconds(prover), [0, 1, 601]);
   await scene.end();
@@ -271,9 +272,12 @@ Deno.test("chain worker: a node without a needed method is asked every minute, a
   });
   await scene.clock.advance(120_000);
   assert.deepEqual(scene.seconds(prover), [0, 60, 120]);
-  const [proof, head] = scene.log.messages("error");
-  assert.match(proof ?? "", /^A node does not offer state_getReadProof, .* --rpc-methods=unsafe/);
-  assert.match(head ?? "", /^A node does not offer beefy_getFinalizedHead, .* without --no-beefy/);
+  assert.deepEqual(new Set(scene.log.events("error")), new Set(["endpoint_method_missing"]));
+  const [proof, head] = scene.log.told("endpoint_method_missing").map(({ fields }) => fields);
+  assert.equal(proof?.method, "state_getReadProof");
+  assert.match(String(proof?.explanation), /--rpc-methods=unsafe/);
+  assert.equal(head?.method, "beefy_getFinalizedHead");
+  assert.match(String(head?.explanation), /--no-beefy/);
   await scene.end();
 });
 
@@ -283,7 +287,7 @@ Deno.test("chain worker: a look that never ends is told every five minutes and e
     prepare: (made) => made.find = () => new Promise(() => {}),
   });
   await scene.clock.advance(1_801_000);
-  assert.deepEqual(scene.log.messages("info"), Array(5).fill("Waiting for the end of a look at EVM-1"));
+  assert.deepEqual(scene.log.events("info"), Array(5).fill("poll_awaited"));
   assert.deepEqual(scene.seconds(prover), [0, 1_801]);
   await scene.end();
 });
@@ -353,11 +357,11 @@ Deno.test("chain worker: a chain that did not answer at the start is checked fir
   });
   await scene.clock.advance(60_000);
   assert.equal(prover.looks.length, 0);
-  assert.ok(scene.log.messages("warn").includes("Chain gives no usable answer; asked again in 10 s"));
+  assert.ok(scene.log.events("warn").includes("chain_still_unavailable"));
   prover.checkFault = undefined;
   await scene.clock.advance(15_000);
   assert.equal(prover.looks.length, 1);
-  assert.ok(scene.log.messages("info").includes("Chain answers now"));
+  assert.ok(scene.log.events("info").includes("chain_available"));
   await scene.end();
 });
 

@@ -79,7 +79,7 @@ Deno.test("a hub of type grandpa: a Substrate chain follows it through three cha
     world.passSessions(1, 6);
     const wanted = BigInt(world.hub.finalizedHeader.number);
     while ((world.knownHeight ?? 0n) < wanted) {
-      if (systemClock.now() > untilMs) assert.fail(log.lines.map(({ message }) => message).join("\n"));
+      if (systemClock.now() > untilMs) assert.fail(log.lines.map(({ event }) => event).join("\n"));
       world.chain.node.produceBlock();
       await systemClock.sleep(100, never);
     }
@@ -87,11 +87,9 @@ Deno.test("a hub of type grandpa: a Substrate chain follows it through three cha
   stop.abort(new ShutdownRequested("SIGTERM"));
   assert.equal(await run, 0);
   assert.ok((await world.fetchTrusted()).currentSetId >= 3n);
-  const skipped = log.lines.filter(({ message }) =>
-    message.startsWith("No proofs of the hub for this chain")
-  );
+  const skipped = log.lines.filter(({ event }) => event === "hub_proofs_unsupported");
   assert.deepEqual(skipped.map(({ fields }) => fields.chain), ["EVM-137"]);
-  assert.deepEqual(log.messages("error"), []);
+  assert.deepEqual(log.events("error"), []);
 });
 
 function beefyToml(hub: Hub, prover: string): string {
@@ -135,7 +133,7 @@ async function startBriefly(toml: string): Promise<{ readonly code: number; read
   );
   let hasEnded = false;
   run.finally(() => hasEnded = true);
-  while (!hasEnded && !log.messages("info").includes("Relaying consensus")) {
+  while (!hasEnded && !log.events("info").includes("program_started")) {
     await systemClock.sleep(15, never);
   }
   stop.abort(new ShutdownRequested("SIGTERM"));
@@ -148,14 +146,14 @@ Deno.test("a hub of type beefy: a para_rpc_ws that is no node of the hub is name
   hub.produceBlock();
   const wrong = await startBriefly(beefyToml(hub, `para_rpc_ws = "${other.wsUrl}"`));
   assert.equal(wrong.code, 1);
-  const [named] = wrong.log.messages("error");
-  const place =
-    /^\[hub\.prover\]\.para_rpc_ws: 127\.0\.0\.1:\d+ is a node of another chain than 127\.0\.0\.1:\d+/;
-  assert.match(named ?? "", place);
+  const [named] = wrong.log.told("endpoint_wrong_chain");
+  assert.equal(named?.level, "error");
+  const places = /\[hub\.prover\]\.para_rpc_ws\b.*\b127\.0\.0\.1:\d+ .*\b127\.0\.0\.1:\d+/;
+  assert.match(String(named?.fields.explanation), places);
   for (const right of [`para_rpc_ws = "${hub.wsUrl.replace("127.0.0.1", "localhost")}"`, ""]) {
     const { code, log } = await startBriefly(beefyToml(hub, right));
     assert.equal(code, 0);
-    assert.deepEqual(log.messages("error"), []);
+    assert.deepEqual(log.events("error"), []);
   }
 });
 

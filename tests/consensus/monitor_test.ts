@@ -76,7 +76,7 @@ Deno.test("monitor: the line names the pair, the last height, the age by both cl
   assert.ok(fault instanceof StallFault);
   assert.deepEqual([fault.code, fault.pairs], ["stalled", ["EVM-1/ETH0 -> KUSAMA-4009"]]);
   const [line] = log.lines.filter(({ level }) => level === "error");
-  assert.equal(line?.message, "No update for too long; the program ends");
+  assert.equal(line?.event, "update_overdue");
   assert.deepEqual(line?.fields, {
     pair: "EVM-1/ETH0 -> KUSAMA-4009",
     lastHeight: 5n,
@@ -118,9 +118,9 @@ Deno.test("monitor: what cannot be asked or was never updated ends nothing, and 
   hub.fault = undefined;
   await clock.advance(180_000);
   assert.equal(run.fault(), undefined);
-  assert.deepEqual(log.messages("warn"), [
-    "Age of the newest update is not known; asked again at the next pass",
-    "There is no update of a watched chain",
+  assert.deepEqual(log.events("warn"), [
+    "update_age_unknown",
+    "update_missing",
   ]);
   run.stop();
   await clock.settle();

@@ -9,6 +9,7 @@ import { parseConsensusConfig } from "../../src/consensus/config/read.ts";
 import { toHash256 } from "../../src/core/protocol/bytes.ts";
 import { parseStateMachine, toConsensusStateId } from "../../src/core/protocol/ismp/state_machine.ts";
 import { ShutdownRequested } from "../../src/core/runtime/signals.ts";
+import type { EventCode } from "../../src/core/telemetry/events.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { faultOf, idOf, MemoryUpdatesHub, ScriptedProver, updateTo } from "../support/memory_updates.ts";
 import { RecordedLog } from "../support/recorded_log.ts";
@@ -57,8 +58,8 @@ class Scene {
     return runConsensus(this.deps, configOf(toml), options, this.stop.signal);
   }
 
-  errors(): string[] {
-    return this.log.messages("error");
+  errors(): EventCode[] {
+    return this.log.events("error");
   }
 
   assertClosed(): void {
@@ -73,12 +74,10 @@ Deno.test("run: every chain is looked at until a signal ends it with 0, and ever
   const run = scene.run();
   await scene.clock.advance(700_000);
   assert.deepEqual([scene.eth, scene.rollup, scene.bsc].map(({ looks }) => looks.length), [3, 3, 3]);
-  const [start] = scene.log.lines.filter(({ message }) => message === "Relaying consensus");
+  const [start] = scene.log.lines.filter(({ event }) => event === "program_started");
   assert.equal(start?.fields.chains, "EVM-11155111 (ETH0), EVM-421614 (ARB0), EVM-97 (BSC0)");
   assert.ok(
-    scene.log.lines.some(({ message, fields }) =>
-      message.startsWith("Nothing is proved of this chain") && fields.chain === "EVM-137"
-    ),
+    scene.log.lines.some(({ event, fields }) => event === "chain_receive_only" && fields.chain === "EVM-137"),
   );
   scene.stop.abort(new ShutdownRequested("SIGTERM"));
   assert.equal(await scene.clock.run(run), 0);
@@ -98,18 +97,18 @@ Deno.test("run: a signal during the first checks is a clean end, too", async () 
 
 Deno.test("run: what must be mended is listed whole, and nothing is started", async () => {
   const scene = new Scene();
-  scene.hub.findings = [{ severity: "fatal", text: "another hub" }];
-  scene.bsc.findings = [{ severity: "fatal", text: "another chain" }, {
-    severity: "warning",
-    text: "epochs",
-  }];
+  scene.hub.findings = [{ severity: "fatal", event: "pallets_missing", text: "another hub" }];
+  scene.bsc.findings = [
+    { severity: "fatal", event: "endpoint_wrong_chain", text: "another chain" },
+    { severity: "warning", event: "epoch_length_mismatch", text: "epochs" },
+  ];
   assert.equal(await scene.clock.run(scene.run()), 1);
   assert.deepEqual(scene.errors(), [
-    "another hub",
-    "another chain",
-    "Nothing was started; mend what is listed above and start again",
+    "pallets_missing",
+    "endpoint_wrong_chain",
+    "start_refused",
   ]);
-  assert.ok(scene.log.messages("warn").includes("epochs"));
+  assert.ok(scene.log.events("warn").includes("epoch_length_mismatch"));
   assert.equal(scene.eth.looks.length, 0);
   scene.assertClosed();
 });
@@ -120,10 +119,11 @@ Deno.test("run: a hub that does not answer ends the start with 1, told once", as
   scene.eth.checkFault = faultOf("unreachable", "KUSAMA-4009");
   assert.equal(await scene.clock.run(scene.run()), 1);
   assert.deepEqual(scene.errors(), [
-    "The hub gives no usable answer; check [hub.substrate].rpc_ws and the node",
-    "Nothing was started; mend what is listed above and start again",
+    "hub_unavailable",
+    "start_refused",
   ]);
-  assert.ok(!scene.log.messages("warn").some((text) => text.startsWith("Chain gives no usable answer")));
+  assert.equal(scene.log.told("hub_unavailable")[0]?.fields.setting, "[hub.substrate].rpc_ws");
+  assert.deepEqual(scene.log.told("chain_unavailable"), []);
 });
 
 Deno.test("run: a chain that does not answer at the start is asked in the background while the others work", async () => {
@@ -144,7 +144,7 @@ Deno.test("run: a false word at the start is a warning, for the next one may be 
   scene.eth.checkFault = new ProverFault("bad_data", scene.eth.chain, "beacon.example.org", "half a header");
   const run = scene.run();
   await scene.clock.advance(1_000);
-  assert.ok(scene.log.messages("warn").some((text) => text.includes("half a header")));
+  assert.ok(scene.log.events("warn").includes("endpoint_data_invalid"));
   assert.equal(scene.eth.looks.length, 1);
   scene.stop.abort(new ShutdownRequested("SIGTERM"));
   await scene.clock.run(run);
@@ -161,7 +161,7 @@ Deno.test("run: a defect in one chain's worker restarts it alone, with pauses", 
   await scene.clock.advance(700_000);
   assert.deepEqual(scene.hub.sent, [1n, 2n, 3n]);
   assert.ok(scene.bsc.looks.length > 10 && scene.bsc.looks.length < 25, String(scene.bsc.looks.length));
-  assert.deepEqual(new Set(scene.errors()), new Set(["Worker failed and will be started again"]));
+  assert.deepEqual(new Set(scene.errors()), new Set(["worker_restarting"]));
   scene.stop.abort(new ShutdownRequested("SIGTERM"));
   assert.equal(await scene.clock.run(run), 0);
 });
@@ -175,8 +175,8 @@ Deno.test("run: a watched chain without updates ends the program with its own st
   );
   assert.equal(await scene.clock.run(scene.run(watched)), 3);
   assert.deepEqual(scene.errors(), [
-    "No update for too long; the program ends",
-    "Worker met a fault that nothing here can repair",
+    "update_overdue",
+    "worker_failed",
   ]);
   scene.assertClosed();
 });
@@ -199,9 +199,7 @@ Deno.test("run: chains that proofs of the hub cannot serve are named in one line
   scene.hubConsensus = { hosts: [], sources: [], told: [], skipped };
   const run = scene.run();
   await scene.clock.advance(600_000);
-  const named = scene.log.lines.filter(({ message }) =>
-    message.startsWith("No proofs of the hub for this chain")
-  );
+  const named = scene.log.lines.filter(({ event }) => event === "hub_proofs_unsupported");
   assert.deepEqual(named.map(({ fields }) => fields.chain), skipped);
   scene.stop.abort(new ShutdownRequested("SIGTERM"));
   assert.equal(await scene.clock.run(run), 0);
@@ -224,7 +222,7 @@ Deno.test("run: with BEEFY, --base must name a host that follows the hub", async
   good.fetchBase = (chain) => Promise.resolve(chain === "EVM-97" ? state : undefined);
   const run = good.run(BEEFY_TOML, "EVM-97");
   await good.clock.advance(1_000);
-  const [line] = good.log.lines.filter(({ message }) => message.startsWith("--base is a host that follows"));
+  const [line] = good.log.lines.filter(({ event }) => event === "base_confirmed");
   assert.deepEqual(line?.fields, { base: "EVM-97", relayBlock: 7n, set: 3n });
   good.stop.abort(new ShutdownRequested("SIGTERM"));
   assert.equal(await good.clock.run(run), 0);
@@ -233,14 +231,14 @@ Deno.test("run: with BEEFY, --base must name a host that follows the hub", async
   other.fetchBase = () => Promise.resolve(undefined);
   assert.equal(await other.clock.run(other.run(BEEFY_TOML, "EVM-97")), 1);
   assert.deepEqual(other.errors(), [
-    "--base names a chain without a BEEFY client of the hub; nothing was started",
+    "base_client_missing",
   ]);
 
   const silent = new Scene();
   silent.fetchBase = () => Promise.reject(faultOf("unreachable"));
   assert.equal(await silent.clock.run(silent.run(BEEFY_TOML, "EVM-97")), 1);
   assert.deepEqual(silent.errors(), [
-    "What --base trusts of the hub cannot be read; nothing was started",
+    "base_state_unreadable",
   ]);
 });
 
@@ -248,11 +246,11 @@ Deno.test("run: --base must name a configured chain", async () => {
   const scene = new Scene();
   assert.equal(await scene.run(GOOD_CONSENSUS_TOML, "EVM-5"), 1);
   assert.deepEqual(scene.errors(), [
-    "--base names a chain that the configuration does not have; nothing was started",
+    "chain_not_configured",
   ]);
   const run = scene.run(GOOD_CONSENSUS_TOML, "EVM-97");
   await scene.clock.advance(1_000);
-  assert.ok(scene.log.messages("info").some((text) => text.startsWith("--base has no effect")));
+  assert.ok(scene.log.events("info").some((event) => event === "base_ignored"));
   scene.stop.abort(new ShutdownRequested("SIGTERM"));
   assert.equal(await scene.clock.run(run), 0);
 });
@@ -336,11 +334,15 @@ Deno.test("run: chains that the hub's beacon client does not list are named at t
     await scene.clock.advance(1_000);
     scene.stop.abort(new Error("stop"));
     await running;
-    const told = scene.log.messages("warn").filter((text) => text.includes("does not accept messages of"));
-    const lists = (chain: string): string =>
-      `KUSAMA-4009 does not accept messages of ${chain} yet: IsmpSyncCommitteeEth.SupportedStatemachines does not ` +
-      "list it. Governance adds it with IsmpSyncCommitteeEth.add_state_machine; updates are brought all the same";
-    assert.deepEqual(told, isListed ? [] : ["EVM-11155111", "EVM-421614", "EVM-97"].map(lists));
+    const told = scene.log.told("chain_not_accepted").map(({ fields }) => fields);
+    assert.deepEqual(
+      told.map(({ chain }) => chain),
+      isListed ? [] : ["EVM-11155111", "EVM-421614", "EVM-97"],
+    );
+    for (const { chain, explanation } of told) {
+      assert.ok(String(explanation).includes(String(chain)), String(explanation));
+      assert.match(String(explanation), /IsmpSyncCommitteeEth\.add_state_machine/);
+    }
   }
 });
 
@@ -353,8 +355,8 @@ Deno.test("log-consensus-state: a rollup's text says what governance has to tell
 
 Deno.test("log-consensus-state: chains without a state are errors with the reason, and nothing is printed", async () => {
   const cases = [
-    ["EVM-5", "The configuration has no such chain"],
-    ["EVM-137", "The hub has no client for the finality of this chain, so there is no state"],
+    ["EVM-5", "chain_not_configured"],
+    ["EVM-137", "initial_state_unavailable"],
   ] as const;
   for (const [chain, reason] of cases) {
     const scene = new Scene();
@@ -385,7 +387,7 @@ Deno.test("log-consensus-state: endpoints that fail are asked again for half a m
   dead.eth.fetchInitialState = () => Promise.reject(faultOf("unreachable"));
   const startMs = dead.clock.now();
   assert.deepEqual(await logState(dead, "EVM-11155111"), { code: 1, printed: "" });
-  assert.deepEqual(dead.errors(), ["The state could not be made"]);
+  assert.deepEqual(dead.errors(), ["initial_state_failed"]);
   assert.ok(dead.clock.now() - startMs <= 30_000);
 
   const lying = new Scene();

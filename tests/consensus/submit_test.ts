@@ -133,7 +133,7 @@ Deno.test("submit: what is pending is asked for until a block has it, and the wa
   const result = await clock.run(submit());
   assert.equal(result.kind, "accepted");
   assert.equal(clock.now() - startMs, 400_000);
-  assert.deepEqual(log.messages("info"), ["Waiting for a block of the hub with an update of EVM-1"]);
+  assert.deepEqual(log.events("info"), ["update_inclusion_awaited"]);
 });
 
 Deno.test("submit: an update that no block takes is given up after ten minutes", async () => {

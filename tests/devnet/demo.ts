@@ -297,7 +297,7 @@ async function launch({ relayer: options }: Stage): Promise<RelayerProcess> {
   const relayer = await startRelayer(options);
   relayers.add(relayer);
   newest = relayer;
-  await relayer.waitForLine("Relaying", { deadlineMs: START_MS });
+  await relayer.waitForLine("program_started", { deadlineMs: START_MS });
   return relayer;
 }
 

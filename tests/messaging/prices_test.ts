@@ -113,7 +113,7 @@ Deno.test("prices: a stored price that cannot be read is told and counts as none
     const after = prepare({ before });
     after.relayer.one.routerPrice27 = undefined;
     assert.deepEqual(seen(await after.fetchPrice()), ["unknown"]);
-    assert.deepEqual(after.relayer.log.messages("warn"), ["The stored price cannot be read"]);
+    assert.deepEqual(after.relayer.log.events("warn"), ["stored_price_unreadable"]);
   }
 });
 

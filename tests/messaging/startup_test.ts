@@ -13,7 +13,7 @@ import { RecordedLog } from "../support/recorded_log.ts";
 import { seededRandomness } from "../support/seeded_randomness.ts";
 
 const never = new AbortController().signal;
-const fatal = (text: string): CheckFinding => ({ severity: "fatal", text });
+const fatal = (text: string): CheckFinding => ({ severity: "fatal", event: "host_invalid", text });
 
 /** A chain whose answers to the start-up checks are given; `undefined`: it does not answer. */
 class CheckedChain extends MemoryChain implements HubChain {
@@ -106,7 +106,11 @@ Deno.test("startup: findings of the chains and of the hub about them come togeth
 Deno.test("startup: an EVM chain's endpoints are asked for proofs at the height that the hub knows", async () => {
   const { clock, hub, evm, para, run } = scene();
   const asked: bigint[] = [];
-  const note: CheckFinding = { severity: "warning", text: "no eth_getProof" };
+  const note: CheckFinding = {
+    severity: "warning",
+    event: "state_proofs_unavailable",
+    text: "no eth_getProof",
+  };
   Object.assign(evm, {
     checkProofs: (height: bigint) => {
       asked.push(height);

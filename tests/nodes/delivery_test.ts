@@ -60,7 +60,7 @@ function testDeliveries({ name, start }: RealNode): void {
         assert.equal(outcome.handled.length, 1);
         assert.equal(await countReceived(host), 1n);
         assert.deepEqual(await chain.broadcast(signing.submission, never), { kind: "nonceUsed" });
-        assert.deepEqual(log.messages("warn"), [], "traces have logs");
+        assert.deepEqual(log.events("warn"), [], "traces have logs");
       }),
   });
 

@@ -44,7 +44,7 @@ Deno.test("file access: given up for good, while the open database goes on", asy
     ]);
     assert.deepEqual([code, stdout.split("\n")], [0, [
       "read before: works",
-      "Access to files is given up",
+      "file_access_dropped",
       "read: NotCapable",
       "write: NotCapable",
       "list: NotCapable",

@@ -3,6 +3,7 @@
  * and the same release out of two folders, byte for byte.
  */
 import assert from "node:assert/strict";
+import { events } from "../../src/core/telemetry/events.ts";
 import { PROGRAMS } from "../../src/build/programs.ts";
 import { type Devnet, startDevnet } from "../devnet/devnet.ts";
 import { sendPing, waitForDelivery } from "../devnet/messages.ts";
@@ -155,11 +156,11 @@ async function makeWorkFolder({ folder, devnet }: Stage, name: string): Promise<
 /** Sends a message when the relayer is ready, waits until it has arrived, and stops the relayer. */
 async function deliver({ devnet }: Stage, relayer: RunningBlock, to = "hub"): Promise<void> {
   await using running = relayer;
-  await running.waitFor(/Leg starts/, { count: 2 * devnet.chains.length });
+  await running.waitFor(new RegExp(events.leg_started.text), { count: 2 * devnet.chains.length });
   const sent = await sendPing(devnet, { from: "A", to });
   await waitForDelivery(devnet, sent, { deadlineMs: 90_000 });
   assert.equal(await running.terminate(), 0, running.text);
-  assert.match(running.text, /Stopped; everything under way is in the journal/);
+  assert.ok(running.text.includes(events.program_stopped.text), running.text);
 }
 
 async function withInstaller(stage: Stage): Promise<void> {

@@ -1,5 +1,6 @@
 /** What deliveries earn becomes credit on the hub: by itself, by hand, later, and never twice. */
 import assert from "node:assert/strict";
+import { events } from "../../src/core/telemetry/events.ts";
 import type { DevnetChain } from "../devnet/devnet.ts";
 import { DEVNET_ACCOUNTS } from "../devnet/evm/accounts.ts";
 import { sendPing, type SentMessage, waitUntil } from "../devnet/messages.ts";
@@ -86,7 +87,7 @@ async function playClaims(t: Deno.TestContext, hub: HubRuntime): Promise<void> {
         for (const [from, to] of [[a, b], [b, c], [c, a]] as const) {
           const pair = `${from.stateMachine} -> ${to.stateMachine}`;
           assert.ok(
-            early.log.some((line) => line.includes("not yet available") && line.includes(pair)),
+            early.log.some((line) => line.includes(events.fees_not_claimable.text) && line.includes(pair)),
             pair,
           );
         }
@@ -94,7 +95,9 @@ async function playClaims(t: Deno.TestContext, hub: HubRuntime): Promise<void> {
 
         const waiting = await startCommand(relayer, ["--wait"]);
         const claimed = (source: DevnetChain): number =>
-          waiting.lines.findIndex(({ text }) => text.includes("Fees claimed") && isOf(text, source));
+          waiting.lines.findIndex(({ text }) =>
+            text.includes(events.fees_claimed.text) && isOf(text, source)
+          );
         // A relayer that is started meanwhile is the one that is refused.
         const late = [`--config=${waiting.configPath}`, `--db=${waiting.dbPath}`];
         await waitUntil("the run has the database", () => exists(`${waiting.dbPath}-wal`));
@@ -158,7 +161,9 @@ async function playClaims(t: Deno.TestContext, hub: HubRuntime): Promise<void> {
           [pair(b, a), "0", "0", "0", "2", "0"],
         ]);
         for (const name of [pair(a, b), pair(b, a)]) {
-          const told = partly.log.filter((line) => line.includes("not configured") && line.includes(name));
+          const told = partly.log.filter((line) =>
+            line.includes(events.claim_chain_missing.text) && line.includes(name)
+          );
           assert.equal(told.length, 1, name);
         }
         assert.equal(creditOf(devnet, a, "relayer"), before[0] + TOKEN);

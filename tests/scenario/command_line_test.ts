@@ -129,7 +129,7 @@ Deno.test("command line: a relayer whose log nobody reads any more goes on relay
     const config = relayerConfig(devnet.endpoints, secretly(devnet.endpoints));
     await Deno.writeTextFile(`${folder}/relayer.toml`, config);
     const child = new Deno.Command(RELAYER_EXECUTABLE, {
-      args: [`--config=${folder}/relayer.toml`, `--db=${folder}/relayer.db`],
+      args: [`--config=${folder}/relayer.toml`, `--db=${folder}/relayer.db`, "--log-format=json"],
       stdin: "null",
       stdout: "piped",
       stderr: "piped",
@@ -138,7 +138,7 @@ Deno.test("command line: a relayer whose log nobody reads any more goes on relay
     using _ = { [Symbol.dispose]: () => killQuietly(child) };
     const reader = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
     let seen = "";
-    while ((seen.match(/Leg starts/g) ?? []).length < 4) {
+    while ((seen.match(/\bleg_started\b/g) ?? []).length < 4) {
       const { value, done } = await reader.read();
       assert.ok(!done, seen);
       seen += value;
@@ -163,7 +163,7 @@ Deno.test("command line: SIGTERM and SIGINT end a working relayer with 0, all se
       const process = await relayer.startAndWait(secretly(scene.devnet.endpoints));
       const sent = await sendPing(scene.devnet, { from: "A", to: "B", count: 3 });
       // In the middle of the work: the first leg is sent, the second is not.
-      await process.waitForLine("Batch sent", { deadlineMs: 90_000 });
+      await process.waitForLine("batch_sent", { deadlineMs: 90_000 });
       process.signal(signal);
       assert.equal(await process.exitCode(60_000), 0);
       await process.waitForLine(({ record }) => record?.signal === signal);

@@ -50,7 +50,7 @@ Deno.test("consensus of a beacon chain", (t) =>
     await scene.step("a node without any optional endpoint does: blocks and states are read", async () => {
       beacon.change({ without: OPTIONAL });
       const since = scene.now(relayer);
-      await relayer.waitForLine("No light client data for this", { since });
+      await relayer.waitForLine("light_client_data_missing", { since });
       await scene.untilGrown(["beacon"], 2);
       assert.ok(beacon.requests.some(({ route, status }) => route === "debugState" && status === 200));
       beacon.change({ without: [] });
@@ -62,7 +62,7 @@ Deno.test("consensus of a beacon chain", (t) =>
       await beacon.advanceToPeriod(next);
       await relayer.waitForLine(
         ({ record }) =>
-          record?.message === "Update accepted" && told(record, `committee of period ${next + 1}`),
+          record?.event === "update_accepted" && told(record, `committee of period ${next + 1}`),
         { since },
       );
     });
@@ -83,7 +83,7 @@ Deno.test("consensus of a beacon chain", (t) =>
         relayer = await scene.start({ beaconUrls: [...liars, beacon].map(({ url }) => url) });
         for (let period = first; period <= beacon.period; period++) {
           await relayer.waitForLine(({ record }) =>
-            record?.message === "Update accepted" && told(record, `committee of period ${period + 1}`)
+            record?.event === "update_accepted" && told(record, `committee of period ${period + 1}`)
           );
         }
       },
@@ -105,10 +105,10 @@ Deno.test("consensus of a beacon chain", (t) =>
     );
 
     await scene.step("where every node lies nothing is submitted, and one is named in an error", async () => {
-      scene.expect("an endpoint says what is not true");
+      scene.expect("endpoint_data_invalid");
       beacon.change({ lie: LIES[0] });
       const since = scene.now(relayer);
-      const line = await relayer.waitForLine("an endpoint says what is not true", { since });
+      const line = await relayer.waitForLine("endpoint_data_invalid", { since });
       assert.ok([beacon, ...liars].some((node) => line.text.includes(hostOf(node))), line.text);
       const height = scene.hubHeight("beacon");
       await scene.untilFailed(relayer, 2, since);

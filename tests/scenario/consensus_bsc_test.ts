@@ -66,7 +66,7 @@ Deno.test("consensus of a BSC-type chain", (t) =>
         await mine(scene, EPOCH);
         await relayer.waitForLine(
           ({ record }) =>
-            record?.message === "Update accepted" && /validators of epoch/.test(String(record.summary)),
+            record?.event === "update_accepted" && /validators of epoch/.test(String(record.summary)),
           { since },
         );
         await scene.untilHubHas("bsc", (await scene.head("bsc")) - 4n);
@@ -85,15 +85,15 @@ Deno.test("consensus of a BSC-type chain", (t) =>
       await mine(scene, EPOCH * MISSED_EPOCHS);
       const head = await scene.head("bsc");
       relayer = await scene.start({ rpcUrls });
-      const line = await relayer.waitForLine("Update accepted");
+      const line = await relayer.waitForLine("update_accepted");
       assert.ok(Number(line.record?.updates) >= 2 * Number(MISSED_EPOCHS), line.text);
       await scene.untilHubHas("bsc", head - 4n);
     });
 
     for (const [what, lie, code] of LIES) {
       await scene.step(`a node that lies about ${what} is named, and nothing is submitted`, async () => {
-        scene.expect(({ text }) =>
-          text.includes("an endpoint says what is not true") && text.includes(liar.host)
+        scene.expect(({ record, text }) =>
+          record?.event === "endpoint_data_invalid" && text.includes(liar.host)
         );
         const since = scene.now(relayer);
         await scene.whileStopped(relayer, () => {

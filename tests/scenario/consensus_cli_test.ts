@@ -103,10 +103,7 @@ Deno.test("consensus command line: a folder of --cache that does not exist is na
   inFolder(edited(["wss://hub.example.org/ws?key=hubrpckey1", "ws://127.0.0.1:9"]), async (folder) => {
     const { code, stdout } = await run(["--config=consensus.toml", "--cache=nowhere"], folder);
     assert.equal(code, 1);
-    assert.match(
-      stdout,
-      /--cache cannot be used: nowhere\/.*: its folder does not exist; nothing was started/,
-    );
+    assert.match(stdout, /nowhere\/.*\[cache_unusable\]/);
   }));
 
 Deno.test("consensus command line: --cache makes one file for each beacon chain, for nobody else to read", () =>
@@ -152,7 +149,7 @@ Deno.test("consensus command line: a signal during the start ends it with 0, and
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     const { code, stdout, stderr } = await inFolder(
       toml,
-      (folder) => stopAt({ folder, line: "0 stands for the default", signal }),
+      (folder) => stopAt({ folder, line: "configuration_note", signal }),
     );
     assert.deepEqual([code, stderr], [0, ""]);
     assert.ok(stdout.includes(signal), stdout);
@@ -165,10 +162,10 @@ Deno.test("consensus command line: it runs on a hub with a chain that is held un
   const toml = heldOnly(hub.wsUrl);
   const { code, stdout, stderr } = await inFolder(
     toml,
-    (folder) => stopAt({ folder, line: "Nothing is proved of this chain", signal: "SIGTERM" }),
+    (folder) => stopAt({ folder, line: "chain_receive_only", signal: "SIGTERM" }),
   );
   assert.deepEqual([code, stderr], [0, ""]);
-  assert.ok(stdout.includes("Relaying consensus") && stdout.includes("Stopped"), stdout);
+  assert.ok(stdout.includes("program_started") && stdout.includes("program_stopped"), stdout);
   assert.doesNotMatch(stdout, /"level":"ERROR"/i);
 });
 
@@ -178,5 +175,5 @@ Deno.test("consensus command line: log-consensus-state prints results on stdout 
     (folder) => run(["-c", "consensus.toml", "log-consensus-state", "EVM-31337"], folder),
   );
   assert.deepEqual([code, stdout], [1, ""]);
-  assert.match(stderr, /ERROR EVM-31337 .*so there is no state\n/);
+  assert.match(stderr, /ERROR EVM-31337 .*\[initial_state_unavailable\]\n/);
 });

@@ -50,7 +50,7 @@ Deno.test("hosts with a challenge period", (t) =>
       const hub = devnet.hub.identity.stateMachine;
       for (const leg of [`${from.stateMachine} -> ${hub}`, `${hub} -> ${to.stateMachine}`]) {
         await messaging.waitForLine(
-          ({ record }) => record?.message === "Leg starts" && record.leg === leg,
+          ({ record }) => record?.event === "leg_started" && record.leg === leg,
           { deadlineMs: DEADLINE_MS },
         );
       }

@@ -59,7 +59,7 @@ Deno.test("nodes without unsafe methods", (t) =>
       await beginSessions(devnet, 2, true);
       const [delivered] = await deliveredDuring(chains, async () => {
         relayer = await scene.start(TELLING);
-        const told = await relayer.waitForLine("No proofs of the hub", { deadlineMs: DEADLINE_MS });
+        const told = await relayer.waitForLine("proofs_unavailable", { deadlineMs: DEADLINE_MS });
         assert.equal(told.level, "warn");
         assert.equal(told.record?.chain, chain.stateMachine);
         for (const named of ["--rpc-methods=unsafe", "--enable-offchain-indexing=true", `127.0.0.1`]) {
@@ -71,7 +71,7 @@ Deno.test("nodes without unsafe methods", (t) =>
         await waitUntil("the node is asked again", () => asked() >= before + 2 * WATCHED_LOOKS, {
           deadlineMs: DEADLINE_MS,
         });
-        const pauses = relayer.lines.slice(since).filter(({ record }) => record?.message === "Looked")
+        const pauses = relayer.lines.slice(since).filter(({ record }) => record?.event === "poll_finished")
           .map(({ record }) => Number(record?.nextInMs));
         assert.ok(pauses.length >= WATCHED_LOOKS && pauses.every((pauseMs) => pauseMs >= 1_000), `${pauses}`);
       });

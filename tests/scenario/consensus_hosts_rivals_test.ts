@@ -1,5 +1,6 @@
 /** Two compiled consensus relayers with accounts of their own bring the same proofs of the hub to the same host. */
 import assert from "node:assert/strict";
+import type { EventCode } from "../../src/core/telemetry/events.ts";
 import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../devnet/evm/accounts.ts";
 import { waitUntil } from "../devnet/messages.ts";
 import { sectionOf } from "../devnet/relayer_config.ts";
@@ -21,13 +22,13 @@ import type { RelayerProcess } from "./support/relayer_process.ts";
 const SESSIONS = [1, 4] as const;
 
 /** How a relayer tells that it sent its transaction in the same moment as the other one, and paid for it. */
-const IN_VAIN = "Somebody else's proofs of the hub were mined first";
+const IN_VAIN: EventCode = "proofs_wasted";
 
 /** How it tells that it noticed the other one in time. */
-const IN_TIME = [
-  "Somebody else brought the hub's consensus first",
-  "Somebody else's proof waits in the pool",
-];
+const IN_TIME: ReadonlySet<unknown> = new Set<EventCode>([
+  "proofs_already_delivered",
+  "competitor_proof_pending",
+]);
 
 /** Both relayers begin at the same moment, with the same news. What was paid for in vain they say themselves. */
 async function race(
@@ -39,7 +40,7 @@ async function race(
   const { chains } = scene.devnet;
   const both = [first, second];
   const linesOf = (): number =>
-    both.flatMap(({ lines }) => lines).filter(({ text }) => text.includes(IN_VAIN)).length;
+    both.flatMap(({ lines }) => lines).filter(({ record }) => record?.event === IN_VAIN).length;
   const before = linesOf();
   const [delivered = []] = await deliveredDuring(chains, async () => {
     await scene.whileStopped(first, () => scene.whileStopped(second, news));
@@ -84,7 +85,7 @@ Deno.test("two relayers tell a host of the hub", (t) =>
             assert.ok(await proveHub(devnet) >= posted);
           };
           await race(scene, both, news, () => untilHostHas(chain, posted));
-          return both.some(({ text }) => IN_TIME.some((noticed) => text.includes(noticed)));
+          return both.some(({ lines }) => lines.some(({ record }) => IN_TIME.has(record?.event)));
         }, { deadlineMs: DEADLINE_MS });
       },
     );

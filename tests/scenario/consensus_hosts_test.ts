@@ -60,7 +60,7 @@ Deno.test("EVM hosts follow a hub of the type beefy", (t) =>
         const start = (): Promise<RelayerProcess> => scene.start({ ...TELLING, ...changes, only });
         relayer = await start();
         if (crashes) {
-          await relayer.waitForLine("Proofs sent", { deadlineMs: DEADLINE_MS });
+          await relayer.waitForLine("proofs_sent", { deadlineMs: DEADLINE_MS });
           await scene.kill(relayer);
           relayer = await start();
         }
@@ -124,9 +124,7 @@ Deno.test("EVM hosts follow a hub of the type beefy", (t) =>
         await untilIdle(scene, running, chains);
       });
       assert.deepEqual(delivered.map((all) => all.map(({ effects }) => effects)), [[], [["height"]]]);
-      const made = running.lines.filter(({ record }) =>
-        record?.message === "Proof made from the relay chain"
-      );
+      const made = running.lines.filter(({ record }) => record?.event === "proof_built");
       assert.equal(made.length, 1);
     });
   }));

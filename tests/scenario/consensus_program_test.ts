@@ -1,12 +1,13 @@
 /** Compiled relayers of both programs on chains of all four kinds: messages, competitors, dead endpoints, a hub that restarts. */
 import assert from "node:assert/strict";
+import type { EventCode } from "../../src/core/telemetry/events.ts";
 import { sendPing, waitUntil } from "../devnet/messages.ts";
 import { relayerConfig } from "../devnet/relayer_config.ts";
 import type { ChainKind } from "../devnet/proven_chains.ts";
 import { type ConsensusScene, DEADLINE_MS, playConsensus } from "./support/consensus_scene.ts";
 import { assertSpending } from "./support/invariants.ts";
 import { assertNothingLeaked, secretly } from "./support/secrets.ts";
-import { type RelayerProcess, startRelayer } from "./support/relayer_process.ts";
+import { type RelayerLine, type RelayerProcess, startRelayer } from "./support/relayer_process.ts";
 import { startRpcProxy } from "./support/rpc_proxy.ts";
 
 const KINDS = ["beacon", "op_stack", "arbitrum", "bsc"] as const;
@@ -23,10 +24,10 @@ async function startMessaging(scene: ConsensusScene, folder: string): Promise<Re
 function toldOf(
   kind: ChainKind,
   scene: ConsensusScene,
-  text: string,
-): (line: { record: unknown; text: string }) => boolean {
+  event: EventCode,
+): (line: Pick<RelayerLine, "record">) => boolean {
   const chain = scene.chain(kind).stateMachine;
-  return (line) => line.text.includes(`"chain":"${chain}"`) && line.text.includes(text);
+  return ({ record }) => record?.chain === chain && record.event === event;
 }
 
 Deno.test("both programs on all kinds of chains", (t) =>
@@ -58,11 +59,11 @@ Deno.test("both programs on all kinds of chains", (t) =>
         // The messaging relayer does not start while the hub knows no height of a chain.
         await Promise.all(KINDS.map((kind) => scene.untilHubHas(kind, 1n)));
         const messaging = stack.use(await startMessaging(scene, folder));
-        await messaging.waitForLine("Relaying", { deadlineMs: DEADLINE_MS });
+        await messaging.waitForLine("program_started", { deadlineMs: DEADLINE_MS });
         const legs = new Set<unknown>();
         await messaging.waitForLine(({ record }) => {
           const isToHub = String(record?.leg).endsWith(`-> ${devnet.hub.identity.stateMachine}`);
-          if (record?.message === "Leg starts" && isToHub) legs.add(record.leg);
+          if (record?.event === "leg_started" && isToHub) legs.add(record.leg);
           return legs.size === KINDS.length;
         }, { deadlineMs: DEADLINE_MS });
         const sent = (await Promise.all(
@@ -77,7 +78,7 @@ Deno.test("both programs on all kinds of chains", (t) =>
         messaging.assertNoErrors();
         await assertNothingLeaked([messaging]);
         await assertSpending(devnet, messaging);
-        const watched = first.lines.find(({ record }) => record?.message === "Relaying consensus")?.record
+        const watched = first.lines.find(({ record }) => record?.event === "program_started")?.record
           ?.watched;
         assert.equal(String(watched).split(", ").length, KINDS.length);
       },
@@ -89,7 +90,6 @@ Deno.test("both programs on all kinds of chains", (t) =>
         scene.limit({ hasCompetitors: true });
         second = await scene.start();
         await scene.untilGrown(KINDS);
-        const told = "Update brought by other";
         await waitUntil("one of them came second", async () => {
           // Both begin at the same moment, with news of all chains.
           const head = await scene.head("bsc");
@@ -97,7 +97,9 @@ Deno.test("both programs on all kinds of chains", (t) =>
             waitUntil("there are new blocks", async () => await scene.head("bsc") >= head + 3n);
           await scene.whileStopped(first, () => scene.whileStopped(second, news));
           await scene.untilGrown(KINDS);
-          return [first, second].some(({ text }) => text.includes(told));
+          return [first, second].some(({ lines }) =>
+            lines.some(({ record }) => record?.event === "update_already_submitted")
+          );
         }, { deadlineMs: DEADLINE_MS });
         await scene.stop(second);
       },
@@ -108,7 +110,7 @@ Deno.test("both programs on all kinds of chains", (t) =>
       async () => {
         const since = scene.now(first);
         await proxy.setMode({ kind: "refuse" });
-        await first.waitForLine(toldOf("bsc", scene, "A look failed"), { since, deadlineMs: DEADLINE_MS });
+        await first.waitForLine(toldOf("bsc", scene, "poll_failed"), { since, deadlineMs: DEADLINE_MS });
         const height = scene.hubHeight("bsc");
         await scene.untilGrown(KINDS.filter((kind) => kind !== "bsc"));
         assert.equal(scene.hubHeight("bsc"), height);

@@ -156,7 +156,7 @@ Deno.test("consensus of rollups", (t) =>
           await mine(scene, kind, 3);
           await propose(scene, kind);
           await resultHttp(scene.chain(kind).node.rpcUrl, "anvil_reorg", [2, []]);
-        }, "cannot be proved"));
+        }, "rollup_claim_unprovable"));
     }
 
     for (const { node, of, what, lie } of LIES) {
@@ -164,8 +164,8 @@ Deno.test("consensus of rollups", (t) =>
         `an ${node} node that lies about ${what} is named, and nothing is submitted`,
         async () => {
           const liar: LyingNode = node === "l1" ? l1Node : l2Nodes.get(of) ?? assert.fail();
-          scene.expect(({ text }) =>
-            text.includes("an endpoint says what is not true") && text.includes(liar.host)
+          scene.expect(({ record, text }) =>
+            record?.event === "endpoint_data_invalid" && text.includes(liar.host)
           );
           const since = scene.now(relayer);
           const height = scene.hubHeight(of);

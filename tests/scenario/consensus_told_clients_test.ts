@@ -3,6 +3,7 @@
  * that cannot be told of a hub that GRANDPA makes final.
  */
 import assert from "node:assert/strict";
+import type { EventCode } from "../../src/core/telemetry/events.ts";
 import { toHex } from "../../src/core/protocol/bytes.ts";
 import { DEVNET_ACCOUNTS } from "../devnet/evm/accounts.ts";
 import { grandpaStateOf, GrandpaTeller } from "../devnet/grandpa_teller.ts";
@@ -12,7 +13,7 @@ import { waitUntil } from "../devnet/messages.ts";
 import { relayerConfig } from "../devnet/relayer_config.ts";
 import { type ConsensusScene, DEADLINE_MS, playConsensus } from "./support/consensus_scene.ts";
 import { assertSpending } from "./support/invariants.ts";
-import { type RelayerProcess, startRelayer } from "./support/relayer_process.ts";
+import { type LineMatch, type RelayerProcess, startRelayer } from "./support/relayer_process.ts";
 import { assertNothingLeaked, secretly } from "./support/secrets.ts";
 import { ToldChain } from "./support/told_chain.ts";
 
@@ -43,13 +44,16 @@ async function untilParked(
   scene: ConsensusScene,
   relayer: RelayerProcess,
   told: ToldChain,
-  { text, since }: { readonly text: string; readonly since: number },
+  { event, since }: { readonly event: EventCode; readonly since: number },
 ): Promise<void> {
-  scene.expect(({ text: line }) => line.includes(text) && line.includes(CHAIN));
-  await relayer.waitForLine(told.says(text), { since, deadlineMs: DEADLINE_MS });
+  const tells: LineMatch = ({ record }) => record?.event === event && record.to === CHAIN;
+  scene.expect(tells);
+  await relayer.waitForLine(tells, { since, deadlineMs: DEADLINE_MS });
   const calls = (): number => [...told.chain.node.callCounts.values()].reduce((sum, count) => sum + count, 0);
   const failed = (): readonly number[] =>
-    relayer.lines.slice(since).filter(({ record }) => record?.message === "Looked" && record.to === CHAIN)
+    relayer.lines.slice(since).filter(({ record }) =>
+      record?.event === "poll_finished" && record.to === CHAIN
+    )
       .filter(({ record }) => record?.result === "failed").map(({ record }) => Number(record?.nextInMs));
   const before = { calls: calls(), looks: failed().length, block: told.now };
   await waitUntil("it was looked at again", () => failed().length >= before.looks + 2, {
@@ -85,7 +89,7 @@ Deno.test("clients of the hub on a Substrate chain: challenge period, frozen, ex
       async () => {
         relayer = await scene.start({ hubType: "grandpa", only: [BSC, CHAIN] });
         await Promise.all([told.untilKnows(1n), scene.untilGrown(["bsc"], 2)]);
-        const skipped = relayer.lines.filter(({ text }) => text.includes("no EVM contract verifies GRANDPA"));
+        const skipped = relayer.lines.filter(({ record }) => record?.event === "hub_proofs_unsupported");
         assert.deepEqual(skipped.map(({ record }) => record?.chain), [BSC]);
       },
     );
@@ -102,10 +106,10 @@ Deno.test("clients of the hub on a Substrate chain: challenge period, frozen, ex
         secretly(endpoints, { without: [BSC], moduleFilter: [toHex(demoModuleId)] }),
       );
       const messaging = stack.use(await startRelayer({ config, folder }));
-      await messaging.waitForLine("Relaying", { deadlineMs: DEADLINE_MS });
+      await messaging.waitForLine("program_started", { deadlineMs: DEADLINE_MS });
       const post = { dest: told.chain.stateMachine, from: demoModuleId, to: demoModuleId, timeoutSec: 0n };
       const { commitment, block } = await hub.dispatchPost({ ...post, body: Uint8Array.of(1) });
-      await messaging.waitForLine("Message found", { deadlineMs: DEADLINE_MS });
+      await messaging.waitForLine("message_found", { deadlineMs: DEADLINE_MS });
       await told.untilKnows(BigInt(block.number));
       await told.untilGrown(2);
       assert.equal(node.findReceipt(commitment), undefined);
@@ -122,7 +126,7 @@ Deno.test("clients of the hub on a Substrate chain: challenge period, frozen, ex
     await scene.step("a frozen client is named and left alone until it can be used again", async () => {
       const since = scene.now(relayer);
       await node.freezeClient(consensusStateId);
-      await untilParked(scene, relayer, told, { text: "is frozen", since });
+      await untilParked(scene, relayer, told, { event: "client_frozen", since });
       await node.unfreezeClient(consensusStateId);
       await told.untilGrown(2);
     });
@@ -135,7 +139,7 @@ Deno.test("clients of the hub on a Substrate chain: challenge period, frozen, ex
         node.advanceTime(TOO_LONG_MS);
         node.produceBlock();
         relayer = await scene.start({ hubType: "grandpa", only: [BSC, CHAIN] });
-        await untilParked(scene, relayer, told, { text: "has expired", since: 0 });
+        await untilParked(scene, relayer, told, { event: "client_expired", since: 0 });
         await node.createConsensusClient(
           clientOf(consensusStateId, await grandpaStateOf(relay, hub.identity)),
         );

@@ -74,7 +74,7 @@ Deno.test("Substrate chains are told of the hub over changes of the authority se
       await Promise.all(all.map((chain) => chain.untilKnows(1n)));
       relay.rotate();
       await Promise.all(all.map((chain) => chain.untilCurrent()));
-      await relayer.waitForLine("Update sent", { since: scene.now(relayer), deadlineMs: DEADLINE_MS });
+      await relayer.waitForLine("update_sent", { since: scene.now(relayer), deadlineMs: DEADLINE_MS });
       await scene.kill(relayer);
     });
 
@@ -133,7 +133,9 @@ Deno.test("Substrate chains are told of the hub over changes of the authority se
             relay.produceBlocks(4);
           });
           await Promise.all(chains.map((chain) => chain.untilCurrent()));
-          return both.some(({ text }) => text.includes("Update brought by other"));
+          return both.some(({ lines }) =>
+            lines.some(({ record }) => record?.event === "update_already_submitted")
+          );
         }, { deadlineMs: DEADLINE_MS });
         // A set that comes without a new height of the hub.
         holdHub(devnet);
@@ -149,7 +151,7 @@ Deno.test("Substrate chains are told of the hub over changes of the authority se
         // A pool may give up an update for the other's twice in a row; anything else would be a fault.
         const warnings = both.flatMap(({ lines }) => lines.filter(({ level }) => level === "warn"));
         assert.deepEqual(
-          warnings.map(({ text }) => text).filter((text) => !text.includes("Update lost on its way")),
+          warnings.filter(({ record }) => record?.event !== "update_lost").map(({ text }) => text),
           [],
         );
       },

@@ -47,12 +47,13 @@ async function expectRefusal(
   const args = [`--config=${folder}/relayer.toml`, `--db=${path}`, "--log-format=json", ...command];
   const { code, stdout, stderr } = await runRelayerOnce(args, options);
   assert.deepEqual([code, stderr], [1, ""], stdout);
-  const lines = stdout.trim().split("\n").map((line): { level: string; message: string } => JSON.parse(line));
-  assert.deepEqual(lines.map(({ level }) => level), ["error"], stdout);
-  const message = lines[0]?.message ?? "";
-  assert.ok(message.startsWith(`Database ${path}: `), message);
-  if (typeof expected === "string") assert.equal(message, `Database ${path}: ${expected}`);
-  else assert.match(message, expected);
+  const lines = stdout.trim().split("\n")
+    .map((line): { level: string; event: string; explanation: string } => JSON.parse(line));
+  assert.deepEqual(lines.map(({ level, event }) => [level, event]), [["error", "database_unusable"]], stdout);
+  const said = lines[0]?.explanation ?? "";
+  assert.ok(said.startsWith(`Database ${path}: `), said);
+  if (typeof expected === "string") assert.equal(said, `Database ${path}: ${expected}`);
+  else assert.match(said, expected);
 }
 
 /** Leaves an empty database of this hub behind. */
@@ -292,7 +293,7 @@ async function startOn(scene: Scene, relayer: SceneRelayer, options: Partial<Rel
   const process = await relayer.start(secretly(scene.devnet.endpoints), options);
   for (const { stateMachine } of scene.devnet.chains) {
     await process.waitForLine(
-      ({ record }) => record?.message === "Leg starts" && record.leg === `${scene.hub} -> ${stateMachine}`,
+      ({ record }) => record?.event === "leg_started" && record.leg === `${scene.hub} -> ${stateMachine}`,
       { deadlineMs: DEADLINE_MS },
     );
   }
@@ -335,10 +336,7 @@ Deno.test({
         assert.equal(await refused.exitCode(60_000), 1);
         const [line, ...others] = refused.errorLines;
         assert.deepEqual(others, []);
-        assert.match(
-          String(line?.record?.message),
-          /Database .*: no space left on the device\. Free some space/,
-        );
+        assert.deepEqual([line?.record?.event, line?.record?.code], ["database_unusable", "full"]);
         await Deno.remove(filler);
         await startOn(scene, relayer, { dbPath });
         await playFull(scene, relayer, { fill, empty: () => Deno.remove(filler) });

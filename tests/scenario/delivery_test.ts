@@ -79,7 +79,7 @@ Deno.test("delivery", async (t) => {
         await scene.untilDelivered(meanwhile);
         for (const { source, sink, scanned } of cursors) {
           const start = await second.waitForLine(({ record }) =>
-            record?.message === "Leg starts" && record.leg === `${source} -> ${sink}`
+            record?.event === "leg_started" && record.leg === `${source} -> ${sink}`
           );
           assert.equal(start.record?.because, "cursor");
           assert.equal(BigInt(String(start.record?.after_block)), scanned);

@@ -88,7 +88,7 @@ Deno.test("endpoints: a chain whose only endpoint is dead at start joins when it
     await proxy.setMode({ kind: "refuse" });
     const relayer = scene.relayer();
     const process = await relayer.start(changes);
-    const warning = await process.waitForLine("Chain gives no usable answer", { deadlineMs: DEADLINE_MS });
+    const warning = await process.waitForLine("chain_unavailable", { deadlineMs: DEADLINE_MS });
     assert.equal(warning.level, "warn");
     assert.equal(warning.record?.chain, a.stateMachine);
     assert.ok(warning.text.includes(host) && warning.text.includes("connection refused"), warning.text);
@@ -99,16 +99,16 @@ Deno.test("endpoints: a chain whose only endpoint is dead at start joins when it
       ...await sendPing(devnet, { from: "B", to: "A", count: 2 }),
     ];
     await proxy.setMode({ kind: "pass" });
-    await process.waitForLine("Chain answers now", { deadlineMs: DEADLINE_MS });
+    await process.waitForLine("chain_available", { deadlineMs: DEADLINE_MS });
     await scene.untilDelivered(waiting);
 
     // It dies again, long enough to be told.
     await proxy.setMode({ kind: "refuse" });
     const meanwhile = await sendPing(devnet, { from: "A", to: "hub", count: 2 });
-    const told = await process.waitForLine("Leg waits for an endpoint", { deadlineMs: DEADLINE_MS });
+    const told = await process.waitForLine("leg_paused", { deadlineMs: DEADLINE_MS });
     assert.ok(told.level === "warn" && told.text.includes(host), told.text);
     await proxy.setMode({ kind: "pass" });
-    await process.waitForLine("Leg goes on", { deadlineMs: DEADLINE_MS });
+    await process.waitForLine("leg_resumed", { deadlineMs: DEADLINE_MS });
     await scene.untilDelivered(meanwhile);
     await scene.finish();
   });
@@ -149,7 +149,7 @@ Deno.test("endpoints: lost answers to what was sent: the hub's socket drops, the
       assert.equal(dropped, 1);
       await relayer.untilSettled();
     }
-    await relayer.process.waitForLine("No answer whether the transaction arrived");
+    await relayer.process.waitForLine("broadcast_unknown");
     devnet.hub.fault = undefined;
     await scene.finish();
   });
@@ -164,7 +164,9 @@ Deno.test("endpoints: the hub's socket is cut again and again in the middle of t
     // After each step of the work that is told, the connection goes.
     for (let cuts = 0, since = 0; cuts < 4; cuts++) {
       const next = await process.waitForLine(
-        ({ record }) => /Batch sent|handled_by_us|Leg is interrupted/.test(JSON.stringify(record ?? "")),
+        ({ record }) =>
+          record?.event === "batch_sent" || record?.event === "poll_failed" ||
+          record?.reason === "handled_by_us",
         { since, deadlineMs: DEADLINE_MS },
       );
       since = process.lines.indexOf(next) + 1;

@@ -15,10 +15,11 @@ async function assertHubMissed(process: RelayerProcess, host: string, detail: Re
   // 30 seconds are allowed to the hub; the rest is for a busy machine.
   assert.equal(await process.exitCode(DEADLINE_MS), 1);
   const [first, second, ...others] = process.errorLines;
-  assert.equal(first?.record?.message, "The hub gives no usable answer; check [hub].rpc_ws and the node");
+  assert.equal(first?.record?.event, "hub_unavailable");
+  assert.equal(first.record.setting, "[hub].rpc_ws");
   assert.ok(first.text.includes(` via ${host}: `), first.text);
   assert.match(first.text, detail);
-  assert.equal(second?.record?.message, "Nothing was started; mend what is listed above and start again");
+  assert.equal(second?.record?.event, "start_refused");
   assert.deepEqual(others, []);
   assert.doesNotMatch(process.text, /"stack"/);
   await assertNothingLeaked([process]);
@@ -33,7 +34,7 @@ Deno.test("hub restart: a working relayer waits and goes on; one that starts mea
     const process = await relayer.startAndWait(secretly(devnet.endpoints));
     const early = await sendPing(devnet, { from: "A", to: "B", count: 5 });
     // The hub stops while the first leg is under way.
-    await process.waitForLine("Batch sent", { deadlineMs: DEADLINE_MS });
+    await process.waitForLine("batch_sent", { deadlineMs: DEADLINE_MS });
     await devnet.hub.stop();
     const meanwhile = await sendPing(devnet, { from: "B", to: "A", count: 5 });
     const startWith = (hubUrl: string, name: string): Promise<RelayerProcess> =>
@@ -53,11 +54,11 @@ Deno.test("hub restart: a working relayer waits and goes on; one that starts mea
       ),
       assertHubMissed(wrong, endpointHost(a.node.wsUrl), /no WebSocket there \(HTTP 404\)/),
     ]);
-    const told = await process.waitForLine("Leg waits for an endpoint", { deadlineMs: DEADLINE_MS });
+    const told = await process.waitForLine("leg_paused", { deadlineMs: DEADLINE_MS });
     assert.ok(told.text.includes(endpointHost(devnet.hub.wsUrl)), told.text);
     devnet.hub.start();
     await scene.untilDelivered([...early, ...meanwhile]);
-    await process.waitForLine("Leg goes on", { deadlineMs: DEADLINE_MS });
+    await process.waitForLine("leg_resumed", { deadlineMs: DEADLINE_MS });
     // A short restart, without anything to be told.
     const late = await sendPing(devnet, { from: "A", to: "hub", count: 3 });
     await devnet.hub.stop();

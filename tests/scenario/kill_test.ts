@@ -17,13 +17,13 @@ const MOST_ROUND_MS = 3_500;
  * in the journal, the broadcast, the outcome. The last is time alone.
  */
 const MOMENTS = [
-  "Relaying",
-  "Leg starts",
-  "Message found",
-  "Message ready",
-  "Message submitted",
-  "Batch sent",
-  "Message delivered",
+  "program_started",
+  "leg_started",
+  "message_found",
+  "message_ready",
+  "message_submitted",
+  "batch_sent",
+  "message_delivered",
   undefined,
 ] as const;
 
@@ -63,7 +63,7 @@ Deno.test("SIGTERM in the middle of the work ends the program with status 0, and
     const relayer = scene.relayer();
     await relayer.startAndWait();
     const sending: Promise<readonly SentMessage[]>[] = [];
-    for (const moment of ["Message found", "Batch sent", "Message submitted", "Message delivered"]) {
+    for (const moment of ["message_found", "batch_sent", "message_submitted", "message_delivered"] as const) {
       const process = relayer.process.isRunning ? relayer.process : await relayer.start();
       const since = process.lines.length;
       sending.push(sendSome(scene, sending.length));

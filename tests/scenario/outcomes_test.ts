@@ -154,7 +154,7 @@ Deno.test("outcomes", async (t) => {
           await untilInPool(b);
           await turnHostile(b.host, module, true);
           await b.host.node.mine({ blocks: 1 });
-          await relayer.process.waitForLine("maximum_daily_loss is reached", { deadlineMs: 60_000 });
+          await relayer.process.waitForLine("loss_limit_reached", { deadlineMs: 60_000 });
         });
         devnet.oracle.resume(toB);
         // Others' messages to the chain are found and brought to the hub, and wait there.
@@ -163,9 +163,7 @@ Deno.test("outcomes", async (t) => {
         const back = await sendPing(devnet, { from: "B", to: "A", count: 2, fee: pays });
         await scene.untilDelivered(back);
         await untilClaimed(relayer, back);
-        const told = relayer.process.lines.filter(({ record }) =>
-          String(record?.message).startsWith("maximum_daily_loss is reached")
-        );
+        const told = relayer.process.lines.filter(({ record }) => record?.event === "loss_limit_reached");
         assert.equal(told.length, 1, "one line says it");
         assert.deepEqual([told[0]?.level, told[0]?.record?.chain], ["warn", b.stateMachine]);
         assert.ok(Number(told[0]?.record?.lostUsd) >= Number(told[0]?.record?.limitUsd));
@@ -190,7 +188,7 @@ Deno.test("outcomes", async (t) => {
 
         ageSpending(relayer.process.dbPath, 86_400_000);
         await relayer.startAndWait(changes);
-        await relayer.process.waitForLine("Losses are below maximum_daily_loss again", {
+        await relayer.process.waitForLine("loss_limit_cleared", {
           deadlineMs: 60_000,
         });
         await scene.untilDelivered(waiting);
@@ -213,17 +211,17 @@ Deno.test("outcomes", async (t) => {
         const old = await replaceHandler(b.host);
         devnet.oracle.resume(toB);
         await scene.untilDelivered(sent);
-        const told = await process.waitForLine("Governance changed the host", { deadlineMs: 60_000 });
+        const told = await process.waitForLine("host_changed", { deadlineMs: 60_000 });
         const addresses = `${old} -> ${b.host.addresses.handler}`.toLowerCase();
         assert.equal(String(told.record?.handler).toLowerCase(), addresses);
 
         await freezeHost(b.host, "incoming");
-        const frozen = await process.waitForLine("The host is frozen", { deadlineMs: 60_000 });
+        const frozen = await process.waitForLine("host_frozen", { deadlineMs: 60_000 });
         assert.deepEqual([frozen.level, frozen.record?.chain], ["warn", b.stateMachine]);
         const waiting = await sendPing(devnet, { from: "A", to: "B", count: 2 });
         await relayer.untilRows(waiting, scene.hub, { state: "delivered" });
         await freezeHost(b.host, "none");
-        await process.waitForLine("Messages are accepted again", { deadlineMs: 60_000 });
+        await process.waitForLine("freeze_ended", { deadlineMs: 60_000 });
         await scene.untilDelivered(waiting);
         await relayer.untilEnded([...sent, ...waiting]);
         await scene.finish();

@@ -33,7 +33,7 @@ Deno.test("rewards: each rotation and each listed request of the hub is paid onc
     const relayer = scene.relayer();
     // A host that knows no height of the hub gets it together with the first message.
     const first = await relayer.start(changes);
-    await first.waitForLine("Relaying", { deadlineMs: DEADLINE_MS });
+    await first.waitForLine("program_started", { deadlineMs: DEADLINE_MS });
     await sendPing(devnet, { from: "A", to: "hub" });
     const post = { dest: a.stateMachine, to: fromHex(a.host.addresses.ping), timeoutSec: 0n };
     const body = new TextEncoder().encode("from the hub");

@@ -6,6 +6,7 @@ import {
   stateMachineParts,
   toConsensusClientId,
 } from "../../src/core/protocol/ismp/state_machine.ts";
+import type { EventCode } from "../../src/core/telemetry/events.ts";
 import { type Devnet, type DevnetChain, startDevnet } from "../devnet/devnet.ts";
 import { deployIsmpHost, type IsmpHost } from "../devnet/evm/deploy.ts";
 import { sendPing, waitForDelivery } from "../devnet/messages.ts";
@@ -15,7 +16,10 @@ import type { RelayerProcess } from "./support/relayer_process.ts";
 import { playGuardedOn, secretly } from "./support/secrets.ts";
 
 const FAST = { blockTimeSec: 1, hubBlockTimeMs: 400, oracleEveryMs: 200 } as const;
-const NOTHING_STARTED = "Nothing was started; mend what is listed above and start again";
+
+/** An event and what its explanation has to name: the chain, the endpoint, what is there and what helps. */
+type Told = readonly [event: EventCode, ...names: string[]];
+
 /** A port on which nobody listens. */
 const DEAD = "http://127.0.0.1:9";
 
@@ -23,9 +27,9 @@ const DEAD = "http://127.0.0.1:9";
 interface Refusal {
   readonly name: string;
   readonly changes: ConfigChanges;
-  readonly errors: readonly string[];
-  /** Beginnings of warnings that must be told as well. */
-  readonly warnings?: readonly string[];
+  readonly errors: readonly Told[];
+  /** Warnings that must be told as well. */
+  readonly warnings?: readonly Told[];
 }
 
 /** Deploys another host on the chain, of the hub that is named. */
@@ -41,8 +45,20 @@ function deploy(chain: DevnetChain, hub: string): Promise<IsmpHost> {
   });
 }
 
-function messagesOf(process: RelayerProcess, level: string): readonly string[] {
-  return process.lines.filter((line) => line.level === level).map(({ record }) => String(record?.message));
+/** Events of one level, each with its explanation. */
+function toldBy(process: RelayerProcess, level: string): readonly (readonly [unknown, string])[] {
+  return process.lines.filter((line) => line.level === level)
+    .map(({ record }) => [record?.event, String(record?.explanation ?? "")]);
+}
+
+/** Each is told, in a line of its own. */
+function assertTold(lines: ReturnType<typeof toldBy>, wanted: readonly Told[]): void {
+  const left = [...lines];
+  for (const [event, ...names] of wanted) {
+    const at = left.findIndex(([code, text]) => code === event && names.every((name) => text.includes(name)));
+    assert.ok(at >= 0, `${event} ${names.join(", ")}\n${lines.join("\n")}`);
+    left.splice(at, 1);
+  }
 }
 
 /** Starts a relayer that must refuse, and compares everything it says. */
@@ -51,14 +67,10 @@ async function expectRefusal(devnet: Devnet, refusal: Refusal): Promise<void> {
     const relayer = scene.relayer();
     const process = await relayer.start(secretly(devnet.endpoints, refusal.changes), { logLevel: "info" });
     assert.equal(await process.exitCode(90_000), 1);
-    assert.deepEqual(
-      messagesOf(process, "error").toSorted(),
-      [...refusal.errors, NOTHING_STARTED].toSorted(),
-    );
-    const warnings = messagesOf(process, "warn");
-    for (const wanted of refusal.warnings ?? []) {
-      assert.ok(warnings.some((text) => text.startsWith(wanted)), `${wanted}\n${warnings.join("\n")}`);
-    }
+    const errors = toldBy(process, "error");
+    assertTold(errors, [...refusal.errors, ["start_refused"]]);
+    assert.equal(errors.length, refusal.errors.length + 1, errors.join("\n"));
+    assertTold(toldBy(process, "warn"), refusal.warnings ?? []);
     assert.doesNotMatch(process.text, /\bat .*\.(?:ts|js):\d+/, "a stack");
     assert.deepEqual(process.lines.filter(({ stream }) => stream === "stderr"), []);
     assert.deepEqual((await relayer.ledger()).submissions, []);
@@ -78,39 +90,37 @@ Deno.test("start checks: what does not fit is found at start and named with what
   const onA = (keys: Readonly<Record<string, string>>): ConfigChanges => ({
     sections: { [sectionOf(a.stateMachine)]: keys },
   });
-  const knowsHost =
-    `${hub} via ${hostHub}: knows the host contract of ${a.stateMachine} as ${lower(host)}; ` +
-    "set ismp_host to it";
+  assert.ok(hostA !== undefined && hostB !== undefined && hostHub !== undefined);
+  const knowsHost: Told = ["host_contract_mismatch", hub, hostHub, a.stateMachine, lower(host), "ismp_host"];
+  const wrongChain: Told = ["endpoint_wrong_chain", a.stateMachine, hostB, b.stateMachine, "rpc_urls"];
   const refusals: readonly Refusal[] = [
     {
       name: "an URL of another chain",
       changes: { rpcUrls: { [a.stateMachine]: [b.rpcUrl] } },
       errors: [
-        `${a.stateMachine}: endpoint ${hostB} serves ${b.stateMachine}; remove it from rpc_urls or correct state_machine`,
+        wrongChain,
       ],
     },
     {
       name: "an URL of another chain behind a good one",
       changes: { rpcUrls: { [a.stateMachine]: [a.rpcUrl, b.rpcUrl] } },
       errors: [
-        `${a.stateMachine}: endpoint ${hostB} serves ${b.stateMachine}; remove it from rpc_urls or correct state_machine`,
+        wrongChain,
       ],
     },
     {
       name: "an URL of another chain behind a dead one",
       changes: { rpcUrls: { [a.stateMachine]: [DEAD, b.rpcUrl] } },
       errors: [
-        `${a.stateMachine}: endpoint ${hostB} serves ${b.stateMachine}; remove it from rpc_urls or correct state_machine`,
+        wrongChain,
       ],
-      warnings: [`${a.stateMachine}: endpoint 127.0.0.1:9 does not answer (unreachable)`],
+      warnings: [["endpoint_unreachable", a.stateMachine, "127.0.0.1:9", "unreachable"]],
     },
     {
       name: "a host address without a contract",
       changes: onA({ ismp_host: `0x${"de".repeat(20)}` }),
       errors: [
-        `${a.stateMachine}: no contract at ismp_host 0x${
-          "de".repeat(20)
-        } (asked ${hostA}); correct ismp_host`,
+        ["host_not_found", a.stateMachine, `0x${"de".repeat(20)}`, hostA, "ismp_host"],
         knowsHost,
       ],
     },
@@ -118,8 +128,7 @@ Deno.test("start checks: what does not fit is found at start and named with what
       name: "a host address with another contract",
       changes: onA({ ismp_host: a.host.addresses.feeToken }),
       errors: [
-        `${a.stateMachine}: the contract at ismp_host ${lower(a.host.addresses.feeToken)} is no ISMP host ` +
-        `(asked ${hostA}); correct ismp_host`,
+        ["host_invalid", a.stateMachine, lower(a.host.addresses.feeToken), hostA, "ismp_host"],
         knowsHost,
       ],
     },
@@ -127,10 +136,7 @@ Deno.test("start checks: what does not fit is found at start and named with what
       name: "the host of another hub",
       changes: onA({ ismp_host: foreign.addresses.host }),
       errors: [
-        `${a.stateMachine}: host ${
-          lower(foreign.addresses.host)
-        } belongs to the hub POLKADOT-3367, not to ${hub} ` +
-        `(asked ${hostA}); correct ismp_host, or state_machine of the hub`,
+        ["host_wrong_hub", a.stateMachine, lower(foreign.addresses.host), "POLKADOT-3367", hub, hostA],
         knowsHost,
       ],
     },
@@ -143,18 +149,18 @@ Deno.test("start checks: what does not fit is found at start and named with what
       name: "a consensus state id that the hub does not know",
       changes: onA({ consensus_state_id: "ARB0" }),
       errors: [
-        `${hub} via ${hostHub}: does not know ${a.stateMachine} by consensus_state_id "ARB0"; it knows that chain by "${a.consensusStateId}"`,
+        ["chain_unknown", hub, hostHub, a.stateMachine, "ARB0", a.consensusStateId],
       ],
     },
     {
       name: "another hub",
       changes: { sections: { hub: { state_machine: "POLKADOT-3367" } } },
       errors: [
-        `POLKADOT-3367 via ${hostHub}: the node is of ${hub}; set rpc_ws to a node of POLKADOT-3367, or state_machine to ${hub}`,
-        ...[a, b].map(({ stateMachine, host: { addresses }, rpcUrl }) =>
-          `${stateMachine}: host ${lower(addresses.host)} belongs to the hub ${hub}, not to POLKADOT-3367 ` +
-          `(asked ${endpointHost(rpcUrl)}); correct ismp_host, or state_machine of the hub`
-        ),
+        ["endpoint_wrong_chain", "POLKADOT-3367", hostHub, hub, "rpc_ws", "state_machine"],
+        ...[a, b].map(({ stateMachine, host: { addresses }, rpcUrl }): Told => [
+          "host_wrong_hub",
+          ...[stateMachine, lower(addresses.host), hub, "POLKADOT-3367", endpointHost(rpcUrl), "ismp_host"],
+        ]),
       ],
     },
     {
@@ -166,14 +172,10 @@ Deno.test("start checks: what does not fit is found at start and named with what
         },
       },
       errors: [
-        `${a.stateMachine}: endpoint ${hostB} serves ${b.stateMachine}; remove it from rpc_urls or correct state_machine`,
-        `${b.stateMachine}: no contract at ismp_host 0x${
-          "de".repeat(20)
-        } (asked ${hostB}); correct ismp_host`,
-        `${hub} via ${hostHub}: does not know ${b.stateMachine} by consensus_state_id "ARB0"; it knows that chain by "${b.consensusStateId}"`,
-        `${hub} via ${hostHub}: knows the host contract of ${b.stateMachine} as ${
-          lower(b.host.addresses.host)
-        }; set ismp_host to it`,
+        wrongChain,
+        ["host_not_found", b.stateMachine, `0x${"de".repeat(20)}`, hostB, "ismp_host"],
+        ["chain_unknown", hub, hostHub, b.stateMachine, "ARB0", b.consensusStateId],
+        ["host_contract_mismatch", hub, hostHub, b.stateMachine, lower(b.host.addresses.host), "ismp_host"],
       ],
     },
   ];
@@ -187,10 +189,14 @@ Deno.test("start checks: what does not fit is found at start and named with what
       const poor = `0x${"17".repeat(32)}` as const;
       const process = await relayer.start(secretly(devnet.endpoints, { signer: poor }), { logLevel: "info" });
       for (const { stateMachine } of [a, b]) {
-        const text = new RegExp(`${stateMachine}: account 0x\\w{40} has 0 wei; .*send it funds`);
-        assert.equal((await process.waitForLine(text, { deadlineMs: 90_000 })).level, "warn");
+        const told = await process.waitForLine(
+          ({ record }) => record?.event === "balance_low" && record.chain === stateMachine,
+          { deadlineMs: 90_000 },
+        );
+        assert.equal(told.level, "warn");
+        assert.match(String(told.record?.explanation), /0x\w{40} .*\b0 wei\b/);
       }
-      await process.waitForLine("Relaying", { deadlineMs: 90_000 });
+      await process.waitForLine("program_started", { deadlineMs: 90_000 });
       assert.ok(!process.text.includes("17".repeat(32)));
       assert.equal(await process.terminate(60_000), 0);
       process.assertNoErrors();
@@ -233,20 +239,10 @@ Deno.test("start checks: what keeps a leg from delivering is named, its messages
     const relayer = scene.relayer();
     const rpcUrls = { [b.stateMachine]: [`http://127.0.0.1:${node.port}`] };
     const process = await relayer.startAndWait(secretly(devnet.endpoints, { rpcUrls }));
-    const started = messagesOf(process, "warn").join("\n");
-    assert.match(
-      started,
-      new RegExp(
-        `${b.stateMachine}: no eth_getProof of block \\d+, the newest that the hub knows, at .* \\(pruned\\); ` +
-          "nothing is delivered to this chain until an endpoint serves it",
-      ),
-    );
-    assert.match(
-      started,
-      new RegExp(
-        `does not accept messages of ${a.stateMachine} yet: IsmpSyncCommitteeEth\\.SupportedStatemachines`,
-      ),
-    );
+    assertTold(toldBy(process, "warn"), [
+      ["state_proofs_unavailable", b.stateMachine, "eth_getProof", "(pruned)"],
+      ["chain_not_accepted", a.stateMachine, "IsmpSyncCommitteeEth.SupportedStatemachines"],
+    ]);
     const sent = await sendPing(devnet, { from: "A", to: "B" });
     await relayer.untilRows(sent, hub, { state: "held", reason: "source_not_accepted" });
     await devnet.hub.acceptMessages(beacon, a.stateMachine);

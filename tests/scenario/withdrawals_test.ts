@@ -53,7 +53,7 @@ Deno.test("withdrawals: by itself above the minimum only; by hand once, although
     assert.equal(devnet.hub.governance.nonceOf(address, a.stateMachine), 1n, "one order");
 
     // A minute after its start the other one looks at its credit for the first time.
-    const stays = await steady.process.waitForLine("Fees stay on the hub", { deadlineMs: DEADLINE_MS });
+    const stays = await steady.process.waitForLine("withdrawal_below_minimum", { deadlineMs: DEADLINE_MS });
     assert.deepEqual(
       [stays.record?.chain, stays.record?.available, stays.record?.minimum],
       [b.stateMachine, "20", `${MINIMUM}`],

@@ -48,7 +48,7 @@ export const claims: Part = async (deps) => {
   );
   const legs = new Set<unknown>();
   await relayer.waitForLine(({ record }) => {
-    if (record?.message === "Leg starts") legs.add(record.leg);
+    if (record?.event === "leg_started") legs.add(record.leg);
     return legs.size === 3;
   });
   const measures: Measure[] = [];
@@ -71,7 +71,7 @@ export const claims: Part = async (deps) => {
     await devnet.oracle.step({ from: b.stateMachine, to: hub });
     await waitUntil(
       `a claim of ${count}`,
-      () => relayer.lines.slice(before).some(({ record }) => record?.message === "Fees claimed"),
+      () => relayer.lines.slice(before).some(({ record }) => record?.event === "fees_claimed"),
       {
         deadlineMs: 60_000,
         everyMs: 50,

@@ -76,7 +76,7 @@ export async function measureUpdates(
       },
     }),
   );
-  await relayer.waitForLine("Relaying consensus", { deadlineMs: DEADLINE_MS });
+  await relayer.waitForLine("program_started", { deadlineMs: DEADLINE_MS });
   const restMb = readMemoryMb(relayer.pid, "VmRSS");
   const read = (): Traffic => trafficOf([...nodes.values()], hub, work.beacon);
   await untilAccepted(relayer, WARM_UP);
@@ -132,7 +132,7 @@ function trafficOf(nodes: readonly RpcProxy[], hub: RpcProxy, beacon: BeaconNode
 /** The lines of the accepted updates, at least so many. */
 async function untilAccepted(relayer: RelayerProcess, count: number): Promise<readonly RelayerLine[]> {
   const accepted = (): readonly RelayerLine[] =>
-    relayer.lines.filter(({ record }) => record?.message === "Update accepted");
+    relayer.lines.filter(({ record }) => record?.event === "update_accepted");
   await waitUntil(`${count} updates`, () => {
     if (!relayer.isRunning) throw new Error(`The consensus relayer ended:\n${relayer.tail()}`);
     return accepted().length >= count;

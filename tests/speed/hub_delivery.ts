@@ -82,7 +82,7 @@ export async function measureDeliveries(work: DeliveryCase): Promise<DeliveryCos
       config: configOf(work.route, hub, proxies, host),
     }),
   );
-  await relayer.waitForLine("Relaying consensus", { deadlineMs: DEADLINE_MS });
+  await relayer.waitForLine("program_started", { deadlineMs: DEADLINE_MS });
   const untilDelivered = deliveriesOf(relayer);
   const tell = async (): Promise<void> => {
     await bringNews(hub, evmStateMachine(CHAIN_ID));
@@ -157,7 +157,7 @@ async function bringNews(hub: Hub, chain: StateMachine): Promise<void> {
 /** Waits for one more proof on the host each time. */
 function deliveriesOf(relayer: RelayerProcess): () => Promise<void> {
   const count = (): number =>
-    relayer.lines.filter(({ record }) => record?.message === "Proofs of the hub delivered").length;
+    relayer.lines.filter(({ record }) => record?.event === "proofs_delivered").length;
   let seen = 0;
   return async () => {
     await waitUntil("a proof on the host", () => {

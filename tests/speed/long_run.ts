@@ -41,7 +41,7 @@ export const longRun: Part = async (deps) => {
     ...options,
     config: relayerConfig(devnet.endpoints, { ...changes, ...start }),
   });
-  await relayer.waitForLine(({ record }) => record?.message === "Leg starts");
+  await relayer.waitForLine(({ record }) => record?.event === "leg_started");
   const readings: Reading[] = [];
   let cpuMs = 0;
   for (let wave = 0; wave < WAVES; wave++) {
@@ -109,14 +109,14 @@ async function recovery(
   await sendWave(devnet, b);
   await waitUntil(
     "work under way",
-    () => relayer.lines.slice(sentBefore).some(({ record }) => record?.message === "Batch sent"),
+    () => relayer.lines.slice(sentBefore).some(({ record }) => record?.event === "batch_sent"),
     { everyMs: 5 },
   );
   await relayer.kill();
   const startMs = Date.now();
   await using heir = await startRelayer(options);
-  const legs = await heir.waitForLine(({ record }) => record?.message === "Leg starts");
-  const sent = await heir.waitForLine(({ record }) => record?.message === "Batch sent");
+  const legs = await heir.waitForLine(({ record }) => record?.event === "leg_started");
+  const sent = await heir.waitForLine(({ record }) => record?.event === "batch_sent");
   await untilArrived(b, total + MESSAGES_OF_WAVE, () => undefined);
   const doneMs = Date.now() - startMs;
   await heir.terminate();

@@ -73,7 +73,7 @@ async function residentOf(
     config: relayerConfig(devnet.endpoints, work.config),
     logLevel: "info",
   });
-  await relayer.waitForLine(({ record }) => record?.message === "Leg starts");
+  await relayer.waitForLine(({ record }) => record?.event === "leg_started");
   await waitUntil(`${work.rows} rows`, async () => {
     return (await readLedger(relayer.dbPath)).messages.length >= work.rows;
   }, { deadlineMs: 60_000, everyMs: 500 });

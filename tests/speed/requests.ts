@@ -64,7 +64,7 @@ export const requests: Part = async (deps) => {
     );
     const legs = new Set<unknown>();
     await relayer.waitForLine(({ record }) => {
-      if (record?.message === "Leg starts") legs.add(record.leg);
+      if (record?.event === "leg_started") legs.add(record.leg);
       return legs.size === 3;
     });
     // What is read once in the life of a process (the name of the child trie) is none of a delivery's cost.

@@ -44,7 +44,7 @@ export const startup: Part = async (deps) => {
       folder: `${deps.folder}/${run}`,
       config: relayerConfig(devnet.endpoints),
     });
-    starts.push((await relayer.waitForLine("Leg starts")).atMs - startMs);
+    starts.push((await relayer.waitForLine("leg_started")).atMs - startMs);
     await relayer.terminate();
   }
   return [...measures, {

@@ -130,7 +130,7 @@ async function timeRelayer(
     logLevel: "info",
   });
   const { atMs } = await relayer.waitForLine(({ record }) =>
-    record?.message === "Leg starts" && record.leg === work.leg
+    record?.event === "leg_started" && record.leg === work.leg
   );
   const cpuBeforeMs = readCpuMs(relayer.pid);
   const { leg, count, countArrived } = work;
@@ -144,7 +144,7 @@ async function timeRelayer(
   await until(1);
   const run = { ms: Date.now() - atMs, halfMs, cpuMs: readCpuMs(relayer.pid) - cpuBeforeMs };
   for (const { record, atMs: lineMs } of relayer.lines) {
-    if (record?.message === "Batch sent") {
+    if (record?.event === "batch_sent") {
       deps.say(`   ${lineMs - atMs} ms: ${record.messages} messages sent (${work.leg})`);
     }
   }

@@ -139,7 +139,7 @@ Deno.test("memory chain: what calls a handler that governance replaced is refuse
   assert.ok((outcome.spent?.gasUsed ?? 0n) > 0n);
   const again = await sign(second);
   assert.ok(again.kind === "signed");
-  assert.deepEqual(log.messages("info"), ["Governance changed the host"]);
+  assert.deepEqual(log.events("info"), ["host_changed"]);
   await to.broadcast(again.submission, signal);
   sink.produceBlock();
   assert.equal(sink.deliveries().length, 1);

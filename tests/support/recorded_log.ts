@@ -1,12 +1,11 @@
 /** A log that keeps its lines for the test to look at. */
-import type { Log, LogEvent, LogFields, LogLevel } from "../../src/core/telemetry/log.ts";
-import { textOf } from "../../src/core/telemetry/open_log.ts";
+import type { EventCode } from "../../src/core/telemetry/events.ts";
+import type { Log, LogFields, LogLevel } from "../../src/core/telemetry/log.ts";
 
 /** One line. */
 export interface RecordedLine {
   readonly level: LogLevel;
-  readonly event: string;
-  readonly message: string;
+  readonly event: EventCode;
   readonly fields: LogFields;
 }
 
@@ -20,19 +19,19 @@ export class RecordedLog implements Log {
     this.#fields = fields;
   }
 
-  debug(event: LogEvent, fields?: LogFields): void {
+  debug(event: EventCode, fields?: LogFields): void {
     this.#add("debug", event, fields);
   }
 
-  info(event: LogEvent, fields?: LogFields): void {
+  info(event: EventCode, fields?: LogFields): void {
     this.#add("info", event, fields);
   }
 
-  warn(event: LogEvent, fields?: LogFields): void {
+  warn(event: EventCode, fields?: LogFields): void {
     this.#add("warn", event, fields);
   }
 
-  error(event: LogEvent, fields?: LogFields): void {
+  error(event: EventCode, fields?: LogFields): void {
     this.#add("error", event, fields);
   }
 
@@ -41,16 +40,16 @@ export class RecordedLog implements Log {
   }
 
   /** Events of one level. */
-  events(level: LogLevel): string[] {
+  events(level: LogLevel): EventCode[] {
     return this.lines.filter((line) => line.level === level).map((line) => line.event);
   }
 
-  /** Messages of one level. */
-  messages(level: LogLevel): string[] {
-    return this.lines.filter((line) => line.level === level).map((line) => line.message);
+  /** Lines of one event. */
+  told(event: EventCode): RecordedLine[] {
+    return this.lines.filter((line) => line.event === event);
   }
 
-  #add(level: LogLevel, event: LogEvent, fields: LogFields = {}): void {
-    this.lines.push({ level, event, message: textOf(event), fields: { ...this.#fields, ...fields } });
+  #add(level: LogLevel, event: EventCode, fields: LogFields = {}): void {
+    this.lines.push({ level, event, fields: { ...this.#fields, ...fields } });
   }
 }

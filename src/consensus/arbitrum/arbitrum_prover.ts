@@ -61,7 +61,7 @@ class Arbitrum implements RollupKind<ArbitrumConsensusState> {
     if (rollup !== undefined) return compareContract(id, "rollup_core", this.#options.rollupCore, rollup);
     const text = `${stateMachineIdKey(id)}: the hub holds no rollup contract: it ignores all updates until ` +
       "governance sets one";
-    return [{ severity: "warning", text }];
+    return [{ severity: "warning", event: "rollup_contract_missing", text }];
   }
 
   encodeInitialState(

@@ -184,7 +184,7 @@ export class RollupClaims<Event> {
     const { candidates, passedOver } = await this.#generation.plan(this.#search.open, facts, read);
     for (const { claim, reason } of passedOver) {
       const name = this.#generation.describe(claim.event);
-      this.#deps.log.debug("A claim about the rollup is passed over", { claim: name, reason });
+      this.#deps.log.debug("rollup_claim_skipped", { claim: name, reason });
       if (reason === "blacklisted") this.#search.settle(claim);
       // What an endpoint says now is looked at again some times; a claim beyond the hub's L1 height is only too early.
       else if (reason !== "beyond_hub_l1_height") this.#search.noteRefused(claim);

@@ -7,6 +7,7 @@ import type { Address } from "../../core/protocol/evm/address.ts";
 import type { StateMachineId } from "../../core/protocol/ismp/state_machine.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
 import { WaitNotices } from "../../core/runtime/waiting.ts";
+import type { EventCode } from "../../core/telemetry/events.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import { type FitView, judgeHost, OTHER_CLIENT, type UnfitCode } from "./host_fitness.ts";
 
@@ -18,6 +19,13 @@ export interface HostWatchDeps {
   readonly hub: StateMachineId;
   readonly chain: ConsensusReceiver;
 }
+
+const unfitEvents: Readonly<Record<UnfitCode, EventCode>> = {
+  frozen: "host_frozen",
+  expired: "client_expired",
+  other_client: "client_unsupported",
+  foreign_hub: "hub_not_accepted",
+};
 
 /** One host, with what the operator was told of it already. */
 export class HostWatch {
@@ -45,7 +53,7 @@ export class HostWatch {
       }
       this.#router = view.consensusClient;
     }
-    if (this.#unfit !== undefined) this.#deps.log.info("The host takes proofs of the hub again");
+    if (this.#unfit !== undefined) this.#deps.log.info("host_resumed");
     this.#unfit = undefined;
     this.#notices.done("host");
     return fitness.view;
@@ -55,10 +63,10 @@ export class HostWatch {
     const fields = { code };
     if (this.#unfit !== code) {
       const level = code === "frozen" ? "warn" : "error";
-      this.#deps.log[level](`No proofs of the hub are sent, looked at again every 60 s: ${detail}`, fields);
+      this.#deps.log[level](unfitEvents[code], { ...fields, explanation: detail });
     }
     this.#unfit = code;
-    this.#notices.waiting("host", { what: "the host to take proofs of the hub", fields });
+    this.#notices.waiting("host", { event: "host_awaited", fields });
     return undefined;
   }
 }

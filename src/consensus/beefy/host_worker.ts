@@ -44,14 +44,6 @@ export interface HostWorkerDeps {
   readonly intervalMs: number;
 }
 
-/** What is said when an endpoint serves proofs that do not verify. */
-const ENDPOINT_ACCUSED = "No proof of the hub: an endpoint says what cannot be used";
-
-/** What is said of a proof that fits into no transaction. */
-const TOO_LARGE =
-  "A proof of the hub is too large for one transaction here: use an endpoint that takes larger ones, " +
-  "or a hub whose accepted proofs are small (SP1)";
-
 /** Between looks at a host that takes nothing until others mend it. */
 export const UNFIT_POLL_MS = 60_000;
 
@@ -90,7 +82,9 @@ async function passCheck(
     const findings = await chain.check(hub, signal);
     const fatal = findings.filter(({ severity }) => severity === "fatal");
     if (fatal.length === 0) return;
-    for (const { text } of fatal) log.error(`No proofs of the hub, looked at again in 10 min: ${text}`);
+    for (const { event, text } of fatal) {
+      log.error("chain_suspended", { finding: event, explanation: text });
+    }
     await clock.sleep(PARKED_MS, signal);
   }
 }
@@ -136,7 +130,7 @@ class HostLooks implements Looked {
       return await this.#deliver(view, found, failures, signal);
     } catch (error) {
       signal.throwIfAborted();
-      return failedLook(this.#deps.log, error, failures, () => ENDPOINT_ACCUSED);
+      return failedLook(this.#deps.log, error, failures);
     }
   }
 
@@ -159,7 +153,7 @@ class HostLooks implements Looked {
     const counting = this.#poolWaits < MOST_POOL_WAITS ? "pool" as const : "blocks" as const;
     if (!areStillNews(proofs, view, counting)) {
       this.#poolWaits++;
-      this.#deps.log.debug("Somebody else's proof waits in the pool");
+      this.#deps.log.debug("competitor_proof_pending");
       return { kind: "nothing", againInMs: SETTLING_MS };
     }
     const result = await this.#send(proofs, { counting, hubHeight: view.hubHeight }, signal);
@@ -207,7 +201,7 @@ class HostLooks implements Looked {
       }
       case "vain": {
         const { block, transaction } = result;
-        log.info("Somebody else's proofs of the hub were mined first: these were paid for in vain", {
+        log.info("proofs_wasted", {
           proofs: proofs.length,
           block,
           transaction,
@@ -216,12 +210,12 @@ class HostLooks implements Looked {
         return { kind: "nothing", againInMs: Math.round(this.#deps.random.fraction() * MOST_APART_MS) };
       }
       case "overtaken":
-        log.info("Somebody else brought the hub's consensus first");
+        log.info("proofs_already_delivered");
         return { kind: "updated", hasMore: true };
       case "refused":
         return this.#afterRefusal(result.refusal, proofs, failures);
       case "lost":
-        log.warn("Transaction with proofs of the hub is lost; looking again", { reason: result.reason });
+        log.warn("proofs_lost", { reason: result.reason });
         return { kind: "failed" };
     }
   }
@@ -235,7 +229,7 @@ class HostLooks implements Looked {
     if (last === undefined) throw new Error("A transaction without proofs");
     const untilMs = this.#deps.clock.now() + SETTLED_WITHIN_MS;
     this.#delivered = { blockNumber: last.blockNumber, untilMs };
-    this.#deps.log.info("Proofs of the hub delivered", {
+    this.#deps.log.info("proofs_delivered", {
       purpose,
       proofs: proofs.length,
       relayBlock: last.blockNumber,
@@ -249,17 +243,17 @@ class HostLooks implements Looked {
   #afterRefusal({ code, detail }: Refusal, proofs: readonly BatchedProof[], failures: number): LookResult {
     const { log } = this.#deps;
     if (code === "insufficient_funds") {
-      log.error("The account cannot pay for proofs of the hub; send it funds", { detail });
+      log.error("balance_insufficient", { detail });
       return { kind: "failed" };
     }
     if (code === "too_large") {
       // Every validator set of this size has such proofs: asking often helps nobody.
-      log.error(`${TOO_LARGE}. Looked at again in 10 min`, { bytes: proofs[0]?.bytes.length, detail });
+      log.error("proof_too_large", { bytes: proofs[0]?.bytes.length, detail });
       return { kind: "parked" };
     }
     // The host may have moved on between the look and the question; a second refusal is not chance.
     const level = failures === 0 ? "info" : "warn";
-    log[level]("The host refuses proofs that it should take; looking again", { code, detail });
+    log[level]("proofs_rejected", { code, detail });
     return { kind: "failed" };
   }
 }

@@ -76,7 +76,7 @@ export class ProofFinder {
           error instanceof RpcFault;
         if (!mayOthersHelp) throw error;
         fault ??= error;
-        this.#deps.log.debug("A source of proofs failed", { error });
+        this.#deps.log.debug("proof_source_failed", { error });
       }
     }
     if (fault !== undefined) throw fault;
@@ -89,7 +89,11 @@ export class ProofFinder {
     const what = `proofs of the hub for ${target.chain}`;
     const ask = (inner: AbortSignal): Promise<NextProofs> => source.next(target, inner);
     const deadline = { what, afterMs: ASK_WITHIN_MS };
-    return awaitLogged(this.#deps, { what }, () => withDeadline(this.#deps.clock, deadline, ask, signal));
+    return awaitLogged(
+      this.#deps,
+      { event: "proof_source_awaited" },
+      () => withDeadline(this.#deps.clock, deadline, ask, signal),
+    );
   }
 
   /** Proofs that change something. @throws {ProverFault} when one does not verify. */
@@ -117,15 +121,16 @@ export class ProofFinder {
     const [first] = unable;
     if (first === undefined) {
       this.#unableTold = undefined;
-      log.debug("Nothing to deliver", { reason: reasons.join("; ") });
+      log.debug("proofs_not_needed", { reason: reasons.join("; ") });
       return this.#notices.done("proofs");
     }
     if (this.#unableTold !== first.detail) {
-      log[first.code === "withheld" ? "warn" : "error"](`No proofs of the hub: ${first.detail}`, {
+      log[first.code === "withheld" ? "warn" : "error"]("proofs_unavailable", {
         code: first.code,
+        explanation: first.detail,
       });
     }
     this.#unableTold = first.detail;
-    this.#notices.waiting("proofs", { what: "proofs of the hub", fields: { reason: first.detail } });
+    this.#notices.waiting("proofs", { event: "hub_proofs_awaited", fields: { reason: first.detail } });
   }
 }

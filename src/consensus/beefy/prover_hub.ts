@@ -38,7 +38,7 @@ export class ProverHub implements WorkHub {
     if (await this.#fetchIsHub(signal)) return [];
     const text = `[hub.prover].para_rpc_ws: ${own.host} is a node of another chain than ${main.host} of ` +
       "[hub.substrate].rpc_ws (their first blocks differ); set it to a node of the hub, or leave it out";
-    return [{ severity: "fatal", text }];
+    return [{ severity: "fatal", event: "endpoint_wrong_chain", text }];
   }
 
   /** @throws {RpcFault} `wrong_chain`, when the node was not there to be checked at the start */

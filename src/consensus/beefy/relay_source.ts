@@ -231,7 +231,7 @@ class RelaySource implements ProofSource {
     const mayRead = (leaves: number): boolean => {
       if (leaves <= (this.#options.mostMessageLeaves ?? MOST_MESSAGE_LEAVES)) return true;
       if (purpose === "messages") return false;
-      log.info("Many leaves of the relay chain are read for a rotation", { relayBlock: number, leaves });
+      log.info("rotation_leaves_read", { relayBlock: number, leaves });
       return true;
     };
     const leafCount = leafCountAt(number, state.beefyActivationBlock);
@@ -241,7 +241,7 @@ class RelaySource implements ProofSource {
     const proof = buildNaiveProof(state, facts);
     const verified = verifyNaiveProof(state, proof);
     const bytes = encodeNaiveProof(proof);
-    log.debug("Proof made from the relay chain", { relayBlock: number, bytes: bytes.length });
+    log.debug("proof_built", { relayBlock: number, bytes: bytes.length });
     const made = { bytes, state: verified.state, of: block.hash, trusts: trustsAs(state) };
     this.#made = [...this.#made.slice(1 - KEPT_PROOFS), made];
     return made;

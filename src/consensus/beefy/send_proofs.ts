@@ -87,7 +87,7 @@ export async function sendProofs(
       return { kind: "lost", reason: `another transaction of the account has its nonce (${sent.kind})` };
     case "sent":
     case "alreadyKnown":
-      deps.log.debug("Proofs sent", { transaction: signed.submission.hash, proofs: proofs.length });
+      deps.log.debug("proofs_sent", { transaction: signed.submission.hash, proofs: proofs.length });
       return await new Flight(deps, signed.submission, isStillNews).follow(signal);
   }
 }
@@ -114,14 +114,14 @@ class Flight {
   }
 
   async follow(signal: AbortSignal): Promise<SendResult> {
-    const awaited = { what: `a block of ${this.#deps.chain.id.stateMachine} with proofs of the hub` };
+    const awaited = { event: "proofs_inclusion_awaited" } as const;
     const last = lingering(this.#deps.clock, signal, LAST_WAIT_MS);
     try {
       return await awaitLogged(this.#deps, awaited, () => this.#watch(last.signal));
     } catch (error) {
       if (last.signal.aborted) {
         const transaction = this.#submissions.at(-1)?.hash;
-        this.#deps.log.info("Stopped before a transaction with proofs of the hub was mined", { transaction });
+        this.#deps.log.info("proofs_interrupted", { transaction });
       }
       throw error;
     } finally {
@@ -142,7 +142,7 @@ class Flight {
         if (!(error instanceof RpcFault)) throw error;
         failures++;
         const level = failures === TOLD_FAILURE ? "warn" : "debug";
-        this.#deps.log[level]("A look at a transaction with proofs failed; looking again", {
+        this.#deps.log[level]("proofs_poll_failed", {
           failures,
           error,
         });
@@ -169,7 +169,7 @@ class Flight {
     const result = this.#resultOf(submission, outcome);
     if (outcome.spent !== undefined) {
       const { dataCostWei, gasPriceWei, gasUsed } = outcome.spent;
-      this.#deps.log.info("Gas of a transaction with proofs", {
+      this.#deps.log.info("proofs_gas_spent", {
         transaction: submission.hash,
         result: result.kind,
         gas: gasUsed,
@@ -237,7 +237,7 @@ class Flight {
       }
       case "replace": {
         const replacement = await chain.resign(newest, decision.price);
-        log.info("Transaction with proofs is stuck: sent again for a higher price", {
+        log.info("transaction_replaced", {
           transaction: replacement.hash,
           replacement: decision.number,
         });
@@ -246,7 +246,7 @@ class Flight {
       }
       case "cancel": {
         const cancelling = await chain.cancel(newest, decision.price, signal);
-        log.info("Transaction with proofs is cancelled", { transaction: newest.hash, why: decision.why });
+        log.info("transaction_cancelled", { transaction: newest.hash, why: decision.why });
         this.#cancelling.add(cancelling);
         return await this.#send(cancelling, clock.now(), signal);
       }

@@ -48,6 +48,7 @@ import {
 } from "../prover.ts";
 import { EpochFacts } from "./epoch_facts.ts";
 import { type BscHeaders, findBscUpdate, type SearchFacts, type SearchResult } from "./find_update.ts";
+import { proverEvents } from "../look_fault.ts";
 
 /** What the prover works with. */
 export interface BscProverDeps {
@@ -129,22 +130,23 @@ class BscProver implements ConsensusProver {
     for (const report of chainIds) {
       if (report.kind === "fault" || report.chainId === BigInt(this.#network.chainId)) continue;
       const text = `${this.chain}: ${report.host} serves chain ${report.chainId}; mend rpc_urls`;
-      findings.push({ severity: "fatal", text });
+      findings.push({ severity: "fatal", event: "endpoint_wrong_chain", text });
     }
     if (epochLength !== undefined && epochLength !== this.#options.epochLength) {
       const text = `${this.chain}: epoch_length is ${this.#options.epochLength} in the configuration and ` +
         `${epochLength} on the hub, which decides`;
-      findings.push({ severity: "warning", text });
+      findings.push({ severity: "warning", event: "epoch_length_mismatch", text });
     }
     if (client === undefined) {
       const text =
         `${this.chain}: the hub has no client ${this.consensusStateId}; nothing can be proved until ` +
         "its governance creates one (log-consensus-state prints the state for it)";
-      findings.push({ severity: "warning", text });
+      findings.push({ severity: "warning", event: "client_missing", text });
     }
     const unfitness = client && this.#findUnfitness(client, nowSec);
     if (unfitness !== undefined) {
-      findings.push({ severity: "warning", text: `${this.chain}: ${unfitness.detail}` });
+      const event = proverEvents[unfitness.code];
+      findings.push({ severity: "warning", event, text: `${this.chain}: ${unfitness.detail}` });
     }
     return findings;
   }

@@ -2,7 +2,7 @@
  * Proves the finality of the hub to a Substrate chain by the votes of the chain that finalizes the hub.
  * Start reading at {@link createGrandpaProver}. Source: docs/protocol/hub-consensus.md section 4.
  */
-import type { CheckFinding } from "../../core/chains/chain.ts";
+import type { CheckFinding, FindingText } from "../../core/chains/chain.ts";
 import type { Hash256 } from "../../core/protocol/bytes.ts";
 import type { ConsensusHub } from "../../core/chains/consensus_hub.ts";
 import { GrandpaError } from "../../core/protocol/consensus/grandpa/grandpa_error.ts";
@@ -95,19 +95,23 @@ class GrandpaProver implements ConsensusProver {
   }
 
   async check(signal: AbortSignal): Promise<readonly CheckFinding[]> {
-    const text = await this.#client.findObstacle(signal) ?? await this.#findDrawback(signal);
-    const sink = this.#deps.sink.id.stateMachine;
-    return text === undefined ? [] : [{ severity: "warning", text: `${sink} ${text}` }];
+    const found = await this.#client.findObstacle(signal) ?? await this.#findDrawback(signal);
+    if (found === undefined) return [];
+    const { event, text } = found;
+    return [{ severity: "warning", event, text: `${this.#deps.sink.id.stateMachine} ${text}` }];
   }
 
   /** Why proofs that the sink takes bring it no messages; `undefined`: nothing is known. */
-  async #findDrawback(signal: AbortSignal): Promise<string | undefined> {
+  async #findDrawback(signal: AbortSignal): Promise<FindingText | undefined> {
     if ((await this.#client.fetchView(signal)).supported.size === 0) {
-      return "does not list the hub in IsmpGrandpa.SupportedStateMachines: proofs bring it no heights until its " +
-        "governance does";
+      const text =
+        "does not list the hub in IsmpGrandpa.SupportedStateMachines: proofs bring it no heights until " +
+        "its governance does";
+      return { event: "hub_not_accepted", text };
     }
     const { state } = await this.#client.fetchTrusted(signal);
-    return await findForeignCoprocessor(this.#deps, this.commitmentsUnder, state, signal);
+    const text = await findForeignCoprocessor(this.#deps, this.commitmentsUnder, state, signal);
+    return text === undefined ? undefined : { event: "coprocessor_mismatch", text };
   }
 
   async next(signal: AbortSignal): Promise<ProverFinding> {

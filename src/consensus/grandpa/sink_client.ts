@@ -2,6 +2,7 @@
  * The hub's client on the chain that is told: what it trusts, which chains it follows, and what it has stored.
  * Source: docs/protocol/hub-consensus.md sections 4.3, 4.7, 4.8 and 4.9.
  */
+import type { FindingText } from "../../core/chains/chain.ts";
 import type { ConsensusHub } from "../../core/chains/consensus_hub.ts";
 import { GrandpaError } from "../../core/protocol/consensus/grandpa/grandpa_error.ts";
 import {
@@ -51,16 +52,17 @@ export class SinkClient {
   }
 
   /** Why nothing can be proved to the chain at all, for the operator; `undefined`: it has a client. */
-  async findObstacle(signal: AbortSignal): Promise<string | undefined> {
+  async findObstacle(signal: AbortSignal): Promise<FindingText | undefined> {
     const { consensusStateId } = this.#options;
     const client = await this.#sink.fetchClient(consensusStateId, "best", signal);
     if (client === undefined) {
-      return `has no client ${consensusStateId} of the hub; nothing can be proved to it until its governance ` +
-        "creates one (log-consensus-state prints the state for it)";
+      const text = `has no client ${consensusStateId} of the hub; nothing can be proved to it until its ` +
+        "governance creates one (log-consensus-state prints the state for it)";
+      return { event: "client_missing", text };
     }
-    return client.clientId === GRANDPA_CLIENT_ID
-      ? undefined
-      : `has ${client.clientId} as client ${consensusStateId}, which takes no GRANDPA proofs`;
+    if (client.clientId === GRANDPA_CLIENT_ID) return undefined;
+    const text = `has ${client.clientId} as client ${consensusStateId}, which takes no GRANDPA proofs`;
+    return { event: "client_unusable", text };
   }
 
   /** What the client trusts, if it takes updates at all. */

@@ -192,7 +192,7 @@ export class DisputeGames {
     if (others.length === 0 || this.#isRespectedTypeReported) return;
     this.#isRespectedTypeReported = true;
     this.#deps.log.warn(
-      "No recent dispute game is of respected_game_type; games of the other types that the hub lists are used",
+      "game_type_missing",
       { respectedGameType, found: others.join(", ") },
     );
   }
@@ -208,7 +208,7 @@ export class DisputeGames {
     const asked = unknown.flatMap((each, index): [Address, Details][] => {
       const [extraData, createdAt] = results.slice(2 * index, 2 * index + 2);
       if (extraData === undefined || createdAt === undefined) {
-        this.#deps.log.warn("A dispute game does not tell what it is about and is passed over", {
+        this.#deps.log.warn("game_unreadable", {
           game: each.game.proxy,
         });
         this.#search.settle(each);
@@ -319,8 +319,7 @@ export class DisputeGames {
       if (this.#reported.get(gameType) === found) continue;
       this.#reported.set(gameType, found);
       this.#deps.log.warn(
-        "The L1 has another implementation of a type of dispute games than the hub expects: the hub refuses " +
-          "these games until its governance adds it",
+        "game_implementation_changed",
         { gameType, expected, found, factory: rules.factory },
       );
     }
@@ -330,7 +329,7 @@ export class DisputeGames {
   }
 
   #passOver(game: FoundGame, reason: GameLogReason | GameReason): void {
-    this.#deps.log.debug("A dispute game is passed over", { game: game.game.proxy, reason });
+    this.#deps.log.debug("rollup_claim_skipped", { game: game.game.proxy, reason });
     switch (reason) {
       case "blacklisted":
       case "no_block_number":

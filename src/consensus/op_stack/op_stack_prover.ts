@@ -74,7 +74,7 @@ class OpStack implements RollupKind<OpStackConsensusState> {
       const text =
         `${name}: the hub holds no dispute game factory and no output oracle: it ignores all updates ` +
         "until governance sets one";
-      return [{ severity: "warning", text }];
+      return [{ severity: "warning", event: "rollup_contract_missing", text }];
     }
     const findings: CheckFinding[] = [
       ...compareContract(id, "dispute_game_factory", disputeGameFactory, games?.factory),
@@ -85,6 +85,7 @@ class OpStack implements RollupKind<OpStackConsensusState> {
       const listed = types.length === 0 ? "no type" : types.join(", ");
       findings.push({
         severity: "warning",
+        event: "game_type_unlisted",
         text: `${name}: respected_game_type is ${respectedGameType}, and the hub lists ${listed}: games of ` +
           "all types that the hub lists are used",
       });

@@ -3,7 +3,7 @@
  * or a parachain to the hub. Collators did that themselves until 2025; now relayers do.
  * Start reading at {@link createParachainProver}. Source: docs/protocol/hub-consensus.md sections 6, 7.
  */
-import type { CheckFinding } from "../../core/chains/chain.ts";
+import type { CheckFinding, FindingText } from "../../core/chains/chain.ts";
 import type { ConsensusClientView, ConsensusHub } from "../../core/chains/consensus_hub.ts";
 import type { Hash256 } from "../../core/protocol/bytes.ts";
 import {
@@ -108,10 +108,12 @@ class ParachainProver implements ConsensusProver {
   /** The hub may well follow none of the parachains that follow it; a parachain in the configuration should follow it. */
   async check(signal: AbortSignal): Promise<readonly CheckFinding[]> {
     const unserved = this.#findUnserved();
-    if (unserved !== undefined) return [{ severity: "fatal", text: unserved }];
-    const text = this.#obstacleOf(await this.#fetchClient(signal)) ?? await this.#findObstacle(signal);
-    if (text === undefined) return [];
-    return [{ severity: this.#isOfHub ? "warning" : "note", text: `${this.#sink} ${text}` }];
+    if (unserved !== undefined) {
+      return [{ severity: "fatal", event: "parachain_unsupported", text: unserved }];
+    }
+    const severity = this.#isOfHub ? "warning" : "note";
+    const found = this.#obstacleOf(await this.#fetchClient(signal)) ?? await this.#findObstacle(signal);
+    return found === undefined ? [] : [{ severity, ...found, text: `${this.#sink} ${found.text}` }];
   }
 
   async next(signal: AbortSignal): Promise<ProverFinding> {
@@ -120,7 +122,7 @@ class ParachainProver implements ConsensusProver {
     const client = await this.#fetchClient(signal);
     const obstacle = this.#obstacleOf(client) ?? await this.#findObstacle(signal);
     if (client === undefined || obstacle !== undefined) {
-      const reason = `${this.#sink} ${obstacle}`;
+      const reason = `${this.#sink} ${obstacle?.text}`;
       return { kind: "nothing", reason, ...!this.#isOfHub && { againInMs: NOT_FOLLOWED_MS } };
     }
     await this.#requireFitness(client, signal);
@@ -197,12 +199,14 @@ class ParachainProver implements ConsensusProver {
     return this.#deps.sink.fetchClient(this.consensusStateId, "best", signal);
   }
 
-  #obstacleOf(client: ConsensusClientView | undefined): string | undefined {
+  #obstacleOf(client: ConsensusClientView | undefined): FindingText | undefined {
     const name = `client ${this.consensusStateId} of ${this.chain}`;
-    if (client === undefined) return `has no ${name}, so nothing of it can be proved`;
-    return client.clientId === PARACHAIN_CLIENT_ID
-      ? undefined
-      : `has ${client.clientId} as ${name}, which takes no heads of parachains`;
+    if (client === undefined) {
+      return { event: "client_missing", text: `has no ${name}, so nothing of it can be proved` };
+    }
+    if (client.clientId === PARACHAIN_CLIENT_ID) return undefined;
+    const text = `has ${client.clientId} as ${name}, which takes no heads of parachains`;
+    return { event: "client_unusable", text };
   }
 
   /** Why nothing of this parachain can be proved, whatever the sink does. */
@@ -213,14 +217,16 @@ class ParachainProver implements ConsensusProver {
   }
 
   /** Why the client takes nothing of this parachain. */
-  async #findObstacle(signal: AbortSignal): Promise<string | undefined> {
+  async #findObstacle(signal: AbortSignal): Promise<FindingText | undefined> {
     const keys = [followedParachainKey(this.#paraId), knownRelayHeightsKey()];
     const [followed, heights] = await this.#deps.sink.fetchStorage(keys, signal);
     if (followed === undefined) {
-      return `does not list parachain ${this.#paraId} in IsmpParachain.Parachains: nothing of it can be proved ` +
-        "until governance adds it (IsmpParachain.add_parachain)";
+      const text =
+        `does not list parachain ${this.#paraId} in IsmpParachain.Parachains: nothing of it can be ` +
+        "proved until governance adds it (IsmpParachain.add_parachain)";
+      return { event: "chain_not_accepted", text };
     }
-    return heights === undefined ? NO_RELAY_BLOCKS : undefined;
+    return heights === undefined ? { event: "relay_blocks_unknown", text: NO_RELAY_BLOCKS } : undefined;
   }
 
   async #requireFitness(client: ConsensusClientView, signal: AbortSignal): Promise<void> {

@@ -121,9 +121,9 @@ export class RelayChain {
       translate: translateSubstrateError,
       maxPayloadBytes,
     });
-    const text = "The node lacks state_queryStorageAt: values are read one by one";
     this.#client = new SubstrateClient(deps, this.#endpoint, name, {
-      onSetsRefused: () => deps.log?.info(text, { chain: name, endpoint: this.host }),
+      onSetsRefused: () =>
+        deps.log?.info("storage_batches_unavailable", { chain: name, endpoint: this.host }),
     });
   }
 

@@ -103,14 +103,14 @@ export async function offerFirst<Claim, Candidate extends Claim>(
         continue;
       }
       if (search.noteOffered(claim)) {
-        log.warn("A claim is handed out for the last time: the hub did not take it so far", { claim: name });
+        log.warn("rollup_claim_last_attempt", { claim: name });
       }
       return offer;
     } catch (error) {
       const refusal = refusalOf(error);
       if (refusal === undefined) throw error;
       const isGivenUp = search.noteRefused(claim);
-      log.warn("A claim about the rollup cannot be proved; the next one is tried", {
+      log.warn("rollup_claim_unprovable", {
         claim: name,
         code: refusal.code,
         l1: trial.l1.hosts.join(", "),

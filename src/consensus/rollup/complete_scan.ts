@@ -49,7 +49,7 @@ export async function scanCompletely<Claim>(
     const own = await judge(work, new Map(claims.map((claim) => [work.keyOf(claim), claim])));
     if (own === "incomplete") {
       work.log.warn(
-        "Logs of claims are missing: the endpoint's index is behind or incomplete; others are asked",
+        "endpoint_logs_incomplete",
         {
           endpoint: reader.hosts.join(", "),
           from_block: work.range.from,
@@ -78,7 +78,7 @@ async function judge<Claim>(
     return await work.judge(inOrder(work, found));
   } catch (fault) {
     if (!(fault instanceof RpcFault)) throw fault;
-    work.log.debug("The number of claims could not be read", { error: fault });
+    work.log.debug("rollup_claims_uncounted", { error: fault });
     return "unknown";
   }
 }

@@ -35,10 +35,11 @@ async function checkReader(
   return reports.flatMap((report): CheckFinding[] => {
     const place = `${chain}: endpoint ${report.host} of ${expected.role}`;
     if (report.kind === "fault") {
-      return [{ severity: "warning", text: `${place} does not answer (${report.fault.code})` }];
+      const text = `${place} does not answer (${report.fault.code})`;
+      return [{ severity: "warning", event: "endpoint_unreachable", text }];
     }
     if (report.chainId === wanted) return [];
     const text = `${place} serves chain ${report.chainId}, and ${expected.serves} is configured`;
-    return [{ severity: "fatal", text }];
+    return [{ severity: "fatal", event: "endpoint_wrong_chain", text }];
   });
 }

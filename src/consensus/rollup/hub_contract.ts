@@ -38,5 +38,5 @@ export function compareContract(
   const text =
     `${stateMachineIdKey(id)}: ${key} is ${configured}, and the hub holds ${stored}, which is used: ` +
     "the hub refuses proofs of any other contract";
-  return [{ severity: "warning", text }];
+  return [{ severity: "warning", event: "rollup_contract_mismatch", text }];
 }

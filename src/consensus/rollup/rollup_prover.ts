@@ -33,6 +33,8 @@ import {
 import type { ClaimFinding } from "./claim_trial.ts";
 import { checkEndpoints } from "./endpoint_check.ts";
 import type { RollupDeps, RollupOptions } from "./rollup_options.ts";
+import type { EventCode } from "../../core/telemetry/events.ts";
+import { proverEvents } from "../look_fault.ts";
 
 /** What the hub trusts of a rollup and its L1 at this moment. */
 export interface RollupView<State extends RollupClientState> {
@@ -96,15 +98,17 @@ export class RollupProver<State extends RollupClientState> implements ConsensusP
   async check(signal: AbortSignal): Promise<readonly CheckFinding[]> {
     const findings: CheckFinding[] = [...await checkEndpoints(this.#deps, this.#options, signal)];
     const { name, view } = await this.#findClient(signal);
-    if (name === "unknown") return [...findings, fatal(this.#unknownIdText())];
+    if (name === "unknown") return [...findings, fatal("client_missing", this.#unknownIdText())];
     if (name === "replaced") {
       findings.push(warning(
+        "client_id_mismatch",
         `${this.chain}: the hub's client is ${this.consensusStateId}, not the configured ` +
           `${this.#options.consensusStateId}: consensus_state_id of a rollup names its own client`,
       ));
     }
     if (view === undefined) {
       findings.push(warning(
+        "client_missing",
         `${this.chain}: the hub has no consensus client ${this.consensusStateId} yet; ` +
           "governance creates it with the output of log-consensus-state",
       ));
@@ -115,10 +119,12 @@ export class RollupProver<State extends RollupClientState> implements ConsensusP
       findings.push(...await this.#kind.checkContracts(state.stateMachineId, signal));
     } catch (fault) {
       if (!(fault instanceof ProverFault)) throw fault;
-      findings.push(fatal(fault.message));
+      findings.push(fatal(proverEvents[fault.code], fault.message));
     }
     const unfitness = await this.#findUnfitness(view, signal);
-    if (unfitness !== undefined) findings.push(warning(`${this.chain}: ${unfitness.detail}`));
+    if (unfitness !== undefined) {
+      findings.push(warning(proverEvents[unfitness.code], `${this.chain}: ${unfitness.detail}`));
+    }
     return findings;
   }
 
@@ -277,10 +283,10 @@ function nothing(reason: string): ProverFinding {
   return { kind: "nothing", reason };
 }
 
-function fatal(text: string): CheckFinding {
-  return { severity: "fatal", text };
+function fatal(event: EventCode, text: string): CheckFinding {
+  return { severity: "fatal", event, text };
 }
 
-function warning(text: string): CheckFinding {
-  return { severity: "warning", text };
+function warning(event: EventCode, text: string): CheckFinding {
+  return { severity: "warning", event, text };
 }

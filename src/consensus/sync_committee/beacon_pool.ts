@@ -48,8 +48,8 @@ export class BeaconPool {
     const { route } = question;
     const onFault = (fault: RpcFault): void => {
       const fields = { route, endpoint: fault.where.endpointHost, code: fault.code, detail: fault.detail };
-      if (fault.code === "malformed") this.log.warn("Data of a beacon node refused", fields);
-      else this.log.debug("A beacon node did not answer", fields);
+      if (fault.code === "malformed") this.log.warn("endpoint_data_invalid", fields);
+      else this.log.debug("beacon_node_failed", fields);
       question.onFault?.(fault);
     };
     return await this.rest.ask({ ...question, onFault }, async (endpoint) => {

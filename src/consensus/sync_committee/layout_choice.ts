@@ -53,7 +53,7 @@ export class LayoutChoice {
     const layout = other[this.#layout];
     const otherBytes = stateUpdateCodecs[layout].enc(update);
     if (!await this.#takes(otherBytes, signal)) return bytes;
-    this.#deps.log.info("The hub reads another layout of beacon updates", { layout });
+    this.#deps.log.info("update_layout_changed", { layout });
     this.#layout = layout;
     return otherBytes;
   }
@@ -66,7 +66,7 @@ export class LayoutChoice {
       return refusal === undefined;
     } catch (fault) {
       if (!(fault instanceof RpcFault)) throw fault;
-      this.#deps.log.debug("The hub could not try an update", { error: fault });
+      this.#deps.log.debug("dry_run_failed", { error: fault });
       return true;
     }
   }

@@ -1,5 +1,6 @@
 /** What to say about the beacon nodes of a chain once it is known what each serves. Pure. */
 import type { CheckFinding } from "../../core/chains/chain.ts";
+import type { EventCode } from "../../core/telemetry/events.ts";
 import type { ServedRoutes } from "./probe_node.ts";
 
 /** A node that was probed. */
@@ -31,29 +32,31 @@ export function adviseOnNodes(chain: string, nodes: readonly ProbedNode[]): read
   if (hasProofs || (hasLightClient && hasSummaries)) {
     return hasLightClient
       ? []
-      : [note(`${where} serve no light client routes: more is asked for an update. ${LIGHT_CLIENTS}`)];
+      : [note("light_client_unavailable", `${where} serve no light client routes. ${LIGHT_CLIENTS}`)];
   }
   if (!hasStates) {
     const text =
       `${where} serve neither states nor proofs of them, so that no update can be made. Add a node that ` +
       `does: ${SMALL_SOURCES}; the debug routes of any other node serve whole states`;
-    return [{ severity: "warning", text }];
+    return [{ severity: "warning", event: "beacon_states_unavailable", text }];
   }
   const isBytes = may(({ states }) => states !== "no" && states !== "json");
   if (hasLightClient && isBytes) {
     const slow = may(({ states }) => states === "bytes" || states === "unknown")
       ? ""
       : ", and the first byte takes its time (up to ten minutes are waited)";
-    return [note(`${where}: an update reads 3 MB of a state${slow}. ${SMALL_SOURCES}`)];
+    return [
+      note("partial_states_read", `${where}: an update reads 3 MB of a state${slow}. ${SMALL_SOURCES}`),
+    ];
   }
   const form = isBytes
     ? ""
     : " in JSON, which is more than twice as long; a node that serves bytes is better";
   const text = `${where}: an update reads whole states (300 MB on Ethereum)${form}. ${SMALL_SOURCES}` +
     (hasLightClient ? "" : `. ${LIGHT_CLIENTS}`);
-  return [{ severity: "warning", text }];
+  return [{ severity: "warning", event: "whole_states_read", text }];
 }
 
-function note(text: string): CheckFinding {
-  return { severity: "note", text };
+function note(event: EventCode, text: string): CheckFinding {
+  return { severity: "note", event, text };
 }

@@ -186,7 +186,7 @@ export class PayloadBranches {
       if (!(cause instanceof DerivationError)) throw cause;
       // The node's part is proved, so this is the execution node's.
       const { blockNumber } = block.execution;
-      this.#pool.log.warn("Withdrawals of an execution node do not fit the beacon state", {
+      this.#pool.log.warn("block_withdrawals_mismatch", {
         chain: this.#pool.chain,
         block: blockNumber,
         endpoint: this.#execution.hosts.join(", "),
@@ -219,7 +219,7 @@ export class PayloadBranches {
       return await fetchNextWithdrawalIndex(this.#execution, { number, hash }, signal);
     } catch (fault) {
       if (!(fault instanceof RpcFault)) throw fault;
-      this.#pool.log.debug("Withdrawals of the finalized block not known", { error: fault });
+      this.#pool.log.debug("block_withdrawals_unknown", { error: fault });
       return undefined;
     }
   }

@@ -22,10 +22,11 @@ export async function checkBeaconNodes(
         return [];
       }
       const text = `${where} is of another network; correct or remove its URL in beacon_http_urls`;
-      return [{ severity: "fatal", text }];
+      return [{ severity: "fatal", event: "endpoint_wrong_chain", text }];
     } catch (fault) {
       if (!(fault instanceof RpcFault)) throw fault;
-      return [{ severity: "warning", text: `${where} could not be checked: ${fault.code}` }];
+      const text = `${where} could not be checked: ${fault.code}`;
+      return [{ severity: "warning", event: "endpoint_unreachable", text }];
     }
   }));
   return [...findings.flat(), ...adviseOnNodes(pool.chain, probed)];
@@ -42,11 +43,16 @@ export async function checkExecutionNodes(
     const where = `${pool.chain}: execution node ${report.host}`;
     const answer = report.kind === "answers" ? report.answers[0] : undefined;
     if (answer?.kind !== "result" || !/^0x[0-9a-fA-F]{1,16}$/.test(String(answer.result))) {
-      return [{ severity: "warning", text: `${where} could not be checked` }];
+      return [{
+        severity: "warning",
+        event: "endpoint_unreachable",
+        text: `${where} could not be checked`,
+      }];
     }
     if (BigInt(String(answer.result)) === BigInt(network.chainId)) return [];
     return [{
       severity: "fatal",
+      event: "endpoint_wrong_chain",
       text: `${where} is of another chain; correct or remove its URL in rpc_urls`,
     }];
   });

@@ -43,7 +43,7 @@ export class SummariesMemory {
     if (file === undefined || text === undefined) return;
     const loaded = parseSummaries(file.network, text);
     if (loaded === undefined) {
-      file.log.info("Historical summaries of --cache are damaged or of another network; they are read anew");
+      file.log.info("summaries_discarded");
       return;
     }
     this.#known = { span: loaded.slot / SLOTS_PER_ENTRY, entries: loaded.entries, isProven: false };
@@ -58,7 +58,7 @@ export class SummariesMemory {
   forgetUnproven(): void {
     if (!this.isUnproven) return;
     this.#known = undefined;
-    this.#file?.log.info("Historical summaries of --cache do not fit a state; they are read anew");
+    this.#file?.log.info("summaries_discarded");
   }
 
   /** Notes the summaries of the state of a slot. They must have been proved. */
@@ -70,7 +70,7 @@ export class SummariesMemory {
     if (before?.span === span && before.entries.length === entries.length) return;
     const file = this.#file;
     if (file === undefined || file.text.write(formatSummaries(file.network, { slot, entries }))) return;
-    file.log.warn("Historical summaries cannot be written to the folder of --cache; is its disk full?");
+    file.log.warn("summaries_unwritable");
   }
 
   /** Slots whose states begin with what is missing to know the summaries at `slot`; `undefined`: too much is. */

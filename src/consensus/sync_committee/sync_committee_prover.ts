@@ -33,6 +33,7 @@ import type { SyncCommitteeProverDeps, SyncCommitteeProverOptions } from "./prov
 import { ReferenceWay } from "./reference_way.ts";
 import { SummariesMemory } from "./summaries_memory.ts";
 import { checkBeaconNodes, checkExecutionNodes } from "./start_check.ts";
+import { proverEvents } from "../look_fault.ts";
 
 /** Looks at one finalized state that no node serves before that is told as a fault: new states take a moment. */
 const PATIENT_LOOKS = 3;
@@ -98,7 +99,7 @@ class SyncCommitteeProver implements ConsensusProver {
       return [];
     } catch (fault) {
       if (!(fault instanceof ProverFault)) throw fault;
-      return [{ severity: "warning", text: fault.message }];
+      return [{ severity: "warning", event: proverEvents[fault.code], text: fault.message }];
     }
   }
 
@@ -118,7 +119,7 @@ class SyncCommitteeProver implements ConsensusProver {
   async #look(trusted: Trusted, signal: AbortSignal): Promise<Look> {
     const light = await this.#light.look(trusted, signal);
     if (light.kind !== "unserved") return light;
-    this.#deps.log.debug("No light client data for this: blocks and states are asked for", {
+    this.#deps.log.debug("light_client_data_missing", {
       chain: this.chain,
     });
     return await this.#reference.look(trusted, signal);

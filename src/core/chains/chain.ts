@@ -5,6 +5,7 @@
 import type { Hash256 } from "../protocol/bytes.ts";
 import type { Message } from "../protocol/ismp/message.ts";
 import type { StateMachine, StateMachineHeight, StateMachineId } from "../protocol/ismp/state_machine.ts";
+import type { EventCode } from "../telemetry/events.ts";
 
 /** Limits of one chain that shape queries and deliveries. */
 export interface ChainLimits {
@@ -292,8 +293,14 @@ export type SubmissionOutcome =
   };
 
 /** Finding of a start-up check. `fatal` stops the program, `warning` asks for attention, `note` may be as it is meant. */
-export interface CheckFinding {
+export interface CheckFinding extends FindingText {
   readonly severity: "fatal" | "warning" | "note";
+}
+
+/** What a start-up check found. */
+export interface FindingText {
+  /** Code of its log line. */
+  readonly event: EventCode;
   /** What is wrong, on which chain and endpoint host, and what to do. */
   readonly text: string;
 }

@@ -77,14 +77,14 @@ export async function checkUntilPassed(
     const result = await checkWithin(deps, name, check, signal);
     if (result.kind === "unreachable") {
       const fields = { chain: name, error: result.error };
-      deps.log.warn("Chain gives no usable answer; asked again in 10 s", fields);
+      deps.log.warn("chain_still_unavailable", fields);
       await deps.clock.sleep(UNREACHABLE_PAUSE_MS, signal);
       continue;
     }
     const fatal = result.findings.filter(({ severity }) => severity === "fatal");
-    if (fatal.length === 0) return deps.log.info("Chain answers now", { chain: name });
-    for (const { text } of fatal) {
-      deps.log.error(`Chain is parked, asked again in 10 min: ${text}`, { chain: name });
+    if (fatal.length === 0) return deps.log.info("chain_available", { chain: name });
+    for (const { event, text } of fatal) {
+      deps.log.error("chain_suspended", { chain: name, finding: event, explanation: text });
     }
     await deps.clock.sleep(PARKED_MS, signal);
   }
@@ -109,20 +109,20 @@ export function reportChecks(
 ): boolean {
   let problems = 0;
   for (const { name, result } of [hub, ...chains]) {
-    for (const { severity, text } of result.findings) {
+    for (const { severity, event, text } of result.findings) {
       if (severity === "fatal") problems++;
-      log[levels[severity]](text, { chain: name });
+      log[levels[severity]](event, { chain: name, explanation: text });
     }
     if (result.kind !== "unreachable") continue;
     const fields = { chain: name, error: result.error };
     if (name !== hub.name) {
-      log.warn("Chain gives no usable answer; the others start without it. Check its endpoints", fields);
+      log.warn("chain_unavailable", fields);
       continue;
     }
     problems++;
-    log.error(`The hub gives no usable answer; check ${hub.place} and the node`, fields);
+    log.error("hub_unavailable", { ...fields, setting: hub.place });
   }
   if (problems === 0) return true;
-  log.error("Nothing was started; mend what is listed above and start again", { problems });
+  log.error("start_refused", { problems });
   return false;
 }

@@ -164,8 +164,7 @@ export class ProofFollower {
     if (this.#hasToldNode) return;
     this.#hasToldNode = true;
     this.#deps.log.warn(
-      "The hub node does not offer accepted proofs (start it with --rpc-methods=unsafe and " +
-        "--enable-offchain-indexing=true): messages wait for others' updates",
+      "accepted_proofs_unavailable",
       { chain: this.#bundles.receiver.id.stateMachine },
     );
   }
@@ -178,8 +177,7 @@ export class ProofFollower {
     }
     if (!this.#hasToldLarge) {
       this.#deps.log.error(
-        "A proof of the hub is too large for one transaction here: messages wait for others' updates. Use an endpoint " +
-          "that takes larger ones",
+        "proof_too_large",
         { chain: this.#bundles.receiver.id.stateMachine, bytes: length, maxBytes },
       );
     }
@@ -199,8 +197,7 @@ export class ProofFollower {
     this.#lacking = { sinceMs, isTold: isTold || isLong };
     if (!isLong || isTold) return;
     this.#deps.log.warn(
-      "The hub node lacks the bytes of an accepted proof (was it started with --enable-offchain-indexing=true?): " +
-        "messages wait for others' updates",
+      "accepted_proof_missing",
       { chain: this.#bundles.receiver.id.stateMachine, height },
     );
   }
@@ -249,8 +246,7 @@ export class ProofFollower {
     if (this.#missingSet === missingSet) return;
     this.#missingSet = missingSet;
     this.#deps.log.error(
-      "The hub no longer keeps a rotation that this chain needs: a consensus relayer with [hub.prover] can prove it, " +
-        "otherwise the chain's client must be reset",
+      "rotation_missing",
       {
         chain: this.#bundles.receiver.id.stateMachine,
         missingSet,

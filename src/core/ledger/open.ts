@@ -207,7 +207,7 @@ function backUp(db: Database, version: number, newest: number, deps: OpenDeps): 
   } catch (error) {
     throw fileFault(error, path, copy);
   }
-  deps.log?.info("Database copied before its tables are changed", { copy, from: version, to: newest });
+  deps.log?.info("database_copied", { copy, from: version, to: newest });
   const again = connect(path, newest);
   if (readSchemaVersion(again, newest) !== version) {
     again.close();

@@ -8,5 +8,5 @@ import type { Log } from "../telemetry/log.ts";
  */
 export function dropFileAccess(log: Pick<Log, "debug">): void {
   for (const name of ["read", "write"] as const) Deno.permissions.revokeSync({ name });
-  log.debug("Access to files is given up");
+  log.debug("file_access_dropped");
 }

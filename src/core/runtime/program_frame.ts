@@ -31,8 +31,6 @@ export interface FrameOptions<C> {
   readonly reading: ConfigResult<C>;
   /** Texts that no log line may contain. */
   readonly secretsOf: (config: C) => readonly string[];
-  /** Said at the first signal. */
-  readonly stopping: string;
   /** True: the log goes to standard error, so that standard output has the result of a command and nothing else. */
   readonly hasResult?: boolean;
 }
@@ -75,7 +73,7 @@ export async function runFramed<C>(
       logOutput.flush();
       world.exit(code);
     },
-    onFirst: (name) => log.info(options.stopping, { signal: name }),
+    onFirst: (name) => log.info("program_stopping", { signal: name }),
   });
   const print = (text: string): void => {
     log.flush();
@@ -91,6 +89,8 @@ export async function runFramed<C>(
 }
 
 function tellReading(log: Log, file: string, reading: ConfigResult<unknown>): void {
-  for (const warning of reading.warnings) log.warn(renderDiagnostic(file, warning));
-  for (const note of reading.notes) log.info(renderNote(file, note));
+  for (const warning of reading.warnings) {
+    log.warn("configuration_warning", { explanation: renderDiagnostic(file, warning) });
+  }
+  for (const note of reading.notes) log.info("configuration_note", { explanation: renderNote(file, note) });
 }

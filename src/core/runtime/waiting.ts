@@ -1,4 +1,5 @@
 /** Long waits that are never silent (docs/architecture/messaging.md, I11). */
+import type { WaitEvent } from "../telemetry/events.ts";
 import type { Log, LogFields } from "../telemetry/log.ts";
 import type { Clock } from "./clock.ts";
 import type { Wake } from "./wake.ts";
@@ -8,8 +9,7 @@ export const waitNoticeMs = 300_000;
 
 /** What is awaited, for the log. */
 export interface Awaited {
-  /** Completes the sentence "Waiting for ...". */
-  readonly what: string;
+  readonly event: WaitEvent;
   readonly fields?: LogFields;
 }
 
@@ -43,7 +43,7 @@ async function logNotices(deps: Deps, awaited: Awaited, stop: AbortSignal): Prom
       if (stop.aborted) return;
       throw error;
     }
-    deps.log.info(`Waiting for ${awaited.what}`, {
+    deps.log.info(awaited.event, {
       ...awaited.fields,
       waitedSec: Math.round((deps.clock.now() - startMs) / 1000),
     });
@@ -91,7 +91,7 @@ export class WaitNotices {
     this.#since.set(key, entry);
     if (nowMs - entry.toldMs < waitNoticeMs) return;
     entry.toldMs = nowMs;
-    this.#deps.log.info(`Waiting for ${awaited.what}`, {
+    this.#deps.log.info(awaited.event, {
       ...awaited.fields,
       waitedSec: Math.round((nowMs - entry.startMs) / 1000),
     });

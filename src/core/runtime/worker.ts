@@ -82,7 +82,7 @@ export async function superviseWorkers(
   await settledOrOverdue(deps.clock, Promise.all(runs), options.graceMs ?? defaultGraceMs, inner);
   stop.unlink();
   const stuck = [...running];
-  if (stuck.length > 0) deps.log.warn("Workers did not stop in time", { workers: stuck.join(", ") });
+  if (stuck.length > 0) deps.log.warn("shutdown_timed_out", { workers: stuck.join(", ") });
   if (faults.length > 0) return { kind: "fatal", exitCode: exitCodes.failed, fault: faults[0], stuck };
   const kind = signal.aborted ? "aborted" : "finished";
   return { kind, exitCode: exitCodes.ok, fault: undefined, stuck };
@@ -105,7 +105,7 @@ async function keepRunning(
       // Another worker's fatal fault is the reason of the abort: it comes back out of every wait.
       if (signal.aborted && error === signal.reason) return;
       if (isFatal(error, options)) {
-        deps.log.error("Worker met a fault that nothing here can repair", { worker: worker.name, error });
+        deps.log.error("worker_failed", { worker: worker.name, error });
         throw error;
       }
       if (signal.aborted) return reportOddEnd(deps.log, worker, error, signal);
@@ -123,7 +123,7 @@ function isFatal(error: unknown, options: SupervisorOptions): boolean {
 /** An abort surfaces as its reason; anything else thrown while stopping deserves a line. */
 function reportOddEnd(log: Log, worker: Worker, error: unknown, signal: AbortSignal): void {
   const isAbort = error === signal.reason || (error instanceof Error && error.name === "AbortError");
-  if (!isAbort) log.warn("Worker failed while it was stopping", { worker: worker.name, error });
+  if (!isAbort) log.warn("worker_failed_stopping", { worker: worker.name, error });
 }
 
 async function pause(
@@ -134,7 +134,7 @@ async function pause(
   const { worker, error, failures, options } = failure;
   const delayMs = nextDelayMs(options.backoff ?? defaultBackoff, failures, deps.randomness.fraction());
   const level = options.isPassing?.(error) ? "warn" : "error";
-  deps.log[level]("Worker failed and will be started again", {
+  deps.log[level]("worker_restarting", {
     worker: worker.name,
     failures,
     againInMs: delayMs,

@@ -1,6 +1,6 @@
 /**
  * Every log event: its stable code, and what stands under it. A code never changes its meaning; texts may change at any
- * time, so programs and tests read codes only. docs/operations/logs.md is generated from here (`deno task docs`).
+ * time, so programs and tests read codes only. docs/operations/logs.md is generated from here (`deno task docs:events`).
  */
 import { chainEvents } from "./events/chain_events.ts";
 import { endpointEvents } from "./events/endpoint_events.ts";

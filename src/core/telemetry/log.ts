@@ -17,15 +17,12 @@ export type LogLevel = typeof logLevels[number];
  */
 export type LogFields = Readonly<Record<string, unknown>>;
 
-/** An event of the registry, or the text of a line that has none. */
-export type LogEvent = EventCode | (string & Record<never, never>);
-
 /** Where lines go. Never throws. */
 export interface Log {
-  debug(event: LogEvent, fields?: LogFields): void;
-  info(event: LogEvent, fields?: LogFields): void;
-  warn(event: LogEvent, fields?: LogFields): void;
-  error(event: LogEvent, fields?: LogFields): void;
+  debug(event: EventCode, fields?: LogFields): void;
+  info(event: EventCode, fields?: LogFields): void;
+  warn(event: EventCode, fields?: LogFields): void;
+  error(event: EventCode, fields?: LogFields): void;
   /** A log that adds `fields` to every line. */
   with(fields: LogFields): Log;
 }

@@ -3,7 +3,7 @@ import { configureSync, getLogger, type LogRecord, type Sink } from "@logtape/lo
 import type { Clock } from "../runtime/clock.ts";
 import { type Entry, type FormatOptions, humanLine, jsonLine } from "./line_format.ts";
 import { type EventCode, events } from "./events.ts";
-import type { Log, LogEvent, LogFields, LogLevel } from "./log.ts";
+import type { Log, LogFields, LogLevel } from "./log.ts";
 import { createRedactor } from "./redactor.ts";
 import { Repeats } from "./repeats.ts";
 
@@ -57,9 +57,9 @@ export function openLog(options: LogOptions): OpenLog {
 
 function createLog(bound: LogFields): Log {
   const logger = getLogger(category);
-  const at = (level: LogLevel) => (event: LogEvent, fields: LogFields = {}): void => {
+  const at = (level: LogLevel) => (event: EventCode, fields: LogFields = {}): void => {
     // As properties, not as a template: braces in a text stay what they are.
-    logger[level](textOf(event), { event, fields: { ...bound, ...fields } });
+    logger[level](events[event].text, { event, fields: { ...bound, ...fields } });
   };
   return {
     debug: at("debug"),
@@ -70,15 +70,6 @@ function createLog(bound: LogFields): Log {
   };
 }
 
-/** Text of an event. */
-export function textOf(event: LogEvent): string {
-  return isEventCode(event) ? events[event].text : event;
-}
-
-function isEventCode(event: string): event is EventCode {
-  return Object.hasOwn(events, event);
-}
-
 /** Records without an event are LogTape's own: it could not write. */
 function toEntry(record: LogRecord, timeMs: number): Entry {
   const message = typeof record.rawMessage === "string" ? record.rawMessage : record.rawMessage.join("");
@@ -86,7 +77,12 @@ function toEntry(record: LogRecord, timeMs: number): Entry {
   const at = { timeMs, level: levelOf(record.level) };
   if (typeof event === "string" && isFields(fields)) return { ...at, event, message, fields };
   const code: EventCode = "logging_failed";
-  return { ...at, event: code, message: textOf(code), fields: { detail: message, ...record.properties } };
+  return {
+    ...at,
+    event: code,
+    message: events[code].text,
+    fields: { detail: message, ...record.properties },
+  };
 }
 
 function levelOf(level: LogRecord["level"]): LogLevel {

@@ -91,7 +91,7 @@ export async function runCommand(
     : undefined;
   if (withdrawals !== undefined) tellWithdrawals(deps.log, withdrawals);
   if (signal.aborted) {
-    deps.log.info("Stopped; everything under way is in the journal");
+    deps.log.info("program_stopped");
     return exitCodes.ok;
   }
   const hasFailed = (claims?.hasFailures ?? false) || (withdrawals?.failed ?? 0) > 0;
@@ -107,10 +107,10 @@ function tellClaims(
   print: CommandDeps["print"],
 ): void {
   const totals = Object.fromEntries(summaryColumns.map((column) => [column, summary.total(column)]));
-  deps.log.info("Fee accumulation ended", totals);
+  deps.log.info("accumulation_finished", totals);
   print(summary.render((chain, amount) => deps.units.text(chain, amount)));
 }
 
 function tellWithdrawals(log: Log, { paid, open, failed }: WithdrawalRun): void {
-  log.info("Withdrawals ended", { paid, underWay: open, failed });
+  log.info("withdrawals_finished", { paid, underWay: open, failed });
 }

@@ -85,7 +85,7 @@ class ClaimRun {
     } catch (error) {
       if (signal.aborted || !isPassing(error)) throw error;
       this.#hubFailures++;
-      this.#deps.log.warn("The hub does not answer", { failures: this.#hubFailures, error });
+      this.#deps.log.warn("hub_unavailable", { failures: this.#hubFailures, error });
       return !this.#options.waits && this.#hubFailures >= MOST_FAILURES;
     }
   }
@@ -98,7 +98,7 @@ class ClaimRun {
     if (waiting.length === 0 && openDeliveries === 0) return true;
     for (const { pair } of waiting) {
       const fields = { pair: routeName(pair), block: pair.newestBlock };
-      this.#notices.waiting(routeName(pair), { what: "the hub to learn a height", fields });
+      this.#notices.waiting(routeName(pair), { event: "hub_height_awaited", fields });
     }
     return false;
   }
@@ -167,8 +167,11 @@ class ClaimRun {
   }
 
   #tellSkipped(pair: ClaimPair, requests: number): void {
-    const what = "Fees are not yet available: the hub does not know the blocks that prove them";
-    this.#deps.log.info(what, { pair: routeName(pair), requests, deliveredUpTo: pair.newestBlock });
+    this.#deps.log.info("fees_not_claimable", {
+      pair: routeName(pair),
+      requests,
+      deliveredUpTo: pair.newestBlock,
+    });
   }
 
   #notFinal(): ReturnType<PaymentDeps["ledger"]["deliveries"]["listNotFinal"]> {
@@ -190,7 +193,7 @@ export async function settleDeliveries(deps: PaymentDeps, signal: AbortSignal): 
       await settleAll(deps, deps.settings, chain, signal);
     } catch (error) {
       if (signal.aborted || !isPassing(error)) throw error;
-      deps.log.debug("Deliveries of an earlier run could not be looked up", { chain: name, error });
+      deps.log.debug("past_deliveries_unknown", { chain: name, error });
     }
     open += count();
   }
@@ -205,7 +208,7 @@ async function learnUnits(deps: PaymentDeps, summary: ClaimSummary, signal: Abor
       await deps.units.learn(source, signal);
     } catch (error) {
       if (!signal.aborted && !isPassing(error)) throw error;
-      deps.log.debug("Decimals of a fee token are unknown", { chain: route.source, error });
+      deps.log.debug("fee_decimals_unknown", { chain: route.source, error });
     }
   }
 }

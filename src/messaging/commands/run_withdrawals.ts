@@ -85,14 +85,14 @@ class WithdrawalPass {
     } catch (error) {
       if (signal.aborted || !isPassing(error)) throw error;
       this.#failures++;
-      deps.log.warn("The hub does not answer", { failures: this.#failures, error });
+      deps.log.warn("hub_unavailable", { failures: this.#failures, error });
     }
     if (this.#failures >= MOST_FAILURES) return true;
     if (this.#failures > 0 || this.#orders === undefined || this.#isOrderOpen()) return false;
     const open = this.#open();
     for (const { chain, id, state } of open) {
       this.#notices.waiting(`${id}`, {
-        what: "fees to be paid out",
+        event: "withdrawals_awaited",
         fields: { chain, withdrawal: id, state },
       });
     }

@@ -15,8 +15,6 @@ export interface Obstacle {
   readonly reason: typeof obstacleReasons[number];
   /** What is missing, for message rows and logs. */
   readonly detail: string;
-  /** Completes the sentence "Waiting for ...". */
-  readonly what: string;
 }
 
 /** Looks whether anything keeps the leg from delivering; never throws but for an abort. */

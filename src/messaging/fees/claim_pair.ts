@@ -203,7 +203,7 @@ function applySettled(
     const fee = ended.reduce((sum, { commitment }) => sum + (requests.get(commitment)?.fee ?? 0n), 0n);
     const result = resultOf[why];
     const level = result === "unclaimable" ? "warn" : "info";
-    deps.log[level]("Requests end without a claim", {
+    deps.log[level]("requests_unclaimed", {
       pair: routeName(work.pair),
       requests: ended.length,
       reason: why,
@@ -243,7 +243,7 @@ async function siftAndSend(
   noteRaised(work, group, sifted.raised);
   if (await sendFirst(deps, work, sifted.ready, signal)) return "sent";
   if (sifted.wait === undefined) return "settled";
-  deps.log.debug("The hub takes no claim of the pair now", {
+  deps.log.debug("claim_postponed", {
     pair: routeName(work.pair),
     detail: sifted.wait.detail,
   });
@@ -287,7 +287,7 @@ async function sendOne(
     for (const commitment of group.commitments) {
       work.raised.forget(asideKey({ commitment, dest: group.dest }));
     }
-    deps.log.info("Claim sent", {
+    deps.log.info("claim_sent", {
       pair: routeName(work.pair),
       requests: group.commitments.length,
       provedAt: `${group.sourceHeight} and ${group.destHeight}`,
@@ -327,7 +327,7 @@ function markLost(deps: FeeDeps, work: PairWork, commitments: readonly Hash256[]
   deps.ledger.transaction(() => {
     for (const commitment of commitments) deps.ledger.deliveries.setClaimState(commitment, dest, "lost");
   });
-  deps.log.warn("Receipts of ours are gone from the destination", {
+  deps.log.warn("receipts_missing", {
     pair: routeName(work.pair),
     requests: commitments.length,
     first: commitments[0],
@@ -345,7 +345,7 @@ function setAside(deps: FeeDeps, work: PairWork, commitment: Hash256, refusal: R
   const { source, dest } = work.pair;
   const attempts = work.aside.add(asideKey({ commitment, dest }));
   const level = attempts === 1 ? "warn" : "debug";
-  deps.log[level]("The hub refuses to pay for a request; tried again later", {
+  deps.log[level]("claim_rejected", {
     pair: routeName(work.pair),
     commitment,
     detail: refusal.detail,

@@ -92,7 +92,7 @@ function tellClaimed(
   const [first] = rows;
   if (first === undefined) return;
   const fee = sumOf(rows);
-  deps.log.info("Fees claimed", {
+  deps.log.info("fees_claimed", {
     pair: routeName(first),
     requests: rows.length,
     fees: deps.units.text(first.source, fee),
@@ -124,7 +124,7 @@ function takeBack(
       }
     }
   });
-  deps.log.info("A claim had no effect; its requests are claimed again", {
+  deps.log.info("claim_ineffective", {
     extrinsic: row.submission.hash,
     detail: end.detail,
   });

@@ -137,8 +137,8 @@ export class ClaimsRounds {
       if (!isPassing(error)) throw error;
       const failures = this.#pairs.add(key);
       const fields = { pair: routeName(pair), failures, error };
-      if (failures === 3) deps.log.warn("Fees of a pair wait for an endpoint", fields);
-      else deps.log.debug("Claiming is interrupted", fields);
+      if (failures === 3) deps.log.warn("claims_delayed", fields);
+      else deps.log.debug("claims_interrupted", fields);
       return { pair, result: "unreachable" };
     }
   }
@@ -146,14 +146,14 @@ export class ClaimsRounds {
   #tellRaised(): void {
     const requests = this.#raised.size;
     if (requests === 0) return this.#notices.done("raised");
-    this.#notices.waiting("raised", { what: "the hub to learn of raised fees", fields: { requests } });
+    this.#notices.waiting("raised", { event: "raised_fees_awaited", fields: { requests } });
   }
 
   #tellOnce(pair: ClaimPair): void {
     const name = routeName(pair);
     if (this.#told.has(name)) return;
     this.#told.add(name);
-    this.#deps.log.warn("Fees wait for a chain that is not configured any more", {
+    this.#deps.log.warn("claim_chain_missing", {
       pair: name,
       requests: pair.count,
     });

@@ -23,12 +23,12 @@ export function claimsWorker(deps: FeeDeps, everyMs: number): Worker {
           const { underWay } = await rounds.run(signal);
           failures = 0;
           if (underWay === 0) notices.done("claims");
-          else notices.waiting("claims", { what: "claims to be final on the hub", fields: { underWay } });
+          else notices.waiting("claims", { event: "claims_awaited", fields: { underWay } });
         } catch (error) {
           signal.throwIfAborted();
           if (!isPassing(error)) throw error;
           failures++;
-          deps.log.debug("Claims are interrupted", { error });
+          deps.log.debug("claims_interrupted", { error });
           pauseMs = Math.max(pauseMs, nextDelayMs(transientBackoff, failures, deps.random.fraction()));
         }
         await deps.clock.sleep(pauseMs, signal);
@@ -41,7 +41,7 @@ export function claimsWorker(deps: FeeDeps, everyMs: number): Worker {
 export function tellUnreadable(deps: FeeDeps): void {
   const count = deps.ledger.deliveries.countUnreadable();
   if (count > 0) {
-    deps.log.error("Delivery records name chains that cannot be read; they are left alone", {
+    deps.log.error("delivery_records_unreadable", {
       records: count,
     });
   }

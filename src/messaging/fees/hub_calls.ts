@@ -146,7 +146,7 @@ export class HubCalls {
     } catch (error) {
       if (!(error instanceof RpcFault)) throw error;
       const fields = { chain: this.#hub.id.stateMachine, transaction: row.submission.hash, error };
-      this.#log.warn("No answer whether a call of the hub arrived; looking for it", fields);
+      this.#log.warn("broadcast_unknown", fields);
       return { kind: "sent", id };
     } finally {
       this.#leaving.delete(id);

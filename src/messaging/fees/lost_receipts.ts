@@ -34,7 +34,7 @@ export async function reviewLost(deps: FeeDeps, signal: AbortSignal): Promise<bo
     } catch (error) {
       signal.throwIfAborted();
       if (!isPassing(error)) throw error;
-      deps.log.debug("Missing receipts could not be looked for", { chain: name, error });
+      deps.log.debug("receipt_search_failed", { chain: name, error });
     }
   }
   return hasNews;
@@ -90,7 +90,7 @@ function applyVerdict(deps: FeeDeps, row: DeliveryRow, receipt: Uint8Array | und
   const now = deliveries.find(row.commitment, row.dest);
   if (now?.claimState !== "lost") return;
   const verdict = judgeLost(receipt, row.relayer);
-  deps.log.info("A missing receipt was looked for again", {
+  deps.log.info("receipt_searched", {
     pair: routeName(row),
     commitment: row.commitment,
     verdict,

@@ -5,6 +5,7 @@
  */
 import type { ChainEvent } from "../../core/chains/chain.ts";
 import type { WithdrawalRow } from "../../core/ledger/ledger.ts";
+import type { EventCode } from "../../core/telemetry/events.ts";
 import { RpcFault, type RpcFaultCode } from "../../core/rpc/fault.ts";
 import { nextChunk } from "../decisions/scan_range.ts";
 import { matchPayments, type Payment, type PaymentPost } from "../decisions/withdrawal_post.ts";
@@ -37,7 +38,7 @@ export async function scanPayments(deps: PaymentDeps, signal: AbortSignal): Prom
   } catch (error) {
     // A node without old blocks: nothing is known to be missing, so what is new is enough.
     if (!isFirst || !(error instanceof RpcFault) || !KEPT_NO_LONGER.has(error.code)) throw error;
-    deps.log.warn("The hub's node does not keep old blocks; payments ordered before are not looked for", {
+    deps.log.warn("payments_unsearchable", {
       error,
     });
     deps.ledger.transaction(() => deps.ledger.meta.write(CURSOR, final.toString()));
@@ -74,7 +75,7 @@ function startOf(deps: PaymentDeps, final: bigint): bigint {
     .reduce((a, b) => a < b ? a : b, final);
   const least = oldest < floor ? oldest : floor;
   if (cursor >= least) return cursor;
-  deps.log.warn("Blocks of the hub from long ago are not read for payments", {
+  deps.log.warn("old_payments_skipped", {
     from: cursor + 1n,
     to: least,
   });
@@ -117,7 +118,7 @@ function takePayments(deps: PaymentDeps, paying: PayingChain, posts: readonly Fo
   for (const { id, post, payment } of matches) {
     const change = { amount: payment.amount, attempts: 0, nextAttemptAtMs: deps.clock.now() };
     withdrawals.update(id, { state: "dispatched", dispatch: dispatchOf(post), ...change });
-    tell(deps, paying, { post, payment }, "The hub paid out");
+    tell(deps, paying, { post, payment }, "withdrawal_dispatched");
   }
   for (const found of unexpected) {
     const dispatch = dispatchOf(found.post);
@@ -131,7 +132,7 @@ function takePayments(deps: PaymentDeps, paying: PayingChain, posts: readonly Fo
       state: "dispatched",
       dispatch,
     });
-    tell(deps, paying, found, "The hub paid out what was not ordered here");
+    tell(deps, paying, found, "payment_found");
   }
 }
 
@@ -139,9 +140,9 @@ function tell(
   deps: PaymentDeps,
   { name }: PayingChain,
   found: { readonly post: PaymentPost; readonly payment: Payment },
-  message: string,
+  event: EventCode,
 ): void {
-  deps.log.info(message, {
+  deps.log.info(event, {
     chain: name,
     amount: deps.units.text(name, found.payment.amount),
     commitment: found.post.commitment,

@@ -33,7 +33,7 @@ export class RaisedFees {
     const old = this.#entries.get(key);
     this.#entries.set(key, { sinceMs: old?.sinceMs ?? this.#deps.clock.now(), height: at.height });
     this.#deps.log[old === undefined ? "info" : "debug"](
-      "A fee was raised after the height that the hub knows; its claim waits for that",
+      "fee_raised",
       { pair: routeName(at.pair), ...fee, height: at.height },
     );
   }

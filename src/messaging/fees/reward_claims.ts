@@ -100,14 +100,14 @@ function proofAt(chain: FeeChain, height: bigint, proof: Uint8Array): Proof {
 function applyNoReceipt(deps: RewardDeps, row: RewardRow): RewardClaimResult {
   const detail = row.kind === "request" ? "the receipt is not ours" : "the chain has no host contract";
   deps.ledger.transaction(() => void deps.ledger.rewards.update(row, { state: "refused", detail }));
-  deps.log.info("A reward cannot be claimed", { ...rewardFields(row), detail });
+  deps.log.info("reward_unclaimable", { ...rewardFields(row), detail });
   return "refused";
 }
 
 function applyRefusal(deps: RewardDeps, row: RewardRow, refusal: Refusal): RewardClaimResult {
   const state = deps.ledger.transaction(() => writeRefusal(deps, row, refusal));
   const level = state === "pending" && !isAboutChain(refusal) && row.attempts === 0 ? "warn" : "info";
-  deps.log[level]("The hub refuses a reward", { ...rewardFields(row), detail: refusal.detail, state });
+  deps.log[level]("reward_rejected", { ...rewardFields(row), detail: refusal.detail, state });
   return state === "pending" ? "later" : state;
 }
 
@@ -169,7 +169,7 @@ async function settleOne(
         if (row !== undefined) rewards.update(row, { state: "claimed" });
       });
       if (row !== undefined) {
-        deps.log.info("Reward claimed", { ...rewardFields(row), hubBlock: fate.block.height });
+        deps.log.info("reward_claimed", { ...rewardFields(row), hubBlock: fate.block.height });
       }
       return false;
     case "failed":

@@ -96,7 +96,7 @@ export class RewardRounds {
       for (const { row, to, why } of settled) ledger.rewards.update(row, { state: to, detail: why });
     });
     for (const { row, why } of settled) {
-      log.info("A reward ends without a claim", { ...rewardFields(row), reason: why });
+      log.info("reward_dropped", { ...rewardFields(row), reason: why });
     }
   }
 
@@ -109,7 +109,7 @@ export class RewardRounds {
     try {
       const result = await claimReward(deps, { ...claim, payee }, signal);
       if (result === "sent") {
-        deps.log.info("Claim of a reward sent", { ...rewardFields(claim.row), offered: claim.offered });
+        deps.log.info("reward_claim_sent", { ...rewardFields(claim.row), offered: claim.offered });
       }
     } catch (error) {
       signal.throwIfAborted();
@@ -120,7 +120,7 @@ export class RewardRounds {
         const row = deps.ledger.rewards.find(claim.row);
         if (row?.state === "pending") deps.ledger.rewards.update(row, { state: "pending", nextAttemptAtMs });
       });
-      deps.log.debug("A reward could not be claimed now", { ...rewardFields(claim.row), error });
+      deps.log.debug("reward_claim_failed", { ...rewardFields(claim.row), error });
     }
   }
 }
@@ -145,7 +145,7 @@ export function rewardsWorker(deps: RewardDeps): Worker {
         } catch (error) {
           signal.throwIfAborted();
           if (!isPassing(error)) throw error;
-          deps.log.debug("Rewards are interrupted", { error });
+          deps.log.debug("rewards_interrupted", { error });
           pauseMs = REWARD_INTERVAL_MS / 10;
         }
         await deps.clock.sleep(pauseMs, signal);

@@ -101,7 +101,7 @@ async function sendOrder(
   };
   const refusal = await deps.hub.tryCall(call, signal);
   if (refusal !== undefined) {
-    deps.log.warn("The hub refuses a withdrawal", { ...fields, detail: refusal.detail });
+    deps.log.warn("withdrawal_rejected", { ...fields, detail: refusal.detail });
     return "refused";
   }
   const { withdrawals } = deps.ledger;
@@ -118,10 +118,10 @@ async function sendOrder(
     onRefused: ({ detail }) => void withdrawals.update(row, { state: "void", detail }),
   }, signal);
   if (sent.kind === "refused") {
-    deps.log.warn("The hub refuses a withdrawal", { ...fields, detail: sent.refusal.detail });
+    deps.log.warn("withdrawal_rejected", { ...fields, detail: sent.refusal.detail });
     return "refused";
   }
-  deps.log.info("Withdrawal ordered", { ...fields, withdrawal: row });
+  deps.log.info("withdrawal_requested", { ...fields, withdrawal: row });
   return "ordered";
 }
 
@@ -138,13 +138,10 @@ function tellSkip(
   };
   if (reason === "below_configured") {
     const minimum = deps.units.text(name, numbers.configuredMinimum);
-    deps.log.info(`Fees stay on the hub: less than the ${isAskedFor ? "least" : "configured"} amount`, {
-      ...fields,
-      minimum,
-    });
+    deps.log.info("withdrawal_below_minimum", { ...fields, minimum, isAskedFor });
     return;
   }
-  deps.log.warn("Fees stay on the hub: it pays out no less than its own minimum", {
+  deps.log.warn("withdrawal_below_hub_minimum", {
     ...fields,
     hubMinimum: deps.units.text(name, numbers.hubMinimum),
   });
@@ -159,7 +156,7 @@ async function tellStranded(
 ): Promise<void> {
   const available = await deps.hub.fetchFeeBalance(name, address, signal);
   if (available === 0n) return;
-  deps.log.warn("Fees belong to an address whose key is not configured", {
+  deps.log.warn("fee_account_unconfigured", {
     chain: name,
     account: toHex(address),
     available: deps.units.text(name, available),

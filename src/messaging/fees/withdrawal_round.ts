@@ -84,7 +84,7 @@ export class WithdrawalRounds {
       signal.throwIfAborted();
       if (!isPassing(error)) throw error;
       const failures = this.#chains.add(name);
-      this.#deps.log[failures === 3 ? "warn" : "debug"]("Withdrawals of a chain wait for an endpoint", {
+      this.#deps.log[failures === 3 ? "warn" : "debug"]("withdrawals_delayed", {
         chain: name,
         failures,
         error,
@@ -151,7 +151,7 @@ export class WithdrawalRounds {
       signal.throwIfAborted();
       if (!isPassing(error)) throw error;
       const failures = this.#rows.add(`${row.id}`);
-      this.#deps.log[failures === 3 ? "warn" : "debug"]("A withdrawal waits for an endpoint", {
+      this.#deps.log[failures === 3 ? "warn" : "debug"]("withdrawals_delayed", {
         chain: row.chain,
         withdrawal: row.id,
         failures,

@@ -259,7 +259,7 @@ export class WithdrawalSteps {
     this.#trials.delete(row.id);
     if (trial?.kind !== "accepted") {
       const detail = trial?.detail ?? "not simulated";
-      deps.log.warn("The chain does not take a payment of the hub now", { ...fieldsOf(deps, row), detail });
+      deps.log.warn("payment_rejected", { ...fieldsOf(deps, row), detail });
       return;
     }
     await sendPayment(deps, paying.name, {
@@ -275,7 +275,7 @@ export class WithdrawalSteps {
     if (action.kind === "report_shortfall") {
       if (this.#toldShort.has(now.id)) return;
       this.#toldShort.add(now.id);
-      log.warn("The account cannot pay for delivering a payment", {
+      log.warn("balance_insufficient", {
         ...fields,
         account: paying.ownAddress,
         shortfallWei: action.shortfallWei,
@@ -286,7 +286,7 @@ export class WithdrawalSteps {
       if (this.#toldDear.has(now.id)) return;
       this.#toldDear.add(now.id);
       const { cost18, budget18 } = action.worth;
-      log.info("A payment of the hub waits until its delivery costs less than a tenth of it", {
+      log.info("payment_delayed", {
         ...fields,
         costUsd: cost18 === undefined ? "unknown: no price of the native token" : formatDecimal(cost18, 18),
         mostUsd: formatDecimal(budget18, 18),
@@ -297,12 +297,12 @@ export class WithdrawalSteps {
       this.#toldShort.delete(now.id);
       this.#toldDear.delete(now.id);
     }
-    if (now.state === "done") log.info("Fees paid out", fields);
+    if (now.state === "done") log.info("withdrawal_received", fields);
     if (now.state === "void") {
-      log.warn("Withdrawal given up; the fees stay on the hub", { ...fields, detail: now.detail });
+      log.warn("withdrawal_abandoned", { ...fields, detail: now.detail });
     }
     if (old.state === "delivering" && now.state === "dispatched") {
-      log.warn("Delivering a payment had no effect; tried again", { ...fields, attempts: now.attempts });
+      log.warn("payment_ineffective", { ...fields, attempts: now.attempts });
     }
   }
 }

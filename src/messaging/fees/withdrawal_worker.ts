@@ -25,13 +25,13 @@ export function withdrawalWorker(deps: PaymentDeps, everyMs: number): Worker {
           failures = 0;
           const open = deps.ledger.withdrawals.listOpen().length;
           if (open === 0) notices.done("payments");
-          else notices.waiting("payments", { what: "fees to be paid out", fields: { withdrawals: open } });
+          else notices.waiting("payments", { event: "withdrawals_awaited", fields: { withdrawals: open } });
         } catch (error) {
           signal.throwIfAborted();
           if (!isPassing(error)) throw error;
           failures++;
           const level = failures === 3 ? "warn" : "debug";
-          deps.log[level]("Withdrawals are interrupted", { failures, error });
+          deps.log[level]("withdrawals_interrupted", { failures, error });
           pauseMs = Math.max(pauseMs, nextDelayMs(transientBackoff, failures, deps.random.fraction()));
         }
         await deps.clock.sleep(pauseMs, signal);

@@ -71,7 +71,7 @@ export async function answerGets(
       await answerGroup(work);
     } catch (error) {
       if (!(error instanceof RpcFault)) throw error;
-      deps.log.debug("GET requests wait for an endpoint", { leg: legName(leg), error });
+      deps.log.debug("get_requests_delayed", { leg: legName(leg), error });
       holdAll(work, { reason: "proof_unavailable", retryClass: "transient", detail: error.code });
     }
   }

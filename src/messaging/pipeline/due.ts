@@ -104,7 +104,7 @@ function readRow(deps: PipelineDeps, row: MessageRow): Message | undefined {
     return messageOf(row);
   } catch (error) {
     if (error instanceof LedgerFault) throw error;
-    deps.log.error("A stored message cannot be read; it is put aside", { commitment: row.commitment, error });
+    deps.log.error("stored_message_unreadable", { commitment: row.commitment, error });
     mark(deps, row, "held", { reason: "poison", nextAttemptAtMs: NEVER_MS });
     return undefined;
   }

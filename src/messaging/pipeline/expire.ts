@@ -54,7 +54,7 @@ export async function expire(
     });
     if (unsure.size > 0) {
       const fields = { leg: legName(leg), messages: unsure.size };
-      deps.log.debug("Messages that have timed out wait for certain receipts", fields);
+      deps.log.debug("timeouts_unconfirmed", fields);
       return;
     }
   }

@@ -30,12 +30,11 @@ export function tellForeign(
   const chain = sink.id.stateMachine;
   const fields = { chain, nonce };
   if (isTold(deps, `foreign use on ${chain}`)) {
-    deps.log.debug("A nonce of ours was used by a transaction that we do not know", fields);
+    deps.log.debug("foreign_nonce_used", fields);
     return;
   }
   deps.log.warn(
-    "Another program uses this account: a nonce was used by a transaction that we do not know. Deliveries go on, " +
-      "slower; give this relayer an account of its own",
+    "account_shared",
     fields,
   );
 }

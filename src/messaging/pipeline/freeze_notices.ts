@@ -21,12 +21,12 @@ export class FreezeNotices {
     const { source, sink } = this.#leg;
     const fields = { leg: legName(this.#leg), chain: sink.id.stateMachine };
     if (!isFrozen) {
-      this.#log.info("Messages are accepted again", fields);
+      this.#log.info("freeze_ended", fields);
     } else if (sink.family === "evm") {
-      this.#log.warn("The host is frozen: messages wait until its governance unfreezes it", fields);
+      this.#log.warn("host_frozen", fields);
     } else {
       const client = source.id.consensusStateId;
-      this.#log.warn("The light client is frozen: messages wait until governance unfreezes it", {
+      this.#log.warn("client_frozen", {
         ...fields,
         client,
       });

@@ -30,7 +30,7 @@ export function parkUnfunded(deps: PipelineDeps, sink: Pick<Chain, "id">, detail
     untilMs: nowMs + UNFUNDED_PAUSE_MS,
   });
   if (!isDue) return;
-  deps.log.warn("Our account cannot pay for gas; deliveries wait until it can", {
+  deps.log.warn("balance_insufficient", {
     chain: sink.id.stateMachine,
     detail,
     waitedSec: Math.round((nowMs - sinceMs) / 1000),
@@ -55,7 +55,7 @@ export function noteFunded(deps: PipelineDeps, sink: Pick<Chain, "id">): void {
   const old = read(deps, sink);
   if (old === undefined) return;
   deps.ledger.meta.write(nameOf(sink), "");
-  deps.log.info("Our account can pay for gas again", {
+  deps.log.info("balance_restored", {
     chain: sink.id.stateMachine,
     waitedSec: Math.round((deps.clock.now() - old.sinceMs) / 1000),
   });

@@ -39,7 +39,7 @@ export async function findGone(
     }));
   } catch (error) {
     if (!(error instanceof RpcFault)) throw error;
-    deps.log.debug("It could not be confirmed that requests are gone", {
+    deps.log.debug("request_removal_unconfirmed", {
       chain: chain.id.stateMachine,
       error,
     });

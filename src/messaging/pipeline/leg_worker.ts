@@ -7,6 +7,7 @@ import { toHash256 } from "../../core/protocol/bytes.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
 import { nextDelayMs, transientBackoff } from "../../core/runtime/retry.ts";
 import { WaitNotices } from "../../core/runtime/waiting.ts";
+import type { WaitEvent } from "../../core/telemetry/events.ts";
 import type { Worker } from "../../core/runtime/worker.ts";
 import type { Obstacle } from "../decisions/obstacle.ts";
 import {
@@ -39,10 +40,16 @@ const LEAST_SHARE = 0.9;
 const LAST_NONCE = 2n ** 64n - 1n;
 const LAST_COMMITMENT = toHash256(`0x${"f".repeat(64)}`);
 
+/** How a wait for the end of an obstacle is told. */
+const obstacleWaits: Readonly<Record<Obstacle["reason"], WaitEvent>> = {
+  sink_unprovable: "state_proofs_awaited",
+  source_not_accepted: "acceptance_awaited",
+};
+
 /** Where a part of a round left the leg: at once on, at rest, or waiting for something that is told. */
 type Step = { readonly kind: "more" } | { readonly kind: "idle" } | {
   readonly kind: "waits";
-  readonly what: string;
+  readonly event: WaitEvent;
 };
 
 /** Makes the worker of a leg. */
@@ -117,8 +124,8 @@ class LegLoop {
     if (known?.kind === "more" || await this.#deliverProved(view, signal)) return 0;
     // Where nothing can be delivered, messages time out all the same.
     if (known?.kind !== "idle") await expire(this.#deps, this.#settings, this.#leg, view.nowSec, signal);
-    if (known?.kind === "waits") return this.#waitForUpdate(known.what);
-    if (!this.#hasStarted) return this.#waitForUpdate("the sink to learn a height of the source");
+    if (known?.kind === "waits") return this.#waitForUpdate(known.event);
+    if (!this.#hasStarted) return this.#waitForUpdate("source_height_awaited");
     this.#notices.done("update");
     return this.#jittered(leg.pollIntervalMs);
   }
@@ -129,11 +136,11 @@ class LegLoop {
     if (obstacle === undefined && this.#isHindered !== false) {
       wakeHindered(this.#deps, this.#leg);
       this.#notices.done("obstacle");
-      if (this.#isHindered) this.#deps.log.info("Leg goes on", { leg: legName(this.#leg) });
+      if (this.#isHindered) this.#deps.log.info("leg_resumed", { leg: legName(this.#leg) });
     }
     if (obstacle !== undefined && !this.#isHindered) {
       const { reason, detail } = obstacle;
-      this.#deps.log.warn("Nothing is delivered on this leg for now", {
+      this.#deps.log.warn("leg_blocked", {
         leg: legName(this.#leg),
         reason,
         detail,
@@ -151,7 +158,8 @@ class LegLoop {
     await expire(this.#deps, this.#settings, this.#leg, view.nowSec, signal);
     holdHindered(this.#deps, this.#leg, obstacle);
     if (!isScanned) return 0;
-    this.#notices.waiting("obstacle", { what: obstacle.what, fields: { leg: legName(this.#leg) } });
+    const fields = { leg: legName(this.#leg), explanation: obstacle.detail };
+    this.#notices.waiting("obstacle", { event: obstacleWaits[obstacle.reason], fields });
     return this.#jittered(this.#leg.pollIntervalMs);
   }
 
@@ -161,12 +169,11 @@ class LegLoop {
     const isScanned = await this.#scan(view, signal);
     const more: Step = { kind: "more" };
     if (view.isFrozen) {
-      const what = "the host to accept messages again (it is frozen)";
-      return isScanned ? { kind: "waits", what } : more;
+      return isScanned ? { kind: "waits", event: "unfreeze_awaited" } : more;
     }
     const proofHeight = await this.#proofHeight(view, signal);
     if (proofHeight === undefined) {
-      return isScanned ? { kind: "waits", what: "the challenge period to end" } : more;
+      return isScanned ? { kind: "waits", event: "challenge_period_awaited" } : more;
     }
     if (proofHeight !== this.#provedBefore) this.#wakeUncovered();
     this.#provedBefore = proofHeight;
@@ -290,8 +297,8 @@ class LegLoop {
     return result === "sent" || result === "known" ? 0 : this.#deps.clock.now() + ROTATION_PAUSE_MS;
   }
 
-  #waitForUpdate(what: string): number {
-    this.#notices.waiting("update", { what, fields: { leg: legName(this.#leg) } });
+  #waitForUpdate(event: WaitEvent): number {
+    this.#notices.waiting("update", { event, fields: { leg: legName(this.#leg) } });
     return this.#jittered(this.#leg.pollIntervalMs);
   }
 
@@ -315,8 +322,8 @@ class LegLoop {
   #pauseAfter(fault: RpcFault): number {
     this.#failures++;
     const fields = { leg: legName(this.#leg), error: fault };
-    if (this.#failures === 3) this.#deps.log.warn("Leg waits for an endpoint", fields);
-    else this.#deps.log.debug("Leg is interrupted", fields);
+    if (this.#failures === 3) this.#deps.log.warn("leg_paused", fields);
+    else this.#deps.log.debug("poll_failed", fields);
     const delayMs = nextDelayMs(transientBackoff, this.#failures, this.#deps.random.fraction());
     return Math.max(
       Math.min(delayMs, this.#leg.pollIntervalMs * 2 ** this.#failures),
@@ -325,7 +332,7 @@ class LegLoop {
   }
 
   #tellRecovery(): void {
-    if (this.#failures >= 3) this.#deps.log.info("Leg goes on", { leg: legName(this.#leg) });
+    if (this.#failures >= 3) this.#deps.log.info("leg_resumed", { leg: legName(this.#leg) });
   }
 
   /** Within 10 % of the interval, so that relayers that started together drift apart. */

@@ -75,7 +75,7 @@ function stop(
   const isDue = old === undefined || nowMs - old.toldMs >= TELL_EVERY_MS;
   write(deps, chain, { untilMs, toldMs: isDue ? nowMs : old.toldMs });
   if (!isDue) return;
-  deps.log.warn("maximum_daily_loss is reached: nothing is sent to this chain for now", {
+  deps.log.warn("loss_limit_reached", {
     chain,
     ...why,
     until: new Date(untilMs).toISOString(),
@@ -88,7 +88,7 @@ function goOn(deps: PipelineDeps, chain: StateMachine): void {
     deps.ledger.meta.write(nameOf(chain), "");
     deps.ledger.messages.wakeAll(chain, "loss_limit");
   });
-  deps.log.info("Losses are below maximum_daily_loss again: sending goes on", { chain });
+  deps.log.info("loss_limit_cleared", { chain });
 }
 
 function read(deps: PipelineDeps, chain: StateMachine): z.infer<typeof shape> | undefined {

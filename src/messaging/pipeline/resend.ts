@@ -20,7 +20,7 @@ const BROADCAST_MS = 60_000;
 export async function settleUnknown(work: Settling, row: SubmissionRow): Promise<boolean> {
   const { deps, sink, signal } = work;
   if (row.state === "included") {
-    deps.log.warn("A block with our transaction was reorganised away", {
+    deps.log.warn("transaction_reorganised", {
       chain: sink.id.stateMachine,
       transaction: row.submission.hash,
     });

@@ -107,7 +107,7 @@ async function readFees(
       }
     } catch (error) {
       if (!(error instanceof RpcFault)) throw error;
-      deps.log.debug("Fees could not be read", { chain: market.sink.id.stateMachine, error });
+      deps.log.debug("fees_unreadable", { chain: market.sink.id.stateMachine, error });
     }
   }));
   return fees;
@@ -135,7 +135,7 @@ async function readBudgets(
     }
   } catch (error) {
     if (!(error instanceof RpcFault)) throw error;
-    deps.log.debug("The decimals of a fee token could not be read", {
+    deps.log.debug("fee_decimals_unknown", {
       chain: market.sink.id.stateMachine,
       error,
     });

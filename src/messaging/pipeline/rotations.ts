@@ -50,7 +50,7 @@ export async function simulateAlone(
   const simulation = await leg.sink.simulate(delivery, signal);
   if (simulation.kind === "accepted") return { delivery, simulation };
   const { code, detail } = simulation.refusal;
-  deps.log.warn("The chain does not take the hub's authority rotations", { leg: legName(leg), code, detail });
+  deps.log.warn("rotations_rejected", { leg: legName(leg), code, detail });
   return undefined;
 }
 
@@ -120,7 +120,7 @@ export class RewardedRotations {
     if (decision.kind !== "hold") return;
     const { reward18, required18 } = decision;
     this.#deps.log.info(
-      "The hub's reward does not cover its authority rotations: they go with messages that pay for them",
+      "rotations_unprofitable",
       {
         leg: legName(this.#leg),
         reason: decision.reason,

@@ -28,7 +28,7 @@ export async function startCursor(
     observed: view.height,
   });
   if (start.skipped !== undefined) {
-    deps.log.warn("initial_height is above the stored cursor: these blocks are not read", {
+    deps.log.warn("blocks_skipped", {
       leg: legName(leg),
       from: start.skipped.from,
       to: start.skipped.to,
@@ -42,7 +42,7 @@ export async function startCursor(
       nowSec: view.nowSec,
     });
     if (scanned > start.scanned) {
-      deps.log.warn("Blocks older than 7 days are not caught up; set initial_height to include them", {
+      deps.log.warn("old_blocks_skipped", {
         leg: legName(leg),
         from: start.scanned + 1n,
         to: scanned,
@@ -51,7 +51,7 @@ export async function startCursor(
     }
   }
   deps.ledger.transaction(() => cursors.reset(source, sink, scanned));
-  deps.log.info("Leg starts", { leg: legName(leg), after_block: scanned, because: start.because });
+  deps.log.info("leg_started", { leg: legName(leg), after_block: scanned, because: start.because });
 }
 
 /** How a scan is paced. */
@@ -190,6 +190,6 @@ export function stateOf(
 
 function logFound(deps: PipelineDeps, leg: Leg, row: NewMessage): void {
   const fields = { leg: legName(leg), commitment: row.commitment, state: row.state, block: row.seenAtHeight };
-  if (row.reason === undefined) deps.log.debug("Message found", fields);
-  else deps.log.info("Message found", { ...fields, reason: row.reason });
+  if (row.reason === undefined) deps.log.debug("message_found", fields);
+  else deps.log.info("message_found", { ...fields, reason: row.reason });
 }

@@ -94,7 +94,7 @@ export async function sendConsensus(
     const id = deps.ledger.transaction(() =>
       deps.ledger.submissions.record({ submission, kind: "delivery", legSource, items: [], allowance })
     );
-    deps.log.info("Consensus proofs of the hub sent", {
+    deps.log.info("proofs_sent", {
       leg: legName(leg),
       proofs: delivery.steps.length,
       why,
@@ -112,7 +112,7 @@ function noteProofsKnown(
   leg: Leg,
   { from }: Extract<SigningResult, { kind: "proofs_known" }>,
 ): void {
-  deps.log.debug("The chain knows the hub's proofs already: they are not sent", { leg: legName(leg), from });
+  deps.log.debug("proofs_already_known", { leg: legName(leg), from });
 }
 
 /** Transactions without messages have nothing to try again. */
@@ -153,7 +153,7 @@ async function sendInTurn(
     noteRefusedFunds(deps, leg.sink, signing.refusal);
     if (signing.refusal.code === "too_expensive") {
       const { detail } = signing.refusal;
-      deps.log.info("Gas became too expensive for a batch; its profit is checked again", {
+      deps.log.info("batch_repriced", {
         leg: legName(leg),
         detail,
       });
@@ -221,7 +221,7 @@ async function journalAndSend(
     });
   });
   const fields = { leg: legName(leg), messages: rows.length, transaction: submission.hash, ...work.facts };
-  deps.log.info("Batch sent", fields);
+  deps.log.info("batch_sent", fields);
   await broadcastJournalled(deps, settings, leg, { id, rows }, signal);
   leg.settleWake.wake();
 }
@@ -283,7 +283,7 @@ async function broadcastJournalled(
     result = await leg.sink.broadcast(submission, signal);
   } catch (error) {
     if (!(error instanceof RpcFault)) throw error;
-    deps.log.warn("No answer whether the transaction arrived; looking for it", {
+    deps.log.warn("broadcast_unknown", {
       leg: legName(leg),
       transaction: submission.hash,
       error,
@@ -334,7 +334,7 @@ function takeBack(
   const detail = result.kind === "refused" ? result.refusal.detail : result.kind;
   const isUnfunded = result.kind === "refused" && noteRefusedFunds(deps, leg.sink, result.refusal);
   const isTooLarge = result.kind === "refused" && result.refusal.code === "too_large";
-  deps.log.info("The chain did not take the transaction; its messages are tried again", {
+  deps.log.info("transaction_rejected", {
     leg: legName(leg),
     detail,
   });

@@ -45,12 +45,12 @@ export function settleWorker(deps: PipelineDeps, settings: PipelineSettings, wor
           if (waiting === 0) notices.done("inclusion");
           else {
             const fields = { chain: sink.id.stateMachine, transactions: waiting };
-            notices.waiting("inclusion", { what: "transactions to be included", fields });
+            notices.waiting("inclusion", { event: "inclusion_awaited", fields });
           }
         } catch (error) {
           signal.throwIfAborted();
           if (!(error instanceof RpcFault) || error.reaction === "stop") throw error;
-          deps.log.debug("Settling is interrupted", { chain: sink.id.stateMachine, error });
+          deps.log.debug("settlement_interrupted", { chain: sink.id.stateMachine, error });
         }
         const isAwaited = isRoomAwaited(deps, work);
         const wait = await work.wake.wait(isAwaited ? work.everyMs / SOONER : work.everyMs, signal);

@@ -78,7 +78,7 @@ function recordInclusion({ deps, settings, sink }: Settling, row: SubmissionRow,
   if (row.kind !== "delivery") return;
   if (outcome.hasTaught !== false) return rememberWin(deps, sink);
   rememberVainProofs(deps, sink);
-  deps.log.info("Proofs of the hub were delivered by another relayer first: gas wasted", {
+  deps.log.info("proofs_wasted", {
     chain: sink.id.stateMachine,
     transaction: row.submission.hash,
   });
@@ -158,7 +158,7 @@ export async function settleByReceipts(
     deps.ledger.submissions.update(row.id, { state: end.state, detail: end.detail, block: end.block });
     noteSpent(deps, row, end.paid, { hasTaught: undefined, reverted: isRace ? "lost_race" : "reverted" });
   });
-  deps.log.info("Transaction had no effect of its own", {
+  deps.log.info("transaction_ineffective", {
     chain: sink.id.stateMachine,
     transaction: row.submission.hash,
     outcome: isReverted ? "reverted" : end.state,

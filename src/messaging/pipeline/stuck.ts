@@ -180,7 +180,7 @@ export async function sendInstead(work: Settling, successor: Successor): Promise
     submissions.record({ submission, kind, items, replaces: old.id, legSource })
   );
   deps.log.info(
-    kind === "cancel" ? "Nonce used up by a transfer of nothing" : "Waiting transaction replaced",
+    kind === "cancel" ? "nonce_cleared" : "transaction_replaced",
     {
       chain: sink.id.stateMachine,
       nonce: submission.nonce,

@@ -46,7 +46,7 @@ export function noteNotExecuted(
   const after = afterFailure(before, { transaction, nowMs: deps.clock.now() });
   if (after === before) return after.nextTryAtMs;
   suspensions.write({ ...key, ...after });
-  deps.log.warn("Messages between two modules are suspended: a delivery was paid for and had no effect", {
+  deps.log.warn("modules_suspended", {
     chain: key.sink,
     from: toHex(key.from),
     to: toHex(key.to),
@@ -71,7 +71,7 @@ export function noteExecuted(
     if (pair.trial === undefined || !delivered.includes(pair.trial)) continue;
     suspensions.write({ ...pair, ...afterSuccess(pair) });
     wakeSuspended(deps, settings, pair);
-    deps.log.info("Messages between two modules are delivered again: a try had its effect", {
+    deps.log.info("modules_resumed", {
       chain: pair.sink,
       from: toHex(pair.from),
       to: toHex(pair.to),

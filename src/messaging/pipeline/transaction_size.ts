@@ -39,7 +39,7 @@ export function noteTooLarge(
 ): void {
   const maxBytes = learnMaxBytes(refused.submission.raw.length, refused.detail);
   deps.ledger.meta.write(nameOf(sink), JSON.stringify({ maxBytes, atMs: deps.clock.now() }));
-  deps.log.info("The node takes no transaction as large as that; the next ones are smaller", {
+  deps.log.info("transaction_size_reduced", {
     chain: sink.id.stateMachine,
     refusedBytes: refused.submission.raw.length,
     maxBytes,

@@ -24,7 +24,7 @@ Deno.test("arbitrum: each assertion brings the hub forward, once", async () => {
       assert.equal(await relay(hub, prover), assertion.l2Height);
       await reasonForNothing(prover);
     }
-    assert.deepEqual(world.log.messages("warn"), []);
+    assert.deepEqual(world.log.events("warn"), []);
   });
 });
 
@@ -184,7 +184,7 @@ for (const type of ["ArbitrumBold", "ArbitrumOrbit"] as const) {
       const both = world.prover({ l1Urls: [bad, nodes.l1.rpcUrl], l1Transport: behind });
       assert.equal(updatesOf(await both.next(never)).height, second.l2Height);
       const [warning] = world.log.lines.filter(({ level }) => level === "warn");
-      assert.match(warning?.message ?? "", /Logs of claims are missing/);
+      assert.equal(warning?.event, "endpoint_logs_incomplete");
       assert.equal(warning?.fields.endpoint, new URL(bad).host);
 
       // An empty list is believed by nobody, not even where there is nobody else to ask.

@@ -1,8 +1,10 @@
 /** Accepted proofs of the hub on their way to EVM hosts with the live client: what is sent, in which order, and what not. */
 import assert from "node:assert/strict";
+import type { RecordedLog } from "../../support/recorded_log.ts";
 import { parseAbi } from "viem";
 import { freezeHost, setChallengePeriod, updateHostParams } from "../../devnet/evm/host_admin.ts";
 import type { HostChain } from "../../../src/consensus/beefy/host_worker.ts";
+import type { EventCode } from "../../../src/core/telemetry/events.ts";
 import { altered, ProvenHub, relay, startHost } from "./world.ts";
 
 for (const missed of [1, 3, 4, 7]) {
@@ -86,7 +88,7 @@ Deno.test("beefy: a host that moves on between look and signature is noticed, an
   await rival.until("the newest set", async () => (await target.state()).current.id === hub.state.current.id);
   await slow.looks(3);
   assert.equal(await target.sent(), 0);
-  const told = slow.log.messages("info").filter((text) => text.startsWith("Somebody else brought"));
+  const told = slow.log.events("info").filter((event) => event === "proofs_already_delivered");
   assert.equal(told.length, raced);
 });
 
@@ -110,13 +112,13 @@ Deno.test("beefy: of two relayers that do not see each other's transactions one 
   await using two = relay(hub, target, { chain: blind, account: "relayer2" });
   await one.until("both transactions", async () => (await target.host.node.getTxpoolStatus()).pending === 2);
   await target.host.node.mine({ blocks: 1 });
-  const told = (text: string): number =>
-    [one, two].flatMap(({ log }) => log.messages("info")).filter((line) => line.startsWith(text)).length;
+  const told = (code: EventCode): number =>
+    [one, two].flatMap(({ log }) => log.events("info")).filter((event) => event === code).length;
   await one.until(
     "both have noticed",
     () =>
-      told("Proofs of the hub delivered") === 1 &&
-      told("Somebody else's proofs of the hub were mined first") === 1,
+      told("proofs_delivered") === 1 &&
+      told("proofs_wasted") === 1,
   );
 });
 
@@ -131,7 +133,7 @@ Deno.test("beefy: another relayer's proof in the node's pool is waited for", asy
   await using patient = relay(hub, target);
   await patient.looks(3);
   assert.equal((await target.host.node.getTxpoolStatus()).pending, 1);
-  assert.ok(patient.log.messages("debug").includes("Somebody else's proof waits in the pool"));
+  assert.ok(patient.log.events("debug").includes("competitor_proof_pending"));
   await target.host.node.mine({ blocks: 1 });
   await patient.looks(2);
   assert.deepEqual(await target.state(), hub.state);
@@ -144,8 +146,7 @@ Deno.test("beefy: a transaction that is stuck is sent again for more, and follow
   await hub.rotate();
   await target.host.node.setAutomine(false);
   await using relayer = relay(hub, target);
-  const isDearer = (): boolean =>
-    relayer.log.messages("info").some((text) => text.includes("sent again for a higher price"));
+  const isDearer = (): boolean => relayer.log.events("info").includes("transaction_replaced");
   await relayer.until("a replacement", isDearer);
   await target.host.node.mine({ blocks: 1 });
   await relayer.until(
@@ -163,7 +164,7 @@ Deno.test("beefy: a false proof is found here and named with its node, and nothi
   const spoil = (proof: Uint8Array): Uint8Array => proof.with(700, (proof[700] ?? 0) ^ 1);
   hub.spoilNewest(spoil);
   await using relayer = relay(hub, target);
-  await relayer.until("a refusal", () => relayer.log.messages("error").length > 0);
+  await relayer.until("a refusal", () => relayer.log.events("error").length > 0);
   const [line] = relayer.log.lines.filter(({ level }) => level === "error");
   assert.match(String(line?.fields.error), /hub\.example\.org.*does not hold on the host's state/);
   assert.equal(await target.sent(), 0);
@@ -172,9 +173,9 @@ Deno.test("beefy: a false proof is found here and named with its node, and nothi
 });
 
 for (
-  const [withheld, text] of [
-    ["unsafe_method", "does not offer offchain_localStorageGet"],
-    ["bytes", "does not have the bytes of the rotation"],
+  const [withheld, named] of [
+    ["unsafe_method", "offchain_localStorageGet"],
+    ["bytes", "rotation"],
   ] as const
 ) {
   Deno.test(`beefy: a hub node without proofs (${withheld}) is told once, and asked again`, async () => {
@@ -184,15 +185,24 @@ for (
     hub.withheld = withheld;
     await using relayer = relay(hub, target);
     await relayer.looks(3);
-    const warnings = relayer.log.messages("warn");
-    assert.equal(warnings.length, 1);
-    assert.ok(warnings[0]?.includes(text), String(warnings[0]));
+    assert.deepEqual(relayer.log.events("warn"), ["proofs_unavailable"]);
+    const { code, explanation } = relayer.log.told("proofs_unavailable")[0]?.fields ?? {};
+    assert.equal(code, "withheld");
+    assert.ok(String(explanation).includes(named), String(explanation));
     hub.withheld = undefined;
     await relayer.until(
       "the newest set",
       async () => (await target.state()).current.id === hub.state.current.id,
     );
   });
+}
+
+/** One error: the rotation to this set is gone for good. */
+function assertGap(log: RecordedLog, setId: bigint): void {
+  assert.deepEqual(log.events("error"), ["proofs_unavailable"]);
+  const { code, explanation } = log.told("proofs_unavailable")[0]?.fields ?? {};
+  assert.equal(code, "gap");
+  assert.match(String(explanation), new RegExp(`\\bset ${setId}\\b`));
 }
 
 Deno.test("beefy: a rotation that the hub no longer keeps is told once as what nobody can bring", async () => {
@@ -204,9 +214,7 @@ Deno.test("beefy: a rotation that the hub no longer keeps is told once as what n
   hub.evicted.add(first);
   await using relayer = relay(hub, target);
   await relayer.looks(3);
-  const errors = relayer.log.messages("error");
-  assert.equal(errors.length, 1);
-  assert.ok(errors[0]?.includes(`keeps no rotation to set ${first} any more`));
+  assertGap(relayer.log, first);
   assert.equal(await target.sent(), 0);
 });
 
@@ -222,9 +230,7 @@ Deno.test("beefy: a hub that was made anew at a later set than the host's is no 
   await hub.proveNewest();
   await using relayer = relay(hub, target);
   await relayer.looks(3);
-  const [error = "", ...others] = relayer.log.messages("error");
-  assert.ok(error.includes(`keeps no rotation to set ${next.id} any more`), error);
-  assert.deepEqual(others, []);
+  assertGap(relayer.log, next.id);
   assert.equal(await target.sent(), 0);
 });
 
@@ -235,14 +241,14 @@ Deno.test("beefy: a frozen host is named, parked and polled", async () => {
   await freezeHost(target.host, "incoming");
   await using relayer = relay(hub, target);
   await relayer.looks(2);
-  assert.deepEqual(relayer.log.messages("warn").map((text) => /the host is frozen/.test(text)), [true]);
+  assert.deepEqual(relayer.log.events("warn"), ["host_frozen"]);
   assert.equal(await target.sent(), 0);
   await freezeHost(target.host, "none");
   await relayer.until(
     "the newest set",
     async () => (await target.state()).current.id === hub.state.current.id,
   );
-  assert.ok(relayer.log.messages("info").includes("The host takes proofs of the hub again"));
+  assert.ok(relayer.log.events("info").includes("host_resumed"));
 });
 
 Deno.test("beefy: an expired client is named, parked and polled", async () => {
@@ -253,9 +259,8 @@ Deno.test("beefy: an expired client is named, parked and polled", async () => {
   await target.host.node.mine({ blocks: 1 });
   await using relayer = relay(hub, target);
   await relayer.looks(2);
-  const errors = relayer.log.messages("error");
-  assert.equal(errors.length, 1);
-  assert.match(errors[0] ?? "", /the client has expired.*86400 s are allowed/);
+  assert.deepEqual(relayer.log.events("error"), ["client_expired"]);
+  assert.match(String(relayer.log.told("client_expired")[0]?.fields.explanation), /86400 s/);
   assert.equal(await target.sent(), 0);
 });
 
@@ -286,9 +291,7 @@ Deno.test("beefy: a host whose consensus client is no router gets nothing, and i
   await updateHostParams(target.host, { consensusClient: alone });
   await using relayer = relay(hub, target);
   await relayer.looks(2);
-  const errors = relayer.log.messages("error");
-  assert.equal(errors.length, 1);
-  assert.match(errors[0] ?? "", /takes no proofs of this form \(ConsensusRouter is wanted\): 0x/);
+  assert.deepEqual(relayer.log.events("error"), ["client_unsupported"]);
   assert.equal(await target.sent(), 0);
   await updateHostParams(target.host, { consensusClient: target.host.addresses.consensusClient });
   await relayer.until(
@@ -317,8 +320,8 @@ Deno.test("beefy: an endpoint that is wrong once about a host's client is asked 
   );
   await relayer.looks(1);
   assert.equal(asked, 2);
-  assert.equal(relayer.log.messages("error").length, 1);
-  assert.ok(relayer.log.messages("info").includes("The host takes proofs of the hub again"));
+  assert.equal(relayer.log.events("error").length, 1);
+  assert.ok(relayer.log.events("info").includes("host_resumed"));
 });
 
 Deno.test("beefy: what a node refuses as too large goes in smaller parts, and the next ones begin with those", async () => {
@@ -342,7 +345,7 @@ Deno.test("beefy: what a node refuses as too large goes in smaller parts, and th
   await relayer.until("the newest set", isNewest);
   const [first = 0, ...others] = sizes;
   assert.ok(others.every((size) => size < first), `nothing as large as ${first} again: ${others.join(", ")}`);
-  assert.deepEqual(relayer.log.messages("error"), []);
+  assert.deepEqual(relayer.log.events("error"), []);
 });
 
 Deno.test("beefy: a proof that fits into no transaction is named with what helps, and not sent again and again", async () => {
@@ -362,12 +365,7 @@ Deno.test("beefy: a proof that fits into no transaction is named with what helps
   });
   await relayer.looks(1);
   assert.equal(sent, 1);
-  const [looked] = relayer.log.lines.filter(({ message }) => message === "Looked");
+  const [looked] = relayer.log.lines.filter(({ event }) => event === "poll_finished");
   assert.deepEqual(looked?.fields, { chain: target.stateMachine, result: "parked", nextInMs: 600_000 });
-  const [error = "", ...others] = relayer.log.messages("error");
-  assert.match(
-    error,
-    /^A proof of the hub is too large for one transaction here: .*Looked at again in 10 min$/,
-  );
-  assert.deepEqual(others, []);
+  assert.deepEqual(relayer.log.events("error"), ["proof_too_large"]);
 });

@@ -70,7 +70,7 @@ Deno.test("beefy prover: where the hub has accepted a proof it is taken, where i
     await using relayer = relay(hub, target, { sources: (first) => [first, source] });
     await relayer.until("the newest set", async () => await setOf(target) === accepted + 1n);
     assert.equal(await target.sent(), 2);
-    assert.deepEqual(relayer.log.messages("warn"), []);
+    assert.deepEqual(relayer.log.events("warn"), []);
   }
   await source.close();
 });
@@ -92,7 +92,7 @@ Deno.test("beefy prover: a hub node that shows no proofs is no trouble where the
     await relayer.looks(3);
     isLate = false;
     await relayer.until("the newest set", async () => await setOf(target) === hub.state.current.id);
-    assert.deepEqual(relayer.log.messages("warn"), []);
+    assert.deepEqual(relayer.log.events("warn"), []);
   }
   await late.close();
 });
@@ -107,7 +107,7 @@ Deno.test("beefy prover: a rotation that the hub has lost is proved from the rel
   {
     await using relayer = relay(hub, target, { sources: (first) => [first, source] });
     await relayer.until("the newest set", async () => await setOf(target) === hub.state.current.id);
-    assert.deepEqual(relayer.log.messages("error"), []);
+    assert.deepEqual(relayer.log.events("error"), []);
   }
   await source.close();
 });
@@ -165,7 +165,7 @@ Deno.test("beefy prover: a relay chain whose pallet of leaves has its older name
     await using relayer = relay(hub, target, only(source));
     const newest = hub.relay.session.beefySetId;
     await relayer.until("the newest set", async () => await setOf(target) === newest);
-    assert.deepEqual(relayer.log.messages("error"), []);
+    assert.deepEqual(relayer.log.events("error"), []);
   }
   await source.close();
 });
@@ -179,9 +179,10 @@ Deno.test("beefy prover: a node that has pruned what a missed session's proof is
   {
     await using relayer = relay(hub, target, only(source));
     await relayer.looks(3);
-    const [warning, ...others] = relayer.log.messages("warn");
-    assert.deepEqual(others, []);
-    assert.match(warning ?? "", /127\.0\.0\.1:\d+ no longer has the state .* archive node/);
+    assert.deepEqual(relayer.log.events("warn"), ["proofs_unavailable"]);
+    const { code, explanation } = relayer.log.told("proofs_unavailable")[0]?.fields ?? {};
+    assert.equal(code, "withheld");
+    assert.match(String(explanation), /127\.0\.0\.1:\d+/);
     assert.equal(await target.sent(), 0);
   }
   await source.close();
@@ -197,9 +198,10 @@ Deno.test("beefy prover: a node without justifications of a session is told once
   {
     await using relayer = relay(hub, target, only(source));
     await relayer.looks(3);
-    const warnings = relayer.log.messages("warn");
-    assert.equal(warnings.length, 1);
-    assert.match(warnings[0] ?? "", /keeps no BEEFY justification of the session of set \d+/);
+    assert.deepEqual(relayer.log.events("warn"), ["proofs_unavailable"]);
+    const { code, explanation } = relayer.log.told("proofs_unavailable")[0]?.fields ?? {};
+    assert.equal(code, "withheld");
+    assert.match(String(explanation), /\bset \d+/);
     assert.equal(await target.sent(), 0);
   }
   await source.close();
@@ -225,7 +227,7 @@ for (
     const source = relaySource(hub, target);
     {
       await using relayer = relay(hub, target, only(source));
-      await relayer.until("a complaint", () => relayer.log.messages("error").length > 0);
+      await relayer.until("a complaint", () => relayer.log.events("error").length > 0);
       const [line] = relayer.log.lines.filter(({ level }) => level === "error");
       assert.match(String(line?.fields.error), /127\.0\.0\.1.*makes no proof \(\w+\)/);
       assert.equal(await target.sent(), 0);
@@ -266,7 +268,7 @@ Deno.test("beefy prover: a change of the set that a rival proves by another bloc
     });
     await slow.until(
       "that the rival was seen",
-      () => slow.log.messages("info").some((text) => text.startsWith("Somebody else")),
+      () => slow.log.events("info").includes("proofs_already_delivered"),
     );
     await slow.looks(2);
     assert.equal(raced, 1);

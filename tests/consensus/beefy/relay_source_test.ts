@@ -119,12 +119,12 @@ Deno.test("relay source: a proof for messages waits for a block with a shorter o
   assert.ok(found.kind === "nothing", found.kind);
   assert.match(found.reason, /127\.0\.0\.1.* waits for a block with a shorter proof$/);
   assert.equal((await next(hub, hub.state)).kind, "proofs");
-  assert.deepEqual(log.messages("info"), []);
+  assert.deepEqual(log.events("info"), []);
   await hub.rotate(false);
   const rotation = await next(hub, hub.state, { mostMessageLeaves: 0, log });
   assert.ok(rotation.kind === "proofs" && rotation.purpose === "rotations", rotation.kind);
   const [line, ...others] = log.lines.filter(({ level }) => level === "info");
   assert.deepEqual(others, []);
-  assert.equal(line?.message, "Many leaves of the relay chain are read for a rotation");
+  assert.equal(line?.event, "rotation_leaves_read");
   assert.ok(Number(line?.fields.leaves) >= 1);
 });

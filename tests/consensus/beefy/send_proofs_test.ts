@@ -146,7 +146,7 @@ Deno.test("beefy: what a transaction with proofs cost is told with what came of 
   const spent = { gasUsed: 400_000n, gasPriceWei: 10n ** 9n, dataCostWei: 5n };
   made.chain.outcome = () => ({ ...mined, hasTaught: false, spent });
   await made.clock.run(made.send());
-  const [line] = made.log.lines.filter(({ message }) => message === "Gas of a transaction with proofs");
+  const [line] = made.log.lines.filter(({ event }) => event === "proofs_gas_spent");
   assert.partialDeepStrictEqual(line?.fields, {
     result: "vain",
     gas: 400_000n,
@@ -243,14 +243,14 @@ Deno.test("beefy: a stopping program waits some seconds for what it has sent", a
   await assert.rejects(late.clock.run(waiting), ShutdownRequested);
   assert.equal(late.clock.pending, 0);
   const [told] = late.log.lines.filter(({ level }) => level === "info");
-  assert.equal(told?.message, "Stopped before a transaction with proofs of the hub was mined");
+  assert.equal(told?.event, "proofs_interrupted");
   assert.deepEqual(told.fields, { transaction: [...late.chain.prices.keys()][0] });
 });
 
 Deno.test("beefy: endpoints that do not tell what became of a transaction are told once while they fail", async () => {
   const made = scene();
   const sending = made.send();
-  const warnings = (): number => made.log.messages("warn").length;
+  const warnings = (): number => made.log.events("warn").length;
   made.chain.faults = 5;
   await made.clock.advance(60_000);
   assert.equal(warnings(), 0);
@@ -259,7 +259,7 @@ Deno.test("beefy: endpoints that do not tell what became of a transaction are to
   assert.equal(warnings(), 1);
   made.chain.outcome = () => mined;
   assert.equal((await made.clock.run(sending)).kind, "mined");
-  assert.deepEqual(made.log.messages("warn"), [
-    "A look at a transaction with proofs failed; looking again",
+  assert.deepEqual(made.log.events("warn"), [
+    "proofs_poll_failed",
   ]);
 });

@@ -395,7 +395,7 @@ export function relay(
       await systemClock.sleep(15, stop.signal);
     }
   };
-  const looked = (): number => log.messages("debug").filter((message) => message === "Looked").length;
+  const looked = (): number => log.events("debug").filter((message) => message === "poll_finished").length;
   return {
     log,
     until,

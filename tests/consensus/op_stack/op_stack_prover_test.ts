@@ -47,7 +47,7 @@ Deno.test("op stack: each game that is proposed brings the hub forward, once", a
         /is the newest that the hub knows|not above the hub's height/,
       );
     }
-    assert.deepEqual(world.log.messages("warn"), []);
+    assert.deepEqual(world.log.events("warn"), []);
   });
 });
 
@@ -156,7 +156,7 @@ Deno.test("op stack: a claim that the hub never takes is offered ten times", asy
     const prover = world.prover();
     for (let look = 0; look < 10; look++) updatesOf(await prover.next(never));
     await reasonForNothing(prover);
-    assert.match(world.log.messages("warn").join(), /handed out for the last time/);
+    assert.ok(world.log.events("warn").includes("rollup_claim_last_attempt"));
   });
 });
 
@@ -268,7 +268,7 @@ Deno.test("op stack: the respected game type orders those of the hub, and leaves
     assert.deepEqual(await picky.check(never), []);
     assert.equal(await relay(hub, picky), succinct.l2Height);
     assert.equal(await relay(hub, picky), fault.l2Height);
-    assert.deepEqual(world.log.messages("warn"), []);
+    assert.deepEqual(world.log.events("warn"), []);
   });
 });
 
@@ -343,7 +343,7 @@ Deno.test("op stack: chains without games are proved by their output oracle", as
     await contracts.proposeToOracle(nodes.l2);
     await world.advanceL1();
     await relay(hub, other);
-    assert.deepEqual(world.log.messages("warn").filter((text) => text.includes("missing")), []);
+    assert.deepEqual(world.log.told("endpoint_logs_incomplete"), []);
   });
 });
 
@@ -376,7 +376,7 @@ Deno.test("op stack: an endpoint whose index lacks a game is named and another o
     const both = world.prover({ l1Urls: [bad, nodes.l1.rpcUrl], l1Transport: behind });
     assert.equal(updatesOf(await both.next(never)).height, game.l2Height);
     const [warning] = world.log.lines.filter(({ level }) => level === "warn");
-    assert.match(warning?.message ?? "", /Logs of claims are missing/);
+    assert.equal(warning?.event, "endpoint_logs_incomplete");
     assert.equal(warning?.fields.endpoint, new URL(bad).host);
 
     const alone = world.prover({ l1Urls: [bad], l1Transport: behind });

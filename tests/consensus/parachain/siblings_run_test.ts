@@ -53,7 +53,7 @@ async function runUntil(world: World, log: RecordedLog, isDone: () => boolean): 
   const run = runConsensus(depsWith(log), configOf(world), { base: undefined }, stop.signal);
   const untilMs = systemClock.now() + 15_000;
   while (!isDone()) {
-    if (systemClock.now() > untilMs) assert.fail(log.lines.map(({ message }) => message).join("\n"));
+    if (systemClock.now() > untilMs) assert.fail(log.lines.map(({ event }) => event).join("\n"));
     world.advance();
     await systemClock.sleep(100, never);
   }
@@ -70,7 +70,7 @@ Deno.test("a hub of type grandpa: a parachain beside it and the hub are kept cur
     log,
     () => (world.knownOfHub ?? 0n) > first.hub && (world.knownOfSibling ?? 0n) > first.sibling,
   );
-  assert.deepEqual([...log.messages("error"), ...log.messages("warn")], []);
+  assert.deepEqual([...log.events("error"), ...log.events("warn")], []);
 });
 
 Deno.test("a hub of type grandpa: a parachain that the hub does not follow is told all the same, and noted once", async () => {
@@ -78,9 +78,11 @@ Deno.test("a hub of type grandpa: a parachain that the hub does not follow is to
   const log = new RecordedLog();
   const first = BigInt(world.hub.best.number);
   await runUntil(world, log, () => (world.knownOfHub ?? 0n) > first);
-  const notes = log.messages("info").filter((text) => text.includes("does not list parachain 2000"));
-  assert.equal(notes.length, 1);
-  assert.deepEqual([...log.messages("error"), ...log.messages("warn")], []);
+  const [note, ...others] = log.told("chain_not_accepted");
+  assert.equal(note?.level, "info");
+  assert.match(String(note?.fields.explanation), /\bparachain 2000\b/);
+  assert.deepEqual(others, []);
+  assert.deepEqual([...log.events("error"), ...log.events("warn")], []);
   assert.equal(world.knownOfSibling, undefined);
 });
 

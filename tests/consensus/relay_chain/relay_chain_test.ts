@@ -58,8 +58,8 @@ Deno.test("relay chain: a node without state_queryStorageAt is read key by key, 
     assert.deepEqual(await chain.fetchStorageSets(sets, never), honest);
   }
   assert.equal(refusals, sets.length);
-  assert.deepEqual(log.messages("info"), [
-    "The node lacks state_queryStorageAt: values are read one by one",
+  assert.deepEqual(log.events("info"), [
+    "storage_batches_unavailable",
   ]);
 });
 

@@ -119,7 +119,7 @@ Deno.test("sync committee prover: the layout that the hub reads is found out by 
   await world.beacon.mine(4);
   equal((await world.follow(prover)).length, 1);
   equal(hub.tried.length, 2);
-  equal(world.log.messages("info"), ["The hub reads another layout of beacon updates"]);
+  equal(world.log.events("info"), ["update_layout_changed"]);
 });
 
 Deno.test("sync committee prover: a hub that changes its layout is asked again, a fixed layout never", async () => {

@@ -9,7 +9,7 @@ const summaries: readonly OptionalRoutes[] = ["nimbusSummaries", "lodestarSummar
 
 /** Hosts whose data was refused, as the log names them. */
 function refused(world: World): unknown[] {
-  return world.log.lines.filter(({ message }) => message === "Data of a beacon node refused")
+  return world.log.lines.filter(({ event }) => event === "endpoint_data_invalid")
     .map(({ fields }) => fields.endpoint);
 }
 

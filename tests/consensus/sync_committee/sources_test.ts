@@ -126,8 +126,8 @@ Deno.test("sync committee prover: summaries that an earlier run kept save the wh
   ok(one !== undefined);
   kept = formatSummaries(sepolia.genesisValidatorsRoot, { ...dated, entries: [...others, one] });
   match(await summaryOfRestart(), /by whole state of honest/);
-  equal(world.log.messages("warn"), []);
-  ok(world.log.messages("info").some((line) => line.includes("do not fit a state")));
+  equal(world.log.events("warn"), []);
+  ok(world.log.events("info").includes("summaries_discarded"));
 });
 
 Deno.test("sync committee prover: a state is asked for by its root, and by its slot where that is not known", async () => {
@@ -200,8 +200,7 @@ Deno.test("sync committee prover: an execution node that tells false withdrawals
     match((await world.follow(prover))[0]?.summary ?? "", /by (whole state|state prefix) of honest/);
     world.clock.advance(120_000);
   }
-  const complaint = "Withdrawals of an execution node do not fit the beacon state";
-  equal(world.log.messages("warn"), [complaint]);
+  equal(world.log.events("warn"), ["block_withdrawals_mismatch"]);
   spoilWith((text) => text);
   await world.beacon.mine(4);
   match((await world.follow(prover))[0]?.summary ?? "", /by historical summaries of honest/);

@@ -54,12 +54,12 @@ Deno.test("wake: a second waiter is a defect", async () => {
 Deno.test("waiting: a long wait says every five minutes what for and how long", async () => {
   const clock = new FakeClock(0);
   const log = new RecordedLog();
-  const awaited = { what: "the hub to accept EVM-1 at 100", fields: { leg: "EVM-1 -> HUB" } };
+  const awaited = { event: "source_height_awaited", fields: { leg: "EVM-1 -> HUB" } } as const;
   const work = awaitLogged({ clock, log }, awaited, () => clock.sleep(11 * 60_000, never));
   await clock.run(work);
   deepEqual(
-    log.lines.map(({ level, message, fields }) => [level, message, fields.leg, fields.waitedSec]),
-    [300, 600].map((sec) => ["info", "Waiting for the hub to accept EVM-1 at 100", "EVM-1 -> HUB", sec]),
+    log.lines.map(({ level, event, fields }) => [level, event, fields.leg, fields.waitedSec]),
+    [300, 600].map((sec) => ["info", "source_height_awaited", "EVM-1 -> HUB", sec]),
   );
   equal(clock.pending, 0);
 });
@@ -68,7 +68,7 @@ Deno.test("waiting: a fault of the work comes through and ends the notices", asy
   const clock = new FakeClock(0);
   const work = awaitLogged(
     { clock, log: new RecordedLog() },
-    { what: "x" },
+    { event: "update_awaited" },
     () => Promise.reject(new Error("no")),
   );
   await rejects(work, { message: "no" });
@@ -78,10 +78,16 @@ Deno.test("waiting: a fault of the work comes through and ends the notices", asy
 Deno.test("waitFor: asks at once, then at every interval, and gives the first value", async () => {
   const clock = new FakeClock(0);
   const asked: number[] = [];
-  const wait = waitFor({ clock, log: new RecordedLog() }, { what: "x" }, { everyMs: 1_000 }, () => {
-    asked.push(clock.now());
-    return Promise.resolve(asked.length === 3 ? "there" : undefined);
-  }, never);
+  const wait = waitFor(
+    { clock, log: new RecordedLog() },
+    { event: "update_awaited" },
+    { everyMs: 1_000 },
+    () => {
+      asked.push(clock.now());
+      return Promise.resolve(asked.length === 3 ? "there" : undefined);
+    },
+    never,
+  );
   equal(await clock.run(wait), "there");
   deepEqual(asked, [0, 1_000, 2_000]);
 });
@@ -92,7 +98,7 @@ Deno.test("waitFor: a hint makes it ask early, an abort ends it", async () => {
   const stop = new AbortController();
   let asked = 0;
   const options = { everyMs: 60_000, wake };
-  const wait = waitFor({ clock, log: new RecordedLog() }, { what: "x" }, options, () => {
+  const wait = waitFor({ clock, log: new RecordedLog() }, { event: "update_awaited" }, options, () => {
     asked++;
     return Promise.resolve(undefined);
   }, stop.signal);
@@ -111,12 +117,12 @@ Deno.test("wait notices: idle rounds are told once per five minutes until done",
   const log = new RecordedLog();
   const notices = new WaitNotices({ clock, log });
   for (let round = 0; round < 11; round++) {
-    notices.waiting("a", { what: "an update" });
+    notices.waiting("a", { event: "update_awaited" });
     clock.jump(60_000);
   }
   deepEqual(log.lines.map(({ fields }) => fields.waitedSec), [300, 600]);
   notices.done("a");
-  notices.waiting("a", { what: "an update" });
+  notices.waiting("a", { event: "update_awaited" });
   equal(log.lines.length, 2);
 });
 

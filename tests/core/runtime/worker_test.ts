@@ -45,7 +45,7 @@ Deno.test("workers: one that fails is started again with growing pauses; the oth
   await clock.advance(20_000);
   deepEqual(starts, [0, 1_000, 3_000, 7_000, 15_000]);
   equal(idleStarts, 1);
-  equal(log.messages("error").length, 5);
+  equal(log.events("error").length, 5);
   stop.abort(new Error("stop"));
   const outcome = await clock.run(run);
   deepEqual([outcome.kind, outcome.exitCode, outcome.stuck], ["aborted", 0, []]);
@@ -78,7 +78,7 @@ Deno.test("workers: faults that pass are warnings", async () => {
   await clock.advance(2_500);
   stop.abort(new Error("stop"));
   await clock.run(run);
-  deepEqual([log.messages("error").length, log.messages("warn").length], [0, 2]);
+  deepEqual([log.events("error").length, log.events("warn").length], [0, 2]);
 });
 
 for (
@@ -143,7 +143,7 @@ Deno.test("workers: the step in progress is waited for, but not longer than the 
   ok(hasFinished);
   deepEqual(outcome.stuck, ["deaf"]);
   equal(clock.now(), 8_000);
-  deepEqual(log.messages("warn"), ["Workers did not stop in time"]);
+  deepEqual(log.events("warn"), ["shutdown_timed_out"]);
 });
 
 Deno.test("workers: an abort is no fault and leaves no line", async () => {

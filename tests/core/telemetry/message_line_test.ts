@@ -20,7 +20,6 @@ Deno.test("message line: names commitment, leg, both states and the reason, once
   deepEqual(log.lines, [{
     level: "info",
     event: "message_held",
-    message: "Message held",
     fields: {
       leg: "EVM-1 -> POLKADOT-3367",
       commitment: hashOf(1),

@@ -70,7 +70,7 @@ Deno.test("accumulate-fees: without --wait what needs a newer height is skipped,
   assert.match(printed, /EVM-1 -> EVM-56 +2 \(2\) +0 +0 +4 +0\n/);
   assert.deepEqual(scene.states(), { claimed: 2, unclaimed: 4 });
   // The fourth is not final on its own chain yet, so nothing can be said of it.
-  const told = scene.log.lines.filter(({ message }) => message.startsWith("Fees are not yet available"));
+  const told = scene.log.lines.filter(({ event }) => event === "fees_not_claimable");
   assert.deepEqual(told.map(({ fields }) => [fields.pair, fields.requests]), [["EVM-1 -> EVM-56", 3]]);
 });
 
@@ -98,7 +98,7 @@ Deno.test("accumulate-fees: --wait over three chains that become ready in revers
   assert.deepEqual(scene.states(), { claimed: 6 });
   assert.deepEqual(order, [d, c, b]);
   assert.ok(
-    scene.log.messages("info").some((text) => text.startsWith("Waiting for the hub to learn a height")),
+    scene.log.events("info").some((event) => event === "hub_height_awaited"),
   );
   assert.match(printed, /EVM-1 -> EVM-10 +2 \(2\)/);
 });

@@ -96,7 +96,7 @@ Deno.test("withdrawals: thresholds of operator and hub, equal is enough, in the 
     const [report] = isAsked ? await rounds.orderNow(never) : await rounds.orderDue(never);
     assert.deepEqual(report?.results, [ordered ? "ordered" : "skipped"], `${decimals} ${available}`);
     const isBelowHub = hubMinimum === undefined || available < hubMinimum;
-    const told = scene.log.messages("warn").some((text) => text.includes("its own minimum"));
+    const told = scene.log.events("warn").includes("withdrawal_below_hub_minimum");
     assert.equal(
       told,
       !ordered && isBelowHub && available > 0n && available >= 10n * 10n ** BigInt(decimals),
@@ -144,7 +144,7 @@ Deno.test("withdrawals: an address of earlier deliveries is emptied if its key i
   assert.deepEqual(report?.results, ["skipped", "ordered"]);
   await payAll(scene, rounds);
   assert.equal(scene.hub.balanceOf(a, evmAddressOf(keyOf(2))), 0n);
-  assert.ok(scene.log.messages("warn").some((text) => text.includes("key is not configured")));
+  assert.ok(scene.log.events("warn").includes("fee_account_unconfigured"));
 });
 
 const lone = {
@@ -299,7 +299,7 @@ Deno.test("withdrawals: an account without gas tells its exact shortfall once, a
   await rounds.orderNow(never);
   await payAll(scene, rounds, 90);
   assert.equal(rows(scene)[0]?.state, "dispatched");
-  const told = scene.log.lines.filter(({ message }) => message.includes("cannot pay"));
+  const told = scene.log.lines.filter(({ event }) => event === "balance_insufficient");
   assert.equal(told.length, 1);
   assert.equal(told[0]?.fields["shortfallWei"], 200_000n * 100n - 1n);
   scene.chain(a).balanceWei = one;
@@ -318,7 +318,7 @@ Deno.test("withdrawals: a payment whose delivery costs a tenth of it waits with 
   await payAll(scene, rounds, 1_300);
   assert.equal(rows(scene)[0]?.state, "dispatched");
   assert.equal(paidOn(scene, a), 0);
-  const told = scene.log.lines.filter(({ message }) => message.includes("less than a tenth"));
+  const told = scene.log.lines.filter(({ event }) => event === "payment_delayed");
   assert.deepEqual(told.map(({ fields }) => [fields["costUsd"], fields["mostUsd"]]), [
     ["15", "14.999999999999999999"],
   ]);

@@ -45,8 +45,8 @@ Deno.test("leg: it waits in quiet until the sink knows the source, and says so e
   await withLeg(world, "out", async (relayer) => {
     await world.clock.advance(304_000);
     assert.equal(relayer.ledger.cursors.find(names.hub, names.two), undefined);
-    const told = relayer.log.messages("info").filter((text) => text.startsWith("Waiting for"));
-    assert.deepEqual(told, ["Waiting for the sink to learn a height of the source"]);
+    const told = relayer.log.events("info").filter((event) => event.endsWith("_awaited"));
+    assert.deepEqual(told, ["source_height_awaited"]);
     const [message] = await world.sendFrom(world.hub, world.two, 1);
     await world.blocks(10);
     assert.ok(isDelivered(world, message));
@@ -73,7 +73,7 @@ for (const [way, reason] of [["out", "sink_unprovable"], ["in", "source_not_acce
   Deno.test(`leg: messages behind an obstacle (${reason}) are held with it, time out, and go on when it is gone`, async () => {
     const world = new World();
     const [source, sink] = way === "out" ? [world.hub, world.two] : [world.one, world.hub];
-    let obstacle: Obstacle | undefined = { reason, detail: "words", what: "somebody" };
+    let obstacle: Obstacle | undefined = { reason, detail: "words" };
     const [message] = await world.sendFrom(source, sink, 1);
     const soon = BigInt(Math.floor(world.clock.now() / 1000)) + 300n;
     const [late] = await world.sendFrom(source, sink, 1, { timeoutTimestampSec: soon });
@@ -86,7 +86,7 @@ for (const [way, reason] of [["out", "sink_unprovable"], ["in", "source_not_acce
         assert.deepEqual([row.state, row.reason, row.detail], ["held", reason, "words"]);
       }
       assert.equal(relayer[way === "out" ? "two" : "hub"].calls.includes("simulate"), false);
-      assert.deepEqual(relayer.log.messages("warn"), ["Nothing is delivered on this leg for now"]);
+      assert.deepEqual(relayer.log.events("warn"), ["leg_blocked"]);
       await world.blocks(300);
       assert.equal(relayer.row(late, at).state, "timed_out");
       const [more] = await world.sendFrom(source, sink, 1);
@@ -96,7 +96,7 @@ for (const [way, reason] of [["out", "sink_unprovable"], ["in", "source_not_acce
       assert.ok(isDelivered(world, message));
       assert.ok(isDelivered(world, more));
       assert.equal(isDelivered(world, late), false);
-      assert.ok(relayer.log.messages("info").includes("Leg goes on"));
+      assert.ok(relayer.log.events("info").includes("leg_resumed"));
     }, () => Promise.resolve(obstacle));
   });
 }
@@ -106,7 +106,7 @@ Deno.test("leg: what an earlier run of the program held for an obstacle goes on 
   const [message] = await world.sendFrom(world.hub, world.two, 1);
   assert.ok(message !== undefined);
   const ledger = memoryLedger(world);
-  const obstacle: Obstacle = { reason: "sink_unprovable", detail: "words", what: "somebody" };
+  const obstacle: Obstacle = { reason: "sink_unprovable", detail: "words" };
   const run = async (found: Obstacle | undefined, test: (relayer: Relayer) => void): Promise<void> => {
     const relayer = new Relayer(world, ledger);
     const leg = { ...outbound(relayer), findObstacle: () => Promise.resolve(found) };
@@ -121,7 +121,10 @@ Deno.test("leg: what an earlier run of the program held for an obstacle goes on 
 });
 
 for (
-  const [way, what] of [["out", "The host is frozen"], ["in", "The light client is frozen"]] as const
+  const [way, what, code] of [
+    ["out", "The host is frozen", "host_frozen"],
+    ["in", "The light client is frozen", "client_frozen"],
+  ] as const
 ) {
   Deno.test(`leg: ${what}: told within a round, once, and again when it is over`, async () => {
     const world = new World();
@@ -131,15 +134,15 @@ for (
       sink.freeze(true);
       await world.blocks(4);
       const warnings = relayer.log.lines.filter(({ level }) => level === "warn");
-      assert.deepEqual(warnings.map(({ message, fields }) => [message.split(":")[0], fields.chain]), [
-        [what, sink.id.stateMachine],
+      assert.deepEqual(warnings.map(({ event, fields }) => [event, fields.chain]), [
+        [code, sink.id.stateMachine],
       ]);
       await world.blocks(30);
       sink.freeze(false);
       await world.blocks(4);
-      const told = relayer.log.lines.filter(({ message }) => message === "Messages are accepted again");
+      const told = relayer.log.lines.filter(({ event }) => event === "freeze_ended");
       assert.deepEqual(told.map(({ fields }) => fields.chain), [sink.id.stateMachine]);
-      assert.equal(relayer.log.messages("warn").length, 1);
+      assert.equal(relayer.log.events("warn").length, 1);
     });
   });
 }
@@ -159,7 +162,7 @@ for (const [way, family] of [["out", "EVM"], ["in", "Substrate"]] as const) {
       assert.equal(isDelivered(world, young), false);
       await world.blocks(40);
       assert.ok(isDelivered(world, young));
-      assert.deepEqual(relayer.log.messages("warn"), []);
+      assert.deepEqual(relayer.log.events("warn"), []);
     });
   });
 }
@@ -176,7 +179,7 @@ Deno.test("leg: a height that is vetoed in its challenge period is not used (F9)
     await world.update(world.hub, world.two);
     await world.blocks(80);
     assert.ok(isDelivered(world, message));
-    assert.deepEqual(relayer.log.messages("error"), []);
+    assert.deepEqual(relayer.log.events("error"), []);
   });
 });
 
@@ -194,10 +197,10 @@ Deno.test("leg: an endpoint that fails is asked more and more seldom, told once,
     const later = await callsIn(600_000);
     assert.ok(first >= 3 && first <= 10, `${first} calls in the first minute`);
     assert.ok(later >= 1 && later <= 4, `${later} calls in ten minutes`);
-    assert.deepEqual(relayer.log.messages("warn"), ["Leg waits for an endpoint"]);
+    assert.deepEqual(relayer.log.events("warn"), ["leg_paused"]);
     relayer.two.faults.clear("fetchView");
     await world.clock.advance(400_000);
-    assert.ok(relayer.log.messages("info").includes("Leg goes on"));
+    assert.ok(relayer.log.events("info").includes("leg_resumed"));
     const [message] = await world.sendFrom(world.hub, world.two, 1);
     await world.blocks(10);
     assert.ok(isDelivered(world, message));

@@ -35,7 +35,7 @@ Deno.test("moving sink: a height that the sink evicts before the proof is checke
     assert.deepEqual(delivered(world.two), [message.commitment]);
   });
   assert.equal(world.two.reverted().length, 0);
-  assert.deepEqual(relayer.log.messages("error"), []);
+  assert.deepEqual(relayer.log.events("error"), []);
 });
 
 Deno.test("moving sink: a challenge period that begins and ends while the relayer runs is kept (F9)", async () => {
@@ -112,8 +112,8 @@ Deno.test("moving sink: hours without an update are spent in quiet, and the next
     await world.update(world.hub, world.two);
     await world.blocks(10);
     assert.ok(delivered(world.two).includes(message.commitment));
-    assert.deepEqual(relayer.log.messages("error"), []);
-    assert.deepEqual(relayer.log.messages("warn"), []);
+    assert.deepEqual(relayer.log.events("error"), []);
+    assert.deepEqual(relayer.log.events("warn"), []);
   });
 });
 
@@ -150,7 +150,7 @@ for (const [way, byMs] of [["forward by a day", 86_400_000], ["back by ten minut
       const all = [...before, ...after].map(({ commitment }) => commitment);
       assert.deepEqual(delivered(world.two).sort(), all.sort());
       assert.equal(world.two.reverted().length, 0);
-      assert.deepEqual(relayer.log.messages("error"), []);
+      assert.deepEqual(relayer.log.events("error"), []);
     });
   });
 }

@@ -151,8 +151,8 @@ Deno.test("scan: initial_height below the cursor reads again without touching wh
     assert.equal(cursorOf(relayer), 0n);
     assert.equal(await scan(relayer, leg), 0);
     assert.equal(relayer.row(message, names.hub).state, "delivered_by_other");
-    const said = relayer.log.lines.slice(lines).map((line) => line.message);
-    assert.ok(!said.includes("Message found"), "nothing is found a second time");
+    const said = relayer.log.lines.slice(lines).map((line) => line.event);
+    assert.ok(!said.includes("message_found"), "nothing is found a second time");
   });
 });
 
@@ -164,7 +164,7 @@ Deno.test("scan: initial_height above the cursor skips blocks and says so; a res
     const skipping = new Relayer(world, ledger, { initialHeight: 100n });
     await start(skipping, skipping.leg(skipping.one, skipping.hub));
     assert.equal(cursorOf(skipping), 100n);
-    assert.equal(skipping.log.messages("warn").length, 1);
+    assert.equal(skipping.log.events("warn").length, 1);
     ledger.transaction(() => ledger.cursors.reset(names.one, names.hub, 1n));
     const plain = new Relayer(world, ledger);
     await start(plain, plain.leg(plain.one, plain.hub, { initialHeight: undefined }));

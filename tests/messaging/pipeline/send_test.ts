@@ -63,7 +63,7 @@ for (const [when, method, moment] of deaths) {
           assert.equal(heir.row(message).state, "delivered");
           assert.equal(heir.ledger.deliveries.find(message.commitment, names.two)?.isFinal, true);
         }
-        assert.deepEqual(heir.log.messages("error"), []);
+        assert.deepEqual(heir.log.events("error"), []);
         heir.kill();
         await world.clock.settle();
       });
@@ -229,7 +229,7 @@ for (const method of ["sign", "broadcast"]) {
     await world.blocks(1);
     await settle(relayer);
     assert.equal(relayer.row(first).state, "delivered");
-    assert.deepEqual(relayer.log.messages("error"), []);
+    assert.deepEqual(relayer.log.events("error"), []);
   });
 }
 

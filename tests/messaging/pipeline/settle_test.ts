@@ -125,8 +125,8 @@ Deno.test("settle: after a lost race the rival's messages are ended and the othe
   await settle(relayer);
   assert.equal(relayer.row(second).state, "delivered");
   assert.equal(world.two.reverted().length, 1);
-  assert.deepEqual(relayer.log.messages("error"), []);
-  assert.deepEqual(relayer.log.messages("warn"), []);
+  assert.deepEqual(relayer.log.events("error"), []);
+  assert.deepEqual(relayer.log.events("warn"), []);
 });
 
 Deno.test("settle: a revert without a rival is tried twice at once, then left to the schedule", async () => {
@@ -337,7 +337,7 @@ Deno.test("settle: a block that is gone with everything in it is told, and the b
   await world.blocks(6);
   await settle(relayer);
   assert.equal(relayer.row(first).state, "submitted");
-  assert.equal(relayer.log.messages("warn").length, 1);
+  assert.equal(relayer.log.events("warn").length, 1);
   await settle(relayer);
   await world.blocks(6);
   await settle(relayer);

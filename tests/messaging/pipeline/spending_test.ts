@@ -8,6 +8,7 @@ import { housekeepingWorker } from "../../../src/messaging/housekeeping.ts";
 import type { Leg, LegProfit } from "../../../src/messaging/pipeline/leg.ts";
 import { sendConsensus } from "../../../src/messaging/pipeline/send.ts";
 import { settleAll } from "../../../src/messaging/pipeline/settle.ts";
+import type { EventCode } from "../../../src/core/telemetry/events.ts";
 import { MemoryReplacing } from "../../support/memory_replacing.ts";
 import { COST_18, pay, payAndUpdate, PRICE_WEI, profitOf } from "./market.ts";
 import { round } from "./rounds.ts";
@@ -55,8 +56,8 @@ function rows({ relayer }: Case): readonly SpendingRow[] {
   return relayer.ledger.spending.listMined(names.two, 0);
 }
 
-function told({ relayer }: Case, start: string): readonly unknown[] {
-  return relayer.log.lines.filter(({ message }) => message.startsWith(start)).map(({ fields }) => fields);
+function told({ relayer }: Case, code: EventCode): readonly unknown[] {
+  return relayer.log.lines.filter(({ event }) => event === code).map(({ fields }) => fields);
 }
 
 /** Somebody else delivers them first, in the next block. */
@@ -190,7 +191,7 @@ Deno.test("spending: every ten minutes the log says what was spent, and what ear
   await world.clock.advance(600_000);
   stop.abort();
   await end;
-  assert.deepEqual(told(work, "Gas spent")[0], {
+  assert.deepEqual(told(work, "gas_spent")[0], {
     chain: names.two,
     transactions: 2,
     spent: "0.000121",
@@ -218,9 +219,9 @@ Deno.test("daily loss: when it is reached nothing is sent there, over a restart 
   await withLedger(world, async (ledger, reopen) => {
     const work = prepare(10, { settings }, world, ledger);
     await loseRaces(work, 1);
-    assert.deepEqual(told(work, "maximum_daily_loss"), []);
+    assert.deepEqual(told(work, "loss_limit_reached"), []);
     await loseRaces(work, 1);
-    const [line] = told(work, "maximum_daily_loss is reached");
+    const [line] = told(work, "loss_limit_reached");
     assert.partialDeepStrictEqual(line, { chain: names.two, lostUsd: "0.084", limitUsd: "0.084" });
     await payAndUpdate(world, [COST_18 * 2n]);
     assert.equal(await deliver(work), 0);
@@ -235,7 +236,7 @@ Deno.test("daily loss: when it is reached nothing is sent there, over a restart 
     await world.clock.advance(86_400_000 - 60_000);
     await settle(again);
     assert.equal(await deliver(again), 1, "the first loss is a day old");
-    assert.equal(told(again, "Losses are below maximum_daily_loss again").length, 1);
+    assert.equal(told(again, "loss_limit_cleared").length, 1);
   });
 });
 
@@ -271,7 +272,7 @@ Deno.test("daily loss: a waiting transaction is not replaced while the limit is 
   assert.equal(later.length, 1);
   await world.clock.advance(STUCK_AFTER_MS);
   await settle(work);
-  assert.deepEqual(told(work, "Waiting transaction replaced"), []);
+  assert.deepEqual(told(work, "transaction_replaced"), []);
 });
 
 Deno.test("daily loss: while nobody knows the price, what was spent stops it", async () => {
@@ -282,7 +283,7 @@ Deno.test("daily loss: while nobody knows the price, what was spent stops it", a
   await payAndUpdate(work.world, [0n]);
   assert.equal((await round(work.relayer, work.leg)).sent, 0);
   assert.match(
-    String(JSON.stringify(told(work, "maximum_daily_loss"))),
+    String(JSON.stringify(told(work, "loss_limit_reached"))),
     /price of the native token is unknown/,
   );
   await settle(work);

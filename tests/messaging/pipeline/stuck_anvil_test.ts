@@ -119,7 +119,7 @@ Deno.test("stuck on a node (F3): the original is mined after the replacement was
     assert.deepEqual(work.states(), ["delivery final", "delivery replaced"]);
     assert.equal(messageState(work), "delivered");
     assert.equal(await countReceived(host), 1n);
-    assert.deepEqual(work.log.messages("warn"), []);
+    assert.deepEqual(work.log.events("warn"), []);
   });
 });
 

@@ -114,7 +114,7 @@ Deno.test("stuck (F3): the replacement is mined, and settles the messages once",
   assert.equal(record?.txHash, young?.submission.hash);
   assert.equal(record?.isFinal, true);
   assert.equal(delivered(work.world.two).length, 1);
-  assert.deepEqual(work.relayer.log.messages("warn"), []);
+  assert.deepEqual(work.relayer.log.events("warn"), []);
 });
 
 Deno.test("stuck (F3): the original is mined after the replacement was journalled", async () => {
@@ -134,7 +134,7 @@ Deno.test("stuck (F3): the original is mined after the replacement was journalle
   assert.equal(work.relayer.row(work.first).state, "delivered");
   const record = work.relayer.ledger.deliveries.find(work.first.commitment, names.two);
   assert.equal(record?.txHash, rowsOf(work)[0]?.submission.hash);
-  assert.deepEqual(work.relayer.log.messages("warn"), []);
+  assert.deepEqual(work.relayer.log.events("warn"), []);
 });
 
 Deno.test("stuck (F3): after three replacements the nonce is cancelled, and the message goes anew", async () => {
@@ -284,7 +284,7 @@ Deno.test("stuck (F18): a nonce that a stranger used is told once and healed", a
     await work.world.clock.advance(5_000);
     await round(work.relayer, work.leg);
   }
-  const warnings = work.relayer.log.messages("warn").filter((text) => text.startsWith("Another program"));
+  const warnings = work.relayer.log.events("warn").filter((event) => event === "account_shared");
   assert.equal(warnings.length, 1);
   assert.deepEqual(statesOf(work), ["delivery replaced", "delivery replaced"]);
   await mine(work);
@@ -358,14 +358,14 @@ Deno.test("funds (F18): an empty account parks its chain: one look a minute, tol
   world.two.unfunded.clear();
   await world.clock.advance(60_000);
   assert.equal((await round(relayer, leg)).sent, 3);
-  assert.deepEqual(relayer.log.messages("error"), []);
-  assert.ok(relayer.log.messages("info").includes("Our account can pay for gas again"));
+  assert.deepEqual(relayer.log.events("error"), []);
+  assert.ok(relayer.log.events("info").includes("balance_restored"));
 });
 
 Deno.test("stuck (F18): a strange nonce in the pool is told when a later look confirms it, a passing one never", async () => {
   const work = await waiting();
   const warnings = (): number =>
-    work.relayer.log.messages("warn").filter((text) => text.startsWith("Another program")).length;
+    work.relayer.log.events("warn").filter((event) => event === "account_shared").length;
   noteForeign({ deps: work.relayer.deps, sink: work.relayer.two }, 7n);
   await work.world.clock.advance(60_000);
   noteForeign({ deps: work.relayer.deps, sink: work.relayer.two }, 8n);

@@ -69,7 +69,7 @@ Deno.test("suspension: after one delivery without effect messages of the pair ar
     const [bad] = await world.sendFrom(world.hub, world.two, 1, toDeceiver);
     await work(world, relayer);
     assert.equal(stateOf(relayer, bad), "held not_executed");
-    assert.equal(relayer.log.messages("warn").length, 1);
+    assert.equal(relayer.log.events("warn").length, 1);
     const [later] = await world.sendFrom(world.hub, world.two, 1, toDeceiver);
     await work(world, relayer);
     assert.equal(stateOf(relayer, later), "held suspended");

@@ -214,7 +214,7 @@ export class Relayer {
         await worker.run(this.signal);
       } catch (error) {
         if (this.signal.aborted) return;
-        this.log.error("Worker failed", { worker: worker.name, error });
+        this.log.error("worker_failed", { worker: worker.name, error });
         await this.deps.clock.sleep(1_000, this.signal).catch(() => undefined);
       }
     }

@@ -1,5 +1,6 @@
 /** Single plans of the simulation: a long day, an end at any step, and claims that reorganisations take away. */
 import assert from "node:assert/strict";
+import type { EventCode } from "../../../src/core/telemetry/events.ts";
 import type { RecordedLine } from "../../support/recorded_log.ts";
 import { type MessagePlan, type Plan, planOf, type Trouble } from "./plan.ts";
 import { type Course, simulationKeys } from "./course.ts";
@@ -31,9 +32,17 @@ function quiet(seed: number, changes: Partial<Plan> = {}): Plan {
   };
 }
 
-/** Lines of all lives of the relayer that begin so. */
-function linesOf(course: Course, start: string): readonly RecordedLine[] {
-  return course.programs.flatMap(({ log }) => log.lines).filter(({ message }) => message.startsWith(start));
+/** Lines of this event, of all lives of the relayer. */
+function linesOf(course: Course, code: EventCode): readonly RecordedLine[] {
+  return course.programs.flatMap(({ log }) => log.lines).filter(({ event }) => event === code);
+}
+
+/** Lines of deliveries, whoever made them. */
+function deliveredLines(course: Course): readonly RecordedLine[] {
+  return [
+    ...linesOf(course, "message_delivered"),
+    ...linesOf(course, "message_delivered_by_competitor"),
+  ];
 }
 
 /** Runs plans, one seed after the other, until something has happened `times` in them; it must within 20. */
@@ -146,7 +155,7 @@ Deno.test("simulation: a nonce that a reorganisation takes from a stranger holds
       );
       return { ...plan, troubles, chains: [{ ...one, finalityLag: 4n }, { ...two, finalityLag: 4n }] };
     },
-    count: (course) => linesOf(course, "Nonce used up").filter(({ fields }) => fields.why === "gap").length,
+    count: (course) => linesOf(course, "nonce_cleared").filter(({ fields }) => fields.why === "gap").length,
   });
 });
 
@@ -158,7 +167,7 @@ Deno.test("simulation: what was signed for a handler that governance replaced co
     first: 500,
     planOf: (seed) => quiet(seed, { troubles: replaced }),
     count: (course) =>
-      linesOf(course, "Transaction had no effect").filter(({ fields }) =>
+      linesOf(course, "transaction_ineffective").filter(({ fields }) =>
         fields.detail === "UnauthorizedAction"
       ).length,
   });
@@ -181,7 +190,7 @@ Deno.test("simulation: what waits for a better price when its handler is replace
     first: 500,
     planOf: (seed) => quiet(seed, { troubles: [...rushes, ...replaced], calmAfterSec: 300 }),
     count: (course) =>
-      linesOf(course, "Nonce used up").filter(({ fields }) => fields.why === "handler_replaced").length,
+      linesOf(course, "nonce_cleared").filter(({ fields }) => fields.why === "handler_replaced").length,
   });
 });
 
@@ -198,8 +207,8 @@ Deno.test("simulation: what a transaction of a lost database delivers before our
       return quiet(seed, { troubles });
     },
     count: (course) => {
-      const inVain = linesOf(course, "Transaction had no effect").map(({ fields }) => fields.transaction);
-      return linesOf(course, "Message delivered").filter(({ fields }) =>
+      const inVain = linesOf(course, "transaction_ineffective").map(({ fields }) => fields.transaction);
+      return deliveredLines(course).filter(({ fields }) =>
         fields.reason === "handled_by_us" && fields.transaction !== undefined &&
         inVain.includes(fields.transaction)
       ).length;
@@ -212,10 +221,8 @@ Deno.test("simulation: a delivery of ours that a reorganisation gives to somebod
     first: 300,
     planOf: (seed) => quiet(seed, { reorgPercent: 40, hasCompetitor: true, hubFinalityLag: 3n }),
     count: (course) => {
-      const ours = linesOf(course, "Message delivered").filter(({ fields }) => fields.to === "delivered");
-      const theirs = linesOf(course, "Message delivered").filter(({ fields }) =>
-        fields.to === "delivered_by_other"
-      );
+      const ours = linesOf(course, "message_delivered");
+      const theirs = linesOf(course, "message_delivered_by_competitor");
       return theirs.filter(({ fields: { commitment, leg } }) =>
         ours.some(({ fields }) => fields.commitment === commitment && fields.leg === leg)
       ).length;
@@ -229,7 +236,7 @@ Deno.test("simulation: what a lost database delivered is found and paid also whe
     const plan = quiet(seed, { troubles: [{ kind: "lose", atSec: 260, downSec: 5 }], calmAfterSec: 280 });
     const messages = plan.messages.map((message) => ({ ...message, timeoutSec: 200 }));
     const course = await runPlanAlone({ ...plan, messages }, seed);
-    found += linesOf(course, "Message delivered").filter(({ fields }) => fields.from === "seen").length;
+    found += deliveredLines(course).filter(({ fields }) => fields.from === "seen").length;
   }
   assert.ok(found > 0, "the receipts of the first life were found in the second");
 });
@@ -245,6 +252,6 @@ Deno.test("simulation: fees that are raised while their claim is made are paid i
       }));
       return { ...plan, messages };
     },
-    count: (course) => linesOf(course, "A fee was raised after").length,
+    count: (course) => linesOf(course, "fee_raised").length,
   });
 });

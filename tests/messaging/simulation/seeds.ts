@@ -98,7 +98,7 @@ function tellLog(course: Course): void {
   if (path === undefined) return;
   const lines = course.programs.flatMap(({ log }, life) =>
     log.lines.map((line) =>
-      `${life} ${line.level} ${line.message} ${Deno.inspect(line.fields, { breakLength: 1e6 })}`
+      `${life} ${line.level} ${line.event} ${Deno.inspect(line.fields, { breakLength: 1e6 })}`
     )
   );
   Deno.writeTextFileSync(path, [Deno.inspect(course.plan, { depth: 9 }), ...lines].join("\n"));

@@ -35,7 +35,7 @@ export async function playBeaconProfile(
   await beacon.advanceToPeriod(next);
   await relayer.waitForLine(
     ({ record }) =>
-      record?.message === "Update accepted" &&
+      record?.event === "update_accepted" &&
       String(record.summary).includes(`committee of period ${next + 1}`),
     { since, deadlineMs: DEADLINE_MS },
   );

@@ -99,7 +99,7 @@ export async function untilIdle(
   for (const { stateMachine } of chains) {
     await process.waitForLine(
       ({ record }) =>
-        record?.message === "Nothing to deliver" && record.chain === stateMachine &&
+        record?.event === "proofs_not_needed" && record.chain === stateMachine &&
         String(record.reason).includes(reason),
       { since, deadlineMs: DEADLINE_MS },
     );

@@ -18,7 +18,7 @@ import {
   readPeakMb,
   type RunFacts,
 } from "./consensus_checks.ts";
-import type { LineMatch, RelayerProcess } from "./relayer_process.ts";
+import { asRule, type LineMatch, type RelayerProcess } from "./relayer_process.ts";
 import { readPrintedClient } from "./printed_client.ts";
 import { foundSecrets, SECRETS, secretUrl } from "./secrets.ts";
 
@@ -113,7 +113,7 @@ export class ConsensusScene implements AsyncDisposable {
   async start(changes: SceneChanges = {}): Promise<RelayerProcess> {
     const process = await startConsensusRelayer(this.endpoints, { changes: secretChanges(this, changes) });
     this.#runs.push({ process, name: `relayer ${this.#runs.length + 1}`, peakMb: undefined });
-    await process.waitForLine("Relaying consensus", { deadlineMs: DEADLINE_MS });
+    await process.waitForLine("program_started", { deadlineMs: DEADLINE_MS });
     return process;
   }
 
@@ -171,7 +171,7 @@ export class ConsensusScene implements AsyncDisposable {
   /** Waits until so many looks at chains have failed; equal warnings are not repeated, so their ends are counted. */
   async untilFailed(process: RelayerProcess, looks: number, since: number): Promise<void> {
     await waitUntil(`${looks} looks have failed`, () => {
-      const ends = process.lines.slice(since).filter(({ record }) => record?.message === "Looked");
+      const ends = process.lines.slice(since).filter(({ record }) => record?.event === "poll_finished");
       return ends.filter(({ record }) => record?.result === "failed").length >= looks;
     }, { deadlineMs: DEADLINE_MS });
   }
@@ -204,7 +204,7 @@ export class ConsensusScene implements AsyncDisposable {
   }
 
   #factsOf({ process, name, peakMb }: Run): RunFacts {
-    const errors = process.errorLines.filter((line) => !this.#expected.some((match) => fits(match, line)));
+    const errors = process.errorLines.filter((line) => !this.#expected.some((match) => asRule(match)(line)));
     return { name, peakMb, errors: errors.map(({ text }) => text), secrets: foundSecrets(process.text) };
   }
 
@@ -225,11 +225,6 @@ export class ConsensusScene implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     for (const { process } of this.#runs) await process.kill();
   }
-}
-
-function fits(match: LineMatch, line: RelayerProcess["lines"][number]): boolean {
-  if (typeof match === "function") return match(line);
-  return typeof match === "string" ? line.text.includes(match) : match.test(line.text);
 }
 
 /** The changes as a configuration takes them, with secrets in every place that can hold one. */

@@ -225,7 +225,7 @@ interface LegStart {
 /** Where the legs began to read, as the log tells, in order. */
 function legStarts({ trace }: Facts): readonly LegStart[] {
   return trace.processes.flatMap(({ lines }) => lines).flatMap(({ record }) => {
-    if (record?.message !== "Leg starts") return [];
+    if (record?.event !== "leg_started") return [];
     return [{
       leg: String(record.leg),
       afterBlock: BigInt(String(record.after_block)),

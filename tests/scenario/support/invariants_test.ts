@@ -133,7 +133,7 @@ function startLine(
   afterBlock: number,
   because: string,
 ): Facts["trace"]["processes"][number]["lines"][0] {
-  const record = { message: "Leg starts", leg, after_block: `${afterBlock}`, because };
+  const record = { event: "leg_started", leg, after_block: `${afterBlock}`, because };
   return { atMs: 0, stream: "stdout", text: JSON.stringify(record), record, level: "info" };
 }
 
@@ -318,7 +318,7 @@ Deno.test("invariants: I8, credit that is missing, and money paid out without a 
 
 Deno.test("invariants: I9, sent for less than it costs although a profit is asked for", () => {
   const asking = (percent: string): Partial<Facts["trace"]["processes"][number]> => {
-    const record = { message: "Relaying", minimumProfit: percent };
+    const record = { event: "program_started", minimumProfit: percent };
     return { lines: [...starts, { atMs: 0, stream: "stdout", text: "", record, level: "info" }] };
   };
   const offering = (fee: bigint | undefined): Partial<Facts> => {
@@ -389,14 +389,14 @@ Deno.test("invariants: I15, signed although the limit of losses was reached", ()
 });
 
 Deno.test("invariants: I11, a long silence, and an end that takes long", () => {
-  const at = (atMs: number, message = "Something"): Facts["trace"]["processes"][number]["lines"][0] => {
-    return { atMs, stream: "stdout", text: message, record: { message }, level: "info" };
+  const at = (atMs: number, event = "something"): Facts["trace"]["processes"][number]["lines"][0] => {
+    return { atMs, stream: "stdout", text: event, record: { event }, level: "info" };
   };
   const minuteMs = 60_000;
   assert.deepEqual(broken({}, {}, { lines: [...starts, at(10 * minuteMs)] }), []);
   assert.deepEqual(broken({}, {}, { lines: [...starts, at(11 * minuteMs)] }), ["I11"]);
   assert.deepEqual(broken({}, {}, { endedAtMs: 11 * minuteMs }), ["I11"]);
-  const told = [...starts, at(1_000, "Stopping: work under way is finished or journalled")];
+  const told = [...starts, at(1_000, "program_stopping")];
   assert.deepEqual(broken({}, {}, { lines: told, endedAtMs: 25_000 }), []);
   assert.deepEqual(broken({}, {}, { lines: told, endedAtMs: 45_000 }), ["I11"]);
 });
@@ -407,20 +407,20 @@ Deno.test("invariants: I12, a leg that failed for another chain's fault, and one
   };
   const failed = (leg: string, chain: string): readonly typeof starts[number][] => {
     const error = { name: "RpcFault", message: `eth_call on ${chain} via 127.0.0.1: timeout` };
-    return [...starts, line(1, { message: "Leg is interrupted", leg, error })];
+    return [...starts, line(1, { event: "poll_failed", leg, error })];
   };
   assert.deepEqual(broken({}, {}, { lines: failed(`${HUB} -> ${B}`, B) }), []);
   assert.deepEqual(broken({}, {}, { lines: failed(`${HUB} -> ${B}`, HUB) }), []);
   assert.deepEqual(broken({}, {}, { lines: failed(`${HUB} -> ${B}`, A) }), ["I12"]);
   const worker = line(1, {
-    message: "Worker failed and will be started again",
+    event: "worker_restarting",
     worker: "claims",
     error: { message: `eth_call on ${A} via 127.0.0.1: timeout` },
   });
   assert.deepEqual(broken({}, {}, { lines: [...starts, worker] }), ["I12"]);
 
   const relaying = line(0, {
-    message: "Relaying",
+    event: "program_started",
     chains: `${A}, ${B}`,
     deliversTo: B,
     minimumProfit: "0 %",
@@ -434,7 +434,7 @@ Deno.test("invariants: I12, a leg that failed for another chain's fault, and one
     [],
     "too early to tell",
   );
-  const down = line(0, { message: "Chain gives no usable answer; asked again in 10 s", chain: B });
+  const down = line(0, { event: "chain_still_unavailable", chain: B });
   assert.deepEqual(broken({}, {}, { lines: [relaying, down, ...starts], endedAtMs: 40_000 }), []);
 });
 

@@ -120,7 +120,7 @@ export function* deliveredAtLoss(facts: Facts): Iterable<string> {
 export function minimumProfit({ trace }: Pick<Facts, "trace">): bigint {
   const rules = trace.processes.flatMap(({ lines }) =>
     lines.flatMap(({ record }) =>
-      record?.message === "Relaying" ? [BigInt(String(record.minimumProfit).replace(/ %$/, ""))] : []
+      record?.event === "program_started" ? [BigInt(String(record.minimumProfit).replace(/ %$/, ""))] : []
     )
   );
   return rules.length === 0 ? 0n : rules.reduce((a, b) => a < b ? a : b);

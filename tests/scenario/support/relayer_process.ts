@@ -2,6 +2,7 @@
  * The compiled `causeway` as a child process: its lines as they come, signals, exit codes.
  * Start reading at {@link startRelayer}.
  */
+import { type EventCode, events } from "../../../src/core/telemetry/events.ts";
 import { REPOSITORY } from "../../devnet/repository.ts";
 
 /** How to run it. */
@@ -37,8 +38,8 @@ export interface RelayerLine {
   readonly level: string | undefined;
 }
 
-/** What is looked for in lines: a part of the text, a pattern, or any rule. */
-export type LineMatch = string | RegExp | ((line: RelayerLine) => boolean);
+/** What is looked for in lines: an event (in lines for people its text), a pattern of the line, or any rule. */
+export type LineMatch = EventCode | RegExp | ((line: RelayerLine) => boolean);
 
 /** Something awaited did not come in time, or the process ended before it. The message holds the last lines. */
 export class RelayerFault extends Error {
@@ -238,9 +239,13 @@ export class RelayerProcess implements AsyncDisposable {
   }
 }
 
-function asRule(match: LineMatch): (line: RelayerLine) => boolean {
+/** Whether a line is what is looked for. */
+export function asRule(match: LineMatch): (line: RelayerLine) => boolean {
   if (typeof match === "function") return match;
-  if (typeof match === "string") return ({ text }) => text.includes(match);
+  if (typeof match === "string") {
+    const { text: said } = events[match];
+    return ({ record, text }) => record === undefined ? text.includes(said) : record.event === match;
+  }
   return ({ text }) => match.test(text);
 }
 

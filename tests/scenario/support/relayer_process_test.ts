@@ -19,12 +19,12 @@ async function withScript(
 }
 
 Deno.test("relayer process: reads lines of both streams, JSON and plain, and the exit code", async () => {
-  const script = `echo '{"level":"INFO","message":"ready"}'; echo "args $*"; echo oops >&2; exit 3`;
+  const script = `echo '{"level":"INFO","event":"program_started"}'; echo "args $*"; echo oops >&2; exit 3`;
   await withScript(script, async (relayer, folder) => {
     assert.equal(await relayer.exitCode(), 3);
     assert.equal(relayer.lines[0]?.level, "info");
-    assert.equal(relayer.lines[0]?.record?.message, "ready");
-    const line = await relayer.waitForLine("args ");
+    assert.equal(relayer.lines[0]?.record?.event, "program_started");
+    const line = await relayer.waitForLine(/^args /);
     assert.match(line.text, new RegExp(`--config=${folder}/causeway.toml --db=${folder}/relayer.db`));
     assert.equal(await Deno.readTextFile(relayer.configPath), "# empty\n");
     assert.deepEqual(relayer.errorLines.map(({ text }) => text), ["oops"]);
@@ -36,8 +36,8 @@ Deno.test("relayer process: reads lines of both streams, JSON and plain, and the
 Deno.test("relayer process: waits for a line to come, and says when it will not", async () => {
   await withScript(`sleep 0.1; echo first; exec sleep 5`, async (relayer) => {
     assert.equal((await relayer.waitForLine(/^first$/)).stream, "stdout");
-    await assert.rejects(relayer.waitForLine("second", { deadlineMs: 50 }), { code: "line_missing" });
-    const third = relayer.waitForLine("third");
+    await assert.rejects(relayer.waitForLine(/second/, { deadlineMs: 50 }), { code: "line_missing" });
+    const third = relayer.waitForLine(/third/);
     await Promise.all([relayer.kill(), assert.rejects(third, { code: "ended_early" })]);
   });
 });
@@ -45,12 +45,12 @@ Deno.test("relayer process: waits for a line to come, and says when it will not"
 Deno.test("relayer process: SIGTERM is told from SIGKILL by the exit code", async () => {
   const script = `trap 'exit 0' TERM; echo up; while :; do sleep 0.05; done`;
   await withScript(script, async (relayer) => {
-    await relayer.waitForLine("up");
+    await relayer.waitForLine(/up/);
     await assert.rejects(relayer.exitCode(50), (error) => error instanceof RelayerFault);
     assert.equal(await relayer.terminate(), 0);
   });
   await withScript(script, async (relayer) => {
-    await relayer.waitForLine("up");
+    await relayer.waitForLine(/up/);
     await relayer.kill();
     assert.equal(await relayer.exitCode(), 137);
   });

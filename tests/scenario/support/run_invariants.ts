@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { fromHex, toHash256 } from "../../../src/core/protocol/bytes.ts";
 import { parseStateMachine } from "../../../src/core/protocol/ismp/state_machine.ts";
+import type { EventCode } from "../../../src/core/telemetry/events.ts";
 import { type ClaimRow, planClaims } from "../../../src/messaging/decisions/fee_claims.ts";
 import type { Facts, ProcessTrace } from "./invariants.ts";
 import type { LedgerDelivery } from "./ledger_reader.ts";
@@ -24,7 +25,7 @@ export function* waitsSilent({ trace }: Facts): Iterable<string> {
       const silenceMs = time - (times[index] ?? time);
       if (silenceMs > MOST_SILENCE_MS) yield `I11: process ${at} was silent for ${silenceMs / 1000} s`;
     }
-    const told = lines.find(({ record }) => String(record?.message).startsWith("Stopping: "));
+    const told = lines.find(({ record }) => record?.event === "program_stopping");
     if (told === undefined || endedAtMs === undefined) continue;
     const endingMs = endedAtMs - told.atMs;
     if (endingMs > MOST_ENDING_MS) yield `I11: process ${at} took ${endingMs / 1000} s to stop`;
@@ -39,18 +40,21 @@ export function* failuresSpread(facts: Facts): Iterable<string> {
   }
 }
 
+/** Lines about a chain that does not answer. */
+const DOWN: ReadonlySet<unknown> = new Set<EventCode>(["chain_unavailable", "chain_still_unavailable"]);
+
 /** Lines about a worker or leg that has no work to do any more, or waits. */
-const INTERRUPTIONS: ReadonlySet<unknown> = new Set([
-  "Worker failed and will be started again",
-  "Worker met a fault that nothing here can repair",
-  "Leg waits for an endpoint",
-  "Leg is interrupted",
+const INTERRUPTIONS: ReadonlySet<unknown> = new Set<EventCode>([
+  "worker_restarting",
+  "worker_failed",
+  "leg_paused",
+  "poll_failed",
 ]);
 
 function* foreignFaults({ hub, histories }: Facts, { lines }: ProcessTrace): Iterable<string> {
   const chains = [...histories.keys()].filter((chain) => chain !== hub);
   for (const { record } of lines) {
-    if (record === undefined || !INTERRUPTIONS.has(record.message)) continue;
+    if (record === undefined || !INTERRUPTIONS.has(record.event)) continue;
     const name = String(record.leg ?? record.worker);
     const own = chains.filter((chain) => isNamed(name, chain));
     const fault = JSON.stringify(record.error ?? "");
@@ -65,14 +69,14 @@ function isNamed(text: string, chain: string): boolean {
 }
 
 function* legsMissing({ hub, told }: Facts, { lines, endedAtMs }: ProcessTrace): Iterable<string> {
-  const start = lines.find(({ record }) => record?.message === "Relaying");
+  const start = lines.find(({ record }) => record?.event === "program_started");
   if (start?.record === undefined) return;
   const lastMs = endedAtMs ?? lines.at(-1)?.atMs ?? start.atMs;
   if (lastMs - start.atMs < MOST_STARTING_MS) return;
   const namesIn = (value: unknown): readonly string[] =>
     String(value).split(", ").filter((name) => name !== "");
-  const messageOf = (chain: string, text: string): boolean =>
-    lines.some(({ record }) => record?.chain === chain && String(record.message).startsWith(text));
+  const isDown = (chain: string): boolean =>
+    lines.some(({ record }) => record?.chain === chain && DOWN.has(record.event));
   const chains = namesIn(start.record.chains);
   const sinks = start.record.deliversTo === "all" ? chains : namesIn(start.record.deliversTo);
   const legs = [
@@ -82,9 +86,9 @@ function* legsMissing({ hub, told }: Facts, { lines, endedAtMs }: ProcessTrace):
   for (const { source, sink, chain } of legs) {
     const leg = `${source} -> ${sink}`;
     const ofLeg = lines.filter(({ record }) => record?.leg === leg);
-    const hasStarted = ofLeg.some(({ record }) => record?.message === "Leg starts");
-    const isExcused = messageOf(chain, "Chain gives no usable answer") || told(source, sink) === 0n ||
-      ofLeg.some(({ record }) => INTERRUPTIONS.has(record?.message));
+    const hasStarted = ofLeg.some(({ record }) => record?.event === "leg_started");
+    const isExcused = isDown(chain) || told(source, sink) === 0n ||
+      ofLeg.some(({ record }) => INTERRUPTIONS.has(record?.event));
     if (!hasStarted && !isExcused) yield `I12: ${leg} never started`;
   }
 }

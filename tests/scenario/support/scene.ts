@@ -85,10 +85,10 @@ export class SceneRelayer {
   /** Starts a process and waits until its legs have their first cursor. */
   async startAndWait(changes: ConfigChanges = {}): Promise<RelayerProcess> {
     const process = await this.start(changes);
-    await process.waitForLine("Relaying", { deadlineMs: DEADLINE_MS });
+    await process.waitForLine("program_started", { deadlineMs: DEADLINE_MS });
     const legs = new Set<unknown>();
     await process.waitForLine(({ record }) => {
-      if (record?.message === "Leg starts") legs.add(record.leg);
+      if (record?.event === "leg_started") legs.add(record.leg);
       return legs.size === expectedLegs(this.#scene.devnet, changes);
     }, { deadlineMs: DEADLINE_MS });
     return process;
@@ -294,7 +294,7 @@ async function headsOf(devnet: Devnet): Promise<ReadonlyMap<string, bigint>> {
 
 /** The last lines that are not about single messages: there are hundreds of those. */
 function lastLines({ process }: SceneRelayer): string {
-  const telling = process.lines.filter(({ record }) => !String(record?.message).startsWith("Message "));
+  const telling = process.lines.filter(({ record }) => !String(record?.event).startsWith("message_"));
   return telling.slice(-25).map(({ text }) => text.slice(0, 500)).join("\n");
 }
 

@@ -57,7 +57,7 @@ export class EventReader {
       const decoded = decodeHostLog(entry, host);
       const at: EventPosition = { height: entry.blockNumber, transaction: entry.transactionHash };
       if (decoded.kind === "undecodable") {
-        log.warn("A log of the host cannot be read and is skipped", { ...at, error: decoded.error });
+        log.warn("event_unreadable", { ...at, error: decoded.error });
       }
       const event = decoded.kind === "event" ? toChainEvent(decoded.event, at) : undefined;
       if (event !== undefined) events.push(event);

@@ -7,6 +7,7 @@ import type { Address } from "../../protocol/evm/address.ts";
 import type { StateMachineId } from "../../protocol/ismp/state_machine.ts";
 import type { RpcPool } from "../../rpc/pool.ts";
 import type { Clock } from "../../runtime/clock.ts";
+import type { EventCode } from "../../telemetry/events.ts";
 import type { Log, LogFields } from "../../telemetry/log.ts";
 import { Cached } from "./cached.ts";
 import { chainGasLimit, type GasPrice } from "./gas.ts";
@@ -154,12 +155,12 @@ export class EvmContext {
   }
 
   /** Names an endpoint that said what is not true. */
-  accuse(endpoint: string, what: string, fields: LogFields): void {
-    const key = `${endpoint} ${what}`;
+  accuse(endpoint: string, event: EventCode, fields: LogFields): void {
+    const key = `${endpoint} ${event}`;
     const nowMs = this.at.clock.now();
     const isNews = nowMs - (this.#accusedMs.get(key) ?? -Infinity) >= ACCUSE_EVERY_MS;
     if (isNews) this.#accusedMs.set(key, nowMs);
-    this.at.log[isNews ? "warn" : "debug"](what, { endpoint, ...fields });
+    this.at.log[isNews ? "warn" : "debug"](event, { endpoint, ...fields });
   }
 
   /** Notes that no endpoint has this ability; true when that is news. */

@@ -66,7 +66,7 @@ export async function fetchRouterPrice(
     return await askRouter(context, await context.hostParams.read(signal), signal);
   } catch (error) {
     if (!(error instanceof RpcFault)) throw error;
-    context.at.log.debug("The host's router gives no price", { error });
+    context.at.log.debug("swap_price_unavailable", { error });
     return undefined;
   }
 }

@@ -71,6 +71,6 @@ export class HostParamsReader {
   #logChanges(params: HostParams): void {
     const before = this.#cache.last;
     const changes = before === undefined ? undefined : hostChanges(before, params);
-    if (changes !== undefined) this.#at.log.info("Governance changed the host", changes);
+    if (changes !== undefined) this.#at.log.info("host_changed", changes);
   }
 }

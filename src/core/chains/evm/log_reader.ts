@@ -183,7 +183,7 @@ export class LogReader {
   #narrow(host: string, { from, to }: LogRange): void {
     this.#widths.narrow(host, to - from + 1n);
     const span = this.#widths.of(host);
-    this.#options.log.debug("Event range is too wide; it is halved", { endpoint: host, from, to, span });
+    this.#options.log.debug("log_range_halved", { endpoint: host, from, to, span });
   }
 }
 

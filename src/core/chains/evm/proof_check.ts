@@ -53,7 +53,11 @@ export async function checkProofs(
     ? "the other endpoints are used"
     : "nothing is delivered to this chain until an endpoint serves it, because no fee could be claimed, and " +
       "messages from it cannot be proved";
-  return [{ severity: "warning", text: `${chain}: ${missing}; ${consequence}; ${PROOF_NODES}` }];
+  return [{
+    severity: "warning",
+    event: "state_proofs_unavailable",
+    text: `${chain}: ${missing}; ${consequence}; ${PROOF_NODES}`,
+  }];
 
   /** What is wrong with an endpoint's answers. */
   function failureOf(report: EndpointReport): string | undefined {

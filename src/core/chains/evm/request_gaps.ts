@@ -191,7 +191,7 @@ export class RequestGaps {
     if (this.#isGivenUp(fields, missing)) return givenUp(range, end);
     this.#context.accuse(
       place.endpointHost,
-      "Logs of the host are missing: the endpoint's index is behind or incomplete; others are asked",
+      "endpoint_logs_incomplete",
       fields,
     );
     return refused(place, range, missing);
@@ -203,7 +203,7 @@ export class RequestGaps {
     if (this.#isGivenUp(fields, missing)) return givenUp(range, end);
     if (this.#open === undefined) {
       this.#context.at.log.warn(
-        "Logs of the host were missing where no endpoint kept the state; the blocks are read again",
+        "host_logs_reread",
         fields,
       );
     }
@@ -225,7 +225,7 @@ export class RequestGaps {
     const sinceMs = grown.find(({ to }) => to >= missing.to)?.sinceMs ?? nowMs;
     if (nowMs - sinceMs < GIVE_UP_AFTER_MS) return false;
     at.log.warn(
-      "Requests that no endpoint tells of are given up; set initial_height to the block before to look for them again",
+      "requests_missing",
       fields,
     );
     return true;

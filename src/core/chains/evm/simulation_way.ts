@@ -184,10 +184,10 @@ function noteMissing(context: EvmContext, ability: Way<never>["ability"]): { rea
   if (!context.noteLacking(ability)) return { kind: "missing" };
   const { log } = context.at;
   if (ability === "tracing") {
-    log.info("No endpoint has debug_traceCall with logs: deliveries are judged by eth_simulateV1");
+    log.info("tracing_unavailable");
   } else {
     log.warn(
-      "No endpoint has debug_traceCall or eth_simulateV1: deliveries are judged by eth_call, which cannot see failing modules",
+      "simulation_unavailable",
     );
   }
   return { kind: "missing" };

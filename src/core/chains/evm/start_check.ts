@@ -12,6 +12,7 @@ import {
 import { paraIdOf, type StateMachineId } from "../../protocol/ismp/state_machine.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import type { EndpointReport } from "../../rpc/pool.ts";
+import type { EventCode } from "../../telemetry/events.ts";
 import type { CheckFinding } from "../chain.ts";
 import { batchCallSupport, isSupported } from "./batching.ts";
 import type { EvmContext } from "./evm_context.ts";
@@ -55,6 +56,7 @@ export async function checkChain(
   const chain = context.at.id.stateMachine;
   const findings: CheckFinding[] = silent.map((fault) => ({
     severity: "warning",
+    event: "endpoint_unreachable",
     text:
       `${chain}: endpoint ${fault.where.endpointHost} does not answer (${fault.code}); the others are used`,
   }));
@@ -166,6 +168,7 @@ function wrongChain(context: EvmContext, { host, chainId }: EndpointFacts): Chec
   const { stateMachine } = context.at.id;
   return {
     severity: "fatal",
+    event: "endpoint_wrong_chain",
     text:
       `${stateMachine}: endpoint ${host} serves EVM-${chainId}; remove it from rpc_urls or correct state_machine`,
   };
@@ -182,12 +185,12 @@ function abilityFindings(context: EvmContext, facts: readonly EndpointFacts[]): 
   if (blind !== "") {
     const text = `${chain}: no debug_traceCall at ${blind}, nor eth_simulateV1; ` +
       "without them failing modules are noticed only after paying";
-    findings.push({ severity: "warning", text });
+    findings.push({ severity: "warning", event: "simulation_unavailable", text });
   }
   if (coarse !== "") {
     const text = `${chain}: no debug_traceCall at ${coarse}; ` +
       "eth_simulateV1 is used, which does not tell what each message of a batch costs";
-    findings.push({ severity: "warning", text });
+    findings.push({ severity: "warning", event: "tracing_unavailable", text });
   }
   return findings;
 }
@@ -199,18 +202,25 @@ function hostFindings(
 ): readonly CheckFinding[] {
   const { id: { stateMachine: chain }, host } = context.at;
   const { params, hostCode, hubHeight } = facts;
-  const fatal = (text: string): CheckFinding[] => [{ severity: "fatal", text: `${chain}: ${text}` }];
+  const fatal = (event: EventCode, text: string): CheckFinding[] => [
+    { severity: "fatal", event, text: `${chain}: ${text}` },
+  ];
   if (hostCode === "0x") {
-    return fatal(`no contract at ismp_host ${host} (asked ${facts.host}); correct ismp_host`);
+    return fatal(
+      "host_not_found",
+      `no contract at ismp_host ${host} (asked ${facts.host}); correct ismp_host`,
+    );
   }
   if (params instanceof RpcFault) {
     if (isTransient(params)) throw params;
     return fatal(
+      "host_invalid",
       `the contract at ismp_host ${host} is no ISMP host (asked ${facts.host}); correct ismp_host`,
     );
   }
   if (params.hyperbridge !== hub.stateMachine) {
     return fatal(
+      "host_wrong_hub",
       `host ${host} belongs to the hub ${params.hyperbridge}, not to ${hub.stateMachine} (asked ${facts.host}); ` +
         "correct ismp_host, or state_machine of the hub",
     );
@@ -219,7 +229,7 @@ function hostFindings(
   if (isKnown && hubHeight !== 0n) return [];
   const text =
     `${chain}: host ${host} does not accept ${hub.stateMachine}; nothing can be delivered to this chain`;
-  return [{ severity: "warning", text }];
+  return [{ severity: "warning", event: "hub_not_accepted", text }];
 }
 
 /** True for faults that say nothing about the contract. */
@@ -234,7 +244,7 @@ function balanceFindings(context: EvmContext, { balance, gasPrice }: EndpointFac
   const { id: { stateMachine: chain }, sender } = context.at;
   const text =
     `${chain}: account ${sender} has ${balance} wei; deliveries need about ${neededWei} wei; send it funds`;
-  return [{ severity: "warning", text }];
+  return [{ severity: "warning", event: "balance_low", text }];
 }
 
 async function contractFindings(
@@ -254,6 +264,7 @@ async function contractFindings(
   if (code() === "0x") {
     findings.push({
       severity: "fatal",
+      event: "handler_not_found",
       text: `${chain}: no contract at the host's handler ${params.handler}; ${AT_FAULT}`,
     });
     return findings;
@@ -261,7 +272,7 @@ async function contractFindings(
   if (!areDecimals(decimals())) {
     const text =
       `${chain}: the decimals of the host's fee token ${params.feeToken} cannot be read; ${AT_FAULT}`;
-    findings.push({ severity: "fatal", text });
+    findings.push({ severity: "fatal", event: "fee_token_unreadable", text });
   }
   const support = batches();
   const hasBatchCall = !(support instanceof RpcFault) && isSupported(support);
@@ -269,7 +280,7 @@ async function contractFindings(
   if (!hasBatchCall) {
     const text =
       `${chain}: handler ${params.handler} has no batchCall; consensus updates cannot ride with messages`;
-    findings.push({ severity: "warning", text });
+    findings.push({ severity: "warning", event: "batch_call_unavailable", text });
   }
   return findings;
 }

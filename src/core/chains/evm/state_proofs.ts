@@ -117,11 +117,11 @@ export async function verifiedProof(
       if (!(cause instanceof EvmProofError)) throw cause;
       if (cause.code !== "account_not_present") {
         const under = wanted.stateRoot === undefined ? "" : " under the root that the hub stores";
-        context.accuse(
-          place.endpointHost,
-          `A proof does not verify${under}: the endpoint is on another fork or does not tell the truth; others are asked`,
-          { block: height, reason: cause.code },
-        );
+        context.accuse(place.endpointHost, "endpoint_proof_invalid", {
+          block: height,
+          reason: cause.code,
+          storedRoot: wanted.stateRoot !== undefined,
+        });
         return faultAt(
           "malformed",
           place,

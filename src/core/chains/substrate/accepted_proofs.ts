@@ -94,7 +94,7 @@ export class AcceptedProofs {
       if (!(changes instanceof RpcFault)) return { changes, versions: known };
       if (changes.code !== "missing_method") throw changes;
       this.#canQueryRanges = false;
-      this.#node.log.info("The node lacks state_queryStorage: events are read block by block");
+      this.#node.log.info("storage_query_unavailable");
     }
     const reads = blocks.map((block) => calls.storage(otherKeys.systemEvents(), block));
     const [values, versions] = await Promise.all([client.askAll(reads, signal), client.askAll(ends, signal)]);

@@ -109,7 +109,7 @@ export async function withCurrentRuntime<T extends { readonly version: RuntimeVe
   const runtime = await node.runtimes.current(signal);
   const result = await work(runtime);
   if (result.version.specVersion === runtime.version.specVersion) return result;
-  node.log.info("The runtime was upgraded", {
+  node.log.info("runtime_upgraded", {
     from: runtime.version.specVersion,
     to: result.version.specVersion,
   });

@@ -50,5 +50,5 @@ function warn(
   { pallet, name }: Pick<RuntimeEvent, "pallet" | "name">,
   block: bigint,
 ): void {
-  node.log.warn("Event that cannot be read was passed over", { event: `${pallet}.${name}`, block });
+  node.log.warn("event_unreadable", { event: `${pallet}.${name}`, block });
 }

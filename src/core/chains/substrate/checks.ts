@@ -56,6 +56,7 @@ export async function checkChain(
   checkClock(findings, decodeValue(node, now, u64, "Timestamp.Now"));
   if (!node.isHub && height === undefined) {
     findings.warn(
+      "hub_not_accepted",
       `does not know the hub ${stateMachineIdKey(hub)} yet; nothing can be delivered to it until it does`,
     );
   }
@@ -95,6 +96,7 @@ function checkIdentity(findings: Findings, answer: Uint8Array | RpcFault): void 
   if (answer instanceof RpcFault) {
     if (answer.reaction === "retry" && answer.code !== "server_error") throw answer;
     findings.fatal(
+      "state_machine_unreadable",
       `the node does not tell its state machine (${answer.detail ?? answer.code}); is it an ISMP chain?`,
     );
     return;
@@ -104,11 +106,12 @@ function checkIdentity(findings: Findings, answer: Uint8Array | RpcFault): void 
     found = decodeStrict(stateMachineCodec, answer, "StateMachine");
   } catch (error) {
     if (!(error instanceof ScaleError)) throw error;
-    findings.fatal("the node tells a state machine of an unknown kind");
+    findings.fatal("state_machine_unreadable", "the node tells a state machine of an unknown kind");
     return;
   }
   if (found === configured) return;
   findings.fatal(
+    "endpoint_wrong_chain",
     `the node is of ${found}; set rpc_ws to a node of ${configured}, or state_machine to ${found}`,
   );
 }
@@ -120,12 +123,16 @@ function checkMethods(
 ): void {
   if (methods instanceof RpcFault) {
     if (methods.reaction === "retry") throw methods;
-    findings.warn("the node does not list its RPC methods (rpc_methods), so they could not be checked");
+    findings.warn(
+      "rpc_methods_unlisted",
+      "the node does not list its RPC methods (rpc_methods), so they could not be checked",
+    );
     return;
   }
   const missing = needed.filter((each) => !methods.has(each));
   if (missing.length === 0) return;
   findings.fatal(
+    "rpc_methods_missing",
     `the node lacks the RPC methods ${missing.join(", ")}; use a node of the chain's own software`,
   );
 }
@@ -135,11 +142,13 @@ function checkUnsafeMethods(findings: Findings, methods: ReadonlySet<string> | R
   if (methods instanceof RpcFault) return;
   if (findings.node.isHub && !methods.has("offchain_localStorageGet")) {
     findings.warn(
+      "offchain_storage_unavailable",
       "the node lacks offchain_localStorageGet (--rpc-methods unsafe), so consensus proofs cannot be delivered together with messages",
     );
   }
   if (!methods.has("system_dryRun")) {
     findings.warn(
+      "dry_run_unavailable",
       "the node lacks system_dryRun (--rpc-methods unsafe); messages are tried by TaggedTransactionQueue_validate_transaction",
     );
   }
@@ -152,6 +161,7 @@ function checkClock(findings: Findings, chainMs: bigint | undefined): void {
   if (size <= MAX_CLOCK_DIFFERENCE_SEC) return;
   const direction = differenceSec > 0n ? "ahead of" : "behind";
   findings.warn(
+    "clock_skewed",
     `this machine's clock is ${size} seconds ${direction} the chain's; set the clock, or check that the chain makes blocks`,
   );
 }
@@ -164,6 +174,7 @@ async function checkHashing(findings: Findings, block: Hash256, signal: AbortSig
   if (headerHash(header, hashing) === block) return;
   const other: HashAlgorithm = hashing === "Keccak" ? "Blake2" : "Keccak";
   findings.fatal(
+    "hashing_mismatch",
     headerHash(header, other) === block
       ? `headers are hashed with ${other}; set hashing = "${other}"`
       : "the hash of the latest block is neither Keccak nor Blake2 of its header; the chain's headers are of another form",
@@ -193,7 +204,10 @@ async function checkPallets(
   const missing = needed.filter((pallet) => !runtime.hasPallet(pallet));
   if (missing.length === 0) return;
   const { specName, specVersion } = runtime.version;
-  findings.fatal(`runtime ${specName} ${specVersion} lacks the pallets ${missing.join(", ")}`);
+  findings.fatal(
+    "pallets_missing",
+    `runtime ${specName} ${specVersion} lacks the pallets ${missing.join(", ")}`,
+  );
 }
 
 /** The runtime must take consensus messages as they are encoded here. */
@@ -203,6 +217,9 @@ async function checkConsensusCall(findings: Findings, signal: AbortSignal): Prom
     runtime.encodeCall(callLayouts.consensus, new Uint8Array());
   } catch (fault) {
     if (!(fault instanceof RuntimeFault)) throw fault;
-    findings.fatal(`the runtime takes other consensus messages than this program makes: ${fault.detail}`);
+    findings.fatal(
+      "consensus_call_unsupported",
+      `the runtime takes other consensus messages than this program makes: ${fault.detail}`,
+    );
   }
 }

@@ -39,12 +39,17 @@ export async function checkCounterparty(
   if (period instanceof RpcFault) throw period;
   if (height instanceof RpcFault) {
     if (height.code !== "not_found") throw height;
-    findings.fatal(await describeUnknown(node, entry.id, signal));
+    findings.fatal("chain_unknown", await describeUnknown(node, entry.id, signal));
   } else if (period === undefined) {
-    findings.warn(`has no challenge period for ${stateMachine} and will refuse its messages`);
+    findings.warn(
+      "challenge_period_missing",
+      `has no challenge period for ${stateMachine} and will refuse its messages`,
+    );
   }
   const unlisted = height instanceof RpcFault ? undefined : await findUnlisted(node, entry.id, signal);
-  if (unlisted !== undefined) findings.warn(`${unlisted}; until then messages from it are held`);
+  if (unlisted !== undefined) {
+    findings.warn("chain_not_accepted", `${unlisted}; until then messages from it are held`);
+  }
   if (entry.ismpHost !== undefined) checkHost(findings, entry.ismpHost, host, stateMachine);
   return findings.all;
 }
@@ -95,9 +100,15 @@ function checkHost(
   stateMachine: string,
 ): void {
   if (stored === undefined) {
-    findings.fatal(`knows no host contract of ${stateMachine}, so every proof would be refused`);
+    findings.fatal(
+      "host_contract_unknown",
+      `knows no host contract of ${stateMachine}, so every proof would be refused`,
+    );
   } else if (!equalBytes(stored, configured)) {
-    findings.fatal(`knows the host contract of ${stateMachine} as ${toHex(stored)}; set ismp_host to it`);
+    findings.fatal(
+      "host_contract_mismatch",
+      `knows the host contract of ${stateMachine} as ${toHex(stored)}; set ismp_host to it`,
+    );
   }
 }
 

@@ -93,10 +93,7 @@ async function fetchKept(
     const cure = "use a node with --state-pruning archive (the default keeps 256 blocks)";
     throw node.client.fault("pruned", METHOD, `the states of ${what} are discarded; ${cure}`);
   }
-  node.log.error(
-    "Blocks are passed over: the node has discarded their states. Use a node with --state-pruning archive, and set initial_height to the block before",
-    { endpoint: node.client.host, from, to: last },
-  );
+  node.log.error("block_states_missing", { endpoint: node.client.host, from, to: last });
   return kept > to ? [] : await fetchChunk(source, kept, to, signal);
 }
 
@@ -129,7 +126,7 @@ function tellMissing({ node, missing }: EventSource, block: bigint, count: bigin
   const detail = `${count} messages of block ${block} are missing from the node's offchain database`;
   if (!missing.mayPass(block)) throw node.client.fault("pruned", METHOD, detail);
   node.log.error(
-    "Messages are passed over: the node lacks their bodies. Use a node that imported this block itself with --enable-offchain-indexing true, and set initial_height to the block before",
+    "message_bodies_missing",
     { endpoint: node.client.host, block, messages: count },
   );
 }
@@ -221,7 +218,7 @@ function toChainEvents(node: SubstrateNode, events: readonly EventWithMetadata[]
   return events.flatMap(({ meta, decoded }) => {
     if (decoded.kind === "undecodable") {
       // E.g. a destination that is no UTF-8: nobody can deliver it, and stopping here would stop everything else.
-      node.log.warn("Event that cannot be read was skipped", {
+      node.log.warn("event_unreadable", {
         height: meta.blockNumber,
         transaction: meta.transactionHash,
         error: decoded.error,

@@ -1,4 +1,5 @@
 /** What start-up checks have to say of a node. */
+import type { EventCode } from "../../telemetry/events.ts";
 import type { CheckFinding } from "../chain.ts";
 import type { SubstrateNode } from "./node.ts";
 
@@ -11,15 +12,19 @@ export class Findings {
     return this.all.some(({ severity }) => severity === "fatal");
   }
 
-  fatal(text: string): void {
-    this.#add("fatal", text);
+  fatal(event: EventCode, text: string): void {
+    this.#add("fatal", event, text);
   }
 
-  warn(text: string): void {
-    this.#add("warning", text);
+  warn(event: EventCode, text: string): void {
+    this.#add("warning", event, text);
   }
 
-  #add(severity: CheckFinding["severity"], text: string): void {
-    this.all.push({ severity, text: `${this.node.id.stateMachine} via ${this.node.client.host}: ${text}` });
+  #add(severity: CheckFinding["severity"], event: EventCode, text: string): void {
+    this.all.push({
+      severity,
+      event,
+      text: `${this.node.id.stateMachine} via ${this.node.client.host}: ${text}`,
+    });
   }
 }

@@ -188,7 +188,7 @@ export class Outcomes {
         return { found: { kind: "included", block, isFinal, ...result }, finalHeight };
       } catch (fault) {
         if (!(fault instanceof RpcFault) || fault.code !== "pruned" || !isFinal) throw fault;
-        this.#node.log.info("The node has pruned the events of a block: its outcome is read from receipts", {
+        this.#node.log.info("events_pruned", {
           block: block.height,
           extrinsic: submission.hash,
         });

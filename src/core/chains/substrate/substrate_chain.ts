@@ -126,7 +126,7 @@ export function connectParts(
   const log = deps.log.with({ chain });
   const client = new SubstrateClient(deps, endpoint, chain, {
     maxConcurrent: options.maxConcurrentQueries,
-    onSetsRefused: () => log.info("The node lacks state_queryStorageAt: values are read one by one"),
+    onSetsRefused: () => log.info("storage_batches_unavailable"),
   });
   const node: SubstrateNode = {
     client,

@@ -44,7 +44,7 @@ export const chainEvents = {
     action: "Send the account native tokens of the chain.",
   },
   balance_insufficient: {
-    text: "Account cannot pay for gas; waiting for funds",
+    text: "Account cannot pay for gas; send it funds",
     meaning: "A transaction was refused, or not sent, for want of native tokens. Its messages wait.",
     action: "Send the account native tokens of the chain. Sending goes on by itself.",
   },
@@ -54,7 +54,8 @@ export const chainEvents = {
     action: NOTHING,
   },
   account_shared: {
-    text: "Another program uses this account: deliveries continue more slowly",
+    text:
+      "Another program uses this account: deliveries continue more slowly. Give this relayer its own account",
     meaning: "A nonce was used by a transaction that this relayer did not make.",
     action: "Give this relayer an account of its own.",
   },
@@ -151,7 +152,7 @@ export const chainEvents = {
   client_missing: {
     text: "Light client missing",
     meaning: "There is no light client with the configured `consensus_state_id`.",
-    action: "Correct the id, or let governance create the client with the output of log-consensus-state.",
+    action: "Correct the id, or let governance create the client with the output of `log-consensus-state`.",
   },
   client_id_mismatch: {
     text: "Light client has another id than configured",
@@ -167,6 +168,16 @@ export const chainEvents = {
     text: "Consensus client of the host not supported: ConsensusRouter is required",
     meaning: "The consensus client of the host takes no proofs of the form that this program makes.",
     action: "Remove the chain, or wait for its governance.",
+  },
+  coprocessor_mismatch: {
+    text: "Chain's runtime has another coprocessor: messages of the hub cannot be proved to it",
+    meaning: "The chain stores heads of the hub as those of an ordinary or another chain.",
+    action: "Its governance must upgrade the runtime; until then remove the chain.",
+  },
+  relay_blocks_unknown: {
+    text: "No relay chain blocks known to the chain: no parachain can be proved to it",
+    meaning: "The light client for parachains has seen no block of the relay chain yet.",
+    action: "Nothing if it passes after some blocks. Otherwise ask governance of the chain.",
   },
   client_unrecoverable: {
     text: "No update can advance this light client, checking again in 10 min",

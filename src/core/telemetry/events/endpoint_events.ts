@@ -9,8 +9,9 @@ export const endpointEvents = {
     action: CHECK_ENDPOINT,
   },
   endpoint_wrong_chain: {
-    text: "Endpoint serves another chain",
-    meaning: "An endpoint belongs to a chain or network other than the configured one. It is not used.",
+    text: "Endpoint serves another chain: correct or remove its URL",
+    meaning:
+      "An endpoint belongs to a chain or network other than the configured one. It is not used; after the start it is asked again every ten minutes.",
     action: "Correct or remove its URL.",
   },
   endpoint_method_missing: {
@@ -29,10 +30,16 @@ export const endpointEvents = {
     meaning: "Events that must exist are missing in an answer of eth_getLogs.",
     action: CHECK_ENDPOINT,
   },
+  host_logs_reread: {
+    text: "Logs of the host were missing where no endpoint keeps the state; reading the blocks again",
+    meaning:
+      "What was read could not be compared with the host's state then, and later nonces show that it had gaps.",
+    action: "Use an endpoint that keeps more state, or one with a complete index, if it repeats.",
+  },
   endpoint_proof_invalid: {
     text: "Endpoint returned an invalid proof; other endpoints are asked",
     meaning:
-      "A state proof does not verify. `stored_root` tells whether it was checked against the root that the hub stores.",
+      "A state proof does not verify. `storedRoot` tells whether it was checked against the root that the hub stores.",
     action: "Use another endpoint if it repeats: this one is on a fork, or not honest.",
   },
   data_unavailable: {
@@ -89,7 +96,7 @@ export const endpointEvents = {
   },
   log_range_halved: {
     text: "Log range too wide for the endpoint; halved",
-    meaning: "eth_getLogs was refused for so many blocks and is repeated for fewer.",
+    meaning: "The endpoint refused eth_getLogs for so many blocks; it is asked for fewer.",
     action: NOTHING,
   },
   events_pruned: {
@@ -108,8 +115,17 @@ export const endpointEvents = {
     meaning: "The nonces of the host show requests whose events no endpoint has returned for a long time.",
     action: "Use an endpoint with a complete index, then set `initial_height` below the blocks of the line.",
   },
+  block_states_missing: {
+    text:
+      "Blocks skipped: the node has discarded their states. Use a node with --state-pruning archive, and set " +
+      "initial_height to the block before",
+    meaning:
+      "A Substrate node keeps states of 256 blocks by default; events of older blocks cannot be read from it.",
+    action: "Use a node with --state-pruning archive, and set `initial_height` to the block before `from`.",
+  },
   message_bodies_missing: {
-    text: "Messages skipped: the node lacks their bodies",
+    text: "Messages skipped: the node lacks their bodies. Use a node that imported this block itself with " +
+      "--enable-offchain-indexing=true, and set initial_height to the block before",
     meaning: "A Substrate node shows that messages exist but not what they are.",
     action:
       "Use a node that imported the block itself with --enable-offchain-indexing=true, and set `initial_height` " +

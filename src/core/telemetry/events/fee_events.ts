@@ -5,7 +5,7 @@ import { CHECK_ENDPOINT, type EventText, NOTHING } from "./event_text.ts";
 export const feeEvents = {
   accumulation_finished: {
     text: "Fee accumulation finished",
-    meaning: "accumulate-fees has ended; the table on standard output has the amounts.",
+    meaning: "`accumulate-fees` has ended; the table on standard output has the amounts.",
     action: NOTHING,
   },
   withdrawals_finished: {

@@ -96,22 +96,27 @@ export const hubProofEvents = {
     action: NOTHING,
   },
   proof_too_large: {
-    text: "Proof too large for one transaction",
+    text: "Proof too large for one transaction: use an endpoint that takes larger ones",
     meaning: "The chain or its endpoint takes no transaction of this size. Messages wait for other updates.",
-    action: "Use an endpoint that takes larger transactions.",
+    action: "Use an endpoint that takes larger transactions, or a hub whose accepted proofs are small (SP1).",
   },
   accepted_proofs_unavailable: {
-    text: "Hub node does not offer accepted proofs: messages wait for other relayers' updates",
+    text: "Hub node does not offer accepted proofs (start it with --rpc-methods=unsafe and " +
+      "--enable-offchain-indexing=true): messages wait for other relayers' updates",
     meaning: "The messaging relayer cannot send consensus proofs in front of messages.",
     action: "Start the hub node with --rpc-methods=unsafe and --enable-offchain-indexing=true.",
   },
   accepted_proof_missing: {
-    text: "Hub node lacks the bytes of an accepted proof: messages wait for other relayers' updates",
+    text:
+      "Hub node lacks the bytes of an accepted proof (was it started with --enable-offchain-indexing=true?): " +
+      "messages wait for other relayers' updates",
     meaning: "The node did not index the block in which the hub accepted the proof.",
     action: "Start the hub node with --enable-offchain-indexing=true.",
   },
   rotation_missing: {
-    text: "Rotation no longer kept by the hub",
+    text:
+      "Rotation no longer kept by the hub: a consensus relayer with [hub.prover] can prove it, otherwise the " +
+      "chain's light client must be reset",
     meaning: "A chain missed a change of the authority set that the hub has forgotten.",
     action: "Run a consensus relayer with [hub.prover]; otherwise the chain's light client must be reset.",
   },

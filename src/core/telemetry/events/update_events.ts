@@ -115,12 +115,12 @@ export const updateEvents = {
   },
   initial_state_unavailable: {
     text: "No initial state: the hub has no light client for the finality of this chain",
-    meaning: "log-consensus-state was asked for a receive-only chain.",
+    meaning: "`log-consensus-state` was asked for a receive-only chain.",
     action: "Name another chain.",
   },
   initial_state_failed: {
     text: "Initial state could not be built",
-    meaning: "log-consensus-state could not read what it needs.",
+    meaning: "`log-consensus-state` could not read what it needs.",
     action: "Fix the endpoint that the error names and run the command again.",
   },
   cache_unusable: {
@@ -134,7 +134,7 @@ export const updateEvents = {
     action: NOTHING,
   },
   summaries_unwritable: {
-    text: "Historical summaries cannot be written to --cache",
+    text: "Historical summaries cannot be written to --cache: is its disk full?",
     meaning: "They are read from a node again at the next start.",
     action: "Check space and rights of the folder.",
   },

@@ -20,7 +20,7 @@ export const waitEvents = {
   },
   initial_state_awaited: {
     text: "Waiting for the initial state",
-    meaning: "log-consensus-state still reads what it needs.",
+    meaning: "`log-consensus-state` still reads what it needs.",
     action: NOTHING,
   },
   hub_proofs_awaited: {

@@ -152,7 +152,7 @@ Deno.test("evm chain: a log that cannot be read is skipped with one warning; its
   const { chain, log } = chainAt([rpc]);
   const events = await chain.fetchEvents(0x20n, 0x20n, never);
   assert.deepEqual(events.map(({ kind }) => kind), ["updated"]);
-  assert.equal(log.messages("warn").length, 1);
+  assert.equal(log.events("warn").length, 1);
 });
 
 Deno.test("evm chain: a range that is too wide is halved until it fits, and the width is remembered (F8)", async () => {
@@ -351,7 +351,7 @@ Deno.test("evm chain: without debug_traceCall and eth_simulateV1 a call that doe
     dataCostWei: 0n,
   });
   await chain.simulate(deliveryOfPosts(1), never);
-  assert.equal(log.messages("warn").length, 1);
+  assert.equal(log.events("warn").length, 1);
   assert.equal(rpc.calls.filter(({ method }) => method === "debug_traceCall").length, 1);
 
   rpc.on("eth_call", () => new ScriptedError(3, "execution reverted", "0x2ad4ae2e"));

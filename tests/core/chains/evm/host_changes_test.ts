@@ -49,7 +49,7 @@ Deno.test("host changes: a handler that governance replaced is read at once, the
   assert.equal((await chain.simulate(delivery, never)).kind, "accepted");
   handler = newHandler;
   assert.equal((await chain.simulate(delivery, never)).kind, "accepted");
-  const [line, ...more] = log.lines.filter(({ message }) => message === "Governance changed the host");
+  const [line, ...more] = log.lines.filter(({ event }) => event === "host_changed");
   assert.deepEqual(more, []);
   assert.equal(line?.level, "info");
   assert.equal(line?.fields.handler, `${oldHandler} -> ${newHandler}`);
@@ -80,7 +80,7 @@ Deno.test("host changes: a handler that the host refuses although it names it is
   const { chain, log } = chainAt([rpc]);
   const simulation = await chain.simulate(deliveryOfPosts(1), never);
   assert.equal(simulation.kind === "refused" && simulation.refusal.code, "handler_replaced");
-  assert.deepEqual(log.messages("info").filter((message) => message.startsWith("Governance")), []);
+  assert.deepEqual(log.events("info").filter((event) => event === "host_changed"), []);
 });
 
 for (const name of ["consensusClient", "feeToken", "hostManager"] as const) {
@@ -95,7 +95,7 @@ for (const name of ["consensusClient", "feeToken", "hostManager"] as const) {
     now = newHandler;
     await clock.advance(5 * 60_000);
     for (let round = 0; round < 3; round++) await chain.simulate(deliveryOfPosts(1), never);
-    const told = log.lines.filter(({ message }) => message === "Governance changed the host");
+    const told = log.lines.filter(({ event }) => event === "host_changed");
     assert.deepEqual(told.map(({ fields }) => fields[name]), [`${before} -> ${newHandler}`]);
   });
 }

@@ -147,7 +147,7 @@ function* leftOut(
   const wanted = requests.map(({ nonce }) => nonce).filter((nonce) => nonce !== lost);
   const found = isKept ? reported : reported.toSorted((a, b) => a - b);
   if (found.join() !== wanted.join()) yield `Reported were ${found}, there are ${wanted}`;
-  const given = linesOf(log, "Requests that no endpoint tells of are given up").map(rangeText);
+  const given = log.told("requests_missing").map(rangeText);
   const expected = lost === undefined ? "" : `${lost} to ${lost}`;
   // Where no state was kept it may be given up before the requests around it.
   if (isKept && given.join() !== expected) yield `Given up were ${given}, lost was ${expected}`;
@@ -159,8 +159,8 @@ function rangeText({ fields }: RecordedLine): string {
 
 /** Each gap that could be seen has one line, each line a gap; an endpoint is warned of once in a while. */
 function* wronglyLogged({ incomplete }: LogEndpoints, log: RecordedLog): Iterable<string> {
-  const lines = linesOf(log, "Logs of the host are missing");
-  const given = linesOf(log, "Requests that no endpoint tells of are given up");
+  const lines = log.told("endpoint_logs_incomplete");
+  const given = log.told("requests_missing");
   const keyOf = ({ fields }: RecordedLine): string =>
     `${fields.endpoint} ${fields.from_block} to ${fields.to_block}`;
   const served = new Map<string, number>();
@@ -184,8 +184,4 @@ function* wronglyLogged({ incomplete }: LogEndpoints, log: RecordedLog): Iterabl
     );
     if ((told.get(key) ?? 0) < count && !isGivenUp) yield `No line tells of the gap at ${key}`;
   }
-}
-
-function linesOf(log: RecordedLog, start: string): readonly RecordedLine[] {
-  return log.lines.filter(({ message }) => message.startsWith(start));
 }

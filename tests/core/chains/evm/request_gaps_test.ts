@@ -47,7 +47,7 @@ Deno.test("request gaps: an endpoint that answers with an empty list is named an
   assert.deepEqual(noncesOf(await chain.fetchEvents(0x20n, 0x26n, never)), [0n, 1n, 2n]);
   assert.equal(requests.count, 2);
   const [warning] = log.lines.filter(({ level }) => level === "warn");
-  assert.match(warning?.message ?? "", /Logs of the host are missing/);
+  assert.equal(warning?.event, "endpoint_logs_incomplete");
   assert.equal(warning?.fields.endpoint, behind.host);
   assert.deepEqual([warning?.fields.first_nonce, warning?.fields.last_nonce], [0n, 2n]);
 });
@@ -69,7 +69,7 @@ Deno.test("request gaps: what nobody tells of for ten minutes is given up with i
   assert.equal((await faultOf(chain.fetchEvents(0x20n, 0x26n, never))).code, "lagging");
   await clock.advance(1_000);
   assert.deepEqual(noncesOf(await chain.fetchEvents(0x20n, 0x26n, never)), [0n, 2n]);
-  const given = log.lines.find(({ message }) => message.includes("given up"));
+  const given = log.lines.find(({ event }) => event === "requests_missing");
   assert.deepEqual([given?.level, given?.fields.first_nonce, given?.fields.from_block], ["warn", 1n, 0x20n]);
   assert.deepEqual(noncesOf(await chain.fetchEvents(0x27n, 0x30n, never)), [3n]);
 });
@@ -91,7 +91,7 @@ Deno.test("request gaps: what was missing is read again also where it shows in a
   for (let turn = 0; turn < 2; turn++) {
     assert.equal((await faultOf(chain.fetchEvents(0x27n, 0x30n, never))).code, "lagging");
   }
-  const told = log.lines.filter(({ message }) => message.startsWith("Logs of the host were missing"));
+  const told = log.told("host_logs_reread");
   assert.deepEqual(told.map(({ fields }) => [fields.first_nonce, fields.last_nonce]), [[1n, 2n]]);
   rpc.lacks.clear();
   assert.deepEqual(noncesOf(await chain.fetchEvents(0x27n, 0x30n, never)), [0n, 1n, 2n, 3n]);

@@ -106,13 +106,13 @@ Deno.test("simulation: what eth_simulateV1 says is handled is what a trace says"
     const hopeless = deliveryOf(failing, await proveFromHub(host, failing, 11n));
     const fresh = chainOf(host, undefined, {}, silent);
     assert.deepEqual((await accepted(fresh.chain, hopeless)).handled, [false, false]);
-    assert.deepEqual(fresh.log.messages("info"), []);
+    assert.deepEqual(fresh.log.events("info"), []);
 
     // Only then is a call that does not revert taken for a delivery.
     const last = chainOf(host, undefined, {}, fetchWithout("debug_traceCall", "eth_simulateV1"));
     const guessed = await accepted(last.chain, delivery);
     assert.deepEqual(guessed.handled, [true, true, true, true]);
-    assert.equal(last.log.messages("warn").length, 1);
+    assert.equal(last.log.events("warn").length, 1);
   });
 });
 

@@ -70,7 +70,7 @@ Deno.test("simulation: a tracer that leaves logs out counts as missing for ten m
   requests.count = 0;
   assert.deepEqual(handledOf(await chain.simulate(delivery, never)), [false, true]);
   assert.deepEqual([requests.count, countOf(rpc, "debug_traceCall")], [1, 1]);
-  assert.deepEqual([log.messages("info").length, log.messages("warn").length], [1, 0]);
+  assert.deepEqual([log.events("info").length, log.events("warn").length], [1, 0]);
   await clock.advance(10 * 60_000);
   rpc.on("debug_traceCall", () => trace(true));
   const traced = await chain.simulate(delivery, never);
@@ -121,7 +121,7 @@ Deno.test("simulation: what a node refuses for other reasons is looked at in ano
   await using rpc = node({ debug_traceCall: no, eth_simulateV1: no });
   const { chain, log } = chainAt([rpc]);
   assert.deepEqual(handledOf(await chain.simulate(deliveryOfPosts(1), never)), [true]);
-  assert.deepEqual([...log.messages("info"), ...log.messages("warn")], []);
+  assert.deepEqual([...log.events("info"), ...log.events("warn")], []);
   rpc.on("eth_simulateV1", () => ran({ logs: [] }));
   assert.deepEqual(handledOf(await chain.simulate(deliveryOfPosts(1), never)), [false]);
 });
@@ -154,7 +154,7 @@ for (
       assert.ok(tries >= asked * count && countOf(rpc, "debug_traceCall") > before);
     }
     assert.deepEqual([countOf(rpc, "eth_simulateV1"), countOf(rpc, "eth_estimateGas")], [0, 0]);
-    assert.deepEqual([...log.messages("info"), ...log.messages("warn")], []);
+    assert.deepEqual([...log.events("info"), ...log.events("warn")], []);
     // The endpoint is well: nothing keeps the next question waiting.
     rpc.on("debug_traceCall", () => trace(true));
     assert.deepEqual(handledOf(await chain.simulate(deliveryOfPosts(2), never)), [true, false]);

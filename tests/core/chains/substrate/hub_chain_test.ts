@@ -622,7 +622,7 @@ Deno.test("hub chain: after a runtime upgrade the metadata is read again before 
   assert.equal(hub.callCounts.get("state_getMetadata"), 2);
   await signed(chain, delivery);
   assert.equal(hub.callCounts.get("state_getMetadata"), 2);
-  assert.deepEqual(log.lines.map((line) => line.message), ["The runtime was upgraded"]);
+  assert.deepEqual(log.lines.map((line) => line.event), ["runtime_upgraded"]);
 });
 
 Deno.test("hub chain: without the pool's runtime API a dry run decides", async () => {
@@ -672,8 +672,8 @@ Deno.test("hub chain: an event that cannot be read is skipped and told, the othe
     method === "ismp_queryEventsWithMetadata" ? { kind: "result", result: { [hash]: events } } : undefined;
   const found = await chain.fetchEvents(BigInt(number), BigInt(number), signal);
   assert.deepEqual(found.map((event) => event.kind), ["handled"]);
-  assert.deepEqual(log.lines.map(({ level, message }) => [level, message]), [
-    ["warn", "Event that cannot be read was skipped"],
+  assert.deepEqual(log.lines.map(({ level, event }) => [level, event]), [
+    ["warn", "event_unreadable"],
   ]);
 });
 
