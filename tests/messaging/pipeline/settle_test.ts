@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { toHex } from "../../../src/core/protocol/bytes.ts";
 import type { Ledger } from "../../../src/core/ledger/ledger.ts";
 import type { Message } from "../../../src/core/protocol/ismp/message.ts";
 import type { PostRequest } from "../../../src/core/protocol/ismp/message.ts";
@@ -165,15 +166,13 @@ Deno.test("settle: messages that went again with a nonce that was used by then a
   await world.blocks(1);
   await settle(relayer);
   assert.deepEqual(messages.map((each) => relayer.row(each).state), ["ready", "ready"]);
-  // The node that tells the nonce has not seen the block.
-  relayer.two.blocksBehind = 1n;
   await world.clock.advance(5_000);
   await round(relayer, leg);
   assert.equal(relayer.row(first).state, "submitted");
-  relayer.two.blocksBehind = 0n;
+  world.two.useNonce(toHex(relayer.address));
   await world.blocks(3);
   await settle(relayer);
-  assert.deepEqual(relayer.submissions(first).map(({ submission }) => submission.nonce), [0n, 0n]);
+  assert.deepEqual(relayer.submissions(first).map(({ submission }) => submission.nonce), [0n, 1n]);
   assert.equal(relayer.row(first).state, "ready");
   await world.clock.advance(5_000);
   for (let block = 0; block < 4; block++) {
