@@ -123,8 +123,11 @@ function connectProverHub(
   return new ProverHub({
     hub,
     events: connectHubNode(network, substrate, { rpcWs: paraRpcWs, maxRpcPayloadSizeBytes }),
-    own: new RelayChain(network, hub, { rpcWs: paraRpcWs }),
-    main: new RelayChain(network, hub, { rpcWs: substrate.rpcWs }),
+    own: new RelayChain(network, hub, { rpcWs: paraRpcWs, maxPayloadBytes: maxRpcPayloadSizeBytes }),
+    main: new RelayChain(network, hub, {
+      rpcWs: substrate.rpcWs,
+      maxPayloadBytes: substrate.maxRpcPayloadSizeBytes,
+    }),
   });
 }
 

@@ -100,6 +100,7 @@ function grandpaBench(job: JobOf<"grandpa">, relay: RelayChain): Omit<Bench, "re
     hashing: "Blake2",
     rpcWs: new EndpointUrl(job.sinkUrl),
     maxRpcPayloadSizeBytes: 15_000_000,
+    maxConcurrentQueries: 10,
     signer: new Secret(relayerKey),
   });
   const prover = createGrandpaProver({ relay, sink }, {

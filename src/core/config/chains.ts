@@ -134,6 +134,9 @@ export const evmKeys = (files: ConfigFiles) => ({
 /** What every section of an EVM chain says. */
 export type EvmValues = Values<ReturnType<typeof evmKeys>>;
 
+/** What every section with `type = "substrate"` says. */
+export type SubstrateValues = Values<ReturnType<typeof substrateKeys>>;
+
 /** Keys of every section with `type = "substrate"`, beside the type. */
 export const substrateKeys = (files: ConfigFiles) => ({
   stateMachine: required(

@@ -171,6 +171,7 @@ export function connectConsensus(
     hashing: "Keccak",
     rpcWs: new EndpointUrl(wsUrl),
     maxRpcPayloadSizeBytes: 15_000_000,
+    maxConcurrentQueries: 10,
     signer: new Secret(relayerKey),
     ...change,
   });

@@ -28,16 +28,12 @@ import {
   connectParts,
   DEFAULT_MAX_CALL_BYTES,
   type SubstrateChainDeps,
-  type SubstrateChainOptions,
+  type SubstrateNodeOptions,
 } from "./substrate_chain.ts";
 import { fetchUpdateTime } from "./views.ts";
 
-/** What the configuration says of the hub (`[hub.substrate]`). */
-export interface ConsensusHubOptions extends
-  Pick<
-    SubstrateChainOptions,
-    "id" | "hashing" | "rpcWs" | "maxRpcPayloadSizeBytes" | "maxConcurrentQueries" | "maxCallBytes"
-  > {
+/** The part of the hub's configuration (`[hub.substrate]`) that the adapter needs. */
+export interface ConsensusHubOptions extends Omit<SubstrateNodeOptions, "signer" | "relayerId"> {
   /** sr25519 key, 32-byte mini secret or 64 bytes: rewards for updates go to it. */
   readonly signer: Secret<Hex>;
 }

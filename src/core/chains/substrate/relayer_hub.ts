@@ -34,13 +34,16 @@ import {
   connectParts,
   SubstrateChain,
   type SubstrateChainDeps,
-  type SubstrateChainOptions,
+  type SubstrateNodeOptions,
 } from "./substrate_chain.ts";
+
+/** Fees that the hub itself asks for: polytope-labs/hyperbridge: tesseract/messaging/substrate, default. */
+const HUB_FEE_TOKEN_DECIMALS = 6;
 
 /** The hub; connects at the first call. @throws {SignatureError} for a bad signer. */
 export function createHubChain(
   deps: SubstrateChainDeps,
-  options: SubstrateChainOptions,
+  options: SubstrateNodeOptions,
 ): RelayerHub & ProofLister & FeeChain {
   return new Hub(connectParts(deps, options, true), options);
 }
@@ -50,8 +53,8 @@ class Hub extends SubstrateChain implements RelayerHub, ProofLister {
   readonly #outcomes: Outcomes;
   readonly #acceptedProofs: AcceptedProofs;
 
-  constructor(parts: ChainParts, options: SubstrateChainOptions) {
-    super(parts, options);
+  constructor(parts: ChainParts, options: SubstrateNodeOptions) {
+    super(parts, { ...options, feeTokenDecimals: HUB_FEE_TOKEN_DECIMALS });
     this.#node = parts.node;
     this.#outcomes = parts.outcomes;
     this.#acceptedProofs = new AcceptedProofs(parts.node);

@@ -2,12 +2,11 @@
  * A Substrate chain with pallet-ismp, the hub included, behind the interface of all chains. Start reading here;
  * each method's work is in the file named after it.
  */
-import type { HashAlgorithm } from "../../protocol/ismp/proof.ts";
 import type { Message } from "../../protocol/ismp/message.ts";
 import type { StateMachineHeight, StateMachineId } from "../../protocol/ismp/state_machine.ts";
-import { fromHex, type Hash256, type Hex, toHash256 } from "../../protocol/bytes.ts";
+import { fromHex, type Hash256, toHash256 } from "../../protocol/bytes.ts";
 import type { Signature } from "../../protocol/ismp/fees.ts";
-import type { EndpointUrl, Secret } from "../../config/redact.ts";
+import type { SubstrateValues } from "../../config/chains.ts";
 import type { Fetch } from "../../rpc/http.ts";
 import { createSocketEndpoint, type SocketEndpoint } from "../../rpc/socket.ts";
 import type { OpenSocket } from "../../rpc/socket_link.ts";
@@ -69,33 +68,30 @@ export interface SubstrateChainDeps {
   readonly log: Log;
 }
 
-/** What the configuration says of a Substrate chain. */
-export interface SubstrateChainOptions {
+/**
+ * The part of a node's configuration that the adapter needs, and what the program adds. Without a `signer`, `relayerId`
+ * names us, unsigned.
+ */
+export interface SubstrateNodeOptions extends
+  Pick<
+    SubstrateValues,
+    "hashing" | "rpcWs" | "maxRpcPayloadSizeBytes" | "maxConcurrentQueries" | "signer"
+  > {
   readonly id: StateMachineId;
-  /** Hash of headers, extrinsics and tries; the hub's is Keccak. */
-  readonly hashing: HashAlgorithm;
-  readonly rpcWs: EndpointUrl;
-  /** Most bytes of one RPC request or answer. */
-  readonly maxRpcPayloadSizeBytes: number;
-  /** Most RPC requests at a time. Default 10. */
-  readonly maxConcurrentQueries?: number | undefined;
-  /** sr25519 key, 32-byte mini secret or 64 bytes; `undefined`: `relayerId` names us, unsigned. */
-  readonly signer: Secret<Hex> | undefined;
   /** Up to 32 bytes under which receipts name us without a signer. */
   readonly relayerId?: Uint8Array | undefined;
-  /** Decimals of the token in which fees are paid here. Default 6, as upstream's. */
-  readonly feeTokenDecimals?: number | undefined;
   /** Largest extrinsic, bytes. Default 3,500,000. */
   readonly maxCallBytes?: number | undefined;
 }
+
+/** The part of a Substrate chain's configuration that the adapter needs. */
+export interface SubstrateChainOptions
+  extends SubstrateNodeOptions, Pick<SubstrateValues, "feeTokenDecimals"> {}
 
 /** Messages of one step to a chain that is no EVM chain: upstream's tesseract/messaging/messaging. */
 const MAX_MESSAGES_PER_STEP = 200;
 /** Below the 5 MiB * 75 % that normal extrinsics of a block may have together (docs/protocol/hub.md section 3.6). */
 export const DEFAULT_MAX_CALL_BYTES = 3_500_000;
-
-/** Decimals where the configuration names none: upstream's tesseract/messaging/substrate. */
-const DEFAULT_FEE_TOKEN_DECIMALS = 6;
 
 /** A chain of `type = "substrate"`; connects at the first call. @throws {SignatureError} for a bad signer. */
 export function createSubstrateChain(deps: SubstrateChainDeps, options: SubstrateChainOptions): FeeChain {
@@ -113,7 +109,7 @@ export interface ChainParts {
 /** The parts of a chain; nothing is connected yet. @throws {SignatureError} for a bad signer. */
 export function connectParts(
   deps: SubstrateChainDeps,
-  options: SubstrateChainOptions,
+  options: SubstrateNodeOptions,
   isHub: boolean,
 ): ChainParts {
   const chain = options.id.stateMachine;
@@ -169,7 +165,7 @@ export class SubstrateChain implements FeeChain {
     this.#signer = parts.signer;
     this.#outcomes = parts.outcomes;
     this.#missing = new MissingMessages(parts.node.clock);
-    this.#feeTokenDecimals = options.feeTokenDecimals ?? DEFAULT_FEE_TOKEN_DECIMALS;
+    this.#feeTokenDecimals = options.feeTokenDecimals;
   }
 
   get relayer(): Uint8Array | undefined {

@@ -37,6 +37,7 @@ export function connect(
       hashing: "Keccak",
       rpcWs: new EndpointUrl(hub.wsUrl),
       maxRpcPayloadSizeBytes: 150_000_000,
+      maxConcurrentQueries: 10,
       signer: undefined,
       relayerId,
       ...change,

@@ -58,6 +58,8 @@ function script<T>(
     hashing: "Keccak",
     rpcWs: new EndpointUrl("ws://node.example"),
     maxRpcPayloadSizeBytes: 10_000_000,
+    maxConcurrentQueries: 10,
+    feeTokenDecimals: 6,
     signer: undefined,
     ...change,
   });

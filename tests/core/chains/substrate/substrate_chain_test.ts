@@ -49,6 +49,8 @@ function setUp(methods: Readonly<Record<string, ScriptedMethod>>): Setup {
       hashing: "Blake2",
       rpcWs: new EndpointUrl("ws://node.example"),
       maxRpcPayloadSizeBytes: 1_000_000,
+      maxConcurrentQueries: 10,
+      feeTokenDecimals: 6,
       signer: undefined,
     },
   );

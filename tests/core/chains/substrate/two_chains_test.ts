@@ -43,6 +43,8 @@ function connectChain(node: Hub, hashing: HashAlgorithm): FeeChain & AsyncDispos
     hashing,
     rpcWs: new EndpointUrl(node.wsUrl),
     maxRpcPayloadSizeBytes: 10_000_000,
+    maxConcurrentQueries: 10,
+    feeTokenDecimals: 6,
     signer: new Secret(toHex(seed)),
   });
   return Object.assign(chain, { [Symbol.asyncDispose]: () => chain.close() });

@@ -1,0 +1,121 @@
+/** Every key that the file may have is used by the program, or its reference says that it is not. */
+import assert from "node:assert/strict";
+import { connectChains } from "../../../src/consensus/connect.ts";
+import { parseConsensusConfig } from "../../../src/consensus/config/read.ts";
+import { consensusSections } from "../../../src/consensus/config/schema.ts";
+import { runConsensus } from "../../../src/consensus/run.ts";
+import { allKeys, type Section } from "../../../src/core/config/schema.ts";
+import { ShutdownRequested } from "../../../src/core/runtime/signals.ts";
+import { consensusReference } from "../../docs/support/config_reference.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { MemoryUpdatesHub, ScriptedProver } from "../../support/memory_updates.ts";
+import { recordReads } from "../../support/read_recorder.ts";
+import { RecordedLog } from "../../support/recorded_log.ts";
+import { fixedRandomness } from "../../support/seeded_randomness.ts";
+import { edited, goodFiles } from "./wrong_configs.ts";
+
+const WATCHED = edited(
+  ["maximum_update_intervals = []", 'maximum_update_intervals = [[["EVM-97", "BSC0"], 500]]'],
+  ["enable_hub_consensus = false", "enable_hub_consensus = true"],
+);
+const SUBSTRATE = `
+[solochain]
+type = "substrate"
+state_machine = "SUBSTRATE-cere"
+hashing = "Blake2"
+rpc_ws = "wss://cere.example.org"
+consensus_state_id = "CERE"
+`;
+const PROVER = `[hub.prover]
+relay_rpc_ws = "wss://relay.example.org"
+para_rpc_ws = "wss://other.example.org"
+para_ids = [4009]
+
+`;
+/** With both types of hubs, every type of chain has something to do. */
+const FILES = [
+  WATCHED + SUBSTRATE,
+  WATCHED.replace('"grandpa"', '"beefy"').replace(/\[hub\.grandpa\]\n(?:.+\n)+\n/, PROVER),
+];
+
+/** The section of a path: those of chains by the type of the chain. */
+const SECTIONS: Readonly<Record<string, string>> = {
+  "hub.consensus.grandpa": "grandpa",
+  "hub.consensus.prover": "prover",
+  "hub.consensus": "hub",
+  "hub.substrate": "hubSubstrate",
+};
+
+/** Values that are read while adapters are made and a run begins, as `section.name`. */
+async function readsOf(toml: string): Promise<readonly string[]> {
+  const { config, problems } = parseConsensusConfig(goodFiles, toml);
+  assert.deepEqual(problems, []);
+  assert.ok(config !== undefined);
+  const reads: string[] = [];
+  const hosts = {
+    evm: "beaconHost",
+    op_stack: "opStackHost",
+    arbitrum_orbit: "arbitrumHost",
+    bsc: "bscHost",
+  };
+  for (const { type } of config.chains) {
+    const some = { ...config, chains: config.chains.filter((chain) => chain.type === type) };
+    const watched = recordReads(some, (path) => {
+      const at = path.lastIndexOf(".");
+      const [above, name] = [path.slice(0, at), path.slice(at + 1)];
+      const chain = type === "substrate" ? "substrate" : "evm";
+      const host = type === "substrate" || type === "held" ? "none" : hosts[type];
+      const section = { ...SECTIONS, chains: chain, "chains.host": host }[above] ?? above;
+      reads.push(`${section}.${name}`);
+    });
+    const clock = new FakeClock();
+    const deps = { clock, random: fixedRandomness(0), log: new RecordedLog() };
+    const { hub, proved, hubConsensus, hubState } = connectChains(deps, watched);
+    const stop = new AbortController();
+    const memory = new MemoryUpdatesHub(clock);
+    const prover = new ScriptedProver(clock, { id: "EVM-97/BSC0" });
+    const run = runConsensus(
+      {
+        ...deps,
+        connect: () => ({
+          hub: memory,
+          proved: [{ prover, l1: undefined }],
+          held: [],
+          hubConsensus: hubConsensus && { ...hubConsensus, told: [], hosts: [], sources: [] },
+          hubState: undefined,
+          fetchBase: undefined,
+        }),
+      },
+      watched,
+      { base: undefined },
+      stop.signal,
+    );
+    await clock.settle();
+    stop.abort(new ShutdownRequested("SIGTERM"));
+    await clock.run(run);
+    await Promise.all([hub, ...proved.map((chain) => chain.prover)].map((part) => part.close()));
+    await hubState?.close();
+  }
+  return reads;
+}
+
+const sections = consensusSections(goodFiles);
+const named: Readonly<Record<string, Section<unknown>>> = sections;
+
+Deno.test("consensus configuration: every key that is not said to be without effect is used", async () => {
+  const reads = new Set((await Promise.all(FILES.map(readsOf))).flat());
+  const unused = Object.entries(named).flatMap(([section, { keys }]) =>
+    Object.keys(keys as object).map((name) => `${section}.${name}`).filter((path) => !reads.has(path))
+  );
+  assert.deepEqual(unused, []);
+});
+
+Deno.test("consensus configuration: the reference says of keys without effect that they have none, and of no others", () => {
+  const rows = consensusReference().split("\n").filter((line) => line.startsWith("| `"));
+  const without = rows.filter((row) => row.includes("| Has no effect in this program: ")).length;
+  const count = (list: (section: Section<unknown>) => number): number =>
+    Object.values(named).map(list).reduce((sum, each) => sum + each, 0);
+  assert.equal(without, count(({ withoutEffect }) => withoutEffect?.length ?? 0));
+  assert.equal(rows.length, count((section) => allKeys(section).length));
+  assert.ok(without > 0);
+});
