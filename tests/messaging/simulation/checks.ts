@@ -125,9 +125,11 @@ export class Checks {
       if (!isOver) return this.#describe(sent);
     }
     for (const { id: { stateMachine: chain } } of this.#course.nodes) {
-      if (this.#stopped.has(chain)) continue;
-      const open = ledger.submissions.listUnresolved(chain)
-        .filter(({ id }) => !this.#carriesOnlyBad(ledger.submissions.itemsOf(id)));
+      // What is mined is settled in the end, whatever else may wait for ever.
+      const open = ledger.submissions.listUnresolved(chain).filter(({ id, state }) =>
+        state === "included" ||
+        (!this.#stopped.has(chain) && !this.#carriesOnlyBad(ledger.submissions.itemsOf(id)))
+      );
       if (open.length > 0) {
         return `${open.length} open submissions to ${chain}: ${open[0]?.kind} ${open[0]?.state}`;
       }
