@@ -7,9 +7,9 @@ import type {
   BeaconChainConfig,
   BscChainConfig,
   ConsensusChainConfig,
-  ConsensusConfig,
   OpStackChainConfig,
-} from "./config/schema.ts";
+} from "./config/chain_schema.ts";
+import type { ConsensusConfig } from "./config/schema.ts";
 import { beaconNetworkOf } from "../core/protocol/consensus/sync_committee/known_networks.ts";
 import { evmChainId, type StateMachine, type StateMachineId } from "../core/protocol/ismp/state_machine.ts";
 import { type Fetch, platformFetch } from "../core/rpc/http.ts";

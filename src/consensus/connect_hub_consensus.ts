@@ -4,15 +4,14 @@ import { createEvmChain } from "../core/chains/evm/evm_chain.ts";
 import { createConsensusSink } from "../core/chains/substrate/consensus_hub.ts";
 import { createHubChain } from "../core/chains/substrate/relayer_hub.ts";
 import type { SubstrateChainDeps } from "../core/chains/substrate/substrate_chain.ts";
+import type { EvmConsensusChainConfig, ToldChainConfig } from "./config/chain_schema.ts";
 import type {
   BeefyProverValues,
-  ConsensusConfig,
   ConsensusHubConfig,
-  EvmConsensusChainConfig,
   GrandpaValues,
   HubSubstrateConfig,
-  ToldChainConfig,
-} from "./config/schema.ts";
+} from "./config/hub_schema.ts";
+import type { ConsensusConfig } from "./config/schema.ts";
 import { paraIdOf, type StateMachine, stateMachineParts } from "../core/protocol/ismp/state_machine.ts";
 import { createAcceptedSource } from "./beefy/accepted_source.ts";
 import { BEEFY_STATE_ID, stateOfHub, stateOfRelay } from "./beefy/hub_state.ts";

@@ -4,7 +4,7 @@
  * Source: docs/protocol/hub-consensus.md section 3.5.
  */
 import type { ConsensusHub } from "../core/chains/consensus_hub.ts";
-import type { UpdateLimit } from "./config/schema.ts";
+import type { UpdateLimit } from "./config/values.ts";
 import { stateMachineIdKey } from "../core/protocol/ismp/state_machine.ts";
 import { RpcFault } from "../core/rpc/fault.ts";
 import type { Clock } from "../core/runtime/clock.ts";

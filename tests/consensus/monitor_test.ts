@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { UpdateLimit } from "../../src/consensus/config/schema.ts";
+import type { UpdateLimit } from "../../src/consensus/config/values.ts";
 import { isTooOld, monitorWorker, StallFault } from "../../src/consensus/monitor.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { faultOf, idOf, MemoryUpdatesHub } from "../support/memory_updates.ts";

@@ -13,7 +13,7 @@ import {
   stateMachineIdKey,
 } from "../../core/protocol/ismp/state_machine.ts";
 import type { KnownSection } from "../../core/config/chain_checks.ts";
-import type { UpdateLimit } from "./schema.ts";
+import type { UpdateLimit } from "./values.ts";
 import type { SourceLocation } from "../../core/config/diagnostics.ts";
 
 /** True for a chain that follows a beacon chain which the hub has a client for, and while the chain is not known. */

@@ -26,13 +26,8 @@ import type { ConfigFiles } from "../../core/config/toml.ts";
 import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
 import { checkLimits, type KnownL1, noteForeignL1, withHubPara } from "./checks.ts";
 import { CHAIN_TYPES, type ChainReading, readChain, type Sections } from "./read_chain.ts";
-import {
-  type ConsensusConfig,
-  type ConsensusHubConfig,
-  type ConsensusRelayerConfig,
-  consensusSections,
-  type HubConsensusConfig,
-} from "./schema.ts";
+import type { ConsensusHubConfig, HubConsensusConfig } from "./hub_schema.ts";
+import { type ConsensusConfig, type ConsensusRelayerConfig, consensusSections } from "./schema.ts";
 
 /** Reads and checks the file at `path`. A file that cannot be read is a problem too, not an exception. */
 export function readConsensusConfig(files: ConfigFiles, path: string): ConfigResult<ConsensusConfig> {

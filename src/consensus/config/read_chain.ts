@@ -12,14 +12,14 @@ import { evmStateMachine } from "../../core/protocol/ismp/state_machine.ts";
 import { checkBscNetwork, checkChainOfType, hasBeaconChain, type KnownL1, ownRollupId } from "./checks.ts";
 import {
   type ConsensusChainConfig,
-  type consensusSections,
   type EvmChainType,
   type EvmConsensusChainConfig,
   evmTypes,
   type EvmValues,
   type RollupHostValues,
   unsupportedTypes,
-} from "./schema.ts";
+} from "./chain_schema.ts";
+import type { consensusSections } from "./schema.ts";
 
 /** Sections as this file has them. */
 export type Sections = ReturnType<typeof consensusSections>;

@@ -68,7 +68,7 @@ function renderLocation(file: string, location: Pick<Diagnostic, "section" | "pa
 }
 
 /** TOML spelling of a path. Names that may be a misplaced key are replaced by their length. */
-export function formatKeyPath(path: KeyPath): string {
+function formatKeyPath(path: KeyPath): string {
   return path.map((step, index) => {
     if (typeof step === "number") return `[${step}]`;
     return `${index === 0 ? "" : "."}${shownName(step)}`;

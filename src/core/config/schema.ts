@@ -75,11 +75,6 @@ export function allKeys({ keys, withoutEffect = [] }: Section<unknown>): readonl
   return [...Object.values<Key<unknown>>(keys), ...withoutEffect];
 }
 
-/** How a type is described behind "expected ..."; it is the message of the type's own errors. */
-export function expectedText(type: z.ZodType): string {
-  return type.safeParse(undefined).error?.issues[0]?.message ?? "";
-}
-
 /** Something to say of a value that was accepted. */
 export type Remark =
   & { readonly path: KeyPath }

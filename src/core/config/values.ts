@@ -6,7 +6,7 @@ import { z } from "zod";
 import { refusal, type Remark, remarksOn, withRemarks } from "./schema.ts";
 
 /** Longest period of a timer in seconds: runtimes count it in milliseconds as a signed 32-bit integer. */
-export const MAX_TIMER_SEC = Math.floor((2 ** 31 - 1) / 1000);
+const MAX_TIMER_SEC = Math.floor((2 ** 31 - 1) / 1000);
 /** Largest unsigned integer of 32 bits. */
 export const UINT32_MAX = 2 ** 32 - 1;
 const UINT64_MAX = 2n ** 64n - 1n;

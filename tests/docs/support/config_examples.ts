@@ -1,7 +1,7 @@
 /** The commented example files, from the schemas. Pure. */
-import { allKeys, expectedText, type Key, type Section } from "../../../src/core/config/schema.ts";
+import { allKeys, type Key, type Section } from "../../../src/core/config/schema.ts";
 import { inlineToml, toWritable } from "../../support/toml_text.ts";
-import { consensus, messaging } from "./config_files.ts";
+import { consensus, expectedText, messaging } from "./config_files.ts";
 
 /** A section of an example. */
 interface ExampleSection {
