@@ -54,8 +54,12 @@ export function parseToml(text: string): TomlDocument | { problem: Diagnostic } 
   try {
     return new DocumentBuilder().build(parseTOML(plain, { tomlVersion: "1.1" }));
   } catch (error) {
-    if (!(error instanceof ParseError)) throw error;
-    return { problem: syntaxProblem(plain, error) };
+    if (error instanceof ParseError) return { problem: syntaxProblem(plain, error) };
+    // The stack is full: the parser calls itself for each level, and with each character of a text.
+    if (error instanceof RangeError) {
+      return { problem: fileProblem("too many levels, or too long a text", "a TOML file of moderate size") };
+    }
+    throw error;
   }
 }
 

@@ -175,6 +175,12 @@ Deno.test("TOML: a section implied by a longer header is found where it is first
   assert.equal(locateKeys("\n[a.b]\n[a]\n")(["a"]), 3);
 });
 
+Deno.test("TOML: what exhausts the parser is a problem, not an exception", () => {
+  const document = parseToml(`a = ${"[".repeat(20_000)}${"]".repeat(20_000)}`);
+  assert.ok("problem" in document);
+  assert.equal(document.problem.found, "too many levels, or too long a text");
+});
+
 const name = fc.constantFrom("a", "b-c", "D_1", "e f", "g.h", 'q"', "#", "[x]", "=", "ü", "__proto__");
 const scalar = fc.constantFrom(
   "1",

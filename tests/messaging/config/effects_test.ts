@@ -1,53 +1,125 @@
-/** Every key that the file may have is used by the program that it was read for. */
+/** Every key that the file may have has an effect in the program that it was read for. */
 import assert from "node:assert/strict";
-import { connectChains } from "../../../src/messaging/connect.ts";
+import type { ConfigFiles } from "../../../src/core/config/toml.ts";
+import { toHex } from "../../../src/core/protocol/bytes.ts";
 import { parseMessagingConfig } from "../../../src/messaging/config/read.ts";
-import { messagingSections } from "../../../src/messaging/config/schema.ts";
-import { planFees } from "../../../src/messaging/fee_workers.ts";
+import { type MessagingConfig, messagingSections } from "../../../src/messaging/config/schema.ts";
+import { connectChains } from "../../../src/messaging/connect.ts";
+import { feeDepsOf, planFees } from "../../../src/messaging/fee_workers.ts";
 import { planLegs, settingsOf } from "../../../src/messaging/legs.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { openMemoryLedger } from "../../support/ledger.ts";
 import { recordReads } from "../../support/read_recorder.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 import { fixedRandomness } from "../../support/seeded_randomness.ts";
-import { GOOD_TOML } from "./wrong_configs.ts";
+import { edited, GOOD_TOML } from "./wrong_configs.ts";
 
-const noFiles = { readFile: (): Uint8Array => assert.fail() };
+const noFiles: ConfigFiles = { readFile: () => assert.fail() };
 
-/** Paths of the values that are read while adapters are made and work is planned. */
-async function readsOf(toml: string): Promise<ReadonlySet<string>> {
+function parse(toml: string): MessagingConfig {
   const { config, problems } = parseMessagingConfig(noFiles, toml);
   assert.deepEqual(problems, []);
   assert.ok(config !== undefined);
-  const reads = new Set<string>();
-  for (const type of ["evm", "substrate"] as const) {
-    const some = { ...config, chains: config.chains.filter((chain) => chain.type === type) };
-    const watched = recordReads(some, (path) => reads.add(path.replace(/^chains\b/, type)));
-    const clock = new FakeClock();
-    const deps = {
-      clock,
-      random: fixedRandomness(0),
-      log: new RecordedLog(),
-      ledger: openMemoryLedger({ clock }),
-    };
-    const { hub, chains } = connectChains(deps, watched);
-    const settings = settingsOf(watched, () => undefined);
-    const gated = chains.map((entry) => ({ entry, passed: Promise.resolve() }));
-    const parts = { config: watched, settings, hub, chains: gated, fetch: () => assert.fail() };
-    const { outbound } = planLegs(deps, parts);
-    planFees(deps, { ...parts, checks: new Map(), outbound });
-    await Promise.all([hub, ...chains.map(({ chain }) => chain)].map((chain) => chain.close()));
-    deps.ledger.close();
-  }
-  return reads;
+  return config;
+}
+
+/** What is made of a configuration, as far as it shows without a network. */
+async function plan(config: MessagingConfig): Promise<string> {
+  const clock = new FakeClock();
+  const deps = {
+    clock,
+    random: fixedRandomness(0),
+    log: new RecordedLog(),
+    ledger: openMemoryLedger({ clock }),
+  };
+  const { hub, chains } = connectChains(deps, config);
+  const settings = settingsOf(config, () => undefined);
+  const gated = chains.map((entry) => ({ entry, passed: Promise.resolve() }));
+  const parts = { config, settings, hub, chains: gated, fetch: () => assert.fail() };
+  const { outbound, workers } = planLegs(deps, parts);
+  const feeParts = { ...parts, checks: new Map(), outbound };
+  const fees = planFees(deps, feeParts);
+  const { withdrawals, hostOf } = feeDepsOf(deps, feeParts);
+  const shown = {
+    settings,
+    workers: [...workers, ...fees].map(({ name }) => name),
+    legs: [...outbound.values()].map(({ initialHeight, pollIntervalMs, profit, rewards }) => [
+      initialHeight,
+      pollIntervalMs,
+      profit?.minimumPercent,
+      rewards !== undefined,
+    ]),
+    withdrawals,
+    chains: await Promise.all([hub, ...chains.map(({ chain }) => chain)].map(async (chain) => [
+      chain.id,
+      chain.limits,
+      "relayer" in chain && chain.relayer instanceof Uint8Array ? toHex(chain.relayer) : undefined,
+      hostOf(chain.id.stateMachine)?.toHex(),
+      chain.id.stateMachine.startsWith("EVM-")
+        ? undefined
+        : await chain.fetchFeeTokenDecimals(new AbortController().signal),
+    ])),
+  };
+  await Promise.all([hub, ...chains.map(({ chain }) => chain)].map((chain) => chain.close()));
+  deps.ledger.close();
+  return JSON.stringify(shown, (_, value: unknown) => {
+    if (typeof value === "bigint") return `${value}`;
+    return value instanceof Set ? [...value] : value;
+  });
 }
 
 const sections = messagingSections(noFiles);
 
 for (const section of ["hub", "relayer", "evm", "substrate"] as const) {
   Deno.test(`messaging configuration: every key of a section of ${section} is used`, async () => {
-    const reads = await readsOf(GOOD_TOML);
+    const config = parse(GOOD_TOML);
+    const reads = new Set<string>();
+    for (const type of ["evm", "substrate"] as const) {
+      const some = { ...config, chains: config.chains.filter((chain) => chain.type === type) };
+      await plan(recordReads(some, (path) => reads.add(path.replace(/^chains\b/, type))));
+    }
     const keys = Object.keys(sections[section].keys);
     assert.deepEqual(keys.filter((key) => !reads.has(`${section}.${key}`)), []);
   });
 }
+
+/** A line below a header. */
+function plus(header: "hub" | "relayer" | "evm1" | "para", line: string): string {
+  return edited([`[${header}]\n`, `[${header}]\n${line}\n`]);
+}
+
+const OTHER_KEY = `"0x${"42".repeat(32)}"`;
+const changes: Readonly<Record<string, string>> = {
+  "hub state_machine": edited(["KUSAMA-4009", "KUSAMA-4010"]),
+  "hub initial_height": plus("hub", "initial_height = 7"),
+  "hub signer": plus("hub", `signer = ${OTHER_KEY}`),
+  "hub token_price": plus("hub", "token_price = 0.5"),
+  "relayer minimum_profit_percentage": edited(["percentage = 0", "percentage = 5"]),
+  "relayer delivery_endpoints": edited(['["EVM-31337", "KUSAMA-2000"]', '["EVM-31337"]']),
+  "relayer module_filter": plus("relayer", 'module_filter = ["ISMP-RLYR"]'),
+  "relayer unprofitable_retry_frequency": plus("relayer", "unprofitable_retry_frequency = 60"),
+  "relayer maximum_daily_loss": plus("relayer", "maximum_daily_loss = 5"),
+  "relayer withdrawal_frequency": plus("relayer", "withdrawal_frequency = 60"),
+  "relayer minimum_withdrawal_amount": plus("relayer", "minimum_withdrawal_amount = 60"),
+  "relayer disable_fee_accumulation": plus("relayer", "disable_fee_accumulation = true"),
+  "evm state_machine": edited(['state_machine = "EVM-31337"', 'state_machine = "EVM-31338"']),
+  "evm consensus_state_id": edited(['"ETH0"', '"ETH1"']),
+  "evm ismp_host": edited(["0x1111111111111111111111111111111111111111", `0x${"22".repeat(20)}`]),
+  "evm signer": edited([/"0x[0-9a-f]{64}"/.exec(GOOD_TOML)?.[0] ?? "", OTHER_KEY]),
+  "evm query_batch_size": plus("evm1", "query_batch_size = 7"),
+  "evm poll_interval": plus("evm1", "poll_interval = 7"),
+  "substrate state_machine": edited(['state_machine = "KUSAMA-2000"', 'state_machine = "KUSAMA-2001"']),
+  "substrate consensus_state_id": edited(['"PAS0"', '"PAS1"']),
+  "substrate poll_interval": plus("para", "poll_interval = 7"),
+  "substrate fee_token_decimals": plus("para", "fee_token_decimals = 7"),
+};
+
+for (const [key, toml] of Object.entries(changes)) {
+  Deno.test(`messaging configuration: ${key} changes what the program plans`, async () => {
+    assert.notEqual(await plan(parse(toml)), await plan(parse(GOOD_TOML)));
+  });
+}
+
+Deno.test("messaging configuration: the same file makes the same plan", async () => {
+  assert.equal(await plan(parse(GOOD_TOML)), await plan(parse(GOOD_TOML)));
+});
