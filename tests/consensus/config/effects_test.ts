@@ -1,4 +1,4 @@
-/** Every key that the file may have is used by the program, or its reference says that it is not. */
+/** Every key that the file may have has an effect in the program, or its reference says that it has none. */
 import assert from "node:assert/strict";
 import { connectChains } from "../../../src/consensus/connect.ts";
 import { parseConsensusConfig } from "../../../src/consensus/config/read.ts";
@@ -81,7 +81,7 @@ async function readsOf(toml: string): Promise<readonly string[]> {
           hub: memory,
           proved: [{ prover, l1: undefined }],
           held: [],
-          hubConsensus: hubConsensus && { ...hubConsensus, told: [], hosts: [], sources: [] },
+          hubConsensus: hubConsensus && { ...hubConsensus, told: [], hosts: [], sources: [], checks: [] },
           hubState: undefined,
           fetchBase: undefined,
         }),
@@ -119,3 +119,99 @@ Deno.test("consensus configuration: the reference says of keys without effect th
   assert.equal(rows.length, count((section) => allKeys(section).length));
   assert.ok(without > 0);
 });
+
+/** What is made of a file, as far as it shows without a network. */
+async function plan(toml: string): Promise<string> {
+  const { config, problems } = parseConsensusConfig(goodFiles, toml);
+  assert.deepEqual(problems, []);
+  assert.ok(config !== undefined);
+  const deps = { clock: new FakeClock(), random: fixedRandomness(0), log: new RecordedLog() };
+  const { hub, proved, held, hubConsensus, hubState } = connectChains(deps, config);
+  const provers = [...proved, ...hubConsensus?.told ?? []].map(({ prover }) => prover);
+  const shown = {
+    hub: hub.id,
+    provers: provers.map((
+      { chain, consensusStateId, commitmentsUnder, intervalMs },
+    ) => [chain, consensusStateId, commitmentsUnder, intervalMs]),
+    l1: proved.map(({ l1 }) => l1),
+    held,
+    hosts: hubConsensus?.hosts.map(({ id }) => id),
+    told: hubConsensus?.told.map(({ sink }) => sink.id),
+    skipped: hubConsensus?.skipped,
+    sources: hubConsensus?.sources.length,
+    checks: hubConsensus?.checks?.map(({ name }) => name),
+    state: [hubState?.chain, hubState?.consensusStateId],
+    limits: config.relayer.maximumUpdateIntervals.map(({ id, maxSec }) => [id, String(maxSec)]),
+  };
+  await Promise.all([hub, ...provers].map((part) => part.close()));
+  await hubState?.close();
+  return JSON.stringify(shown);
+}
+
+const [GRANDPA = "", BEEFY = ""] = FILES;
+
+function change(file: string, from: string, to: string): readonly [string, string] {
+  assert.ok(file.includes(from), from);
+  return [file, file.replace(from, to)];
+}
+
+const frequency = "consensus_update_frequency = 7\n";
+const changes: Readonly<Record<string, readonly [string, string]>> = {
+  "hub type": [GRANDPA, BEEFY],
+  "grandpa consensus_update_frequency": change(GRANDPA, "[hub.grandpa]\n", `[hub.grandpa]\n${frequency}`),
+  "prover para_rpc_ws": change(BEEFY, 'para_rpc_ws = "wss://other.example.org"\n', ""),
+  "prover as a whole": change(BEEFY, PROVER, ""),
+  "hubSubstrate state_machine": change(GRANDPA, "KUSAMA-4009", "KUSAMA-4010"),
+  "hubSubstrate consensus_state_id": change(
+    GRANDPA,
+    "[hub.substrate]\n",
+    '[hub.substrate]\nconsensus_state_id = "PAS1"\n',
+  ),
+  "relayer maximum_update_intervals": change(GRANDPA, "500", "501"),
+  "relayer enable_hub_consensus": change(
+    GRANDPA,
+    "enable_hub_consensus = true",
+    "enable_hub_consensus = false",
+  ),
+  "evm state_machine": change(GRANDPA, "EVM-421614", "EVM-421615"),
+  "evm consensus_state_id": change(GRANDPA, '"ARB0"', '"ARB1"'),
+  "beaconHost consensus_update_frequency": change(
+    GRANDPA,
+    "consensus_update_frequency = 60",
+    "consensus_update_frequency = 61",
+  ),
+  "arbitrumHost consensus_update_frequency": change(
+    GRANDPA,
+    "[arbitrum.host]\n",
+    `[arbitrum.host]\n${frequency}`,
+  ),
+  "opStackHost consensus_update_frequency": change(
+    GRANDPA,
+    "[optimism.host]\n",
+    `[optimism.host]\n${frequency}`,
+  ),
+  "bscHost consensus_update_frequency": change(
+    GRANDPA,
+    "consensus_update_frequency = 300",
+    "consensus_update_frequency = 301",
+  ),
+  "arbitrumHost l1_state_machine": change(
+    GRANDPA,
+    'l1_state_machine = "EVM-11155111"',
+    'l1_state_machine = "EVM-1"',
+  ),
+  "arbitrumHost l1_consensus_state_id": change(
+    GRANDPA,
+    'l1_consensus_state_id = "ETH0"',
+    'l1_consensus_state_id = "ETH1"',
+  ),
+  "substrate state_machine": change(GRANDPA, "SUBSTRATE-cere", "SUBSTRATE-cera"),
+  "substrate consensus_state_id": change(GRANDPA, '"CERE"', '"CERA"'),
+};
+
+for (const [key, [from, to]] of Object.entries(changes)) {
+  Deno.test(`consensus configuration: ${key} changes what the program plans`, async () => {
+    assert.equal(await plan(from), await plan(from));
+    assert.notEqual(await plan(from), await plan(to));
+  });
+}
