@@ -3,7 +3,7 @@
  * Usage: `deno run -A tests/run.ts [unit|devnet|scenario|release]...`; without arguments all of them.
  */
 
-import { describeSpentGas, parseSpentGas, SPENT_GAS_FILE, sumSpentGas } from "./devnet/spent_gas.ts";
+import { describeSpentGas, parseSpentGas, SPENT_GAS_FILE, sumSpentGas } from "../devnet/spent_gas.ts";
 
 /** Folders of each suite, in the order in which they run: the fastest first. */
 const SUITES: Readonly<Record<string, readonly string[]>> = {
@@ -15,7 +15,7 @@ const SUITES: Readonly<Record<string, readonly string[]>> = {
     "tests/speed",
     "tests/support",
   ],
-  devnet: ["tests/devnet", "tests/consensus"],
+  devnet: ["devnet", "tests/consensus"],
   scenario: ["tests/scenario"],
   release: ["tests/release"],
 };
@@ -59,7 +59,7 @@ function readFailedFiles(file: string): string[] {
 }
 
 /** Most files that are tried again: more than that is no matter of a crowded machine. */
-const MOST_AGAIN = 2;
+const MAX_AGAIN = 2;
 
 /**
  * Runs a suite. Scenarios run several nodes and programs per file, five files at a time: a file that fails there runs
@@ -68,7 +68,7 @@ const MOST_AGAIN = 2;
 async function runSuite(name: string, paths: readonly string[]): Promise<Sum> {
   const first = await runFiles(name, paths, filesAtOnce(name));
   const failed = readFailedFiles(reportOf(name));
-  if (name !== "scenario" || failed.length === 0 || failed.length > MOST_AGAIN) return first;
+  if (name !== "scenario" || failed.length === 0 || failed.length > MAX_AGAIN) return first;
   say(`== ${name}, once more by themselves: ${failed.join(" ")}`);
   const again = await runFiles(`${name}-again`, failed, "1");
   if (again.failed > 0) return first;

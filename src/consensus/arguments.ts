@@ -3,7 +3,7 @@
  * docs/protocol/hub-consensus.md section 3.1.
  */
 import { Option } from "commander";
-import type { StateMachine } from "../core/protocol/ismp/state_machine.ts";
+import type { StateMachine } from "../core/ismp/state_machine.ts";
 import {
   addCommand,
   addUsualOptions,
@@ -11,10 +11,10 @@ import {
   type ParsedCommandLine,
   toStateMachine,
 } from "../core/runtime/command_line.ts";
-import type { FrameArguments } from "../core/runtime/program_frame.ts";
+import type { CommonArguments } from "../core/runtime/app.ts";
 
 /** What the operator asked for. */
-export interface RunArguments extends FrameArguments {
+export interface RunArguments extends CommonArguments {
   readonly base?: StateMachine;
   /** Folder in which the program may keep what is expensive to read again. */
   readonly cache?: string;

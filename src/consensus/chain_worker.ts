@@ -2,10 +2,10 @@
  * The work for one chain: look, submit what is worth it, wait. One chain's trouble stays its own: faults of endpoints
  * and of the hub are waited out here, defects restart this worker alone.
  */
-import type { CheckFinding } from "../core/chains/chain.ts";
-import type { ConsensusHub } from "../core/chains/consensus_hub.ts";
-import { type CheckResult, checkUntilPassed } from "../core/chains/first_check.ts";
-import type { StateMachineHeight, StateMachineId } from "../core/protocol/ismp/state_machine.ts";
+import type { CheckFinding } from "../core/chains/port.ts";
+import type { ConsensusTarget } from "../core/chains/consensus_hub.ts";
+import { type CheckResult, checkUntilPassed } from "../core/chains/check.ts";
+import type { StateMachineHeight, StateMachineId } from "../core/ismp/state_machine.ts";
 import type { Clock } from "../core/runtime/clock.ts";
 import type { Randomness } from "../core/runtime/randomness.ts";
 import { withDeadline } from "../core/runtime/retry.ts";
@@ -13,11 +13,11 @@ import { awaitLogged, WaitNotices } from "../core/runtime/waiting.ts";
 import { Wake } from "../core/runtime/wake.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 import type { Log } from "../core/telemetry/log.ts";
-import type { HubNews } from "./hub_news.ts";
-import { failedLook, proverEvents } from "./look_fault.ts";
-import { type Looked, lookForever } from "./look_loop.ts";
+import type { HeightNotifier } from "./followers/height_notifier.ts";
+import { failedLook, proverEvents } from "./poll_fault.ts";
+import { type Looked, runPollLoop } from "./poll_loop.ts";
 import { type ConsensusProver, ProverFault, type ProverFinding } from "./prover.ts";
-import type { LookResult } from "./schedule.ts";
+import type { PollResult } from "./schedule.ts";
 import { submitUpdates } from "./submit.ts";
 
 /** What the workers of all chains share. */
@@ -25,8 +25,8 @@ export interface ChainWorkerDeps {
   readonly clock: Clock;
   readonly random: Randomness;
   readonly log: Log;
-  readonly hub: ConsensusHub;
-  readonly news: HubNews;
+  readonly hub: ConsensusTarget;
+  readonly news: HeightNotifier;
 }
 
 /** A chain whose finality is proved. */
@@ -37,7 +37,7 @@ export interface ProvedChain {
 }
 
 /** Most time for one look: a missed year of committees, or a whole state over a slow line, takes minutes. */
-const LOOK_WITHIN_MS = 30 * 60_000;
+const POLL_TIMEOUT_MS = 30 * 60_000;
 
 /**
  * The worker of one chain.
@@ -60,7 +60,7 @@ export function chainWorker(
         await checkUntilPassed(deps, prover.chain, (inner) => checkProver(prover, inner), signal);
         hasPassed = true;
       }
-      await lookForever({ ...deps, log }, looks, { news: wake, signal });
+      await runPollLoop({ ...deps, log }, looks, { news: wake, signal });
     },
   };
 }
@@ -95,7 +95,7 @@ class Looks implements Looked {
   }
 
   /** One look, with the submission of what it found. */
-  async look(failures: number, signal: AbortSignal): Promise<LookResult> {
+  async look(failures: number, signal: AbortSignal): Promise<PollResult> {
     try {
       const finding = await this.#find(signal);
       if (finding.kind === "updates") return await this.#submit(finding, failures, signal);
@@ -114,7 +114,7 @@ class Looks implements Looked {
     return awaitLogged(
       this.#deps,
       { event: "poll_awaited" },
-      () => withDeadline(this.#deps.clock, { what, afterMs: LOOK_WITHIN_MS }, look, signal),
+      () => withDeadline(this.#deps.clock, { what, afterMs: POLL_TIMEOUT_MS }, look, signal),
     );
   }
 
@@ -122,7 +122,7 @@ class Looks implements Looked {
     finding: Extract<ProverFinding, { kind: "updates" }>,
     failures: number,
     signal: AbortSignal,
-  ): Promise<LookResult> {
+  ): Promise<PollResult> {
     const { log, news } = this.#deps;
     const { chain, consensusStateId, commitmentsUnder } = this.#prover;
     const { proofs, madeOn, height, summary, hasMore, adviceIfTooLarge } = finding;

@@ -1,7 +1,7 @@
 /** Builds the hub's adapter and the prover of every configured chain, with the real network behind them. */
 import { createEvmPool } from "../core/chains/evm/evm_pool.ts";
 import { createConsensusHub } from "../core/chains/substrate/consensus_hub.ts";
-import type { ConsensusHub } from "../core/chains/consensus_hub.ts";
+import type { ConsensusTarget } from "../core/chains/consensus_hub.ts";
 import type {
   ArbitrumChainConfig,
   BeaconChainConfig,
@@ -10,25 +10,25 @@ import type {
   OpStackChainConfig,
 } from "./config/chain_schema.ts";
 import type { ConsensusConfig } from "./config/schema.ts";
-import { beaconNetworkOf } from "../core/protocol/consensus/sync_committee/known_networks.ts";
-import { evmChainId, type StateMachine, type StateMachineId } from "../core/protocol/ismp/state_machine.ts";
+import { beaconNetworkOf } from "./clients/sync_committee/spec/known_networks.ts";
+import { evmChainId, type StateMachine, type StateMachineId } from "../core/ismp/state_machine.ts";
 import { type Fetch, platformFetch } from "../core/rpc/http.ts";
 import { platformSocket } from "../core/rpc/socket.ts";
 import type { Clock } from "../core/runtime/clock.ts";
-import type { KeptText } from "../core/runtime/kept_text.ts";
+import type { KeptText } from "./kept_text.ts";
 import type { Randomness } from "../core/runtime/randomness.ts";
 import type { Log } from "../core/telemetry/log.ts";
-import { createArbitrumProver } from "./arbitrum/arbitrum_prover.ts";
-import { bscHeadersOf } from "./bsc/bsc_headers.ts";
-import { createBscProver } from "./bsc/bsc_prover.ts";
+import { createArbitrumProver } from "./clients/arbitrum/arbitrum_prover.ts";
+import { bscHeadersOf } from "./clients/bsc/bsc_headers.ts";
+import { createBscProver } from "./clients/bsc/bsc_prover.ts";
 import { connectHubConsensus, connectHubState, connectSiblings, fetchBase } from "./connect_hub_consensus.ts";
 import type { ProvedChain } from "./chain_worker.ts";
 import { openEvmReader } from "./evm_reader.ts";
-import { createOpStackProver } from "./op_stack/op_stack_prover.ts";
+import { createOpStackProver } from "./clients/op_stack/op_stack_prover.ts";
 import type { ConsensusProver } from "./prover.ts";
 import type { RollupDeps, RollupOptions } from "./rollup/rollup_options.ts";
 import type { Connections } from "./session.ts";
-import { createSyncCommitteeProver } from "./sync_committee/sync_committee_prover.ts";
+import { createSyncCommitteeProver } from "./clients/sync_committee/sync_committee_prover.ts";
 
 /** What the adapters need besides the network. */
 export interface ConnectDeps {
@@ -44,7 +44,7 @@ interface Surroundings {
   readonly randomness: Randomness;
   readonly log: Log;
   readonly fetch: Fetch;
-  readonly hub: ConsensusHub;
+  readonly hub: ConsensusTarget;
   readonly summariesTexts: ReadonlyMap<StateMachine, KeptText>;
 }
 

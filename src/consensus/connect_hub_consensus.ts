@@ -1,10 +1,10 @@
 /** Builds what tells the configured chains of the hub, with the network behind it. */
-import type { ConsensusHub } from "../core/chains/consensus_hub.ts";
+import type { ConsensusTarget } from "../core/chains/consensus_hub.ts";
 import { createEvmChain } from "../core/chains/evm/evm_chain.ts";
 import { createConsensusSink } from "../core/chains/substrate/consensus_hub.ts";
 import { createHubChain } from "../core/chains/substrate/relayer_hub.ts";
 import type { SubstrateChainDeps } from "../core/chains/substrate/substrate_chain.ts";
-import type { EvmConsensusChainConfig, ToldChainConfig } from "./config/chain_schema.ts";
+import type { EvmConsensusChainConfig, FollowerConfig } from "./config/chain_schema.ts";
 import type {
   BeefyProverValues,
   ConsensusHubConfig,
@@ -12,20 +12,20 @@ import type {
   HubSubstrateConfig,
 } from "./config/hub_schema.ts";
 import type { ConsensusConfig } from "./config/schema.ts";
-import { paraIdOf, type StateMachine, stateMachineParts } from "../core/protocol/ismp/state_machine.ts";
-import { createAcceptedSource } from "./beefy/accepted_source.ts";
-import { BEEFY_STATE_ID, stateOfHub, stateOfRelay } from "./beefy/hub_state.ts";
-import { HubWork } from "./beefy/hub_work.ts";
-import type { ProofSource } from "./beefy/proof_source.ts";
-import { ProverHub } from "./beefy/prover_hub.ts";
-import { createRelaySource } from "./beefy/relay_source.ts";
+import { paraIdOf, type StateMachine, stateMachineParts } from "../core/ismp/state_machine.ts";
+import { createAcceptedSource } from "./clients/beefy/accepted_source.ts";
+import { BEEFY_STATE_ID, stateOfHub, stateOfRelay } from "./clients/beefy/hub_state.ts";
+import { HubWork } from "./clients/beefy/hub_work.ts";
+import type { ProofSource } from "./clients/beefy/proof_source.ts";
+import { ProverHub } from "./clients/beefy/prover_hub.ts";
+import { createRelaySource } from "./clients/beefy/relay_source.ts";
 import type { ProvedChain } from "./chain_worker.ts";
-import { createGrandpaProver, type GrandpaProverOptions } from "./grandpa/grandpa_prover.ts";
-import type { HubConsensus, NamedCheck, ToldChain } from "./hub_consensus.ts";
-import { createParachainProver } from "./parachain/parachain_prover.ts";
+import { createGrandpaProver, type GrandpaProverOptions } from "./clients/grandpa/grandpa_prover.ts";
+import type { HubConsensus, HubFollower, NamedCheck } from "./hub_consensus.ts";
+import { createParachainProver } from "./clients/parachain/parachain_prover.ts";
 import type { BaseState, HubStateMaker } from "./session.ts";
 import { RelayChain } from "./relay_chain/relay_chain.ts";
-import { createToldProver } from "./told_prover.ts";
+import { createToldProver } from "./followers/follower_prover.ts";
 
 /** Who is told of the hub, by the type of its consensus. Connections are made at the first request. */
 export function connectHubConsensus(network: SubstrateChainDeps, config: ConsensusConfig): HubConsensus {
@@ -135,11 +135,11 @@ function connectTold(
   network: SubstrateChainDeps,
   hub: ConsensusHubConfig,
   grandpa: GrandpaValues,
-  chain: ToldChainConfig,
-): ToldChain {
+  chain: FollowerConfig,
+): HubFollower {
   const { stateMachine, consensusStateId, hashing, rpcWs, maxRpcPayloadSizeBytes, maxConcurrentQueries } =
     chain;
-  const sink = createConsensusSink(network, {
+  const target = createConsensusSink(network, {
     id: { stateMachine, consensusStateId },
     hashing,
     rpcWs,
@@ -149,7 +149,7 @@ function connectTold(
     signer: chain.signer ?? hub.substrate.signer,
   });
   const relay = connectFinality(network, hub.substrate.stateMachine, grandpa);
-  return { sink, prover: createToldProver({ relay, sink }, grandpaOptions(hub.substrate, grandpa)) };
+  return { target, prover: createToldProver({ relay, target }, grandpaOptions(hub.substrate, grandpa)) };
 }
 
 /** The chain that finalizes the hub. */
@@ -175,7 +175,7 @@ function grandpaOptions(
 export function connectSiblings(
   network: SubstrateChainDeps,
   { hub: { consensus, substrate }, chains }: ConsensusConfig,
-  sink: ConsensusHub,
+  target: ConsensusTarget,
 ): readonly ProvedChain[] {
   // Without parachains the hub would be a chain that finalizes itself.
   if (consensus.type !== "grandpa" || consensus.grandpa.paraIds.length === 0) return [];
@@ -186,7 +186,7 @@ export function connectSiblings(
     .map(({ stateMachine, consensusStateId }) => {
       const relay = connectFinality(network, hub, grandpa);
       const intervalMs = grandpa.consensusUpdateFrequencySec * 1_000;
-      const prover = createParachainProver({ relay, sink }, {
+      const prover = createParachainProver({ relay, target }, {
         stateMachine,
         consensusStateId,
         intervalMs,
@@ -226,12 +226,12 @@ function connectRelaySource(
 export function connectHubState(
   network: SubstrateChainDeps,
   { hub }: ConsensusConfig,
-  adapter: ConsensusHub,
+  adapter: ConsensusTarget,
 ): HubStateMaker {
   const { consensus, substrate } = hub;
   if (consensus.type === "grandpa") {
     const relay = connectFinality(network, substrate.stateMachine, consensus.grandpa);
-    return createGrandpaProver({ relay, sink: adapter }, grandpaOptions(substrate, consensus.grandpa));
+    return createGrandpaProver({ relay, target: adapter }, grandpaOptions(substrate, consensus.grandpa));
   }
   const { prover } = consensus;
   const chain = substrate.stateMachine;

@@ -16,18 +16,13 @@ import {
   storageProof,
   storageWord,
 } from "../core/chains/evm/queries.ts";
-import { askOne, faultAt, Question, readAnswer } from "../core/chains/evm/question.ts";
-import type { Log } from "../core/chains/evm/shape.ts";
-import type { Hash256, Hex } from "../core/protocol/bytes.ts";
-import {
-  accountNodesOf,
-  provenStorageRoot,
-  provenWord,
-  slotNodesOf,
-} from "../core/protocol/consensus/rollup/l1_storage.ts";
-import type { Address } from "../core/protocol/evm/address.ts";
-import type { StateMachine } from "../core/protocol/ismp/state_machine.ts";
-import { type AccountProofAnswer, EvmProofError } from "../core/protocol/trie/evm_proof.ts";
+import { askOne, faultAt, readAnswer, RpcBatch } from "../core/chains/evm/rpc_batch.ts";
+import type { Log } from "../core/chains/evm/rpc_schemas.ts";
+import type { Hash256, Hex } from "../core/encoding/bytes.ts";
+import { accountNodesOf, provenStorageRoot, provenWord, slotNodesOf } from "./rollup/spec/l1_storage.ts";
+import type { Address } from "../core/evm/address.ts";
+import type { StateMachine } from "../core/ismp/state_machine.ts";
+import { type AccountProofAnswer, EvmProofError } from "../core/merkle/evm_proof.ts";
 import { type FaultPlace, RpcFault } from "../core/rpc/fault.ts";
 import type { RpcPool } from "../core/rpc/pool.ts";
 import type { Log as TelemetryLog } from "../core/telemetry/log.ts";
@@ -107,7 +102,7 @@ const CHECK_TIMEOUT_MS = 10_000;
 
 /** Where a reader asks. */
 export interface EvmReaderOptions extends EvmPoolOptions {
-  /** Most blocks of one `eth_getLogs`; `undefined`: what the endpoints allow is found out. */
+  /** Maximum of blocks of one `eth_getLogs`; `undefined`: what the endpoints allow is found out. */
   readonly blocksPerLogQuery?: bigint | undefined;
 }
 
@@ -170,7 +165,7 @@ class PoolReader implements EvmReader {
     which: readonly BlockReference[],
     signal: AbortSignal,
   ): Promise<readonly HashedHeader[]> {
-    const question = new Question(this.#pool);
+    const question = new RpcBatch(this.#pool);
     const slots = which.map((each) => question.add(headerAt(each)));
     let headers: readonly HashedHeader[] = [];
     const check = (place: FaultPlace): RpcFault | undefined => {
@@ -196,8 +191,8 @@ class PoolReader implements EvmReader {
     signal: AbortSignal,
   ): Promise<readonly (Hex | undefined)[]> {
     if (reads.length === 0) return [];
-    const question = new Question(this.#pool);
-    const slots = reads.map((read) => question.addTolerant(queryOf(read)));
+    const question = new RpcBatch(this.#pool);
+    const slots = reads.map((read) => question.addOptional(queryOf(read)));
     const guarding = this.#guard?.(question);
     await question.ask({ signal, check: (place) => guarding?.check(place, []) });
     return slots.map((slot) => {
@@ -213,7 +208,7 @@ class PoolReader implements EvmReader {
     { height, stateRoot }: TrustedBlock,
     signal: AbortSignal,
   ): Promise<readonly AccountProofAnswer[]> {
-    const question = new Question(this.#pool);
+    const question = new RpcBatch(this.#pool);
     const slots = requests.map(({ account, slots }) => question.add(storageProof(account, slots, height)));
     const check = (place: FaultPlace): RpcFault | undefined => {
       try {

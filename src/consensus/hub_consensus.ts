@@ -2,27 +2,27 @@
  * Proofs of the hub's own finality for the chains (`enable_hub_consensus`): which workers bring them.
  * Source: docs/protocol/hub-consensus.md sections 2, 5.11.
  */
-import type { CheckFinding } from "../core/chains/chain.ts";
-import type { ConsensusHub } from "../core/chains/consensus_hub.ts";
-import type { CheckResult } from "../core/chains/first_check.ts";
+import type { CheckFinding } from "../core/chains/port.ts";
+import type { ConsensusTarget } from "../core/chains/consensus_hub.ts";
+import type { CheckResult } from "../core/chains/check.ts";
 import type { ConsensusConfig } from "./config/schema.ts";
-import type { StateMachine } from "../core/protocol/ismp/state_machine.ts";
+import type { StateMachine } from "../core/ismp/state_machine.ts";
 import type { Clock } from "../core/runtime/clock.ts";
 import type { Randomness } from "../core/runtime/randomness.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 import type { Log } from "../core/telemetry/log.ts";
-import { type HostChain, hostWorker } from "./beefy/host_worker.ts";
-import type { ProofSource } from "./beefy/proof_source.ts";
+import { type HostChain, hostWorker } from "./followers/host_worker.ts";
+import type { ProofSource } from "./clients/beefy/proof_source.ts";
 import { chainWorker, checkProver } from "./chain_worker.ts";
-import { HubNews } from "./hub_news.ts";
+import { HeightNotifier } from "./followers/height_notifier.ts";
 import type { ConsensusProver } from "./prover.ts";
 
 /** A Substrate chain that is told of the hub. */
-export interface ToldChain {
+export interface HubFollower {
   /** Proves the hub. */
   readonly prover: ConsensusProver;
   /** The chain that is told. */
-  readonly sink: ConsensusHub;
+  readonly target: ConsensusTarget;
 }
 
 /** Who is told of the hub, and how. */
@@ -31,7 +31,7 @@ export interface HubConsensus {
   readonly hosts: readonly HostChain[];
   /** Of proofs for {@link hosts}, in the order in which they are asked. */
   readonly sources: readonly ProofSource[];
-  readonly told: readonly ToldChain[];
+  readonly told: readonly HubFollower[];
   /** Chains that cannot be told by proofs of this hub's type. */
   readonly skipped: readonly StateMachine[];
   /** What else is compared with the configuration at the start; absent: nothing. */
@@ -45,16 +45,19 @@ export interface NamedCheck {
 }
 
 /** What is compared with the configuration before chains are told; hosts check themselves. */
-export function toldChecks({ told, checks = [] }: HubConsensus): readonly NamedCheck[] {
-  const sinks = told.map((chain): NamedCheck => ({
-    name: chain.sink.id.stateMachine,
+export function checkFollowers({ told, checks = [] }: HubConsensus): readonly NamedCheck[] {
+  const targets = told.map((chain): NamedCheck => ({
+    name: chain.target.id.stateMachine,
     check: (signal) => checkTold(chain, signal),
   }));
-  return [...sinks, ...checks];
+  return [...targets, ...checks];
 }
 
-async function checkTold({ prover, sink }: ToldChain, signal: AbortSignal): Promise<readonly CheckFinding[]> {
-  return [...await sink.check(signal), ...await checkProver(prover, signal)];
+async function checkTold(
+  { prover, target }: HubFollower,
+  signal: AbortSignal,
+): Promise<readonly CheckFinding[]> {
+  return [...await target.check(signal), ...await checkProver(prover, signal)];
 }
 
 /** The workers that bring proofs of the hub; chains for which there can be none are named. */
@@ -76,10 +79,10 @@ export function planHubConsensus(
   const { sources } = parts;
   const intervalMs = pollIntervalSec * 1_000;
   const hosts = parts.hosts.map((chain) => hostWorker({ ...deps, hub, sources, chain, intervalMs }));
-  const told = parts.told.map(({ prover, sink }) => {
-    const log = deps.log.with({ to: sink.id.stateMachine });
-    const shared = { clock: deps.clock, random: deps.random, log, hub: sink, news: new HubNews() };
-    return chainWorker(shared, { prover, l1: undefined }, checks.get(sink.id.stateMachine));
+  const told = parts.told.map(({ prover, target }) => {
+    const log = deps.log.with({ to: target.id.stateMachine });
+    const shared = { clock: deps.clock, random: deps.random, log, hub: target, news: new HeightNotifier() };
+    return chainWorker(shared, { prover, l1: undefined }, checks.get(target.id.stateMachine));
   });
   return [...hosts, ...told];
 }

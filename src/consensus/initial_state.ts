@@ -3,16 +3,16 @@
  * Source: docs/protocol/hub-consensus.md section 3.7 and docs/protocol/evm-consensus.md section 4
  * (`CreateConsensusState`).
  */
-import type { ConsensusHub } from "../core/chains/consensus_hub.ts";
+import type { ConsensusTarget } from "../core/chains/consensus_hub.ts";
 import type { ConsensusConfig } from "./config/schema.ts";
-import { toHex } from "../core/protocol/bytes.ts";
-import { acceptedChainsOf } from "../core/protocol/consensus/accepted_chains.ts";
+import { toHex } from "../core/encoding/bytes.ts";
+import { acceptedChainsOf } from "../core/ismp/accepted_chains.ts";
 import {
   type ConsensusStateId,
   type StateMachine,
   stateMachineIdKey,
   toConsensusClientId,
-} from "../core/protocol/ismp/state_machine.ts";
+} from "../core/ismp/state_machine.ts";
 import { RpcFault } from "../core/rpc/fault.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { DeadlineFault, retry, withDeadline } from "../core/runtime/retry.ts";
@@ -108,7 +108,7 @@ export interface FurtherCall {
  * challenge period and acceptance are that client's. None for other chains.
  */
 async function furtherCalls(
-  hub: Pick<ConsensusHub, "fetchClient">,
+  hub: Pick<ConsensusTarget, "fetchClient">,
   { challengePeriods, commitments }: InitialConsensusState,
   own: ConsensusStateId,
   signal: AbortSignal,

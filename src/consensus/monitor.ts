@@ -3,16 +3,16 @@
  * program when one is too old: its supervisor starts it again, and somebody gets to know.
  * Source: docs/protocol/hub-consensus.md section 3.5.
  */
-import type { ConsensusHub } from "../core/chains/consensus_hub.ts";
+import type { ConsensusTarget } from "../core/chains/consensus_hub.ts";
 import type { UpdateLimit } from "./config/values.ts";
-import { stateMachineIdKey } from "../core/protocol/ismp/state_machine.ts";
+import { stateMachineIdKey } from "../core/ismp/state_machine.ts";
 import { RpcFault } from "../core/rpc/fault.ts";
 import type { Clock } from "../core/runtime/clock.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 import type { Log } from "../core/telemetry/log.ts";
 
 /** A chain whose view of others is watched. */
-type Watcher = Pick<ConsensusHub, "id" | "fetchLatestHeight" | "fetchUpdateTime" | "fetchNowSec">;
+type Watcher = Pick<ConsensusTarget, "id" | "fetchLatestHeight" | "fetchUpdateTime" | "fetchNowSec">;
 
 /** What the monitor asks. */
 export interface MonitorDeps {

@@ -1,11 +1,11 @@
 /** From checked arguments to an exit status: configuration, log, signals, and the relayer itself. */
 import type { ConsensusConfig } from "./config/schema.ts";
 import { readConsensusConfig } from "./config/read.ts";
-import type { StateMachine } from "../core/protocol/ismp/state_machine.ts";
+import type { StateMachine } from "../core/ismp/state_machine.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { dropFileAccess } from "../core/runtime/file_access.ts";
-import { type KeptText, KeptTextFault, openKeptText } from "../core/runtime/kept_text.ts";
-import { runFramed, type World } from "../core/runtime/program_frame.ts";
+import { type KeptText, KeptTextFault, openKeptText } from "./kept_text.ts";
+import { runApp, type World } from "../core/runtime/app.ts";
 import { systemRandomness } from "../core/runtime/randomness.ts";
 import { systemClock } from "../core/runtime/system_clock.ts";
 import type { ProgramCommand, RunArguments } from "./arguments.ts";
@@ -24,7 +24,7 @@ export function runProgram(
     secretsOf,
     hasResult: command.kind === "logConsensusState",
   };
-  return runFramed(world, args, options, async (config, { log, print, signal }) => {
+  return runApp(world, args, options, async (config, { log, print, signal }) => {
     let summariesTexts: ReadonlyMap<StateMachine, KeptText>;
     try {
       summariesTexts = openSummariesTexts(config, args.cache);

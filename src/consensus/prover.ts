@@ -2,14 +2,14 @@
  * The one interface through which the consensus relayer sees a chain whose finality it proves to the hub.
  * Each type of the configuration has an implementation in a folder of its own; they look and build, they never send.
  */
-import type { CheckFinding } from "../core/chains/chain.ts";
-import type { StateCommitmentHeight } from "../core/protocol/ismp/state_commitment.ts";
+import type { CheckFinding } from "../core/chains/port.ts";
+import type { StateCommitmentHeight } from "../core/ismp/state_commitment.ts";
 import type {
   ConsensusClientId,
   ConsensusStateId,
   StateMachine,
   StateMachineId,
-} from "../core/protocol/ismp/state_machine.ts";
+} from "../core/ismp/state_machine.ts";
 
 /** What a look at a chain brought. */
 export type ProverFinding =
@@ -56,7 +56,7 @@ export class ProverFault extends Error {
    * `hub_state`: it is missing, of another type or unreadable; `stranded`: no update brings it any further.
    */
   constructor(
-    readonly code: "bad_data" | "not_served" | "frozen" | "expired" | "hub_state" | "stranded",
+    readonly code: "bad_data" | "not_served" | "frozen" | "expired" | "hub_state" | "unrecoverable",
     readonly chain: StateMachine,
     /** Host of the endpoint, `undefined` where several took part. */
     readonly endpoint: string | undefined,

@@ -2,19 +2,19 @@
  * The long-running consensus relayer: connects, checks, and supervises one worker per chain, until it is told to stop
  * or a watched chain stays without updates. Everything it needs from the outside world is handed in.
  */
-import type { CheckFinding } from "../core/chains/chain.ts";
-import type { ConsensusHub } from "../core/chains/consensus_hub.ts";
-import { type CheckResult, checkWithin, reportChecks } from "../core/chains/first_check.ts";
+import type { CheckFinding } from "../core/chains/port.ts";
+import type { ConsensusTarget } from "../core/chains/consensus_hub.ts";
+import { type CheckResult, checkWithin, reportChecks } from "../core/chains/check.ts";
 import type { ConsensusConfig } from "./config/schema.ts";
-import { acceptedChainsOf, describeUnlisted } from "../core/protocol/consensus/accepted_chains.ts";
-import { type StateMachine, stateMachineIdKey } from "../core/protocol/ismp/state_machine.ts";
+import { acceptedChainsOf, describeUnlisted } from "../core/ismp/accepted_chains.ts";
+import { type StateMachine, stateMachineIdKey } from "../core/ismp/state_machine.ts";
 import { RpcFault } from "../core/rpc/fault.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { retry } from "../core/runtime/retry.ts";
 import { superviseWorkers, type Worker } from "../core/runtime/worker.ts";
 import { chainWorker, checkProver } from "./chain_worker.ts";
-import { planHubConsensus, toldChecks } from "./hub_consensus.ts";
-import { HubNews, newsWorker } from "./hub_news.ts";
+import { checkFollowers, planHubConsensus } from "./hub_consensus.ts";
+import { HeightNotifier, heightNotifierWorker } from "./followers/height_notifier.ts";
 import { monitorWorker, StallFault } from "./monitor.ts";
 import type { ConsensusProver } from "./prover.ts";
 import { type BaseState, type Connections, type RunDeps, runSession } from "./session.ts";
@@ -48,7 +48,7 @@ export function runConsensus(
       return exitCodes.failed;
     }
     const workers = planWorkers(deps, config, { ...connections, checks });
-    tellStart(deps, config, connections);
+    logStart(deps, config, connections);
     const outcome = await superviseWorkers(
       { clock: deps.clock, randomness: deps.random, log: deps.log },
       workers,
@@ -66,11 +66,11 @@ export function runConsensus(
 /** What the first checks led to. */
 interface Checks {
   readonly provers: ReadonlyMap<ConsensusProver, CheckResult>;
-  /** Of what {@link toldChecks} lists, by name. */
+  /** Of what {@link checkFollowers} lists, by name. */
   readonly told: ReadonlyMap<string, CheckResult>;
 }
 
-/** The hub and all chains at the same time; `undefined` when something must be mended, which is told. */
+/** The hub and all chains at the same time; `undefined` when something must be fixed, which is told. */
 async function checkAll(
   deps: RunDeps,
   config: ConsensusConfig,
@@ -86,12 +86,12 @@ async function checkAll(
     ];
     return { prover, name: prover.chain, result: await checkWithin(deps, prover.chain, check, signal) };
   });
-  const toldOnes = hubConsensus === undefined ? [] : toldChecks(hubConsensus);
+  const toldOnes = hubConsensus === undefined ? [] : checkFollowers(hubConsensus);
   const sinkChecks = toldOnes.map(async ({ name, check }) => ({
     name,
     result: await checkWithin(deps, name, check, signal),
   }));
-  const [result, chains, sinks] = await Promise.all([
+  const [result, chains, targets] = await Promise.all([
     hubCheck,
     Promise.all(chainChecks),
     Promise.all(sinkChecks),
@@ -101,10 +101,10 @@ async function checkAll(
   const told = result.kind === "unreachable"
     ? chains.filter((chain) => chain.result.kind === "checked")
     : chains;
-  if (!reportChecks(deps.log, { name: hubName, result, place }, [...told, ...sinks])) return undefined;
+  if (!reportChecks(deps.log, { name: hubName, result, place }, [...told, ...targets])) return undefined;
   return {
     provers: new Map(chains.map((chain) => [chain.prover, chain.result])),
-    told: new Map(sinks.map((sink) => [sink.name, sink.result])),
+    told: new Map(targets.map((target) => [target.name, target.result])),
   };
 }
 
@@ -113,7 +113,7 @@ async function checkAll(
  * what governance waits for.
  */
 async function checkAccepted(
-  hub: ConsensusHub,
+  hub: ConsensusTarget,
   { commitmentsUnder: { stateMachine, consensusStateId } }: ConsensusProver,
   signal: AbortSignal,
 ): Promise<readonly CheckFinding[]> {
@@ -135,16 +135,16 @@ function planWorkers(
   parts: Connections & { readonly checks: Checks },
 ): readonly Worker[] {
   const { hub, checks, hubConsensus } = parts;
-  const news = new HubNews();
+  const news = new HeightNotifier();
   const shared = { clock: deps.clock, random: deps.random, log: deps.log, hub, news };
   const chains = parts.proved.map((chain) => chainWorker(shared, chain, checks.provers.get(chain.prover)));
   const everyMs = config.hub.substrate.pollIntervalSec * 1_000;
-  const heights = news.followed.map((id) => newsWorker(shared, id, everyMs));
+  const heights = news.followed.map((id) => heightNotifierWorker(shared, id, everyMs));
   const held = parts.held.map((chain) => heldWorker(deps, chain));
   const limits = config.relayer.maximumUpdateIntervals;
   const monitor = limits.length === 0
     ? []
-    : [monitorWorker({ ...shared, told: hubConsensus?.told.map(({ sink }) => sink) ?? [] }, limits)];
+    : [monitorWorker({ ...shared, told: hubConsensus?.told.map(({ target }) => target) ?? [] }, limits)];
   const ofHub = hubConsensus === undefined ? [] : planHubConsensus(deps, config, hubConsensus, checks.told);
   return [...chains, ...heights, ...held, ...monitor, ...ofHub];
 }
@@ -161,7 +161,7 @@ function heldWorker({ log }: Pick<RunDeps, "log">, chain: StateMachine): Worker 
   };
 }
 
-function tellStart(
+function logStart(
   { log }: RunDeps,
   config: ConsensusConfig,
   { hub, proved, hubConsensus }: Connections,
@@ -178,8 +178,8 @@ function tellStart(
 /** Chains that get proofs of the hub. */
 function toldNames(parts: Connections["hubConsensus"]): string {
   const hosts = parts?.hosts.map((host) => host.id.stateMachine) ?? [];
-  const sinks = parts?.told.map(({ sink }) => sink.id.stateMachine) ?? [];
-  return [...hosts, ...sinks].join(", ") || "none";
+  const targets = parts?.told.map(({ target }) => target.id.stateMachine) ?? [];
+  return [...hosts, ...targets].join(", ") || "none";
 }
 
 /**

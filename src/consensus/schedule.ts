@@ -5,14 +5,14 @@
 import { type Backoff, nextDelayMs } from "../core/runtime/retry.ts";
 
 /** What a look at a chain, and the submission of what it found, led to. */
-export type LookResult =
+export type PollResult =
   /** The hub knows all that can be proved. `againInMs`: the prover knows better than the interval. */
   | { readonly kind: "nothing"; readonly againInMs: number | undefined }
   /** The hub took the updates, of us or of somebody else. `hasMore`: it is still behind. */
   | { readonly kind: "updated"; readonly hasMore: boolean }
   /** It may succeed when tried again. `atLeastMs`: what an endpoint asked for. */
   | { readonly kind: "failed"; readonly atLeastMs?: number | undefined }
-  /** Somebody has to mend something; looking often helps nobody. */
+  /** Somebody has to fix something; looking often helps nobody. */
   | { readonly kind: "parked" };
 
 /** The usual pause, and how much of it the look itself has taken. */
@@ -25,7 +25,7 @@ export interface Pace {
 export interface Pause {
   readonly delayMs: number;
   /** True: news of the L1 end it early. False: it is a pause for something that must recover first. */
-  readonly endsOnNews: boolean;
+  readonly interruptible: boolean;
   /** Failures in a row. */
   readonly failures: number;
 }
@@ -34,12 +34,12 @@ export interface Pause {
 export const lookBackoff: Backoff = { firstMs: 1_000, maxMs: 60_000 };
 
 /** Least pause between two looks, whatever is said: no loop without a pause. */
-export const SHORTEST_PAUSE_MS = 1_000;
+export const MIN_PAUSE_MS = 1_000;
 
 /** Longest pause: what a timer of the runtime takes. */
-export const LONGEST_PAUSE_MS = 2 ** 31 - 1;
+export const MAX_PAUSE_MS = 2 ** 31 - 1;
 
-/** Pause where somebody has to mend something. */
+/** Pause where somebody has to fix something. */
 export const PARKED_MS = 10 * 60_000;
 
 /**
@@ -47,25 +47,25 @@ export const PARKED_MS = 10 * 60_000;
  * @param failures in a row before this look.
  * @param fraction chance from [0, 1), for the jitter of backoffs.
  */
-export function pauseAfter(result: LookResult, pace: Pace, failures: number, fraction: number): Pause {
+export function pauseAfter(result: PollResult, pace: Pace, failures: number, fraction: number): Pause {
   switch (result.kind) {
     case "nothing": {
       const delayMs = result.againInMs ?? pace.intervalMs - pace.spentMs;
-      return { delayMs: bounded(delayMs), endsOnNews: true, failures: 0 };
+      return { delayMs: bounded(delayMs), interruptible: true, failures: 0 };
     }
     case "updated": {
-      const delayMs = result.hasMore ? SHORTEST_PAUSE_MS : pace.intervalMs - pace.spentMs;
-      return { delayMs: bounded(delayMs), endsOnNews: true, failures: 0 };
+      const delayMs = result.hasMore ? MIN_PAUSE_MS : pace.intervalMs - pace.spentMs;
+      return { delayMs: bounded(delayMs), interruptible: true, failures: 0 };
     }
     case "failed": {
       const delayMs = Math.max(nextDelayMs(lookBackoff, failures + 1, fraction), result.atLeastMs ?? 0);
-      return { delayMs: bounded(delayMs), endsOnNews: false, failures: failures + 1 };
+      return { delayMs: bounded(delayMs), interruptible: false, failures: failures + 1 };
     }
     case "parked":
-      return { delayMs: PARKED_MS, endsOnNews: false, failures: failures + 1 };
+      return { delayMs: PARKED_MS, interruptible: false, failures: failures + 1 };
   }
 }
 
 function bounded(delayMs: number): number {
-  return Math.min(LONGEST_PAUSE_MS, Math.max(SHORTEST_PAUSE_MS, delayMs));
+  return Math.min(MAX_PAUSE_MS, Math.max(MIN_PAUSE_MS, delayMs));
 }

@@ -2,10 +2,10 @@
  * What the long run and `log-consensus-state` have in common: the hub and the provers are connected and closed again
  * whatever happens in between; an abort is a clean end.
  */
-import type { ConsensusHub } from "../core/chains/consensus_hub.ts";
+import type { ConsensusTarget } from "../core/chains/consensus_hub.ts";
 import type { ConsensusConfig } from "./config/schema.ts";
-import type { BeefyClientState } from "../core/protocol/evm/beefy_client_state.ts";
-import type { StateMachine } from "../core/protocol/ismp/state_machine.ts";
+import type { BeefyClientState } from "../core/evm/beefy_client_state.ts";
+import type { StateMachine } from "../core/ismp/state_machine.ts";
 import type { Clock } from "../core/runtime/clock.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import type { Randomness } from "../core/runtime/randomness.ts";
@@ -16,7 +16,7 @@ import { closeHubConsensus, type HubConsensus } from "./hub_consensus.ts";
 
 /** The hub and the chains of the configuration. */
 export interface Connections {
-  readonly hub: ConsensusHub;
+  readonly hub: ConsensusTarget;
   readonly proved: readonly ProvedChain[];
   /** Chains of which nothing is proved: they have no client on the hub that this program knows. */
   readonly held: readonly StateMachine[];

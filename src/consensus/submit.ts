@@ -3,27 +3,32 @@
  * Somebody else may be faster at any moment; that is no fault. Start reading at {@link submitUpdates}.
  * Source: docs/protocol/hub-consensus.md section 3.4 and docs/protocol/evm-consensus.md section 4.
  */
-import { equalBytes } from "../core/protocol/bytes.ts";
-import type { Refusal, SignedSubmission } from "../core/chains/chain.ts";
-import type { ConsensusHub, UpdateOutcome } from "../core/chains/consensus_hub.ts";
+import { equalBytes } from "../core/encoding/bytes.ts";
+import type { Refusal, SignedSubmission } from "../core/chains/port.ts";
+import type { ConsensusTarget, UpdateOutcome } from "../core/chains/consensus_hub.ts";
 import type {
   ConsensusStateId,
   StateMachine,
   StateMachineHeight,
   StateMachineId,
-} from "../core/protocol/ismp/state_machine.ts";
+} from "../core/ismp/state_machine.ts";
 import type { Clock } from "../core/runtime/clock.ts";
 import { awaitLogged } from "../core/runtime/waiting.ts";
 import type { Log } from "../core/telemetry/log.ts";
-import { LAST_WAIT_MS, lingering } from "./lingering.ts";
+import { delayAbort, SHUTDOWN_GRACE_MS } from "./delay_abort.ts";
 
 /** What submitting needs. */
 export interface SubmitDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly hub: Pick<
-    ConsensusHub,
-    "fetchClient" | "fetchLatestHeight" | "tryUpdates" | "prepareUpdates" | "broadcast" | "fetchUpdateOutcome"
+    ConsensusTarget,
+    | "fetchClient"
+    | "fetchLatestHeight"
+    | "dryRunUpdates"
+    | "prepareUpdates"
+    | "broadcast"
+    | "fetchUpdateOutcome"
   >;
 }
 
@@ -46,7 +51,7 @@ export type SubmitResult =
   | { readonly kind: "accepted"; readonly block: bigint; readonly advanced: readonly StateMachineHeight[] }
   /**
    * Somebody else brought this height or a newer one; `undefined`: another update, on which ours would have to be made
-   * anew.
+   * again.
    */
   | { readonly kind: "overtaken"; readonly hubHeight: bigint | undefined }
   /** The hub does not take what our verifier accepts, and has not moved on in the meantime. */
@@ -75,7 +80,7 @@ export async function submitUpdates(
   const { hub } = deps;
   const overtaken = await overtakenBy(hub, found, signal);
   if (overtaken !== undefined) return overtaken;
-  const refusal = await hub.tryUpdates(found.consensusStateId, found.proofs, signal);
+  const refusal = await hub.dryRunUpdates(found.consensusStateId, found.proofs, signal);
   if (refusal !== undefined) return await refused(hub, found, refusal, signal);
   const submission = await hub.prepareUpdates(found.consensusStateId, found.proofs, signal);
   const sent = await hub.broadcast(submission, signal);
@@ -102,7 +107,7 @@ async function follow(
 ): Promise<SubmitResult> {
   const startMs = deps.clock.now();
   const untilMs = startMs + IN_BLOCK_WITHIN_MS;
-  const last = lingering(deps.clock, signal, LAST_WAIT_MS);
+  const last = delayAbort(deps.clock, signal, SHUTDOWN_GRACE_MS);
   try {
     while (deps.clock.now() < untilMs) {
       const outcome = await deps.hub.fetchUpdateOutcome(submission, last.signal);

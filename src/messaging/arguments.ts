@@ -1,6 +1,6 @@
 /** The command line of the messaging relayer. Source: docs/specification.md, "Messaging relayer command line". */
 import { InvalidArgumentError } from "commander";
-import { fromHex, type Hex, toHex } from "../core/protocol/bytes.ts";
+import { fromHex, type Hex, toHex } from "../core/encoding/bytes.ts";
 import {
   addCommand,
   addUsualOptions,
@@ -8,11 +8,11 @@ import {
   type ParsedCommandLine,
   toStateMachine,
 } from "../core/runtime/command_line.ts";
-import type { FrameArguments } from "../core/runtime/program_frame.ts";
+import type { CommonArguments } from "../core/runtime/app.ts";
 import type { ReleaseChoice } from "./commands/release_suspended.ts";
 
 /** What the operator asked for. */
-export interface RunArguments extends FrameArguments {
+export interface RunArguments extends CommonArguments {
   readonly db: string;
 }
 

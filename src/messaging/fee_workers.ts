@@ -1,23 +1,23 @@
 /** Which workers look after the money, and what each of them needs. */
-import type { Chain } from "../core/chains/chain.ts";
+import type { Chain } from "../core/chains/port.ts";
 import type { FeeChain } from "../core/chains/fees.ts";
 import type { RelayerHub } from "../core/chains/hub_accounts.ts";
 import type { MessagingConfig } from "./config/schema.ts";
-import { fromHex } from "../core/protocol/bytes.ts";
-import type { StateMachine } from "../core/protocol/ismp/state_machine.ts";
+import { fromHex } from "../core/encoding/bytes.ts";
+import type { StateMachine } from "../core/ismp/state_machine.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 import { claimsWorker } from "./fees/claims_worker.ts";
 import { FeeUnits } from "./fees/fee_units.ts";
-import { hubKeyOf } from "./fees/fee_world.ts";
+import { hubKeyOf } from "./fees/fee_context.ts";
 import { HubCalls } from "./fees/hub_calls.ts";
 import { NonceTurns } from "./fees/nonce_turns.ts";
 import { PaymentBundles } from "./fees/payment_bundles.ts";
-import type { PaymentDeps } from "./fees/payment_world.ts";
+import type { PaymentDeps } from "./fees/payment_context.ts";
 import type { RewardDeps } from "./fees/reward_claims.ts";
 import { rewardsWorker } from "./fees/rewards_worker.ts";
 import { withdrawalWorker } from "./fees/withdrawal_worker.ts";
 import type { GatedChain } from "./legs.ts";
-import type { Leg, PipelineDeps, PipelineSettings } from "./pipeline/leg.ts";
+import type { Leg, PipelineDeps, PipelineSettings } from "./relay/leg.ts";
 import type { CheckResult } from "./startup.ts";
 
 /** What planning the workers needs. */

@@ -1,8 +1,8 @@
 /** Keeps the database small and says now and then how things stand. */
 import type { Worker } from "../core/runtime/worker.ts";
-import { formatDecimal } from "../core/prices/decimal.ts";
-import { DAY_MS, summariseSpending } from "./decisions/spending_summary.ts";
-import type { PipelineDeps } from "./pipeline/leg.ts";
+import { formatDecimal } from "../core/encoding/decimal.ts";
+import { DAY_MS, summariseSpending } from "./relay/decisions/spending_summary.ts";
+import type { PipelineDeps } from "./relay/leg.ts";
 
 const PRUNE_EVERY_MS = 3_600_000;
 const SUMMARY_EVERY_MS = 600_000;
@@ -29,8 +29,8 @@ export function housekeepingWorker(deps: PipelineDeps): Worker {
 /** One line per leg with rows, one number per state. */
 function logSummary(deps: PipelineDeps): void {
   const legs = new Map<string, Record<string, number>>();
-  for (const { source, sink, state, count } of deps.ledger.messages.countByState()) {
-    const leg = `${source} -> ${sink}`;
+  for (const { source, target, state, count } of deps.ledger.messages.countByState()) {
+    const leg = `${source} -> ${target}`;
     legs.set(leg, { ...legs.get(leg), [state]: count });
   }
   for (const [leg, counts] of legs) deps.log.info("messages_counted", { leg, ...counts });

@@ -2,18 +2,18 @@
 import { type FeeChain } from "../core/chains/fees.ts";
 import type { RelayerHub } from "../core/chains/hub_accounts.ts";
 import type { MessagingConfig } from "./config/schema.ts";
-import { type Hex, toHex } from "../core/protocol/bytes.ts";
-import type { StateMachine } from "../core/protocol/ismp/state_machine.ts";
+import { type Hex, toHex } from "../core/encoding/bytes.ts";
+import type { StateMachine } from "../core/ismp/state_machine.ts";
 import type { Fetch } from "../core/rpc/http.ts";
 import { Limit } from "../core/runtime/limit.ts";
 import { Wake } from "../core/runtime/wake.ts";
 import type { Worker } from "../core/runtime/worker.ts";
-import { toTokenUnits } from "./decisions/money.ts";
+import { toTokenUnits } from "./relay/decisions/money.ts";
 import { sinkProvability, sourceAcceptance } from "./obstacles.ts";
-import type { Leg, LegProfit, PipelineDeps, PipelineSettings } from "./pipeline/leg.ts";
-import { legWorker } from "./pipeline/leg_worker.ts";
-import type { Replacing } from "./pipeline/replacing.ts";
-import { settleWorker } from "./pipeline/settle_worker.ts";
+import type { Leg, LegProfit, PipelineDeps, PipelineSettings } from "./relay/leg.ts";
+import { legWorker } from "./relay/leg_worker.ts";
+import type { Replacing } from "./relay/replacing.ts";
+import { settleWorker } from "./relay/settle_worker.ts";
 import { hubTokenPrice27, priceSourceOf } from "./prices.ts";
 import { type ConfiguredChain, gated } from "./startup.ts";
 
@@ -62,7 +62,7 @@ export function settingsOf(
   };
 }
 
-/** Plans two legs a chain, and the settling of every sink. */
+/** Plans two legs a chain, and the settling of every target. */
 export function planLegs(deps: PipelineDeps, parts: LegParts): LegPlan {
   const { config, settings, hub } = parts;
   const feeChains = new Map<StateMachine, FeeChain>(
@@ -80,7 +80,7 @@ export function planLegs(deps: PipelineDeps, parts: LegParts): LegPlan {
     const name = entry.chain.id.stateMachine;
     outbound.set(name, leg);
     const settling = {
-      sink: leg.sink,
+      target: leg.target,
       replacing: replacingOf(entry, leg),
       sources: [hub],
       everyMs: Math.min(leg.pollIntervalMs, SETTLE_EVERY_MS),
@@ -92,7 +92,7 @@ export function planLegs(deps: PipelineDeps, parts: LegParts): LegPlan {
     workers.push(gated(legWorker(deps, settings, leg), [passed]));
   }
   const hubSettling = {
-    sink: hub,
+    target: hub,
     sources: parts.chains.map(({ entry }) => entry.chain),
     everyMs: Math.min(config.hub.pollIntervalSec * 1000, SETTLE_EVERY_MS),
     wake: hubSettle,
@@ -114,7 +114,7 @@ function inboundLeg(
 ): Leg {
   return {
     source: entry.chain,
-    sink: hub,
+    target: hub,
     initialHeight: entry.config.initialHeight,
     pollIntervalMs: config.hub.pollIntervalSec * 1000,
     wake: new Wake(deps.clock),
@@ -134,7 +134,7 @@ function outboundLeg(
   const { config, hub } = parts;
   const base: Leg = {
     source: hub,
-    sink: entry.chain,
+    target: entry.chain,
     initialHeight: config.hub.initialHeight,
     pollIntervalMs: entry.config.pollIntervalSec * 1000,
     wake: new Wake(deps.clock),

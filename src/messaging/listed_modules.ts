@@ -1,9 +1,9 @@
 /** Which modules of the hub have their requests rewarded, as the hub says; read now and then. */
 import type { RelayerHub } from "../core/chains/hub_accounts.ts";
-import { fromHex, type Hex, toHex } from "../core/protocol/bytes.ts";
+import { fromHex, type Hex, toHex } from "../core/encoding/bytes.ts";
 import { RpcFault } from "../core/rpc/fault.ts";
 import type { Worker } from "../core/runtime/worker.ts";
-import type { PipelineDeps } from "./pipeline/leg.ts";
+import type { PipelineDeps } from "./relay/leg.ts";
 
 const READ_EVERY_MS = 10 * 60_000;
 const RETRY_MS = 10_000;

@@ -4,11 +4,11 @@
  */
 import type { EvmChain } from "../core/chains/evm/evm_chain.ts";
 import type { HubChain } from "../core/chains/hub.ts";
-import type { StateMachineId } from "../core/protocol/ismp/state_machine.ts";
+import type { StateMachineId } from "../core/ismp/state_machine.ts";
 import { RpcFault, type RpcFaultCode } from "../core/rpc/fault.ts";
 import type { Clock } from "../core/runtime/clock.ts";
 import type { Log } from "../core/telemetry/log.ts";
-import type { FindObstacle, Obstacle } from "./decisions/obstacle.ts";
+import type { FindObstacle, Obstacle } from "./relay/decisions/obstacle.ts";
 
 /** A good finding holds for this long: nodes are replaced, and the hub's view of a chain may fall behind. */
 const CLEAR_MS = 5 * 60_000;

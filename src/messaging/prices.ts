@@ -4,20 +4,15 @@
  */
 import { z } from "zod";
 import type { EvmChainConfig, HubConfig } from "./config/schema.ts";
-import type { Ledger } from "../core/ledger/ledger.ts";
-import { type GoodPrice, ONE_DOLLAR_27 } from "../core/prices/native_price.ts";
-import {
-  etherscanQuote,
-  priceQuotesFor,
-  routerQuote,
-  type RouterReader,
-} from "../core/prices/price_quotes.ts";
-import { createPriceSource, type PriceSource } from "../core/prices/price_source.ts";
-import type { StateMachine } from "../core/protocol/ismp/state_machine.ts";
+import type { Ledger } from "./ledger/ledger.ts";
+import { type GoodPrice, ONE_DOLLAR_27 } from "../core/evm/native_price.ts";
+import { etherscanQuote, priceQuotesFor, routerQuote, type RouterReader } from "./pricing/price_quotes.ts";
+import { createPriceSource, type PriceSource } from "./pricing/price_source.ts";
+import type { StateMachine } from "../core/ismp/state_machine.ts";
 import type { Fetch } from "../core/rpc/http.ts";
 import type { Clock } from "../core/runtime/clock.ts";
 import type { Log } from "../core/telemetry/log.ts";
-import { toTokenUnits } from "./decisions/money.ts";
+import { toTokenUnits } from "./relay/decisions/money.ts";
 
 /** Where prices come from, and where they are kept. */
 export interface PriceDeps {

@@ -1,11 +1,11 @@
 /** From checked arguments to an exit status: configuration, log, signals, and the relayer itself. */
 import type { MessagingConfig } from "./config/schema.ts";
 import { readMessagingConfig } from "./config/read.ts";
-import { openLedger } from "../core/ledger/open.ts";
+import { openLedger } from "./ledger/open.ts";
 import { platformFetch } from "../core/rpc/http.ts";
 import type { ExitCode } from "../core/runtime/exit_codes.ts";
 import { dropFileAccess } from "../core/runtime/file_access.ts";
-import { runFramed, type World } from "../core/runtime/program_frame.ts";
+import { runApp, type World } from "../core/runtime/app.ts";
 import { systemRandomness } from "../core/runtime/randomness.ts";
 import { systemClock } from "../core/runtime/system_clock.ts";
 import type { ProgramCommand, RunArguments } from "./arguments.ts";
@@ -21,7 +21,7 @@ export function runProgram(
   world: World,
 ): Promise<ExitCode> {
   const reading = readMessagingConfig({ readFile: world.readFile }, args.config);
-  return runFramed(world, args, { reading, secretsOf }, async (config, { log, print, signal }) => {
+  return runApp(world, args, { reading, secretsOf }, async (config, { log, print, signal }) => {
     const deps = { clock: systemClock, random: systemRandomness, log };
     const runDeps: RunDeps = {
       ...deps,

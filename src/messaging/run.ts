@@ -2,11 +2,11 @@
  * The long-running relayer: opens the database, connects the chains, checks them, and supervises the workers until
  * it is told to stop. Everything it needs from the outside world is handed in.
  */
-import type { Chain } from "../core/chains/chain.ts";
+import type { Chain } from "../core/chains/port.ts";
 import type { FeeChain } from "../core/chains/fees.ts";
 import type { RelayerHub } from "../core/chains/hub_accounts.ts";
 import type { MessagingConfig } from "./config/schema.ts";
-import { LedgerFault } from "../core/ledger/ledger.ts";
+import { LedgerFault } from "./ledger/ledger.ts";
 import type { Fetch } from "../core/rpc/http.ts";
 import type { ExitCode } from "../core/runtime/exit_codes.ts";
 import { superviseWorkers, type Worker } from "../core/runtime/worker.ts";
@@ -15,7 +15,7 @@ import { planFees } from "./fee_workers.ts";
 import { housekeepingWorker } from "./housekeeping.ts";
 import { planLegs, settingsOf } from "./legs.ts";
 import { listModules } from "./listed_modules.ts";
-import type { PipelineDeps } from "./pipeline/leg.ts";
+import type { PipelineDeps } from "./relay/leg.ts";
 import { hubTokenPrice27 } from "./prices.ts";
 import { type RunDeps, runSession } from "./session.ts";
 import { type CheckResult, type ConfiguredChain, openGate } from "./startup.ts";
@@ -24,7 +24,7 @@ import { type CheckResult, type ConfiguredChain, openGate } from "./startup.ts";
 export function runRelayer(deps: RunDeps, config: MessagingConfig, signal: AbortSignal): Promise<ExitCode> {
   return runSession(deps, config, async ({ ledger, ...parts }) => {
     const workers = planWorkers({ ...deps, ledger }, config, { ...parts, fetch: deps.fetch });
-    tellStart(deps.log, config);
+    logStart(deps.log, config);
     const outcome = await superviseWorkers(
       { clock: deps.clock, randomness: deps.random, log: deps.log },
       workers,
@@ -69,7 +69,7 @@ function planWorkers(
   return [...extra, ...legs.workers, ...fees, housekeepingWorker(deps)];
 }
 
-function tellStart(log: Log, config: MessagingConfig): void {
+function logStart(log: Log, config: MessagingConfig): void {
   const { minimumProfitPercent, deliveryEndpoints, unprofitableRetryFrequencySec } = config.relayer;
   log.info("program_started", {
     hub: config.hub.stateMachine,

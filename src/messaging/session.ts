@@ -2,12 +2,12 @@
  * What the long-running relayer and the one-off commands have in common: the database is opened, the chains are
  * connected and checked, and everything is closed again whatever happens in between.
  */
-import type { Chain } from "../core/chains/chain.ts";
+import type { Chain } from "../core/chains/port.ts";
 import type { FeeChain } from "../core/chains/fees.ts";
-import { reportChecks } from "../core/chains/first_check.ts";
+import { reportChecks } from "../core/chains/check.ts";
 import type { RelayerHub } from "../core/chains/hub_accounts.ts";
 import type { MessagingConfig } from "./config/schema.ts";
-import { type Ledger, LedgerFault } from "../core/ledger/ledger.ts";
+import { type Ledger, LedgerFault } from "./ledger/ledger.ts";
 import type { Fetch } from "../core/rpc/http.ts";
 import type { Clock } from "../core/runtime/clock.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
@@ -33,7 +33,7 @@ export interface RunDeps {
   readonly fetch: Fetch;
 }
 
-/** What work gets to see: an open database, and chains of which none must be mended. */
+/** What work gets to see: an open database, and chains of which none must be fixed. */
 export interface Session extends Connections {
   readonly ledger: Ledger;
   /** Of the chains; those that did not answer may not be used before they pass. */

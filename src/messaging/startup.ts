@@ -1,14 +1,14 @@
 /**
  * Start-up: each chain is compared with the configuration before anything is delivered to it or from it.
- * What the operator must mend ends the program and is listed whole; a chain that does not answer is asked again
+ * What the operator must fix ends the program and is listed whole; a chain that does not answer is asked again
  * while the others work. Source: docs/protocol/messaging.md section 4.
  */
-import type { Chain, CheckFinding } from "../core/chains/chain.ts";
+import type { Chain, CheckFinding } from "../core/chains/port.ts";
 import type { EvmChain } from "../core/chains/evm/evm_chain.ts";
-import { type CheckResult, checkUntilPassed, checkWithin } from "../core/chains/first_check.ts";
+import { type CheckResult, checkUntilPassed, checkWithin } from "../core/chains/check.ts";
 import type { FeeChain } from "../core/chains/fees.ts";
 import type { HubChain } from "../core/chains/hub.ts";
-import { fromHex } from "../core/protocol/bytes.ts";
+import { fromHex } from "../core/encoding/bytes.ts";
 import type { ChainConfig, EvmChainConfig, SubstrateChainConfig } from "./config/schema.ts";
 import type { Clock } from "../core/runtime/clock.ts";
 import type { Randomness } from "../core/runtime/randomness.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { chainWorker } from "../../src/consensus/chain_worker.ts";
-import { HubNews, newsWorker } from "../../src/consensus/hub_news.ts";
+import { HeightNotifier, heightNotifierWorker } from "../../src/consensus/followers/height_notifier.ts";
 import { ProverFault } from "../../src/consensus/prover.ts";
-import type { StateMachineId } from "../../src/core/protocol/ismp/state_machine.ts";
+import type { StateMachineId } from "../../src/core/ismp/state_machine.ts";
 import { RpcFault } from "../../src/core/rpc/fault.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import {
@@ -23,7 +23,7 @@ class Scene {
   readonly clock = new FakeClock();
   readonly hub = new MemoryUpdatesHub(this.clock);
   readonly log = new RecordedLog();
-  readonly news = new HubNews();
+  readonly news = new HeightNotifier();
   readonly stop = new AbortController();
   readonly random = fixedRandomness(0);
   readonly ends: unknown[] = [];
@@ -182,7 +182,7 @@ Deno.test("chain worker: a client that nothing brings further is looked at every
     prepare: (made) => {
       made.find = () => {
         throw new ProverFault(
-          "stranded",
+          "unrecoverable",
           made.chain,
           undefined,
           "block 9 forces a change of the authorities",
@@ -314,7 +314,7 @@ Deno.test("chain worker: a rollup is looked at again as soon as the hub knows a 
   const scene = new Scene();
   const eth = idOf("EVM-1/ETH0");
   const rollup = scene.start("EVM-10/OPT0", { storedUnder: "ETH0", l1: eth });
-  newsWorker({ ...scene, news: scene.news }, eth, 10_000).run(scene.stop.signal)
+  heightNotifierWorker({ ...scene, news: scene.news }, eth, 10_000).run(scene.stop.signal)
     .catch((error: unknown) => scene.ends.push(error));
   scene.hub.store(eth, 100n);
   await scene.clock.advance(20_000);

@@ -129,16 +129,16 @@ Deno.test("monitor: what cannot be asked or was never updated ends nothing, and 
 
 Deno.test("monitor: of a Substrate chain that is told of the hub both directions are watched", async () => {
   const { clock, hub, log } = scene();
-  const id = idOf("SUBSTRATE-sink/SUB0");
-  const sink = Object.assign(new MemoryUpdatesHub(clock), { id });
+  const id = idOf("SUBSTRATE-target/SUB0");
+  const target = Object.assign(new MemoryUpdatesHub(clock), { id });
   hub.store(id, 5n);
-  sink.store(hub.id, 9n);
+  target.store(hub.id, 9n);
   let fault: unknown;
-  const worker = monitorWorker({ clock, hub, log, told: [sink] }, [{ id, maxSec: 700n }]);
+  const worker = monitorWorker({ clock, hub, log, told: [target] }, [{ id, maxSec: 700n }]);
   worker.run(new AbortController().signal).catch((error: unknown) => void (fault = error));
   await clock.advance(650_000);
   hub.store(id, 6n);
   await clock.advance(200_000);
   assert.ok(fault instanceof StallFault);
-  assert.deepEqual(fault.pairs, ["KUSAMA-4009/PAS0 -> SUBSTRATE-sink"]);
+  assert.deepEqual(fault.pairs, ["KUSAMA-4009/PAS0 -> SUBSTRATE-target"]);
 });

@@ -1,25 +1,25 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import {
-  LONGEST_PAUSE_MS,
-  type LookResult,
+  MAX_PAUSE_MS,
+  MIN_PAUSE_MS,
   PARKED_MS,
   pauseAfter,
-  SHORTEST_PAUSE_MS,
+  type PollResult,
 } from "../../src/consensus/schedule.ts";
 
 const pace = { intervalMs: 300_000, spentMs: 0 };
 
 Deno.test("schedule: the interval counts from one look to the next, whatever the look took", () => {
-  const nothing: LookResult = { kind: "nothing", againInMs: undefined };
+  const nothing: PollResult = { kind: "nothing", againInMs: undefined };
   assert.deepEqual(pauseAfter(nothing, { intervalMs: 300_000, spentMs: 20_000 }, 4, 0), {
     delayMs: 280_000,
-    endsOnNews: true,
+    interruptible: true,
     failures: 0,
   });
   assert.equal(
     pauseAfter(nothing, { intervalMs: 300_000, spentMs: 900_000 }, 0, 0).delayMs,
-    SHORTEST_PAUSE_MS,
+    MIN_PAUSE_MS,
   );
 });
 
@@ -29,7 +29,7 @@ Deno.test("schedule: a prover that knows better than the interval decides, earli
 });
 
 Deno.test("schedule: what is still behind goes on at once, what has caught up waits", () => {
-  assert.equal(pauseAfter({ kind: "updated", hasMore: true }, pace, 0, 0).delayMs, SHORTEST_PAUSE_MS);
+  assert.equal(pauseAfter({ kind: "updated", hasMore: true }, pace, 0, 0).delayMs, MIN_PAUSE_MS);
   assert.equal(pauseAfter({ kind: "updated", hasMore: false }, pace, 0, 0).delayMs, 300_000);
 });
 
@@ -38,7 +38,7 @@ Deno.test("schedule: failures wait 1 s, 2 s, 4 s and so on up to a minute, and n
   let failures = 0;
   for (let count = 0; count < 8; count++) {
     const pause = pauseAfter({ kind: "failed" }, pace, failures, 0);
-    assert.equal(pause.endsOnNews, false);
+    assert.equal(pause.interruptible, false);
     ({ failures } = pause);
     delays.push(pause.delayMs / 1_000);
   }
@@ -66,7 +66,7 @@ Deno.test("schedule: no pause is shorter than a second or longer than a timer ca
     fc.double({ min: 0, max: 0.999, noNaN: true }),
     (look, intervalMs, spentMs, failures, fraction) => {
       const { delayMs } = pauseAfter(look, { intervalMs, spentMs }, failures, fraction);
-      assert.ok(delayMs >= SHORTEST_PAUSE_MS && delayMs <= LONGEST_PAUSE_MS, String(delayMs));
+      assert.ok(delayMs >= MIN_PAUSE_MS && delayMs <= MAX_PAUSE_MS, String(delayMs));
     },
   ));
 });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Refusal } from "../../src/core/chains/chain.ts";
+import type { Refusal } from "../../src/core/chains/port.ts";
 import { type FoundUpdates, type SubmitResult, submitUpdates } from "../../src/consensus/submit.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { firstState, idOf, included, MemoryUpdatesHub, proofOf } from "../support/memory_updates.ts";

@@ -1,6 +1,6 @@
 /** docs/operations/troubleshooting.md explains every reason that a message can have, and no other. */
 import assert from "node:assert/strict";
-import { messageReasons } from "../../src/core/ledger/message_state.ts";
+import { messageReasons } from "../../src/messaging/ledger/message_state.ts";
 import { readRows } from "./support/markdown.ts";
 import { readFile } from "./support/tree.ts";
 

@@ -1,9 +1,9 @@
 /** The diagrams of docs/architecture have exactly the transitions that the code allows. */
 import assert from "node:assert/strict";
-import { toHash256 } from "../../src/core/protocol/bytes.ts";
-import { parseStateMachine } from "../../src/core/protocol/ismp/state_machine.ts";
-import { mayFollow, messageStates } from "../../src/core/ledger/message_state.ts";
-import { openWithdrawalStates, type WithdrawalState } from "../../src/core/ledger/withdrawals.ts";
+import { toHash256 } from "../../src/core/encoding/bytes.ts";
+import { parseStateMachine } from "../../src/core/ismp/state_machine.ts";
+import { mayFollow, messageStates } from "../../src/messaging/ledger/message_state.ts";
+import { openWithdrawalStates, type WithdrawalState } from "../../src/messaging/ledger/withdrawals.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { openMemoryLedger } from "../support/ledger.ts";
 import { readBlocks } from "./support/markdown.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { parseMessagingConfig } from "../../src/messaging/config/read.ts";
 import type { MessagingConfig } from "../../src/messaging/config/schema.ts";
-import { fromHex, toHex } from "../../src/core/protocol/bytes.ts";
-import { evmAddressOf, sr25519PublicKey } from "../../src/core/protocol/ismp/signed_messages.ts";
+import { fromHex, toHex } from "../../src/core/encoding/bytes.ts";
+import { evmAddressOf, sr25519PublicKey } from "../../src/core/ismp/signed_messages.ts";
 import { systemClock } from "../../src/core/runtime/system_clock.ts";
 import { connectChains } from "../../src/messaging/connect.ts";
 import type { Connections } from "../../src/messaging/session.ts";

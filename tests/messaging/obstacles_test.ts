@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { parseStateMachine, toConsensusStateId } from "../../src/core/protocol/ismp/state_machine.ts";
+import { parseStateMachine, toConsensusStateId } from "../../src/core/ismp/state_machine.ts";
 import { reactionTo, RpcFault, type RpcFaultCode } from "../../src/core/rpc/fault.ts";
 import { sinkProvability, sourceAcceptance } from "../../src/messaging/obstacles.ts";
-import type { FindObstacle } from "../../src/messaging/decisions/obstacle.ts";
+import type { FindObstacle } from "../../src/messaging/relay/decisions/obstacle.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { RecordedLog } from "../support/recorded_log.ts";
 

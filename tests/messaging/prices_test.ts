@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { Secret } from "../../src/core/config/redact.ts";
-import { parseStateMachine } from "../../src/core/protocol/ismp/state_machine.ts";
-import type { NativePrice } from "../../src/core/prices/native_price.ts";
+import { parseStateMachine } from "../../src/core/ismp/state_machine.ts";
+import type { NativePrice } from "../../src/core/evm/native_price.ts";
 import type { Fetch } from "../../src/core/rpc/http.ts";
 import { priceSourceOf } from "../../src/messaging/prices.ts";
-import { memoryLedger, Relayer, World } from "./pipeline/world.ts";
+import { memoryLedger, Relayer, World } from "./relay/world.ts";
 
 const MAIN_HUB = parseStateMachine("POLKADOT-3367");
 const ONE_DOLLAR = 10n ** 27n;

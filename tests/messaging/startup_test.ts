@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import type { Chain, CheckFinding } from "../../src/core/chains/chain.ts";
+import type { Chain, CheckFinding } from "../../src/core/chains/port.ts";
 import type { HubChain } from "../../src/core/chains/hub.ts";
 import { parseMessagingConfig } from "../../src/messaging/config/read.ts";
-import { fromHex } from "../../src/core/protocol/bytes.ts";
+import { fromHex } from "../../src/core/encoding/bytes.ts";
 import { RpcFault } from "../../src/core/rpc/fault.ts";
 import { type ChainToCheck, checkAll, type CheckResult } from "../../src/messaging/startup.ts";
 import { GOOD_TOML } from "./config/wrong_configs.ts";

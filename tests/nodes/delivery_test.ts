@@ -3,8 +3,8 @@
  * building Geth takes five minutes. Run by `deno task nodes`.
  */
 import assert from "node:assert/strict";
-import { bumpPrice } from "../../src/core/chains/stuck_plan.ts";
-import type { SignedSubmission } from "../../src/core/chains/chain.ts";
+import { bumpPrice } from "../../src/core/chains/replacement_policy.ts";
+import type { SignedSubmission } from "../../src/core/chains/port.ts";
 import type { EvmChain } from "../../src/core/chains/evm/evm_chain.ts";
 import type { GasPrice } from "../../src/core/chains/evm/gas.ts";
 import { RpcFault } from "../../src/core/rpc/fault.ts";
@@ -17,10 +17,10 @@ import {
   postTo,
   proveFromHub,
 } from "../core/chains/evm/chain_fixture.ts";
-import { deployIsmpHost, type IsmpHost } from "../devnet/evm/deploy.ts";
-import { GETH_KINDS } from "../devnet/evm/geth_build.ts";
-import { countReceived } from "../devnet/evm/host_admin.ts";
-import { waitUntil } from "../devnet/messages.ts";
+import { deployIsmpHost, type IsmpHost } from "../../devnet/evm/deploy.ts";
+import { GETH_KINDS } from "../../devnet/evm/geth_build.ts";
+import { countReceived } from "../../devnet/evm/host_admin.ts";
+import { waitUntil } from "../../devnet/messages.ts";
 import { findNode, type RealNode } from "./real_node.ts";
 
 for (const { name } of GETH_KINDS) testDeliveries(await findNode(name));

@@ -3,8 +3,8 @@
  * minutes. Run by `deno task nodes`.
  */
 import assert from "node:assert/strict";
-import type { DevnetOptions } from "../devnet/devnet_options.ts";
-import type { Anvil, AnvilOptions } from "../devnet/evm/anvil.ts";
+import type { DevnetOptions } from "../../devnet/devnet_options.ts";
+import type { Anvil, AnvilOptions } from "../../devnet/evm/anvil.ts";
 import type { HostDelivery, ProofEffect } from "../scenario/support/consensus_hosts.ts";
 import {
   beginSessions,

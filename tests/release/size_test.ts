@@ -1,14 +1,14 @@
 /** How large the executables are and how fast they start, against an empty program compiled in the same way. */
 import assert from "node:assert/strict";
 import { PROGRAMS } from "../../src/build/programs.ts";
-import { REPOSITORY } from "../devnet/repository.ts";
+import { REPOSITORY } from "../../devnet/repository.ts";
 import { runOnce } from "../scenario/support/run_once.ts";
 import { say } from "./support/debian.ts";
 
 /** Runs of each program; the fastest counts, since whatever else the machine does only ever slows a run down. */
 const RUNS = 12;
-const MOST_SIZE = 1.1;
-const MOST_START = 2;
+const MAX_SIZE = 1.1;
+const MAX_START = 2;
 
 Deno.test("executables: at most 1.1 times an empty one, and --version within twice its start", async () => {
   const folder = await Deno.makeTempDir({ prefix: "size-" });
@@ -33,8 +33,8 @@ Deno.test("executables: at most 1.1 times an empty one, and --version within twi
     for (const { name, size, startMs } of facts) {
       const sizes = `${(size / 1e6).toFixed(1)} MB (${(size / base.size).toFixed(3)})`;
       say(`${name}: ${sizes}, --version ${startMs.toFixed(0)} ms (${(startMs / base.startMs).toFixed(2)})`);
-      assert.ok(size <= MOST_SIZE * base.size, `${name} is too large`);
-      assert.ok(startMs <= MOST_START * base.startMs, `${name} starts too slowly`);
+      assert.ok(size <= MAX_SIZE * base.size, `${name} is too large`);
+      assert.ok(startMs <= MAX_START * base.startMs, `${name} starts too slowly`);
     }
   } finally {
     await Deno.remove(folder, { recursive: true });

@@ -5,11 +5,11 @@
 import assert from "node:assert/strict";
 import { events } from "../../src/core/telemetry/events.ts";
 import { PROGRAMS } from "../../src/build/programs.ts";
-import { type Devnet, startDevnet } from "../devnet/devnet.ts";
-import { sendPing, waitForDelivery } from "../devnet/messages.ts";
-import { isRelayerOutdated } from "../devnet/relayer_build.ts";
-import { relayerConfig } from "../devnet/relayer_config.ts";
-import { REPOSITORY } from "../devnet/repository.ts";
+import { type Devnet, startDevnet } from "../../devnet/devnet.ts";
+import { sendPing, waitForDelivery } from "../../devnet/messages.ts";
+import { isRelayerOutdated } from "../../devnet/relayer_build.ts";
+import { relayerConfig } from "../../devnet/relayer_config.ts";
+import { REPOSITORY } from "../../devnet/repository.ts";
 import { CONTAINER_COMMANDS, prepareContainers } from "./support/containers.ts";
 import { haveCommands, say } from "./support/debian.ts";
 import { readBlock } from "./support/document_blocks.ts";

@@ -1,7 +1,7 @@
 /** The compiled consensus relayer on a chain with a beacon chain: sources, periods, restarts, lies. */
 import assert from "node:assert/strict";
-import type { Beacon, BeaconLie } from "../devnet/beacon/beacon.ts";
-import { lieAbout } from "../devnet/beacon/lies.ts";
+import type { Beacon, BeaconLie } from "../../devnet/beacon/beacon.ts";
+import { lieAbout } from "../../devnet/beacon/lies.ts";
 import { type ConsensusScene, DEADLINE_MS, playConsensus } from "./support/consensus_scene.ts";
 import type { RelayerProcess } from "./support/relayer_process.ts";
 

@@ -1,10 +1,10 @@
 /** The compiled consensus relayer on a chain with fast finality: changing validators, missed epochs, votes, lies. */
 import assert from "node:assert/strict";
-import { toHex } from "../../src/core/protocol/bytes.ts";
-import { hashBlockHeader, parseBlockHeader } from "../../src/core/protocol/evm/block_header.ts";
+import { toHex } from "../../src/core/encoding/bytes.ts";
+import { hashBlockHeader, parseBlockHeader } from "../../src/core/evm/block_header.ts";
 import { lieAbout } from "../consensus/rollup/lies.ts";
-import type { BlockVoting } from "../devnet/bsc_validators.ts";
-import { resultHttp } from "../devnet/hub/json_rpc_client.ts";
+import type { BlockVoting } from "../../devnet/bsc_validators.ts";
+import { resultHttp } from "../../devnet/hub/json_rpc_client.ts";
 import type { AlterAnswer } from "../support/altered_answers.ts";
 import { type ConsensusScene, playConsensus } from "./support/consensus_scene.ts";
 import { startLyingNode } from "./support/lying_node.ts";

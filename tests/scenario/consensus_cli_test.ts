@@ -8,8 +8,8 @@ import {
   KEY_FILES,
   wrongConsensusConfigs,
 } from "../consensus/config/wrong_configs.ts";
-import { startHub } from "../devnet/hub/hub.ts";
-import { REPOSITORY } from "../devnet/repository.ts";
+import { startHub } from "../../devnet/hub/hub.ts";
+import { REPOSITORY } from "../../devnet/repository.ts";
 import { runOnce, type RunResult } from "./support/run_once.ts";
 
 const EXECUTABLE = `${REPOSITORY}/build/causeway-consensus`;

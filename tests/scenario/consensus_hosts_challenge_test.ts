@@ -1,12 +1,12 @@
 /** Both compiled programs on hosts with a challenge period: one brings heights of the hub, the other waits until they have aged. */
 import assert from "node:assert/strict";
-import { decodeHandlerCall, type HandlerCall } from "../../src/core/protocol/evm/handler_calls.ts";
-import type { Devnet, DevnetChain } from "../devnet/devnet.ts";
-import { HOST_ABI } from "../devnet/evm/abi.ts";
-import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../devnet/evm/accounts.ts";
-import { findDeliverer } from "../devnet/evm/host_admin.ts";
-import { sendPing, type SentMessage, waitUntil } from "../devnet/messages.ts";
-import { relayerConfig, sectionOf } from "../devnet/relayer_config.ts";
+import { decodeHandlerCall, type HandlerCall } from "../../src/core/evm/handler_calls.ts";
+import type { Devnet, DevnetChain } from "../../devnet/devnet.ts";
+import { HOST_ABI } from "../../devnet/evm/abi.ts";
+import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../../devnet/evm/accounts.ts";
+import { findDeliverer } from "../../devnet/evm/host_admin.ts";
+import { sendPing, type SentMessage, waitUntil } from "../../devnet/messages.ts";
+import { relayerConfig, sectionOf } from "../../devnet/relayer_config.ts";
 import { readTransactionsOf } from "./support/account_history.ts";
 import { beginSessions, proveHub, TELLING, untilHostsKnow } from "./support/consensus_network.ts";
 import { DEADLINE_MS, playConsensus } from "./support/consensus_scene.ts";
@@ -27,7 +27,7 @@ Deno.test("hosts with a challenge period", (t) =>
     const { devnet } = scene;
     const [from, to] = [scene.chain("bsc"), scene.chain("beacon")];
     // Both programs bring the hub's heights, and may be equally fast.
-    scene.limit({ rivals: 1 });
+    scene.limit({ competitors: 1 });
     await using stack = new AsyncDisposableStack();
     const folder = await Deno.makeTempDir({ prefix: "messaging-" });
     stack.defer(() => Deno.remove(folder, { recursive: true }));

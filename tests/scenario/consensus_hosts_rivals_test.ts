@@ -1,9 +1,9 @@
 /** Two compiled consensus relayers with accounts of their own bring the same proofs of the hub to the same host. */
 import assert from "node:assert/strict";
 import type { EventCode } from "../../src/core/telemetry/events.ts";
-import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../devnet/evm/accounts.ts";
-import { waitUntil } from "../devnet/messages.ts";
-import { sectionOf } from "../devnet/relayer_config.ts";
+import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../../devnet/evm/accounts.ts";
+import { waitUntil } from "../../devnet/messages.ts";
+import { sectionOf } from "../../devnet/relayer_config.ts";
 import { isVain } from "./support/consensus_hosts.ts";
 import {
   beginSessions,
@@ -60,7 +60,7 @@ Deno.test("two relayers tell a host of the hub", (t) =>
     let both: readonly [RelayerProcess, RelayerProcess];
 
     await scene.step("both work on the same host", async () => {
-      scene.limit({ hasCompetitors: true, rivals: 1 });
+      scene.limit({ hasCompetitors: true, competitors: 1 });
       const signer = { [sectionOf(chain.stateMachine)]: { signer: DEVNET_KEYS.relayer2 } };
       both = [await scene.start(TELLING), await scene.start({ ...TELLING, sections: signer })];
     });

@@ -3,7 +3,7 @@
  * accepted proofs and by proofs of its own, and proofs only where there is work. All of it under a challenge period.
  */
 import assert from "node:assert/strict";
-import type { DevnetChain } from "../devnet/devnet.ts";
+import type { DevnetChain } from "../../devnet/devnet.ts";
 import {
   beginSessions,
   deliveredDuring,

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import type { EventCode } from "../../src/core/telemetry/events.ts";
-import { freezeHost, readHubConsensus, updateHostParams } from "../devnet/evm/host_admin.ts";
+import { freezeHost, readHubConsensus, updateHostParams } from "../../devnet/evm/host_admin.ts";
 import { beginSessions, deliveredDuring, TELLING, untilHostsKnow } from "./support/consensus_network.ts";
 import { DEADLINE_MS, playConsensus } from "./support/consensus_scene.ts";
 import type { RelayerLine, RelayerProcess } from "./support/relayer_process.ts";

@@ -4,18 +4,18 @@
  */
 import assert from "node:assert/strict";
 import type { EventCode } from "../../src/core/telemetry/events.ts";
-import { toHex } from "../../src/core/protocol/bytes.ts";
-import { DEVNET_ACCOUNTS } from "../devnet/evm/accounts.ts";
-import { grandpaStateOf, GrandpaTeller } from "../devnet/grandpa_teller.ts";
-import { demoModuleId } from "../devnet/hub/hub.ts";
-import { clientOf } from "../devnet/hub/initial_clients.ts";
-import { waitUntil } from "../devnet/messages.ts";
-import { relayerConfig } from "../devnet/relayer_config.ts";
+import { toHex } from "../../src/core/encoding/bytes.ts";
+import { DEVNET_ACCOUNTS } from "../../devnet/evm/accounts.ts";
+import { grandpaStateOf, GrandpaTeller } from "../../devnet/grandpa_teller.ts";
+import { demoModuleId } from "../../devnet/hub/hub.ts";
+import { clientOf } from "../../devnet/hub/initial_clients.ts";
+import { waitUntil } from "../../devnet/messages.ts";
+import { relayerConfig } from "../../devnet/relayer_config.ts";
 import { type ConsensusScene, DEADLINE_MS, playConsensus } from "./support/consensus_scene.ts";
 import { assertSpending } from "./support/invariants.ts";
 import { type LineMatch, type RelayerProcess, startRelayer } from "./support/relayer_process.ts";
 import { assertNothingLeaked, secretly } from "./support/secrets.ts";
-import { ToldChain } from "./support/told_chain.ts";
+import { HubFollower } from "./support/told_chain.ts";
 
 const CHAIN = "SUBSTRATE-told";
 const BSC = "EVM-97";
@@ -27,10 +27,10 @@ const CHALLENGE_SEC = 1_800n;
 const TOO_LONG_MS = 68 * 86_400_000;
 
 /** Calls of the chain's node for a look that ends at its client. */
-const MOST_CALLS_PER_LOOK = 10;
+const MAX_CALLS_PER_POLL = 10;
 
 /** Tells the hub of the chain once, by the chain's own votes. */
-async function tellHub({ devnet }: ConsensusScene, { chain }: ToldChain): Promise<void> {
+async function tellHub({ devnet }: ConsensusScene, { chain }: HubFollower): Promise<void> {
   await using teller = new GrandpaTeller({
     voting: chain.node,
     followed: devnet.idOnHub(chain),
@@ -43,7 +43,7 @@ async function tellHub({ devnet }: ConsensusScene, { chain }: ToldChain): Promis
 async function untilParked(
   scene: ConsensusScene,
   relayer: RelayerProcess,
-  told: ToldChain,
+  told: HubFollower,
   { event, since }: { readonly event: EventCode; readonly since: number },
 ): Promise<void> {
   const tells: LineMatch = ({ record }) => record?.event === event && record.to === CHAIN;
@@ -61,7 +61,7 @@ async function untilParked(
   });
   const looks = failed().length - before.looks;
   // The next look may have begun.
-  assert.ok(calls() - before.calls <= (looks + 1) * MOST_CALLS_PER_LOOK, `${calls() - before.calls} calls`);
+  assert.ok(calls() - before.calls <= (looks + 1) * MAX_CALLS_PER_POLL, `${calls() - before.calls} calls`);
   const pauses = failed();
   assert.ok(pauses.every((pause, at) => pause >= 1_000 && pause >= (pauses[at - 1] ?? 0)), pauses.join(", "));
   assert.deepEqual(await told.updatesSince(before.block), []);
@@ -75,7 +75,7 @@ Deno.test("clients of the hub on a Substrate chain: challenge period, frozen, ex
   }, async (scene) => {
     const { devnet } = scene;
     const { relay, hub } = devnet;
-    const told = new ToldChain(scene, CHAIN);
+    const told = new HubFollower(scene, CHAIN);
     const { node } = told.chain;
     const { consensusStateId } = hub.identity;
     const { reader } = scene.chain("bsc").host;

@@ -3,13 +3,13 @@
  * lacks: usable votes, unsafe methods, old states, justifications, a connection, the right chain.
  */
 import assert from "node:assert/strict";
-import { UNSAFE_METHODS } from "../devnet/profiles/substrate_profiles.ts";
-import type { FaultHook } from "../devnet/hub/rpc/faults.ts";
-import { waitUntil } from "../devnet/messages.ts";
-import { type RelayChainNode, startRelayChain } from "../devnet/relay/relay_chain.ts";
+import { UNSAFE_METHODS } from "../../devnet/profiles/substrate_profiles.ts";
+import type { FaultHook } from "../../devnet/hub/rpc/faults.ts";
+import { waitUntil } from "../../devnet/messages.ts";
+import { type RelayChainNode, startRelayChain } from "../../devnet/relay/relay_chain.ts";
 import { DEADLINE_MS, playConsensus } from "./support/consensus_scene.ts";
 import type { RelayerProcess } from "./support/relayer_process.ts";
-import { ToldChain } from "./support/told_chain.ts";
+import { HubFollower } from "./support/told_chain.ts";
 
 const CHAIN = "SUBSTRATE-told";
 
@@ -49,7 +49,7 @@ Deno.test("a Substrate chain is told of the hub by nodes that lack something", a
   }, async (scene) => {
     const { devnet } = scene;
     const { relay, hub } = devnet;
-    const told = new ToldChain(scene, CHAIN);
+    const told = new HubFollower(scene, CHAIN);
     const changes = { hubType: "grandpa" } as const;
     let relayer: RelayerProcess;
 

@@ -1,7 +1,7 @@
 /** The compiled consensus relayer tells Substrate chains of a hub that GRANDPA makes final: missed sessions, competitors. */
 import assert from "node:assert/strict";
-import { GrandpaTeller } from "../devnet/grandpa_teller.ts";
-import { waitUntil } from "../devnet/messages.ts";
+import { GrandpaTeller } from "../../devnet/grandpa_teller.ts";
+import { waitUntil } from "../../devnet/messages.ts";
 import {
   type ConsensusScene,
   DEADLINE_MS,
@@ -9,7 +9,7 @@ import {
   type SceneChanges,
 } from "./support/consensus_scene.ts";
 import type { RelayerProcess } from "./support/relayer_process.ts";
-import { ToldChain } from "./support/told_chain.ts";
+import { HubFollower } from "./support/told_chain.ts";
 
 /** Sessions that each chain misses, most first. */
 const MISSED = [7, 4, 3, 1] as const;
@@ -27,7 +27,7 @@ const RANGES = 3;
 const OTHER_SEED = `0x${"c6".repeat(32)}`;
 
 /** Somebody else, who tells one chain. */
-async function tellOnce({ devnet }: ConsensusScene, { chain }: ToldChain): Promise<void> {
+async function tellOnce({ devnet }: ConsensusScene, { chain }: HubFollower): Promise<void> {
   const { relay, hub: { identity } } = devnet;
   await using teller = new GrandpaTeller({
     voting: { wsUrl: relay.wsUrl, cover: () => void relay.produceBlocks(2) },
@@ -51,7 +51,7 @@ function releaseHub({ hub, relay }: ConsensusScene["devnet"]): void {
   relay.resumeBlocks();
 }
 
-function telling(chains: readonly ToldChain[], sections: SceneChanges["sections"] = {}): SceneChanges {
+function telling(chains: readonly HubFollower[], sections: SceneChanges["sections"] = {}): SceneChanges {
   return { hubType: "grandpa", only: chains.map(({ chain }) => chain.stateMachine), sections };
 }
 
@@ -64,8 +64,8 @@ Deno.test("Substrate chains are told of the hub over changes of the authority se
   }, async (scene) => {
     const { devnet } = scene;
     const { relay } = devnet;
-    const chains = MISSED.map((missed) => new ToldChain(scene, `SUBSTRATE-mis${missed}`));
-    const long = new ToldChain(scene, LONG);
+    const chains = MISSED.map((missed) => new HubFollower(scene, `SUBSTRATE-mis${missed}`));
+    const long = new HubFollower(scene, LONG);
     const all = [...chains, long];
     let relayer: RelayerProcess;
 

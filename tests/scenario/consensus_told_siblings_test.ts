@@ -3,20 +3,20 @@
  * which no collator brings any more.
  */
 import assert from "node:assert/strict";
-import { parseStateMachine } from "../../src/core/protocol/ismp/state_machine.ts";
-import { demoModuleId } from "../devnet/hub/hub.ts";
-import { waitUntil } from "../devnet/messages.ts";
-import { startRelayChain } from "../devnet/relay/relay_chain.ts";
+import { parseStateMachine } from "../../src/core/ismp/state_machine.ts";
+import { demoModuleId } from "../../devnet/hub/hub.ts";
+import { waitUntil } from "../../devnet/messages.ts";
+import { startRelayChain } from "../../devnet/relay/relay_chain.ts";
 import { type ConsensusScene, DEADLINE_MS, playConsensus } from "./support/consensus_scene.ts";
 import type { RelayerProcess } from "./support/relayer_process.ts";
-import { ToldChain } from "./support/told_chain.ts";
+import { HubFollower } from "./support/told_chain.ts";
 
 const CHAIN = "KUSAMA-2000";
 /** Where messages are meant for that nobody delivers. */
 const dest = parseStateMachine("EVM-1");
 
 /** Waits until the hub has learned a newer height of the chain. */
-async function untilHubGrown({ devnet }: ConsensusScene, { chain }: ToldChain): Promise<void> {
+async function untilHubGrown({ devnet }: ConsensusScene, { chain }: HubFollower): Promise<void> {
   const known = (): bigint => devnet.hub.latestHeight(devnet.idOnHub(chain)) ?? 0n;
   const before = known();
   await waitUntil(`the hub knows a block of ${CHAIN} after ${before}`, () => known() > before, {
@@ -30,7 +30,7 @@ Deno.test("the hub and a parachain beside it are told of each other by their hea
     substrateChains: [{ stateMachine: CHAIN, blockTimeMs: 400 }],
   }, async (scene) => {
     const { relay, hub } = scene.devnet;
-    const told = new ToldChain(scene, CHAIN);
+    const told = new HubFollower(scene, CHAIN);
     // Heads without messages are proved once in ten minutes only.
     const send = (): Promise<unknown> =>
       Promise.all(

@@ -1,6 +1,6 @@
 /** Messages cross in every direction, in any number, whenever they were sent. */
 import assert from "node:assert/strict";
-import { sendPing, waitUntil } from "../devnet/messages.ts";
+import { sendPing, waitUntil } from "../../devnet/messages.ts";
 import { playSceneOn, startSceneDevnet } from "./support/scene.ts";
 
 Deno.test("delivery", async (t) => {
@@ -77,9 +77,9 @@ Deno.test("delivery", async (t) => {
         const cursors = (await relayer.ledger()).cursors;
         const second = await relayer.startAndWait();
         await scene.untilDelivered(meanwhile);
-        for (const { source, sink, scanned } of cursors) {
+        for (const { source, target, scanned } of cursors) {
           const start = await second.waitForLine(({ record }) =>
-            record?.event === "leg_started" && record.leg === `${source} -> ${sink}`
+            record?.event === "leg_started" && record.leg === `${source} -> ${target}`
           );
           assert.equal(start.record?.because, "cursor");
           assert.equal(BigInt(String(start.record?.after_block)), scanned);

@@ -1,9 +1,9 @@
 /** Endpoints that die, hang, throttle, lag or answer by halves: messages go on, nothing is lost, no line is an error. */
 import assert from "node:assert/strict";
 import { endpointHost } from "../../src/core/config/redact.ts";
-import { startDevnet } from "../devnet/devnet.ts";
-import { sendPing, type SentMessage, waitUntil } from "../devnet/messages.ts";
-import type { FaultAction } from "../devnet/hub/rpc/faults.ts";
+import { startDevnet } from "../../devnet/devnet.ts";
+import { sendPing, type SentMessage, waitUntil } from "../../devnet/messages.ts";
+import type { FaultAction } from "../../devnet/hub/rpc/faults.ts";
 import { type ProxyMode, type RpcProxy, startRpcProxy } from "./support/rpc_proxy.ts";
 import { DEADLINE_MS, type Scene } from "./support/scene.ts";
 import { playGuarded, playGuardedOn, secretly, secretUrl } from "./support/secrets.ts";

@@ -1,10 +1,10 @@
 /** What the operator's configuration lets through, and what becomes of the rest. */
 import assert from "node:assert/strict";
 import { encodeFunctionData, type Hex, parseAbi, stringToHex } from "viem";
-import { fromHex } from "../../src/core/protocol/bytes.ts";
-import type { DevnetChain } from "../devnet/devnet.ts";
-import { DEVNET_ACCOUNTS } from "../devnet/evm/accounts.ts";
-import { delivered, sendPing, sentIn, type SentMessage } from "../devnet/messages.ts";
+import { fromHex } from "../../src/core/encoding/bytes.ts";
+import type { DevnetChain } from "../../devnet/devnet.ts";
+import { DEVNET_ACCOUNTS } from "../../devnet/evm/accounts.ts";
+import { delivered, sendPing, sentIn, type SentMessage } from "../../devnet/messages.ts";
 import { playSceneOn, startSceneDevnet } from "./support/scene.ts";
 
 const DISPATCH_ABI = parseAbi([
@@ -60,9 +60,9 @@ Deno.test("filters (F21)", async (t) => {
         await scene.finish();
         assert.deepEqual(await delivered(devnet, back), []);
         const { messages, submissions, cursors } = await relayer.ledger();
-        assert.deepEqual(messages.filter(({ sink }) => sink === a.stateMachine), []);
+        assert.deepEqual(messages.filter(({ target }) => target === a.stateMachine), []);
         assert.deepEqual(submissions.filter(({ chain }) => chain === a.stateMachine), []);
-        assert.ok(!cursors.some(({ sink }) => sink === a.stateMachine));
+        assert.ok(!cursors.some(({ target }) => target === a.stateMachine));
       }),
   );
 

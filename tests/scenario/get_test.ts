@@ -2,14 +2,14 @@
 import assert from "node:assert/strict";
 import { RLP } from "@ethereumjs/rlp";
 import { concatHex, type Hex, numberToHex, toRlp } from "viem";
-import { type Hash256, toHex } from "../../src/core/protocol/bytes.ts";
-import { toAddress } from "../../src/core/protocol/evm/address.ts";
-import { decodeHostLog } from "../../src/core/protocol/evm/host_events.ts";
-import type { Devnet, DevnetChain } from "../devnet/devnet.ts";
-import { FEE_TOKEN_ABI, PING_ABI } from "../devnet/evm/abi.ts";
-import { DEVNET_ACCOUNTS } from "../devnet/evm/accounts.ts";
-import { type PingGet, sendGet } from "../devnet/evm/host_admin.ts";
-import { sendPing, waitUntil } from "../devnet/messages.ts";
+import { type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
+import { toAddress } from "../../src/core/evm/address.ts";
+import { decodeHostLog } from "../../src/core/evm/host_events.ts";
+import type { Devnet, DevnetChain } from "../../devnet/devnet.ts";
+import { FEE_TOKEN_ABI, PING_ABI } from "../../devnet/evm/abi.ts";
+import { DEVNET_ACCOUNTS } from "../../devnet/evm/accounts.ts";
+import { type PingGet, sendGet } from "../../devnet/evm/host_admin.ts";
+import { sendPing, waitUntil } from "../../devnet/messages.ts";
 import { playScene, type SceneRelayer } from "./support/scene.ts";
 
 const FEE = 10n ** 18n;
@@ -38,7 +38,7 @@ Deno.test("a question about another chain is answered by the hub and paid for on
 
     await untilEnd(relayer, scene.hub, answered, "delivered");
     await waitUntil("both answers have arrived", async () => {
-      const rows = (await relayer.ledger()).messages.filter(({ sink }) => sink === a.stateMachine);
+      const rows = (await relayer.ledger()).messages.filter(({ target }) => target === a.stateMachine);
       return rows.length === 2 && rows.every(({ state }) => state === "delivered");
     }, { deadlineMs: 60_000 });
     assert.equal(await feeTokens(a) - before, 4n * FEE, "both fees are paid with the answers");
@@ -102,14 +102,14 @@ async function ask(chain: DevnetChain, get: PingGet): Promise<Hash256> {
 
 async function untilEnd(
   relayer: SceneRelayer,
-  sink: string,
+  target: string,
   commitments: readonly Hash256[],
   state: string,
 ): Promise<void> {
   await waitUntil(`${commitments.length} questions ${state}`, async () => {
     const { messages } = await relayer.ledger();
     return commitments.every((commitment) =>
-      messages.some((row) => row.commitment === commitment && row.sink === sink && row.state === state)
+      messages.some((row) => row.commitment === commitment && row.target === target && row.state === state)
     );
   }, { deadlineMs: 60_000, everyMs: 300 });
 }

@@ -1,11 +1,11 @@
 /** Governance changes what relayers rely on while messages are under way: nothing is lost, and nothing needs a restart. */
 import assert from "node:assert/strict";
-import { fromHex } from "../../src/core/protocol/bytes.ts";
-import { toAddress } from "../../src/core/protocol/evm/address.ts";
-import { abiEncodePost } from "../../src/core/protocol/ismp/commitment.ts";
-import type { Devnet, DevnetChain } from "../devnet/devnet.ts";
-import { replaceHandler, setChallengePeriod } from "../devnet/evm/host_admin.ts";
-import { sendPing, type SentMessage, waitUntil } from "../devnet/messages.ts";
+import { fromHex } from "../../src/core/encoding/bytes.ts";
+import { toAddress } from "../../src/core/evm/address.ts";
+import { abiEncodePost } from "../../src/core/ismp/commitment.ts";
+import type { Devnet, DevnetChain } from "../../devnet/devnet.ts";
+import { replaceHandler, setChallengePeriod } from "../../devnet/evm/host_admin.ts";
+import { sendPing, type SentMessage, waitUntil } from "../../devnet/messages.ts";
 import { DEADLINE_MS, playScene, type Scene } from "./support/scene.ts";
 
 /** Messages of A for which the hub has bandwidth at first, and those that it has none for. */

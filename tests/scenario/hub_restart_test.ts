@@ -1,9 +1,9 @@
 /** The hub's node goes away and comes back with the same state, under a working relayer and before one. */
 import assert from "node:assert/strict";
 import { endpointHost } from "../../src/core/config/redact.ts";
-import { startDevnet } from "../devnet/devnet.ts";
-import { sendPing } from "../devnet/messages.ts";
-import { relayerConfig } from "../devnet/relayer_config.ts";
+import { startDevnet } from "../../devnet/devnet.ts";
+import { sendPing } from "../../devnet/messages.ts";
+import { relayerConfig } from "../../devnet/relayer_config.ts";
 import { type RelayerProcess, startRelayer } from "./support/relayer_process.ts";
 import { DEADLINE_MS } from "./support/scene.ts";
 import { assertNothingLeaked, playGuardedOn, secretly } from "./support/secrets.ts";

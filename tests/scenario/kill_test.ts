@@ -1,7 +1,7 @@
 /** The process dies at any moment, or is asked to end in the middle of its work: nothing is lost, nothing done twice. */
 import assert from "node:assert/strict";
-import { readHistory } from "../devnet/chain_history.ts";
-import { sendPing, type SentMessage } from "../devnet/messages.ts";
+import { readHistory } from "../../devnet/chain_history.ts";
+import { sendPing, type SentMessage } from "../../devnet/messages.ts";
 import { seededRandomness } from "../support/seeded_randomness.ts";
 import type { RelayerProcess } from "./support/relayer_process.ts";
 import { playScene, type Scene, type SceneRelayer } from "./support/scene.ts";
@@ -10,7 +10,7 @@ const KILLS = 20;
 const MESSAGES_PER_KILL = 10;
 
 /** A process that shows nothing of what a moment waits for is killed after this long. */
-const MOST_ROUND_MS = 3_500;
+const MAX_ROUND_MS = 3_500;
 
 /**
  * Lines after which the process dies. They stand around every commit: rows and cursor of a scan, ready and submitted
@@ -97,10 +97,10 @@ function drawMoments(random: { readonly fraction: () => number }): readonly Mome
 /** Kills the process up to 60 ms after the moment's line, or at a time drawn by chance. False: the line did not come. */
 async function die(process: RelayerProcess, moment: Moment, chance: number): Promise<boolean> {
   let seen = true;
-  if (moment === undefined) await pause(chance * MOST_ROUND_MS);
+  if (moment === undefined) await pause(chance * MAX_ROUND_MS);
   else {
     const found = process.waitForLine(moment, {
-      deadlineMs: MOST_ROUND_MS,
+      deadlineMs: MAX_ROUND_MS,
       since: Math.max(0, process.lines.length - 1),
     });
     seen = await found.then(() => true, () => false);

@@ -2,12 +2,12 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { type Hex, stringToHex } from "viem";
-import { fromHex, toHash256 } from "../../src/core/protocol/bytes.ts";
-import type { Devnet, DevnetChain } from "../devnet/devnet.ts";
-import { freezeHost, placeHostile, replaceHandler, turnHostile } from "../devnet/evm/host_admin.ts";
-import { delivered, sendBody, sendPing, type SentMessage, waitUntil } from "../devnet/messages.ts";
-import type { ConfigChanges } from "../devnet/relayer_config.ts";
-import { readSpentGas } from "../devnet/spent_gas.ts";
+import { fromHex, toHash256 } from "../../src/core/encoding/bytes.ts";
+import type { Devnet, DevnetChain } from "../../devnet/devnet.ts";
+import { freezeHost, placeHostile, replaceHandler, turnHostile } from "../../devnet/evm/host_admin.ts";
+import { delivered, sendBody, sendPing, type SentMessage, waitUntil } from "../../devnet/messages.ts";
+import type { ConfigChanges } from "../../devnet/relayer_config.ts";
+import { readSpentGas } from "../../devnet/spent_gas.ts";
 import { untilClaimed } from "./support/profile_scene.ts";
 import { playSceneOn, type SceneRelayer, startSceneDevnet } from "./support/scene.ts";
 
@@ -307,16 +307,16 @@ Deno.test("outcomes", async (t) => {
   );
 });
 
-/** No transaction of the journal carries any of the messages to `sink`. */
+/** No transaction of the journal carries any of the messages to `target`. */
 async function assertNeverSent(
   relayer: SceneRelayer,
   messages: readonly SentMessage[],
-  sink: string,
+  target: string,
 ): Promise<void> {
   const { submissions } = await relayer.ledger();
   const unwanted = new Set<string>(messages.map(({ commitment }) => commitment));
   const found = submissions.flatMap(({ items }) => items)
-    .filter((item) => item.sink === sink && unwanted.has(item.commitment));
+    .filter((item) => item.target === target && unwanted.has(item.commitment));
   assert.deepEqual(found, []);
 }
 

@@ -1,17 +1,17 @@
 /**
- * Plays the profiles of `tests/devnet/profiles` with the compiled programs and prints their table.
+ * Plays the profiles of `devnet/profiles` with the compiled programs and prints their table.
  *
  * Usage: `deno task profiles [--write] [--logs=DIR] [NAME | NAME+NAME+...]...`. Without names all are played, several at
  * a time; names that are joined by `+` are one round. With `--write` what was played goes into the table of
  * `docs/profiles.md`, row by row, and the other rows stay; with `--logs` the log of each round goes into that folder.
  */
-import type { Devnet } from "../devnet/devnet.ts";
-import { BEACON_PROFILES } from "../devnet/profiles/beacon_profiles.ts";
-import { EVM_PROFILES } from "../devnet/profiles/evm_profiles.ts";
-import type { Profile } from "../devnet/profiles/profile.ts";
-import type { RpcBehaviour } from "../devnet/profiles/rpc_behaviour.ts";
-import { SUBSTRATE_PROFILES } from "../devnet/profiles/substrate_profiles.ts";
-import { REPOSITORY } from "../devnet/repository.ts";
+import type { Devnet } from "../../devnet/devnet.ts";
+import { BEACON_PROFILES } from "../../devnet/profiles/beacon_profiles.ts";
+import { EVM_PROFILES } from "../../devnet/profiles/evm_profiles.ts";
+import type { Profile } from "../../devnet/profiles/profile.ts";
+import type { RpcBehaviour } from "../../devnet/profiles/rpc_behaviour.ts";
+import { SUBSTRATE_PROFILES } from "../../devnet/profiles/substrate_profiles.ts";
+import { REPOSITORY } from "../../devnet/repository.ts";
 import { playBeaconProfile } from "./support/beacon_profile_scene.ts";
 import { playConsensus } from "./support/consensus_scene.ts";
 import {

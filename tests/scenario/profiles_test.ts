@@ -2,7 +2,7 @@
  * Nodes and providers as they are: 50 messages each way arrive through them, and the fees come home. A few profiles that
  * together hold most behaviours; `deno task profiles` plays all of them.
  */
-import { beaconProfile, evmProfile, substrateProfile } from "../devnet/profiles/find.ts";
+import { beaconProfile, evmProfile, substrateProfile } from "../../devnet/profiles/find.ts";
 import { assertMet, playBeaconProfile } from "./support/beacon_profile_scene.ts";
 import { playConsensus } from "./support/consensus_scene.ts";
 import { playProfiles, startProfileDevnet } from "./support/profile_scene.ts";

@@ -1,7 +1,7 @@
 /** Two relayers with accounts and databases of their own want to deliver the same messages. */
 import assert from "node:assert/strict";
-import { readReceipts, sendPing, type SentMessage } from "../devnet/messages.ts";
-import { DEVNET_ACCOUNTS } from "../devnet/evm/accounts.ts";
+import { readReceipts, sendPing, type SentMessage } from "../../devnet/messages.ts";
+import { DEVNET_ACCOUNTS } from "../../devnet/evm/accounts.ts";
 import { playScene, type SceneRelayer } from "./support/scene.ts";
 
 const BURSTS = 6;
@@ -51,13 +51,13 @@ async function assertKnowsDeliverers(
   hub: string,
 ): Promise<void> {
   const { messages } = await relayer.ledger();
-  const rows = new Map(messages.map((row) => [`${row.commitment} ${row.sink}`, row]));
+  const rows = new Map(messages.map((row) => [`${row.commitment} ${row.target}`, row]));
   for (const { commitment, request } of sent) {
-    for (const sink of new Set([hub, request.dest])) {
-      const row = rows.get(`${commitment} ${sink}`);
+    for (const target of new Set([hub, request.dest])) {
+      const row = rows.get(`${commitment} ${target}`);
       assert.ok(
         row?.state === "delivered" || row?.state === "delivered_by_other",
-        `${relayer.role}: ${commitment} to ${sink} is ${row?.state}`,
+        `${relayer.role}: ${commitment} to ${target} is ${row?.state}`,
       );
     }
   }

@@ -1,15 +1,15 @@
 /** On rollups a message pays for its bytes on layer 1, too: what pays for execution only is not delivered. */
 import assert from "node:assert/strict";
 import { Limit } from "../../src/core/runtime/limit.ts";
-import type { DevnetChain } from "../devnet/devnet.ts";
+import type { DevnetChain } from "../../devnet/devnet.ts";
 import {
   arbitrumPrices,
   noOpStackPrices,
   opStackPrices,
   setArbitrumPrices,
   setOpStackPrices,
-} from "../devnet/evm/rollup_prices.ts";
-import { delivered, sendPing, type SentMessage, waitUntil } from "../devnet/messages.ts";
+} from "../../devnet/evm/rollup_prices.ts";
+import { delivered, sendPing, type SentMessage, waitUntil } from "../../devnet/messages.ts";
 import { numbersOf, steadyRequirement } from "./support/decision_numbers.ts";
 import { DEADLINE_MS, playScene, type Scene, type SceneRelayer } from "./support/scene.ts";
 

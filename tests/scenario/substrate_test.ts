@@ -1,13 +1,13 @@
 /** Messages cross between an EVM chain and Substrate chains of every kind, with and without a signer there. */
 import assert from "node:assert/strict";
-import { fromHex, toHex } from "../../src/core/protocol/bytes.ts";
-import { sr25519PublicKey } from "../../src/core/protocol/ismp/signed_messages.ts";
-import type { Devnet } from "../devnet/devnet.ts";
-import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../devnet/evm/accounts.ts";
-import { demoModuleId } from "../devnet/hub/hub.ts";
-import { sendPing, type SentMessage } from "../devnet/messages.ts";
-import { sectionOf } from "../devnet/relayer_config.ts";
-import { sendFromSubstrate, type SubstrateChainOptions } from "../devnet/substrate_chains.ts";
+import { fromHex, toHex } from "../../src/core/encoding/bytes.ts";
+import { sr25519PublicKey } from "../../src/core/ismp/signed_messages.ts";
+import type { Devnet } from "../../devnet/devnet.ts";
+import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../../devnet/evm/accounts.ts";
+import { demoModuleId } from "../../devnet/hub/hub.ts";
+import { sendPing, type SentMessage } from "../../devnet/messages.ts";
+import { sectionOf } from "../../devnet/relayer_config.ts";
+import { sendFromSubstrate, type SubstrateChainOptions } from "../../devnet/substrate_chains.ts";
 import { playScene } from "./support/scene.ts";
 
 const ADDRESS = DEVNET_ACCOUNTS.relayer.address.toLowerCase();

@@ -1,10 +1,10 @@
 /** Credit on the hub becomes fee tokens on the chain: on time, above the minimum, and once, however often it is killed. */
 import assert from "node:assert/strict";
-import { fromHex } from "../../src/core/protocol/bytes.ts";
-import type { Devnet, DevnetChain } from "../devnet/devnet.ts";
-import { DEVNET_ACCOUNTS } from "../devnet/evm/accounts.ts";
-import { sendPing, waitUntil } from "../devnet/messages.ts";
-import type { ConfigChanges } from "../devnet/relayer_config.ts";
+import { fromHex } from "../../src/core/encoding/bytes.ts";
+import type { Devnet, DevnetChain } from "../../devnet/devnet.ts";
+import { DEVNET_ACCOUNTS } from "../../devnet/evm/accounts.ts";
+import { sendPing, waitUntil } from "../../devnet/messages.ts";
+import type { ConfigChanges } from "../../devnet/relayer_config.ts";
 import { creditOf, feeTokensOf, TOKEN } from "./support/fee_accounts.ts";
 import type { LedgerSnapshot } from "./support/ledger_reader.ts";
 import { type RpcProxy, startRpcProxy } from "./support/rpc_proxy.ts";
@@ -131,8 +131,8 @@ async function killEverywhere(
   await a.host.node.setIntervalMining({ interval: 1 });
   await dieWhen("A has paid, and its block is not final", (ledger) => {
     return isIn(ledger, "delivering") &&
-      ledger.messages.some(({ kind, source, sink, state }) =>
-        kind === "post" && source === toA.from && sink === toA.to && state === "delivered"
+      ledger.messages.some(({ kind, source, target, state }) =>
+        kind === "post" && source === toA.from && target === toA.to && state === "delivered"
       );
   });
   await relayer.startAndWait(changes);

@@ -1,8 +1,8 @@
 /** Sends transactions that a relayer made once more: signs them one after the other and waits for all receipts. */
 import type { Hash, Hex } from "viem";
-import type { DevnetChain } from "../devnet/devnet.ts";
-import { DEVNET_ACCOUNTS } from "../devnet/evm/accounts.ts";
-import { waitForReceipt } from "../devnet/evm/deploy.ts";
+import type { DevnetChain } from "../../devnet/devnet.ts";
+import { DEVNET_ACCOUNTS } from "../../devnet/evm/accounts.ts";
+import { waitForReceipt } from "../../devnet/evm/deploy.ts";
 
 /** One transaction of the relayer. */
 export interface EvmDelivery {

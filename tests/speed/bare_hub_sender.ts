@@ -1,13 +1,13 @@
 /** Hands the hub deliveries that are ready: proved and encoded before the time is taken. */
-import type { SignedSubmission } from "../../src/core/chains/chain.ts";
+import type { SignedSubmission } from "../../src/core/chains/port.ts";
 import type { HubChain } from "../../src/core/chains/hub.ts";
 import { parseMessagingConfig } from "../../src/messaging/config/read.ts";
-import { postMessage } from "../../src/core/protocol/ismp/commitment.ts";
+import { postMessage } from "../../src/core/ismp/commitment.ts";
 import { systemRandomness } from "../../src/core/runtime/randomness.ts";
 import { systemClock } from "../../src/core/runtime/system_clock.ts";
 import { connectChains } from "../../src/messaging/connect.ts";
-import type { DevnetChain } from "../devnet/devnet.ts";
-import type { SentMessage } from "../devnet/messages.ts";
+import type { DevnetChain } from "../../devnet/devnet.ts";
+import type { SentMessage } from "../../devnet/messages.ts";
 import { RecordedLog } from "../support/recorded_log.ts";
 
 /** Deliveries that only have to be submitted. */

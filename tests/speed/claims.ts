@@ -2,9 +2,9 @@
  * Requests of one claim, seen by proxies in front of every endpoint: from the first proof that is asked for to the
  * extrinsic, for 1 and for 50 deliveries (the most that the hub takes in one claim).
  */
-import { startDevnet } from "../devnet/devnet.ts";
-import { sendPing, waitForDelivery, waitUntil } from "../devnet/messages.ts";
-import { relayerConfig } from "../devnet/relayer_config.ts";
+import { startDevnet } from "../../devnet/devnet.ts";
+import { sendPing, waitForDelivery, waitUntil } from "../../devnet/messages.ts";
+import { relayerConfig } from "../../devnet/relayer_config.ts";
 import { type ProxiedRequest, type RpcProxy, startRpcProxy } from "../scenario/support/rpc_proxy.ts";
 import { startRelayer } from "../scenario/support/relayer_process.ts";
 import type { Part } from "./part.ts";

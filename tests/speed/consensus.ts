@@ -3,12 +3,12 @@
  * the plain way, in which the reference proves a beacon chain: two whole states for every update. States of the
  * devnet's beacon chain are small, so what whole states of mainnet cost is reckoned from one that is made as long.
  */
-import { sepolia } from "../../src/core/protocol/consensus/sync_committee/known_networks.ts";
-import { committeeRoot } from "../../src/core/protocol/consensus/sync_committee/ssz_roots.ts";
-import { checkSignature } from "../../src/core/protocol/consensus/sync_committee/verify_update.ts";
-import { readDeneb } from "../core/protocol/consensus/sync_committee/vectors.ts";
-import type { Beacon, NodeBehaviour } from "../devnet/beacon/beacon.ts";
-import { type Devnet, type DevnetChain, startDevnet } from "../devnet/devnet.ts";
+import { sepolia } from "../../src/consensus/clients/sync_committee/spec/known_networks.ts";
+import { committeeRoot } from "../../src/consensus/clients/sync_committee/spec/ssz_roots.ts";
+import { checkSignature } from "../../src/consensus/clients/sync_committee/spec/verify_update.ts";
+import { readDeneb } from "../consensus/clients/sync_committee/spec/vectors.ts";
+import type { Beacon, NodeBehaviour } from "../../devnet/beacon/beacon.ts";
+import { type Devnet, type DevnetChain, startDevnet } from "../../devnet/devnet.ts";
 import { type ConsensusCase, measureUpdates, type UpdateCost } from "./consensus_run.ts";
 import type { BenchDeps, Part } from "./part.ts";
 import { atMost, type Measure, median } from "./report.ts";
@@ -18,9 +18,9 @@ import { measureWholeState, type WholeStateCost } from "./whole_state.ts";
 const STATE_BYTES = 300_000_000;
 /** Whole states of an update in the reference: the attested and the finalized one. */
 const PLAIN_STATES = 2;
-const MOST_BYTES_PERCENT = 1;
-const MOST_CPU_MS = 1_000;
-const MOST_EXTRA_MB = 64;
+const MAX_BYTES_PERCENT = 1;
+const MAX_CPU_MS = 1_000;
+const MAX_EXTRA_MB = 64;
 const ROUNDS = 15;
 
 const SUMMARIES = ["nimbusSummaries", "lodestarSummaries", "oldLodestarSummaries"] as const;
@@ -105,8 +105,8 @@ function measuresOf(
   plain: WholeStateCost | undefined,
   hasAim: boolean,
 ): readonly Measure[] {
-  const cpu = atMost(`${name}: processor time`, cpuMs, MOST_CPU_MS, (ms) => `${ms.toFixed(0)} ms`);
-  const memory = atMost(`${name}: memory above rest`, extraMb, MOST_EXTRA_MB, (mb) => `${mb.toFixed(0)} MB`);
+  const cpu = atMost(`${name}: processor time`, cpuMs, MAX_CPU_MS, (ms) => `${ms.toFixed(0)} ms`);
+  const memory = atMost(`${name}: memory above rest`, extraMb, MAX_EXTRA_MB, (mb) => `${mb.toFixed(0)} MB`);
   return [
     {
       name: `${name}: read; requests; read of the hub${hasAim ? "" : " (small states of the devnet)"}`,
@@ -116,7 +116,7 @@ function measuresOf(
       atMost(
         `${name}: read / two whole states`,
         bytes / (PLAIN_STATES * plain.bytes) * 100,
-        MOST_BYTES_PERCENT,
+        MAX_BYTES_PERCENT,
         (percent) => `${percent.toPrecision(2)} %`,
       ),
     ],

@@ -2,17 +2,17 @@
  * What the database costs a delivery: the pipeline itself between chains in memory, with a file that is flushed as
  * in earnest. Every row is found, sent, settled and made final.
  */
-import { openLedger } from "../../src/core/ledger/open.ts";
-import { inbound, outbound, round, settle } from "../messaging/pipeline/rounds.ts";
-import { delivered, Relayer, World } from "../messaging/pipeline/world.ts";
-import type { Leg } from "../../src/messaging/pipeline/leg.ts";
+import { openLedger } from "../../src/messaging/ledger/open.ts";
+import { inbound, outbound, round, settle } from "../messaging/relay/rounds.ts";
+import { delivered, Relayer, World } from "../messaging/relay/world.ts";
+import type { Leg } from "../../src/messaging/relay/leg.ts";
 import type { MemoryChain } from "../support/memory_chain.ts";
 import type { BenchDeps, Part } from "./part.ts";
 import { atMost, type Measure } from "./report.ts";
 import { timedLedger } from "./timed_ledger.ts";
 
 const MESSAGES = 3_000;
-const MOST_MS = 0.5;
+const MAX_MS = 0.5;
 /** Messages of one block of the source. */
 const PER_BLOCK = 200;
 
@@ -32,20 +32,20 @@ async function measure(
   const file = `${deps.folder}/${name.replaceAll(" ", "-")}.db`;
   const { ledger, use } = timedLedger(openLedger(file, { clock: world.clock }));
   const relayer = new Relayer(world, ledger);
-  const [leg, sink] = choose(relayer);
-  const [source, target] = sink === relayer.two ? [world.hub, world.two] : [world.one, world.hub];
+  const [leg, target] = choose(relayer);
+  const [source, node] = target === relayer.two ? [world.hub, world.two] : [world.one, world.hub];
   try {
     // What is prepared once, and code that is cold, is nobody's cost.
-    await cross(relayer, leg, { world, sink, source, target, count: PER_BLOCK });
+    await cross(relayer, leg, { world, target, source, node, count: PER_BLOCK });
     const before = use();
-    await cross(relayer, leg, { world, sink, source, target, count: MESSAGES });
+    await cross(relayer, leg, { world, target, source, node, count: MESSAGES });
     const ms = (use().ms - before.ms) / MESSAGES;
     const flushes = (use().transactions - before.transactions) / MESSAGES;
     return [
       atMost(
         `database, ${name}: time of a delivery, full sync`,
         ms,
-        MOST_MS,
+        MAX_MS,
         (value) => `${value.toFixed(3)} ms`,
       ),
       { name: `database, ${name}: transactions of a delivery`, value: flushes.toFixed(3) },
@@ -58,23 +58,23 @@ async function measure(
 
 interface Crossing {
   readonly world: World;
-  readonly sink: MemoryChain;
+  readonly target: MemoryChain;
   readonly source: World["one"];
-  readonly target: World["one"];
+  readonly node: World["one"];
   readonly count: number;
 }
 
-/** `count` messages leave the source and are final on the sink when it returns. */
+/** `count` messages leave the source and are final on the target when it returns. */
 async function cross(relayer: Relayer, leg: Leg, work: Crossing): Promise<void> {
-  const { world, sink, source, target, count } = work;
-  const goal = delivered(target).length + count;
-  for (let sent = 0; sent < count; sent += PER_BLOCK) await world.sendFrom(source, target, PER_BLOCK);
+  const { world, target, source, node, count } = work;
+  const goal = delivered(node).length + count;
+  for (let sent = 0; sent < count; sent += PER_BLOCK) await world.sendFrom(source, node, PER_BLOCK);
   while (
-    delivered(target).length < goal ||
-    relayer.ledger.submissions.listUnresolved(sink.id.stateMachine).length > 0
+    delivered(node).length < goal ||
+    relayer.ledger.submissions.listUnresolved(target.id.stateMachine).length > 0
   ) {
     while ((await round(relayer, leg)).sent > 0);
     await world.blocks(1);
-    await settle(relayer, sink);
+    await settle(relayer, target);
   }
 }

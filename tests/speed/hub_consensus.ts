@@ -3,12 +3,12 @@
  * naive BEEFY proofs and their gas for EVM hosts. Every proof is submitted, and the run fails when one is not taken.
  * Sizes of everything else are those of live chains where they matter: parachains, blocks between two updates.
  */
-import { encodeBeefyClientState } from "../../src/core/protocol/evm/beefy_client_state.ts";
-import { lastMountainHeight } from "../../src/consensus/beefy/proof_choice.ts";
-import { fromHex, toHex } from "../../src/core/protocol/bytes.ts";
-import { paraIdOf } from "../../src/core/protocol/ismp/state_machine.ts";
-import { World } from "../consensus/grandpa/world.ts";
-import { Validators } from "../devnet/relay/validators.ts";
+import { encodeBeefyClientState } from "../../src/core/evm/beefy_client_state.ts";
+import { lastMountainHeight } from "../../src/consensus/clients/beefy/proof_choice.ts";
+import { fromHex, toHex } from "../../src/core/encoding/bytes.ts";
+import { paraIdOf } from "../../src/core/ismp/state_machine.ts";
+import { World } from "../consensus/clients/grandpa/world.ts";
+import { Validators } from "../../devnet/relay/validators.ts";
 import {
   deliver,
   type GasCost,
@@ -109,7 +109,7 @@ async function proveGrandpa(world: World, worker: UpdateWorker): Promise<Proving
     relayUrl: relay.wsUrl,
     hub: identity.stateMachine,
     consensusStateId: identity.consensusStateId,
-    sink: chain.stateMachine,
+    target: chain.stateMachine,
     sinkUrl: chain.node.wsUrl,
     rounds: ROUNDS,
   });

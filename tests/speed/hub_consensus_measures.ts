@@ -1,6 +1,6 @@
 /** What the costs of proving the hub are in the table: lines per number of validators, and how they grow. Pure. */
-import { MAX_TRANSACTION_BYTES } from "../../src/core/hub_proofs/transaction_bytes.ts";
-import { fromHex } from "../../src/core/protocol/bytes.ts";
+import { MAX_TRANSACTION_BYTES } from "../../src/core/chains/transaction_bytes.ts";
+import { fromHex } from "../../src/core/encoding/bytes.ts";
 import type { DeliveryCost, EndpointCost, ProofRoute } from "./hub_delivery.ts";
 import type { GasCost } from "./hub_gas.ts";
 import type { ProvingCost } from "./hub_update_work.ts";
@@ -35,14 +35,14 @@ export interface SizeCosts {
 /** 600 validators with 401 votes. Source: docs/protocol/hub-consensus.md section 5.7. */
 const KNOWN = { validators: 600, calldataBytes: 92_132, gas: 3_700_000 } as const;
 /** A measured proof may differ from the known one by so much: other heads, another mountain. */
-const MOST_DIFFERENCE_PERCENT = 5;
+const MAX_DIFFERENCE_PERCENT = 5;
 
 /** Two thirds of the votes, and what every proof needs. */
-const MOST_TRIMMED = 0.75;
+const MAX_TRIMMED = 0.75;
 
 /** Requests of a delivery, looks that find nothing included. */
-const MOST_ACCEPTED = 20;
-const MOST_MADE = 30;
+const MAX_ACCEPTED = 20;
+const MAX_MADE = 30;
 
 /** The lines of one number of validators. */
 export function measuresOf({ validators, blocks, update, change, beefy }: SizeCosts): readonly Measure[] {
@@ -74,7 +74,7 @@ export function measuresOf({ validators, blocks, update, change, beefy }: SizeCo
       name: of(`gas; calldata with ${validators} votes`),
       value: `${mgas(all.gas)}; ${bytes(all.calldataBytes)}`,
     },
-    atMost(of("gas, votes trimmed / all"), trimmed.gas / all.gas, MOST_TRIMMED, ratio),
+    atMost(of("gas, votes trimmed / all"), trimmed.gas / all.gas, MAX_TRIMMED, ratio),
     {
       name: of("gas of a vote: of all on average; of one more"),
       value: `${(trimmed.gas / votes).toFixed(0)}; ${((all.gas - trimmed.gas) / extra).toFixed(0)}`,
@@ -98,13 +98,13 @@ function knownOf({ gas, calldataBytes }: GasCost): readonly Measure[] {
     atMost(
       `${KNOWN.validators}: gas, difference to the known ${mgas(KNOWN.gas)}`,
       difference(gas, KNOWN.gas),
-      MOST_DIFFERENCE_PERCENT,
+      MAX_DIFFERENCE_PERCENT,
       percent,
     ),
     atMost(
       `${KNOWN.validators}: calldata, difference to the known ${bytes(KNOWN.calldataBytes)}`,
       difference(calldataBytes, KNOWN.calldataBytes),
-      MOST_DIFFERENCE_PERCENT,
+      MAX_DIFFERENCE_PERCENT,
       percent,
     ),
   ];
@@ -151,7 +151,7 @@ export function deliveryMeasures(
     atMost(
       `${name}: requests`,
       all.reduce((sum, { requests }) => sum + requests, 0),
-      route === "accepted" ? MOST_ACCEPTED : MOST_MADE,
+      route === "accepted" ? MAX_ACCEPTED : MAX_MADE,
       (value) => value.toFixed(1),
     ),
     { name: `${name}: processor time`, value: ms(cpuMs) },

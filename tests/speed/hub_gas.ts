@@ -3,22 +3,18 @@
  * justification could hold, and several sessions in one transaction.
  */
 import type { Hex, TransactionReceipt } from "viem";
-import { fromHex } from "../../src/core/protocol/bytes.ts";
-import { checkProof } from "../../src/core/protocol/consensus/beefy/check_proof.ts";
-import { commitmentHash } from "../../src/core/protocol/consensus/beefy/commitment.ts";
-import {
-  decodeNaiveProof,
-  encodeNaiveProof,
-  type NaiveProof,
-} from "../../src/core/protocol/consensus/beefy/naive_proof.ts";
-import type { BeefyClientState } from "../../src/core/protocol/evm/beefy_client_state.ts";
+import { fromHex } from "../../src/core/encoding/bytes.ts";
+import { checkProof } from "../../src/consensus/clients/beefy/spec/check_proof.ts";
+import { commitmentHash } from "../../src/core/beefy/commitment.ts";
+import { decodeNaiveProof, encodeNaiveProof, type NaiveProof } from "../../src/core/beefy/naive_proof.ts";
+import type { BeefyClientState } from "../../src/core/evm/beefy_client_state.ts";
 import { encodeDelivery } from "../../src/core/chains/evm/calldata.ts";
-import { DEVNET_ACCOUNTS } from "../devnet/evm/accounts.ts";
-import { HOST_ABI } from "../devnet/evm/abi.ts";
-import { startAnvil } from "../devnet/evm/anvil.ts";
-import { deployIsmpHost, type HubIdentity, type IsmpHost } from "../devnet/evm/deploy.ts";
-import { readHubConsensus } from "../devnet/evm/host_admin.ts";
-import type { Validators } from "../devnet/relay/validators.ts";
+import { DEVNET_ACCOUNTS } from "../../devnet/evm/accounts.ts";
+import { HOST_ABI } from "../../devnet/evm/abi.ts";
+import { startAnvil } from "../../devnet/evm/anvil.ts";
+import { deployIsmpHost, type HubIdentity, type IsmpHost } from "../../devnet/evm/deploy.ts";
+import { readHubConsensus } from "../../devnet/evm/host_admin.ts";
+import type { Validators } from "../../devnet/relay/validators.ts";
 
 /** A host and its node. */
 export interface GasHost extends AsyncDisposable {

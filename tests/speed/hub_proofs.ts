@@ -3,10 +3,10 @@
  * another relayer. Every request takes 300 ms, as over a provider on another continent; messages go both ways without a
  * pause, and nobody but the relayers carries proofs.
  */
-import { type Devnet, startDevnet } from "../devnet/devnet.ts";
-import { DEVNET_ACCOUNTS, type DevnetRole } from "../devnet/evm/accounts.ts";
-import { sendPing, waitUntil } from "../devnet/messages.ts";
-import { relayerConfig } from "../devnet/relayer_config.ts";
+import { type Devnet, startDevnet } from "../../devnet/devnet.ts";
+import { DEVNET_ACCOUNTS, type DevnetRole } from "../../devnet/evm/accounts.ts";
+import { sendPing, waitUntil } from "../../devnet/messages.ts";
+import { relayerConfig } from "../../devnet/relayer_config.ts";
 import { readConsensusTransactions } from "../scenario/support/consensus_calls.ts";
 import { startRelayer } from "../scenario/support/relayer_process.ts";
 import { startRpcProxy } from "../scenario/support/rpc_proxy.ts";

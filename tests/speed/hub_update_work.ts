@@ -4,27 +4,27 @@
  * As a program it reads a job per line of its input and prints a line of JSON for each.
  */
 import { cpuUsage } from "node:process";
-import { createRelaySource } from "../../src/consensus/beefy/relay_source.ts";
-import { HubWork } from "../../src/consensus/beefy/hub_work.ts";
-import { createGrandpaProver } from "../../src/consensus/grandpa/grandpa_prover.ts";
+import { createRelaySource } from "../../src/consensus/clients/beefy/relay_source.ts";
+import { HubWork } from "../../src/consensus/clients/beefy/hub_work.ts";
+import { createGrandpaProver } from "../../src/consensus/clients/grandpa/grandpa_prover.ts";
 import { RelayChain } from "../../src/consensus/relay_chain/relay_chain.ts";
-import type { ChainEvent } from "../../src/core/chains/chain.ts";
+import type { ChainEvent } from "../../src/core/chains/port.ts";
 import { createConsensusSink } from "../../src/core/chains/substrate/consensus_hub.ts";
 import { EndpointUrl, Secret } from "../../src/core/config/redact.ts";
-import { fromHex, type Hex, toHex } from "../../src/core/protocol/bytes.ts";
-import { decodeBeefyClientState } from "../../src/core/protocol/evm/beefy_client_state.ts";
-import { postMessage } from "../../src/core/protocol/ismp/commitment.ts";
+import { fromHex, type Hex, toHex } from "../../src/core/encoding/bytes.ts";
+import { decodeBeefyClientState } from "../../src/core/evm/beefy_client_state.ts";
+import { postMessage } from "../../src/core/ismp/commitment.ts";
 import {
   evmStateMachine,
   paraIdOf,
   parseStateMachine,
   type StateMachine,
   toConsensusStateId,
-} from "../../src/core/protocol/ismp/state_machine.ts";
+} from "../../src/core/ismp/state_machine.ts";
 import type { SocketDeps } from "../../src/core/rpc/socket.ts";
 import { systemClock } from "../../src/core/runtime/system_clock.ts";
-import { relayerKey } from "../devnet/hub/consensus_work.ts";
-import { TextLineStream } from "../devnet/text_lines.ts";
+import { relayerKey } from "../../devnet/hub/consensus_work.ts";
+import { TextLineStream } from "../../devnet/text_lines.ts";
 import { RecordedLog } from "../support/recorded_log.ts";
 import { seededRandomness } from "../support/seeded_randomness.ts";
 import { meteredSocket, type Traffic, trafficSince } from "./metered_socket.ts";
@@ -41,7 +41,7 @@ export type UpdateJob =
   }
   & (
     /** To a Substrate chain, by votes of GRANDPA. */
-    | { readonly kind: "grandpa"; readonly sinkUrl: string; readonly sink: string }
+    | { readonly kind: "grandpa"; readonly sinkUrl: string; readonly target: string }
     /** To an EVM host, by votes of BEEFY. */
     | {
       readonly kind: "beefy";
@@ -95,15 +95,15 @@ function grandpaBench(job: JobOf<"grandpa">, relay: RelayChain): Omit<Bench, "re
   const sockets = meteredSocket();
   const consensusStateId = toConsensusStateId(job.consensusStateId);
   const stateMachine = parseStateMachine(job.hub);
-  const sink = createConsensusSink({ ...depsOf(sockets.open), log: new RecordedLog() }, {
-    id: { stateMachine: parseStateMachine(job.sink), consensusStateId },
+  const target = createConsensusSink({ ...depsOf(sockets.open), log: new RecordedLog() }, {
+    id: { stateMachine: parseStateMachine(job.target), consensusStateId },
     hashing: "Blake2",
     rpcWs: new EndpointUrl(job.sinkUrl),
     maxRpcPayloadSizeBytes: 15_000_000,
     maxConcurrentQueries: 10,
     signer: new Secret(relayerKey),
   });
-  const prover = createGrandpaProver({ relay, sink }, {
+  const prover = createGrandpaProver({ relay, target }, {
     stateMachine,
     consensusStateId,
     paraIds: [paraIdOf(stateMachine)],

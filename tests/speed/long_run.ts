@@ -2,10 +2,10 @@
  * Ten thousand messages through one pair, wave by wave: memory over time, processor time of a message, and how long
  * a relayer that was killed takes to be at work again.
  */
-import { type Devnet, type DevnetChain, startDevnet } from "../devnet/devnet.ts";
-import { countReceived } from "../devnet/evm/host_admin.ts";
-import { waitUntil } from "../devnet/messages.ts";
-import { type ConfigChanges, relayerConfig } from "../devnet/relayer_config.ts";
+import { type Devnet, type DevnetChain, startDevnet } from "../../devnet/devnet.ts";
+import { countReceived } from "../../devnet/evm/host_admin.ts";
+import { waitUntil } from "../../devnet/messages.ts";
+import { type ConfigChanges, relayerConfig } from "../../devnet/relayer_config.ts";
 import { type RelayerProcess, startRelayer } from "../scenario/support/relayer_process.ts";
 import type { BenchDeps, Part } from "./part.ts";
 import { readCpuMs, readMemoryMb } from "./process_usage.ts";
@@ -19,8 +19,8 @@ const MESSAGES_OF_WAVE = 1_000;
 const WARM_UP_WAVES = 4;
 /** What an hour of a busy pair is taken to be: the run is as much faster as it carries more. */
 const MESSAGES_OF_HOUR = 1_000;
-const MOST_SLOPE_MB = 1;
-const MOST_CPU_MS = 1.5;
+const MAX_SLOPE_MB = 1;
+const MAX_CPU_MS = 1.5;
 const DEADLINE_MS = 60_000;
 const LOOK_EVERY_MS = 250;
 
@@ -60,7 +60,7 @@ export const longRun: Part = async (deps) => {
     atMost(
       `${total} messages, hub -> B: processor time of a message`,
       cpuPerMessage,
-      MOST_CPU_MS,
+      MAX_CPU_MS,
       (ms) => `${ms.toFixed(2)} ms`,
     ),
     {
@@ -72,7 +72,7 @@ export const longRun: Part = async (deps) => {
     atMost(
       `memory slope after ${WARM_UP_WAVES * MESSAGES_OF_WAVE} messages, at ${MESSAGES_OF_HOUR} an hour`,
       slopeMb,
-      MOST_SLOPE_MB,
+      MAX_SLOPE_MB,
       (mb) => `${mb.toFixed(2)} MB/h`,
     ),
     ...await recovery(deps, { devnet, b, relayer, options, total }),
@@ -93,7 +93,7 @@ async function untilArrived(b: DevnetChain, goal: number, onLook: (count: number
   }, { deadlineMs: DEADLINE_MS, everyMs: LOOK_EVERY_MS });
 }
 
-/** Kills the relayer in the middle of a wave and starts it anew on the same database. */
+/** Kills the relayer in the middle of a wave and starts it again on the same database. */
 async function recovery(
   deps: BenchDeps,
   work: {

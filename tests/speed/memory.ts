@@ -2,10 +2,10 @@
  * Resident memory of the relayer: with nothing to do, and with 10,000 messages that it knows and cannot deliver,
  * because the receiving host is frozen. Each reading is of a process of its own on the same devnet.
  */
-import { type Devnet, startDevnet } from "../devnet/devnet.ts";
-import { freezeHost } from "../devnet/evm/host_admin.ts";
-import { waitUntil } from "../devnet/messages.ts";
-import { type ConfigChanges, relayerConfig } from "../devnet/relayer_config.ts";
+import { type Devnet, startDevnet } from "../../devnet/devnet.ts";
+import { freezeHost } from "../../devnet/evm/host_admin.ts";
+import { waitUntil } from "../../devnet/messages.ts";
+import { type ConfigChanges, relayerConfig } from "../../devnet/relayer_config.ts";
 import { readLedger } from "../scenario/support/ledger_reader.ts";
 import { startRelayer } from "../scenario/support/relayer_process.ts";
 import type { BenchDeps, Part } from "./part.ts";
@@ -14,7 +14,7 @@ import { atMost, median } from "./report.ts";
 import { HUB_MODULE, instantly, sendFromHub, tellAll } from "./stage.ts";
 
 const PENDING = 10_000;
-const MOST_MB = 32;
+const MAX_MB = 32;
 /** Time in which a process comes to rest, then readings. */
 const REST_MS = 4_000;
 const READINGS = 9;
@@ -52,8 +52,8 @@ export const memory: Part = async (deps) => {
       name: `resident memory after a restart with ${PENDING}; highest`,
       value: `${show(known.mb)}; ${show(known.peakMb)}`,
     },
-    atMost(`memory for ${PENDING} pending, just found`, found.mb - idle.mb, MOST_MB, show),
-    atMost(`memory for ${PENDING} pending, after a restart`, known.mb - idle.mb, MOST_MB, show),
+    atMost(`memory for ${PENDING} pending, just found`, found.mb - idle.mb, MAX_MB, show),
+    atMost(`memory for ${PENDING} pending, after a restart`, known.mb - idle.mb, MAX_MB, show),
   ];
 };
 

@@ -3,14 +3,14 @@
  * the update to the request that sends the delivery. Both legs, 1 and 100 messages, 1 and 3 URLs per chain.
  */
 import { encodeFunctionData, hexToBigInt, isHex } from "viem";
-import { fromHex, toHex } from "../../src/core/protocol/bytes.ts";
-import { paraIdOf } from "../../src/core/protocol/ismp/state_machine.ts";
-import { ismpKeys } from "../../src/core/protocol/ismp/storage_keys.ts";
-import { decodeStrict, u64 } from "../../src/core/protocol/scale.ts";
-import { type Devnet, type DevnetChain, startDevnet } from "../devnet/devnet.ts";
-import { HOST_ABI } from "../devnet/evm/abi.ts";
-import { sendPing, type SentMessage, waitForDelivery, waitUntil } from "../devnet/messages.ts";
-import { relayerConfig } from "../devnet/relayer_config.ts";
+import { fromHex, toHex } from "../../src/core/encoding/bytes.ts";
+import { paraIdOf } from "../../src/core/ismp/state_machine.ts";
+import { ismpKeys } from "../../src/core/ismp/storage_keys.ts";
+import { decodeStrict, u64 } from "../../src/core/encoding/scale.ts";
+import { type Devnet, type DevnetChain, startDevnet } from "../../devnet/devnet.ts";
+import { HOST_ABI } from "../../devnet/evm/abi.ts";
+import { sendPing, type SentMessage, waitForDelivery, waitUntil } from "../../devnet/messages.ts";
+import { relayerConfig } from "../../devnet/relayer_config.ts";
 import { type ProxiedRequest, type RpcProxy, startRpcProxy } from "../scenario/support/rpc_proxy.ts";
 import { startRelayer } from "../scenario/support/relayer_process.ts";
 import { type DeliveryMarks, type DeliveryTrace, traceOf } from "./leg_trace.ts";
@@ -18,8 +18,8 @@ import type { BenchDeps, Part } from "./part.ts";
 import { atMost, type Measure } from "./report.ts";
 import { instantly, tellAll } from "./stage.ts";
 
-const MOST_HTTP = 8;
-const MOST_TRIPS = 7;
+const MAX_HTTP = 8;
+const MAX_TRIPS = 7;
 /** Silence after which a relayer counts as settled: more than its poll interval of a second. */
 const QUIET_MS = 1_300;
 
@@ -89,8 +89,8 @@ function measuresOf(deps: BenchDeps, name: string, trace: DeliveryTrace): readon
   trace.steps.forEach((step) => deps.say(`   ${step}`));
   const plain = (value: number): string => `${value}`;
   return [
-    atMost(`${name}: HTTP requests`, trace.http, MOST_HTTP, plain),
-    atMost(`${name}: sequential trips (HTTP and socket)`, trace.trips, MOST_TRIPS, plain),
+    atMost(`${name}: HTTP requests`, trace.http, MAX_HTTP, plain),
+    atMost(`${name}: sequential trips (HTTP and socket)`, trace.trips, MAX_TRIPS, plain),
     {
       name: `${name}: socket messages; time`,
       value: `${trace.socket}; ${trace.ms.toFixed(0)} ms`,

@@ -1,8 +1,8 @@
 /** Preparing a devnet: faster than its blocks allow, and with messages of the hub itself. */
 import type { Hex } from "viem";
-import { fromHex, type Hash256, toHex } from "../../src/core/protocol/bytes.ts";
-import type { Devnet, DevnetChain } from "../devnet/devnet.ts";
-import { waitUntil } from "../devnet/messages.ts";
+import { fromHex, type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
+import type { Devnet, DevnetChain } from "../../devnet/devnet.ts";
+import { waitUntil } from "../../devnet/messages.ts";
 
 /** Does some work while the chain makes a block per transaction at once, then returns to a block per `everySec`. */
 export async function instantly<T>(chain: DevnetChain, work: () => Promise<T>, everySec = 1): Promise<T> {
@@ -31,7 +31,7 @@ const moduleBytes = new TextEncoder().encode("bench-module");
 export const HUB_MODULE: Hex = toHex(moduleBytes);
 
 /** Messages of one block of the hub. */
-const MOST_PER_BLOCK = 1_000;
+const MAX_PER_BLOCK = 1_000;
 
 /** Has the hub send `count` posts to the ping application of a chain; they are final when it returns. */
 export async function sendFromHub(
@@ -42,7 +42,7 @@ export async function sendFromHub(
   const commitments: Hash256[] = [];
   let last = 0;
   while (commitments.length < count) {
-    const some = Math.min(MOST_PER_BLOCK, count - commitments.length);
+    const some = Math.min(MAX_PER_BLOCK, count - commitments.length);
     const sent = await Promise.all(Array.from({ length: some }, (_, at) =>
       devnet.hub.dispatchPost({
         dest: to.stateMachine,

@@ -2,9 +2,9 @@
  * How long the executable takes to answer, beside an empty program compiled with the same base; and how long until
  * the first leg works.
  */
-import { startDevnet } from "../devnet/devnet.ts";
-import { relayerConfig } from "../devnet/relayer_config.ts";
-import { REPOSITORY } from "../devnet/repository.ts";
+import { startDevnet } from "../../devnet/devnet.ts";
+import { relayerConfig } from "../../devnet/relayer_config.ts";
+import { REPOSITORY } from "../../devnet/repository.ts";
 import { startRelayer } from "../scenario/support/relayer_process.ts";
 import type { Part } from "./part.ts";
 import { type Measure, median } from "./report.ts";

@@ -1,5 +1,5 @@
 /** A ledger that says how long the program was busy with it. Its calls are synchronous, so that is all their cost. */
-import type { Ledger } from "../../src/core/ledger/ledger.ts";
+import type { Ledger } from "../../src/messaging/ledger/ledger.ts";
 
 /** What was counted since the ledger was wrapped. */
 export interface LedgerUse {

@@ -8,8 +8,8 @@ import {
   fixedBytesOf,
   fixedPartBytes,
   stateFields,
-} from "../../src/core/protocol/consensus/sync_committee/state_layout.ts";
-import { BeaconStateReader } from "../../src/core/protocol/consensus/sync_committee/state_stream.ts";
+} from "../../src/consensus/clients/sync_committee/spec/state_layout.ts";
+import { BeaconStateReader } from "../../src/consensus/clients/sync_committee/spec/state_stream.ts";
 import { readCpuMs, readMemoryMb } from "./process_usage.ts";
 
 /** Cost of reading one whole state. */

@@ -1,6 +1,6 @@
 import { deepStrictEqual as equal } from "node:assert/strict";
 import { ssz } from "@lodestar/types";
-import { concatBytes } from "../../src/core/protocol/bytes.ts";
+import { concatBytes } from "../../src/core/encoding/bytes.ts";
 import { longerState, validatorsFor } from "./whole_state.ts";
 
 function stateOf(validators: number): Uint8Array {

@@ -83,8 +83,8 @@ export class FakeClock implements Clock {
   async run<T>(promise: Promise<T>, withinMs = 86_400_000): Promise<T> {
     const untilMs = this.#nowMs + withinMs;
     let isSettled = false;
-    const mark = (): void => void (isSettled = true);
-    promise.then(mark, mark);
+    const transition = (): void => void (isSettled = true);
+    promise.then(transition, transition);
     await this.settle();
     while (!isSettled) {
       const timer = this.#next();

@@ -1,5 +1,5 @@
 /** The hub's known answers, read from `tests/vectors`. */
-import { fromHex, type Hex } from "../../src/core/protocol/bytes.ts";
+import { fromHex, type Hex } from "../../src/core/encoding/bytes.ts";
 
 /** One known answer of `hub-scale.json`. */
 export interface HubScaleVector {

@@ -1,6 +1,6 @@
 /** What tests of the ledger need: its parts, and files that vanish with the test. */
-export * from "../../src/core/ledger/ledger.ts";
-export { openLedger, openMemoryLedger } from "../../src/core/ledger/open.ts";
+export * from "../../src/messaging/ledger/ledger.ts";
+export { openLedger, openMemoryLedger } from "../../src/messaging/ledger/open.ts";
 
 /** Runs `work` with a fresh directory that is removed afterwards, also when the test made it unwritable. */
 export async function withDirectory(work: (directory: string) => void | Promise<void>): Promise<void> {

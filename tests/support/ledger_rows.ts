@@ -1,8 +1,8 @@
 /** Rows for tests of the ledger; a test names only what matters to it. */
-import type { SignedSubmission } from "../../src/core/chains/chain.ts";
-import type { NewDelivery, NewMessage, SubmissionItem } from "../../src/core/ledger/ledger.ts";
-import { type Hash256, toHash256 } from "../../src/core/protocol/bytes.ts";
-import { parseStateMachine, type StateMachine } from "../../src/core/protocol/ismp/state_machine.ts";
+import type { SignedSubmission } from "../../src/core/chains/port.ts";
+import type { NewDelivery, NewMessage, SubmissionItem } from "../../src/messaging/ledger/ledger.ts";
+import { type Hash256, toHash256 } from "../../src/core/encoding/bytes.ts";
+import { parseStateMachine, type StateMachine } from "../../src/core/ismp/state_machine.ts";
 
 /** A chain of the tests. */
 export const ethereum: StateMachine = parseStateMachine("EVM-1");
@@ -20,7 +20,7 @@ export function hashOf(number: number): Hash256 {
 export function newMessage(number: number, change: Partial<NewMessage> = {}): NewMessage {
   return {
     commitment: hashOf(number),
-    sink: hub,
+    target: hub,
     source: ethereum,
     kind: "post",
     requestCommitment: hashOf(number),
@@ -53,7 +53,7 @@ export function newSubmission(number: number, change: Partial<SignedSubmission> 
 
 /** The item of {@link newMessage}. */
 export function itemOf(number: number): SubmissionItem {
-  return { commitment: hashOf(number), requestCommitment: hashOf(number), sink: hub };
+  return { commitment: hashOf(number), requestCommitment: hashOf(number), target: hub };
 }
 
 /** A final delivery of ours on BSC. */

@@ -18,7 +18,7 @@ for (let number = Number(first);; number++) {
       kind: "delivery",
       items: [itemOf(number)],
     });
-    ledger.cursors.advance(message.source, message.sink, BigInt(number));
+    ledger.cursors.advance(message.source, message.target, BigInt(number));
   });
   Deno.stdout.writeSync(encoder.encode(`${number}\n`));
 }

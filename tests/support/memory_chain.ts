@@ -16,21 +16,21 @@ import {
   type Simulation,
   type SubmissionOutcome,
   UNSURE,
-} from "../../src/core/chains/chain.ts";
-import { PoolSightings } from "../../src/core/chains/evm/pool_sightings.ts";
-import { concatBytes, fromHex, type Hash256, toHash256, toHex } from "../../src/core/protocol/bytes.ts";
-import type { Address } from "../../src/core/protocol/evm/address.ts";
-import { keccak256 } from "../../src/core/protocol/hash.ts";
-import type { Message } from "../../src/core/protocol/ismp/message.ts";
+} from "../../src/core/chains/port.ts";
+import { MempoolSightings } from "../../src/core/chains/evm/mempool_sightings.ts";
+import { concatBytes, fromHex, type Hash256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
+import type { Address } from "../../src/core/evm/address.ts";
+import { keccak256 } from "../../src/core/encoding/hash.ts";
+import type { Message } from "../../src/core/ismp/message.ts";
 import {
   type StateMachineHeight,
   type StateMachineId,
   stateMachineIdKey,
-} from "../../src/core/protocol/ismp/state_machine.ts";
+} from "../../src/core/ismp/state_machine.ts";
 import { reactionTo, RpcFault, type RpcFaultCode } from "../../src/core/rpc/fault.ts";
 import type { Clock } from "../../src/core/runtime/clock.ts";
 import type { Log } from "../../src/core/telemetry/log.ts";
-import { receiptKeyOf } from "../../src/messaging/decisions/route.ts";
+import { receiptKeyOf } from "../../src/messaging/relay/decisions/route.ts";
 import { doFaulty, FaultPlan } from "./fault_plan.ts";
 import { type HostState, sealOf } from "./memory_host.ts";
 import type { MemoryNode, MemoryTransaction } from "./memory_node.ts";
@@ -73,13 +73,13 @@ export class MemoryChain implements Chain {
   readonly #clock: Clock;
   readonly #latencyMs: () => number;
   /** Proofs of others that wait in the mempool, as the EVM adapter remembers them. */
-  readonly #sightings: PoolSightings;
+  readonly #sightings: MempoolSightings;
   #signatures = 0;
 
   constructor(node: MemoryNode, clock: Clock, options: MemoryChainOptions) {
     this.node = node;
     this.#clock = clock;
-    this.#sightings = new PoolSightings(clock);
+    this.#sightings = new MempoolSightings(clock);
     this.#latencyMs = options.latencyMs ?? ((): number => 0);
     this.id = node.id;
     this.family = node.family;
@@ -175,7 +175,7 @@ export class MemoryChain implements Chain {
   proveMessages(
     messages: readonly Message[],
     height: bigint,
-    sink: Pick<Chain, "id" | "family">,
+    target: Pick<Chain, "id" | "family">,
     signal: AbortSignal,
   ): Promise<MessageProof> {
     return this.call("proveMessages", signal, () => {
@@ -188,7 +188,7 @@ export class MemoryChain implements Chain {
       const at = { id: this.id, height };
       const seal = sealOf(hash, messages);
       return this.alterProof(
-        sink.family === "evm" && this.family === "substrate"
+        target.family === "evm" && this.family === "substrate"
           ? { kind: "mmr", height: at, leafCount: BigInt(state.sent.size), items: [seal], leafIndices }
           : { kind: "state", height: at, proof: fromHex(seal) },
       );

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
-import { postMessage } from "../../src/core/protocol/ismp/commitment.ts";
-import type { Message } from "../../src/core/protocol/ismp/message.ts";
-import type { Delivery, SigningResult, Simulation } from "../../src/core/chains/chain.ts";
+import { postMessage } from "../../src/core/ismp/commitment.ts";
+import type { Message } from "../../src/core/ismp/message.ts";
+import type { Delivery, SigningResult, Simulation } from "../../src/core/chains/port.ts";
 import {
   parseStateMachine,
   stateMachineIdKey,
   toConsensusStateId,
-} from "../../src/core/protocol/ismp/state_machine.ts";
+} from "../../src/core/ismp/state_machine.ts";
 import { FakeClock } from "./fake_clock.ts";
 import { MemoryChain } from "./memory_chain.ts";
 import { encodeProof } from "./memory_consensus.ts";
@@ -22,7 +22,7 @@ const sinkName = parseStateMachine("EVM-2");
 interface Pair {
   readonly clock: FakeClock;
   readonly source: MemoryNode;
-  readonly sink: MemoryNode;
+  readonly target: MemoryNode;
   readonly from: MemoryChain;
   readonly to: MemoryChain;
 }
@@ -35,9 +35,9 @@ function pair(family: "evm" | "substrate" = "evm", setId?: bigint): Pair {
     family: "substrate",
   });
   const id = { stateMachine: sinkName, consensusStateId: toConsensusStateId("ETH0") };
-  const sink = new MemoryNode(clock, { id, family, ...(setId === undefined ? {} : { setId }) });
+  const target = new MemoryNode(clock, { id, family, ...(setId === undefined ? {} : { setId }) });
   const connect = (node: MemoryNode): MemoryChain => new MemoryChain(node, clock, { relayer });
-  return { clock, source, sink, from: connect(source), to: connect(sink) };
+  return { clock, source, target, from: connect(source), to: connect(target) };
 }
 
 function message(nonce: bigint, timeoutTimestampSec = 0n): Message {
@@ -47,12 +47,12 @@ function message(nonce: bigint, timeoutTimestampSec = 0n): Message {
   return postMessage({ source, dest: sinkName, nonce, from: module, to: module, timeoutTimestampSec, body });
 }
 
-/** Sends messages at the source, and lets the sink know of their block. */
-function depart({ source, sink }: Pair, messages: readonly Message[]): bigint {
+/** Sends messages at the source, and lets the target know of their block. */
+function depart({ source, target }: Pair, messages: readonly Message[]): bigint {
   for (const one of messages) source.dispatch(one);
   const { height } = source.produceBlock();
-  sink.accept(source, height);
-  sink.produceBlock();
+  target.accept(source, height);
+  target.produceBlock();
   return height;
 }
 
@@ -98,7 +98,7 @@ Deno.test("memory chain: a failing module is swallowed by an EVM host and refuse
     const chains = pair(family);
     const [a, b] = [message(1n), message(2n)];
     const height = depart(chains, [a, b]);
-    chains.sink.failing.add(a.commitment);
+    chains.target.failing.add(a.commitment);
     const result = await simulate(chains, [a, b], [a, b], height);
     if (family === "evm") assert.deepEqual(result.kind === "accepted" && result.handled, [false, true]);
     else assert.ok(result.kind === "refused" && result.refusal.code === "module_failed");
@@ -107,10 +107,10 @@ Deno.test("memory chain: a failing module is swallowed by an EVM host and refuse
 
 Deno.test("memory chain: what calls a handler that governance replaced is refused, reverts and costs gas; the relayer reads the new one", async () => {
   const work = pair();
-  const { clock, sink } = work;
+  const { clock, target } = work;
   const relayer = new Uint8Array(20).fill(8);
   const log = new RecordedLog();
-  const to = new MemoryEvm(sink, clock, { relayer, log });
+  const to = new MemoryEvm(target, clock, { relayer, log });
   const sent = [message(1n), message(2n)];
   const height = depart(work, sent);
   const deliver = async (carried: Message): Promise<Delivery> => ({
@@ -129,10 +129,10 @@ Deno.test("memory chain: what calls a handler that governance replaced is refuse
   };
   const old = await sign(first);
   assert.ok(old.kind === "signed");
-  sink.replaceHandler();
-  sink.produceBlock();
+  target.replaceHandler();
+  target.produceBlock();
   await to.broadcast(old.submission, signal);
-  sink.produceBlock();
+  target.produceBlock();
   const outcome = await to.fetchOutcome(old.submission, signal);
   assert.ok(outcome.kind === "included" && !outcome.succeeded);
   assert.equal(outcome.refusal?.code, "handler_replaced");
@@ -141,20 +141,20 @@ Deno.test("memory chain: what calls a handler that governance replaced is refuse
   assert.ok(again.kind === "signed");
   assert.deepEqual(log.events("info"), ["host_changed"]);
   await to.broadcast(again.submission, signal);
-  sink.produceBlock();
-  assert.equal(sink.deliveries().length, 1);
+  target.produceBlock();
+  assert.equal(target.deliveries().length, 1);
 });
 
 Deno.test("memory chain: the challenge period is reached on EVM hosts and exceeded on Substrate hosts", async () => {
   for (const family of ["evm", "substrate"] as const) {
     const chains = pair(family);
-    chains.sink.challengePeriodSec = 10n;
+    chains.target.challengePeriodSec = 10n;
     const a = message(1n);
     const height = depart(chains, [a]);
     const kinds: string[] = [];
     for (const ms of [9_000, 1_000, 1_000]) {
       await chains.clock.advance(ms);
-      chains.sink.produceBlock();
+      chains.target.produceBlock();
       kinds.push((await simulate(chains, [a], [a], height)).kind);
     }
     const [early, exact, late] = kinds;
@@ -170,7 +170,7 @@ Deno.test("memory chain: a message times out by the clock of the chain", async (
   const height = depart(chains, [a]);
   assert.equal((await simulate(chains, [a], [a], height)).kind, "accepted");
   await chains.clock.advance(5_000);
-  chains.sink.produceBlock();
+  chains.target.produceBlock();
   const late = await simulate(chains, [a], [a], height);
   assert.ok(late.kind === "refused" && late.refusal.code === "timed_out");
 });
@@ -180,24 +180,24 @@ Deno.test("memory chain: a veto lowers the height, to 1 on EVM hosts", async () 
     const chains = pair(family);
     const first = depart(chains, [message(1n)]);
     depart(chains, [message(2n)]);
-    chains.sink.veto(chains.source);
-    chains.sink.produceBlock();
+    chains.target.veto(chains.source);
+    chains.target.produceBlock();
     const { height } = await chains.to.fetchView(chains.from.id, signal);
     assert.equal(height, family === "evm" ? 1n : first);
   }
 });
 
 Deno.test("memory chain: final blocks stay, also after many reorganisations", () => {
-  const { sink } = pair();
-  for (let block = 0; block < 5; block++) sink.produceBlock();
-  const final = sink.finalHeight;
-  sink.reorganise(2);
-  assert.equal(sink.finalHeight, final);
-  assert.throws(() => sink.reorganise(1), RangeError);
+  const { target } = pair();
+  for (let block = 0; block < 5; block++) target.produceBlock();
+  const final = target.finalHeight;
+  target.reorganise(2);
+  assert.equal(target.finalHeight, final);
+  assert.throws(() => target.reorganise(1), RangeError);
 });
 
 Deno.test("fault plan: faults come where they were planned, and a lost answer leaves the deed done", async () => {
-  const { to, sink, clock } = pair();
+  const { to, target, clock } = pair();
   to.faults.add("fetchHeight", { kind: "throw", code: "throttled" }, { skip: 1, times: 2 });
   assert.equal(await to.fetchHeight(signal), 1n);
   await assert.rejects(to.fetchHeight(signal), { code: "throttled" });
@@ -211,7 +211,7 @@ Deno.test("fault plan: faults come where they were planned, and a lost answer le
   await assert.rejects(hanging, /enough/);
   to.faults.add("fetchHeight", { kind: "delay", ms: 500 });
   const late = to.fetchHeight(signal);
-  sink.produceBlock();
+  target.produceBlock();
   await clock.advance(500);
   assert.equal(await late, 2n);
 });
@@ -270,8 +270,8 @@ Deno.test("memory host: an old consensus proof is taken in silence and makes no 
   ends.source.dispatch(one);
   const { height } = ends.source.produceBlock();
   ends.source.produceBlock();
-  ends.sink.accept(ends.source, height + 1n);
-  ends.sink.produceBlock();
+  ends.target.accept(ends.source, height + 1n);
+  ends.target.produceBlock();
   assert.equal(codeOf(await simulateBehind(ends, [proofOf(ends, height, 4n)], one, height)), "not_ready");
   assert.equal(codeOf(await simulateBehind(ends, [proofOf(ends, height, 9n)], one, height + 1n)), "accepted");
 });
@@ -287,7 +287,7 @@ Deno.test("memory host: proofs of authorities that are not current are refused, 
   const rotation = proofOf(ends, height - 1n, 4n, 5n);
   assert.equal(codeOf(await simulateBehind(ends, [rotation, late], one, height)), "accepted");
   assert.equal(codeOf(await simulateBehind(ends, [late, rotation], one, height)), "unknown_authority_set");
-  assert.equal(ends.sink.head.state.setId, 4n, "a simulation changes nothing");
+  assert.equal(ends.target.head.state.setId, 4n, "a simulation changes nothing");
 });
 
 Deno.test("memory host: bytes that are no proof, and hosts with another client, refuse", async () => {

@@ -10,7 +10,7 @@ import type {
   ReadSince,
   SignedSubmission,
   SubmissionOutcome,
-} from "../../src/core/chains/chain.ts";
+} from "../../src/core/chains/port.ts";
 import type { FeeChain, FeeProof, GasTerms, ReceiptProof } from "../../src/core/chains/fees.ts";
 import type {
   AcceptedProof,
@@ -20,22 +20,22 @@ import type {
   RelayerHub,
   SenderLimit,
 } from "../../src/core/chains/hub_accounts.ts";
-import { type Hash256, toHash256 } from "../../src/core/protocol/bytes.ts";
-import { keccak256 } from "../../src/core/protocol/hash.ts";
-import type { Signature, WithdrawalInputData } from "../../src/core/protocol/ismp/fees.ts";
-import type { Message } from "../../src/core/protocol/ismp/message.ts";
-import { postMessage } from "../../src/core/protocol/ismp/commitment.ts";
+import { type Hash256, toHash256 } from "../../src/core/encoding/bytes.ts";
+import { keccak256 } from "../../src/core/encoding/hash.ts";
+import type { Signature, WithdrawalInputData } from "../../src/core/ismp/fees.ts";
+import type { Message } from "../../src/core/ismp/message.ts";
+import { postMessage } from "../../src/core/ismp/commitment.ts";
 import {
   evmAddressOf,
   evmSignature,
   signerOf,
   sr25519PublicKey,
   sr25519Signature,
-} from "../../src/core/protocol/ismp/signed_messages.ts";
-import { type StateMachine, stateMachineIdKey } from "../../src/core/protocol/ismp/state_machine.ts";
+} from "../../src/core/ismp/signed_messages.ts";
+import { type StateMachine, stateMachineIdKey } from "../../src/core/ismp/state_machine.ts";
 import { reactionTo, RpcFault, type RpcFaultCode } from "../../src/core/rpc/fault.ts";
 import type { Clock } from "../../src/core/runtime/clock.ts";
-import { receiptKeyOf } from "../../src/messaging/decisions/route.ts";
+import { receiptKeyOf } from "../../src/messaging/relay/decisions/route.ts";
 import { doFaulty } from "./fault_plan.ts";
 import { MemoryChain } from "./memory_chain.ts";
 import type { MemoryNode } from "./memory_node.ts";
@@ -314,8 +314,8 @@ export class MemoryFeeHub extends MemoryChain implements RelayerHub {
     return this.#asked("fetchIsRequestClaimed", signal, () => this.paidRewards.has(`request ${commitment}`));
   }
 
-  tryCall(call: HubCall, signal: AbortSignal): Promise<HubCallRefusal | undefined> {
-    return this.#asked("tryCall", signal, () => this.#judge(call));
+  dryRunCall(call: HubCall, signal: AbortSignal): Promise<HubCallRefusal | undefined> {
+    return this.#asked("dryRunCall", signal, () => this.#judge(call));
   }
 
   prepareCall(call: HubCall, signal: AbortSignal): Promise<SignedSubmission> {

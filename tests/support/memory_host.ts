@@ -9,14 +9,14 @@ import type {
   MessageProof,
   Refusal,
   RefusalCode,
-} from "../../src/core/chains/chain.ts";
-import { fromHex, type Hash256, toHash256, toHex } from "../../src/core/protocol/bytes.ts";
-import { type Address, toAddress } from "../../src/core/protocol/evm/address.ts";
-import { keccak256 } from "../../src/core/protocol/hash.ts";
-import { abiEncodePost } from "../../src/core/protocol/ismp/commitment.ts";
-import type { Message } from "../../src/core/protocol/ismp/message.ts";
-import { type StateMachineId, stateMachineIdKey } from "../../src/core/protocol/ismp/state_machine.ts";
-import { destinationOf, receiptKeyOf } from "../../src/messaging/decisions/route.ts";
+} from "../../src/core/chains/port.ts";
+import { fromHex, type Hash256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
+import { type Address, toAddress } from "../../src/core/evm/address.ts";
+import { keccak256 } from "../../src/core/encoding/hash.ts";
+import { abiEncodePost } from "../../src/core/ismp/commitment.ts";
+import type { Message } from "../../src/core/ismp/message.ts";
+import { type StateMachineId, stateMachineIdKey } from "../../src/core/ismp/state_machine.ts";
+import { destinationOf, receiptKeyOf } from "../../src/messaging/relay/decisions/route.ts";
 import { type AcceptedProofs, takeProof } from "./memory_consensus.ts";
 import type { PalletBooks } from "./relayer_pallet.ts";
 

@@ -10,16 +10,16 @@ import type {
   Refusal,
   SpentGas,
   SubmissionOutcome,
-} from "../../src/core/chains/chain.ts";
-import { type Hash256, type Hex, toHash256, toHex } from "../../src/core/protocol/bytes.ts";
-import type { Address } from "../../src/core/protocol/evm/address.ts";
-import { keccak256 } from "../../src/core/protocol/hash.ts";
-import { getMessage } from "../../src/core/protocol/ismp/commitment.ts";
-import type { GetRequestsWithProof } from "../../src/core/protocol/ismp/ismp_message.ts";
-import type { Message } from "../../src/core/protocol/ismp/message.ts";
-import { type StateMachineId, stateMachineIdKey } from "../../src/core/protocol/ismp/state_machine.ts";
+} from "../../src/core/chains/port.ts";
+import { type Hash256, type Hex, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
+import type { Address } from "../../src/core/evm/address.ts";
+import { keccak256 } from "../../src/core/encoding/hash.ts";
+import { getMessage } from "../../src/core/ismp/commitment.ts";
+import type { GetRequestsWithProof } from "../../src/core/ismp/ismp_message.ts";
+import type { Message } from "../../src/core/ismp/message.ts";
+import { type StateMachineId, stateMachineIdKey } from "../../src/core/ismp/state_machine.ts";
 import type { Clock } from "../../src/core/runtime/clock.ts";
-import { receiptKeyOf } from "../../src/messaging/decisions/route.ts";
+import { receiptKeyOf } from "../../src/messaging/relay/decisions/route.ts";
 import { applyAnswer, refusalOfAnswer } from "./memory_answers.ts";
 import { decodeProof, noteAccepted } from "./memory_consensus.ts";
 import {
@@ -63,7 +63,7 @@ interface Mined {
   readonly transaction: MemoryTransaction;
   readonly execution: Execution;
   /** Whether the client of the hub learned something. */
-  readonly hasTaught: boolean;
+  readonly advancedClient: boolean;
 }
 
 /** A transaction of an account in a block, with what it cost. */
@@ -526,14 +526,14 @@ export class MemoryNode {
         state.nonces.set(next.account, next.nonce + 1n);
       } else if (execution.kind === "refused") continue; // no block holds an invalid unsigned extrinsic
       if (execution.kind === "refused") {
-        mined.push({ transaction: next, execution, hasTaught: false });
+        mined.push({ transaction: next, execution, advancedClient: false });
         continue;
       }
       const at = { height: block.height, transaction: next.hash };
       const by = { relayer: next.relayer, at, nowSec: block.nowSec };
       const before = knowledgeOf(state);
       events.push(...this.#apply(state, next, by));
-      mined.push({ transaction: next, execution, hasTaught: knowledgeOf(state) !== before });
+      mined.push({ transaction: next, execution, advancedClient: knowledgeOf(state) !== before });
     }
   }
 
@@ -593,13 +593,13 @@ export class MemoryNode {
       return { kind: "refused", refusal: { code: "insufficient_funds", detail: "insufficient funds" } };
     }
     if (transaction.priceWei < this.priceWei) return { kind: "underpriced" };
-    const rival = this.#pool.findIndex((entry) =>
+    const competitor = this.#pool.findIndex((entry) =>
       entry.transaction.account === account && entry.transaction.nonce === nonce
     );
-    const old = this.#pool[rival]?.transaction;
+    const old = this.#pool[competitor]?.transaction;
     if (old === undefined) return undefined;
     if (transaction.priceWei * 100n < old.priceWei * (100n + BUMP_PERCENT)) return { kind: "underpriced" };
-    this.#pool.splice(rival, 1);
+    this.#pool.splice(competitor, 1);
     return undefined;
   }
 
@@ -617,7 +617,7 @@ export class MemoryNode {
   }
 
   #included(block: MemoryBlock, mined: Mined): SubmissionOutcome {
-    const { transaction, execution, hasTaught } = mined;
+    const { transaction, execution, advancedClient } = mined;
     const handled = execution.kind === "refused" ? [] : messagesOf(transaction)
       .filter((_, index) => execution.handled[index] === true)
       .map((message) => ({ commitment: receiptKeyOf(message), relayer: transaction.relayer }));
@@ -627,7 +627,9 @@ export class MemoryNode {
       isFinal: block.height <= this.finalHeight,
       succeeded: execution.kind === "done",
       handled,
-      hasTaught: transaction.delivery.steps.some(({ kind }) => kind === "consensus") ? hasTaught : undefined,
+      advancedClient: transaction.delivery.steps.some(({ kind }) => kind === "consensus")
+        ? advancedClient
+        : undefined,
       spent: this.#spent(mined),
       refusal: execution.kind === "refused" ? execution.refusal : undefined,
     };

@@ -3,10 +3,10 @@
  * handler that governance has replaced is the adapter's code.
  */
 import { type HostParamsContext, HostParamsReader } from "../../src/core/chains/evm/host_params.ts";
-import type { Address } from "../../src/core/protocol/evm/address.ts";
-import { type HostParams, hostReads } from "../../src/core/protocol/evm/host_reads.ts";
-import { fromHex, type Hex, toHex } from "../../src/core/protocol/bytes.ts";
-import { toAddress } from "../../src/core/protocol/evm/address.ts";
+import type { Address } from "../../src/core/evm/address.ts";
+import { type HostParams, hostReads } from "../../src/core/evm/host_reads.ts";
+import { fromHex, type Hex, toHex } from "../../src/core/encoding/bytes.ts";
+import { toAddress } from "../../src/core/evm/address.ts";
 import type { RpcEndpoint } from "../../src/core/rpc/call.ts";
 import { RpcPool } from "../../src/core/rpc/pool.ts";
 import hostVector from "../vectors/evm-host-reads.json" with { type: "json" };

@@ -1,9 +1,9 @@
 /** Transactions in the place of others on a chain in memory, as the EVM adapter makes them. */
-import type { SignedSubmission } from "../../src/core/chains/chain.ts";
+import type { SignedSubmission } from "../../src/core/chains/port.ts";
 import { type GasPrice, highestPriceWei } from "../../src/core/chains/evm/gas.ts";
 import type { AccountNonces, ReplaceableChain, ReplacementTerms } from "../../src/core/chains/replaceable.ts";
-import { type Hash256, toHash256 } from "../../src/core/protocol/bytes.ts";
-import { keccak256 } from "../../src/core/protocol/hash.ts";
+import { type Hash256, toHash256 } from "../../src/core/encoding/bytes.ts";
+import { keccak256 } from "../../src/core/encoding/hash.ts";
 import type { Clock } from "../../src/core/runtime/clock.ts";
 import { doFaulty } from "./fault_plan.ts";
 import type { MemoryChain } from "./memory_chain.ts";

@@ -5,7 +5,7 @@ import type {
   SigningHints,
   SigningResult,
   Simulation,
-} from "../../src/core/chains/chain.ts";
+} from "../../src/core/chains/port.ts";
 import type { HostParamsReader } from "../../src/core/chains/evm/host_params.ts";
 import { UnprovableKeyError } from "../../src/core/chains/fees.ts";
 import type {
@@ -16,17 +16,12 @@ import type {
   SenderLimit,
   SenderLimits,
 } from "../../src/core/chains/hub_accounts.ts";
-import { type Hash256, type Hex, toHex } from "../../src/core/protocol/bytes.ts";
-import type { Address } from "../../src/core/protocol/evm/address.ts";
-import type { GetRequestsWithProof } from "../../src/core/protocol/ismp/ismp_message.ts";
-import { type StateMachine, stateMachineIdKey } from "../../src/core/protocol/ismp/state_machine.ts";
-import type { ProofSource } from "../../src/core/hub_proofs/proof_follower.ts";
-import type {
-  AnswerTaker,
-  FeeReader,
-  RotationRewards,
-  StateProver,
-} from "../../src/messaging/pipeline/leg.ts";
+import { type Hash256, type Hex, toHex } from "../../src/core/encoding/bytes.ts";
+import type { Address } from "../../src/core/evm/address.ts";
+import type { GetRequestsWithProof } from "../../src/core/ismp/ismp_message.ts";
+import { type StateMachine, stateMachineIdKey } from "../../src/core/ismp/state_machine.ts";
+import type { ProofSource } from "../../src/messaging/relay/proof_follower.ts";
+import type { AnswerTaker, FeeReader, RotationRewards, StateProver } from "../../src/messaging/relay/leg.ts";
 import { sealOfKeys } from "./memory_answers.ts";
 import type { Clock } from "../../src/core/runtime/clock.ts";
 import { MemoryChain, type MemoryChainOptions } from "./memory_chain.ts";
@@ -195,8 +190,8 @@ export class MemoryHub extends MemoryChain
     return this.call("fetchRewardedModules", signal, () => new Map(this.rewards));
   }
 
-  tryCall(call: HubCall, signal: AbortSignal): Promise<HubCallRefusal | undefined> {
-    return this.call("tryCall", signal, () => {
+  dryRunCall(call: HubCall, signal: AbortSignal): Promise<HubCallRefusal | undefined> {
+    return this.call("dryRunCall", signal, () => {
       const refusal = this.node.tryAnswer(answerOf(call));
       return refusal === undefined ? undefined : { ...refusal, error: undefined };
     });

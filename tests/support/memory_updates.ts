@@ -1,17 +1,12 @@
 /** A hub and provers of chains in memory, for tests of what happens between them. Every answer can be scripted. */
-import type {
-  BroadcastResult,
-  CheckFinding,
-  Refusal,
-  SignedSubmission,
-} from "../../src/core/chains/chain.ts";
+import type { BroadcastResult, CheckFinding, Refusal, SignedSubmission } from "../../src/core/chains/port.ts";
 import type {
   ConsensusClientView,
-  ConsensusHub,
+  ConsensusTarget,
   UpdateOutcome,
 } from "../../src/core/chains/consensus_hub.ts";
-import { hash256 } from "../../src/core/protocol/scale.ts";
-import type { StateCommitment } from "../../src/core/protocol/ismp/state_commitment.ts";
+import { hash256 } from "../../src/core/encoding/scale.ts";
+import type { StateCommitment } from "../../src/core/ismp/state_commitment.ts";
 import {
   type ConsensusStateId,
   parseStateMachine,
@@ -21,7 +16,7 @@ import {
   stateMachineIdKey,
   toConsensusClientId,
   toConsensusStateId,
-} from "../../src/core/protocol/ismp/state_machine.ts";
+} from "../../src/core/ismp/state_machine.ts";
 import { reactionTo, RpcFault, type RpcFaultCode } from "../../src/core/rpc/fault.ts";
 import type { Clock } from "../../src/core/runtime/clock.ts";
 import type { ConsensusProver, InitialConsensusState, ProverFinding } from "../../src/consensus/prover.ts";
@@ -48,7 +43,7 @@ interface Stored {
 }
 
 /** Takes every update, in the block after the next poll, unless told otherwise. */
-export class MemoryUpdatesHub implements ConsensusHub {
+export class MemoryUpdatesHub implements ConsensusTarget {
   readonly id = idOf("KUSAMA-4009/PAS0");
   readonly #clock: Clock;
   readonly #stored = new Map<string, Stored>();
@@ -120,7 +115,7 @@ export class MemoryUpdatesHub implements ConsensusHub {
     return this.#answer(keys.map(() => undefined));
   }
 
-  tryUpdates(): Promise<Refusal | undefined> {
+  dryRunUpdates(): Promise<Refusal | undefined> {
     this.onTry?.();
     return this.#answer(this.refusals.shift());
   }

@@ -8,7 +8,7 @@
 export interface MessageFacts {
   readonly commitment: string;
   readonly requestCommitment: string;
-  readonly sink: string;
+  readonly target: string;
   readonly state: string;
   readonly reason: string | undefined;
 }
@@ -21,7 +21,7 @@ export interface SubmissionFacts {
   readonly nonce: bigint | undefined;
   readonly state: string;
   readonly replaces: number | undefined;
-  readonly items: readonly { readonly commitment: string; readonly sink: string }[];
+  readonly items: readonly { readonly commitment: string; readonly target: string }[];
 }
 
 /** A row of `delivery`. */
@@ -39,7 +39,7 @@ export interface DeliveryFacts {
 /** A row of `cursor`. */
 export interface CursorFacts {
   readonly source: string;
-  readonly sink: string;
+  readonly target: string;
   readonly scanned: bigint;
 }
 
@@ -132,28 +132,28 @@ export function* rowsMissing(facts: {
   /** Last block that the leg did not have to read; `undefined`: nobody knows. */
   readonly startOf: (cursor: CursorFacts) => bigint | undefined;
 }): Iterable<string> {
-  const rows = new Set(facts.messages.map(({ commitment, sink }) => `${commitment} ${sink}`));
+  const rows = new Set(facts.messages.map(({ commitment, target }) => `${commitment} ${target}`));
   for (const cursor of facts.cursors) {
-    const { source, sink, scanned } = cursor;
+    const { source, target, scanned } = cursor;
     const after = facts.startOf(cursor);
     if (after === undefined) continue;
     for (const { commitment, dest, height } of facts.sentFrom(source)) {
-      const isOfLeg = height > after && height <= scanned && (sink === facts.hub || dest === sink);
-      if (isOfLeg && !rows.has(`${commitment} ${sink}`)) {
-        yield `I1: no row for ${commitment} of block ${height} on ${source} -> ${sink} (read to ${scanned})`;
+      const isOfLeg = height > after && height <= scanned && (target === facts.hub || dest === target);
+      if (isOfLeg && !rows.has(`${commitment} ${target}`)) {
+        yield `I1: no row for ${commitment} of block ${height} on ${source} -> ${target} (read to ${scanned})`;
       }
     }
   }
 }
 
-/** I2: no cursor is beyond what its sink knows. */
+/** I2: no cursor is beyond what its target knows. */
 export function* cursorsAhead(
   cursors: readonly CursorFacts[],
-  told: (source: string, sink: string) => bigint,
+  told: (source: string, target: string) => bigint,
 ): Iterable<string> {
-  for (const { source, sink, scanned } of cursors) {
-    const known = told(source, sink);
-    if (scanned > known) yield `I2: ${source} -> ${sink} is read to ${scanned}, the sink knows ${known}`;
+  for (const { source, target, scanned } of cursors) {
+    const known = told(source, target);
+    if (scanned > known) yield `I2: ${source} -> ${target} is read to ${scanned}, the target knows ${known}`;
   }
 }
 
@@ -189,8 +189,8 @@ export function* attemptsDouble(submissions: readonly SubmissionFacts[]): Iterab
   for (const [index, { account, chain, items, nonce, state }] of submissions.entries()) {
     if (!OPEN_SUBMISSIONS.has(state)) continue;
     const place = nonce === undefined ? `row ${index}` : `${chain} ${account} ${nonce}`;
-    for (const { commitment, sink } of items) {
-      const key = `${commitment} ${sink}`;
+    for (const { commitment, target } of items) {
+      const key = `${commitment} ${target}`;
       places.set(key, (places.get(key) ?? new Set()).add(place));
     }
   }
@@ -199,9 +199,9 @@ export function* attemptsDouble(submissions: readonly SubmissionFacts[]): Iterab
 
 /** I6, and that what waits says why. */
 export function* endsUnreasoned(messages: readonly MessageFacts[]): Iterable<string> {
-  for (const { commitment, sink, state, reason } of messages) {
+  for (const { commitment, target, state, reason } of messages) {
     if (REASONED.has(state) && reason === undefined) {
-      yield `I6: ${commitment} to ${sink} is ${state} without a reason`;
+      yield `I6: ${commitment} to ${target} is ${state} without a reason`;
     }
   }
 }
@@ -215,16 +215,16 @@ export function* endsUntrue(
     readonly ourselfOn: (chain: string) => string;
   },
 ): Iterable<string> {
-  for (const { commitment, requestCommitment, sink, state } of messages) {
-    const relayer = chains.relayerOf(requestCommitment, sink);
-    const isOurs = relayer === chains.ourselfOn(sink);
+  for (const { commitment, requestCommitment, target, state } of messages) {
+    const relayer = chains.relayerOf(requestCommitment, target);
+    const isOurs = relayer === chains.ourselfOn(target);
     const isTrue = state === "delivered"
       ? isOurs
       : state === "delivered_by_other"
       ? relayer !== undefined && !isOurs
       : state === "submitted" || !isOurs;
     if (!isTrue) {
-      yield `Row of ${commitment} to ${sink} is ${state}, the chain names ${relayer ?? "nobody"}`;
+      yield `Row of ${commitment} to ${target} is ${state}, the chain names ${relayer ?? "nobody"}`;
     }
   }
 }
@@ -296,8 +296,8 @@ function* triedTooOften({ spending, submissions }: Parameters<typeof spendingWro
   const tries = new Map<string, number>();
   for (const { chain, hash, items } of submissions) {
     if (!inVain.has(`${chain} ${hash}`)) continue;
-    for (const { commitment, sink } of items) {
-      const key = `${commitment} to ${sink}`;
+    for (const { commitment, target } of items) {
+      const key = `${commitment} to ${target}`;
       tries.set(key, (tries.get(key) ?? 0) + 1);
     }
   }

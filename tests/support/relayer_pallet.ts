@@ -2,17 +2,17 @@
  * The rules by which the hub keeps accounts for relayers: who is credited for which claim, and what is paid out.
  * Source: polytope-labs/hyperbridge: modules/pallets/relayer/src/{accumulate,withdrawal}.rs.
  */
-import { equalBytes, fromHex, type Hash256, toHex } from "../../src/core/protocol/bytes.ts";
-import type { WithdrawalInputData, WithdrawalProof } from "../../src/core/protocol/ismp/fees.ts";
-import type { PostRequest } from "../../src/core/protocol/ismp/message.ts";
+import { equalBytes, fromHex, type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
+import type { WithdrawalInputData, WithdrawalProof } from "../../src/core/ismp/fees.ts";
+import type { PostRequest } from "../../src/core/ismp/message.ts";
 import {
   beneficiaryMessage,
   signerOf,
   verifySignature,
   withdrawMessage,
-} from "../../src/core/protocol/ismp/signed_messages.ts";
-import type { StateMachine, StateMachineHeight } from "../../src/core/protocol/ismp/state_machine.ts";
-import { WITHDRAWAL_MODULE } from "../../src/messaging/decisions/withdrawal_post.ts";
+} from "../../src/core/ismp/signed_messages.ts";
+import type { StateMachine, StateMachineHeight } from "../../src/core/ismp/state_machine.ts";
+import { WITHDRAWAL_MODULE } from "../../src/messaging/relay/decisions/withdrawal_post.ts";
 
 /** `Relayer.Fees` and `Relayer.Nonce`, by {@link accountKey}. */
 export interface PalletBooks {
@@ -37,7 +37,7 @@ export interface PalletView extends PalletBooks {
 }
 
 /** Most commitments of one claim. */
-const MOST_COMMITMENTS = 50;
+const MAX_COMMITMENTS = 50;
 
 /** Where the accounts of an address are found. */
 export function accountKey(chain: StateMachine, address: Uint8Array): string {
@@ -58,7 +58,7 @@ export function raiseNonce(books: PalletBooks, account: string): void {
 export function claimError(view: PalletView, proof: WithdrawalProof): string | undefined {
   const { commitments, sourceProof, destProof } = proof;
   if (new Set(commitments).size < commitments.length) return "DuplicateCommitment";
-  if (commitments.length > MOST_COMMITMENTS) return "TooMany";
+  if (commitments.length > MAX_COMMITMENTS) return "TooMany";
   if (!view.isProven(proof)) return "ProofValidationError";
   const known = commitments.filter((each) => view.isClaimed(each) === false);
   if (known.length === 0) return "MissingCommitments";

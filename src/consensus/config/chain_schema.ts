@@ -187,18 +187,18 @@ const splitSubstrateKeys = (files: ConfigFiles) => {
 export type EvmValues = Values<ReturnType<typeof splitEvmKeys>["keys"]>;
 
 /** A chain whose finality is brought to the hub, or that follows the hub's. */
-export type ConsensusChainConfig = EvmConsensusChainConfig | ToldChainConfig;
+export type ConsensusChainConfig = EvmConsensusChainConfig | FollowerConfig;
 
 /** A chain with an EVM host. */
 export type EvmConsensusChainConfig =
   | BeaconChainConfig
-  | HeldChainConfig
+  | ReceiveOnlyConfig
   | OpStackChainConfig
   | ArbitrumChainConfig
   | BscChainConfig;
 
 /** `type = "substrate"`: it follows a hub of type "grandpa", and is proved to it only as a parachain beside it. */
-export interface ToldChainConfig extends Values<ReturnType<typeof splitSubstrateKeys>["keys"]> {
+export interface FollowerConfig extends Values<ReturnType<typeof splitSubstrateKeys>["keys"]> {
   /** Name of the section in the file. */
   readonly section: string;
 }
@@ -215,7 +215,7 @@ export interface BeaconChainConfig extends ChainSection {
 }
 
 /** `type = "evm"` of any other chain: nothing is proved of it, it only receives. */
-export interface HeldChainConfig extends ChainSection {
+export interface ReceiveOnlyConfig extends ChainSection {
   readonly type: "held";
 }
 

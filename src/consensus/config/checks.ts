@@ -2,16 +2,16 @@
  * Checks of the consensus configuration that look at several values at once: chain ids against types, ids of rollups
  * against those of their L1s, watched chains against the configured ones.
  */
-import { findBscNetwork } from "../../core/protocol/consensus/bsc/bsc_network.ts";
-import { rollupClientName } from "../../core/protocol/consensus/rollup/known_rollups.ts";
-import { beaconNetworkOf } from "../../core/protocol/consensus/sync_committee/known_networks.ts";
+import { findBscNetwork } from "../clients/bsc/spec/bsc_network.ts";
+import { rollupClientName } from "../rollup/spec/known_rollups.ts";
+import { beaconNetworkOf } from "../clients/sync_committee/spec/known_networks.ts";
 import {
   type ConsensusStateId,
   evmChainId,
   paraIdOf,
   type StateMachine,
   stateMachineIdKey,
-} from "../../core/protocol/ismp/state_machine.ts";
+} from "../../core/ismp/state_machine.ts";
 import type { KnownSection } from "../../core/config/chain_checks.ts";
 import type { UpdateLimit } from "./values.ts";
 import type { SourceLocation } from "../../core/config/diagnostics.ts";

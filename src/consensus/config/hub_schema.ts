@@ -14,7 +14,7 @@ import { optional, required, type Values, withDefault, withRemarks } from "../..
 import { substrateSigner } from "../../core/config/secrets.ts";
 import type { ConfigFiles } from "../../core/config/toml.ts";
 import { integer, listOf, oneOf, UINT32_MAX } from "../../core/config/values.ts";
-import type { ConsensusStateId } from "../../core/protocol/ismp/state_machine.ts";
+import type { ConsensusStateId } from "../../core/ismp/state_machine.ts";
 import { frequencyKey, NO_MESSAGES, unused } from "./shared_keys.ts";
 
 /** Section `[hub]` (or `[hyperbridge]`). */

@@ -23,7 +23,7 @@ import {
   readInner,
 } from "../../core/config/sections.ts";
 import type { ConfigFiles } from "../../core/config/toml.ts";
-import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
+import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { checkLimits, type KnownL1, noteForeignL1, withHubPara } from "./checks.ts";
 import { CHAIN_TYPES, type ChainReading, readChain, type Sections } from "./read_chain.ts";
 import type { ConsensusHubConfig, HubConsensusConfig } from "./hub_schema.ts";

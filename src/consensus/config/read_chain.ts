@@ -8,7 +8,7 @@ import { liveHints } from "../../core/config/live_network.ts";
 import { readSection, type SectionResult } from "../../core/config/schema.ts";
 import { type ConfigDocument, type NamedTable, readInner, reportType } from "../../core/config/sections.ts";
 import { isTable, type TomlTable } from "../../core/config/toml.ts";
-import { evmStateMachine } from "../../core/protocol/ismp/state_machine.ts";
+import { evmStateMachine } from "../../core/ismp/state_machine.ts";
 import { checkBscNetwork, checkChainOfType, hasBeaconChain, type KnownL1, ownRollupId } from "./checks.ts";
 import {
   type ConsensusChainConfig,

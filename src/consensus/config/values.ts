@@ -9,7 +9,7 @@ import {
   type ConsensusStateId,
   type StateMachineId,
   stateMachineIdKey,
-} from "../../core/protocol/ismp/state_machine.ts";
+} from "../../core/ismp/state_machine.ts";
 
 /** As {@link consensusStateId}; files of 2025 write it as an array of its four bytes. */
 export const byteConsensusStateId: z.ZodType<ConsensusStateId> = z.union(

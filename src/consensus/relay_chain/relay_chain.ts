@@ -2,13 +2,9 @@
  * Reads of the chain that finalizes the hub (a relay chain, or a standalone chain): headers whose hashes are computed,
  * justifications, storage and its proofs. Start reading at {@link RelayChain}.
  */
-import { type Hash256, toHex } from "../../core/protocol/bytes.ts";
-import {
-  decodeDigestItem,
-  hashSubstrateHeader,
-  type SubstrateHeader,
-} from "../../core/protocol/consensus/substrate_header.ts";
-import { ScaleError } from "../../core/protocol/scale.ts";
+import { type Hash256, toHex } from "../../core/encoding/bytes.ts";
+import { decodeDigestItem, hashSubstrateHeader, type SubstrateHeader } from "../../core/substrate/header.ts";
+import { ScaleError } from "../../core/encoding/scale.ts";
 import type { EndpointUrl } from "../../core/config/redact.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
 import { createSocketEndpoint, type SocketDeps, type SocketEndpoint } from "../../core/rpc/socket.ts";
@@ -35,7 +31,7 @@ export interface RelayBlock {
 /** Where the chain is read. */
 export interface RelayChainOptions {
   readonly rpcWs: EndpointUrl;
-  /** Most bytes of one request or response. */
+  /** Maximum of bytes of one request or response. */
   readonly maxPayloadBytes?: number;
 }
 

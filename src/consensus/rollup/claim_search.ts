@@ -3,12 +3,8 @@
  * the hub is at or above them. So nothing is lost when a submission fails or a node is away.
  * Knows nothing of what a claim is. Start reading at {@link ClaimSearch.extend}.
  */
-import type { Address } from "../../core/protocol/evm/address.ts";
-import {
-  L1_LOOK_BACK_BLOCKS,
-  type L1Range,
-  nextL1Range,
-} from "../../core/protocol/consensus/rollup/l1_range.ts";
+import type { Address } from "../../core/evm/address.ts";
+import { L1_LOOK_BACK_BLOCKS, type L1Range, nextL1Range } from "./spec/l1_range.ts";
 
 /** Claims that are kept; anybody can make claims on some chains, so there must be a bound. The oldest go first. */
 const MAX_OPEN = 512;
@@ -54,7 +50,7 @@ export class ClaimSearch<Claim> {
 
   /**
    * Searches the L1 blocks that the hub knows and that were not searched yet. When `scan` fails, or is not final, they
-   * stay so, for as long as a search at start would look back. A contract that was replaced starts the search anew.
+   * stay so, for as long as a search at start would look back. A contract that was replaced starts the search again.
    * @returns the blocks that were searched; `undefined` when there was nothing to search.
    */
   async extend(

@@ -4,7 +4,7 @@
  */
 import { RpcFault } from "../../core/rpc/fault.ts";
 import type { Log } from "../../core/telemetry/log.ts";
-import type { L1Range } from "../../core/protocol/consensus/rollup/l1_range.ts";
+import type { L1Range } from "./spec/l1_range.ts";
 import type { EvmReader } from "../evm_reader.ts";
 import type { ClaimScan } from "./claim_search.ts";
 

@@ -1,8 +1,8 @@
 /**
  * The start-up check of a rollup's endpoints: does each serve the chain that it is configured for?
  */
-import type { CheckFinding } from "../../core/chains/chain.ts";
-import { evmChainId, type StateMachine } from "../../core/protocol/ismp/state_machine.ts";
+import type { CheckFinding } from "../../core/chains/port.ts";
+import { evmChainId, type StateMachine } from "../../core/ismp/state_machine.ts";
 import type { EvmReader } from "../evm_reader.ts";
 import type { RollupDeps, RollupOptions } from "./rollup_options.ts";
 

@@ -1,10 +1,10 @@
 /**
  * What the hub stores of a rollup's contracts: reading it, and comparing it with the configuration.
  */
-import type { CheckFinding } from "../../core/chains/chain.ts";
-import type { Address } from "../../core/protocol/evm/address.ts";
-import { type StateMachineId, stateMachineIdKey } from "../../core/protocol/ismp/state_machine.ts";
-import { type Codec, decodeStrict, ScaleError } from "../../core/protocol/scale.ts";
+import type { CheckFinding } from "../../core/chains/port.ts";
+import type { Address } from "../../core/evm/address.ts";
+import { type StateMachineId, stateMachineIdKey } from "../../core/ismp/state_machine.ts";
+import { type Codec, decodeStrict, ScaleError } from "../../core/encoding/scale.ts";
 import { ProverFault } from "../prover.ts";
 
 /**

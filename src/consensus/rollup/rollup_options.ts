@@ -2,16 +2,16 @@
  * What the provers of rollups are made of: `createOpStackProver(deps, options)` in `../op_stack/op_stack_prover.ts` and
  * `createArbitrumProver(deps, options)` in `../arbitrum/arbitrum_prover.ts`, both of which return a `ConsensusProver`.
  */
-import type { ConsensusHub } from "../../core/chains/consensus_hub.ts";
-import type { Address } from "../../core/protocol/evm/address.ts";
-import type { ConsensusStateId, StateMachineId } from "../../core/protocol/ismp/state_machine.ts";
+import type { ConsensusTarget } from "../../core/chains/consensus_hub.ts";
+import type { Address } from "../../core/evm/address.ts";
+import type { ConsensusStateId, StateMachineId } from "../../core/ismp/state_machine.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import type { EvmReader } from "../evm_reader.ts";
 import type { ProverOptions } from "../prover.ts";
 
 /** What is asked of the hub. */
 export type RollupHub = Pick<
-  ConsensusHub,
+  ConsensusTarget,
   "fetchClient" | "fetchNowSec" | "fetchLatestHeight" | "fetchCommitment" | "fetchStorage"
 >;
 
@@ -29,7 +29,7 @@ export interface RollupDeps {
 export interface RollupOptions extends Omit<ProverOptions, "intervalMs"> {
   /**
    * As configured. Where it is the L1's id or names no rollup client of the hub, the id that is known for the chain is
-   * used: read `ConsensusProver.consensusStateId` anew after `check`, `next` or `fetchInitialState`.
+   * used: read `ConsensusProver.consensusStateId` again after `check`, `next` or `fetchInitialState`.
    */
   readonly consensusStateId: ConsensusStateId;
   /** `l1_state_machine` and `l1_consensus_state_id`. */

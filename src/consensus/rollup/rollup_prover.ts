@@ -2,27 +2,27 @@
  * What the provers of both kinds of rollups share: what the hub trusts is read first, and decides what is looked for on
  * the L1. The kinds are behind {@link RollupKind}. Start reading at {@link RollupProver.next}.
  */
-import type { CheckFinding } from "../../core/chains/chain.ts";
+import type { CheckFinding } from "../../core/chains/port.ts";
 import type { ConsensusClientView } from "../../core/chains/consensus_hub.ts";
-import { ArbitrumError } from "../../core/protocol/consensus/arbitrum/arbitrum_error.ts";
-import { OpStackError } from "../../core/protocol/consensus/op_stack/op_stack_error.ts";
-import { rollupClientName } from "../../core/protocol/consensus/rollup/known_rollups.ts";
+import { ArbitrumError } from "../clients/arbitrum/spec/arbitrum_error.ts";
+import { OpStackError } from "../clients/op_stack/spec/op_stack_error.ts";
+import { rollupClientName } from "./spec/known_rollups.ts";
 import {
   commitmentIdOf,
   initialRollupCommitment,
   ROLLUP_CHALLENGE_SEC,
   ROLLUP_UNBONDING_SEC,
   type RollupClientState,
-} from "../../core/protocol/consensus/rollup/rollup_client.ts";
+} from "./spec/rollup_client.ts";
 import type {
   ConsensusClientId,
   ConsensusStateId,
   StateMachine,
   StateMachineId,
-} from "../../core/protocol/ismp/state_machine.ts";
-import { stateMachineIdKey } from "../../core/protocol/ismp/state_machine.ts";
+} from "../../core/ismp/state_machine.ts";
+import { stateMachineIdKey } from "../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
-import { findUnfitness, type Unfitness } from "../client_fitness.ts";
+import { findUnusableReason, type Unfitness } from "../client_usability.ts";
 import type { TrustedBlock } from "../evm_reader.ts";
 import {
   type ConsensusProver,
@@ -30,11 +30,11 @@ import {
   ProverFault,
   type ProverFinding,
 } from "../prover.ts";
-import type { ClaimFinding } from "./claim_trial.ts";
+import type { ClaimFinding } from "./claim_dry_run.ts";
 import { checkEndpoints } from "./endpoint_check.ts";
 import type { RollupDeps, RollupOptions } from "./rollup_options.ts";
 import type { EventCode } from "../../core/telemetry/events.ts";
-import { proverEvents } from "../look_fault.ts";
+import { proverEvents } from "../poll_fault.ts";
 
 /** What the hub trusts of a rollup and its L1 at this moment. */
 export interface RollupView<State extends RollupClientState> {
@@ -121,7 +121,7 @@ export class RollupProver<State extends RollupClientState> implements ConsensusP
       if (!(fault instanceof ProverFault)) throw fault;
       findings.push(fatal(proverEvents[fault.code], fault.message));
     }
-    const unfitness = await this.#findUnfitness(view, signal);
+    const unfitness = await this.#findUnusableReason(view, signal);
     if (unfitness !== undefined) {
       findings.push(warning(proverEvents[unfitness.code], `${this.chain}: ${unfitness.detail}`));
     }
@@ -132,7 +132,7 @@ export class RollupProver<State extends RollupClientState> implements ConsensusP
     const { name, view } = await this.#findClient(signal);
     if (name === "unknown") throw new ProverFault("hub_state", this.chain, undefined, this.#unknownIdText());
     if (view === undefined) return nothing(`the hub has no consensus client ${this.consensusStateId}`);
-    const unfitness = await this.#findUnfitness(view, signal);
+    const unfitness = await this.#findUnusableReason(view, signal);
     if (unfitness !== undefined) {
       throw new ProverFault(unfitness.code, this.chain, undefined, unfitness.detail);
     }
@@ -215,9 +215,9 @@ export class RollupProver<State extends RollupClientState> implements ConsensusP
     return { name: "replaced", view: await this.#deps.hub.fetchClient(name.id, "best", signal), isFree };
   }
 
-  async #findUnfitness(view: ConsensusClientView, signal: AbortSignal): Promise<Unfitness | undefined> {
+  async #findUnusableReason(view: ConsensusClientView, signal: AbortSignal): Promise<Unfitness | undefined> {
     const where = `client ${this.consensusStateId} of the hub`;
-    return findUnfitness(where, view, await this.#deps.hub.fetchNowSec(signal));
+    return findUnusableReason(where, view, await this.#deps.hub.fetchNowSec(signal));
   }
 
   /** @throws {ProverFault} `hub_state` */

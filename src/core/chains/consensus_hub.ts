@@ -2,14 +2,14 @@
  * The hub as the consensus relayer sees it: what it trusts of the other chains, and where their updates go.
  * Source of the rules: docs/protocol/evm-consensus.md section 4 and docs/protocol/hub-consensus.md section 3.4.
  */
-import type { StateCommitment } from "../protocol/ismp/state_commitment.ts";
+import type { StateCommitment } from "../ismp/state_commitment.ts";
 import type {
   ConsensusClientId,
   ConsensusStateId,
   StateMachineHeight,
   StateMachineId,
-} from "../protocol/ismp/state_machine.ts";
-import type { BroadcastResult, CheckFinding, Refusal, SignedSubmission, SubmissionOutcome } from "./chain.ts";
+} from "../ismp/state_machine.ts";
+import type { BroadcastResult, CheckFinding, Refusal, SignedSubmission, SubmissionOutcome } from "./port.ts";
 
 /** A light client of the hub, as it stands at one block. */
 export interface ConsensusClientView {
@@ -30,7 +30,7 @@ export type HubBlock = "best" | "final";
 export type UpdateOutcome = SubmissionOutcome & { readonly advanced?: readonly StateMachineHeight[] };
 
 /** The hub, asked for and fed with consensus. Every method may throw an `RpcFault`. */
-export interface ConsensusHub {
+export interface ConsensusTarget {
   /** The hub, and the consensus state id under which others know it. */
   readonly id: StateMachineId;
 
@@ -59,7 +59,7 @@ export interface ConsensusHub {
   ): Promise<readonly (Uint8Array | undefined)[]>;
 
   /** What the runtime says now to these proofs, one after the other in one extrinsic; `undefined`: it takes them. */
-  tryUpdates(
+  dryRunUpdates(
     id: ConsensusStateId,
     proofs: readonly Uint8Array[],
     signal: AbortSignal,

@@ -2,9 +2,9 @@
  * An EVM host as a receiver of the hub's consensus: what its BEEFY client trusts, and whether it takes proofs now.
  * Source of the rules: docs/protocol/hub-consensus.md sections 5.7, 5.10 and 9.
  */
-import type { Address } from "../protocol/evm/address.ts";
-import type { BeefyClientState } from "../protocol/evm/beefy_client_state.ts";
-import type { StateMachineId } from "../protocol/ismp/state_machine.ts";
+import type { Address } from "../evm/address.ts";
+import type { BeefyClientState } from "../evm/beefy_client_state.ts";
+import type { StateMachineId } from "../ismp/state_machine.ts";
 
 /** A host's view of the hub, all of it read at the newest block. */
 export interface HostConsensusView {

@@ -3,9 +3,9 @@
  * destination, proofs for claims, and signatures of our key. Source of the rules: docs/protocol/messaging.md sections
  * 9, 14 and 16.
  */
-import type { Hash256 } from "../protocol/bytes.ts";
-import type { Signature } from "../protocol/ismp/fees.ts";
-import type { Chain } from "./chain.ts";
+import type { Hash256 } from "../encoding/bytes.ts";
+import type { Signature } from "../ismp/fees.ts";
+import type { Chain } from "./port.ts";
 
 /** Why a chain can never prove the value of a key. */
 export type UnprovableKeyCode =

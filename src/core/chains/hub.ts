@@ -1,6 +1,6 @@
 /** The hub as the programs see it: a chain that also knows, and can be asked about, the other chains. */
-import type { StateMachineId } from "../protocol/ismp/state_machine.ts";
-import type { Chain, CheckFinding } from "./chain.ts";
+import type { StateMachineId } from "../ismp/state_machine.ts";
+import type { Chain, CheckFinding } from "./port.ts";
 
 /** What a chain's configuration says that the hub can confirm. */
 export interface Counterparty {

@@ -2,16 +2,16 @@
  * What the hub keeps for relayers, beside `hub.ts`: claims, balances, withdrawals, rewards, answers to GET requests
  * and accepted consensus proofs. Source of the rules: docs/protocol/messaging.md sections 7.2, 12, 14, 16 and 17.
  */
-import type { Hash256 } from "../protocol/bytes.ts";
+import type { Hash256 } from "../encoding/bytes.ts";
 import type {
   OutboundConsensusDeliveryClaim,
   OutboundRequestDeliveryClaim,
   WithdrawalInputData,
   WithdrawalProof,
-} from "../protocol/ismp/fees.ts";
-import type { GetRequestsWithProof } from "../protocol/ismp/ismp_message.ts";
-import type { StateMachine } from "../protocol/ismp/state_machine.ts";
-import type { Refusal, SignedSubmission, SubmissionOutcome } from "./chain.ts";
+} from "../ismp/fees.ts";
+import type { GetRequestsWithProof } from "../ismp/ismp_message.ts";
+import type { StateMachine } from "../ismp/state_machine.ts";
+import type { Refusal, SignedSubmission, SubmissionOutcome } from "./port.ts";
 import type { HubChain } from "./hub.ts";
 
 /** An unsigned call of the hub that relayers make beside delivering messages. */
@@ -96,7 +96,7 @@ export interface RelayerHub extends HubChain, SenderLimits {
   fetchIsRequestClaimed(commitment: Hash256, signal: AbortSignal): Promise<boolean>;
 
   /** What the runtime says to a call now; `undefined`: it would take it. */
-  tryCall(call: HubCall, signal: AbortSignal): Promise<HubCallRefusal | undefined>;
+  dryRunCall(call: HubCall, signal: AbortSignal): Promise<HubCallRefusal | undefined>;
   /** Makes the extrinsic; nothing is sent. Hand it to `broadcast` after journalling. */
   prepareCall(call: HubCall, signal: AbortSignal): Promise<SignedSubmission>;
   /** As `fetchOutcome`, for submissions made by {@link prepareCall}; a failed dispatch names its error. */

@@ -1,9 +1,9 @@
 /**
  * What replacing transactions that are not mined in time asks of chains with accounts and nonces. When to replace
- * and at which price is decided in `stuck_plan.ts` and `messaging/decisions/nonces.ts`.
+ * and at which price is decided in `replacement_policy.ts` and `messaging/relay/decisions/nonces.ts`.
  * Source of the rules: docs/protocol/messaging.md section 10.3.
  */
-import type { SignedSubmission } from "./chain.ts";
+import type { SignedSubmission } from "./port.ts";
 import type { GasPrice } from "./evm/gas.ts";
 
 /** Transactions of our account as a node counts them. */

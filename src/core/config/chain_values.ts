@@ -4,14 +4,14 @@
  */
 import { getAddress } from "viem/utils";
 import type { z } from "zod";
-import { fromHex, type Hex, toHex } from "../protocol/bytes.ts";
+import { fromHex, type Hex, toHex } from "../encoding/bytes.ts";
 import {
   type ConsensusStateId,
   IdentifierError,
   parseStateMachine,
   type StateMachine,
   toConsensusStateId,
-} from "../protocol/ismp/state_machine.ts";
+} from "../ismp/state_machine.ts";
 import { EndpointUrl, redactUrl, shownText } from "./redact.ts";
 import { withRemarks } from "./schema.ts";
 import { listOf, text } from "./values.ts";

@@ -1,13 +1,9 @@
 /**
  * Keys that sections of both programs have, as they are for the messaging relayer; the consensus relayer words some of
- * them anew. Source: docs/specification.md, "Messaging relayer configuration" and "Consensus relayer configuration";
+ * them again. Source: docs/specification.md, "Messaging relayer configuration" and "Consensus relayer configuration";
  * ranges from docs/protocol/messaging.md section 3.
  */
-import {
-  type ConsensusStateId,
-  type StateMachine,
-  toConsensusStateId,
-} from "../protocol/ismp/state_machine.ts";
+import { type ConsensusStateId, type StateMachine, toConsensusStateId } from "../ismp/state_machine.ts";
 import { consensusStateId, contractAddress, httpUrls, stateMachine, webSocketUrl } from "./chain_values.ts";
 import { optional, required, type Values, withDefault } from "./schema.ts";
 import { apiKey, evmSigner, substrateSigner } from "./secrets.ts";

@@ -3,12 +3,7 @@
  * Source: polytope-labs/hyperbridge: tesseract/messaging/evm/src/registry.rs.
  */
 import type { TomlTable } from "./toml.ts";
-import {
-  evmChainId,
-  IdentifierError,
-  parseStateMachine,
-  type StateMachine,
-} from "../protocol/ismp/state_machine.ts";
+import { evmChainId, IdentifierError, parseStateMachine, type StateMachine } from "../ismp/state_machine.ts";
 
 /** A chain as a live hub knows it. */
 export interface LiveChain {

@@ -112,6 +112,6 @@ export function shownText(text: string): string {
 export function quoted(text: string): string {
   return JSON.stringify(text).replace(
     /[\p{C}\u2028\u2029]/gu,
-    (mark) => `\\u{${(mark.codePointAt(0) ?? 0).toString(16)}}`,
+    (transition) => `\\u{${(transition.codePointAt(0) ?? 0).toString(16)}}`,
   );
 }

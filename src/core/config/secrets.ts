@@ -4,8 +4,8 @@
  */
 import { secp256k1 } from "@noble/curves/secp256k1.js";
 import type { z } from "zod";
-import { fromHex, type Hex, toHex } from "../protocol/bytes.ts";
-import { evmAddressOf } from "../protocol/ismp/signed_messages.ts";
+import { fromHex, type Hex, toHex } from "../encoding/bytes.ts";
+import { evmAddressOf } from "../ismp/signed_messages.ts";
 import { Secret } from "./redact.ts";
 import { type ConfigFiles, fileFailure } from "./toml.ts";
 import { text } from "./values.ts";

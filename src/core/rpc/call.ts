@@ -1,7 +1,7 @@
 /**
  * The words in which the transports (HTTP, sockets) and their callers speak: one JSON-RPC call and its answer.
  */
-import type { Hex } from "../protocol/bytes.ts";
+import type { Hex } from "../encoding/bytes.ts";
 import type { RpcFault, RpcFaultCode } from "./fault.ts";
 import { isJsonObject, type Json } from "./json.ts";
 

@@ -1,6 +1,6 @@
 /**
  * What a pool remembers of one endpoint: how well it does, what it cannot do, and how much it does at once.
- * Start reading at {@link blameOf}, the rule that everything else follows.
+ * Start reading at {@link classifyFault}, the rule that everything else follows.
  */
 import type { Clock } from "../runtime/clock.ts";
 import { Limit } from "../runtime/limit.ts";
@@ -44,7 +44,7 @@ const blames: Readonly<Record<RpcFaultCode, Blame>> = {
 };
 
 /** Whose fault a fault with this code is. */
-export function blameOf(code: RpcFaultCode): Blame {
+export function classifyFault(code: RpcFaultCode): Blame {
   return blames[code];
 }
 
@@ -53,7 +53,7 @@ const coolDown: Backoff = { firstMs: 1000, maxMs: 60_000, jitter: 0.5 };
 /** Faults in a row before the first pause; a single one may be chance. Throttling pauses at once. */
 const FAULTS_BEFORE_PAUSE = 2;
 /** What an endpoint could not do is tried again after this time; providers change plans and nodes. */
-const ABILITY_MEMORY_MS = 10 * 60_000;
+const UNSUPPORTED_TTL_MS = 10 * 60_000;
 
 /** May the endpoint be asked now? */
 export type Availability =
@@ -122,7 +122,7 @@ export class PooledEndpoint<E extends { readonly host: string } = RpcEndpoint> {
   /** Notes a fault; faults of the endpoint itself lead to a pause. The newest one may be noted again: it counts once. */
   noteFault(fault: RpcFault): void {
     if (fault === this.lastFault) return;
-    if (blameOf(fault.code) !== "endpoint") {
+    if (classifyFault(fault.code) !== "endpoint") {
       if (fault.code !== "missing_method") return;
       for (const method of fault.where.method.split(METHOD_SEPARATOR)) {
         this.#missing.set(method, this.#memoryEndMs());
@@ -147,8 +147,8 @@ export class PooledEndpoint<E extends { readonly host: string } = RpcEndpoint> {
     this.#coolUntilMs = Math.max(nowMs + ownMs, retryAtMs);
   }
 
-  /** True when it lately said that it has not one of these methods. */
-  lacks(calls: readonly Pick<RpcCall, "method">[]): boolean {
+  /** True when it recently said that it has not one of these methods. */
+  isUnsupported(calls: readonly Pick<RpcCall, "method">[]): boolean {
     return calls.some(({ method }) => this.#isMissing(method));
   }
 
@@ -169,6 +169,6 @@ export class PooledEndpoint<E extends { readonly host: string } = RpcEndpoint> {
   }
 
   #memoryEndMs(): number {
-    return this.#deps.clock.now() + ABILITY_MEMORY_MS;
+    return this.#deps.clock.now() + UNSUPPORTED_TTL_MS;
   }
 }

@@ -3,7 +3,7 @@
  * them. Sources: the error tables of geth, erigon, nethermind, besu, reth, anvil and of big providers (every
  * phrasing has its row in the test); EIP-1474 for the numbers.
  */
-import { fromHex, type Hex, toHex } from "../protocol/bytes.ts";
+import { fromHex, type Hex, toHex } from "../encoding/bytes.ts";
 import type { NodeError } from "./call.ts";
 import type { RpcFaultCode } from "./fault.ts";
 import { isJsonObject, type Json } from "./json.ts";

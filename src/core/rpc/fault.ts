@@ -2,7 +2,7 @@
  * What can go wrong when a node is asked something, as data.
  * Adapters translate the texts of nodes to these codes; everybody else branches on the code alone.
  */
-import type { Hex } from "../protocol/bytes.ts";
+import type { Hex } from "../encoding/bytes.ts";
 
 /** What the caller may do about a fault: ask again, give up this item, or stop this worker. */
 export type Reaction = "retry" | "drop" | "stop";

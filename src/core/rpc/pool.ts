@@ -14,14 +14,14 @@ import {
   type RpcCall,
   type RpcEndpoint,
 } from "./call.ts";
-import { blameOf, PooledEndpoint } from "./endpoint_health.ts";
+import { classifyFault, PooledEndpoint } from "./endpoint_health.ts";
 import { type FaultPlace, reactionTo, RpcFault } from "./fault.ts";
 import type { Json } from "./json.ts";
 import { MAX_THROTTLED_WAIT_MS, type SendConditions, sendPatiently } from "./patience.ts";
 import { Round } from "./pool_round.ts";
 
 /** Longest wait for an endpoint that is paused, when there is no other; longer pauses are faults at once. */
-const LONGEST_WAIT_MS = 2000;
+const MAX_WAIT_MS = 2000;
 /** Longest wait for an answer while another endpoint is ready to give one, where the caller names no time. */
 const PATIENCE_MS = 10_000;
 const DEFAULT_CONCURRENT = 16;
@@ -136,7 +136,7 @@ export class RpcPool {
         case "pause": {
           const isTooLong = next.isThrottled
             ? waitedMs + next.leftMs > MAX_THROTTLED_WAIT_MS
-            : waitedMs > 0 || next.leftMs > LONGEST_WAIT_MS;
+            : waitedMs > 0 || next.leftMs > MAX_WAIT_MS;
           if (isTooLong) return round.bestOr(() => this.#allFailed(round, calls));
           waitedMs += next.leftMs;
           await this.#clock.sleep(next.leftMs, conditions.signal);
@@ -185,7 +185,7 @@ export class RpcPool {
     } catch (fault) {
       if (!(fault instanceof RpcFault)) throw fault;
       conditions.onFault?.(fault, pooled.endpoint.host);
-      if (blameOf(fault.code) === "question") throw fault;
+      if (classifyFault(fault.code) === "question") throw fault;
       pooled.noteFault(fault);
       round.fail(pooled, fault);
       return false;
@@ -194,13 +194,13 @@ export class RpcPool {
 
   #file(pooled: PooledEndpoint, answers: readonly RpcAnswer[], round: Round): boolean {
     const faults = answers.flatMap((answer) => answer.kind === "fault" ? [answer.fault] : []);
-    const own = faults.find((fault) => blameOf(fault.code) === "endpoint");
+    const own = faults.find((fault) => classifyFault(fault.code) === "endpoint");
     if (own === undefined) pooled.noteSuccess();
     else pooled.noteFault(own);
     for (const fault of faults) {
-      if (blameOf(fault.code) === "ability") pooled.noteFault(fault);
+      if (classifyFault(fault.code) === "ability") pooled.noteFault(fault);
     }
-    const bad = faults.filter((fault) => blameOf(fault.code) !== "question");
+    const bad = faults.filter((fault) => classifyFault(fault.code) !== "question");
     round.answer(pooled, answers, bad);
     return bad.length === 0;
   }

@@ -21,7 +21,7 @@ export class Round {
   #best: { readonly answers: readonly RpcAnswer[]; readonly bad: number } | undefined;
 
   constructor(endpoints: readonly PooledEndpoint[], calls: readonly RpcCall[]) {
-    const able = endpoints.filter((endpoint) => !endpoint.lacks(calls));
+    const able = endpoints.filter((endpoint) => !endpoint.isUnsupported(calls));
     // Where nobody can, the most preferred one may say so again; the others need not be asked.
     this.#order = able.length > 0
       ? [...able, ...endpoints.filter((endpoint) => !able.includes(endpoint))]

@@ -2,7 +2,7 @@
  * The standard JSON-RPC methods of Substrate nodes that are used, and readers for the shapes of their answers.
  * Source: paritytech/polkadot-sdk: substrate/client/rpc-api/src.
  */
-import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../protocol/bytes.ts";
+import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../encoding/bytes.ts";
 import { isJsonObject, type Json } from "./json.ts";
 
 /** A named call, with the reader of its result. Readers throw an `RpcFault` `malformed` through `fail`. */

@@ -2,7 +2,7 @@
  * Calls to one Substrate node: reads survive one lost connection, a node that limits calls gets as many as it takes, and
  * answers that do not have the shape of the method are faults.
  */
-import { type Hash256, toHex } from "../protocol/bytes.ts";
+import { type Hash256, toHex } from "../encoding/bytes.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Randomness } from "../runtime/randomness.ts";
 import { methodsOf, type RpcAnswer, type RpcCall, type RpcEndpoint } from "./call.ts";
@@ -30,7 +30,7 @@ export interface StorageSet {
 
 /** What can be chosen about a client. */
 export interface SubstrateClientOptions {
-  /** Most requests at a time (a batch is one); default 10. */
+  /** Maximum of requests at a time (a batch is one); default 10. */
   readonly maxConcurrent?: number | undefined;
   /** Called once when the node turns out not to offer `state_queryStorageAt`; default: nothing. */
   readonly onSetsRefused?: () => void;

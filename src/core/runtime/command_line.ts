@@ -1,6 +1,6 @@
 /** What the command lines of both programs have in common: how they look, and that parsing prints and ends nothing. */
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
-import { IdentifierError, parseStateMachine, type StateMachine } from "../protocol/ismp/state_machine.ts";
+import { IdentifierError, parseStateMachine, type StateMachine } from "../ismp/state_machine.ts";
 import { logLevels } from "../telemetry/log.ts";
 import { type ExitCode, exitCodes } from "./exit_codes.ts";
 

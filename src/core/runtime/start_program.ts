@@ -1,7 +1,7 @@
 /** The first steps of both programs: read the command line, print what it asks for, or load the rest and run it. */
 import type { ExitText } from "./command_line.ts";
 import { type ExitCode, exitCodes } from "./exit_codes.ts";
-import type { World } from "./program_frame.ts";
+import type { World } from "./app.ts";
 import { writeText } from "./text_output.ts";
 import { versionText } from "./version.ts";
 
@@ -22,8 +22,8 @@ export async function startProgram<Parsed extends { readonly kind: "run" }>(
 ): Promise<ExitCode> {
   const parsed = parse(Deno.args, versionText(name, Deno.version.deno, Deno.build.target));
   if (parsed.kind === "exit") {
-    const isTold = writeText(Deno.stdout, parsed.stdout) && writeText(Deno.stderr, parsed.stderr);
-    return isTold || parsed.code !== exitCodes.ok ? parsed.code : exitCodes.failed;
+    const isReported = writeText(Deno.stdout, parsed.stdout) && writeText(Deno.stderr, parsed.stderr);
+    return isReported || parsed.code !== exitCodes.ok ? parsed.code : exitCodes.failed;
   }
   const { runProgram } = await load();
   return await runProgram(parsed, {

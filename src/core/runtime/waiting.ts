@@ -78,7 +78,7 @@ export function waitFor<T>(
  */
 export class WaitNotices {
   readonly #deps: Deps;
-  readonly #since = new Map<string, { readonly startMs: number; toldMs: number }>();
+  readonly #since = new Map<string, { readonly startMs: number; lastReportedMs: number }>();
 
   constructor(deps: Deps) {
     this.#deps = deps;
@@ -87,10 +87,10 @@ export class WaitNotices {
   /** Notes that `key` is still awaited; logs when five minutes have passed since the last notice. */
   waiting(key: string, awaited: Awaited): void {
     const nowMs = this.#deps.clock.now();
-    const entry = this.#since.get(key) ?? { startMs: nowMs, toldMs: nowMs };
+    const entry = this.#since.get(key) ?? { startMs: nowMs, lastReportedMs: nowMs };
     this.#since.set(key, entry);
-    if (nowMs - entry.toldMs < waitNoticeMs) return;
-    entry.toldMs = nowMs;
+    if (nowMs - entry.lastReportedMs < waitNoticeMs) return;
+    entry.lastReportedMs = nowMs;
     this.#deps.log.info(awaited.event, {
       ...awaited.fields,
       waitedSec: Math.round((nowMs - entry.startMs) / 1000),

@@ -9,9 +9,9 @@ import { linkedAbort } from "../../core/runtime/linked_abort.ts";
 import { superviseWorkers, type Worker } from "../../core/runtime/worker.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import { feeDepsOf } from "../fee_workers.ts";
-import type { PaymentDeps } from "../fees/payment_world.ts";
+import type { PaymentDeps } from "../fees/payment_context.ts";
 import { planLegs, settingsOf } from "../legs.ts";
-import type { PipelineDeps } from "../pipeline/leg.ts";
+import type { PipelineDeps } from "../relay/leg.ts";
 import { type RunDeps, runSession, type Session } from "../session.ts";
 import { openGate } from "../startup.ts";
 import { type ClaimSummary, summaryColumns } from "./claim_summary.ts";
@@ -81,7 +81,7 @@ export async function runCommand(
   options: AccumulateOptions & Pick<CommandDeps, "print">,
   signal: AbortSignal,
 ): Promise<ExitCode> {
-  const everyMs = Math.min(config.hub.pollIntervalSec, MOST_PAUSE_SEC) * 1000;
+  const everyMs = Math.min(config.hub.pollIntervalSec, MAX_PAUSE_SEC) * 1000;
   const claims = options.withdraws && !options.waits
     ? undefined
     : await runClaims(deps, { waits: options.waits, everyMs }, signal);
@@ -99,7 +99,7 @@ export async function runCommand(
 }
 
 /** Longest pause between two looks, seconds: an operator waits for it. */
-const MOST_PAUSE_SEC = 6;
+const MAX_PAUSE_SEC = 6;
 
 function tellClaims(
   deps: Pick<PaymentDeps, "log" | "units">,

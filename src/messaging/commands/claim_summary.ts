@@ -1,5 +1,5 @@
 /** What a run of `accumulate-fees` did, pair by pair: the final table and the exit status. */
-import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
+import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { type ClaimEvent, type ClaimResult, type ClaimRoute, routeName } from "../fees/claim_events.ts";
 
 /** Columns of the table. */

@@ -3,12 +3,12 @@
  * had no effect. After two tries the relayer makes no further one by itself. Asks no chain; the relayer must not run.
  */
 import type { MessagingConfig } from "../config/schema.ts";
-import type { SuspensionRow } from "../../core/ledger/ledger.ts";
-import { type Hex, toHex } from "../../core/protocol/bytes.ts";
-import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
+import type { SuspensionRow } from "../ledger/ledger.ts";
+import { type Hex, toHex } from "../../core/encoding/bytes.ts";
+import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { type ExitCode, exitCodes } from "../../core/runtime/exit_codes.ts";
-import type { PipelineDeps } from "../pipeline/leg.ts";
-import { releasePair } from "../pipeline/suspension.ts";
+import type { PipelineDeps } from "../relay/leg.ts";
+import { releasePair } from "../relay/suspension.ts";
 import { withLedger } from "../session.ts";
 import type { CommandDeps } from "./accumulate_fees.ts";
 
@@ -32,8 +32,8 @@ export function releaseSuspended(
   const chains = config.chains.map(({ stateMachine }) => stateMachine);
   return withLedger(deps, config, (ledger) => {
     const released = releaseAll({ ...deps, ledger }, { hub: config.hub.stateMachine, chains }, choice);
-    for (const { sink, from, to } of released) {
-      deps.print(`${sink}: ${toHex(from)} -> ${toHex(to)} released`);
+    for (const { target, from, to } of released) {
+      deps.print(`${target}: ${toHex(from)} -> ${toHex(to)} released`);
     }
     if (released.length === 0) deps.print("No messages are suspended.");
     return Promise.resolve(exitCodes.ok);
@@ -55,6 +55,6 @@ export function releaseAll(
 }
 
 function isMeant(pair: SuspensionRow, { chain, from, to }: ReleaseChoice): boolean {
-  return (chain ?? pair.sink) === pair.sink && (from ?? toHex(pair.from)) === toHex(pair.from) &&
+  return (chain ?? pair.target) === pair.target && (from ?? toHex(pair.from)) === toHex(pair.from) &&
     (to ?? toHex(pair.to)) === toHex(pair.to);
 }

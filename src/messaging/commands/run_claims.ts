@@ -4,13 +4,13 @@
  */
 import { nextDelayMs, transientBackoff } from "../../core/runtime/retry.ts";
 import { WaitNotices } from "../../core/runtime/waiting.ts";
-import type { ClaimPair } from "../../core/ledger/ledger.ts";
-import { settleAll } from "../pipeline/settle.ts";
+import type { ClaimPair } from "../ledger/ledger.ts";
+import { settleAll } from "../relay/settle.ts";
 import { routeName } from "../fees/claim_events.ts";
 import { ClaimsRounds, type PairReport, type RoundReport } from "../fees/claims_round.ts";
 import { tellUnreadable } from "../fees/claims_worker.ts";
-import { isPassing } from "../fees/fee_world.ts";
-import type { PaymentDeps } from "../fees/payment_world.ts";
+import { isPassing } from "../fees/fee_context.ts";
+import type { PaymentDeps } from "../fees/payment_context.ts";
 import { ClaimSummary } from "./claim_summary.ts";
 
 /** How the run goes about it. */
@@ -22,8 +22,8 @@ export interface ClaimRunOptions {
 }
 
 /** So often a chain may fail to answer, or the hub refuse a row, before it counts as failed. */
-const MOST_FAILURES = 5;
-const MOST_REFUSALS = 3;
+const MAX_FAILURES = 5;
+const MAX_REFUSALS = 3;
 
 /** Runs to completion; the summary tells what happened, also when it was aborted (the rest is in the journal). */
 export async function runClaims(
@@ -86,7 +86,7 @@ class ClaimRun {
       if (signal.aborted || !isPassing(error)) throw error;
       this.#hubFailures++;
       this.#deps.log.warn("hub_unavailable", { failures: this.#hubFailures, error });
-      return !this.#options.waits && this.#hubFailures >= MOST_FAILURES;
+      return !this.#options.waits && this.#hubFailures >= MAX_FAILURES;
     }
   }
 
@@ -119,7 +119,7 @@ class ClaimRun {
       case "unreachable":
       case "backing_off":
         if (this.#options.waits) return "later";
-        return this.#rounds.failuresOf(pair) < MOST_FAILURES ? "progress" : "failed";
+        return this.#rounds.failuresOf(pair) < MAX_FAILURES ? "progress" : "failed";
       case "idle":
         return this.#expectIdle(pair);
     }
@@ -128,10 +128,8 @@ class ClaimRun {
   /** Rows that the hub refused, or whose height is not on the hub. */
   #expectIdle(pair: ClaimPair): Expectation {
     const refusals = this.#refusals(pair);
-    if (refusals.some((attempts) => attempts > 0 && attempts < MOST_REFUSALS)) return "progress";
-    return refusals.length > 0 && refusals.every((attempts) => attempts >= MOST_REFUSALS)
-      ? "failed"
-      : "later";
+    if (refusals.some((attempts) => attempts > 0 && attempts < MAX_REFUSALS)) return "progress";
+    return refusals.length > 0 && refusals.every((attempts) => attempts >= MAX_REFUSALS) ? "failed" : "later";
   }
 
   #refusals(pair: ClaimPair): readonly number[] {

@@ -1,9 +1,9 @@
 /** One pass of withdrawals: orders what is worth it, then sees every open payment through. */
 import { nextDelayMs, transientBackoff } from "../../core/runtime/retry.ts";
 import { WaitNotices } from "../../core/runtime/waiting.ts";
-import { ATTEMPTS_PER_ROUND } from "../decisions/withdrawal_step.ts";
-import { isPassing } from "../fees/fee_world.ts";
-import type { PaymentDeps } from "../fees/payment_world.ts";
+import { ATTEMPTS_PER_ROUND } from "../relay/decisions/withdrawal_step.ts";
+import { isPassing } from "../fees/fee_context.ts";
+import type { PaymentDeps } from "../fees/payment_context.ts";
 import { type OrderReport, WithdrawalRounds } from "../fees/withdrawal_round.ts";
 import { settleDeliveries } from "./run_claims.ts";
 
@@ -18,7 +18,7 @@ export interface WithdrawalRun {
 }
 
 /** So often the hub or a chain may fail to answer before the run gives up. */
-const MOST_FAILURES = 5;
+const MAX_FAILURES = 5;
 
 /** Runs until every payment is on its chain or has failed three times; an abort ends it with everything recorded. */
 export async function runWithdrawals(
@@ -87,7 +87,7 @@ class WithdrawalPass {
       this.#failures++;
       deps.log.warn("hub_unavailable", { failures: this.#failures, error });
     }
-    if (this.#failures >= MOST_FAILURES) return true;
+    if (this.#failures >= MAX_FAILURES) return true;
     if (this.#failures > 0 || this.#orders === undefined || this.#isOrderOpen()) return false;
     const open = this.#open();
     for (const { chain, id, state } of open) {

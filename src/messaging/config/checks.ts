@@ -4,7 +4,7 @@
  */
 import type { KnownSection } from "../../core/config/chain_checks.ts";
 import type { SourceLocation } from "../../core/config/diagnostics.ts";
-import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
+import type { StateMachine } from "../../core/ismp/state_machine.ts";
 
 /** One instance serves either solochains or parachains: the hub has one consensus state id per process. */
 export function checkChainKinds(hub: KnownSection | undefined, chains: readonly KnownSection[]): void {

@@ -17,8 +17,8 @@ import {
   positiveAmount,
   timerSeconds,
 } from "../../core/config/values.ts";
-import { toHex } from "../../core/protocol/bytes.ts";
-import type { ConsensusStateId, StateMachine } from "../../core/protocol/ismp/state_machine.ts";
+import { toHex } from "../../core/encoding/bytes.ts";
+import type { ConsensusStateId, StateMachine } from "../../core/ismp/state_machine.ts";
 
 /** Everything that the file says, with defaults applied. */
 export interface MessagingConfig {

@@ -3,13 +3,13 @@
  * halved until the rows that spoil it stand alone; nothing is sent here.
  * Rules: docs/protocol/messaging.md sections 14.2 and 14.3.
  */
-import type { Refusal } from "../../core/chains/chain.ts";
+import type { Refusal } from "../../core/chains/port.ts";
 import type { FeeChain } from "../../core/chains/fees.ts";
 import type { HubCall } from "../../core/chains/hub_accounts.ts";
-import { fromHex, type Hash256 } from "../../core/protocol/bytes.ts";
-import type { WithdrawalProof } from "../../core/protocol/ismp/fees.ts";
-import { beneficiaryMessage } from "../../core/protocol/ismp/signed_messages.ts";
-import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
+import { fromHex, type Hash256 } from "../../core/encoding/bytes.ts";
+import type { WithdrawalProof } from "../../core/ismp/fees.ts";
+import { beneficiaryMessage } from "../../core/ismp/signed_messages.ts";
+import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { RpcFault, type RpcFaultCode } from "../../core/rpc/fault.ts";
 import {
   applyClaimAnswer,
@@ -17,9 +17,9 @@ import {
   checkReceipts,
   type LostReceipt,
   type RaisedFee,
-} from "../decisions/claim_results.ts";
-import type { ClaimBeneficiary, ClaimGroup } from "../decisions/fee_claims.ts";
-import { type FeeDeps, findKey } from "./fee_world.ts";
+} from "../relay/decisions/claim_results.ts";
+import type { ClaimBeneficiary, ClaimGroup } from "../relay/decisions/fee_claims.ts";
+import { type FeeDeps, findKey } from "./fee_context.ts";
 import { isAboutChain } from "./hub_calls.ts";
 
 /** A claim that the hub would take now. */
@@ -49,8 +49,8 @@ export interface SiftedClaims {
   readonly wait: Refusal | undefined;
 }
 
-/** Signing anew because somebody used the nonce meanwhile: so often, before the group counts as refused. */
-const MOST_NONCE_MOVES = 3;
+/** Signing again because somebody used the nonce meanwhile: so often, before the group counts as refused. */
+const MAX_NONCE_MOVES = 3;
 
 /** Faults of a chain that one commitment may cause for all that are proved together with it. */
 const ABOUT_A_ROW: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["not_found", "too_large"]);
@@ -100,7 +100,7 @@ async function siftOnce(
   if (tried.kind === "empty") return none;
   const { refusal } = tried;
   if (isAboutChain(refusal)) return { ...none, wait: refusal };
-  const nonce = nonceMoves < MOST_NONCE_MOVES ? tried.nonce : undefined;
+  const nonce = nonceMoves < MAX_NONCE_MOVES ? tried.nonce : undefined;
   const next = applyClaimAnswer(tried.group, { kind: "refused", nonce });
   if (next.kind === "set_aside") {
     return { ...none, refused: [{ commitment: next.commitment, refusal }] };
@@ -131,7 +131,7 @@ async function tryClaim(deps: FeeDeps, group: ClaimGroup, signal: AbortSignal): 
   const permission = beneficiary && await permit(deps, group, beneficiary, signal);
   const proof: WithdrawalProof = { ...proofs.proof, beneficiaryDetails: permission?.details };
   const call: HubCall = { kind: "accumulate", proof };
-  const refusal = await deps.hub.tryCall(call, signal);
+  const refusal = await deps.hub.dryRunCall(call, signal);
   if (refusal === undefined) {
     return { kind: "ready", claim: { group, call, nonce: permission?.nonce }, ...nothingLeftOut };
   }

@@ -1,5 +1,5 @@
 /** What happens to delivered requests on their way to a claim, as the log and the manual command tell it. */
-import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
+import type { StateMachine } from "../../core/ismp/state_machine.ts";
 
 /** Where requests were paid for and where they were delivered. */
 export interface ClaimRoute {

@@ -2,12 +2,12 @@
  * One look at the unclaimed deliveries of one pair: what ends without a claim is written down, and at most one claim
  * is sent. Works from the database alone, so a restart or another run goes on where this one stopped.
  */
-import { type Refusal, UNSURE } from "../../core/chains/chain.ts";
+import { type Refusal, UNSURE } from "../../core/chains/port.ts";
 import type { FeeChain } from "../../core/chains/fees.ts";
 import type { ClaimStatus } from "../../core/chains/hub_accounts.ts";
-import type { ClaimPair, DeliveryRow } from "../../core/ledger/ledger.ts";
-import { equalBytes, type Hash256, toHex } from "../../core/protocol/bytes.ts";
-import { applyClaimAnswer, type RaisedFee } from "../decisions/claim_results.ts";
+import type { ClaimPair, DeliveryRow } from "../ledger/ledger.ts";
+import { equalBytes, type Hash256, toHex } from "../../core/encoding/bytes.ts";
+import { applyClaimAnswer, type RaisedFee } from "../relay/decisions/claim_results.ts";
 import {
   CLAIM_GROUP_SIZE,
   type ClaimedRequest,
@@ -15,14 +15,14 @@ import {
   type ClaimGroup,
   planClaims,
   type SettledClaim,
-} from "../decisions/fee_claims.ts";
-import { toFee18 } from "../decisions/money.ts";
+} from "../relay/decisions/fee_claims.ts";
+import { toFee18 } from "../relay/decisions/money.ts";
 import { type ReadyClaim, siftClaims } from "./claim_attempt.ts";
 import { type ClaimEvent, type ClaimResult, routeName } from "./claim_events.ts";
-import { type FeeDeps, findKey } from "./fee_world.ts";
+import { type FeeDeps, findKey } from "./fee_context.ts";
 import type { KnownHeights } from "./matured_heights.ts";
 import type { RaisedFees } from "./raised_fees.ts";
-import type { SetAside } from "./set_aside.ts";
+import type { Deferred } from "./deferred.ts";
 
 /** What looking at a pair needs beside the shared parts. */
 export interface PairWork {
@@ -32,7 +32,7 @@ export interface PairWork {
   /** Heights of both chains on the hub. */
   readonly sourceHeights: KnownHeights;
   readonly destHeights: KnownHeights;
-  readonly aside: SetAside;
+  readonly aside: Deferred;
   readonly raised: RaisedFees;
   readonly onEvent: (event: ClaimEvent) => void;
 }
@@ -101,7 +101,7 @@ function unblockedClaims(deps: FeeDeps): readonly DeliveryRow[] {
   const { submissions, deliveries } = deps.ledger;
   return deps.calls.listOpen("accumulate").filter(({ state }) => state !== "included").flatMap(({ id }) => {
     const [item] = submissions.itemsOf(id);
-    const row = item && deliveries.find(item.commitment, item.sink);
+    const row = item && deliveries.find(item.commitment, item.target);
     return row === undefined ? [] : [row];
   });
 }
@@ -250,7 +250,7 @@ async function siftAndSend(
   return "not_ready";
 }
 
-/** Sends the first claim that the hub's pool takes; the others are planned anew once it is in a block. */
+/** Sends the first claim that the hub's pool takes; the others are planned again once it is in a block. */
 async function sendFirst(
   deps: FeeDeps,
   work: PairWork,
@@ -278,7 +278,7 @@ async function sendOne(
     items: group.commitments.map((commitment) => ({
       commitment,
       requestCommitment: commitment,
-      sink: group.dest,
+      target: group.dest,
     })),
     onJournal: () => setAll("claiming"),
     onRefused: () => setAll("unclaimed"),

@@ -2,12 +2,12 @@
  * Finds out what became of the claims in the journal and writes it down. A row is claimed only when the hub says so
  * in a final block (I7).
  */
-import type { BlockRef } from "../../core/chains/chain.ts";
+import type { BlockRef } from "../../core/chains/port.ts";
 import type { ClaimStatus } from "../../core/chains/hub_accounts.ts";
-import type { DeliveryRow, SubmissionRow } from "../../core/ledger/ledger.ts";
+import type { DeliveryRow, SubmissionRow } from "../ledger/ledger.ts";
 import type { ClaimEvent, ClaimResult } from "./claim_events.ts";
 import { routeName } from "./claim_events.ts";
-import type { FeeDeps } from "./fee_world.ts";
+import type { FeeDeps } from "./fee_context.ts";
 
 /** How settling tells what happened. */
 export interface ClaimListener {
@@ -71,7 +71,7 @@ async function applyFinal(
     for (const [index, item] of items.entries()) {
       const isPaid = statuses[index] !== "unclaimed";
       submissions.settleItem(id, item.commitment, isPaid ? "handled" : "not_handled");
-      const row = deliveries.find(item.commitment, item.sink);
+      const row = deliveries.find(item.commitment, item.target);
       if (row === undefined || row.claimState === "claimed") continue;
       if (isPaid) deliveries.setClaimState(row.commitment, row.dest, "claimed", work.block.height);
       else deliveries.setClaimState(row.commitment, row.dest, "unclaimed");
@@ -117,10 +117,10 @@ function takeBack(
   const { submissions, deliveries } = deps.ledger;
   deps.ledger.transaction(() => {
     submissions.update(row.id, end);
-    for (const { commitment, sink } of submissions.itemsOf(row.id)) {
+    for (const { commitment, target } of submissions.itemsOf(row.id)) {
       submissions.settleItem(row.id, commitment, "not_handled");
-      if (deliveries.find(commitment, sink)?.claimState === "claiming") {
-        deliveries.setClaimState(commitment, sink, "unclaimed");
+      if (deliveries.find(commitment, target)?.claimState === "claiming") {
+        deliveries.setClaimState(commitment, target, "unclaimed");
       }
     }
   });
@@ -130,8 +130,8 @@ function takeBack(
   });
 }
 
-/** Most rows that are looked at in one round. */
-const MOST_ORPHANS = 500;
+/** Maximum of rows that are looked at in one round. */
+const MAX_ORPHANS = 500;
 
 /**
  * Rows that count as under way although no open claim carries them (a pruned journal, a file that somebody edited):
@@ -143,11 +143,11 @@ async function settleOrphans(
   signal: AbortSignal,
 ): Promise<boolean> {
   const { submissions, deliveries } = deps.ledger;
-  const claiming = deliveries.listByClaimState("claiming", { limit: MOST_ORPHANS });
+  const claiming = deliveries.listByClaimState("claiming", { limit: MAX_ORPHANS });
   if (claiming.length === 0) return false;
   const carried = new Set(
     deps.calls.listOpen("accumulate").flatMap(({ id }) => submissions.itemsOf(id))
-      .map(({ commitment, sink }) => `${commitment} ${sink}`),
+      .map(({ commitment, target }) => `${commitment} ${target}`),
   );
   const orphans = claiming.filter(({ commitment, dest }) => !carried.has(`${commitment} ${dest}`));
   if (orphans.length === 0) return false;

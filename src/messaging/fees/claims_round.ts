@@ -1,21 +1,21 @@
 /**
  * One pass over everything that can be claimed: settle what is under way, look at lost receipts, then at each pair.
- * The worker repeats it for ever, the command `accumulate-fees` until nothing is left. Pairs run side by side, at
+ * The worker repeats it forever, the command `accumulate-fees` until nothing is left. Pairs run side by side, at
  * most four at a time; claims of one pair follow each other (docs/protocol/messaging.md section 14.2).
  */
-import type { ClaimPair } from "../../core/ledger/ledger.ts";
-import { toHex } from "../../core/protocol/bytes.ts";
-import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
+import type { ClaimPair } from "../ledger/ledger.ts";
+import { toHex } from "../../core/encoding/bytes.ts";
+import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { mapLimited } from "../../core/runtime/limit.ts";
 import { WaitNotices } from "../../core/runtime/waiting.ts";
 import { type ClaimEvent, routeName } from "./claim_events.ts";
 import { asideKey, claimPair, type PairLook } from "./claim_pair.ts";
 import { settleClaims } from "./claim_settle.ts";
-import { type FeeDeps, isPassing } from "./fee_world.ts";
+import { type FeeDeps, isPassing } from "./fee_context.ts";
 import { reviewLost } from "./lost_receipts.ts";
 import { type KnownHeights, MaturedHeights } from "./matured_heights.ts";
 import { RaisedFees } from "./raised_fees.ts";
-import { SetAside } from "./set_aside.ts";
+import { Deferred } from "./deferred.ts";
 
 /** Pairs that are worked on at the same time. */
 const PAIRS_AT_ONCE = 4;
@@ -43,8 +43,8 @@ export class ClaimsRounds {
   readonly #deps: FeeDeps;
   readonly #onEvent: (event: ClaimEvent) => void;
   readonly #heights: MaturedHeights;
-  readonly #rows: SetAside;
-  readonly #pairs: SetAside;
+  readonly #rows: Deferred;
+  readonly #pairs: Deferred;
   readonly #raised: RaisedFees;
   readonly #notices: WaitNotices;
   readonly #told = new Set<string>();
@@ -54,8 +54,8 @@ export class ClaimsRounds {
     this.#deps = deps;
     this.#onEvent = onEvent;
     this.#heights = new MaturedHeights(deps.hub);
-    this.#rows = new SetAside(deps, "hub_waiting");
-    this.#pairs = new SetAside(deps, "transient");
+    this.#rows = new Deferred(deps, "hub_waiting");
+    this.#pairs = new Deferred(deps, "transient");
     this.#raised = new RaisedFees(deps);
     this.#notices = new WaitNotices(deps);
   }

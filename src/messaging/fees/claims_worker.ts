@@ -6,7 +6,7 @@ import { nextDelayMs, transientBackoff } from "../../core/runtime/retry.ts";
 import { WaitNotices } from "../../core/runtime/waiting.ts";
 import type { Worker } from "../../core/runtime/worker.ts";
 import { ClaimsRounds } from "./claims_round.ts";
-import { type FeeDeps, isPassing } from "./fee_world.ts";
+import { type FeeDeps, isPassing } from "./fee_context.ts";
 
 /** Makes the worker that claims fees. @param everyMs pause between rounds */
 export function claimsWorker(deps: FeeDeps, everyMs: number): Worker {

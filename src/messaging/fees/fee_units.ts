@@ -1,8 +1,8 @@
 /** Amounts of fee tokens as people read them. */
 import type { FeeChain } from "../../core/chains/fees.ts";
-import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
+import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
-import { formatTokenUnits } from "../decisions/money.ts";
+import { formatTokenUnits } from "../relay/decisions/money.ts";
 
 /** A chain that can be asked for the decimals of its fee token. */
 type UnitChain = Pick<FeeChain, "id" | "fetchFeeTokenDecimals">;

@@ -2,9 +2,9 @@
  * Calls of the hub on their way: journalled before their bytes leave (I3), and looked up until they are final. Works
  * from the journal alone, so calls of an earlier run are found too.
  */
-import type { BlockRef, BroadcastResult, Refusal, SubmissionOutcome } from "../../core/chains/chain.ts";
+import type { BlockRef, BroadcastResult, Refusal, SubmissionOutcome } from "../../core/chains/port.ts";
 import type { HubCall, HubCallRefusal, RelayerHub } from "../../core/chains/hub_accounts.ts";
-import type { Ledger, SubmissionItem, SubmissionKind, SubmissionRow } from "../../core/ledger/ledger.ts";
+import type { Ledger, SubmissionItem, SubmissionKind, SubmissionRow } from "../ledger/ledger.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 

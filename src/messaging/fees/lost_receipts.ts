@@ -3,25 +3,25 @@
  * ours makes the row claimable; none at all returns the message to its leg; another relayer's ends it.
  * Source: docs/protocol/messaging.md section 14.2, step 5.
  */
-import { UNSURE } from "../../core/chains/chain.ts";
+import { UNSURE } from "../../core/chains/port.ts";
 import type { FeeChain } from "../../core/chains/fees.ts";
-import type { DeliveryRow } from "../../core/ledger/ledger.ts";
-import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
-import { judgeLost } from "../decisions/claim_results.ts";
-import { mark } from "../pipeline/mark.ts";
-import { messageOf } from "../pipeline/message_row.ts";
+import type { DeliveryRow } from "../ledger/ledger.ts";
+import type { StateMachine } from "../../core/ismp/state_machine.ts";
+import { judgeLost } from "../relay/decisions/claim_results.ts";
+import { transition } from "../relay/transitions.ts";
+import { messageOf } from "../relay/message_row.ts";
 import { routeName } from "./claim_events.ts";
-import { type FeeDeps, isPassing } from "./fee_world.ts";
+import { type FeeDeps, isPassing } from "./fee_context.ts";
 
 /** Pause before a missing receipt is looked for again, ms: some final blocks. */
 const LOOK_AGAIN_MS = 60_000;
-/** Most rows of one round. */
-const MOST_ROWS = 100;
+/** Maximum of rows of one round. */
+const MAX_ROWS = 100;
 
 /** Looks at lost rows again; true when one of them changed. Faults of a destination leave its rows for later. */
 export async function reviewLost(deps: FeeDeps, signal: AbortSignal): Promise<boolean> {
   const nowMs = deps.clock.now();
-  const due = deps.ledger.deliveries.listByClaimState("lost", { limit: MOST_ROWS })
+  const due = deps.ledger.deliveries.listByClaimState("lost", { limit: MAX_ROWS })
     .filter(({ updatedAtMs }) => nowMs - updatedAtMs >= LOOK_AGAIN_MS);
   const byDest = new Map<StateMachine, DeliveryRow[]>();
   for (const row of due) byDest.set(row.dest, [...byDest.get(row.dest) ?? [], row]);
@@ -102,6 +102,9 @@ function applyVerdict(deps: FeeDeps, row: DeliveryRow, receipt: Uint8Array | und
   deliveries.remove(row.commitment, row.dest);
   const message = messages.find(row.commitment, row.dest);
   if (message?.state !== "delivered") return;
-  if (verdict === "drop") mark(deps, message, "delivered_by_other", { reason: "handled_by_other" });
-  else mark(deps, message, "ready", { detail: "the receipt is gone", nextAttemptAtMs: deps.clock.now() });
+  if (verdict === "drop") transition(deps, message, "delivered_by_other", { reason: "handled_by_other" });
+  else {transition(deps, message, "ready", {
+      detail: "the receipt is gone",
+      nextAttemptAtMs: deps.clock.now(),
+    });}
 }

@@ -2,15 +2,15 @@
  * Heights of one chain that another one takes proofs for. Remembers heights whose challenge period is not over, so
  * that a chain that learns new heights faster than that still has a mature one.
  */
-import type { Chain, CounterpartyView } from "../../core/chains/chain.ts";
-import { type StateMachine, type StateMachineId } from "../../core/protocol/ismp/state_machine.ts";
+import type { Chain, CounterpartyView } from "../../core/chains/port.ts";
+import { type StateMachine, type StateMachineId } from "../../core/ismp/state_machine.ts";
 import {
   type ChallengeRule,
   isMatured,
   newestMatured,
   rememberHeights,
   type StoredHeight,
-} from "../decisions/readiness.ts";
+} from "../relay/decisions/readiness.ts";
 
 /** What the watching chain knows of a counterparty. */
 export interface KnownHeights {

@@ -2,8 +2,8 @@
  * Signatures for the hub that count in `Relayer.Nonce[(address, chain)]`: withdrawals, and claims for a beneficiary.
  * One at a time per pair, from reading the nonce to the journal entry; a second would carry the same nonce.
  */
-import { toHex } from "../../core/protocol/bytes.ts";
-import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
+import { toHex } from "../../core/encoding/bytes.ts";
+import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { Limit } from "../../core/runtime/limit.ts";
 
 /** Whose nonce, for which chain. */

@@ -1,13 +1,13 @@
 /** Consensus proofs that travel in front of a payment, where a chain learns heights of the hub that way. */
-import { type NextProofs, ProofFollower } from "../../core/hub_proofs/proof_follower.ts";
-import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
-import { coveringPriceWei } from "../decisions/batch_profit.ts";
-import { costUsd18 } from "../decisions/money.ts";
-import { hasRoomInFlight } from "../pipeline/in_flight.ts";
-import type { Leg, PipelineDeps } from "../pipeline/leg.ts";
-import { simulateAlone } from "../pipeline/rotations.ts";
-import { isProofUnderWay, sendConsensus } from "../pipeline/send.ts";
-import { maxTransactionBytes, roomForMessages } from "../pipeline/transaction_size.ts";
+import { type NextProofs, ProofFollower } from "../relay/proof_follower.ts";
+import type { StateMachine } from "../../core/ismp/state_machine.ts";
+import { coveringPriceWei } from "../relay/decisions/batch_profit.ts";
+import { costUsd18 } from "../relay/decisions/money.ts";
+import { hasRoomInFlight } from "../relay/in_flight.ts";
+import type { Leg, PipelineDeps } from "../relay/leg.ts";
+import { simulateAlone } from "../relay/rotations.ts";
+import { isProofUnderWay, sendConsensus } from "../relay/send.ts";
+import { maxTransactionBytes, roomForMessages } from "../relay/transaction_size.ts";
 import type { ProvableHeight } from "./provable_height.ts";
 
 /** Bytes of call data that a payment takes: one message of some hundred bytes. */
@@ -46,16 +46,18 @@ export class PaymentBundles {
     const follower = this.#followers.get(chain) ??
       new ProofFollower(leg.bundles, { clock, log, everyMs: leg.pollIntervalMs });
     this.#followers.set(chain, follower);
-    const view = await leg.sink.fetchView(leg.source.id, signal);
+    const view = await leg.target.fetchView(leg.source.id, signal);
     const seen = await follower.look(view, signal);
     if (seen?.height === undefined || seen.height < payment.hubBlock) return undefined;
     // What is on its way is awaited, whoever paid for it.
     if (isProofUnderWay(this.#deps, leg, view.height)) return undefined;
-    const wanted = { what: "all", maxBytes: maxTransactionBytes(this.#deps, leg.sink) } as const;
+    const wanted = { what: "all", maxBytes: maxTransactionBytes(this.#deps, leg.target) } as const;
     const next = await follower.load(view, wanted, signal);
     if (next === undefined || next.height < payment.hubBlock) return undefined;
-    const room = roomForMessages(this.#deps, leg.sink, next.proofs);
-    if (next.left === 0 && room >= PAYMENT_BYTES) return { height: next.height, prelude: next.proofs };
+    const room = roomForMessages(this.#deps, leg.target, next.proofs);
+    if (next.left === 0 && room >= PAYMENT_BYTES) {
+      return { height: next.height, consensusProofs: next.proofs };
+    }
     if (hasRoomInFlight(this.#deps, leg)) await this.#sendAhead(leg, next, payment, signal);
     return undefined;
   }

@@ -2,22 +2,22 @@
  * Brings one payment of the hub to its chain: the same proof, simulation, journal and settling as for messages, but
  * only when the withdrawal says so. Its message row waits with a date that never comes, so the leg leaves it alone.
  */
-import type { MessageRow, WithdrawalDispatch } from "../../core/ledger/ledger.ts";
-import type { Message } from "../../core/protocol/ismp/message.ts";
-import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
-import { costUsd18 } from "../decisions/money.ts";
-import { NEVER_MS } from "../decisions/retry_schedule.ts";
-import { messageOf, rowOf } from "../pipeline/message_row.ts";
-import { send } from "../pipeline/send.ts";
-import { sift, type Sifted } from "../pipeline/sift.ts";
-import type { PaymentDeps } from "./payment_world.ts";
+import type { MessageRow, WithdrawalDispatch } from "../ledger/ledger.ts";
+import type { Message } from "../../core/ismp/message.ts";
+import type { StateMachine } from "../../core/ismp/state_machine.ts";
+import { costUsd18 } from "../relay/decisions/money.ts";
+import { NEVER_MS } from "../relay/decisions/retry_schedule.ts";
+import { messageOf, rowOf } from "../relay/message_row.ts";
+import { send } from "../relay/send.ts";
+import { findDeliverable, type ProvenBatch } from "../relay/bisect_batch.ts";
+import type { PaymentDeps } from "./payment_context.ts";
 import type { ProvableHeight } from "./provable_height.ts";
 
 /** The payment as the chain would take it now, or why it does not. */
 export type PaymentTrial =
   | {
     readonly kind: "accepted";
-    readonly part: Sifted;
+    readonly part: ProvenBatch;
     readonly neededWei: bigint;
     /** Dollars x 10^18; `undefined`: the price is unknown, or not asked for. */
     readonly cost18: bigint | undefined;
@@ -36,7 +36,7 @@ export function paymentRow(deps: PaymentDeps, chain: StateMachine, dispatch: Wit
   const { messages } = deps.ledger;
   const known = messages.find(dispatch.commitment, chain);
   if (known !== undefined) return known;
-  const ends = { source: deps.hub.id.stateMachine, sink: chain };
+  const ends = { source: deps.hub.id.stateMachine, target: chain };
   const parked = { state: "seen", nextAttemptAtMs: NEVER_MS } as const;
   const row = rowOf(paymentMessage(dispatch), ends, dispatch.hubBlock, parked);
   return deps.ledger.transaction(() => {
@@ -56,7 +56,7 @@ export async function tryPayment(
 ): Promise<PaymentTrial> {
   const leg = deps.legTo(chain);
   const work = { messages: [message], ...at };
-  const { accepted: [part], refused: [refused] } = await sift(leg, work, signal);
+  const { accepted: [part], refused: [refused] } = await findDeliverable(leg, work, signal);
   if (part !== undefined) {
     const { gasLimit, gasUsed, gasPriceWei, dataCostWei } = part.simulation;
     const price = await leg.profit?.price.fetchPrice(signal);
@@ -73,7 +73,7 @@ export async function sendPayment(
   chain: StateMachine,
   work: {
     readonly dispatch: WithdrawalDispatch;
-    readonly part: Sifted;
+    readonly part: ProvenBatch;
     /** Most that one gas may cost, wei; `undefined`: no bound. */
     readonly maxGasPriceWei: bigint | undefined;
   },
@@ -101,5 +101,5 @@ export function openRow(deps: PaymentDeps, row: MessageRow | undefined): Message
     return undefined;
   }
   const to = row.state === "rejected" || row.state === "seen" ? "seen" : "ready";
-  return deps.ledger.messages.transition(row.commitment, row.sink, { to, nextAttemptAtMs: NEVER_MS });
+  return deps.ledger.messages.transition(row.commitment, row.target, { to, nextAttemptAtMs: NEVER_MS });
 }

@@ -3,14 +3,14 @@
  * or by a database that is lost. The cursor moves together with the rows.
  * Rules: docs/protocol/messaging.md section 16.4.
  */
-import type { ChainEvent } from "../../core/chains/chain.ts";
-import type { WithdrawalRow } from "../../core/ledger/ledger.ts";
+import type { ChainEvent } from "../../core/chains/port.ts";
+import type { WithdrawalRow } from "../ledger/ledger.ts";
 import type { EventCode } from "../../core/telemetry/events.ts";
 import { RpcFault, type RpcFaultCode } from "../../core/rpc/fault.ts";
-import { nextChunk } from "../decisions/scan_range.ts";
-import { matchPayments, type Payment, type PaymentPost } from "../decisions/withdrawal_post.ts";
-import { rowOf } from "../pipeline/message_row.ts";
-import { isOwnPayee, type PayingChain, payingChains, type PaymentDeps } from "./payment_world.ts";
+import { nextChunk } from "../relay/decisions/scan_range.ts";
+import { matchPayments, type Payment, type PaymentPost } from "../relay/decisions/withdrawal_post.ts";
+import { rowOf } from "../relay/message_row.ts";
+import { isOwnPayee, type PayingChain, payingChains, type PaymentDeps } from "./payment_context.ts";
 
 const CURSOR = "payments of the hub read up to";
 
@@ -111,7 +111,7 @@ function takePayments(deps: PaymentDeps, paying: PayingChain, posts: readonly Fo
   const blockOf = new Map(fresh.map(({ commitment, hubBlock }) => [commitment, hubBlock]));
   const dispatchOf = (post: PaymentPost): NonNullable<WithdrawalRow["dispatch"]> => {
     const hubBlock = blockOf.get(post.commitment) ?? 0n;
-    const ends = { source: deps.hub.id.stateMachine, sink: paying.name };
+    const ends = { source: deps.hub.id.stateMachine, target: paying.name };
     const { encoded } = rowOf({ kind: "post", ...post }, ends, hubBlock, { state: "seen" });
     return { commitment: post.commitment, encoded, hubBlock };
   };

@@ -4,5 +4,5 @@
 export interface ProvableHeight {
   readonly height: bigint;
   /** Consensus proofs; empty where the chain knows the height already. */
-  readonly prelude: readonly Uint8Array[];
+  readonly consensusProofs: readonly Uint8Array[];
 }

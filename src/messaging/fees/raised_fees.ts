@@ -1,17 +1,17 @@
 /**
  * Requests whose fee was raised after the height of the source that the hub can verify: a claim now would be paid
- * the old fee, for good. They wait until the hub knows a newer height, and not for ever.
+ * the old fee, for good. They wait until the hub knows a newer height, and not forever.
  */
-import type { RaisedFee } from "../decisions/claim_results.ts";
+import type { RaisedFee } from "../relay/decisions/claim_results.ts";
 import type { ClaimRoute } from "./claim_events.ts";
 import { routeName } from "./claim_events.ts";
-import type { FeeDeps } from "./fee_world.ts";
+import type { FeeDeps } from "./fee_context.ts";
 
 /**
  * Longest wait for one request, ms: longer than any chain takes to tell the hub, short enough that whoever raises a
  * fee again and again keeps nobody from the rest of it.
  */
-const LONGEST_WAIT_MS = 86_400_000;
+const MAX_WAIT_MS = 86_400_000;
 
 interface Entry {
   readonly sinceMs: number;
@@ -47,7 +47,7 @@ export class RaisedFees {
   /** True when the request has waited long enough: whatever the hub knows is claimed. */
   isOverdue(key: string): boolean {
     const sinceMs = this.#entries.get(key)?.sinceMs;
-    return sinceMs !== undefined && this.#deps.clock.now() - sinceMs >= LONGEST_WAIT_MS;
+    return sinceMs !== undefined && this.#deps.clock.now() - sinceMs >= MAX_WAIT_MS;
   }
 
   /** Ends the wait. */

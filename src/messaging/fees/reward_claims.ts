@@ -1,17 +1,17 @@
 /** Makes and sends the claim of one reward, and follows it. Rules: docs/protocol/messaging.md section 17. */
-import type { Refusal } from "../../core/chains/chain.ts";
+import type { Refusal } from "../../core/chains/port.ts";
 import type { FeeChain } from "../../core/chains/fees.ts";
 import type { HubCall } from "../../core/chains/hub_accounts.ts";
-import type { RewardRow, SubmissionRow } from "../../core/ledger/ledger.ts";
-import { equalBytes, fromHex, type Hash256, toHash256 } from "../../core/protocol/bytes.ts";
-import { contractSlotKey, epochRelayerSlot } from "../../core/protocol/evm/host_storage.ts";
-import type { Proof } from "../../core/protocol/ismp/proof.ts";
-import { postRequestCodec } from "../../core/protocol/ismp/request.ts";
-import { consensusClaimMessage, requestClaimMessage } from "../../core/protocol/ismp/signed_messages.ts";
-import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
-import { decodeStrict } from "../../core/protocol/scale.ts";
-import { judgeRewardRefusal, REWARD_INTERVAL_MS } from "../decisions/rewards.ts";
-import type { FeeDeps } from "./fee_world.ts";
+import type { RewardRow, SubmissionRow } from "../ledger/ledger.ts";
+import { equalBytes, fromHex, type Hash256, toHash256 } from "../../core/encoding/bytes.ts";
+import { contractSlotKey, epochRelayerSlot } from "../../core/evm/host_storage.ts";
+import type { Proof } from "../../core/ismp/proof.ts";
+import { postRequestCodec } from "../../core/ismp/request.ts";
+import { consensusClaimMessage, requestClaimMessage } from "../../core/ismp/signed_messages.ts";
+import type { StateMachine } from "../../core/ismp/state_machine.ts";
+import { decodeStrict } from "../../core/encoding/scale.ts";
+import { judgeRewardRefusal, REWARD_INTERVAL_MS } from "../relay/decisions/rewards.ts";
+import type { FeeDeps } from "./fee_context.ts";
 import { errorNameOf, isAboutChain } from "./hub_calls.ts";
 import { rewardItemOf } from "./reward_record.ts";
 
@@ -37,13 +37,13 @@ export async function claimReward(
     ? await rotationCall(deps, chain, work, signal)
     : await requestCall(deps, chain, work, signal);
   if (call === undefined) return applyNoReceipt(deps, row);
-  const refusal = await deps.hub.tryCall(call, signal);
+  const refusal = await deps.hub.dryRunCall(call, signal);
   if (refusal !== undefined) return applyRefusal(deps, row, refusal);
   const item = rewardItemOf(row);
   const sent = await deps.calls.send({
     call,
     kind: "claim",
-    items: [{ commitment: item, requestCommitment: item, sink: row.chain }],
+    items: [{ commitment: item, requestCommitment: item, target: row.chain }],
     onJournal: () => void deps.ledger.rewards.update(row, { state: "claiming" }),
     onRefused: (why) => void writeRefusal(deps, row, why),
   }, signal);
@@ -132,7 +132,7 @@ export async function settleRewards(deps: RewardDeps, signal: AbortSignal): Prom
   const carried = new Set<string>();
   for (const submission of deps.calls.listOpen("claim")) {
     const [item] = deps.ledger.submissions.itemsOf(submission.id);
-    const key = item && keyOf(item.sink, item.commitment);
+    const key = item && keyOf(item.target, item.commitment);
     const row = key === undefined ? undefined : open.get(key);
     if (await settleOne(deps, submission, row, signal) && key !== undefined) carried.add(key);
   }
@@ -146,7 +146,7 @@ export async function settleRewards(deps: RewardDeps, signal: AbortSignal): Prom
 
 function isCarriedNow(deps: RewardDeps, key: string): boolean {
   return deps.calls.listOpen("claim").some(({ id }) =>
-    deps.ledger.submissions.itemsOf(id).some((item) => keyOf(item.sink, item.commitment) === key)
+    deps.ledger.submissions.itemsOf(id).some((item) => keyOf(item.target, item.commitment) === key)
   );
 }
 

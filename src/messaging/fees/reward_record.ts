@@ -2,11 +2,11 @@
  * What settling calls when a delivery of ours may be rewarded by the hub's treasury: a rotation of its authority
  * set, or a request of one of its listed modules. Source: docs/protocol/messaging.md section 17.
  */
-import type { Ledger } from "../../core/ledger/ledger.ts";
-import { type Hash256, type Hex, toHex } from "../../core/protocol/bytes.ts";
-import type { Message } from "../../core/protocol/ismp/message.ts";
-import { postRequestCodec } from "../../core/protocol/ismp/request.ts";
-import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import { type Hash256, type Hex, toHex } from "../../core/encoding/bytes.ts";
+import type { Message } from "../../core/ismp/message.ts";
+import { postRequestCodec } from "../../core/ismp/request.ts";
+import type { StateMachine } from "../../core/ismp/state_machine.ts";
 
 /** A delivery of ours that is recorded on its chain. */
 export interface RewardedDelivery {

@@ -1,12 +1,12 @@
 /** The loop that claims rewards of the hub's treasury, for `[hub].signer`; without one the rows simply wait. */
-import { type Hash256, toHash256, toHex } from "../../core/protocol/bytes.ts";
-import type { RewardKey, RewardRow } from "../../core/ledger/ledger.ts";
-import { postRequestCodec } from "../../core/protocol/ismp/request.ts";
-import type { StateMachine } from "../../core/protocol/ismp/state_machine.ts";
-import { decodeStrict } from "../../core/protocol/scale.ts";
+import { type Hash256, toHash256, toHex } from "../../core/encoding/bytes.ts";
+import type { RewardKey, RewardRow } from "../ledger/ledger.ts";
+import { postRequestCodec } from "../../core/ismp/request.ts";
+import type { StateMachine } from "../../core/ismp/state_machine.ts";
+import { decodeStrict } from "../../core/encoding/scale.ts";
 import type { Worker } from "../../core/runtime/worker.ts";
-import { planRewards, REWARD_INTERVAL_MS, type RewardPlan } from "../decisions/rewards.ts";
-import { isPassing } from "./fee_world.ts";
+import { planRewards, REWARD_INTERVAL_MS, type RewardPlan } from "../relay/decisions/rewards.ts";
+import { isPassing } from "./fee_context.ts";
 import { MaturedHeights } from "./matured_heights.ts";
 import { claimReward, type RewardDeps, rewardFields, settleRewards } from "./reward_claims.ts";
 

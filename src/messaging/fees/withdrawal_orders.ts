@@ -3,17 +3,17 @@
  * The row is on disk before the hub hears of it (I8). Rules: docs/protocol/messaging.md sections 16.1 and 16.2.
  */
 import type { HubCall } from "../../core/chains/hub_accounts.ts";
-import { fromHex, toHex } from "../../core/protocol/bytes.ts";
-import { withdrawMessage } from "../../core/protocol/ismp/signed_messages.ts";
+import { fromHex, toHex } from "../../core/encoding/bytes.ts";
+import { withdrawMessage } from "../../core/ismp/signed_messages.ts";
 import {
   decideWithdrawal,
   type FeeAccount,
   feeAccountsOf,
   type WithdrawalDecision,
-} from "../decisions/withdrawal.ts";
+} from "../relay/decisions/withdrawal.ts";
 import { isNonceTaken } from "./claim_pair.ts";
-import { findKey } from "./fee_world.ts";
-import type { PayingChain, PaymentDeps } from "./payment_world.ts";
+import { findKey } from "./fee_context.ts";
+import type { PayingChain, PaymentDeps } from "./payment_context.ts";
 
 /** What became of one account. */
 export type OrderResult =
@@ -99,7 +99,7 @@ async function sendOrder(
     account: toHex(address),
     amount: deps.units.text(paying.name, amount),
   };
-  const refusal = await deps.hub.tryCall(call, signal);
+  const refusal = await deps.hub.dryRunCall(call, signal);
   if (refusal !== undefined) {
     deps.log.warn("withdrawal_rejected", { ...fields, detail: refusal.detail });
     return "refused";

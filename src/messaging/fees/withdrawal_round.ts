@@ -1,13 +1,13 @@
 /**
  * One pass over everything that is being paid out: the payments that the hub dispatched, every open withdrawal, and
- * where the time has come new orders. The worker repeats it for ever, `accumulate-fees --withdraw` until all is paid.
+ * where the time has come new orders. The worker repeats it forever, `accumulate-fees --withdraw` until all is paid.
  */
-import type { WithdrawalRow } from "../../core/ledger/ledger.ts";
-import { nextWithdrawalMs } from "../decisions/withdrawal.ts";
-import { isPassing } from "./fee_world.ts";
+import type { WithdrawalRow } from "../ledger/ledger.ts";
+import { nextWithdrawalMs } from "../relay/decisions/withdrawal.ts";
+import { isPassing } from "./fee_context.ts";
 import { scanPayments } from "./payment_scan.ts";
-import { type PayingChain, payingChains, type PaymentDeps } from "./payment_world.ts";
-import { SetAside } from "./set_aside.ts";
+import { type PayingChain, payingChains, type PaymentDeps } from "./payment_context.ts";
+import { Deferred } from "./deferred.ts";
 import { type OrderResult, orderWithdrawals } from "./withdrawal_orders.ts";
 import { type StepReport, WithdrawalSteps, writeFate } from "./withdrawal_step_work.ts";
 
@@ -21,16 +21,16 @@ export interface OrderReport {
 export class WithdrawalRounds {
   readonly #deps: PaymentDeps;
   readonly #steps: WithdrawalSteps;
-  readonly #rows: SetAside;
-  readonly #chains: SetAside;
+  readonly #rows: Deferred;
+  readonly #chains: Deferred;
   readonly #startedMs: number;
   #hasScanned = false;
 
   constructor(deps: PaymentDeps) {
     this.#deps = deps;
     this.#steps = new WithdrawalSteps(deps);
-    this.#rows = new SetAside(deps, "transient");
-    this.#chains = new SetAside(deps, "transient");
+    this.#rows = new Deferred(deps, "transient");
+    this.#chains = new Deferred(deps, "transient");
     this.#startedMs = deps.clock.now();
   }
 

@@ -2,10 +2,10 @@
  * One look at one withdrawal: observe, decide, write, act. What is done next is decided in
  * `decisions/withdrawal_step.ts`; rows know nothing of each other, so one that fails never holds up another.
  */
-import type { SubmissionRow, WithdrawalRow } from "../../core/ledger/ledger.ts";
-import { formatDecimal } from "../../core/prices/decimal.ts";
-import { coveringPriceWei } from "../decisions/batch_profit.ts";
-import { paymentBudget18, toFee18 } from "../decisions/money.ts";
+import type { SubmissionRow, WithdrawalRow } from "../ledger/ledger.ts";
+import { formatDecimal } from "../../core/encoding/decimal.ts";
+import { coveringPriceWei } from "../relay/decisions/batch_profit.ts";
+import { paymentBudget18, toFee18 } from "../relay/decisions/money.ts";
 import {
   type DeliveryWorth,
   type OrderFate,
@@ -13,9 +13,9 @@ import {
   stepWithdrawal,
   type WithdrawalAction,
   type WithdrawalObservation,
-} from "../decisions/withdrawal_step.ts";
-import { isSpendingStopped } from "../pipeline/loss_limit.ts";
-import { takeDelivered } from "../pipeline/receipts.ts";
+} from "../relay/decisions/withdrawal_step.ts";
+import { isSpendingStopped } from "../relay/loss_limit.ts";
+import { takeDelivered } from "../relay/receipts.ts";
 import type { HubCallFate } from "./hub_calls.ts";
 import { MaturedHeights } from "./matured_heights.ts";
 import {
@@ -26,7 +26,7 @@ import {
   sendPayment,
   tryPayment,
 } from "./payment_delivery.ts";
-import type { PayingChain, PaymentDeps } from "./payment_world.ts";
+import type { PayingChain, PaymentDeps } from "./payment_context.ts";
 import type { ProvableHeight } from "./provable_height.ts";
 
 /** What a look gave. */
@@ -35,7 +35,7 @@ export interface StepReport {
   readonly action: WithdrawalAction;
 }
 
-/** What is remembered of withdrawals between looks; all of it can be observed anew. */
+/** What is remembered of withdrawals between looks; all of it can be observed again. */
 export class WithdrawalSteps {
   readonly #deps: PaymentDeps;
   /** Heights at which receipts were seen, and best blocks of the hub in which a nonce was seen used. */
@@ -240,7 +240,7 @@ export class WithdrawalSteps {
     this.#heights.set(name, heights);
     const { matured = 0n } = await heights.read(deps.hub.id, signal);
     const bundled = matured < hubBlock ? await deps.bundleTo?.(chain, payment, signal) : undefined;
-    return bundled ?? { height: matured, prelude: [] };
+    return bundled ?? { height: matured, consensusProofs: [] };
   }
 
   async #act(

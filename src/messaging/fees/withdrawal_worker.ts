@@ -2,8 +2,8 @@
 import { nextDelayMs, transientBackoff } from "../../core/runtime/retry.ts";
 import { WaitNotices } from "../../core/runtime/waiting.ts";
 import type { Worker } from "../../core/runtime/worker.ts";
-import { isPassing } from "./fee_world.ts";
-import type { PaymentDeps } from "./payment_world.ts";
+import { isPassing } from "./fee_context.ts";
+import type { PaymentDeps } from "./payment_context.ts";
 import { WithdrawalRounds } from "./withdrawal_round.ts";
 
 /** Longest pause between two looks at open withdrawals, ms. */

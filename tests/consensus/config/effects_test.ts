@@ -136,7 +136,7 @@ async function plan(toml: string): Promise<string> {
     l1: proved.map(({ l1 }) => l1),
     held,
     hosts: hubConsensus?.hosts.map(({ id }) => id),
-    told: hubConsensus?.told.map(({ sink }) => sink.id),
+    told: hubConsensus?.told.map(({ target }) => target.id),
     skipped: hubConsensus?.skipped,
     sources: hubConsensus?.sources.length,
     checks: hubConsensus?.checks?.map(({ name }) => name),

@@ -2,13 +2,13 @@
 import assert from "node:assert/strict";
 import { RelayChain } from "../../../src/consensus/relay_chain/relay_chain.ts";
 import { EndpointUrl } from "../../../src/core/config/redact.ts";
-import { fromHex } from "../../../src/core/protocol/bytes.ts";
-import { relayBeefyKeys } from "../../../src/core/protocol/consensus/beefy/relay_storage.ts";
+import { fromHex } from "../../../src/core/encoding/bytes.ts";
+import { relayBeefyKeys } from "../../../src/consensus/clients/beefy/spec/relay_storage.ts";
 import { RpcFault } from "../../../src/core/rpc/fault.ts";
 import { platformFetch } from "../../../src/core/rpc/http.ts";
 import { platformSocket } from "../../../src/core/rpc/socket.ts";
 import { systemClock } from "../../../src/core/runtime/system_clock.ts";
-import { type RelayChainNode, startRelayChain } from "../../devnet/relay/relay_chain.ts";
+import { type RelayChainNode, startRelayChain } from "../../../devnet/relay/relay_chain.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 import { fixedRandomness } from "../../support/seeded_randomness.ts";
 

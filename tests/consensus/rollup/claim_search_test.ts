@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { type ClaimScan, ClaimSearch } from "../../../src/consensus/rollup/claim_search.ts";
-import type { L1Range } from "../../../src/core/protocol/consensus/rollup/l1_range.ts";
-import type { Address } from "../../../src/core/protocol/evm/address.ts";
+import type { L1Range } from "../../../src/consensus/rollup/spec/l1_range.ts";
+import type { Address } from "../../../src/core/evm/address.ts";
 
 const contract: Address = `0x${"11".repeat(20)}`;
 const other: Address = `0x${"22".repeat(20)}`;

@@ -4,40 +4,40 @@
  */
 import assert from "node:assert/strict";
 import type { ConsensusClientView } from "../../../src/core/chains/consensus_hub.ts";
-import { type Hash256, toHex } from "../../../src/core/protocol/bytes.ts";
-import { arbitrumConsensusStateCodec } from "../../../src/core/protocol/consensus/arbitrum/consensus_state.ts";
+import { type Hash256, toHex } from "../../../src/core/encoding/bytes.ts";
+import { arbitrumConsensusStateCodec } from "../../../src/consensus/clients/arbitrum/spec/consensus_state.ts";
 import {
   blacklistedClaimKey,
   rollupCoreKey,
-} from "../../../src/core/protocol/consensus/arbitrum/hub_storage.ts";
+} from "../../../src/consensus/clients/arbitrum/spec/hub_storage.ts";
 import {
   claimOf,
   decodeArbitrumState,
   decodeArbitrumUpdate,
   verifyArbitrumUpdate,
-} from "../../../src/core/protocol/consensus/arbitrum/verify_update.ts";
-import { opStackConsensusStateCodec } from "../../../src/core/protocol/consensus/op_stack/consensus_state.ts";
+} from "../../../src/consensus/clients/arbitrum/spec/verify_update.ts";
+import { opStackConsensusStateCodec } from "../../../src/consensus/clients/op_stack/spec/consensus_state.ts";
 import {
   blacklistedGameKey,
   disputeGameRulesCodec,
   disputeGameRulesKey,
   outputOracleKey,
-} from "../../../src/core/protocol/consensus/op_stack/hub_storage.ts";
+} from "../../../src/consensus/clients/op_stack/spec/hub_storage.ts";
 import {
   decodeOpStackState,
   decodeOpStackUpdate,
   verifyOpStackUpdate,
-} from "../../../src/core/protocol/consensus/op_stack/verify_update.ts";
-import { OP_STACK_CLIENT_ID } from "../../../src/core/protocol/consensus/rollup/known_rollups.ts";
-import type { RollupClientState } from "../../../src/core/protocol/consensus/rollup/rollup_client.ts";
-import { addressCodec } from "../../../src/core/protocol/evm/address.ts";
-import type { IntermediateState, StateCommitment } from "../../../src/core/protocol/ismp/state_commitment.ts";
+} from "../../../src/consensus/clients/op_stack/spec/verify_update.ts";
+import { OP_STACK_CLIENT_ID } from "../../../src/consensus/rollup/spec/known_rollups.ts";
+import type { RollupClientState } from "../../../src/consensus/rollup/spec/rollup_client.ts";
+import { addressCodec } from "../../../src/core/evm/address.ts";
+import type { IntermediateState, StateCommitment } from "../../../src/core/ismp/state_commitment.ts";
 import {
   type ConsensusStateId,
   type StateMachineHeight,
   type StateMachineId,
   stateMachineIdKey,
-} from "../../../src/core/protocol/ismp/state_machine.ts";
+} from "../../../src/core/ismp/state_machine.ts";
 import type { RollupHub } from "../../../src/consensus/rollup/rollup_options.ts";
 
 /** What the hub says to an update. */

@@ -1,23 +1,20 @@
 // What the provers of rollups make of the hub's clients, and what they say before the first look.
 import assert from "node:assert/strict";
-import { createArbitrumProver } from "../../../src/consensus/arbitrum/arbitrum_prover.ts";
-import { createOpStackProver } from "../../../src/consensus/op_stack/op_stack_prover.ts";
+import { createArbitrumProver } from "../../../src/consensus/clients/arbitrum/arbitrum_prover.ts";
+import { createOpStackProver } from "../../../src/consensus/clients/op_stack/op_stack_prover.ts";
 import { type ConsensusProver, ProverFault } from "../../../src/consensus/prover.ts";
 import type { RollupOptions } from "../../../src/consensus/rollup/rollup_options.ts";
-import { initialArbitrumState } from "../../../src/core/protocol/consensus/arbitrum/consensus_state.ts";
-import { decodeArbitrumState } from "../../../src/core/protocol/consensus/arbitrum/verify_update.ts";
+import { initialArbitrumState } from "../../../src/consensus/clients/arbitrum/spec/consensus_state.ts";
+import { decodeArbitrumState } from "../../../src/consensus/clients/arbitrum/spec/verify_update.ts";
 import {
   initialOpStackState,
   type OpStackConsensusState,
   opStackConsensusStateCodec,
-} from "../../../src/core/protocol/consensus/op_stack/consensus_state.ts";
-import { decodeOpStackState } from "../../../src/core/protocol/consensus/op_stack/verify_update.ts";
-import {
-  ARBITRUM_CLIENT_ID,
-  OP_STACK_CLIENT_ID,
-} from "../../../src/core/protocol/consensus/rollup/known_rollups.ts";
-import { ROLLUP_CHALLENGE_SEC } from "../../../src/core/protocol/consensus/rollup/rollup_client.ts";
-import { toAddress } from "../../../src/core/protocol/evm/address.ts";
+} from "../../../src/consensus/clients/op_stack/spec/consensus_state.ts";
+import { decodeOpStackState } from "../../../src/consensus/clients/op_stack/spec/verify_update.ts";
+import { ARBITRUM_CLIENT_ID, OP_STACK_CLIENT_ID } from "../../../src/consensus/rollup/spec/known_rollups.ts";
+import { ROLLUP_CHALLENGE_SEC } from "../../../src/consensus/rollup/spec/rollup_client.ts";
+import { toAddress } from "../../../src/core/evm/address.ts";
 import {
   type ConsensusStateId,
   evmStateMachine,
@@ -25,10 +22,10 @@ import {
   stateMachineIdKey,
   toConsensusClientId,
   toConsensusStateId,
-} from "../../../src/core/protocol/ismp/state_machine.ts";
-import { startAnvil } from "../../devnet/evm/anvil.ts";
-import { MESSAGE_PASSER } from "../../devnet/evm/rollup_games.ts";
-import { fetchRollupBlock } from "../../devnet/evm/rollup_l1.ts";
+} from "../../../src/core/ismp/state_machine.ts";
+import { startAnvil } from "../../../devnet/evm/anvil.ts";
+import { MESSAGE_PASSER } from "../../../devnet/evm/rollup_games.ts";
+import { fetchRollupBlock } from "../../../devnet/evm/rollup_l1.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 import { ScriptedRpc } from "../../support/scripted_rpc.ts";
 import { FakeHub } from "./fake_hub.ts";

@@ -5,15 +5,15 @@ import assert from "node:assert/strict";
 import { type EvmReader, openEvmReader } from "../../../src/consensus/evm_reader.ts";
 import type { ConsensusProver, ProverFinding } from "../../../src/consensus/prover.ts";
 import { EndpointUrl } from "../../../src/core/config/redact.ts";
-import { fetchRollupBlock, type NodePlace } from "../../devnet/evm/rollup_l1.ts";
+import { fetchRollupBlock, type NodePlace } from "../../../devnet/evm/rollup_l1.ts";
 import {
   evmStateMachine,
   type StateMachineId,
   toConsensusStateId,
-} from "../../../src/core/protocol/ismp/state_machine.ts";
+} from "../../../src/core/ismp/state_machine.ts";
 import { type Fetch, platformFetch } from "../../../src/core/rpc/http.ts";
 import { systemClock } from "../../../src/core/runtime/system_clock.ts";
-import { type Anvil, startAnvil } from "../../devnet/evm/anvil.ts";
+import { type Anvil, startAnvil } from "../../../devnet/evm/anvil.ts";
 import type { RecordedLog } from "../../support/recorded_log.ts";
 import { seededRandomness } from "../../support/seeded_randomness.ts";
 import type { FakeHub, Verdict } from "./fake_hub.ts";

@@ -1,7 +1,7 @@
 import { equal, rejects } from "node:assert/strict";
 import { RpcFault } from "../../../src/core/rpc/fault.ts";
-import { RestEndpoint } from "../../../src/core/rpc/rest.ts";
-import { RestPool } from "../../../src/core/rpc/rest_pool.ts";
+import { RestEndpoint } from "../../../src/consensus/rest/rest_endpoint.ts";
+import { RestPool } from "../../../src/consensus/rest/rest_pool.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { seededRandomness } from "../../support/seeded_randomness.ts";
 
@@ -13,7 +13,7 @@ Deno.test("rest pool: a route that no endpoint has is given up at once, without 
     chain: "EVM-1",
     endpoints: [endpoint],
   });
-  pool.noteLacking(endpoint, "proof");
+  pool.noteUnsupported(endpoint, "proof");
   const { signal } = new AbortController();
   let asked = 0;
   const asking = rejects(

@@ -1,7 +1,7 @@
 /** Every key that the file may have has an effect in the program that it was read for. */
 import assert from "node:assert/strict";
 import type { ConfigFiles } from "../../../src/core/config/toml.ts";
-import { toHex } from "../../../src/core/protocol/bytes.ts";
+import { toHex } from "../../../src/core/encoding/bytes.ts";
 import { parseMessagingConfig } from "../../../src/messaging/config/read.ts";
 import { type MessagingConfig, messagingSections } from "../../../src/messaging/config/schema.ts";
 import { connectChains } from "../../../src/messaging/connect.ts";

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { hashOf, newDelivery, newSubmission } from "../../support/ledger_rows.ts";
-import { rowOf } from "../../../src/messaging/pipeline/message_row.ts";
-import { postMessage } from "../../../src/core/protocol/ismp/commitment.ts";
+import { rowOf } from "../../../src/messaging/relay/message_row.ts";
+import { postMessage } from "../../../src/core/ismp/commitment.ts";
 import { ClaimsRounds } from "../../../src/messaging/fees/claims_round.ts";
 import { claimsWorker } from "../../../src/messaging/fees/claims_worker.ts";
 import type { ClaimEvent } from "../../../src/messaging/fees/claim_events.ts";
-import { evmAddressOf } from "../../../src/core/protocol/ismp/signed_messages.ts";
+import { evmAddressOf } from "../../../src/core/ismp/signed_messages.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { a, b, c, hubName, keyOf, Scene, type SceneOptions, withLedgerFile } from "./scene.ts";
 
@@ -70,7 +70,7 @@ Deno.test("claims: what a delivery earned is known when its fee is read for the 
   const id = submissions.record({
     submission: newSubmission(1, { chain: b, hash: txHash }),
     kind: "delivery",
-    items: [{ commitment, requestCommitment: commitment, sink: b }],
+    items: [{ commitment, requestCommitment: commitment, target: b }],
   });
   const gas = { gasUsed: 1n, gasPriceWei: 1n, dataCostWei: 0n };
   spending.note(id, { result: "delivered", gas, price27: undefined, revenueUsd18: undefined });
@@ -195,7 +195,7 @@ Deno.test("claims: another's receipt in place of ours ends a delivery only when 
   const { commitment } = message;
   const { height } = scene.node(b).head;
   const { messages, deliveries } = scene.ledger;
-  messages.record(rowOf(message, { source: hubName, sink: b }, height, { state: "seen" }));
+  messages.record(rowOf(message, { source: hubName, target: b }, height, { state: "seen" }));
   messages.transition(commitment, b, { to: "delivered", reason: "handled_by_us" });
   deliveries.record({
     ...newDelivery(1, { commitment, dest: b, source: a, relayer: scene.address(b) }),
@@ -283,7 +283,7 @@ Deno.test("claims: a nonce that a withdrawal uses up between signing and sending
   scene.deliver(4);
   await scene.blocks(5);
   const act = (): void => scene.hub.useNonceOf(a, evmAddressOf(keyOf(2)));
-  scene.hub.faults.add("tryCall", { kind: "interrupt", when: "before", act });
+  scene.hub.faults.add("dryRunCall", { kind: "interrupt", when: "before", act });
   scene.hub.faults.add("prepareCall", { kind: "interrupt", when: "after", act });
   await claimAll(scene);
   assert.deepEqual(scene.states(), { claimed: 4 });
@@ -415,7 +415,7 @@ for (
   const method of [
     "fetchFees",
     "proveFees",
-    "tryCall",
+    "dryRunCall",
     "prepareCall",
     "broadcast",
     "fetchCallOutcome",
@@ -533,6 +533,6 @@ Deno.test("claims: one claim costs few requests", async () => {
     "fetchView",
     "fetchView",
     "prepareCall",
-    "tryCall",
+    "dryRunCall",
   ]);
 });

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { toHex } from "../../../src/core/protocol/bytes.ts";
-import { postMessage } from "../../../src/core/protocol/ismp/commitment.ts";
-import type { Message } from "../../../src/core/protocol/ismp/message.ts";
-import { openMemoryLedger } from "../../../src/core/ledger/open.ts";
+import { toHex } from "../../../src/core/encoding/bytes.ts";
+import { postMessage } from "../../../src/core/ismp/commitment.ts";
+import type { Message } from "../../../src/core/ismp/message.ts";
+import { openMemoryLedger } from "../../../src/messaging/ledger/open.ts";
 import { recordRequestReward, recordRotationReward } from "../../../src/messaging/fees/reward_record.ts";
 import { RewardRounds, rewardsWorker } from "../../../src/messaging/fees/rewards_worker.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -148,7 +148,7 @@ Deno.test("rewards: the worker claims by itself, oldest first", async () => {
   assert.deepEqual([...scene.hub.paidRewards], [`rotation ${a} 5`, `rotation ${a} 3`, `rotation ${a} 9`]);
 });
 
-for (const method of ["tryCall", "prepareCall", "broadcast", "fetchCallOutcome"]) {
+for (const method of ["dryRunCall", "prepareCall", "broadcast", "fetchCallOutcome"]) {
   for (const when of ["before", "after"] as const) {
     Deno.test(`rewards: killed ${when} ${method}, a restart claims once`, async () => {
       await withLedgerFile(new FakeClock(), async (ledger, reopen) => {

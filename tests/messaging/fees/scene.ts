@@ -1,25 +1,25 @@
 /** Chains with fees, a hub with relayer accounts, and a relayer's ledger with deliveries that wait for their claim. */
-import type { Ledger } from "../../../src/core/ledger/ledger.ts";
-import { ONE_DOLLAR_27, type Quotation } from "../../../src/core/prices/native_price.ts";
-import { createPriceSource } from "../../../src/core/prices/price_source.ts";
-import { openLedger, openMemoryLedger } from "../../../src/core/ledger/open.ts";
-import type { Hash256 } from "../../../src/core/protocol/bytes.ts";
-import { keccak256 } from "../../../src/core/protocol/hash.ts";
+import type { Ledger } from "../../../src/messaging/ledger/ledger.ts";
+import { ONE_DOLLAR_27, type Quotation } from "../../../src/core/evm/native_price.ts";
+import { createPriceSource } from "../../../src/messaging/pricing/price_source.ts";
+import { openLedger, openMemoryLedger } from "../../../src/messaging/ledger/open.ts";
+import type { Hash256 } from "../../../src/core/encoding/bytes.ts";
+import { keccak256 } from "../../../src/core/encoding/hash.ts";
 import {
   parseStateMachine,
   type StateMachine,
   toConsensusStateId,
-} from "../../../src/core/protocol/ismp/state_machine.ts";
+} from "../../../src/core/ismp/state_machine.ts";
 import { Limit } from "../../../src/core/runtime/limit.ts";
 import { Wake } from "../../../src/core/runtime/wake.ts";
 import { FeeUnits } from "../../../src/messaging/fees/fee_units.ts";
-import { hubKeyOf } from "../../../src/messaging/fees/fee_world.ts";
+import { hubKeyOf } from "../../../src/messaging/fees/fee_context.ts";
 import { HubCalls } from "../../../src/messaging/fees/hub_calls.ts";
 import { NonceTurns } from "../../../src/messaging/fees/nonce_turns.ts";
-import type { PaymentDeps, WithdrawalSettings } from "../../../src/messaging/fees/payment_world.ts";
+import type { PaymentDeps, WithdrawalSettings } from "../../../src/messaging/fees/payment_context.ts";
 import type { RewardDeps } from "../../../src/messaging/fees/reward_claims.ts";
-import type { Leg, PipelineSettings } from "../../../src/messaging/pipeline/leg.ts";
-import { settleAll } from "../../../src/messaging/pipeline/settle.ts";
+import type { Leg, PipelineSettings } from "../../../src/messaging/relay/leg.ts";
+import { settleAll } from "../../../src/messaging/relay/settle.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { hashOf } from "../../support/ledger_rows.ts";
 import { MemoryFeeChain, MemoryFeeHub } from "../../support/memory_fees.ts";
@@ -242,7 +242,7 @@ export class Scene {
   #legTo(name: StateMachine): Leg {
     const leg = this.#legs.get(name) ?? {
       source: this.hub,
-      sink: this.chain(name),
+      target: this.chain(name),
       initialHeight: undefined,
       pollIntervalMs: 1_000,
       wake: new Wake(this.clock),

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { openMemoryLedger } from "../../../src/core/ledger/open.ts";
-import { postMessage } from "../../../src/core/protocol/ismp/commitment.ts";
-import { evmAddressOf } from "../../../src/core/protocol/ismp/signed_messages.ts";
-import type { WithdrawalRow } from "../../../src/core/ledger/ledger.ts";
+import { openMemoryLedger } from "../../../src/messaging/ledger/open.ts";
+import { postMessage } from "../../../src/core/ismp/commitment.ts";
+import { evmAddressOf } from "../../../src/core/ismp/signed_messages.ts";
+import type { WithdrawalRow } from "../../../src/messaging/ledger/ledger.ts";
 import { WithdrawalRounds } from "../../../src/messaging/fees/withdrawal_round.ts";
 import { withdrawalWorker } from "../../../src/messaging/fees/withdrawal_worker.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -446,7 +446,7 @@ Deno.test("withdrawals: the worker pays out by itself, again and again", async (
 });
 
 const crashes: readonly (readonly ["hub" | "chain", string])[] = [
-  ["hub", "tryCall"],
+  ["hub", "dryRunCall"],
   ["hub", "prepareCall"],
   ["hub", "broadcast"],
   ["hub", "fetchCallOutcome"],

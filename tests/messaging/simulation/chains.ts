@@ -1,5 +1,5 @@
 /** Chains in memory with everything that the whole relayer asks of them; each call may be the last one of a process. */
-import type { BroadcastResult, SignedSubmission, SubmissionOutcome } from "../../../src/core/chains/chain.ts";
+import type { BroadcastResult, SignedSubmission, SubmissionOutcome } from "../../../src/core/chains/port.ts";
 import type { EvmChain } from "../../../src/core/chains/evm/evm_chain.ts";
 import type { GasPrice } from "../../../src/core/chains/evm/gas.ts";
 import type { FeeChain, FeeProof, GasTerms, ReceiptProof } from "../../../src/core/chains/fees.ts";
@@ -10,16 +10,16 @@ import type {
   RelayerHub,
 } from "../../../src/core/chains/hub_accounts.ts";
 import type { AccountNonces, ReplacementTerms } from "../../../src/core/chains/replaceable.ts";
-import { type Hash256, toHash256, toHex } from "../../../src/core/protocol/bytes.ts";
-import { keccak256 } from "../../../src/core/protocol/hash.ts";
-import { postMessage } from "../../../src/core/protocol/ismp/commitment.ts";
-import type { Signature } from "../../../src/core/protocol/ismp/fees.ts";
-import { evmSignature, signerOf } from "../../../src/core/protocol/ismp/signed_messages.ts";
+import { type Hash256, toHash256, toHex } from "../../../src/core/encoding/bytes.ts";
+import { keccak256 } from "../../../src/core/encoding/hash.ts";
+import { postMessage } from "../../../src/core/ismp/commitment.ts";
+import type { Signature } from "../../../src/core/ismp/fees.ts";
+import { evmSignature, signerOf } from "../../../src/core/ismp/signed_messages.ts";
 import {
   type StateMachine,
   type StateMachineHeight,
   stateMachineIdKey,
-} from "../../../src/core/protocol/ismp/state_machine.ts";
+} from "../../../src/core/ismp/state_machine.ts";
 import type { Clock } from "../../../src/core/runtime/clock.ts";
 import type { Log } from "../../../src/core/telemetry/log.ts";
 import { forge, type HostState } from "../../support/memory_host.ts";
@@ -70,7 +70,7 @@ export interface SimConnection {
 }
 
 /** Smallest payment of the hub, units of the fee token. */
-const LEAST_PAYMENT = 10n ** 18n;
+const MIN_PAYMENT = 10n ** 18n;
 
 function seal(what: string, root: Hash256, keys: readonly string[]): Uint8Array {
   return keccak256(new TextEncoder().encode([what, root, ...keys].join()));
@@ -247,7 +247,7 @@ export class SimHub extends MemoryHub implements RelayerHub, FeeChain {
   }
 
   fetchMinimumWithdrawal(_chain: StateMachine, signal: AbortSignal): Promise<bigint> {
-    return this.call("fetchMinimumWithdrawal", signal, () => LEAST_PAYMENT);
+    return this.call("fetchMinimumWithdrawal", signal, () => MIN_PAYMENT);
   }
 
   fetchRelayerNonce(address: Uint8Array, chain: StateMachine, signal: AbortSignal): Promise<bigint> {
@@ -270,9 +270,9 @@ export class SimHub extends MemoryHub implements RelayerHub, FeeChain {
     return this.call("fetchIsRequestClaimed", signal, () => false);
   }
 
-  override tryCall(call: HubCall, signal: AbortSignal): Promise<HubCallRefusal | undefined> {
-    if (call.kind === "answerGets") return super.tryCall(call, signal);
-    return this.call("tryCall", signal, () => {
+  override dryRunCall(call: HubCall, signal: AbortSignal): Promise<HubCallRefusal | undefined> {
+    if (call.kind === "answerGets") return super.dryRunCall(call, signal);
+    return this.call("dryRunCall", signal, () => {
       const { state, timeSec } = this.node.head;
       return refusalOf(this.#errorIn(call, state, timeSec));
     });
@@ -396,7 +396,7 @@ export class SimHub extends MemoryHub implements RelayerHub, FeeChain {
         return toHex(sourceProof.proof) === toHex(seal("fees", source.hash, commitments)) &&
           toHex(destProof.proof) === toHex(seal("receipts", dest.hash, commitments));
       },
-      minimumOf: () => LEAST_PAYMENT,
+      minimumOf: () => MIN_PAYMENT,
     };
   }
 }

@@ -1,11 +1,11 @@
 /** What every seed is held against: while it runs, when it may end, and at its end. */
-import { unresolvedSubmissionStates } from "../../../src/core/ledger/ledger.ts";
-import { equalBytes, type Hash256, toHex } from "../../../src/core/protocol/bytes.ts";
-import type { StateMachine } from "../../../src/core/protocol/ismp/state_machine.ts";
-import { stateMachineIdKey } from "../../../src/core/protocol/ismp/state_machine.ts";
-import { destinationOf, receiptKeyOf, requestOf } from "../../../src/messaging/decisions/route.ts";
-import type { Message } from "../../../src/core/protocol/ismp/message.ts";
-import { paymentOf } from "../../../src/messaging/decisions/withdrawal_post.ts";
+import { unresolvedSubmissionStates } from "../../../src/messaging/ledger/ledger.ts";
+import { equalBytes, type Hash256, toHex } from "../../../src/core/encoding/bytes.ts";
+import type { StateMachine } from "../../../src/core/ismp/state_machine.ts";
+import { stateMachineIdKey } from "../../../src/core/ismp/state_machine.ts";
+import { destinationOf, receiptKeyOf, requestOf } from "../../../src/messaging/relay/decisions/route.ts";
+import type { Message } from "../../../src/core/ismp/message.ts";
+import { paymentOf } from "../../../src/messaging/relay/decisions/withdrawal_post.ts";
 import { type LedgerSnapshot, readLedger } from "../../scenario/support/ledger_reader.ts";
 import type { MemoryBlock, MemoryNode } from "../../support/memory_node.ts";
 import {
@@ -61,7 +61,7 @@ export class Checks {
   readonly #cursors = new Map<string, bigint>();
   /** {@link Course.freshStarts} at the last look: some processes come and go between two looks. */
   #freshStarts = 0;
-  /** Highest height of a source that a sink ever knew. */
+  /** Highest height of a source that a target ever knew. */
   readonly #told = new Map<string, bigint>();
   readonly #violations: string[] = [];
   /** Chains to which nothing is sent any more, since too much was lost there. */
@@ -91,10 +91,10 @@ export class Checks {
       this.#cursors.clear();
     }
     this.#freshStarts = this.#course.freshStarts;
-    for (const { source, sink } of this.#legs()) {
-      const scanned = ledger.cursors.find(source, sink);
+    for (const { source, target } of this.#legs()) {
+      const scanned = ledger.cursors.find(source, target);
       if (scanned === undefined) continue;
-      const leg = `${source} -> ${sink}`;
+      const leg = `${source} -> ${target}`;
       const before = this.#cursors.get(leg) ?? 0n;
       if (scanned < before) {
         this.#violations.push(`I2: ${leg} went back from ${before} to ${scanned}`);
@@ -125,7 +125,7 @@ export class Checks {
       if (!isOver) return this.#describe(sent);
     }
     for (const { id: { stateMachine: chain } } of this.#course.nodes) {
-      // What is mined is settled in the end, whatever else may wait for ever.
+      // What is mined is settled in the end, whatever else may wait forever.
       const open = ledger.submissions.listUnresolved(chain).filter(({ id, state }) =>
         state === "included" ||
         (!this.#stopped.has(chain) && !this.#carriesOnlyBad(ledger.submissions.itemsOf(id)))
@@ -193,7 +193,7 @@ export class Checks {
         sentFrom: (source) => sentIn(blocksOf(source)),
         startOf: () => 0n,
       }),
-      ...cursorsAhead(ledger.cursors, (source, sink) => this.#told.get(`${source} ${sink}`) ?? 0n),
+      ...cursorsAhead(ledger.cursors, (source, target) => this.#told.get(`${source} ${target}`) ?? 0n),
       ...deliveriesWrong(
         ledger.deliveries,
         // A seed may end while one of bad messages waits: mined as the process ends, it is recorded by the next one.
@@ -375,10 +375,10 @@ export class Checks {
     const ledger = this.#course.program?.ledger;
     if (ledger === undefined) return false;
     return [dest, this.#hub()].every((node) => {
-      const sink = node.id.stateMachine;
+      const target = node.id.stateMachine;
       const receipt = finalState(node).receipts.get(receiptKeyOf(message));
-      if (receipt === undefined || !equalBytes(receipt, this.#course.relayerOn(sink))) return true;
-      return ledger.deliveries.find(receiptKeyOf(message), sink) !== undefined;
+      if (receipt === undefined || !equalBytes(receipt, this.#course.relayerOn(target))) return true;
+      return ledger.deliveries.find(receiptKeyOf(message), target) !== undefined;
     });
   }
 
@@ -386,8 +386,8 @@ export class Checks {
   #hasEndedOtherwise({ plan, message, dest, source }: Sent): boolean {
     const ledger = this.#course.program?.ledger;
     if (ledger === undefined) return false;
-    const rows = [dest.id.stateMachine, chainNames[2]].flatMap((sink) => {
-      const row = ledger.messages.find(message.commitment, sink);
+    const rows = [dest.id.stateMachine, chainNames[2]].flatMap((target) => {
+      const row = ledger.messages.find(message.commitment, target);
       return row === undefined ? [] : [row];
     });
     const isPoor = plan.fee === 1n && (source.head.state.fees.get(message.commitment) ?? 0n) === 1n;
@@ -401,7 +401,7 @@ export class Checks {
       (isBad(plan) && state === "submitted" && attempts > 0) ||
       (isBad(plan) && state === "held" && reason !== undefined && FAILED.has(reason)) ||
       (isPoor && state === "held" && reason === "unprofitable") ||
-      (state === "held" && reason === "prelude_uncovered" && !this.#paysForProofs(dest)) ||
+      (state === "held" && reason === "consensus_proofs_unprofitable" && !this.#paysForProofs(dest)) ||
       (state === "held" && reason === "height_unknown" && this.#mayLoseHeights())
     );
   }
@@ -411,7 +411,7 @@ export class Checks {
     return this.#course.plan.troubles.some(({ kind }) => kind === "badProofs" || kind === "bandwidth");
   }
 
-  /** Most proofs of the hub that must go ahead of messages: the rotations that the chain lacks, and one more. */
+  /** Maximum of proofs of the hub that must go ahead of messages: the rotations that the chain lacks, and one more. */
   #proofsFor(chain: MemoryNode): bigint {
     const { setId } = chain.head.state;
     return setId === undefined ? 0n : this.#hub().head.state.proofs.setId - setId + 1n;
@@ -436,23 +436,23 @@ export class Checks {
 
   #describe({ plan, message, dest }: Sent): string {
     const ledger = this.#course.program?.ledger;
-    const rows = [chainNames[2], dest.id.stateMachine].map((sink: StateMachine) => {
-      const row = ledger?.messages.find(message.commitment, sink);
-      return `${sink}: ${row?.state} ${row?.reason ?? ""} ${row?.detail ?? ""} ${row?.attempts}`;
+    const rows = [chainNames[2], dest.id.stateMachine].map((target: StateMachine) => {
+      const row = ledger?.messages.find(message.commitment, target);
+      return `${target}: ${row?.state} ${row?.reason ?? ""} ${row?.detail ?? ""} ${row?.attempts}`;
     });
     const what = `${message.kind} ${message.commitment} to ${destinationOf(message)}`;
     return `${what} is not over (${rows.join("; ")}; ${Deno.inspect(plan, { breakLength: 200 })})`;
   }
 
   #noteHeights(): void {
-    for (const sink of this.#course.nodes) {
+    for (const target of this.#course.nodes) {
       for (const source of this.#course.nodes) {
-        const known = sink.head.state.counterparties.get(stateMachineIdKey(source.id))?.latest ?? 0n;
+        const known = target.head.state.counterparties.get(stateMachineIdKey(source.id))?.latest ?? 0n;
         // Proofs that the hub accepted make a chain accept their height.
-        const proven = source === this.#hub() && sink.head.state.setId !== undefined
+        const proven = source === this.#hub() && target.head.state.setId !== undefined
           ? this.#hub().head.state.proofs.list.at(-1)?.height ?? 0n
           : 0n;
-        const key = `${source.id.stateMachine} ${sink.id.stateMachine}`;
+        const key = `${source.id.stateMachine} ${target.id.stateMachine}`;
         const most = [known, proven, this.#told.get(key) ?? 0n].reduce((a, b) => a > b ? a : b);
         this.#told.set(key, most);
       }
@@ -467,10 +467,10 @@ export class Checks {
     return this.#course.nodes[2];
   }
 
-  #legs(): readonly { readonly source: StateMachine; readonly sink: StateMachine }[] {
+  #legs(): readonly { readonly source: StateMachine; readonly target: StateMachine }[] {
     const [one, two, hub] = chainNames;
-    return [[one, hub], [two, hub], [hub, one], [hub, two]].flatMap(([source, sink]) =>
-      source === undefined || sink === undefined ? [] : [{ source, sink }]
+    return [[one, hub], [two, hub], [hub, one], [hub, two]].flatMap(([source, target]) =>
+      source === undefined || target === undefined ? [] : [{ source, target }]
     );
   }
 }

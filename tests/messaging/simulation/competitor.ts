@@ -1,7 +1,7 @@
 /** Another relayer, which delivers now and then whatever it can. It keeps nothing in mind and asks for no fee. */
-import type { Message } from "../../../src/core/protocol/ismp/message.ts";
+import type { Message } from "../../../src/core/ismp/message.ts";
 import type { Randomness } from "../../../src/core/runtime/randomness.ts";
-import { receiptKeyOf } from "../../../src/messaging/decisions/route.ts";
+import { receiptKeyOf } from "../../../src/messaging/relay/decisions/route.ts";
 import type { MemoryChain } from "../../support/memory_chain.ts";
 import type { Sent } from "./course.ts";
 
@@ -18,26 +18,26 @@ export async function compete(
   const legs = [[one, hub], [two, hub], [hub, one], [hub, two]] as const;
   const leg = legs[Math.floor(random.fraction() * legs.length)];
   if (leg === undefined) return;
-  const [source, sink] = leg;
+  const [source, target] = leg;
   const signal = new AbortController().signal;
-  const { height } = await sink.fetchView(source.id, signal);
+  const { height } = await target.fetchView(source.id, signal);
   if (height === 0n) return;
   const mine: Message[] = [];
   for (const { message, source: from, dest } of sent) {
     if (message.kind !== "post") continue;
     const isOfLeg = source === hub
-      ? dest.id.stateMachine === sink.id.stateMachine
+      ? dest.id.stateMachine === target.id.stateMachine
       : from.id.stateMachine === source.id.stateMachine;
     if (!isOfLeg || !source.hasSent(message.commitment, height)) continue;
-    const [receipt] = await sink.fetchReceipts([message], signal);
+    const [receipt] = await target.fetchReceipts([message], signal);
     if (receipt === undefined && receiptKeyOf(message) === message.commitment) mine.push(message);
   }
   const chosen = mine.slice(0, 1 + Math.floor(random.fraction() * 3));
   if (chosen.length === 0) return;
-  const proof = await source.proveMessages(chosen, height, sink, signal);
+  const proof = await source.proveMessages(chosen, height, target, signal);
   const delivery = { steps: [{ kind: "messages", messages: chosen, proof }] } as const;
-  const simulation = await sink.simulate(delivery, signal);
+  const simulation = await target.simulate(delivery, signal);
   if (simulation.kind === "refused") return;
-  const signing = await sink.sign(delivery, simulation, { nonceAtLeast: undefined }, signal);
-  if (signing.kind === "signed") await sink.broadcast(signing.submission, signal);
+  const signing = await target.sign(delivery, simulation, { nonceAtLeast: undefined }, signal);
+  if (signing.kind === "signed") await target.broadcast(signing.submission, signal);
 }

@@ -1,8 +1,8 @@
 /** The file with which the relayer of the simulation is started. */
 import type { EvmChainConfig, MessagingConfig } from "../../../src/messaging/config/schema.ts";
 import { EndpointUrl, Secret } from "../../../src/core/config/redact.ts";
-import { toHex } from "../../../src/core/protocol/bytes.ts";
-import type { StateMachineId } from "../../../src/core/protocol/ismp/state_machine.ts";
+import { toHex } from "../../../src/core/encoding/bytes.ts";
+import type { StateMachineId } from "../../../src/core/ismp/state_machine.ts";
 
 /** What differs from seed to seed. */
 export interface ConfigFacts {

@@ -5,17 +5,17 @@
 import { existsSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import type { MessagingConfig } from "../../../src/messaging/config/schema.ts";
-import { toHex } from "../../../src/core/protocol/bytes.ts";
-import { keccak256 } from "../../../src/core/protocol/hash.ts";
-import { getMessage, postMessage } from "../../../src/core/protocol/ismp/commitment.ts";
-import type { Message } from "../../../src/core/protocol/ismp/message.ts";
-import { evmAddressOf } from "../../../src/core/protocol/ismp/signed_messages.ts";
+import { toHex } from "../../../src/core/encoding/bytes.ts";
+import { keccak256 } from "../../../src/core/encoding/hash.ts";
+import { getMessage, postMessage } from "../../../src/core/ismp/commitment.ts";
+import type { Message } from "../../../src/core/ismp/message.ts";
+import { evmAddressOf } from "../../../src/core/ismp/signed_messages.ts";
 import {
   parseStateMachine,
   type StateMachine,
   stateMachineIdKey,
   toConsensusStateId,
-} from "../../../src/core/protocol/ismp/state_machine.ts";
+} from "../../../src/core/ismp/state_machine.ts";
 import type { Randomness } from "../../../src/core/runtime/randomness.ts";
 import type { Connections } from "../../../src/messaging/session.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -64,8 +64,8 @@ const TICK_SEC = 2;
 const HUB_BLOCK_SEC = 6;
 /** 2,000 dollars for a native token. */
 export const PRICE_27 = 2_000n * 10n ** 27n;
-/** Most seconds after the trouble until everything has ended. */
-const MOST_CALM_SEC = 3 * 3_600;
+/** Maximum of seconds after the trouble until everything has ended. */
+const MAX_CALM_SEC = 3 * 3_600;
 /** Seconds between a process that ended by itself and its successor, as a container runtime does it. */
 const RESPAWN_SEC = 5;
 
@@ -142,12 +142,12 @@ export class Course {
         challengePeriodSec: plan.hubChallengeSec,
       }),
     ];
-    const rival = { relayer: new Uint8Array(20).fill(0xcc) };
+    const competitor = { relayer: new Uint8Array(20).fill(0xcc) };
     const [nodeOne, nodeTwo, hub] = this.nodes;
     this.#competitor = [
-      new MemoryChain(nodeOne, this.clock, rival),
-      new MemoryChain(nodeTwo, this.clock, rival),
-      new MemoryChain(hub, this.clock, rival),
+      new MemoryChain(nodeOne, this.clock, competitor),
+      new MemoryChain(nodeTwo, this.clock, competitor),
+      new MemoryChain(hub, this.clock, competitor),
     ];
     this.#fuses = plan.troubles.filter((trouble) => trouble.kind === "fuse");
   }
@@ -181,7 +181,7 @@ export class Course {
   async run(
     look: { readonly watch: () => void; readonly whatIsOpen: () => string | undefined },
   ): Promise<void> {
-    const mostSec = this.plan.calmAfterSec + MOST_CALM_SEC;
+    const mostSec = this.plan.calmAfterSec + MAX_CALM_SEC;
     for (this.#nowSec = 0; this.#nowSec <= mostSec; this.#nowSec += TICK_SEC) {
       await this.clock.advance(TICK_SEC * 1_000);
       await this.#tick();

@@ -1,11 +1,11 @@
 /** The whole relayer as a process: started on a database file, stopped, killed at any step, and started again. */
 import assert from "node:assert/strict";
-import type { SignedSubmission } from "../../../src/core/chains/chain.ts";
+import type { SignedSubmission } from "../../../src/core/chains/port.ts";
 import type { HubCall } from "../../../src/core/chains/hub_accounts.ts";
 import type { MessagingConfig } from "../../../src/messaging/config/schema.ts";
-import type { Hash256 } from "../../../src/core/protocol/bytes.ts";
-import type { Ledger } from "../../../src/core/ledger/ledger.ts";
-import { openLedger } from "../../../src/core/ledger/open.ts";
+import type { Hash256 } from "../../../src/core/encoding/bytes.ts";
+import type { Ledger } from "../../../src/messaging/ledger/ledger.ts";
+import { openLedger } from "../../../src/messaging/ledger/open.ts";
 import type { Clock } from "../../../src/core/runtime/clock.ts";
 import type { ExitCode } from "../../../src/core/runtime/exit_codes.ts";
 import { runRelayer } from "../../../src/messaging/run.ts";
@@ -15,7 +15,7 @@ import { seededRandomness } from "../../support/seeded_randomness.ts";
 import type { Process } from "./chains.ts";
 
 /** Longest time between being asked to end and the end, ms. */
-const LONGEST_END_MS = 1_000;
+const MAX_END_MS = 1_000;
 
 /** The process was killed: nothing of it happens any more. */
 class Killed extends Error {
@@ -23,7 +23,7 @@ class Killed extends Error {
 }
 
 /** Longest time between being told a fee and claiming it, ms: proofs and dry runs on a bad day. */
-const LONGEST_CLAIM_MS = 120_000;
+const MAX_CLAIM_MS = 120_000;
 
 /** What a process is started with. */
 export interface ProgramOptions {
@@ -133,7 +133,7 @@ export class Program implements Process {
 
   claiming(commitment: Hash256, fee: bigint): void {
     const told = this.#told.get(commitment);
-    const isNew = told !== undefined && this.#clock.now() - told.atMs <= LONGEST_CLAIM_MS;
+    const isNew = told !== undefined && this.#clock.now() - told.atMs <= MAX_CLAIM_MS;
     if (isNew && told.fee <= fee) return;
     this.violations.push(`A claim of ${commitment} shows ${fee}, its source has told ${told?.fee}`);
   }
@@ -142,7 +142,7 @@ export class Program implements Process {
   #noteEnd(): void {
     if (this.#stoppedAtMs === undefined || this.#isDead) return;
     const tookMs = this.#clock.now() - this.#stoppedAtMs;
-    if (tookMs > LONGEST_END_MS) this.violations.push(`I11: it took ${tookMs} ms to end`);
+    if (tookMs > MAX_END_MS) this.violations.push(`I11: it took ${tookMs} ms to end`);
     const stuck = this.log.lines.find(({ event }) => event === "shutdown_timed_out");
     if (stuck !== undefined) this.violations.push(`I11: did not stop in time: ${stuck.fields.workers}`);
   }

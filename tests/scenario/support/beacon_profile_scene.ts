@@ -1,8 +1,8 @@
 /** The consensus relayer with beacon nodes that have profiles. Start reading at {@link playBeaconProfile}. */
 import assert from "node:assert/strict";
-import type { Profile } from "../../devnet/profiles/profile.ts";
-import type { RestBehaviour } from "../../devnet/profiles/rest_behaviour.ts";
-import { startProfiledBeacon } from "../../devnet/profiles/rest_front.ts";
+import type { Profile } from "../../../devnet/profiles/profile.ts";
+import type { RestBehaviour } from "../../../devnet/profiles/rest_behaviour.ts";
+import { startProfiledBeacon } from "../../../devnet/profiles/rest_front.ts";
 import { type ConsensusScene, DEADLINE_MS } from "./consensus_scene.ts";
 
 /** What came of it. */

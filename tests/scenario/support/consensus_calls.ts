@@ -1,11 +1,11 @@
 /** The consensus proofs of the hub that an account carried to an EVM host, and which of them changed nothing. */
 import type { Address } from "viem";
-import type { Hex } from "../../../src/core/protocol/bytes.ts";
-import { toAddress } from "../../../src/core/protocol/evm/address.ts";
-import { decodeHandlerCall, type HandlerCall } from "../../../src/core/protocol/evm/handler_calls.ts";
-import { decodeHostLog } from "../../../src/core/protocol/evm/host_events.ts";
-import type { IsmpHost } from "../../devnet/evm/deploy.ts";
-import { FIRST_BEEFY_SET } from "../../devnet/relay/validators.ts";
+import type { Hex } from "../../../src/core/encoding/bytes.ts";
+import { toAddress } from "../../../src/core/evm/address.ts";
+import { decodeHandlerCall, type HandlerCall } from "../../../src/core/evm/handler_calls.ts";
+import { decodeHostLog } from "../../../src/core/evm/host_events.ts";
+import type { IsmpHost } from "../../../devnet/evm/deploy.ts";
+import { FIRST_BEEFY_SET } from "../../../devnet/relay/validators.ts";
 import { readTransactionsOf } from "./account_history.ts";
 
 /** A transaction that was mined without a revert and carried at least one consensus proof. */

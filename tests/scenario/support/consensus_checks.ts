@@ -3,24 +3,21 @@
  * only grow, nothing was submitted in vain, and the programs kept quiet, small and discreet.
  * Start reading at {@link consensusViolations}; the facts are read by {@link readConsensusFacts}.
  */
-import { concatBytes, fromHex, toHash256, toHex } from "../../../src/core/protocol/bytes.ts";
-import { type EvmBlockHeader, parseBlockHeader } from "../../../src/core/protocol/evm/block_header.ts";
-import {
-  stateCommitmentCodec,
-  type StateCommitmentHeight,
-} from "../../../src/core/protocol/ismp/state_commitment.ts";
+import { concatBytes, fromHex, toHash256, toHex } from "../../../src/core/encoding/bytes.ts";
+import { type EvmBlockHeader, parseBlockHeader } from "../../../src/core/evm/block_header.ts";
+import { stateCommitmentCodec, type StateCommitmentHeight } from "../../../src/core/ismp/state_commitment.ts";
 import {
   type StateMachineId,
   stateMachineIdCodec,
   stateMachineIdKey,
-} from "../../../src/core/protocol/ismp/state_machine.ts";
-import { blake2Concat, ismpKeys, storagePrefix } from "../../../src/core/protocol/ismp/storage_keys.ts";
-import { decodeStrict, u64 } from "../../../src/core/protocol/scale.ts";
-import type { Devnet, DevnetChain } from "../../devnet/devnet.ts";
-import { toldByGrandpa } from "../../devnet/devnet_feeds.ts";
-import { readerFor } from "../../devnet/evm/deploy.ts";
-import type { Rejection } from "../../devnet/hub/hub.ts";
-import { resultHttp } from "../../devnet/hub/json_rpc_client.ts";
+} from "../../../src/core/ismp/state_machine.ts";
+import { blake2Concat, ismpKeys, storagePrefix } from "../../../src/core/ismp/storage_keys.ts";
+import { decodeStrict, u64 } from "../../../src/core/encoding/scale.ts";
+import type { Devnet, DevnetChain } from "../../../devnet/devnet.ts";
+import { toldByGrandpa } from "../../../devnet/devnet_feeds.ts";
+import { readerFor } from "../../../devnet/evm/deploy.ts";
+import type { Rejection } from "../../../devnet/hub/hub.ts";
+import { resultHttp } from "../../../devnet/hub/json_rpc_client.ts";
 import {
   type HostFacts,
   type HostLimits,
@@ -28,8 +25,8 @@ import {
   readHeads,
   readHostFacts,
 } from "./consensus_hosts.ts";
-import { ownHeaderOf } from "../../devnet/hub/own_proofs.ts";
-import type { DevnetSubstrateChain } from "../../devnet/substrate_chains.ts";
+import { ownHeaderOf } from "../../../devnet/hub/own_proofs.ts";
+import type { DevnetSubstrateChain } from "../../../devnet/substrate_chains.ts";
 import { readUpdates, type ToldFacts, toldViolations } from "./told_checks.ts";
 
 /** The part of a header that the hub stores. */
@@ -87,7 +84,7 @@ export interface ConsensusLimits extends HostLimits {
  * Most memory of the program with four chains: the runtime and the libraries take about 170 MB, and an update may take
  * 64 MB more (issue 4). The rest is garbage that is not collected yet.
  */
-export const MOST_MB = 400;
+export const MAX_MB = 400;
 
 const HUB = "the hub";
 
@@ -151,7 +148,7 @@ function* runViolations({ name, errors, secrets, peakMb }: RunFacts): Iterable<s
   for (const line of errors) yield `${name} printed an error: ${line}`;
   for (const secret of secrets) yield `${name} printed a secret: ${secret}`;
   if (peakMb === undefined) yield `${name}: its memory was never measured`;
-  else if (peakMb > MOST_MB) yield `${name} used ${peakMb} MB, and ${MOST_MB} MB are enough`;
+  else if (peakMb > MAX_MB) yield `${name} used ${peakMb} MB, and ${MAX_MB} MB are enough`;
 }
 
 /** From where on things count: a block of the hub, and one of each EVM chain. */

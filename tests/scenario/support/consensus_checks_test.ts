@@ -6,7 +6,7 @@ import {
   type ConsensusFacts,
   type ConsensusLimits,
   consensusViolations,
-  MOST_MB,
+  MAX_MB,
   type RunFacts,
 } from "./consensus_checks.ts";
 import type { HostDelivery, HostFacts } from "./consensus_hosts.ts";
@@ -146,7 +146,7 @@ const violated: readonly [what: string, facts: ConsensusFacts, said: RegExp, lim
   ],
   ["an error", withRun({ errors: ["No update"] }), /relayer 1 printed an error: No update/],
   ["a secret", withRun({ secrets: ["q7"] }), /printed a secret: q7/],
-  ["too much memory", withRun({ peakMb: MOST_MB + 1 }), /used \d+ MB/],
+  ["too much memory", withRun({ peakMb: MAX_MB + 1 }), /used \d+ MB/],
   ["memory that was not measured", withRun({ peakMb: undefined }), /never measured/],
   [
     "a failed transaction with proofs",
@@ -166,12 +166,12 @@ const violated: readonly [what: string, facts: ConsensusFacts, said: RegExp, lim
   ],
   ["a proof that was paid for in vain", withDelivery({ effects: ["none"] }), /1 of 2 .* in vain/],
   [
-    "more of them than a rival explains",
+    "more of them than a competitor explains",
     withHost({
       deliveries: [delivery, { ...delivery, effects: ["none"] }, { ...delivery, effects: ["none"] }],
     }),
     /2 of 3 .* in vain/,
-    { rivals: 1 },
+    { competitors: 1 },
   ],
   [
     "an epoch that was left out",
@@ -203,7 +203,7 @@ Deno.test("consensus checks: what is as it should be passes, and so does what a 
   // The chain's governance may do anything.
   assert.deepEqual(consensusViolations(withUpdate({ extrinsics: 0, after: { height: 1, setId: 9n } })), []);
   assert.deepEqual(consensusViolations({ ...good, rejections: [refusal] }, { hasCompetitors: true }), []);
-  assert.deepEqual(consensusViolations(withDelivery({ effects: ["none"] }), { rivals: 1 }), []);
+  assert.deepEqual(consensusViolations(withDelivery({ effects: ["none"] }), { competitors: 1 }), []);
   assert.deepEqual(consensusViolations(withDelivery({ isReverted: false, effects: [] })), []);
   assert.deepEqual(consensusViolations(withHost({ epochs: [10n, 11n, 12n] })), []);
   assert.deepEqual(consensusViolations(withHost({ epochs: [], heights: [], sets: [10n, 10n] })), []);

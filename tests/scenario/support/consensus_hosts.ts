@@ -4,19 +4,16 @@
  * Start reading at {@link hostViolations}; the facts are read by {@link readHostFacts}.
  */
 import { createPublicClient, http, type PublicClient } from "viem";
-import { fromHex, type Hex } from "../../../src/core/protocol/bytes.ts";
-import { BeefyError } from "../../../src/core/protocol/consensus/beefy/beefy_error.ts";
-import { checkProof } from "../../../src/core/protocol/consensus/beefy/check_proof.ts";
-import { toAddress } from "../../../src/core/protocol/evm/address.ts";
-import {
-  type BeefyClientState,
-  decodeBeefyClientState,
-} from "../../../src/core/protocol/evm/beefy_client_state.ts";
-import { decodeHandlerCall, type HandlerCall } from "../../../src/core/protocol/evm/handler_calls.ts";
-import { decodeHostLog } from "../../../src/core/protocol/evm/host_events.ts";
-import type { DevnetChain } from "../../devnet/devnet.ts";
-import { HOST_ABI } from "../../devnet/evm/abi.ts";
-import type { IsmpHost } from "../../devnet/evm/deploy.ts";
+import { fromHex, type Hex } from "../../../src/core/encoding/bytes.ts";
+import { BeefyError } from "../../../src/core/beefy/beefy_error.ts";
+import { checkProof } from "../../../src/consensus/clients/beefy/spec/check_proof.ts";
+import { toAddress } from "../../../src/core/evm/address.ts";
+import { type BeefyClientState, decodeBeefyClientState } from "../../../src/core/evm/beefy_client_state.ts";
+import { decodeHandlerCall, type HandlerCall } from "../../../src/core/evm/handler_calls.ts";
+import { decodeHostLog } from "../../../src/core/evm/host_events.ts";
+import type { DevnetChain } from "../../../devnet/devnet.ts";
+import { HOST_ABI } from "../../../devnet/evm/abi.ts";
+import type { IsmpHost } from "../../../devnet/evm/deploy.ts";
 
 /** What a proof did to a host. `none`: it was paid for, and the host knew of it already. */
 export type ProofEffect = "rotation" | "height" | "none" | "refused";
@@ -54,11 +51,11 @@ export interface HostLimits {
    * Others that bring the same proofs: each may come second behind every transaction that taught a host something, since
    * what is sent in the same moment is not seen. Default 0.
    */
-  readonly rivals?: number;
+  readonly competitors?: number;
 }
 
 /** More consensus proofs than that are never put into one transaction. */
-const MOST_PROOFS = 3;
+const MAX_PROOFS = 3;
 
 /** Everything that is wrong, as sentences. */
 export function hostViolations(facts: HostFacts, limits: HostLimits = {}): string[] {
@@ -76,13 +73,16 @@ function* deliveryViolations(
 ): Iterable<string> {
   if (host !== "open") yield `${chain}: proofs of the hub went to the ${host} host in ${hash}`;
   else if (isReverted) yield `${chain}: transaction ${hash} with proofs of the hub failed`;
-  if (effects.length > MOST_PROOFS) yield `${chain}: ${effects.length} proofs of the hub in ${hash}`;
+  if (effects.length > MAX_PROOFS) yield `${chain}: ${effects.length} proofs of the hub in ${hash}`;
 }
 
-function* vainDeliveries({ chain, deliveries }: HostFacts, { rivals = 0 }: HostLimits): Iterable<string> {
+function* vainDeliveries(
+  { chain, deliveries }: HostFacts,
+  { competitors = 0 }: HostLimits,
+): Iterable<string> {
   const mined = deliveries.filter(({ isReverted }) => !isReverted);
   const vain = mined.filter(isVain);
-  if (vain.length > rivals * (mined.length - vain.length)) {
+  if (vain.length > competitors * (mined.length - vain.length)) {
     yield `${chain}: ${vain.length} of ${mined.length} transactions with proofs of the hub were paid for in vain`;
   }
 }

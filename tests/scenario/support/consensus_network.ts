@@ -2,13 +2,13 @@
  * What the network does while relayers tell EVM hosts of the hub: sessions begin, the hub accepts proofs of itself, it
  * posts messages. Start reading at {@link beginSessions} and {@link untilHostsKnow}.
  */
-import type { BeefyAuthoritySet } from "../../../src/core/protocol/evm/beefy_client_state.ts";
-import type { Devnet, DevnetChain } from "../../devnet/devnet.ts";
-import { HOST_ABI } from "../../devnet/evm/abi.ts";
-import { readHubConsensus } from "../../devnet/evm/host_admin.ts";
-import { demoModuleId } from "../../devnet/hub/hub.ts";
-import { fromHex, type Hash256 } from "../../../src/core/protocol/bytes.ts";
-import { waitUntil } from "../../devnet/messages.ts";
+import type { BeefyAuthoritySet } from "../../../src/core/evm/beefy_client_state.ts";
+import type { Devnet, DevnetChain } from "../../../devnet/devnet.ts";
+import { HOST_ABI } from "../../../devnet/evm/abi.ts";
+import { readHubConsensus } from "../../../devnet/evm/host_admin.ts";
+import { demoModuleId } from "../../../devnet/hub/hub.ts";
+import { fromHex, type Hash256 } from "../../../src/core/encoding/bytes.ts";
+import { waitUntil } from "../../../devnet/messages.ts";
 import { type HostDelivery, readDeliveries, readHeads } from "./consensus_hosts.ts";
 import { type ConsensusScene, DEADLINE_MS, type SceneChanges } from "./consensus_scene.ts";
 import type { RelayerProcess } from "./relayer_process.ts";

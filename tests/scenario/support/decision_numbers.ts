@@ -1,11 +1,11 @@
 /** What the database says of a decision about profit, and what changes it. */
 import assert from "node:assert/strict";
 import { encodeFunctionData, maxUint256 } from "viem";
-import type { DevnetChain } from "../../devnet/devnet.ts";
-import { FEE_TOKEN_ABI, HOST_ABI } from "../../devnet/evm/abi.ts";
-import { DEVNET_ACCOUNTS } from "../../devnet/evm/accounts.ts";
-import { mintFeeTokens } from "../../devnet/evm/host_admin.ts";
-import { type SentMessage, waitUntil } from "../../devnet/messages.ts";
+import type { DevnetChain } from "../../../devnet/devnet.ts";
+import { FEE_TOKEN_ABI, HOST_ABI } from "../../../devnet/evm/abi.ts";
+import { DEVNET_ACCOUNTS } from "../../../devnet/evm/accounts.ts";
+import { mintFeeTokens } from "../../../devnet/evm/host_admin.ts";
+import { type SentMessage, waitUntil } from "../../../devnet/messages.ts";
 import type { SceneRelayer } from "./scene.ts";
 
 /** What the database says of the decisions about the messages, in their order. */

@@ -3,11 +3,11 @@
  * claims and withdraws by hand.
  */
 import type { Address } from "viem";
-import { fromHex } from "../../../src/core/protocol/bytes.ts";
-import type { Devnet, DevnetChain } from "../../devnet/devnet.ts";
-import { FEE_TOKEN_ABI } from "../../devnet/evm/abi.ts";
-import { DEVNET_ACCOUNTS, type DevnetRole } from "../../devnet/evm/accounts.ts";
-import type { ConfigChanges } from "../../devnet/relayer_config.ts";
+import { fromHex } from "../../../src/core/encoding/bytes.ts";
+import type { Devnet, DevnetChain } from "../../../devnet/devnet.ts";
+import { FEE_TOKEN_ABI } from "../../../devnet/evm/abi.ts";
+import { DEVNET_ACCOUNTS, type DevnetRole } from "../../../devnet/evm/accounts.ts";
+import type { ConfigChanges } from "../../../devnet/relayer_config.ts";
 import type { RelayerProcess } from "./relayer_process.ts";
 import { DEADLINE_MS, type SceneRelayer } from "./scene.ts";
 

@@ -1,15 +1,15 @@
 /**
- * Messages to modules that cost relayers gas for nothing (`tests/devnet/contracts/Hostile.sol`), beside those of honest
+ * Messages to modules that cost relayers gas for nothing (`devnet/contracts/Hostile.sol`), beside those of honest
  * users: some behave only while a node imagines the delivery, one is too large to be looked at, and one turns bad in the
  * block that holds the delivery. Start reading at {@link HostileSenders}.
  */
 import assert from "node:assert/strict";
 import { encodeFunctionData, parseAbi, stringToHex } from "viem";
-import type { DevnetChain } from "../../devnet/devnet.ts";
-import { DEVNET_ACCOUNTS } from "../../devnet/evm/accounts.ts";
-import { compileContracts } from "../../devnet/evm/compile.ts";
-import { waitForReceipt } from "../../devnet/evm/deploy.ts";
-import { delivered, sendBody, type SentMessage, waitUntil } from "../../devnet/messages.ts";
+import type { DevnetChain } from "../../../devnet/devnet.ts";
+import { DEVNET_ACCOUNTS } from "../../../devnet/evm/accounts.ts";
+import { compileContracts } from "../../../devnet/evm/compile.ts";
+import { waitForReceipt } from "../../../devnet/evm/deploy.ts";
+import { delivered, sendBody, type SentMessage, waitUntil } from "../../../devnet/messages.ts";
 import type { LedgerSubmission } from "./ledger_reader.ts";
 import type { Scene, SceneRelayer } from "./scene.ts";
 
@@ -87,7 +87,9 @@ export class HostileSenders {
   async untilJudged(relayer: SceneRelayer): Promise<readonly SentMessage[]> {
     await waitUntil("the relayer has decided about every hostile message", async () => {
       const { messages } = await relayer.ledger();
-      const states = new Map(messages.map(({ commitment, sink, state }) => [`${commitment} ${sink}`, state]));
+      const states = new Map(
+        messages.map(({ commitment, target, state }) => [`${commitment} ${target}`, state]),
+      );
       return this.#sent.every(({ commitment, request: { dest } }) =>
         JUDGED.has(states.get(`${commitment} ${dest}`) ?? "")
       );

@@ -1,12 +1,12 @@
 /** What the hub's own records say of relayers' money: claimed requests, credit, and the payments that it ordered. */
-import { fromHex, toHex } from "../../../src/core/protocol/bytes.ts";
-import { sr25519PublicKey } from "../../../src/core/protocol/ismp/signed_messages.ts";
-import { toHash256 } from "../../../src/core/protocol/bytes.ts";
-import { paymentOf } from "../../../src/messaging/decisions/withdrawal_post.ts";
-import type { ChainHistory } from "../../devnet/chain_history.ts";
-import type { Devnet } from "../../devnet/devnet.ts";
-import { DEVNET_KEYS, type DevnetRole } from "../../devnet/evm/accounts.ts";
-import { DEVNET_ACCOUNTS } from "../../devnet/evm/accounts.ts";
+import { fromHex, toHex } from "../../../src/core/encoding/bytes.ts";
+import { sr25519PublicKey } from "../../../src/core/ismp/signed_messages.ts";
+import { toHash256 } from "../../../src/core/encoding/bytes.ts";
+import { paymentOf } from "../../../src/messaging/relay/decisions/withdrawal_post.ts";
+import type { ChainHistory } from "../../../devnet/chain_history.ts";
+import type { Devnet } from "../../../devnet/devnet.ts";
+import { DEVNET_KEYS, type DevnetRole } from "../../../devnet/evm/accounts.ts";
+import { DEVNET_ACCOUNTS } from "../../../devnet/evm/accounts.ts";
 
 /** An order of the hub to pay a relayer, as a request to the chain that pays. */
 export interface HubPayment {

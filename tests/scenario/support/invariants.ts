@@ -5,14 +5,14 @@
  * show in `run_invariants.ts`. Start reading at {@link assertInvariants}.
  */
 import assert from "node:assert/strict";
-import { type Hash256, toHash256 } from "../../../src/core/protocol/bytes.ts";
-import { toAddress } from "../../../src/core/protocol/evm/address.ts";
-import { toFee18 } from "../../../src/messaging/decisions/money.ts";
-import { type ChainHistory, type HandledEvent, readHistory } from "../../devnet/chain_history.ts";
-import type { Devnet } from "../../devnet/devnet.ts";
-import { DEVNET_ACCOUNTS, DEVNET_KEYS, type DevnetRole } from "../../devnet/evm/accounts.ts";
-import { HOST_ABI } from "../../devnet/evm/abi.ts";
-import type { IsmpHost } from "../../devnet/evm/deploy.ts";
+import { type Hash256, toHash256 } from "../../../src/core/encoding/bytes.ts";
+import { toAddress } from "../../../src/core/evm/address.ts";
+import { toFee18 } from "../../../src/messaging/relay/decisions/money.ts";
+import { type ChainHistory, type HandledEvent, readHistory } from "../../../devnet/chain_history.ts";
+import type { Devnet } from "../../../devnet/devnet.ts";
+import { DEVNET_ACCOUNTS, DEVNET_KEYS, type DevnetRole } from "../../../devnet/evm/accounts.ts";
+import { HOST_ABI } from "../../../devnet/evm/abi.ts";
+import type { IsmpHost } from "../../../devnet/evm/deploy.ts";
 import {
   attemptsDouble,
   cursorsAhead,
@@ -65,8 +65,8 @@ export interface InvariantOptions {
 export interface Facts {
   readonly hub: string;
   readonly histories: ReadonlyMap<string, ChainHistory>;
-  /** Height of `source` that `sink` knows. */
-  readonly told: (source: string, sink: string) => bigint;
+  /** Height of `source` that `target` knows. */
+  readonly told: (source: string, target: string) => bigint;
   readonly trace: Pick<RelayerTrace, "role" | "ledger"> & {
     readonly processes: readonly ProcessTrace[];
   };
@@ -91,9 +91,9 @@ export async function assertInvariants(
   const since = (chain: string): bigint => options.since?.get(chain) ?? 0n;
   const histories = await readHistoriesSince(devnet, since);
   const hub = devnet.hub.identity.stateMachine;
-  const told = (source: string, sink: string): bigint => {
+  const told = (source: string, target: string): bigint => {
     const from = historyOf({ histories }, source).chain;
-    const to = historyOf({ histories }, sink).chain;
+    const to = historyOf({ histories }, target).chain;
     // What the hub has proven to itself travels to EVM hosts in front of the messages.
     return devnet.oracle.told(devnet.prover !== undefined && from === hub ? { from, to: hub } : { from, to });
   };
@@ -242,8 +242,8 @@ function rowsMissingIn(facts: Facts): Iterable<string> {
     hub: facts.hub,
     sentFrom: (source) => historyOf(facts, source).sent,
     // A process may die between the cursor's first commit and its log line; its successor tells a later start.
-    startOf: ({ source, sink }) =>
-      starts.filter(({ leg }) => leg === `${source} -> ${sink}`).map(({ afterBlock }) => afterBlock)
+    startOf: ({ source, target }) =>
+      starts.filter(({ leg }) => leg === `${source} -> ${target}`).map(({ afterBlock }) => afterBlock)
         .reduce<bigint | undefined>((a, b) => a === undefined || b < a ? b : a, undefined),
   });
 }

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { concatBytes, fromHex, toHash256 } from "../../../src/core/protocol/bytes.ts";
-import { postMessage } from "../../../src/core/protocol/ismp/commitment.ts";
-import { parseStateMachine } from "../../../src/core/protocol/ismp/state_machine.ts";
-import { WITHDRAWAL_MODULE } from "../../../src/messaging/decisions/withdrawal_post.ts";
-import type { ChainHistory } from "../../devnet/chain_history.ts";
-import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../../devnet/evm/accounts.ts";
+import { concatBytes, fromHex, toHash256 } from "../../../src/core/encoding/bytes.ts";
+import { postMessage } from "../../../src/core/ismp/commitment.ts";
+import { parseStateMachine } from "../../../src/core/ismp/state_machine.ts";
+import { WITHDRAWAL_MODULE } from "../../../src/messaging/relay/decisions/withdrawal_post.ts";
+import type { ChainHistory } from "../../../devnet/chain_history.ts";
+import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../../../devnet/evm/accounts.ts";
 import { lossBeyondLimit } from "../../support/relayer_invariants.ts";
 import { type Facts, handledTwice, tooManyReverts, violationsOf } from "./invariants.ts";
 import { creditKey } from "./hub_books.ts";
@@ -35,10 +35,10 @@ function hash(byte: number): ReturnType<typeof toHash256> {
   return toHash256(new Uint8Array(32).fill(byte));
 }
 
-function row(source: string, sink: string): LedgerMessage {
+function row(source: string, target: string): LedgerMessage {
   return {
     commitment,
-    sink,
+    target,
     source,
     kind: "post",
     requestCommitment: commitment,
@@ -65,7 +65,7 @@ function submission(id: number, chain: string, nonce: bigint | undefined): Ledge
     hash: hash(id),
     state: "final",
     replaces: undefined,
-    items: [{ commitment, requestCommitment: commitment, sink: chain, outcome: "handled" }],
+    items: [{ commitment, requestCommitment: commitment, target: chain, outcome: "handled" }],
   };
 }
 
@@ -103,7 +103,7 @@ function delivery(id: number, dest: string, blockHeight: bigint): LedgerSnapshot
 /** One message went from A over the hub to B, carried by us. */
 const ledger: LedgerSnapshot = {
   meta: new Map(),
-  cursors: [{ source: A, sink: HUB, scanned: 6n }, { source: HUB, sink: B, scanned: 8n }],
+  cursors: [{ source: A, target: HUB, scanned: 6n }, { source: HUB, target: B, scanned: 8n }],
   messages: [row(A, HUB), row(HUB, B)],
   submissions: [submission(1, HUB, undefined), submission(2, B, 0n)],
   deliveries: [delivery(1, HUB, 8n), delivery(2, B, 9n)],
@@ -231,7 +231,7 @@ Deno.test("invariants: I1, a block was read and its message has no row; what lie
   assert.deepEqual(broken({ messages: [row(A, HUB)] }, {}, { lines: later }), []);
 });
 
-Deno.test("invariants: I2, a cursor beyond what the sink knows, or one that went back", () => {
+Deno.test("invariants: I2, a cursor beyond what the target knows, or one that went back", () => {
   assert.deepEqual(broken({}, { told: () => 7n }), ["I2"]);
   const back = [...starts, startLine(`${A} -> ${HUB}`, 0, "cursor")];
   assert.deepEqual(broken({}, {}, { lines: back }), ["I2"]);

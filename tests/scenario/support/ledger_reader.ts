@@ -1,14 +1,14 @@
 /**
  * What the database of a relayer holds, also while it runs: it is locked then, so a copy of it is read.
- * Start reading at {@link readLedger}. Source of the tables: src/core/ledger/migrations.
+ * Start reading at {@link readLedger}. Source of the tables: src/messaging/ledger/migrations.
  */
 import { DatabaseSync, type SQLOutputValue } from "node:sqlite";
-import { concatBytes } from "../../../src/core/protocol/bytes.ts";
+import { concatBytes } from "../../../src/core/encoding/bytes.ts";
 
 /** A row of `message`. Heights and times are 64-bit, amounts in 18 decimals of a dollar. */
 export interface LedgerMessage {
   readonly commitment: string;
-  readonly sink: string;
+  readonly target: string;
   readonly source: string;
   readonly kind: string;
   readonly requestCommitment: string;
@@ -37,7 +37,7 @@ export interface LedgerSubmission {
   readonly items: readonly {
     readonly commitment: string;
     readonly requestCommitment: string;
-    readonly sink: string;
+    readonly target: string;
     readonly outcome: string | undefined;
   }[];
 }
@@ -108,7 +108,7 @@ export interface LedgerSpending {
 /** A row of `cursor`. */
 export interface LedgerCursor {
   readonly source: string;
-  readonly sink: string;
+  readonly target: string;
   readonly scanned: bigint;
 }
 
@@ -132,7 +132,7 @@ export class LedgerReadFault extends Error {
   readonly code = "no_consistent_copy";
 }
 
-const MOST_COPIES = 20;
+const MAX_COPIES = 20;
 
 /**
  * Copies the database at `path` with its log and reads the copy. A copy taken while the log is folded into the file
@@ -144,7 +144,7 @@ export async function readLedger(path: string): Promise<LedgerSnapshot> {
   const folder = await Deno.makeTempDir({ prefix: "ledger-" });
   try {
     let last: unknown;
-    for (let attempt = 0; attempt < MOST_COPIES; attempt++) {
+    for (let attempt = 0; attempt < MAX_COPIES; attempt++) {
       const copy = `${folder}/${attempt}.db`;
       const before = await versionOf(path);
       await Deno.copyFile(path, copy);
@@ -158,7 +158,7 @@ export async function readLedger(path: string): Promise<LedgerSnapshot> {
       }
       await new Promise((resolve) => setTimeout(resolve, 25));
     }
-    throw new LedgerReadFault(`No consistent copy of ${path} after ${MOST_COPIES} attempts`, { cause: last });
+    throw new LedgerReadFault(`No consistent copy of ${path} after ${MAX_COPIES} attempts`, { cause: last });
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
@@ -192,8 +192,8 @@ function readCopy(path: string): LedgerSnapshot {
       meta: new Map(
         query(database, "SELECT * FROM meta").map((row) => [text(row, "name"), text(row, "value")]),
       ),
-      cursors: query(database, "SELECT * FROM cursor ORDER BY source, sink").map(readCursor),
-      messages: query(database, "SELECT * FROM message ORDER BY source, sink, nonce").map(readMessage),
+      cursors: query(database, "SELECT * FROM cursor ORDER BY source, target").map(readCursor),
+      messages: query(database, "SELECT * FROM message ORDER BY source, target, nonce").map(readMessage),
       submissions: query(database, "SELECT * FROM submission ORDER BY id").map((row) =>
         readSubmission(row, items.get(Number(row.id)) ?? [])
       ),
@@ -227,13 +227,13 @@ function query(database: DatabaseSync, sql: string): Row[] {
 }
 
 function readCursor(row: Row): LedgerCursor {
-  return { source: text(row, "source"), sink: text(row, "sink"), scanned: integer(row, "scanned") };
+  return { source: text(row, "source"), target: text(row, "target"), scanned: integer(row, "scanned") };
 }
 
 function readMessage(row: Row): LedgerMessage {
   return {
     commitment: text(row, "commitment"),
-    sink: text(row, "sink"),
+    target: text(row, "target"),
     source: text(row, "source"),
     kind: text(row, "kind"),
     requestCommitment: text(row, "request_commitment"),
@@ -264,7 +264,7 @@ function readSubmission(row: Row, items: readonly Row[]): LedgerSubmission {
     items: items.map((item) => ({
       commitment: text(item, "commitment"),
       requestCommitment: text(item, "request_commitment"),
-      sink: text(item, "sink"),
+      target: text(item, "target"),
       outcome: maybe(item, "outcome"),
     })),
   };

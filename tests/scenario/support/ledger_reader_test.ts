@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
-import { firstTables } from "../../../src/core/ledger/migrations/v1_first_tables.ts";
+import { firstTables } from "../../../src/messaging/ledger/migrations/v1_first_tables.ts";
 import { readLedger } from "./ledger_reader.ts";
 
 const commitment = `0x${"ab".repeat(32)}`;

@@ -85,7 +85,7 @@ function ourNames({ trace, accounts }: Facts): ReadonlySet<string> {
 
 /** Of what a transaction costs, the part that its messages must at least have covered: the rest is the proof's gas,
  * which nobody is charged for, and movements of the gas price between decision and block. */
-const LEAST_PART = 10n;
+const MIN_PART = 10n;
 
 /**
  * I9: with a minimum profit, no request of a user is sent without a fee, and the fees of a transaction cover it. Only
@@ -107,7 +107,7 @@ export function* deliveredAtLoss(facts: Facts): Iterable<string> {
         }
       }
       const offered = fees.reduce<bigint>((total, fee) => total + (fee ?? 0n), 0n);
-      const required = costWei * (100n + profitPercent) / 100n / LEAST_PART;
+      const required = costWei * (100n + profitPercent) / 100n / MIN_PART;
       const isAllOfUsers = ofUsers.length > 0 && ofUsers.length === items.length;
       if (isAllOfUsers && offered < required) {
         yield `I9: ${hash} on ${chain} brought ${offered} and had to bring at least ${required}`;

@@ -1,14 +1,14 @@
 /** Clients of the hub that are created with what the compiled `log-consensus-state` prints. */
-import { fromHex, toHash256 } from "../../../src/core/protocol/bytes.ts";
+import { fromHex, toHash256 } from "../../../src/core/encoding/bytes.ts";
 import {
   parseStateMachine,
   toConsensusClientId,
   toConsensusStateId,
-} from "../../../src/core/protocol/ismp/state_machine.ts";
+} from "../../../src/core/ismp/state_machine.ts";
 import { z } from "zod";
-import { consensusConfig, type ConsensusEndpoints } from "../../devnet/consensus_config.ts";
-import type { NewConsensusClient } from "../../devnet/hub/pallets/ismp.ts";
-import { REPOSITORY } from "../../devnet/repository.ts";
+import { consensusConfig, type ConsensusEndpoints } from "../../../devnet/consensus_config.ts";
+import type { NewConsensusClient } from "../../../devnet/hub/pallets/ismp.ts";
+import { REPOSITORY } from "../../../devnet/repository.ts";
 import { runOnce } from "./run_once.ts";
 
 const printed = z.strictObject({

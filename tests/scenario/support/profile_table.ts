@@ -2,9 +2,9 @@
  * The table of profiles in `docs/profiles.md`: what is known of each is from its data, how it went is from the run that
  * played it last. Start reading at {@link updateTable}.
  */
-import { type Profile, realOf } from "../../devnet/profiles/profile.ts";
-import type { RestBehaviour } from "../../devnet/profiles/rest_behaviour.ts";
-import type { RpcBehaviour } from "../../devnet/profiles/rpc_behaviour.ts";
+import { type Profile, realOf } from "../../../devnet/profiles/profile.ts";
+import type { RestBehaviour } from "../../../devnet/profiles/rest_behaviour.ts";
+import type { RpcBehaviour } from "../../../devnet/profiles/rpc_behaviour.ts";
 
 /** A profile of any kind of node. */
 export type AnyProfile = Profile<RpcBehaviour | RestBehaviour>;
@@ -19,7 +19,7 @@ const RESULT_AT = 3;
 const COLUMNS = 5;
 
 /**
- * The document with its table made anew: rows of `profiles` in their order, with `results` where there are some and else
+ * The document with its table made again: rows of `profiles` in their order, with `results` where there are some and else
  * with what stood there.
  * @throws {Error} when it has not the two marks between which the table stands
  */

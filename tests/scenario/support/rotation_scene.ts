@@ -3,13 +3,13 @@
  * of them. Start reading at {@link playRotations}; the devnet needs `acceptsProofs`.
  */
 import assert from "node:assert/strict";
-import { fromHex, type Hash256, toHash256 } from "../../../src/core/protocol/bytes.ts";
-import { sr25519PublicKey } from "../../../src/core/protocol/ismp/signed_messages.ts";
-import type { Devnet, DevnetChain } from "../../devnet/devnet.ts";
-import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../../devnet/evm/accounts.ts";
-import { readHubConsensus } from "../../devnet/evm/host_admin.ts";
-import { sendPing, type SentMessage, waitUntil } from "../../devnet/messages.ts";
-import type { ConfigChanges } from "../../devnet/relayer_config.ts";
+import { fromHex, type Hash256, toHash256 } from "../../../src/core/encoding/bytes.ts";
+import { sr25519PublicKey } from "../../../src/core/ismp/signed_messages.ts";
+import type { Devnet, DevnetChain } from "../../../devnet/devnet.ts";
+import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../../../devnet/evm/accounts.ts";
+import { readHubConsensus } from "../../../devnet/evm/host_admin.ts";
+import { sendPing, type SentMessage, waitUntil } from "../../../devnet/messages.ts";
+import type { ConfigChanges } from "../../../devnet/relayer_config.ts";
 import { type ConsensusTransaction, readConsensusTransactions } from "./consensus_calls.ts";
 import { playSceneOn, type Scene } from "./scene.ts";
 

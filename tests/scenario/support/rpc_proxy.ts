@@ -3,7 +3,7 @@
  * the same port. Start reading at {@link startRpcProxy}.
  */
 import { serveLocally, type TestServer } from "../../support/test_server.ts";
-import { answerLagging } from "../../devnet/profiles/lagging_node.ts";
+import { answerLagging } from "../../../devnet/profiles/lagging_node.ts";
 import { SocketRelay } from "./socket_relay.ts";
 
 /** How the endpoint behaves from now on. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { startAnvil } from "../../devnet/evm/anvil.ts";
+import { startAnvil } from "../../../devnet/evm/anvil.ts";
 import { countSequentialTrips, type ProxiedRequest, type RpcProxy, startRpcProxy } from "./rpc_proxy.ts";
 
 interface Call {

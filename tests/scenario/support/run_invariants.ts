@@ -3,19 +3,19 @@
  * are, decisions that follow from their numbers. Source: docs/architecture/messaging.md, I11, I12 and I14.
  */
 import assert from "node:assert/strict";
-import { fromHex, toHash256 } from "../../../src/core/protocol/bytes.ts";
-import { parseStateMachine } from "../../../src/core/protocol/ismp/state_machine.ts";
+import { fromHex, toHash256 } from "../../../src/core/encoding/bytes.ts";
+import { parseStateMachine } from "../../../src/core/ismp/state_machine.ts";
 import type { EventCode } from "../../../src/core/telemetry/events.ts";
-import { type ClaimRow, planClaims } from "../../../src/messaging/decisions/fee_claims.ts";
+import { type ClaimRow, planClaims } from "../../../src/messaging/relay/decisions/fee_claims.ts";
 import type { Facts, ProcessTrace } from "./invariants.ts";
 import type { LedgerDelivery } from "./ledger_reader.ts";
 
 /** Every wait speaks every five minutes, the whole program every ten; with some time for a busy machine. */
-const MOST_SILENCE_MS = 630_000;
+const MAX_SILENCE_MS = 630_000;
 /** Workers get 20 s to put down what they do; then the rest is closed. */
-const MOST_ENDING_MS = 30_000;
+const MAX_ENDING_MS = 30_000;
 /** Legs of chains that answer begin at once, whatever the others do. */
-const MOST_STARTING_MS = 30_000;
+const MAX_STARTING_MS = 30_000;
 
 /** I11: no process was silent for long, and each ended soon after it was told to. */
 export function* waitsSilent({ trace }: Facts): Iterable<string> {
@@ -23,12 +23,12 @@ export function* waitsSilent({ trace }: Facts): Iterable<string> {
     const times = [...lines.map(({ atMs }) => atMs), ...endedAtMs === undefined ? [] : [endedAtMs]];
     for (const [index, time] of times.slice(1).entries()) {
       const silenceMs = time - (times[index] ?? time);
-      if (silenceMs > MOST_SILENCE_MS) yield `I11: process ${at} was silent for ${silenceMs / 1000} s`;
+      if (silenceMs > MAX_SILENCE_MS) yield `I11: process ${at} was silent for ${silenceMs / 1000} s`;
     }
     const told = lines.find(({ record }) => record?.event === "program_stopping");
     if (told === undefined || endedAtMs === undefined) continue;
     const endingMs = endedAtMs - told.atMs;
-    if (endingMs > MOST_ENDING_MS) yield `I11: process ${at} took ${endingMs / 1000} s to stop`;
+    if (endingMs > MAX_ENDING_MS) yield `I11: process ${at} took ${endingMs / 1000} s to stop`;
   }
 }
 
@@ -72,22 +72,26 @@ function* legsMissing({ hub, told }: Facts, { lines, endedAtMs }: ProcessTrace):
   const start = lines.find(({ record }) => record?.event === "program_started");
   if (start?.record === undefined) return;
   const lastMs = endedAtMs ?? lines.at(-1)?.atMs ?? start.atMs;
-  if (lastMs - start.atMs < MOST_STARTING_MS) return;
+  if (lastMs - start.atMs < MAX_STARTING_MS) return;
   const namesIn = (value: unknown): readonly string[] =>
     String(value).split(", ").filter((name) => name !== "");
   const isDown = (chain: string): boolean =>
     lines.some(({ record }) => record?.chain === chain && DOWN.has(record.event));
   const chains = namesIn(start.record.chains);
-  const sinks = start.record.deliversTo === "all" ? chains : namesIn(start.record.deliversTo);
+  const targets = start.record.deliversTo === "all" ? chains : namesIn(start.record.deliversTo);
   const legs = [
-    ...chains.map((chain) => ({ source: chain, sink: hub, chain })),
-    ...chains.filter((chain) => sinks.includes(chain)).map((chain) => ({ source: hub, sink: chain, chain })),
+    ...chains.map((chain) => ({ source: chain, target: hub, chain })),
+    ...chains.filter((chain) => targets.includes(chain)).map((chain) => ({
+      source: hub,
+      target: chain,
+      chain,
+    })),
   ];
-  for (const { source, sink, chain } of legs) {
-    const leg = `${source} -> ${sink}`;
+  for (const { source, target, chain } of legs) {
+    const leg = `${source} -> ${target}`;
     const ofLeg = lines.filter(({ record }) => record?.leg === leg);
     const hasStarted = ofLeg.some(({ record }) => record?.event === "leg_started");
-    const isExcused = isDown(chain) || told(source, sink) === 0n ||
+    const isExcused = isDown(chain) || told(source, target) === 0n ||
       ofLeg.some(({ record }) => INTERRUPTIONS.has(record?.event));
     if (!hasStarted && !isExcused) yield `I12: ${leg} never started`;
   }
@@ -95,10 +99,10 @@ function* legsMissing({ hub, told }: Facts, { lines, endedAtMs }: ProcessTrace):
 
 /** I14: what is held as unprofitable is so by its own numbers, and the same rows give the same plan of claims. */
 export function* decisionsUnfounded({ trace, hub }: Facts): Iterable<string> {
-  for (const { commitment, sink, state, reason, requiredUsd18, offeredUsd18 } of trace.ledger.messages) {
+  for (const { commitment, target, state, reason, requiredUsd18, offeredUsd18 } of trace.ledger.messages) {
     if (state !== "held" || reason !== "unprofitable") continue;
     if (requiredUsd18 === undefined || offeredUsd18 === undefined || offeredUsd18 >= requiredUsd18) {
-      yield `I14: ${commitment} to ${sink} is unprofitable with ${offeredUsd18} of ${requiredUsd18}`;
+      yield `I14: ${commitment} to ${target} is unprofitable with ${offeredUsd18} of ${requiredUsd18}`;
     }
   }
   const rows = trace.ledger.deliveries.filter(({ dest }) => dest !== hub).map(asUnclaimed);

@@ -2,16 +2,16 @@
  * A devnet with compiled relayers on it: one folder and one database per relayer, which outlive its processes.
  * Start reading at {@link playScene}. Whatever fails, the last lines of every relayer are told with it.
  */
-import type { Hash256 } from "../../../src/core/protocol/bytes.ts";
-import { type Devnet, type DevnetOptions, startDevnet } from "../../devnet/devnet.ts";
-import type { DevnetRole } from "../../devnet/evm/accounts.ts";
-import { delivered, type SentMessage, waitUntil } from "../../devnet/messages.ts";
+import type { Hash256 } from "../../../src/core/encoding/bytes.ts";
+import { type Devnet, type DevnetOptions, startDevnet } from "../../../devnet/devnet.ts";
+import type { DevnetRole } from "../../../devnet/evm/accounts.ts";
+import { delivered, type SentMessage, waitUntil } from "../../../devnet/messages.ts";
 import {
   type ConfigChanges,
   relayerConfig,
   type SectionChanges,
   sectionOf,
-} from "../../devnet/relayer_config.ts";
+} from "../../../devnet/relayer_config.ts";
 import { type HubBooks, readBooks } from "./hub_books.ts";
 import { assertInvariants, type InvariantOptions } from "./invariants.ts";
 import { type LedgerMessage, type LedgerSnapshot, readLedger } from "./ledger_reader.ts";
@@ -106,21 +106,25 @@ export class SceneRelayer {
   }
 
   /** The row of a message towards a chain. */
-  async row(commitment: Hash256, sink: string): Promise<LedgerMessage | undefined> {
-    return (await this.ledger()).messages.find((row) => row.commitment === commitment && row.sink === sink);
+  async row(commitment: Hash256, target: string): Promise<LedgerMessage | undefined> {
+    return (await this.ledger()).messages.find((row) =>
+      row.commitment === commitment && row.target === target
+    );
   }
 
-  /** Waits until the row of each message towards `sink` is as wanted. */
+  /** Waits until the row of each message towards `target` is as wanted. */
   async untilRows(
     messages: readonly SentMessage[],
-    sink: string,
+    target: string,
     wanted: { readonly state: string; readonly reason?: string },
     deadlineMs = DEADLINE_MS,
   ): Promise<void> {
-    const what = `${this.role}: ${messages.length} rows to ${sink} ${wanted.state} ${wanted.reason ?? ""}`;
+    const what = `${this.role}: ${messages.length} rows to ${target} ${wanted.state} ${wanted.reason ?? ""}`;
     await waitUntil(what, async () => {
       const rows = new Map(
-        (await this.ledger()).messages.filter((row) => row.sink === sink).map((row) => [row.commitment, row]),
+        (await this.ledger()).messages.filter((row) => row.target === target).map((
+          row,
+        ) => [row.commitment, row]),
       );
       return messages.every(({ commitment }) => {
         const row = rows.get(commitment);
@@ -133,12 +137,12 @@ export class SceneRelayer {
   async untilEnded(messages: readonly SentMessage[], deadlineMs = DEADLINE_MS): Promise<void> {
     const hub = this.#scene.hub;
     const wanted = messages.flatMap(({ commitment, request }) =>
-      [...new Set([hub, request.dest])].map((sink) => `${commitment} ${sink}`)
+      [...new Set([hub, request.dest])].map((target) => `${commitment} ${target}`)
     );
     await waitUntil(`${this.role}: ${messages.length} messages at their end`, async () => {
       const ended = new Set(
         (await this.ledger()).messages.filter(({ state }) => SETTLED.has(state))
-          .map(({ commitment, sink }) => `${commitment} ${sink}`),
+          .map(({ commitment, target }) => `${commitment} ${target}`),
       );
       return wanted.every((row) => ended.has(row));
     }, { deadlineMs, everyMs: 400 });
@@ -303,10 +307,10 @@ function expectedLegs(devnet: Devnet, { without = [], deliveryEndpoints }: Confi
   const chains = [...devnet.chains, ...devnet.substrateChains].filter(({ stateMachine }) =>
     !without.includes(stateMachine)
   );
-  const sinks = deliveryEndpoints === undefined || deliveryEndpoints.length === 0
+  const targets = deliveryEndpoints === undefined || deliveryEndpoints.length === 0
     ? chains
     : chains.filter(({ stateMachine }) => deliveryEndpoints.includes(stateMachine));
-  return chains.length + sinks.length;
+  return chains.length + targets.length;
 }
 
 /** Rows by leg, state and reason, with their numbers. */
@@ -315,7 +319,7 @@ async function describeRows(relayer: SceneRelayer): Promise<string> {
     const { messages } = await relayer.ledger();
     const groups = Map.groupBy(
       messages,
-      ({ source, sink, state, reason }) => `${source} -> ${sink} ${state} ${reason ?? ""}`,
+      ({ source, target, state, reason }) => `${source} -> ${target} ${state} ${reason ?? ""}`,
     );
     return [...groups].map(([name, rows]) => `${name}: ${rows.length}`).join("; ");
   } catch (error) {

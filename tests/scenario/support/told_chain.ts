@@ -1,20 +1,20 @@
 /**
  * A Substrate chain that compiled consensus relayers tell of the hub, as scenarios look at it.
- * Start reading at {@link ToldChain}.
+ * Start reading at {@link HubFollower}.
  */
-import { fromHex, toHex } from "../../../src/core/protocol/bytes.ts";
-import { decodeGrandpaState } from "../../../src/core/protocol/consensus/grandpa/verify_message.ts";
-import { bytes, decodeStrict } from "../../../src/core/protocol/scale.ts";
-import { ismpKeys } from "../../../src/core/protocol/ismp/storage_keys.ts";
-import { resultHttp } from "../../devnet/hub/json_rpc_client.ts";
-import { waitUntil } from "../../devnet/messages.ts";
-import type { DevnetSubstrateChain } from "../../devnet/substrate_chains.ts";
+import { fromHex, toHex } from "../../../src/core/encoding/bytes.ts";
+import { decodeGrandpaState } from "../../../src/consensus/clients/grandpa/spec/verify_message.ts";
+import { bytes, decodeStrict } from "../../../src/core/encoding/scale.ts";
+import { ismpKeys } from "../../../src/core/ismp/storage_keys.ts";
+import { resultHttp } from "../../../devnet/hub/json_rpc_client.ts";
+import { waitUntil } from "../../../devnet/messages.ts";
+import type { DevnetSubstrateChain } from "../../../devnet/substrate_chains.ts";
 import { type ConsensusScene, DEADLINE_MS } from "./consensus_scene.ts";
 import type { RelayerLine } from "./relayer_process.ts";
 import { type ClientUpdate, type FollowedFinality, readUpdates } from "./told_checks.ts";
 
 /** See the head of the file. */
-export class ToldChain {
+export class HubFollower {
   readonly chain: DevnetSubstrateChain;
   readonly #scene: ConsensusScene;
 

@@ -2,15 +2,15 @@
  * What must hold whenever Substrate chains were told of the hub: every update that a block has moved the client on, and
  * no set of authorities was left out. Start reading at {@link toldViolations}; the facts are read by {@link readUpdates}.
  */
-import { fromHex, toHex } from "../../../src/core/protocol/bytes.ts";
-import { decodeGrandpaState } from "../../../src/core/protocol/consensus/grandpa/verify_message.ts";
-import { decodeBareExtrinsic } from "../../../src/core/protocol/ismp/hub_calls.ts";
-import { ismpMessagesCodec } from "../../../src/core/protocol/ismp/ismp_message.ts";
-import type { ConsensusStateId } from "../../../src/core/protocol/ismp/state_machine.ts";
-import { ismpKeys } from "../../../src/core/protocol/ismp/storage_keys.ts";
-import { bytes, decodeStrict, ScaleError } from "../../../src/core/protocol/scale.ts";
-import type { Hub } from "../../devnet/hub/hub.ts";
-import { resultHttp } from "../../devnet/hub/json_rpc_client.ts";
+import { fromHex, toHex } from "../../../src/core/encoding/bytes.ts";
+import { decodeGrandpaState } from "../../../src/consensus/clients/grandpa/spec/verify_message.ts";
+import { decodeBareExtrinsic } from "../../../src/core/ismp/hub_calls.ts";
+import { ismpMessagesCodec } from "../../../src/core/ismp/ismp_message.ts";
+import type { ConsensusStateId } from "../../../src/core/ismp/state_machine.ts";
+import { ismpKeys } from "../../../src/core/ismp/storage_keys.ts";
+import { bytes, decodeStrict, ScaleError } from "../../../src/core/encoding/scale.ts";
+import type { Hub } from "../../../devnet/hub/hub.ts";
+import { resultHttp } from "../../../devnet/hub/json_rpc_client.ts";
 
 /** The finality that a client has followed up to now. */
 export interface FollowedFinality {

@@ -4,14 +4,14 @@
  * 2.
  */
 import { encodeFunctionData } from "viem";
-import { handlerInterfaceIds, handlerV2Abi } from "../../protocol/evm/host_abi.ts";
-import type { Address } from "../../protocol/evm/address.ts";
-import type { Hex } from "../../protocol/bytes.ts";
+import { handlerInterfaceIds, handlerV2Abi } from "../../evm/host_abi.ts";
+import type { Address } from "../../evm/address.ts";
+import type { Hex } from "../../encoding/bytes.ts";
 import { RpcFault } from "../../rpc/fault.ts";
-import type { Delivery, Refusal } from "../chain.ts";
+import type { Delivery, Refusal } from "../port.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { callResult, type Query } from "./queries.ts";
-import { askOne, Question } from "./question.ts";
+import { askOne, RpcBatch } from "./rpc_batch.ts";
 
 /** Calldata that asks a handler whether it has `batchCall`. */
 const data = encodeFunctionData({
@@ -36,13 +36,13 @@ export function isSupported(result: Hex): boolean {
  */
 export function addBatchCheck(
   context: EvmContext,
-  question: Question,
+  question: RpcBatch,
   work: { readonly delivery: Delivery; readonly handler: Address },
 ): () => Refusal | undefined {
   const { delivery, handler } = work;
   if (delivery.steps.length < 2) return () => undefined;
   const known = context.hasBatchCall(handler);
-  const asked = known === undefined ? question.addTolerant(batchCallSupport(handler)) : undefined;
+  const asked = known === undefined ? question.addOptional(batchCallSupport(handler)) : undefined;
   return () => {
     if (asked !== undefined) note(context, handler, asked());
     if (context.hasBatchCall(handler) !== false) return undefined;

@@ -2,8 +2,8 @@
  * A delivery as the calldata of the host's handler: one step is the plain function, several are one `batchCall`.
  * Source: docs/protocol/evm-host.md sections 6 and 8.
  */
-import type { Hex } from "../../protocol/bytes.ts";
-import type { Address } from "../../protocol/evm/address.ts";
+import type { Hex } from "../../encoding/bytes.ts";
+import type { Address } from "../../evm/address.ts";
 import {
   batchCall,
   consensusCall,
@@ -11,10 +11,10 @@ import {
   getResponsesCall,
   type HandlerCall,
   postRequestsCall,
-} from "../../protocol/evm/handler_calls.ts";
-import { leafPosition } from "../../protocol/trie/mmr.ts";
-import type { Message } from "../../protocol/ismp/message.ts";
-import type { Delivery, DeliveryStep } from "../chain.ts";
+} from "../../evm/handler_calls.ts";
+import { leafPosition } from "../../merkle/mmr.ts";
+import type { Message } from "../../ismp/message.ts";
+import type { Delivery, DeliveryStep } from "../port.ts";
 
 /**
  * Calldata for the handler of `host`.

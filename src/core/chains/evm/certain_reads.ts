@@ -2,15 +2,15 @@
  * Reads that may end a message: a lagging node must not make a receipt or a request look absent. They are made at one
  * block by its number, which a node that has not reached it refuses, and at two endpoints, where there are two.
  */
-import type { Hash256 } from "../../protocol/bytes.ts";
-import { hostReads } from "../../protocol/evm/host_reads.ts";
-import type { Message } from "../../protocol/ismp/message.ts";
+import type { Hash256 } from "../../encoding/bytes.ts";
+import { hostReads } from "../../evm/host_reads.ts";
+import type { Message } from "../../ismp/message.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import type { RpcPool } from "../../rpc/pool.ts";
-import { type Certain, type ReadSince, UNSURE } from "../chain.ts";
+import { type Certain, type ReadSince, UNSURE } from "../port.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { blockAt, contractReadAt } from "./queries.ts";
-import { askOne, Question } from "./question.ts";
+import { askOne, RpcBatch } from "./rpc_batch.ts";
 import { addReceipts } from "./receipts.ts";
 
 /** Endpoints that must agree, where there are so many. */
@@ -19,7 +19,7 @@ const WITNESSES = 2;
 const WITNESS_TIMEOUT_MS = 10_000;
 
 /** Adds reads at a block to a question; the result is there after it was asked. */
-type AddReads<T> = (question: Question, block: bigint) => () => readonly T[];
+type AddReads<T> = (question: RpcBatch, block: bigint) => () => readonly T[];
 
 /** Relayers of messages, as {@link readCertain} reads. */
 export async function fetchCertainReceipts(
@@ -66,7 +66,7 @@ async function readCertain<T>(
   const answers: (readonly T[])[] = [];
   for (const { endpoint } of witnesses) {
     if (block === undefined) break;
-    const question = new Question(endpoint);
+    const question = new RpcBatch(endpoint);
     const values = add(question, block);
     if (await isAnswered(question.ask({ signal, timeoutMs: WITNESS_TIMEOUT_MS }))) answers.push(values());
   }

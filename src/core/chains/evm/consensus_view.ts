@@ -1,15 +1,15 @@
 /** What the host's BEEFY client knows of the hub, and which kind of client it is. */
 import { encodeFunctionData, parseAbi } from "viem";
-import type { Hex } from "../../protocol/bytes.ts";
-import type { Address } from "../../protocol/evm/address.ts";
-import { decodeBeefyClientState } from "../../protocol/evm/beefy_client_state.ts";
-import { hostReads } from "../../protocol/evm/host_reads.ts";
-import { paraIdOf, type StateMachineId } from "../../protocol/ismp/state_machine.ts";
+import type { Hex } from "../../encoding/bytes.ts";
+import type { Address } from "../../evm/address.ts";
+import { decodeBeefyClientState } from "../../evm/beefy_client_state.ts";
+import { hostReads } from "../../evm/host_reads.ts";
+import { paraIdOf, type StateMachineId } from "../../ismp/state_machine.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import type { ConsensusClientKind, HostConsensusView } from "../consensus_receiver.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { callResult, contractRead, contractReadAt } from "./queries.ts";
-import { Question } from "./question.ts";
+import { RpcBatch } from "./rpc_batch.ts";
 
 /** Reads the host. One request; all getters at the newest block, but for a look at the pool. */
 export async function fetchConsensusView(
@@ -19,16 +19,16 @@ export async function fetchConsensusView(
 ): Promise<HostConsensusView> {
   const { pool, host } = context.at;
   const paraId = paraIdOf(hub.stateMachine);
-  const question = new Question(pool);
+  const question = new RpcBatch(pool);
   const bytes = question.add(contractRead(host, hostReads.consensusState));
   const height = question.add(contractRead(host, hostReads.latestStateMachineHeight, paraId));
   const params = question.add(context.hostParams.query);
   const nowSec = question.add(contractRead(host, hostReads.timestamp));
   const updatedSec = question.add(contractRead(host, hostReads.consensusUpdateTime));
   const frozen = question.add(contractRead(host, hostReads.frozen));
-  const pending = context.lacks("pool")
+  const pending = context.isUnsupported("pool")
     ? undefined
-    : question.addTolerant(contractReadAt("pending", host, hostReads.consensusState));
+    : question.addOptional(contractReadAt("pending", host, hostReads.consensusState));
   await question.ask({ signal });
   context.hostParams.note(params());
   const state = decodeBeefyClientState(bytes());
@@ -70,8 +70,8 @@ export async function fetchClientKind(
   client: Address,
   signal: AbortSignal,
 ): Promise<ConsensusClientKind> {
-  const question = new Question(context.at.pool);
-  const verifier = question.addTolerant(callResult({ to: client, data: verifierOfSignatures }));
+  const question = new RpcBatch(context.at.pool);
+  const verifier = question.addOptional(callResult({ to: client, data: verifierOfSignatures }));
   await question.ask({ signal });
   return isAddress(verifier()) ? "router" : "other";
 }

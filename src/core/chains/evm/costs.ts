@@ -3,7 +3,7 @@
  * things, so that no trip is spent on it. Source: docs/protocol/evm-host.md section 10.
  */
 import { parseTransaction } from "viem";
-import { type Hex, toHex } from "../../protocol/bytes.ts";
+import { type Hex, toHex } from "../../encoding/bytes.ts";
 import {
   arbGasInfo,
   type ArbitrumPrices,
@@ -19,14 +19,14 @@ import {
   operatorFeeWei,
   opStackOracle,
   withoutSignature,
-} from "../../protocol/evm/fee_oracles.ts";
-import type { Address } from "../../protocol/evm/address.ts";
+} from "../../evm/fee_oracles.ts";
+import type { Address } from "../../evm/address.ts";
 import { type FaultPlace, RpcFault } from "../../rpc/fault.ts";
 import type { GasTerms } from "../fees.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { gasExpectedOf, isArbitrum } from "./gas.ts";
 import { callResult, codeOf, gasPrice } from "./queries.ts";
-import { faultAt, Question } from "./question.ts";
+import { faultAt, RpcBatch } from "./rpc_batch.ts";
 
 /** Costs of a transaction; of its data only where one is asked about. */
 export interface Costs extends GasTerms {
@@ -43,7 +43,7 @@ type RawAnswer = () => Hex | RpcFault;
  * question was asked. Whether the chain is of the OP stack is found out on the way, once.
  * @throws {RpcFault} (the result) when an OP-stack chain does not tell the data cost: it is never taken for 0.
  */
-export function addCosts(context: EvmContext, question: Question, unsigned?: Hex): () => Costs {
+export function addCosts(context: EvmContext, question: RpcBatch, unsigned?: Hex): () => Costs {
   const nodePrice = question.add(gasPrice);
   const free = { dataCostWei: () => 0n, layer1Gas: 0n };
   if (isArbitrum(context.at.chainId)) {
@@ -51,7 +51,7 @@ export function addCosts(context: EvmContext, question: Question, unsigned?: Hex
     return () => arbitrumCosts(nodePrice(), read(answer, decodeArbPrices), unsigned);
   }
   if (context.isOpStack === false) return () => ({ gasPriceWei: nodePrice(), ...free });
-  const code = context.isOpStack === undefined ? question.addTolerant(codeOf(opStackOracle)) : undefined;
+  const code = context.isOpStack === undefined ? question.addOptional(codeOf(opStackOracle)) : undefined;
   const price = addRaw(question, opStackOracle, encodeOraclePrice);
   const dataCost = unsigned === undefined ? undefined : addDataCost(context, question, unsigned);
   return () => {
@@ -76,7 +76,7 @@ function arbitrumCosts(
 /** Adds the questions for what the OP stack charges beside gas. */
 function addDataCost(
   context: EvmContext,
-  question: Question,
+  question: RpcBatch,
   unsigned: Hex,
 ): () => Pick<Costs, "dataCostWei"> {
   const layer1 = addRaw(question, opStackOracle, encodeDataCost(unsigned));
@@ -104,8 +104,8 @@ function readOperatorFee(
   return { atZeroWei: requireWei(context, atZero), atProbeWei: requireWei(context, atProbe) };
 }
 
-function addRaw(question: Question, to: Address, data: Hex): RawAnswer {
-  return question.addTolerant(callResult({ to, data }));
+function addRaw(question: RpcBatch, to: Address, data: Hex): RawAnswer {
+  return question.addOptional(callResult({ to, data }));
 }
 
 /** `undefined`: the chain has no such contract. @throws {RpcFault} when the node could not tell just now. */
@@ -144,7 +144,7 @@ function higher(a: bigint, b: bigint | undefined): bigint {
 
 /** Price per gas now. One request. */
 export async function fetchGasTerms(context: EvmContext, signal: AbortSignal): Promise<GasTerms> {
-  const question = new Question(context.at.pool);
+  const question = new RpcBatch(context.at.pool);
   const costs = addCosts(context, question);
   await question.ask({ signal });
   return { gasPriceWei: costs().gasPriceWei };
@@ -160,7 +160,7 @@ export async function fetchDataCost(
   signal: AbortSignal,
 ): Promise<bigint> {
   if (isArbitrum(context.at.chainId) || context.isOpStack === false) return 0n;
-  const question = new Question(context.at.pool);
+  const question = new RpcBatch(context.at.pool);
   const costs = addCosts(context, question, withoutSignature(raw));
   await question.ask({ signal });
   return costs().dataCostWei(gasExpectedOf(parseTransaction(toHex(raw)).gas ?? 0n));

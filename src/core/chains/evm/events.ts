@@ -1,14 +1,14 @@
 /**
  * Events of the host over a range of blocks, complete and in order.
  */
-import { fromHex } from "../../protocol/bytes.ts";
-import { hostEventTopics } from "../../protocol/evm/host_abi.ts";
-import { decodeHostLog, type HostEvent } from "../../protocol/evm/host_events.ts";
-import type { ChainEvent, EventPosition } from "../chain.ts";
+import { fromHex } from "../../encoding/bytes.ts";
+import { hostEventTopics } from "../../evm/host_abi.ts";
+import { decodeHostLog, type HostEvent } from "../../evm/host_events.ts";
+import type { ChainEvent, EventPosition } from "../port.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { LogReader } from "./log_reader.ts";
 import { RequestGaps } from "./request_gaps.ts";
-import type { Log } from "./shape.ts";
+import type { Log } from "./rpc_schemas.ts";
 
 /** The events that anybody consumes (docs/protocol/messaging.md section 6.3). */
 const topics = [

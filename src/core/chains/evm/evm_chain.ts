@@ -4,17 +4,13 @@
  */
 import { privateKeyToAccount } from "viem/accounts";
 import type { EvmValues } from "../../config/chains.ts";
-import { fromHex, type Hash256 } from "../../protocol/bytes.ts";
-import { type Address, toAddress } from "../../protocol/evm/address.ts";
-import { decodeBeefyClientState } from "../../protocol/evm/beefy_client_state.ts";
-import { hostReads } from "../../protocol/evm/host_reads.ts";
-import type { Signature } from "../../protocol/ismp/fees.ts";
-import type { Message } from "../../protocol/ismp/message.ts";
-import {
-  evmChainId,
-  type StateMachineHeight,
-  type StateMachineId,
-} from "../../protocol/ismp/state_machine.ts";
+import { fromHex, type Hash256 } from "../../encoding/bytes.ts";
+import { type Address, toAddress } from "../../evm/address.ts";
+import { decodeBeefyClientState } from "../../evm/beefy_client_state.ts";
+import { hostReads } from "../../evm/host_reads.ts";
+import type { Signature } from "../../ismp/fees.ts";
+import type { Message } from "../../ismp/message.ts";
+import { evmChainId, type StateMachineHeight, type StateMachineId } from "../../ismp/state_machine.ts";
 import type { Fetch } from "../../rpc/http.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { Limit } from "../../runtime/limit.ts";
@@ -36,7 +32,7 @@ import type {
   SigningResult,
   Simulation,
   SubmissionOutcome,
-} from "../chain.ts";
+} from "../port.ts";
 import type { ConsensusClientKind, ConsensusReceiver, HostConsensusView } from "../consensus_receiver.ts";
 import {
   type FeeChain,
@@ -59,7 +55,7 @@ import type { GasPrice } from "./gas.ts";
 import { checkProofs, PROBED_SLOT } from "./proof_check.ts";
 import { proveMessages } from "./proofs.ts";
 import { balanceOf, blockNumber, contractRead } from "./queries.ts";
-import { askOne } from "./question.ts";
+import { askOne } from "./rpc_batch.ts";
 import { fetchReceipts } from "./receipts.ts";
 import { cancel, fetchNonces, fetchReplacementTerms, resign } from "./replacement.ts";
 import { signDigest } from "./signature.ts";
@@ -213,10 +209,10 @@ class ConnectedEvmChain implements EvmChain, ConsensusReceiver {
   proveMessages(
     messages: readonly Message[],
     height: bigint,
-    sink: ProofTaker,
+    target: ProofTaker,
     signal: AbortSignal,
   ): Promise<MessageProof> {
-    return proveMessages(this.#context, messages, height, sink, signal);
+    return proveMessages(this.#context, messages, height, target, signal);
   }
 
   fetchReceipts(

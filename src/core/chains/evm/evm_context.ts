@@ -2,9 +2,9 @@
  * What all parts of the EVM adapter share: the endpoints, the host, our account, and what was learned of them.
  */
 import type { PrivateKeyAccount } from "viem/accounts";
-import type { Hash256 } from "../../protocol/bytes.ts";
-import type { Address } from "../../protocol/evm/address.ts";
-import type { StateMachineId } from "../../protocol/ismp/state_machine.ts";
+import type { Hash256 } from "../../encoding/bytes.ts";
+import type { Address } from "../../evm/address.ts";
+import type { StateMachineId } from "../../ismp/state_machine.ts";
 import type { RpcPool } from "../../rpc/pool.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { EventCode } from "../../telemetry/events.ts";
@@ -12,16 +12,16 @@ import type { Log, LogFields } from "../../telemetry/log.ts";
 import { Cached } from "./cached.ts";
 import { chainGasLimit, type GasPrice } from "./gas.ts";
 import { HostParamsReader } from "./host_params.ts";
-import { PoolSightings } from "./pool_sightings.ts";
+import { MempoolSightings } from "./mempool_sightings.ts";
 import { balanceOf, gasPrice } from "./queries.ts";
-import { Question } from "./question.ts";
+import { RpcBatch } from "./rpc_batch.ts";
 
 /** The decimals of a token do not change; a proxy may be replaced. */
 const DECIMALS_TTL_MS = 60 * 60_000;
 /** Price and balance are only named in traces, where they need not be exact. */
 const TRACE_TERMS_TTL_MS = 60_000;
 /** What a chain's endpoints could not do is tried again after this time. */
-const ABILITY_MEMORY_MS = 10 * 60_000;
+const UNSUPPORTED_TTL_MS = 10 * 60_000;
 
 /** The constant part of {@link EvmContext}. */
 export interface EvmSurroundings {
@@ -37,7 +37,7 @@ export interface EvmSurroundings {
   readonly clientType: "Geth" | "Erigon";
   /** Percent added to the gas price when sending. */
   readonly gasPriceBufferPercent: number;
-  /** Most blocks of one `eth_getLogs`; `undefined`: no bound. */
+  /** Maximum of blocks of one `eth_getLogs`; `undefined`: no bound. */
   readonly blocksPerEventQuery: bigint | undefined;
 }
 
@@ -48,7 +48,7 @@ export interface TraceTerms {
 }
 
 /** Things that endpoints of a chain may lack. */
-export type OptionalAbility =
+export type Capability =
   /** `debug_traceCall` with logs. */
   | "tracing"
   /** `eth_simulateV1`. */
@@ -68,7 +68,7 @@ const REPLACED_KEPT = 256;
 export class EvmContext {
   readonly #termsCache: Cached<TraceTerms>;
   readonly #decimalsCache: Cached<{ readonly token: Address; readonly decimals: number }>;
-  readonly #lacking = new Map<OptionalAbility, number>();
+  readonly #lacking = new Map<Capability, number>();
   /** By endpoint and accusation. */
   readonly #accusedMs = new Map<string, number>();
   /** Handlers are stateless and immutable: what one supports does not change. */
@@ -78,7 +78,7 @@ export class EvmContext {
   /** The host's parameters. */
   readonly hostParams: HostParamsReader;
   /** Deliveries of others that were seen in the pool. */
-  readonly poolSightings: PoolSightings;
+  readonly mempoolSightings: MempoolSightings;
   /** Whether the chain has the OP stack's price oracle; `undefined`: nobody asked yet. */
   isOpStack: boolean | undefined;
   /** The newest router that was asked, and its wrapped native token: a router has one for good. */
@@ -87,7 +87,7 @@ export class EvmContext {
   constructor(readonly at: EvmSurroundings) {
     this.hostParams = new HostParamsReader(at);
     this.#termsCache = new Cached(at.clock, TRACE_TERMS_TTL_MS);
-    this.poolSightings = new PoolSightings(at.clock);
+    this.mempoolSightings = new MempoolSightings(at.clock);
     this.#decimalsCache = new Cached(at.clock, DECIMALS_TTL_MS);
   }
 
@@ -120,7 +120,7 @@ export class EvmContext {
     const gas = chainGasLimit(this.at.chainId);
     if (this.at.clientType !== "Erigon") return { gas, price: undefined };
     return await this.#termsCache.get(async () => {
-      const question = new Question(this.at.pool);
+      const question = new RpcBatch(this.at.pool);
       const price = question.add(gasPrice);
       const balance = question.add(balanceOf(this.at.sender));
       await question.ask({ signal });
@@ -132,8 +132,8 @@ export class EvmContext {
     });
   }
 
-  /** True when the endpoints lately had not this ability. */
-  lacks(ability: OptionalAbility): boolean {
+  /** True when the endpoints recently had not this ability. */
+  isUnsupported(ability: Capability): boolean {
     return this.at.clock.now() < (this.#lacking.get(ability) ?? 0);
   }
 
@@ -164,9 +164,9 @@ export class EvmContext {
   }
 
   /** Notes that no endpoint has this ability; true when that is news. */
-  noteLacking(ability: OptionalAbility): boolean {
+  noteUnsupported(ability: Capability): boolean {
     const isNews = !this.#lacking.has(ability);
-    this.#lacking.set(ability, this.at.clock.now() + ABILITY_MEMORY_MS);
+    this.#lacking.set(ability, this.at.clock.now() + UNSUPPORTED_TTL_MS);
     return isNews;
   }
 }

@@ -1,7 +1,7 @@
 /**
  * The endpoints of an EVM chain as one pool: errors translated, each endpoint held to the chain's id.
  */
-import { evmChainId, type StateMachine } from "../../protocol/ismp/state_machine.ts";
+import { evmChainId, type StateMachine } from "../../ismp/state_machine.ts";
 import type { EndpointUrl } from "../../config/redact.ts";
 import { translateEvmError } from "../../rpc/evm_errors.ts";
 import { createHttpEndpoint, type Fetch } from "../../rpc/http.ts";

@@ -2,23 +2,23 @@
  * The fee side of a host: what requests put up, in which token, and what the native token is worth in it.
  * Source: docs/protocol/evm-host.md sections 3 and 10.
  */
-import type { Hash256 } from "../../protocol/bytes.ts";
-import type { Address } from "../../protocol/evm/address.ts";
-import { feeTokenDecimals, type HostParams, hostReads } from "../../protocol/evm/host_reads.ts";
-import { ONE_DOLLAR_27 } from "../../prices/native_price.ts";
+import type { Hash256 } from "../../encoding/bytes.ts";
+import type { Address } from "../../evm/address.ts";
+import { feeTokenDecimals, type HostParams, hostReads } from "../../evm/host_reads.ts";
+import { ONE_DOLLAR_27 } from "../../evm/native_price.ts";
 import {
   decodeRouterPrice,
   decodeWrappedNative,
   encodeRouterQuestion,
   encodeWrappedNative,
-} from "../../prices/router.ts";
+} from "../../evm/price_router.ts";
 import { type FaultPlace, RpcFault } from "../../rpc/fault.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { callResult, contractRead } from "./queries.ts";
-import { askOne, faultAt, Question } from "./question.ts";
+import { askOne, faultAt, RpcBatch } from "./rpc_batch.ts";
 
 /** Finest unit of a fee that can be compared with costs: both are scaled to 18 decimals. */
-const MOST_DECIMALS = 18;
+const MAX_DECIMALS = 18;
 
 /** Fee per commitment; `undefined` where the host did not dispatch the request. One request. */
 export async function fetchFees(
@@ -28,7 +28,7 @@ export async function fetchFees(
 ): Promise<readonly (bigint | undefined)[]> {
   if (commitments.length === 0) return [];
   const { pool, host } = context.at;
-  const question = new Question(pool);
+  const question = new RpcBatch(pool);
   const found = commitments.map((commitment) =>
     question.add(contractRead(host, hostReads.requestCommitments, commitment))
   );
@@ -43,10 +43,10 @@ export async function fetchFeeTokenDecimals(context: EvmContext, signal: AbortSi
 
 async function decimalsOf(context: EvmContext, token: Address, signal: AbortSignal): Promise<number> {
   return await context.feeTokenDecimals(token, async () => {
-    const question = new Question(context.at.pool);
+    const question = new RpcBatch(context.at.pool);
     const decimals = question.add(contractRead(token, feeTokenDecimals));
     const check = (place: FaultPlace): RpcFault | undefined =>
-      decimals() <= MOST_DECIMALS
+      decimals() <= MAX_DECIMALS
         ? undefined
         : faultAt("malformed", place, `fee token ${token} has ${decimals()} decimals`);
     await question.ask({ signal, check });

@@ -1,5 +1,5 @@
 /** What governance changed about a host, for one line of the log. Pure. */
-import type { HostParams } from "../../protocol/evm/host_reads.ts";
+import type { HostParams } from "../../evm/host_reads.ts";
 import type { LogFields } from "../../telemetry/log.ts";
 
 /** Contracts and accounts around a host that matter to a relayer. */

@@ -2,16 +2,16 @@
  * The host's parameters as they were read last, and what follows when governance changes them: one line of the log,
  * and another simulation where the handler is another one.
  */
-import type { Address } from "../../protocol/evm/address.ts";
-import { type HostParams, hostReads } from "../../protocol/evm/host_reads.ts";
+import type { Address } from "../../evm/address.ts";
+import { type HostParams, hostReads } from "../../evm/host_reads.ts";
 import type { RpcPool } from "../../rpc/pool.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Log } from "../../telemetry/log.ts";
-import type { Simulation } from "../chain.ts";
+import type { Simulation } from "../port.ts";
 import { Cached } from "./cached.ts";
 import { hostChanges } from "./host_changes.ts";
 import { contractRead, type Query } from "./queries.ts";
-import { askOne } from "./question.ts";
+import { askOne } from "./rpc_batch.ts";
 
 /** Governance changes these rarely; every signing reads them again anyway. */
 const HOST_PARAMS_TTL_MS = 5 * 60_000;

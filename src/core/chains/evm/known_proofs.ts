@@ -4,19 +4,19 @@
  * Source: docs/protocol/messaging.md section 7.2.3; polytope-labs/hyperbridge:
  * evm/src/consensus/{EcdsaBeefy,SP1Beefy}.sol.
  */
-import type { Hash256 } from "../../protocol/bytes.ts";
-import { toHash256 } from "../../protocol/bytes.ts";
-import { BeefyError } from "../../protocol/consensus/beefy/beefy_error.ts";
-import { readProofSubject } from "../../protocol/consensus/beefy/naive_proof.ts";
-import { decodeBeefyClientState } from "../../protocol/evm/beefy_client_state.ts";
-import { hostReads } from "../../protocol/evm/host_reads.ts";
-import { keccak256 } from "../../protocol/hash.ts";
-import { paraIdOf } from "../../protocol/ismp/state_machine.ts";
+import type { Hash256 } from "../../encoding/bytes.ts";
+import { toHash256 } from "../../encoding/bytes.ts";
+import { BeefyError } from "../../beefy/beefy_error.ts";
+import { readProofSubject } from "../../beefy/naive_proof.ts";
+import { decodeBeefyClientState } from "../../evm/beefy_client_state.ts";
+import { hostReads } from "../../evm/host_reads.ts";
+import { keccak256 } from "../../encoding/hash.ts";
+import { paraIdOf } from "../../ismp/state_machine.ts";
 import { RpcFault } from "../../rpc/fault.ts";
-import type { Delivery } from "../chain.ts";
+import type { Delivery } from "../port.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { type BlockTag, contractReadAt } from "./queries.ts";
-import type { Question } from "./question.ts";
+import type { RpcBatch } from "./rpc_batch.ts";
 
 /** Where the host's knowledge comes from; `undefined`: the proofs are news. */
 export type KnownFrom = "blocks" | "mempool" | undefined;
@@ -35,16 +35,18 @@ interface News {
  * Adds what it takes to know that to a question; nothing for deliveries without consensus proofs. The result is there
  * after the question was asked. A node that does not show its mempool answers as for the newest block, or with an error.
  */
-export function addKnownProofs(context: EvmContext, question: Question, delivery: Delivery): () => KnownFrom {
+export function addKnownProofs(context: EvmContext, question: RpcBatch, delivery: Delivery): () => KnownFrom {
   const news = newsOf(delivery);
   if (news === undefined) return () => undefined;
   const inBlocks = addKnowledge(context, question, news, "latest");
-  const inMempool = context.lacks("pool") ? undefined : addKnowledge(context, question, news, "pending");
+  const inMempool = context.isUnsupported("pool")
+    ? undefined
+    : addKnowledge(context, question, news, "pending");
   return () => {
     if (inBlocks() === true) return "blocks";
     if (inMempool?.() !== true) return undefined;
     // A transaction that nobody mines is not waited for without end.
-    return context.poolSightings.isWorthWaiting(news.key) ? "mempool" : undefined;
+    return context.mempoolSightings.isWorthWaiting(news.key) ? "mempool" : undefined;
   };
 }
 
@@ -67,13 +69,13 @@ function newsOf({ steps }: Delivery): News | undefined {
 /** After the question was asked: true when the host knows a part of the news; `undefined`: the node does not tell. */
 function addKnowledge(
   context: EvmContext,
-  question: Question,
+  question: RpcBatch,
   { blockNumbers, hubHeight }: News,
   tag: Extract<BlockTag, string>,
 ): () => boolean | undefined {
   const { host } = context.at;
-  const client = question.addTolerant(contractReadAt(tag, host, hostReads.consensusState));
-  const height = hubHeight && question.addTolerant(
+  const client = question.addOptional(contractReadAt(tag, host, hostReads.consensusState));
+  const height = hubHeight && question.addOptional(
     contractReadAt(tag, host, hostReads.latestStateMachineHeight, hubHeight.paraId),
   );
   return () => {

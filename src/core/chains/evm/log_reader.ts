@@ -1,15 +1,15 @@
 /**
  * Logs of one contract over a range of blocks, complete and in order, whatever limits the endpoints have.
  */
-import type { Hex } from "../../protocol/bytes.ts";
-import type { Address } from "../../protocol/evm/address.ts";
+import type { Hex } from "../../encoding/bytes.ts";
+import type { Address } from "../../evm/address.ts";
 import { type FaultPlace, RpcFault, type RpcFaultCode } from "../../rpc/fault.ts";
 import type { RpcPool } from "../../rpc/pool.ts";
 import type { Log as TelemetryLog } from "../../telemetry/log.ts";
 import { LogWidths } from "./log_widths.ts";
 import { blockNumber, logs } from "./queries.ts";
-import { askOne, faultAt, Question } from "./question.ts";
-import type { Log } from "./shape.ts";
+import { askOne, faultAt, RpcBatch } from "./rpc_batch.ts";
+import type { Log } from "./rpc_schemas.ts";
 
 /** An endpoint that does not tell its head within this time is down, not busy with a query that is too wide. */
 const ALIVE_TIMEOUT_MS = 5_000;
@@ -28,7 +28,7 @@ export interface LogRange {
 }
 
 /** Adds queries to a question about a range, and judges its answers. */
-export type QuestionGuard = (question: Question, range?: LogRange) => {
+export type QuestionGuard = (question: RpcBatch, range?: LogRange) => {
   /**
    * Called when all answers of an endpoint are read, with the logs that it gave (none where the question is about
    * something else); may refuse the endpoint.
@@ -42,7 +42,7 @@ export type QuestionGuard = (question: Question, range?: LogRange) => {
 export interface LogReaderOptions {
   readonly pool: RpcPool;
   readonly log: TelemetryLog;
-  /** Most blocks of one `eth_getLogs`; `undefined`: no bound. */
+  /** Maximum of blocks of one `eth_getLogs`; `undefined`: no bound. */
   readonly blocksPerQuery: bigint | undefined;
 }
 
@@ -68,7 +68,7 @@ export class LogReader {
   ): Promise<readonly Log[]> {
     const all: Log[] = [];
     let next = range.from;
-    /** Most blocks of the next query, where the endpoint that was asked first is not the one that wanted fewer. */
+    /** Maximum of blocks of the next query, where the endpoint that was asked first is not the one that wanted fewer. */
     let most = range.to - range.from + 1n;
     while (next <= range.to) {
       const wanted = { from: next, to: lower(range.to, next + most - 1n) };
@@ -133,7 +133,7 @@ export class LogReader {
     },
   ): Promise<{ readonly found: readonly Log[]; readonly host: string }> {
     const { from, to } = wanted;
-    const question = new Question(pool);
+    const question = new RpcBatch(pool);
     // Asked first: when the head is at `to` by then, the logs that follow are those of all blocks.
     const head = question.add(blockNumber);
     const answer = question.add(logs(wanted));

@@ -10,7 +10,7 @@ const SUCCESSES_BEFORE_GROWTH = 16;
 export class LogWidths {
   readonly #learned = new Map<string, { readonly blocks: bigint; readonly successes: number }>();
 
-  /** Most blocks of the next query of an endpoint; `undefined`: it has not complained yet. */
+  /** Maximum of blocks of the next query of an endpoint; `undefined`: it has not complained yet. */
   of(host: string): bigint | undefined {
     return this.#learned.get(host)?.blocks;
   }

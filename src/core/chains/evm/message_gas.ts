@@ -1,9 +1,9 @@
 /**
  * What part of a transaction's gas each message accounts for. Pure. Rules: docs/protocol/messaging.md section 9.2: a
- * message is charged what it adds, so that consensus steps (the prelude) are left for the messages to pay together.
+ * message is charged what it adds, so that consensus steps (the consensus proofs) are left for the messages to pay together.
  */
-import type { StepFrame } from "../../protocol/evm/trace.ts";
-import type { Delivery, DeliveryStep } from "../chain.ts";
+import type { StepFrame } from "../../evm/trace.ts";
+import type { Delivery, DeliveryStep } from "../port.ts";
 
 /** Paid for every transaction, whatever it carries (Ethereum yellow paper, appendix G). */
 const TRANSACTION_GAS = 21_000n;

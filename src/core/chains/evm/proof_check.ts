@@ -4,15 +4,15 @@
  * `--rpc.eth-proof-window`; erigontech/erigon 3.3: `--prune.include-commitment-history`; NethermindEth/nethermind:
  * `Pruning.Mode`; besu-eth/besu: `--data-storage-format`; OffchainLabs/nitro: `--execution.caching.archive`.
  */
-import { fromHex, toHex } from "../../protocol/bytes.ts";
-import { requestSenderSlot } from "../../protocol/evm/host_storage.ts";
-import { buildEvmStateProof, EvmProofError, readEvmState } from "../../protocol/trie/evm_proof.ts";
+import { fromHex, toHex } from "../../encoding/bytes.ts";
+import { requestSenderSlot } from "../../evm/host_storage.ts";
+import { buildEvmStateProof, EvmProofError, readEvmState } from "../../merkle/evm_proof.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import type { EndpointReport } from "../../rpc/pool.ts";
-import type { CheckFinding } from "../chain.ts";
+import type { CheckFinding } from "../port.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { type Query, stateRootAt, storageProof } from "./queries.ts";
-import { readAnswer } from "./question.ts";
+import { readAnswer } from "./rpc_batch.ts";
 
 /** Proofs of old blocks make nodes read from disk; one endpoint that hangs must not use up the whole check. */
 const ENDPOINT_TIMEOUT_MS = 20_000;

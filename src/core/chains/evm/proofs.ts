@@ -2,24 +2,24 @@
  * Proof that this chain's host dispatched some messages, in the form the hub's EVM verifier takes.
  * Source: docs/protocol/evm-host.md section 5; polytope-labs/hyperbridge: modules/ismp/state-machines/evm.
  */
-import { fromHex, toHex } from "../../protocol/bytes.ts";
-import { requestSenderSlot } from "../../protocol/evm/host_storage.ts";
-import type { Message } from "../../protocol/ismp/message.ts";
-import type { MessageProof, ProofTaker } from "../chain.ts";
+import { fromHex, toHex } from "../../encoding/bytes.ts";
+import { requestSenderSlot } from "../../evm/host_storage.ts";
+import type { Message } from "../../ismp/message.ts";
+import type { MessageProof, ProofTaker } from "../port.ts";
 import { UnprovableKeyError } from "../fees.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { absentAt, isEmptySlot, type StateProof, verifiedProof } from "./state_proofs.ts";
 
 /**
- * State proof of the sender slots of all messages at block `height`, below the root that `sink` stores for it. One
- * request, and one of the sink.
+ * State proof of the sender slots of all messages at block `height`, below the root that `target` stores for it. One
+ * request, and one of the target.
  * @throws {RpcFault} `not_found` when the host had not dispatched one of them by then.
  */
 export async function proveMessages(
   context: EvmContext,
   messages: readonly Message[],
   height: bigint,
-  sink: ProofTaker,
+  target: ProofTaker,
   signal: AbortSignal,
 ): Promise<MessageProof> {
   const { id } = context.at;
@@ -27,7 +27,7 @@ export async function proveMessages(
     if (message.kind === "getResponse") throw new Error("EVM hosts dispatch requests only");
     return fromHex(requestSenderSlot(message.commitment));
   });
-  const stateRoot = await sink.fetchStateRoot({ id, height }, signal);
+  const stateRoot = await target.fetchStateRoot({ id, height }, signal);
   let proof: StateProof;
   try {
     proof = await verifiedProof(context, { keys: slots, height, stateRoot }, signal);

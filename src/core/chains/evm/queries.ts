@@ -4,24 +4,24 @@
  * ethereum/go-ethereum: eth/tracers (traces).
  */
 import { z } from "zod";
-import { type Hash256, type Hex, toHex } from "../../protocol/bytes.ts";
-import type { Address } from "../../protocol/evm/address.ts";
-import { BlockHeaderError, type EvmBlockHeader, parseHashedBlock } from "../../protocol/evm/block_header.ts";
-import { HandledLogs } from "../../protocol/evm/handled_logs.ts";
-import type { HostRead } from "../../protocol/evm/host_reads.ts";
-import { readTrace, type TraceOutcome } from "../../protocol/evm/trace.ts";
-import { callTracerOptions } from "../../protocol/evm/trace.ts";
-import type { AccountProofAnswer } from "../../protocol/trie/evm_proof.ts";
+import { type Hash256, type Hex, toHex } from "../../encoding/bytes.ts";
+import type { Address } from "../../evm/address.ts";
+import { BlockHeaderError, type EvmBlockHeader, parseHashedBlock } from "../../evm/block_header.ts";
+import { HandledLogs } from "../../evm/handled_logs.ts";
+import type { HostRead } from "../../evm/host_reads.ts";
+import { readTrace, type TraceOutcome } from "../../evm/trace.ts";
+import { callTracerOptions } from "../../evm/trace.ts";
+import type { AccountProofAnswer } from "../../merkle/evm_proof.ts";
 import type { RpcCall } from "../../rpc/call.ts";
 import type { Json } from "../../rpc/json.ts";
 import type { GasPrice } from "./gas.ts";
-import { ShapeError } from "./shape.ts";
-import * as shape from "./shape.ts";
+import { SchemaError } from "./rpc_schemas.ts";
+import * as shape from "./rpc_schemas.ts";
 
 /** A call with the meaning of its result. */
 export interface Query<T> {
   readonly call: RpcCall;
-  /** @throws ShapeError, HostReadError, TraceError, RangeError when the result is none of this method. */
+  /** @throws SchemaError, HostReadError, TraceError, RangeError when the result is none of this method. */
   readonly read: (result: Json) => T;
 }
 
@@ -58,7 +58,7 @@ function query<S extends z.ZodType>(
   params: readonly unknown[],
   schema: S,
 ): Query<z.output<S>> {
-  return { call: { method, params }, read: (result) => shape.readShape(schema, result, method) };
+  return { call: { method, params }, read: (result) => shape.parseResponse(schema, result, method) };
 }
 
 function callObject(call: ImaginedCall): Readonly<Record<string, string>> {
@@ -133,13 +133,13 @@ function readHeader(result: Json, which: BlockReference, method: string): Hashed
   } catch (cause) {
     if (!(cause instanceof BlockHeaderError)) throw cause;
     const field = cause.field === "" ? method : `${method}.${cause.field}`;
-    throw new ShapeError(cause.code === "hash_mismatch" ? `${field}, not the hash of the fields` : field, {
+    throw new SchemaError(cause.code === "hash_mismatch" ? `${field}, not the hash of the fields` : field, {
       cause,
     });
   }
   const isOther = which !== "latest" && which !== "finalized" && which !== block.hash &&
     which !== block.header.number;
-  if (isOther) throw new ShapeError(`${method}, another block than the one asked for`);
+  if (isOther) throw new SchemaError(`${method}, another block than the one asked for`);
   return block;
 }
 
@@ -251,7 +251,8 @@ export function simulatedCall(call: ImaginedCall, host: Address): Query<Simulate
   };
   return {
     call: { method: "eth_simulateV1", params: [blocks, "latest"] },
-    read: (result) => readSimulated(shape.readShape(shape.simulatedBlocks, result, "eth_simulateV1"), host),
+    read: (result) =>
+      readSimulated(shape.parseResponse(shape.simulatedBlocks, result, "eth_simulateV1"), host),
   };
 }
 

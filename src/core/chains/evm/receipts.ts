@@ -1,13 +1,13 @@
 /**
  * Who delivered a message here: the host's receipts.
  */
-import { fromHex } from "../../protocol/bytes.ts";
-import type { Address } from "../../protocol/evm/address.ts";
-import { hostReads } from "../../protocol/evm/host_reads.ts";
-import type { Message } from "../../protocol/ismp/message.ts";
+import { fromHex } from "../../encoding/bytes.ts";
+import type { Address } from "../../evm/address.ts";
+import { hostReads } from "../../evm/host_reads.ts";
+import type { Message } from "../../ismp/message.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { type BlockTag, contractReadAt, type Query } from "./queries.ts";
-import { Question } from "./question.ts";
+import { RpcBatch } from "./rpc_batch.ts";
 
 /** Query of one receipt: posts by their own commitment, everything about gets by that of the get request. */
 function receiptQuery(host: Address, message: Message, tag: BlockTag): Query<Address | undefined> {
@@ -22,7 +22,7 @@ function receiptQuery(host: Address, message: Message, tag: BlockTag): Query<Add
 /** Adds the receipts of all messages to a question; the result is there after it was asked. */
 export function addReceipts(
   context: EvmContext,
-  question: Question,
+  question: RpcBatch,
   messages: readonly Message[],
   tag: BlockTag = "latest",
 ): () => readonly (Uint8Array | undefined)[] {
@@ -41,7 +41,7 @@ export async function fetchReceipts(
   signal: AbortSignal,
 ): Promise<readonly (Uint8Array | undefined)[]> {
   if (messages.length === 0) return [];
-  const question = new Question(context.at.pool);
+  const question = new RpcBatch(context.at.pool);
   const receipts = addReceipts(context, question, messages);
   await question.ask({ signal });
   return receipts();

@@ -2,10 +2,10 @@
  * What the contracts' reverts and a node's faults mean for a delivery. Pure.
  * Source: polytope-labs/hyperbridge: evm/src/core/HandlerV2.sol; docs/protocol/evm-host.md sections 3 and 7.
  */
-import type { Hex } from "../../protocol/bytes.ts";
-import { decodeRevert, describeRevert, innermostRevert, type Revert } from "../../protocol/evm/reverts.ts";
+import type { Hex } from "../../encoding/bytes.ts";
+import { decodeRevert, describeRevert, innermostRevert, type Revert } from "../../evm/reverts.ts";
 import type { RpcFault } from "../../rpc/fault.ts";
-import type { Refusal, RefusalCode } from "../chain.ts";
+import type { Refusal, RefusalCode } from "../port.ts";
 
 const codes: ReadonlyMap<Revert["code"], RefusalCode> = new Map<Revert["code"], RefusalCode>([
   ["DuplicateMessage", "duplicate"],

@@ -3,16 +3,16 @@
  * When and at which price is not decided here.
  */
 import { parseTransaction } from "viem";
-import { toHex } from "../../protocol/bytes.ts";
-import { type Address, toAddress } from "../../protocol/evm/address.ts";
+import { toHex } from "../../encoding/bytes.ts";
+import { type Address, toAddress } from "../../evm/address.ts";
 import { type FaultPlace, RpcFault } from "../../rpc/fault.ts";
-import type { SignedSubmission } from "../chain.ts";
+import type { SignedSubmission } from "../port.ts";
 import type { AccountNonces, ReplacementTerms } from "../replaceable.ts";
 import { addCosts } from "./costs.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { type GasPrice, gasPriceFor } from "./gas.ts";
 import { balanceOf, blockAt, gasEstimate, nonceOf } from "./queries.ts";
-import { faultAt, Question } from "./question.ts";
+import { faultAt, RpcBatch } from "./rpc_batch.ts";
 import { signCall } from "./signature.ts";
 
 /** Gas of a plain transfer; chains that also charge for layer 1 need more. */
@@ -25,7 +25,7 @@ export async function fetchReplacementTerms(
   signal: AbortSignal,
 ): Promise<ReplacementTerms> {
   const { pool, sender, gasPriceBufferPercent } = context.at;
-  const question = new Question(pool);
+  const question = new RpcBatch(pool);
   const nonces = addNonces(context, question);
   const costs = addCosts(context, question);
   const balance = question.add(balanceOf(sender));
@@ -64,7 +64,7 @@ export async function fetchNonces(context: EvmContext, signal: AbortSignal): Pro
   let furthest: AccountNonces | undefined;
   let fault: RpcFault | undefined;
   for (const endpoint of context.at.pool.each()) {
-    const question = new Question(endpoint);
+    const question = new RpcBatch(endpoint);
     const nonces = addNonces(context, question);
     try {
       await question.ask({ signal, timeoutMs: NONCES_TIMEOUT_MS });
@@ -84,10 +84,10 @@ export async function fetchNonces(context: EvmContext, signal: AbortSignal): Pro
 }
 
 /** A node without a view of its pool counts what is mined. */
-function addNonces(context: EvmContext, question: Question): () => AccountNonces {
+function addNonces(context: EvmContext, question: RpcBatch): () => AccountNonces {
   const { sender } = context.at;
   const latest = question.add(nonceOf(sender));
-  const pending = question.addTolerant(nonceOf(sender, "pending"));
+  const pending = question.addOptional(nonceOf(sender, "pending"));
   return () => {
     const found = pending();
     const isUsable = !(found instanceof RpcFault) && found > latest();
@@ -128,8 +128,8 @@ export async function cancel(
 ): Promise<SignedSubmission> {
   const { pool, sender } = context.at;
   const nonce = ownNonce(context, submission);
-  const question = new Question(pool);
-  const estimated = question.addTolerant(gasEstimate({ from: sender, to: sender, data: "0x" }));
+  const question = new RpcBatch(pool);
+  const estimated = question.addOptional(gasEstimate({ from: sender, to: sender, data: "0x" }));
   await question.ask({ signal });
   const estimate = estimated();
   if (estimate instanceof RpcFault && estimate.reaction === "retry") throw estimate;

@@ -3,16 +3,16 @@
  * do: the host's nonce, read at the blocks' own numbers, says how many there must be. Such an answer is passed over for
  * another endpoint's. Start reading at {@link RequestGaps.begin}.
  */
-import { HostReadError, hostReads } from "../../protocol/evm/host_reads.ts";
-import { hostEventTopics } from "../../protocol/evm/host_abi.ts";
-import { decodeHostLog } from "../../protocol/evm/host_events.ts";
-import { findMissingRequests, type MissingRequests } from "../../protocol/evm/request_nonces.ts";
+import { HostReadError, hostReads } from "../../evm/host_reads.ts";
+import { hostEventTopics } from "../../evm/host_abi.ts";
+import { decodeHostLog } from "../../evm/host_events.ts";
+import { findMissingRequests, type MissingRequests } from "../../evm/request_nonces.ts";
 import { type FaultPlace, RpcFault } from "../../rpc/fault.ts";
 import type { EvmContext } from "./evm_context.ts";
 import type { LogRange, QuestionGuard } from "./log_reader.ts";
 import { contractReadAt, type Query } from "./queries.ts";
-import { faultAt, type Question } from "./question.ts";
-import { type Log, ShapeError } from "./shape.ts";
+import { faultAt, type RpcBatch } from "./rpc_batch.ts";
+import { type Log, SchemaError } from "./rpc_schemas.ts";
 import type { LogFields } from "../../telemetry/log.ts";
 
 /** Blocks whose nonce is remembered. */
@@ -247,16 +247,16 @@ export class RequestGaps {
   }
 
   /** The nonce at the end of the block before `from`. */
-  #nonceBefore(question: Question, from: bigint): () => bigint | undefined {
+  #nonceBefore(question: RpcBatch, from: bigint): () => bigint | undefined {
     return from === 0n ? () => 0n : this.#nonceAt(question, from - 1n);
   }
 
   /** The host's nonce at the end of a block; `undefined`: no endpoint keeps its state. */
-  #nonceAt(question: Question, height: bigint): () => bigint | undefined {
+  #nonceAt(question: RpcBatch, height: bigint): () => bigint | undefined {
     const known = this.#known.get(height);
     if (known !== undefined) return () => known;
     if (this.#isUnreadable(height)) return () => undefined;
-    const slot = question.addTolerant(nonceQuery(this.#context, height));
+    const slot = question.addOptional(nonceQuery(this.#context, height));
     return () => {
       const nonce = slot();
       if (!(nonce instanceof RpcFault)) {
@@ -342,7 +342,7 @@ function nonceQuery({ at: { host } }: EvmContext, height: bigint): Query<bigint 
       try {
         return read(result);
       } catch (error) {
-        if (error instanceof HostReadError || error instanceof ShapeError) return undefined;
+        if (error instanceof HostReadError || error instanceof SchemaError) return undefined;
         throw error;
       }
     },

@@ -1,8 +1,8 @@
 /** What our key signs: transactions, and digests for the hub. Nothing is asked or sent. */
-import { fromHex, type Hex, toHash256, toHex } from "../../protocol/bytes.ts";
-import { keccak256 } from "../../protocol/hash.ts";
-import type { Signature } from "../../protocol/ismp/fees.ts";
-import type { SignedSubmission } from "../chain.ts";
+import { fromHex, type Hex, toHash256, toHex } from "../../encoding/bytes.ts";
+import { keccak256 } from "../../encoding/hash.ts";
+import type { Signature } from "../../ismp/fees.ts";
+import type { SignedSubmission } from "../port.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { type GasPrice, highestPriceWei } from "./gas.ts";
 

@@ -1,17 +1,17 @@
 /**
  * From an accepted simulation to signed bytes: everything that may have changed is read once more, then signed.
  */
-import { unsignedCall } from "../../protocol/evm/fee_oracles.ts";
+import { unsignedCall } from "../../evm/fee_oracles.ts";
 import type { FaultPlace, RpcFault } from "../../rpc/fault.ts";
-import type { Delivery, Refusal, SigningHints, SigningResult, Simulation } from "../chain.ts";
+import type { Delivery, Refusal, SigningHints, SigningResult, Simulation } from "../port.ts";
 import { encodeDelivery, messagesOf } from "./calldata.ts";
 import { addCosts } from "./costs.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { capPrice, gasPriceFor, highestPriceWei } from "./gas.ts";
 import { addKnownProofs } from "./known_proofs.ts";
-import { addPoolLook, findContested } from "./pool_rivals.ts";
+import { addPoolLook, findContested } from "./mempool_competitors.ts";
 import { balanceOf, blockAt, nonceOf } from "./queries.ts";
-import { faultAt, Question } from "./question.ts";
+import { faultAt, RpcBatch } from "./rpc_batch.ts";
 import { addReceipts } from "./receipts.ts";
 import { signCall } from "./signature.ts";
 
@@ -33,7 +33,7 @@ export async function signDelivery(
   const data = encodeDelivery(work.delivery, context.at.host);
   const messages = messagesOf(work.delivery);
   const { gasLimit } = work.simulation;
-  const question = new Question(pool);
+  const question = new RpcBatch(pool);
   const receipts = addReceipts(context, question, messages);
   const imagined = { from: sender, to: handler, data, gas: gasLimit };
   const known = addKnownProofs(context, question, work.delivery);

@@ -4,9 +4,9 @@
  * Source: docs/protocol/evm-host.md sections 1 (traps 1 and 2) and 9. Start reading at {@link simulate}; how one way is
  * asked is in `simulation_way.ts`.
  */
-import type { StepFrame, TraceOutcome } from "../../protocol/evm/trace.ts";
+import type { StepFrame, TraceOutcome } from "../../evm/trace.ts";
 import { type FaultPlace, RpcFault } from "../../rpc/fault.ts";
-import type { Delivery, Refusal, Simulation } from "../chain.ts";
+import type { Delivery, Refusal, Simulation } from "../port.ts";
 import { encodeDelivery, messagesOf } from "./calldata.ts";
 import type { Costs } from "./costs.ts";
 import type { EvmContext } from "./evm_context.ts";
@@ -20,7 +20,7 @@ import {
   type SimulatedOutcome,
   trace,
 } from "./queries.ts";
-import { faultAt, Question } from "./question.ts";
+import { faultAt, RpcBatch } from "./rpc_batch.ts";
 import { refusalOfRevert } from "./refusals.ts";
 import {
   addSurroundings,
@@ -166,9 +166,9 @@ async function simulateCalled(
   signal: AbortSignal,
 ): Promise<Simulation> {
   const { delivery, messages, call } = work;
-  const question = new Question(context.at.pool);
-  const called = question.addTolerant(callResult(call));
-  const estimated = question.addTolerant(gasEstimate(call));
+  const question = new RpcBatch(context.at.pool);
+  const called = question.addOptional(callResult(call));
+  const estimated = question.addOptional(gasEstimate(call));
   const around = addSurroundings(context, question, work);
   await question.ask({ signal });
   const refusal = around.refusal();

@@ -3,18 +3,18 @@
  * is down, a method that is not there, and a delivery that cannot be shown look alike at first; they are told apart
  * by asking for something trivial in the same way.
  */
-import type { Address } from "../../protocol/evm/address.ts";
-import { unsignedCall } from "../../protocol/evm/fee_oracles.ts";
-import type { HandledMessages } from "../../protocol/evm/handled_logs.ts";
-import type { Message } from "../../protocol/ismp/message.ts";
+import type { Address } from "../../evm/address.ts";
+import { unsignedCall } from "../../evm/fee_oracles.ts";
+import type { HandledMessages } from "../../evm/handled_logs.ts";
+import type { Message } from "../../ismp/message.ts";
 import { type FaultPlace, RpcFault, type RpcFaultCode } from "../../rpc/fault.ts";
-import type { Delivery, Refusal, Simulation } from "../chain.ts";
+import type { Delivery, Refusal, Simulation } from "../port.ts";
 import { addBatchCheck } from "./batching.ts";
 import { addCosts, type Costs } from "./costs.ts";
-import type { EvmContext, OptionalAbility, TraceTerms } from "./evm_context.ts";
+import type { Capability, EvmContext, TraceTerms } from "./evm_context.ts";
 import { isArbitrum } from "./gas.ts";
 import { balanceOf, blockAt, gasEstimate, type ImaginedCall, type Query } from "./queries.ts";
-import { faultAt, Question } from "./question.ts";
+import { faultAt, RpcBatch } from "./rpc_batch.ts";
 import { refusalOfFault } from "./refusals.ts";
 
 /** Tracing a hundred deliveries is the slowest thing a node is asked. */
@@ -40,7 +40,7 @@ type LeastOutcome = HandledMessages & { readonly gasUsed: bigint };
 
 /** A way to simulate: what is asked, and what it takes. */
 export interface Way<T extends LeastOutcome> {
-  readonly ability: Extract<OptionalAbility, "tracing" | "simulating">;
+  readonly ability: Extract<Capability, "tracing" | "simulating">;
   readonly query: (call: ImaginedCall) => Query<T>;
   /** A fault makes the next endpoint be asked. */
   readonly check?: (outcome: T, place: FaultPlace) => RpcFault | undefined;
@@ -70,7 +70,7 @@ export async function ask<T extends LeastOutcome>(
   way: Way<T>,
   signal: AbortSignal,
 ): Promise<Asked<T>> {
-  if (context.lacks(way.ability)) return { kind: "missing" };
+  if (context.isUnsupported(way.ability)) return { kind: "missing" };
   for (let attempt = 1;; attempt++) {
     const asked = await askOnce(context, work, way, signal);
     if (!(asked instanceof RpcFault)) return asked;
@@ -96,10 +96,10 @@ async function askOnce<T extends LeastOutcome>(
   signal: AbortSignal,
 ): Promise<Asked<T> | RpcFault> {
   const { pool, sender, chainId } = context.at;
-  const question = new Question(pool);
-  const shown = question.addTolerant(way.query(work.call));
+  const question = new RpcBatch(pool);
+  const shown = question.addOptional(way.query(work.call));
   const isEstimated = work.isFirst && isArbitrum(chainId);
-  const estimated = isEstimated ? question.addTolerant(gasEstimate(work.call)) : undefined;
+  const estimated = isEstimated ? question.addOptional(gasEstimate(work.call)) : undefined;
   const around = addSurroundings(context, question, work);
   const head = question.add(blockAt("latest"));
   const balance = question.add(balanceOf(sender));
@@ -152,8 +152,8 @@ async function showsTrivial<T extends LeastOutcome>(
   signal: AbortSignal,
 ): Promise<boolean> {
   const { pool, sender } = context.at;
-  const question = new Question(pool);
-  const shown = question.addTolerant(way.query({ ...call, to: sender, data: "0x" }));
+  const question = new RpcBatch(pool);
+  const shown = question.addOptional(way.query({ ...call, to: sender, data: "0x" }));
   let outcome: T | RpcFault;
   try {
     await question.ask({ signal });
@@ -170,7 +170,7 @@ async function showsTrivial<T extends LeastOutcome>(
 /** What is asked along with every simulation. */
 export function addSurroundings(
   context: EvmContext,
-  question: Question,
+  question: RpcBatch,
   work: SimulatedWork,
 ): { readonly costs: () => Costs; readonly refusal: () => Refusal | undefined } {
   return {
@@ -181,7 +181,7 @@ export function addSurroundings(
 
 /** Only what is certainly missing is remembered. */
 function noteMissing(context: EvmContext, ability: Way<never>["ability"]): { readonly kind: "missing" } {
-  if (!context.noteLacking(ability)) return { kind: "missing" };
+  if (!context.noteUnsupported(ability)) return { kind: "missing" };
   const { log } = context.at;
   if (ability === "tracing") {
     log.info("tracing_unavailable");

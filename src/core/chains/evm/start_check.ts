@@ -2,22 +2,17 @@
  * Start-up check of an EVM chain: do endpoints, host contract and configuration fit together?
  * Source: docs/protocol/messaging.md section 4.
  */
-import type { Hex } from "../../protocol/bytes.ts";
-import {
-  feeTokenDecimals,
-  type HostParams,
-  HostReadError,
-  hostReads,
-} from "../../protocol/evm/host_reads.ts";
-import { paraIdOf, type StateMachineId } from "../../protocol/ismp/state_machine.ts";
+import type { Hex } from "../../encoding/bytes.ts";
+import { feeTokenDecimals, type HostParams, HostReadError, hostReads } from "../../evm/host_reads.ts";
+import { paraIdOf, type StateMachineId } from "../../ismp/state_machine.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import type { EndpointReport } from "../../rpc/pool.ts";
 import type { EventCode } from "../../telemetry/events.ts";
-import type { CheckFinding } from "../chain.ts";
+import type { CheckFinding } from "../port.ts";
 import { batchCallSupport, isSupported } from "./batching.ts";
 import type { EvmContext } from "./evm_context.ts";
 import * as ask from "./queries.ts";
-import { Question, readAnswer } from "./question.ts";
+import { readAnswer, RpcBatch } from "./rpc_batch.ts";
 
 /** Gas that the account should at least be able to pay for: a handful of deliveries. */
 const COMFORTABLE_GAS = 1_000_000n;
@@ -253,12 +248,12 @@ async function contractFindings(
   signal: AbortSignal,
 ): Promise<readonly CheckFinding[]> {
   const chain = context.at.id.stateMachine;
-  const question = new Question(context.at.pool);
+  const question = new RpcBatch(context.at.pool);
   const code = question.add(ask.codeOf(params.handler));
-  const decimals = question.addTolerant(
+  const decimals = question.addOptional(
     ask.callResult({ to: params.feeToken, data: feeTokenDecimals.encode() }),
   );
-  const batches = question.addTolerant(batchCallSupport(params.handler));
+  const batches = question.addOptional(batchCallSupport(params.handler));
   await question.ask({ signal });
   const findings: CheckFinding[] = [];
   if (code() === "0x") {

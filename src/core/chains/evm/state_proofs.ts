@@ -3,17 +3,17 @@
  * the hub stores for the block: a proof that an endpoint made up is a fault of that endpoint, which is named.
  * Source: docs/protocol/evm-host.md section 5; polytope-labs/hyperbridge: modules/pallets/relayer/src/accumulate.rs.
  */
-import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../../protocol/bytes.ts";
-import { type Address, toAddress } from "../../protocol/evm/address.ts";
-import { requestFeeSlot, requestReceiptSlot, requestSenderSlot } from "../../protocol/evm/host_storage.ts";
-import { evmStateProofCodec } from "../../protocol/ismp/proof.ts";
-import { buildEvmStateProof, EvmProofError, readEvmState } from "../../protocol/trie/evm_proof.ts";
-import { decodeRlp } from "../../protocol/trie/patricia.ts";
+import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../../encoding/bytes.ts";
+import { type Address, toAddress } from "../../evm/address.ts";
+import { requestFeeSlot, requestReceiptSlot, requestSenderSlot } from "../../evm/host_storage.ts";
+import { evmStateProofCodec } from "../../ismp/proof.ts";
+import { buildEvmStateProof, EvmProofError, readEvmState } from "../../merkle/evm_proof.ts";
+import { decodeRlp } from "../../merkle/patricia.ts";
 import type { FaultPlace, RpcFault } from "../../rpc/fault.ts";
 import { type FeeProof, type ReceiptProof, UnprovableKeyError } from "../fees.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { stateRootAt, storageProof } from "./queries.ts";
-import { faultAt, Question } from "./question.ts";
+import { faultAt, RpcBatch } from "./rpc_batch.ts";
 
 /** Proofs of old blocks make nodes read from disk. */
 const PROOF_TIMEOUT_MS = 60_000;
@@ -97,7 +97,7 @@ export async function verifiedProof(
 ): Promise<StateProof> {
   const { pool, host } = context.at;
   const { keys, height } = wanted;
-  const question = new Question(pool);
+  const question = new RpcBatch(pool);
   const root = wanted.stateRoot === undefined
     ? question.add(stateRootAt(height))
     : (): Hash256 | undefined => wanted.stateRoot;

@@ -2,18 +2,18 @@
  * What becomes of signed bytes: handing them over, and finding them again later, also after a restart.
  */
 import { parseTransaction } from "viem";
-import { fromHex, type Hex, toHex } from "../../protocol/bytes.ts";
-import { toAddress } from "../../protocol/evm/address.ts";
-import { decodeHandlerCall, type HandlerCall, HandlerCallError } from "../../protocol/evm/handler_calls.ts";
-import { decodeHostLogs } from "../../protocol/evm/host_events.ts";
+import { fromHex, type Hex, toHex } from "../../encoding/bytes.ts";
+import { toAddress } from "../../evm/address.ts";
+import { decodeHandlerCall, type HandlerCall, HandlerCallError } from "../../evm/handler_calls.ts";
+import { decodeHostLogs } from "../../evm/host_events.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import type { RpcPool } from "../../rpc/pool.ts";
-import type { BroadcastResult, Refusal, SignedSubmission, SubmissionOutcome } from "../chain.ts";
+import type { BroadcastResult, Refusal, SignedSubmission, SubmissionOutcome } from "../port.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { callResult, isTransactionKnown, nonceOf, rawTransaction, receiptOf } from "./queries.ts";
-import { askOne, Question } from "./question.ts";
+import { askOne, RpcBatch } from "./rpc_batch.ts";
 import { refusalOfFault } from "./refusals.ts";
-import type { Receipt } from "./shape.ts";
+import type { Receipt } from "./rpc_schemas.ts";
 import { addFinalHeight } from "./views.ts";
 
 /** Age of the first sign that a nonce was used by another transaction at which one endpoint's word is enough, ms. */
@@ -68,7 +68,7 @@ export async function fetchOutcome(
 ): Promise<SubmissionOutcome> {
   const { account, nonce, hash } = submission;
   if (account === undefined || nonce === undefined) throw new Error("A submission without account or nonce");
-  const question = new Question(context.at.pool);
+  const question = new RpcBatch(context.at.pool);
   const used = question.add(nonceOf(toAddress(account)));
   const known = question.add(isTransactionKnown(hash));
   const receipt = question.add(receiptOf(hash));
@@ -117,7 +117,7 @@ async function askAbout(
 ): Promise<SubmissionOutcome | undefined> {
   const { account, nonce, hash } = submission;
   if (account === undefined || nonce === undefined) throw new Error("A submission without account or nonce");
-  const question = new Question(endpoint);
+  const question = new RpcBatch(endpoint);
   const used = question.add(nonceOf(toAddress(account)));
   const receipt = question.add(receiptOf(hash));
   const known = question.add(isTransactionKnown(hash));
@@ -151,7 +151,7 @@ async function included(
     isFinal: found.blockNumber <= final,
     succeeded,
     handled: succeeded ? handledIn(logs) : [],
-    hasTaught: carriesProofs(submission)
+    advancedClient: carriesProofs(submission)
       ? logs.some(({ decoded }) => decoded.kind === "event" && TEACHING.has(decoded.event.tag))
       : undefined,
     spent: {
@@ -196,14 +196,14 @@ async function reasonOf(
   if (gas !== undefined && found.gasUsed * 64n >= gas * 63n) {
     return { code: "unspecified", detail: `ran out of gas (limit ${gas})` };
   }
-  const question = new Question(context.at.pool);
+  const question = new RpcBatch(context.at.pool);
   const call = {
     from: toAddress(submission.account ?? ""),
     to: toAddress(to ?? ""),
     data: calldata,
     gas,
   };
-  const replayed = question.addTolerant(callResult(call, found.blockNumber));
+  const replayed = question.addOptional(callResult(call, found.blockNumber));
   await question.ask({ signal });
   const result = replayed();
   if (!(result instanceof RpcFault)) {

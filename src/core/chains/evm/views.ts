@@ -1,14 +1,14 @@
 /**
  * Heights and times: of the chain itself, and of what its host knows of a counterparty.
  */
-import type { Hash256 } from "../../protocol/bytes.ts";
-import { hostReads } from "../../protocol/evm/host_reads.ts";
-import { paraIdOf, type StateMachineHeight, type StateMachineId } from "../../protocol/ismp/state_machine.ts";
+import type { Hash256 } from "../../encoding/bytes.ts";
+import { hostReads } from "../../evm/host_reads.ts";
+import { paraIdOf, type StateMachineHeight, type StateMachineId } from "../../ismp/state_machine.ts";
 import { RpcFault } from "../../rpc/fault.ts";
-import type { CounterpartyView } from "../chain.ts";
+import type { CounterpartyView } from "../port.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { blockAt, blockNumber, contractRead } from "./queries.ts";
-import { askOne, faultAt, Question } from "./question.ts";
+import { askOne, faultAt, RpcBatch } from "./rpc_batch.ts";
 
 /** Depth that stands for finality where the tag `finalized` is unknown: two epochs of Ethereum. */
 const FINALITY_DEPTH = 64n;
@@ -20,15 +20,15 @@ export interface FinalHeightSlot {
 }
 
 /** Adds what it takes to know the final height to a question. */
-export function addFinalHeight(context: EvmContext, question: Question): FinalHeightSlot {
+export function addFinalHeight(context: EvmContext, question: RpcBatch): FinalHeightSlot {
   const head = question.add(blockNumber);
-  if (context.lacks("finalized")) return { height: () => below(head()) };
-  const block = question.addTolerant(blockAt("finalized"));
+  if (context.isUnsupported("finalized")) return { height: () => below(head()) };
+  const block = question.addOptional(blockAt("finalized"));
   const height = (): bigint => {
     const found = block();
     if (found instanceof RpcFault || found === undefined) {
       // A node that is only slow or busy may well know the tag.
-      if (found === undefined || found.reaction === "drop") context.noteLacking("finalized");
+      if (found === undefined || found.reaction === "drop") context.noteUnsupported("finalized");
       return below(head());
     }
     return found.number;
@@ -42,7 +42,7 @@ function below(head: bigint): bigint {
 
 /** Newest final block. One request. */
 export async function fetchFinalHeight(context: EvmContext, signal: AbortSignal): Promise<bigint> {
-  const question = new Question(context.at.pool);
+  const question = new RpcBatch(context.at.pool);
   const final = addFinalHeight(context, question);
   await question.ask({ signal });
   return final.height();
@@ -54,7 +54,7 @@ export async function fetchBlockTime(
   height: bigint,
   signal: AbortSignal,
 ): Promise<bigint> {
-  const question = new Question(context.at.pool);
+  const question = new RpcBatch(context.at.pool);
   const block = question.add(blockAt(height));
   const check = (place: Parameters<typeof faultAt>[1]): RpcFault | undefined =>
     block() === undefined ? faultAt("lagging", place, `no block ${height} yet`) : undefined;
@@ -71,7 +71,7 @@ export async function fetchView(
   signal: AbortSignal,
 ): Promise<CounterpartyView> {
   const { pool, host } = context.at;
-  const question = new Question(pool);
+  const question = new RpcBatch(pool);
   const paraId = paraIdOf(counterparty.stateMachine);
   const height = question.add(contractRead(host, hostReads.latestStateMachineHeight, paraId));
   const now = question.add(contractRead(host, hostReads.timestamp));

@@ -2,10 +2,10 @@
  * Consensus proofs about the hub that the hub itself accepted: where they are told, and their bytes.
  * Source: polytope-labs/hyperbridge: modules/pallets/beefy-consensus-proofs/src/{lib,types}.rs.
  */
-import type { Hash256 } from "../../protocol/bytes.ts";
-import { proofAcceptedCodec } from "../../protocol/ismp/hub_events.ts";
-import { beefyProofsKeys, offchainKeys, otherKeys } from "../../protocol/ismp/storage_keys.ts";
-import { compareIntegers, decodeStrict, list, orderedMap, ScaleError, u64 } from "../../protocol/scale.ts";
+import type { Hash256 } from "../../encoding/bytes.ts";
+import { proofAcceptedCodec } from "../../ismp/hub_events.ts";
+import { beefyProofsKeys, offchainKeys, otherKeys } from "../../ismp/storage_keys.ts";
+import { compareIntegers, decodeStrict, list, orderedMap, ScaleError, u64 } from "../../encoding/scale.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import { calls, type RuntimeVersion, type StorageChange } from "../../rpc/substrate_calls.ts";
 import type { AcceptedProof, AcceptedProofIndex } from "../hub_accounts.ts";

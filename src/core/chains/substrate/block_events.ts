@@ -1,5 +1,5 @@
 /** Events of one block as the adapter reads them: what cannot be read is told and passed over. */
-import { type Codec, decodeStrict, ScaleError } from "../../protocol/scale.ts";
+import { type Codec, decodeStrict, ScaleError } from "../../encoding/scale.ts";
 import type { RuntimeEvent } from "./event_records.ts";
 import type { SubstrateNode } from "./node.ts";
 import { type Runtime, RuntimeFault } from "./runtime.ts";

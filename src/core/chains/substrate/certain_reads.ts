@@ -2,12 +2,12 @@
  * Reads that may end a message. A Substrate chain has one node, so it is held to how far it is: its head and clock are
  * read first, over the same connection, and everything after them is of that block or a later one.
  */
-import type { Hash256 } from "../../protocol/bytes.ts";
-import type { Message } from "../../protocol/ismp/message.ts";
-import { otherKeys } from "../../protocol/ismp/storage_keys.ts";
-import { u64 } from "../../protocol/scale.ts";
+import type { Hash256 } from "../../encoding/bytes.ts";
+import type { Message } from "../../ismp/message.ts";
+import { otherKeys } from "../../ismp/storage_keys.ts";
+import { u64 } from "../../encoding/scale.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
-import { type Certain, type ReadSince, UNSURE } from "../chain.ts";
+import { type Certain, type ReadSince, UNSURE } from "../port.ts";
 import { fetchFees } from "./fee_proofs.ts";
 import type { SubstrateNode } from "./node.ts";
 import { fetchReceipts } from "./receipts.ts";

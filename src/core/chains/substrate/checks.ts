@@ -1,17 +1,13 @@
 /** Start-up checks: is this the chain of the configuration, and can its node do what is needed? */
 import { compact } from "scale-ts";
-import { concatBytes, fromHex, type Hash256, toHash256 } from "../../protocol/bytes.ts";
-import type { HashAlgorithm } from "../../protocol/ismp/proof.ts";
-import {
-  stateMachineCodec,
-  type StateMachineId,
-  stateMachineIdKey,
-} from "../../protocol/ismp/state_machine.ts";
-import { ismpKeys, otherKeys } from "../../protocol/ismp/storage_keys.ts";
-import { decodeStrict, ScaleError, u64 } from "../../protocol/scale.ts";
+import { concatBytes, fromHex, type Hash256, toHash256 } from "../../encoding/bytes.ts";
+import type { HashAlgorithm } from "../../ismp/proof.ts";
+import { stateMachineCodec, type StateMachineId, stateMachineIdKey } from "../../ismp/state_machine.ts";
+import { ismpKeys, otherKeys } from "../../ismp/storage_keys.ts";
+import { decodeStrict, ScaleError, u64 } from "../../encoding/scale.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import { calls, type Header } from "../../rpc/substrate_calls.ts";
-import type { CheckFinding } from "../chain.ts";
+import type { CheckFinding } from "../port.ts";
 import { Findings } from "./findings.ts";
 import { callLayouts } from "./layout.ts";
 import { hashFunctionOf, type SubstrateNode } from "./node.ts";
@@ -69,7 +65,7 @@ export async function checkChain(
 }
 
 /** All checks of the hub's node by a program that only feeds it with consensus. */
-export async function checkFedHub(
+export async function checkConsensusTarget(
   node: SubstrateNode,
   signal: AbortSignal,
 ): Promise<readonly CheckFinding[]> {

@@ -4,7 +4,7 @@
  * tesseract/messaging/substrate/src/calls.rs.
  */
 import { constants, zstdCompressSync } from "node:zlib";
-import { bytes, Struct, u32 } from "../../protocol/scale.ts";
+import { bytes, Struct, u32 } from "../../encoding/scale.ts";
 import { callLayouts } from "./layout.ts";
 import type { SubstrateNode } from "./node.ts";
 import type { Runtime } from "./runtime.ts";
@@ -12,7 +12,7 @@ import type { Runtime } from "./runtime.ts";
 /** The level that upstream uses; higher ones cost much time for proofs, which hardly compress. */
 const ZSTD_LEVEL = 3;
 /** Below this saving the plain call is sent, as upstream does. */
-const LEAST_SAVING_PERCENT = 20;
+const MIN_SAVING_PERCENT = 20;
 /** Smaller calls are not worth it: they fit everywhere. */
 const COMPRESSIBLE_FROM_BYTES = 1_024;
 /** The runtime takes smaller calls only: `MaxCallSize` of gargantua, 2 decimal megabytes (nexus: 3). */
@@ -32,7 +32,7 @@ export function compressCall(node: SubstrateNode, runtime: Runtime, call: Uint8A
     zstdCompressSync(call, { params: { [constants.ZSTD_c_compressionLevel]: ZSTD_LEVEL } }),
   );
   const savedPercent = Math.floor(((call.length - compressed.length) * 100) / call.length);
-  if (savedPercent < LEAST_SAVING_PERCENT) return call;
+  if (savedPercent < MIN_SAVING_PERCENT) return call;
   const argument = argumentsCodec.enc({ compressed, encodedCallSize: call.length });
   return runtime.encodeCall(callLayouts.decompress, argument);
 }

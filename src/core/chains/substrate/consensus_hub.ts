@@ -2,19 +2,15 @@
  * The hub as the consensus relayer uses it, over one WebSocket: reads of light clients in `consensus_views.ts`, updates
  * in `consensus_updates.ts`.
  */
-import type { Hex } from "../../protocol/bytes.ts";
-import type { StateCommitment } from "../../protocol/ismp/state_commitment.ts";
-import type {
-  ConsensusStateId,
-  StateMachineHeight,
-  StateMachineId,
-} from "../../protocol/ismp/state_machine.ts";
+import type { Hex } from "../../encoding/bytes.ts";
+import type { StateCommitment } from "../../ismp/state_commitment.ts";
+import type { ConsensusStateId, StateMachineHeight, StateMachineId } from "../../ismp/state_machine.ts";
 import type { Secret } from "../../config/redact.ts";
-import type { BroadcastResult, CheckFinding, Refusal, SignedSubmission } from "../chain.ts";
-import type { ConsensusClientView, ConsensusHub, HubBlock, UpdateOutcome } from "../consensus_hub.ts";
+import type { BroadcastResult, CheckFinding, Refusal, SignedSubmission } from "../port.ts";
+import type { ConsensusClientView, ConsensusTarget, HubBlock, UpdateOutcome } from "../consensus_hub.ts";
 import { broadcast } from "./broadcast.ts";
-import { checkFedHub } from "./checks.ts";
-import { prepareUpdates, tryUpdates, type UpdateOptions } from "./consensus_updates.ts";
+import { checkConsensusTarget } from "./checks.ts";
+import { dryRunUpdates, prepareUpdates, type UpdateOptions } from "./consensus_updates.ts";
 import {
   fetchClientFacts,
   fetchCommitment,
@@ -39,16 +35,22 @@ export interface ConsensusHubOptions extends Omit<SubstrateNodeOptions, "signer"
 }
 
 /** The hub; connects at the first call. @throws {SignatureError} for a bad signer. */
-export function createConsensusHub(deps: SubstrateChainDeps, options: ConsensusHubOptions): ConsensusHub {
-  return new FedHub(connectParts(deps, options, true), options.maxCallBytes ?? DEFAULT_MAX_CALL_BYTES);
+export function createConsensusHub(deps: SubstrateChainDeps, options: ConsensusHubOptions): ConsensusTarget {
+  return new SubstrateConsensusTarget(
+    connectParts(deps, options, true),
+    options.maxCallBytes ?? DEFAULT_MAX_CALL_BYTES,
+  );
 }
 
 /** A Substrate chain that is told of the hub: it takes updates as the hub does. */
-export function createConsensusSink(deps: SubstrateChainDeps, options: ConsensusHubOptions): ConsensusHub {
-  return new FedHub(connectParts(deps, options, false), options.maxCallBytes ?? DEFAULT_MAX_CALL_BYTES);
+export function createConsensusSink(deps: SubstrateChainDeps, options: ConsensusHubOptions): ConsensusTarget {
+  return new SubstrateConsensusTarget(
+    connectParts(deps, options, false),
+    options.maxCallBytes ?? DEFAULT_MAX_CALL_BYTES,
+  );
 }
 
-class FedHub implements ConsensusHub {
+class SubstrateConsensusTarget implements ConsensusTarget {
   readonly id: StateMachineId;
   readonly #parts: ChainParts;
   readonly #options: UpdateOptions;
@@ -64,7 +66,7 @@ class FedHub implements ConsensusHub {
   }
 
   check(signal: AbortSignal): Promise<readonly CheckFinding[]> {
-    return checkFedHub(this.#node, signal);
+    return checkConsensusTarget(this.#node, signal);
   }
 
   async fetchClient(
@@ -100,12 +102,12 @@ class FedHub implements ConsensusHub {
     return fetchStorage(this.#node, { keys, block }, signal);
   }
 
-  tryUpdates(
+  dryRunUpdates(
     id: ConsensusStateId,
     proofs: readonly Uint8Array[],
     signal: AbortSignal,
   ): Promise<Refusal | undefined> {
-    return tryUpdates(this.#node, { id, proofs }, this.#options, signal);
+    return dryRunUpdates(this.#node, { id, proofs }, this.#options, signal);
   }
 
   prepareUpdates(

@@ -2,12 +2,12 @@
  * Updates of light clients as one unsigned extrinsic: made, and tried.
  * Source: polytope-labs/hyperbridge: modules/ismp/core/src/handlers/consensus.rs, modules/pallets/consensus-incentives.
  */
-import { signatureCodec } from "../../protocol/ismp/fees.ts";
-import { type IsmpMessage, ismpMessagesCodec } from "../../protocol/ismp/ismp_message.ts";
-import { consensusSignerMessage } from "../../protocol/ismp/signed_messages.ts";
-import type { ConsensusStateId } from "../../protocol/ismp/state_machine.ts";
-import type { Refusal, SignedSubmission } from "../chain.ts";
-import { makeSubmission, type Recipe, refusalOfSize, tryExtrinsic } from "./attempts.ts";
+import { signatureCodec } from "../../ismp/fees.ts";
+import { type IsmpMessage, ismpMessagesCodec } from "../../ismp/ismp_message.ts";
+import { consensusSignerMessage } from "../../ismp/signed_messages.ts";
+import type { ConsensusStateId } from "../../ismp/state_machine.ts";
+import type { Refusal, SignedSubmission } from "../port.ts";
+import { dryRunExtrinsic, makeSubmission, type Recipe, refusalOfSize } from "./dry_run.ts";
 import { fetchClientFacts } from "./consensus_views.ts";
 import { bareExtrinsic, type MessageSigner } from "./extrinsics.ts";
 import { callLayouts } from "./layout.ts";
@@ -40,14 +40,14 @@ export async function prepareUpdates(
  * What the pool says to the updates now. One round trip when it takes them, two when not: it names no reason, so those
  * that storage shows are looked for.
  */
-export async function tryUpdates(
+export async function dryRunUpdates(
   node: SubstrateNode,
   updates: Updates,
   options: UpdateOptions,
   signal: AbortSignal,
 ): Promise<Refusal | undefined> {
   try {
-    const { trial } = await tryExtrinsic(node, recipeOf(node, updates, options), signal);
+    const { trial } = await dryRunExtrinsic(node, recipeOf(node, updates, options), signal);
     return trial.kind === "valid" ? undefined : await explain(node, updates.id, trial.reason, signal);
   } catch (fault) {
     return refusalOfSize(fault);

@@ -1,15 +1,15 @@
 /** What the hub trusts of other chains: plain reads of its storage. */
-import { concatBytes, type Hash256, toHex } from "../../protocol/bytes.ts";
-import { type StateCommitment, stateCommitmentCodec } from "../../protocol/ismp/state_commitment.ts";
+import { concatBytes, type Hash256, toHex } from "../../encoding/bytes.ts";
+import { type StateCommitment, stateCommitmentCodec } from "../../ismp/state_commitment.ts";
 import {
   consensusClientIdCodec,
   type ConsensusStateId,
   type StateMachineHeight,
   stateMachineHeightCodec,
   type StateMachineId,
-} from "../../protocol/ismp/state_machine.ts";
-import { blake2Concat, ismpKeys, otherKeys, storagePrefix } from "../../protocol/ismp/storage_keys.ts";
-import { bool, bytes, u64 } from "../../protocol/scale.ts";
+} from "../../ismp/state_machine.ts";
+import { blake2Concat, ismpKeys, otherKeys, storagePrefix } from "../../ismp/storage_keys.ts";
+import { bool, bytes, u64 } from "../../encoding/scale.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import type { ConsensusClientView, HubBlock } from "../consensus_hub.ts";
 import type { SubstrateNode } from "./node.ts";

@@ -1,18 +1,18 @@
 /** Start-up check: does the hub know a chain as the configuration names it? */
-import { equalBytes, toHex } from "../../protocol/bytes.ts";
+import { equalBytes, toHex } from "../../encoding/bytes.ts";
 import {
   consensusClientIdCodec,
   type StateMachineId,
   stateMachineIdCodec,
   stateMachineIdKey,
-} from "../../protocol/ismp/state_machine.ts";
-import { hostExecutiveKeys, ismpKeys, storagePrefix } from "../../protocol/ismp/storage_keys.ts";
-import { decodeStrict, ScaleError } from "../../protocol/scale.ts";
+} from "../../ismp/state_machine.ts";
+import { hostExecutiveKeys, ismpKeys, storagePrefix } from "../../ismp/storage_keys.ts";
+import { decodeStrict, ScaleError } from "../../encoding/scale.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
-import type { CheckFinding } from "../chain.ts";
+import type { CheckFinding } from "../port.ts";
 import type { Counterparty } from "../hub.ts";
-import { acceptedChainsOf, describeUnlisted } from "../../protocol/consensus/accepted_chains.ts";
+import { acceptedChainsOf, describeUnlisted } from "../../ismp/accepted_chains.ts";
 import { Findings } from "./findings.ts";
 import { ismpCalls } from "./ismp_calls.ts";
 import type { SubstrateNode } from "./node.ts";

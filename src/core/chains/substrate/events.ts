@@ -1,13 +1,13 @@
 /** Events of a range of blocks, in order and without gaps. */
-import type { Hash256 } from "../../protocol/bytes.ts";
-import { getMessage, getResponseMessage, postMessage } from "../../protocol/ismp/commitment.ts";
-import type { IsmpEvent, TimeoutHandled } from "../../protocol/ismp/event.ts";
-import type { EventWithMetadata } from "../../protocol/ismp/rpc_json.ts";
-import { ismpKeys, mmrKeys } from "../../protocol/ismp/storage_keys.ts";
-import { u64 } from "../../protocol/scale.ts";
+import type { Hash256 } from "../../encoding/bytes.ts";
+import { getMessage, getResponseMessage, postMessage } from "../../ismp/commitment.ts";
+import type { IsmpEvent, TimeoutHandled } from "../../ismp/event.ts";
+import type { EventWithMetadata } from "../../ismp/rpc_json.ts";
+import { ismpKeys, mmrKeys } from "../../ismp/storage_keys.ts";
+import { u64 } from "../../encoding/scale.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
-import type { ChainEvent, EventPosition } from "../chain.ts";
+import type { ChainEvent, EventPosition } from "../port.ts";
 import { ismpCalls } from "./ismp_calls.ts";
 import type { MissingMessages } from "./missing_messages.ts";
 import type { SubstrateNode } from "./node.ts";

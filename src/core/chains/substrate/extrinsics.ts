@@ -1,18 +1,14 @@
 /** From a delivery to the bytes of an unsigned extrinsic, by the indexes and layouts of the chain's metadata. */
-import { concatBytes, type Hash256, toHash256 } from "../../protocol/bytes.ts";
-import { type Signature, signatureCodec } from "../../protocol/ismp/fees.ts";
-import { encodeBareExtrinsic } from "../../protocol/ismp/hub_calls.ts";
-import { type IsmpMessage, ismpMessagesCodec } from "../../protocol/ismp/ismp_message.ts";
-import type { Message, PostRequest } from "../../protocol/ismp/message.ts";
-import type { Proof } from "../../protocol/ismp/proof.ts";
-import {
-  requestSignerMessage,
-  sr25519PublicKey,
-  sr25519Signature,
-} from "../../protocol/ismp/signed_messages.ts";
+import { concatBytes, type Hash256, toHash256 } from "../../encoding/bytes.ts";
+import { type Signature, signatureCodec } from "../../ismp/fees.ts";
+import { encodeBareExtrinsic } from "../../ismp/hub_calls.ts";
+import { type IsmpMessage, ismpMessagesCodec } from "../../ismp/ismp_message.ts";
+import type { Message, PostRequest } from "../../ismp/message.ts";
+import type { Proof } from "../../ismp/proof.ts";
+import { requestSignerMessage, sr25519PublicKey, sr25519Signature } from "../../ismp/signed_messages.ts";
 import { calls, type TypedCall } from "../../rpc/substrate_calls.ts";
 import type { Randomness } from "../../runtime/randomness.ts";
-import type { Delivery, Refusal, SignedSubmission } from "../chain.ts";
+import type { Delivery, Refusal, SignedSubmission } from "../port.ts";
 import { compressCall } from "./compression.ts";
 import { callLayouts } from "./layout.ts";
 import { hashFunctionOf, type SubstrateNode } from "./node.ts";

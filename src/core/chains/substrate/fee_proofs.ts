@@ -2,18 +2,18 @@
  * Fees, receipts and state values of this chain, read or proven, as claims on the hub and answers to GET requests
  * take them. Source of the keys and roots: docs/protocol/hub.md sections 6.1, 6.2 and 10.1.
  */
-import { type Hash256, toHex } from "../../protocol/bytes.ts";
+import { type Hash256, toHex } from "../../encoding/bytes.ts";
 import {
   findConsensusDigest,
   type RequestMetadata,
   requestMetadataCodec,
   requestReceiptCodec,
-} from "../../protocol/ismp/host_state.ts";
-import { storedSigner } from "../../protocol/ismp/signed_messages.ts";
-import { childTrieKeys } from "../../protocol/ismp/storage_keys.ts";
-import { decodeStrict, ScaleError } from "../../protocol/scale.ts";
-import { readSubstrateProof } from "../../protocol/trie/substrate_proof.ts";
-import { TrieError } from "../../protocol/trie/trie_error.ts";
+} from "../../ismp/host_state.ts";
+import { storedSigner } from "../../ismp/signed_messages.ts";
+import { childTrieKeys } from "../../ismp/storage_keys.ts";
+import { decodeStrict, ScaleError } from "../../encoding/scale.ts";
+import { readSubstrateProof } from "../../merkle/substrate_proof.ts";
+import { TrieError } from "../../merkle/trie_error.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import type { FeeProof, ReceiptProof } from "../fees.ts";

@@ -1,6 +1,6 @@
 /** What start-up checks have to say of a node. */
 import type { EventCode } from "../../telemetry/events.ts";
-import type { CheckFinding } from "../chain.ts";
+import type { CheckFinding } from "../port.ts";
 import type { SubstrateNode } from "./node.ts";
 
 /** Collects findings, each with the chain and endpoint it is about. */

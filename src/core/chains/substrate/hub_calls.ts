@@ -2,18 +2,18 @@
  * The calls that relayers make on the hub beside delivering messages: tried, and made into extrinsics.
  * They are unsigned; who gains by them is in their arguments.
  */
-import { getMessage } from "../../protocol/ismp/commitment.ts";
+import { getMessage } from "../../ismp/commitment.ts";
 import {
   outboundConsensusDeliveryClaimCodec,
   outboundRequestDeliveryClaimCodec,
   withdrawalInputDataCodec,
   withdrawalProofCodec,
-} from "../../protocol/ismp/fees.ts";
-import { getRequestsWithProofCodec } from "../../protocol/ismp/ismp_message.ts";
-import type { Proof } from "../../protocol/ismp/proof.ts";
-import type { Refusal, SignedSubmission } from "../chain.ts";
+} from "../../ismp/fees.ts";
+import { getRequestsWithProofCodec } from "../../ismp/ismp_message.ts";
+import type { Proof } from "../../ismp/proof.ts";
+import type { Refusal, SignedSubmission } from "../port.ts";
 import type { HubCall, HubCallRefusal } from "../hub_accounts.ts";
-import { type FailureWords, makeSubmission, refusalOfSize, tryExtrinsic } from "./attempts.ts";
+import { dryRunExtrinsic, type FailureWords, makeSubmission, refusalOfSize } from "./dry_run.ts";
 import { compressCall } from "./compression.ts";
 import { bareExtrinsic } from "./extrinsics.ts";
 import { callLayouts } from "./layout.ts";
@@ -92,7 +92,7 @@ async function ask(
   { maxCallBytes }: HubCallOptions,
   signal: AbortSignal,
 ): Promise<HubCallRefusal | undefined> {
-  const { trial, askMore } = await tryExtrinsic(node, {
+  const { trial, askMore } = await dryRunExtrinsic(node, {
     // Never compressed: the decompressor's own error could hide the pallet's.
     build: (runtime) => bareExtrinsic(node, encodeHubCall(runtime, call)),
     maxCallBytes,

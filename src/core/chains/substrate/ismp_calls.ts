@@ -2,21 +2,17 @@
  * The `ismp_*` and `mmr_*` methods as typed calls.
  * Source: polytope-labs/hyperbridge: modules/pallets/ismp/rpc/src/lib.rs, modules/pallets/mmr/rpc/src/lib.rs.
  */
-import type { Hash256 } from "../../protocol/bytes.ts";
-import type { ProofKeys } from "../../protocol/ismp/proof.ts";
+import type { Hash256 } from "../../encoding/bytes.ts";
+import type { ProofKeys } from "../../ismp/proof.ts";
 import {
   type EventWithMetadata,
   IsmpJsonError,
   parseEventsWithMetadata,
   parseProofAnswer,
   parseU64,
-} from "../../protocol/ismp/rpc_json.ts";
-import {
-  byteArrayToJson,
-  proofKeysToJson,
-  stateMachineIdToJson,
-} from "../../protocol/ismp/rpc_json_writer.ts";
-import type { StateMachineId } from "../../protocol/ismp/state_machine.ts";
+} from "../../ismp/rpc_json.ts";
+import { byteArrayToJson, proofKeysToJson, stateMachineIdToJson } from "../../ismp/rpc_json_writer.ts";
+import type { StateMachineId } from "../../ismp/state_machine.ts";
 import type { Json } from "../../rpc/json.ts";
 import type { TypedCall } from "../../rpc/substrate_calls.ts";
 

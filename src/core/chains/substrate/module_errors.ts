@@ -1,5 +1,5 @@
 /** What errors of the hub's pallets mean to a relayer. */
-import type { RefusalCode } from "../chain.ts";
+import type { RefusalCode } from "../port.ts";
 
 /** Source: polytope-labs/hyperbridge: modules/pallets/relayer/src/{accumulate,outbound_consensus,outbound_request}.rs. */
 const codes: ReadonlyMap<string, RefusalCode> = new Map([

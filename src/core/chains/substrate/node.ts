@@ -1,9 +1,9 @@
 /** What the parts of one Substrate chain share: its node, its identity, its runtimes. */
-import type { Hash256 } from "../../protocol/bytes.ts";
-import { blake2b256, keccak256 } from "../../protocol/hash.ts";
-import type { HashAlgorithm } from "../../protocol/ismp/proof.ts";
-import type { StateMachineId } from "../../protocol/ismp/state_machine.ts";
-import { childTrieKey, type ChildTrieName } from "../../protocol/ismp/storage_keys.ts";
+import type { Hash256 } from "../../encoding/bytes.ts";
+import { blake2b256, keccak256 } from "../../encoding/hash.ts";
+import type { HashAlgorithm } from "../../ismp/proof.ts";
+import type { StateMachineId } from "../../ismp/state_machine.ts";
+import { childTrieKey, type ChildTrieName } from "../../ismp/storage_keys.ts";
 import { calls, type RuntimeVersion } from "../../rpc/substrate_calls.ts";
 import type { SubstrateClient } from "../../rpc/substrate_client.ts";
 import type { Clock } from "../../runtime/clock.ts";

@@ -2,13 +2,13 @@
  * What became of an extrinsic, found without remembering anything: by looking for its hash in the blocks since it
  * was made, then in the pool.
  */
-import { equalBytes, type Hash256 } from "../../protocol/bytes.ts";
-import { messageHandledCodec, stateMachineUpdatedCodec } from "../../protocol/ismp/event.ts";
-import type { StateMachineHeight } from "../../protocol/ismp/state_machine.ts";
-import { otherKeys } from "../../protocol/ismp/storage_keys.ts";
+import { equalBytes, type Hash256 } from "../../encoding/bytes.ts";
+import { messageHandledCodec, stateMachineUpdatedCodec } from "../../ismp/event.ts";
+import type { StateMachineHeight } from "../../ismp/state_machine.ts";
+import { otherKeys } from "../../ismp/storage_keys.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
-import type { BlockRef, SignedSubmission, SubmissionOutcome } from "../chain.ts";
+import type { BlockRef, SignedSubmission, SubmissionOutcome } from "../port.ts";
 import type { UpdateOutcome } from "../consensus_hub.ts";
 import { extrinsicHash } from "./extrinsics.ts";
 import { codeOfModuleError } from "./module_errors.ts";
@@ -72,7 +72,7 @@ export class Outcomes {
   /** Per block and extrinsic what it did. */
   readonly #results = new Cache<string, Result>();
   readonly #heights = new Cache<Hash256, bigint>();
-  /** Per extrinsic that stays valid for ever, the first block that is not known to be without it. */
+  /** Per extrinsic that stays valid forever, the first block that is not known to be without it. */
   readonly #progress = new Cache<Hash256, bigint>();
   #bestSeen = 0n;
 
@@ -97,7 +97,7 @@ export class Outcomes {
   }
 
   /**
-   * As {@link fetch} for extrinsics that the pool keeps for ever (pallet Relayer): looked for in all blocks since
+   * As {@link fetch} for extrinsics that the pool keeps forever (pallet Relayer): looked for in all blocks since
    * they were made, a few windows at a time; final blocks are not read again. `pending` while blocks are left.
    * @throws {RpcFault}
    */

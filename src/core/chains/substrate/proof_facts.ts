@@ -1,12 +1,8 @@
 /** What this chain knows of the height that a proof is about: whether it would look at the proof at all. */
-import {
-  acceptedChainsOf,
-  acceptedLists,
-  describeUnlisted,
-} from "../../protocol/consensus/accepted_chains.ts";
-import { consensusClientIdCodec, type StateMachineHeight } from "../../protocol/ismp/state_machine.ts";
-import { ismpKeys, otherKeys } from "../../protocol/ismp/storage_keys.ts";
-import { bool, u64 } from "../../protocol/scale.ts";
+import { acceptedChainsOf, acceptedLists, describeUnlisted } from "../../ismp/accepted_chains.ts";
+import { consensusClientIdCodec, type StateMachineHeight } from "../../ismp/state_machine.ts";
+import { ismpKeys, otherKeys } from "../../ismp/storage_keys.ts";
+import { bool, u64 } from "../../encoding/scale.ts";
 import type { SubstrateNode } from "./node.ts";
 import type { ProofFacts } from "./refusal.ts";
 import { updateTimeKey, Values } from "./views.ts";

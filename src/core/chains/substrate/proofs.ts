@@ -1,11 +1,11 @@
 /** Proofs that this chain dispatched messages, in the form that the receiving host verifies. */
-import { type Hex, toHex } from "../../protocol/bytes.ts";
-import type { Message } from "../../protocol/ismp/message.ts";
-import { mmrProofCodec, type ProofKeys, stateMachineProofCodec } from "../../protocol/ismp/proof.ts";
-import { childTrieKeys } from "../../protocol/ismp/storage_keys.ts";
-import { bytes, type Codec, decodeStrict, list, ScaleError } from "../../protocol/scale.ts";
+import { type Hex, toHex } from "../../encoding/bytes.ts";
+import type { Message } from "../../ismp/message.ts";
+import { mmrProofCodec, type ProofKeys, stateMachineProofCodec } from "../../ismp/proof.ts";
+import { childTrieKeys } from "../../ismp/storage_keys.ts";
+import { bytes, type Codec, decodeStrict, list, ScaleError } from "../../encoding/scale.ts";
 import type { TypedCall } from "../../rpc/substrate_calls.ts";
-import type { Chain, MessageProof } from "../chain.ts";
+import type { Chain, MessageProof } from "../port.ts";
 import { ismpCalls } from "./ismp_calls.ts";
 import type { SubstrateNode } from "./node.ts";
 
@@ -20,10 +20,10 @@ export async function proveMessages(
   node: SubstrateNode,
   messages: readonly Message[],
   height: bigint,
-  sink: Pick<Chain, "family">,
+  target: Pick<Chain, "family">,
   signal: AbortSignal,
 ): Promise<MessageProof> {
-  return sink.family === "evm"
+  return target.family === "evm"
     ? await proveByMmr(node, messages, height, signal)
     : await proveByState(node, messages, height, signal);
 }

@@ -1,7 +1,7 @@
 /** Receipts: who delivered a message to this chain. */
-import type { Message } from "../../protocol/ismp/message.ts";
-import { requestReceiptCodec, responseReceiptCodec } from "../../protocol/ismp/host_state.ts";
-import { childTrieKeys } from "../../protocol/ismp/storage_keys.ts";
+import type { Message } from "../../ismp/message.ts";
+import { requestReceiptCodec, responseReceiptCodec } from "../../ismp/host_state.ts";
+import { childTrieKeys } from "../../ismp/storage_keys.ts";
 import { calls, type TypedCall } from "../../rpc/substrate_calls.ts";
 import type { SubstrateNode } from "./node.ts";
 import { decodeValue } from "./views.ts";

@@ -3,11 +3,11 @@
  * storage are judged here, in the order of the host's own checks.
  * Source: polytope-labs/hyperbridge: modules/ismp/core/src/handlers/request.rs.
  */
-import type { Hash256 } from "../../protocol/bytes.ts";
-import { commitmentOfGet } from "../../protocol/ismp/commitment.ts";
-import type { GetRequestsWithProof } from "../../protocol/ismp/ismp_message.ts";
-import type { StateMachine } from "../../protocol/ismp/state_machine.ts";
-import type { Delivery, DeliveryStep, Refusal } from "../chain.ts";
+import type { Hash256 } from "../../encoding/bytes.ts";
+import { commitmentOfGet } from "../../ismp/commitment.ts";
+import type { GetRequestsWithProof } from "../../ismp/ismp_message.ts";
+import type { StateMachine } from "../../ismp/state_machine.ts";
+import type { Delivery, DeliveryStep, Refusal } from "../port.ts";
 
 /** What the host knows of the chain that a proof is about. */
 export interface ProofFacts {

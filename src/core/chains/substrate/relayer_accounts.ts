@@ -1,8 +1,8 @@
 /** What the hub's pallet Relayer keeps: balances, nonces, minimums, rewards and what was claimed. Plain reads. */
-import { type Hash256, toHex } from "../../protocol/bytes.ts";
-import type { StateMachine } from "../../protocol/ismp/state_machine.ts";
-import { relayerKeys, storagePrefix } from "../../protocol/ismp/storage_keys.ts";
-import { bytes, decodeStrict, ScaleError, u128, u256, u64 } from "../../protocol/scale.ts";
+import { type Hash256, toHex } from "../../encoding/bytes.ts";
+import type { StateMachine } from "../../ismp/state_machine.ts";
+import { relayerKeys, storagePrefix } from "../../ismp/storage_keys.ts";
+import { bytes, decodeStrict, ScaleError, u128, u256, u64 } from "../../encoding/scale.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import type { ClaimStatus } from "../hub_accounts.ts";
 import { fetchRequestMetadata } from "./fee_proofs.ts";

@@ -1,7 +1,7 @@
 /** The hub: a Substrate chain that also knows the other chains, and keeps accounts for relayers. */
-import type { Hash256 } from "../../protocol/bytes.ts";
-import type { StateMachine, StateMachineId } from "../../protocol/ismp/state_machine.ts";
-import type { CheckFinding, SignedSubmission, SubmissionOutcome } from "../chain.ts";
+import type { Hash256 } from "../../encoding/bytes.ts";
+import type { StateMachine, StateMachineId } from "../../ismp/state_machine.ts";
+import type { CheckFinding, SignedSubmission, SubmissionOutcome } from "../port.ts";
 import type { FeeChain } from "../fees.ts";
 import type { Counterparty } from "../hub.ts";
 import type {
@@ -108,7 +108,7 @@ class Hub extends SubstrateChain implements RelayerHub, ProofLister {
     return fetchIsRequestClaimed(this.#node, commitment, signal);
   }
 
-  tryCall(call: HubCall, signal: AbortSignal): Promise<HubCallRefusal | undefined> {
+  dryRunCall(call: HubCall, signal: AbortSignal): Promise<HubCallRefusal | undefined> {
     return tryHubCall(this.#node, call, this.limits, signal);
   }
 

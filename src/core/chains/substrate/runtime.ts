@@ -2,7 +2,7 @@
  * A runtime as its metadata describes it: indexes of calls, layouts of arguments, events and errors by name.
  * The only place that touches @polkadot/types, which is loaded at first use because it is slow to load.
  */
-import { concatBytes, toHex } from "../../protocol/bytes.ts";
+import { concatBytes, toHex } from "../../encoding/bytes.ts";
 import type { Reaction } from "../../rpc/fault.ts";
 import type { RuntimeVersion } from "../../rpc/substrate_calls.ts";
 import { type BlockEvents, type EventType, readEventRecords } from "./event_records.ts";

@@ -2,12 +2,12 @@
  * What the hub takes from the senders of a chain: its blocked senders, and the bytes that applications have bought.
  * Source: polytope-labs/hyperbridge: modules/pallets/bandwidth/src/lib.rs (`try_consume`, `is_purchase_message`).
  */
-import { equalBytes, toHex } from "../../protocol/bytes.ts";
-import { isBlockedSender } from "../../protocol/ismp/blocked_senders.ts";
-import { addressCodec, subscriptionCodec } from "../../protocol/ismp/host_params.ts";
-import type { StateMachine } from "../../protocol/ismp/state_machine.ts";
-import { bandwidthKeys, otherKeys } from "../../protocol/ismp/storage_keys.ts";
-import { list, u64 } from "../../protocol/scale.ts";
+import { equalBytes, toHex } from "../../encoding/bytes.ts";
+import { isBlockedSender } from "../../ismp/blocked_senders.ts";
+import { addressCodec, subscriptionCodec } from "../../ismp/host_params.ts";
+import type { StateMachine } from "../../ismp/state_machine.ts";
+import { bandwidthKeys, otherKeys } from "../../ismp/storage_keys.ts";
+import { list, u64 } from "../../encoding/scale.ts";
 import type { SenderLimit } from "../hub_accounts.ts";
 import type { SubstrateNode } from "./node.ts";
 import { Values } from "./views.ts";

@@ -1,6 +1,6 @@
 /** What would happen if a delivery were sent now: the pool's own check, and the reason where it says no. */
-import type { Delivery, Refusal, Simulation } from "../chain.ts";
-import { refusalOfSize, tryExtrinsic } from "./attempts.ts";
+import type { Delivery, Refusal, Simulation } from "../port.ts";
+import { dryRunExtrinsic, refusalOfSize } from "./dry_run.ts";
 import { deliveryExtrinsic, type MessageSigner, readDelivery } from "./extrinsics.ts";
 import type { SubstrateNode } from "./node.ts";
 import { fetchProofFacts } from "./proof_facts.ts";
@@ -22,7 +22,7 @@ export async function simulate(
   if (posts.kind === "refused") return posts;
   const { signer, maxCallBytes } = options;
   try {
-    const { trial } = await tryExtrinsic(node, {
+    const { trial } = await dryRunExtrinsic(node, {
       build: (runtime) => deliveryExtrinsic(node, runtime, posts.steps, signer),
       maxCallBytes,
     }, signal);

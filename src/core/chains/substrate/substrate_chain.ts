@@ -2,10 +2,10 @@
  * A Substrate chain with pallet-ismp, the hub included, behind the interface of all chains. Start reading here;
  * each method's work is in the file named after it.
  */
-import type { Message } from "../../protocol/ismp/message.ts";
-import type { StateMachineHeight, StateMachineId } from "../../protocol/ismp/state_machine.ts";
-import { fromHex, type Hash256, toHash256 } from "../../protocol/bytes.ts";
-import type { Signature } from "../../protocol/ismp/fees.ts";
+import type { Message } from "../../ismp/message.ts";
+import type { StateMachineHeight, StateMachineId } from "../../ismp/state_machine.ts";
+import { fromHex, type Hash256, toHash256 } from "../../encoding/bytes.ts";
+import type { Signature } from "../../ismp/fees.ts";
 import type { SubstrateValues } from "../../config/chains.ts";
 import type { Fetch } from "../../rpc/http.ts";
 import { createSocketEndpoint, type SocketEndpoint } from "../../rpc/socket.ts";
@@ -32,9 +32,9 @@ import type {
   SigningResult,
   Simulation,
   SubmissionOutcome,
-} from "../chain.ts";
+} from "../port.ts";
 import type { FeeChain, FeeProof, GasTerms, ReceiptProof } from "../fees.ts";
-import { requireSize, withCurrentRuntime } from "./attempts.ts";
+import { requireSize, withCurrentRuntime } from "./dry_run.ts";
 import { broadcast } from "./broadcast.ts";
 import { fetchCertainFees, fetchCertainReceipts } from "./certain_reads.ts";
 import { fetchCommitment } from "./consensus_views.ts";
@@ -207,10 +207,10 @@ export class SubstrateChain implements FeeChain {
   proveMessages(
     messages: readonly Message[],
     height: bigint,
-    sink: Pick<Chain, "id" | "family">,
+    target: Pick<Chain, "id" | "family">,
     signal: AbortSignal,
   ): Promise<MessageProof> {
-    return proveMessages(this.#node, messages, height, sink, signal);
+    return proveMessages(this.#node, messages, height, target, signal);
   }
 
   fetchReceipts(

@@ -1,14 +1,14 @@
 /** Heights, times and what the chain knows of a counterparty: plain reads of storage. */
-import { concatBytes, type Hash256, toHex } from "../../protocol/bytes.ts";
+import { concatBytes, type Hash256, toHex } from "../../encoding/bytes.ts";
 import {
   type StateMachineHeight,
   stateMachineHeightCodec,
   type StateMachineId,
-} from "../../protocol/ismp/state_machine.ts";
-import { ismpKeys, otherKeys, storagePrefix, twoxConcat } from "../../protocol/ismp/storage_keys.ts";
-import { bool, type Codec, decodeStrict, ScaleError, u64 } from "../../protocol/scale.ts";
+} from "../../ismp/state_machine.ts";
+import { ismpKeys, otherKeys, storagePrefix, twoxConcat } from "../../ismp/storage_keys.ts";
+import { bool, type Codec, decodeStrict, ScaleError, u64 } from "../../encoding/scale.ts";
 import { calls, type StorageValues } from "../../rpc/substrate_calls.ts";
-import type { CounterpartyView } from "../chain.ts";
+import type { CounterpartyView } from "../port.ts";
 import type { SubstrateNode } from "./node.ts";
 
 /** Reads several values at the best block, and decodes them. */

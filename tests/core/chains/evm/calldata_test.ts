@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
-import type { DeliveryStep } from "../../../../src/core/chains/chain.ts";
+import type { DeliveryStep } from "../../../../src/core/chains/port.ts";
 import { encodeDelivery, messagesOf } from "../../../../src/core/chains/evm/calldata.ts";
-import { fromHex, type Hex, toHex } from "../../../../src/core/protocol/bytes.ts";
-import { toAddress } from "../../../../src/core/protocol/evm/address.ts";
+import { fromHex, type Hex, toHex } from "../../../../src/core/encoding/bytes.ts";
+import { toAddress } from "../../../../src/core/evm/address.ts";
 import {
   decodeHandlerCall,
   type HandlerCall,
   type HandlerProof,
-} from "../../../../src/core/protocol/evm/handler_calls.ts";
-import { getResponseMessage, postMessage } from "../../../../src/core/protocol/ismp/commitment.ts";
-import { parseStateMachine, toConsensusStateId } from "../../../../src/core/protocol/ismp/state_machine.ts";
+} from "../../../../src/core/evm/handler_calls.ts";
+import { getResponseMessage, postMessage } from "../../../../src/core/ismp/commitment.ts";
+import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
 import vector from "../../../vectors/evm-handler-calls.json" with { type: "json" };
 
 const host = toAddress(vector.host);

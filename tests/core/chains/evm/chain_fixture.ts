@@ -8,7 +8,7 @@ import type {
   SignedSubmission,
   Simulation,
   SubmissionOutcome,
-} from "../../../../src/core/chains/chain.ts";
+} from "../../../../src/core/chains/port.ts";
 import {
   createEvmChain,
   type EvmChain,
@@ -16,25 +16,25 @@ import {
 } from "../../../../src/core/chains/evm/evm_chain.ts";
 import type { ConsensusReceiver } from "../../../../src/core/chains/consensus_receiver.ts";
 import { EndpointUrl, Secret } from "../../../../src/core/config/redact.ts";
-import type { Hash256 } from "../../../../src/core/protocol/bytes.ts";
-import { fromHex, toHash256 } from "../../../../src/core/protocol/bytes.ts";
-import { postMessage } from "../../../../src/core/protocol/ismp/commitment.ts";
-import type { Message } from "../../../../src/core/protocol/ismp/message.ts";
+import type { Hash256 } from "../../../../src/core/encoding/bytes.ts";
+import { fromHex, toHash256 } from "../../../../src/core/encoding/bytes.ts";
+import { postMessage } from "../../../../src/core/ismp/commitment.ts";
+import type { Message } from "../../../../src/core/ismp/message.ts";
 import {
   evmStateMachine,
   parseStateMachine,
   type StateMachineId,
   toConsensusStateId,
-} from "../../../../src/core/protocol/ismp/state_machine.ts";
-import { calculateMmrRoot } from "../../../../src/core/protocol/trie/mmr.ts";
+} from "../../../../src/core/ismp/state_machine.ts";
+import { calculateMmrRoot } from "../../../../src/core/merkle/mmr.ts";
 import { RpcFault } from "../../../../src/core/rpc/fault.ts";
 import { type Fetch, platformFetch } from "../../../../src/core/rpc/http.ts";
 import type { Clock } from "../../../../src/core/runtime/clock.ts";
 import { systemClock } from "../../../../src/core/runtime/system_clock.ts";
-import { DEVNET_KEYS } from "../../../devnet/evm/accounts.ts";
-import { startAnvil } from "../../../devnet/evm/anvil.ts";
-import { advanceHub } from "../../../devnet/evm/host_admin.ts";
-import { deployIsmpHost, type DeployOptions, type IsmpHost } from "../../../devnet/evm/deploy.ts";
+import { DEVNET_KEYS } from "../../../../devnet/evm/accounts.ts";
+import { startAnvil } from "../../../../devnet/evm/anvil.ts";
+import { advanceHub } from "../../../../devnet/evm/host_admin.ts";
+import { deployIsmpHost, type DeployOptions, type IsmpHost } from "../../../../devnet/evm/deploy.ts";
 import { RecordedLog } from "../../../support/recorded_log.ts";
 import { seededRandomness } from "../../../support/seeded_randomness.ts";
 

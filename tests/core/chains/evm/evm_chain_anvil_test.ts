@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
-import type { Chain, Delivery, ProofTaker } from "../../../../src/core/chains/chain.ts";
-import { concatBytes, fromHex, type Hex, toHash256, toHex } from "../../../../src/core/protocol/bytes.ts";
-import { hostSlots, requestSenderSlot } from "../../../../src/core/protocol/evm/host_storage.ts";
-import type { Message } from "../../../../src/core/protocol/ismp/message.ts";
-import { evmStateProofCodec } from "../../../../src/core/protocol/ismp/proof.ts";
-import { evmStateMachine, parseStateMachine } from "../../../../src/core/protocol/ismp/state_machine.ts";
-import { decodeStrict } from "../../../../src/core/protocol/scale.ts";
-import { EvmProofError, verifyEvmMembership } from "../../../../src/core/protocol/trie/evm_proof.ts";
+import type { Chain, Delivery, ProofTaker } from "../../../../src/core/chains/port.ts";
+import { concatBytes, fromHex, type Hex, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
+import { hostSlots, requestSenderSlot } from "../../../../src/core/evm/host_storage.ts";
+import type { Message } from "../../../../src/core/ismp/message.ts";
+import { evmStateProofCodec } from "../../../../src/core/ismp/proof.ts";
+import { evmStateMachine, parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
+import { decodeStrict } from "../../../../src/core/encoding/scale.ts";
+import { EvmProofError, verifyEvmMembership } from "../../../../src/core/merkle/evm_proof.ts";
 import { type Fetch, platformFetch } from "../../../../src/core/rpc/http.ts";
 import { Secret } from "../../../../src/core/config/redact.ts";
-import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../../../devnet/evm/accounts.ts";
-import { startAnvil } from "../../../devnet/evm/anvil.ts";
+import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../../../../devnet/evm/accounts.ts";
+import { startAnvil } from "../../../../devnet/evm/anvil.ts";
 import {
   countReceived,
   freezeHost,
@@ -19,7 +19,7 @@ import {
   sendPings,
   setChallengePeriod,
   vetoHub,
-} from "../../../devnet/evm/host_admin.ts";
+} from "../../../../devnet/evm/host_admin.ts";
 import {
   accepted,
   chainOf,
@@ -37,7 +37,7 @@ import {
 } from "./chain_fixture.ts";
 
 const relayer = fromHex(DEVNET_ACCOUNTS.relayer.address);
-const sink: ProofTaker = {
+const target: ProofTaker = {
   id: hub,
   family: "substrate",
   fetchStateRoot: () => Promise.resolve(undefined),
@@ -64,7 +64,7 @@ Deno.test("evm chain: what was dispatched is read as events and proved so that t
     assert.ok(events.every(({ at }) => at.height > before && at.transaction !== undefined));
 
     requests.count = 0;
-    const proof = await chain.proveMessages(messages, height, sink, never);
+    const proof = await chain.proveMessages(messages, height, target, never);
     assert.equal(requests.count, 1);
     assert.equal(proof.kind, "state");
     assert.deepEqual(proof.height, { id: chain.id, height });
@@ -79,9 +79,9 @@ Deno.test("evm chain: what was dispatched is read as events and proved so that t
     const otherSlot = fromHex(requestSenderSlot(toHash256(new Uint8Array(32))));
     assert.throws(() => verifyEvmMembership({ ...subject, slots: [otherSlot] }), EvmProofError);
 
-    const tooEarly = await faultOf(chain.proveMessages(messages, before, sink, never));
+    const tooEarly = await faultOf(chain.proveMessages(messages, before, target, never));
     assert.equal(tooEarly.code, "not_found");
-    assert.equal((await faultOf(chain.proveMessages(messages, height + 50n, sink, never))).code, "pruned");
+    assert.equal((await faultOf(chain.proveMessages(messages, height + 50n, target, never))).code, "pruned");
     assert.equal((await faultOf(chain.fetchEvents(before, height + 50n, never))).code, "lagging");
     assert.deepEqual(await chain.fetchEvents(1n, 0n, never), []);
   });
@@ -110,7 +110,7 @@ Deno.test("evm chain: a proof that leads to another root than the hub's is refus
     const stateRoot = toHash256((await host.reader.getBlock({ blockNumber: height })).stateRoot);
     const asked: bigint[] = [];
     const taker: ProofTaker = {
-      ...sink,
+      ...target,
       fetchStateRoot: (of) => {
         asked.push(of.height);
         return Promise.resolve(stateRoot);
@@ -228,7 +228,7 @@ Deno.test("evm chain: proofs that teach the host something, and those that come 
         await chain.broadcast(submission, never);
         const outcome = await includedOutcome(chain, submission);
         assert.equal(outcome.succeeded, true);
-        taught.push(outcome.hasTaught);
+        taught.push(outcome.advancedClient);
       }
       const third = await chain.sign(delivery, simulation, noHints, never);
       assert.deepEqual(third, { kind: "proofs_known", from: "blocks" });
@@ -339,7 +339,7 @@ Deno.test("evm chain: what the handler refuses is a refusal with its code and st
 Deno.test("evm chain: a message that somebody delivers before us is noticed when signing, or explains the revert", async () => {
   await withHost(31407, async (host) => {
     const { chain } = chainOf(host);
-    const rival = chainUnderTest([host.rpcUrl], {
+    const competitor = chainUnderTest([host.rpcUrl], {
       ismpHost: host.addresses.host,
       stateMachine: evmStateMachine(host.chainId),
     }).chain;
@@ -347,13 +347,13 @@ Deno.test("evm chain: a message that somebody delivers before us is noticed when
     const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
     const simulation = await accepted(chain, delivery);
     const late = await signed(chain, delivery);
-    // The rival uses the same account here, so ours goes one nonce higher and reverts.
-    const first = await signed(rival, delivery);
+    // The competitor uses the same account here, so ours goes one nonce higher and reverts.
+    const first = await signed(competitor, delivery);
     const second = await chain.sign(delivery, simulation, { nonceAtLeast: (late.nonce ?? 0n) + 1n }, never);
     assert.equal(second.kind, "signed");
     assert.equal(second.submission.nonce, (first.nonce ?? 0n) + 1n);
-    await rival.broadcast(first, never);
-    await includedOutcome(rival, first);
+    await competitor.broadcast(first, never);
+    await includedOutcome(competitor, first);
 
     const overtaken = await chain.sign(delivery, simulation, noHints, never);
     assert.equal(overtaken.kind, "overtaken");
@@ -370,10 +370,10 @@ Deno.test("evm chain: a message that somebody delivers before us is noticed when
   });
 });
 
-Deno.test("evm chain: a rival's delivery that waits in the pool is noticed when signing", async () => {
+Deno.test("evm chain: a competitor's delivery that waits in the pool is noticed when signing", async () => {
   await withHost(31418, async (host) => {
     const { chain } = chainOf(host);
-    const rival = chainUnderTest([host.rpcUrl], {
+    const competitor = chainUnderTest([host.rpcUrl], {
       ismpHost: host.addresses.host,
       stateMachine: evmStateMachine(host.chainId),
       signer: new Secret(DEVNET_KEYS.relayer2),
@@ -383,9 +383,9 @@ Deno.test("evm chain: a rival's delivery that waits in the pool is noticed when 
     const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
     const theirs = deliveryOf(common, await proveFromHub(host, common, 11n));
     const simulation = await accepted(chain, delivery);
-    const submission = await signed(rival, theirs);
+    const submission = await signed(competitor, theirs);
     await host.node.setAutomine(false);
-    await rival.broadcast(submission, never);
+    await competitor.broadcast(submission, never);
     const signing = await chain.sign(delivery, simulation, noHints, never);
     assert.deepEqual(signing, {
       kind: "refused",

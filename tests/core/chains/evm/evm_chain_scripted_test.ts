@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { encodeAbiParameters, encodeEventTopics, parseTransaction } from "viem";
-import type { Chain, SignedSubmission, Simulation } from "../../../../src/core/chains/chain.ts";
-import { fromHex, toHex } from "../../../../src/core/protocol/bytes.ts";
-import { evmHostAbi, hostEventTopics } from "../../../../src/core/protocol/evm/host_abi.ts";
-import { hostReads } from "../../../../src/core/protocol/evm/host_reads.ts";
-import { getResponseMessage } from "../../../../src/core/protocol/ismp/commitment.ts";
-import { evmStateMachine } from "../../../../src/core/protocol/ismp/state_machine.ts";
+import type { Chain, SignedSubmission, Simulation } from "../../../../src/core/chains/port.ts";
+import { fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
+import { evmHostAbi, hostEventTopics } from "../../../../src/core/evm/host_abi.ts";
+import { hostReads } from "../../../../src/core/evm/host_reads.ts";
+import { getResponseMessage } from "../../../../src/core/ismp/commitment.ts";
+import { evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import hostVector from "../../../vectors/evm-host-reads.json" with { type: "json" };
 import traceVector from "../../../vectors/evm-trace.json" with { type: "json" };
 import { FakeClock } from "../../../support/fake_clock.ts";

@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { UnprovableKeyError } from "../../../../src/core/chains/fees.ts";
-import { concatBytes, fromHex, type Hash256, toHash256, toHex } from "../../../../src/core/protocol/bytes.ts";
-import { requestFeeSlot } from "../../../../src/core/protocol/evm/host_storage.ts";
-import { evmStateMachine } from "../../../../src/core/protocol/ismp/state_machine.ts";
-import { evmStateProofCodec } from "../../../../src/core/protocol/ismp/proof.ts";
-import { decodeStrict } from "../../../../src/core/protocol/scale.ts";
+import { concatBytes, fromHex, type Hash256, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
+import { requestFeeSlot } from "../../../../src/core/evm/host_storage.ts";
+import { evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
+import { evmStateProofCodec } from "../../../../src/core/ismp/proof.ts";
+import { decodeStrict } from "../../../../src/core/encoding/scale.ts";
 import type { Fetch } from "../../../../src/core/rpc/http.ts";
-import { readEvmState } from "../../../../src/core/protocol/trie/evm_proof.ts";
+import { readEvmState } from "../../../../src/core/merkle/evm_proof.ts";
 import signatures from "../../../vectors/evm-signatures.json" with { type: "json" };
-import { DEVNET_ACCOUNTS } from "../../../devnet/evm/accounts.ts";
-import type { IsmpHost } from "../../../devnet/evm/deploy.ts";
-import { sendPings, setNativePrice, updateHostParams } from "../../../devnet/evm/host_admin.ts";
+import { DEVNET_ACCOUNTS } from "../../../../devnet/evm/accounts.ts";
+import type { IsmpHost } from "../../../../devnet/evm/deploy.ts";
+import { sendPings, setNativePrice, updateHostParams } from "../../../../devnet/evm/host_admin.ts";
 import { alteringCalls, alteringFetch, fetchWithout } from "../../../support/altered_answers.ts";
 import {
   chainOf,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import type { SignedSubmission } from "../../../../src/core/chains/chain.ts";
-import { hostReads } from "../../../../src/core/protocol/evm/host_reads.ts";
+import type { SignedSubmission } from "../../../../src/core/chains/port.ts";
+import { hostReads } from "../../../../src/core/evm/host_reads.ts";
 import hostVector from "../../../vectors/evm-host-reads.json" with { type: "json" };
 import { FakeClock } from "../../../support/fake_clock.ts";
 import type { ScriptedRpc } from "../../../support/scripted_rpc.ts";

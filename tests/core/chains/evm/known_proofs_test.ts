@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { encodeAbiParameters } from "viem";
-import type { Delivery, SigningResult, Simulation } from "../../../../src/core/chains/chain.ts";
-import { fromHex, type Hex, toHash256 } from "../../../../src/core/protocol/bytes.ts";
-import { hostReads } from "../../../../src/core/protocol/evm/host_reads.ts";
+import type { Delivery, SigningResult, Simulation } from "../../../../src/core/chains/port.ts";
+import { fromHex, type Hex, toHash256 } from "../../../../src/core/encoding/bytes.ts";
+import { hostReads } from "../../../../src/core/evm/host_reads.ts";
 import hostVector from "../../../vectors/evm-host-reads.json" with { type: "json" };
 import sp1 from "../../../vectors/beefy-sp1.json" with { type: "json" };
 import { FakeClock } from "../../../support/fake_clock.ts";

@@ -1,5 +1,5 @@
 /** A chain's endpoints in memory: JSON-RPC over a `fetch` that goes wrong as a {@link LogPlan} says. */
-import { hostReads } from "../../../../src/core/protocol/evm/host_reads.ts";
+import { hostReads } from "../../../../src/core/evm/host_reads.ts";
 import type { Fetch } from "../../../../src/core/rpc/http.ts";
 import type { Clock } from "../../../../src/core/runtime/clock.ts";
 import type { Draw } from "../../../support/draw.ts";

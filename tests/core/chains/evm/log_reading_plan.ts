@@ -41,7 +41,7 @@ export interface LogPlan {
   readonly lost: number | undefined;
   readonly troubles: readonly LogTrouble[];
   readonly pollSec: number;
-  /** Most blocks of one read. */
+  /** Maximum of blocks of one read. */
   readonly width: number;
   /** From then on nothing goes wrong any more, but for what is lost. */
   readonly calmAfterSec: number;

@@ -3,9 +3,9 @@
  * ranges or take too long. A failing seed is run alone with
  * SEED=123 deno test -A tests/core/chains/evm/log_reading_seeds_test.ts
  */
-import type { ChainEvent } from "../../../../src/core/chains/chain.ts";
+import type { ChainEvent } from "../../../../src/core/chains/port.ts";
 import type { EvmChain } from "../../../../src/core/chains/evm/evm_chain.ts";
-import { evmStateMachine } from "../../../../src/core/protocol/ismp/state_machine.ts";
+import { evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import { RpcFault } from "../../../../src/core/rpc/fault.ts";
 import { Draw } from "../../../support/draw.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
@@ -18,7 +18,7 @@ import { host } from "./scripted_node.ts";
 /** Blocks below the head that are read: the hub knows no newer ones. */
 const KNOWN_LAG = 2;
 /** Time after the trouble in which everything must be read, seconds. */
-const MOST_CALM_SEC = 1_200;
+const MAX_CALM_SEC = 1_200;
 
 /** Time in which a state that nobody kept is not asked for again, and two polls, seconds. */
 const STATES_MISSED_SEC = 660;
@@ -84,7 +84,7 @@ class Reader {
     const last = Math.max(...this.#endpoints.requests.map(({ block }) => block));
     const untilSec = calmAfterSec + pollSec + (areStatesKept(this.#plan) ? 0 : STATES_MISSED_SEC);
     while (this.#endpoints.nowSec < untilSec || this.#cursor < last) {
-      if (this.#endpoints.nowSec > calmAfterSec + MOST_CALM_SEC) {
+      if (this.#endpoints.nowSec > calmAfterSec + MAX_CALM_SEC) {
         this.violations.push(`The cursor stands at ${this.#cursor}, the last request is in ${last}`);
         return;
       }

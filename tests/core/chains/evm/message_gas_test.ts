@@ -1,10 +1,10 @@
 import { deepStrictEqual as equal, ok } from "node:assert/strict";
 import fc from "fast-check";
-import type { Delivery, DeliveryStep } from "../../../../src/core/chains/chain.ts";
+import type { Delivery, DeliveryStep } from "../../../../src/core/chains/port.ts";
 import { messageGasOf } from "../../../../src/core/chains/evm/message_gas.ts";
-import { postMessage } from "../../../../src/core/protocol/ismp/commitment.ts";
-import { evmStateMachine, parseStateMachine } from "../../../../src/core/protocol/ismp/state_machine.ts";
-import type { StepFrame } from "../../../../src/core/protocol/evm/trace.ts";
+import { postMessage } from "../../../../src/core/ismp/commitment.ts";
+import { evmStateMachine, parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
+import type { StepFrame } from "../../../../src/core/evm/trace.ts";
 import { hub } from "./chain_fixture.ts";
 
 function messages(leafIndices: readonly bigint[]): DeliveryStep {
@@ -50,7 +50,7 @@ Deno.test("message gas: without frames, or with frames that do not fit, the shar
   equal(messageGasOf(of(consensus), { gasUsed: 101n, steps: [frame(90n)] }), []);
 });
 
-Deno.test("message gas: a consensus step, the base and its bytes are left for the prelude", () => {
+Deno.test("message gas: a consensus step, the base and its bytes are left for the consensus proofs", () => {
   const steps = [frame(200_000n), frame(150_000n, 100_000n)];
   const [own = 0n] = messageGasOf(of(consensus, messages([1n])), { gasUsed: 385_000n, steps });
   // 150,000 of the step, and half of the 14,000 for calldata: both steps have 700 bytes.
@@ -69,15 +69,15 @@ Deno.test("message gas: together the messages never take more than the transacti
   const shape = fc.record({
     gasUsed: gas,
     hasPrelude: fc.boolean(),
-    prelude: gas,
+    consensusProofs: gas,
     step: gas,
     dispatches: fc.array(gas, { minLength: 1, maxLength: 8 }),
   });
-  fc.assert(fc.property(shape, ({ gasUsed, hasPrelude, prelude, step, dispatches }) => {
+  fc.assert(fc.property(shape, ({ gasUsed, hasPrelude, consensusProofs, step, dispatches }) => {
     const own = messages(dispatches.map((_, index) => BigInt(index)));
     const frames = frame(step, ...dispatches);
     const parts = hasPrelude
-      ? messageGasOf(of(consensus, own), { gasUsed, steps: [frame(prelude), frames] })
+      ? messageGasOf(of(consensus, own), { gasUsed, steps: [frame(consensusProofs), frames] })
       : messageGasOf(of(own), { gasUsed, steps: [frames] });
     equal(parts.length, dispatches.length);
     ok(parts.every((part) => part >= 0n) && sum(parts) <= gasUsed);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { refusalOfFault, refusalOfRevert } from "../../../../src/core/chains/evm/refusals.ts";
-import type { RefusalCode } from "../../../../src/core/chains/chain.ts";
-import { type Hex, toHex } from "../../../../src/core/protocol/bytes.ts";
+import type { RefusalCode } from "../../../../src/core/chains/port.ts";
+import { type Hex, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { encodeErrorResult, toFunctionSelector } from "viem";
 import { reactionTo, RpcFault } from "../../../../src/core/rpc/fault.ts";
 import vector from "../../../vectors/evm-reverts.json" with { type: "json" };

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { parseTransaction } from "viem";
-import type { Delivery, SignedSubmission } from "../../../../src/core/chains/chain.ts";
+import type { Delivery, SignedSubmission } from "../../../../src/core/chains/port.ts";
 import type { EvmChain } from "../../../../src/core/chains/evm/evm_chain.ts";
-import { toHex } from "../../../../src/core/protocol/bytes.ts";
-import { bumpPrice } from "../../../../src/core/chains/stuck_plan.ts";
-import { DEVNET_KEYS } from "../../../devnet/evm/accounts.ts";
+import { toHex } from "../../../../src/core/encoding/bytes.ts";
+import { bumpPrice } from "../../../../src/core/chains/replacement_policy.ts";
+import { DEVNET_KEYS } from "../../../../devnet/evm/accounts.ts";
 import { Secret } from "../../../../src/core/config/redact.ts";
-import type { IsmpHost } from "../../../devnet/evm/deploy.ts";
-import { countReceived } from "../../../devnet/evm/host_admin.ts";
+import type { IsmpHost } from "../../../../devnet/evm/deploy.ts";
+import { countReceived } from "../../../../devnet/evm/host_admin.ts";
 import { fetchWithout } from "../../../support/altered_answers.ts";
 import {
   chainOf,

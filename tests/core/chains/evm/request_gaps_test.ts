@@ -1,7 +1,7 @@
 /** Endpoints whose logs lack requests that the host has dispatched. */
 import assert from "node:assert/strict";
-import type { ChainEvent } from "../../../../src/core/chains/chain.ts";
-import { hostReads } from "../../../../src/core/protocol/evm/host_reads.ts";
+import type { ChainEvent } from "../../../../src/core/chains/port.ts";
+import { hostReads } from "../../../../src/core/evm/host_reads.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { ScriptedError, type ScriptedRpc } from "../../../support/scripted_rpc.ts";
 import { faultOf, never } from "./chain_fixture.ts";

@@ -1,12 +1,12 @@
 /** A scripted node of chain 1 with a host on it, and deliveries to it. */
 import { encodeAbiParameters, pad } from "viem";
-import type { Delivery } from "../../../../src/core/chains/chain.ts";
+import type { Delivery } from "../../../../src/core/chains/port.ts";
 import type { EvmChainOptions } from "../../../../src/core/chains/evm/evm_chain.ts";
-import { type Hex, toHash256 } from "../../../../src/core/protocol/bytes.ts";
-import { hostEventTopics } from "../../../../src/core/protocol/evm/host_abi.ts";
-import { hostReads } from "../../../../src/core/protocol/evm/host_reads.ts";
-import { postMessage } from "../../../../src/core/protocol/ismp/commitment.ts";
-import { evmStateMachine, parseStateMachine } from "../../../../src/core/protocol/ismp/state_machine.ts";
+import { type Hex, toHash256 } from "../../../../src/core/encoding/bytes.ts";
+import { hostEventTopics } from "../../../../src/core/evm/host_abi.ts";
+import { hostReads } from "../../../../src/core/evm/host_reads.ts";
+import { postMessage } from "../../../../src/core/ismp/commitment.ts";
+import { evmStateMachine, parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import hostVector from "../../../vectors/evm-host-reads.json" with { type: "json" };
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { type Answerer, ScriptedRpc } from "../../../support/scripted_rpc.ts";

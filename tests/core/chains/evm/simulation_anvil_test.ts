@@ -6,7 +6,7 @@ import {
   serializeTransaction,
   type TransactionSerializable,
 } from "viem";
-import type { Delivery, MessageProof } from "../../../../src/core/chains/chain.ts";
+import type { Delivery, MessageProof } from "../../../../src/core/chains/port.ts";
 import { gasExpectedOf } from "../../../../src/core/chains/evm/gas.ts";
 import {
   concatBytes,
@@ -15,15 +15,19 @@ import {
   type Hex,
   toHash256,
   toHex,
-} from "../../../../src/core/protocol/bytes.ts";
-import { toAddress } from "../../../../src/core/protocol/evm/address.ts";
-import { getResponseMessage } from "../../../../src/core/protocol/ismp/commitment.ts";
-import type { Message } from "../../../../src/core/protocol/ismp/message.ts";
-import { calculateMmrRoot } from "../../../../src/core/protocol/trie/mmr.ts";
-import { DEVNET_ACCOUNTS } from "../../../devnet/evm/accounts.ts";
-import type { IsmpHost } from "../../../devnet/evm/deploy.ts";
-import { countReceived, placeHostile, proveHub, sendGet } from "../../../devnet/evm/host_admin.ts";
-import { installOpStackOracle, opStackPrices, setOpStackPrices } from "../../../devnet/evm/rollup_prices.ts";
+} from "../../../../src/core/encoding/bytes.ts";
+import { toAddress } from "../../../../src/core/evm/address.ts";
+import { getResponseMessage } from "../../../../src/core/ismp/commitment.ts";
+import type { Message } from "../../../../src/core/ismp/message.ts";
+import { calculateMmrRoot } from "../../../../src/core/merkle/mmr.ts";
+import { DEVNET_ACCOUNTS } from "../../../../devnet/evm/accounts.ts";
+import type { IsmpHost } from "../../../../devnet/evm/deploy.ts";
+import { countReceived, placeHostile, proveHub, sendGet } from "../../../../devnet/evm/host_admin.ts";
+import {
+  installOpStackOracle,
+  opStackPrices,
+  setOpStackPrices,
+} from "../../../../devnet/evm/rollup_prices.ts";
 import { alteringFetch, fetchWithout } from "../../../support/altered_answers.ts";
 import {
   accepted,
@@ -242,7 +246,7 @@ function itemsFor(leaves: readonly Hash256[], first: number, count: number): rea
   return [toHash256(keccak256(concatBytes(fromHex(a), fromHex(b))))];
 }
 
-Deno.test("simulation: consensus, posts and get responses travel in one batchCall, and the prelude is not charged", async () => {
+Deno.test("simulation: consensus, posts and get responses travel in one batchCall, and the consensus proofs is not charged", async () => {
   await withHost(31433, async (host) => {
     const { chain, requests } = chainOf(host);
     const posts = [postTo(host, 1n), postTo(host, 2n)];
@@ -256,8 +260,11 @@ Deno.test("simulation: consensus, posts and get responses travel in one batchCal
     const simulation = await accepted(chain, delivery);
     assert.equal(requests.count, 2, "the second one has the price and the gas of the transaction");
     assert.deepEqual(simulation.handled, [true, true, true]);
-    const prelude = simulation.gasUsed - sum(simulation.messageGas);
-    assert.ok(prelude > 150_000n && simulation.messageGas.every((gas) => gas > 40_000n), `${prelude}`);
+    const consensusProofs = simulation.gasUsed - sum(simulation.messageGas);
+    assert.ok(
+      consensusProofs > 150_000n && simulation.messageGas.every((gas) => gas > 40_000n),
+      `${consensusProofs}`,
+    );
     assert.ok(simulation.messageGas.every((gas) => gas < 200_000n));
 
     const submission = await signed(chain, delivery);

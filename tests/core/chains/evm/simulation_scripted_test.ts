@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { encodeAbiParameters, parseTransaction, serializeTransaction } from "viem";
-import type { Simulation } from "../../../../src/core/chains/chain.ts";
+import type { Simulation } from "../../../../src/core/chains/port.ts";
 import { toQuantity } from "../../../../src/core/chains/evm/queries.ts";
-import { fromHex, toHex } from "../../../../src/core/protocol/bytes.ts";
-import { hostEventTopics } from "../../../../src/core/protocol/evm/host_abi.ts";
-import { evmStateMachine } from "../../../../src/core/protocol/ismp/state_machine.ts";
+import { fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
+import { hostEventTopics } from "../../../../src/core/evm/host_abi.ts";
+import { evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import hostVector from "../../../vectors/evm-host-reads.json" with { type: "json" };
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { type Answerer, ScriptedError, type ScriptedRpc } from "../../../support/scripted_rpc.ts";

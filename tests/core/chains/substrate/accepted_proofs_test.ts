@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { concatBytes, fromHex, toHex } from "../../../../src/core/protocol/bytes.ts";
-import { beefyProofsKeys, offchainKeys, otherKeys } from "../../../../src/core/protocol/ismp/storage_keys.ts";
-import { compareIntegers, list, orderedMap, pair, u64 } from "../../../../src/core/protocol/scale.ts";
+import { concatBytes, fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
+import { beefyProofsKeys, offchainKeys, otherKeys } from "../../../../src/core/ismp/storage_keys.ts";
+import { compareIntegers, list, orderedMap, pair, u64 } from "../../../../src/core/encoding/scale.ts";
 import { RpcFault } from "../../../../src/core/rpc/fault.ts";
 import { hubMetadata, hubScale } from "../../../support/hub_vectors.ts";
 import { ScriptedError } from "../../../support/scripted_socket.ts";

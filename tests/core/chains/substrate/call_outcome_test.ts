@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import type { SignedSubmission } from "../../../../src/core/chains/chain.ts";
-import { fromHex, toHash256, toHex } from "../../../../src/core/protocol/bytes.ts";
-import { keccak256 } from "../../../../src/core/protocol/hash.ts";
-import { parseStateMachine } from "../../../../src/core/protocol/ismp/state_machine.ts";
+import type { SignedSubmission } from "../../../../src/core/chains/port.ts";
+import { fromHex, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
+import { keccak256 } from "../../../../src/core/encoding/hash.ts";
+import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import { RpcFault } from "../../../../src/core/rpc/fault.ts";
 import { hubScale } from "../../../support/hub_vectors.ts";
 import { blockHashes, hashOf, headerJson, type Script, type Scripted, scriptHub } from "./scripted_hub.ts";

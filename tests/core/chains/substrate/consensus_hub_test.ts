@@ -2,25 +2,25 @@ import assert from "node:assert/strict";
 import type { ConsensusHubOptions } from "../../../../src/core/chains/substrate/consensus_hub.ts";
 import { headerHash } from "../../../../src/core/chains/substrate/checks.ts";
 import { Secret } from "../../../../src/core/config/redact.ts";
-import { concatBytes, fromHex, toHex } from "../../../../src/core/protocol/bytes.ts";
-import { signatureCodec } from "../../../../src/core/protocol/ismp/fees.ts";
-import { decodeBareExtrinsic } from "../../../../src/core/protocol/ismp/hub_calls.ts";
-import { ismpMessagesCodec } from "../../../../src/core/protocol/ismp/ismp_message.ts";
+import { concatBytes, fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
+import { signatureCodec } from "../../../../src/core/ismp/fees.ts";
+import { decodeBareExtrinsic } from "../../../../src/core/ismp/hub_calls.ts";
+import { ismpMessagesCodec } from "../../../../src/core/ismp/ismp_message.ts";
 import {
   consensusSignerMessage,
   SignatureError,
   signerOf,
   sr25519PublicKey,
   verifySignature,
-} from "../../../../src/core/protocol/ismp/signed_messages.ts";
-import { stateCommitmentCodec } from "../../../../src/core/protocol/ismp/state_commitment.ts";
+} from "../../../../src/core/ismp/signed_messages.ts";
+import { stateCommitmentCodec } from "../../../../src/core/ismp/state_commitment.ts";
 import {
   parseStateMachine,
   stateMachineHeightCodec,
   toConsensusStateId,
-} from "../../../../src/core/protocol/ismp/state_machine.ts";
-import { blake2Concat, storagePrefix, twoxConcat } from "../../../../src/core/protocol/ismp/storage_keys.ts";
-import { decodeStrict, u64 } from "../../../../src/core/protocol/scale.ts";
+} from "../../../../src/core/ismp/state_machine.ts";
+import { blake2Concat, storagePrefix, twoxConcat } from "../../../../src/core/ismp/storage_keys.ts";
+import { decodeStrict, u64 } from "../../../../src/core/encoding/scale.ts";
 import { RpcFault } from "../../../../src/core/rpc/fault.ts";
 import {
   connectConsensus,
@@ -29,8 +29,8 @@ import {
   proofs,
   relayerKey,
   startConsensusHub,
-} from "../../../devnet/hub/consensus_work.ts";
-import type { Hub } from "../../../devnet/hub/hub.ts";
+} from "../../../../devnet/hub/consensus_work.ts";
+import type { Hub } from "../../../../devnet/hub/hub.ts";
 import { hubMetadata } from "../../../support/hub_vectors.ts";
 import { hashOf, headerJson, scriptConsensusHub } from "./scripted_hub.ts";
 
@@ -77,7 +77,7 @@ Deno.test("consensus hub: an extrinsic without updates is a defect of the caller
   await using simulated = await startConsensusHub();
   await using connection = connectConsensus(simulated);
   await assert.rejects(connection.hub.prepareUpdates(id, [], signal), /no update/);
-  await assert.rejects(connection.hub.tryUpdates(id, [], signal), /no update/);
+  await assert.rejects(connection.hub.dryRunUpdates(id, [], signal), /no update/);
 });
 
 Deno.test("consensus hub: each method takes one round trip, or the number that is written here", async () => {
@@ -93,9 +93,9 @@ Deno.test("consensus hub: each method takes one round trip, or the number that i
   assert.equal(await counted(() => hub.fetchCommitment({ id: ethereum, height: 1n }, signal)), 1);
   assert.equal(await counted(() => hub.fetchUpdateTime({ id: ethereum, height: 1n }, signal)), 1);
   assert.equal(await counted(() => hub.fetchNowSec(signal)), 1);
-  assert.equal(await counted(() => hub.tryUpdates(opState, proofs.opStack, signal)), 1);
+  assert.equal(await counted(() => hub.dryRunUpdates(opState, proofs.opStack, signal)), 1);
   // The pool gives no reason: the second finds out whether the client takes updates at all.
-  assert.equal(await counted(() => hub.tryUpdates(opState, [Uint8Array.of(1)], signal)), 2);
+  assert.equal(await counted(() => hub.dryRunUpdates(opState, [Uint8Array.of(1)], signal)), 2);
   assert.equal(await counted(() => hub.prepareUpdates(opState, proofs.opStack, signal)), 1);
   const submission = await hub.prepareUpdates(opState, proofs.opStack, signal);
   assert.equal(await counted(() => hub.broadcast(submission, signal)), 1);
@@ -107,7 +107,7 @@ Deno.test("consensus hub: updates above the size limit are refused before they a
   await using simulated = await startConsensusHub();
   await using connection = connectConsensus(simulated, { maxCallBytes: 1000 });
   const { hub } = connection;
-  assert.equal((await hub.tryUpdates(opState, proofs.opStack, signal))?.code, "too_large");
+  assert.equal((await hub.dryRunUpdates(opState, proofs.opStack, signal))?.code, "too_large");
   await assert.rejects(hub.prepareUpdates(opState, proofs.opStack, signal), faultWith("too_large"));
 });
 
@@ -116,8 +116,8 @@ Deno.test("consensus hub: without the pool's runtime API a dry run decides, with
   await using connection = connectConsensus(simulated);
   const { hub } = connection;
   refuseMethod(simulated, "TaggedTransactionQueue_validate_transaction");
-  assert.equal(await hub.tryUpdates(opState, proofs.opStack, signal), undefined);
-  assert.deepEqual(await hub.tryUpdates(opState, [Uint8Array.of(1)], signal), {
+  assert.equal(await hub.dryRunUpdates(opState, proofs.opStack, signal), undefined);
+  assert.deepEqual(await hub.dryRunUpdates(opState, [Uint8Array.of(1)], signal), {
     code: "bad_proof",
     detail: "Ismp.InvalidMessage",
   });
@@ -126,7 +126,7 @@ Deno.test("consensus hub: without the pool's runtime API a dry run decides, with
     call.method === "system_dryRun"
       ? { kind: "error", code: -32601, message: "Method not found" }
       : fault?.(call);
-  await assert.rejects(hub.tryUpdates(opState, proofs.opStack, signal), faultWith("missing_method"));
+  await assert.rejects(hub.dryRunUpdates(opState, proofs.opStack, signal), faultWith("missing_method"));
 });
 
 Deno.test("consensus hub: bytes that the pool bans for a while are a fault, no refusal", async () => {

@@ -10,7 +10,7 @@ import {
   requestMessage,
   startTestHub,
   submit,
-} from "../../../devnet/hub/deliveries.ts";
+} from "../../../../devnet/hub/deliveries.ts";
 import { connect } from "./hub_connection.ts";
 
 const { signal } = new AbortController();

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Delivery } from "../../../../src/core/chains/chain.ts";
+import type { Delivery } from "../../../../src/core/chains/port.ts";
 import {
   deliveryExtrinsic,
   keySigner,
@@ -8,18 +8,18 @@ import {
 } from "../../../../src/core/chains/substrate/extrinsics.ts";
 import { ChildTrie, Runtimes, type SubstrateNode } from "../../../../src/core/chains/substrate/node.ts";
 import { loadRuntime } from "../../../../src/core/chains/substrate/runtime.ts";
-import { equalBytes, fromHex, toHex } from "../../../../src/core/protocol/bytes.ts";
-import { postMessage } from "../../../../src/core/protocol/ismp/commitment.ts";
-import { signatureCodec } from "../../../../src/core/protocol/ismp/fees.ts";
+import { equalBytes, fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
+import { postMessage } from "../../../../src/core/ismp/commitment.ts";
+import { signatureCodec } from "../../../../src/core/ismp/fees.ts";
 import {
   requestSignerMessage,
   SignatureError,
   sr25519PublicKey,
   storedSigner,
   verifySignature,
-} from "../../../../src/core/protocol/ismp/signed_messages.ts";
-import { parseStateMachine, toConsensusStateId } from "../../../../src/core/protocol/ismp/state_machine.ts";
-import { decodeStrict } from "../../../../src/core/protocol/scale.ts";
+} from "../../../../src/core/ismp/signed_messages.ts";
+import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
+import { decodeStrict } from "../../../../src/core/encoding/scale.ts";
 import { SubstrateClient } from "../../../../src/core/rpc/substrate_client.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { hubMetadata, hubScale } from "../../../support/hub_vectors.ts";

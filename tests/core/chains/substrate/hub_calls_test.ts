@@ -1,26 +1,22 @@
 import assert from "node:assert/strict";
 import { zstdDecompressSync } from "node:zlib";
-import type { Delivery } from "../../../../src/core/chains/chain.ts";
+import type { Delivery } from "../../../../src/core/chains/port.ts";
 import type { HubCall } from "../../../../src/core/chains/hub_accounts.ts";
 import { encodeHubCall } from "../../../../src/core/chains/substrate/hub_calls.ts";
 import { loadRuntime, RuntimeFault } from "../../../../src/core/chains/substrate/runtime.ts";
-import { fromHex, toHex } from "../../../../src/core/protocol/bytes.ts";
-import {
-  getMessage,
-  getResponseMessage,
-  postMessage,
-} from "../../../../src/core/protocol/ismp/commitment.ts";
+import { fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
+import { getMessage, getResponseMessage, postMessage } from "../../../../src/core/ismp/commitment.ts";
 import {
   outboundConsensusDeliveryClaimCodec,
   outboundRequestDeliveryClaimCodec,
   withdrawalInputDataCodec,
   withdrawalProofCodec,
-} from "../../../../src/core/protocol/ismp/fees.ts";
-import { decodeBareExtrinsic } from "../../../../src/core/protocol/ismp/hub_calls.ts";
-import { getRequestsWithProofCodec } from "../../../../src/core/protocol/ismp/ismp_message.ts";
-import { mmrProofCodec } from "../../../../src/core/protocol/ismp/proof.ts";
-import { parseStateMachine } from "../../../../src/core/protocol/ismp/state_machine.ts";
-import { childTrieKeys, ismpKeys, otherKeys } from "../../../../src/core/protocol/ismp/storage_keys.ts";
+} from "../../../../src/core/ismp/fees.ts";
+import { decodeBareExtrinsic } from "../../../../src/core/ismp/hub_calls.ts";
+import { getRequestsWithProofCodec } from "../../../../src/core/ismp/ismp_message.ts";
+import { mmrProofCodec } from "../../../../src/core/ismp/proof.ts";
+import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
+import { childTrieKeys, ismpKeys, otherKeys } from "../../../../src/core/ismp/storage_keys.ts";
 import {
   bool,
   bytes,
@@ -29,7 +25,7 @@ import {
   Struct,
   u32,
   u64,
-} from "../../../../src/core/protocol/scale.ts";
+} from "../../../../src/core/encoding/scale.ts";
 import { RpcFault } from "../../../../src/core/rpc/fault.ts";
 import { hubMetadata, hubScale } from "../../../support/hub_vectors.ts";
 import { ScriptedError } from "../../../support/scripted_socket.ts";
@@ -159,9 +155,9 @@ function ready(change: { readonly ageSec?: bigint } = {}): Map<string, string> {
 
 Deno.test("hub calls: a call that the pool would take is not refused, and that takes one message", async () => {
   const { chain, run, trips } = scriptHub(judging(VALID, undefined));
-  assert.equal(await run(chain.tryCall(accumulate, signal)), undefined);
+  assert.equal(await run(chain.dryRunCall(accumulate, signal)), undefined);
   trips();
-  assert.equal(await run(chain.tryCall(accumulate, signal)), undefined);
+  assert.equal(await run(chain.dryRunCall(accumulate, signal)), undefined);
   assert.equal(trips(), 1);
   await chain.close();
 });
@@ -249,7 +245,7 @@ const refusals: readonly (readonly [
 for (const [sentence, call, node, expected] of refusals) {
   Deno.test(`hub calls: ${sentence}`, async () => {
     const { chain, run } = scriptHub(node);
-    const refusal = await run(chain.tryCall(call, signal));
+    const refusal = await run(chain.dryRunCall(call, signal));
     assert.deepEqual([refusal?.code, refusal?.error], expected);
     await chain.close();
   });
@@ -264,7 +260,7 @@ Deno.test("hub calls: of an answer the timed out and the answered requests are n
   const ask = async (requests: typeof gets): Promise<unknown> => {
     const call: HubCall = { kind: "answerGets", answer: { ...answer, requests } };
     const { chain, run } = scriptHub(judging(INVALID_CALL, moduleError(58, 0), stored));
-    const refusal = await run(chain.tryCall(call, signal));
+    const refusal = await run(chain.dryRunCall(call, signal));
     await chain.close();
     return [refusal?.code, refusal?.messages];
   };
@@ -290,14 +286,14 @@ Deno.test("hub calls: a node without the pool's API is asked for a dry run alone
     },
   };
   const { node, chain, run } = scriptHub(refuses);
-  assert.equal((await run(chain.tryCall(accumulate, signal)))?.error, "Relayer.MissingCommitments");
+  assert.equal((await run(chain.dryRunCall(accumulate, signal)))?.error, "Relayer.MissingCommitments");
   node.answer("system_dryRun", () => "0x0000");
-  assert.equal(await run(chain.tryCall(accumulate, signal)), undefined);
+  assert.equal(await run(chain.dryRunCall(accumulate, signal)), undefined);
   node.answer("system_dryRun", () => {
     throw new ScriptedError(-32601, "Method not found");
   });
   await assert.rejects(
-    run(chain.tryCall(accumulate, signal)),
+    run(chain.dryRunCall(accumulate, signal)),
     (error: unknown) => error instanceof RpcFault && error.code === "missing_method",
   );
   await chain.close();
@@ -305,7 +301,7 @@ Deno.test("hub calls: a node without the pool's API is asked for a dry run alone
 
 Deno.test("hub calls: what exceeds the size limit is refused without asking", async () => {
   const { node, chain, run } = scriptHub(judging(VALID, undefined), { maxCallBytes: 100 });
-  assert.equal((await run(chain.tryCall(accumulate, signal)))?.code, "too_large");
+  assert.equal((await run(chain.dryRunCall(accumulate, signal)))?.code, "too_large");
   assert.equal(node.exchanges.some(({ methods }) => methods.includes("state_call")), false);
   await chain.close();
 });
@@ -399,7 +395,7 @@ Deno.test("hub chain: responses bound for EVM hosts are proven as leaves of thei
       return { proof: [...proof], height: 40 };
     },
   });
-  const sink = {
+  const target = {
     id: {
       stateMachine: parseStateMachine("EVM-1"),
       consensusStateId: answer.source.height.id.consensusStateId,
@@ -407,7 +403,7 @@ Deno.test("hub chain: responses bound for EVM hosts are proven as leaves of thei
     family: "evm",
     fetchStateRoot: () => Promise.resolve(undefined),
   } as const;
-  const proof = await run(chain.proveMessages([response], 40n, sink, signal));
+  const proof = await run(chain.proveMessages([response], 40n, target, signal));
   assert.deepEqual(proof, {
     kind: "mmr",
     height: { id: chain.id, height: 40n },

@@ -1,23 +1,23 @@
 import assert from "node:assert/strict";
-import type { Delivery, SignedSubmission } from "../../../../src/core/chains/chain.ts";
+import type { Delivery, SignedSubmission } from "../../../../src/core/chains/port.ts";
 import type { HubChain } from "../../../../src/core/chains/hub.ts";
 import type { SubstrateChainOptions } from "../../../../src/core/chains/substrate/substrate_chain.ts";
 import { Secret } from "../../../../src/core/config/redact.ts";
-import { equalBytes, fromHex, type Hash256, toHash256, toHex } from "../../../../src/core/protocol/bytes.ts";
-import { commitmentOfPost, postMessage } from "../../../../src/core/protocol/ismp/commitment.ts";
-import { decodeBareExtrinsic } from "../../../../src/core/protocol/ismp/hub_calls.ts";
-import type { PostRequest } from "../../../../src/core/protocol/ismp/message.ts";
-import { stateMachineProofCodec } from "../../../../src/core/protocol/ismp/proof.ts";
-import { sr25519PublicKey } from "../../../../src/core/protocol/ismp/signed_messages.ts";
+import { equalBytes, fromHex, type Hash256, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
+import { commitmentOfPost, postMessage } from "../../../../src/core/ismp/commitment.ts";
+import { decodeBareExtrinsic } from "../../../../src/core/ismp/hub_calls.ts";
+import type { PostRequest } from "../../../../src/core/ismp/message.ts";
+import { stateMachineProofCodec } from "../../../../src/core/ismp/proof.ts";
+import { sr25519PublicKey } from "../../../../src/core/ismp/signed_messages.ts";
 import {
   parseStateMachine,
   toConsensusClientId,
   toConsensusStateId,
-} from "../../../../src/core/protocol/ismp/state_machine.ts";
-import { childTrieKeys } from "../../../../src/core/protocol/ismp/storage_keys.ts";
-import { decodeStrict } from "../../../../src/core/protocol/scale.ts";
-import { verifyMmrProof } from "../../../../src/core/protocol/trie/mmr.ts";
-import { readSubstrateProof } from "../../../../src/core/protocol/trie/substrate_proof.ts";
+} from "../../../../src/core/ismp/state_machine.ts";
+import { childTrieKeys } from "../../../../src/core/ismp/storage_keys.ts";
+import { decodeStrict } from "../../../../src/core/encoding/scale.ts";
+import { verifyMmrProof } from "../../../../src/core/merkle/mmr.ts";
+import { readSubstrateProof } from "../../../../src/core/merkle/substrate_proof.ts";
 import { RpcFault } from "../../../../src/core/rpc/fault.ts";
 import {
   commitSender,
@@ -26,9 +26,9 @@ import {
   sender,
   senderHost,
   startTestHub,
-} from "../../../devnet/hub/deliveries.ts";
-import type { Hub } from "../../../devnet/hub/hub.ts";
-import { RuntimeMetadata } from "../../../devnet/hub/runtime_metadata.ts";
+} from "../../../../devnet/hub/deliveries.ts";
+import type { Hub } from "../../../../devnet/hub/hub.ts";
+import { RuntimeMetadata } from "../../../../devnet/hub/runtime_metadata.ts";
 import { connect, relayerId } from "./hub_connection.ts";
 
 const { signal } = new AbortController();
@@ -450,8 +450,8 @@ Deno.test("hub chain: proofs for Substrate chains hold the requests' commitments
   const requests = Array.from({ length: 130 }, (_, index) => post(BigInt(index)));
   await chain.broadcast(await signed(chain, await deliveryOf(hub, 10n, ...requests)), signal);
   const { number } = hub.produceBlock();
-  const sink = { id: receiver, family: "substrate", fetchStateRoot } as const;
-  const proof = await chain.proveMessages(requests.map(postMessage), BigInt(number), sink, signal);
+  const target = { id: receiver, family: "substrate", fetchStateRoot } as const;
+  const proof = await chain.proveMessages(requests.map(postMessage), BigInt(number), target, signal);
   assert.ok(proof.kind === "state");
   const { hasher, storageProof } = decodeStrict(stateMachineProofCodec, proof.proof, "StateMachineProof");
   assert.equal(hasher, "Keccak");

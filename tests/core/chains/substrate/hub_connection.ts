@@ -6,7 +6,7 @@ import type { SubstrateChainOptions } from "../../../../src/core/chains/substrat
 import { EndpointUrl } from "../../../../src/core/config/redact.ts";
 import type { Clock } from "../../../../src/core/runtime/clock.ts";
 import { systemClock } from "../../../../src/core/runtime/system_clock.ts";
-import type { Hub } from "../../../devnet/hub/hub.ts";
+import type { Hub } from "../../../../devnet/hub/hub.ts";
 import { countingSocket } from "../../../support/counting_socket.ts";
 import { RecordedLog } from "../../../support/recorded_log.ts";
 import { seededRandomness } from "../../../support/seeded_randomness.ts";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import type { DeliveryStep } from "../../../../src/core/chains/chain.ts";
+import type { DeliveryStep } from "../../../../src/core/chains/port.ts";
 import { findRefusal, type StepFacts } from "../../../../src/core/chains/substrate/refusal.ts";
-import { postMessage } from "../../../../src/core/protocol/ismp/commitment.ts";
-import type { PostRequest } from "../../../../src/core/protocol/ismp/message.ts";
-import { parseStateMachine, toConsensusStateId } from "../../../../src/core/protocol/ismp/state_machine.ts";
+import { postMessage } from "../../../../src/core/ismp/commitment.ts";
+import type { PostRequest } from "../../../../src/core/ismp/message.ts";
+import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
 
 const chain = parseStateMachine("POLKADOT-2030");
 const source = { stateMachine: parseStateMachine("EVM-1"), consensusStateId: toConsensusStateId("ETH0") };

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
-import { concatBytes, fromHex, toHex } from "../../../../src/core/protocol/bytes.ts";
-import { requestMetadataCodec } from "../../../../src/core/protocol/ismp/host_state.ts";
-import { parseStateMachine } from "../../../../src/core/protocol/ismp/state_machine.ts";
+import { concatBytes, fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
+import { requestMetadataCodec } from "../../../../src/core/ismp/host_state.ts";
+import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import {
   childTrieKey,
   childTrieKeys,
   relayerKeys,
   storagePrefix,
-} from "../../../../src/core/protocol/ismp/storage_keys.ts";
-import { compareHex, u128, u256, u64 } from "../../../../src/core/protocol/scale.ts";
+} from "../../../../src/core/ismp/storage_keys.ts";
+import { compareHex, u128, u256, u64 } from "../../../../src/core/encoding/scale.ts";
 import { RpcFault } from "../../../../src/core/rpc/fault.ts";
 import { hashOf, type Scripted, scriptHub } from "./scripted_hub.ts";
 

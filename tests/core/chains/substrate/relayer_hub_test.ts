@@ -1,32 +1,32 @@
 import assert from "node:assert/strict";
-import type { SignedSubmission, SubmissionOutcome } from "../../../../src/core/chains/chain.ts";
+import type { SignedSubmission, SubmissionOutcome } from "../../../../src/core/chains/port.ts";
 import type { HubCall, RelayerHub } from "../../../../src/core/chains/hub_accounts.ts";
-import { fromHex, type Hash256, toHex } from "../../../../src/core/protocol/bytes.ts";
+import { fromHex, type Hash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import {
   contractSlotKey,
   epochRelayerSlot,
   requestReceiptSlot,
   requestSenderSlot,
   word,
-} from "../../../../src/core/protocol/evm/host_storage.ts";
-import { commitmentOfGet, getMessage, postMessage } from "../../../../src/core/protocol/ismp/commitment.ts";
-import type { WithdrawalProof } from "../../../../src/core/protocol/ismp/fees.ts";
-import type { GetRequestsWithProof } from "../../../../src/core/protocol/ismp/ismp_message.ts";
-import type { GetRequest, PostRequest } from "../../../../src/core/protocol/ismp/message.ts";
+} from "../../../../src/core/evm/host_storage.ts";
+import { commitmentOfGet, getMessage, postMessage } from "../../../../src/core/ismp/commitment.ts";
+import type { WithdrawalProof } from "../../../../src/core/ismp/fees.ts";
+import type { GetRequestsWithProof } from "../../../../src/core/ismp/ismp_message.ts";
+import type { GetRequest, PostRequest } from "../../../../src/core/ismp/message.ts";
 import {
   beneficiaryMessage,
   consensusClaimMessage,
   evmSignature,
   requestClaimMessage,
-} from "../../../../src/core/protocol/ismp/signed_messages.ts";
+} from "../../../../src/core/ismp/signed_messages.ts";
 import { RpcFault } from "../../../../src/core/rpc/fault.ts";
-import { DEVNET_ACCOUNTS } from "../../../devnet/evm/accounts.ts";
+import { DEVNET_ACCOUNTS } from "../../../../devnet/evm/accounts.ts";
 import {
   authoritySetOf,
   encodeConsensusState,
   initialConsensusState,
   signHubProof,
-} from "../../../devnet/evm/hub_proof.ts";
+} from "../../../../devnet/evm/hub_proof.ts";
 import {
   commitSender,
   post,
@@ -34,10 +34,10 @@ import {
   sender,
   senderHost,
   startTestHub,
-} from "../../../devnet/hub/deliveries.ts";
-import { demoModuleId, type Hub } from "../../../devnet/hub/hub.ts";
-import { ownHeaderOf, type SubmittedProof } from "../../../devnet/hub/own_proofs.ts";
-import { treasuryAccount } from "../../../devnet/hub/pallets/balances.ts";
+} from "../../../../devnet/hub/deliveries.ts";
+import { demoModuleId, type Hub } from "../../../../devnet/hub/hub.ts";
+import { ownHeaderOf, type SubmittedProof } from "../../../../devnet/hub/own_proofs.ts";
+import { treasuryAccount } from "../../../../devnet/hub/pallets/balances.ts";
 import {
   commitBlock,
   paidWork,
@@ -46,7 +46,7 @@ import {
   relayerKey,
   senderHostParams,
   withdrawal,
-} from "../../../devnet/hub/relayer_work.ts";
+} from "../../../../devnet/hub/relayer_work.ts";
 import { connect, relayerId } from "./hub_connection.ts";
 
 const { signal } = new AbortController();
@@ -67,7 +67,7 @@ function startRelayerHub(): Promise<Hub> {
 }
 
 async function send(chain: RelayerHub, call: HubCall): Promise<SignedSubmission> {
-  assert.equal(await chain.tryCall(call, signal), undefined);
+  assert.equal(await chain.dryRunCall(call, signal), undefined);
   const submission = await chain.prepareCall(call, signal);
   assert.deepEqual(await chain.broadcast(submission, signal), { kind: "sent" });
   return submission;
@@ -86,7 +86,7 @@ function isFinalSuccess(outcome: SubmissionOutcome): boolean {
 }
 
 async function refusalOf(chain: RelayerHub, call: HubCall): Promise<string> {
-  const refusal = await chain.tryCall(call, signal);
+  const refusal = await chain.dryRunCall(call, signal);
   return refusal === undefined ? "taken" : `${refusal.code} ${refusal.error}`;
 }
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { callLayouts } from "../../../../src/core/chains/substrate/layout.ts";
 import { loadRuntime, type Runtime, RuntimeFault } from "../../../../src/core/chains/substrate/runtime.ts";
-import { concatBytes, fromHex, toHex } from "../../../../src/core/protocol/bytes.ts";
-import { bytes } from "../../../../src/core/protocol/scale.ts";
+import { concatBytes, fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
+import { bytes } from "../../../../src/core/encoding/scale.ts";
 import { hubMetadata, hubScale } from "../../../support/hub_vectors.ts";
 
 async function runtimeOf(name: Parameters<typeof hubMetadata>[0]): Promise<Runtime> {

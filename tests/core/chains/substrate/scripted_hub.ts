@@ -1,7 +1,7 @@
 /** The hub's adapter, or that of another Substrate chain, behind a scripted node with the runtime of nexus. */
 import type { FeeChain } from "../../../../src/core/chains/fees.ts";
 import type { ProofLister, RelayerHub } from "../../../../src/core/chains/hub_accounts.ts";
-import type { ConsensusHub } from "../../../../src/core/chains/consensus_hub.ts";
+import type { ConsensusTarget } from "../../../../src/core/chains/consensus_hub.ts";
 import { createConsensusHub } from "../../../../src/core/chains/substrate/consensus_hub.ts";
 import { createHubChain } from "../../../../src/core/chains/substrate/relayer_hub.ts";
 import {
@@ -10,9 +10,9 @@ import {
   type SubstrateChainOptions,
 } from "../../../../src/core/chains/substrate/substrate_chain.ts";
 import { EndpointUrl, Secret } from "../../../../src/core/config/redact.ts";
-import { type Hash256, type Hex, toHash256, toHex } from "../../../../src/core/protocol/bytes.ts";
-import { keccak256 } from "../../../../src/core/protocol/hash.ts";
-import { parseStateMachine, toConsensusStateId } from "../../../../src/core/protocol/ismp/state_machine.ts";
+import { type Hash256, type Hex, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
+import { keccak256 } from "../../../../src/core/encoding/hash.ts";
+import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { hubMetadata } from "../../../support/hub_vectors.ts";
 import { RecordedLog } from "../../../support/recorded_log.ts";
@@ -86,7 +86,7 @@ export function scriptHub(
 }
 
 /** The hub as the consensus relayer uses it; signs with a key of ones. */
-export function scriptConsensusHub(methods: Script): Scripted<ConsensusHub> {
+export function scriptConsensusHub(methods: Script): Scripted<ConsensusTarget> {
   const signer = new Secret<Hex>(`0x${"11".repeat(32)}`);
   return script((deps, options) => createConsensusHub(deps, { ...options, signer }), methods, {});
 }

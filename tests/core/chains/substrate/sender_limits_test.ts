@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { fromHex, toHex } from "../../../../src/core/protocol/bytes.ts";
-import { addressCodec, subscriptionCodec } from "../../../../src/core/protocol/ismp/host_params.ts";
-import { parseStateMachine } from "../../../../src/core/protocol/ismp/state_machine.ts";
-import { bandwidthKeys, otherKeys } from "../../../../src/core/protocol/ismp/storage_keys.ts";
-import { list, u64 } from "../../../../src/core/protocol/scale.ts";
-import { startTestHub } from "../../../devnet/hub/deliveries.ts";
+import { fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
+import { addressCodec, subscriptionCodec } from "../../../../src/core/ismp/host_params.ts";
+import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
+import { bandwidthKeys, otherKeys } from "../../../../src/core/ismp/storage_keys.ts";
+import { list, u64 } from "../../../../src/core/encoding/scale.ts";
+import { startTestHub } from "../../../../devnet/hub/deliveries.ts";
 import { connect } from "./hub_connection.ts";
 import { hashOf, scriptHub } from "./scripted_hub.ts";
 

@@ -1,24 +1,24 @@
 import assert from "node:assert/strict";
-import type { Delivery } from "../../../../src/core/chains/chain.ts";
+import type { Delivery } from "../../../../src/core/chains/port.ts";
 import type { FeeChain } from "../../../../src/core/chains/fees.ts";
 import type { HubCall } from "../../../../src/core/chains/hub_accounts.ts";
 import { createSubstrateChain } from "../../../../src/core/chains/substrate/substrate_chain.ts";
 import { EndpointUrl, Secret } from "../../../../src/core/config/redact.ts";
-import { fromHex, type Hash256, toHex } from "../../../../src/core/protocol/bytes.ts";
-import { requestFeeSlot, requestReceiptSlot } from "../../../../src/core/protocol/evm/host_storage.ts";
-import type { Message } from "../../../../src/core/protocol/ismp/message.ts";
-import { commitmentOfPost, postMessage } from "../../../../src/core/protocol/ismp/commitment.ts";
-import type { HashAlgorithm } from "../../../../src/core/protocol/ismp/proof.ts";
-import { beneficiaryMessage, sr25519PublicKey } from "../../../../src/core/protocol/ismp/signed_messages.ts";
-import { parseStateMachine } from "../../../../src/core/protocol/ismp/state_machine.ts";
-import type { ChildTrieName } from "../../../../src/core/protocol/ismp/storage_keys.ts";
+import { fromHex, type Hash256, toHex } from "../../../../src/core/encoding/bytes.ts";
+import { requestFeeSlot, requestReceiptSlot } from "../../../../src/core/evm/host_storage.ts";
+import type { Message } from "../../../../src/core/ismp/message.ts";
+import { commitmentOfPost, postMessage } from "../../../../src/core/ismp/commitment.ts";
+import type { HashAlgorithm } from "../../../../src/core/ismp/proof.ts";
+import { beneficiaryMessage, sr25519PublicKey } from "../../../../src/core/ismp/signed_messages.ts";
+import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
+import type { ChildTrieName } from "../../../../src/core/ismp/storage_keys.ts";
 import { platformSocket } from "../../../../src/core/rpc/socket.ts";
 import { systemClock } from "../../../../src/core/runtime/system_clock.ts";
-import { post, receiver, sender } from "../../../devnet/hub/deliveries.ts";
-import { paidRequest } from "../../../devnet/hub/evm_source.ts";
-import { demoModuleId, type Hub } from "../../../devnet/hub/hub.ts";
-import { commitBlock, relayerAddress } from "../../../devnet/hub/relayer_work.ts";
-import { startTwoChains } from "../../../devnet/hub/substrate_work.ts";
+import { post, receiver, sender } from "../../../../devnet/hub/deliveries.ts";
+import { paidRequest } from "../../../../devnet/hub/evm_source.ts";
+import { demoModuleId, type Hub } from "../../../../devnet/hub/hub.ts";
+import { commitBlock, relayerAddress } from "../../../../devnet/hub/relayer_work.ts";
+import { startTwoChains } from "../../../../devnet/hub/substrate_work.ts";
 import { RecordedLog } from "../../../support/recorded_log.ts";
 import { seededRandomness } from "../../../support/seeded_randomness.ts";
 import { connect } from "./hub_connection.ts";
@@ -128,7 +128,7 @@ for (const [hashing, childTrie] of kinds) {
         beneficiaryDetails: undefined,
       },
     };
-    assert.equal(await hub.tryCall(claim, signal), undefined);
+    assert.equal(await hub.dryRunCall(claim, signal), undefined);
     await hub.broadcast(await hub.prepareCall(claim, signal), signal);
     two.hub.produceBlock();
     assert.equal(await hub.fetchFeeBalance(stateMachine, relayerAddress, signal), 5n * unit);
@@ -176,7 +176,7 @@ for (const [hashing, childTrie] of kinds) {
         beneficiaryDetails: [beneficiary, await chain.signDigest(fromHex(digest))],
       },
     };
-    assert.equal(await hub.tryCall(claim, signal), undefined);
+    assert.equal(await hub.dryRunCall(claim, signal), undefined);
     await hub.broadcast(await hub.prepareCall(claim, signal), signal);
     two.hub.produceBlock();
     assert.equal(await hub.fetchFeeBalance(sender.stateMachine, beneficiary, signal), 7n);

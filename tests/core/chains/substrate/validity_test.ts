@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { loadRuntime } from "../../../../src/core/chains/substrate/runtime.ts";
 import { readDryRun, readValidation } from "../../../../src/core/chains/substrate/validity.ts";
-import { fromHex } from "../../../../src/core/protocol/bytes.ts";
+import { fromHex } from "../../../../src/core/encoding/bytes.ts";
 import { hubMetadata } from "../../../support/hub_vectors.ts";
 
 const validations = [

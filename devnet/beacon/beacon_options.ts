@@ -1,0 +1,179 @@
+/**
+ * What can be chosen about the simulated beacon node, and what a test sees of it.
+ * It is a node as far as its REST routes go: no peers, no validators' work, no checks of what it is told.
+ */
+import type { Hash256 } from "../../src/core/encoding/bytes.ts";
+import type { BeaconNetwork } from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
+
+/** Routes, each by the name of what it answers. */
+export type BeaconRoute =
+  | "finalityUpdate"
+  | "updates"
+  | "bootstrap"
+  | "finalityCheckpoints"
+  | "header"
+  | "block"
+  | "blindedBlock"
+  | "debugState"
+  | "lodestarProof"
+  | "nimbusSummaries"
+  | "lodestarSummaries"
+  | "oldLodestarSummaries"
+  | "syncing"
+  | "version"
+  | "spec"
+  | "genesis";
+
+/** Routes that not every node has; the node then answers 404 as for any unknown path. */
+export type OptionalRoutes =
+  /** finality_update, updates, bootstrap */
+  | "lightClient"
+  /** Lodestar's /eth/v0/beacon/proof/state */
+  | "lodestarProof"
+  | "nimbusSummaries"
+  | "lodestarSummaries"
+  /** The path of Lodestar before 1.30. */
+  | "oldLodestarSummaries"
+  | "blindedBlocks"
+  | "debugStates";
+
+/** A request as the hooks see it. */
+export interface BeaconQuestion {
+  readonly route: BeaconRoute;
+  /** With the query, e.g. `/eth/v1/beacon/headers/head`. */
+  readonly path: string;
+}
+
+/** Makes the node say what is not true. Every hook gets each answer of the node and gives the one to be sent. */
+export interface BeaconLie {
+  /**
+   * @param body of an answer in JSON, a copy that may be changed in place. While this hook is there and `bytes` is
+   * not, askers who take both forms get JSON.
+   */
+  readonly json?: (question: BeaconQuestion, body: unknown) => unknown;
+  /** @param bytes of an answer in SSZ, a copy that may be changed in place. */
+  readonly bytes?: (question: BeaconQuestion, bytes: Uint8Array) => Uint8Array;
+  /** An HTTP status of 400 or more instead of the answer; undefined leaves it. */
+  readonly status?: (question: BeaconQuestion) => number | undefined;
+}
+
+/** What may change about one node while it runs. */
+export interface NodeBehaviour {
+  /** Routes that the node has not. @default none */
+  readonly without: readonly OptionalRoutes[];
+  /** True: 503 to everything but node/syncing and node/version. @default false */
+  readonly isSyncing: boolean;
+  /** True: states come in JSON whatever is asked for, as from some providers. @default false */
+  readonly hasJsonStatesOnly: boolean;
+  /** @default none */
+  readonly lie: BeaconLie | undefined;
+}
+
+/** What may change about the chain and its first node while they run. */
+export interface BeaconBehaviour extends NodeBehaviour {
+  /** Members of 512 that sign a block at a slot. @default 500 */
+  readonly signers: number | ((slot: number) => number);
+  /** True: the blocks of the execution chain are not followed, except by commands. @default false */
+  readonly isStalled: boolean;
+}
+
+/** What is chosen at the start. */
+export interface BeaconOptions extends Partial<BeaconBehaviour> {
+  /** JSON-RPC of the anvil whose blocks the beacon blocks carry. */
+  readonly executionUrl: string;
+  /** @default Sepolia */
+  readonly network?: BeaconNetwork;
+  /**
+   * Epoch whose first block is the head at the start. The three epochs before have a block each. Electra at the
+   * earliest. @default the ninth epoch of the second period of Fulu
+   */
+  readonly startEpoch?: number;
+  /** How many of an epoch's 32 slots have blocks: two epochs of them pass before a block is final. @default 4 */
+  readonly blocksPerEpoch?: number;
+  /** Validators in the state, 121 bytes each; at least 513. @default 1000 */
+  readonly validators?: number;
+  /** Milliseconds between two looks at the execution chain; 0: none, see {@link Beacon.sync}. @default 250 */
+  readonly pollMs?: number;
+  /**
+   * Withdrawals in each block's payload. Anvil knows nothing of them: {@link Beacon.executionUrl} answers as an
+   * execution node would that does. @default 4
+   */
+  readonly withdrawalsPerBlock?: number;
+  /** Blocks whose states can be asked for, beside those that light client updates refer to. @default 256 */
+  readonly keptBlocks?: number;
+  /** @default one that is free */
+  readonly port?: number;
+}
+
+/** A request that was answered. */
+export interface BeaconRequest {
+  /** Undefined for paths that the node has not. */
+  readonly route: BeaconRoute | undefined;
+  readonly path: string;
+  readonly accept: string;
+  readonly status: number;
+  /** Bytes of the body handed to the connection; less than the whole when the reader stopped. */
+  readonly bytes: number;
+}
+
+/** A beacon block and the execution block that it carries. */
+export interface BeaconBlockName {
+  readonly slot: number;
+  readonly root: Hash256;
+  readonly stateRoot: Hash256;
+  readonly blockNumber: number;
+  readonly blockHash: Hash256;
+}
+
+/** A node: one address that serves the chain. */
+export interface BeaconNode extends AsyncDisposable {
+  /** `http://127.0.0.1:<port>`, to be followed by `/eth/...`. */
+  readonly url: string;
+  /** All requests since the start or {@link forgetRequests}, in the order of their arrival. */
+  readonly requests: readonly BeaconRequest[];
+  forgetRequests(): void;
+  change(behaviour: Partial<NodeBehaviour>): void;
+  /** Ends the node. Safe to call twice. */
+  stop(): Promise<void>;
+}
+
+/** A running chain with its first node. Stopping it stops all nodes. */
+export interface Beacon extends BeaconNode {
+  /** The execution chain with the withdrawals of the beacon chain in its blocks; everything else is passed on. */
+  readonly executionUrl: string;
+  readonly network: BeaconNetwork;
+  readonly head: BeaconBlockName;
+  /** The finalized checkpoint of the head's state. */
+  readonly finalized: BeaconBlockName;
+  /** Sync committee period of the head. */
+  readonly period: number;
+  /** Opens another node of the same chain, e.g. an honest one beside one that lies. */
+  openNode(behaviour?: Partial<NodeBehaviour>): BeaconNode;
+  /** Resolves when the head carries the newest block that the execution chain has at this moment. */
+  sync(): Promise<void>;
+  /** Makes that many empty execution blocks, with their beacon blocks. */
+  mine(blocks: number): Promise<void>;
+  /** Makes blocks until the given execution block is final (the newest when left out). */
+  finalize(blockNumber?: number): Promise<void>;
+  /**
+   * Goes on to a later period by leaving slots empty. Each period that is left gets a block shortly before its end,
+   * each that is entered four: one that becomes final, one an epoch later, one two epochs later in whose state the
+   * first is final, and one that signs that. The last of them is the head.
+   */
+  advanceToPeriod(period: number): Promise<void>;
+  /** Puts other beacon blocks in place of the last ones, carrying the same execution blocks. */
+  reorg(blocks: number): Promise<void>;
+  change(behaviour: Partial<BeaconBehaviour>): void;
+}
+
+/** A command that the chain cannot follow. */
+export class BeaconFault extends Error {
+  override readonly name = "BeaconFault";
+
+  constructor(
+    /** `finalized`: a reorg would have to undo what is final; `period_passed`; `electra_only`: too early a start. */
+    readonly code: "finalized" | "period_passed" | "electra_only",
+  ) {
+    super(`The beacon chain cannot do that: ${code}`);
+  }
+}

@@ -1,0 +1,172 @@
+/** Reads a beacon node as a test does: raw answers, and the parts of an update of each source. */
+import type { Hash256 } from "../../src/core/encoding/bytes.ts";
+import { periodOfSlot } from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
+import { payloadHeaderRoot } from "../../src/consensus/clients/sync_committee/spec/build_update.ts";
+import type { BeaconConsensusState } from "../../src/consensus/clients/sync_committee/spec/consensus_state.ts";
+import { initialBeaconState } from "../../src/consensus/clients/sync_committee/spec/initial_state.ts";
+import {
+  type FinalityUpdate,
+  type LightClientBootstrap,
+  type LightClientUpdate,
+  parseFinalityUpdate,
+  parseLightClientBootstrap,
+  parseLightClientUpdate,
+} from "../../src/consensus/clients/sync_committee/spec/light_client_data.ts";
+import {
+  branchOfFields,
+  branchOfStateProof,
+  branchOfSummariesProof,
+  STATE_PROOF_FORMAT,
+} from "../../src/consensus/clients/sync_committee/spec/payload_branch.ts";
+import { committeeRoot, headerRoot } from "../../src/consensus/clients/sync_committee/spec/ssz_roots.ts";
+import {
+  historicalSummariesRoot,
+  type HistoricalSummary,
+  readNeighbourFields,
+  STATE_PREFIX_BYTES,
+} from "../../src/consensus/clients/sync_committee/spec/state_prefix.ts";
+import { VectorNode } from "../../tests/consensus/vector_node.ts";
+import { resultHttp } from "../hub/json_rpc_client.ts";
+import type { Beacon, BeaconNode } from "./beacon_options.ts";
+
+const ssz = { accept: "application/octet-stream" };
+
+/** Where the branch of the payload header comes from: the letters of docs/protocol/evm-consensus.md section 5.7. */
+export type BranchSource = "proof" | "nimbus" | "lodestar" | "prefix";
+
+/** A JSON answer. @throws when the status is not 200. */
+export async function fetchJson(beacon: BeaconNode, path: string): Promise<VectorNode> {
+  const response = await fetch(beacon.url + path);
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${path}: ${response.status} ${text}`);
+  return new VectorNode(JSON.parse(text));
+}
+
+/** An answer in bytes. @throws when the status is not 200. */
+export async function fetchBytes(beacon: BeaconNode, path: string): Promise<Uint8Array> {
+  const response = await fetch(beacon.url + path, { headers: ssz });
+  if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+  return new Uint8Array(await response.arrayBuffer());
+}
+
+/** The first bytes of an answer; the rest is not read. */
+export async function fetchPrefix(beacon: BeaconNode, path: string, length: number): Promise<Uint8Array> {
+  const response = await fetch(beacon.url + path, { headers: ssz });
+  const prefix = new Uint8Array(length);
+  let at = 0;
+  for await (const chunk of response.body ?? []) {
+    prefix.set(chunk.subarray(0, length - at), at);
+    at = Math.min(length, at + chunk.length);
+    if (at === length) break;
+  }
+  return prefix.subarray(0, at);
+}
+
+/** The newest finality update. */
+export async function fetchFinalityUpdate(beacon: Beacon): Promise<FinalityUpdate> {
+  return parseFinalityUpdate(
+    (await fetchJson(beacon, "/eth/v1/beacon/light_client/finality_update")).at("data").json,
+  );
+}
+
+/** The best updates of consecutive periods. */
+export async function fetchUpdates(
+  beacon: Beacon,
+  start: number,
+  count: number,
+): Promise<LightClientUpdate[]> {
+  const path = `/eth/v1/beacon/light_client/updates?start_period=${start}&count=${count}`;
+  const answers = (await fetchJson(beacon, path)).json;
+  if (!Array.isArray(answers)) throw new Error("The updates are no list");
+  return answers.map((answer) => parseLightClientUpdate(new VectorNode(answer).at("data").json));
+}
+
+/** The bootstrap of a final block. */
+export async function fetchBootstrap(beacon: Beacon, root: Hash256): Promise<LightClientBootstrap> {
+  const answer = await fetchJson(beacon, `/eth/v1/beacon/light_client/bootstrap/${root}`);
+  return parseLightClientBootstrap(answer.at("data").json);
+}
+
+/**
+ * The state with which governance would create the hub's client: it trusts the finalized header of the node.
+ * Encode it with `beaconConsensusStateCodec`.
+ */
+export async function fetchTrusted(beacon: Beacon): Promise<BeaconConsensusState> {
+  const { finalized, network } = beacon;
+  const bootstrap = await fetchBootstrap(beacon, finalized.root);
+  const period = Number(periodOfSlot(network, BigInt(finalized.slot)));
+  const [update] = await fetchUpdates(beacon, period, 1);
+  if (update === undefined) throw new Error(`No update of period ${period}`);
+  return initialBeaconState(network, bootstrap, update);
+}
+
+/** All summaries of a state. */
+export async function fetchSummaries(
+  beacon: Beacon,
+  path: string,
+): Promise<{ entries: HistoricalSummary[]; branch: Hash256[] }> {
+  const data = (await fetchJson(beacon, path)).at("data");
+  return {
+    entries: data.list("historical_summaries").map((entry) => ({
+      blockSummaryRoot: entry.hash("block_summary_root"),
+      stateSummaryRoot: entry.hash("state_summary_root"),
+    })),
+    branch: data.hashes("proof"),
+  };
+}
+
+/** Branch of the payload header in the finalized state of an update, from one source. */
+export async function fetchPayloadBranch(
+  beacon: Beacon,
+  update: FinalityUpdate,
+  source: BranchSource,
+): Promise<Hash256[]> {
+  const { beacon: header, execution } = update.finalizedHeader;
+  const place = {
+    stateRoot: header.stateRoot,
+    payloadRoot: payloadHeaderRoot(update.finalizedHeader.execution),
+  };
+  if (source === "proof") {
+    const path = `/eth/v0/beacon/proof/state/${header.stateRoot}?format=${STATE_PROOF_FORMAT}`;
+    const leaves = (await fetchJson(beacon, path)).at("data").hashes("leaves");
+    return branchOfStateProof(place, leaves);
+  }
+  if (source !== "prefix") {
+    const path = summariesPath(source, header.stateRoot);
+    const { entries, branch } = await fetchSummaries(beacon, path);
+    const index = await nextWithdrawalIndex(beacon, execution.blockNumber);
+    return branchOfSummariesProof(
+      place,
+      { summariesRoot: historicalSummariesRoot(entries), branch },
+      index,
+    );
+  }
+  const path = `/eth/v2/debug/beacon/states/${header.slot}`;
+  const prefix = await fetchPrefix(beacon, path, STATE_PREFIX_BYTES);
+  const { entries } = await fetchSummaries(beacon, summariesPath("nimbus", "finalized"));
+  const bootstrap = await fetchBootstrap(beacon, headerRoot(header));
+  return branchOfFields(
+    place,
+    readNeighbourFields(prefix, header.slot),
+    historicalSummariesRoot(entries),
+    {
+      committeeRoot: committeeRoot(bootstrap.currentSyncCommittee),
+      branch: bootstrap.currentSyncCommitteeBranch,
+    },
+  );
+}
+
+/** Path of the summaries of a state, as the node of a family has it. */
+export function summariesPath(family: "nimbus" | "lodestar", state: string): string {
+  return family === "nimbus"
+    ? `/nimbus/v1/debug/beacon/states/${state}/historical_summaries`
+    : `/eth/v1/lodestar/states/${state}/historical_summaries`;
+}
+
+async function nextWithdrawalIndex(beacon: Beacon, blockNumber: bigint): Promise<bigint> {
+  const tag = `0x${blockNumber.toString(16)}`;
+  const block = new VectorNode(await resultHttp(beacon.executionUrl, "eth_getBlockByNumber", [tag, false]));
+  const last = block.list("withdrawals").at(-1);
+  if (last === undefined) throw new Error("The block has no withdrawals");
+  return BigInt(last.text("index")) + 1n;
+}

@@ -1,0 +1,35 @@
+/** What a route has to say, before it becomes an HTTP response. */
+import type { ForkName } from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
+
+/** An answer of a beacon node in the forms that it has. Both are made when they are asked for. */
+export interface RestAnswer {
+  /** For the header `Eth-Consensus-Version`. */
+  readonly version: ForkName | undefined;
+  /** Missing for what is too large for JSON. */
+  readonly json?: () => unknown;
+  readonly ssz?: () => Uint8Array;
+}
+
+/** The node refuses; the body is `{code, message}` (ethereum/beacon-APIs: types/http.yaml). */
+export class RestRefusal extends Error {
+  override readonly name = "RestRefusal";
+
+  constructor(readonly status: number, message: string) {
+    super(message);
+  }
+}
+
+/** Which of the two forms a client would rather have; JSON when it does not say. */
+export function preferredForm(accept: string): "json" | "ssz" {
+  const weightOf = (type: string): number =>
+    Math.max(
+      0,
+      ...accept.split(",").map((part) => {
+        const [name, ...parameters] = part.trim().split(";").map((text) => text.trim());
+        if (name !== type) return 0;
+        const weight = parameters.find((text) => text.startsWith("q="));
+        return weight === undefined ? 1 : Number(weight.slice(2));
+      }),
+    );
+  return weightOf("application/octet-stream") > weightOf("application/json") ? "ssz" : "json";
+}

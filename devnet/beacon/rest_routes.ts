@@ -1,0 +1,304 @@
+/**
+ * The REST routes of a beacon node over the chain. Source of paths and shapes: ethereum/beacon-APIs: apis;
+ * ChainSafe/lodestar: packages/api/src/beacon/routes/{proof,lodestar}.ts;
+ * status-im/nimbus-eth2: beacon_chain/rpc/rest_nimbus_api.nim.
+ */
+import type { Node } from "@chainsafe/persistent-merkle-tree";
+import { ssz } from "@lodestar/types";
+import { fromHex, toHex } from "../../src/core/encoding/bytes.ts";
+import {
+  forkAtEpoch,
+  type ForkName,
+} from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
+import type { BeaconRoute } from "./beacon_options.ts";
+import { ChainIds, decimal, parsedRoot } from "./chain_ids.ts";
+import type { BeaconChain, UpdateRecords } from "./chain.ts";
+import { genesisTimeSec } from "./first_state.ts";
+import { bootstrapOf, finalityUpdateOf, updateOf } from "./light_client.ts";
+import { compactProof, servedTypes as types } from "./served_types.ts";
+import { type RestAnswer, RestRefusal } from "./rest_answer.ts";
+import { branchOf, fieldNode, fields } from "./state_tree.ts";
+import { specOf } from "./spec.ts";
+
+/** Generalized index of historical_summaries in Electra and Fulu. */
+const summariesIndex = 91;
+const maxUpdates = 128;
+
+/** A path that the node knows, with what stands in it. */
+export interface RouteMatch {
+  readonly route: BeaconRoute;
+  answer(): RestAnswer;
+}
+
+/** The routes of one node. */
+export class RestRoutes {
+  readonly #chain: BeaconChain;
+  readonly #ids: ChainIds;
+  readonly #isSyncing: () => boolean;
+
+  constructor(chain: BeaconChain, isSyncing: () => boolean) {
+    this.#chain = chain;
+    this.#ids = new ChainIds(chain);
+    this.#isSyncing = isSyncing;
+  }
+
+  /** @returns undefined for unknown paths. */
+  find(url: URL): RouteMatch | undefined {
+    const patterns: readonly (readonly [BeaconRoute, RegExp, (id: string) => RestAnswer])[] = [
+      ["finalityUpdate", /^\/eth\/v1\/beacon\/light_client\/finality_update$/, () => this.#finalityUpdate()],
+      ["updates", /^\/eth\/v1\/beacon\/light_client\/updates$/, () => this.#updates(url.searchParams)],
+      ["bootstrap", /^\/eth\/v1\/beacon\/light_client\/bootstrap\/([^/]+)$/, (id) => this.#bootstrap(id)],
+      [
+        "finalityCheckpoints",
+        /^\/eth\/v1\/beacon\/states\/([^/]+)\/finality_checkpoints$/,
+        (id) => this.#checkpoints(id),
+      ],
+      ["header", /^\/eth\/v1\/beacon\/headers\/([^/]+)$/, (id) => this.#header(id)],
+      ["block", /^\/eth\/v2\/beacon\/blocks\/([^/]+)$/, (id) => this.#block(id)],
+      [
+        "blindedBlock",
+        /^\/eth\/v1\/beacon\/blinded_blocks\/([^/]+)$/,
+        (id) => this.#blindedBlock(id),
+      ],
+      ["debugState", /^\/eth\/v2\/debug\/beacon\/states\/([^/]+)$/, (id) => this.#debugState(id)],
+      [
+        "lodestarProof",
+        /^\/eth\/v0\/beacon\/proof\/state\/([^/]+)$/,
+        (id) => this.#stateProof(id, url.searchParams.get("format") ?? ""),
+      ],
+      [
+        "nimbusSummaries",
+        /^\/nimbus\/v1\/debug\/beacon\/states\/([^/]+)\/historical_summaries$/,
+        (id) => this.#summaries(id, types.nimbusSummaries),
+      ],
+      [
+        "lodestarSummaries",
+        /^\/eth\/v1\/lodestar\/states\/([^/]+)\/historical_summaries$/,
+        (id) => this.#summaries(id, types.lodestarSummaries),
+      ],
+      [
+        "oldLodestarSummaries",
+        /^\/eth\/v1\/lodestar\/historical_summaries\/([^/]+)$/,
+        (id) => this.#summaries(id, types.lodestarSummaries),
+      ],
+      ["syncing", /^\/eth\/v1\/node\/syncing$/, () => this.#syncing()],
+      ["version", /^\/eth\/v1\/node\/version$/, () => plain({ version: "Simulated/v1.0.0/devnet" })],
+      ["spec", /^\/eth\/v1\/config\/spec$/, () => plain(specOf(this.#chain.rules.network))],
+      ["genesis", /^\/eth\/v1\/beacon\/genesis$/, () => this.#genesis()],
+    ];
+    for (const [route, pattern, answer] of patterns) {
+      const match = pattern.exec(url.pathname);
+      if (match !== null) return { route, answer: () => answer(match[1] ?? "") };
+    }
+    return undefined;
+  }
+
+  #finalityUpdate(): RestAnswer {
+    const update = this.#chain.latestUpdate;
+    if (update === undefined) throw new RestRefusal(404, "No light client finality update is available");
+    const version = this.#forkAt(update.attested.slot);
+    const type = ssz.electra.LightClientFinalityUpdate;
+    const value = finalityUpdateOf(update);
+    return {
+      version,
+      json: () => ({ version, data: type.toJson(value) }),
+      ssz: () => type.serialize(value),
+    };
+  }
+
+  #updates(query: URLSearchParams): RestAnswer {
+    const start = decimal(query.get("start_period") ?? "");
+    const count = Math.min(decimal(query.get("count") ?? ""), maxUpdates);
+    const found: UpdateRecords[] = [];
+    for (let period = start; period < start + count; period++) {
+      const update = this.#chain.bestUpdate(period);
+      if (update !== undefined) found.push(update);
+    }
+    const type = ssz.electra.LightClientUpdate;
+    return {
+      version: undefined,
+      json: () =>
+        found.map((update) => ({
+          version: this.#forkAt(update.attested.slot),
+          data: type.toJson(updateOf(update)),
+        })),
+      ssz: () => joined(found.map((update) => this.#updateChunk(update, type.serialize(updateOf(update))))),
+    };
+  }
+
+  /** Length, digest of the fork (without the blob parameters of Fulu) and the update itself. */
+  #updateChunk(update: UpdateRecords, bytes: Uint8Array): Uint8Array {
+    const { network } = this.#chain.rules;
+    const fork = forkAtEpoch(network, BigInt(this.#chain.epochOf(update.attested.slot)));
+    const digest = ssz.phase0.ForkData.hashTreeRoot({
+      currentVersion: fromHex(fork.version),
+      genesisValidatorsRoot: fromHex(network.genesisValidatorsRoot),
+    });
+    const chunk = new Uint8Array(12 + bytes.length);
+    new DataView(chunk.buffer).setBigUint64(0, BigInt(bytes.length + 4), true);
+    chunk.set(digest.subarray(0, 4), 8);
+    chunk.set(bytes, 12);
+    return chunk;
+  }
+
+  #bootstrap(id: string): RestAnswer {
+    const record = this.#chain.byRoot(parsedRoot(id));
+    const final = this.#ids.finalSlot;
+    if (record === undefined || record.slot > final) {
+      throw new RestRefusal(404, "No light client bootstrap is available for this root");
+    }
+    const version = this.#forkAt(record.slot);
+    const type = ssz.electra.LightClientBootstrap;
+    const value = bootstrapOf(record);
+    return {
+      version,
+      json: () => ({ version, data: type.toJson(value) }),
+      ssz: () => type.serialize(value),
+    };
+  }
+
+  #checkpoints(id: string): RestAnswer {
+    const { state, slot } = this.#ids.state(id);
+    const type = ssz.phase0.Checkpoint;
+    return this.#located(slot, {
+      previous_justified: type.toJson(this.#chain.checkpoint(state, "previousJustifiedCheckpoint")),
+      current_justified: type.toJson(this.#chain.checkpoint(state, "currentJustifiedCheckpoint")),
+      finalized: type.toJson(this.#chain.checkpoint(state, "finalizedCheckpoint")),
+    });
+  }
+
+  #header(id: string): RestAnswer {
+    const record = this.#ids.block(id);
+    return this.#located(record.slot, {
+      root: record.root,
+      canonical: true,
+      header: {
+        message: ssz.phase0.BeaconBlockHeader.toJson(record.header),
+        signature: toHex(record.signed.signature),
+      },
+    });
+  }
+
+  #block(id: string): RestAnswer {
+    const record = this.#ids.block(id);
+    const type = ssz.fulu.SignedBeaconBlock;
+    const version = this.#forkAt(record.slot);
+    return {
+      version,
+      json: () => ({ version, ...this.#finality(record.slot), data: type.toJson(record.signed) }),
+      ssz: () => type.serialize(record.signed),
+    };
+  }
+
+  /** The block with the header of its payload, which leaves its root as it is. */
+  #blindedBlock(id: string): RestAnswer {
+    const record = this.#ids.block(id);
+    const type = ssz.fulu.SignedBlindedBeaconBlock;
+    const version = this.#forkAt(record.slot);
+    const { message, signature } = record.signed;
+    const { executionPayload: _, ...body } = message.body;
+    const header = fieldNode(record.state, "latestExecutionPayloadHeader");
+    const executionPayloadHeader = fields.latestExecutionPayloadHeader.tree_toValue(header);
+    const value = { message: { ...message, body: { ...body, executionPayloadHeader } }, signature };
+    return {
+      version,
+      json: () => ({ version, ...this.#finality(record.slot), data: type.toJson(value) }),
+      ssz: () => type.serialize(value),
+    };
+  }
+
+  #debugState(id: string): RestAnswer {
+    const { state, slot } = this.#ids.state(id);
+    const version = this.#forkAt(slot);
+    const { serialize, json } = version === "electra"
+      ? formsOf(ssz.electra.BeaconState, state)
+      : formsOf(ssz.fulu.BeaconState, state);
+    return { version, ssz: serialize, json: () => ({ version, ...this.#finality(slot), data: json() }) };
+  }
+
+  #stateProof(id: string, format: string): RestAnswer {
+    if (!/^0x([0-9a-f]{2})+$/.test(format)) throw new RestRefusal(400, "format must be a descriptor");
+    const { state, slot } = this.#ids.state(id);
+    const proof = compactProof(state, fromHex(format));
+    const version = this.#forkAt(slot);
+    return {
+      version,
+      json: () => ({ version, data: types.stateProof.toJson(proof) }),
+      ssz: () => types.stateProof.serialize(proof),
+    };
+  }
+
+  #summaries(
+    id: string,
+    type: typeof types.nimbusSummaries | typeof types.lodestarSummaries,
+  ): RestAnswer {
+    const { state, slot } = this.#ids.state(id);
+    const value = {
+      historicalSummaries: fields.historicalSummaries.tree_toValue(fieldNode(state, "historicalSummaries")),
+      proof: branchOf(state, summariesIndex),
+      slot,
+    };
+    const version = this.#forkAt(slot);
+    return {
+      version,
+      json: () => ({ version, ...this.#finality(slot), data: type.toJson(value) }),
+      ssz: () => type.serialize(value),
+    };
+  }
+
+  #syncing(): RestAnswer {
+    return plain({
+      head_slot: String(this.#chain.head.slot),
+      sync_distance: this.#isSyncing() ? "1000" : "0",
+      is_syncing: this.#isSyncing(),
+      is_optimistic: false,
+      el_offline: false,
+    });
+  }
+
+  #genesis(): RestAnswer {
+    const { network } = this.#chain.rules;
+    return plain({
+      genesis_time: String(genesisTimeSec),
+      genesis_validators_root: network.genesisValidatorsRoot,
+      genesis_fork_version: network.forks[0].version,
+    });
+  }
+
+  #forkAt(slot: number): ForkName {
+    return forkAtEpoch(this.#chain.rules.network, BigInt(this.#chain.epochOf(slot))).name;
+  }
+
+  #finality(slot: number): { execution_optimistic: boolean; finalized: boolean } {
+    return { execution_optimistic: false, finalized: slot <= this.#ids.finalSlot };
+  }
+
+  #located(slot: number, data: unknown): RestAnswer {
+    return { version: undefined, json: () => ({ ...this.#finality(slot), data }) };
+  }
+}
+
+function plain(data: unknown): RestAnswer {
+  return { version: undefined, json: () => ({ data }) };
+}
+
+function joined(chunks: readonly Uint8Array[]): Uint8Array {
+  const bytes = new Uint8Array(chunks.reduce((total, chunk) => total + chunk.length, 0));
+  let at = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, at);
+    at += chunk.length;
+  }
+  return bytes;
+}
+
+/** Both forms of a state, each made when it is asked for. */
+function formsOf<V, D extends { serialize(): Uint8Array; toValue(): V }>(
+  type: { getViewDU(node: Node): D; toJson(value: V): unknown },
+  state: Node,
+): { readonly serialize: () => Uint8Array; readonly json: () => unknown } {
+  return {
+    serialize: () => type.getViewDU(state).serialize(),
+    json: () => type.toJson(type.getViewDU(state).toValue()),
+  };
+}

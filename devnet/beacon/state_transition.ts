@@ -1,0 +1,193 @@
+/**
+ * What time and blocks do to a beacon state, as far as the REST routes show it: history, finality, committees, forks,
+ * the payload header and withdrawals. Every epoch that has a block is taken to be attested by all validators.
+ * Source: ethereum/consensus-specs: specs/{phase0,altair,capella,electra,fulu}/beacon-chain.md.
+ */
+import { getNodeAtDepth, type Node, setNodeAtDepth } from "@chainsafe/persistent-merkle-tree";
+import { type phase0, ssz } from "@lodestar/types";
+import { fromHex } from "../../src/core/encoding/bytes.ts";
+import {
+  type BeaconNetwork,
+  forkAtEpoch,
+} from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
+import { fieldNode, fields, fillRange, leafOf, withField } from "./state_tree.ts";
+import type { CommitteeKeys } from "./validator_keys.ts";
+
+/** Slots of which the state keeps roots, 2^13, and which are summed up together. */
+export const ringSlots = 8192;
+const ringDepth = 13;
+const mixes = 65_536;
+const mixDepth = 16;
+
+/** What the transition needs to know about the chain. */
+export interface ChainRules {
+  readonly network: BeaconNetwork;
+  readonly slotsPerEpoch: number;
+  readonly epochsPerPeriod: number;
+  readonly fuluEpoch: number;
+  committee(period: number): CommitteeKeys;
+}
+
+/** The parts of a block that its state remembers. */
+export interface BlockEffects {
+  readonly header: phase0.BeaconBlockHeader;
+  readonly payloadHeader: Parameters<typeof ssz.fulu.ExecutionPayloadHeader.value_toTree>[0];
+  readonly nextWithdrawalIndex: number;
+  readonly nextWithdrawalValidatorIndex: number;
+}
+
+/** Slot of a state. */
+export function slotOf(state: Node): number {
+  return fields.slot.tree_toValue(fieldNode(state, "slot"));
+}
+
+/**
+ * The state of a block after empty slots. Their state roots in the ring are that of the block's state: only a replay
+ * of the chain could tell.
+ */
+export function advanceState(rules: ChainRules, blockState: Node, target: number): Node {
+  let slot = slotOf(blockState);
+  if (target <= slot) return blockState;
+  const header = fields.latestBlockHeader.tree_toValue(fieldNode(blockState, "latestBlockHeader"));
+  const headerNode = fields.latestBlockHeader.value_toTree({ ...header, stateRoot: blockState.root });
+  const [blockLeaf, stateLeaf] = [leafOf(headerNode.root), leafOf(blockState.root)];
+  let state = withField(blockState, "latestBlockHeader", headerNode);
+  while (slot < target) {
+    const epochEnd = (Math.floor(slot / rules.slotsPerEpoch) + 1) * rules.slotsPerEpoch;
+    const next = Math.min(target, epochEnd);
+    state = fillRing(state, "blockRoots", slot, next, blockLeaf);
+    state = fillRing(state, "stateRoots", slot, next, stateLeaf);
+    slot = next;
+    if (slot === epochEnd) state = enterEpoch(rules, state, slot / rules.slotsPerEpoch, header.slot);
+  }
+  return withField(state, "slot", fields.slot.value_toTree(slot));
+}
+
+function fillRing(
+  state: Node,
+  name: "blockRoots" | "stateRoots",
+  from: number,
+  to: number,
+  leaf: Node,
+): Node {
+  const first = from % ringSlots;
+  const ring = fillRange(fieldNode(state, name), ringDepth, first, first + to - from, leaf);
+  return withField(state, name, ring);
+}
+
+function enterEpoch(rules: ChainRules, before: Node, epoch: number, lastBlockSlot: number): Node {
+  let state = before;
+  if (lastBlockSlot >= (epoch - 1) * rules.slotsPerEpoch) state = justify(rules, state, epoch - 1);
+  state = moveBalances(state, epoch);
+  if (epoch * rules.slotsPerEpoch % ringSlots === 0) state = appendSummary(state);
+  if (epoch % rules.epochsPerPeriod === 0) {
+    state = rotateCommittees(rules, state, epoch / rules.epochsPerPeriod);
+  }
+  return epoch === rules.fuluEpoch ? upgradeToFulu(rules, state, epoch) : state;
+}
+
+/** Justifies an epoch that has just ended; the one before it, when that is justified too, is final. */
+function justify(rules: ChainRules, state: Node, epoch: number): Node {
+  const current = fieldNode(state, "currentJustifiedCheckpoint");
+  const isFinal = fields.currentJustifiedCheckpoint.tree_toValue(current).epoch === epoch - 1;
+  const root = getNodeAtDepth(
+    fieldNode(state, "blockRoots"),
+    ringDepth,
+    epoch * rules.slotsPerEpoch % ringSlots,
+  ).root;
+  const justified = fields.currentJustifiedCheckpoint.value_toTree({ epoch, root });
+  const next = withField(
+    withField(state, "previousJustifiedCheckpoint", current),
+    "currentJustifiedCheckpoint",
+    justified,
+  );
+  return isFinal ? withField(next, "finalizedCheckpoint", current) : next;
+}
+
+/** The queues of validators that come and go, which stand near the payload header: other numbers in each epoch. */
+function moveBalances(state: Node, epoch: number): Node {
+  const amounts = queuesAt(epoch);
+  let next = withField(
+    state,
+    "depositBalanceToConsume",
+    fields.depositBalanceToConsume.value_toTree(amounts.depositBalanceToConsume),
+  );
+  next = withField(
+    next,
+    "exitBalanceToConsume",
+    fields.exitBalanceToConsume.value_toTree(amounts.exitBalanceToConsume),
+  );
+  return withField(
+    next,
+    "earliestExitEpoch",
+    fields.earliestExitEpoch.value_toTree(amounts.earliestExitEpoch),
+  );
+}
+
+/** Deposits and exits under way in an epoch, in Gwei. */
+export function queuesAt(epoch: number): {
+  depositBalanceToConsume: bigint;
+  exitBalanceToConsume: bigint;
+  earliestExitEpoch: number;
+} {
+  return {
+    depositBalanceToConsume: BigInt(epoch % 1000) * 1_000_000_000n,
+    exitBalanceToConsume: BigInt(epoch % 77) * 32_000_000_000n,
+    earliestExitEpoch: epoch + 5,
+  };
+}
+
+function appendSummary(state: Node): Node {
+  const type = fields.historicalSummaries;
+  const list = type.getViewDU(fieldNode(state, "historicalSummaries"));
+  list.push(ssz.capella.HistoricalSummary.toViewDU({
+    blockSummaryRoot: fieldNode(state, "blockRoots").root,
+    stateSummaryRoot: fieldNode(state, "stateRoots").root,
+  }));
+  list.commit();
+  return withField(state, "historicalSummaries", list.node);
+}
+
+function rotateCommittees(rules: ChainRules, state: Node, period: number): Node {
+  const next = fields.nextSyncCommittee.value_toTree(rules.committee(period + 1));
+  const rotated = withField(state, "currentSyncCommittee", fieldNode(state, "nextSyncCommittee"));
+  return withField(rotated, "nextSyncCommittee", next);
+}
+
+/** The fork at an epoch with the one before it, as states hold it. */
+export function forkOf(network: BeaconNetwork, epoch: number): phase0.Fork {
+  const current = forkAtEpoch(network, BigInt(epoch));
+  const previous = forkAtEpoch(network, current.epoch === 0n ? 0n : current.epoch - 1n);
+  return {
+    previousVersion: fromHex(previous.version),
+    currentVersion: fromHex(current.version),
+    epoch: Number(current.epoch),
+  };
+}
+
+function upgradeToFulu(rules: ChainRules, state: Node, epoch: number): Node {
+  const forked = withField(state, "fork", fields.fork.value_toTree(forkOf(rules.network, epoch)));
+  return withField(forked, "proposerLookahead", fields.proposerLookahead.value_toTree(lookaheadAt(epoch)));
+}
+
+/** Proposers of two epochs from an epoch on. */
+export function lookaheadAt(epoch: number): number[] {
+  return Array.from({ length: 64 }, (_, at) => (epoch + at) % 512);
+}
+
+/** The state after a block; `state` must be at the block's slot. */
+export function applyBlock(rules: ChainRules, state: Node, effects: BlockEffects): Node {
+  const epoch = Math.floor(effects.header.slot / rules.slotsPerEpoch);
+  const mix = leafOf(effects.payloadHeader.prevRandao);
+  const changed: readonly [Parameters<typeof withField>[1], Node][] = [
+    ["latestBlockHeader", fields.latestBlockHeader.value_toTree(effects.header)],
+    ["latestExecutionPayloadHeader", fields.latestExecutionPayloadHeader.value_toTree(effects.payloadHeader)],
+    ["nextWithdrawalIndex", fields.nextWithdrawalIndex.value_toTree(effects.nextWithdrawalIndex)],
+    [
+      "nextWithdrawalValidatorIndex",
+      fields.nextWithdrawalValidatorIndex.value_toTree(effects.nextWithdrawalValidatorIndex),
+    ],
+    ["randaoMixes", setNodeAtDepth(fieldNode(state, "randaoMixes"), mixDepth, epoch % mixes, mix)],
+  ];
+  return changed.reduce((next, [name, node]) => withField(next, name, node), state);
+}

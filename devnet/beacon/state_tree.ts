@@ -1,0 +1,88 @@
+/**
+ * A beacon state as a Merkle tree that shares all that did not change with the states before it. Fields are nodes at
+ * depth 6; Electra's 37 are the first of Fulu's 38, so that Fulu's types read both.
+ */
+import {
+  BranchNode,
+  getNodeAtDepth,
+  LeafNode,
+  type Node,
+  setNodeAtDepth,
+  subtreeFillToContents,
+  subtreeFillToDepth,
+  Tree,
+  zeroNode,
+} from "@chainsafe/persistent-merkle-tree";
+import { ssz } from "@lodestar/types";
+import { type Hash256, toHash256 } from "../../src/core/encoding/bytes.ts";
+
+/** SSZ types of the state's fields, by name. */
+export const fields = ssz.fulu.BeaconState.fields;
+
+/** Name of a field. */
+export type StateField = keyof typeof fields;
+
+/** All fields in their order. */
+export const fieldNames: readonly string[] = Object.keys(fields);
+
+const depth = 6;
+
+function indexOf(name: StateField): number {
+  return fieldNames.indexOf(name);
+}
+
+/** The subtree of a field. */
+export function fieldNode(state: Node, name: StateField): Node {
+  return getNodeAtDepth(state, depth, indexOf(name));
+}
+
+/** The state with another subtree for a field. */
+export function withField(state: Node, name: StateField, node: Node): Node {
+  return setNodeAtDepth(state, depth, indexOf(name), node);
+}
+
+/** A state of all its fields. @param upTo number of fields: 37 for Electra. */
+export function stateOfFields(nodes: Readonly<Record<StateField, Node>>, upTo: number): Node {
+  const ordered = Object.entries(nodes).sort(([a], [b]) => fieldNames.indexOf(a) - fieldNames.indexOf(b));
+  return subtreeFillToContents(ordered.slice(0, upTo).map(([, node]) => node), depth);
+}
+
+/** Root of a tree as text. */
+export function rootOf(node: Node): Hash256 {
+  return toHash256(node.root);
+}
+
+/** A leaf that holds a root. */
+export function leafOf(root: Uint8Array): Node {
+  return LeafNode.fromRoot(root);
+}
+
+/** A vector of 2^depth equal roots. */
+export function evenVector(root: Uint8Array, vectorDepth: number): Node {
+  return subtreeFillToDepth(leafOf(root), vectorDepth);
+}
+
+/** A vector of 2^depth zero roots. */
+export function zeroVector(vectorDepth: number): Node {
+  return zeroNode(vectorDepth);
+}
+
+/**
+ * The vector with the same leaf at all of `from` up to but without `to`. Whole subtrees of it are one node, so that
+ * thousands of empty slots cost a few hashes.
+ */
+export function fillRange(vector: Node, vectorDepth: number, from: number, to: number, leaf: Node): Node {
+  const size = 2 ** vectorDepth;
+  if (from >= to || to <= 0 || from >= size) return vector;
+  if (from <= 0 && to >= size) return subtreeFillToDepth(leaf, vectorDepth);
+  const half = size / 2;
+  return new BranchNode(
+    fillRange(vector.left, vectorDepth - 1, from, to, leaf),
+    fillRange(vector.right, vectorDepth - 1, from - half, to - half, leaf),
+  );
+}
+
+/** Siblings of the path to a generalized index, bottom up. */
+export function branchOf(tree: Node, generalizedIndex: number): Uint8Array[] {
+  return new Tree(tree).getSingleProof(BigInt(generalizedIndex));
+}

@@ -1,0 +1,391 @@
+/**
+ * The main job on the devnet with both compiled programs: `causeway-consensus` proves an L1, two rollups and a BSC-type
+ * chain to the hub, and the hub to them and to a Substrate chain, through changes of the relay chain's authorities;
+ * `causeway` carries messages between all of them on top of that, then claims their fees and has them paid out. What is
+ * shown is read from the chains and the hub, not from the programs.
+ * Usage: `deno task demo [--keep] [--verbose] [--count=20]`
+ */
+import { Command, InvalidArgumentError } from "commander";
+import {
+  type RelayerOptions,
+  type RelayerProcess,
+  startRelayer,
+} from "../tests/scenario/support/relayer_process.ts";
+import {
+  accumulateFees,
+  feePerMessage,
+  feesOnHub,
+  feeTokenBalance,
+  lowerMinimum,
+  MoneyFault,
+  moneySummary,
+} from "./demo_money.ts";
+import {
+  beginFollowing,
+  PROVING_ROLE,
+  rotateBusily,
+  rotateQuietly,
+  showAllRotations,
+} from "./demo_rotations.ts";
+import { type Devnet, type DevnetOptions, startDevnet } from "./devnet.ts";
+import type { HubFollowers } from "./hub_followers.ts";
+import { Interruption, runInterruptibly, untilAborted } from "./interruption.ts";
+import type { PingOptions } from "./messages.ts";
+import { Progress, standardOutput, table } from "./progress.ts";
+import { relayerConfig } from "./relayer_config.ts";
+import { kindTexts } from "./proven_chains.ts";
+import { areProgramsOutdated, buildPrograms } from "./relayer_build.ts";
+import { RouteBoard } from "./route_board.ts";
+import { followStandardInput, readSendLine, SEND_LINE_HELP } from "./send_lines.ts";
+import { UpdateBoard } from "./update_board.ts";
+
+/** Messages of one route are sent in this many transactions, one after the other. */
+const WAVES = 4;
+/** From each chain to the hub, and from rollups to another chain. */
+const FEW = 5;
+/** `A` is the L1, `B` and `C` are rollups on it. */
+const KINDS = ["beacon", "op_stack", "arbitrum", "bsc"] as const;
+/** After the last message was sent. */
+const DEADLINE_MS = 180_000;
+/** `E`, which is final by votes of its own. */
+const SUBSTRATE = "SUBSTRATE-demo";
+const SUBSTRATE_DECIMALS = 12;
+/** How long the relayer may take to begin, and to end. */
+const START_MS = 60_000;
+const STOP_MS = 30_000;
+/** Matters with `--keep`: what is earned then is paid out by the running relayer, a minute after its start. */
+const PAYING_OUT = { withdrawal_frequency: 60, minimum_withdrawal_amount: 10 };
+
+interface Arguments {
+  readonly keep: boolean;
+  readonly verbose: boolean;
+  readonly count: number;
+}
+
+function parseArguments(args: readonly string[]): Arguments {
+  return new Command("deno task demo")
+    .description(
+      "Four EVM chains, a Substrate chain and a hub learn of each other by proofs, and messages cross; both compiled programs at work",
+    )
+    .option("--keep", "go on afterwards, so that more can be sent", false)
+    .option("--verbose", "show the logs of both programs", false)
+    .option("--count <n>", "messages each way between the L1 and BSC", readCount, 20)
+    .parse([...args], { from: "user" })
+    .opts<Arguments>();
+}
+
+function readCount(text: string): number {
+  const count = Number(text);
+  if (!Number.isInteger(count) || count < 1 || count > 1000) {
+    throw new InvalidArgumentError("Expected a number from 1 to 1000");
+  }
+  return count;
+}
+
+/** What the parts of the demo share. */
+interface Stage {
+  readonly devnet: Devnet;
+  /** How the relayer is started. */
+  readonly relayer: RelayerOptions;
+  readonly progress: Progress;
+  readonly board: RouteBoard;
+  readonly updates: UpdateBoard;
+  readonly followers: HubFollowers;
+  /** The block of what goes on has room for the hub's updates: it is redrawn in place. */
+  readonly isTerminal: boolean;
+  readonly signal: AbortSignal;
+}
+
+/** Relayers that run, to be ended when a second Ctrl-C leaves no time for order. */
+const relayers = new Set<RelayerProcess>();
+/** The one that was started last: its lines tell why something failed. */
+let newest: RelayerProcess | undefined;
+/** Belong to the devnet, which ends them: one tells EVM chains of the hub, the other the Substrate chain. */
+const consensus: RelayerProcess[] = [];
+
+async function run(signal: AbortSignal): Promise<number> {
+  const options = parseArguments(Deno.args);
+  const screen = standardOutput();
+  const progress = new Progress(screen);
+  if (await areProgramsOutdated()) {
+    progress.say("Building both programs (build/causeway, build/causeway-consensus) ...");
+    await buildPrograms(signal);
+  }
+  progress.say("Starting an L1, two rollups, a BSC-type and a Substrate chain, a hub and its relay chain,");
+  progress.say(
+    "and causeway-consensus twice: [hub] type beefy is for EVM chains, grandpa for Substrate chains ...",
+  );
+  await using devnet = await startDevnet(devnetOptions(options, progress));
+  signal.throwIfAborted();
+  progress.say("Both run; the hub knows every chain by proofs that it has verified:");
+  tellChains(devnet, progress);
+  const folder = await Deno.makeTempDir({ prefix: "causeway-demo-" });
+  const relayer: RelayerOptions = {
+    config: relayerConfig(devnet.endpoints, { sections: { relayer: PAYING_OUT } }),
+    folder,
+    logFormat: "human",
+    logLevel: "info",
+    onLine: (line) => {
+      if (options.verbose) progress.say(`causeway | ${line.text}`);
+    },
+  };
+  const boards = { board: new RouteBoard(devnet), updates: new UpdateBoard(devnet) };
+  const followers = await beginFollowing(devnet);
+  const stage = { devnet, relayer, progress, ...boards, followers, isTerminal: screen.isTerminal, signal };
+  let isFine = false;
+  try {
+    isFine = await guarded(stage, options.count);
+    if (isFine && options.keep) await keepRunning(stage);
+    isFine &&= await endConsensus(stage);
+  } finally {
+    await Promise.all([...relayers].map(endRelayer));
+    if (isFine || signal.aborted) await Deno.remove(folder, { recursive: true });
+    else progress.say(`The configuration and database of causeway are in ${folder}`);
+  }
+  return isFine ? 0 : 1;
+}
+
+function devnetOptions({ verbose }: Arguments, progress: Progress): DevnetOptions {
+  return {
+    kinds: KINDS,
+    feeds: "together",
+    substrateChains: [{ stateMachine: SUBSTRATE, feeTokenDecimals: SUBSTRATE_DECIMALS }],
+    // Nobody tells a chain of the hub but the programs.
+    hubFeed: "program",
+    consensusRelayer: {
+      signer: PROVING_ROLE,
+      logFormat: "human",
+      logLevel: "info",
+      onStarted: (process) => {
+        consensus.push(process);
+      },
+      onLine: (line) => {
+        if (verbose) progress.say(`consensus | ${line.text}`);
+      },
+    },
+  };
+}
+
+function tellChains({ chains, substrateChains, hub, relay }: Devnet, progress: Progress): void {
+  const rows = [
+    ...chains.map(({ name, stateMachine, proven, rpcUrl }) => [
+      name,
+      stateMachine,
+      kindTexts[proven.kind],
+      rpcUrl,
+    ]),
+    ...substrateChains.map(({ name, stateMachine, node }) => [
+      name,
+      stateMachine,
+      "Substrate, final by votes of its own *",
+      node.wsUrl,
+    ]),
+    ["hub", hub.identity.stateMachine, "verifies every proof", hub.wsUrl],
+    ["relay", "", "its authorities make the hub final", relay.wsUrl],
+  ];
+  for (const line of table(rows, "left")) progress.say(`  ${line}`);
+  progress.say("  * which the devnet proves to the hub: no program does that for standalone chains");
+}
+
+/** Runs the job; false, with the reason on the screen, when it does not succeed. */
+async function guarded(stage: Stage, count: number): Promise<boolean> {
+  const { devnet, progress, signal } = stage;
+  const interrupted = untilAborted(signal).then(() => Promise.reject(new Interruption()));
+  try {
+    await Promise.race([job(stage, count), interrupted, devnet.oracle.failed]);
+    return true;
+  } catch (error) {
+    if (signal.aborted) throw error;
+    progress.finish();
+    progress.say(`\nFailed: ${error instanceof Error ? error.message : error}`);
+    for (const { stage: where, code, ismp, detail } of devnet.hub.rejections.slice(-5)) {
+      progress.say(`The hub refused (${where}): ${code} ${ismp ?? ""} ${detail}`);
+    }
+    const none = "(it was not started)";
+    progress.say(`Last lines of causeway:\n${newest?.tail(40) ?? none}`);
+    for (const program of consensus) progress.say(`Last lines of causeway-consensus:\n${program.tail(40)}`);
+    return false;
+  }
+}
+
+async function job(stage: Stage, count: number): Promise<void> {
+  const { devnet, progress, board, updates } = stage;
+  await rotateQuietly(stage);
+  const routes = planRoutes(count);
+  const chains = [...devnet.chains, ...devnet.substrateChains];
+  await Promise.all(devnet.substrateChains.map((chain) => lowerMinimum(devnet, chain)));
+  const expected = await Promise.all(chains.map(async (chain) => ({
+    chain,
+    fees: routes.filter(({ from }) => from === chain.name)
+      .reduce((sum, route) => sum + route.fee * BigInt(route.count), 0n),
+    before: await feeTokenBalance(chain),
+  })));
+  await deliver(stage, routes);
+  await updates.look();
+  for (const line of ["", ...updates.summary(), "", ...board.summary()]) progress.say(line);
+  const unproved = chains.filter((chain) => updates.updatesOf(chain) === 0);
+  if (unproved.length > 0) {
+    throw new Error(`The hub accepted no update of ${unproved.map(({ stateMachine }) => stateMachine)}`);
+  }
+  await showAllRotations(stage);
+  await collect(stage);
+  const { lines, isPaid } = await moneySummary(devnet, expected);
+  for (const line of ["", ...lines]) progress.say(line);
+  if (!isPaid) throw new MoneyFault("balance_wrong", "The relayer did not get the fees of its deliveries");
+}
+
+/** A route with its messages. */
+type PlannedRoute = PingOptions & { readonly count: number; readonly fee: bigint };
+
+/** Between the L1 and BSC, from each rollup to another chain, to and from the Substrate chain, and from all to the hub. */
+function planRoutes(count: number): readonly PlannedRoute[] {
+  const paid = (from: string, to: string, some: number): PlannedRoute => {
+    return { from, to, count: some, fee: feePerMessage(some, decimalsOn(from)) };
+  };
+  return [
+    paid("A", "D", count),
+    paid("D", "A", count),
+    paid("B", "C", FEW),
+    paid("C", "D", FEW),
+    paid("A", "E", FEW),
+    paid("E", "D", FEW),
+    ...["A", "B", "C", "D", "E"].map((from) => ({ from, to: "hub", count: FEW, fee: 0n })),
+  ];
+}
+
+/** Sends everything while the relayer runs; resolves when all has arrived and the relayer has ended. */
+async function deliver(stage: Stage, routes: readonly PlannedRoute[]): Promise<void> {
+  const { progress, board } = stage;
+  const relayer = await launch(stage);
+  const relayerEnded = relayer.ended.then(({ code }) =>
+    Promise.reject(new Error(`causeway ended with status ${code}`))
+  );
+  progress.say("causeway runs, too. Messages are on their way, those between the chains with a fee:");
+  for (const route of routes) board.plan(route);
+  const end = new AbortController();
+  const following = follow(stage, AbortSignal.any([end.signal, stage.signal]));
+  const sending = Promise.all([
+    ...routes.map((route) => sendInWaves(board, route)),
+    rotateBusily(stage),
+  ]);
+  const arrival = sending.then(() => board.untilAllDelivered(DEADLINE_MS)).finally(() => end.abort());
+  await Promise.race([Promise.all([arrival, following]), relayerEnded]);
+  progress.finish();
+  const code = await relayer.terminate(STOP_MS);
+  relayers.delete(relayer);
+  if (code !== 0) throw new Error(`causeway ended with status ${code} after SIGTERM`);
+}
+
+/** What was earned is claimed on the hub and paid out; the table of the command on the screen. */
+async function collect({ devnet, relayer, progress, signal }: Stage): Promise<void> {
+  const chains = [...devnet.chains, ...devnet.substrateChains];
+  const claimed = chains.map((chain) => `${chain.name} ${feesOnHub(devnet, chain)}`).join(", ");
+  progress.say(`causeway is stopped (SIGTERM). Fees claimed on the hub so far: ${claimed}`);
+  progress.say("causeway ... accumulate-fees --wait --withdraw");
+  const shown = await accumulateFees(relayer, (command) => {
+    relayers.add(command);
+    newest = command;
+  });
+  // Ended by Ctrl-C, it has nothing to tell.
+  signal.throwIfAborted();
+  if (newest !== undefined) relayers.delete(newest);
+  for (const line of shown) progress.say(`  ${line}`);
+}
+
+/** Starts the relayer; resolves when it works. */
+async function launch({ relayer: options }: Stage): Promise<RelayerProcess> {
+  const relayer = await startRelayer(options);
+  relayers.add(relayer);
+  newest = relayer;
+  await relayer.waitForLine("program_started", { deadlineMs: START_MS });
+  return relayer;
+}
+
+/** Shows what is on the boards until `signal` is aborted. */
+async function follow({ board, updates, progress, isTerminal }: Stage, signal: AbortSignal): Promise<void> {
+  const onChange = (): void =>
+    progress.update([...board.lines(), ...isTerminal ? ["", ...updates.lines()] : []]);
+  await Promise.all([
+    board.follow({ signal, onChange }),
+    isTerminal ? updates.follow(signal) : Promise.resolve(),
+  ]);
+}
+
+/** The parts of `count` that go into each wave. */
+function spread(count: number): number[] {
+  return Array.from({ length: WAVES }, (_, wave) => {
+    return Math.floor((count * (wave + 1)) / WAVES) - Math.floor((count * wave) / WAVES);
+  }).filter((some) => some > 0);
+}
+
+/** A part each second, so that there is something to see. */
+async function sendInWaves(
+  board: RouteBoard,
+  { count, ...route }: PlannedRoute,
+): Promise<void> {
+  await Promise.all(
+    spread(count).map(async (some, wave) => {
+      await new Promise((resolve) => setTimeout(resolve, wave * 1_000));
+      await board.send({ ...route, count: some });
+    }),
+  );
+}
+
+/** Sends what lines ask for until Ctrl-C. */
+async function keepRunning(stage: Stage): Promise<void> {
+  const { devnet, progress, board, signal } = stage;
+  const relayer = await launch(stage);
+  progress.say(`\ncauseway runs again, and everything else keeps running. ${SEND_LINE_HELP}`);
+  void followStandardInput(async (line) => {
+    // The typed line stands below the block: the next one begins below it.
+    progress.finish();
+    const names = [...devnet.chains, ...devnet.substrateChains].map(({ name }) => name);
+    const wanted = readSendLine(line, names);
+    if (typeof wanted === "string") progress.say(wanted);
+    else if (wanted !== undefined) await board.send({ ...wanted, fee: feeOf(wanted) });
+  }, signal);
+  await Promise.race([follow(stage, signal), relayer.ended, devnet.oracle.failed]);
+  progress.finish();
+}
+
+/** Nobody pays for messages to the hub. */
+function feeOf({ from, to, count = 1 }: PingOptions): bigint {
+  return to === "hub" ? 0n : feePerMessage(count, decimalsOn(from));
+}
+
+/** Decimals of the fee token of a chain with that name. */
+function decimalsOn(name: string): number | undefined {
+  return name === "E" ? SUBSTRATE_DECIMALS : undefined;
+}
+
+/** Ends causeway-consensus; false, with the reason on the screen, when it did not end in order. */
+async function endConsensus({ devnet, progress }: Stage): Promise<boolean> {
+  await devnet.oracle.stop();
+  for (const program of consensus) {
+    const { code } = await program.ended;
+    if (code === 0) continue;
+    progress.say(
+      `\nFailed: causeway-consensus ended with status ${code} after SIGTERM:\n${program.tail(40)}`,
+    );
+    return false;
+  }
+  progress.say("\ncauseway-consensus is stopped (SIGTERM). All programs ended in order.");
+  return true;
+}
+
+async function endRelayer(relayer: RelayerProcess): Promise<void> {
+  try {
+    await relayer.terminate(10_000);
+  } catch {
+    await relayer.kill();
+  } finally {
+    relayers.delete(relayer);
+  }
+}
+
+if (import.meta.main) {
+  const code = await runInterruptibly(run, () => {
+    for (const program of [...relayers, ...consensus]) program.signal("SIGKILL");
+  });
+  Deno.exit(code);
+}

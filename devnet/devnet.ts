@@ -1,0 +1,413 @@
+/**
+ * The devnet as a whole: EVM chains, a hub, the relay chain that makes it final, and the oracle between them, in this
+ * process and its children.
+ * Start reading at {@link startDevnet}; what can be sent over it is in `messages.ts`.
+ */
+import { fromHex } from "../src/core/encoding/bytes.ts";
+import { encodeBeefyClientState } from "../src/core/evm/beefy_client_state.ts";
+import {
+  type ConsensusStateId,
+  paraIdOf,
+  parseStateMachine,
+  type StateMachine,
+  type StateMachineId,
+} from "../src/core/ismp/state_machine.ts";
+import type { EvmHostParam } from "../src/core/ismp/host_params.ts";
+import { HOST_ABI } from "./evm/abi.ts";
+import type { ConsensusEndpoints } from "./consensus_config.ts";
+import { createClients } from "./consensus_relayer.ts";
+import { feedsOf, isLeftToOthers, toldByGrandpa } from "./devnet_feeds.ts";
+import type { DevnetOptions } from "./devnet_options.ts";
+import type { Anvil } from "./evm/anvil.ts";
+import { deployIsmpHost, type IsmpHost } from "./evm/deploy.ts";
+import { encodeHeader } from "./hub/digest.ts";
+import { demoModuleId, type Hub, startHub } from "./hub/hub.ts";
+import { type ConsensusSettings, type HubOptions, identities } from "./hub/hub_options.ts";
+import { ownHeaderOf } from "./hub/own_proofs.ts";
+import { treasuryAccount } from "./hub/pallets/balances.ts";
+import { HubProver } from "./hub_prover.ts";
+import { waitUntil } from "./messages.ts";
+import { Oracle } from "./oracle.ts";
+import { evmOracleEnd } from "./oracle_ends.ts";
+import {
+  type HubRuntime,
+  type ProvenChain,
+  type ProvenChainOptions,
+  startProvenChain,
+} from "./proven_chains.ts";
+import { Prover } from "./prover.ts";
+import { noteSpentGas } from "./spent_gas.ts";
+import { type ParachainHeads, type RelayChainNode, startRelayChain } from "./relay/relay_chain.ts";
+import type { DevnetEndpoints } from "./relayer_config.ts";
+import { type DevnetSubstrateChain, isSiblingOf, startSubstrateChain } from "./substrate_chains.ts";
+import { followingHub, substrateClients, substrateOracleEnds } from "./substrate_ends.ts";
+
+export type { DevnetOptions } from "./devnet_options.ts";
+
+/** An EVM chain of the devnet. */
+export interface DevnetChain {
+  /** `A`, `B`, ... in the order of the chain ids. */
+  readonly name: string;
+  readonly stateMachine: StateMachine;
+  /** Under which the hub stores it. */
+  readonly consensusStateId: ConsensusStateId;
+  readonly node: Anvil;
+  /** Where relayers read it: with headers of its own, where its kind has them. */
+  readonly rpcUrl: string;
+  readonly host: IsmpHost;
+  /** How it becomes final. */
+  readonly proven: ProvenChain;
+}
+
+/** Maximum of milliseconds between blocks of the relay chain. */
+const RELAY_BLOCK_MS = 250;
+/** Blocks of the relay chain behind the best one that are not final. */
+const RELAY_LAG = 1;
+/** Blocks whose states the relay chain keeps: half an hour. */
+const RELAY_STATES = 4096;
+/** Longest wait for the first update of every direction. */
+const MAX_TELLING_MS = 60_000;
+/** 21 days. */
+const UNBONDING_SEC = 1_814_400n;
+/** Native units of the hub (12 decimals) that rewards are paid from. */
+const TREASURY = 10n ** 18n;
+
+/**
+ * Starts everything and waits until each side knows the other. Takes about 5 s (and as much again when the contracts
+ * were never compiled). Stop it, or dispose it with `await using`.
+ */
+export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> {
+  await using started = new AsyncDisposableStack();
+  const runtime = options.hub ?? "gargantua";
+  const accepting = options.acceptsProofs ?? (isLeftToOthers(options) ? {} : undefined);
+  const hubMachine = parseStateMachine(runtime === "nexus" ? "POLKADOT-3367" : "KUSAMA-4009");
+  const hubPara = paraIdOf(hubMachine);
+  const heads: Hub[] = [];
+  const relay = started.use(
+    await startRelayChain({
+      blockTimeMs: options.relayBlockTimeMs ?? Math.min(options.hubBlockTimeMs ?? 1000, RELAY_BLOCK_MS),
+      finalityLag: RELAY_LAG,
+      keepStates: RELAY_STATES,
+      dummyParachains: [1000],
+      heads: () => headsOf(heads),
+      onDemand: [hubPara],
+      ...options.relay,
+    }),
+  );
+  const beefyState = relay.beefyState();
+  const proven = await startProvenChains(options, started);
+  const chains = await Promise.all(proven.map(async (chain, at): Promise<DevnetChain> => {
+    const { node, stateMachine, consensusStateId, rpcUrl } = chain;
+    const host = await deployIsmpHost({
+      rpcUrl: node.rpcUrl,
+      chainId: node.chainId,
+      hub: { stateMachine: hubMachine, paraId: BigInt(hubPara) },
+      beefyState,
+      challengePeriodSec: options.evmChallengePeriodSec ?? 0n,
+    });
+    return { name: letter(at), stateMachine, consensusStateId, node, rpcUrl, host, proven: chain };
+  }));
+  const identity = identities[runtime];
+  const substrateChains: DevnetSubstrateChain[] = [];
+  for (const [at, chosen] of (options.substrateChains ?? []).entries()) {
+    const chain = await startSubstrateChain(letter(chains.length + at), identity, {
+      ...await followingHub(relay, identity, chosen),
+      consensusStateId: `SUB${at}`,
+      ...chosen,
+    });
+    substrateChains.push(chain);
+    const node = started.use(chain.node);
+    if (isSiblingOf(identity, chain.stateMachine)) heads.push(node);
+  }
+  const hostParams = await Promise.all(chains.map(({ host }) => readHostParams(host)));
+  const hub = started.use(
+    await startHub({
+      ...hubOptions(
+        options,
+        runtime,
+        chains,
+        await substrateClients(relay, identity, substrateChains, {
+          challengePeriodSec: options.hubChallengePeriodSec ?? 0n,
+          unbondingPeriodSec: UNBONDING_SEC,
+        }),
+      ),
+      ...accepting && { trustedState: encodeBeefyClientState(beefyState) },
+      hostParams: new Map(chains.flatMap(({ stateMachine }, at) => {
+        const params = hostParams[at];
+        return params === undefined ? [] : [[stateMachine, params] as const];
+      })),
+    }),
+  );
+  heads.push(hub);
+  for (const { stateMachine, feeTokenDecimals } of substrateChains) {
+    void hub.governance.setFeeTokenDecimals(stateMachine, feeTokenDecimals);
+  }
+  if (options.bandwidthGate !== true) listApplications(hub, chains, substrateChains);
+  const endpoints = consensusEndpointsOf({ hub, relay, chains, substrateChains });
+  if (chains.length > 0) await createClients(hub, endpoints, options.hubChallengePeriodSec ?? 0n);
+  const proofs = started.use(new HubProver({ relay, finalityLag: RELAY_LAG, paraId: hubPara }));
+  while (ownHeaderOf(hub.finalizedHeader) === undefined) hub.produceBlock();
+  proofs.cover();
+  const prover = accepting && new Prover({ hub, relay, proofs, ...accepting });
+  const oracle = started.use(
+    new Oracle({
+      hub: identity.stateMachine,
+      chains: [
+        ...chains.map((chain) => evmOracleEnd(chain, prover === undefined ? proofs : undefined)),
+        ...substrateOracleEnds({
+          relay,
+          finalityLag: RELAY_LAG,
+          hub,
+          chains: substrateChains,
+          others: isLeftToOthers(options) ? toldByGrandpa(substrateChains) : [],
+          started,
+        }),
+      ],
+      others: (onFault) => feedsOf(options, { hub, endpoints, substrateChains, onFault }),
+      ...prover && { tellHubOfItself: (last, isAsked) => prover.prove(last, isAsked) },
+      everyMs: options.oracleEveryMs ?? 500,
+      ...(options.onUpdate === undefined ? {} : { onUpdate: options.onUpdate }),
+    }),
+  );
+  if (options.startsOracle !== false) {
+    oracle.start();
+    await Promise.race([untilToldOnce(oracle), oracle.failed]);
+  }
+  return new Devnet({ chains, substrateChains, hub, relay, oracle, prover, proofs }, started.move());
+}
+
+/** A running devnet. */
+export class Devnet implements AsyncDisposable {
+  readonly chains: readonly DevnetChain[];
+  readonly hub: Hub;
+  /** The chain that makes the hub final. */
+  readonly relay: RelayChainNode;
+  readonly oracle: Oracle;
+  readonly substrateChains: readonly DevnetSubstrateChain[];
+  /** With `acceptsProofs`, and where a program proves the hub to the hosts. */
+  readonly prover: Prover | undefined;
+  readonly #proofs: HubProver;
+  readonly #parts: AsyncDisposableStack;
+
+  /** Not for callers: use {@link startDevnet}. */
+  constructor(
+    parts: Pick<Devnet, "chains" | "hub" | "relay" | "oracle" | "substrateChains" | "prover"> & {
+      readonly proofs: HubProver;
+    },
+    owned: AsyncDisposableStack,
+  ) {
+    this.chains = parts.chains;
+    this.substrateChains = parts.substrateChains;
+    this.prover = parts.prover;
+    this.hub = parts.hub;
+    this.relay = parts.relay;
+    this.oracle = parts.oracle;
+    this.#proofs = parts.proofs;
+    this.#parts = owned;
+  }
+
+  /** What configurations are made of, see `relayerConfig`. */
+  get endpoints(): DevnetEndpoints {
+    return {
+      hub: { stateMachine: this.hub.identity.stateMachine, wsUrl: this.hub.wsUrl },
+      chains: this.chains.map(({ stateMachine, consensusStateId, rpcUrl, host }) => ({
+        stateMachine,
+        consensusStateId,
+        rpcUrl,
+        ismpHost: host.addresses.host,
+      })),
+      substrate: this.substrateChains.map(substrateEndpoint),
+    };
+  }
+
+  /** What configurations of the consensus relayer are made of, see `consensusConfig`. */
+  get consensusEndpoints(): ConsensusEndpoints {
+    return consensusEndpointsOf(this);
+  }
+
+  /** The chain with this name (`A`) or state machine (`EVM-97`). @throws {RangeError} for another one. */
+  chain(name: string): DevnetChain {
+    const found = this.chains.find((chain) => chain.name === name || chain.stateMachine === name);
+    if (found === undefined) throw new RangeError(`No chain ${name} on this devnet`);
+    return found;
+  }
+
+  /** The Substrate chain with this name or state machine. @throws {RangeError} for another one. */
+  substrateChain(name: string): DevnetSubstrateChain {
+    const found = this.substrateChains.find((chain) => chain.name === name || chain.stateMachine === name);
+    if (found === undefined) throw new RangeError(`No Substrate chain ${name} on this devnet`);
+    return found;
+  }
+
+  /** How the hub stores a chain. */
+  idOnHub(chain: DevnetChain | DevnetSubstrateChain): StateMachineId {
+    return { stateMachine: chain.stateMachine, consensusStateId: chain.consensusStateId };
+  }
+
+  /** Makes blocks of the relay chain until what is final on the hub now can be proved: whoever is told of it next learns it. */
+  coverHub(): void {
+    this.#proofs.cover();
+  }
+
+  /** Makes blocks on a chain at once (or waits for them); with `automine` the only way to make what is there final. */
+  async mine(chain: DevnetChain, blocks: number): Promise<void> {
+    if (chain.node.makesBlocksItself) {
+      const wanted = await chain.host.reader.getBlockNumber() + BigInt(blocks);
+      await waitUntil(
+        `${chain.name} has ${blocks} blocks more`,
+        async () => await chain.host.reader.getBlockNumber() >= wanted,
+        { deadlineMs: blocks * 5_000 },
+      );
+      return;
+    }
+    await chain.host.node.mine({ blocks });
+  }
+
+  /** Ends everything, in order: oracle, hub, nodes. Safe to call twice. */
+  async stop(): Promise<void> {
+    if (this.#parts.disposed) return;
+    await using _parts = this.#parts;
+    await noteSpentGas(this.chains);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+}
+
+/** The hub's governance lets the devnet's applications send without bandwidth, as it does with those it sponsors. */
+function listApplications(
+  hub: Hub,
+  chains: readonly DevnetChain[],
+  substrateChains: readonly DevnetSubstrateChain[],
+): void {
+  for (const { stateMachine, host } of chains) {
+    void hub.setBandwidthAllowlist(stateMachine, fromHex(host.addresses.ping), true);
+  }
+  for (const { stateMachine } of substrateChains) {
+    void hub.setBandwidthAllowlist(stateMachine, demoModuleId, true);
+  }
+}
+
+function consensusEndpointsOf(
+  { hub, relay, chains, substrateChains }: Pick<Devnet, "hub" | "relay" | "chains" | "substrateChains">,
+): ConsensusEndpoints {
+  return {
+    hub: { stateMachine: hub.identity.stateMachine, wsUrl: hub.wsUrl },
+    relay: { wsUrl: relay.wsUrl },
+    chains: chains.map(({ proven, host }) => ({ proven, ismpHost: host.addresses.host })),
+    substrate: substrateChains.map(substrateEndpoint),
+  };
+}
+
+function substrateEndpoint(chain: DevnetSubstrateChain): ConsensusEndpoints["substrate"][number] {
+  const { stateMachine, consensusStateId, hashing, feeTokenDecimals, node } = chain;
+  return { stateMachine, consensusStateId, wsUrl: node.wsUrl, hashing, feeTokenDecimals };
+}
+
+function hubOptions(
+  options: DevnetOptions,
+  runtime: HubRuntime,
+  chains: readonly DevnetChain[],
+  { clients, consensus, relayParent }: Pick<HubOptions, "clients" | "consensus" | "relayParent">,
+): HubOptions {
+  const port = options.ports?.hub;
+  return {
+    runtime,
+    blockTimeMs: options.hubBlockTimeMs ?? 1000,
+    bandwidthGate: true,
+    ...clients && { clients },
+    consensus: { ...settingsOf(chains.map(({ proven }) => proven)), ...consensus },
+    ...relayParent && { relayParent },
+    balances: new Map([[treasuryAccount, TREASURY]]),
+    hosts: new Map(
+      chains.map(({ stateMachine, host }) => [stateMachine, fromHex(host.addresses.host)]),
+    ),
+    ...(port === undefined ? {} : { port }),
+  };
+}
+
+/** All kinds at once, the L1 first. */
+async function startProvenChains(
+  options: DevnetOptions,
+  started: AsyncDisposableStack,
+): Promise<readonly ProvenChain[]> {
+  const kinds = options.kinds ?? ["beacon", "bsc"];
+  const chosen = (at: number): ProvenChainOptions => {
+    const port = options.ports?.evm?.[at];
+    return {
+      blockTimeSec: options.blockTimeSec ?? 1,
+      hub: options.hub ?? "gargantua",
+      ...options.proven,
+      ...port === undefined ? {} : { port },
+    };
+  };
+  const first = kinds.indexOf("beacon");
+  const l1 = first === -1 ? undefined : started.use(await startProvenChain("beacon", chosen(first)));
+  return await Promise.all(kinds.map(async (kind, at) => {
+    if (kind === "beacon" && l1 !== undefined) return l1;
+    return started.use(await startProvenChain(kind, chosen(at), l1));
+  }));
+}
+
+/** What the hub is told of all chains. */
+function settingsOf(chains: readonly ProvenChain[]): ConsensusSettings {
+  const bscEpochLength = chains.find(({ kind }) => kind === "bsc")?.settings.bscEpochLength;
+  return {
+    disputeGames: chains.flatMap(({ settings }) => settings.disputeGames ?? []),
+    rollupCores: chains.flatMap(({ settings }) => settings.rollupCores ?? []),
+    ...bscEpochLength === undefined ? {} : { bscEpochLength },
+  };
+}
+
+/** Parachains as heads of the relay chain, once they have a final block that can be proved. */
+function headsOf(parachains: readonly Hub[]): ParachainHeads {
+  return new Map(
+    parachains.filter(({ finalizedHeader }) => ownHeaderOf(finalizedHeader) !== undefined)
+      .map((
+        { identity, finalizedHeader },
+      ) => [paraIdOf(identity.stateMachine), encodeHeader(finalizedHeader)]),
+  );
+}
+
+/** `A`, `B`, ... */
+function letter(at: number): string {
+  return String.fromCharCode("A".charCodeAt(0) + at);
+}
+
+/** The parameters of a host that the hub must know to pay out fees from it. */
+async function readHostParams(host: IsmpHost): Promise<EvmHostParam> {
+  const address = host.addresses.host;
+  const params = await host.reader.readContract({ address, abi: HOST_ABI, functionName: "hostParams" });
+  return {
+    feeToken: fromHex(params.feeToken),
+    admin: fromHex(params.admin),
+    handler: fromHex(params.handler),
+    hostManager: fromHex(params.hostManager),
+    uniswapV2: fromHex(params.uniswapV2),
+    unStakingPeriodSec: params.unStakingPeriod,
+    challengePeriodSec: params.challengePeriod,
+    consensusClient: fromHex(params.consensusClient),
+    stateMachines: params.stateMachines.map(Number),
+    hyperbridge: fromHex(params.hyperbridge),
+  };
+}
+
+/** Somebody learned nothing of somebody else. */
+export class DevnetFault extends Error {
+  override readonly name = "DevnetFault";
+  readonly code = "not_told";
+}
+
+async function untilToldOnce(oracle: Oracle): Promise<void> {
+  const until = performance.now() + MAX_TELLING_MS;
+  for (;;) {
+    const open = oracle.directions.filter((direction) => oracle.told(direction) === 0n);
+    if (open.length === 0) return;
+    if (performance.now() > until) {
+      const names = open.map(({ from, to }) => `${from} -> ${to}`).join(", ");
+      throw new DevnetFault(`Nothing was told for ${MAX_TELLING_MS / 1000} s: ${names}`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}

@@ -1,0 +1,139 @@
+import assert from "node:assert/strict";
+import { fromHex, toHash256 } from "../src/core/encoding/bytes.ts";
+import { readHistory } from "./chain_history.ts";
+import { startDevnet } from "./devnet.ts";
+import { HOST_ABI } from "./evm/abi.ts";
+import { advanceHub, readHubConsensus } from "./evm/host_admin.ts";
+import { demoModuleId } from "./hub/hub.ts";
+import { delivered, sendPing, waitForDelivery, waitUntil } from "./messages.ts";
+import { UpdateBoard } from "./update_board.ts";
+import { FIRST_BEEFY_SET } from "./relay/validators.ts";
+
+Deno.test("devnet: one consensus relayer proves all chains; the hub's events tell how often", async () => {
+  await using devnet = await startDevnet({ feeds: "together" });
+  const updates = new UpdateBoard(devnet);
+  await waitUntil("two updates of each chain", async () => {
+    await updates.look();
+    return devnet.chains.every((chain) => updates.updatesOf(chain) >= 2);
+  });
+  for (const [at, chain] of devnet.chains.entries()) {
+    const height = devnet.hub.latestHeight(devnet.idOnHub(chain));
+    assert.match(updates.lines()[at] ?? "", /^hub's view of [AB] {2}updates \d+, height \d+$/);
+    assert.ok(Number(updates.lines()[at]?.split(" ").at(-1)) <= Number(height));
+  }
+});
+
+Deno.test("devnet: chains and hub know each other when it is ready, and go on learning", async () => {
+  await using devnet = await startDevnet();
+  const [a] = devnet.chains;
+  assert.ok(a !== undefined);
+  const hub = devnet.hub.identity.stateMachine;
+  const atStart = devnet.hub.latestHeight(devnet.idOnHub(a)) ?? 0n;
+  assert.ok(atStart > 0n);
+  await waitUntil("the hub knows a newer height of A", () => {
+    return (devnet.hub.latestHeight(devnet.idOnHub(a)) ?? 0n) > atStart;
+  });
+  const toldBefore = devnet.oracle.told({ from: hub, to: a.stateMachine });
+  await waitUntil(
+    "A knows a newer height of the hub",
+    () => devnet.oracle.told({ from: hub, to: a.stateMachine }) > toldBefore,
+  );
+});
+
+Deno.test("devnet: a message is sent with its commitment, and nobody delivers it without a relayer", async () => {
+  await using devnet = await startDevnet();
+  const sent = [
+    ...await sendPing(devnet, { from: "A", to: "B", count: 3, timeoutSec: 600n }),
+    ...await sendPing(devnet, { from: "A", to: "hub", behaviour: "fail", fee: 5n }),
+  ];
+  assert.deepEqual(sent.map(({ request }) => `${request.source} ${request.dest}`), [
+    "EVM-11155111 EVM-97",
+    "EVM-11155111 EVM-97",
+    "EVM-11155111 EVM-97",
+    "EVM-11155111 KUSAMA-4009",
+  ]);
+  const history = await readHistory(devnet);
+  assert.deepEqual(
+    history.map(({ chain, sent, handled }) => [chain, sent.length, handled.length]),
+    [["EVM-11155111", 4, 0], ["EVM-97", 0, 0], ["KUSAMA-4009", 0, 0]],
+  );
+  assert.deepEqual(
+    history[0]?.sent.map(({ commitment }) => commitment),
+    sent.map(({ commitment }) => commitment),
+  );
+  assert.deepEqual(await delivered(devnet, sent), []);
+  await assert.rejects(waitForDelivery(devnet, sent, { deadlineMs: 300 }), { code: "not_delivered" });
+});
+
+Deno.test("devnet: consensus relayers bring every session to hosts, heights where there is work, and all to Substrate chains", async () => {
+  await using devnet = await startDevnet({
+    kinds: ["bsc"],
+    substrateChains: [{ stateMachine: "SUBSTRATE-abcd", blockTimeMs: 400 }],
+    feeds: "together",
+    hubFeed: "program",
+    hubBlockTimeMs: 400,
+  });
+  const [a] = devnet.chains;
+  assert.ok(a !== undefined);
+  for (let session = 1n; session <= 3n; session++) {
+    devnet.prover?.rotateNext();
+    const wanted = FIRST_BEEFY_SET + session;
+    await waitUntil(`the host trusts set ${wanted}`, async () => {
+      return (await readHubConsensus(a.host)).current.id === wanted;
+    }, { deadlineMs: 30_000 });
+  }
+  const { block } = await devnet.hub.dispatchPost({
+    dest: a.stateMachine,
+    from: demoModuleId,
+    to: fromHex(a.host.addresses.ping),
+    body: new Uint8Array(1),
+    timeoutSec: 0n,
+  });
+  const at = { address: a.host.addresses.host, abi: HOST_ABI } as const;
+  await waitUntil(`the host knows block ${block.number} of the hub`, async () => {
+    const args = [a.host.hub.paraId] as const;
+    const known = await a.host.reader.readContract({ ...at, functionName: "latestStateMachineHeight", args });
+    return known >= BigInt(block.number);
+  }, { deadlineMs: 30_000 });
+  const { node, stateMachine } = devnet.substrateChain("B");
+  const hub = devnet.hub.identity;
+  const known = (): bigint => node.latestHeight(hub) ?? 0n;
+  await waitUntil(`the chain knows block ${block.number} of the hub`, () => known() >= BigInt(block.number));
+  const direction = { from: hub.stateMachine, to: stateMachine };
+  await devnet.oracle.pause(direction);
+  const height = known();
+  await waitUntil("the hub goes on", () => devnet.hub.finalized.number > height + 3n);
+  assert.equal(known(), height);
+  assert.ok(await devnet.oracle.step(direction) > height);
+});
+
+Deno.test("devnet: hosts take only what the authorities of the relay chain signed, through all of its sessions", async () => {
+  await using devnet = await startDevnet({
+    startsOracle: false,
+    blockTimeSec: "automine",
+    hubBlockTimeMs: 200,
+  });
+  const [a] = devnet.chains;
+  assert.ok(a !== undefined);
+  const root = toHash256(new Uint8Array(32).fill(7));
+  await assert.rejects(
+    advanceHub(a.host, { height: 9n, timestampSec: 1n, mmrRoot: root, childTrieRoot: root }),
+    /SuperMajorityRequired|0xeaa43dfc/,
+  );
+  const direction = { from: devnet.hub.identity.stateMachine, to: a.stateMachine };
+  await waitUntil("the hub has a height to prove", () => devnet.hub.finalized.number > 2);
+  for (let session = 0n; session < 3n; session++) {
+    const { current } = await readHubConsensus(a.host);
+    assert.equal(current.id, devnet.relay.sessionOf(0).beefySetId + session);
+    const { number } = devnet.hub.finalized;
+    assert.ok(await devnet.oracle.step(direction) >= BigInt(number));
+    devnet.relay.rotate();
+    await devnet.oracle.step(direction);
+  }
+  // Sessions that nobody has proved are proved one after the other.
+  for (let session = 0; session < 4; session++) devnet.relay.rotate();
+  await devnet.oracle.step(direction);
+  const { latestHeight } = await readHubConsensus(a.host);
+  assert.deepEqual(await readHubConsensus(a.host), devnet.relay.beefyState(Number(latestHeight)));
+  assert.equal(devnet.relay.sessionOf(Number(latestHeight)).index, 7);
+});

@@ -1,0 +1,290 @@
+/**
+ * What the surroundings of a host do to it: the hub moves on, the admin freezes, governance changes a period,
+ * a fisherman vetoes, somebody sends messages.
+ */
+import type { Address, Hex, LocalAccount, TransactionReceipt } from "viem";
+import {
+  createWalletClient,
+  encodeFunctionData,
+  http,
+  numberToHex,
+  parseEther,
+  parseEventLogs,
+  stringToHex,
+} from "viem";
+import { FEE_TOKEN_ABI, HANDLER_ABI, HOST_ABI, PING_ABI, PRICE_ROUTER_ABI } from "./abi.ts";
+import { DEVNET_ACCOUNTS } from "./accounts.ts";
+import { compileContracts } from "./compile.ts";
+import { DevnetTransactionFault, type HostParams, type IsmpHost, waitForReceipt } from "./deploy.ts";
+import { fromHex } from "../../src/core/encoding/bytes.ts";
+import {
+  type BeefyAuthoritySet,
+  type BeefyClientState,
+  decodeBeefyClientState,
+} from "../../src/core/evm/beefy_client_state.ts";
+import { authoritySetOf, signHubProof } from "./hub_proof.ts";
+
+/** The next state of the hub to prove to a host. */
+export interface HubAdvance {
+  readonly height: bigint;
+  readonly timestampSec: bigint;
+  readonly mmrRoot: Hex;
+  readonly childTrieRoot: Hex;
+  /**
+   * Rotates the authority sets: the host's next set signs, and this one follows it. `true` means the next id with the
+   * same authority. Unset: the current set signs and nothing rotates.
+   */
+  readonly nextSet?: BeefyAuthoritySet | true;
+  /** Relay block of the proof. Default: one more than the host knows. */
+  readonly relayBlock?: bigint;
+  /** Signs the proof. Default: the oracle account. */
+  readonly authority?: LocalAccount;
+}
+
+/** Which side of a host stands still; the names of the contract's enum. */
+export type FrozenStatus = "none" | "incoming" | "outgoing" | "all";
+
+const FROZEN_CODES: Readonly<Record<FrozenStatus, number>> = { none: 0, incoming: 1, outgoing: 2, all: 3 };
+
+/** Who delivers the oracle's updates and vetoes. */
+const oracle = DEVNET_ACCOUNTS.oracle;
+
+/** The hub's consensus as the host knows it. */
+export async function readHubConsensus(host: IsmpHost): Promise<BeefyClientState> {
+  const encoded = await host.reader.readContract({
+    address: host.addresses.host,
+    abi: HOST_ABI,
+    functionName: "consensusState",
+  });
+  const state = decodeBeefyClientState(fromHex(encoded));
+  if (state === undefined) throw new Error(`${host.stateMachine} has no BEEFY client`);
+  return state;
+}
+
+/** A proof that this host accepts now, with the router's byte; what a relayer would find on the hub. */
+export async function proveHub(host: IsmpHost, advance: HubAdvance): Promise<Hex> {
+  const state = await readHubConsensus(host);
+  const authority = advance.authority ?? oracle;
+  const rotated = advance.nextSet === true
+    ? authoritySetOf(authority.address, state.next.id + 1n)
+    : advance.nextSet;
+  return await signHubProof({
+    validatorSetId: rotated === undefined ? state.current.id : state.next.id,
+    blockNumber: advance.relayBlock ?? state.latestHeight + 1n,
+    nextAuthoritySet: rotated ?? state.next,
+    commitments: [{
+      paraId: host.hub.paraId,
+      height: advance.height,
+      timestampSec: advance.timestampSec,
+      mmrRoot: advance.mmrRoot,
+      childTrieRoot: advance.childTrieRoot,
+    }],
+  }, authority);
+}
+
+/** Stores a made-up state of the hub on a host whose authority signs what it is given. */
+export async function advanceHub(host: IsmpHost, advance: HubAdvance): Promise<TransactionReceipt> {
+  return await deliverProof(host, await proveHub(host, advance));
+}
+
+/** Brings a proof of the hub to the host through `handleConsensus`, sent by the oracle account. */
+export async function deliverProof(host: IsmpHost, proof: Hex): Promise<TransactionReceipt> {
+  return await host.transact(oracle, {
+    to: host.addresses.handler,
+    data: encodeFunctionData({
+      abi: HANDLER_ABI,
+      functionName: "handleConsensus",
+      args: [host.addresses.host, proof],
+    }),
+  });
+}
+
+/** Freezes or unfreezes the host, as its admin. */
+export async function freezeHost(host: IsmpHost, status: FrozenStatus): Promise<void> {
+  const data = encodeFunctionData({
+    abi: HOST_ABI,
+    functionName: "setFrozenState",
+    args: [FROZEN_CODES[status]],
+  });
+  await host.transact(DEVNET_ACCOUNTS.deployer, { to: host.addresses.host, data });
+}
+
+/** Changes the challenge period (seconds), as governance through the host manager does. */
+export async function setChallengePeriod(host: IsmpHost, seconds: bigint): Promise<void> {
+  await updateHostParams(host, { challengePeriod: seconds });
+}
+
+/** Changes parameters of the host, as governance through the host manager does. */
+export async function updateHostParams(
+  host: IsmpHost,
+  changes: Partial<HostParams>,
+): Promise<void> {
+  const { host: address, hostManager } = host.addresses;
+  const before = await host.reader.readContract({ address, abi: HOST_ABI, functionName: "hostParams" });
+  const data = encodeFunctionData({
+    abi: HOST_ABI,
+    functionName: "updateHostParams",
+    args: [{ ...before, ...changes }],
+  });
+  await transactAs(host, hostManager, address, data);
+}
+
+/** Puts another handler in front of the host, as governance does with a new release; returns the old one's address. */
+export async function replaceHandler(host: IsmpHost): Promise<Address> {
+  const { Handler } = await compileContracts();
+  const receipt = await host.transact(DEVNET_ACCOUNTS.deployer, { data: Handler.bytecode });
+  const created = receipt.contractAddress ?? undefined;
+  if (created === undefined) throw new Error("No handler was created");
+  const { handler } = host.addresses;
+  await updateHostParams(host, { handler: created });
+  host.addresses.handler = created;
+  return handler;
+}
+
+/** Deletes a stored hub height, as a fisherman's veto through the handler does. */
+export async function vetoHub(host: IsmpHost, height: bigint): Promise<void> {
+  const data = encodeFunctionData({
+    abi: HOST_ABI,
+    functionName: "deleteStateMachineCommitment",
+    args: [{ stateMachineId: host.hub.paraId, height }, oracle.address],
+  });
+  await transactAs(host, host.addresses.handler, host.addresses.host, data);
+}
+
+/** Sets the price of the native token, in fee-token units; 0 makes the price source fail. */
+export async function setNativePrice(host: IsmpHost, feeTokenPerNative: bigint): Promise<void> {
+  const data = encodeFunctionData({
+    abi: PRICE_ROUTER_ABI,
+    functionName: "setPrice",
+    args: [feeTokenPerNative],
+  });
+  await host.transact(DEVNET_ACCOUNTS.deployer, { to: host.addresses.priceRouter, data });
+}
+
+/** Mints fee tokens (in units) for anybody. */
+export async function mintFeeTokens(host: IsmpHost, to: Address, units: bigint): Promise<void> {
+  const data = encodeFunctionData({ abi: FEE_TOKEN_ABI, functionName: "mint", args: [to, units] });
+  await host.transact(DEVNET_ACCOUNTS.deployer, { to: host.addresses.feeToken, data });
+}
+
+/** Puts the application that costs gas for nothing (`Hostile.sol`) on the chain; its address. */
+export async function placeHostile(host: Pick<IsmpHost, "node">): Promise<Hex> {
+  const address = "0x00000000000000000000000000000000000000fd";
+  const { Hostile } = await compileContracts();
+  await host.node.setCode({ address, bytecode: Hostile.deployedBytecode });
+  return address;
+}
+
+/** From now on the application of {@link placeHostile} fails with bodies of `switch`, or does not any more. */
+export async function turnHostile(host: Pick<IsmpHost, "node">, address: Hex, bad: boolean): Promise<void> {
+  await host.node.setStorageAt({ address, index: 0, value: numberToHex(bad ? 1 : 0, { size: 32 }) });
+}
+
+/** A post to send through the ping application. */
+export interface PingPost {
+  /** State machine text of the destination, e.g. `EVM-31338` or the hub's. */
+  readonly dest: string;
+  /** Receiving module there. */
+  readonly to: Hex;
+  readonly body: Hex;
+  /** Fee-token units. Default 0. */
+  readonly fee?: bigint;
+  /** Seconds from now. Default 0 = never. */
+  readonly timeoutSec?: bigint;
+}
+
+/** Sends one post, as the user account. The receipt's logs hold the PostRequestEvent. */
+export async function sendPost(host: IsmpHost, post: PingPost): Promise<TransactionReceipt> {
+  const data = encodeFunctionData({
+    abi: PING_ABI,
+    functionName: "send",
+    args: [{
+      dest: stringToHex(post.dest),
+      to: post.to,
+      body: post.body,
+      timeout: post.timeoutSec ?? 0n,
+      fee: post.fee ?? 0n,
+      payer: DEVNET_ACCOUNTS.user.address,
+    }],
+  });
+  return await host.transact(DEVNET_ACCOUNTS.user, { to: host.addresses.ping, data });
+}
+
+/** Sends `count` posts with bodies of their own in one transaction, as the user account. */
+export async function sendPings(
+  host: IsmpHost,
+  pings: Omit<PingPost, "body"> & { readonly count: number },
+): Promise<TransactionReceipt> {
+  const data = encodeFunctionData({
+    abi: PING_ABI,
+    functionName: "ping",
+    args: [stringToHex(pings.dest), pings.to, BigInt(pings.count), pings.fee ?? 0n, pings.timeoutSec ?? 0n],
+  });
+  return await host.transact(DEVNET_ACCOUNTS.user, { to: host.addresses.ping, data });
+}
+
+/** A get to send through the ping application. */
+export interface PingGet {
+  readonly dest: string;
+  readonly height: bigint;
+  readonly keys: readonly Hex[];
+  readonly context?: Hex;
+  readonly fee?: bigint;
+  readonly timeoutSec?: bigint;
+}
+
+/** Sends one get, as the user account. The receipt's logs hold the GetRequestEvent. */
+export async function sendGet(host: IsmpHost, get: PingGet): Promise<TransactionReceipt> {
+  const data = encodeFunctionData({
+    abi: PING_ABI,
+    functionName: "ask",
+    args: [{
+      dest: stringToHex(get.dest),
+      height: get.height,
+      keys: get.keys,
+      timeout: get.timeoutSec ?? 0n,
+      fee: get.fee ?? 0n,
+      context: get.context ?? "0x",
+      payer: DEVNET_ACCOUNTS.user.address,
+    }],
+  });
+  return await host.transact(DEVNET_ACCOUNTS.user, { to: host.addresses.ping, data });
+}
+
+/** Number of messages the ping application of this chain has accepted. */
+export async function countReceived(host: IsmpHost): Promise<bigint> {
+  return await host.reader.readContract({
+    address: host.addresses.ping,
+    abi: PING_ABI,
+    functionName: "received",
+  });
+}
+
+/** Who delivered the request with this commitment, or undefined. */
+export async function findDeliverer(host: IsmpHost, commitment: Hex): Promise<Address | undefined> {
+  const address = await host.reader.readContract({
+    address: host.addresses.host,
+    abi: HOST_ABI,
+    functionName: "requestReceipts",
+    args: [commitment],
+  });
+  return BigInt(address) === 0n ? undefined : address;
+}
+
+/** Commitments of the deliveries that a transaction brought about on this host, in order. */
+export function deliveredIn(host: IsmpHost, receipt: TransactionReceipt): Hex[] {
+  const logs = receipt.logs.filter((log) => log.address.toLowerCase() === host.addresses.host.toLowerCase());
+  return parseEventLogs({ abi: HOST_ABI, logs, eventName: ["PostRequestHandled", "GetRequestHandled"] })
+    .map((log) => log.args.commitment);
+}
+
+/** Sends a call as if `from`, a contract, had made it. */
+async function transactAs(host: IsmpHost, from: Address, to: Address, data: Hex): Promise<void> {
+  await host.node.setBalance({ address: from, value: parseEther("1") });
+  await host.node.impersonateAccount({ address: from });
+  const wallet = createWalletClient({ account: from, transport: http(host.rpcUrl) });
+  const hash = await wallet.sendTransaction({ to, data, chain: null });
+  const receipt = await waitForReceipt(host.reader, hash);
+  await host.node.stopImpersonatingAccount({ address: from });
+  if (receipt.status !== "success") throw new DevnetTransactionFault(hash, `A call of ${to} as ${from}`);
+}

@@ -1,0 +1,126 @@
+/**
+ * The account that makes claims about rollups on an L1 of the devnet, and the rollup's blocks as it sees them.
+ */
+import {
+  type Abi,
+  type Address,
+  encodeDeployData,
+  encodeFunctionData,
+  type PublicClient,
+  type TransactionReceipt,
+} from "viem";
+import { type EvmBlockHeader, parseHashedBlock } from "../../src/core/evm/block_header.ts";
+import type { Hash256, Hex } from "../../src/core/encoding/bytes.ts";
+import { DEVNET_ACCOUNTS } from "./accounts.ts";
+import { compileContracts, type ContractName } from "./compile.ts";
+import { readerFor, transactor } from "./deploy.ts";
+
+/** A node. */
+export interface NodePlace {
+  readonly rpcUrl: string;
+  readonly chainId: number;
+}
+
+/** An L1 with the means to act on it as the proposer. */
+export interface RollupL1 {
+  readonly reader: PublicClient;
+  /** Creates a contract. */
+  deploy(name: ContractName, args?: readonly unknown[]): Promise<Address>;
+  /** Calls a contract and waits for the receipt. Reverts throw. */
+  call(to: Address, abi: Abi, functionName: string, args?: readonly unknown[]): Promise<TransactionReceipt>;
+}
+
+/**
+ * Connects to an L1. Nothing is sent. All rollups on one L1 share one of these, since they share the account.
+ */
+export function connectRollupL1(place: NodePlace): RollupL1 {
+  const reader = readerFor(place);
+  const transact = transactor(reader);
+  const { proposer } = DEVNET_ACCOUNTS;
+  return {
+    reader,
+    deploy: async (name, args = []) => {
+      const { abi, bytecode } = (await compileContracts())[name];
+      const data = encodeDeployData({ abi, bytecode, args });
+      const { contractAddress } = await transact(proposer, { data });
+      if (contractAddress === null || contractAddress === undefined) {
+        throw new Error(`No ${name} was created`);
+      }
+      return contractAddress;
+    },
+    call: (to, abi, functionName, args = []) =>
+      transact(proposer, { to, data: encodeFunctionData({ abi, functionName, args }) }),
+  };
+}
+
+/** A block of a rollup. */
+export interface RollupBlock {
+  readonly header: EvmBlockHeader;
+  readonly hash: Hash256;
+}
+
+/** The newest block of a rollup's node, or the one of that number. */
+export async function fetchRollupBlock(l2: NodePlace, height?: bigint): Promise<RollupBlock> {
+  const name: Hex | "latest" = height === undefined ? "latest" : `0x${height.toString(16)}`;
+  const block = await readerFor(l2).request({ method: "eth_getBlockByNumber", params: [name, false] });
+  return parseHashedBlock(block);
+}
+
+/** A proposer at work. */
+export interface Proposer extends AsyncDisposable {
+  /** Claims made so far. */
+  readonly proposed: number;
+  /** Ends after the claim that is under way. Throws what went wrong, if anything did. */
+  stop(): Promise<void>;
+}
+
+/** How a proposer works. */
+export interface ProposerOptions {
+  /** The rollup's node. */
+  readonly l2: NodePlace;
+  /** Pause between two looks, milliseconds. */
+  readonly everyMs: number;
+  /** Makes a claim about the newest block: `proposeOutput`, `createAssertion` or `createNode`. */
+  readonly propose: (l2: NodePlace) => Promise<{ readonly l2Height: bigint }>;
+}
+
+/** Makes a claim whenever it sees a block that no claim of it is about, until it is stopped. */
+export function startProposer({ l2, everyMs, propose }: ProposerOptions): Proposer {
+  const end = Promise.withResolvers<void>();
+  const reader = readerFor(l2);
+  let isEnding = false;
+  let proposed = 0;
+  const work = (async () => {
+    let claimed = -1n;
+    while (!isEnding) {
+      if (await reader.getBlockNumber() > claimed) {
+        claimed = (await propose(l2)).l2Height;
+        proposed++;
+      }
+      await pause(everyMs, end.promise);
+    }
+  })();
+  // Reported by `stop`.
+  work.catch(() => undefined);
+  const stop = async (): Promise<void> => {
+    isEnding = true;
+    end.resolve();
+    await work;
+  };
+  return {
+    get proposed() {
+      return proposed;
+    },
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+async function pause(ms: number, end: Promise<void>): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const over = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([over, end]);
+  clearTimeout(timer);
+}

@@ -1,0 +1,248 @@
+/**
+ * The chain of the simulated hub: building blocks, their history, finality. Nothing here talks to anybody.
+ */
+import { compact } from "scale-ts";
+import type { Hash256 } from "../../src/core/encoding/bytes.ts";
+import type { HashAlgorithm } from "../../src/core/ismp/proof.ts";
+import { u64 } from "../../src/core/encoding/scale.ts";
+import { SubstrateTrie } from "../trie/substrate_trie.ts";
+import { digestItem, hashHeader, type Header } from "./digest.ts";
+import { OffchainDb } from "./offchain_db.ts";
+import type { IsmpPallet } from "./pallets/ismp.ts";
+import { finalizeBlock, initializeBlock, timestampInherent } from "./pallets/system.ts";
+import type { ApplyResult, Execution, Runtime } from "./runtime.ts";
+import { emptySnapshot, type EventEntry, type OffchainWrite, type Snapshot } from "./storage.ts";
+
+/** What a block leaves behind until it leaves the window of history. */
+interface BlockBody {
+  readonly extrinsics: readonly Uint8Array[];
+  readonly events: readonly EventEntry[];
+  readonly state: Snapshot;
+}
+
+/** A block; `body` is undefined once it was pruned. */
+export interface Block {
+  readonly header: Header;
+  readonly hash: Hash256;
+  readonly body: BlockBody | undefined;
+}
+
+/** Why a block or its state cannot be read; the texts are those of a node. */
+export class ChainError extends Error {
+  override readonly name = "ChainError";
+  constructor(readonly code: "unknown_block" | "pruned", readonly hash: string) {
+    super(
+      code === "pruned"
+        ? `UnknownBlock: State already discarded for ${hash}`
+        : `UnknownBlock: Header was not found in the database: ${hash}`,
+    );
+  }
+}
+
+/** An extrinsic that is to go into the next block. */
+export interface Candidate {
+  readonly hash: Hash256;
+  readonly bytes: Uint8Array;
+}
+
+/** What became of each candidate. Those that did not fit are in neither list. */
+export interface BuiltBlock {
+  readonly block: Block;
+  readonly included: readonly { readonly candidate: Candidate; readonly result: ApplyResult }[];
+  /** Refused by the block builder itself. */
+  readonly invalid: readonly Candidate[];
+}
+
+/** Something that governance or a light client does inside the next block. */
+export type AdminAction = (execution: Execution) => void;
+
+/** Options of {@link HubChain}. */
+export interface HubChainOptions {
+  readonly slotDurationMs: number;
+  /** Blocks between best and finalized. */
+  readonly finalityLag: number;
+  /** Blocks whose state and body are kept. */
+  readonly historyBlocks: number;
+  /** What the genesis state has. */
+  readonly genesis: AdminAction;
+}
+
+const zeroHash: Hash256 = `0x${"00".repeat(32)}`;
+
+/** The chain. There are no forks. */
+export class HubChain {
+  readonly offchain = new OffchainDb();
+  readonly #runtime: Runtime;
+  readonly #ismp: IsmpPallet;
+  readonly #options: HubChainOptions;
+  readonly #blocks: Block[] = [];
+  readonly #numbers = new Map<Hash256, number>();
+  /** Offchain writes of blocks that are not final yet. */
+  readonly #pendingOffchain = new Map<number, readonly OffchainWrite[]>();
+  #finalized = 0;
+
+  constructor(runtime: Runtime, ismp: IsmpPallet, options: HubChainOptions) {
+    this.#runtime = runtime;
+    this.#ismp = ismp;
+    this.#options = options;
+    const execution = runtime.execute(emptySnapshot(runtime.rules));
+    options.genesis(execution);
+    const state = execution.overlay.finish(zeroHash);
+    this.#append({
+      parentHash: zeroHash,
+      number: 0,
+      stateRoot: state.main.root(),
+      extrinsicsRoot: extrinsicsRoot([], runtime.rules.hasher),
+      digest: [],
+    }, { extrinsics: [], events: [], state });
+  }
+
+  /** Newest block. */
+  get best(): Block {
+    return this.blockAt(this.#blocks.length - 1);
+  }
+
+  /** Newest final block. */
+  get finalized(): Block {
+    return this.blockAt(this.#finalized);
+  }
+
+  /** State after the newest block. */
+  get bestState(): Snapshot {
+    return this.stateOf(this.best);
+  }
+
+  /** Block by number. @throws {ChainError} unknown_block. */
+  blockAt(number: number): Block {
+    const block = this.#blocks[number];
+    if (block === undefined) throw new ChainError("unknown_block", String(number));
+    return block;
+  }
+
+  /** Block by number, undefined when there is none (yet). */
+  findNumber(number: number): Block | undefined {
+    return this.#blocks[number];
+  }
+
+  /** Block by hash, undefined when there is none. */
+  find(hash: string): Block | undefined {
+    const number = this.#numbers.get(`0x${hash.toLowerCase().replace(/^0x/, "")}`);
+    return number === undefined ? undefined : this.#blocks[number];
+  }
+
+  /** Block by hash. @throws {ChainError} unknown_block. */
+  block(hash: string): Block {
+    const block = this.find(hash);
+    if (block === undefined) throw new ChainError("unknown_block", hash);
+    return block;
+  }
+
+  /** State after a block. @throws {ChainError} pruned. */
+  stateOf(block: Block): Snapshot {
+    return this.bodyOf(block).state;
+  }
+
+  /** Extrinsics, events and state of a block. @throws {ChainError} pruned. */
+  bodyOf(block: Block): BlockBody {
+    const current = this.#blocks[block.header.number];
+    if (current?.body === undefined) throw new ChainError("pruned", block.hash);
+    return current.body;
+  }
+
+  /**
+   * Builds the next block on top of the best one and imports it.
+   * @param candidates in order of priority; they go in while the block has room.
+   */
+  build(nowMs: bigint, candidates: readonly Candidate[], actions: readonly AdminAction[]): BuiltBlock {
+    const parent = this.best;
+    const runtime = this.#runtime;
+    const execution = runtime.execute(this.stateOf(parent));
+    const number = parent.header.number + 1;
+    initializeBlock(runtime.system, execution, { number, parentHash: parent.hash });
+    const extrinsics = [timestampInherent(runtime.metadata, nowMs)];
+    this.#applyInherent(execution, extrinsics);
+    for (const action of actions) action(execution);
+    const applied = this.#applyCandidates(execution, candidates, extrinsics);
+    const slot = nowMs / BigInt(this.#options.slotDurationMs);
+    const digest = [digestItem("preRuntime", "aura", u64.enc(slot)), ...this.#ismp.finalizeBlock(execution)];
+    finalizeBlock(runtime.system, execution, digest);
+    const childRoot = this.#ismp.storage.childTrieRoot.get(execution.overlay) ?? zeroHash;
+    const state = execution.overlay.finish(childRoot);
+    const header = {
+      parentHash: parent.hash,
+      number,
+      stateRoot: state.main.root(),
+      extrinsicsRoot: extrinsicsRoot(extrinsics, runtime.rules.hasher),
+      digest,
+    };
+    const { events, offchain } = execution.overlay;
+    this.offchain.import(offchain);
+    this.#pendingOffchain.set(number, offchain);
+    return { block: this.#append(header, { extrinsics, events, state }), ...applied };
+  }
+
+  /**
+   * Makes blocks final that are old enough.
+   * @returns the newly final blocks, oldest first.
+   */
+  advanceFinality(): Block[] {
+    const target = Math.max(this.#finalized, this.best.header.number - this.#options.finalityLag);
+    const newlyFinal: Block[] = [];
+    while (this.#finalized < target) {
+      const number = ++this.#finalized;
+      this.offchain.canonicalize(this.#pendingOffchain.get(number) ?? []);
+      this.#pendingOffchain.delete(number);
+      newlyFinal.push(this.blockAt(number));
+    }
+    return newlyFinal;
+  }
+
+  #applyInherent(execution: Execution, extrinsics: readonly Uint8Array[]): void {
+    for (const [index, extrinsic] of extrinsics.entries()) {
+      execution.extrinsicIndex = index;
+      const { kind } = this.#runtime.apply(execution, extrinsic);
+      if (kind !== "success") throw new Error("The inherent of a block failed");
+    }
+    execution.extrinsicIndex = undefined;
+  }
+
+  #applyCandidates(
+    execution: Execution,
+    candidates: readonly Candidate[],
+    extrinsics: Uint8Array[],
+  ): Pick<BuiltBlock, "included" | "invalid"> {
+    const included: { candidate: Candidate; result: ApplyResult }[] = [];
+    const invalid: Candidate[] = [];
+    let size = 0;
+    for (const candidate of candidates) {
+      if (size + candidate.bytes.length > this.#runtime.maxBlockBytes) continue;
+      execution.extrinsicIndex = extrinsics.length;
+      const result = this.#runtime.apply(execution, candidate.bytes);
+      if (result.kind === "invalid") {
+        invalid.push(candidate);
+        continue;
+      }
+      size += candidate.bytes.length;
+      extrinsics.push(candidate.bytes);
+      included.push({ candidate, result });
+    }
+    execution.extrinsicIndex = undefined;
+    return { included, invalid };
+  }
+
+  #append(header: Header, body: BlockBody): Block {
+    const block = { header, hash: hashHeader(header, this.#runtime.rules.hasher), body };
+    this.#blocks.push(block);
+    this.#numbers.set(block.hash, header.number);
+    const oldest = header.number - this.#options.historyBlocks;
+    const pruned = this.#blocks[oldest];
+    if (pruned !== undefined) this.#blocks[oldest] = { ...pruned, body: undefined };
+    return block;
+  }
+}
+
+/** Root of the ordered trie of extrinsics: key compact index, layout V0 (system version 1). */
+export function extrinsicsRoot(extrinsics: readonly Uint8Array[], hasher: HashAlgorithm): Hash256 {
+  const entries = extrinsics.map((bytes, index) => [compact.enc(index), bytes] as const);
+  return SubstrateTrie.from({ layout: "V0", hasher }, entries).root();
+}

@@ -1,0 +1,122 @@
+/**
+ * Building blocks of the hub's own tests: a hub that knows two EVM chains, posts, proofs and extrinsics.
+ */
+import { zstdCompressSync } from "node:zlib";
+import { concatBytes, toHex } from "../../src/core/encoding/bytes.ts";
+import { encodeBareExtrinsic } from "../../src/core/ismp/hub_calls.ts";
+import { type IsmpMessage, ismpMessagesCodec } from "../../src/core/ismp/ismp_message.ts";
+import type { PostRequest } from "../../src/core/ismp/message.ts";
+import {
+  parseStateMachine,
+  type StateMachineId,
+  toConsensusClientId,
+  toConsensusStateId,
+} from "../../src/core/ismp/state_machine.ts";
+import { bytes, u32 } from "../../src/core/encoding/scale.ts";
+import { EvmSource } from "./evm_source.ts";
+import { type Hub, type HubOptions, startHub } from "./hub.ts";
+import { callHttp, type RpcAnswer } from "./json_rpc_client.ts";
+import { RuntimeMetadata } from "./runtime_metadata.ts";
+
+/** The chain that sends. */
+export const sender: StateMachineId = {
+  stateMachine: parseStateMachine("EVM-1"),
+  consensusStateId: toConsensusStateId("ETH0"),
+};
+
+/** The chain that receives. */
+export const receiver: StateMachineId = {
+  stateMachine: parseStateMachine("EVM-56"),
+  consensusStateId: toConsensusStateId("BSC0"),
+};
+
+/** Address of the sender's ISMP host. */
+export const senderHost: Uint8Array = new Uint8Array(20).fill(0xaa);
+
+const gargantua = RuntimeMetadata.load("gargantua");
+
+/** A hub in manual mode that knows both chains without challenge period. */
+export function startTestHub(options: HubOptions = {}): Promise<Hub> {
+  return startHub({
+    blockTimeMs: "manual",
+    clients: [[sender, "BEAC"] as const, [receiver, "BSCP"] as const].map(([id, client]) => ({
+      stateId: id.consensusStateId,
+      clientId: toConsensusClientId(client),
+      unbondingPeriodSec: 100_000n,
+      challengePeriodsSec: new Map([[id.stateMachine, 0n]]),
+    })),
+    hosts: new Map([[sender.stateMachine, senderHost]]),
+    ...options,
+  });
+}
+
+/** A post from the sender to the receiver. */
+export function post(nonce: bigint, change: Partial<PostRequest> = {}): PostRequest {
+  return {
+    source: sender.stateMachine,
+    dest: receiver.stateMachine,
+    nonce,
+    from: new Uint8Array(20).fill(1),
+    to: new Uint8Array(20).fill(2),
+    timeoutTimestampSec: 0n,
+    body: new TextEncoder().encode(`message ${nonce}`),
+    ...change,
+  };
+}
+
+/** Makes the hub know a block of the sender that holds these requests. */
+export async function commitSender(
+  hub: Hub,
+  height: bigint,
+  requests: readonly PostRequest[],
+): Promise<EvmSource> {
+  const source = await EvmSource.holding(senderHost, requests);
+  const stored = hub.plantCommitment(sender, height, {
+    timestampSec: BigInt(Math.floor(hub.nowMs / 1000)),
+    overlayRoot: undefined,
+    stateRoot: source.stateRoot,
+  });
+  hub.produceBlock();
+  await stored;
+  return source;
+}
+
+/** A `Message::Request` of the sender's requests. */
+export function requestMessage(
+  requests: readonly PostRequest[],
+  proof: Uint8Array,
+  change: { readonly height?: bigint; readonly signer?: Uint8Array; readonly id?: StateMachineId } = {},
+): IsmpMessage {
+  return {
+    tag: "Request",
+    value: {
+      requests,
+      proof: { height: { id: change.id ?? sender, height: change.height ?? 10n }, proof },
+      signer: change.signer ?? new Uint8Array(20).fill(5),
+    },
+  };
+}
+
+/** `Ismp.handle_unsigned` of gargantua. */
+export function handleUnsigned(messages: readonly IsmpMessage[]): Uint8Array {
+  return concatBytes(gargantua.callIndex("Ismp", "handle_unsigned"), ismpMessagesCodec.enc(messages));
+}
+
+/** The unsigned extrinsic of messages. */
+export function extrinsicOf(...messages: readonly IsmpMessage[]): Uint8Array {
+  return encodeBareExtrinsic(handleUnsigned(messages));
+}
+
+/** The unsigned extrinsic of a compressed call. @param size overrides the size that it claims. */
+export function compressedExtrinsic(call: Uint8Array, size = call.length): Uint8Array {
+  return encodeBareExtrinsic(concatBytes(
+    gargantua.callIndex("CallDecompressor", "decompress_call"),
+    bytes.enc(new Uint8Array(zstdCompressSync(call))),
+    u32.enc(size),
+  ));
+}
+
+/** Hands an extrinsic to the pool. */
+export function submit(hub: Hub, extrinsic: Uint8Array): Promise<RpcAnswer> {
+  return callHttp(hub.httpUrl, "author_submitExtrinsic", [toHex(extrinsic)]);
+}

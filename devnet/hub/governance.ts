@@ -1,0 +1,187 @@
+/**
+ * What governance sets for relayers, and what tests read of their accounts. Changes take effect in the next block.
+ */
+import type { Hash256 } from "../../src/core/encoding/bytes.ts";
+import type { EvmHostParam } from "../../src/core/ismp/host_params.ts";
+import { type RequestMetadata, requestMetadataCodec } from "../../src/core/ismp/host_state.ts";
+import type { DisputeGameRules } from "../../src/consensus/clients/op_stack/spec/hub_storage.ts";
+import type { Address } from "../../src/core/evm/address.ts";
+import type { StateMachine, StateMachineId } from "../../src/core/ismp/state_machine.ts";
+import { childTrieKeys } from "../../src/core/ismp/storage_keys.ts";
+import { decodeStrict } from "../../src/core/encoding/scale.ts";
+import type { AdminAction } from "./blocks.ts";
+import type { BlockName } from "./hub_options.ts";
+import type { BalancesPallet } from "./pallets/balances.ts";
+import type { ConsensusIncentivesPallet } from "./pallets/consensus_incentives.ts";
+import { consensusSettings, type KeyedItem } from "./pallets/consensus_settings.ts";
+import type { RelayerPallet } from "./pallets/relayer.ts";
+import { defaultMinimumWithdrawal } from "./pallets/relayer_storage.ts";
+import type { Overlay, Snapshot } from "./storage.ts";
+
+/** Runs an action in the next block. */
+export type Enqueue = (run: AdminAction) => Promise<BlockName>;
+
+/** What is governed; chains other than the hub have no relayer accounts. */
+export interface GovernedPallets {
+  readonly balances: BalancesPallet;
+  readonly relayer: RelayerPallet | undefined;
+  readonly incentives: ConsensusIncentivesPallet | undefined;
+}
+
+/** Account that is noted with claims that {@link Governance} rules out. */
+const fisherman: Hash256 = `0x${"f1".repeat(32)}`;
+
+/** Pallets Relayer, HostExecutive, Balances and those of the consensus clients from the side of governance. */
+export class Governance {
+  readonly #pallets: GovernedPallets;
+  readonly #enqueue: Enqueue;
+  readonly #bestState: () => Snapshot;
+
+  constructor(pallets: GovernedPallets, enqueue: Enqueue, bestState: () => Snapshot) {
+    this.#pallets = pallets;
+    this.#enqueue = enqueue;
+    this.#bestState = bestState;
+  }
+
+  get #relayer(): RelayerPallet {
+    const { relayer } = this.#pallets;
+    if (relayer === undefined) throw new Error("This chain has no pallet Relayer");
+    return relayer;
+  }
+
+  /** Sets the parameters of an EVM host: without them nothing is withdrawn to its chain. */
+  setHostParams(chain: StateMachine, params: EvmHostParam): Promise<BlockName> {
+    return this.#enqueue((execution) =>
+      this.#relayer.parts.hostExecutive.setHostParams(execution, chain, params)
+    );
+  }
+
+  /** Sets the decimals of a Substrate chain's fee token. */
+  setFeeTokenDecimals(chain: StateMachine, decimals: number): Promise<BlockName> {
+    return this.#enqueue((execution) =>
+      this.#relayer.parts.hostExecutive.setFeeTokenDecimals(execution, chain, decimals)
+    );
+  }
+
+  /** Sets the smallest amount that is paid out, in units of the chain's fee token. */
+  setMinimumWithdrawal(chain: StateMachine, amount: bigint): Promise<BlockName> {
+    return this.#enqueue((execution) => this.#relayer.setMinimumWithdrawal(execution, chain, amount));
+  }
+
+  /** Sets the reward for delivering a rotation to a chain, in native units (12 decimals); 0 offers none. */
+  setConsensusReward(chain: StateMachine, amount: bigint): Promise<BlockName> {
+    return this.#enqueue((execution) => this.#relayer.setConsensusReward(execution, chain, amount));
+  }
+
+  /** Sets the reward for delivering a request of a module of the hub, in native units; 0 offers none. */
+  setRequestReward(moduleId: Uint8Array, amount: bigint): Promise<BlockName> {
+    return this.#enqueue((execution) => this.#relayer.setRequestReward(execution, moduleId, amount));
+  }
+
+  /** Sets what an account owns, in native units. Rewards come from `treasuryAccount` of `pallets/balances.ts`. */
+  setBalance(account: Hash256, free: bigint): Promise<BlockName> {
+    return this.#enqueue((execution) => this.#pallets.balances.set(execution, account, free));
+  }
+
+  /** Sets contract and game types of an OP stack chain, under its own client's id; undefined takes them away. */
+  setDisputeGames(id: StateMachineId, rules: DisputeGameRules | undefined): Promise<BlockName> {
+    return this.#enqueue(({ overlay }) => setOrRemove(overlay, consensusSettings.disputeGames, rules, id));
+  }
+
+  /** Sets the output oracle of an OP stack chain; undefined takes it away. */
+  setOutputOracle(id: StateMachineId, oracle: Address | undefined): Promise<BlockName> {
+    return this.#enqueue(({ overlay }) => setOrRemove(overlay, consensusSettings.outputOracle, oracle, id));
+  }
+
+  /** Sets the rollup contract of an Arbitrum chain; undefined takes it away. */
+  setRollupCore(id: StateMachineId, rollupCore: Address | undefined): Promise<BlockName> {
+    return this.#enqueue(({ overlay }) => setOrRemove(overlay, consensusSettings.rollupCore, rollupCore, id));
+  }
+
+  /** Sets how many blocks an epoch of BSC has. */
+  setBscEpochLength(blocks: bigint): Promise<BlockName> {
+    return this.#enqueue(({ overlay }) => consensusSettings.bscEpochLength.put(overlay, blocks));
+  }
+
+  /** Lets the GRANDPA client take a chain, with the milliseconds of its slots; undefined: not any more. */
+  setGrandpaStateMachine(chain: StateMachine, slotMs: bigint | undefined): Promise<BlockName> {
+    return this.#enqueue(({ overlay }) => {
+      if (slotMs === undefined) consensusSettings.grandpaStateMachine.remove(overlay, chain);
+      else consensusSettings.grandpaStateMachine.put(overlay, slotMs, chain);
+    });
+  }
+
+  /** Lets the parachain client follow a parachain of the same relay chain. */
+  followParachain(paraId: number): Promise<BlockName> {
+    return this.#enqueue(({ overlay }) =>
+      consensusSettings.followedParachain.put(overlay, undefined, paraId)
+    );
+  }
+
+  /** Rules a dispute game out, as fishermen do. */
+  blacklistGame(id: StateMachineId, proxy: Address): Promise<BlockName> {
+    return this.#enqueue(({ overlay }) =>
+      consensusSettings.blacklistedGame.put(overlay, fisherman, id, proxy)
+    );
+  }
+
+  /** Rules a claim of an Arbitrum chain out, as fishermen do. */
+  blacklistClaim(id: StateMachineId, claim: Hash256): Promise<BlockName> {
+    return this.#enqueue(({ overlay }) =>
+      consensusSettings.blacklistedClaim.put(overlay, fisherman, id, claim)
+    );
+  }
+
+  /** Sets what relayers get for each block of a chain, native units. @throws {Error} on gargantua. */
+  setCostPerBlock(id: StateMachineId, amount: bigint): Promise<BlockName> {
+    const { incentives } = this.#pallets;
+    if (incentives === undefined) throw new Error("This chain has no pallet ConsensusIncentives");
+    return this.#enqueue((execution) => incentives.setCostPerBlock(execution, id, amount));
+  }
+
+  /** Fees credited to an address for requests paid on `chain`. */
+  feesOf(chain: StateMachine, address: Uint8Array): bigint {
+    return this.#relayer.parts.storage.fees.get(this.#bestState().main, chain, address) ?? 0n;
+  }
+
+  /** Nonce that the next signature of an address for `chain` must carry. */
+  nonceOf(address: Uint8Array, chain: StateMachine): bigint {
+    return this.#relayer.parts.storage.nonce.get(this.#bestState().main, address, chain) ?? 0n;
+  }
+
+  /** Smallest amount that is paid out now. */
+  minimumWithdrawal(chain: StateMachine): bigint {
+    const stored = this.#relayer.parts.storage.minimumWithdrawal.get(this.#bestState().main, chain);
+    return stored ?? defaultMinimumWithdrawal;
+  }
+
+  /** What an account owns, in native units. */
+  balanceOf(account: Hash256): bigint {
+    return this.#pallets.balances.free(this.#bestState().main, account);
+  }
+
+  /** Whether the fee of a request was accumulated; undefined for requests that the hub does not know. */
+  isClaimed(commitment: Hash256): boolean | undefined {
+    return this.#metadataOf(commitment)?.claimed;
+  }
+
+  /** What a request that this chain dispatched or routed offers for its delivery; undefined for unknown requests. */
+  feeOf(commitment: Hash256): bigint | undefined {
+    return this.#metadataOf(commitment)?.fee.fee;
+  }
+
+  #metadataOf(commitment: Hash256): RequestMetadata | undefined {
+    const stored = this.#bestState().child.get(childTrieKeys.requestCommitment(commitment));
+    return stored && decodeStrict(requestMetadataCodec, stored, "RequestMetadata");
+  }
+}
+
+function setOrRemove<Value>(
+  overlay: Overlay,
+  item: KeyedItem<[StateMachineId], Value>,
+  value: Value | undefined,
+  id: StateMachineId,
+): void {
+  if (value === undefined) item.remove(overlay, id);
+  else item.put(overlay, value, id);
+}

@@ -1,0 +1,508 @@
+/**
+ * The simulated hub: a Substrate node with the ISMP pallets that speaks the live JSON-RPC and verifies every
+ * proof. Start at {@link startHub}. What it leaves out: other nodes, forks, seals, balances, signed extrinsics.
+ */
+import type { Hash256 } from "../../src/core/encoding/bytes.ts";
+import { requestReceiptCodec } from "../../src/core/ismp/host_state.ts";
+import type { StateCommitment } from "../../src/core/ismp/state_commitment.ts";
+import {
+  type ConsensusClientId,
+  type ConsensusStateId,
+  type StateMachine,
+  type StateMachineHeight,
+  type StateMachineId,
+  stateMachineParts,
+} from "../../src/core/ismp/state_machine.ts";
+import { childTrieKeys } from "../../src/core/ismp/storage_keys.ts";
+import { decodeStrict } from "../../src/core/encoding/scale.ts";
+import { assembleChain, assembleHub, type ChainRuntime, type HubPallets } from "./assembly.ts";
+import { type AdminAction, type Block, type BuiltBlock, HubChain } from "./blocks.ts";
+import type { Header } from "./digest.ts";
+import { type Enqueue, Governance } from "./governance.ts";
+import {
+  type BlockName,
+  type ConsensusSettings,
+  type HubOptions,
+  identities,
+  type OrdinaryChain,
+  type Rejection,
+  type SentPost,
+} from "./hub_options.ts";
+import type { BlockNews, HubIdentity, HubNode } from "./node.ts";
+import type { BandwidthCredit } from "./pallets/bandwidth.ts";
+import type { NewConsensusClient, OutgoingPost } from "./pallets/ismp.ts";
+import { IsmpError } from "./pallets/ismp_error.ts";
+import { recordRelayParent } from "./pallets/parachain_client.ts";
+import { OwnProofs } from "./own_proofs.ts";
+import { StandaloneFinality } from "./standalone_finality.ts";
+import { defaultPoolOptions, TransactionPool } from "./pool.ts";
+import { authorMethods } from "./rpc/author_methods.ts";
+import { chainMethods } from "./rpc/chain_methods.ts";
+import { RpcDispatcher } from "./rpc/dispatcher.ts";
+import type { FaultHook } from "./rpc/faults.ts";
+import { ismpMethods } from "./rpc/ismp_methods.ts";
+import { type RpcServer, startRpcServer } from "./rpc/server.ts";
+import { stateMethods } from "./rpc/state_methods.ts";
+import { systemMethods } from "./rpc/system_methods.ts";
+import { DispatchError, type Execution, type RejectionListener } from "./runtime.ts";
+
+export {
+  type BlockName,
+  demoModuleId,
+  type HubOptions,
+  type OrdinaryChain,
+  type Rejection,
+  type SentPost,
+} from "./hub_options.ts";
+
+/** How many refusals {@link Hub.rejections} remembers. */
+const rememberedRejections = 1000;
+
+interface PendingAction {
+  readonly run: AdminAction;
+  readonly settle: (block: BlockName) => void;
+}
+
+/** A running hub. Methods that change the chain take effect in the next block and resolve with it. */
+export class Hub {
+  readonly identity: HubIdentity;
+  /** Decides about every RPC call; undefined: all pass. */
+  fault: FaultHook | undefined;
+  /** How often each RPC method ran. */
+  readonly callCounts = new Map<string, number>();
+  /** What is set for relayers, and what they own. */
+  readonly governance: Governance;
+  readonly #node: HubNode;
+  readonly #hubOnly: HubPallets | undefined;
+  readonly #ownProofs: OwnProofs | undefined;
+  #finality: StandaloneFinality | undefined;
+  readonly #dispatcher: RpcDispatcher;
+  readonly #blockTimeMs: number | "manual";
+  readonly #now: () => number;
+  readonly #relayParent: HubOptions["relayParent"];
+  readonly #rejections: Rejection[] = [];
+  readonly #listeners = new Set<(news: BlockNews) => void>();
+  #actions: PendingAction[] = [];
+  #offsetMs = 0;
+  #port: number;
+  #server: RpcServer | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  /** Not for callers: use {@link startHub}. */
+  constructor(options: HubOptions) {
+    const name = options.runtime ?? "gargantua";
+    this.identity = options.chain === undefined ? identities[name] : identityOf(options.chain);
+    this.#blockTimeMs = options.blockTimeMs ?? 1000;
+    this.#now = options.now ?? Date.now;
+    this.#relayParent = options.relayParent;
+    this.#port = options.port ?? 0;
+    const parts = options.chain === undefined
+      ? assembleHub(name, this.identity, options)
+      : assembleChain(options.chain, options);
+    this.#hubOnly = parts.hubOnly;
+    this.#node = this.#makeNode(options, { ...parts, mmr: parts.hubOnly?.mmr });
+    const enqueue: Enqueue = (run) => this.#enqueue(run);
+    this.governance = new Governance(
+      {
+        balances: parts.balances,
+        relayer: parts.hubOnly?.relayer,
+        incentives: parts.hubOnly?.incentives,
+      },
+      enqueue,
+      () => this.#node.chain.bestState,
+    );
+    this.#ownProofs = parts.hubOnly && new OwnProofs(parts.hubOnly.beefy, enqueue, this.#node.chain);
+    this.#dispatcher = this.#makeDispatcher(options.maxMessageBytes ?? 150_000_000);
+    this.#setUp(options, parts);
+    this.produceBlock();
+  }
+
+  /** What the first block does. */
+  #setUp(options: HubOptions, { ismp, balances }: ChainRuntime): void {
+    for (const client of options.clients ?? []) {
+      void this.#enqueue((execution) => ismp.createConsensusClient(execution, client));
+      for (const chain of client.challengePeriodsSec.keys()) void this.acceptMessages(client.clientId, chain);
+    }
+    this.#setUpConsensus(options.consensus ?? {});
+    for (const [account, free] of options.balances ?? []) {
+      void this.#enqueue((execution) => balances.set(execution, account, free));
+    }
+    for (const [chain, address] of options.hosts ?? []) void this.setHost(chain, address);
+    for (const [chain, params] of options.hostParams ?? []) {
+      void this.governance.setHostParams(chain, params);
+    }
+    if (options.trustedState !== undefined) void this.ownProofs.initializeState(options.trustedState);
+  }
+
+  #setUpConsensus(settings: ConsensusSettings): void {
+    const { disputeGames, outputOracles, rollupCores, bscEpochLength, grandpaStateMachines, parachains } =
+      settings;
+    for (const { id, rules } of disputeGames ?? []) void this.governance.setDisputeGames(id, rules);
+    for (const { id, oracle } of outputOracles ?? []) void this.governance.setOutputOracle(id, oracle);
+    for (const { id, rollupCore } of rollupCores ?? []) void this.governance.setRollupCore(id, rollupCore);
+    if (bscEpochLength !== undefined) void this.governance.setBscEpochLength(bscEpochLength);
+    for (const [chain, slotMs] of grandpaStateMachines ?? []) {
+      void this.governance.setGrandpaStateMachine(chain, slotMs);
+    }
+    for (const paraId of parachains ?? []) void this.governance.followParachain(paraId);
+  }
+
+  #makeNode(options: HubOptions, parts: Pick<HubNode, "runtime" | "mmr" | "ismp">): HubNode {
+    const slotDurationMs = this.#blockTimeMs === "manual" ? 1000 : this.#blockTimeMs;
+    const { runtime, ismp } = parts;
+    const chain = new HubChain(runtime, ismp, {
+      slotDurationMs,
+      finalityLag: options.finalityLag ?? 1,
+      historyBlocks: options.historyBlocks ?? 4096,
+      genesis: (execution) => {
+        const identity = stateMachineParts(this.identity.stateMachine);
+        if (identity.tag === "Polkadot" || identity.tag === "Kusama") {
+          runtime.system.parachainId.put(execution.overlay, identity.value);
+        }
+        if (options.chain?.voters !== undefined) StandaloneFinality.genesis(execution.overlay);
+      },
+    });
+    const onRejection: RejectionListener = (rejection) => this.#remember(rejection);
+    const pool = new TransactionPool({
+      runtime,
+      chain,
+      options: { ...defaultPoolOptions, ...options.pool },
+      now: () => this.nowMs,
+      onRejection,
+    });
+    const voters = options.chain?.voters;
+    this.#finality = voters === undefined ? undefined : new StandaloneFinality(chain, voters);
+    return {
+      ...parts,
+      justificationsOf: (block) => this.#finality?.justificationsOf(block) ?? null,
+      identity: this.identity,
+      chain,
+      pool,
+      slotDurationMs,
+      onRejection,
+      follow: (listener) => {
+        this.#listeners.add(listener);
+        return () => this.#listeners.delete(listener);
+      },
+    };
+  }
+
+  #makeDispatcher(maxBytes: number): RpcDispatcher {
+    const node = this.#node;
+    const methods = {
+      ...systemMethods(node),
+      ...chainMethods(node),
+      ...stateMethods(node),
+      ...authorMethods(node),
+      ...ismpMethods(node),
+    };
+    return new RpcDispatcher({
+      methods: this.#finality?.methods(node, methods) ?? methods,
+      maxRequestBytes: maxBytes,
+      maxResponseBytes: maxBytes,
+      fault: (call) => this.fault?.(call),
+      onCall: ({ method }) => this.callCounts.set(method, (this.callCounts.get(method) ?? 0) + 1),
+    });
+  }
+
+  /** Accepted proofs about the hub itself. @throws {Error} on other chains. */
+  get ownProofs(): OwnProofs {
+    return this.#ownProofs ?? noHub();
+  }
+
+  /** Port on 127.0.0.1; the same after a restart. */
+  get port(): number {
+    return this.#port;
+  }
+
+  /** Endpoint for HTTP. */
+  get httpUrl(): string {
+    return `http://127.0.0.1:${this.#port}`;
+  }
+
+  /** Endpoint for WebSocket. */
+  get wsUrl(): string {
+    return `ws://127.0.0.1:${this.#port}`;
+  }
+
+  /** Newest block. */
+  get best(): BlockName {
+    return nameOf(this.#node.chain.best);
+  }
+
+  /** Newest final block. */
+  get finalized(): BlockName {
+    return nameOf(this.#node.chain.finalized);
+  }
+
+  /** Header of the newest final block: its digest names the roots that light clients of the hub take over. */
+  get finalizedHeader(): Header {
+    return this.#node.chain.finalized.header;
+  }
+
+  /** Header of a block. @throws {ChainError} for blocks that do not exist. */
+  header(block: number): Header {
+    return this.#node.chain.blockAt(block).header;
+  }
+
+  /** Where the next block takes its time from, Unix milliseconds. */
+  get nowMs(): number {
+    return this.#now() + this.#offsetMs;
+  }
+
+  /** Refusals, oldest first; the oldest are forgotten. */
+  get rejections(): readonly Rejection[] {
+    return this.#rejections;
+  }
+
+  /** True while the endpoint answers. */
+  get isRunning(): boolean {
+    return this.#server !== undefined;
+  }
+
+  /** Opens the port and begins to make blocks. Also after {@link stop}, with the state as it was. */
+  start(): void {
+    if (this.#server !== undefined) return;
+    this.#server = startRpcServer(this.#dispatcher, this.#port);
+    this.#port = this.#server.port;
+    this.resumeBlocks();
+  }
+
+  /** Closes the port and all connections and makes no more blocks; the state stays. */
+  async stop(): Promise<void> {
+    this.pauseBlocks();
+    const server = this.#server;
+    this.#server = undefined;
+    await server?.stop();
+  }
+
+  /** {@link stop}, for `await using`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
+  /** Makes no blocks until {@link resumeBlocks}; the endpoint goes on. */
+  pauseBlocks(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** Makes blocks again (not in manual mode). */
+  resumeBlocks(): void {
+    const delayMs = this.#blockTimeMs;
+    if (delayMs === "manual" || this.#timer !== undefined) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.produceBlock();
+      this.resumeBlocks();
+    }, delayMs);
+  }
+
+  /** Moves the hub's clock on; seen from the next block. */
+  advanceTime(ms: number): void {
+    this.#offsetMs += ms;
+  }
+
+  /** Makes one block now, of all pending actions and whatever of the pool fits. */
+  produceBlock(): BlockName {
+    const { chain, pool, runtime } = this.#node;
+    const before = runtime.system.now.get(chain.bestState.main) ?? 0n;
+    const now = BigInt(Math.floor(this.nowMs));
+    const actions = this.#actions;
+    this.#actions = [];
+    const built = chain.build(now > before ? now : before + 1n, pool.ready(), [
+      (execution) => recordRelayParent(execution, this.#relayParent?.()),
+      ...actions.map(({ run }) => run),
+    ]);
+    const name = nameOf(built.block);
+    this.#reportFailures(built);
+    pool.onBlock(built);
+    const finalized = chain.advanceFinality();
+    for (const { settle } of actions) settle(name);
+    for (const listener of [...this.#listeners]) listener({ best: built.block, finalized });
+    pool.onFinalized(finalized);
+    return name;
+  }
+
+  /** Creates or replaces a light client. */
+  createConsensusClient(client: NewConsensusClient): Promise<BlockName> {
+    return this.#enqueue((execution) => this.#node.ismp.createConsensusClient(execution, client));
+  }
+
+  /**
+   * Lets the client of a beacon chain prove a chain, the beacon chain's own or a rollup's, as governance does with
+   * `add_state_machine`; false takes that back. No other client has such a list.
+   */
+  acceptMessages(client: ConsensusClientId, chain: StateMachine, isAccepted = true): Promise<BlockName> {
+    return this.#enqueue((execution) => this.#node.ismp.setAccepted(execution, client, chain, isAccepted));
+  }
+
+  /** Fixture of unit tests: stores a state commitment as a light client's update does, but nothing proves it. */
+  plantCommitment(id: StateMachineId, height: bigint, commitment: StateCommitment): Promise<BlockName> {
+    return this.plantCommitments(id, [{ height, commitment }]);
+  }
+
+  /** Those of one update, like {@link plantCommitment}: known and older heights are skipped, one event for the highest. */
+  plantCommitments(
+    id: StateMachineId,
+    commitments: readonly { readonly height: bigint; readonly commitment: StateCommitment }[],
+  ): Promise<BlockName> {
+    return this.#enqueue((execution) => this.#node.ismp.storeCommitments(execution, id, commitments));
+  }
+
+  /** Removes a commitment as a fisherman's veto does. */
+  veto(at: StateMachineHeight, fisherman: Uint8Array = new Uint8Array(32)): Promise<BlockName> {
+    return this.#enqueue((execution) => this.#node.ismp.veto(execution, at, fisherman));
+  }
+
+  /** Removes a commitment as eviction does: silently, the latest height stays. */
+  pruneCommitment(at: StateMachineHeight): Promise<BlockName> {
+    return this.#enqueue(({ overlay }) => this.#node.ismp.storage.removeCommitment(overlay, at));
+  }
+
+  /** Sets how many commitments of a chain are kept. */
+  setCommitmentCap(id: StateMachineId, cap: number): Promise<BlockName> {
+    return this.#enqueue(({ overlay }) => this.#node.ismp.storage.commitmentCap.put(overlay, cap, id));
+  }
+
+  /** Sets the challenge period of a chain, seconds. */
+  setChallengePeriod(id: StateMachineId, periodSec: bigint): Promise<BlockName> {
+    return this.#enqueue(({ overlay }) =>
+      this.#node.ismp.storage.challengePeriodSec.put(overlay, periodSec, id)
+    );
+  }
+
+  /** Stops a light client as a fraud proof does. */
+  freezeClient(stateId: ConsensusStateId): Promise<BlockName> {
+    return this.#enqueue((execution) => this.#node.ismp.freeze(execution, stateId));
+  }
+
+  /** Lets a frozen light client go on, as governance does. */
+  unfreezeClient(stateId: ConsensusStateId): Promise<BlockName> {
+    return this.#enqueue(({ overlay }) =>
+      this.#node.ismp.storage.frozenConsensusClients.put(overlay, false, stateId)
+    );
+  }
+
+  /** Sets the ISMP host of an EVM chain. */
+  setHost(chain: StateMachine, address: Uint8Array): Promise<BlockName> {
+    return this.#enqueue((execution) =>
+      (this.#hubOnly ?? noHub()).hostExecutive.setEvmHost(execution, chain, address)
+    );
+  }
+
+  /** Puts an application on the list of those that need no bandwidth, or takes it off. */
+  setBandwidthAllowlist(source: StateMachine, app: Uint8Array, on: boolean): Promise<BlockName> {
+    return this.#enqueue((execution) =>
+      (this.#hubOnly ?? noHub()).bandwidth.setAllowlist(execution, source, app, on)
+    );
+  }
+
+  /** Gives an application bandwidth. */
+  creditBandwidth(credit: BandwidthCredit): Promise<BlockName> {
+    return this.#enqueue((execution) => (this.#hubOnly ?? noHub()).bandwidth.credit(execution, credit));
+  }
+
+  /** Sends a post of the chain itself. */
+  async dispatchPost(post: OutgoingPost): Promise<SentPost> {
+    let sent: Omit<SentPost, "block"> | undefined;
+    const block = await this.#enqueue((execution) => {
+      sent = this.#node.ismp.dispatchPost(execution, post);
+    });
+    if (sent === undefined) throw new Error("The post was not dispatched");
+    return { ...sent, block };
+  }
+
+  /** Who delivered a request to the hub; undefined without a receipt. */
+  findReceipt(commitment: Hash256): Uint8Array | undefined {
+    const receipt = this.#node.chain.bestState.child.get(childTrieKeys.requestReceipt(commitment));
+    return receipt === undefined ? undefined : decodeStrict(requestReceiptCodec, receipt, "RequestReceipt");
+  }
+
+  /** True when the hub dispatched the request or routed it on. */
+  hasRequest(commitment: Hash256): boolean {
+    return this.#node.chain.bestState.child.get(childTrieKeys.requestCommitment(commitment)) !== undefined;
+  }
+
+  /** Latest height of a chain that the hub knows, undefined when none. */
+  latestHeight(id: StateMachineId): bigint | undefined {
+    return this.#node.ismp.storage.latestHeight.get(this.#node.chain.bestState.main, id);
+  }
+
+  /** Puts a value into the node's offchain database (kind PERSISTENT). */
+  putOffchain(key: Uint8Array, value: Uint8Array): void {
+    this.#node.chain.offchain.put(key, value);
+  }
+
+  #enqueue(run: (execution: Execution) => void): Promise<BlockName> {
+    return new Promise((resolve, reject) => {
+      let failure: unknown;
+      this.#actions.push({
+        run: (execution) => {
+          try {
+            execution.overlay.transaction(() => run(execution));
+          } catch (error) {
+            failure = error ?? new Error("The action failed");
+          }
+        },
+        settle: (block) => failure === undefined ? resolve(block) : reject(failure),
+      });
+    });
+  }
+
+  #reportFailures({ included }: BuiltBlock): void {
+    for (const { candidate, result } of included) {
+      if (result.kind !== "failed") continue;
+      this.#remember({ stage: "block", extrinsic: candidate.bytes, error: result.error });
+    }
+  }
+
+  #remember({ stage, extrinsic, error }: Parameters<RejectionListener>[0]): void {
+    const found = findIsmpError(error);
+    this.#rejections.push({
+      stage,
+      extrinsic: this.#node.runtime.extrinsicHash(extrinsic),
+      code: error.code,
+      dispatch: findDispatchError(error),
+      ismp: found?.code,
+      detail: found?.message ?? error.message,
+    });
+    if (this.#rejections.length > rememberedRejections) this.#rejections.shift();
+  }
+}
+
+/** Starts a hub: block 1 exists when it returns. */
+export function startHub(options: HubOptions = {}): Promise<Hub> {
+  const hub = new Hub(options);
+  hub.start();
+  return Promise.resolve(hub);
+}
+
+/** A chain that is not the hub was asked for what only the hub has. */
+function noHub(): never {
+  throw new Error("This chain is not the hub");
+}
+
+function identityOf({ stateMachine, consensusStateId }: OrdinaryChain): HubIdentity {
+  return { stateMachine, consensusStateId, chainName: `Devnet ${stateMachine}`, tokenSymbol: "UNIT" };
+}
+
+function nameOf({ header, hash }: Block): BlockName {
+  return { number: header.number, hash };
+}
+
+/** The innermost: what a decompressed call failed with, not that it did. */
+function findDispatchError(error: unknown): string | undefined {
+  let name: string | undefined;
+  for (let current = error; current instanceof Error; current = current.cause) {
+    if (current instanceof DispatchError) name = current.message;
+  }
+  return name;
+}
+
+function findIsmpError(error: unknown): IsmpError | undefined {
+  for (let current = error; current instanceof Error; current = current.cause) {
+    if (current instanceof IsmpError) return current;
+  }
+  return undefined;
+}

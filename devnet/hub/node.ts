@@ -1,0 +1,55 @@
+/**
+ * The parts of the simulated node that its RPC methods see.
+ */
+import type { ConsensusStateId, StateMachine } from "../../src/core/ismp/state_machine.ts";
+import type { HubChain } from "./blocks.ts";
+import type { IsmpPallet } from "./pallets/ismp.ts";
+import type { MmrPallet } from "./pallets/mmr.ts";
+import type { TransactionPool } from "./pool.ts";
+import type { RejectionListener, Runtime } from "./runtime.ts";
+import type { Block } from "./blocks.ts";
+
+/** Identity of the hub. */
+export interface HubIdentity {
+  readonly stateMachine: StateMachine;
+  /** Consensus state id under which other chains know it. */
+  readonly consensusStateId: ConsensusStateId;
+  /** `system_chain`. */
+  readonly chainName: string;
+  readonly tokenSymbol: string;
+}
+
+/** A chain without forks, as RPC methods read it. */
+export type ServedChain = Pick<
+  HubChain,
+  "best" | "finalized" | "find" | "findNumber" | "blockAt" | "block" | "stateOf"
+>;
+
+/** A node of any Substrate chain, as the methods that all of them have see it. */
+export interface ServedNode {
+  readonly chain: ServedChain;
+  /** Calls `listener` for every new block until the returned function is called. */
+  follow(listener: (news: BlockNews) => void): () => void;
+  /** Why a block is final, as `chain_getBlock` tells it; left out where the node keeps none. */
+  readonly justificationsOf?: (block: Block) => unknown;
+}
+
+/** What a block brings to those who follow the chain. */
+export interface BlockNews {
+  readonly best: Block;
+  /** Blocks that became final with it, oldest first. */
+  readonly finalized: readonly Block[];
+}
+
+/** The node. */
+export interface HubNode extends ServedNode {
+  readonly identity: HubIdentity;
+  readonly runtime: Runtime;
+  readonly chain: HubChain;
+  readonly pool: TransactionPool;
+  readonly ismp: IsmpPallet;
+  /** Undefined on chains other than the hub. */
+  readonly mmr: MmrPallet | undefined;
+  readonly slotDurationMs: number;
+  readonly onRejection: RejectionListener;
+}

@@ -1,0 +1,97 @@
+/**
+ * The proofs about the hub itself that a prover brings: how a devnet gives them to the hub, and what the hub knows.
+ * Start at {@link OwnProofs.submitProof}.
+ */
+import { type Hash256, type Hex, toHex } from "../../src/core/encoding/bytes.ts";
+import { consensusDigestCodec, timestampDigestCodec } from "../../src/core/ismp/host_state.ts";
+import { offchainKeys } from "../../src/core/ismp/storage_keys.ts";
+import type { HubChain } from "./blocks.ts";
+import { findDigest, type Header } from "./digest.ts";
+import type { Enqueue } from "./governance.ts";
+import type { BlockName } from "./hub_options.ts";
+import type { AcceptedProof, BeefyProofsPallet, OwnHeader } from "./pallets/beefy_proofs.ts";
+import type { BeefyProofStorage, BeefyState } from "./pallets/beefy_storage.ts";
+
+/** What a block's header says of the state behind it; undefined for the first block. */
+export function ownHeaderOf(header: Header): OwnHeader | undefined {
+  const roots = findDigest(header.digest, "ISMP", consensusDigestCodec);
+  const time = findDigest(header.digest, "ISTM", timestampDigestCodec);
+  if (roots === undefined || time === undefined) return undefined;
+  return { ...roots, ...time, stateRoot: header.stateRoot };
+}
+
+/** A proof that was accepted, and the block of its event. */
+export interface SubmittedProof extends AcceptedProof {
+  readonly block: BlockName;
+}
+
+/** Who submits unless told otherwise. */
+const prover: Hash256 = `0x${"70".repeat(32)}`;
+
+/** Pallet BeefyConsensusProofs from the side of its provers. */
+export class OwnProofs {
+  readonly #pallet: BeefyProofsPallet;
+  readonly #storage: BeefyProofStorage;
+  readonly #enqueue: Enqueue;
+  readonly #chain: HubChain;
+
+  constructor(
+    parts: { readonly pallet: BeefyProofsPallet; readonly storage: BeefyProofStorage },
+    enqueue: Enqueue,
+    chain: HubChain,
+  ) {
+    this.#pallet = parts.pallet;
+    this.#storage = parts.storage;
+    this.#enqueue = enqueue;
+    this.#chain = chain;
+  }
+
+  /** Sets the trusted state, given as EVM hosts are initialised (256 bytes). */
+  initializeState(abiState: Uint8Array): Promise<BlockName> {
+    return this.#enqueue((execution) => this.#pallet.initializeState(execution, abiState));
+  }
+
+  /** Sets the reward of an accepted proof, in native units. */
+  setProofReward(reward: bigint): Promise<BlockName> {
+    return this.#enqueue((execution) => this.#pallet.setProofReward(execution, reward));
+  }
+
+  /**
+   * Submits a naive proof; height and rotation are read from it.
+   * @throws {DispatchError} with the error of the pallet, when it refuses.
+   */
+  async submitProof(proof: Uint8Array, submitter: Hash256 = prover): Promise<SubmittedProof> {
+    let accepted: AcceptedProof | undefined;
+    const block = await this.#enqueue((execution) => {
+      accepted = this.#pallet.submitProof(execution, { submitter, proof });
+    });
+    if (accepted === undefined) throw new Error("The proof was not looked at");
+    return { ...accepted, block };
+  }
+
+  /** What the hub trusts now, undefined before it was initialised. */
+  get state(): BeefyState | undefined {
+    return this.#pallet.state(this.#chain.bestState.main);
+  }
+
+  /** Heights of the messaging proofs that are kept, rising. */
+  get messagingProofs(): readonly bigint[] {
+    return this.#storage.messagingProofs.get(this.#chain.bestState.main) ?? [];
+  }
+
+  /** Rotations that are kept: authority set to height. */
+  get rotationProofs(): ReadonlyMap<bigint, bigint> {
+    return this.#storage.rotationProofs.get(this.#chain.bestState.main) ?? new Map();
+  }
+
+  /** Makes this node forget a proof, as one that was offline when it was accepted. @returns whether it had it. */
+  forget(proof: { readonly height: bigint } | { readonly setId: bigint }): boolean {
+    const key = "height" in proof
+      ? offchainKeys.beefyMessagingProof(proof.height)
+      : offchainKeys.beefyRotationProof(proof.setId);
+    const name: Hex = toHex(key);
+    const had = this.#chain.offchain.get(key) !== undefined;
+    this.#chain.offchain.import([[name, undefined]]);
+    return had;
+  }
+}

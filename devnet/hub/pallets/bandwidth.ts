@@ -1,0 +1,128 @@
+/**
+ * Pallet Bandwidth: the gate that charges every incoming request to its sender's subscriptions.
+ * Source: polytope-labs/hyperbridge: modules/pallets/bandwidth/src/{lib,impls}.rs.
+ */
+import { abiEncodePost } from "../../../src/core/ismp/commitment.ts";
+import {
+  addressCodec,
+  type BandwidthTier,
+  bandwidthTierCodec,
+  type Subscription,
+  subscriptionCodec,
+} from "../../../src/core/ismp/host_params.ts";
+import type { GetRequest, PostRequest } from "../../../src/core/ismp/message.ts";
+import { type StateMachine, stateMachineCodec } from "../../../src/core/ismp/state_machine.ts";
+import { equalBytes } from "../../../src/core/encoding/bytes.ts";
+import { bytes, list, u128, u64, unit } from "../../../src/core/encoding/scale.ts";
+import type { Execution } from "../runtime.ts";
+import type { RuntimeMetadata } from "../runtime_metadata.ts";
+import { StorageItem } from "../storage.ts";
+import { IsmpError } from "./ismp_error.ts";
+
+/** Longest application id that storage keeps. */
+const maxAppBytes = 32;
+
+/** A credit of bandwidth by an admin. */
+export interface BandwidthCredit {
+  readonly source: StateMachine;
+  readonly app: Uint8Array;
+  readonly tier: BandwidthTier;
+  readonly bytes: bigint;
+  readonly durationSec: bigint;
+}
+
+/** The pallet. */
+export class BandwidthPallet {
+  readonly #allowance: StorageItem<[StateMachine, Uint8Array], readonly Subscription[]>;
+  readonly #allowlist: StorageItem<[StateMachine, Uint8Array], undefined>;
+  readonly #manager: StorageItem<[StateMachine], Uint8Array>;
+
+  constructor(metadata: RuntimeMetadata) {
+    const byApp = [stateMachineCodec, bytes] as const;
+    this.#allowance = new StorageItem(metadata, ["Bandwidth", "Allowance"], byApp, list(subscriptionCodec));
+    this.#allowlist = new StorageItem(metadata, ["Bandwidth", "Allowlist"], byApp, unit);
+    this.#manager = new StorageItem<[StateMachine], Uint8Array>(
+      metadata,
+      ["Bandwidth", "BandwidthManager"],
+      [stateMachineCodec],
+      addressCodec,
+    );
+  }
+
+  /** Puts an application on the list of those that are not charged, or takes it off. */
+  setAllowlist(execution: Execution, source: StateMachine, app: Uint8Array, on: boolean): void {
+    const key = app.slice(0, maxAppBytes);
+    if (on) this.#allowlist.put(execution.overlay, undefined, source, key);
+    else this.#allowlist.remove(execution.overlay, source, key);
+    execution.emit("Bandwidth", "AllowlistChanged", {
+      source: stateMachineCodec.enc(source),
+      app: bytes.enc(key),
+      on: Uint8Array.of(on ? 1 : 0),
+    });
+  }
+
+  /** Adds a subscription, as `force_credit` does. */
+  credit(execution: Execution, credit: BandwidthCredit): void {
+    const app = credit.app.slice(0, maxAppBytes);
+    const expiresAtSec = execution.nowSec + credit.durationSec;
+    const live = this.#live(execution, credit.source, app);
+    const added = {
+      tier: credit.tier,
+      remainingBytes: credit.bytes,
+      expiresAtSec,
+      purchasedAtSec: execution.nowSec,
+    };
+    this.#allowance.put(execution.overlay, [...live, added], credit.source, app);
+    execution.emit("Bandwidth", "ForceCredited", {
+      app_chain: stateMachineCodec.enc(credit.source),
+      app: bytes.enc(app),
+      tier: bandwidthTierCodec.enc(credit.tier),
+      bytes: u128.enc(credit.bytes),
+      expires_at: u64.enc(expiresAtSec),
+    });
+  }
+
+  /**
+   * Charges the length of the ABI-encoded request, oldest subscription first. Messages of the bandwidth
+   * manager itself and applications on the allow list are free.
+   * @throws {IsmpError} module_dispatch_error when the sender has too little.
+   */
+  charge(execution: Execution, request: PostRequest): void {
+    const { overlay } = execution;
+    const manager = this.#manager.get(overlay, request.source);
+    if (manager !== undefined && equalBytes(manager, request.from)) return;
+    this.#consume(execution, request, abiEncodePost(request).length);
+  }
+
+  /** Charges the sender of a GET request for the answer. @throws {IsmpError} module_dispatch_error. */
+  chargeResponse(execution: Execution, get: GetRequest, size: number): void {
+    this.#consume(execution, get, size);
+  }
+
+  #consume(execution: Execution, { source, from }: Pick<PostRequest, "source" | "from">, size: number): void {
+    const { overlay } = execution;
+    const app = from.slice(0, maxAppBytes);
+    if (overlay.get(this.#allowlist.key(source, app)) !== undefined) return;
+    let owed = BigInt(size);
+    const rest: Subscription[] = [];
+    for (const subscription of this.#live(execution, source, app)) {
+      const taken = owed < subscription.remainingBytes ? owed : subscription.remainingBytes;
+      owed -= taken;
+      const remainingBytes = subscription.remainingBytes - taken;
+      if (remainingBytes > 0n) rest.push({ ...subscription, remainingBytes });
+    }
+    if (owed > 0n) throw new IsmpError("module_dispatch_error", "bandwidth gate");
+    this.#allowance.put(overlay, rest, source, app);
+    execution.emit("Bandwidth", "BandwidthConsumed", {
+      source: stateMachineCodec.enc(source),
+      app: bytes.enc(app),
+      bytes: u128.enc(BigInt(size)),
+      remaining: u128.enc(rest.reduce((sum, { remainingBytes }) => sum + remainingBytes, 0n)),
+    });
+  }
+
+  #live(execution: Execution, source: StateMachine, app: Uint8Array): Subscription[] {
+    const all = this.#allowance.get(execution.overlay, source, app) ?? [];
+    return all.filter(({ expiresAtSec }) => expiresAtSec > execution.nowSec);
+  }
+}

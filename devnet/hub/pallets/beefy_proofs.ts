@@ -1,0 +1,225 @@
+/**
+ * Pallet BeefyConsensusProofs: the hub's light client of itself, and the proofs that relayers take on to EVM hosts.
+ * It takes naive proofs; what they must bring is checked as the live pallet does.
+ * Source: polytope-labs/hyperbridge: modules/pallets/beefy-consensus-proofs/src/lib.rs.
+ */
+import type { Hash256 } from "../../../src/core/encoding/bytes.ts";
+import { BeefyError } from "../../../src/core/beefy/beefy_error.ts";
+import { decodeNaiveProof, ECDSA_PROOF, type NaiveProof } from "../../../src/core/beefy/naive_proof.ts";
+import { hubCommitment, verifyNaiveProof } from "../../../src/consensus/clients/beefy/spec/verify_proof.ts";
+import { decodeSubstrateHeader } from "../../../src/core/substrate/header.ts";
+import { type BeefyClientState, decodeBeefyClientState } from "../../../src/core/evm/beefy_client_state.ts";
+import type { StateCommitmentHeight } from "../../../src/core/ismp/state_commitment.ts";
+import {
+  type ConsensusStateId,
+  paraIdOf,
+  type StateMachine,
+  type StateMachineId,
+  toConsensusStateId,
+} from "../../../src/core/ismp/state_machine.ts";
+import { decodeStrict, hash256, Option, u128, u32, u64 } from "../../../src/core/encoding/scale.ts";
+import { DispatchError, type Execution } from "../runtime.ts";
+import type { StorageReader } from "../storage.ts";
+import { type BalancesPallet, treasuryAccount } from "./balances.ts";
+import { type BeefyProofStorage, type BeefyState, beefyStateCodec } from "./beefy_storage.ts";
+import { beefyClientId } from "./consensus_clients.ts";
+import type { IsmpPallet } from "./ismp.ts";
+
+/** Consensus state of the hub's client of itself. */
+export const beefyStateId: ConsensusStateId = toConsensusStateId("BEEF");
+
+/** Unbonding period given to the client, seconds (docs/protocol/hub-consensus.md section 5.12). */
+const unbondingSec = 5_832_000n;
+const zeroHash: Hash256 = `0x${"00".repeat(32)}`;
+
+/** A block of the hub as its own header shows it. */
+export interface OwnHeader {
+  readonly timestampSec: bigint;
+  readonly mmrRoot: Hash256;
+  readonly childTrieRoot: Hash256;
+  readonly stateRoot: Hash256;
+}
+
+/** What came of a proof. */
+export interface AcceptedProof {
+  /** Hub height that is proven now. */
+  readonly height: bigint;
+  /** Authority set that became the current one; undefined for messaging proofs. */
+  readonly newSetId: bigint | undefined;
+}
+
+/** What the pallet works with. */
+export interface BeefyProofParts {
+  readonly storage: BeefyProofStorage;
+  readonly ismp: IsmpPallet;
+  readonly balances: BalancesPallet;
+  readonly stateMachine: StateMachine;
+  /** Under which the hub's own heights are stored. */
+  readonly consensusStateId: ConsensusStateId;
+}
+
+/** The pallet. */
+export class BeefyProofsPallet {
+  readonly #parts: BeefyProofParts;
+  readonly #self: StateMachineId;
+
+  constructor(parts: BeefyProofParts) {
+    this.#parts = parts;
+    this.#self = { stateMachine: parts.stateMachine, consensusStateId: parts.consensusStateId };
+  }
+
+  /**
+   * Sets the trusted state, as `initialize_state` does by governance.
+   * @param abiState the 256 bytes that EVM hosts are initialised with.
+   * @throws {DispatchError} AbiDecodeFailed.
+   */
+  initializeState(execution: Execution, abiState: Uint8Array): void {
+    const decoded = decodeBeefyClientState(abiState) ?? fail("AbiDecodeFailed");
+    const state: BeefyState = {
+      latestBeefyHeight: Number(decoded.latestHeight),
+      beefyActivationBlock: Number(decoded.beefyActivationBlock),
+      mmrRootHash: zeroHash,
+      current: decoded.current,
+      next: decoded.next,
+    };
+    const { ismp, storage } = this.#parts;
+    ismp.createConsensusClient(execution, {
+      stateId: beefyStateId,
+      clientId: beefyClientId,
+      unbondingPeriodSec: unbondingSec,
+      challengePeriodsSec: new Map(),
+      state: beefyStateCodec.enc(state),
+    });
+    const at = { id: this.#self, height: 1n };
+    const commitment = { timestampSec: execution.nowSec, overlayRoot: undefined, stateRoot: zeroHash };
+    ismp.storage.insertCommitment(execution.overlay, at, commitment, execution.nowSec);
+    ismp.storage.storeLatestHeight(execution.overlay, at);
+    storage.lastRewardedDispatchRoot.remove(execution.overlay);
+    execution.emit("BeefyConsensusProofs", "StateInitialized", {
+      current_set_id: u64.enc(state.current.id),
+      next_set_id: u64.enc(state.next.id),
+      latest_beefy_height: u32.enc(state.latestBeefyHeight),
+    });
+  }
+
+  /** Reward of the first prover of a height, from the treasury. */
+  setProofReward(execution: Execution, reward: bigint): void {
+    this.#parts.storage.proofReward.put(execution.overlay, reward);
+    execution.emit("BeefyConsensusProofs", "ProofRewardUpdated", { new_reward: u128.enc(reward) });
+  }
+
+  /**
+   * Accepts a proof, as `submit_proof` does.
+   * @throws {DispatchError} with an error of the pallet.
+   */
+  submitProof(
+    execution: Execution,
+    submission: { readonly submitter: Hash256; readonly proof: Uint8Array },
+  ): AcceptedProof {
+    const { overlay } = execution;
+    const { storage } = this.#parts;
+    const { proof, submitter } = submission;
+    if (proof[0] !== ECDSA_PROOF) fail("UnknownProofType");
+    const before = this.state(overlay) ?? fail("NotInitialized");
+    const provenBefore = this.#latest(execution);
+    const after = this.#verify(execution, before, refusing("AbiDecodeFailed", () => decodeNaiveProof(proof)));
+    const height = this.#latest(execution);
+    if (after.next.id !== after.current.id + 1n) fail("UnexpectedAuthoritySet");
+    const isRotation = after.current.id > before.current.id;
+    if (!isRotation && height <= provenBefore) fail("StaleProof");
+    const root = this.#childTrieRoot(execution, height) ?? fail("MissingChildTrieRoot");
+    const isNews = root !== (storage.lastRewardedDispatchRoot.get(overlay) ?? zeroHash) &&
+      height > provenBefore;
+    if (!isRotation && !isNews) fail("NoNewWork");
+    if (isNews) storage.lastRewardedDispatchRoot.put(overlay, root);
+    const rewarded = this.#pay(execution, submitter, isRotation);
+    if (isRotation) storage.keepRotationProof(overlay, after.current.id, height, proof);
+    else storage.keepMessagingProof(overlay, height, proof);
+    const newSetId = isRotation ? after.current.id : undefined;
+    execution.emit("BeefyConsensusProofs", "ProofAccepted", {
+      submitter: hash256.enc(submitter),
+      height: u64.enc(height),
+      new_set_id: Option(u64).enc(newSetId),
+      rewarded: u128.enc(rewarded),
+    });
+    return { height, newSetId };
+  }
+
+  /** The trusted state, undefined before it was set. */
+  state(reader: StorageReader): BeefyState | undefined {
+    const stored = this.#parts.ismp.storage.consensusStates.get(reader, beefyStateId);
+    return stored === undefined ? undefined : decodeStrict(beefyStateCodec, stored, "ConsensusState");
+  }
+
+  #latest({ overlay }: Execution): bigint {
+    return this.#parts.ismp.storage.latestHeight.get(overlay, this.#self) ?? 0n;
+  }
+
+  #childTrieRoot({ overlay }: Execution, height: bigint): Hash256 | undefined {
+    return this.#parts.ismp.storage.stateCommitments.get(overlay, this.#self, height)?.overlayRoot;
+  }
+
+  /** The rules of the light client; stores the new state and the commitments. */
+  #verify(execution: Execution, before: BeefyState, proof: NaiveProof): BeefyState {
+    const { ismp } = this.#parts;
+    const { overlay } = execution;
+    if (ismp.storage.frozenConsensusClients.get(overlay, beefyStateId) === true) fail("VerificationFailed");
+    const updatedSec = ismp.storage.consensusClientUpdateTimeSec.get(overlay, beefyStateId) ?? 0n;
+    if (execution.nowSec - updatedSec >= unbondingSec) fail("VerificationFailed");
+    if (proof.relay.commitment.blockNumber <= before.latestBeefyHeight) fail("StaleProof");
+    const { state } = refusing("VerificationFailed", () => verifyNaiveProof(clientState(before), proof));
+    const after: BeefyState = {
+      ...before,
+      latestBeefyHeight: Number(state.latestHeight),
+      current: state.current,
+      next: state.next,
+    };
+    ismp.storage.consensusStates.put(overlay, beefyStateCodec.enc(after), beefyStateId);
+    ismp.storage.consensusClientUpdateTimeSec.put(overlay, execution.nowSec, beefyStateId);
+    ismp.storeCommitments(execution, this.#self, this.#ownHeights(proof));
+    return after;
+  }
+
+  /** Unlike EVM hosts the hub keeps the child trie root as overlay root, and the state root of the header. */
+  #ownHeights({ parachain }: NaiveProof): readonly StateCommitmentHeight[] {
+    const ownParaId = paraIdOf(this.#parts.stateMachine);
+    return parachain.heads.filter(({ paraId }) => paraId === ownParaId).map(({ header }) => {
+      const own = decodeSubstrateHeader(header);
+      const { timestampSec, stateRoot: childTrieRoot } = hubCommitment(own);
+      const commitment = { timestampSec, overlayRoot: childTrieRoot, stateRoot: own.stateRoot };
+      return { height: BigInt(own.number), commitment };
+    });
+  }
+
+  /** The treasury's lack of funds stops a messaging proof, not a rotation. */
+  #pay(execution: Execution, submitter: Hash256, isRotation: boolean): bigint {
+    const reward = this.#parts.storage.proofReward.get(execution.overlay) ?? 0n;
+    if (reward === 0n) return 0n;
+    const move = { from: treasuryAccount, to: submitter, amount: reward };
+    if (this.#parts.balances.transfer(execution, move, true)) return reward;
+    return isRotation ? 0n : fail("RewardTransferFailed");
+  }
+}
+
+function fail(code: string, cause?: unknown): never {
+  throw new DispatchError("BeefyConsensusProofs", code, { cause });
+}
+
+function refusing<T>(code: string, read: () => T): T {
+  try {
+    return read();
+  } catch (cause) {
+    if (cause instanceof BeefyError) return fail(code, cause);
+    throw cause;
+  }
+}
+
+/** The trusted state in the form of EVM hosts. */
+export function clientState(state: BeefyState): BeefyClientState {
+  return {
+    latestHeight: BigInt(state.latestBeefyHeight),
+    beefyActivationBlock: BigInt(state.beefyActivationBlock),
+    current: state.current,
+    next: state.next,
+  };
+}

@@ -1,0 +1,97 @@
+/**
+ * Pallet CallDecompressor: runs a zstd-compressed `Ismp.handle_unsigned` or `Relayer.accumulate_fees`.
+ * Source: polytope-labs/hyperbridge: modules/pallets/call-decompressor/src/lib.rs.
+ */
+import { zstdDecompressSync } from "node:zlib";
+import { bytes, ScaleError, Struct, u32 } from "../../../src/core/encoding/scale.ts";
+import {
+  callHandler,
+  DispatchError,
+  type PreparedCall,
+  type Runtime,
+  ValidityError,
+  type ValidTransaction,
+} from "../runtime.ts";
+
+/** Calls that may be compressed. */
+const innerCalls = ["Ismp.handle_unsigned", "Relayer.accumulate_fees"];
+
+/** Maximum of bytes of a decompressed call: MaxCallSize of the runtime in decimal megabytes. */
+export const maxCallBytes = { gargantua: 2_000_000, nexus: 3_000_000 } as const;
+
+interface Arguments {
+  readonly compressed: Uint8Array;
+  readonly encodedCallSize: number;
+}
+
+/** Adds `CallDecompressor.decompress_call` to the table. */
+export function registerCallDecompressor(runtime: Runtime, maxBytes: number): void {
+  runtime.register(
+    "CallDecompressor",
+    "decompress_call",
+    callHandler(Struct({ compressed: bytes, encodedCallSize: u32 }), {
+      validate(execution, args): ValidTransaction {
+        const { provides } = validateInner(runtime, execution, args, maxBytes);
+        return { priority: 100n, provides, longevity: 25n };
+      },
+      dispatch(execution, args): void {
+        const call = innerCall(runtime, args, maxBytes);
+        try {
+          call.dispatch(execution);
+        } catch (cause) {
+          if (!(cause instanceof DispatchError) || cause.pallet !== "Ismp") throw cause;
+          throw new DispatchError("CallDecompressor", "ErrorExecutingCall", { cause });
+        }
+      },
+    }),
+  );
+}
+
+function validateInner(
+  runtime: Runtime,
+  execution: Parameters<PreparedCall["dispatch"]>[0],
+  args: Arguments,
+  maxBytes: number,
+): { readonly provides: readonly Uint8Array[] } {
+  try {
+    const { validate } = innerCall(runtime, args, maxBytes);
+    if (validate === undefined) throw new ValidityError("Call");
+    return validate(execution);
+  } catch (cause) {
+    if (cause instanceof DispatchError || cause instanceof ValidityError) {
+      throw new ValidityError("Call", { cause });
+    }
+    throw cause;
+  }
+}
+
+function innerCall(runtime: Runtime, args: Arguments, maxBytes: number): PreparedCall {
+  const call = decode(runtime, decompress(args, maxBytes));
+  if (!innerCalls.includes(`${call.pallet}.${call.call}`)) {
+    throw new DispatchError("CallDecompressor", "CallNotSupported");
+  }
+  return call;
+}
+
+function decompress({ compressed, encodedCallSize }: Arguments, maxBytes: number): Uint8Array {
+  if (encodedCallSize >= maxBytes) throw new DispatchError("CallDecompressor", "CallSizeOutOfBound");
+  let call: Uint8Array;
+  try {
+    call = new Uint8Array(zstdDecompressSync(compressed, { maxOutputLength: encodedCallSize + 1 }));
+  } catch (cause) {
+    throw new DispatchError("CallDecompressor", "DecompressionFailed", { cause });
+  }
+  if (call.length !== encodedCallSize) {
+    throw new DispatchError("CallDecompressor", "DecompressionFailed");
+  }
+  return call;
+}
+
+function decode(runtime: Runtime, call: Uint8Array): PreparedCall {
+  try {
+    return runtime.prepareCall(call);
+  } catch (cause) {
+    if (!(cause instanceof ScaleError)) throw cause;
+    throw new DispatchError("CallDecompressor", "ErrorDecodingCall", { cause });
+  }
+}

@@ -1,0 +1,88 @@
+/**
+ * What governance and fishermen tell the consensus clients: contracts on the L1, claims that are ruled out, the epochs of
+ * BSC, the chains that are followed by GRANDPA or on the same relay chain. The pallets are not in the metadata of the vectors, so their keys come from the readers' own code.
+ * Source: polytope-labs/hyperbridge: modules/ismp/clients/{ismp-optimism,ismp-arbitrum,bsc}/src/pallet.rs,
+ * modules/ismp/clients/grandpa/src/lib.rs, modules/ismp/clients/parachain/client/src/lib.rs,
+ * modules/pallets/fishermen/src/lib.rs.
+ */
+import type { Hash256 } from "../../../src/core/encoding/bytes.ts";
+import {
+  blacklistedClaimKey,
+  rollupCoreKey,
+} from "../../../src/consensus/clients/arbitrum/spec/hub_storage.ts";
+import { epochLengthCodec, epochLengthKey } from "../../../src/consensus/clients/bsc/spec/hub_storage.ts";
+import {
+  blacklistedGameKey,
+  type DisputeGameRules,
+  disputeGameRulesCodec,
+  disputeGameRulesKey,
+  outputOracleKey,
+} from "../../../src/consensus/clients/op_stack/spec/hub_storage.ts";
+import {
+  grandpaNumberCodec,
+  supportedStateMachineKey,
+} from "../../../src/consensus/clients/grandpa/spec/hub_storage.ts";
+import {
+  followedParachainKey,
+  knownRelayHeightsCodec,
+  knownRelayHeightsKey,
+  relayStateRootKey,
+} from "../../../src/consensus/clients/parachain/spec/hub_storage.ts";
+import { type Address, addressCodec } from "../../../src/core/evm/address.ts";
+import type { StateMachine, StateMachineId } from "../../../src/core/ismp/state_machine.ts";
+import { type Codec, decodeStrict, hash256, unit } from "../../../src/core/encoding/scale.ts";
+import type { Overlay, StorageReader } from "../storage.ts";
+
+/** A storage item whose keys are made by a function. */
+export interface KeyedItem<Keys extends readonly unknown[], Value> {
+  /** The stored value, undefined when there is none. */
+  get(reader: StorageReader, ...keys: Keys): Value | undefined;
+  put(overlay: Overlay, value: Value, ...keys: Keys): void;
+  remove(overlay: Overlay, ...keys: Keys): void;
+}
+
+function item<Keys extends readonly unknown[], Value>(
+  name: string,
+  key: (...keys: Keys) => Uint8Array,
+  codec: Codec<Value>,
+): KeyedItem<Keys, Value> {
+  return {
+    get: (reader, ...keys) => {
+      const stored = reader.get(key(...keys));
+      return stored === undefined ? undefined : decodeStrict(codec, stored, name);
+    },
+    put: (overlay, value, ...keys) => overlay.put(key(...keys), codec.enc(value)),
+    remove: (overlay, ...keys) => overlay.remove(key(...keys)),
+  };
+}
+
+/** The storage items; ids of rollups are those under their own clients. */
+export const consensusSettings: {
+  readonly disputeGames: KeyedItem<[StateMachineId], DisputeGameRules>;
+  readonly outputOracle: KeyedItem<[StateMachineId], Address>;
+  readonly rollupCore: KeyedItem<[StateMachineId], Address>;
+  readonly bscEpochLength: KeyedItem<[], bigint>;
+  /** Chains that the GRANDPA client takes, with the milliseconds of their slots. */
+  readonly grandpaStateMachine: KeyedItem<[StateMachine], bigint>;
+  /** State roots of the relay chain that a parachain has learnt from its own blocks, by relay chain block. */
+  readonly relayStateRoot: KeyedItem<[number], Hash256>;
+  /** Blocks of {@link relayStateRoot}, rising. */
+  readonly knownRelayHeights: KeyedItem<[], readonly number[]>;
+  /** Parachains that the parachain client follows. */
+  readonly followedParachain: KeyedItem<[number], undefined>;
+  /** Games that are ruled out, with the account that saw to it. */
+  readonly blacklistedGame: KeyedItem<[StateMachineId, Address], Hash256>;
+  /** Claims that are ruled out, with the account that saw to it. */
+  readonly blacklistedClaim: KeyedItem<[StateMachineId, Hash256], Hash256>;
+} = {
+  disputeGames: item("DisputeGames", disputeGameRulesKey, disputeGameRulesCodec),
+  outputOracle: item("OutputOracle", outputOracleKey, addressCodec),
+  rollupCore: item("RollupCore", rollupCoreKey, addressCodec),
+  bscEpochLength: item("EpochLength", epochLengthKey, epochLengthCodec),
+  grandpaStateMachine: item("SupportedStateMachines", supportedStateMachineKey, grandpaNumberCodec),
+  relayStateRoot: item("CurrentRelayChainStateRoots", relayStateRootKey, hash256),
+  knownRelayHeights: item("KnownRelayHeights", knownRelayHeightsKey, knownRelayHeightsCodec),
+  followedParachain: item("Parachains", followedParachainKey, unit),
+  blacklistedGame: item("BlacklistedDisputeGames", blacklistedGameKey, hash256),
+  blacklistedClaim: item("BlacklistedArbitrumClaims", blacklistedClaimKey, hash256),
+};

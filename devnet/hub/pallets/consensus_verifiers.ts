@@ -1,0 +1,188 @@
+/**
+ * How the hub's clients of EVM chains check updates: the pure verifiers, with what the hub's storage holds.
+ * Source: polytope-labs/hyperbridge: modules/ismp/clients/{sync-committee,ismp-optimism,ismp-arbitrum,bsc}/src.
+ */
+import { ArbitrumError } from "../../../src/consensus/clients/arbitrum/spec/arbitrum_error.ts";
+import { arbitrumConsensusStateCodec } from "../../../src/consensus/clients/arbitrum/spec/consensus_state.ts";
+import {
+  claimOf,
+  decodeArbitrumState,
+  decodeArbitrumUpdate,
+  verifyArbitrumUpdate,
+} from "../../../src/consensus/clients/arbitrum/spec/verify_update.ts";
+import { BscError } from "../../../src/consensus/clients/bsc/spec/bsc_error.ts";
+import { type BscNetwork, findBscNetwork } from "../../../src/consensus/clients/bsc/spec/bsc_network.ts";
+import { bscConsensusStateCodec } from "../../../src/consensus/clients/bsc/spec/consensus_state.ts";
+import {
+  decodeBscState,
+  decodeBscUpdate,
+  verifyBscUpdate,
+} from "../../../src/consensus/clients/bsc/spec/verify_update.ts";
+import { GrandpaError } from "../../../src/consensus/clients/grandpa/spec/grandpa_error.ts";
+import { opStackConsensusStateCodec } from "../../../src/consensus/clients/op_stack/spec/consensus_state.ts";
+import { OpStackError } from "../../../src/consensus/clients/op_stack/spec/op_stack_error.ts";
+import {
+  decodeOpStackState,
+  decodeOpStackUpdate,
+  verifyOpStackUpdate,
+} from "../../../src/consensus/clients/op_stack/spec/verify_update.ts";
+import {
+  decodeBeaconConsensusState,
+  decodeBeaconUpdate,
+  verifyBeaconUpdate,
+} from "../../../src/consensus/clients/sync_committee/spec/beacon_client.ts";
+import type { BeaconNetwork } from "../../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
+import { beaconConsensusStateCodec } from "../../../src/consensus/clients/sync_committee/spec/consensus_state.ts";
+import {
+  chiado,
+  ethereumMainnet,
+  gnosisMainnet,
+  sepolia,
+} from "../../../src/consensus/clients/sync_committee/spec/known_networks.ts";
+import { SyncCommitteeError } from "../../../src/consensus/clients/sync_committee/spec/sync_committee_error.ts";
+import type { Hash256 } from "../../../src/core/encoding/bytes.ts";
+import type { IntermediateState } from "../../../src/core/ismp/state_commitment.ts";
+import type {
+  ConsensusStateId,
+  StateMachine,
+  StateMachineHeight,
+} from "../../../src/core/ismp/state_machine.ts";
+import type { RuntimeName } from "../runtime_metadata.ts";
+import type { Overlay } from "../storage.ts";
+import { consensusSettings } from "./consensus_settings.ts";
+import { IsmpError } from "./ismp_error.ts";
+
+/** The networks that a runtime is compiled for. */
+export interface ConsensusNetworks {
+  readonly ethereum: BeaconNetwork;
+  readonly gnosis: BeaconNetwork;
+  readonly bsc: BscNetwork;
+}
+
+function bscNetwork(chainId: number): BscNetwork {
+  const network = findBscNetwork(chainId);
+  if (network === undefined) throw new Error(`No BSC network ${chainId}`);
+  return network;
+}
+
+/** Networks of the two hubs: parachain/runtimes/{nexus,gargantua}/src/ismp.rs. */
+export const networksOf: Readonly<Record<RuntimeName, ConsensusNetworks>> = {
+  gargantua: { ethereum: sepolia, gnosis: chiado, bsc: bscNetwork(97) },
+  nexus: { ethereum: ethereumMainnet, gnosis: gnosisMainnet, bsc: bscNetwork(56) },
+};
+
+/** What clients read of the hub. */
+export interface ConsensusHost {
+  /** Undefined on chains that are built without clients of EVM chains. */
+  readonly networks: ConsensusNetworks | undefined;
+  /** The chain itself. */
+  readonly stateMachine: StateMachine;
+  /** The hub that it trusts. */
+  readonly coprocessor: StateMachine;
+  readonly storage: Pick<Overlay, "get" | "entries">;
+  /** State root of a stored commitment; undefined when there is none. */
+  stateRoot(at: StateMachineHeight): Hash256 | undefined;
+}
+
+/** An update, and what it is held against. */
+export interface UpdateToVerify {
+  readonly stateId: ConsensusStateId;
+  /** SCALE bytes of the client's state. */
+  readonly trusted: Uint8Array;
+  readonly proof: Uint8Array;
+}
+
+/** What an accepted update leads to. */
+export interface VerifiedUpdate {
+  readonly state: Uint8Array;
+  readonly commitments: readonly IntermediateState[];
+}
+
+/** Checks an update. @throws {IsmpError} consensus_proof_verification_failed; `cause` is the client's own error. */
+export type ConsensusVerifier = (host: ConsensusHost, update: UpdateToVerify) => VerifiedUpdate;
+
+/** Turns the errors of the clients into the one that the handlers of messages know; others are defects. */
+export function refusing(verify: ConsensusVerifier): ConsensusVerifier {
+  return (host, update) => {
+    try {
+      return verify(host, update);
+    } catch (cause) {
+      const isRefusal = cause instanceof SyncCommitteeError || cause instanceof OpStackError ||
+        cause instanceof ArbitrumError || cause instanceof BscError || cause instanceof GrandpaError;
+      if (!isRefusal) throw cause;
+      throw new IsmpError("consensus_proof_verification_failed", cause.code, { cause });
+    }
+  };
+}
+
+/** @throws {IsmpError} on chains that have no clients of EVM chains. */
+function networksFor({ networks }: ConsensusHost, stateId: ConsensusStateId): ConsensusNetworks {
+  if (networks !== undefined) return networks;
+  throw new IsmpError("consensus_client_id_not_recognized", stateId);
+}
+
+function present<T>(value: T | undefined): readonly T[] {
+  return value === undefined ? [] : [value];
+}
+
+/** Beacon chains. @param network of the runtime's. */
+export function beaconVerifier(network: "ethereum" | "gnosis"): ConsensusVerifier {
+  return refusing((host, { stateId, trusted, proof }) => {
+    const networks = networksFor(host, stateId);
+    const update = decodeBeaconUpdate(proof);
+    const state = decodeBeaconConsensusState(trusted);
+    const { consensusState, commitment } = verifyBeaconUpdate(networks[network], stateId, state, update);
+    return { state: beaconConsensusStateCodec.enc(consensusState), commitments: [commitment] };
+  });
+}
+
+/** OP stack rollups; without a factory or oracle in storage updates are accepted and ignored. */
+export const opStackVerifier: ConsensusVerifier = refusing((host, { stateId, trusted, proof }) => {
+  networksFor(host, stateId);
+  const { storage, stateRoot } = host;
+  const update = decodeOpStackUpdate(proof);
+  const state = decodeOpStackState(trusted);
+  const { stateMachineId: id, l1StateMachineId } = state;
+  const proxy = update.proof.tag === "OpFaultProofGames" ? update.proof.value.proxy : undefined;
+  const isRuledOut = proxy !== undefined &&
+    consensusSettings.blacklistedGame.get(storage, id, proxy) !== undefined;
+  const { consensusState, commitment } = verifyOpStackUpdate(state, update, {
+    l1StateRoot: stateRoot({ id: l1StateMachineId, height: update.l1Height }),
+    disputeGames: consensusSettings.disputeGames.get(storage, id),
+    outputOracle: consensusSettings.outputOracle.get(storage, id),
+    blacklistedGames: new Set(isRuledOut ? [proxy] : []),
+  });
+  return { state: opStackConsensusStateCodec.enc(consensusState), commitments: present(commitment) };
+});
+
+/** Arbitrum rollups; without a rollup contract in storage updates are accepted and ignored. */
+export const arbitrumVerifier: ConsensusVerifier = refusing((host, { stateId, trusted, proof }) => {
+  networksFor(host, stateId);
+  const { storage, stateRoot } = host;
+  const update = decodeArbitrumUpdate(proof);
+  const state = decodeArbitrumState(trusted);
+  const { stateMachineId: id, l1StateMachineId } = state;
+  const claim = claimOf(update.proof);
+  const isRuledOut = consensusSettings.blacklistedClaim.get(storage, id, claim) !== undefined;
+  const { consensusState, commitment } = verifyArbitrumUpdate(state, update, {
+    l1StateRoot: stateRoot({ id: l1StateMachineId, height: update.l1Height }),
+    rollupCore: consensusSettings.rollupCore.get(storage, id),
+    blacklistedClaims: new Set(isRuledOut ? [claim] : []),
+  });
+  return { state: arbitrumConsensusStateCodec.enc(consensusState), commitments: present(commitment) };
+});
+
+/** BSC. */
+export const bscVerifier: ConsensusVerifier = refusing(
+  (host, { stateId, trusted, proof }) => {
+    const networks = networksFor(host, stateId);
+    const { storage } = host;
+    const update = decodeBscUpdate(proof);
+    const { consensusState, commitment } = verifyBscUpdate(decodeBscState(trusted), update, {
+      network: networks.bsc,
+      epochLength: consensusSettings.bscEpochLength.get(storage),
+      consensusStateId: stateId,
+    });
+    return { state: bscConsensusStateCodec.enc(consensusState), commitments: [commitment] };
+  },
+);

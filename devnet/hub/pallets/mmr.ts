@@ -1,0 +1,128 @@
+/**
+ * Pallet Mmr: leaves pushed during a block, appended to the mountain range at its end; node-local copies of all
+ * nodes in the offchain database, canonical after finality.
+ * Source: polytope-labs/hyperbridge: modules/pallets/mmr/src/{lib.rs,mmr/storage.rs}, modules/pallets/mmr/gadget.
+ */
+import { concatBytes, fromHex, type Hash256, type Hex, toHash256 } from "../../../src/core/encoding/bytes.ts";
+import { mmrLeafHash } from "../../../src/core/ismp/commitment.ts";
+import type { LeafIndexAndPos } from "../../../src/core/ismp/proof.ts";
+import { type Leaf, leafCodec } from "../../../src/core/ismp/request.ts";
+import { offchainKeys } from "../../../src/core/ismp/storage_keys.ts";
+import { bytes, decodeStrict, hash256, u32, u64 } from "../../../src/core/encoding/scale.ts";
+import { hashPair, leafPosition } from "../../../src/core/merkle/mmr.ts";
+import { MountainRange } from "../../trie/mmr_range.ts";
+import type { Execution } from "../runtime.ts";
+import type { RuntimeMetadata } from "../runtime_metadata.ts";
+import { StorageItem } from "../storage.ts";
+import type { LeafStore } from "./leaf_store.ts";
+
+const emptyRoot: Hash256 = `0x${"00".repeat(32)}`;
+
+/** Data of a node in the offchain database (`DataOrHash`): a whole leaf or a hash. */
+function encodeNode(content: { leaf: Leaf } | { hash: Hash256 }): Uint8Array {
+  if ("leaf" in content) return concatBytes(Uint8Array.of(0), bytes.enc(leafCodec.enc(content.leaf)));
+  return concatBytes(Uint8Array.of(1), fromHex(content.hash));
+}
+
+/** The leaf in a node of the offchain database; undefined for inner nodes. */
+export function decodeLeafNode(node: Uint8Array): Leaf | undefined {
+  if (node[0] !== 0) return undefined;
+  return decodeStrict(leafCodec, decodeStrict(bytes, node.slice(1), "Node"), "Leaf");
+}
+
+/** The pallet with the node's mountain range. */
+export class MmrPallet implements LeafStore {
+  readonly rootHash: StorageItem<[], Hash256>;
+  readonly numberOfLeaves: StorageItem<[], bigint>;
+  readonly #nodes: StorageItem<[bigint], Hash256>;
+  readonly #intermediate: StorageItem<[bigint], Leaf>;
+  readonly #intermediateCount: StorageItem<[], number>;
+  readonly #nodeCount: StorageItem<[], number>;
+  readonly #range = new MountainRange();
+  /** Tops of the range's subtrees, largest first. */
+  readonly #tops: Uint8Array[] = [];
+
+  constructor(metadata: RuntimeMetadata) {
+    this.rootHash = new StorageItem(metadata, ["Mmr", "RootHash"], [], hash256);
+    this.numberOfLeaves = new StorageItem(metadata, ["Mmr", "NumberOfLeaves"], [], u64);
+    this.#nodes = new StorageItem<[bigint], Hash256>(metadata, ["Mmr", "Nodes"], [u64], hash256);
+    this.#nodeCount = new StorageItem(metadata, ["Mmr", "CounterForNodes"], [], u32);
+    this.#intermediate = new StorageItem<[bigint], Leaf>(
+      metadata,
+      ["Mmr", "IntermediateLeaves"],
+      [u64],
+      leafCodec,
+    );
+    this.#intermediateCount = new StorageItem(metadata, ["Mmr", "CounterForIntermediateLeaves"], [], u32);
+  }
+
+  /** Queues a leaf for the end of the block and tells where it will be. */
+  push(execution: Execution, leaf: Leaf): LeafIndexAndPos {
+    const { overlay } = execution;
+    const queued = this.#intermediateCount.get(overlay) ?? 0;
+    this.#intermediate.put(overlay, leaf, BigInt(queued));
+    this.#intermediateCount.put(overlay, queued + 1);
+    const leafIndex = (this.numberOfLeaves.get(overlay) ?? 0n) + BigInt(queued);
+    return { leafIndex, pos: leafPosition(leafIndex) };
+  }
+
+  /**
+   * End of a block: appends what was pushed. Only for blocks that will be imported, since the range grows.
+   * @returns the root of the range.
+   */
+  finalize(execution: Execution, forkIdentifier: Hex): Hash256 {
+    const { overlay } = execution;
+    const queued = this.#intermediateCount.get(overlay) ?? 0;
+    if (queued === 0) return this.rootHash.get(overlay) ?? emptyRoot;
+    const before = this.numberOfLeaves.get(overlay) ?? 0n;
+    for (let index = 0n; index < BigInt(queued); index++) {
+      const leaf = this.#intermediate.get(overlay, index);
+      if (leaf === undefined) throw new Error("A queued leaf is missing");
+      const leafIndex = this.#range.append(mmrLeafHash(leaf));
+      this.#indexOffchain(execution, leafIndex, leaf, forkIdentifier);
+      this.#intermediate.remove(overlay, index);
+    }
+    this.#intermediateCount.put(overlay, 0);
+    this.#storePeaks(execution, before);
+    this.numberOfLeaves.put(overlay, this.#range.leafCount);
+    const root = this.#range.root();
+    this.rootHash.put(overlay, root);
+    return root;
+  }
+
+  /** The range, for proofs at any leaf count reached so far. */
+  get range(): MountainRange {
+    return this.#range;
+  }
+
+  #storePeaks(execution: Execution, before: bigint): void {
+    const { overlay } = execution;
+    const old = new Set(before === 0n ? [] : this.#range.peaks(before).map((peak) => peak.position));
+    const now = this.#range.peaks();
+    for (const { position } of now) old.delete(position);
+    for (const position of old) this.#nodes.remove(overlay, position);
+    for (const { position, hash } of now) this.#nodes.put(overlay, hash, position);
+    this.#nodeCount.put(overlay, now.length);
+  }
+
+  /** Writes a leaf and the parents that it completes under keys that name this fork. */
+  #indexOffchain(execution: Execution, index: bigint, leaf: Leaf, forkIdentifier: Hex): void {
+    const write = (position: bigint, node: Uint8Array): void =>
+      execution.overlay.writeOffchain(
+        concatBytes(offchainKeys.mmrCanonNode(position), fromHex(forkIdentifier)),
+        node,
+      );
+    const hash = mmrLeafHash(leaf);
+    execution.overlay.writeOffchain(offchainKeys.leafByCommitment(hash), leafCodec.enc(leaf));
+    let position = leafPosition(index);
+    write(position, encodeNode({ leaf }));
+    let top = fromHex(hash);
+    for (let rest = index; rest % 2n === 1n; rest /= 2n) {
+      const left = this.#tops.pop();
+      if (left === undefined) throw new Error("The left sibling of a completed subtree is missing");
+      top = hashPair(left, top);
+      write(++position, encodeNode({ hash: toHash256(top) }));
+    }
+    this.#tops.push(top);
+  }
+}

@@ -1,0 +1,100 @@
+/**
+ * System, Timestamp and ParachainInfo: what every block writes whatever is in it.
+ * Source: paritytech/polkadot-sdk: substrate/frame/{system,timestamp}/src/lib.rs.
+ */
+import { compact, createCodec, enhanceCodec } from "scale-ts";
+import { concatBytes, type Hash256 } from "../../../src/core/encoding/bytes.ts";
+import { encodeBareExtrinsic } from "../../../src/core/ismp/hub_calls.ts";
+import { type Codec, hash256, ScaleError, Struct, u32, u64 } from "../../../src/core/encoding/scale.ts";
+import { encodeDigest } from "../digest.ts";
+import { callHandler, type Execution, type Runtime } from "../runtime.ts";
+import type { RuntimeMetadata } from "../runtime_metadata.ts";
+import { type EventEntry, StorageItem } from "../storage.ts";
+
+/** Number of past block hashes in storage (constant `System.BlockHashCount` of both runtimes). */
+const blockHashCount = 4096;
+
+/** Storage of the three pallets. */
+export interface SystemStorage {
+  readonly number: StorageItem<[], number>;
+  readonly parentHash: StorageItem<[], Hash256>;
+  readonly blockHash: StorageItem<[number], Hash256>;
+  /** Already encoded: `Vec<EventRecord>`. */
+  readonly events: StorageItem<[], Uint8Array>;
+  readonly eventCount: StorageItem<[], number>;
+  readonly digest: StorageItem<[], Uint8Array>;
+  /** Unix milliseconds. */
+  readonly now: StorageItem<[], bigint>;
+  readonly parachainId: StorageItem<[], number>;
+}
+
+/** A value that is bytes already; decoding takes all that is left. */
+const raw: Codec<Uint8Array> = createCodec(
+  (value) => value,
+  (input) => {
+    if (input instanceof Uint8Array) return input;
+    throw new ScaleError("invalid", "raw bytes");
+  },
+);
+
+/** The storage items. */
+export function systemStorage(metadata: RuntimeMetadata): SystemStorage {
+  return {
+    number: new StorageItem(metadata, ["System", "Number"], [], u32),
+    parentHash: new StorageItem(metadata, ["System", "ParentHash"], [], hash256),
+    blockHash: new StorageItem<[number], Hash256>(metadata, ["System", "BlockHash"], [u32], hash256),
+    events: new StorageItem(metadata, ["System", "Events"], [], raw),
+    eventCount: new StorageItem(metadata, ["System", "EventCount"], [], u32),
+    digest: new StorageItem(metadata, ["System", "Digest"], [], raw),
+    now: new StorageItem(metadata, ["Timestamp", "Now"], [], u64),
+    parachainId: new StorageItem(metadata, ["ParachainInfo", "ParachainId"], [], u32),
+  };
+}
+
+const compactMoment: Codec<bigint> = enhanceCodec(compact, (value: bigint) => value, BigInt);
+
+/** Adds `Timestamp.set` to the table. */
+export function registerSystem(runtime: Runtime): void {
+  runtime.register(
+    "Timestamp",
+    "set",
+    callHandler(Struct({ now: compactMoment }), {
+      isInherent: true,
+      dispatch: (execution, { now }) => runtime.system.now.put(execution.overlay, now),
+    }),
+  );
+}
+
+/** The inherent with which every block begins. */
+export function timestampInherent(metadata: RuntimeMetadata, nowMs: bigint): Uint8Array {
+  return encodeBareExtrinsic(concatBytes(metadata.callIndex("Timestamp", "set"), compact.enc(nowMs)));
+}
+
+/** Start of a block: number, parent, hash of the parent. */
+export function initializeBlock(
+  system: SystemStorage,
+  execution: Execution,
+  block: { readonly number: number; readonly parentHash: Hash256 },
+): void {
+  const { overlay } = execution;
+  system.number.put(overlay, block.number);
+  system.parentHash.put(overlay, block.parentHash);
+  system.blockHash.put(overlay, block.parentHash, block.number - 1);
+  if (block.number > blockHashCount) system.blockHash.remove(overlay, block.number - 1 - blockHashCount);
+}
+
+/** End of a block: events and digest as storage shows them. */
+export function finalizeBlock(
+  system: SystemStorage,
+  execution: Execution,
+  digest: readonly Uint8Array[],
+): void {
+  const { overlay } = execution;
+  system.events.put(overlay, encodeEvents(overlay.events));
+  system.eventCount.put(overlay, overlay.events.length);
+  system.digest.put(overlay, encodeDigest(digest));
+}
+
+function encodeEvents(events: readonly EventEntry[]): Uint8Array {
+  return concatBytes(compact.enc(events.length), ...events.map((event) => event.record));
+}

@@ -1,0 +1,82 @@
+/**
+ * The `provides` tags of the hub's transaction pool: two extrinsics with one tag exclude each other.
+ * Source: polytope-labs/hyperbridge: modules/pallets/{ismp,relayer,state-coprocessor}/src/lib.rs (validate_unsigned).
+ */
+import { type Hash256, toHash256 } from "../../src/core/encoding/bytes.ts";
+import { keccak256 } from "../../src/core/encoding/hash.ts";
+import { bytes, compareHex, hash256, list, Tuple } from "../../src/core/encoding/scale.ts";
+import { commitmentOfGet, commitmentOfPost } from "../../src/core/ismp/commitment.ts";
+import type { GetRequest } from "../../src/core/ismp/message.ts";
+import type { ConsensusMessage, IsmpMessage } from "../../src/core/ismp/ismp_message.ts";
+import {
+  consensusStateIdCodec,
+  type StateMachineId,
+  stateMachineIdCodec,
+} from "../../src/core/ismp/state_machine.ts";
+
+const hashes = list(hash256);
+
+function hashOf(preimage: Uint8Array): Hash256 {
+  return toHash256(keccak256(preimage));
+}
+
+function consensusHash(message: ConsensusMessage): Hash256 {
+  return hashOf(
+    Tuple(consensusStateIdCodec, bytes).enc([message.consensusStateId, message.consensusProof]),
+  );
+}
+
+function identity(message: IsmpMessage): readonly Hash256[] {
+  switch (message.tag) {
+    case "Consensus":
+      return [consensusHash(message.value)];
+    case "FraudProof":
+      return [hashOf(message.value.proof1), hashOf(message.value.proof2)];
+    case "Request":
+      return message.value.requests.map(commitmentOfPost);
+    case "Response":
+      return message.value.requests.map(commitmentOfGet);
+    case "Timeout":
+      return message.value.tag === "Post"
+        ? message.value.value.requests.map(commitmentOfPost)
+        : message.value.value.requests.map(commitmentOfGet);
+  }
+}
+
+function compareLists(a: readonly Hash256[], b: readonly Hash256[]): number {
+  for (let index = 0; index < Math.min(a.length, b.length); index++) {
+    const [left, right] = [a[index], b[index]];
+    if (left !== undefined && right !== undefined && left !== right) return compareHex(left, right);
+  }
+  return a.length - b.length;
+}
+
+/** What is hashed into {@link messagesTag}: one list of hashes per message, the lists in ascending order. */
+export function messagesTagPreimage(messages: readonly IsmpMessage[]): Uint8Array {
+  return list(hashes).enc(messages.map(identity).sort(compareLists));
+}
+
+/** Tag of `Ismp.handle_unsigned` when it advances no state machine. The signer and the proofs are not in it. */
+export function messagesTag(messages: readonly IsmpMessage[]): Hash256 {
+  return hashOf(messagesTagPreimage(messages));
+}
+
+/** Tag of `Ismp.handle_unsigned` when it advances a state machine (the first one advanced counts). */
+export function stateMachineUpdatedTag(id: StateMachineId): Hash256 {
+  return hashOf(stateMachineIdCodec.enc(id));
+}
+
+/** What is hashed into {@link getRequestsTag}. */
+export function getRequestsTagPreimage(requests: readonly GetRequest[]): Uint8Array {
+  return hashes.enc(requests.map(commitmentOfGet).sort(compareHex));
+}
+
+/** Tag of `StateCoprocessor.handle_unsigned`. */
+export function getRequestsTag(requests: readonly GetRequest[]): Hash256 {
+  return hashOf(getRequestsTagPreimage(requests));
+}
+
+/** Tag of the unsigned `Relayer` calls, from the SCALE of their argument. */
+export function relayerCallTag(argument: Uint8Array): Hash256 {
+  return hashOf(argument);
+}

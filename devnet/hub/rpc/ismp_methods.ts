@@ -1,0 +1,200 @@
+/**
+ * `ismp_*` and `mmr_*` methods with the JSON of the live node: byte vectors as number arrays, events of a range
+ * in no order, every failure with code 9876.
+ * Source: polytope-labs/hyperbridge: modules/pallets/ismp/rpc/src/lib.rs, modules/pallets/mmr/rpc/src/lib.rs.
+ */
+import type { Hash256, Hex } from "../../../src/core/encoding/bytes.ts";
+import type { ProofKeys } from "../../../src/core/ismp/proof.ts";
+import { mmrProofCodec } from "../../../src/core/ismp/proof.ts";
+import {
+  IsmpJsonError,
+  parseCommitmentQuery,
+  parseProofKeys,
+  parseStateMachineHeight,
+  parseStateMachineId,
+} from "../../../src/core/ismp/rpc_json.ts";
+import {
+  getResponseToJson,
+  integerToJson,
+  ismpEventToJson,
+  requestToJson,
+} from "../../../src/core/ismp/rpc_json_writer.ts";
+import { toConsensusStateId } from "../../../src/core/ismp/state_machine.ts";
+import { bytes, list } from "../../../src/core/encoding/scale.ts";
+import { type Block, ChainError } from "../blocks.ts";
+import type { HubNode } from "../node.ts";
+import { type LocatedEvent, MmrApiError, RuntimeApi } from "../runtime_api.ts";
+import { invalidParams, RpcError } from "./json_rpc.ts";
+import type { RpcMethods } from "./method.ts";
+import { hashParam, listParam, numbersParam, u32Param } from "./params.ts";
+
+/** Code of every failure of these methods. */
+const failureCode = 9876;
+
+/** The methods. */
+export function ismpMethods(node: HubNode): RpcMethods {
+  const { chain, ismp } = node;
+  const { storage } = ismp;
+  const api = new RuntimeApi(node);
+  const bestMain = (): typeof chain.bestState.main => chain.bestState.main;
+  return {
+    ismp_queryRequests: ([query]) =>
+      api.requests(chain.bestState, readJson(parseCommitmentQuery, query)).map(requestToJson),
+    ismp_queryResponses: ([query]) =>
+      api.responses(chain.bestState, readJson(parseCommitmentQuery, query)).map(getResponseToJson),
+    ismp_queryStateProof: ([height, keys]) => {
+      const state = proofState(node, height);
+      return proofAnswer(height, list(bytes).enc(state.main.prove(listParam(keys, "keys", numbersParam))));
+    },
+    ismp_queryChildTrieProof: ([height, keys]) => {
+      const state = proofState(node, height);
+      if (state.child.size === 0) throw failure("Child trie root storage returned None");
+      return proofAnswer(height, list(bytes).enc(state.child.prove(listParam(keys, "keys", numbersParam))));
+    },
+    // Only nodes of the hub have the mountain range.
+    ...node.mmr !== undefined && {
+      mmr_queryProof: ([height, keys]: readonly unknown[]): unknown =>
+        mmrProof(node, api, height, readJson(parseProofKeys, keys)),
+    },
+    ismp_queryConsensusState: ([height, id]) => {
+      const at = height === null || height === undefined
+        ? undefined
+        : chain.findNumber(u32Param(height, "height"));
+      const state = stateOf(node, at ?? chain.best);
+      const stateId = new TextDecoder().decode(numbersParam(id, "client_id"));
+      const found = storage.consensusStates.get(state.main, readId(stateId));
+      return found ?? fail("Error fetching Consensus state");
+    },
+    ismp_queryStateMachineUpdateTime: ([height]) => {
+      const at = readJson(parseStateMachineHeight, height);
+      const found = storage.updateTimesSec.get(bestMain(), at.id, at.height);
+      return found ?? fail("Error fetching Consensus update time");
+    },
+    ismp_queryChallengePeriod: ([id]) =>
+      storage.challengePeriodSec.get(bestMain(), readJson(parseStateMachineId, id)) ??
+        fail("Error fetching Challenge period"),
+    ismp_queryStateMachineLatestHeight: ([id]) =>
+      storage.latestHeight.get(bestMain(), readJson(parseStateMachineId, id)) ??
+        fail("Error fetching latest state machine height"),
+    ismp_queryEvents: ([from, to]) =>
+      eventsOfRange(
+        node,
+        from,
+        to,
+        (block) => api.blockEvents(block).map(({ event }) => ismpEventToJson(event)),
+      ),
+    ismp_queryEventsWithMetadata: ([from, to]) =>
+      eventsOfRange(
+        node,
+        from,
+        to,
+        (block) => api.blockEvents(block).map((located) => eventWithMetadata(node, block, located)),
+      ),
+  };
+}
+
+function failure(message: string): RpcError {
+  return new RpcError(failureCode, message);
+}
+
+function fail(message: string): never {
+  throw failure(message);
+}
+
+function readJson<T>(parse: (json: unknown) => T, json: unknown): T {
+  try {
+    return parse(json);
+  } catch (error) {
+    if (error instanceof IsmpJsonError) throw invalidParams(error.message);
+    throw error;
+  }
+}
+
+function readId(text: string): ReturnType<typeof toConsensusStateId> {
+  try {
+    return toConsensusStateId(text);
+  } catch {
+    throw invalidParams("client_id: expected four bytes");
+  }
+}
+
+function stateOf(node: HubNode, block: Block): ReturnType<HubNode["chain"]["stateOf"]> {
+  try {
+    return node.chain.stateOf(block);
+  } catch (error) {
+    if (error instanceof ChainError) throw failure(`Error accessing state backend: ${error.message}`);
+    throw error;
+  }
+}
+
+function proofState(node: HubNode, height: unknown): ReturnType<HubNode["chain"]["stateOf"]> {
+  const block = node.chain.findNumber(u32Param(height, "height"));
+  if (block === undefined) throw failure("Could not find valid blockhash for provided height");
+  return stateOf(node, block);
+}
+
+/** `proof` becomes an array of numbers. */
+function proofAnswer(height: unknown, proof: Uint8Array): unknown {
+  return { proof, height };
+}
+
+function mmrProof(node: HubNode, api: RuntimeApi, height: unknown, keys: ProofKeys): unknown {
+  const block = node.chain.findNumber(u32Param(height, "height"));
+  if (block === undefined) throw failure("invalid block height provided");
+  const state = stateOf(node, block);
+  try {
+    return proofAnswer(height, mmrProofCodec.enc(api.generateProof(state, keys).proof));
+  } catch (error) {
+    if (error instanceof MmrApiError) throw failure(`Error generating mmr proof: ${error.code}`);
+    throw error;
+  }
+}
+
+/**
+ * Walks from `to` down to `from`. The live node looks up the parent once too often, so a range that reaches
+ * block 0 fails; and its map has no order, for which the order of hashes stands here.
+ */
+function eventsOfRange(
+  node: HubNode,
+  from: unknown,
+  to: unknown,
+  read: (block: Block) => unknown[],
+): Record<Hex, unknown[]> {
+  const last = rangeEnd(node, to);
+  const first = rangeEnd(node, from);
+  const events: [Hash256, unknown[]][] = [];
+  for (let number = last.header.number; number >= first.header.number; number--) {
+    const block = node.chain.blockAt(number);
+    try {
+      events.push([block.hash, read(block)]);
+    } catch (error) {
+      if (!(error instanceof ChainError)) throw error;
+      throw failure(`failed to read block events ${error.message}`);
+    }
+  }
+  if (first.header.number === 0) throw failure("Invalid block number or hash provided");
+  return Object.fromEntries(events.sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function rangeEnd(node: HubNode, value: unknown): Block {
+  if (typeof value === "string") {
+    const block = node.chain.find(hashParam(value, "block"));
+    return block ?? fail("Invalid block number or hash provided");
+  }
+  return node.chain.findNumber(u32Param(value, "block")) ?? fail("Invalid block number provided");
+}
+
+function eventWithMetadata(node: HubNode, block: Block, located: LocatedEvent): unknown {
+  const { extrinsics } = node.chain.bodyOf(block);
+  const extrinsic = located.extrinsicIndex === undefined ? undefined : extrinsics[located.extrinsicIndex];
+  return {
+    meta: {
+      block_hash: block.hash,
+      transaction_hash: extrinsic === undefined
+        ? `0x${"00".repeat(32)}`
+        : node.runtime.extrinsicHash(extrinsic),
+      block_number: integerToJson(BigInt(block.header.number)),
+    },
+    event: ismpEventToJson(located.event),
+  };
+}

@@ -1,0 +1,57 @@
+/**
+ * `state_*` and `childstate_*` methods.
+ */
+import { equalBytes, toHex } from "../../../src/core/encoding/bytes.ts";
+import { childTrieKey } from "../../../src/core/ismp/storage_keys.ts";
+import type { HubNode } from "../node.ts";
+import type { Snapshot } from "../storage.ts";
+import { invalidParams, RpcError } from "./json_rpc.ts";
+import { blockParam, clientErrors, type RpcMethods, Subscription } from "./method.ts";
+import { hexParam, listParam } from "./params.ts";
+import { callRuntime } from "./state_call.ts";
+import { hexOrNull, storageMethods } from "./storage_methods.ts";
+
+/** The methods. */
+export function stateMethods(node: HubNode): RpcMethods {
+  const { chain, runtime } = node;
+  const ismpChild = childTrieKey(runtime.rules.childTrie);
+  const isIsmpChild = (child: unknown): boolean => equalBytes(hexParam(child, "childStorageKey"), ismpChild);
+  const stateAt = (at: unknown): Snapshot => {
+    const block = blockParam(node, at);
+    return clientErrors(() => chain.stateOf(block));
+  };
+  const version = (): unknown => ({
+    ...runtime.metadata.version,
+    systemVersion: runtime.metadata.version.stateVersion,
+  });
+  return {
+    ...storageMethods(node),
+    state_getMetadata: () => toHex(runtime.metadata.bytes),
+    state_getRuntimeVersion: version,
+    chain_getRuntimeVersion: version,
+    state_subscribeRuntimeVersion: () =>
+      new Subscription("state_runtimeVersion", (send) => {
+        send(version());
+        return () => {};
+      }),
+    state_call: ([method, args, at]) => {
+      if (typeof method !== "string") throw invalidParams("expected a method name");
+      return toHex(callRuntime(node, method, hexParam(args, "args"), blockParam(node, at)));
+    },
+    state_getChildReadProof: ([child, keys, at]) => {
+      if (!isIsmpChild(child)) throw new RpcError(4003, "Client error: Invalid child storage key");
+      const block = blockParam(node, at);
+      const state = clientErrors(() => chain.stateOf(block));
+      const proof = [
+        ...state.main.prove([ismpChild]),
+        ...state.child.prove(listParam(keys, "keys", hexParam)),
+      ];
+      return { at: block.hash, proof: [...new Set(proof.map(toHex))] };
+    },
+    childstate_getStorage: ([child, key, at]) => {
+      const wanted = hexParam(key, "key");
+      const state = stateAt(at);
+      return isIsmpChild(child) ? hexOrNull(state.child.get(wanted)) : null;
+    },
+  };
+}

@@ -1,0 +1,167 @@
+/**
+ * Runtime APIs of the hub, as typed functions; `state_call` and the `ismp_*` methods wrap them.
+ * Source: polytope-labs/hyperbridge: modules/pallets/ismp/{runtime-api,src/impls.rs}, modules/pallets/mmr/src/lib.rs.
+ */
+import type { Hash256 } from "../../src/core/encoding/bytes.ts";
+import type { IsmpEvent } from "../../src/core/ismp/event.ts";
+import { requestMetadataCodec } from "../../src/core/ismp/host_state.ts";
+import type { IsmpPalletEvent } from "../../src/core/ismp/hub_events.ts";
+import type { GetResponse } from "../../src/core/ismp/message.ts";
+import type { MmrProof, ProofKeys } from "../../src/core/ismp/proof.ts";
+import type { Leaf, Request } from "../../src/core/ismp/request.ts";
+import { leafCodec } from "../../src/core/ismp/request.ts";
+import { childTrieKeys, offchainKeys } from "../../src/core/ismp/storage_keys.ts";
+import { decodeStrict } from "../../src/core/encoding/scale.ts";
+import { MmrError } from "../../src/core/merkle/mmr.ts";
+import type { Block } from "./blocks.ts";
+import type { HubNode } from "./node.ts";
+import { decodeLeafNode } from "./pallets/mmr.ts";
+import type { Snapshot } from "./storage.ts";
+
+/** Errors of the mountain range, in SCALE order of `sp_mmr_primitives::Error`. */
+export const mmrErrorNames = [
+  "InvalidNumericOp",
+  "Push",
+  "GetRoot",
+  "Commit",
+  "GenerateProof",
+  "Verify",
+  "LeafNotFound",
+  "PalletNotIncluded",
+  "InvalidLeafIndex",
+  "InvalidBestKnownBlock",
+] as const;
+
+/** The runtime has no proof; `code` is the name that the node prints. */
+export class MmrApiError extends Error {
+  override readonly name = "MmrApiError";
+  constructor(readonly code: (typeof mmrErrorNames)[number]) {
+    super(code);
+  }
+}
+
+/** An ISMP event with the extrinsic that caused it. */
+export interface LocatedEvent {
+  readonly event: IsmpEvent;
+  readonly extrinsicIndex: number | undefined;
+}
+
+/** Runtime APIs over a node's chain and offchain database. */
+export class RuntimeApi {
+  readonly #node: HubNode;
+
+  constructor(node: HubNode) {
+    this.#node = node;
+  }
+
+  /** ISMP events of a block; requests and responses whose leaf this node lacks are left out silently. */
+  blockEvents(block: Block): LocatedEvent[] {
+    const { state, events } = this.#node.chain.bodyOf(block);
+    return events.flatMap(({ ismp, extrinsicIndex }) => {
+      const event = ismp === undefined ? undefined : this.#toIsmpEvent(state, ismp);
+      return event === undefined ? [] : [{ event, extrinsicIndex }];
+    });
+  }
+
+  /** True when {@link blockEvents} of the block needs the offchain database. */
+  needsOffchain(block: Block): boolean {
+    return this.#node.chain.bodyOf(block).events.some(({ ismp }) =>
+      ismp?.tag === "Request" || ismp?.tag === "Response"
+    );
+  }
+
+  /** Requests of these commitments; unknown ones are left out. */
+  requests(state: Snapshot, commitments: readonly Hash256[]): Request[] {
+    return commitments.flatMap((commitment) => {
+      const leaf = this.#leaf(state, childTrieKeys.requestCommitment(commitment), commitment);
+      return leaf?.tag === "Request" ? [leaf.value] : [];
+    });
+  }
+
+  /** Responses of these (response) commitments; unknown ones are left out. */
+  responses(state: Snapshot, commitments: readonly Hash256[]): GetResponse[] {
+    return commitments.flatMap((commitment) => {
+      const leaf = this.#leaf(state, childTrieKeys.responseCommitment(commitment), commitment);
+      return leaf?.tag === "GetResponse" ? [leaf.value] : [];
+    });
+  }
+
+  /**
+   * Proof of leaves at a block, in the order asked.
+   * @throws {MmrApiError} LeafNotFound for commitments that the block does not have or that are not canonical
+   * yet, GenerateProof while other leaves of the block are not canonical or nothing provable is asked.
+   */
+  generateProof(state: Snapshot, keys: ProofKeys): { readonly leaves: Leaf[]; readonly proof: MmrProof } {
+    const { chain, mmr } = this.#node;
+    if (mmr === undefined) throw new MmrApiError("PalletNotIncluded");
+    const childKey = keys.tag === "Requests"
+      ? childTrieKeys.requestCommitment
+      : childTrieKeys.responseCommitment;
+    const positions = keys.value.map((commitment) => {
+      const metadata = state.child.get(childKey(commitment));
+      if (metadata === undefined) throw new MmrApiError("LeafNotFound");
+      return decodeStrict(requestMetadataCodec, metadata, "RequestMetadata").offchain;
+    });
+    const leaves = positions.map(({ pos }) => {
+      const leaf = this.#canonicalLeaf(pos);
+      if (leaf === undefined) throw new MmrApiError("LeafNotFound");
+      return leaf;
+    });
+    const leafCount = mmr.numberOfLeaves.get(state.main) ?? 0n;
+    const finalState = chain.stateOf(chain.finalized);
+    if (leafCount > (mmr.numberOfLeaves.get(finalState.main) ?? 0n)) throw new MmrApiError("GenerateProof");
+    try {
+      const proof = mmr.range.prove(positions.map(({ leafIndex }) => leafIndex), leafCount);
+      return { leaves, proof };
+    } catch (cause) {
+      if (cause instanceof MmrError) throw new MmrApiError("GenerateProof");
+      throw cause;
+    }
+  }
+
+  #leaf(state: Snapshot, key: Uint8Array, commitment: Hash256): Leaf | undefined {
+    const metadata = state.child.get(key);
+    if (metadata === undefined) return undefined;
+    const { offchain } = decodeStrict(requestMetadataCodec, metadata, "RequestMetadata");
+    const canonical = this.#canonicalLeaf(offchain.pos);
+    if (canonical !== undefined) return canonical;
+    const early = this.#node.chain.offchain.get(offchainKeys.leafByCommitment(commitment));
+    return early === undefined ? undefined : decodeStrict(leafCodec, early, "Leaf");
+  }
+
+  #canonicalLeaf(position: bigint): Leaf | undefined {
+    if (this.#node.mmr === undefined) return undefined;
+    const node = this.#node.chain.offchain.get(offchainKeys.mmrCanonNode(position));
+    return node === undefined ? undefined : decodeLeafNode(node);
+  }
+
+  #toIsmpEvent(state: Snapshot, event: IsmpPalletEvent): IsmpEvent | undefined {
+    switch (event.tag) {
+      case "StateMachineUpdated":
+      case "StateCommitmentVetoed":
+        return event;
+      case "PostRequestHandled":
+      case "GetRequestHandled":
+        return { tag: event.tag, value: event.value };
+      case "PostRequestTimeoutHandled":
+      case "GetRequestTimeoutHandled":
+        return { tag: event.tag, value: event.value };
+      case "Request": {
+        const [request] = this.requests(state, [event.value.commitment]);
+        if (request === undefined) return undefined;
+        return request.tag === "Post"
+          ? { tag: "PostRequest", value: request.value }
+          : { tag: "GetRequest", value: request.value };
+      }
+      case "Response": {
+        const [value] = this.responses(state, [event.value.commitment]);
+        return value === undefined ? undefined : { tag: "GetResponse", value };
+      }
+      case "ConsensusClientCreated":
+      case "ConsensusClientFrozen":
+      case "Errors":
+      case "RelayerFeeWithdrawn":
+        return undefined;
+    }
+  }
+}

@@ -1,0 +1,195 @@
+/**
+ * State of the simulated hub while a block, a pool check or a dry run executes: both tries as immutable
+ * snapshots, the offchain index and the events, all of which a failed transaction takes back.
+ */
+import { fromHex, type Hex, toHex } from "../../src/core/encoding/bytes.ts";
+import type { IsmpPalletEvent } from "../../src/core/ismp/hub_events.ts";
+import { childTrieKey, type ChildTrieName } from "../../src/core/ismp/storage_keys.ts";
+import type { HashAlgorithm } from "../../src/core/ismp/proof.ts";
+import { type Codec, decodeStrict } from "../../src/core/encoding/scale.ts";
+import { SubstrateTrie, type TrieKind } from "../trie/substrate_trie.ts";
+import type { RuntimeMetadata } from "./runtime_metadata.ts";
+
+/** How a chain hashes and where it keeps its ISMP child trie. All chains here have state version 1. */
+export interface StateRules {
+  readonly hasher: HashAlgorithm;
+  readonly childTrie: ChildTrieName;
+}
+
+/** The hub's rules. */
+export const hubRules: StateRules = { hasher: "Keccak", childTrie: "ISMPv2" };
+
+/** The state after a block. */
+export interface Snapshot {
+  readonly main: SubstrateTrie;
+  readonly child: SubstrateTrie;
+}
+
+/** The state before anything was written. */
+export function emptySnapshot({ hasher }: StateRules): Snapshot {
+  const kind: TrieKind = { layout: "V1", hasher };
+  return { main: SubstrateTrie.empty(kind), child: SubstrateTrie.empty(kind) };
+}
+
+/** An entry for the node's offchain database; `undefined` deletes. */
+export type OffchainWrite = readonly [key: Hex, value: Uint8Array | undefined];
+
+/** An event of the block under execution. */
+export interface EventEntry {
+  /** SCALE `EventRecord`. */
+  readonly record: Uint8Array;
+  /** The extrinsic it belongs to; undefined outside of extrinsics. */
+  readonly extrinsicIndex: number | undefined;
+  /** The event itself where it is one of pallet `Ismp`. */
+  readonly ismp: IsmpPalletEvent | undefined;
+}
+
+/** Mutable view of a {@link Snapshot}. */
+export class Overlay {
+  #main: SubstrateTrie;
+  #child: SubstrateTrie;
+  #offchain: OffchainWrite[] = [];
+  #events: EventEntry[] = [];
+
+  readonly #childKey: Uint8Array;
+
+  constructor(snapshot: Snapshot, rules: StateRules) {
+    this.#childKey = childTrieKey(rules.childTrie);
+    this.#main = snapshot.main;
+    this.#child = snapshot.child;
+  }
+
+  get(key: Uint8Array): Uint8Array | undefined {
+    return this.#main.get(key);
+  }
+
+  put(key: Uint8Array, value: Uint8Array): void {
+    this.#main = this.#main.set(key, value);
+  }
+
+  remove(key: Uint8Array): void {
+    this.#main = this.#main.delete(key);
+  }
+
+  getChild(key: Uint8Array): Uint8Array | undefined {
+    return this.#child.get(key);
+  }
+
+  putChild(key: Uint8Array, value: Uint8Array): void {
+    this.#child = this.#child.set(key, value);
+  }
+
+  removeChild(key: Uint8Array): void {
+    this.#child = this.#child.delete(key);
+  }
+
+  /** Root of the child trie as it is now. */
+  childRoot(): Hex {
+    return this.#child.root();
+  }
+
+  /** Main-trie entries below `prefix`, keys rising. */
+  entries(prefix: Uint8Array): Iterable<[key: Uint8Array, value: Uint8Array]> {
+    return this.#main.entries(prefix);
+  }
+
+  /** Removes every main-trie entry below `prefix`. */
+  removePrefix(prefix: Uint8Array): void {
+    for (const [key] of [...this.#main.entries(prefix)]) this.remove(key);
+  }
+
+  /** Writes of the offchain index so far, in order. */
+  get offchain(): readonly OffchainWrite[] {
+    return this.#offchain;
+  }
+
+  writeOffchain(key: Uint8Array, value: Uint8Array): void {
+    this.#offchain.push([toHex(key), value]);
+  }
+
+  clearOffchain(key: Uint8Array): void {
+    this.#offchain.push([toHex(key), undefined]);
+  }
+
+  /** Events so far, in order. */
+  get events(): readonly EventEntry[] {
+    return this.#events;
+  }
+
+  pushEvent(event: EventEntry): void {
+    this.#events.push(event);
+  }
+
+  /** Runs `action`; when it throws, nothing of it remains and the error goes on. */
+  transaction<T>(action: () => T): T {
+    const [main, child] = [this.#main, this.#child];
+    const [offchain, events] = [this.#offchain.length, this.#events.length];
+    try {
+      return action();
+    } catch (error) {
+      this.#main = main;
+      this.#child = child;
+      this.#offchain.length = offchain;
+      this.#events.length = events;
+      throw error;
+    }
+  }
+
+  /** Ends the block: the child root goes into the main trie, unless the child trie is empty. */
+  finish(childRoot: Hex): Snapshot {
+    if (this.#child.size === 0) this.remove(this.#childKey);
+    else this.put(this.#childKey, fromHex(childRoot));
+    return { main: this.#main, child: this.#child };
+  }
+}
+
+/** What reads storage: an {@link Overlay} or a snapshot's main trie. */
+export interface StorageReader {
+  get(key: Uint8Array): Uint8Array | undefined;
+}
+
+/** One storage item of a pallet with typed keys and value. */
+export class StorageItem<Keys extends readonly unknown[], Value> {
+  readonly #metadata: RuntimeMetadata;
+  readonly #name: readonly [pallet: string, item: string];
+  readonly #keys: { readonly [Index in keyof Keys]: Codec<Keys[Index]> };
+  readonly #value: Codec<Value>;
+
+  constructor(
+    metadata: RuntimeMetadata,
+    name: readonly [pallet: string, item: string],
+    keys: { readonly [Index in keyof Keys]: Codec<Keys[Index]> },
+    value: Codec<Value>,
+  ) {
+    this.#metadata = metadata;
+    this.#name = name;
+    this.#keys = keys;
+    this.#value = value;
+    metadata.storagePrefix(...name);
+  }
+
+  /** Storage key of one entry. */
+  key(...keys: Keys): Uint8Array {
+    const encoded = this.#keys.map((codec, index) => codec.enc(keys[index]));
+    return this.#metadata.storageKey(...this.#name, encoded);
+  }
+
+  /** Key prefix of all entries. */
+  prefix(): Uint8Array {
+    return this.#metadata.storagePrefix(...this.#name);
+  }
+
+  /** The stored value, undefined when there is none (also where the runtime has a default). */
+  get(reader: StorageReader, ...keys: Keys): Value | undefined {
+    const found = reader.get(this.key(...keys));
+    return found === undefined ? undefined : decodeStrict(this.#value, found, this.#name.join("."));
+  }
+
+  put(overlay: Overlay, value: Value, ...keys: Keys): void {
+    overlay.put(this.key(...keys), this.#value.enc(value));
+  }
+
+  remove(overlay: Overlay, ...keys: Keys): void {
+    overlay.remove(this.key(...keys));
+  }
+}

@@ -1,0 +1,209 @@
+/**
+ * A devnet to start and leave running: prints what there is, writes configuration files into build/devnet/, runs
+ * `causeway-consensus` so that hub and chains learn of each other, sends what lines on standard input ask for. Ctrl-C
+ * ends everything.
+ * Usage: `deno task devnet [--json] [--rollups] [--substrate] [--no-consensus] [--nexus] [--ports=A,B,HUB] [--folder=PATH]`
+ */
+import { Command, InvalidArgumentError } from "commander";
+import type { RelayerProcess } from "../tests/scenario/support/relayer_process.ts";
+import { consensusConfig } from "./consensus_config.ts";
+import { type Devnet, type DevnetOptions, startDevnet } from "./devnet.ts";
+import { describeFacts, type DevnetFacts, devnetFacts } from "./facts.ts";
+import { INTERRUPTED, runInterruptibly, untilAborted } from "./interruption.ts";
+import { sendPing, type SentMessage, waitForDelivery } from "./messages.ts";
+import { freeOr } from "./ports.ts";
+import { buildPrograms, CONSENSUS_EXECUTABLE, isRelayerOutdated } from "./relayer_build.ts";
+import { relayerConfig } from "./relayer_config.ts";
+import { followStandardInput, readSendLine, SEND_LINE_HELP } from "./send_lines.ts";
+
+/** Where ready configuration files and the facts go; tasks run at the top of the repository. */
+const DEFAULT_FOLDER = "build/devnet";
+const DEFAULT_PORTS = [8545, 8546, 9944] as const;
+/** Blocks of the relay chain, four a second, after which its authorities change. */
+const SESSION_BLOCKS = 240;
+/** Whose account brings proofs of the hub to EVM chains: not one that messages are delivered with. */
+const CONSENSUS_SIGNER = "oracle";
+/** With `--substrate`. */
+const SUBSTRATE_CHAIN = "SUBSTRATE-demo";
+
+interface Arguments {
+  readonly json: boolean;
+  readonly nexus: boolean;
+  readonly rollups: boolean;
+  readonly substrate: boolean;
+  readonly consensus: boolean;
+  readonly folder: string;
+  /** Of chain A, chain B and the hub. */
+  readonly ports: readonly [number, number, number];
+}
+
+function parseArguments(args: readonly string[]): Arguments {
+  return new Command("deno task devnet")
+    .description("EVM chains and a hub that learns of them by proofs, left running until Ctrl-C")
+    .option("--json", "print the facts as one line of JSON, and nothing else", false)
+    .option("--nexus", "run the hub with the nexus runtime (POLKADOT-3367)", false)
+    .option(
+      "--rollups",
+      "beside the L1 (A) and BSC (B) also an OP-stack (C) and an Arbitrum (D) rollup",
+      false,
+    )
+    .option("--substrate", `also a standalone Substrate chain, ${SUBSTRATE_CHAIN}`, false)
+    .option("--no-consensus", "do not run causeway-consensus: nobody learns anything until somebody does")
+    .option(
+      "--ports <A,B,HUB>",
+      "ports to use where they are free; others otherwise",
+      readPorts,
+      DEFAULT_PORTS,
+    )
+    .option("--folder <path>", "where configuration files go", DEFAULT_FOLDER)
+    .parse([...args], { from: "user" })
+    .opts<Arguments>();
+}
+
+function readPorts(text: string): Arguments["ports"] {
+  const [a, b, hub, ...rest] = text.split(",").map(Number);
+  const isPort = (port: number | undefined): port is number =>
+    port !== undefined && Number.isInteger(port) && port >= 0 && port <= 65_535;
+  if (!isPort(a) || !isPort(b) || !isPort(hub) || rest.length > 0) {
+    throw new InvalidArgumentError(`Expected three ports such as ${DEFAULT_PORTS.join(",")}`);
+  }
+  return [a, b, hub];
+}
+
+function devnetOptions({ nexus, rollups, substrate, consensus, ports }: Arguments): DevnetOptions {
+  const [a, b, hub] = ports;
+  return {
+    kinds: rollups ? ["beacon", "bsc", "op_stack", "arbitrum"] : ["beacon", "bsc"],
+    substrateChains: substrate ? [{ stateMachine: SUBSTRATE_CHAIN }] : [],
+    feeds: consensus ? "together" : "none",
+    hubFeed: consensus ? "program" : "none",
+    relay: { sessionBlocks: SESSION_BLOCKS },
+    consensusRelayer: {
+      signer: CONSENSUS_SIGNER,
+      logFormat: "human",
+      logLevel: "info",
+      onStarted: (started) => {
+        consensusRelayers.push(started);
+      },
+    },
+    hub: nexus ? "nexus" : "gargantua",
+    ports: { evm: [freeOr(a), freeOr(b)], hub: freeOr(hub) },
+  };
+}
+
+/** To be ended when a second Ctrl-C leaves no time for order; else the devnet does it. */
+const consensusRelayers: RelayerProcess[] = [];
+
+/** Writes a configuration per relayer account, those of the consensus relayer, and the facts. */
+async function writeFiles(devnet: Devnet, folder: string): Promise<DevnetFacts> {
+  await Deno.mkdir(folder, { recursive: true });
+  await forgetOldDatabase(`${folder}/relayer.db`);
+  const configs: Record<string, string> = {};
+  for (const role of ["relayer", "relayer2"] as const) {
+    const path = `${folder}/${role}.toml`;
+    await Deno.writeTextFile(path, relayerConfig(devnet.endpoints, { signer: role }));
+    configs[role] = path;
+  }
+  const consensus = { beefy: `${folder}/consensus.toml`, grandpa: `${folder}/consensus-grandpa.toml` };
+  const endpoints = devnet.consensusEndpoints;
+  const beefy = consensusConfig(endpoints, { tellsOfHub: true, signer: CONSENSUS_SIGNER });
+  await Deno.writeTextFile(consensus.beefy, beefy);
+  const hasOthers = endpoints.substrate.length > 0;
+  if (hasOthers) {
+    await Deno.writeTextFile(consensus.grandpa, consensusConfig(endpoints, { hubType: "grandpa" }));
+  }
+  const facts = devnetFacts(devnet, {
+    configs,
+    consensusConfig: consensus.beefy,
+    ...hasOthers && { grandpaConfig: consensus.grandpa },
+  });
+  await Deno.writeTextFile(`${folder}/devnet.json`, `${JSON.stringify(facts, null, 2)}\n`);
+  return facts;
+}
+
+/** The chains of an earlier devnet are gone, so a database about them would only mislead. */
+async function forgetOldDatabase(path: string): Promise<void> {
+  for (const file of [path, `${path}-wal`, `${path}-shm`]) {
+    await Deno.remove(file).catch((error: unknown) => {
+      if (!(error instanceof Deno.errors.NotFound)) throw error;
+    });
+  }
+}
+
+async function run(signal: AbortSignal): Promise<number> {
+  const options = parseArguments(Deno.args);
+  if (options.consensus && await isRelayerOutdated(CONSENSUS_EXECUTABLE)) {
+    if (!options.json) say("Building both programs ...");
+    await buildPrograms(signal);
+  }
+  if (!options.json) say("Starting the chains, a hub and its relay chain ...");
+  await using devnet = await startDevnet(devnetOptions(options));
+  signal.throwIfAborted();
+  const facts = await writeFiles(devnet, options.folder);
+  if (options.json) say(JSON.stringify(facts));
+  else for (const line of ["", ...describeFacts(facts), "", ...howToRun(options)]) say(line);
+  const tell = options.json ? (): void => {} : say;
+  void followStandardInput((line) => send(devnet, line, tell, signal), signal);
+  await Promise.race([untilAborted(signal), devnet.oracle.failed]);
+  if (!options.json) say("Stopping ...");
+  return 0;
+}
+
+function howToRun({ folder, consensus, substrate }: Arguments): string[] {
+  const files = ["consensus.toml", ...substrate ? ["consensus-grandpa.toml"] : []];
+  return [
+    "Run the messaging relayer (after `deno task build`)",
+    `  build/causeway --config=${folder}/relayer.toml --db=${folder}/relayer.db`,
+    consensus
+      ? "causeway-consensus runs already (not with --no-consensus): hub and chains learn of each other"
+      : "Run the consensus relayer, without which hub and chains learn nothing of each other",
+    ...consensus ? [] : files.map((file) => `  build/causeway-consensus --config=${folder}/${file}`),
+    "The relay chain's authorities, which make the hub final, change every minute",
+    "",
+    SEND_LINE_HELP,
+  ];
+}
+
+/** Sends what a line asks for and tells when it arrived. */
+async function send(
+  devnet: Devnet,
+  line: string,
+  tell: (text: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const wanted = readSendLine(
+    line,
+    [...devnet.chains, ...devnet.substrateChains].map(({ name }) => name),
+  );
+  if (wanted === undefined) return;
+  if (typeof wanted === "string") return tell(wanted);
+  const route = `${wanted.from} -> ${wanted.to}`;
+  let messages: readonly SentMessage[];
+  try {
+    messages = await sendPing(devnet, wanted);
+  } catch (error) {
+    return tell(`${route}  not sent: ${error}`);
+  }
+  tell(`${route}  sent ${messages.length}`);
+  const startMs = Date.now();
+  // Not awaited: more can be sent meanwhile; without a relayer it waits until the end.
+  void waitForDelivery(devnet, messages, { deadlineMs: Infinity, signal }).then(
+    () =>
+      tell(`${route}  delivered ${messages.length} after ${((Date.now() - startMs) / 1000).toFixed(1)} s`),
+    (error: unknown) => {
+      if (!signal.aborted) tell(`${route}  ${error}`);
+    },
+  );
+}
+
+function say(text: string): void {
+  Deno.stdout.writeSync(new TextEncoder().encode(`${text}\n`));
+}
+
+if (import.meta.main) {
+  const code = await runInterruptibly(run, () => {
+    for (const relayer of consensusRelayers) relayer.signal("SIGKILL");
+  });
+  // Ctrl-C is how this program is meant to end.
+  Deno.exit(code === INTERRUPTED ? 0 : code);
+}

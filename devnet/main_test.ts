@@ -1,0 +1,57 @@
+import assert from "node:assert/strict";
+import { readConsensusConfig } from "../src/consensus/config/read.ts";
+import { readMessagingConfig } from "../src/messaging/config/read.ts";
+import type { DevnetFacts } from "./facts.ts";
+import { REPOSITORY } from "./repository.ts";
+import { TextLineStream } from "./text_lines.ts";
+
+/** What is looked at here. */
+type Facts = Pick<DevnetFacts, "chains" | "relay" | "grandpaConfig">;
+
+Deno.test("devnet program: prints its facts, writes files that work, ends on SIGTERM", async () => {
+  const folder = await Deno.makeTempDir();
+  const child = new Deno.Command(Deno.execPath(), {
+    args: [
+      "run",
+      "-A",
+      "devnet/main.ts",
+      "--json",
+      "--substrate",
+      "--ports=0,0,0",
+      `--folder=${folder}`,
+    ],
+    cwd: REPOSITORY,
+    stdin: "null",
+    stdout: "piped",
+    stderr: "inherit",
+  }).spawn();
+  const lines = child.stdout.pipeThrough(new TextDecoderStream()).pipeThrough(new TextLineStream());
+  const reader = lines.getReader();
+  try {
+    const { value } = await reader.read();
+    const facts: Facts = JSON.parse(value ?? "");
+    assert.deepEqual(facts.chains.map(({ chainId }) => chainId), [11155111, 97]);
+    const config = readMessagingConfig({ readFile: Deno.readFileSync }, `${folder}/relayer.toml`).config;
+    const urls = config?.chains.flatMap((chain) => chain.type === "evm" ? chain.rpcUrls : []) ?? [];
+    assert.equal(urls.length, 2);
+    const consensus = readConsensusConfig({ readFile: Deno.readFileSync }, `${folder}/consensus.toml`).config;
+    assert.deepEqual(consensus?.chains.map(({ type }) => type), ["evm", "bsc"]);
+    assert.equal(consensus?.relayer.enableHubConsensus, true);
+    const other = readConsensusConfig({ readFile: Deno.readFileSync }, facts.grandpaConfig ?? "").config;
+    assert.deepEqual(other?.chains.map(({ stateMachine }) => stateMachine), ["SUBSTRATE-demo"]);
+    assert.match(facts.relay.wsUrl, /^ws:/);
+    const answer = await fetch(facts.chains[0]?.rpcUrl ?? "", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "eth_chainId", params: [] }),
+    });
+    assert.equal((await answer.json()).result, "0xaa36a7");
+    const saved: unknown = JSON.parse(await Deno.readTextFile(`${folder}/devnet.json`));
+    assert.deepEqual(saved, facts);
+  } finally {
+    child.kill("SIGTERM");
+    assert.equal((await child.status).code, 0);
+    await reader.cancel();
+    await Deno.remove(folder, { recursive: true });
+  }
+});

@@ -1,0 +1,96 @@
+/**
+ * Votes of a relay chain's validators: justifications of GRANDPA and BEEFY, signed when they are asked for.
+ * Source: paritytech/polkadot-sdk: substrate/primitives/consensus/beefy/src.
+ */
+import { fromHex } from "../../src/core/encoding/bytes.ts";
+import {
+  type BeefyCommitment,
+  commitmentHash,
+  encodeBeefyJustification,
+  MMR_ROOT_ID,
+  type PayloadEntry,
+} from "../../src/core/beefy/commitment.ts";
+import { beefyThreshold } from "../../src/consensus/clients/beefy/spec/verify_proof.ts";
+import type { Block } from "../hub/blocks.ts";
+import { type GrandpaOptions, GrandpaVotes } from "./grandpa_votes.ts";
+import type { RelayBlocks } from "./relay_blocks.ts";
+
+/** How the validators vote; see `RelayChainOptions`. */
+export interface FinalityOptions extends GrandpaOptions {
+  readonly beefyPeriod: number;
+  readonly beefyLag: number;
+  readonly beefySigners: "threshold" | "all";
+  readonly beefyPayload: readonly PayloadEntry[];
+}
+
+/** Both gadgets. */
+export class Finality {
+  /** GRANDPA's part. */
+  readonly votes: GrandpaVotes;
+  readonly #chain: RelayBlocks;
+  readonly #options: FinalityOptions;
+  readonly #beefy = new Map<number, Uint8Array>();
+
+  constructor(chain: RelayBlocks, options: FinalityOptions) {
+    this.#chain = chain;
+    this.#options = options;
+    this.votes = new GrandpaVotes(chain, options);
+  }
+
+  /** SCALE of BEEFY's justification of a block. */
+  beefy(number: number): Uint8Array {
+    const known = this.#beefy.get(number);
+    if (known !== undefined) return known;
+    const made = this.#signBeefy(number);
+    this.#beefy.set(number, made);
+    return made;
+  }
+
+  /** Whether BEEFY has justified the block itself. */
+  hasBeefy(number: number): boolean {
+    if (this.#chain.leafCount(number) === 0n || number > this.#newestForBeefy) return false;
+    return this.#chain.changesSet(number) || number % this.#options.beefyPeriod === 0;
+  }
+
+  /** Newest block that BEEFY has justified; undefined when there is none yet. */
+  get beefyFinalized(): Block | undefined {
+    for (let number = this.#newestForBeefy; number > 0; number--) {
+      if (this.hasBeefy(number)) return this.#chain.blockAt(number);
+    }
+    return undefined;
+  }
+
+  get #newestForBeefy(): number {
+    const { best, finalized } = this.#chain;
+    return Math.min(finalized.header.number, best.header.number - this.#options.beefyLag);
+  }
+
+  /** Justifications of a block as `chain_getBlock` tells them: null, or pairs of engine and bytes. */
+  justificationsOf(number: number): readonly (readonly [engine: Uint8Array, data: Uint8Array])[] | null {
+    const encoder = new TextEncoder();
+    const kept = [
+      ...this.votes.keeps(number)
+        ? [[encoder.encode("FRNK"), this.votes.justification(number)] as const]
+        : [],
+      ...this.hasBeefy(number) ? [[encoder.encode("BEEF"), this.beefy(number)] as const] : [],
+    ];
+    return kept.length === 0 ? null : kept;
+  }
+
+  #signBeefy(number: number): Uint8Array {
+    const set = this.#chain.setOf(number);
+    const root = this.#chain.range.root(this.#chain.leafCount(number));
+    const commitment: BeefyCommitment = {
+      payload: [{ id: MMR_ROOT_ID, data: fromHex(root) }, ...this.#options.beefyPayload],
+      blockNumber: number,
+      validatorSetId: set.beefySetId,
+    };
+    const hash = commitmentHash(commitment);
+    const count = this.#options.beefySigners === "all" ? set.length : beefyThreshold(set.length);
+    const signatures = set.chooseBeefy(count, number).map(({ index, validator }) => ({
+      index,
+      signature: validator.signBeefy(hash),
+    }));
+    return encodeBeefyJustification({ commitment, setLength: set.length, signatures });
+  }
+}

@@ -1,0 +1,116 @@
+/**
+ * What can be chosen about a simulated relay chain, and what it offers to tests and to the devnet.
+ */
+import type { Hash256 } from "../../src/core/encoding/bytes.ts";
+import type { PayloadEntry } from "../../src/core/beefy/commitment.ts";
+import type { BeefyClientState } from "../../src/core/evm/beefy_client_state.ts";
+import type { Header } from "../hub/digest.ts";
+import type { BlockName } from "../hub/hub_options.ts";
+import type { AnswerHook } from "../hub/rpc/dispatcher.ts";
+import type { FaultHook } from "../hub/rpc/faults.ts";
+
+/** Heads of parachains: SCALE headers by para id. */
+export type ParachainHeads = ReadonlyMap<number, Uint8Array>;
+
+/** Options of `startRelayChain`. */
+export interface RelayChainOptions {
+  /** Members of every set, 1 to 1000; default 4. */
+  readonly validators?: number;
+  /** Milliseconds between blocks, or `manual` for `RelayChainNode.produceBlock`; default 1000. */
+  readonly blockTimeMs?: number | "manual";
+  /** A session ends every so many blocks; default 0: only by `RelayChainNode.rotate`. */
+  readonly sessionBlocks?: number;
+  /** Blocks between the best and the newest final one; default 2. */
+  readonly finalityLag?: number;
+  /** Blocks between the best one and the newest that BEEFY has justified; default that of GRANDPA. */
+  readonly beefyLag?: number;
+  /** The mountain range has one leaf for every block after this one; default 3. */
+  readonly beefyActivationBlock?: number;
+  /** Besides blocks that change the set, every so many keep their GRANDPA justification; default 8. */
+  readonly grandpaPeriod?: number;
+  /** Besides the first block of a session, every so many have a BEEFY justification; default 1. */
+  readonly beefyPeriod?: number;
+  /** Default `threshold`: no more signatures than are needed, as on live chains. */
+  readonly beefySigners?: "threshold" | "all";
+  /** What the payload of BEEFY commitments holds beside the root of the mountain range, which comes first; default nothing. */
+  readonly beefyPayload?: readonly PayloadEntry[];
+  /** Indexes of members whose BEEFY key is no point of the curve: they never sign; default none. */
+  readonly brokenBeefyKeys?: readonly number[];
+  /** Blocks whose state the node still has; default all. */
+  readonly keepStates?: number;
+  /** Blocks whose precommits are on several blocks; default none. */
+  readonly splitVotes?: (block: number) => boolean;
+  /** Newest heads of real parachains, asked for each block. */
+  readonly heads?: () => ParachainHeads;
+  /** Parachains that are made up, with a new head in every block; default 1000, 1002 and 4100. */
+  readonly dummyParachains?: readonly number[];
+  /**
+   * Parachains that are not in `Paras.Parachains` though they have heads, as the live hubs; default all that
+   * {@link heads} gives.
+   */
+  readonly onDemand?: readonly number[];
+  /** `system_chain`; default `Paseo devnet`. */
+  readonly chainName?: string;
+  /** Methods that the node does not offer, e.g. `state_queryStorage` where unsafe ones are not. */
+  readonly missingMethods?: readonly string[];
+  /** False: the node answers that its BEEFY is not ready yet; see `RelayChainNode.beefyReady`. Default true. */
+  readonly beefyReady?: boolean;
+  /** Port on 127.0.0.1; default 0, a free one. */
+  readonly port?: number;
+  /** Unix milliseconds; default the machine's clock. */
+  readonly now?: () => number;
+}
+
+/** A session: the validators from one change of the set to the next. */
+export interface Session {
+  /** Counts from 0. */
+  readonly index: number;
+  readonly grandpaSetId: bigint;
+  readonly beefySetId: bigint;
+  /** Its first block, whose header announced the set. */
+  readonly firstBlock: number;
+}
+
+/** A running relay chain. */
+export interface RelayChainNode extends AsyncDisposable {
+  /** Endpoints; the port stays the same after a restart. */
+  readonly port: number;
+  readonly httpUrl: string;
+  readonly wsUrl: string;
+  /** Decides about every RPC call; undefined: all pass. */
+  fault: FaultHook | undefined;
+  /** Puts other results in place of the node's; undefined: it tells the truth. */
+  alter: AnswerHook | undefined;
+  /** Whether `beefy_getFinalizedHead` knows a block. */
+  beefyReady: boolean;
+  /** Methods that are refused as not found. */
+  missingMethods: ReadonlySet<string>;
+  /** How often each RPC method ran. */
+  readonly callCounts: Map<string, number>;
+  readonly best: BlockName;
+  readonly finalized: BlockName;
+  /** Newest block with a BEEFY justification. */
+  readonly beefyFinalized: BlockName;
+  /** Session of the newest block. */
+  readonly session: Session;
+  /** Header of a block. @throws {ChainError} for blocks that do not exist. */
+  header(block: number): Header;
+  hash(block: number): Hash256;
+  /** Session of a block, in whose first block the set has changed already. */
+  sessionOf(block: number): Session;
+  /** What a BEEFY client that starts at that block trusts; default the newest with a justification. */
+  beefyState(block?: number): BeefyClientState;
+  /** SCALE of the justification that the node has for a block, whether or not it keeps it. */
+  grandpaJustification(block: number): Uint8Array;
+  beefyJustification(block: number): Uint8Array;
+  /** Makes blocks now. @returns the last one. */
+  produceBlocks(count?: number): BlockName;
+  /** Lets the next block begin a session, and makes it. @returns it. */
+  rotate(): BlockName;
+  /** Opens the port and makes blocks (again). */
+  start(): void;
+  /** Closes port and connections, makes no more blocks; the chain stays. */
+  stop(): Promise<void>;
+  pauseBlocks(): void;
+  resumeBlocks(): void;
+}

@@ -1,0 +1,134 @@
+/**
+ * Hashes of claims, and where the rollup contract keeps them.
+ * Source: OffchainLabs/nitro-contracts: src/rollup/{RollupLib,AssertionState,Assertion,RollupCore}.sol,
+ * src/state/GlobalState.sol; slots as in polytope-labs/hyperbridge: modules/ismp/clients/arbitrum/src/lib.rs.
+ */
+import { encodePacked } from "viem";
+import { concatBytes, fromHex, type Hash256, type Hex, toHash256 } from "../../../../core/encoding/bytes.ts";
+import { mapSlot, word } from "../../../../core/evm/host_storage.ts";
+import { keccak256 } from "../../../../core/encoding/hash.ts";
+import { type AssertionState, type GlobalState, type MachineStatus, machineStatuses } from "./update.ts";
+
+/** Slots of the rollup contract's variables. */
+export const rollupSlots = {
+  /** `RollupCore._assertions`, by assertion hash (BoLD). */
+  assertions: 117n,
+  /** `RollupCore._latestConfirmed` and three more numbers in one word (before BoLD). */
+  nodeNumbers: 117n,
+  /** `RollupCore._nodes`, by number (before BoLD). */
+  nodes: 118n,
+} as const;
+
+function hashOf(encoded: Hex): Hash256 {
+  return toHash256(keccak256(fromHex(encoded)));
+}
+
+/** Number of a status in contracts. */
+export function statusNumber(status: MachineStatus): number {
+  return machineStatuses.indexOf(status);
+}
+
+/** Hash of the end of an assertion: Keccak-256 of six ABI words. */
+export function assertionStateHash(state: AssertionState): Hash256 {
+  const { globalState } = state;
+  const words = [
+    globalState.blockHash,
+    globalState.sendRoot,
+    word(globalState.inboxPosition),
+    word(globalState.positionInMessage),
+    word(BigInt(statusNumber(state.machineStatus))),
+    state.endHistoryRoot,
+  ];
+  return toHash256(keccak256(concatBytes(...words.map(fromHex))));
+}
+
+/** What an assertion is. */
+export interface AssertionParts {
+  readonly previousAssertionHash: Hash256;
+  readonly afterState: AssertionState;
+  /** Accumulator of the inbox after the claim. */
+  readonly sequencerBatchAcc: Hash256;
+}
+
+/** Name of an assertion in the rollup, and under which fishermen rule it out. */
+export function assertionHash(parts: AssertionParts): Hash256 {
+  const { previousAssertionHash, afterState, sequencerBatchAcc } = parts;
+  const words = [previousAssertionHash, assertionStateHash(afterState), sequencerBatchAcc];
+  return toHash256(keccak256(concatBytes(...words.map(fromHex))));
+}
+
+/** Slot of an assertion in the rollup. */
+export function assertionSlot(hash: Hash256): Hash256 {
+  return mapSlot(hash, word(rollupSlots.assertions));
+}
+
+const assertionStatuses = ["NoAssertion", "Pending", "Confirmed"] as const;
+
+/** The first word of an assertion in the rollup. Block numbers are of the L1 (for chains on it), 0 for none. */
+export interface AssertionWord {
+  readonly firstChildBlock: bigint;
+  /** Set when a competitor of the first child was created: one of the two is wrong. */
+  readonly secondChildBlock: bigint;
+  readonly createdAtBlock: bigint;
+  readonly isFirstChild: boolean;
+  /** Undefined for a number that the contract does not have. */
+  readonly status: typeof assertionStatuses[number] | undefined;
+}
+
+/** Reads the first word of an assertion. */
+export function parseAssertionWord(packed: Hash256): AssertionWord {
+  const value = BigInt(packed);
+  return {
+    firstChildBlock: BigInt.asUintN(64, value),
+    secondChildBlock: BigInt.asUintN(64, value >> 64n),
+    createdAtBlock: BigInt.asUintN(64, value >> 128n),
+    isFirstChild: BigInt.asUintN(8, value >> 192n) !== 0n,
+    status: assertionStatuses[Number(BigInt.asUintN(8, value >> 200n))],
+  };
+}
+
+/** Slot of the rollup's node numbers (before BoLD). */
+export const nodeNumbersSlot: Hash256 = word(rollupSlots.nodeNumbers);
+
+/** `_latestNodeCreated`: number of the newest node, the third of the four in the word. */
+export function latestNodeIn(packed: Hash256): bigint {
+  return BigInt.asUintN(64, BigInt(packed) >> 128n);
+}
+
+/** Hash of a global state before BoLD. */
+export function globalStateHash(state: GlobalState): Hash256 {
+  return hashOf(encodePacked(
+    ["string", "bytes32", "bytes32", "uint64", "uint64"],
+    ["Global state:", state.blockHash, state.sendRoot, state.inboxPosition, state.positionInMessage],
+  ));
+}
+
+/** What a node claims (before BoLD). */
+export interface NodeClaim {
+  readonly globalState: GlobalState;
+  readonly machineStatus: MachineStatus;
+  readonly inboxMaxCount: bigint;
+}
+
+/** State hash of a node, as the rollup keeps it. */
+export function nodeStateHash(claim: NodeClaim): Hash256 {
+  return hashOf(encodePacked(
+    ["bytes32", "uint256", "uint8"],
+    [globalStateHash(claim.globalState), claim.inboxMaxCount, statusNumber(claim.machineStatus)],
+  ));
+}
+
+/** Name under which fishermen rule a node out. */
+export function nodeClaimHash(claim: NodeClaim & { readonly nodeNumber: bigint }): Hash256 {
+  return hashOf(encodePacked(["bytes32", "uint64"], [nodeStateHash(claim), claim.nodeNumber]));
+}
+
+/** Slot of a node's state hash in the rollup: the first of the node's words. */
+export function nodeSlot(nodeNumber: bigint): Hash256 {
+  return mapSlot(word(nodeNumber), word(rollupSlots.nodes));
+}
+
+/** Confirm data of a node, the third of its words. The hub does not read it. */
+export function nodeConfirmData(state: Pick<GlobalState, "blockHash" | "sendRoot">): Hash256 {
+  return toHash256(keccak256(concatBytes(fromHex(state.blockHash), fromHex(state.sendRoot))));
+}

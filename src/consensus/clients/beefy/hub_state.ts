@@ -1,0 +1,120 @@
+/**
+ * What a BEEFY client of the hub is created with: of the relay chain's newest justified block, or of the hub's own
+ * client where no relay chain is configured. Source: docs/protocol/hub-consensus.md sections 5.2 and 5.12.
+ */
+import type { ConsensusTarget } from "../../../core/chains/consensus_hub.ts";
+import { authoritySetCodec, BEEFY_ENGINE, decodeBeefyJustification } from "../../../core/beefy/commitment.ts";
+import { BeefyError } from "../../../core/beefy/beefy_error.ts";
+import { hubBeefyStateCodec, relayBeefyKeys } from "./spec/relay_storage.ts";
+import { type BeefyClientState, encodeBeefyClientState } from "../../../core/evm/beefy_client_state.ts";
+import {
+  type ConsensusClientId,
+  type ConsensusStateId,
+  type StateMachine,
+  toConsensusClientId,
+  toConsensusStateId,
+} from "../../../core/ismp/state_machine.ts";
+import { type Codec, decodeStrict, ScaleError, u64 } from "../../../core/encoding/scale.ts";
+import { type InitialConsensusState, ProverFault } from "../../prover.ts";
+import type { RelayChain } from "../../relay_chain/relay_chain.ts";
+
+/** Client of BEEFY chains. */
+export const BEEFY_CLIENT_ID: ConsensusClientId = toConsensusClientId("BEEF");
+
+/** Name of the hub's own BEEFY client. */
+export const BEEFY_STATE_ID: ConsensusStateId = toConsensusStateId("BEEF");
+
+/** Seconds for which a BEEFY client may go without an update (67.5 days). */
+export const BEEFY_UNBONDING_SEC = 5_832_000n;
+
+/** Seconds for which commitments may be challenged. */
+export const BEEFY_CHALLENGE_SEC = 300n;
+
+/** The relay chain as far as the state goes. */
+export type StateRelay = Pick<
+  RelayChain,
+  "host" | "fetchBeefyFinalized" | "fetchJustification" | "fetchStorage"
+>;
+
+/** The state that the newest justified block leads to. */
+export async function stateOfRelay(
+  relay: StateRelay,
+  hub: StateMachine,
+  signal: AbortSignal,
+): Promise<InitialConsensusState> {
+  const { header, hash } = await relay.fetchBeefyFinalized(signal);
+  const keys = [
+    relayBeefyKeys.currentSet,
+    relayBeefyKeys.nextSet,
+    relayBeefyKeys.leafCount,
+    relayBeefyKeys.olderCurrentSet,
+    relayBeefyKeys.olderNextSet,
+  ];
+  const [stored, encoded] = await Promise.all([
+    relay.fetchStorage(keys, hash, signal),
+    relay.fetchJustification(hash, BEEFY_ENGINE, signal),
+  ]);
+  const bad = (detail: string, cause?: unknown): ProverFault =>
+    new ProverFault("bad_data", hub, relay.host, detail, cause === undefined ? undefined : { cause });
+  const decode = <T>(codec: Codec<T>, at: number, name: string, older?: number): T => {
+    const value = stored[at] ?? (older === undefined ? undefined : stored[older]);
+    if (value === undefined) throw bad(`block ${header.number} of the relay chain has no ${name}`);
+    try {
+      return decodeStrict(codec, value, name);
+    } catch (error) {
+      if (error instanceof ScaleError) throw bad(`unreadable ${name}`, error);
+      throw error;
+    }
+  };
+  const current = decode(authoritySetCodec, 0, "BeefyMmrLeaf.BeefyAuthorities", 3);
+  const next = decode(authoritySetCodec, 1, "BeefyMmrLeaf.BeefyNextAuthorities", 4);
+  const leaves = decode(u64, 2, "Mmr.NumberOfLeaves");
+  if (encoded === undefined) throw bad(`the node has no justification of its newest BEEFY block ${hash}`);
+  try {
+    const { commitment } = decodeBeefyJustification(encoded);
+    if (commitment.blockNumber !== header.number || commitment.validatorSetId !== current.id) {
+      throw bad(`the justification of block ${header.number} is about another block or set`);
+    }
+  } catch (error) {
+    if (error instanceof BeefyError) throw bad("unreadable BEEFY justification", error);
+    throw error;
+  }
+  const latestHeight = BigInt(header.number);
+  return initial(hub, { latestHeight, beefyActivationBlock: latestHeight - leaves, current, next });
+}
+
+/** The state that the hub's own client has reached. */
+export async function stateOfHub(
+  hub: Pick<ConsensusTarget, "id" | "fetchClient">,
+  signal: AbortSignal,
+): Promise<InitialConsensusState> {
+  const { stateMachine } = hub.id;
+  const client = await hub.fetchClient(BEEFY_STATE_ID, "final", signal);
+  if (client === undefined) {
+    const detail = "it has no BEEFY client of itself; a [hub.prover] reads the state from the relay chain";
+    throw new ProverFault("hub_state", stateMachine, undefined, detail);
+  }
+  try {
+    const trusted = decodeStrict(hubBeefyStateCodec, client.state, "ConsensusState");
+    return initial(stateMachine, {
+      latestHeight: BigInt(trusted.latestHeight),
+      beefyActivationBlock: BigInt(trusted.beefyActivationBlock),
+      current: trusted.current,
+      next: trusted.next,
+    });
+  } catch (cause) {
+    if (!(cause instanceof ScaleError)) throw cause;
+    throw new ProverFault("hub_state", stateMachine, undefined, "its BEEFY state is unreadable", { cause });
+  }
+}
+
+/** In the form that hosts and `BeefyConsensusProofs.initialize_state` take: 256 bytes of ABI. */
+function initial(hub: StateMachine, state: BeefyClientState): InitialConsensusState {
+  return {
+    clientId: BEEFY_CLIENT_ID,
+    state: encodeBeefyClientState(state),
+    unbondingSec: BEEFY_UNBONDING_SEC,
+    challengePeriods: new Map([[hub, BEEFY_CHALLENGE_SEC]]),
+    commitments: [],
+  };
+}

@@ -1,0 +1,145 @@
+/**
+ * Finds blocks of the relay chain that can be proved to a BEEFY client: justified, signed by the set that the client
+ * expects, and cheap. Source: docs/protocol/hub-consensus.md sections 5.3 and 5.4.
+ */
+import type { Hash256 } from "../../../core/encoding/bytes.ts";
+import { BeefyError } from "../../../core/beefy/beefy_error.ts";
+import {
+  BEEFY_ENGINE,
+  type BeefyJustification,
+  decodeBeefyJustification,
+  decoded,
+} from "../../../core/beefy/commitment.ts";
+import { relayBeefyKeys } from "./spec/relay_storage.ts";
+import type { BeefyClientState } from "../../../core/evm/beefy_client_state.ts";
+import { decodeStrict, u64 } from "../../../core/encoding/scale.ts";
+import type { RelayBlock, RelayChain } from "../../relay_chain/relay_chain.ts";
+import { inOrderOfWorth, lastMountainHeight, SMALL_MOUNTAIN } from "./proof_choice.ts";
+
+/** The relay chain as far as its justified blocks go. */
+export type JustifiedRelay = Pick<
+  RelayChain,
+  "fetchBlocks" | "fetchHash" | "fetchJustifications" | "fetchStored"
+>;
+
+/** Blocks whose justifications are asked for at a time. */
+const BLOCKS_AT_A_TIME = 64;
+
+/** Blocks of a session that are searched for a justification (docs/protocol/hub-consensus.md section 5.3). */
+const SEARCHED_BLOCKS = 2_400;
+
+/** Newest blocks among which the one with the cheapest proof is chosen. */
+const CHOICE_BLOCKS = 32;
+
+/** A justified block with its justification read. */
+export interface Candidate {
+  readonly number: number;
+  readonly block: RelayBlock;
+  readonly justification: BeefyJustification;
+}
+
+/** What some blocks offer. */
+interface Candidates {
+  readonly candidates: readonly Candidate[];
+  /** A later set signs in them, too. */
+  readonly isOver: boolean;
+}
+
+/** Justified blocks of one relay chain. Methods may throw an `RpcFault`, and a `BeefyError` for what nodes tell. */
+export class JustifiedBlocks {
+  readonly #relay: JustifiedRelay;
+
+  constructor(relay: JustifiedRelay) {
+    this.#relay = relay;
+  }
+
+  /** A justified block of the session after the client's, with a small last mountain where there is one. */
+  async findSession(
+    { latestHeight, next, beefyActivationBlock }: BeefyClientState,
+    head: RelayBlock,
+    signal: AbortSignal,
+  ): Promise<Candidate | undefined> {
+    const from = await this.#findFirst(Number(latestHeight) + 1, head.header.number, next.id, signal);
+    const to = Math.min(head.header.number, from + SEARCHED_BLOCKS - 1);
+    const found: Candidate[] = [];
+    // The first block of a session is always justified; others are read, with all that is in them, only in its place.
+    for (let first = from, count = 1; first <= to; first += count, count = BLOCKS_AT_A_TIME) {
+      const last = Math.min(to, first + count - 1);
+      const { candidates, isOver } = await this.#fetchCandidates(first, last, next.id, signal);
+      found.push(...candidates);
+      const isCheap = ({ number }: Candidate): boolean =>
+        lastMountainHeight(number, beefyActivationBlock) <= SMALL_MOUNTAIN;
+      if (isOver || found.some(isCheap)) break;
+    }
+    return inOrderOfWorth(found, beefyActivationBlock, "oldest")[0];
+  }
+
+  /** The first block from `low` on whose set has at least that id; `high` has. Asks about log2 of the range. */
+  async #findFirst(low: number, high: number, setId: bigint, signal: AbortSignal): Promise<number> {
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2);
+      const hash = await this.#relay.fetchHash(middle, signal);
+      if (await this.fetchSetId(hash, signal) >= setId) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+
+  /** Justified blocks of a range that the set with that id signed. */
+  async #fetchCandidates(
+    first: number,
+    last: number,
+    setId: bigint,
+    signal: AbortSignal,
+  ): Promise<Candidates> {
+    const blocks = await this.#relay.fetchBlocks(first, last, signal);
+    return await this.#readCandidates(blocks, setId, signal);
+  }
+
+  async #readCandidates(
+    blocks: readonly RelayBlock[],
+    setId: bigint,
+    signal: AbortSignal,
+  ): Promise<Candidates> {
+    const hashes = blocks.map(({ hash }) => hash);
+    const stored = await this.#relay.fetchJustifications(hashes, BEEFY_ENGINE, signal);
+    const read = blocks.flatMap((block, at): readonly Candidate[] => {
+      const encoded = stored[at];
+      if (encoded === undefined) return [];
+      const justification = decodeBeefyJustification(encoded);
+      const { number } = block.header;
+      return justification.commitment.blockNumber === number ? [{ number, block, justification }] : [];
+    });
+    const setOf = ({ justification }: Candidate): bigint => justification.commitment.validatorSetId;
+    return {
+      candidates: read.filter((each) => setOf(each) === setId),
+      isOver: read.some((each) => setOf(each) > setId),
+    };
+  }
+
+  /** Justified blocks in the order in which they are worth proving: the head alone, where no other can come before it. */
+  async findNewest(
+    { latestHeight, beefyActivationBlock, current }: BeefyClientState,
+    head: RelayBlock,
+    signal: AbortSignal,
+  ): Promise<readonly Candidate[]> {
+    const { number } = head.header;
+    if (lastMountainHeight(number, beefyActivationBlock) <= SMALL_MOUNTAIN) {
+      const { candidates } = await this.#readCandidates([head], current.id, signal);
+      if (candidates.length > 0) return candidates;
+    }
+    const first = Math.max(Number(latestHeight) + 1, number - CHOICE_BLOCKS + 1);
+    const { candidates } = await this.#fetchCandidates(first, number, current.id, signal);
+    return inOrderOfWorth(candidates, beefyActivationBlock, "newest");
+  }
+
+  /** Id of the set whose session a block belongs to. */
+  async fetchSetId(block: Hash256, signal: AbortSignal): Promise<bigint> {
+    const [stored] = await this.#relay.fetchStored(
+      [{ key: relayBeefyKeys.validatorSetId, block }],
+      signal,
+    );
+    if (stored === undefined) throw new BeefyError("undecodable_data");
+    return decoded(() => decodeStrict(u64, stored, "ValidatorSetId"));
+  }
+}

@@ -1,0 +1,74 @@
+/** Which of several proofs a host needs: pure decisions, and the verification before gas is spent. */
+import { type CheckedProof, checkProof } from "./spec/check_proof.ts";
+import type { BeefyClientState } from "../../../core/evm/beefy_client_state.ts";
+import type { UsableHostView } from "../../followers/host_usability.ts";
+
+/** A proof with what it does. */
+export interface BatchedProof {
+  readonly bytes: Uint8Array;
+  readonly checked: CheckedProof;
+}
+
+/**
+ * Verifies proofs one after the other and drops those that change nothing.
+ * @throws {BeefyError} of the first proof that the client would refuse
+ */
+export function verifyInOrder(
+  trusted: BeefyClientState,
+  proofs: readonly Uint8Array[],
+): readonly BatchedProof[] {
+  const fresh: BatchedProof[] = [];
+  let state = trusted;
+  for (const bytes of proofs) {
+    const checked = checkProof(state, bytes);
+    if (checked.isStale) continue;
+    fresh.push({ bytes, checked });
+    state = checked.state;
+  }
+  return fresh;
+}
+
+/**
+ * True when a host still needs every one of the proofs: it has taken none that makes one of them a paid no-op. A change
+ * of the set can be proved by any block of a session, so one that is known makes proofs of other blocks useless, too.
+ * @param counting `pool`: what waits in the node's pool counts as taken
+ */
+export function areStillNews(
+  proofs: readonly BatchedProof[],
+  { state, pendingHeight, pendingSetId }: Pick<UsableHostView, "state" | "pendingHeight" | "pendingSetId">,
+  counting: "blocks" | "pool",
+): boolean {
+  const [height, setId] = counting === "pool"
+    ? [pendingHeight, pendingSetId]
+    : [state.latestHeight, state.current.id];
+  return proofs.every(({ checked }) =>
+    checked.blockNumber > height && (!checked.rotates || checked.state.current.id > setId)
+  );
+}
+
+/**
+ * True when proofs that were made for messages bring a height that the host has learned of meanwhile, by whatever block.
+ * @param before height of the hub that the host knew when they were found.
+ */
+export function isHeightBrought(
+  proofs: readonly BatchedProof[],
+  paraId: number,
+  { before, now }: { readonly before: bigint; readonly now: bigint },
+): boolean {
+  if (now <= before || proofs.some(({ checked }) => checked.rotates)) return false;
+  const height = hubHeightOf(proofs, paraId);
+  return height !== undefined && height <= now;
+}
+
+/** Height of the hub that a host will know after these proofs; `undefined`: they bring none. */
+export function hubHeightOf(proofs: readonly BatchedProof[], paraId: number): bigint | undefined {
+  let newest: bigint | undefined;
+  for (const { checked } of proofs) {
+    for (const height of checked.heights) {
+      if (height.paraId === paraId && (newest === undefined || height.height > newest)) {
+        newest = height.height;
+      }
+    }
+  }
+  return newest;
+}

@@ -1,0 +1,136 @@
+/**
+ * What one host should get next: the sources are asked one after the other, and what they bring is verified on the
+ * host's own state. Source: docs/protocol/hub-consensus.md sections 5.10 and 5.11.
+ */
+import { BeefyError } from "../../../core/beefy/beefy_error.ts";
+import type { StateMachine } from "../../../core/ismp/state_machine.ts";
+import { RpcFault } from "../../../core/rpc/fault.ts";
+import type { Clock } from "../../../core/runtime/clock.ts";
+import { DeadlineFault, withDeadline } from "../../../core/runtime/retry.ts";
+import { awaitLogged, WaitNotices } from "../../../core/runtime/waiting.ts";
+import type { Log } from "../../../core/telemetry/log.ts";
+import { ProverFault } from "../../prover.ts";
+import type { UsableHostView } from "../../followers/host_usability.ts";
+import { type BatchedProof, verifyInOrder } from "./proof_batch.ts";
+import type { NextProofs, ProofSource } from "./proof_source.ts";
+
+/** What finding proofs takes. */
+export interface ProofFinderDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Asked in this order; the first that has something is used. */
+  readonly sources: readonly ProofSource[];
+}
+
+/** Proofs that hold on the host's state and change it; at least one. */
+export interface FoundProofs {
+  readonly proofs: readonly BatchedProof[];
+  readonly purpose: Extract<NextProofs, { kind: "proofs" }>["purpose"];
+}
+
+/** Longest time for the question to one source: building a proof reads thousands of values. */
+const ASK_WITHIN_MS = 20 * 60_000;
+
+type Unable = Extract<NextProofs, { kind: "unable" }>;
+
+/** Finds proofs for one host, with what the operator was told already. */
+export class ProofFinder {
+  readonly #deps: ProofFinderDeps;
+  readonly #chain: StateMachine;
+  readonly #notices: WaitNotices;
+  #unableTold: string | undefined;
+
+  constructor(deps: ProofFinderDeps, chain: StateMachine) {
+    this.#deps = deps;
+    this.#chain = chain;
+    this.#notices = new WaitNotices(deps);
+  }
+
+  /**
+   * What the first source that has something brings; `undefined`: nothing, which was told where it is a pity. A source's
+   * fault counts when no other helps.
+   * @throws {RpcFault}
+   * @throws {ProverFault}
+   * @throws {DeadlineFault}
+   */
+  async find(view: UsableHostView, signal: AbortSignal): Promise<FoundProofs | undefined> {
+    const reasons: string[] = [];
+    const unable: Unable[] = [];
+    let fault: unknown;
+    for (const source of this.#deps.sources) {
+      try {
+        const next = await this.#ask(source, view, signal);
+        if (next.kind === "nothing") {
+          reasons.push(next.reason);
+          // What an earlier source could not give is not missing.
+          unable.length = 0;
+        } else if (next.kind === "unable") unable.push(next);
+        else {
+          const proofs = this.#verify(view, next);
+          if (proofs.length > 0) return this.#found({ proofs, purpose: next.purpose });
+          reasons.push("the host knows what was found already");
+        }
+      } catch (error) {
+        signal.throwIfAborted();
+        const mayOthersHelp = error instanceof ProverFault || error instanceof DeadlineFault ||
+          error instanceof RpcFault;
+        if (!mayOthersHelp) throw error;
+        fault ??= error;
+        this.#deps.log.debug("proof_source_failed", { error });
+      }
+    }
+    if (fault !== undefined) throw fault;
+    this.#tellNothing(reasons, unable);
+    return undefined;
+  }
+
+  #ask(source: ProofSource, view: UsableHostView, signal: AbortSignal): Promise<NextProofs> {
+    const target = { chain: this.#chain, view };
+    const what = `proofs of the hub for ${target.chain}`;
+    const ask = (inner: AbortSignal): Promise<NextProofs> => source.next(target, inner);
+    const deadline = { what, afterMs: ASK_WITHIN_MS };
+    return awaitLogged(
+      this.#deps,
+      { event: "proof_source_awaited" },
+      () => withDeadline(this.#deps.clock, deadline, ask, signal),
+    );
+  }
+
+  /** Proofs that change something. @throws {ProverFault} when one does not verify. */
+  #verify(
+    { state }: UsableHostView,
+    { proofs, endpoint }: Extract<NextProofs, { kind: "proofs" }>,
+  ): readonly BatchedProof[] {
+    try {
+      return verifyInOrder(state, proofs);
+    } catch (error) {
+      if (!(error instanceof BeefyError)) throw error;
+      const detail = `a proof of the hub does not hold on the host's state (${error.code})`;
+      throw new ProverFault("bad_data", this.#chain, endpoint, detail, { cause: error });
+    }
+  }
+
+  #found(found: FoundProofs): FoundProofs {
+    this.#unableTold = undefined;
+    this.#notices.done("proofs");
+    return found;
+  }
+
+  #tellNothing(reasons: readonly string[], unable: readonly Unable[]): void {
+    const { log } = this.#deps;
+    const [first] = unable;
+    if (first === undefined) {
+      this.#unableTold = undefined;
+      log.debug("proofs_not_needed", { reason: reasons.join("; ") });
+      return this.#notices.done("proofs");
+    }
+    if (this.#unableTold !== first.detail) {
+      log[first.code === "withheld" ? "warn" : "error"]("proofs_unavailable", {
+        code: first.code,
+        explanation: first.detail,
+      });
+    }
+    this.#unableTold = first.detail;
+    this.#notices.waiting("proofs", { event: "hub_proofs_awaited", fields: { reason: first.detail } });
+  }
+}

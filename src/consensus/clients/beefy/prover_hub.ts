@@ -1,0 +1,77 @@
+/**
+ * The hub behind `[hub.prover].para_rpc_ws`: what its blocks hold for the chains decides which heads are worth a proof
+ * of ours. Upstream's prover connects to that node as well, and asks `[substrate].rpc_ws` alone for events
+ * (polytope-labs/hyperbridge: tesseract/consensus/beefy/src/prover.rs); here the node that is named is asked.
+ */
+import type { Chain, ChainEvent, CheckFinding } from "../../../core/chains/port.ts";
+import type { Hash256 } from "../../../core/encoding/bytes.ts";
+import type { StateMachine } from "../../../core/ismp/state_machine.ts";
+import { RpcFault } from "../../../core/rpc/fault.ts";
+import type { RelayChain } from "../../relay_chain/relay_chain.ts";
+import type { WorkHub } from "./hub_work.ts";
+
+/** A node that tells its first block. */
+export type GenesisReader = Pick<RelayChain, "host" | "fetchHash" | "close">;
+
+/** Both nodes of the hub. */
+export interface ProverHubDeps {
+  readonly hub: StateMachine;
+  readonly events: WorkHub & Pick<Chain, "close">;
+  /** The same node as {@link events}. */
+  readonly own: GenesisReader;
+  /** The node behind `[hub.substrate].rpc_ws`, which the other checks are about. */
+  readonly main: GenesisReader;
+}
+
+/** Events of the hub, from a node of which it is known that it is the hub's. */
+export class ProverHub implements WorkHub {
+  readonly #deps: ProverHubDeps;
+  #isHub = false;
+
+  constructor(deps: ProverHubDeps) {
+    this.#deps = deps;
+  }
+
+  /** Compares the nodes. */
+  async check(signal: AbortSignal): Promise<readonly CheckFinding[]> {
+    const { own, main } = this.#deps;
+    if (await this.#fetchIsHub(signal)) return [];
+    const text = `[hub.prover].para_rpc_ws: ${own.host} is a node of another chain than ${main.host} of ` +
+      "[hub.substrate].rpc_ws (their first blocks differ); set it to a node of the hub, or leave it out";
+    return [{ severity: "fatal", event: "endpoint_wrong_chain", text }];
+  }
+
+  /** @throws {RpcFault} `wrong_chain`, when the node was not there to be checked at the start */
+  async fetchEvents(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly ChainEvent[]> {
+    await this.#confirmHub(signal);
+    return await this.#deps.events.fetchEvents(from, to, signal);
+  }
+
+  /** @throws {RpcFault} `wrong_chain`, as {@link fetchEvents} */
+  async fetchFinalHeight(signal: AbortSignal): Promise<bigint> {
+    await this.#confirmHub(signal);
+    return await this.#deps.events.fetchFinalHeight(signal);
+  }
+
+  /** Ends the connections. */
+  async close(): Promise<void> {
+    const { events, own, main } = this.#deps;
+    await Promise.all([events.close(), own.close(), main.close()]);
+  }
+
+  async #confirmHub(signal: AbortSignal): Promise<void> {
+    const { hub, own } = this.#deps;
+    if (await this.#fetchIsHub(signal)) return;
+    const where = { chain: hub, endpointHost: own.host, method: "chain_getBlockHash" };
+    const detail = "[hub.prover].para_rpc_ws is a node of another chain";
+    throw new RpcFault("wrong_chain", "stop", where, { detail });
+  }
+
+  async #fetchIsHub(signal: AbortSignal): Promise<boolean> {
+    if (this.#isHub) return true;
+    const genesis = (node: GenesisReader): Promise<Hash256> => node.fetchHash(0, signal);
+    const [first, other] = await Promise.all([genesis(this.#deps.own), genesis(this.#deps.main)]);
+    this.#isHub = first === other;
+    return this.#isHub;
+  }
+}

@@ -1,0 +1,270 @@
+/**
+ * Reads what a naive proof of one relay chain block is made of. The node's own proof of the leaf is tried first; where
+ * its offchain database is incomplete, the last mountain is built again from headers and storage.
+ * Source: docs/protocol/hub-consensus.md section 5.4.
+ */
+import { type Hash256, toHash256 } from "../../../core/encoding/bytes.ts";
+import { decodeAuthorities } from "./spec/authorities.ts";
+import { BeefyError } from "../../../core/beefy/beefy_error.ts";
+import {
+  lastMountainBlocks,
+  type ParachainHead,
+  type RelayFacts,
+  storedPeakPositions,
+} from "./spec/build_proof.ts";
+import {
+  authoritySetCodec,
+  type BeefyJustification,
+  type BeefyMmrLeaf,
+  decoded,
+  mmrLeafHash,
+  mmrRootOf,
+} from "../../../core/beefy/commitment.ts";
+import { merkleRoot } from "./spec/merkle_tree.ts";
+import { leafProofCodec, parachainIdsCodec, relayBeefyKeys } from "./spec/relay_storage.ts";
+import { headLeaf } from "./spec/verify_proof.ts";
+import { decodeHeadData, parachainHeadKey } from "../../../core/substrate/parachain_heads.ts";
+import { decodeStrict, u64 } from "../../../core/encoding/scale.ts";
+import { calculateMmrRoot, MmrError } from "../../../core/merkle/mmr.ts";
+import { RpcFault } from "../../../core/rpc/fault.ts";
+import type { RelayBlock, RelayChain } from "../../relay_chain/relay_chain.ts";
+
+/** The relay chain as far as proofs go. */
+export type ProofRelay = Pick<
+  RelayChain,
+  "host" | "fetchBlock" | "fetchBlocks" | "fetchHash" | "fetchStored" | "fetchStorageSets" | "fetchMmrProof"
+>;
+
+/** How the relay chain is read. */
+export interface FactOptions {
+  /** Parachains whose heads are proved; they may be on demand, and so not in the relay chain's list. */
+  readonly paraIds: readonly number[];
+  /** Most storage keys of one request. */
+  readonly batchSize: number;
+}
+
+/** A relay chain block and what its parent left, from which its leaf is made. */
+interface LeafBlock {
+  readonly number: number;
+  readonly hash: Hash256;
+  readonly parentHash: Hash256;
+}
+
+/**
+ * Everything for a proof of the block that a justification is for; `undefined` when leaves had to be read that
+ * `mayRead` forbids.
+ * @param leafCount of the mountain range at that block.
+ * @param mayRead asked with the number of leaves of the last mountain, where the node does not prove the leaf itself.
+ * @throws {BeefyError} `undecodable_data`, `invalid_mmr_proof` when the node contradicts what was signed
+ */
+export async function readRelayFacts(
+  relay: ProofRelay,
+  work: {
+    readonly block: RelayBlock;
+    readonly justification: BeefyJustification;
+    readonly leafCount: bigint;
+    readonly mayRead: (leaves: number) => boolean;
+  },
+  options: FactOptions,
+  signal: AbortSignal,
+): Promise<RelayFacts | undefined> {
+  const { block, justification, leafCount } = work;
+  const [authorities, counted] = await relay.fetchStored([
+    { key: relayBeefyKeys.authorities, block: block.hash },
+    { key: relayBeefyKeys.leafCount, block: block.hash },
+  ], signal);
+  const told = decoded(() => decodeStrict(u64, required(counted), "NumberOfLeaves"));
+  // Another count means another activation block than the client was given: no proof would ever hold.
+  if (told !== leafCount) throw new BeefyError("out_of_bounds_leaves");
+  const last = await readLeaves(relay, [leafBlockOf(block)], options, signal);
+  const [own] = last;
+  if (own === undefined) throw new BeefyError("undecodable_data");
+  const root = mmrRootOf(justification.commitment);
+  const items = await askItems(relay, { block, leaf: own.leaf, leafCount, root }, signal);
+  if (items === undefined && !work.mayRead(mountainLeaves(block, leafCount))) return undefined;
+  const mountain = items === undefined
+    ? await readMountain(relay, block, leafCount, options, signal)
+    : { storedPeaks: [], earlierLeaves: [], mmrItems: items };
+  return {
+    justification,
+    authorities: decodeAuthorities(required(authorities)),
+    leaf: own.leaf,
+    heads: own.heads,
+    paraIds: options.paraIds,
+    ...mountain,
+  };
+}
+
+/** The newest heads of parachains in the state of a block. */
+export async function readHeads(
+  relay: ProofRelay,
+  block: Hash256,
+  { paraIds }: FactOptions,
+  signal: AbortSignal,
+): Promise<readonly ParachainHead[]> {
+  const [values = []] = await relay.fetchStorageSets(
+    [{ keys: paraIds.map(parachainHeadKey), block }],
+    signal,
+  );
+  return paraIds.flatMap((paraId, at) => {
+    const stored = values[at];
+    return stored === undefined ? [] : [{ paraId, head: decoded(() => decodeHeadData(stored)) }];
+  });
+}
+
+function leafBlockOf({ header, hash }: RelayBlock): LeafBlock {
+  return { number: header.number, hash, parentHash: header.parentHash };
+}
+
+/** The node's own items, if they lead to the root that was signed; `undefined`: they have to be made. */
+async function askItems(
+  relay: ProofRelay,
+  facts: {
+    readonly block: RelayBlock;
+    readonly leaf: BeefyMmrLeaf;
+    readonly leafCount: bigint;
+    readonly root: Hash256 | undefined;
+  },
+  signal: AbortSignal,
+): Promise<readonly Hash256[] | undefined> {
+  try {
+    const { proof } = await relay.fetchMmrProof(facts.block, signal);
+    const { items } = decoded(() => decodeStrict(leafProofCodec, proof, "LeafProof"));
+    const leaves = [{ index: facts.leafCount - 1n, hash: mmrLeafHash(facts.leaf) }];
+    return calculateMmrRoot(items, leaves, facts.leafCount) === facts.root ? items : undefined;
+  } catch (error) {
+    // Nodes forbid the method, lack old nodes of the range, or serve another shape.
+    const isUseless = error instanceof BeefyError || error instanceof MmrError ||
+      (error instanceof RpcFault && error.reaction !== "stop");
+    if (!isUseless) throw error;
+    return undefined;
+  }
+}
+
+function mountainLeaves({ header }: RelayBlock, leafCount: bigint): number {
+  const { from, to } = lastMountainBlocks(header.number, leafCount);
+  return to - from + 1;
+}
+
+/** Stored peaks, and the leaves of the last mountain before the block's own. */
+async function readMountain(
+  relay: ProofRelay,
+  block: RelayBlock,
+  leafCount: bigint,
+  options: FactOptions,
+  signal: AbortSignal,
+): Promise<Pick<RelayFacts, "storedPeaks" | "earlierLeaves">> {
+  const positions = storedPeakPositions(leafCount);
+  const peaks = await relay.fetchStored(
+    positions.map((position) => ({ key: relayBeefyKeys.node(position), block: block.hash })),
+    signal,
+  );
+  const { from, to } = lastMountainBlocks(block.header.number, leafCount);
+  const earlierLeaves: Hash256[] = [];
+  // With the block itself, so that its parent link binds the others to it.
+  const blocks = from === to ? [] : await relay.fetchBlocks(from, to, signal);
+  if (blocks.length > 0 && blocks.at(-1)?.hash !== block.hash) throw new BeefyError("undecodable_data");
+  const earlier = blocks.slice(0, -1).map(leafBlockOf);
+  const atOnce = Math.max(1, Math.floor(options.batchSize / 4));
+  for (let start = 0; start < earlier.length; start += atOnce) {
+    const part = await readLeaves(relay, earlier.slice(start, start + atOnce), options, signal);
+    earlierLeaves.push(...part.map(({ leaf }) => mmrLeafHash(leaf)));
+  }
+  return { storedPeaks: peaks.map((peak) => toHash256(required(peak))), earlierLeaves };
+}
+
+interface LeafWithHeads {
+  readonly leaf: BeefyMmrLeaf;
+  readonly heads: readonly ParachainHead[];
+}
+
+/** Leaves of blocks, with the heads behind them: two requests and those for heads. */
+async function readLeaves(
+  relay: ProofRelay,
+  blocks: readonly LeafBlock[],
+  options: FactOptions,
+  signal: AbortSignal,
+): Promise<readonly LeafWithHeads[]> {
+  const stored = await relay.fetchStored(
+    blocks.flatMap(({ hash, parentHash }) => [
+      { key: relayBeefyKeys.nextSet, block: hash },
+      { key: relayBeefyKeys.parachains, block: parentHash },
+    ]),
+    signal,
+  );
+  const nextSets = await readNextSets(relay, blocks, stored.filter((_, at) => at % 2 === 0), signal);
+  const ids = blocks.map((_, at) => {
+    const listed = decoded(() =>
+      decodeStrict(parachainIdsCodec, stored[2 * at + 1] ?? Uint8Array.of(0), "Parachains")
+    );
+    return [...new Set([...listed, ...options.paraIds])].sort((a, b) => a - b);
+  });
+  const heads = await readHeadSets(relay, blocks, ids, options, signal);
+  return blocks.map(({ number, parentHash }, at) => {
+    const found = heads[at] ?? [];
+    const nextAuthoritySet = decoded(() =>
+      decodeStrict(authoritySetCodec, required(nextSets[at]), "BeefyNextAuthorities")
+    );
+    const leaf: BeefyMmrLeaf = {
+      version: 0,
+      parentNumber: number - 1,
+      parentHash,
+      nextAuthoritySet,
+      extra: merkleRoot(found.map(({ paraId, head }) => headLeaf(paraId, head))),
+    };
+    return { leaf, heads: found };
+  });
+}
+
+/** What blocks announce as the next set: where it is missing, by the name that older runtimes give the pallet. */
+async function readNextSets(
+  relay: ProofRelay,
+  blocks: readonly LeafBlock[],
+  found: readonly (Uint8Array | undefined)[],
+  signal: AbortSignal,
+): Promise<readonly (Uint8Array | undefined)[]> {
+  const places = blocks.filter((_, at) => found[at] === undefined)
+    .map(({ hash }) => ({ key: relayBeefyKeys.olderNextSet, block: hash }));
+  if (places.length === 0) return found;
+  const older = await relay.fetchStored(places, signal);
+  let next = 0;
+  return found.map((each) => each ?? older[next++]);
+}
+
+/** Heads of several blocks' parents, as many blocks in a request as the bound on keys allows. */
+async function readHeadSets(
+  relay: ProofRelay,
+  blocks: readonly LeafBlock[],
+  ids: readonly (readonly number[])[],
+  { batchSize }: FactOptions,
+  signal: AbortSignal,
+): Promise<readonly (readonly ParachainHead[])[]> {
+  const sets = blocks.map(({ parentHash }, at) => ({
+    keys: (ids[at] ?? []).map(parachainHeadKey),
+    block: parentHash,
+  }));
+  const values: (readonly (Uint8Array | undefined)[])[] = [];
+  for (let start = 0; start < sets.length;) {
+    let keys = 0;
+    let end = start;
+    while (end < sets.length && (end === start || keys + (sets[end]?.keys.length ?? 0) <= batchSize)) {
+      keys += sets[end]?.keys.length ?? 0;
+      end++;
+    }
+    values.push(...await relay.fetchStorageSets(sets.slice(start, end), signal));
+    start = end;
+  }
+  return values.map((found, at) =>
+    found.flatMap((stored, index) => {
+      const paraId = ids[at]?.[index];
+      return stored === undefined || paraId === undefined
+        ? []
+        : [{ paraId, head: decoded(() => decodeHeadData(stored)) }];
+    })
+  );
+}
+
+function required(stored: Uint8Array | undefined): Uint8Array {
+  if (stored === undefined) throw new BeefyError("undecodable_data");
+  return stored;
+}

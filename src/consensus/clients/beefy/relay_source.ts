@@ -1,0 +1,257 @@
+/**
+ * Makes naive proofs of the hub out of the relay chain (`[hub.prover]`): one for every session that a host has missed,
+ * else one of the newest head where it brings something for the chain.
+ * Source: docs/protocol/hub-consensus.md sections 5.3, 5.4 and 5.11.
+ */
+import { MAX_PROOFS_AT_ONCE, MAX_TRANSACTION_BYTES } from "../../../core/chains/transaction_bytes.ts";
+import type { Hash256 } from "../../../core/encoding/bytes.ts";
+import { BeefyError } from "../../../core/beefy/beefy_error.ts";
+import { buildNaiveProof } from "./spec/build_proof.ts";
+import { decoded } from "../../../core/beefy/commitment.ts";
+import { encodeNaiveProof } from "../../../core/beefy/naive_proof.ts";
+import { verifyNaiveProof } from "./spec/verify_proof.ts";
+import { decodeSubstrateHeader } from "../../../core/substrate/header.ts";
+import type { BeefyClientState } from "../../../core/evm/beefy_client_state.ts";
+import type { StateMachine } from "../../../core/ismp/state_machine.ts";
+import { RpcFault } from "../../../core/rpc/fault.ts";
+import { Limit } from "../../../core/runtime/limit.ts";
+import type { Log } from "../../../core/telemetry/log.ts";
+import { ProverFault } from "../../prover.ts";
+import type { RelayBlock, RelayChain } from "../../relay_chain/relay_chain.ts";
+import type { HubWork } from "./hub_work.ts";
+import { type Candidate, JustifiedBlocks, type JustifiedRelay } from "./justified_blocks.ts";
+import { leafCountAt } from "./proof_choice.ts";
+import type { NextProofs, ProofSource, ProofTarget } from "./proof_source.ts";
+import { type ProofRelay, readHeads, readRelayFacts } from "./relay_facts.ts";
+import { diagnoseMismatch, RelayMismatch } from "./relay_mismatch.ts";
+
+/** What the source works with. */
+export interface RelaySourceDeps {
+  readonly relay:
+    & ProofRelay
+    & JustifiedRelay
+    & Pick<RelayChain, "fetchBeefyFinalized" | "close">;
+  readonly work: HubWork;
+  readonly log: Log;
+}
+
+/** What the configuration says. */
+export interface RelaySourceOptions {
+  readonly hub: StateMachine;
+  readonly hubParaId: number;
+  /** Parachains whose heads are proved; the hub is among them. */
+  readonly paraIds: readonly number[];
+  /** Most storage keys of one request. */
+  readonly batchSize: number;
+  /** Most leaves that are read for a proof for messages where the node does not prove them; default 2^12. */
+  readonly mostMessageLeaves?: number;
+}
+
+/** Finished proofs that are kept: hosts usually trust the same. */
+const KEPT_PROOFS = 8;
+
+/**
+ * Most leaves that are read for a proof for messages: more take many minutes, and a newer block has a shorter proof.
+ * Rotations cannot wait.
+ */
+const MAX_MESSAGE_LEAVES = 2 ** 12;
+
+/** What the proof of a block is for. */
+type Purpose = Extract<NextProofs, { kind: "proofs" }>["purpose"];
+
+/** Proofs from the relay chain. */
+export function createRelaySource(deps: RelaySourceDeps, options: RelaySourceOptions): ProofSource {
+  return new RelaySource(deps, options);
+}
+
+/** A finished proof, and what a client trusts after it. */
+interface MadeProof {
+  readonly bytes: Uint8Array;
+  readonly state: BeefyClientState;
+  /** Hash of the relay chain block. */
+  readonly of: Hash256;
+  /** True for clients that would take it. */
+  readonly trusts: (state: BeefyClientState) => boolean;
+}
+
+class RelaySource implements ProofSource {
+  readonly #deps: RelaySourceDeps;
+  readonly #options: RelaySourceOptions;
+  readonly #blocks: JustifiedBlocks;
+  readonly #turn = new Limit(1);
+  /** Newest last. */
+  #made: readonly MadeProof[] = [];
+
+  constructor(deps: RelaySourceDeps, options: RelaySourceOptions) {
+    this.#deps = deps;
+    this.#options = options;
+    this.#blocks = new JustifiedBlocks(deps.relay);
+  }
+
+  /** One host at a time: the next one finds most of the work done. */
+  next(target: ProofTarget, signal: AbortSignal): Promise<NextProofs> {
+    return this.#turn.run(() => this.#next(target, signal), signal);
+  }
+
+  close(): Promise<void> {
+    return this.#deps.relay.close();
+  }
+
+  async #next(target: ProofTarget, signal: AbortSignal): Promise<NextProofs> {
+    const { state } = target.view;
+    try {
+      const head = await this.#deps.relay.fetchBeefyFinalized(signal);
+      if (BigInt(head.header.number) <= state.latestHeight) {
+        return { kind: "nothing", reason: "BEEFY has justified nothing newer on the relay chain" };
+      }
+      const headSet = await this.#blocks.fetchSetId(head.hash, signal);
+      if (headSet > state.current.id) return await this.#proveSessions(state, head, headSet, signal);
+      return await this.#proveMessages(target, head, signal);
+    } catch (error) {
+      if (error instanceof RpcFault && error.code === "pruned") {
+        const { host } = this.#deps.relay;
+        const detail =
+          `${host} no longer has the state of relay chain blocks that a proof is made of: use an ` +
+          "archive node for [hub.prover].relay_rpc_ws (--state-pruning=archive)";
+        return { kind: "unable", code: "withheld", detail };
+      }
+      if (error instanceof RelayMismatch) return { kind: "unable", code: "misfit", detail: error.detail };
+      if (!(error instanceof BeefyError)) throw error;
+      const detail = `what the relay chain's node says makes no proof (${error.code})`;
+      throw new ProverFault("bad_data", this.#options.hub, this.#deps.relay.host, detail, { cause: error });
+    }
+  }
+
+  /** Proofs of the sessions that follow, as many as go into one transaction. */
+  async #proveSessions(
+    trusted: BeefyClientState,
+    head: RelayBlock,
+    headSet: bigint,
+    signal: AbortSignal,
+  ): Promise<NextProofs> {
+    const proofs: Uint8Array[] = [];
+    let state = trusted;
+    let bytes = 0;
+    while (proofs.length < MAX_PROOFS_AT_ONCE && state.current.id < headSet) {
+      const candidate = await this.#blocks.findSession(state, head, signal);
+      if (candidate === undefined) {
+        if (proofs.length > 0) break;
+        const detail =
+          `${this.#deps.relay.host} keeps no BEEFY justification of the session of set ${state.next.id}, ` +
+          "which the client needs next: use an archive node that has run without a gap";
+        return { kind: "unable", code: "withheld", detail };
+      }
+      const made = await this.#make(state, candidate, "rotations", signal);
+      if (made === undefined) throw new Error("A rotation was passed over");
+      bytes += made.bytes.length;
+      if (proofs.length > 0 && bytes > MAX_TRANSACTION_BYTES) break;
+      proofs.push(made.bytes);
+      state = made.state;
+    }
+    return { kind: "proofs", proofs, purpose: "rotations", endpoint: this.#deps.relay.host };
+  }
+
+  /**
+   * A proof of the newest head of the hub, if it brings something for the chain. Upstream's prover can be told to wait
+   * until some blocks are above the lowest message (`[beefy].minimum_finalization_height`, without a default, 0 in all
+   * published configurations: polytope-labs/hyperbridge: tesseract/consensus/beefy/src/prover.rs,
+   * docs/content/developers/network/prover.mdx). The specification has no such key, so there is no wait here.
+   */
+  async #proveMessages(
+    { chain, view }: ProofTarget,
+    head: RelayBlock,
+    signal: AbortSignal,
+  ): Promise<NextProofs> {
+    const { state, hubHeight } = view;
+    const { work, relay } = this.#deps;
+    const newest = await this.#fetchHubHeight(head, signal);
+    if (newest === undefined || newest <= hubHeight) {
+      return { kind: "nothing", reason: "the relay chain has no newer head of the hub" };
+    }
+    if (!await work.hasWork(chain, hubHeight, newest, signal)) {
+      return { kind: "nothing", reason: "the newest head of the hub brings nothing for this chain" };
+    }
+    let isLong = false;
+    for (const candidate of await this.#blocks.findNewest(state, head, signal)) {
+      const height = candidate.number === head.header.number
+        ? newest
+        : await this.#fetchHubHeight(candidate.block, signal);
+      if (height === undefined || !await work.hasWork(chain, hubHeight, height, signal)) continue;
+      const made = await this.#make(state, candidate, "messages", signal);
+      if (made === undefined) {
+        isLong = true;
+        continue;
+      }
+      return { kind: "proofs", proofs: [made.bytes], purpose: "messages", endpoint: relay.host };
+    }
+    const reason = isLong
+      ? `${relay.host} proves no leaves itself (mmr_generateProof): waits for a block with a shorter proof`
+      : "no justified block of the relay chain has the wanted head yet";
+    return { kind: "nothing", reason };
+  }
+
+  /** Height of the hub that a proof of the block brings: the head as its parent left it. */
+  async #fetchHubHeight({ header }: RelayBlock, signal: AbortSignal): Promise<bigint | undefined> {
+    const { hubParaId, batchSize } = this.#options;
+    const [found] = await readHeads(
+      this.#deps.relay,
+      header.parentHash,
+      { paraIds: [hubParaId], batchSize },
+      signal,
+    );
+    return found === undefined ? undefined : BigInt(decoded(() => decodeSubstrateHeader(found.head)).number);
+  }
+
+  /** The proof of a block, verified; `undefined`: too long for that purpose. @throws {RelayMismatch} */
+  async #make(
+    state: BeefyClientState,
+    candidate: Candidate,
+    purpose: Purpose,
+    signal: AbortSignal,
+  ): Promise<MadeProof | undefined> {
+    const { block } = candidate;
+    const known = this.#made.find((each) => each.of === block.hash && each.trusts(state));
+    if (known !== undefined) return known;
+    try {
+      return await this.#makeAnew(state, candidate, purpose, signal);
+    } catch (error) {
+      if (!(error instanceof BeefyError)) throw error;
+      const context = { ...this.#options, block, activationBlock: state.beefyActivationBlock };
+      throw await diagnoseMismatch(this.#deps.relay, error, context, signal) ?? error;
+    }
+  }
+
+  async #makeAnew(
+    state: BeefyClientState,
+    { number, block, justification }: Candidate,
+    purpose: Purpose,
+    signal: AbortSignal,
+  ): Promise<MadeProof | undefined> {
+    const { relay, log } = this.#deps;
+    const mayRead = (leaves: number): boolean => {
+      if (leaves <= (this.#options.mostMessageLeaves ?? MAX_MESSAGE_LEAVES)) return true;
+      if (purpose === "messages") return false;
+      log.info("rotation_leaves_read", { relayBlock: number, leaves });
+      return true;
+    };
+    const leafCount = leafCountAt(number, state.beefyActivationBlock);
+    const work = { block, justification, leafCount, mayRead };
+    const facts = await readRelayFacts(relay, work, this.#options, signal);
+    if (facts === undefined) return undefined;
+    const proof = buildNaiveProof(state, facts);
+    const verified = verifyNaiveProof(state, proof);
+    const bytes = encodeNaiveProof(proof);
+    log.debug("proof_built", { relayBlock: number, bytes: bytes.length });
+    const made = { bytes, state: verified.state, of: block.hash, trusts: trustsAs(state) };
+    this.#made = [...this.#made.slice(1 - KEPT_PROOFS), made];
+    return made;
+  }
+}
+
+/** True for states that only differ in the newest block: a proof holds on all of them. */
+function trustsAs(state: BeefyClientState): (other: BeefyClientState) => boolean {
+  const keyOf = ({ beefyActivationBlock, current, next }: BeefyClientState): string =>
+    [beefyActivationBlock, current.id, current.root, next.id, next.root].join();
+  const own = keyOf(state);
+  return (other) => keyOf(other) === own;
+}

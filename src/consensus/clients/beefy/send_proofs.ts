@@ -1,0 +1,279 @@
+/**
+ * Sends proofs to an EVM host and follows the transaction to its end: mined, replaced by our own at a higher price
+ * when it is stuck, or cancelled when somebody else was faster. There is no database: what a look at the chain does
+ * not tell is found out by the next look. Start reading at {@link sendProofs}.
+ */
+import type { Chain, Refusal, SignedSubmission, SubmissionOutcome } from "../../../core/chains/port.ts";
+import { highestPriceWei } from "../../../core/chains/evm/gas.ts";
+import type { ReplaceableChain, ReplacementTerms } from "../../../core/chains/replaceable.ts";
+import {
+  decideStuck,
+  MAX_REPLACEMENTS,
+  type StuckDecision,
+} from "../../../core/chains/replacement_policy.ts";
+import { formatDecimal } from "../../../core/encoding/decimal.ts";
+import { RpcFault } from "../../../core/rpc/fault.ts";
+import type { Clock } from "../../../core/runtime/clock.ts";
+import { awaitLogged } from "../../../core/runtime/waiting.ts";
+import type { Log } from "../../../core/telemetry/log.ts";
+import { delayAbort, SHUTDOWN_GRACE_MS } from "../../delay_abort.ts";
+
+/** The chain as far as sending goes. */
+export type SendingChain =
+  & Pick<Chain, "id" | "simulate" | "sign" | "broadcast" | "fetchOutcome">
+  & Pick<ReplaceableChain, "fetchReplacementTerms" | "resign" | "cancel">;
+
+/** What sending needs. */
+export interface SendDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly chain: SendingChain;
+}
+
+/** Proofs for one transaction. */
+export interface ProofsToSend {
+  readonly proofs: readonly Uint8Array[];
+  /**
+   * Reads the host again: true while every proof is still news for it.
+   * @param counting `pool`: what waits in the node's pool counts as known; wrong once our own transaction is there.
+   */
+  readonly isStillNews: (counting: "blocks" | "pool", signal: AbortSignal) => Promise<boolean>;
+}
+
+/** What became of them. */
+export type SendResult =
+  | { readonly kind: "mined"; readonly block: bigint; readonly transaction: string }
+  /** Mined behind somebody else's: it was paid for and changed nothing. */
+  | { readonly kind: "vain"; readonly block: bigint; readonly transaction: string }
+  /** The host has learned of it from somebody else; nothing was paid, or only for a cancellation. */
+  | { readonly kind: "overtaken" }
+  | { readonly kind: "refused"; readonly refusal: Refusal }
+  | { readonly kind: "lost"; readonly reason: string };
+
+/** Between two looks at a transaction. */
+const POLL_MS = 2_000;
+
+/** So many looks at a transaction that fail one after the other are told, once: half a minute of them. */
+const TOLD_FAILURE = 15;
+
+/** A transaction that no node knows any more is handed over again after this time. */
+const FORGOTTEN_AFTER_MS = 30_000;
+
+/**
+ * So many times the market's price are offered at most: three rises by a quarter double a price, and where more does not
+ * help, the price is not the reason (a chain that stands still for hours would otherwise be offered everything).
+ */
+const MAX_TIMES_MARKET = 4n;
+
+/** Gas of a plain transfer, which is what a cancellation is. */
+const TRANSFER_GAS = 21_000n;
+
+/** Simulates, looks at the host once more, signs, sends, follows. */
+export async function sendProofs(
+  deps: SendDeps,
+  { proofs, isStillNews }: ProofsToSend,
+  signal: AbortSignal,
+): Promise<SendResult> {
+  const { chain } = deps;
+  const delivery = { steps: proofs.map((proof) => ({ kind: "consensus" as const, proof })) };
+  const simulation = await chain.simulate(delivery, signal);
+  if (!await isStillNews("pool", signal)) return { kind: "overtaken" };
+  if (simulation.kind === "refused") return simulation;
+  const signed = await chain.sign(delivery, simulation, { nonceAtLeast: undefined }, signal);
+  if (signed.kind === "overtaken" || signed.kind === "proofs_known") return { kind: "overtaken" };
+  if (signed.kind === "refused") return signed;
+  const sent = await chain.broadcast(signed.submission, signal);
+  switch (sent.kind) {
+    case "refused":
+      return sent;
+    case "nonceUsed":
+    case "underpriced":
+      return { kind: "lost", reason: `another transaction of the account has its nonce (${sent.kind})` };
+    case "sent":
+    case "alreadyKnown":
+      deps.log.debug("proofs_sent", { transaction: signed.submission.hash, proofs: proofs.length });
+      return await new Flight(deps, signed.submission, isStillNews).follow(signal);
+  }
+}
+
+/** A nonce with the transactions of ours that compete for it. */
+class Flight {
+  readonly #deps: SendDeps;
+  readonly #isStillNews: ProofsToSend["isStillNews"];
+  /** The newest is the last. */
+  readonly #submissions: SignedSubmission[];
+  /** Those of them that carry nothing. */
+  readonly #cancelling = new Set<SignedSubmission>();
+  #sentAtMs: number;
+  /** When a node was given the newest, for the last time. */
+  #handedOverAtMs: number;
+  #replacements = 0;
+
+  constructor(deps: SendDeps, first: SignedSubmission, isStillNews: ProofsToSend["isStillNews"]) {
+    this.#deps = deps;
+    this.#submissions = [first];
+    this.#isStillNews = isStillNews;
+    this.#sentAtMs = deps.clock.now();
+    this.#handedOverAtMs = this.#sentAtMs;
+  }
+
+  async follow(signal: AbortSignal): Promise<SendResult> {
+    const awaited = { event: "proofs_inclusion_awaited" } as const;
+    const last = delayAbort(this.#deps.clock, signal, SHUTDOWN_GRACE_MS);
+    try {
+      return await awaitLogged(this.#deps, awaited, () => this.#watch(last.signal));
+    } catch (error) {
+      if (last.signal.aborted) {
+        const transaction = this.#submissions.at(-1)?.hash;
+        this.#deps.log.info("proofs_interrupted", { transaction });
+      }
+      throw error;
+    } finally {
+      last.end();
+    }
+  }
+
+  async #watch(signal: AbortSignal): Promise<SendResult> {
+    for (let failures = 0;;) {
+      await this.#deps.clock.sleep(POLL_MS, signal);
+      try {
+        const result = await this.#look(signal);
+        if (result !== undefined) return result;
+        await this.#advance(signal);
+        failures = 0;
+      } catch (error) {
+        // The transaction is out: whatever an endpoint says, it is followed to its end.
+        if (!(error instanceof RpcFault)) throw error;
+        failures++;
+        const level = failures === TOLD_FAILURE ? "warn" : "debug";
+        this.#deps.log[level]("proofs_poll_failed", {
+          failures,
+          error,
+        });
+      }
+    }
+  }
+
+  /** What became of the transactions of this nonce; `undefined`: it is open. */
+  async #look(signal: AbortSignal): Promise<SendResult | undefined> {
+    let isOpen = false;
+    for (const submission of this.#submissions.toReversed()) {
+      const outcome = await this.#deps.chain.fetchOutcome(submission, signal);
+      if (outcome.kind === "included") return this.#included(submission, outcome);
+      if (outcome.kind !== "replaced") isOpen = true;
+    }
+    if (isOpen) return undefined;
+    return { kind: "lost", reason: "another transaction of the account took its nonce" };
+  }
+
+  #included(
+    submission: SignedSubmission,
+    outcome: Extract<SubmissionOutcome, { kind: "included" }>,
+  ): SendResult {
+    const result = this.#resultOf(submission, outcome);
+    if (outcome.spent !== undefined) {
+      const { dataCostWei, gasPriceWei, gasUsed } = outcome.spent;
+      this.#deps.log.info("proofs_gas_spent", {
+        transaction: submission.hash,
+        result: result.kind,
+        gas: gasUsed,
+        spent: formatDecimal(gasUsed * gasPriceWei + dataCostWei, 18),
+      });
+    }
+    return result;
+  }
+
+  #resultOf(
+    submission: SignedSubmission,
+    outcome: Extract<SubmissionOutcome, { kind: "included" }>,
+  ): SendResult {
+    if (this.#cancelling.has(submission)) {
+      return { kind: "lost", reason: "it was cancelled" };
+    }
+    if (outcome.succeeded) {
+      const kind = outcome.advancedClient === false ? "vain" : "mined";
+      return { kind, block: outcome.block.height, transaction: submission.hash };
+    }
+    const refusal = outcome.refusal ?? { code: "unspecified", detail: "the transaction failed" };
+    return { kind: "refused", refusal };
+  }
+
+  /** Replaces, cancels or hands over again what waits for too long. */
+  async #advance(signal: AbortSignal): Promise<void> {
+    const { chain, clock } = this.#deps;
+    const newest = this.#submissions.at(-1);
+    if (newest?.nonce === undefined) throw new Error("A submission without nonce");
+    const nowMs = clock.now();
+    if (nowMs - this.#sentAtMs < FORGOTTEN_AFTER_MS) return;
+    const terms = await chain.fetchReplacementTerms(newest, signal);
+    const isCancel = this.#cancelling.has(newest);
+    const isStale = !isCancel && !await this.#isStillNews("blocks", signal);
+    const decision = decideStuck({
+      nonce: newest.nonce,
+      price: terms.offered,
+      isCancel,
+      isHandlerReplaced: terms.isHandlerReplaced,
+      // What would change nothing any more is cancelled instead of made dearer.
+      replacements: isStale ? MAX_REPLACEMENTS : this.#replacements,
+      sentAtMs: this.#sentAtMs,
+      nowMs,
+      latestNonce: terms.nonces.latest,
+      market: terms.market,
+      ...capsOf(terms, newest.gasLimit ?? TRANSFER_GAS),
+    });
+    await this.#apply(decision, newest, signal);
+  }
+
+  async #apply(decision: StuckDecision, newest: SignedSubmission, signal: AbortSignal): Promise<void> {
+    const { chain, clock, log } = this.#deps;
+    switch (decision.kind) {
+      case "look_up":
+        return;
+      case "wait":
+      case "rebroadcast": {
+        // A node that does not keep it is not sent all of its bytes at every look.
+        if (clock.now() - this.#handedOverAtMs < FORGOTTEN_AFTER_MS) return;
+        const outcome = await chain.fetchOutcome(newest, signal);
+        if (outcome.kind !== "unknown") return;
+        this.#handedOverAtMs = clock.now();
+        await chain.broadcast(newest, signal);
+        return;
+      }
+      case "replace": {
+        const replacement = await chain.resign(newest, decision.price);
+        log.info("transaction_replaced", {
+          transaction: replacement.hash,
+          replacement: decision.number,
+        });
+        this.#replacements = decision.number;
+        return await this.#send(replacement, clock.now(), signal);
+      }
+      case "cancel": {
+        const cancelling = await chain.cancel(newest, decision.price, signal);
+        log.info("transaction_cancelled", { transaction: newest.hash, why: decision.why });
+        this.#cancelling.add(cancelling);
+        return await this.#send(cancelling, clock.now(), signal);
+      }
+    }
+  }
+
+  async #send(submission: SignedSubmission, nowMs: number, signal: AbortSignal): Promise<void> {
+    this.#submissions.push(submission);
+    this.#sentAtMs = nowMs;
+    this.#handedOverAtMs = nowMs;
+    await this.#deps.chain.broadcast(submission, signal);
+  }
+}
+
+/** The most per gas for a delivery and for its cancellation, wei: neither exceeds what the account has. */
+function capsOf(
+  { market, balanceWei }: ReplacementTerms,
+  gasLimit: bigint,
+): { readonly capWei: bigint; readonly cancelCapWei: bigint } {
+  const most = MAX_TIMES_MARKET * highestPriceWei(market);
+  const least = (affordable: bigint): bigint => affordable < most ? affordable : most;
+  return {
+    capWei: least(balanceWei / (gasLimit === 0n ? 1n : gasLimit)),
+    cancelCapWei: least(balanceWei / TRANSFER_GAS),
+  };
+}

@@ -1,0 +1,82 @@
+/**
+ * Sets of BEEFY authorities: their addresses, and the tree over them.
+ * Source: paritytech/polkadot-sdk: substrate/frame/beefy-mmr/src/lib.rs (BeefyEcdsaToEthereum).
+ */
+import { secp256k1 } from "@noble/curves/secp256k1.js";
+import { concatBytes, fromHex, type Hash256, toHash256, toHex } from "../../../../core/encoding/bytes.ts";
+import { keccak256 } from "../../../../core/encoding/hash.ts";
+import { type Codec, decodeStrict, fixedBytes, list } from "../../../../core/encoding/scale.ts";
+import { decoded } from "../../../../core/beefy/commitment.ts";
+import { merkleRoot } from "./merkle_tree.ts";
+
+const authoritiesCodec: Codec<readonly Uint8Array[]> = list(fixedBytes(33));
+
+/** Compressed keys out of `Beefy.Authorities`. @throws {BeefyError} `undecodable_data` */
+export function decodeAuthorities(stored: Uint8Array): readonly Uint8Array[] {
+  return decoded(() => decodeStrict(authoritiesCodec, stored, "Authorities"));
+}
+
+const NO_ADDRESS = new Uint8Array(20);
+
+/**
+ * Address of a compressed key. The relay chain takes 20 zero bytes for a key that is no point of the curve, and so
+ * must everybody who wants its root.
+ */
+export function authorityAddress(key: Uint8Array): Uint8Array {
+  try {
+    const point = secp256k1.Point.fromBytes(key).toBytes(false);
+    return keccak256(point.subarray(1)).subarray(12);
+  } catch {
+    return NO_ADDRESS;
+  }
+}
+
+/** Leaf of an address in the tree of a set. */
+export function authorityLeaf(address: Uint8Array): Hash256 {
+  return toHash256(keccak256(address));
+}
+
+/** Leaves of the tree of a set, from its keys in the order of the chain. Every key takes some 50 us. */
+export function authorityLeaves(keys: readonly Uint8Array[]): readonly Hash256[] {
+  return keys.map((key) => authorityLeaf(authorityAddress(key)));
+}
+
+/** Root of the tree of a set, from its keys in the order of the chain. */
+export function authoritiesRoot(keys: readonly Uint8Array[]): Hash256 {
+  return merkleRoot(authorityLeaves(keys));
+}
+
+const { ORDER } = secp256k1.Point.Fn;
+
+/** Largest s of a signature that contracts take. */
+const HALF_ORDER = ORDER / 2n;
+
+/**
+ * A vote's signature as contracts want it: the recovery id 27 or 28, and the smaller of the two s, which relay chains do
+ * not ask for: one validator who signs with the other would keep its votes' proofs from being taken.
+ * @param signature r, s and the recovery id 0 or 1.
+ */
+export function toContractSignature(signature: Uint8Array): Uint8Array {
+  const recovery = signature[64] ?? 0;
+  const s = BigInt(toHex(signature.subarray(32, 64)));
+  if (s <= HALF_ORDER || s >= ORDER) return signature.with(64, recovery + 27);
+  const smaller = fromHex(`0x${(ORDER - s).toString(16).padStart(64, "0")}`);
+  return concatBytes(signature.subarray(0, 32), smaller, Uint8Array.of((recovery ^ 1) + 27));
+}
+
+/**
+ * Address that signed a hash, as contracts recover it; undefined when none follows.
+ * @param signature r, s and the recovery id 27 or 28.
+ */
+export function recoverAuthority(hash: Hash256, signature: Uint8Array): Uint8Array | undefined {
+  const recovery = (signature[64] ?? 0) - 27;
+  if (signature.length !== 65 || (recovery !== 0 && recovery !== 1)) return undefined;
+  if (BigInt(toHex(signature.subarray(32, 64))) > HALF_ORDER) return undefined;
+  try {
+    const parsed = secp256k1.Signature.fromBytes(signature.subarray(0, 64)).addRecoveryBit(recovery);
+    const point = parsed.recoverPublicKey(fromHex(hash)).toBytes(false);
+    return keccak256(point.subarray(1)).subarray(12);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,158 @@
+/**
+ * A proof by signatures out of what a relay chain node serves.
+ * Source: docs/protocol/hub-consensus.md section 5.4; polytope-labs/hyperbridge: modules/consensus/beefy/prover.
+ */
+import { fromHex, type Hash256, toHash256 } from "../../../../core/encoding/bytes.ts";
+import type { BeefyClientState } from "../../../../core/evm/beefy_client_state.ts";
+import {
+  bagPeaks,
+  calculateMmrRoot,
+  hashPair,
+  MmrError,
+  subtreesOf,
+  topPosition,
+} from "../../../../core/merkle/mmr.ts";
+import { authorityLeaves, toContractSignature } from "./authorities.ts";
+import { BeefyError } from "../../../../core/beefy/beefy_error.ts";
+import {
+  type BeefyJustification,
+  type BeefyMmrLeaf,
+  mmrLeafHash,
+  mmrRootOf,
+} from "../../../../core/beefy/commitment.ts";
+import { merkleMultiProof, merkleRoot } from "./merkle_tree.ts";
+import type { NaiveProof, ParachainProof } from "../../../../core/beefy/naive_proof.ts";
+import { beefyLeafIndex, beefyThreshold, headLeaf } from "./verify_proof.ts";
+
+/** A parachain with its newest head. */
+export interface ParachainHead {
+  readonly paraId: number;
+  /** SCALE header. */
+  readonly head: Uint8Array;
+}
+
+/** Everything that a node serves for a proof of block N. */
+export interface RelayFacts {
+  readonly justification: BeefyJustification;
+  /** `Beefy.Authorities` at N. */
+  readonly authorities: readonly Uint8Array[];
+  /** Hashes of all peaks but the last, from left to right; see {@link storedPeakPositions}. */
+  readonly storedPeaks: readonly Hash256[];
+  /** Leaf of N. */
+  readonly leaf: BeefyMmrLeaf;
+  /** Hashes of the other leaves of the last mountain, which come before it; see {@link lastMountainBlocks}. */
+  readonly earlierLeaves: readonly Hash256[];
+  /**
+   * Items of the leaf's proof as a node made them (`mmr_generateProof`): peaks and earlier leaves are not needed then
+   * and may be empty.
+   */
+  readonly mmrItems?: readonly Hash256[] | undefined;
+  /** Heads at the parent of N, by ascending id: of all parachains, and of the hub. */
+  readonly heads: readonly ParachainHead[];
+  /** Parachains whose heads are proved. */
+  readonly paraIds: readonly number[];
+}
+
+/** Positions of the peaks that the relay chain keeps in its storage, the last one left out. */
+export function storedPeakPositions(leafCount: bigint): readonly bigint[] {
+  return subtreesOf(leafCount).slice(0, -1).map(topPosition);
+}
+
+/** Blocks whose leaves make the last mountain of a range that ends with block `number`. */
+export function lastMountainBlocks(
+  number: number,
+  leafCount: bigint,
+): { readonly from: number; readonly to: number } {
+  const height = subtreesOf(leafCount).at(-1)?.height ?? 0;
+  return { from: number - 2 ** height + 1, to: number };
+}
+
+/**
+ * The proof, with no more votes than the set needs.
+ * @throws {BeefyError} `invalid_authorities_proof` when the keys are not those of the set that the client trusts,
+ * `super_majority_required`, `unknown_authority_set`, `invalid_mmr_proof` when peaks and leaves do not have the root
+ * that was signed, `undecodable_data` when a wanted head is not there
+ */
+export function buildNaiveProof(trusted: BeefyClientState, facts: RelayFacts): NaiveProof {
+  const { commitment, signatures } = facts.justification;
+  const set = [trusted.current, trusted.next].find(({ id }) => id === commitment.validatorSetId);
+  if (set === undefined) throw new BeefyError("unknown_authority_set");
+  const authorities = authorityLeaves(facts.authorities);
+  if (set.length !== authorities.length || merkleRoot(authorities) !== set.root) {
+    throw new BeefyError("invalid_authorities_proof");
+  }
+  const threshold = beefyThreshold(set.length);
+  if (signatures.length < threshold) throw new BeefyError("super_majority_required");
+  const votes = signatures.slice(0, threshold).map(({ index, signature }) => ({
+    index,
+    signature: toContractSignature(signature),
+  }));
+  const { leaf } = facts;
+  const leafIndex = beefyLeafIndex(trusted.beefyActivationBlock, leaf.parentNumber);
+  const mmrProof = facts.mmrItems === undefined
+    ? mmrItems(facts)
+    : checkedItems(facts, facts.mmrItems, leafIndex);
+  return {
+    relay: {
+      commitment,
+      votes,
+      leaf,
+      leafIndex,
+      mmrProof,
+      authoritiesProof: merkleMultiProof(authorities, votes.map(({ index }) => index)),
+    },
+    parachain: proveHeads(facts.heads, facts.paraIds),
+  };
+}
+
+/** A node's items, if they lead to the root that was signed. */
+function checkedItems(
+  { justification, leaf }: RelayFacts,
+  items: readonly Hash256[],
+  leafIndex: bigint,
+): readonly Hash256[] {
+  const leaves = [{ index: leafIndex, hash: mmrLeafHash(leaf) }];
+  try {
+    const root = calculateMmrRoot(items, leaves, leafIndex + 1n);
+    if (root === mmrRootOf(justification.commitment)) return items;
+  } catch (cause) {
+    if (!(cause instanceof MmrError)) throw cause;
+    throw new BeefyError("invalid_mmr_proof", { cause });
+  }
+  throw new BeefyError("invalid_mmr_proof");
+}
+
+/** Peaks before the last mountain, then the siblings of its last leaf from below. */
+function mmrItems({ justification, storedPeaks, leaf, earlierLeaves }: RelayFacts): readonly Hash256[] {
+  const items = [...storedPeaks];
+  let level = [...earlierLeaves, mmrLeafHash(leaf)].map(fromHex);
+  while (level.length > 1) {
+    const sibling = level.at(-2);
+    if (sibling !== undefined) items.push(toHash256(sibling));
+    level = Array.from({ length: level.length / 2 }, (_, at) => {
+      const [left, right] = [level[2 * at], level[2 * at + 1]];
+      if (left === undefined || right === undefined) throw new BeefyError("invalid_mmr_proof");
+      return hashPair(left, right);
+    });
+  }
+  const [top] = level;
+  if (top === undefined) throw new BeefyError("invalid_mmr_proof");
+  const root = toHash256(bagPeaks([...storedPeaks.map(fromHex), top]));
+  if (root !== mmrRootOf(justification.commitment)) throw new BeefyError("invalid_mmr_proof");
+  return items;
+}
+
+function proveHeads(heads: readonly ParachainHead[], paraIds: readonly number[]): ParachainProof {
+  const indexes = heads.flatMap(({ paraId }, index) => paraIds.includes(paraId) ? [index] : []);
+  if (indexes.length !== paraIds.length) throw new BeefyError("undecodable_data");
+  if (indexes.length === 0) return { heads: [], proof: [], leafCount: heads.length };
+  const leaves = heads.map(({ paraId, head }) => headLeaf(paraId, head));
+  return {
+    heads: indexes.flatMap((index) => {
+      const found = heads[index];
+      return found === undefined ? [] : [{ index, paraId: found.paraId, header: found.head }];
+    }),
+    proof: merkleMultiProof(leaves, indexes),
+    leafCount: heads.length,
+  };
+}

@@ -1,0 +1,67 @@
+/**
+ * What a host's client would make of a proof of either kind, as far as it can be told without asking anybody.
+ * Rules: polytope-labs/hyperbridge: evm/src/consensus/{EcdsaBeefy,SP1Beefy}.sol.
+ */
+import type { BeefyClientState } from "../../../../core/evm/beefy_client_state.ts";
+import { BeefyError } from "../../../../core/beefy/beefy_error.ts";
+import { decodeNaiveProof, decodeSp1Proof, proofKind } from "../../../../core/beefy/naive_proof.ts";
+import {
+  advanceState,
+  type BeefyIntermediate,
+  readHead,
+  signingSet,
+  verifyNaiveProof,
+} from "./verify_proof.ts";
+
+/** A proof that the client would take, or one that changes nothing. */
+export interface CheckedProof {
+  /** `sp1`: the circuit's part was not verified, which only the chain can. */
+  readonly kind: "ecdsa" | "sp1";
+  /** Relay chain block. */
+  readonly blockNumber: bigint;
+  /** True: the client knows this block or a newer one. The proof would be paid for and change nothing. */
+  readonly isStale: boolean;
+  /** True: the sets of authorities move on. */
+  readonly rotates: boolean;
+  /** What the client trusts afterwards. */
+  readonly state: BeefyClientState;
+  /** Heights of parachains that it brings. */
+  readonly heights: readonly BeefyIntermediate[];
+}
+
+/** Checks a proof on what the client trusts. @throws {BeefyError} the revert that it would run into */
+export function checkProof(trusted: BeefyClientState, proof: Uint8Array): CheckedProof {
+  return proofKind(proof) === "ecdsa" ? checkEcdsa(trusted, proof) : checkSp1(trusted, proof);
+}
+
+function checkEcdsa(trusted: BeefyClientState, proof: Uint8Array): CheckedProof {
+  const decoded = decodeNaiveProof(proof);
+  const { state, intermediates } = verifyNaiveProof(trusted, decoded);
+  const blockNumber = BigInt(decoded.relay.commitment.blockNumber);
+  return {
+    kind: "ecdsa",
+    blockNumber,
+    isStale: trusted.latestHeight >= blockNumber,
+    rotates: state.current.id !== trusted.current.id,
+    state,
+    heights: intermediates,
+  };
+}
+
+function checkSp1(trusted: BeefyClientState, proof: Uint8Array): CheckedProof {
+  const { blockNumber, validatorSetId, leaf, heads } = decodeSp1Proof(proof);
+  if (trusted.latestHeight >= blockNumber) {
+    return { kind: "sp1", blockNumber, isStale: true, rotates: false, state: trusted, heights: [] };
+  }
+  signingSet(trusted, validatorSetId);
+  if (BigInt(leaf.parentNumber) + 1n !== blockNumber) throw new BeefyError("stale_mmr_leaf");
+  const state = advanceState(trusted, blockNumber, leaf);
+  return {
+    kind: "sp1",
+    blockNumber,
+    isStale: false,
+    rotates: state.current.id !== trusted.current.id,
+    state,
+    heights: heads.map(readHead),
+  };
+}

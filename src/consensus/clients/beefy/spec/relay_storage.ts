@@ -1,0 +1,65 @@
+/**
+ * Where a relay chain keeps what naive proofs are made of.
+ * Source: paritytech/polkadot-sdk: substrate/frame/{beefy,beefy-mmr,merkle-mountain-range};
+ * docs/protocol/hub-consensus.md section 5.1.
+ */
+import { concatBytes, type Hash256 } from "../../../../core/encoding/bytes.ts";
+import { storagePrefix } from "../../../../core/ismp/storage_keys.ts";
+import { bytes, type Codec, hash256, list, Struct, u32, u64 } from "../../../../core/encoding/scale.ts";
+import type { BeefyAuthoritySet } from "../../../../core/evm/beefy_client_state.ts";
+import { authoritySetCodec } from "../../../../core/beefy/commitment.ts";
+
+/** Keys of storage items, and of the nodes of the mountain range: only its peaks are kept. */
+export const relayBeefyKeys = {
+  authorities: storagePrefix("Beefy", "Authorities"),
+  validatorSetId: storagePrefix("Beefy", "ValidatorSetId"),
+  /** The set whose members sign. */
+  currentSet: storagePrefix("BeefyMmrLeaf", "BeefyAuthorities"),
+  /** The set after it, which leaves announce. */
+  nextSet: storagePrefix("BeefyMmrLeaf", "BeefyNextAuthorities"),
+  /** Both where the runtime calls the pallet by its older name. */
+  olderCurrentSet: storagePrefix("MmrLeaf", "BeefyAuthorities"),
+  olderNextSet: storagePrefix("MmrLeaf", "BeefyNextAuthorities"),
+  leafCount: storagePrefix("Mmr", "NumberOfLeaves"),
+  node: (position: bigint): Uint8Array => concatBytes(storagePrefix("Mmr", "Nodes"), u64.enc(position)),
+  /** Parachains that are not on demand. */
+  parachains: storagePrefix("Paras", "Parachains"),
+} as const;
+
+/** Value of `Paras.Parachains`. */
+export const parachainIdsCodec: Codec<readonly number[]> = list(u32);
+
+/** Answer of `mmr_generateProof`: the leaves, each as bytes. */
+export const opaqueLeavesCodec: Codec<readonly Uint8Array[]> = list(bytes);
+
+/** Answer of `mmr_generateProof`: the way from the leaves to the root. */
+export interface LeafProof {
+  readonly leafIndices: readonly bigint[];
+  readonly leafCount: bigint;
+  readonly items: readonly Hash256[];
+}
+
+/** SCALE of {@link LeafProof}. */
+export const leafProofCodec: Codec<LeafProof> = Struct({
+  leafIndices: list(u64),
+  leafCount: u64,
+  items: list(hash256),
+});
+
+/** What the hub's own BEEFY client trusts. */
+export interface HubBeefyState {
+  readonly latestHeight: number;
+  readonly beefyActivationBlock: number;
+  readonly mmrRoot: Hash256;
+  readonly current: BeefyAuthoritySet;
+  readonly next: BeefyAuthoritySet;
+}
+
+/** SCALE of {@link HubBeefyState}: 128 bytes (polytope-labs/hyperbridge: modules/consensus/beefy/primitives). */
+export const hubBeefyStateCodec: Codec<HubBeefyState> = Struct({
+  latestHeight: u32,
+  beefyActivationBlock: u32,
+  mmrRoot: hash256,
+  current: authoritySetCodec,
+  next: authoritySetCodec,
+});

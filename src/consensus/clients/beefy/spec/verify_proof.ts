@@ -1,0 +1,181 @@
+/**
+ * What a BEEFY client on an EVM chain makes of a proof by signatures.
+ * Rules and their order: polytope-labs/hyperbridge: evm/src/consensus/EcdsaBeefy.sol.
+ */
+import { concatBytes, toHash256 } from "../../../../core/encoding/bytes.ts";
+import type { BeefyAuthoritySet, BeefyClientState } from "../../../../core/evm/beefy_client_state.ts";
+import { keccak256 } from "../../../../core/encoding/hash.ts";
+import { consensusDigestCodec, timestampDigestCodec } from "../../../../core/ismp/host_state.ts";
+import type { StateCommitment } from "../../../../core/ismp/state_commitment.ts";
+import { bytes, type Codec, ScaleError, u32 } from "../../../../core/encoding/scale.ts";
+import { calculateMmrRoot, MmrError } from "../../../../core/merkle/mmr.ts";
+import {
+  decodeSubstrateHeader,
+  lastAnnounced,
+  type SubstrateHeader,
+} from "../../../../core/substrate/header.ts";
+import { authorityLeaf, recoverAuthority } from "./authorities.ts";
+import { BeefyError, type BeefyErrorCode } from "../../../../core/beefy/beefy_error.ts";
+import {
+  type BeefyMmrLeaf,
+  commitmentHash,
+  mmrLeafHash,
+  mmrRootOf,
+} from "../../../../core/beefy/commitment.ts";
+import { calculateMerkleRoot } from "./merkle_tree.ts";
+import type {
+  NaiveProof,
+  ParachainProof,
+  ProvenHead,
+  RelayChainProof,
+} from "../../../../core/beefy/naive_proof.ts";
+
+/** A parachain's height that a proof brings. */
+export interface BeefyIntermediate {
+  readonly paraId: number;
+  readonly height: bigint;
+  readonly commitment: StateCommitment;
+}
+
+/** What an accepted proof leads to. A proof that is not newer leads to the same state and nothing else. */
+export interface VerifiedBeefyProof {
+  readonly state: BeefyClientState;
+  readonly intermediates: readonly BeefyIntermediate[];
+}
+
+function require(isMet: boolean, code: BeefyErrorCode): asserts isMet {
+  if (!isMet) throw new BeefyError(code);
+}
+
+/** Votes that a set needs. */
+export function beefyThreshold(setLength: number): number {
+  return Math.floor(2 * setLength / 3) + 1;
+}
+
+/** Index of a block's leaf in the relay chain's mountain range, from the number of the block's parent. */
+export function beefyLeafIndex(activationBlock: bigint, parentNumber: number): bigint {
+  return BigInt(parentNumber) - activationBlock;
+}
+
+/** What the client makes of a proof. @throws {BeefyError} */
+export function verifyNaiveProof(trusted: BeefyClientState, proof: NaiveProof): VerifiedBeefyProof {
+  const { commitment, leaf } = proof.relay;
+  if (trusted.latestHeight >= BigInt(commitment.blockNumber)) return { state: trusted, intermediates: [] };
+  checkVotes(trusted, proof.relay);
+  checkLeaf(trusted, proof.relay);
+  const state = advanceState(trusted, BigInt(commitment.blockNumber), leaf);
+  return { state, intermediates: readHeads(leaf, proof.parachain) };
+}
+
+/** State after a proof that holds: a leaf that announces a later set than the next one moves both. */
+export function advanceState(
+  trusted: BeefyClientState,
+  blockNumber: bigint,
+  { nextAuthoritySet }: Pick<BeefyMmrLeaf, "nextAuthoritySet">,
+): BeefyClientState {
+  const moves = nextAuthoritySet.id > trusted.next.id;
+  return {
+    ...trusted,
+    latestHeight: blockNumber,
+    ...moves && { current: trusted.next, next: nextAuthoritySet },
+  };
+}
+
+/** The set that signed, of those that the client knows. @throws {BeefyError} `unknown_authority_set` */
+export function signingSet({ current, next }: BeefyClientState, id: bigint): BeefyAuthoritySet {
+  const set = id === current.id ? current : id === next.id ? next : undefined;
+  require(set !== undefined, "unknown_authority_set");
+  return set;
+}
+
+function checkVotes(
+  trusted: BeefyClientState,
+  { commitment, votes, authoritiesProof }: RelayChainProof,
+): void {
+  const set = signingSet(trusted, commitment.validatorSetId);
+  require(votes.length >= beefyThreshold(set.length), "super_majority_required");
+  require(mmrRootOf(commitment) !== undefined, "mmr_root_hash_missing");
+  const signed = commitmentHash(commitment);
+  const leaves = votes.map(({ index, signature }) => {
+    const address = recoverAuthority(signed, signature);
+    require(address !== undefined, "invalid_signature");
+    return { index, hash: authorityLeaf(address) };
+  });
+  const root = calculateMerkleRoot(authoritiesProof, leaves, set.length);
+  require(root === set.root, "invalid_authorities_proof");
+}
+
+function checkLeaf(trusted: BeefyClientState, relay: RelayChainProof): void {
+  const { leaf, leafIndex, mmrProof, commitment } = relay;
+  const leafCount = beefyLeafIndex(trusted.beefyActivationBlock, leaf.parentNumber) + 1n;
+  require(leafCount >= 0n, "undecodable_proof");
+  const leaves = [{ index: leafIndex, hash: mmrLeafHash(leaf) }];
+  const root = mmrRoot(() => calculateMmrRoot(mmrProof, leaves, leafCount));
+  require(root === mmrRootOf(commitment), "invalid_mmr_proof");
+}
+
+/** Runs the range's calculation; its errors are named as the contract's. */
+function mmrRoot<T>(calculate: () => T): T {
+  try {
+    return calculate();
+  } catch (cause) {
+    if (!(cause instanceof MmrError)) throw cause;
+    throw new BeefyError(mmrCodes[cause.code] ?? "invalid_mmr_proof", { cause });
+  }
+}
+
+const mmrCodes: Readonly<Partial<Record<MmrError["code"], BeefyErrorCode>>> = {
+  OutOfBoundsLeaves: "out_of_bounds_leaves",
+  UnconsumedProof: "unconsumed_proof",
+  ProofExhausted: "proof_exhausted",
+};
+
+/** Leaf of a head in the tree of heads. */
+export function headLeaf(paraId: number, header: Uint8Array): ReturnType<typeof toHash256> {
+  return toHash256(keccak256(concatBytes(u32.enc(paraId), bytes.enc(header))));
+}
+
+function readHeads(
+  { extra }: BeefyMmrLeaf,
+  { heads, proof, leafCount }: ParachainProof,
+): readonly BeefyIntermediate[] {
+  const intermediates = heads.map(readHead);
+  if (heads.length === 0) return intermediates;
+  const leaves = heads.map(({ index, paraId, header }) => ({ index, hash: headLeaf(paraId, header) }));
+  require(calculateMerkleRoot(proof, leaves, leafCount) === extra, "invalid_mmr_proof");
+  return intermediates;
+}
+
+/** The height that a head stands for. @throws {BeefyError} */
+export function readHead({ paraId, header }: Pick<ProvenHead, "paraId" | "header">): BeefyIntermediate {
+  const head = readHeader(() => decodeSubstrateHeader(header));
+  require(head.number !== 0, "illegal_genesis_block");
+  return { paraId, height: BigInt(head.number), commitment: hubCommitment(head) };
+}
+
+/** What hosts store of a head of the hub. @throws {BeefyError} `timestamp_not_found`, `undecodable_header` */
+export function hubCommitment(header: SubstrateHeader): StateCommitment {
+  const time = readDigest(header, "ISTM", timestampDigestCodec);
+  require(time !== undefined && time.timestampSec !== 0n, "timestamp_not_found");
+  const roots = readDigest(header, "ISMP", consensusDigestCodec);
+  return {
+    timestampSec: time.timestampSec,
+    overlayRoot: roots?.mmrRoot ?? NO_ROOT,
+    stateRoot: roots?.childTrieRoot ?? NO_ROOT,
+  };
+}
+
+const NO_ROOT = toHash256(new Uint8Array(32));
+
+function readDigest<T>(header: SubstrateHeader, engine: string, codec: Codec<T>): T | undefined {
+  return readHeader(() => lastAnnounced(header, engine, codec));
+}
+
+function readHeader<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (cause) {
+    if (cause instanceof ScaleError) throw new BeefyError("undecodable_header", { cause });
+    throw cause;
+  }
+}

@@ -1,0 +1,322 @@
+/**
+ * Proves the finality of a BSC-type chain to the hub by the votes in its headers: advances in an epoch, brings the sets
+ * that epochs announce, puts them into force, and catches up on missed epochs in one extrinsic.
+ * Start reading at {@link createBscProver}. Source: docs/protocol/evm-consensus.md section 9.
+ */
+import type { CheckFinding } from "../../../core/chains/port.ts";
+import type { ConsensusClientView, ConsensusTarget } from "../../../core/chains/consensus_hub.ts";
+import { equalBytes } from "../../../core/encoding/bytes.ts";
+import { BscError } from "./spec/bsc_error.ts";
+import { type BscNetwork, epochBlock, epochOfBlock, findBscNetwork } from "./spec/bsc_network.ts";
+import {
+  BSC_CHALLENGE_SEC,
+  BSC_UNBONDING_SEC,
+  type BscConsensusState,
+  bscConsensusStateCodec,
+  initialBscState,
+} from "./spec/consensus_state.ts";
+import { epochLengthCodec, epochLengthKey } from "./spec/hub_storage.ts";
+import { type BscPlan, isChainable, MAX_CHAINED_UPDATES, planBscUpdate } from "./spec/plan_update.ts";
+import { type BscUpdate, bscUpdateCodec } from "./spec/update.ts";
+import { decodeBscState } from "./spec/verify_update.ts";
+import type { EvmBlockHeader } from "../../../core/evm/block_header.ts";
+import {
+  type ConsensusStateId,
+  evmChainId,
+  type StateMachine,
+  type StateMachineId,
+  toConsensusClientId,
+} from "../../../core/ismp/state_machine.ts";
+import { decodeStrict } from "../../../core/encoding/scale.ts";
+import { findUnusableReason, type Unfitness } from "../../client_usability.ts";
+import {
+  type ConsensusProver,
+  type InitialConsensusState,
+  ProverFault,
+  type ProverFinding,
+  type ProverOptions,
+} from "../../prover.ts";
+import { EpochFacts } from "./epoch_facts.ts";
+import { type BscHeaders, findBscUpdate, type SearchFacts, type SearchResult } from "./find_update.ts";
+import { proverEvents } from "../../poll_fault.ts";
+
+/** What the prover works with. */
+export interface BscProverDeps {
+  readonly hub: ConsensusTarget;
+  readonly headers: BscHeaders;
+}
+
+/** What the configuration says. */
+export interface BscProverOptions extends ProverOptions {
+  /** Blocks of an epoch; the hub's own figure decides. */
+  readonly epochLength: bigint;
+}
+
+/** Client of BSC-type chains on the hub. */
+export const BSC_CLIENT_ID = toConsensusClientId("BSCP");
+
+/** A set that is announced must be brought and put into force within its epoch: so many looks fall into each. */
+const LOOKS_PER_EPOCH = 10;
+
+/** Between looks when the hub's own block with the last update is not final yet. */
+const UNTIL_FINAL_MS = 3_000;
+
+/** The prover of a `bsc` chain. @throws {RangeError} for a chain that the hub's client was not built for. */
+export function createBscProver(deps: BscProverDeps, options: BscProverOptions): ConsensusProver {
+  const network = findBscNetwork(evmChainId(options.stateMachine));
+  if (network === undefined) {
+    throw new RangeError(`${options.stateMachine}: the hub's BSC client knows EVM-56 and EVM-97 only`);
+  }
+  return new BscProver(deps, options, network);
+}
+
+/** What the hub trusts. */
+interface Trusted {
+  readonly state: BscConsensusState;
+  /** The same as the hub stores it. */
+  readonly bytes: Uint8Array;
+  readonly epochLength: bigint;
+  /** Since the client's last update by the hub's clock, milliseconds. */
+  readonly ageMs: number;
+}
+
+class BscProver implements ConsensusProver {
+  readonly chain: StateMachine;
+  readonly consensusStateId: ConsensusStateId;
+  readonly commitmentsUnder: StateMachineId;
+  readonly #deps: BscProverDeps;
+  readonly #network: BscNetwork;
+  readonly #options: BscProverOptions;
+  readonly #epochs: EpochFacts;
+
+  constructor(deps: BscProverDeps, options: BscProverOptions, network: BscNetwork) {
+    this.chain = options.stateMachine;
+    this.consensusStateId = options.consensusStateId;
+    this.commitmentsUnder = {
+      stateMachine: options.stateMachine,
+      consensusStateId: options.consensusStateId,
+    };
+    this.#deps = deps;
+    this.#options = options;
+    this.#network = network;
+    this.#epochs = new EpochFacts(deps.headers, network);
+  }
+
+  /** Rotations are looked for more often than advances are due. */
+  get intervalMs(): number {
+    const { intervalMs } = this.#options;
+    const { epochMs } = this.#epochs;
+    return epochMs === undefined ? intervalMs : Math.min(intervalMs, epochMs / LOOKS_PER_EPOCH);
+  }
+
+  async check(signal: AbortSignal): Promise<readonly CheckFinding[]> {
+    const findings: CheckFinding[] = [];
+    const [chainIds, epochLength, client, nowSec] = await Promise.all([
+      this.#deps.headers.fetchChainIds(signal),
+      this.#fetchEpochLength(signal),
+      this.#deps.hub.fetchClient(this.consensusStateId, "best", signal),
+      this.#deps.hub.fetchNowSec(signal),
+    ]);
+    for (const report of chainIds) {
+      if (report.kind === "fault" || report.chainId === BigInt(this.#network.chainId)) continue;
+      const text = `${this.chain}: ${report.host} serves chain ${report.chainId}; mend rpc_urls`;
+      findings.push({ severity: "fatal", event: "endpoint_wrong_chain", text });
+    }
+    if (epochLength !== undefined && epochLength !== this.#options.epochLength) {
+      const text = `${this.chain}: epoch_length is ${this.#options.epochLength} in the configuration and ` +
+        `${epochLength} on the hub, which decides`;
+      findings.push({ severity: "warning", event: "epoch_length_mismatch", text });
+    }
+    if (client === undefined) {
+      const text =
+        `${this.chain}: the hub has no client ${this.consensusStateId}; nothing can be proved until ` +
+        "its governance creates one (log-consensus-state prints the state for it)";
+      findings.push({ severity: "warning", event: "client_missing", text });
+    }
+    const unfitness = client && this.#findUnusableReason(client, nowSec);
+    if (unfitness !== undefined) {
+      const event = proverEvents[unfitness.code];
+      findings.push({ severity: "warning", event, text: `${this.chain}: ${unfitness.detail}` });
+    }
+    return findings;
+  }
+
+  #findUnusableReason(client: ConsensusClientView, nowSec: bigint): Unfitness | undefined {
+    return findUnusableReason(`client ${this.consensusStateId} of the hub`, client, nowSec);
+  }
+
+  async next(signal: AbortSignal): Promise<ProverFinding> {
+    const trusted = await this.#fetchTrusted(signal);
+    if (trusted === undefined) {
+      return {
+        kind: "nothing",
+        reason: "the hub has not finalized its last update of this chain yet",
+        againInMs: UNTIL_FINAL_MS,
+      };
+    }
+    const head = await this.#deps.headers.fetchHead(signal);
+    await this.#epochs.measure(head, trusted.epochLength, signal);
+    return await this.#collect(trusted, head, signal);
+  }
+
+  async fetchInitialState(signal: AbortSignal): Promise<InitialConsensusState> {
+    const epochLength = await this.#fetchEpochLength(signal) ?? this.#options.epochLength;
+    const head = await this.#deps.headers.fetchHead(signal);
+    const first = epochBlock(epochOfBlock(head.number, epochLength), epochLength);
+    const epochHeader = await this.#epochs.fetchHeader(first, signal);
+    return {
+      clientId: BSC_CLIENT_ID,
+      state: bscConsensusStateCodec.enc(this.#initialState(epochHeader, epochLength)),
+      unbondingSec: BSC_UNBONDING_SEC,
+      challengePeriods: new Map([[this.chain, BSC_CHALLENGE_SEC]]),
+      commitments: [],
+    };
+  }
+
+  close(): Promise<void> {
+    // Requests over HTTP leave nothing open.
+    return Promise.resolve();
+  }
+
+  #initialState(epochHeader: EvmBlockHeader, epochLength: bigint): BscConsensusState {
+    try {
+      return initialBscState(this.#network, epochHeader, epochLength);
+    } catch (error) {
+      if (!(error instanceof BscError)) throw error;
+      const detail =
+        `block ${epochHeader.number} announces no validators: epoch_length = ${epochLength} is not ` +
+        "that of the chain";
+      throw new ProverFault("bad_data", this.chain, undefined, detail, { cause: error });
+    }
+  }
+
+  async #fetchEpochLength(signal: AbortSignal): Promise<bigint | undefined> {
+    const [stored] = await this.#deps.hub.fetchStorage([epochLengthKey()], signal);
+    return stored === undefined ? undefined : decodeStrict(epochLengthCodec, stored, "epoch length");
+  }
+
+  /** What the hub trusts; undefined while its newest word is not final: what follows from it could be void. */
+  async #fetchTrusted(signal: AbortSignal): Promise<Trusted | undefined> {
+    const [best, final, epochLength, nowSec] = await Promise.all([
+      this.#deps.hub.fetchClient(this.consensusStateId, "best", signal),
+      this.#deps.hub.fetchClient(this.consensusStateId, "final", signal),
+      this.#fetchEpochLength(signal),
+      this.#deps.hub.fetchNowSec(signal),
+    ]);
+    if (best === undefined) throw this.#hubFault(`the hub has no client ${this.consensusStateId}`);
+    if (best.clientId !== BSC_CLIENT_ID) {
+      throw this.#hubFault(`client ${this.consensusStateId} of the hub is ${best.clientId}, not of BSC`);
+    }
+    const unfitness = this.#findUnusableReason(best, nowSec);
+    if (unfitness !== undefined) {
+      throw new ProverFault(unfitness.code, this.chain, undefined, unfitness.detail);
+    }
+    if (final === undefined || !equalBytes(best.state, final.state)) return undefined;
+    if (epochLength === undefined || epochLength === 0n) {
+      throw this.#hubFault("the hub has no epoch length for BSC and refuses every update");
+    }
+    try {
+      const ageMs = Number(nowSec - best.updatedSec) * 1_000;
+      return { state: decodeBscState(best.state), bytes: best.state, epochLength, ageMs };
+    } catch (error) {
+      if (!(error instanceof BscError)) throw error;
+      throw this.#hubFault(`the state of client ${this.consensusStateId} is unreadable`, error);
+    }
+  }
+
+  #hubFault(detail: string, cause?: unknown): ProverFault {
+    const options = cause === undefined ? undefined : { cause };
+    return new ProverFault("hub_state", this.chain, undefined, detail, options);
+  }
+
+  /** Updates one after the other on a copy of the state, as many as go into an extrinsic. */
+  async #collect(trusted: Trusted, head: EvmBlockHeader, signal: AbortSignal): Promise<ProverFinding> {
+    const { epochLength } = trusted;
+    const facts: SearchFacts = {
+      network: this.#network,
+      epochLength,
+      hub: { network: this.#network, epochLength, consensusStateId: this.consensusStateId },
+    };
+    const updates: BscUpdate[] = [];
+    let { state } = trusted;
+    let said = "";
+    while (updates.length < MAX_CHAINED_UPDATES) {
+      const turnLength = await this.#epochs.fetchTurnLength(state.currentEpoch, epochLength, signal);
+      const plan = planBscUpdate(state, { head: head.number, epochLength, turnLength });
+      if (plan.action !== "search") {
+        if (updates.length > 0) break;
+        return this.#idle(plan);
+      }
+      const dueInMs = this.#options.intervalMs - trusted.ageMs;
+      if (plan.purpose === "advance" && updates.length === 0 && dueInMs > 0) return this.#early(dueInMs);
+      const result = await findBscUpdate(this.#deps.headers, state, plan, facts, signal);
+      if (result.kind === "none") {
+        if (updates.length > 0) break;
+        return this.#foundNothing(result);
+      }
+      updates.push(result.update);
+      state = result.verified.consensusState;
+      said = describe(state);
+      if (!isChainable(plan)) break;
+    }
+    return {
+      kind: "updates",
+      proofs: updates.map((update) => bscUpdateCodec.enc(update)),
+      madeOn: trusted.bytes,
+      height: state.finalizedHeight,
+      summary: said,
+      hasMore: updates.length === MAX_CHAINED_UPDATES,
+    };
+  }
+
+  #idle(plan: Exclude<BscPlan, { action: "search" }>): ProverFinding {
+    if (plan.action === "stuck") {
+      const detail =
+        `the client on the hub cannot be moved any more (${stuckTexts[plan.reason]}): the hub's ` +
+        "governance must give it a new state (log-consensus-state prints it)";
+      throw this.#hubFault(detail);
+    }
+    return { kind: "nothing", reason: waitTexts[plan.reason] };
+  }
+
+  /** Every advance costs the hub a proof: they come as often as is configured, rotations as soon as they can. */
+  #early(dueInMs: number): ProverFinding {
+    const reason = `the client was updated ${
+      Math.round((this.#options.intervalMs - dueInMs) / 1_000)
+    } s ago, and the next advance is due in ${Math.ceil(dueInMs / 1_000)} s`;
+    return { kind: "nothing", reason, againInMs: Math.min(dueInMs, this.intervalMs) };
+  }
+
+  #foundNothing({ reason, refused }: Extract<SearchResult, { kind: "none" }>): ProverFinding {
+    const [first] = refused;
+    if (first !== undefined) {
+      const { hosts } = this.#deps.headers;
+      const isOne = hosts.length === 1;
+      const who = isOne ? "the endpoint" : `an endpoint (one of ${hosts.join(", ")})`;
+      const detail = `votes and headers do not fit together (${first.code}): ${who} serves another chain, ` +
+        "or lies; compare it with another one";
+      throw new ProverFault("bad_data", this.chain, isOne ? hosts[0] : undefined, detail, { cause: first });
+    }
+    const why = reason === undefined ? "" : ` (the last one: ${reason})`;
+    return { kind: "nothing", reason: `no block has votes that the hub takes${why}` };
+  }
+}
+
+function describe({ finalizedHeight, currentEpoch, nextValidators }: BscConsensusState): string {
+  const staged = nextValidators === undefined
+    ? ""
+    : `, next set of ${nextValidators.validators.length} validators`;
+  return `finalized block ${finalizedHeight}, validators of epoch ${currentEpoch}${staged}`;
+}
+
+const waitTexts = {
+  no_new_block: "no newer block has votes of use",
+  node_behind: "the node is behind the hub",
+  rotation_not_reached: "the next validators do not sign yet",
+} as const;
+
+const stuckTexts = {
+  enactment_missed: "the epoch in which the next validators could be put into force is over",
+  staging_missed: "the epoch that announces the next validators is over",
+  epochs_skipped: "it is two epochs ahead of its validators",
+} as const;

@@ -1,0 +1,201 @@
+/**
+ * Extra data of BSC headers: announced validators, vote attestation, seal.
+ * Source: polytope-labs/hyperbridge: modules/consensus/bsc/verifier/src/primitives.rs (parse_extra);
+ * bnb-chain/bsc: consensus/parlia/parlia.go, core/types/vote.go.
+ */
+import { RLP } from "@ethereumjs/rlp";
+import { concatBytes, fromHex, type Hash256, toHash256 } from "../../../../core/encoding/bytes.ts";
+import { type Address, toAddress } from "../../../../core/evm/address.ts";
+import type { EvmBlockHeader } from "../../../../core/evm/block_header.ts";
+import { keccak256 } from "../../../../core/encoding/hash.ts";
+import { compareHex } from "../../../../core/encoding/scale.ts";
+import type { BscNetwork } from "./bsc_network.ts";
+
+/** A validator as an epoch header announces it. */
+export interface BscValidator {
+  readonly address: Address;
+  /** Compressed point of 48 bytes: the key of its votes. */
+  readonly voteKey: Uint8Array;
+}
+
+/** What an epoch header adds. */
+export interface EpochAnnouncement {
+  /** By ascending address: bit i of a vote is the i-th. */
+  readonly validators: readonly BscValidator[];
+  /** Blocks in a row of one validator; undefined before Bohr. */
+  readonly turnLength: number | undefined;
+}
+
+/** What validators vote for: the source is final when the target is its child. */
+export interface VoteData {
+  readonly sourceNumber: bigint;
+  readonly sourceHash: Hash256;
+  readonly targetNumber: bigint;
+  readonly targetHash: Hash256;
+}
+
+/** Votes for one pair of blocks, collected by the producer of a later block. */
+export interface VoteAttestation {
+  /** 64 bits: bit i (the lowest is 0) is the i-th validator by address. */
+  readonly voters: bigint;
+  /** Aggregate signature, compressed point of 96 bytes. */
+  readonly signature: Uint8Array;
+  readonly vote: VoteData;
+  /** Reserved by the chain; empty. */
+  readonly extra: Uint8Array;
+}
+
+/** The parts of extra data. */
+export interface BscExtraData {
+  /** 32 bytes. */
+  readonly vanity: Uint8Array;
+  /** In the first header of an epoch. */
+  readonly announcement: EpochAnnouncement | undefined;
+  readonly attestation: VoteAttestation | undefined;
+  /** Signature of the block's producer, 65 bytes. */
+  readonly seal: Uint8Array;
+}
+
+/** Why extra data is malformed. */
+export type ExtraDataErrorCode =
+  /** Not even vanity and seal. */
+  | "too_short"
+  /** Fewer bytes than the announced number of validators takes. */
+  | "validators_truncated"
+  /** What follows is not the RLP form of an attestation. */
+  | "malformed_attestation";
+
+/** Extra data that cannot be read. */
+export class ExtraDataError extends Error {
+  override readonly name = "ExtraDataError";
+
+  constructor(readonly code: ExtraDataErrorCode, options?: ErrorOptions) {
+    super(`BSC extra data: ${code}`, options);
+  }
+}
+
+const VANITY_LENGTH = 32;
+const SEAL_LENGTH = 65;
+const ADDRESS_LENGTH = 20;
+const VOTE_KEY_LENGTH = 48;
+const VALIDATOR_LENGTH = ADDRESS_LENGTH + VOTE_KEY_LENGTH;
+const SIGNATURE_LENGTH = 96;
+
+/** First byte of every attestation: a list of 56 to 255 bytes. Anything else is a number of validators. */
+const ATTESTATION_PREFIX = 0xf8;
+
+/**
+ * Reads the extra data of a header. Like the hub it ignores bytes between attestation and seal.
+ * @throws {ExtraDataError}
+ */
+export function parseExtraData(
+  network: BscNetwork,
+  header: Pick<EvmBlockHeader, "extraData" | "timestampSec">,
+): BscExtraData {
+  const whole = header.extraData;
+  if (whole.length < VANITY_LENGTH + SEAL_LENGTH) throw new ExtraDataError("too_short");
+  const body = whole.subarray(VANITY_LENGTH, whole.length - SEAL_LENGTH);
+  const isAnnouncing = body.length > 0 && body[0] !== ATTESTATION_PREFIX;
+  const { announcement, rest } = isAnnouncing
+    ? parseAnnouncement(body, header.timestampSec >= network.bohrTimestampSec)
+    : { announcement: undefined, rest: body };
+  return {
+    vanity: whole.slice(0, VANITY_LENGTH),
+    announcement,
+    attestation: rest.length === 0 ? undefined : parseAttestation(rest),
+    seal: whole.slice(whole.length - SEAL_LENGTH),
+  };
+}
+
+function parseAnnouncement(
+  body: Uint8Array,
+  hasTurnLength: boolean,
+): { readonly announcement: EpochAnnouncement; readonly rest: Uint8Array } {
+  const end = 1 + (body[0] ?? 0) * VALIDATOR_LENGTH;
+  const restAt = end + (hasTurnLength ? 1 : 0);
+  if (body.length < restAt) throw new ExtraDataError("validators_truncated");
+  const validators: BscValidator[] = [];
+  for (let at = 1; at < end; at += VALIDATOR_LENGTH) {
+    validators.push({
+      address: toAddress(body.subarray(at, at + ADDRESS_LENGTH)),
+      voteKey: body.slice(at + ADDRESS_LENGTH, at + VALIDATOR_LENGTH),
+    });
+  }
+  validators.sort((a, b) => compareHex(a.address, b.address));
+  const turnLength = hasTurnLength ? body[end] : undefined;
+  return { announcement: { validators, turnLength }, rest: body.subarray(restAt) };
+}
+
+type RlpItem = ReturnType<typeof RLP.decode>["data"];
+
+function parseAttestation(rest: Uint8Array): VoteAttestation {
+  const [voters, signature, vote, extra] = listOf(decodeFirst(rest), 4);
+  const [sourceNumber, sourceHash, targetNumber, targetHash] = listOf(vote, 4);
+  return {
+    voters: integerOf(voters),
+    signature: bytesOf(signature, SIGNATURE_LENGTH),
+    vote: {
+      sourceNumber: integerOf(sourceNumber),
+      sourceHash: toHash256(bytesOf(sourceHash, 32)),
+      targetNumber: integerOf(targetNumber),
+      targetHash: toHash256(bytesOf(targetHash, 32)),
+    },
+    extra: bytesOf(extra),
+  };
+}
+
+/** The library's errors have no codes: whatever it does not read is malformed. */
+function decodeFirst(input: Uint8Array): RlpItem {
+  try {
+    return RLP.decode(input, true).data;
+  } catch (cause) {
+    throw new ExtraDataError("malformed_attestation", { cause });
+  }
+}
+
+function listOf(item: RlpItem | undefined, length: number): readonly RlpItem[] {
+  if (!Array.isArray(item) || item.length !== length) throw new ExtraDataError("malformed_attestation");
+  return item;
+}
+
+function bytesOf(item: RlpItem | undefined, length?: number): Uint8Array {
+  const isFitting = item instanceof Uint8Array && (length === undefined || item.length === length);
+  if (!isFitting) throw new ExtraDataError("malformed_attestation");
+  return Uint8Array.from(item);
+}
+
+/** At most 64 bits, without leading zeros. */
+function integerOf(item: RlpItem | undefined): bigint {
+  const digits = bytesOf(item);
+  if (digits.length > 8 || digits[0] === 0) throw new ExtraDataError("malformed_attestation");
+  return digits.reduce((value, digit) => (value << 8n) | BigInt(digit), 0n);
+}
+
+function voteFields(
+  { sourceNumber, sourceHash, targetNumber, targetHash }: VoteData,
+): (bigint | Uint8Array)[] {
+  return [sourceNumber, fromHex(sourceHash), targetNumber, fromHex(targetHash)];
+}
+
+/** What the voters sign: Keccak-256 of the RLP form of the vote. */
+export function voteMessage(vote: VoteData): Hash256 {
+  return toHash256(keccak256(RLP.encode(voteFields(vote))));
+}
+
+/** Extra data with these parts, validators in the order given (the chain has them by ascending address). */
+export function encodeExtraData({ vanity, announcement, attestation, seal }: BscExtraData): Uint8Array {
+  const announced = announcement === undefined ? [] : [
+    Uint8Array.of(announcement.validators.length),
+    ...announcement.validators.flatMap(({ address, voteKey }) => [fromHex(address), voteKey]),
+    announcement.turnLength === undefined ? new Uint8Array(0) : Uint8Array.of(announcement.turnLength),
+  ];
+  const attested = attestation === undefined ? [] : [
+    RLP.encode([
+      attestation.voters,
+      attestation.signature,
+      voteFields(attestation.vote),
+      attestation.extra,
+    ]),
+  ];
+  return concatBytes(vanity, ...announced, ...attested, seal);
+}

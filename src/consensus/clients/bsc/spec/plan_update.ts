@@ -1,0 +1,370 @@
+/**
+ * What to do about BSC next: pure decisions on what the hub trusts and what the chain offers.
+ * Source: polytope-labs/hyperbridge: tesseract/consensus/bsc/src/{lib,notification}.rs,
+ * modules/consensus/bsc/prover/src/lib.rs; the hub's rules as in `verify_update.ts`.
+ */
+import { equalBytes } from "../../../../core/encoding/bytes.ts";
+import {
+  type BscNetwork,
+  epochBlock,
+  epochOfBlock,
+  firstBlockOfNewSet,
+  firstTargetOfNewSet,
+  voteThreshold,
+} from "./bsc_network.ts";
+import type { BscConsensusState, StagedValidators, VoteKeys } from "./consensus_state.ts";
+import { ExtraDataError, parseExtraData, type VoteAttestation, type VoteData } from "./extra_data.ts";
+import type { EvmBlockHeader } from "../../../../core/evm/block_header.ts";
+import { MAX_ANCESTRY } from "./update.ts";
+import { isVoter } from "./verify_update.ts";
+
+/** Blocks of a range, both ends included. */
+export interface BlockRange {
+  readonly from: bigint;
+  readonly to: bigint;
+}
+
+/**
+ * What an update is for:
+ * `stage` brings the set that the next epoch announces, under the votes of the current one;
+ * `enact` puts the staged set into force, under its own votes;
+ * `advance` makes a newer block known and changes no set.
+ */
+export type BscPurpose = "stage" | "enact" | "advance";
+
+/** An update to look for. */
+export interface BscSearch {
+  readonly action: "search";
+  readonly purpose: BscPurpose;
+  /** Epoch in which sources count: for `advance` the current one, otherwise the one that announces the set. */
+  readonly epoch: bigint;
+  /** Blocks whose votes may do. */
+  readonly attested: BlockRange;
+  /** The end of the range to start at: `lowest` has the shortest ancestry, `highest` makes the newest block known. */
+  readonly startAt: "lowest" | "highest";
+  /** Signs the votes. */
+  readonly signers: VoteKeys;
+  readonly targets: SignedTargets;
+}
+
+/** Targets whose votes the signers of a search are known to sign; `undefined`: no such end is known. */
+export interface SignedTargets {
+  readonly from: bigint | undefined;
+  readonly to: bigint | undefined;
+  /** `pass_over`: another set signs the others; `try`: it may be the same, or they may. */
+  readonly others: "pass_over" | "try";
+}
+
+/** Why there is nothing to look for yet. */
+export type BscWaitReason =
+  /** No block after the trusted one has votes of use. */
+  | "no_new_block"
+  /** The node's chain ends in an epoch before the client's. */
+  | "node_behind"
+  /** The staged set does not sign yet. */
+  | "rotation_not_reached";
+
+/** Why no update can ever be accepted again: the client needs a new state from the hub's governance. */
+export type BscStuckReason =
+  /** Too few blocks are left after the trusted one in the only epoch in which the staged set can be put into force. */
+  | "enactment_missed"
+  /** The same of the epoch that announces the next set. */
+  | "staging_missed"
+  /** The trusted block is two epochs ahead of the trusted set. */
+  | "epochs_skipped";
+
+/** What to do next. */
+export type BscPlan =
+  | BscSearch
+  | { readonly action: "wait"; readonly reason: BscWaitReason }
+  | { readonly action: "stuck"; readonly reason: BscStuckReason };
+
+/** What decides, beside the trusted state. */
+export interface BscFacts {
+  /** Newest block of the node. */
+  readonly head: bigint;
+  /** Blocks of an epoch as the hub has it. */
+  readonly epochLength: bigint;
+  /** Blocks in a row of one validator, as the epoch in force has it; undefined when not known. */
+  readonly turnLength: number | undefined;
+}
+
+/** Most updates that are put into one extrinsic. */
+export const MAX_CHAINED_UPDATES = 8;
+
+/** A vote is for the parent of its block or an older one, and its source is older still. */
+const SOURCE_DISTANCE = 2n;
+
+/**
+ * What to look for next. To catch up on missed epochs, verify what was found, plan again with the state that it leads
+ * to, and put all of it into one extrinsic in this order ({@link isChainable}).
+ */
+export function planBscUpdate(trusted: BscConsensusState, facts: BscFacts): BscPlan {
+  const staged = trusted.nextValidators;
+  if (staged !== undefined) return planEnactment(trusted, staged, facts);
+  const { epochLength, head } = facts;
+  if (epochOfBlock(trusted.finalizedHeight, epochLength) > trusted.currentEpoch + 1n) {
+    return { action: "stuck", reason: "epochs_skipped" };
+  }
+  if (epochOfBlock(head, epochLength) < trusted.currentEpoch) {
+    return { action: "wait", reason: "node_behind" };
+  }
+  const next = epochBlock(trusted.currentEpoch + 1n, epochLength);
+  // The first two blocks of an epoch vote for sources of the epoch before.
+  const isStaging = head >= next + SOURCE_DISTANCE || trusted.finalizedHeight >= next;
+  return isStaging ? planStaging(trusted, facts) : planAdvance(trusted, facts);
+}
+
+function firstUseful(trusted: BscConsensusState): bigint {
+  return trusted.finalizedHeight + 1n + SOURCE_DISTANCE;
+}
+
+function search(options: Omit<BscSearch, "action">): BscPlan {
+  return { action: "search", ...options };
+}
+
+function planAdvance(trusted: BscConsensusState, { head, epochLength, turnLength }: BscFacts): BscPlan {
+  const firstOfEpoch = epochBlock(trusted.currentEpoch, epochLength);
+  const possible = highestOf(firstUseful(trusted), firstOfEpoch);
+  const from = highestOf(possible, firstSignedByInitial(trusted, firstOfEpoch, turnLength));
+  if (from > head) {
+    return { action: "wait", reason: possible > head ? "no_new_block" : "rotation_not_reached" };
+  }
+  return search({
+    purpose: "advance",
+    epoch: trusted.currentEpoch,
+    attested: { from, to: head },
+    startAt: "highest",
+    signers: trusted.currentValidators,
+    targets: isInitial(trusted, firstOfEpoch)
+      ? { from: firstOfEpoch + epochLength / 2n, to: undefined, others: "try" }
+      : ALL_TARGETS,
+  });
+}
+
+const ALL_TARGETS: SignedTargets = { from: undefined, to: undefined, others: "pass_over" };
+const NO_TARGET_IS_SURE: SignedTargets = { from: undefined, to: -1n, others: "try" };
+
+/** True of a client that was created in this epoch: the set before, which signs at first, is not known. */
+function isInitial({ currentEpoch, finalizedHeight }: BscConsensusState, firstOfEpoch: bigint): boolean {
+  return currentEpoch > 0n && finalizedHeight === firstOfEpoch;
+}
+
+/**
+ * A client starts with the block that announces its set, and for some blocks the set before goes on signing. Updates
+ * lead to no such state: what puts a set into force is above that block.
+ */
+function firstSignedByInitial(
+  trusted: BscConsensusState,
+  firstOfEpoch: bigint,
+  turnLength: number | undefined,
+): bigint {
+  if (!isInitial(trusted, firstOfEpoch) || turnLength === undefined) return firstOfEpoch;
+  return firstBlockOfNewSet(firstOfEpoch, trusted.currentValidators.length, turnLength);
+}
+
+function planStaging(trusted: BscConsensusState, facts: BscFacts): BscPlan {
+  const epoch = trusted.currentEpoch + 1n;
+  const first = epochBlock(epoch, facts.epochLength);
+  const from = highestOf(first + SOURCE_DISTANCE, firstUseful(trusted));
+  const last = lastToStage(trusted, { first, from }, facts);
+  if (from > last) return { action: "stuck", reason: "staging_missed" };
+  if (from > facts.head) return { action: "wait", reason: "no_new_block" };
+  return search({
+    purpose: "stage",
+    epoch,
+    attested: { from, to: lowestOf(last, facts.head) },
+    startAt: "lowest",
+    signers: trusted.currentValidators,
+    targets: targetsOfOldSet(trusted, first, facts),
+  });
+}
+
+/** The announced set signs the later ones; whether it is the same is not known before its header is fetched. */
+function targetsOfOldSet(
+  { currentValidators }: BscConsensusState,
+  firstOfEpoch: bigint,
+  { turnLength }: BscFacts,
+): SignedTargets {
+  if (turnLength === undefined) return NO_TARGET_IS_SURE;
+  const next = firstTargetOfNewSet(firstOfEpoch, currentValidators.length, turnLength);
+  return { from: undefined, to: next - 1n, others: "try" };
+}
+
+/**
+ * The last block to look at. One by which the old set still signs, and little of the epoch is gone, is preferred, since
+ * the staged set can be put into force in the rest of the same epoch only; the hub takes any that leaves one block.
+ */
+function lastToStage(
+  trusted: BscConsensusState,
+  { first, from }: { readonly first: bigint; readonly from: bigint },
+  { epochLength, turnLength }: BscFacts,
+): bigint {
+  const count = trusted.currentValidators.length;
+  const half = first + epochLength / 2n;
+  const lastOfSet = turnLength === undefined ? half : firstBlockOfNewSet(first, count, turnLength) - 1n;
+  const preferred = highestOf(lastOfSet, half);
+  const lastPossible = first + epochLength - 2n;
+  return from > preferred ? lastPossible : lowestOf(preferred, lastPossible);
+}
+
+function planEnactment(trusted: BscConsensusState, staged: StagedValidators, facts: BscFacts): BscPlan {
+  const { epochLength, head } = facts;
+  const epoch = epochOfBlock(staged.rotationBlock, epochLength);
+  const first = epochBlock(epoch, epochLength);
+  const last = first + epochLength - 1n;
+  // A source that is the epoch's first block would stage the set once more.
+  const possible = highestOf(firstUseful(trusted), first + 1n + SOURCE_DISTANCE);
+  if (highestOf(possible, staged.rotationBlock) > last) {
+    return { action: "stuck", reason: "enactment_missed" };
+  }
+  const from = highestOf(possible, firstSignedByStaged(trusted, staged, first, facts));
+  if (from > head) {
+    return { action: "wait", reason: possible > head ? "no_new_block" : "rotation_not_reached" };
+  }
+  return search({
+    purpose: "enact",
+    epoch,
+    attested: { from: lowestOf(from, last), to: lowestOf(last, head) },
+    startAt: "highest",
+    signers: staged.validators,
+    targets: targetsOfStaged(trusted, staged, first, facts),
+  });
+}
+
+function targetsOfStaged(
+  { currentValidators }: BscConsensusState,
+  staged: StagedValidators,
+  firstOfEpoch: bigint,
+  { turnLength }: BscFacts,
+): SignedTargets {
+  if (isSameSet(currentValidators, staged.validators)) return ALL_TARGETS;
+  if (turnLength === undefined) return NO_TARGET_IS_SURE;
+  const from = firstTargetOfNewSet(firstOfEpoch, currentValidators.length, turnLength);
+  return { from, to: undefined, others: "pass_over" };
+}
+
+function firstSignedByStaged(
+  trusted: BscConsensusState,
+  staged: StagedValidators,
+  first: bigint,
+  { turnLength }: BscFacts,
+): bigint {
+  const { currentValidators } = trusted;
+  if (turnLength === undefined || isSameSet(currentValidators, staged.validators)) {
+    return staged.rotationBlock;
+  }
+  return highestOf(staged.rotationBlock, firstBlockOfNewSet(first, currentValidators.length, turnLength));
+}
+
+/** Whether two sets have the same keys in the same places. */
+export function isSameSet(a: VoteKeys, b: VoteKeys): boolean {
+  return a.length === b.length && a.every((key, index) => equalBytes(key, b[index] ?? new Uint8Array(0)));
+}
+
+/** Whether further updates may follow one of this plan in the same extrinsic: it is one that catches up. */
+export function isChainable(plan: BscPlan): boolean {
+  return plan.action === "search" && plan.purpose !== "advance";
+}
+
+/** Why the votes in a block are of no use. The next block may have others. */
+export type VoteRefusal =
+  | "malformed_extra_data"
+  /** A block without votes is normal. */
+  | "no_vote"
+  /** The block is not in the range. */
+  | "outside_range"
+  /** The target is not the child of the source, so the hub would not take the source as final. */
+  | "not_adjacent"
+  | "source_not_newer"
+  /** The source is of another epoch than the purpose wants, or its first block where that would stage a set again. */
+  | "source_epoch"
+  /** Someone voted whom the set that signs does not have. */
+  | "unknown_voter"
+  | "too_few_voters"
+  /** The set before, or after, signs votes for this target: around a rotation. */
+  | "other_signers"
+  /** More headers than an update may carry. */
+  | "ancestry_too_long";
+
+/** What to fetch for an update on the votes of a block. */
+export type VoteChoice =
+  | {
+    readonly action: "fetch";
+    /** Names source and target; to be fetched by hash. */
+    readonly vote: VoteData;
+    /** Headers that lead from the epoch's first block to the source's parent; undefined when none are due. */
+    readonly ancestry: BlockRange | undefined;
+    /** False: another set may have signed, so that a wrong signature says nothing about who served the votes. */
+    readonly isSignedForSure: boolean;
+  }
+  | { readonly action: "pass_over"; readonly reason: VoteRefusal };
+
+/** Whether the votes in `attested` do for a search. Signatures are left to `verifyBscUpdate`. */
+export function chooseVote(
+  wanted: BscSearch,
+  attested: EvmBlockHeader,
+  facts: {
+    readonly network: BscNetwork;
+    readonly epochLength: bigint;
+    readonly finalizedHeight: bigint;
+  },
+): VoteChoice {
+  const attestation = readVote(facts.network, attested);
+  if (typeof attestation === "string") return { action: "pass_over", reason: attestation };
+  const { vote } = attestation;
+  const { from, to } = wanted.attested;
+  const first = epochBlock(wanted.epoch, facts.epochLength);
+  const reason = attested.number < from || attested.number > to
+    ? "outside_range"
+    : vote.targetNumber !== vote.sourceNumber + 1n
+    ? "not_adjacent"
+    : vote.sourceNumber <= facts.finalizedHeight
+    ? "source_not_newer"
+    : refuseSource(wanted, vote.sourceNumber, first) ?? refuseVoters(wanted.signers, attestation.voters);
+  if (reason !== undefined) return { action: "pass_over", reason };
+  const isSignedForSure = isSignedTarget(wanted.targets, vote.targetNumber);
+  if (!isSignedForSure && wanted.targets.others === "pass_over") {
+    return { action: "pass_over", reason: "other_signers" };
+  }
+  const isAncestryDue = wanted.purpose === "stage" && vote.sourceNumber > first;
+  return {
+    action: "fetch",
+    vote,
+    ancestry: isAncestryDue ? { from: first, to: vote.sourceNumber - 1n } : undefined,
+    isSignedForSure,
+  };
+}
+
+function isSignedTarget({ from, to }: SignedTargets, target: bigint): boolean {
+  return (from === undefined || target >= from) && (to === undefined || target <= to);
+}
+
+function readVote(network: BscNetwork, header: EvmBlockHeader): VoteAttestation | VoteRefusal {
+  try {
+    return parseExtraData(network, header).attestation ?? "no_vote";
+  } catch (cause) {
+    if (cause instanceof ExtraDataError) return "malformed_extra_data";
+    throw cause;
+  }
+}
+
+function refuseSource({ purpose }: BscSearch, source: bigint, first: bigint): VoteRefusal | undefined {
+  if (purpose === "advance") return source === first ? "source_epoch" : undefined;
+  if (source < first || (purpose === "enact" && source === first)) return "source_epoch";
+  return purpose === "stage" && source - first > BigInt(MAX_ANCESTRY) ? "ancestry_too_long" : undefined;
+}
+
+function refuseVoters(signers: VoteKeys, voters: bigint): VoteRefusal | undefined {
+  if (voters >> BigInt(signers.length) !== 0n) return "unknown_voter";
+  const count = signers.filter((_, index) => isVoter(voters, index)).length;
+  return count < voteThreshold(signers.length) ? "too_few_voters" : undefined;
+}
+
+function highestOf(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
+}
+
+function lowestOf(a: bigint, b: bigint): bigint {
+  return a < b ? a : b;
+}

@@ -1,0 +1,226 @@
+/**
+ * The check of an update against what the hub holds, rule by rule in the hub's order.
+ * Source: polytope-labs/hyperbridge: modules/ismp/clients/bsc/src/lib.rs (verify_consensus),
+ * modules/consensus/bsc/verifier/src/lib.rs.
+ */
+import type { Hash256 } from "../../../../core/encoding/bytes.ts";
+import { type EvmBlockHeader, hashBlockHeader } from "../../../../core/evm/block_header.ts";
+import type { IntermediateState } from "../../../../core/ismp/state_commitment.ts";
+import { type ConsensusStateId, evmStateMachine } from "../../../../core/ismp/state_machine.ts";
+import { type Codec, decodeStrict, ScaleError } from "../../../../core/encoding/scale.ts";
+import { BscError, type BscErrorCode } from "./bsc_error.ts";
+import { type BscNetwork, epochOfBlock, rotationBlock, voteThreshold } from "./bsc_network.ts";
+import {
+  announcedVoteKeys,
+  type BscConsensusState,
+  bscConsensusStateCodec,
+  type StagedValidators,
+  type VoteKeys,
+} from "./consensus_state.ts";
+import { ExtraDataError, parseExtraData, type VoteAttestation, voteMessage } from "./extra_data.ts";
+import { type BscUpdate, bscUpdateCodec } from "./update.ts";
+import { isSignedByVoters } from "./vote_signature.ts";
+
+/** What decides over an update beside the trusted state. */
+export interface BscHubView {
+  readonly network: BscNetwork;
+  /** Blocks of an epoch as the hub's pallet has it; undefined when it has none. */
+  readonly epochLength: bigint | undefined;
+  /** Under which the client and its commitments are stored, e.g. `BSC0`. */
+  readonly consensusStateId: ConsensusStateId;
+}
+
+/** What an accepted update leads to. */
+export interface VerifiedBscUpdate {
+  readonly consensusState: BscConsensusState;
+  readonly commitment: IntermediateState;
+}
+
+function require(isMet: boolean, code: BscErrorCode): asserts isMet {
+  if (!isMet) throw new BscError(code);
+}
+
+/**
+ * Reads a consensus state as the hub stores it.
+ * @throws {BscError} `undecodable_state`
+ */
+export function decodeBscState(bytes: Uint8Array): BscConsensusState {
+  return decode(bscConsensusStateCodec, bytes, "undecodable_state");
+}
+
+/**
+ * Reads the consensus proof of a message. Unlike the hub it refuses bytes left over.
+ * @throws {BscError} `undecodable_update`
+ */
+export function decodeBscUpdate(bytes: Uint8Array): BscUpdate {
+  return decode(bscUpdateCodec, bytes, "undecodable_update");
+}
+
+function decode<T>(codec: Codec<T>, bytes: Uint8Array, code: BscErrorCode): T {
+  try {
+    return decodeStrict(codec, bytes, code);
+  } catch (cause) {
+    if (cause instanceof ScaleError) throw new BscError(code, { cause });
+    throw cause;
+  }
+}
+
+/** Number of a header, of which the hub reads the lower 64 bits. */
+function numberOf(header: EvmBlockHeader): bigint {
+  return BigInt.asUintN(64, header.number);
+}
+
+/**
+ * What the hub makes of an update.
+ * @throws {BscError}
+ */
+export function verifyBscUpdate(
+  trusted: BscConsensusState,
+  update: BscUpdate,
+  hub: BscHubView,
+): VerifiedBscUpdate {
+  const source = update.sourceHeader;
+  const height = numberOf(source);
+  require(height > trusted.finalizedHeight, "stale_source");
+  const { epochLength, network } = hub;
+  // With a length of zero the hub fails at the first division.
+  require(epochLength !== undefined && epochLength > 0n, "epoch_length_missing");
+  const inForce = promoteStaged(trusted, update, epochLength);
+  const sourceHash = checkVotes(inForce.currentValidators, update, network);
+  const staged = announcedSet(inForce.currentValidators, update, network, epochLength);
+  const consensusState: BscConsensusState = {
+    ...inForce,
+    nextValidators: staged ?? inForce.nextValidators,
+    finalizedHeight: height,
+    finalizedHash: sourceHash,
+  };
+  checkEpoch(consensusState, epochLength);
+  return {
+    consensusState,
+    commitment: {
+      height: {
+        id: {
+          stateMachine: evmStateMachine(trusted.chainId),
+          consensusStateId: hub.consensusStateId,
+        },
+        height,
+      },
+      commitment: {
+        timestampSec: source.timestampSec,
+        overlayRoot: undefined,
+        stateRoot: source.stateRoot,
+      },
+    },
+  };
+}
+
+/**
+ * What the hub makes of several updates in the messages of one extrinsic: each is held against the state that the one
+ * before leaves, and all are refused when one is.
+ * @throws {BscError} of the first that is refused
+ */
+export function verifyBscUpdates(
+  trusted: BscConsensusState,
+  updates: readonly BscUpdate[],
+  hub: BscHubView,
+): { readonly consensusState: BscConsensusState; readonly commitments: readonly IntermediateState[] } {
+  let consensusState = trusted;
+  const commitments: IntermediateState[] = [];
+  for (const update of updates) {
+    const verified = verifyBscUpdate(consensusState, update, hub);
+    consensusState = verified.consensusState;
+    commitments.push(verified.commitment);
+  }
+  return { consensusState, commitments };
+}
+
+/** The trusted state with the staged set in force, when the attested header is where that set takes over. */
+function promoteStaged(
+  trusted: BscConsensusState,
+  update: BscUpdate,
+  epochLength: bigint,
+): BscConsensusState {
+  const staged = trusted.nextValidators;
+  if (staged === undefined) return trusted;
+  const attested = numberOf(update.attestedHeader);
+  const epoch = epochOfBlock(attested, epochLength);
+  const isInEpoch = epoch === epochOfBlock(staged.rotationBlock, epochLength);
+  if (!isInEpoch || attested < staged.rotationBlock) return trusted;
+  require(epochOfBlock(numberOf(update.sourceHeader), epochLength) === epoch, "source_epoch");
+  return {
+    ...trusted,
+    currentValidators: staged.validators,
+    nextValidators: undefined,
+    currentEpoch: epoch,
+  };
+}
+
+const zeroHash: Hash256 = `0x${"00".repeat(32)}`;
+
+/** @returns hash of the source header, which the votes make final. */
+function checkVotes(validators: VoteKeys, update: BscUpdate, network: BscNetwork): Hash256 {
+  const attestation = readAttestation(network, update.attestedHeader);
+  if (attestation === undefined) throw new BscError("vote_missing");
+  const { vote, voters, signature } = attestation;
+  require(vote.sourceHash !== zeroHash && vote.targetHash !== zeroHash, "vote_missing");
+  require(voters >> BigInt(validators.length) === 0n, "unknown_voter");
+  const keys = validators.filter((_, index) => isVoter(voters, index));
+  require(keys.length >= voteThreshold(validators.length), "too_few_voters");
+  const sourceHash = hashBlockHeader(update.sourceHeader);
+  require(sourceHash === vote.sourceHash, "source_hash");
+  require(hashBlockHeader(update.targetHeader) === vote.targetHash, "target_hash");
+  const isChild = numberOf(update.targetHeader) === numberOf(update.sourceHeader) + 1n &&
+    update.targetHeader.parentHash === sourceHash;
+  require(isChild, "not_adjacent");
+  require(isSignedByVoters(keys, signature, voteMessage(vote)), "signature");
+  return sourceHash;
+}
+
+/** Whether the validator at `index` of the set voted. */
+export function isVoter(voters: bigint, index: number): boolean {
+  return ((voters >> BigInt(index)) & 1n) === 1n;
+}
+
+function readAttestation(network: BscNetwork, header: EvmBlockHeader): VoteAttestation | undefined {
+  try {
+    return parseExtraData(network, header).attestation;
+  } catch (cause) {
+    if (cause instanceof ExtraDataError) throw new BscError("attested_extra_data", { cause });
+    throw cause;
+  }
+}
+
+/** The set that the update brings; undefined when it brings none. */
+function announcedSet(
+  current: VoteKeys,
+  update: BscUpdate,
+  network: BscNetwork,
+  epochLength: bigint,
+): StagedValidators | undefined {
+  const epochHeader = findEpochHeader(update, epochLength);
+  return epochHeader && {
+    validators: announcedVoteKeys(network, epochHeader),
+    rotationBlock: rotationBlock(numberOf(epochHeader), current.length),
+  };
+}
+
+function findEpochHeader(update: BscUpdate, epochLength: bigint): EvmBlockHeader | undefined {
+  const { sourceHeader, epochHeaderAncestry } = update;
+  const distance = numberOf(sourceHeader) % epochLength;
+  const [first, ...later] = epochHeaderAncestry;
+  if (first === undefined) return distance === 0n ? sourceHeader : undefined;
+  require(distance !== 0n && numberOf(first) === numberOf(sourceHeader) - distance, "ancestry");
+  let parent = hashBlockHeader(first);
+  for (const header of later) {
+    require(header.parentHash === parent, "ancestry");
+    parent = hashBlockHeader(header);
+  }
+  require(sourceHeader.parentHash === parent, "ancestry");
+  return first;
+}
+
+/** A client may be one epoch behind its newest block only while it knows the set that follows. */
+function checkEpoch(state: BscConsensusState, epochLength: bigint): void {
+  const newest = state.currentEpoch + (state.nextValidators === undefined ? 0n : 1n);
+  require(epochOfBlock(state.finalizedHeight, epochLength) <= newest, "epoch_ahead");
+}

@@ -1,0 +1,255 @@
+/**
+ * Finds the finality proof that brings a GRANDPA client furthest: at most up to the next change of the set, whose block
+ * must end a proof, with a justification that the client's strict verifier takes.
+ * Source: docs/protocol/hub-consensus.md section 4.4.
+ */
+import type { Hash256 } from "../../../core/encoding/bytes.ts";
+import { GrandpaError } from "./spec/grandpa_error.ts";
+import {
+  type FinalityProof,
+  finalityProofCodec,
+  GRANDPA_ENGINE,
+  type GrandpaConsensusState,
+} from "./spec/message.ts";
+import { forcesChange, scheduledAuthorities } from "./spec/set_change.ts";
+import { decodeGrandpaJustification } from "./spec/verify_justification.ts";
+import { type VerifiedFinality, verifyFinality } from "./spec/verify_message.ts";
+import { decodeStrict, ScaleError } from "../../../core/encoding/scale.ts";
+import { RpcFault } from "../../../core/rpc/fault.ts";
+import type { RelayBlock, RelayChain } from "../../relay_chain/relay_chain.ts";
+
+/** The chain as the search reads it. */
+export type FinalitySource = Pick<
+  RelayChain,
+  "fetchFinalized" | "fetchBlocks" | "fetchJustification" | "fetchJustifications" | "proveFinality"
+>;
+
+/** What a search brought. */
+export type FinalityResult =
+  | {
+    readonly kind: "found";
+    readonly proof: FinalityProof;
+    readonly verified: VerifiedFinality;
+    /** The newest final block, which may be beyond the proof. */
+    readonly finalHeight: number;
+  }
+  /** The client knows the newest final block. */
+  | { readonly kind: "current" }
+  /** The newest final block is before the client's: a node that is behind, or one of a shorter chain. */
+  | { readonly kind: "behind"; readonly finalHeight: number }
+  /** The chain has another block where the client's newest one is: another chain, or a client that was set up wrong. */
+  | { readonly kind: "other_chain" }
+  /** That block forces a change of the voters, and no block before it can be proved: no client gets beyond it. */
+  | { readonly kind: "forced_change"; readonly block: number }
+  /** No block of the range has a justification that the client would take. */
+  | {
+    readonly kind: "none";
+    readonly refused: readonly GrandpaError[];
+    readonly finalHeight: number;
+    /** False: the node does not offer `grandpa_proveFinality`. */
+    readonly canProve: boolean;
+  };
+
+/**
+ * Which blocks were searched for justifications in vain: a node that kept none when a block became final gets none later,
+ * and blocks come with all that is in them. One per prover.
+ */
+export class SearchedBlocks {
+  #after: Hash256 | undefined;
+  #upTo = 0;
+
+  /** The newest block that need not be searched again. @param trusted the client's newest block. */
+  upTo({ latestHash, latestHeight }: GrandpaConsensusState): number {
+    return this.#after === latestHash ? this.#upTo : latestHeight;
+  }
+
+  /** All blocks after the client's newest one up to that one have been searched. */
+  note({ latestHash }: GrandpaConsensusState, upTo: number): void {
+    this.#after = latestHash;
+    this.#upTo = upTo;
+  }
+}
+
+/** Blocks of one search. */
+interface Range {
+  readonly trusted: GrandpaConsensusState;
+  /** From the child of the trusted block on. */
+  readonly blocks: readonly RelayBlock[];
+  readonly finalHeight: number;
+  readonly searched: SearchedBlocks;
+  /** Why justifications were not taken. */
+  readonly refused: GrandpaError[];
+  /** Methods that the node turned out not to offer. */
+  readonly lacking: Set<string>;
+}
+
+/** Blocks whose justifications are asked for in one request; nodes keep one every 512 blocks and at set changes. */
+const JUSTIFICATIONS_AT_A_TIME = 64;
+
+/** How far a search goes. */
+export interface SearchOptions {
+  /** Maximum of blocks after the trusted one that a proof may cover. */
+  readonly maxBlockRange: number;
+  readonly searched: SearchedBlocks;
+}
+
+/** Looks for a proof. */
+export async function findFinality(
+  source: FinalitySource,
+  trusted: GrandpaConsensusState,
+  { maxBlockRange, searched }: SearchOptions,
+  signal: AbortSignal,
+): Promise<FinalityResult> {
+  const { header: { number: finalHeight }, hash } = await source.fetchFinalized(signal);
+  if (finalHeight < trusted.latestHeight) return { kind: "behind", finalHeight };
+  if (finalHeight === trusted.latestHeight) {
+    return { kind: hash === trusted.latestHash ? "current" : "other_chain" };
+  }
+  const furthest = trusted.latestHeight + maxBlockRange;
+  const last = Math.min(finalHeight, furthest);
+  const [base, ...blocks] = await source.fetchBlocks(trusted.latestHeight, last, signal);
+  if (base?.hash !== trusted.latestHash) return { kind: "other_chain" };
+  const range: Range = { trusted, blocks, finalHeight, searched, refused: [], lacking: new Set() };
+  const found = await search(source, range, furthest, signal);
+  if (found !== undefined) return found;
+  const forced = findForced(range);
+  if (forced !== undefined) return { kind: "forced_change", block: forced };
+  return { kind: "none", refused: range.refused, finalHeight, canProve: range.lacking.size === 0 };
+}
+
+async function search(
+  source: FinalitySource,
+  range: Range,
+  furthest: number,
+  signal: AbortSignal,
+): Promise<FinalityResult | undefined> {
+  const change = range.blocks.findIndex(({ header }) => changesSet(header));
+  if (change === -1) {
+    const newest = range.finalHeight > furthest
+      ? undefined
+      : await tryNewest(source, range, furthest, signal);
+    return newest ?? await searchStored(source, range, signal);
+  }
+  const blocks = range.blocks.slice(0, change + 1);
+  const ending = blocks.at(-1);
+  const justification = ending && await source.fetchJustification(ending.hash, GRANDPA_ENGINE, signal);
+  return tryOne({ ...range, blocks }, justification);
+}
+
+/** The block that forces a change, where that is why nothing was found: before a scheduled change, or in its block. */
+function findForced({ blocks, refused }: Range): number | undefined {
+  // Votes for different blocks are those of voters that the client knows: another block is tried later.
+  if (refused.length > 0 && refused.every(({ code }) => code === "votes_differ")) return undefined;
+  const first = blocks.find(({ header }) => forcesChange(header) || changesSet(header));
+  return first !== undefined && forcesChange(first.header) ? first.header.number : undefined;
+}
+
+function changesSet(header: RelayBlock["header"]): boolean {
+  return scheduledAuthorities(header) !== undefined;
+}
+
+/**
+ * By the newest justification of the node. It may be for a later block than the one that was asked for: blocks become
+ * final meanwhile, and a node proves a block by the last one of its set.
+ */
+async function tryNewest(
+  source: FinalitySource,
+  range: Range,
+  furthest: number,
+  signal: AbortSignal,
+): Promise<FinalityResult | undefined> {
+  const last = range.blocks.at(-1)?.header.number ?? 0;
+  const justification = await newestJustification(source, last, range.lacking, signal);
+  const target = justification && targetOf(justification);
+  if (target === undefined || target <= last) return tryOne(range, justification);
+  if (target > furthest) return undefined;
+  const later = await source.fetchBlocks(last, target, signal);
+  const blocks = [...range.blocks.slice(0, -1), ...later];
+  const change = blocks.findIndex(({ header }) => changesSet(header));
+  return tryOne({ ...range, blocks: change === -1 ? blocks : blocks.slice(0, change + 1) }, justification);
+}
+
+/** Number of the lowest block that was voted for, which is signed; undefined when it is unreadable. */
+function targetOf(justification: Uint8Array): number | undefined {
+  try {
+    const { precommits } = decodeGrandpaJustification(justification).commit;
+    return precommits.reduce<number | undefined>(
+      (lowest, { targetNumber }) => Math.min(lowest ?? targetNumber, targetNumber),
+      undefined,
+    );
+  } catch (error) {
+    if (error instanceof GrandpaError) return undefined;
+    throw error;
+  }
+}
+
+/** Nodes that do not prove blocks, or not this one, keep justifications of some. */
+async function newestJustification(
+  source: FinalitySource,
+  block: number,
+  lacking: Set<string>,
+  signal: AbortSignal,
+): Promise<Uint8Array | undefined> {
+  try {
+    const told = await source.proveFinality(block, signal);
+    if (told === undefined) return undefined;
+    return decodeStrict(finalityProofCodec, told, "FinalityProof").justification;
+  } catch (error) {
+    if (error instanceof ScaleError) return undefined;
+    if (!(error instanceof RpcFault) || !refusals.has(error.code)) throw error;
+    if (error.code === "missing_method") lacking.add(error.where.method);
+    return undefined;
+  }
+}
+
+/** What a node says that has no finality proof, or no such method. */
+const refusals: ReadonlySet<RpcFault["code"]> = new Set([
+  "missing_method",
+  "refused",
+  "not_found",
+  "lagging",
+]);
+
+/** From the newest block down: stored justifications are rare, but their blocks end good proofs. */
+async function searchStored(
+  source: FinalitySource,
+  range: Range,
+  signal: AbortSignal,
+): Promise<FinalityResult | undefined> {
+  const { trusted, searched, blocks: all } = range;
+  const known = Math.min(all.length, Math.max(0, searched.upTo(trusted) - trusted.latestHeight));
+  for (let end = all.length; end > known; end -= JUSTIFICATIONS_AT_A_TIME) {
+    const start = Math.max(known, end - JUSTIFICATIONS_AT_A_TIME);
+    const part = range.blocks.slice(start, end);
+    const hashes = part.map(({ hash }) => hash);
+    const justifications = await source.fetchJustifications(hashes, GRANDPA_ENGINE, signal);
+    for (let at = part.length - 1; at >= 0; at--) {
+      const blocks = range.blocks.slice(0, start + at + 1);
+      const found = tryOne({ ...range, blocks }, justifications[at]);
+      if (found !== undefined) return found;
+    }
+  }
+  // What was refused is told again at the next search.
+  if (range.refused.length === 0) searched.note(trusted, trusted.latestHeight + all.length);
+  return undefined;
+}
+
+/** The proof by a justification for the last block of a range or an earlier one, if the client would take it. */
+function tryOne(
+  { trusted, blocks, finalHeight, refused }: Range,
+  justification: Uint8Array | undefined,
+): FinalityResult | undefined {
+  if (justification === undefined) return undefined;
+  try {
+    const { targetHash } = decodeGrandpaJustification(justification).commit;
+    const end = blocks.findIndex(({ hash }) => hash === targetHash);
+    if (end === -1) return undefined;
+    const unknownHeaders = blocks.slice(0, end + 1).map(({ header }) => header);
+    const proof = { block: targetHash, justification, unknownHeaders };
+    return { kind: "found", proof, verified: verifyFinality(trusted, proof), finalHeight };
+  } catch (error) {
+    if (!(error instanceof GrandpaError)) throw error;
+    refused.push(error);
+    return undefined;
+  }
+}

@@ -1,0 +1,293 @@
+/**
+ * Proves the finality of the hub to a Substrate chain by the votes of the chain that finalizes the hub.
+ * Start reading at {@link createGrandpaProver}. Source: docs/protocol/hub-consensus.md section 4.
+ */
+import type { CheckFinding, FindingText } from "../../../core/chains/port.ts";
+import type { Hash256 } from "../../../core/encoding/bytes.ts";
+import type { ConsensusTarget } from "../../../core/chains/consensus_hub.ts";
+import { GrandpaError } from "./spec/grandpa_error.ts";
+import { currentSetIdKey, grandpaNumberCodec } from "./spec/hub_storage.ts";
+import {
+  type FinalityProof,
+  grandpaAuthoritiesCodec,
+  type GrandpaConsensusState,
+  grandpaConsensusStateCodec,
+  type GrandpaMessage,
+  grandpaMessageCodec,
+  messageVariantOf,
+  type ParachainHeaders,
+} from "./spec/message.ts";
+import {
+  type GrandpaView,
+  type VerifiedFinality,
+  type VerifiedGrandpaMessage,
+  verifyCommitments,
+} from "./spec/verify_message.ts";
+import { parachainHeadKey } from "../../../core/substrate/parachain_heads.ts";
+import type { ConsensusStateId, StateMachine, StateMachineId } from "../../../core/ismp/state_machine.ts";
+import { decodeStrict, ScaleError } from "../../../core/encoding/scale.ts";
+import { RpcFault } from "../../../core/rpc/fault.ts";
+import {
+  type ConsensusProver,
+  type InitialConsensusState,
+  ProverFault,
+  type ProverFinding,
+  type ProverOptions,
+} from "../../prover.ts";
+import type { RelayChain } from "../../relay_chain/relay_chain.ts";
+import { type FinalityResult, findFinality, SearchedBlocks } from "./find_finality.ts";
+import { findCoprocessorMismatch } from "./kept_head.ts";
+import { GRANDPA_CLIENT_ID, SinkClient } from "./sink_client.ts";
+
+/** What the prover works with. */
+export interface GrandpaProverDeps {
+  /** The chain that finalizes the hub. */
+  readonly relay: RelayChain;
+  /** The chain that is told. */
+  readonly target: ConsensusTarget;
+}
+
+/** What the configuration says: of the hub, whose client on the target has that name. */
+export interface GrandpaProverOptions extends ProverOptions {
+  /** Parachains whose heads are proved; empty for a standalone chain. */
+  readonly paraIds: readonly number[];
+  readonly maxBlockRange: number;
+  readonly slotDurationMs: number;
+}
+
+/** Seconds for which a GRANDPA client may go without an update (67.5 days). */
+export const GRANDPA_UNBONDING_SEC = 5_832_000n;
+
+/** Seconds for which commitments may be challenged. */
+export const GRANDPA_CHALLENGE_SEC = 300n;
+
+/** Until the next look when the newest votes cannot be used: a relay chain makes a block meanwhile. */
+const OTHER_VOTES_MS = 6_000;
+
+/** The prover of the hub for one chain. */
+export function createGrandpaProver(deps: GrandpaProverDeps, options: GrandpaProverOptions): ConsensusProver {
+  return new GrandpaProver(deps, options);
+}
+
+class GrandpaProver implements ConsensusProver {
+  readonly chain: StateMachine;
+  readonly consensusStateId: ConsensusStateId;
+  readonly commitmentsUnder: StateMachineId;
+  readonly intervalMs: number;
+  readonly #deps: GrandpaProverDeps;
+  readonly #options: GrandpaProverOptions;
+  readonly #client: SinkClient;
+  readonly #searched = new SearchedBlocks();
+
+  constructor(deps: GrandpaProverDeps, options: GrandpaProverOptions) {
+    const { stateMachine, consensusStateId, intervalMs } = options;
+    this.chain = stateMachine;
+    this.consensusStateId = consensusStateId;
+    this.commitmentsUnder = { stateMachine, consensusStateId };
+    this.intervalMs = intervalMs;
+    this.#deps = deps;
+    this.#options = options;
+    this.#client = new SinkClient(deps.target, options);
+  }
+
+  async check(signal: AbortSignal): Promise<readonly CheckFinding[]> {
+    const found = await this.#client.findObstacle(signal) ?? await this.#findDrawback(signal);
+    if (found === undefined) return [];
+    const { event, text } = found;
+    return [{ severity: "warning", event, text: `${this.#deps.target.id.stateMachine} ${text}` }];
+  }
+
+  /** Why proofs that the target takes bring it no messages; `undefined`: nothing is known. */
+  async #findDrawback(signal: AbortSignal): Promise<FindingText | undefined> {
+    if ((await this.#client.fetchView(signal)).supported.size === 0) {
+      const text =
+        "does not list the hub in IsmpGrandpa.SupportedStateMachines: proofs bring it no heights until " +
+        "its governance does";
+      return { event: "hub_not_accepted", text };
+    }
+    const { state } = await this.#client.fetchTrusted(signal);
+    const text = await findCoprocessorMismatch(this.#deps, this.commitmentsUnder, state, signal);
+    return text === undefined ? undefined : { event: "coprocessor_mismatch", text };
+  }
+
+  async next(signal: AbortSignal): Promise<ProverFinding> {
+    const { state: trusted, bytes: madeOn } = await this.#client.fetchTrusted(signal);
+    const { maxBlockRange } = this.#options;
+    const search = { maxBlockRange, searched: this.#searched };
+    const found = await findFinality(this.#deps.relay, trusted, search, signal);
+    if (found.kind !== "found") return this.#idle(found, trusted);
+    const message = await this.#complete(found.proof, trusted, signal);
+    const verified = this.#verify(trusted, message, found.verified, await this.#client.fetchView(signal));
+    const { consensusState } = verified;
+    // What is further away than a proof may reach needs a step, even one without news.
+    const isRangeFull = found.finalHeight - trusted.latestHeight > maxBlockRange;
+    const changesSet = consensusState.currentSetId !== trusted.currentSetId;
+    const news = await this.#client.newHeights(verified.commitments, signal);
+    const lacksHeads = message.tag !== "StandaloneChain" && message.value.parachainHeaders.size === 0;
+    if (news.length === 0 && !changesSet && !isRangeFull) {
+      const reason = lacksHeads
+        ? "the node has pruned the heads of the newest block that can be proved"
+        : "the final block brings no newer height of the hub";
+      return { kind: "nothing", reason };
+    }
+    const without = lacksHeads ? ", without heads, which the node has pruned" : "";
+    return {
+      kind: "updates",
+      proofs: [grandpaMessageCodec.enc(message)],
+      madeOn,
+      height: news.at(-1)?.height.height,
+      summary:
+        `final relay block ${consensusState.latestHeight}, set ${consensusState.currentSetId}${without}`,
+      hasMore: found.finalHeight > consensusState.latestHeight,
+      adviceIfTooLarge: `try a smaller [hub.grandpa].max_block_range (it is ${maxBlockRange})`,
+    };
+  }
+
+  async fetchInitialState(signal: AbortSignal): Promise<InitialConsensusState> {
+    const { relay } = this.#deps;
+    const { header, hash } = await relay.fetchFinalized(signal);
+    const [stored, authorities] = await Promise.all([
+      relay.fetchStorage([currentSetIdKey()], hash, signal),
+      relay.callRuntime("GrandpaApi_grandpa_authorities", hash, signal),
+    ]);
+    const state: GrandpaConsensusState = {
+      currentAuthorities: this.#read(() =>
+        decodeStrict(grandpaAuthoritiesCodec, authorities, "AuthorityList")
+      ),
+      currentSetId: this.#read(() =>
+        decodeStrict(grandpaNumberCodec, stored[0] ?? new Uint8Array(8), "SetId")
+      ),
+      latestHeight: header.number,
+      latestHash: hash,
+      slotDurationMs: BigInt(this.#options.slotDurationMs),
+      stateMachine: this.chain,
+    };
+    if (new Set(state.currentAuthorities.map(({ id }) => id)).size !== state.currentAuthorities.length) {
+      throw this.#badData("the node lists an authority twice");
+    }
+    return {
+      clientId: GRANDPA_CLIENT_ID,
+      state: grandpaConsensusStateCodec.enc(state),
+      unbondingSec: GRANDPA_UNBONDING_SEC,
+      challengePeriods: new Map([[this.chain, GRANDPA_CHALLENGE_SEC]]),
+      commitments: [],
+    };
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#deps.relay.close(), this.#deps.target.close()]);
+  }
+
+  #badData(detail: string, cause?: unknown): ProverFault {
+    const options = cause === undefined ? undefined : { cause };
+    return new ProverFault("bad_data", this.chain, this.#deps.relay.host, detail, options);
+  }
+
+  #missingParachain(cause: GrandpaError): ProverFault {
+    const detail =
+      `one of the parachains ${this.#options.paraIds.join(", ")} has no head on the relay chain; ` +
+      "mend [hub.grandpa].para_ids";
+    return new ProverFault("not_served", this.chain, this.#deps.relay.host, detail, { cause });
+  }
+
+  #read<T>(read: () => T): T {
+    try {
+      return read();
+    } catch (error) {
+      if (error instanceof ScaleError) throw this.#badData("unreadable answer about GRANDPA", error);
+      throw error;
+    }
+  }
+
+  #idle(
+    found: Exclude<FinalityResult, { kind: "found" }>,
+    { latestHeight }: GrandpaConsensusState,
+  ): ProverFinding {
+    if (found.kind === "current") return { kind: "nothing", reason: "no newer final block" };
+    if (found.kind === "behind") {
+      const reason =
+        `the newest final block of ${this.#deps.relay.host} is ${found.finalHeight}, and the client knows ` +
+        `${latestHeight}: the node is behind, or [hub.grandpa].rpc is another chain`;
+      return { kind: "nothing", reason };
+    }
+    if (found.kind === "other_chain") {
+      const detail =
+        `its newest block is not on the chain of ${this.#deps.relay.host}: [hub.grandpa].rpc is another ` +
+        "chain, or the client was created for another one";
+      throw this.#client.fault(detail);
+    }
+    if (found.kind === "forced_change") {
+      const { stateMachine } = this.#deps.target.id;
+      const detail = `block ${found.block} forces a change of the authorities, which no client follows: ` +
+        `the governance of ${stateMachine} must create its client anew`;
+      throw new ProverFault("unrecoverable", this.chain, undefined, detail);
+    }
+    if (found.refused.some(({ code }) => code === "invalid_authorities")) {
+      throw this.#client.fault("it trusts a set of authorities that weighs nothing or too much");
+    }
+    const lie = found.refused.find(({ code }) => code !== "votes_differ");
+    if (lie !== undefined) throw this.#badData(`its justification does not verify (${lie.code})`, lie);
+    if (found.refused.length > 0) {
+      const reason =
+        "the votes are for different blocks, which the verifier refuses; another block is tried later";
+      return { kind: "nothing", reason, againInMs: OTHER_VOTES_MS };
+    }
+    return { kind: "nothing", reason: this.#noneText(found, latestHeight) };
+  }
+
+  /** Why no block can be proved, and what helps. */
+  #noneText({ finalHeight, canProve }: Extract<FinalityResult, { kind: "none" }>, known: number): string {
+    const { maxBlockRange } = this.#options;
+    const where = finalHeight - known > maxBlockRange
+      ? `any of the ${maxBlockRange} blocks after the known one (max_block_range)`
+      : "a block after the known one";
+    const advice = canProve
+      ? ""
+      : " and does not offer grandpa_proveFinality: use a node that does, or wait for the next justification " +
+        "that it keeps (every 512 blocks)";
+    return `the node keeps no justification for ${where}${advice}`;
+  }
+
+  /** Adds what the kind of the hub needs: heads of parachains, or nothing. */
+  async #complete(
+    finalityProof: FinalityProof,
+    { stateMachine }: GrandpaConsensusState,
+    signal: AbortSignal,
+  ): Promise<GrandpaMessage> {
+    const tag = messageVariantOf(stateMachine);
+    if (tag === undefined) throw this.#client.fault(`it follows ${stateMachine}, which has no GRANDPA`);
+    if (tag === "StandaloneChain") return { tag, value: { finalityProof } };
+    const parachainHeaders = await this.#fetchHeads(finalityProof.block, signal);
+    return { tag, value: { finalityProof, parachainHeaders } };
+  }
+
+  /**
+   * Heads at a block; none where the node has pruned its state, as nodes do after 256 blocks: a change of the set has to
+   * be proved all the same, and the client takes it without heads, which later blocks bring.
+   */
+  async #fetchHeads(block: Hash256, signal: AbortSignal): Promise<ParachainHeaders> {
+    const { paraIds } = this.#options;
+    try {
+      const stateProof = await this.#deps.relay.fetchReadProof(paraIds.map(parachainHeadKey), block, signal);
+      return new Map([[block, { stateProof, paraIds }]]);
+    } catch (error) {
+      if (error instanceof RpcFault && error.code === "pruned") return new Map();
+      throw error;
+    }
+  }
+
+  #verify(
+    trusted: GrandpaConsensusState,
+    message: GrandpaMessage,
+    finality: VerifiedFinality,
+    view: GrandpaView,
+  ): VerifiedGrandpaMessage {
+    try {
+      return verifyCommitments(trusted, message, finality, view);
+    } catch (error) {
+      if (!(error instanceof GrandpaError)) throw error;
+      if (error.code === "parachain_missing") throw this.#missingParachain(error);
+      throw this.#badData(`its proof of the heads does not verify (${error.code})`, error);
+    }
+  }
+}

@@ -1,0 +1,86 @@
+/**
+ * Which chain is the coprocessor of the one that is told: shown by how it keeps the hub's newest head, since no chain
+ * tells it. Source: docs/protocol/hub-consensus.md section 4.9, rule 9.
+ */
+import type { ConsensusTarget } from "../../../core/chains/consensus_hub.ts";
+import { GrandpaError } from "./spec/grandpa_error.ts";
+import { type GrandpaConsensusState, messageVariantOf } from "./spec/message.ts";
+import { commitmentOf } from "./spec/verify_message.ts";
+import { decodeHeadData, parachainHeadKey } from "../../../core/substrate/parachain_heads.ts";
+import { decodeSubstrateHeader, type SubstrateHeader } from "../../../core/substrate/header.ts";
+import type { StateCommitment } from "../../../core/ismp/state_commitment.ts";
+import {
+  formatStateMachine,
+  type StateMachineId,
+  stateMachineParts,
+} from "../../../core/ismp/state_machine.ts";
+import { ScaleError } from "../../../core/encoding/scale.ts";
+import { RpcFault } from "../../../core/rpc/fault.ts";
+import type { RelayChain } from "../../relay_chain/relay_chain.ts";
+
+/** Between whom it is found out. */
+export interface KeptHeadDeps {
+  readonly relay: Pick<RelayChain, "fetchStored">;
+  readonly target: Pick<ConsensusTarget, "fetchCommitment">;
+}
+
+/**
+ * What is wrong about how a chain keeps the head that its client was last proved; `undefined`: nothing, or it cannot be
+ * said (no head yet, or the node of the relay chain has pruned that block).
+ * @param hub as the chain knows it.
+ */
+export async function findCoprocessorMismatch(
+  { relay, target }: KeptHeadDeps,
+  hub: StateMachineId,
+  trusted: GrandpaConsensusState,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const parts = stateMachineParts(hub.stateMachine);
+  if (messageVariantOf(trusted.stateMachine) !== "Polkadot") return undefined;
+  if (parts.tag !== "Polkadot" && parts.tag !== "Kusama") return undefined;
+  const head = await fetchHead(relay, parts.value, trusted, signal);
+  if (head === undefined) return undefined;
+  const sibling = parts.tag === "Polkadot" ? "Kusama" as const : "Polkadot" as const;
+  const other = formatStateMachine({ tag: sibling, value: parts.value });
+  const height = BigInt(head.number);
+  const [own, foreign] = await Promise.all([
+    target.fetchCommitment({ id: hub, height }, signal),
+    target.fetchCommitment({ id: { ...hub, stateMachine: other }, height }, signal),
+  ]);
+  const advice = "its runtime has another coprocessor, so messages of the hub cannot be proved to it";
+  if (own !== undefined && isKeptAsOrdinary(own, head)) {
+    return `keeps the hub's heads as those of an ordinary chain: ${advice}`;
+  }
+  if (own === undefined && foreign !== undefined) {
+    return `keeps the hub's heads as those of ${other}: ${advice}`;
+  }
+  return undefined;
+}
+
+/** True for roots by the rule for chains that are not the coprocessor, where the rules differ. */
+function isKeptAsOrdinary(kept: StateCommitment, head: SubstrateHeader): boolean {
+  const isSame = (isHub: boolean): boolean => {
+    // The time is no matter here: any slot does.
+    const { overlayRoot, stateRoot } = commitmentOf(head, 1_000n, isHub);
+    return kept.overlayRoot === overlayRoot && kept.stateRoot === stateRoot;
+  };
+  return isSame(false) && !isSame(true);
+}
+
+/** The hub's head in the newest block that the client trusts. */
+async function fetchHead(
+  relay: KeptHeadDeps["relay"],
+  paraId: number,
+  { latestHash }: GrandpaConsensusState,
+  signal: AbortSignal,
+): Promise<SubstrateHeader | undefined> {
+  try {
+    const [stored] = await relay.fetchStored([{ key: parachainHeadKey(paraId), block: latestHash }], signal);
+    return stored === undefined ? undefined : decodeSubstrateHeader(decodeHeadData(stored));
+  } catch (error) {
+    const isUnknown = error instanceof ScaleError || error instanceof GrandpaError ||
+      (error instanceof RpcFault && ["pruned", "not_found", "refused"].includes(error.code));
+    if (!isUnknown) throw error;
+    return undefined;
+  }
+}

@@ -1,0 +1,138 @@
+/**
+ * The hub's client on the chain that is told: what it trusts, which chains it follows, and what it has stored.
+ * Source: docs/protocol/hub-consensus.md sections 4.3, 4.7, 4.8 and 4.9.
+ */
+import type { FindingText } from "../../../core/chains/port.ts";
+import type { ConsensusTarget } from "../../../core/chains/consensus_hub.ts";
+import { GrandpaError } from "./spec/grandpa_error.ts";
+import { grandpaNumberCodec, supportedStateMachineKey } from "./spec/hub_storage.ts";
+import type { GrandpaConsensusState } from "./spec/message.ts";
+import { decodeGrandpaState, type GrandpaView } from "./spec/verify_message.ts";
+import type { IntermediateState } from "../../../core/ismp/state_commitment.ts";
+import {
+  type ConsensusClientId,
+  formatStateMachine,
+  type StateMachine,
+  stateMachineParts,
+  toConsensusClientId,
+} from "../../../core/ismp/state_machine.ts";
+import { decodeStrict, ScaleError } from "../../../core/encoding/scale.ts";
+import { findUnusableReason } from "../../client_usability.ts";
+import { ProverFault, type ProverOptions } from "../../prover.ts";
+
+/** Client of GRANDPA chains. */
+export const GRANDPA_CLIENT_ID: ConsensusClientId = toConsensusClientId("GRNP");
+
+/** Which client is looked at. */
+export interface SinkClientOptions extends Pick<ProverOptions, "stateMachine" | "consensusStateId"> {
+  /** Parachains whose heads are proved; empty for a standalone chain. */
+  readonly paraIds: readonly number[];
+}
+
+/** A trusted state, and its bytes as the target stores them. */
+export interface Trusted {
+  readonly state: GrandpaConsensusState;
+  readonly bytes: Uint8Array;
+}
+
+/** The client on one chain. Methods may throw an `RpcFault`, and a {@link ProverFault} with code `hub_state`. */
+export class SinkClient {
+  readonly #target: ConsensusTarget;
+  readonly #options: SinkClientOptions;
+
+  constructor(target: ConsensusTarget, options: SinkClientOptions) {
+    this.#target = target;
+    this.#options = options;
+  }
+
+  /** Why nothing can be proved to the chain at all, for the operator; `undefined`: it has a client. */
+  async findObstacle(signal: AbortSignal): Promise<FindingText | undefined> {
+    const { consensusStateId } = this.#options;
+    const client = await this.#target.fetchClient(consensusStateId, "best", signal);
+    if (client === undefined) {
+      const text = `has no client ${consensusStateId} of the hub; nothing can be proved to it until its ` +
+        "governance creates one (log-consensus-state prints the state for it)";
+      return { event: "client_missing", text };
+    }
+    if (client.clientId === GRANDPA_CLIENT_ID) return undefined;
+    const text = `has ${client.clientId} as client ${consensusStateId}, which takes no GRANDPA proofs`;
+    return { event: "client_unusable", text };
+  }
+
+  /** What the client trusts, if it takes updates at all. */
+  async fetchTrusted(signal: AbortSignal): Promise<Trusted> {
+    const { consensusStateId } = this.#options;
+    const [client, nowSec] = await Promise.all([
+      this.#target.fetchClient(consensusStateId, "best", signal),
+      this.#target.fetchNowSec(signal),
+    ]);
+    const where = `client ${consensusStateId} of ${this.#target.id.stateMachine}`;
+    if (client === undefined) throw this.fault(`${where} does not exist: its governance must create it`);
+    if (client.clientId !== GRANDPA_CLIENT_ID) throw this.fault(`${where} takes no GRANDPA proofs`);
+    const unfitness = findUnusableReason(where, client, nowSec);
+    if (unfitness !== undefined) throw this.#fault(unfitness.code, unfitness.detail);
+    try {
+      return { state: decodeGrandpaState(client.state), bytes: client.state };
+    } catch (error) {
+      if (error instanceof GrandpaError) throw this.fault(`the state of ${where} is unreadable`, error);
+      throw error;
+    }
+  }
+
+  /**
+   * What the client knows beside its trusted state. The hub of a chain is its coprocessor: a chain cannot be asked for it
+   * (`pallet_ismp::Config::Coprocessor` is no constant of the metadata), and one with another hub takes no messages of ours.
+   */
+  async fetchView(signal: AbortSignal): Promise<GrandpaView> {
+    const { stateMachine, consensusStateId } = this.#options;
+    const followed = this.#followed();
+    const stored = await this.#target.fetchStorage(followed.map(supportedStateMachineKey), signal);
+    const supported = followed.flatMap((chain, at) => {
+      const value = stored[at];
+      return value === undefined ? [] : [[chain, this.#slotMs(value)] as const];
+    });
+    return { consensusStateId, coprocessor: stateMachine, supported: new Map(supported) };
+  }
+
+  /** Heights that the chain does not have, ascending. */
+  async newHeights(
+    commitments: readonly IntermediateState[],
+    signal: AbortSignal,
+  ): Promise<readonly IntermediateState[]> {
+    const known = await Promise.all(
+      commitments.map(({ height }) => this.#target.fetchLatestHeight(height.id, signal)),
+    );
+    return commitments.filter(({ height }, at) => height.height > (known[at] ?? 0n))
+      .toSorted((a, b) => Number(a.height.height - b.height.height));
+  }
+
+  /** The client cannot be used as it is. */
+  fault(detail: string, cause?: unknown): ProverFault {
+    return this.#fault("hub_state", detail, cause === undefined ? undefined : { cause });
+  }
+
+  #fault(code: ProverFault["code"], detail: string, options?: ErrorOptions): ProverFault {
+    return new ProverFault(code, this.#options.stateMachine, undefined, detail, options);
+  }
+
+  /** Names under which the chain may follow what is proved. */
+  #followed(): readonly StateMachine[] {
+    const { stateMachine, consensusStateId, paraIds } = this.#options;
+    const { tag } = stateMachineParts(stateMachine);
+    if (tag === "Substrate") return [stateMachine];
+    const family = tag === "Kusama" ? "Kusama" as const : "Polkadot" as const;
+    return paraIds.flatMap((value) => [
+      formatStateMachine({ tag: family, value }),
+      formatStateMachine({ tag: "Relay", value: { relay: consensusStateId, paraId: value } }),
+    ]);
+  }
+
+  #slotMs(stored: Uint8Array): bigint {
+    try {
+      return decodeStrict(grandpaNumberCodec, stored, "SlotDuration");
+    } catch (cause) {
+      if (!(cause instanceof ScaleError)) throw cause;
+      throw this.fault("its IsmpGrandpa.SupportedStateMachines is unreadable", cause);
+    }
+  }
+}

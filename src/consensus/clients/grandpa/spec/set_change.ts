@@ -1,0 +1,54 @@
+/**
+ * Changes of the set of voters, as headers announce them.
+ * Source: paritytech/polkadot-sdk: substrate/primitives/consensus/grandpa/src/lib.rs (ConsensusLog).
+ */
+import { type Codec, decodePrefix, ScaleError, Struct, u32 } from "../../../../core/encoding/scale.ts";
+import type { SubstrateHeader } from "../../../../core/substrate/header.ts";
+import { GRANDPA_ENGINE, grandpaAuthoritiesCodec, type GrandpaAuthority } from "./message.ts";
+
+/** Index of a scheduled change. */
+const SCHEDULED_CHANGE = 1;
+
+/** Index of a forced change, which the clients do not follow. */
+const FORCED_CHANGE = 2;
+
+const scheduledChange = Struct({ nextAuthorities: grandpaAuthoritiesCodec, delay: u32 });
+
+const forcedChange = Struct({ median: u32, change: scheduledChange });
+
+/**
+ * The voters that take over after this block; undefined when the block changes none. Other announcements of GRANDPA may
+ * stand before the change (`OnDisabled`, when a validator is disabled in the first block of a session). The first change
+ * that can be read counts: clients pass over items that are not what GRANDPA writes, and ignore what follows a change.
+ * Source: polytope-labs/hyperbridge: modules/consensus/grandpa/primitives/src/justification.rs (find_scheduled_change).
+ */
+export function scheduledAuthorities(
+  header: Pick<SubstrateHeader, "digest">,
+): readonly GrandpaAuthority[] | undefined {
+  return firstChange(header, SCHEDULED_CHANGE, scheduledChange)?.nextAuthorities;
+}
+
+/**
+ * True when the block forces a change of the voters, as a chain does whose finality has stalled: justifications of later
+ * blocks are by voters of whom no client ever learns.
+ */
+export function forcesChange(header: Pick<SubstrateHeader, "digest">): boolean {
+  return firstChange(header, FORCED_CHANGE, forcedChange) !== undefined;
+}
+
+/** The first announcement of a kind that can be read. */
+function firstChange<T>(
+  { digest }: Pick<SubstrateHeader, "digest">,
+  kind: number,
+  codec: Codec<T>,
+): T | undefined {
+  for (const item of digest) {
+    if (item.kind !== "consensus" || item.engine !== GRANDPA_ENGINE || item.data[0] !== kind) continue;
+    try {
+      return decodePrefix(codec, item.data.slice(1), "ConsensusLog");
+    } catch (error) {
+      if (!(error instanceof ScaleError)) throw error;
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,155 @@
+/**
+ * Votes of GRANDPA, as the verifier of the hub's counterparties counts them: stricter than GRANDPA itself.
+ * Source: polytope-labs/hyperbridge: modules/consensus/grandpa/primitives/src/justification.rs;
+ * paritytech/finality-grandpa: src/{lib,voter_set,vote_graph}.rs (validate_commit, VoterSet::new, find_ghost).
+ */
+import { ed25519 } from "@noble/curves/ed25519.js";
+import { concatBytes, fromHex, type Hash256 } from "../../../../core/encoding/bytes.ts";
+import { decodeStrict, ScaleError, u32, u64 } from "../../../../core/encoding/scale.ts";
+import { hashSubstrateHeader, type SubstrateHeader } from "../../../../core/substrate/header.ts";
+import { GrandpaError, type GrandpaErrorCode } from "./grandpa_error.ts";
+import {
+  type GrandpaAuthority,
+  type GrandpaJustification,
+  grandpaJustificationCodec,
+  type SignedPrecommit,
+} from "./message.ts";
+
+function require(isMet: boolean, code: GrandpaErrorCode): asserts isMet {
+  if (!isMet) throw new GrandpaError(code);
+}
+
+/** Reads a justification; nothing may follow it. @throws {GrandpaError} `undecodable_justification` */
+export function decodeGrandpaJustification(encoded: Uint8Array): GrandpaJustification {
+  try {
+    return decodeStrict(grandpaJustificationCodec, encoded, "GrandpaJustification");
+  } catch (cause) {
+    if (cause instanceof ScaleError) throw new GrandpaError("undecodable_justification", { cause });
+    throw cause;
+  }
+}
+
+/** Weight that makes a block final: more than two thirds. */
+export function grandpaThreshold(authorities: readonly GrandpaAuthority[]): bigint {
+  const total = totalWeight(authorities);
+  return total - (total - 1n) / 3n;
+}
+
+function totalWeight(authorities: readonly GrandpaAuthority[]): bigint {
+  return authorities.reduce((sum, { weight }) => sum + weight, 0n);
+}
+
+/** First byte of what a precommit's signature covers. */
+const PRECOMMIT = 1;
+
+/** What a voter signs. */
+export function precommitPayload(
+  vote: Pick<SignedPrecommit, "targetHash" | "targetNumber">,
+  round: bigint,
+  setId: bigint,
+): Uint8Array {
+  const { targetHash, targetNumber } = vote;
+  return concatBytes(
+    Uint8Array.of(PRECOMMIT),
+    fromHex(targetHash),
+    u32.enc(targetNumber),
+    u64.enc(round),
+    u64.enc(setId),
+  );
+}
+
+/**
+ * Makes sure that the set has finalized the target of the justification, in hash and number: the number is signed only as
+ * part of the votes, so that a node could change that of the target.
+ *
+ * Votes for different blocks are refused. The verifiers count the lowest block among those between the votes and want
+ * exactly these headers, so that they take such a justification only with a header that real ones do not have.
+ * @throws {GrandpaError} `invalid_authorities`, `unknown_voter`, `duplicate_vote`, `vote_ancestry`, `too_few_votes`,
+ * `target_not_final`, `signature`, `votes_differ`, `unused_headers`
+ */
+export function verifyGrandpaJustification(
+  { round, commit, votesAncestries }: GrandpaJustification,
+  authorities: readonly GrandpaAuthority[],
+  setId: bigint,
+): void {
+  const { precommits, targetHash, targetNumber } = commit;
+  const voters = readVoters(authorities);
+  const lowest = lowestOf(precommits);
+  const ancestors = new Map(votesAncestries.map((header) => [hashSubstrateHeader(header), header]));
+  const weight = countVotes(precommits, { target: targetHash, lowest: lowest.targetHash, ancestors, voters });
+  require(weight >= grandpaThreshold(authorities), "too_few_votes");
+  const isUnanimous = precommits.every((vote) => vote.targetHash === lowest.targetHash);
+  const isTarget = lowest.targetHash === targetHash && lowest.targetNumber === targetNumber;
+  require(!isUnanimous || isTarget, "target_not_final");
+  for (const vote of precommits) {
+    require(isSigned(vote, precommitPayload(vote, round, setId)), "signature");
+  }
+  require(isUnanimous, "votes_differ");
+  require(ancestors.size === 0, "unused_headers");
+}
+
+/** The library throws on malformed keys and signatures. */
+function isSigned({ signature, id }: SignedPrecommit, payload: Uint8Array): boolean {
+  try {
+    return ed25519.verify(signature, payload, fromHex(id));
+  } catch {
+    return false;
+  }
+}
+
+type Voters = ReadonlyMap<Hash256, bigint>;
+
+/** Most that all voters together may weigh. */
+const MAX_TOTAL_WEIGHT = (1n << 64n) - 1n;
+
+/** Weight of each voter: the sum where one is listed twice; those without weight are no voters. */
+function readVoters(authorities: readonly GrandpaAuthority[]): Voters {
+  const voters = new Map<Hash256, bigint>();
+  for (const { id, weight } of authorities) {
+    if (weight > 0n) voters.set(id, (voters.get(id) ?? 0n) + weight);
+  }
+  require(voters.size > 0 && totalWeight(authorities) <= MAX_TOTAL_WEIGHT, "invalid_authorities");
+  return voters;
+}
+
+type Ancestors = ReadonlyMap<Hash256, SubstrateHeader>;
+
+/** Weight of the votes for a target and its descendants. */
+function countVotes(
+  precommits: readonly SignedPrecommit[],
+  { target, lowest, ancestors, voters }: {
+    readonly target: Hash256;
+    readonly lowest: Hash256;
+    readonly ancestors: Ancestors;
+    readonly voters: Voters;
+  },
+): bigint {
+  const voted = new Set<Hash256>();
+  let total = 0n;
+  for (const { id, targetHash } of precommits) {
+    const weight = voters.get(id);
+    require(weight !== undefined, "unknown_voter");
+    require(!voted.has(id), "duplicate_vote");
+    voted.add(id);
+    require(descends(targetHash, lowest, ancestors), "vote_ancestry");
+    if (descends(targetHash, target, ancestors)) total += weight;
+  }
+  return total;
+}
+
+function lowestOf(precommits: readonly SignedPrecommit[]): SignedPrecommit {
+  const [first, ...others] = precommits;
+  require(first !== undefined, "too_few_votes");
+  return others.reduce((lowest, vote) => vote.targetNumber < lowest.targetNumber ? vote : lowest, first);
+}
+
+/** True for an ancestor itself, too. */
+function descends(from: Hash256, ancestor: Hash256, ancestors: Ancestors): boolean {
+  let hash = from;
+  for (let steps = 0; hash !== ancestor; steps++) {
+    const header = ancestors.get(hash);
+    if (header === undefined || steps > ancestors.size) return false;
+    hash = header.parentHash;
+  }
+  return true;
+}

@@ -1,0 +1,297 @@
+/**
+ * The GRANDPA client of the hub's counterparties: what a message leads to, or which rule it breaks.
+ * Rules and their order: polytope-labs/hyperbridge: modules/consensus/grandpa/verifier/src/lib.rs,
+ * modules/ismp/clients/grandpa/src/consensus.rs.
+ */
+import { type Hash256, toHash256 } from "../../../../core/encoding/bytes.ts";
+import {
+  type ConsensusDigest,
+  consensusDigestCodec,
+  timestampDigestCodec,
+} from "../../../../core/ismp/host_state.ts";
+import type { IntermediateState, StateCommitment } from "../../../../core/ismp/state_commitment.ts";
+import {
+  type ConsensusStateId,
+  formatStateMachine,
+  type StateMachine,
+  stateMachineParts,
+} from "../../../../core/ismp/state_machine.ts";
+import { type Codec, decodeStrict, ScaleError } from "../../../../core/encoding/scale.ts";
+import { TrieError } from "../../../../core/merkle/trie_error.ts";
+import { decodeHeadData, provenHeads } from "../../../../core/substrate/parachain_heads.ts";
+import {
+  decodeSubstrateHeader,
+  hashSubstrateHeader,
+  lastAnnounced,
+  slotOf,
+  type SubstrateHeader,
+} from "../../../../core/substrate/header.ts";
+import { GrandpaError, type GrandpaErrorCode } from "./grandpa_error.ts";
+import {
+  type FinalityProof,
+  type GrandpaConsensusState,
+  grandpaConsensusStateCodec,
+  type GrandpaMessage,
+  grandpaMessageCodec,
+  messageVariantOf,
+  type ParachainHeaders,
+} from "./message.ts";
+import { scheduledAuthorities } from "./set_change.ts";
+import { decodeGrandpaJustification, verifyGrandpaJustification } from "./verify_justification.ts";
+
+/** What the verifying chain knows beside the trusted state. */
+export interface GrandpaView {
+  /** Under which it stores the client and the commitments. */
+  readonly consensusStateId: ConsensusStateId;
+  /** Its hub: the family of its parachains is that of the `Polkadot` messages. */
+  readonly coprocessor: StateMachine | undefined;
+  /** Chains that it takes, with the duration of their slots in milliseconds. */
+  readonly supported: ReadonlyMap<StateMachine, bigint>;
+}
+
+/** What an accepted message leads to. */
+export interface VerifiedGrandpaMessage {
+  readonly consensusState: GrandpaConsensusState;
+  readonly commitments: readonly IntermediateState[];
+}
+
+function require(isMet: boolean, code: GrandpaErrorCode): asserts isMet {
+  if (!isMet) throw new GrandpaError(code);
+}
+
+/** Runs a reader of SCALE; what it refuses is named `code`. */
+function decoded<T>(code: GrandpaErrorCode, read: () => T): T {
+  try {
+    return read();
+  } catch (cause) {
+    if (cause instanceof ScaleError) throw new GrandpaError(code, { cause });
+    throw cause;
+  }
+}
+
+/** Reads the consensus proof of a message. @throws {GrandpaError} `undecodable_message` */
+export function decodeGrandpaMessage(encoded: Uint8Array): GrandpaMessage {
+  return decoded("undecodable_message", () => decodeStrict(grandpaMessageCodec, encoded, "ConsensusMessage"));
+}
+
+/** Reads a stored state. @throws {GrandpaError} `undecodable_state` */
+export function decodeGrandpaState(stored: Uint8Array): GrandpaConsensusState {
+  return decoded(
+    "undecodable_state",
+    () => decodeStrict(grandpaConsensusStateCodec, stored, "ConsensusState"),
+  );
+}
+
+/** What the client makes of a message. @throws {GrandpaError} */
+export function verifyGrandpaMessage(
+  trusted: GrandpaConsensusState,
+  message: GrandpaMessage,
+  view: GrandpaView,
+): VerifiedGrandpaMessage {
+  requireVariant(trusted, message);
+  return verifyCommitments(trusted, message, verifyFinality(trusted, message.value.finalityProof), view);
+}
+
+/**
+ * The rest of the rules for a message whose finality proof holds: votes of hundreds of validators are checked once.
+ * @param finality what {@link verifyFinality} made of the message's proof on the same state.
+ * @throws {GrandpaError}
+ */
+export function verifyCommitments(
+  trusted: GrandpaConsensusState,
+  message: GrandpaMessage,
+  { consensusState, target, route }: VerifiedFinality,
+  view: GrandpaView,
+): VerifiedGrandpaMessage {
+  requireVariant(trusted, message);
+  const commitments = message.tag === "StandaloneChain"
+    ? [standaloneCommitment(trusted.stateMachine, target, view)]
+    : readHeads(message.value.parachainHeaders, message.value.finalityProof, route)
+      .flatMap(({ paraId, header }) => parachainCommitment(paraId, header, message.tag, view));
+  return { consensusState, commitments };
+}
+
+function requireVariant({ stateMachine }: GrandpaConsensusState, { tag }: GrandpaMessage): void {
+  require(messageVariantOf(stateMachine) === tag, "wrong_variant");
+}
+
+function standaloneCommitment(
+  stateMachine: StateMachine,
+  header: SubstrateHeader,
+  view: GrandpaView,
+): IntermediateState {
+  const slotMs = view.supported.get(stateMachine);
+  require(slotMs !== undefined, "not_supported");
+  return intermediate(stateMachine, header, view, commitmentOf(header, slotMs, false));
+}
+
+/** None for parachains that the verifying chain does not follow. */
+function parachainCommitment(
+  paraId: number,
+  header: SubstrateHeader,
+  tag: "Polkadot" | "Relaychain",
+  view: GrandpaView,
+): readonly IntermediateState[] {
+  if (tag === "Relaychain") {
+    const stateMachine = formatStateMachine({
+      tag: "Relay",
+      value: { relay: view.consensusStateId, paraId },
+    });
+    const slotMs = view.supported.get(stateMachine);
+    if (slotMs === undefined) return [];
+    return [intermediate(stateMachine, header, view, commitmentOf(header, slotMs, false))];
+  }
+  const slotMs = families.map((family) =>
+    view.supported.get(formatStateMachine({ tag: family, value: paraId }))
+  )
+    .find((found) => found !== undefined);
+  if (slotMs === undefined) return [];
+  const family = view.coprocessor === undefined ? undefined : stateMachineParts(view.coprocessor).tag;
+  require(family === "Polkadot" || family === "Kusama", "coprocessor_missing");
+  const stateMachine = formatStateMachine({ tag: family, value: paraId });
+  const isHub = stateMachine === view.coprocessor;
+  return [intermediate(stateMachine, header, view, commitmentOf(header, slotMs, isHub))];
+}
+
+/** Families of parachains under which the verifying chain looks for the duration of slots. */
+const families = ["Polkadot", "Kusama"] as const;
+
+function intermediate(
+  stateMachine: StateMachine,
+  header: SubstrateHeader,
+  { consensusStateId }: GrandpaView,
+  commitment: StateCommitment,
+): IntermediateState {
+  return { height: { id: { stateMachine, consensusStateId }, height: BigInt(header.number) }, commitment };
+}
+
+/** A finality proof that holds. */
+export interface VerifiedFinality {
+  readonly consensusState: GrandpaConsensusState;
+  readonly target: SubstrateHeader;
+  /** Hashes from the target down to the trusted block. */
+  readonly route: ReadonlySet<Hash256>;
+}
+
+/** The part of the rules that is about the finalized chain itself. @throws {GrandpaError} */
+export function verifyFinality(trusted: GrandpaConsensusState, proof: FinalityProof): VerifiedFinality {
+  const headers = new Map(proof.unknownHeaders.map((header) => [hashSubstrateHeader(header), header]));
+  const { highest: target, lowest: base } = endsOf(proof.unknownHeaders);
+  require(hashSubstrateHeader(target) === proof.block, "target_mismatch");
+  const justification = decodeGrandpaJustification(proof.justification);
+  require(justification.commit.targetHash === proof.block, "justification_mismatch");
+  if (base.number < trusted.latestHeight) {
+    require(findRoute(headers, trusted.latestHash, hashSubstrateHeader(base)) !== undefined, "ancestry");
+  }
+  const route = findRoute(headers, proof.block, trusted.latestHash);
+  require(route !== undefined, "ancestry");
+  verifyGrandpaJustification(justification, trusted.currentAuthorities, trusted.currentSetId);
+  const next = scheduledAuthorities(target);
+  const consensusState = {
+    ...trusted,
+    latestHash: proof.block,
+    latestHeight: target.number,
+    ...next === undefined ? {} : { currentAuthorities: next, currentSetId: trusted.currentSetId + 1n },
+  };
+  return { consensusState, target, route };
+}
+
+/** The last of the highest ones, the first of the lowest ones. */
+function endsOf(
+  headers: readonly SubstrateHeader[],
+): { readonly highest: SubstrateHeader; readonly lowest: SubstrateHeader } {
+  const [first] = headers;
+  require(first !== undefined, "headers_empty");
+  return {
+    highest: headers.reduce((found, header) => header.number >= found.number ? header : found, first),
+    lowest: headers.reduce((found, header) => header.number < found.number ? header : found, first),
+  };
+}
+
+function findRoute(
+  headers: ReadonlyMap<Hash256, SubstrateHeader>,
+  from: Hash256,
+  to: Hash256,
+): ReadonlySet<Hash256> | undefined {
+  const route = new Set([from]);
+  for (let hash = from; hash !== to;) {
+    const header = headers.get(hash);
+    if (header === undefined) return undefined;
+    hash = header.parentHash;
+    route.add(hash);
+  }
+  return route;
+}
+
+function readHeads(
+  proofs: ParachainHeaders,
+  { unknownHeaders }: FinalityProof,
+  route: ReadonlySet<Hash256>,
+): readonly { readonly paraId: number; readonly header: SubstrateHeader }[] {
+  const headers = new Map(unknownHeaders.map((header) => [hashSubstrateHeader(header), header]));
+  return [...proofs].filter(([hash]) => route.has(hash)).flatMap(([hash, { stateProof, paraIds }]) => {
+    const relay = headers.get(hash);
+    require(relay !== undefined, "relay_header_missing");
+    return [...readStoredHeads(stateProof, relay.stateRoot, paraIds)].map(([paraId, stored]) => {
+      require(stored !== undefined, "parachain_missing");
+      const header = decoded("undecodable_header", () => decodeSubstrateHeader(decodeHeadData(stored)));
+      return { paraId, header };
+    });
+  });
+}
+
+function readStoredHeads(
+  nodes: readonly Uint8Array[],
+  stateRoot: Hash256,
+  paraIds: readonly number[],
+): ReadonlyMap<number, Uint8Array | undefined> {
+  try {
+    return provenHeads(nodes, stateRoot, paraIds);
+  } catch (cause) {
+    if (cause instanceof TrieError) throw new GrandpaError("heads_proof", { cause });
+    throw cause;
+  }
+}
+
+/**
+ * What a verifier stores of a header: time from the `ISTM` digest or the slot, roots from the `ISMP` digest.
+ * @param isHub the hub proves by its mountain range, others by their child trie and state.
+ * @throws {GrandpaError} `timestamp_missing`, `undecodable_header`
+ */
+export function commitmentOf(header: SubstrateHeader, slotMs: bigint, isHub: boolean): StateCommitment {
+  const roots = readDigest(header, "ISMP", consensusDigestCodec) ?? NO_ROOTS;
+  const said = readDigest(header, "ISTM", timestampDigestCodec)?.timestampSec ?? 0n;
+  const slotSec = slotTime(header, slotMs);
+  const timestampSec = said === 0n ? slotSec : said;
+  require(timestampSec !== 0n, "timestamp_missing");
+  return { timestampSec, ...rootsOf(roots, header, isHub) };
+}
+
+const ZERO = toHash256(new Uint8Array(32));
+
+/** What the verifier takes where a header names no roots. */
+const NO_ROOTS: ConsensusDigest = { mmrRoot: ZERO, childTrieRoot: ZERO };
+
+function rootsOf(
+  { mmrRoot, childTrieRoot }: ConsensusDigest,
+  { stateRoot }: SubstrateHeader,
+  isHub: boolean,
+): Pick<StateCommitment, "overlayRoot" | "stateRoot"> {
+  return isHub
+    ? { overlayRoot: mmrRoot, stateRoot: childTrieRoot }
+    : { overlayRoot: childTrieRoot, stateRoot };
+}
+
+/** Largest time in milliseconds that the verifier computes. */
+const MAX_TIME_MS = (1n << 64n) - 1n;
+
+/** Unix seconds; 0 where the header names no slot. */
+function slotTime(header: SubstrateHeader, slotMs: bigint): bigint {
+  const slot = decoded("undecodable_header", () => slotOf(header)) ?? 0n;
+  const timeMs = slot * slotMs;
+  return (timeMs > MAX_TIME_MS ? MAX_TIME_MS : timeMs) / 1000n;
+}
+
+function readDigest<T>(header: SubstrateHeader, engine: string, codec: Codec<T>): T | undefined {
+  return decoded("undecodable_header", () => lastAnnounced(header, engine, codec));
+}

@@ -1,0 +1,47 @@
+/**
+ * The rollup's side of a claim: its block, and the storage root of the message passer in it.
+ */
+import type { Hash256 } from "../../../core/encoding/bytes.ts";
+import { type ClaimedL2Block, withdrawalRootOf } from "./spec/build_update.ts";
+import { accountNodesOf, provenStorageRoot } from "../../rollup/spec/l1_storage.ts";
+import type { Address } from "../../../core/evm/address.ts";
+import { RpcFault } from "../../../core/rpc/fault.ts";
+import type { EvmReader } from "../../evm_reader.ts";
+import { ClaimRefusal } from "../../rollup/claim_dry_run.ts";
+
+/** What is claimed. */
+export interface ClaimedOutput {
+  readonly l2Height: bigint;
+  readonly outputRoot: Hash256;
+}
+
+/**
+ * The block that a claim is about. Its own header tells the storage root where it can; else the endpoint must prove it,
+ * which takes the state of that block. Whether the claim is true is not decided here.
+ * @throws {ClaimRefusal} `block_does_not_exist`, `l2_state_not_served`
+ */
+export async function fetchClaimedBlock(
+  l2: EvmReader,
+  messageParser: Address,
+  claimed: ClaimedOutput,
+  signal: AbortSignal,
+): Promise<ClaimedL2Block> {
+  const found = await l2.fetchHeader(claimed.l2Height, signal);
+  if (found === undefined) throw new ClaimRefusal("block_does_not_exist", "claim");
+  const { header } = found;
+  const known = withdrawalRootOf(header, claimed.outputRoot);
+  if (known !== undefined) return { header, withdrawalStorageRoot: known };
+  const block = { height: header.number, stateRoot: header.stateRoot };
+  try {
+    const [proof] = await l2.fetchProofs([{ account: messageParser, slots: [] }], block, signal);
+    if (proof === undefined) throw new Error("A proof without an answer");
+    return {
+      header,
+      withdrawalStorageRoot: provenStorageRoot(accountNodesOf(proof), header.stateRoot, messageParser),
+    };
+  } catch (fault) {
+    // Whoever claims something about an old block must not stop the claims that can be checked.
+    const isGone = fault instanceof RpcFault && (fault.code === "pruned" || fault.code === "missing_method");
+    throw isGone ? new ClaimRefusal("l2_state_not_served", "claim", { cause: fault }) : fault;
+  }
+}

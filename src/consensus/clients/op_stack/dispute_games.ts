@@ -1,0 +1,421 @@
+/**
+ * Updates out of dispute games: games that were created since the last look are found by their logs, and the highest one
+ * that is true and that nobody contests is proved. Start reading at {@link DisputeGames.find}.
+ */
+import { type Hash256, toHash256 } from "../../../core/encoding/bytes.ts";
+import { buildDisputeGameProof, factoryProofSlots, gameProofSlots } from "./spec/build_update.ts";
+import {
+  decodeCreatedAt,
+  decodeDisputeGameCreated,
+  decodeExtraData,
+  DISPUTE_GAME_CREATED,
+  disputeGameCalls,
+  type DisputeGameCreated,
+} from "./spec/claim_events.ts";
+import type { OpStackConsensusState } from "./spec/consensus_state.ts";
+import { blacklistedGameKey, type DisputeGameRules } from "./spec/hub_storage.ts";
+import {
+  challengeSlot,
+  gameAtSlot,
+  gameCountSlot,
+  gameIdWord,
+  gameImplementationSlot,
+  parseGameIdWord,
+} from "./spec/output_root.ts";
+import {
+  describePassedOver,
+  findUnknownImplementations,
+  type FoundGame,
+  type GameCandidate,
+  type GameLogReason,
+  type GameReason,
+  isListed,
+  type KnownGame,
+  planGames,
+  reasonToPassOver,
+  typesBesideRespected,
+} from "./spec/plan_update.ts";
+import { opStackUpdateCodec } from "./spec/update.ts";
+import { decodeOpStackUpdate, verifyOpStackUpdate } from "./spec/verify_update.ts";
+import { accountNodesOf, provenStorageRoot, provenWord, slotNodesOf } from "../../rollup/spec/l1_storage.ts";
+import type { L1Range } from "../../rollup/spec/l1_range.ts";
+import { RollupDataError } from "../../rollup/spec/rollup_data_error.ts";
+import type { Address } from "../../../core/evm/address.ts";
+import type { AccountProofAnswer } from "../../../core/merkle/evm_proof.ts";
+import type { ContractRead, EvmReader } from "../../evm_reader.ts";
+import { type ClaimScan, ClaimSearch } from "../../rollup/claim_search.ts";
+import { type Completeness, scanCompletely } from "../../rollup/complete_scan.ts";
+import { badData, type ClaimFinding, ClaimRefusal, offerFirst } from "../../rollup/claim_dry_run.ts";
+import type { OpStackOptions, RollupDeps } from "../../rollup/rollup_options.ts";
+import type { RollupView } from "../../rollup/rollup_prover.ts";
+import { fetchClaimedBlock } from "./claimed_block.ts";
+
+type View = RollupView<OpStackConsensusState>;
+
+/** What a game says of itself. */
+interface Details {
+  readonly extraData: Uint8Array;
+  readonly createdAtSec: bigint;
+}
+
+/** A game with what it says of itself. */
+type Game = FoundGame & Details;
+
+/** A game that may be worth a proof. */
+type Candidate = GameCandidate<Game & KnownGame>;
+
+/** What a look goes by. */
+interface Look {
+  readonly view: View;
+  readonly rules: DisputeGameRules;
+  /** The L1, held to the block that the hub knows. */
+  readonly l1: EvmReader;
+}
+
+/** The games of one rollup. */
+export class DisputeGames {
+  readonly #deps: RollupDeps;
+  readonly #options: Pick<OpStackOptions, "respectedGameType" | "messageParser">;
+  /** Games of all types: the hub may list further ones later. */
+  readonly #search = new ClaimSearch<FoundGame>(({ game }) => game.proxy);
+  /** Of open games of types that the hub lists: it never changes. */
+  #details: ReadonlyMap<Address, Details> = new Map();
+  /** Implementations on the L1 that were reported, by the type of the games; `none`: there is none. */
+  readonly #reported = new Map<number, Address | "none">();
+  #isRespectedTypeReported = false;
+
+  constructor(deps: RollupDeps, options: Pick<OpStackOptions, "respectedGameType" | "messageParser">) {
+    this.#deps = deps;
+    this.#options = options;
+  }
+
+  /** The update by the highest game that can be proved. */
+  async find(view: View, rules: DisputeGameRules, signal: AbortSignal): Promise<ClaimFinding> {
+    const look = { view, rules, l1: this.#deps.l1.heldTo(view.l1) };
+    const range = await this.#search.extend(
+      rules.factory,
+      view.l1.height,
+      (range) => this.#scan(look, range, signal),
+    );
+    const open = this.#search.open;
+    if (open.length === 0) {
+      return {
+        kind: "nothing",
+        reason: range === undefined
+          ? `L1 block ${view.l1.height} is the newest that the hub knows, and all games up to it are dealt with`
+          : `no dispute game was created in L1 blocks ${range.from} to ${range.to}`,
+      };
+    }
+    this.#reportRespectedType(open, rules);
+    const blacklistedGames = await this.#blacklisted(look, open, signal);
+    const { candidates, passedOver } = await this.#plan(look, blacklistedGames, signal);
+    if (candidates.length === 0) return { kind: "nothing", reason: describePassedOver(passedOver) };
+    const { l1, l2, log } = this.#deps;
+    const describe = ({ game }: FoundGame): string => `game ${game.proxy}`;
+    return await offerFirst(
+      { search: this.#search, l1, l2, log, describe },
+      candidates,
+      (game: Candidate) => this.#prove(look, { game, blacklistedGames }, signal),
+    );
+  }
+
+  /** Games of all types in a range of L1 blocks. */
+  #scan(look: Look, range: L1Range, signal: AbortSignal): Promise<ClaimScan<FoundGame>> {
+    const { factory } = look.rules;
+    return scanCompletely({
+      l1: look.l1,
+      log: this.#deps.log,
+      range,
+      orderOf: ({ l1Height }) => l1Height,
+      keyOf: ({ game }) => game.proxy,
+      fetch: async (reader) => {
+        const logs = await reader.fetchLogs(
+          { address: factory, topics: [DISPUTE_GAME_CREATED] },
+          range,
+          signal,
+        );
+        return logs.flatMap((entry): FoundGame[] => {
+          const game = this.#decode(() => decodeDisputeGameCreated(entry, factory));
+          return game === undefined ? [] : [{ game, l1Height: entry.blockNumber }];
+        });
+      },
+      judge: (found) => this.#judge(look, range, found.length, signal),
+    });
+  }
+
+  /**
+   * Holds the number of games that were found up to the hub's L1 block against the factory's own list: the game before
+   * them must be older than the range.
+   */
+  async #judge(
+    { rules: { factory }, l1, view }: Look,
+    range: L1Range,
+    found: number,
+    signal: AbortSignal,
+  ): Promise<Completeness> {
+    const at = view.l1.height;
+    const word = async (slot: Hash256): Promise<Hash256> => {
+      const [read] = await l1.fetchReads([{ kind: "word", account: factory, slot, at }], signal);
+      if (read === undefined) throw new Error("A word of a contract is always there");
+      return toHash256(read);
+    };
+    const games = BigInt(await word(gameCountSlot));
+    // A factory with another layout counts none here.
+    if (games === 0n || BigInt(found) > games) return "unknown";
+    if (BigInt(found) === games) return "complete";
+    if (range.from === 0n) return "incomplete";
+    const before = parseGameIdWord(await word(gameAtSlot(games - BigInt(found) - 1n)));
+    const outside = await l1.fetchHeader(range.from - 1n, signal);
+    if (outside === undefined) return "unknown";
+    return before.timestampSec <= outside.header.timestampSec ? "complete" : "incomplete";
+  }
+
+  /** Once: the configured type is not among those that are created. */
+  #reportRespectedType(open: readonly FoundGame[], { gameTypes }: DisputeGameRules): void {
+    const { respectedGameType } = this.#options;
+    const others = typesBesideRespected(open, gameTypes, respectedGameType);
+    if (others.length === 0 || this.#isRespectedTypeReported) return;
+    this.#isRespectedTypeReported = true;
+    this.#deps.log.warn(
+      "game_type_missing",
+      { respectedGameType, found: others.join(", ") },
+    );
+  }
+
+  /** The games with what they were created with; those that do not tell it are given up. */
+  async #withDetails(
+    games: readonly FoundGame[],
+    l1: EvmReader,
+    signal: AbortSignal,
+  ): Promise<readonly Game[]> {
+    const unknown = games.filter(({ game }) => !this.#details.has(game.proxy));
+    const results = await l1.fetchReads(unknown.flatMap(({ game }) => gameCalls(game)), signal);
+    const asked = unknown.flatMap((each, index): [Address, Details][] => {
+      const [extraData, createdAt] = results.slice(2 * index, 2 * index + 2);
+      if (extraData === undefined || createdAt === undefined) {
+        this.#deps.log.warn("game_unreadable", {
+          game: each.game.proxy,
+        });
+        this.#search.settle(each);
+        return [];
+      }
+      const details = {
+        extraData: this.#decode(() => decodeExtraData(extraData)),
+        createdAtSec: this.#decode(() => decodeCreatedAt(createdAt)),
+      };
+      return [[each.game.proxy, details]];
+    });
+    const known = new Map([...this.#details, ...asked]);
+    const found = games.flatMap((each): Game[] => {
+      const details = known.get(each.game.proxy);
+      return details === undefined ? [] : [{ ...each, ...details }];
+    });
+    this.#details = new Map(found.map(({ game, extraData, createdAtSec }) => [
+      game.proxy,
+      { extraData, createdAtSec },
+    ]));
+    return found;
+  }
+
+  #decode<T>(read: () => T): T {
+    try {
+      return read();
+    } catch (cause) {
+      if (cause instanceof RollupDataError) {
+        throw badData(this.#deps.l1, "an answer about dispute games has not its shape", cause);
+      }
+      throw cause;
+    }
+  }
+
+  async #blacklisted(
+    { view, rules }: Look,
+    open: readonly FoundGame[],
+    signal: AbortSignal,
+  ): Promise<ReadonlySet<Address>> {
+    const games = open.filter((game) => isListed(game, rules.gameTypes));
+    const keys = games.map(({ game }) => blacklistedGameKey(view.state.stateMachineId, game.proxy));
+    const values = await this.#deps.hub.fetchStorage(keys, signal);
+    return new Set(games.flatMap(({ game }, index) => values[index] === undefined ? [] : [game.proxy]));
+  }
+
+  /** The games that are worth a proof, in the order in which to try them, and why the others are not. */
+  async #plan(
+    look: Look,
+    blacklistedGames: ReadonlySet<Address>,
+    signal: AbortSignal,
+  ): Promise<{
+    readonly candidates: readonly Candidate[];
+    readonly passedOver: readonly (GameLogReason | GameReason)[];
+  }> {
+    const { view, rules: { gameTypes: configs }, l1 } = look;
+    const facts = { configs, blacklistedGames, l1Height: view.l1.height };
+    const reasons: (GameLogReason | GameReason)[] = [];
+    const passOver = (game: FoundGame, reason: GameLogReason | GameReason): void => {
+      reasons.push(reason);
+      this.#passOver(game, reason);
+    };
+    const listed = this.#search.open.filter((game) => {
+      const reason = reasonToPassOver(game, facts);
+      if (reason !== undefined) passOver(game, reason);
+      return reason === undefined;
+    });
+    const played = (await this.#withDetails(listed, l1, signal)).flatMap((game) => {
+      const config = configs.find(({ gameType }) => gameType === game.game.gameType);
+      return config === undefined ? [] : [{ ...game, config }];
+    });
+    const words = await challengeWords(l1, played, view.l1.height, signal);
+    const l2Height = await this.#deps.l2.fetchHeight(signal);
+    const known = played.map((game) => ({ ...game, challengeWord: words.get(game.game.proxy) }));
+    const { respectedGameType } = this.#options;
+    const plan = planGames(known, { hubHeight: view.hubHeight, l2Height, respectedGameType });
+    for (const { game, reason } of plan.passedOver) passOver(game, reason);
+    const refused = await this.#unknownTypes(look, plan.candidates, signal);
+    const candidates = plan.candidates.filter((candidate) => {
+      const isRefused = refused.has(candidate.game.gameType);
+      if (isRefused) passOver(candidate, "unknown_implementation");
+      return !isRefused;
+    });
+    return { candidates, passedOver: reasons };
+  }
+
+  /**
+   * Types whose implementation on the L1 is not the one that the hub expects: its governance has to learn of each upgrade.
+   * Told once for each implementation.
+   */
+  async #unknownTypes(
+    { view, rules, l1 }: Look,
+    candidates: readonly Candidate[],
+    signal: AbortSignal,
+  ): Promise<ReadonlySet<number>> {
+    const types = [...new Set(candidates.map(({ game }) => game.gameType))];
+    if (types.length === 0) return new Set();
+    const request = { account: rules.factory, slots: types.map(gameImplementationSlot) };
+    const [answer] = await l1.fetchProofs([request], view.l1, signal);
+    if (answer === undefined) throw new Error("A proof without an answer");
+    const root = provenStorageRoot(accountNodesOf(answer), view.l1.stateRoot, rules.factory);
+    const words = new Map(
+      types.map((gameType, index) =>
+        [gameType, provenWord(slotNodesOf(answer, index), root, gameImplementationSlot(gameType))] as const
+      ),
+    );
+    const unknown = findUnknownImplementations(rules.gameTypes, words);
+    for (const { gameType, expected, found = "none" } of unknown) {
+      if (this.#reported.get(gameType) === found) continue;
+      this.#reported.set(gameType, found);
+      this.#deps.log.warn(
+        "game_implementation_changed",
+        { gameType, expected, found, factory: rules.factory },
+      );
+    }
+    const unknownTypes = new Set(unknown.map(({ gameType }) => gameType));
+    for (const gameType of types) if (!unknownTypes.has(gameType)) this.#reported.delete(gameType);
+    return unknownTypes;
+  }
+
+  #passOver(game: FoundGame, reason: GameLogReason | GameReason): void {
+    this.#deps.log.debug("rollup_claim_skipped", { game: game.game.proxy, reason });
+    switch (reason) {
+      case "blacklisted":
+      case "no_block_number":
+      case "not_above_hub":
+        return this.#search.settle(game);
+      // Endpoints may change their minds, though not indefinitely.
+      case "challenged":
+        this.#search.noteRefused(game);
+        return;
+      // It is only too early: for the L1, or for the hub's governance.
+      case "beyond_hub_l1_height":
+      case "block_does_not_exist":
+      case "other_game_type":
+      case "unknown_implementation":
+        return;
+    }
+  }
+
+  async #prove(
+    { view, rules, l1 }: Look,
+    { game, blacklistedGames }: {
+      readonly game: Candidate;
+      readonly blacklistedGames: ReadonlySet<Address>;
+    },
+    signal: AbortSignal,
+  ): Promise<Extract<ClaimFinding, { kind: "claim" }>> {
+    const { proxy, rootClaim, gameType } = game.game;
+    const requests = [
+      { account: rules.factory, slots: factoryProofSlots(game.game, game.extraData) },
+      { account: proxy, slots: gameProofSlots(game.config.kind) },
+    ];
+    const [factoryAnswer, proxyAnswer] = await l1.fetchProofs(requests, view.l1, signal);
+    if (factoryAnswer === undefined || proxyAnswer === undefined) throw new Error("A proof is missing");
+    checkIsInFactory(game, { factory: rules.factory, answer: factoryAnswer, stateRoot: view.l1.stateRoot });
+    const claimed = { l2Height: game.l2Height, outputRoot: rootClaim };
+    const block = await fetchClaimedBlock(this.#deps.l2, this.#options.messageParser, claimed, signal);
+    const value = buildDisputeGameProof({
+      ...block,
+      game: game.game,
+      kind: game.config.kind,
+      extraData: game.extraData,
+      createdAtSec: game.createdAtSec,
+      factory: factoryAnswer,
+      proxy: proxyAnswer,
+    });
+    const proof = opStackUpdateCodec.enc({
+      l1Height: view.l1.height,
+      proof: { tag: "OpFaultProofGames", value },
+    });
+    verifyOpStackUpdate(view.state, decodeOpStackUpdate(proof), {
+      l1StateRoot: view.l1.stateRoot,
+      disputeGames: rules,
+      outputOracle: undefined,
+      blacklistedGames,
+    });
+    const summary =
+      `block ${game.l2Height} by game ${proxy} of type ${gameType} at L1 block ${view.l1.height}`;
+    return { kind: "claim", proof, height: game.l2Height, summary };
+  }
+}
+
+/** What a game is asked about itself; neither answer ever changes, so no old state is needed. */
+function gameCalls({ proxy }: DisputeGameCreated): readonly ContractRead[] {
+  return [
+    { kind: "call", to: proxy, data: disputeGameCalls.extraData, at: "latest" },
+    { kind: "call", to: proxy, data: disputeGameCalls.createdAt, at: "latest" },
+  ];
+}
+
+/** Words of the challenge slots by proxy, for games that have one. */
+async function challengeWords(
+  l1: EvmReader,
+  games: readonly (Game & Pick<KnownGame, "config">)[],
+  height: bigint,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<Address, Hash256>> {
+  const reads = games.flatMap(({ game, config }) => {
+    const slot = challengeSlot(config.kind);
+    return slot === undefined ? [] : [{ kind: "word" as const, account: game.proxy, slot, at: height }];
+  });
+  const words = await l1.fetchReads(reads, signal);
+  return new Map(reads.flatMap(({ account }, index) => {
+    const word = words[index];
+    return word === undefined ? [] : [[account, toHash256(word)] as const];
+  }));
+}
+
+/**
+ * The factory made this game at this time: else what the L1 endpoint told of it is not true, whatever the rollup says.
+ * @throws {ClaimRefusal} `game_missing`, `game_mismatch`
+ * @throws {EvmProofError}
+ */
+function checkIsInFactory(
+  { game, extraData, createdAtSec }: Game,
+  proven: { readonly factory: Address; readonly answer: AccountProofAnswer; readonly stateRoot: Hash256 },
+): void {
+  const root = provenStorageRoot(accountNodesOf(proven.answer), proven.stateRoot, proven.factory);
+  const [slot] = factoryProofSlots(game, extraData);
+  if (slot === undefined) throw new Error("The slot of the game is missing");
+  const found = provenWord(slotNodesOf(proven.answer, 0), root, slot);
+  if (found === undefined) throw new ClaimRefusal("game_missing", "l1");
+  const expected = gameIdWord({ gameType: game.gameType, timestampSec: createdAtSec, proxy: game.proxy });
+  if (found !== expected) throw new ClaimRefusal("game_mismatch", "l1");
+}

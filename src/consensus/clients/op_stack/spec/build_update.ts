@@ -1,0 +1,130 @@
+/**
+ * Updates out of what L1 and L2 nodes answer. Checks only what the hub cannot name: verify the result before sending.
+ * Source: polytope-labs/hyperbridge: tesseract/consensus/op-host/src/lib.rs (fetch_dispute_game_payload,
+ * fetch_op_payload).
+ */
+import { type Hash256, toHex } from "../../../../core/encoding/bytes.ts";
+import { type EvmBlockHeader, hashBlockHeader } from "../../../../core/evm/block_header.ts";
+import type { AccountProofAnswer } from "../../../../core/merkle/evm_proof.ts";
+import { EMPTY_ROOT } from "../../../../core/merkle/patricia.ts";
+import { accountNodesOf, slotNodesOf } from "../../../rollup/spec/l1_storage.ts";
+import { RollupDataError } from "../../../rollup/spec/rollup_data_error.ts";
+import { claimedHeight, type DisputeGameCreated, type OutputProposed } from "./claim_events.ts";
+import type { DisputeGameKind } from "./consensus_state.ts";
+import {
+  challengeSlot,
+  disputeGameSlot,
+  gameImplementationSlot,
+  gameUuid,
+  OUTPUT_ROOT_VERSION,
+  outputRoot,
+  outputSlots,
+} from "./output_root.ts";
+import type { DisputeGameProof, OutputOracleProof } from "./update.ts";
+
+/** Slots of `eth_getProof` for the factory, in the order that {@link buildDisputeGameProof} wants. */
+export function factoryProofSlots(game: DisputeGameCreated, extraData: Uint8Array): readonly Hash256[] {
+  const uuid = gameUuid(game.gameType, game.rootClaim, extraData);
+  return [disputeGameSlot(uuid), gameImplementationSlot(game.gameType)];
+}
+
+/** Slots of `eth_getProof` for the game: one or none. */
+export function gameProofSlots(kind: DisputeGameKind): readonly Hash256[] {
+  const slot = challengeSlot(kind);
+  return slot === undefined ? [] : [slot];
+}
+
+/** Slots of `eth_getProof` for the oracle, in the order that {@link buildOutputOracleProof} wants. */
+export function oracleProofSlots(output: OutputProposed): readonly Hash256[] {
+  const slots = outputSlots(output.index);
+  return [slots.root, slots.block];
+}
+
+/**
+ * Storage root of the message passer that makes the claim true, if the header itself has it (since Isthmus its
+ * withdrawals root is that root). Undefined: it takes a proof of the message passer on the L2, or the claim is false.
+ */
+export function withdrawalRootOf(header: EvmBlockHeader, rootClaim: Hash256): Hash256 | undefined {
+  const { withdrawalsRoot } = header;
+  if (withdrawalsRoot === undefined || withdrawalsRoot === toHex(EMPTY_ROOT)) return undefined;
+  return claimOf(header, withdrawalsRoot) === rootClaim ? withdrawalsRoot : undefined;
+}
+
+function claimOf(header: EvmBlockHeader, withdrawalStorageRoot: Hash256): Hash256 {
+  return outputRoot({
+    version: OUTPUT_ROOT_VERSION,
+    stateRoot: header.stateRoot,
+    withdrawalStorageRoot,
+    blockHash: hashBlockHeader(header),
+  });
+}
+
+/** The L2's part of a claim. */
+export interface ClaimedL2Block {
+  readonly header: EvmBlockHeader;
+  readonly withdrawalStorageRoot: Hash256;
+}
+
+function checkClaim(block: ClaimedL2Block, height: bigint, rootClaim: Hash256): void {
+  if (block.header.number !== height) throw new RollupDataError("wrong_block");
+  if (claimOf(block.header, block.withdrawalStorageRoot) !== rootClaim) {
+    throw new RollupDataError("false_claim");
+  }
+}
+
+/**
+ * Proof of a dispute game; `factory` and `proxy` are answers of `eth_getProof` at the L1 height of the update.
+ * @throws {RollupDataError} `malformed_result`, `wrong_block`, `false_claim`
+ * @throws {EvmProofError} malformed_answer
+ */
+export function buildDisputeGameProof(
+  parts: ClaimedL2Block & {
+    readonly game: DisputeGameCreated;
+    readonly kind: DisputeGameKind;
+    readonly extraData: Uint8Array;
+    readonly createdAtSec: bigint;
+    readonly factory: AccountProofAnswer;
+    readonly proxy: AccountProofAnswer;
+  },
+): DisputeGameProof {
+  const { game, factory, proxy, extraData } = parts;
+  checkClaim(parts, claimedHeight(extraData), game.rootClaim);
+  return {
+    header: parts.header,
+    withdrawalStorageRoot: parts.withdrawalStorageRoot,
+    version: OUTPUT_ROOT_VERSION,
+    disputeFactoryProof: accountNodesOf(factory),
+    disputeGameProof: slotNodesOf(factory, 0),
+    gameImplProof: slotNodesOf(factory, 1),
+    proxyAccountProof: accountNodesOf(proxy),
+    challengeProof: gameProofSlots(parts.kind).length === 0 ? [] : slotNodesOf(proxy, 0),
+    proxy: game.proxy,
+    extraData,
+    gameType: game.gameType,
+    timestampSec: parts.createdAtSec,
+  };
+}
+
+/**
+ * Proof of an output in an oracle; `oracle` is the answer of `eth_getProof` at the L1 height of the update.
+ * @throws {RollupDataError} `wrong_block`, `false_claim`
+ * @throws {EvmProofError} malformed_answer
+ */
+export function buildOutputOracleProof(
+  parts: ClaimedL2Block & { readonly output: OutputProposed; readonly oracle: AccountProofAnswer },
+): OutputOracleProof {
+  const { output, oracle, header } = parts;
+  checkClaim(parts, output.l2Height, output.outputRoot);
+  return {
+    stateRoot: header.stateRoot,
+    withdrawalStorageRoot: parts.withdrawalStorageRoot,
+    l2BlockHash: hashBlockHeader(header),
+    version: OUTPUT_ROOT_VERSION,
+    l2OracleProof: accountNodesOf(oracle),
+    outputRootProof: slotNodesOf(oracle, 0),
+    multiProof: slotNodesOf(oracle, 1),
+    outputRootIndex: output.index,
+    blockNumber: output.l2Height,
+    timestampSec: output.l1TimestampSec,
+  };
+}

@@ -1,0 +1,103 @@
+/**
+ * How claims about an OP stack chain show on the L1: logs of its contracts and calls of games.
+ * Source: ethereum-optimism/optimism: packages/contracts-bedrock/interfaces/{dispute/IDisputeGameFactory.sol,
+ * dispute/IDisputeGame.sol, L1/IL2OutputOracle.sol}.
+ */
+import { parseAbiParameters, toFunctionSelector } from "viem";
+import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../../../../core/encoding/bytes.ts";
+import { type Address, toAddress } from "../../../../core/evm/address.ts";
+import type { RawLog } from "../../../../core/evm/host_events.ts";
+import { decodeAbiStrict, readEvent } from "../../../rollup/spec/event_log.ts";
+import { RollupDataError } from "../../../rollup/spec/rollup_data_error.ts";
+
+/** topic0 of `DisputeGameCreated(address,uint32,bytes32)` of a factory. */
+export const DISPUTE_GAME_CREATED: Hex = "0x5b565efe82411da98814f356d0e7bcb8f0219b8d970307c5afb4a6903a8b2e35";
+
+/** topic0 of `OutputProposed(bytes32,uint256,uint256,uint256)` of an oracle. */
+export const OUTPUT_PROPOSED: Hex = "0xa7aaf2512769da4e444e3de247be2564225c2e7a8f74cfe528e46e17d24868e2";
+
+/** A game that somebody created; anybody can, with any claim. */
+export interface DisputeGameCreated {
+  readonly proxy: Address;
+  readonly gameType: number;
+  /** Output root that the game stands for. */
+  readonly rootClaim: Hash256;
+}
+
+/** An output root that the proposer of a chain wrote to its oracle. */
+export interface OutputProposed {
+  readonly outputRoot: Hash256;
+  readonly index: bigint;
+  readonly l2Height: bigint;
+  /** Unix time in seconds on the L1. */
+  readonly l1TimestampSec: bigint;
+}
+
+const disputeGameCreated = {
+  topic0: DISPUTE_GAME_CREATED,
+  parameters: parseAbiParameters("address proxy, uint32 gameType, bytes32 rootClaim"),
+  indexedCount: 3,
+} as const;
+
+const outputProposed = {
+  topic0: OUTPUT_PROPOSED,
+  parameters: parseAbiParameters(
+    "bytes32 outputRoot, uint256 index, uint256 l2Height, uint256 l1TimestampSec",
+  ),
+  indexedCount: 3,
+} as const;
+
+/**
+ * Reads a log of a dispute game factory; undefined for other logs.
+ * @throws {RollupDataError} `malformed_event`
+ */
+export function decodeDisputeGameCreated(log: RawLog, factory: Address): DisputeGameCreated | undefined {
+  const values = readEvent(log, factory, disputeGameCreated);
+  if (values === undefined) return undefined;
+  const [proxy, gameType, rootClaim] = values;
+  return { proxy: toAddress(proxy), gameType, rootClaim: toHash256(rootClaim) };
+}
+
+/**
+ * Reads a log of an output oracle; undefined for other logs.
+ * @throws {RollupDataError} `malformed_event`
+ */
+export function decodeOutputProposed(log: RawLog, oracle: Address): OutputProposed | undefined {
+  const values = readEvent(log, oracle, outputProposed);
+  if (values === undefined) return undefined;
+  const [outputRoot, index, l2Height, l1TimestampSec] = values;
+  return { outputRoot: toHash256(outputRoot), index, l2Height, l1TimestampSec };
+}
+
+/** Call data of the two calls that every kind of game answers. (Names of others differ between kinds.) */
+export const disputeGameCalls = {
+  extraData: toFunctionSelector("extraData()"),
+  createdAt: toFunctionSelector("createdAt()"),
+} as const;
+
+/**
+ * Reads the answer to `extraData()`.
+ * @throws {RollupDataError} `malformed_result`
+ */
+export function decodeExtraData(result: Hex): Uint8Array {
+  const [value] = decodeAbiStrict([{ type: "bytes" }], result, "malformed_result");
+  return fromHex(value);
+}
+
+/**
+ * Reads the answer to `createdAt()`: L1 time in Unix seconds.
+ * @throws {RollupDataError} `malformed_result`
+ */
+export function decodeCreatedAt(result: Hex): bigint {
+  const [value] = decodeAbiStrict([{ type: "uint64" }], result, "malformed_result");
+  return value;
+}
+
+/**
+ * Block number that a game is about: the first word of its extra data, whatever follows.
+ * @throws {RollupDataError} `malformed_result` when there is no whole word.
+ */
+export function claimedHeight(extraData: Uint8Array): bigint {
+  if (extraData.length < 32) throw new RollupDataError("malformed_result");
+  return BigInt(toHex(extraData.subarray(0, 32)));
+}

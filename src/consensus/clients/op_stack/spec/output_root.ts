@@ -1,0 +1,136 @@
+/**
+ * Output roots, and where the L1 contracts of an OP stack chain keep them.
+ * Source: ethereum-optimism/optimism: packages/contracts-bedrock/src/{libraries/Hashing.sol,
+ * dispute/DisputeGameFactory.sol, dispute/lib/LibGameId.sol, L1/L2OutputOracle.sol}; slots as in
+ * polytope-labs/hyperbridge: modules/ismp/clients/optimism/src/lib.rs.
+ */
+import { encodeAbiParameters } from "viem";
+import { concatBytes, fromHex, type Hash256, toHash256, toHex } from "../../../../core/encoding/bytes.ts";
+import type { Address } from "../../../../core/evm/address.ts";
+import { mapSlot, offset, word } from "../../../../core/evm/host_storage.ts";
+import { keccak256 } from "../../../../core/encoding/hash.ts";
+import type { DisputeGameKind } from "./consensus_state.ts";
+
+/** Slots of the contracts' variables. */
+export const opStackSlots = {
+  /** `DisputeGameFactory.gameImpls`, by game type. */
+  gameImplementations: 101n,
+  /** `DisputeGameFactory._disputeGames`, by uuid. */
+  disputeGames: 103n,
+  /** `DisputeGameFactory._disputeGameList`, by index. The hub does not read it. */
+  disputeGameList: 104n,
+  /** `L2OutputOracle.l2Outputs`, an array of two words an item. */
+  l2Outputs: 3n,
+  /** Length of `FaultDisputeGame.claimData`. */
+  claimData: 2n,
+  /** `AggregateVerifier.counteredByIntermediateRootIndexPlusOne`. */
+  counteredBy: 5n,
+} as const;
+
+/** Version of output roots, the only one. */
+export const OUTPUT_ROOT_VERSION: Hash256 = word(0n);
+
+/** What an output root commits to. */
+export interface OutputRootParts {
+  readonly version: Hash256;
+  readonly stateRoot: Hash256;
+  readonly withdrawalStorageRoot: Hash256;
+  readonly blockHash: Hash256;
+}
+
+/** The claim about a block: Keccak-256 of the four words. */
+export function outputRoot(parts: OutputRootParts): Hash256 {
+  const words = [parts.version, parts.stateRoot, parts.withdrawalStorageRoot, parts.blockHash];
+  return toHash256(keccak256(concatBytes(...words.map(fromHex))));
+}
+
+const uuidParameters = [{ type: "uint32" }, { type: "bytes32" }, { type: "bytes" }] as const;
+
+/** Name of a game in the factory: Keccak-256 of `abi.encode(type, claim, extra data)`. */
+export function gameUuid(gameType: number, rootClaim: Hash256, extraData: Uint8Array): Hash256 {
+  const encoded = encodeAbiParameters(uuidParameters, [gameType, rootClaim, toHex(extraData)]);
+  return toHash256(keccak256(fromHex(encoded)));
+}
+
+/** What the factory knows of a game. */
+export interface GameId {
+  readonly gameType: number;
+  /** L1 time of the creation in Unix seconds. */
+  readonly timestampSec: bigint;
+  readonly proxy: Address;
+}
+
+/** The word in which the factory keeps a game: type (4 bytes), time (8), address (20). */
+export function gameIdWord(id: GameId): Hash256 {
+  return word((BigInt(id.gameType) << 224n) | (id.timestampSec << 160n) | BigInt(id.proxy));
+}
+
+/** The inverse of {@link gameIdWord}. */
+export function parseGameIdWord(idWord: Hash256): GameId {
+  const value = BigInt(idWord);
+  return {
+    gameType: Number(value >> 224n),
+    timestampSec: BigInt.asUintN(64, value >> 160n),
+    proxy: toHex(fromHex(idWord).subarray(12)),
+  };
+}
+
+/** Slot of a game in the factory. */
+export function disputeGameSlot(uuid: Hash256): Hash256 {
+  return mapSlot(uuid, word(opStackSlots.disputeGames));
+}
+
+/** Slot of the number of all games of the factory (length of `_disputeGameList`). */
+export const gameCountSlot: Hash256 = word(opStackSlots.disputeGameList);
+
+/** Slot of the word of a game, in the order in which they were created: see {@link parseGameIdWord}. */
+export function gameAtSlot(index: bigint): Hash256 {
+  return offset(toHash256(keccak256(fromHex(gameCountSlot))), index);
+}
+
+/** Slot of the contract that the factory clones for a type of games. */
+export function gameImplementationSlot(gameType: number): Hash256 {
+  return mapSlot(word(BigInt(gameType)), word(opStackSlots.gameImplementations));
+}
+
+/** Slot of the number of all outputs of the oracle (length of `l2Outputs`). */
+export const outputCountSlot: Hash256 = word(opStackSlots.l2Outputs);
+
+/** Slots of an output in the oracle: root, then block number (high half) and time (low half). */
+export function outputSlots(index: bigint): { readonly root: Hash256; readonly block: Hash256 } {
+  const items = toHash256(keccak256(fromHex(outputCountSlot)));
+  const root = offset(items, 2n * index);
+  return { root, block: offset(root, 1n) };
+}
+
+/** Slot of a game that tells whether it was challenged; undefined for kinds without challenges. */
+export function challengeSlot(kind: DisputeGameKind): Hash256 | undefined {
+  switch (kind) {
+    case "OPSuccinct":
+      return undefined;
+    case "FaultDisputeGame":
+      return word(opStackSlots.claimData);
+    case "AggregateVerifier":
+      return word(opStackSlots.counteredBy);
+  }
+}
+
+/** What the word in {@link challengeSlot} says. */
+export type ChallengeStatus = "unchallenged" | "challenged" | "missing";
+
+/**
+ * Reads the challenge slot: an unchallenged fault dispute game has exactly one claim, its own, and an unchallenged
+ * aggregate verifier is countered by nothing.
+ * @param value undefined or zero for an empty slot.
+ */
+export function challengeStatus(kind: DisputeGameKind, value: Hash256 | undefined): ChallengeStatus {
+  const count = BigInt(value ?? 0n);
+  switch (kind) {
+    case "OPSuccinct":
+      return "unchallenged";
+    case "FaultDisputeGame":
+      return count === 0n ? "missing" : count === 1n ? "unchallenged" : "challenged";
+    case "AggregateVerifier":
+      return count === 0n ? "unchallenged" : "challenged";
+  }
+}

@@ -1,0 +1,127 @@
+/**
+ * The parachain client: siblings are followed by their heads in the state of the relay chain that all of them build on.
+ * Polkadot Hub, which tells no time itself, is refused: see {@link polkadotHubAs}.
+ * Source: polytope-labs/hyperbridge: modules/ismp/clients/parachain/client/src/consensus.rs.
+ */
+import type { Hash256 } from "../../../../core/encoding/bytes.ts";
+import type { IntermediateState, StateCommitment } from "../../../../core/ismp/state_commitment.ts";
+import {
+  type ConsensusStateId,
+  evmStateMachine,
+  formatStateMachine,
+  type StateMachine,
+  stateMachineParts,
+} from "../../../../core/ismp/state_machine.ts";
+import {
+  bytes,
+  type Codec,
+  decodeStrict,
+  list,
+  ScaleError,
+  Struct,
+  u32,
+} from "../../../../core/encoding/scale.ts";
+import { TrieError } from "../../../../core/merkle/trie_error.ts";
+import { GrandpaError } from "../../grandpa/spec/grandpa_error.ts";
+import { commitmentOf } from "../../grandpa/spec/verify_message.ts";
+import { decodeHeadData, provenHeads } from "../../../../core/substrate/parachain_heads.ts";
+import { decodeSubstrateHeader, type SubstrateHeader } from "../../../../core/substrate/header.ts";
+import { ParachainError } from "./parachain_error.ts";
+
+/** What a relayer sends. */
+export interface ParachainConsensusProof {
+  /** A block of the relay chain whose state root the verifying chain knows. */
+  readonly relayHeight: number;
+  /** Nodes of that block's state that prove heads. */
+  readonly storageProof: readonly Uint8Array[];
+}
+
+/** SCALE of {@link ParachainConsensusProof}. */
+export const parachainProofCodec: Codec<ParachainConsensusProof> = Struct({
+  relayHeight: u32,
+  storageProof: list(bytes),
+});
+
+/** Reads the consensus proof of a message. @throws {ParachainError} `undecodable_message` */
+export function decodeParachainProof(encoded: Uint8Array): ParachainConsensusProof {
+  try {
+    return decodeStrict(parachainProofCodec, encoded, "ParachainConsensusProof");
+  } catch (cause) {
+    if (cause instanceof ScaleError) throw new ParachainError("undecodable_message", { cause });
+    throw cause;
+  }
+}
+
+/** What the verifying chain knows. */
+export interface ParachainView {
+  /** The verifying chain: parachains are of its own family. */
+  readonly chain: StateMachine;
+  /** Under which it stores the client and the commitments. */
+  readonly consensusStateId: ConsensusStateId;
+  /** Its hub. */
+  readonly coprocessor: StateMachine | undefined;
+  /** Of the proof's relay chain block, as its own blocks told it. */
+  readonly relayStateRoot: Hash256;
+}
+
+/** Polkadot Hub (once Asset Hub) on its relay chain. */
+const POLKADOT_HUB_PARA_ID = 1000;
+
+/**
+ * How the client stores Polkadot Hub: as an EVM chain, 420420419 on Polkadot and 420420417 on Paseo, whose parachains
+ * count as Kusama's. `undefined` for every other parachain.
+ */
+export function polkadotHubAs(parachain: StateMachine): StateMachine | undefined {
+  const { tag, value } = stateMachineParts(parachain);
+  if (value !== POLKADOT_HUB_PARA_ID) return undefined;
+  if (tag === "Polkadot") return evmStateMachine(420420419);
+  return tag === "Kusama" ? evmStateMachine(420420417) : undefined;
+}
+
+/**
+ * What the client stores of a parachain that it follows; `undefined`: the relay chain has no head of it.
+ * @throws {ParachainError}
+ */
+export function verifyParachainHead(
+  { storageProof }: Pick<ParachainConsensusProof, "storageProof">,
+  paraId: number,
+  { chain, consensusStateId, coprocessor, relayStateRoot }: ParachainView,
+): IntermediateState | undefined {
+  const { tag } = stateMachineParts(chain);
+  if (tag !== "Kusama" && tag !== "Polkadot") throw new ParachainError("not_a_parachain");
+  const stateMachine = formatStateMachine({ tag, value: paraId });
+  const header = readHead(storageProof, relayStateRoot, paraId);
+  if (header === undefined) return undefined;
+  if (polkadotHubAs(stateMachine) !== undefined) throw new ParachainError("polkadot_hub");
+  return {
+    height: { id: { stateMachine, consensusStateId }, height: BigInt(header.number) },
+    commitment: readCommitment(header, stateMachine === coprocessor),
+  };
+}
+
+function readHead(
+  nodes: readonly Uint8Array[],
+  relayStateRoot: Hash256,
+  paraId: number,
+): SubstrateHeader | undefined {
+  try {
+    const stored = provenHeads(nodes, relayStateRoot, [paraId]).get(paraId);
+    return stored && decodeSubstrateHeader(decodeHeadData(stored));
+  } catch (cause) {
+    if (cause instanceof ScaleError) throw new ParachainError("undecodable_header", { cause });
+    if (!(cause instanceof TrieError)) throw cause;
+    const isIncomplete = cause.code === "missing_node" || cause.code === "missing_value";
+    throw new ParachainError(isIncomplete ? "head_missing" : "heads_proof", { cause });
+  }
+}
+
+/** A header without the digest of pallet-ismp's time tells none: slots do not count here. */
+function readCommitment(header: SubstrateHeader, isHub: boolean): StateCommitment {
+  try {
+    return commitmentOf(header, 0n, isHub);
+  } catch (cause) {
+    if (!(cause instanceof GrandpaError)) throw cause;
+    const code = cause.code === "timestamp_missing" ? cause.code : "undecodable_header";
+    throw new ParachainError(code, { cause });
+  }
+}

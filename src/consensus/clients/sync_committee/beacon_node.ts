@@ -1,0 +1,285 @@
+/**
+ * What beacon nodes are asked, and how their answers are read. Decides nothing; answers that have not their shape or
+ * contradict themselves become faults of the endpoint (`malformed`).
+ * Source: ethereum/beacon-APIs: apis/{beacon,debug,node}; ChainSafe/lodestar: packages/api/src/beacon/routes;
+ * status-im/nimbus-eth2: beacon_chain/rpc/rest_nimbus_api.nim.
+ */
+import { z } from "zod";
+import { fromHex, type Hash256, type Hex, toHash256 } from "../../../core/encoding/bytes.ts";
+import { DerivationError } from "./spec/derivation_error.ts";
+import {
+  type FinalityUpdate,
+  type LightClientBootstrap,
+  LightClientJsonError,
+  type LightClientUpdate,
+  parseBeaconBlockHeader,
+  parseFinalityUpdate,
+  parseLightClientBootstrap,
+  parseLightClientUpdate,
+} from "./spec/light_client_data.ts";
+import { headerRoot } from "./spec/ssz_roots.ts";
+import { readSummaries } from "./spec/state_fields.ts";
+import type { HistoricalSummary } from "./spec/state_prefix.ts";
+import { SyncCommitteeError } from "./spec/sync_committee_error.ts";
+import type { BeaconBlockHeader } from "./spec/update.ts";
+import { RpcFault } from "../../../core/rpc/fault.ts";
+import type { Json } from "../../../core/rpc/json.ts";
+import type { BodyReader, RestAnswer, RestConditions, RestEndpoint } from "../../rest/rest_endpoint.ts";
+import { type BlockFacts, parseBlock } from "./block_json.ts";
+import { findUnknownFork, UnknownForkError } from "./unknown_fork.ts";
+
+/** A header with its root, which was recomputed. */
+export interface RootedHeader {
+  readonly root: Hash256;
+  readonly header: BeaconBlockHeader;
+}
+
+/** A checkpoint as nodes give it. The root is zero before the first one. */
+export interface Checkpoint {
+  readonly epoch: bigint;
+  readonly root: Hash256;
+}
+
+/** The historical summaries of a state with their branch (node 91), not checked. */
+export interface SummariesProof {
+  readonly entries: readonly HistoricalSummary[];
+  readonly branch: readonly Hash256[];
+}
+
+/** Paths on which nodes serve historical summaries: Nimbus, Lodestar, older Lodestar. */
+export const summariesPaths: readonly ((state: string) => string)[] = [
+  (state) => `/nimbus/v1/debug/beacon/states/${state}/historical_summaries`,
+  (state) => `/eth/v1/lodestar/states/${state}/historical_summaries`,
+  (state) => `/eth/v1/lodestar/historical_summaries/${state}`,
+];
+
+/**
+ * Longest wait for the first byte of a state, ms: some nodes replay up to 2,048 blocks for one
+ * (OffchainLabs/prysm: beacon-chain/state/stategen), which takes minutes.
+ */
+const STATE_FIRST_BYTE_MS = 10 * 60_000;
+
+/** Names of routes in faults and in what is remembered of endpoints. */
+export const beaconRoutes = {
+  finalityUpdate: "light_client/finality_update",
+  updates: "light_client/updates",
+  bootstrap: "light_client/bootstrap/{root}",
+  header: "headers/{id}",
+  block: "blocks/{id}",
+  blindedBlock: "blinded_blocks/{id}",
+  checkpoints: "states/{id}/finality_checkpoints",
+  stateProof: "proof/state/{id}",
+  summaries: "states/{id}/historical_summaries",
+  state: "debug/beacon/states/{id}",
+  genesis: "genesis",
+} as const;
+
+const hash = z.string().regex(/^0x[0-9a-fA-F]{64}$/).transform((text) => toHash256(text));
+const hexBytes = z.string().regex(/^0x([0-9a-fA-F]{2})*$/).transform(fromHex);
+const uint64 = z.string().regex(/^[0-9]{1,20}$/).transform(BigInt);
+
+const envelope = z.object({ data: z.unknown() });
+const headerShape = z.object({ data: z.object({ root: hash, header: z.object({ message: z.unknown() }) }) });
+const checkpointsShape = z.object({ data: z.object({ finalized: z.object({ epoch: uint64, root: hash }) }) });
+const genesisShape = z.object({ data: z.object({ genesis_validators_root: hash }) });
+const proofShape = z.object({ data: z.object({ leaves: z.array(hash).max(1024), descriptor: hexBytes }) });
+const summariesShape = z.object({
+  data: z.object({
+    historical_summaries: z.array(z.object({ block_summary_root: hash, state_summary_root: hash })),
+    proof: z.array(hash).max(16),
+  }),
+});
+
+/**
+ * The result of `read`, which throws what the codecs and checks of this chain throw.
+ * @throws {RpcFault} `malformed` of the endpoint when it does.
+ */
+export function believed<T>(endpoint: RestEndpoint, route: string, read: () => T): T {
+  try {
+    return read();
+  } catch (cause) {
+    const isRefusal = cause instanceof LightClientJsonError || cause instanceof DerivationError ||
+      cause instanceof SyncCommitteeError || cause instanceof z.ZodError;
+    if (!isRefusal) throw cause;
+    const detail = cause instanceof z.ZodError
+      ? `unexpected shape at ${cause.issues[0]?.path.join(".") ?? ""}`
+      : cause.message;
+    throw endpoint.fault("malformed", route, detail, cause);
+  }
+}
+
+/** One beacon node, asked on behalf of one piece of work. Every method may throw an `RpcFault`. */
+export class BeaconNode {
+  readonly #conditions: RestConditions;
+
+  /** @param patience for everything that is asked; absent: the endpoint's, and ten minutes for a state's first byte. */
+  constructor(
+    readonly endpoint: RestEndpoint,
+    signal: AbortSignal,
+    patience?: { readonly timeoutMs: number },
+  ) {
+    this.#conditions = {
+      signal,
+      firstByteTimeoutMs: patience?.timeoutMs ?? STATE_FIRST_BYTE_MS,
+      ...patience,
+    };
+  }
+
+  /** The newest finality update. */
+  async fetchFinalityUpdate(): Promise<FinalityUpdate> {
+    const route = beaconRoutes.finalityUpdate;
+    const json = await this.#json(route, "/eth/v1/beacon/light_client/finality_update");
+    return believed(this.endpoint, route, () => parseFinalityUpdate(envelope.parse(json).data));
+  }
+
+  /** The best update of a period. @throws {RpcFault} `not_found` also when the list is empty. */
+  async fetchPeriodUpdate(period: bigint): Promise<LightClientUpdate> {
+    const route = beaconRoutes.updates;
+    const json = await this.#json(
+      route,
+      `/eth/v1/beacon/light_client/updates?start_period=${period}&count=1`,
+    );
+    const [update] = believed(this.endpoint, route, () => z.array(envelope).max(128).parse(json));
+    if (update === undefined) throw this.endpoint.fault("not_found", route, `no update of period ${period}`);
+    return believed(this.endpoint, route, () => parseLightClientUpdate(update.data));
+  }
+
+  /** The bootstrap of a block. */
+  async fetchBootstrap(root: Hash256): Promise<LightClientBootstrap> {
+    const route = beaconRoutes.bootstrap;
+    const json = await this.#json(route, `/eth/v1/beacon/light_client/bootstrap/${root}`);
+    const bootstrap = believed(
+      this.endpoint,
+      route,
+      () => parseLightClientBootstrap(envelope.parse(json).data),
+    );
+    if (headerRoot(bootstrap.header.beacon) !== root) {
+      throw this.endpoint.fault("malformed", route, "the bootstrap is of another block");
+    }
+    return bootstrap;
+  }
+
+  /** A header by slot, root, `head` or `finalized`. */
+  async fetchHeader(id: string): Promise<RootedHeader> {
+    const route = beaconRoutes.header;
+    const json = await this.#json(route, `/eth/v1/beacon/headers/${id}`);
+    return believed(this.endpoint, route, () => {
+      const { data } = headerShape.parse(json);
+      const header = parseBeaconBlockHeader(data.header.message);
+      if (headerRoot(header) !== data.root || (id.startsWith("0x") && id !== data.root)) {
+        throw this.endpoint.fault("malformed", route, "the header has another root");
+      }
+      return { root: data.root, header };
+    });
+  }
+
+  /** Who signed in a block. Blinded blocks are smaller: they are without the transactions. */
+  async fetchBlock(root: Hash256): Promise<BlockFacts> {
+    try {
+      return await this.#block(beaconRoutes.blindedBlock, `/eth/v1/beacon/blinded_blocks/${root}`);
+    } catch (fault) {
+      const mayHaveIt = fault instanceof RpcFault &&
+        ["not_found", "missing_method", "refused", "server_error", "malformed"].includes(fault.code);
+      if (!mayHaveIt) throw fault;
+    }
+    return await this.#block(beaconRoutes.block, `/eth/v2/beacon/blocks/${root}`);
+  }
+
+  async #block(route: string, path: string): Promise<BlockFacts> {
+    const json = await this.#json(route, path);
+    return believed(this.endpoint, route, () => parseBlock(envelope.parse(json).data));
+  }
+
+  /** The finalized checkpoint of a state, by root, slot or `head`. */
+  async fetchFinalizedCheckpoint(state: string): Promise<Checkpoint> {
+    const route = beaconRoutes.checkpoints;
+    const json = await this.#json(route, `/eth/v1/beacon/states/${state}/finality_checkpoints`);
+    return believed(this.endpoint, route, () => checkpointsShape.parse(json).data.finalized);
+  }
+
+  /** Root of the validators at genesis, which tells networks apart. */
+  async fetchGenesisValidatorsRoot(): Promise<Hash256> {
+    const route = beaconRoutes.genesis;
+    const json = await this.#json(route, "/eth/v1/beacon/genesis");
+    return believed(this.endpoint, route, () => genesisShape.parse(json).data.genesis_validators_root);
+  }
+
+  /** Leaves of a compact proof of a state. */
+  async fetchStateProof(state: string, format: Hex): Promise<readonly Hash256[]> {
+    const route = beaconRoutes.stateProof;
+    const path = `/eth/v0/beacon/proof/state/${state}?format=${format}`;
+    const answer = await this.endpoint.fetchEither({ route, path }, this.#conditions);
+    return believed(this.endpoint, route, () => readProof(answer));
+  }
+
+  /** The historical summaries of a state, on one of {@link summariesPaths}. */
+  async fetchSummaries(path: string): Promise<SummariesProof> {
+    const route = beaconRoutes.summaries;
+    // Lodestar has no agreed order of the fields in bytes; Nimbus has.
+    const answer: RestAnswer = path.startsWith("/nimbus/")
+      ? await this.endpoint.fetchEither({ route, path }, this.#conditions)
+      : { kind: "json", json: await this.#json(route, path) };
+    return believed(this.endpoint, route, () => readSummariesProof(answer));
+  }
+
+  /** A state, piece by piece: its SSZ bytes, or JSON where the body's reader takes that. */
+  async streamState(state: string, body: BodyReader): Promise<void> {
+    const path = `/eth/v2/debug/beacon/states/${state}`;
+    await this.endpoint.stream({ route: beaconRoutes.state, path }, body, this.#conditions);
+  }
+
+  /** @throws {RpcFault} `refused`, caused by {@link UnknownForkError}, when the answer is of a fork that is not known. */
+  async #json(route: string, path: string): Promise<Json> {
+    const json = await this.endpoint.fetchJson({ route, path }, this.#conditions);
+    const fork = findUnknownFork(json);
+    if (fork === undefined) return json;
+    const error = new UnknownForkError(fork);
+    throw this.endpoint.fault("refused", route, error.message, error);
+  }
+}
+
+/** Bytes: a container of a list of roots and of the descriptor, both behind offsets. */
+function readProof(answer: RestAnswer): readonly Hash256[] {
+  if (answer.kind === "json") return proofShape.parse(answer.json).data.leaves;
+  const { bytes } = answer;
+  if (bytes.length < 8) throw new DerivationError("branch_length");
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  const [start, end] = [view.getUint32(0, true), view.getUint32(4, true)];
+  if (start !== 8 || end < start || end > bytes.length || (end - start) % 32 !== 0) {
+    throw new DerivationError("branch_length");
+  }
+  return hashesIn(bytes.subarray(start, end));
+}
+
+/** Length of the branch of the summaries in a state of Electra or later. */
+const SUMMARIES_DEPTH = 6;
+
+/** Bytes: offset of the summaries, the branch in place, the slot, the summaries. */
+function readSummariesProof(answer: RestAnswer): SummariesProof {
+  if (answer.kind === "json") {
+    const { historical_summaries: entries, proof } = summariesShape.parse(answer.json).data;
+    return {
+      entries: entries.map((entry) => ({
+        blockSummaryRoot: entry.block_summary_root,
+        stateSummaryRoot: entry.state_summary_root,
+      })),
+      branch: proof,
+    };
+  }
+  const { bytes } = answer;
+  const fixed = 4 + 32 * SUMMARIES_DEPTH + 8;
+  if (bytes.length < fixed) throw new DerivationError("branch_length");
+  const start = new DataView(bytes.buffer, bytes.byteOffset, bytes.length).getUint32(0, true);
+  if (start !== fixed) throw new DerivationError("branch_length");
+  return {
+    entries: readSummaries(bytes.subarray(start)),
+    branch: hashesIn(bytes.subarray(4, 4 + 32 * SUMMARIES_DEPTH)),
+  };
+}
+
+function hashesIn(bytes: Uint8Array): Hash256[] {
+  return Array.from(
+    { length: bytes.length / 32 },
+    (_, index) => toHash256(bytes.subarray(32 * index, 32 * (index + 1))),
+  );
+}

@@ -1,0 +1,149 @@
+/**
+ * The beacon nodes of one chain: every question goes to one after the other until one answers, and those that say what
+ * is not true are named in the log.
+ */
+import { ProverFault } from "../../prover.ts";
+import type { StateMachine } from "../../../core/ismp/state_machine.ts";
+import { RpcFault } from "../../../core/rpc/fault.ts";
+import type { RestEndpoint } from "../../rest/rest_endpoint.ts";
+import type { RestPool } from "../../rest/rest_pool.ts";
+import type { Log } from "../../../core/telemetry/log.ts";
+import { BeaconNode } from "./beacon_node.ts";
+import { unknownForkOf } from "./unknown_fork.ts";
+
+/** Server errors of a route in a row before it is asked whether the node answers elsewhere. */
+const SERVER_ERRORS = 2;
+
+/** Subjects that a node does not find before it is taken to lack the route: one may just be too new or too old. */
+const MISSES = 2;
+
+/** How a question is put. */
+export interface RpcBatch {
+  readonly route: string;
+  /** What it is about, e.g. a slot: not to be found twice is no more than once. Absent: always something new. */
+  readonly subject?: string;
+  /** False: endpoints that recently had no such route are left out. Default true. */
+  readonly asksAgain?: boolean;
+  readonly onFault?: (fault: RpcFault) => void;
+}
+
+/** The beacon nodes of one chain. */
+export class BeaconPool {
+  /** By endpoint and route: subjects that were not found, one after the other. */
+  readonly #misses = new Map<RestEndpoint, Map<string, Set<string>>>();
+  /** By endpoint and route: server errors of routes that never answered; `served` once one did. */
+  readonly #serverErrors = new Map<RestEndpoint, Map<string, number | "served">>();
+
+  constructor(
+    readonly chain: StateMachine,
+    readonly rest: RestPool,
+    readonly log: Log,
+  ) {}
+
+  /**
+   * What the first node gives that can. `work` throws faults of its endpoint only.
+   * @throws {RpcFault} when all fail.
+   */
+  async ask<T>(question: RpcBatch, work: (node: BeaconNode) => Promise<T>, signal: AbortSignal): Promise<T> {
+    const { route } = question;
+    const onFault = (fault: RpcFault): void => {
+      const fields = { route, endpoint: fault.where.endpointHost, code: fault.code, detail: fault.detail };
+      if (fault.code === "malformed") this.log.warn("endpoint_data_invalid", fields);
+      else this.log.debug("beacon_node_failed", fields);
+      question.onFault?.(fault);
+    };
+    return await this.rest.ask({ ...question, onFault }, async (endpoint) => {
+      try {
+        const result = await work(new BeaconNode(endpoint, signal));
+        this.#misses.get(endpoint)?.delete(route);
+        this.#errorsOf(endpoint).set(route, "served");
+        return result;
+      } catch (error) {
+        if (!(error instanceof RpcFault)) throw error;
+        const fault = error.code === "server_error"
+          ? await this.#faultOfServerError(endpoint, route, error, signal)
+          : error;
+        this.#noteMiss(endpoint, question, fault);
+        throw fault;
+      }
+    }, signal);
+  }
+
+  /**
+   * Some nodes and gateways answer 5xx on routes that they have not. A node that answers on another route is well, so
+   * that it is the route which is missing; one that served it before has it.
+   */
+  async #faultOfServerError(
+    endpoint: RestEndpoint,
+    route: string,
+    fault: RpcFault,
+    signal: AbortSignal,
+  ): Promise<RpcFault> {
+    const errors = this.#errorsOf(endpoint);
+    const known = errors.get(route) ?? 0;
+    if (known === "served") return fault;
+    errors.set(route, known + 1);
+    if (known + 1 < SERVER_ERRORS || !await answersAtAll(new BeaconNode(endpoint, signal))) return fault;
+    return endpoint.fault("missing_method", route, fault.detail ?? "not served", fault);
+  }
+
+  #errorsOf(endpoint: RestEndpoint): Map<string, number | "served"> {
+    const known = this.#serverErrors.get(endpoint) ?? new Map<string, number | "served">();
+    this.#serverErrors.set(endpoint, known);
+    return known;
+  }
+
+  /** False when every node recently had no such route. */
+  mayServe(route: string): boolean {
+    return this.rest.mayServe(route);
+  }
+
+  #noteMiss(endpoint: RestEndpoint, { route, subject }: RpcBatch, fault: RpcFault): void {
+    if (fault.code === "missing_method") this.rest.noteUnsupported(endpoint, route);
+    if (fault.code !== "not_found") return;
+    const ofEndpoint = this.#misses.get(endpoint) ?? new Map<string, Set<string>>();
+    this.#misses.set(endpoint, ofEndpoint);
+    const missed = ofEndpoint.get(route) ?? new Set<string>();
+    ofEndpoint.set(route, missed.add(subject ?? String(missed.size)));
+    if (missed.size < MISSES) return;
+    this.rest.noteUnsupported(endpoint, route);
+    ofEndpoint.delete(route);
+  }
+}
+
+/** Every beacon node tells its genesis. */
+async function answersAtAll(node: BeaconNode): Promise<boolean> {
+  try {
+    await node.fetchGenesisValidatorsRoot();
+    return true;
+  } catch (error) {
+    if (error instanceof RpcFault) return false;
+    throw error;
+  }
+}
+
+/** True when the endpoint has not what was asked for, though it is well. */
+export function isAbsence(fault: RpcFault): boolean {
+  return fault.code === "not_found" || fault.code === "missing_method" || fault.code === "refused";
+}
+
+/** A fault of beacon nodes as the program is told of it: lies and lacks become {@link ProverFault}s. */
+export function proverFaultOf(chain: StateMachine, fault: RpcFault): ProverFault | RpcFault {
+  const unknown = unknownForkOf(fault);
+  if (unknown !== undefined) {
+    const detail =
+      `the beacon chain has reached ${unknown.fork}, which the hub's client does not know yet: ` +
+      "nothing can be proved until the hub's runtime is upgraded, and this program with it";
+    return new ProverFault("unrecoverable", chain, undefined, detail, { cause: fault });
+  }
+  if (fault.code === "malformed") {
+    const blamed = fault.cause instanceof RpcFault ? fault.cause : fault;
+    const detail = `${blamed.where.method}: ${blamed.detail ?? "unusable data"}`;
+    return new ProverFault("bad_data", chain, blamed.where.endpointHost, detail, { cause: fault });
+  }
+  if (!isAbsence(fault)) return fault;
+  const detail = `no beacon node serves ${fault.where.method}${
+    fault.detail === undefined ? "" : ` (${fault.detail})`
+  }`;
+  return new ProverFault("not_served", chain, fault.where.endpointHost, detail, { cause: fault });
+}

@@ -1,0 +1,184 @@
+/**
+ * The way without light client routes: walks back from the head to a block that enough of the committee signed, and
+ * takes the proofs out of the states, by the proof route where there is one, else out of whole states.
+ * Source: polytope-labs/hyperbridge: tesseract/consensus/sync-committee, modules/consensus/sync-committee/prover/src.
+ */
+import type { Hash256 } from "../../../core/encoding/bytes.ts";
+import { firstSlotOfPeriod, periodOfSlot } from "./spec/beacon_network.ts";
+import { checkSignature } from "./spec/verify_update.ts";
+import { isWorthSubmitting, planUpdate, type UpdatePlan, type WaitReason } from "./spec/plan_update.ts";
+import { countSigners, type StateUpdate } from "./spec/update.ts";
+import { RpcFault } from "../../../core/rpc/fault.ts";
+import { type BeaconNode, beaconRoutes, believed, type RootedHeader } from "./beacon_node.ts";
+import type { BlockFacts } from "./block_json.ts";
+import { type BeaconContext, type Look, type Trusted, verified, waitFor } from "./update_attempt.ts";
+import { type FinalityParts, StateParts } from "./state_parts.ts";
+
+/** Blocks looked at, back from the head, for one with enough signers. */
+const MAX_STEPS = 32;
+/** Slots looked at, back from the end of a missed period, for a block. Source: the reference's prover. */
+const MAX_EMPTY_SLOTS = 100n;
+const ZERO: Hash256 = `0x${"00".repeat(32)}`;
+
+/** A block that signs a header which the hub can use. */
+interface Candidate {
+  readonly attested: RootedHeader;
+  readonly signing: BlockFacts;
+  readonly withCommittee: boolean;
+}
+
+/** A candidate, or why there is none. */
+type Selection = { readonly kind: "candidate"; readonly candidate: Candidate } | {
+  readonly kind: "wait";
+  readonly reason: WaitReason;
+};
+
+/** Looks by blocks and states. */
+export class BlockStateStrategy {
+  readonly #context: BeaconContext;
+  readonly #parts: StateParts;
+
+  constructor(context: BeaconContext) {
+    this.#context = context;
+    this.#parts = new StateParts(context);
+  }
+
+  /** Looks once. @throws {RpcFault} of beacon nodes; `malformed` where data was refused. */
+  async look(trusted: Trusted, signal: AbortSignal): Promise<Look> {
+    const { pool, network } = this.#context;
+    const { statePeriod, latestFinalizedEpoch } = trusted.state.lightClientState;
+    const position = await pool.ask({ route: beaconRoutes.checkpoints }, async (node) => {
+      const checkpoint = await node.fetchFinalizedCheckpoint("head");
+      return { checkpoint, head: await node.fetchHeader("head") };
+    }, signal);
+    const { checkpoint, head } = position;
+    if (checkpoint.root === ZERO) return { kind: "wait", reason: "the chain has finalized nothing yet" };
+    if (checkpoint.epoch <= latestFinalizedEpoch) return waitFor(network, "epoch_not_newer");
+    const isBehind = periodOfSlot(network, head.header.slot) > statePeriod + 1n;
+    const selection = await pool.ask(
+      { route: beaconRoutes.block },
+      async (node) => {
+        const start = isBehind ? await this.#lastBlockOf(node, statePeriod + 1n) : head;
+        return await this.#select(node, trusted, start);
+      },
+      signal,
+    );
+    if (selection.kind === "wait") return waitFor(network, selection.reason);
+    return await this.#finish(trusted, selection.candidate, isBehind, signal);
+  }
+
+  /** The last block of a period. */
+  async #lastBlockOf(node: BeaconNode, period: bigint): Promise<RootedHeader> {
+    const end = firstSlotOfPeriod(this.#context.network, period + 1n);
+    let missing: RpcFault | undefined;
+    for (let slot = end - 1n; slot >= end - MAX_EMPTY_SLOTS; slot--) {
+      try {
+        return await node.fetchHeader(String(slot));
+      } catch (fault) {
+        if (!(fault instanceof RpcFault) || fault.code !== "not_found") throw fault;
+        missing = fault;
+      }
+    }
+    throw missing ?? new Error("A period has slots");
+  }
+
+  /** The newest block, from `start` back, whose signatures the hub can use. */
+  async #select(node: BeaconNode, trusted: Trusted, start: RootedHeader): Promise<Selection> {
+    let root = start.root;
+    let reason: WaitReason = "too_few_participants";
+    for (let step = 0; step < MAX_STEPS; step++) {
+      const signing = await node.fetchBlock(root);
+      const attested = await node.fetchHeader(signing.parentRoot);
+      const plan = await this.#planFor(node, trusted, signing, attested);
+      if (plan.action === "build") {
+        const candidate = { attested, signing, withCommittee: plan.committee === "with_committee" };
+        believed(node.endpoint, beaconRoutes.block, () => this.#checkSigned(trusted, candidate));
+        return { kind: "candidate", candidate };
+      }
+      if (plan.action === "wait") {
+        reason = plan.reason;
+        const mayHelp = reason === "too_few_participants" || reason === "attested_before_period" ||
+          reason === "first_slot_of_fork";
+        if (!mayHelp) break;
+      }
+      root = attested.root;
+    }
+    return { kind: "wait", reason };
+  }
+
+  async #planFor(
+    node: BeaconNode,
+    trusted: Trusted,
+    signing: BlockFacts,
+    attested: RootedHeader,
+  ): Promise<UpdatePlan> {
+    const { network } = this.#context;
+    const offer = {
+      attestedSlot: attested.header.slot,
+      signatureSlot: signing.slot,
+      signerCount: countSigners(signing.syncAggregate.bits),
+    };
+    // Signers and slots come first: what they rule out needs no question about the state.
+    const state = trusted.state.lightClientState;
+    const early = planUpdate(network, state, { ...offer, finalizedEpoch: state.latestFinalizedEpoch + 1n });
+    if (early.action !== "build") return early;
+    const { epoch } = await node.fetchFinalizedCheckpoint(attested.header.stateRoot);
+    return planUpdate(network, state, { ...offer, finalizedEpoch: epoch });
+  }
+
+  /** The signature binds the attested header; what comes later is held against its state root. */
+  #checkSigned(trusted: Trusted, { attested, signing, withCommittee }: Candidate): void {
+    const state = trusted.state.lightClientState;
+    checkSignature(
+      this.#context.network,
+      withCommittee ? state.nextSyncCommittee : state.currentSyncCommittee,
+      {
+        attestedHeader: attested.header,
+        signatureSlot: signing.slot,
+        syncAggregate: signing.syncAggregate,
+      },
+    );
+  }
+
+  async #finish(
+    trusted: Trusted,
+    { attested, signing, withCommittee }: Candidate,
+    hasMore: boolean,
+    signal: AbortSignal,
+  ): Promise<Look> {
+    const finality: FinalityParts = await this.#parts.fetchFinality(attested.header, withCommittee, signal);
+    // The node may have told another epoch than the state proves.
+    const plan = planUpdate(this.#context.network, trusted.state.lightClientState, {
+      attestedSlot: attested.header.slot,
+      finalizedEpoch: finality.checkpoint.epoch,
+      signatureSlot: signing.slot,
+      signerCount: countSigners(signing.syncAggregate.bits),
+    });
+    if (plan.action === "wait") return waitFor(this.#context.network, plan.reason);
+    const finalized = await this.#context.pool.ask(
+      { route: beaconRoutes.header },
+      (node) => node.fetchHeader(finality.checkpoint.root),
+      signal,
+    );
+    const payload = await this.#parts.fetchPayload(finalized.header, signal);
+    const update: StateUpdate = {
+      attestedHeader: attested.header,
+      syncCommitteeUpdate: finality.committee,
+      finalizedHeader: finalized.header,
+      executionPayload: payload.proof,
+      finalityProof: { epoch: finality.checkpoint.epoch, finalityBranch: finality.branch },
+      syncAggregate: signing.syncAggregate,
+      signatureSlot: signing.slot,
+    };
+    if (!isWorthSubmitting(trusted.state.lightClientState, update, trusted.height)) {
+      return { kind: "wait", reason: `the hub knows height ${trusted.height ?? 0n} already` };
+    }
+    return {
+      kind: "update",
+      update,
+      verified: verified(this.#context, trusted, update),
+      sources: [finality.source, payload.source],
+      hasMore,
+    };
+  }
+}

@@ -1,0 +1,69 @@
+/**
+ * Which layout of updates the hub's runtime reads. Metadata does not tell, so the hub is asked to try an update: once,
+ * and again when it refuses what was built for the layout that it took before.
+ * Source: docs/protocol/evm-consensus.md section 5.11.
+ */
+import type { ConsensusTarget } from "../../../core/chains/consensus_hub.ts";
+import { type StateUpdate, stateUpdateCodecs, type UpdateLayout } from "./spec/update.ts";
+import type { ConsensusStateId } from "../../../core/ismp/state_machine.ts";
+import { RpcFault } from "../../../core/rpc/fault.ts";
+import type { Log } from "../../../core/telemetry/log.ts";
+
+/** The other one of the two. */
+const other: Readonly<Record<UpdateLayout, UpdateLayout>> = {
+  current: "glamsterdam",
+  glamsterdam: "current",
+};
+
+/** Encodes updates as the hub reads them. */
+export class LayoutChoice {
+  readonly #deps: { readonly hub: Pick<ConsensusTarget, "dryRunUpdates">; readonly log: Log };
+  readonly #id: ConsensusStateId;
+  readonly #isFixed: boolean;
+  #layout: UpdateLayout;
+  /** Finalized epoch of the trusted state for which an update was last encoded. */
+  #lastEpoch: bigint | undefined;
+  #isConfirmed = false;
+
+  constructor(
+    deps: { readonly hub: Pick<ConsensusTarget, "dryRunUpdates">; readonly log: Log },
+    id: ConsensusStateId,
+    layout: UpdateLayout | undefined,
+  ) {
+    this.#deps = deps;
+    this.#id = id;
+    this.#isFixed = layout !== undefined;
+    this.#layout = layout ?? "current";
+  }
+
+  /**
+   * Bytes of an update that our verifier accepts.
+   * @param trustedEpoch of the hub's state: the same one twice means that the hub did not take the update before.
+   */
+  async encode(update: StateUpdate, trustedEpoch: bigint, signal: AbortSignal): Promise<Uint8Array> {
+    const isRepeated = this.#lastEpoch === trustedEpoch;
+    this.#lastEpoch = trustedEpoch;
+    const bytes = stateUpdateCodecs[this.#layout].enc(update);
+    if (this.#isFixed || (this.#isConfirmed && !isRepeated)) return bytes;
+    if (await this.#takes(bytes, signal)) return bytes;
+    const layout = other[this.#layout];
+    const otherBytes = stateUpdateCodecs[layout].enc(update);
+    if (!await this.#takes(otherBytes, signal)) return bytes;
+    this.#deps.log.info("update_layout_changed", { layout });
+    this.#layout = layout;
+    return otherBytes;
+  }
+
+  /** A hub that cannot be asked counts as one that agrees, for now. */
+  async #takes(bytes: Uint8Array, signal: AbortSignal): Promise<boolean> {
+    try {
+      const refusal = await this.#deps.hub.dryRunUpdates(this.#id, [bytes], signal);
+      if (refusal === undefined) this.#isConfirmed = true;
+      return refusal === undefined;
+    } catch (fault) {
+      if (!(fault instanceof RpcFault)) throw fault;
+      this.#deps.log.debug("dry_run_failed", { error: fault });
+      return true;
+    }
+  }
+}

@@ -1,0 +1,223 @@
+/**
+ * The way of few bytes: light client objects of the beacon nodes, and the one branch that is in none of them.
+ * Source: docs/protocol/evm-consensus.md section 5.7; ethereum/consensus-specs:
+ * specs/altair/light-client/full-node.md (what nodes serve).
+ */
+import type { Hash256 } from "../../../core/encoding/bytes.ts";
+import { buildUpdate, deriveNextCommitteeBranch } from "./spec/build_update.ts";
+import { periodOfSlot } from "./spec/beacon_network.ts";
+import type { FinalityUpdate, LightClientUpdate } from "./spec/light_client_data.ts";
+import { isWorthSubmitting, offerOf, planUpdate, type UpdatePlan } from "./spec/plan_update.ts";
+import { committeeRoot } from "./spec/ssz_roots.ts";
+import type { StateUpdate, SyncCommitteeUpdate } from "./spec/update.ts";
+import { authenticateUpdate } from "./spec/verify_update.ts";
+import { RpcFault } from "../../../core/rpc/fault.ts";
+import type { RestEndpoint } from "../../rest/rest_endpoint.ts";
+import { type BeaconNode, beaconRoutes, believed } from "./beacon_node.ts";
+import { isAbsence } from "./beacon_pool.ts";
+import { type BeaconContext, type Look, type Trusted, verified, waitFor } from "./update_attempt.ts";
+
+/** The newest finality update with what to do about it. */
+interface Offer {
+  readonly update: FinalityUpdate;
+  readonly plan: UpdatePlan;
+  /** The best update of the first missed period; absent where none was missed or the hub would not take it. */
+  readonly missed?: LightClientUpdate | undefined;
+}
+
+const ZERO: Hash256 = `0x${"00".repeat(32)}`;
+
+/** Looks by light client objects. */
+export class LightClientStrategy {
+  readonly #context: BeaconContext;
+  /** By endpoint: the finalized epoch that it offers, and since when it is that. */
+  readonly #offered = new Map<RestEndpoint, { readonly epoch: bigint; readonly sinceMs: number }>();
+
+  constructor(context: BeaconContext) {
+    this.#context = context;
+  }
+
+  /**
+   * Looks once.
+   * @throws {RpcFault} of beacon nodes; `malformed` where data was refused and no other node did better.
+   */
+  async look(trusted: Trusted, signal: AbortSignal): Promise<Look> {
+    const offer = await this.#fetchOffer(trusted, signal);
+    if (offer === undefined) return { kind: "unserved" };
+    if (offer === "behind") {
+      return {
+        kind: "wait",
+        reason: "the beacon nodes are behind: they are syncing, or their finality stands",
+      };
+    }
+    const { update, plan } = offer;
+    if (plan.action === "wait") return waitFor(this.#context.network, plan.reason);
+    if (plan.action === "catch_up") return await this.#catchUp(trusted, offer.missed, signal);
+    const withCommittee = plan.committee === "with_committee";
+    const height = update.finalizedHeader.execution.blockNumber;
+    if (!withCommittee && trusted.height !== undefined && height <= trusted.height) {
+      return { kind: "wait", reason: `the hub knows height ${trusted.height} already` };
+    }
+    if (!withCommittee) return await this.#finish(trusted, update, undefined, signal);
+    const committee = await this.#fetchCommittee(trusted, update, signal);
+    if (committee === undefined) {
+      const reason = "the committee of the next period is not served yet";
+      return { kind: "wait", reason, againInMs: 2 * this.#context.network.slotSec * 1000 };
+    }
+    return await this.#finish(trusted, update, committee, signal);
+  }
+
+  /** @returns `undefined` when no node serves light clients, `behind` when all that do are syncing or stand. */
+  async #fetchOffer(trusted: Trusted, signal: AbortSignal): Promise<Offer | "behind" | undefined> {
+    const faults: RpcFault[] = [];
+    const route = beaconRoutes.finalityUpdate;
+    try {
+      return await this.#context.pool.ask(
+        { route, onFault: (fault) => void faults.push(fault) },
+        (node) => this.#readOffer(node, trusted),
+        signal,
+      );
+    } catch (fault) {
+      if (!(fault instanceof RpcFault)) throw fault;
+      if (faults.length > 0 && faults.every(({ code }) => code === "lagging")) return "behind";
+      if (fault.code !== "malformed" && faults.some(isAbsence)) return undefined;
+      throw fault;
+    }
+  }
+
+  async #readOffer(node: BeaconNode, trusted: Trusted): Promise<Offer> {
+    const { network } = this.#context;
+    const update = await node.fetchFinalityUpdate();
+    const { plan, epoch } = believed(node.endpoint, beaconRoutes.finalityUpdate, () => {
+      const offer = offerOf(update);
+      const plan = planUpdate(network, trusted.state.lightClientState, offer);
+      // What is to be used must be true; a wait is not worth a signature check.
+      if (plan.action === "build") this.#authenticate(trusted, update);
+      return { plan, epoch: offer.finalizedEpoch };
+    });
+    if (plan.action === "wait") this.#noteOffer(node.endpoint, epoch);
+    if (plan.action !== "catch_up") return { update, plan };
+    // Whoever says that periods were missed has to show the first of them.
+    const first = await node.fetchPeriodUpdate(plan.periods.startPeriod);
+    return { update, plan, missed: this.#readPeriodUpdate(node, trusted, first) };
+  }
+
+  #authenticate(trusted: Trusted, source: FinalityUpdate, committee?: SyncCommitteeUpdate): void {
+    const { network } = this.#context;
+    const update = buildUpdate(network, source, { payloadBranch: [], committee });
+    authenticateUpdate(network, trusted.state.lightClientState, update);
+  }
+
+  /**
+   * Whoever has nothing new for long is not waited for while there are others: it hangs, or lies about it.
+   * @throws {RpcFault} `lagging` when the finality that the endpoint offers has not moved for two epochs.
+   */
+  #noteOffer(endpoint: RestEndpoint, epoch: bigint): void {
+    const { network, clock, pool } = this.#context;
+    const known = this.#offered.get(endpoint);
+    if (known?.epoch !== epoch) {
+      this.#offered.set(endpoint, { epoch, sinceMs: clock.now() });
+      return;
+    }
+    const epochMs = Number(network.slotsPerEpoch) * network.slotSec * 1000;
+    if (pool.rest.endpoints.length === 1 || clock.now() - known.sinceMs <= 2 * epochMs) return;
+    throw endpoint.fault("lagging", beaconRoutes.finalityUpdate, `its finality stands at epoch ${epoch}`);
+  }
+
+  /** The committee that an update into the next period must carry, with its branch in the attested state. */
+  async #fetchCommittee(
+    trusted: Trusted,
+    source: FinalityUpdate,
+    signal: AbortSignal,
+  ): Promise<SyncCommitteeUpdate | undefined> {
+    const { network, pool } = this.#context;
+    const period = periodOfSlot(network, source.attestedHeader.slot);
+    const route = beaconRoutes.updates;
+    const currentRoot = committeeRoot(trusted.state.lightClientState.nextSyncCommittee);
+    try {
+      return await pool.ask({ route, subject: String(period) }, async (node) => {
+        const { nextSyncCommittee } = await node.fetchPeriodUpdate(period);
+        return believed(node.endpoint, route, () => ({
+          nextSyncCommittee,
+          nextSyncCommitteeBranch: deriveNextCommitteeBranch(
+            source,
+            currentRoot,
+            committeeRoot(nextSyncCommittee),
+          ),
+        }));
+      }, signal);
+    } catch (fault) {
+      if (fault instanceof RpcFault && isAbsence(fault)) return undefined;
+      throw fault;
+    }
+  }
+
+  /**
+   * A period was missed: its best update comes first. Where no node has the state that it makes final (any more), other
+   * blocks of the period may do: those are the reference's way.
+   */
+  async #catchUp(
+    trusted: Trusted,
+    missed: LightClientUpdate | undefined,
+    signal: AbortSignal,
+  ): Promise<Look> {
+    if (missed === undefined) return { kind: "unserved" };
+    try {
+      const look = await this.#finish(trusted, missed, committeeOf(missed), signal);
+      return look.kind === "update" ? { ...look, hasMore: true } : look;
+    } catch (fault) {
+      if (fault instanceof RpcFault && isStateGone(fault)) return { kind: "unserved" };
+      throw fault;
+    }
+  }
+
+  /** @returns `undefined` for an honest update that the hub does not take, e.g. one without finality. */
+  #readPeriodUpdate(
+    node: BeaconNode,
+    trusted: Trusted,
+    update: LightClientUpdate,
+  ): LightClientUpdate | undefined {
+    return believed(node.endpoint, beaconRoutes.updates, () => {
+      if (update.finalityBranch.every((hash) => hash === ZERO)) return undefined;
+      const plan = planUpdate(this.#context.network, trusted.state.lightClientState, offerOf(update));
+      if (plan.action !== "build" || plan.committee !== "with_committee") return undefined;
+      this.#authenticate(trusted, update, committeeOf(update));
+      return update;
+    });
+  }
+
+  /** Adds the branch of the payload header to an authentic update. */
+  async #finish(
+    trusted: Trusted,
+    source: FinalityUpdate,
+    committee: SyncCommitteeUpdate | undefined,
+    signal: AbortSignal,
+  ): Promise<Look> {
+    const { network, branches } = this.#context;
+    const { beacon, execution } = source.finalizedHeader;
+    const found = await branches.find({ beacon, execution }, signal);
+    const update: StateUpdate = buildUpdate(network, source, { payloadBranch: found.branch, committee });
+    if (!isWorthSubmitting(trusted.state.lightClientState, update, trusted.height)) {
+      return { kind: "wait", reason: "the hub would gain nothing" };
+    }
+    return {
+      kind: "update",
+      update,
+      verified: verified(this.#context, trusted, update),
+      sources: [`${found.source} of ${found.endpoint}`],
+      hasMore: false,
+    };
+  }
+}
+
+/** Nodes have several words for a state that they do not have any more; some just fail. */
+function isStateGone(fault: RpcFault): boolean {
+  return isAbsence(fault) || fault.code === "pruned" || fault.code === "server_error";
+}
+
+function committeeOf(update: LightClientUpdate): SyncCommitteeUpdate {
+  return {
+    nextSyncCommittee: update.nextSyncCommittee,
+    nextSyncCommitteeBranch: update.nextSyncCommitteeBranch,
+  };
+}

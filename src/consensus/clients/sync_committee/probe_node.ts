@@ -1,0 +1,93 @@
+/**
+ * What a beacon node serves of what updates are made of, found out by asking for each once. Which routes there are
+ * depends on the kind of node and on its flags.
+ */
+import type { RestEndpoint } from "../../rest/rest_endpoint.ts";
+import { RpcFault } from "../../../core/rpc/fault.ts";
+import { STATE_PROOF_FORMAT } from "./spec/payload_branch.ts";
+import { BeaconNode, summariesPaths } from "./beacon_node.ts";
+import { isAbsence } from "./beacon_pool.ts";
+import { byRootOrSlot } from "./state_bytes.ts";
+
+/** Whether something is served: `unknown` where the node did not say. */
+export type Served = "yes" | "no" | "unknown";
+
+/** What one node serves. */
+export interface ServedRoutes {
+  /** `light_client/*`. */
+  readonly lightClient: Served;
+  /** Proofs of single nodes of a state (Lodestar). */
+  readonly stateProofs: Served;
+  /** Historical summaries with their proof (Nimbus, Lodestar). */
+  readonly summaries: Served;
+  /** Whole states: in bytes, in JSON only, not at all; `slow`: no first byte in time. */
+  readonly states: "bytes" | "json" | "slow" | Exclude<Served, "yes">;
+}
+
+/** Longest wait for each answer, ms: a start waits for it. */
+const PROBE_TIMEOUT_MS = 10_000;
+
+/** Asks a node for everything once, all at the same time. Faults are findings, but an abort is thrown. */
+export async function probeBeaconNode(endpoint: RestEndpoint, signal: AbortSignal): Promise<ServedRoutes> {
+  const node = new BeaconNode(endpoint, signal, { timeoutMs: PROBE_TIMEOUT_MS });
+  const lightClient = served(() => node.fetchFinalityUpdate());
+  let header: Awaited<ReturnType<BeaconNode["fetchHeader"]>>["header"];
+  try {
+    header = (await node.fetchHeader("finalized")).header;
+  } catch (fault) {
+    if (!(fault instanceof RpcFault)) throw fault;
+    return {
+      lightClient: await lightClient,
+      stateProofs: "unknown",
+      summaries: "unknown",
+      states: "unknown",
+    };
+  }
+  const slot = String(header.slot);
+  const [stateProofs, summaries, states] = await Promise.all([
+    served(() => node.fetchStateProof(slot, STATE_PROOF_FORMAT)),
+    servedByAny(summariesPaths.map((path) => () => node.fetchSummaries(path(slot)))),
+    statesOf(node, header),
+  ]);
+  return { lightClient: await lightClient, stateProofs, summaries, states };
+}
+
+async function served(ask: () => Promise<unknown>): Promise<Served> {
+  try {
+    await ask();
+    return "yes";
+  } catch (fault) {
+    if (!(fault instanceof RpcFault)) throw fault;
+    return isAbsence(fault) ? "no" : "unknown";
+  }
+}
+
+async function servedByAny(asks: readonly (() => Promise<unknown>)[]): Promise<Served> {
+  const all = await Promise.all(asks.map(served));
+  if (all.includes("yes")) return "yes";
+  return all.includes("unknown") ? "unknown" : "no";
+}
+
+/** Reads the first piece of a state. */
+async function statesOf(
+  node: BeaconNode,
+  header: Parameters<typeof byRootOrSlot>[0],
+): Promise<ServedRoutes["states"]> {
+  let form: "bytes" | "json" = "bytes";
+  const body = {
+    endsItself: true,
+    take: () => "enough" as const,
+    takeJson: () => {
+      form = "json";
+      return "enough" as const;
+    },
+  };
+  try {
+    await byRootOrSlot(header, (state) => node.streamState(state, body));
+    return form;
+  } catch (fault) {
+    if (!(fault instanceof RpcFault)) throw fault;
+    if (fault.code === "timeout") return "slow";
+    return isAbsence(fault) ? "no" : "unknown";
+  }
+}

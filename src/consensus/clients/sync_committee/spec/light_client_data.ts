@@ -1,0 +1,220 @@
+/**
+ * Objects of the beacon nodes' light client routes, and the reading of their JSON.
+ * Source: ethereum/consensus-specs: specs/{altair,capella,electra}/light-client/sync-protocol.md;
+ * ethereum/beacon-APIs: apis/beacon/light_client, types.
+ */
+import { z } from "zod";
+import { fromHex, type Hash256, toHash256 } from "../../../../core/encoding/bytes.ts";
+import type { ExecutionPayloadHeader } from "./ssz_roots.ts";
+import type { BeaconBlockHeader, SyncAggregate, SyncCommittee } from "./update.ts";
+
+/** A beacon header with the execution header of its block. */
+export interface LightClientHeader {
+  readonly beacon: BeaconBlockHeader;
+  readonly execution: ExecutionPayloadHeader;
+  /** Branch of the execution header in the block body, bottom up. */
+  readonly executionBranch: readonly Hash256[];
+}
+
+/** The newest header that a committee signed, with the newest one it makes final. */
+export interface FinalityUpdate {
+  readonly attestedHeader: BeaconBlockHeader;
+  readonly finalizedHeader: LightClientHeader;
+  /** Branch of the ROOT of the finalized checkpoint in the attested state: one node more than the hub takes. */
+  readonly finalityBranch: readonly Hash256[];
+  readonly syncAggregate: SyncAggregate;
+  readonly signatureSlot: bigint;
+}
+
+/** The best update of a period: a finality update that also carries the next committee. */
+export interface LightClientUpdate extends FinalityUpdate {
+  readonly nextSyncCommittee: SyncCommittee;
+  /** Branch of the committee in the attested state, bottom up. */
+  readonly nextSyncCommitteeBranch: readonly Hash256[];
+}
+
+/** What a light client starts from: a header with the committee of its own period. */
+export interface LightClientBootstrap {
+  readonly header: LightClientHeader;
+  readonly currentSyncCommittee: SyncCommittee;
+  /** Branch of the committee in the state of the header, bottom up. */
+  readonly currentSyncCommitteeBranch: readonly Hash256[];
+}
+
+/** A beacon node's answer that has not the shape of the object that was asked for. */
+export class LightClientJsonError extends Error {
+  override readonly name = "LightClientJsonError";
+  readonly code = "malformed_json";
+
+  constructor(
+    readonly typeName: string,
+    /** Path of the first field that does not fit, e.g. `attested_header.beacon.slot`; empty for the whole. */
+    readonly field: string,
+  ) {
+    super(`${typeName}${field === "" ? "" : `.${field}`}: malformed JSON`);
+  }
+}
+
+/** Longest decimal number of 256 bits. */
+const MAX_DIGITS = 78;
+
+function integer(bits: bigint): z.ZodType<bigint> {
+  return z.string().regex(/^[0-9]+$/).max(MAX_DIGITS).transform(BigInt).refine((value) =>
+    value >> bits === 0n
+  );
+}
+
+function sized(minLength: number, maxLength = minLength): z.ZodType<Uint8Array> {
+  return z.string().regex(/^0x([0-9a-fA-F]{2})*$/).max(2 + 2 * maxLength).transform(fromHex)
+    .refine((bytes) => bytes.length >= minLength && bytes.length <= maxLength);
+}
+
+const uint64 = integer(64n);
+const hash = sized(32).transform(toHash256);
+const branch = z.array(hash).max(64);
+
+const beaconHeader = z.object({
+  slot: uint64,
+  proposer_index: uint64,
+  parent_root: hash,
+  state_root: hash,
+  body_root: hash,
+}).transform((json): BeaconBlockHeader => ({
+  slot: json.slot,
+  proposerIndex: json.proposer_index,
+  parentRoot: json.parent_root,
+  stateRoot: json.state_root,
+  bodyRoot: json.body_root,
+}));
+
+const executionHeader = z.object({
+  parent_hash: hash,
+  fee_recipient: sized(20),
+  state_root: hash,
+  receipts_root: hash,
+  logs_bloom: sized(256),
+  prev_randao: hash,
+  block_number: uint64,
+  gas_limit: uint64,
+  gas_used: uint64,
+  timestamp: uint64,
+  extra_data: sized(0, 32),
+  base_fee_per_gas: integer(256n),
+  block_hash: hash,
+  transactions_root: hash,
+  withdrawals_root: hash,
+  blob_gas_used: uint64,
+  excess_blob_gas: uint64,
+}).transform((json): ExecutionPayloadHeader => ({
+  parentHash: json.parent_hash,
+  feeRecipient: json.fee_recipient,
+  stateRoot: json.state_root,
+  receiptsRoot: json.receipts_root,
+  logsBloom: json.logs_bloom,
+  prevRandao: json.prev_randao,
+  blockNumber: json.block_number,
+  gasLimit: json.gas_limit,
+  gasUsed: json.gas_used,
+  timestampSec: json.timestamp,
+  extraData: json.extra_data,
+  baseFeePerGasWei: json.base_fee_per_gas,
+  blockHash: json.block_hash,
+  transactionsRoot: json.transactions_root,
+  withdrawalsRoot: json.withdrawals_root,
+  blobGasUsed: json.blob_gas_used,
+  excessBlobGas: json.excess_blob_gas,
+}));
+
+const lightClientHeader = z.object({
+  beacon: beaconHeader,
+  execution: executionHeader,
+  execution_branch: branch,
+}).transform((json): LightClientHeader => ({
+  beacon: json.beacon,
+  execution: json.execution,
+  executionBranch: json.execution_branch,
+}));
+
+const committee = z.object({ pubkeys: z.array(sized(48)).length(512), aggregate_pubkey: sized(48) })
+  .transform((json): SyncCommittee => ({
+    publicKeys: json.pubkeys,
+    aggregatePublicKey: json.aggregate_pubkey,
+  }));
+
+const finalityUpdateShape = z.object({
+  attested_header: z.object({ beacon: beaconHeader }),
+  finalized_header: lightClientHeader,
+  finality_branch: branch,
+  sync_aggregate: z.object({ sync_committee_bits: sized(64), sync_committee_signature: sized(96) }),
+  signature_slot: uint64,
+});
+
+function toFinalityUpdate(json: z.output<typeof finalityUpdateShape>): FinalityUpdate {
+  return {
+    attestedHeader: json.attested_header.beacon,
+    finalizedHeader: json.finalized_header,
+    finalityBranch: json.finality_branch,
+    syncAggregate: {
+      bits: json.sync_aggregate.sync_committee_bits,
+      signature: json.sync_aggregate.sync_committee_signature,
+    },
+    signatureSlot: json.signature_slot,
+  };
+}
+
+const finalityUpdate = finalityUpdateShape.transform(toFinalityUpdate);
+
+const lightClientUpdate = finalityUpdateShape.extend({
+  next_sync_committee: committee,
+  next_sync_committee_branch: branch,
+}).transform((json): LightClientUpdate => ({
+  ...toFinalityUpdate(json),
+  nextSyncCommittee: json.next_sync_committee,
+  nextSyncCommitteeBranch: json.next_sync_committee_branch,
+}));
+
+const bootstrap = z.object({
+  header: lightClientHeader,
+  current_sync_committee: committee,
+  current_sync_committee_branch: branch,
+}).transform((json): LightClientBootstrap => ({
+  header: json.header,
+  currentSyncCommittee: json.current_sync_committee,
+  currentSyncCommitteeBranch: json.current_sync_committee_branch,
+}));
+
+function parse<T>(shape: z.ZodType<T>, json: unknown, typeName: string): T {
+  const result = shape.safeParse(json);
+  if (result.success) return result.data;
+  throw new LightClientJsonError(typeName, result.error.issues[0]?.path.join(".") ?? "");
+}
+
+/** Reads the `data` of `/eth/v1/beacon/light_client/finality_update`, from Deneb on. @throws {LightClientJsonError} */
+export function parseFinalityUpdate(json: unknown): FinalityUpdate {
+  return parse(finalityUpdate, json, "LightClientFinalityUpdate");
+}
+
+/** Reads the `data` of an item of `/eth/v1/beacon/light_client/updates`. @throws {LightClientJsonError} */
+export function parseLightClientUpdate(json: unknown): LightClientUpdate {
+  return parse(lightClientUpdate, json, "LightClientUpdate");
+}
+
+/** Reads the `data` of `/eth/v1/beacon/light_client/bootstrap/{root}`. @throws {LightClientJsonError} */
+export function parseLightClientBootstrap(json: unknown): LightClientBootstrap {
+  return parse(bootstrap, json, "LightClientBootstrap");
+}
+
+/** Reads a beacon header as `header.message` of `/eth/v1/beacon/headers/{id}`. @throws {LightClientJsonError} */
+export function parseBeaconBlockHeader(json: unknown): BeaconBlockHeader {
+  return parse(beaconHeader, json, "BeaconBlockHeader");
+}
+
+/** Reads a sync committee. @throws {LightClientJsonError} */
+export function parseSyncCommittee(json: unknown): SyncCommittee {
+  return parse(committee, json, "SyncCommittee");
+}
+
+/** Reads an execution payload header, from Deneb on. @throws {LightClientJsonError} */
+export function parseExecutionPayloadHeader(json: unknown): ExecutionPayloadHeader {
+  return parse(executionHeader, json, "ExecutionPayloadHeader");
+}

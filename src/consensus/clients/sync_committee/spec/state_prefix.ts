@@ -1,0 +1,101 @@
+/**
+ * The fixed part of an SSZ beacon state of Electra or Fulu: enough of it to find the payload header's neighbours
+ * without reading the validators behind it. Offsets hold for the mainnet and the gnosis preset.
+ * Source: ethereum/consensus-specs: specs/electra/beacon-chain.md (BeaconState), presets/{mainnet,gnosis}.
+ */
+import { ByteVectorType, ContainerType, ListCompositeType, VectorCompositeType } from "@chainsafe/ssz";
+import { fromHex, type Hash256, toHash256 } from "../../../../core/encoding/bytes.ts";
+import { DerivationError } from "./derivation_error.ts";
+import type { NeighbourFields } from "./payload_branch.ts";
+import { COMMITTEE_BYTES, type HistoricalSummary, readCommittee } from "./state_fields.ts";
+import type { SyncCommittee } from "./update.ts";
+
+export type { HistoricalSummary } from "./state_fields.ts";
+
+/** Bytes to read of a state: all up to and with `earliest_exit_epoch`. */
+export const STATE_PREFIX_BYTES = 2_736_685;
+
+/** Roots kept in each of the state's two rings, which is also the number of slots of a period. */
+const SLOTS_PER_HISTORICAL_ROOT = 8192;
+
+const OFFSET = {
+  slot: 40,
+  blockRoots: 176,
+  stateRoots: 262_320,
+  nextSyncCommittee: 2_712_005,
+  nextWithdrawalIndex: 2_736_633,
+  nextWithdrawalValidatorIndex: 2_736_641,
+  depositRequestsStartIndex: 2_736_653,
+  depositBalanceToConsume: 2_736_661,
+  exitBalanceToConsume: 2_736_669,
+  earliestExitEpoch: 2_736_677,
+} as const;
+
+const root = new ByteVectorType(32);
+const ring = new VectorCompositeType(root, SLOTS_PER_HISTORICAL_ROOT);
+/** HISTORICAL_ROOTS_LIMIT (consensus-specs: presets/mainnet/phase0.yaml). */
+const summaries = new ListCompositeType(
+  new ContainerType({ blockSummaryRoot: root, stateSummaryRoot: root }),
+  2 ** 24,
+);
+
+function viewOf(prefix: Uint8Array, slot: bigint): DataView {
+  if (prefix.length < STATE_PREFIX_BYTES) throw new DerivationError("state_prefix");
+  const view = new DataView(prefix.buffer, prefix.byteOffset, prefix.byteLength);
+  if (view.getBigUint64(OFFSET.slot, true) !== slot) throw new DerivationError("state_prefix");
+  return view;
+}
+
+/**
+ * Fields beside the payload header, from the first {@link STATE_PREFIX_BYTES} of the state of `slot`.
+ * A state of an older fork or another preset has other offsets: the branch made of these fields then fails its check.
+ * @throws {DerivationError} `state_prefix`: too few bytes, or a state of another slot.
+ */
+export function readNeighbourFields(prefix: Uint8Array, slot: bigint): NeighbourFields {
+  const view = viewOf(prefix, slot);
+  const uint64 = (offset: number): bigint => view.getBigUint64(offset, true);
+  return {
+    nextWithdrawalIndex: uint64(OFFSET.nextWithdrawalIndex),
+    nextWithdrawalValidatorIndex: uint64(OFFSET.nextWithdrawalValidatorIndex),
+    depositRequestsStartIndex: uint64(OFFSET.depositRequestsStartIndex),
+    depositBalanceToConsumeGwei: uint64(OFFSET.depositBalanceToConsume),
+    exitBalanceToConsumeGwei: uint64(OFFSET.exitBalanceToConsume),
+    earliestExitEpoch: uint64(OFFSET.earliestExitEpoch),
+  };
+}
+
+/**
+ * The committee of the period after that of the state. It still has to be held against the state's root.
+ * @throws {DerivationError} `state_prefix`
+ */
+export function readNextCommittee(prefix: Uint8Array, slot: bigint): SyncCommittee {
+  viewOf(prefix, slot);
+  return readCommittee(prefix.subarray(OFFSET.nextSyncCommittee, OFFSET.nextSyncCommittee + COMMITTEE_BYTES));
+}
+
+/**
+ * The summary that the chain appended at the start of a period, from the state of exactly that first slot: one slot
+ * later the ring has been written over.
+ * @throws {DerivationError} `state_prefix`, also when `slot` is not the first of a period.
+ */
+export function readNewestSummary(prefix: Uint8Array, slot: bigint): HistoricalSummary {
+  viewOf(prefix, slot);
+  if (slot % BigInt(SLOTS_PER_HISTORICAL_ROOT) !== 0n) throw new DerivationError("state_prefix");
+  return {
+    blockSummaryRoot: ringRoot(prefix, OFFSET.blockRoots),
+    stateSummaryRoot: ringRoot(prefix, OFFSET.stateRoots),
+  };
+}
+
+function ringRoot(prefix: Uint8Array, offset: number): Hash256 {
+  const bytes = prefix.slice(offset, offset + 32 * SLOTS_PER_HISTORICAL_ROOT);
+  return toHash256(ring.hashTreeRoot(ring.deserialize(bytes)));
+}
+
+/** Root of the field `historical_summaries` (node 91). It changes at the start of a period only. */
+export function historicalSummariesRoot(entries: readonly HistoricalSummary[]): Hash256 {
+  return toHash256(summaries.hashTreeRoot(entries.map((entry) => ({
+    blockSummaryRoot: fromHex(entry.blockSummaryRoot),
+    stateSummaryRoot: fromHex(entry.stateSummaryRoot),
+  }))));
+}

@@ -1,0 +1,85 @@
+/**
+ * Proofs of several nodes of a beacon state at once, in the compact form of Lodestar's proof route.
+ * Source: chainsafe/ssz: persistent-merkle-tree, src/proof/compactMulti.ts.
+ */
+import {
+  computeDescriptor,
+  createNodeFromProof,
+  getNode,
+  type Node,
+  ProofType,
+} from "@chainsafe/persistent-merkle-tree";
+import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../../../../core/encoding/bytes.ts";
+import { electraStateIndices } from "./beacon_network.ts";
+import { DerivationError } from "./derivation_error.ts";
+import { branchOfNodes, helperIndices } from "./merkle.ts";
+import { uint64OfRoot } from "./ssz_roots.ts";
+import type { ExecutionPayloadProof } from "./update.ts";
+import { PAYLOAD_INDICES } from "./verify_update.ts";
+
+/** What the route is asked for to prove these nodes (generalized indices): its parameter `format`. */
+export function stateProofFormat(indices: readonly number[]): Hex {
+  return toHex(computeDescriptor(indices.map(BigInt)));
+}
+
+/** Nodes of a state that a proof vouches for. */
+export class ProvedState {
+  readonly #tree: Node;
+
+  /**
+   * @param indices that were asked for.
+   * @param leaves in the order of the proof.
+   * @throws {DerivationError} `branch_length` for another number of leaves, `state_root` when they lead to another root.
+   */
+  constructor(stateRoot: Hash256, indices: readonly number[], leaves: readonly Hash256[]) {
+    try {
+      const descriptor = computeDescriptor(indices.map(BigInt));
+      this.#tree = createNodeFromProof({
+        type: ProofType.compactMulti,
+        leaves: leaves.map(fromHex),
+        descriptor,
+      });
+    } catch (cause) {
+      throw new DerivationError("branch_length", { cause });
+    }
+    if (toHash256(this.#tree.root) !== stateRoot) throw new DerivationError("state_root");
+  }
+
+  /** A node that the proof holds or leads to. */
+  node(index: number): Hash256 {
+    return toHash256(getNode(this.#tree, BigInt(index)).root);
+  }
+
+  /** Branch of a node, bottom up. */
+  branch(index: number): Hash256[] {
+    return branchOfNodes(index, (sibling) => this.node(sibling));
+  }
+}
+
+/** Generalized index in the state of a node of the payload header. */
+function inState(index: number): number {
+  const depth = Math.floor(Math.log2(index));
+  return electraStateIndices.executionPayloadHeader * 2 ** depth + (index - 2 ** depth);
+}
+
+/** Nodes to ask for to learn what the hub takes of the payload header in a state. */
+export const PAYLOAD_STATE_INDICES: readonly number[] = Object.values(PAYLOAD_INDICES).map(inState);
+
+/**
+ * What the hub takes of the payload header, out of a proof of {@link PAYLOAD_STATE_INDICES}.
+ * @throws {DerivationError} `not_an_epoch` when number or time is no number.
+ */
+export function payloadProofOf(state: ProvedState): ExecutionPayloadProof {
+  const number = (index: number): bigint => {
+    const value = uint64OfRoot(state.node(inState(index)));
+    if (value === undefined) throw new DerivationError("not_an_epoch");
+    return value;
+  };
+  return {
+    stateRoot: state.node(inState(PAYLOAD_INDICES.stateRoot)),
+    blockNumber: number(PAYLOAD_INDICES.blockNumber),
+    multiProof: helperIndices(Object.values(PAYLOAD_INDICES)).map((index) => state.node(inState(index))),
+    executionPayloadBranch: state.branch(electraStateIndices.executionPayloadHeader),
+    timestampSec: number(PAYLOAD_INDICES.timestamp),
+  };
+}

@@ -1,0 +1,59 @@
+/** What is compared before the first look: networks of the nodes, and the client on the hub. */
+import type { CheckFinding } from "../../../core/chains/port.ts";
+import { RpcFault } from "../../../core/rpc/fault.ts";
+import type { RpcPool } from "../../../core/rpc/pool.ts";
+import { BeaconNode } from "./beacon_node.ts";
+import type { BeaconContext } from "./update_attempt.ts";
+import { adviseOnNodes, type ProbedNode } from "./node_advice.ts";
+import { probeBeaconNode } from "./probe_node.ts";
+
+/** Findings about the beacon nodes: each is asked, whatever the others say. */
+export async function checkBeaconNodes(
+  { network, pool }: BeaconContext,
+  signal: AbortSignal,
+): Promise<readonly CheckFinding[]> {
+  const probed: ProbedNode[] = [];
+  const findings = await Promise.all(pool.rest.endpoints.map(async (endpoint): Promise<CheckFinding[]> => {
+    const where = `${pool.chain}: beacon node ${endpoint.host}`;
+    try {
+      const root = await new BeaconNode(endpoint, signal).fetchGenesisValidatorsRoot();
+      if (root === network.genesisValidatorsRoot) {
+        probed.push({ host: endpoint.host, routes: await probeBeaconNode(endpoint, signal) });
+        return [];
+      }
+      const text = `${where} is of another network; correct or remove its URL in beacon_http_urls`;
+      return [{ severity: "fatal", event: "endpoint_wrong_chain", text }];
+    } catch (fault) {
+      if (!(fault instanceof RpcFault)) throw fault;
+      const text = `${where} could not be checked: ${fault.code}`;
+      return [{ severity: "warning", event: "endpoint_unreachable", text }];
+    }
+  }));
+  return [...findings.flat(), ...adviseOnNodes(pool.chain, probed)];
+}
+
+/** Findings about the nodes of the execution chain. */
+export async function checkExecutionNodes(
+  { network, pool }: BeaconContext,
+  execution: RpcPool,
+  signal: AbortSignal,
+): Promise<readonly CheckFinding[]> {
+  const reports = await execution.askEach([{ method: "eth_chainId", params: [] }], { signal });
+  return reports.flatMap((report): CheckFinding[] => {
+    const where = `${pool.chain}: execution node ${report.host}`;
+    const answer = report.kind === "answers" ? report.answers[0] : undefined;
+    if (answer?.kind !== "result" || !/^0x[0-9a-fA-F]{1,16}$/.test(String(answer.result))) {
+      return [{
+        severity: "warning",
+        event: "endpoint_unreachable",
+        text: `${where} could not be checked`,
+      }];
+    }
+    if (BigInt(String(answer.result)) === BigInt(network.chainId)) return [];
+    return [{
+      severity: "fatal",
+      event: "endpoint_wrong_chain",
+      text: `${where} is of another chain; correct or remove its URL in rpc_urls`,
+    }];
+  });
+}

@@ -1,0 +1,72 @@
+/**
+ * Beacon states of a node: the beginning of one, or a whole one hashed while it arrives, in bytes or in JSON.
+ */
+import type { Hash256 } from "../../../core/encoding/bytes.ts";
+import { DerivationError } from "./spec/derivation_error.ts";
+import { STATE_PREFIX_BYTES } from "./spec/state_prefix.ts";
+import { StateJsonReader } from "./spec/state_json.ts";
+import { type BeaconStateParts, BeaconStateReader } from "./spec/state_stream.ts";
+import type { BeaconBlockHeader } from "./spec/update.ts";
+import { RpcFault } from "../../../core/rpc/fault.ts";
+import type { TakePiece } from "../../rest/rest_endpoint.ts";
+import { type BeaconNode, beaconRoutes, believed } from "./beacon_node.ts";
+
+/** The first {@link STATE_PREFIX_BYTES} of a state; the rest is not transferred. @throws {RpcFault} */
+export async function fetchStatePrefix(node: BeaconNode, state: string): Promise<Uint8Array> {
+  const prefix = new Uint8Array(STATE_PREFIX_BYTES);
+  let filled = 0;
+  await node.streamState(state, {
+    endsItself: false,
+    take: (bytes) => {
+      const piece = bytes.subarray(0, prefix.length - filled);
+      prefix.set(piece, filled);
+      filled += piece.length;
+      return filled === prefix.length ? "enough" : "more";
+    },
+  });
+  return prefix;
+}
+
+/** The state with this root, read to its end. @throws {RpcFault} `malformed` when its root is another one. */
+export async function fetchWholeState(
+  node: BeaconNode,
+  state: string,
+  expected: { readonly root: Hash256; readonly slotsPerEpoch: bigint },
+): Promise<BeaconStateParts> {
+  const route = beaconRoutes.state;
+  let reader: BeaconStateReader | StateJsonReader | undefined;
+  const takeWith = (make: () => BeaconStateReader | StateJsonReader): TakePiece => (bytes) => {
+    const taking = reader ??= make();
+    believed(node.endpoint, route, () => taking.write(bytes));
+    return "more";
+  };
+  await node.streamState(state, {
+    endsItself: true,
+    take: takeWith(() => new BeaconStateReader(expected.slotsPerEpoch)),
+    takeJson: takeWith(() => new StateJsonReader(expected.slotsPerEpoch)),
+  });
+  return believed(node.endpoint, route, () => {
+    const parts = reader?.finish();
+    if (parts?.nodes[1] !== expected.root) throw new DerivationError("state_root");
+    return parts;
+  });
+}
+
+/** What nodes say of states that they have under the other name only. */
+const UNKNOWN_STATE_CODES: ReadonlySet<string> = new Set(["not_found", "refused", "server_error"]);
+
+/**
+ * Asks for a state by its root, and by its slot where that is not found. By root first: for a slot some nodes replay
+ * blocks although they hold the state (OffchainLabs/prysm: beacon-chain/rpc/lookup).
+ */
+export async function byRootOrSlot<T>(
+  header: Pick<BeaconBlockHeader, "stateRoot" | "slot">,
+  read: (state: string) => Promise<T>,
+): Promise<T> {
+  try {
+    return await read(header.stateRoot);
+  } catch (fault) {
+    if (!(fault instanceof RpcFault) || !UNKNOWN_STATE_CODES.has(fault.code)) throw fault;
+  }
+  return await read(String(header.slot));
+}

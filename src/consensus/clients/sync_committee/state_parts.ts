@@ -1,0 +1,194 @@
+/**
+ * Proofs out of states where no light client objects are served: finality and the next committee out of the attested
+ * state, the payload header out of the finalized one. Small sources come before whole states.
+ */
+import type { Hash256 } from "../../../core/encoding/bytes.ts";
+import { electraStateIndices } from "./spec/beacon_network.ts";
+import { deriveExecutionPayloadProof } from "./spec/build_update.ts";
+import { DerivationError } from "./spec/derivation_error.ts";
+import { branchOfNodes } from "./spec/merkle.ts";
+import { checkpointRoot, committeeRoot } from "./spec/ssz_roots.ts";
+import { readNextCommittee } from "./spec/state_prefix.ts";
+import { PAYLOAD_STATE_INDICES, payloadProofOf, ProvedState, stateProofFormat } from "./spec/state_proof.ts";
+import type { BeaconStateParts } from "./spec/state_stream.ts";
+import type { BeaconBlockHeader, ExecutionPayloadProof, SyncCommitteeUpdate } from "./spec/update.ts";
+import { RpcFault } from "../../../core/rpc/fault.ts";
+import { type BeaconNode, beaconRoutes, believed, type Checkpoint } from "./beacon_node.ts";
+import type { BeaconContext } from "./update_attempt.ts";
+import { byRootOrSlot, fetchStatePrefix, fetchWholeState } from "./state_bytes.ts";
+
+/** What an attested state proves. */
+export interface FinalityParts {
+  readonly checkpoint: Checkpoint;
+  readonly branch: readonly Hash256[];
+  readonly committee: SyncCommitteeUpdate | undefined;
+  /** For the log. */
+  readonly source: string;
+}
+
+/** What a finalized state proves. */
+export interface PayloadParts {
+  readonly proof: ExecutionPayloadProof;
+  /** For the log. */
+  readonly source: string;
+}
+
+const { finalizedCheckpoint, nextSyncCommittee, executionPayloadHeader } = electraStateIndices;
+
+/** Names of the sources for what the pool remembers; those of finalized states are others. */
+const ATTESTED_PROOF = "state proof of an attested state";
+const FINALIZED_PROOF = "state proof of the payload header";
+const WHOLE_STATE = "whole state";
+
+/** Asks the beacon nodes for parts of states. */
+export class StateParts {
+  readonly #context: BeaconContext;
+
+  constructor(context: BeaconContext) {
+    this.#context = context;
+  }
+
+  /** Finality, and on demand the next committee, as the attested state has them. @throws {RpcFault} */
+  async fetchFinality(
+    attested: BeaconBlockHeader,
+    withCommittee: boolean,
+    signal: AbortSignal,
+  ): Promise<FinalityParts> {
+    return await this.#firstOf(
+      ATTESTED_PROOF,
+      attested.slot,
+      (node) => byRootOrSlot(attested, (id) => this.#finalityByProof(node, id, attested, withCommittee)),
+      (node) => byRootOrSlot(attested, (id) => this.#finalityByState(node, id, attested, withCommittee)),
+      signal,
+    );
+  }
+
+  /**
+   * What the hub takes of the payload header in the state of a finalized block. Its proof is asked for by slot: some
+   * nodes do not find the root of a just finalized state.
+   * @throws {RpcFault}
+   */
+  async fetchPayload(finalized: BeaconBlockHeader, signal: AbortSignal): Promise<PayloadParts> {
+    return await this.#firstOf(
+      FINALIZED_PROOF,
+      finalized.slot,
+      (node) => this.#payloadByProof(node, finalized),
+      (node) => byRootOrSlot(finalized, (id) => this.#payloadByState(node, id, finalized)),
+      signal,
+    );
+  }
+
+  /** By proof where a node can, else by the whole state. */
+  async #firstOf<T>(
+    proofRoute: string,
+    slot: bigint,
+    byProof: (node: BeaconNode) => Promise<T>,
+    byState: (node: BeaconNode) => Promise<T>,
+    signal: AbortSignal,
+  ): Promise<T> {
+    const { pool } = this.#context;
+    const subject = String(slot);
+    let refused: RpcFault | undefined;
+    try {
+      return await pool.ask({ route: proofRoute, subject, asksAgain: false }, byProof, signal);
+    } catch (fault) {
+      if (!(fault instanceof RpcFault)) throw fault;
+      if (fault.code === "malformed") refused = fault;
+    }
+    try {
+      return await pool.ask({ route: WHOLE_STATE, subject }, byState, signal);
+    } catch (fault) {
+      throw fault instanceof RpcFault && refused !== undefined ? refused : fault;
+    }
+  }
+
+  async #finalityByProof(
+    node: BeaconNode,
+    state: string,
+    attested: BeaconBlockHeader,
+    withCommittee: boolean,
+  ): Promise<FinalityParts> {
+    const checkpoint = await node.fetchFinalizedCheckpoint(state);
+    const indices = withCommittee ? [finalizedCheckpoint, nextSyncCommittee] : [finalizedCheckpoint];
+    const leaves = await node.fetchStateProof(state, stateProofFormat(indices));
+    const route = beaconRoutes.stateProof;
+    const proved = believed(node.endpoint, route, () => {
+      const proved = new ProvedState(attested.stateRoot, indices, leaves);
+      if (proved.node(finalizedCheckpoint) !== checkpointRoot(checkpoint.epoch, checkpoint.root)) {
+        throw new DerivationError("state_root");
+      }
+      return proved;
+    });
+    return {
+      checkpoint,
+      branch: proved.branch(finalizedCheckpoint),
+      committee: withCommittee ? await this.#committeeOf(node, state, attested, proved) : undefined,
+      source: `state proof of ${node.endpoint.host}`,
+    };
+  }
+
+  /** The proof has the root of the committee, the beginning of the state has its keys. */
+  async #committeeOf(
+    node: BeaconNode,
+    state: string,
+    attested: BeaconBlockHeader,
+    proved: ProvedState,
+  ): Promise<SyncCommitteeUpdate> {
+    const prefix = await fetchStatePrefix(node, state);
+    return believed(node.endpoint, beaconRoutes.state, () => {
+      const committee = readNextCommittee(prefix, attested.slot);
+      if (committeeRoot(committee) !== proved.node(nextSyncCommittee)) {
+        throw new DerivationError("committee_pair");
+      }
+      return { nextSyncCommittee: committee, nextSyncCommitteeBranch: proved.branch(nextSyncCommittee) };
+    });
+  }
+
+  async #finalityByState(
+    node: BeaconNode,
+    state: string,
+    attested: BeaconBlockHeader,
+    withCommittee: boolean,
+  ): Promise<FinalityParts> {
+    const parts = await this.#wholeState(node, state, attested);
+    const branch = (index: number): Hash256[] => branchOfNodes(index, (at) => parts.nodes[at]);
+    return {
+      checkpoint: parts.finalizedCheckpoint,
+      branch: branch(finalizedCheckpoint),
+      committee: withCommittee
+        ? {
+          nextSyncCommittee: parts.nextSyncCommittee,
+          nextSyncCommitteeBranch: branch(nextSyncCommittee),
+        }
+        : undefined,
+      source: `whole state of ${node.endpoint.host}`,
+    };
+  }
+
+  async #payloadByProof(node: BeaconNode, finalized: BeaconBlockHeader): Promise<PayloadParts> {
+    const format = stateProofFormat(PAYLOAD_STATE_INDICES);
+    const leaves = await node.fetchStateProof(String(finalized.slot), format);
+    return believed(node.endpoint, beaconRoutes.stateProof, () => ({
+      proof: payloadProofOf(new ProvedState(finalized.stateRoot, PAYLOAD_STATE_INDICES, leaves)),
+      source: `state proof of ${node.endpoint.host}`,
+    }));
+  }
+
+  async #payloadByState(
+    node: BeaconNode,
+    state: string,
+    finalized: BeaconBlockHeader,
+  ): Promise<PayloadParts> {
+    const parts = await this.#wholeState(node, state, finalized);
+    const branch = branchOfNodes(executionPayloadHeader, (index) => parts.nodes[index]);
+    return {
+      proof: deriveExecutionPayloadProof(parts.payloadHeader, branch),
+      source: `whole state of ${node.endpoint.host}`,
+    };
+  }
+
+  #wholeState(node: BeaconNode, state: string, header: BeaconBlockHeader): Promise<BeaconStateParts> {
+    const { slotsPerEpoch } = this.#context.network;
+    return fetchWholeState(node, state, { root: header.stateRoot, slotsPerEpoch });
+  }
+}

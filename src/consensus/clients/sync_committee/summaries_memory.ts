@@ -1,0 +1,90 @@
+/**
+ * The historical summaries of a chain as last proved: they only grow, by one entry at the start of a period, so those
+ * of other periods follow from them. Source: ethereum/consensus-specs: specs/capella/beacon-chain.md
+ * (process_historical_summaries_update).
+ */
+import type { Hash256 } from "../../../core/encoding/bytes.ts";
+import type { HistoricalSummary } from "./spec/state_prefix.ts";
+import { formatSummaries, parseSummaries } from "./spec/summaries_text.ts";
+import type { KeptText } from "../../kept_text.ts";
+import type { Log } from "../../../core/telemetry/log.ts";
+
+/** Slots between two entries (SLOTS_PER_HISTORICAL_ROOT of all networks). */
+const SLOTS_PER_ENTRY = 8192n;
+/** Entries that are found out one by one; more are read again. */
+const MAX_MISSING = 4n;
+
+/** Where summaries outlive the program (`--cache`). */
+export interface SummariesFile {
+  readonly text: KeptText;
+  /** Root of the validators at genesis: a file of another network is not taken. */
+  readonly network: Hash256;
+  readonly log: Log;
+}
+
+interface Known {
+  readonly span: bigint;
+  readonly entries: readonly HistoricalSummary[];
+  /** False for what was loaded: no state has vouched for it yet. */
+  readonly isProven: boolean;
+}
+
+/** Summaries that states vouched for, or that an earlier run kept. At most a list of some thousand entries. */
+export class SummariesMemory {
+  #known: Known | undefined;
+  readonly #file: SummariesFile | undefined;
+
+  constructor(file?: SummariesFile) {
+    this.#file = file;
+    const text = file?.text.read();
+    if (file === undefined || text === undefined) return;
+    const loaded = parseSummaries(file.network, text);
+    if (loaded === undefined) {
+      file.log.info("summaries_discarded");
+      return;
+    }
+    this.#known = { span: loaded.slot / SLOTS_PER_ENTRY, entries: loaded.entries, isProven: false };
+  }
+
+  /** True when what is known comes from a file and no state has vouched for it yet. */
+  get isUnproven(): boolean {
+    return this.#known?.isProven === false;
+  }
+
+  /** Forgets what a file had, because a state does not fit it. */
+  forgetUnproven(): void {
+    if (!this.isUnproven) return;
+    this.#known = undefined;
+    this.#file?.log.info("summaries_discarded");
+  }
+
+  /** Notes the summaries of the state of a slot. They must have been proved. */
+  note(slot: bigint, entries: readonly HistoricalSummary[]): void {
+    const span = slot / SLOTS_PER_ENTRY;
+    const before = this.#known;
+    if (before?.isProven === true && span < before.span) return;
+    this.#known = { span, entries, isProven: true };
+    if (before?.span === span && before.entries.length === entries.length) return;
+    const file = this.#file;
+    if (file === undefined || file.text.write(formatSummaries(file.network, { slot, entries }))) return;
+    file.log.warn("summaries_unwritable");
+  }
+
+  /** Slots whose states begin with what is missing to know the summaries at `slot`; `undefined`: too much is. */
+  missingSlots(slot: bigint): readonly bigint[] | undefined {
+    if (this.#known === undefined) return undefined;
+    const missing = slot / SLOTS_PER_ENTRY - this.#known.span;
+    if (missing > MAX_MISSING) return undefined;
+    const { span } = this.#known;
+    const count = missing > 0n ? Number(missing) : 0;
+    return Array.from({ length: count }, (_, index) => (span + BigInt(index + 1)) * SLOTS_PER_ENTRY);
+  }
+
+  /** The summaries in the state of `slot`, given the entries of all {@link missingSlots}. */
+  entriesAt(slot: bigint, added: readonly HistoricalSummary[]): readonly HistoricalSummary[] {
+    if (this.#known === undefined) throw new Error("Nothing is known of the summaries");
+    const back = Number(this.#known.span - slot / SLOTS_PER_ENTRY);
+    const { entries } = this.#known;
+    return back > 0 ? entries.slice(0, Math.max(0, entries.length - back)) : [...entries, ...added];
+  }
+}

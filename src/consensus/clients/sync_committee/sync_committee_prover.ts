@@ -1,0 +1,234 @@
+/**
+ * Proves the finality of a beacon chain to the hub's sync committee client. Start reading at {@link
+ * SyncCommitteeProver.next}: the light way first, the reference's where nodes serve no light clients.
+ */
+import type { CheckFinding } from "../../../core/chains/port.ts";
+import type { ConsensusClientView } from "../../../core/chains/consensus_hub.ts";
+import { decodeBeaconConsensusState } from "./spec/beacon_client.ts";
+import type { BeaconConsensusState } from "./spec/consensus_state.ts";
+import { SyncCommitteeError } from "./spec/sync_committee_error.ts";
+import {
+  type ConsensusStateId,
+  evmStateMachine,
+  type StateMachine,
+  type StateMachineId,
+} from "../../../core/ismp/state_machine.ts";
+import { RpcFault } from "../../../core/rpc/fault.ts";
+import { RestEndpoint } from "../../rest/rest_endpoint.ts";
+import { RestPool } from "../../rest/rest_pool.ts";
+import { findUnusableReason } from "../../client_usability.ts";
+import {
+  type ConsensusProver,
+  type InitialConsensusState,
+  ProverFault,
+  type ProverFinding,
+} from "../../prover.ts";
+import { BeaconPool, proverFaultOf } from "./beacon_pool.ts";
+import { fetchInitialBeaconState } from "./initial_state.ts";
+import { LayoutChoice } from "./layout_choice.ts";
+import { LightClientStrategy } from "./light_client_strategy.ts";
+import type { BeaconContext, Look, Trusted } from "./update_attempt.ts";
+import { PayloadBranches } from "./payload_sources.ts";
+import type { SyncCommitteeProverDeps, SyncCommitteeProverOptions } from "./prover_options.ts";
+import { BlockStateStrategy } from "./block_state_strategy.ts";
+import { SummariesMemory } from "./summaries_memory.ts";
+import { checkBeaconNodes, checkExecutionNodes } from "./start_check.ts";
+import { proverEvents } from "../../poll_fault.ts";
+
+/** Looks at one finalized state that no node serves before that is told as a fault: new states take a moment. */
+const PATIENT_LOOKS = 3;
+
+/** The prover of a chain of type `evm`. @throws {RangeError} without beacon URLs. */
+export function createSyncCommitteeProver(
+  deps: SyncCommitteeProverDeps,
+  options: SyncCommitteeProverOptions,
+): ConsensusProver {
+  return new SyncCommitteeProver(deps, options);
+}
+
+/** What the hub holds, also as it stores it. */
+interface Held extends Trusted {
+  readonly bytes: Uint8Array;
+}
+
+class SyncCommitteeProver implements ConsensusProver {
+  readonly chain: StateMachine;
+  readonly consensusStateId: ConsensusStateId;
+  readonly commitmentsUnder: StateMachineId;
+  readonly intervalMs: number;
+  readonly #deps: SyncCommitteeProverDeps;
+  readonly #context: BeaconContext;
+  readonly #light: LightClientStrategy;
+  readonly #reference: BlockStateStrategy;
+  readonly #layout: LayoutChoice;
+  /** Looks in a row that failed for what is not served, with the hub's epoch that they were for. */
+  #unserved = { epoch: -1n, looks: 0 };
+
+  constructor(deps: SyncCommitteeProverDeps, options: SyncCommitteeProverOptions) {
+    const { network, consensusStateId } = options;
+    this.chain = evmStateMachine(network.chainId);
+    this.consensusStateId = consensusStateId;
+    this.commitmentsUnder = { stateMachine: this.chain, consensusStateId };
+    this.intervalMs = options.intervalMs;
+    this.#deps = deps;
+    const endpoints = options.beaconUrls.map((url) =>
+      new RestEndpoint(deps, { url: url.reveal(), chain: this.chain })
+    );
+    const pool = new BeaconPool(this.chain, new RestPool(deps, { chain: this.chain, endpoints }), deps.log);
+    const { log, summariesText: text } = deps;
+    const file = text && { text, log, network: network.genesisValidatorsRoot };
+    const branches = new PayloadBranches(pool, deps.execution, network, new SummariesMemory(file));
+    this.#context = { network, consensusStateId, pool, branches, clock: deps.clock };
+    this.#light = new LightClientStrategy(this.#context);
+    this.#reference = new BlockStateStrategy(this.#context);
+    this.#layout = new LayoutChoice(deps, consensusStateId, options.layout);
+  }
+
+  async check(signal: AbortSignal): Promise<readonly CheckFinding[]> {
+    const [beacon, execution, hub] = await Promise.all([
+      checkBeaconNodes(this.#context, signal),
+      checkExecutionNodes(this.#context, this.#deps.execution, signal),
+      this.#checkHub(signal),
+    ]);
+    return [...hub, ...beacon, ...execution];
+  }
+
+  async #checkHub(signal: AbortSignal): Promise<readonly CheckFinding[]> {
+    try {
+      await this.#fetchTrusted(signal);
+      return [];
+    } catch (fault) {
+      if (!(fault instanceof ProverFault)) throw fault;
+      return [{ severity: "warning", event: proverEvents[fault.code], text: fault.message }];
+    }
+  }
+
+  async next(signal: AbortSignal): Promise<ProverFinding> {
+    const trusted = await this.#fetchTrusted(signal);
+    const epoch = trusted.state.lightClientState.latestFinalizedEpoch;
+    try {
+      const look = await this.#look(trusted, signal);
+      this.#unserved = { epoch, looks: 0 };
+      return await this.#findingOf(trusted, look, signal);
+    } catch (fault) {
+      if (!(fault instanceof RpcFault) || fault.where.chain !== this.chain) throw fault;
+      return this.#findingOfFault(epoch, fault);
+    }
+  }
+
+  async #look(trusted: Trusted, signal: AbortSignal): Promise<Look> {
+    const light = await this.#light.look(trusted, signal);
+    if (light.kind !== "unserved") return light;
+    this.#deps.log.debug("light_client_data_missing", {
+      chain: this.chain,
+    });
+    return await this.#reference.look(trusted, signal);
+  }
+
+  /** A state that was just finalized is often not to be found for a moment. */
+  #findingOfFault(epoch: bigint, fault: RpcFault): ProverFinding {
+    const told = proverFaultOf(this.chain, fault);
+    if (!(told instanceof ProverFault) || told.code !== "not_served") throw told;
+    const looks = this.#unserved.epoch === epoch ? this.#unserved.looks + 1 : 1;
+    this.#unserved = { epoch, looks };
+    if (looks > PATIENT_LOOKS) throw told;
+    const againInMs = 2 * this.#context.network.slotSec * 1000;
+    return { kind: "nothing", reason: `not served yet: ${told.detail}`, againInMs };
+  }
+
+  async #findingOf(trusted: Held, look: Look, signal: AbortSignal): Promise<ProverFinding> {
+    switch (look.kind) {
+      case "wait": {
+        const { reason, againInMs } = look;
+        return { kind: "nothing", reason, ...(againInMs === undefined ? {} : { againInMs }) };
+      }
+      case "unserved":
+        return { kind: "nothing", reason: "no beacon node serves what is needed" };
+      case "update": {
+        const { update, verified, sources, hasMore } = look;
+        const epoch = trusted.state.lightClientState.latestFinalizedEpoch;
+        const { height } = verified.commitment.height;
+        const isHigher = trusted.height === undefined || height > trusted.height;
+        const committee = update.syncCommitteeUpdate === undefined
+          ? ""
+          : `, committee of period ${verified.consensusState.lightClientState.statePeriod + 1n}`;
+        return {
+          kind: "updates",
+          proofs: [await this.#layout.encode(update, epoch, signal)],
+          madeOn: trusted.bytes,
+          height: isHigher ? height : undefined,
+          summary: `finalized slot ${update.finalizedHeader.slot}${committee} (by ${sources.join(", ")})`,
+          hasMore,
+        };
+      }
+    }
+  }
+
+  /** What the hub trusts. @throws {ProverFault} `hub_state` */
+  async #fetchTrusted(signal: AbortSignal): Promise<Held> {
+    const { hub } = this.#deps;
+    const view = await hub.fetchClient(this.consensusStateId, "best", signal);
+    if (view === undefined) {
+      throw this.#hubFault(
+        `the hub has no client ${this.consensusStateId}; governance creates it (log-consensus-state)`,
+      );
+    }
+    const state = await this.#readClient(view, signal);
+    const height = await hub.fetchLatestHeight(this.commitmentsUnder, signal);
+    return { state, height, bytes: view.state };
+  }
+
+  async #readClient(view: ConsensusClientView, signal: AbortSignal): Promise<BeaconConsensusState> {
+    const { network } = this.#context;
+    if (view.clientId !== network.clientId) {
+      throw this.#hubFault(`client ${this.consensusStateId} of the hub is a ${view.clientId}`);
+    }
+    await this.#requireFitness(view, signal);
+    const state = this.#decode(view.state);
+    if (state.chainId !== network.chainId) {
+      throw this.#hubFault(`client ${this.consensusStateId} of the hub follows chain ${state.chainId}`);
+    }
+    return state;
+  }
+
+  #decode(bytes: Uint8Array): BeaconConsensusState {
+    try {
+      return decodeBeaconConsensusState(bytes);
+    } catch (cause) {
+      if (!(cause instanceof SyncCommitteeError)) throw cause;
+      throw this.#hubFault(`the state of client ${this.consensusStateId} is unreadable`, { cause });
+    }
+  }
+
+  /** The hub's own clock decides; it is asked only when ours says that time may be over. */
+  async #requireFitness(view: ConsensusClientView, signal: AbortSignal): Promise<void> {
+    const { clock, hub } = this.#deps;
+    const where = `client ${this.consensusStateId} of the hub`;
+    const byOurs = findUnusableReason(where, view, BigInt(Math.floor(clock.now() / 1000)));
+    const unfitness = byOurs?.code === "expired"
+      ? findUnusableReason(where, view, await hub.fetchNowSec(signal))
+      : byOurs;
+    if (unfitness !== undefined) throw this.#hubFault(unfitness.detail, { code: unfitness.code });
+  }
+
+  #hubFault(
+    detail: string,
+    { code = "hub_state", ...options }: ErrorOptions & { readonly code?: ProverFault["code"] } = {},
+  ): ProverFault {
+    return new ProverFault(code, this.chain, undefined, detail, options);
+  }
+
+  async fetchInitialState(signal: AbortSignal): Promise<InitialConsensusState> {
+    try {
+      return await fetchInitialBeaconState(this.#context, this.#deps.execution, signal);
+    } catch (fault) {
+      if (!(fault instanceof RpcFault)) throw fault;
+      throw proverFaultOf(this.chain, fault);
+    }
+  }
+
+  /** The execution pool belongs to the program; REST keeps no connection open. */
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+}

@@ -1,0 +1,53 @@
+/**
+ * Answers of beacon nodes that are of a fork of which neither the hub nor this program knows: nobody lies then, and no
+ * endpoint does better.
+ * Source: ethereum/beacon-APIs: apis/beacon/light_client (`version` beside `data`); ethereum/consensus-specs:
+ * specs/gloas/light-client (headers without the `execution` header of their block).
+ */
+import { z } from "zod";
+import { forkNames } from "./spec/beacon_network.ts";
+import { RpcFault } from "../../../core/rpc/fault.ts";
+
+/** An answer of such a fork. */
+export class UnknownForkError extends Error {
+  override readonly name = "UnknownForkError";
+
+  constructor(readonly fork: UnknownFork) {
+    super(`the answer is of ${fork}, which the hub's client does not know`);
+  }
+}
+
+/** In words: with its name as nodes write it, where they do. */
+export type UnknownFork = `fork ${string}` | "a fork without the execution header in light client answers";
+
+const known: ReadonlySet<string> = new Set(forkNames);
+
+/** Name of a fork, which ends up in a log. */
+const versioned = z.object({ version: z.string().regex(/^[a-z0-9]{1,32}$/) });
+
+/** A light client header that is whole but for the execution header. */
+const headerWithoutPayload = z.object({ beacon: z.object({}), execution: z.undefined().optional() });
+const unversioned = z.object({
+  version: z.undefined().optional(),
+  data: z.object({ finalized_header: headerWithoutPayload }),
+});
+
+/**
+ * The fork of an answer, or of the first of a list, when it is none of the known ones.
+ * @returns `undefined` for answers of known forks, and for those that do not tell.
+ */
+export function findUnknownFork(json: unknown): UnknownFork | undefined {
+  const first: unknown = Array.isArray(json) ? json[0] : json;
+  const told = versioned.safeParse(first);
+  if (told.success) return known.has(told.data.version) ? undefined : `fork ${told.data.version}`;
+  return unversioned.safeParse(first).success
+    ? "a fork without the execution header in light client answers"
+    : undefined;
+}
+
+/** The unknown fork that a fault is about; `undefined`: it is about something else. */
+export function unknownForkOf(fault: RpcFault): UnknownForkError | undefined {
+  const { cause } = fault;
+  if (cause instanceof UnknownForkError) return cause;
+  return cause instanceof RpcFault ? unknownForkOf(cause) : undefined;
+}

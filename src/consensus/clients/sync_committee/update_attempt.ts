@@ -1,0 +1,75 @@
+/**
+ * What a look at a beacon chain needs and brings, for both ways of looking.
+ */
+import { type VerifiedBeaconUpdate, verifyBeaconUpdate } from "./spec/beacon_client.ts";
+import type { BeaconNetwork } from "./spec/beacon_network.ts";
+import type { BeaconConsensusState } from "./spec/consensus_state.ts";
+import type { WaitReason } from "./spec/plan_update.ts";
+import type { StateUpdate } from "./spec/update.ts";
+import type { ConsensusStateId } from "../../../core/ismp/state_machine.ts";
+import type { Clock } from "../../../core/runtime/clock.ts";
+import type { BeaconPool } from "./beacon_pool.ts";
+import type { PayloadBranches } from "./payload_sources.ts";
+
+/** What both ways use. */
+export interface BeaconContext {
+  readonly network: BeaconNetwork;
+  readonly consensusStateId: ConsensusStateId;
+  readonly pool: BeaconPool;
+  readonly branches: PayloadBranches;
+  readonly clock: Clock;
+}
+
+/** What the hub holds. */
+export interface Trusted {
+  readonly state: BeaconConsensusState;
+  /** Newest height of the execution chain; `undefined`: none. */
+  readonly height: bigint | undefined;
+}
+
+/** What came of a look. */
+export type Look =
+  | { readonly kind: "wait"; readonly reason: string; readonly againInMs?: number }
+  | {
+    readonly kind: "update";
+    readonly update: StateUpdate;
+    /** The hub's state afterwards. */
+    readonly verified: VerifiedBeaconUpdate;
+    /** Where the states' parts came from, for the log. */
+    readonly sources: readonly string[];
+    readonly hasMore: boolean;
+  }
+  /** The nodes do not serve what this way needs. */
+  | { readonly kind: "unserved" };
+
+/** Sentences for the log. */
+const reasons: Readonly<Record<WaitReason, string>> = {
+  epoch_not_newer: "the hub knows the newest finalized epoch",
+  header_not_newer: "the hub knows a finalized header as new as the newest attested one",
+  period_is_past: "the beacon node is a period behind the hub",
+  attested_before_period: "the first block of a period cannot be used",
+  first_slot_of_fork: "the first block of a fork cannot be used",
+  too_few_participants: "too few members of the committee signed the newest block",
+};
+
+/** Reasons that the very next block may end. */
+const passing: ReadonlySet<WaitReason> = new Set([
+  "attested_before_period",
+  "first_slot_of_fork",
+  "too_few_participants",
+]);
+
+/** The look that found nothing to do for this reason. */
+export function waitFor(network: BeaconNetwork, reason: WaitReason): Look {
+  const againInMs = passing.has(reason) ? network.slotSec * 1000 : undefined;
+  return { kind: "wait", reason: reasons[reason], ...(againInMs === undefined ? {} : { againInMs }) };
+}
+
+/** Checks a finished update as the hub will. @throws {SyncCommitteeError} */
+export function verified(
+  context: Pick<BeaconContext, "network" | "consensusStateId">,
+  trusted: Trusted,
+  update: StateUpdate,
+): VerifiedBeaconUpdate {
+  return verifyBeaconUpdate(context.network, context.consensusStateId, trusted.state, update);
+}

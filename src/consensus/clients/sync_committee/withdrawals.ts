@@ -1,0 +1,40 @@
+/**
+ * The index of the next withdrawal after an execution block, which the beacon state holds beside the payload header.
+ */
+import { z } from "zod";
+import type { Hash256 } from "../../../core/encoding/bytes.ts";
+import type { RpcPool } from "../../../core/rpc/pool.ts";
+
+/** Blocks looked at, back from the given one, for one with withdrawals. All but a few blocks of a network have some. */
+const MAX_BLOCKS = 4n;
+
+const quantity = z.string().regex(/^0x[0-9a-fA-F]{1,16}$/).transform(BigInt);
+const blockShape = z.object({
+  hash: z.string().regex(/^0x[0-9a-fA-F]{64}$/),
+  parentHash: z.string().regex(/^0x[0-9a-fA-F]{64}$/),
+  withdrawals: z.array(z.object({ index: quantity })).optional(),
+});
+
+/**
+ * One more than the index of the last withdrawal up to a block.
+ * @returns `undefined` when the blocks looked at have no withdrawals, or the node is on another chain.
+ * @throws {RpcFault}
+ */
+export async function fetchNextWithdrawalIndex(
+  execution: RpcPool,
+  block: { readonly number: bigint; readonly hash: Hash256 },
+  signal: AbortSignal,
+): Promise<bigint | undefined> {
+  let expected: string = block.hash;
+  for (let back = 0n; back < MAX_BLOCKS && back <= block.number; back++) {
+    const params = [`0x${(block.number - back).toString(16)}`, false];
+    const parsed = blockShape.safeParse(
+      await execution.request({ method: "eth_getBlockByNumber", params }, { signal }),
+    );
+    if (!parsed.success || parsed.data.hash.toLowerCase() !== expected) return undefined;
+    const last = parsed.data.withdrawals?.at(-1);
+    if (last !== undefined) return last.index + 1n;
+    expected = parsed.data.parentHash.toLowerCase();
+  }
+  return undefined;
+}

@@ -1,0 +1,70 @@
+/**
+ * News of heights on the hub: rollups are proved in blocks of their L1 that the hub knows, so their workers look again
+ * as soon as it knows a newer one, whoever brought it.
+ */
+import type { ConsensusTarget } from "../../core/chains/consensus_hub.ts";
+import {
+  type StateMachineHeight,
+  type StateMachineId,
+  stateMachineIdKey,
+} from "../../core/ismp/state_machine.ts";
+import type { Clock } from "../../core/runtime/clock.ts";
+import type { Wake } from "../../core/runtime/wake.ts";
+import type { Worker } from "../../core/runtime/worker.ts";
+
+interface Followed {
+  readonly id: StateMachineId;
+  readonly wakes: Wake[];
+  /** Newest height that was told; `undefined`: none yet. */
+  height: bigint | undefined;
+}
+
+/** Who wants to know of which chain. */
+export class HeightNotifier {
+  readonly #followed = new Map<string, Followed>();
+
+  /** Wakes `wake` whenever the hub knows a newer height of `id`. */
+  follow(id: StateMachineId, wake: Wake): void {
+    const key = stateMachineIdKey(id);
+    const followed = this.#followed.get(key) ?? { id, wakes: [], height: undefined };
+    followed.wakes.push(wake);
+    this.#followed.set(key, followed);
+  }
+
+  /** Chains that somebody follows. */
+  get followed(): readonly StateMachineId[] {
+    return [...this.#followed.values()].map(({ id }) => id);
+  }
+
+  /** Something newer wakes the followers, except the first word about a chain: they are looking anyway. */
+  tell({ id, height }: StateMachineHeight): void {
+    const followed = this.#followed.get(stateMachineIdKey(id));
+    if (followed === undefined) return;
+    const isFirst = followed.height === undefined;
+    if (followed.height !== undefined && followed.height >= height) return;
+    followed.height = height;
+    if (!isFirst) followed.wakes.forEach((wake) => wake.wake());
+  }
+}
+
+/** A worker that asks the hub for the heights of a followed chain. */
+export function heightNotifierWorker(
+  deps: {
+    readonly clock: Clock;
+    readonly hub: Pick<ConsensusTarget, "fetchLatestHeight">;
+    readonly news: HeightNotifier;
+  },
+  id: StateMachineId,
+  everyMs: number,
+): Worker {
+  return {
+    name: `heights of ${stateMachineIdKey(id)}`,
+    run: async (signal) => {
+      for (;;) {
+        const height = await deps.hub.fetchLatestHeight(id, signal);
+        if (height !== undefined) deps.news.tell({ id, height });
+        await deps.clock.sleep(everyMs, signal);
+      }
+    },
+  };
+}

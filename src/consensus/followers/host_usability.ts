@@ -1,0 +1,51 @@
+/**
+ * Whether a host takes proofs at all: pure decisions over what it says. Source: docs/protocol/hub-consensus.md sections
+ * 5.7, 5.10 and 9.
+ */
+import type { HostConsensusView } from "../../core/chains/consensus_receiver.ts";
+import type { BeefyClientState } from "../../core/evm/beefy_client_state.ts";
+
+/** A host that is able to take proofs. */
+export type UsableHostView = HostConsensusView & { readonly state: BeefyClientState };
+
+/** Why a host takes nothing; it is looked at again, since others can fix all of it. */
+export type UnfitCode = "frozen" | "expired" | "other_client" | "foreign_hub";
+
+/** What a look at a host says. */
+export type Fitness =
+  | { readonly kind: "fit"; readonly view: UsableHostView }
+  | { readonly kind: "unfit"; readonly code: UnfitCode; readonly detail: string };
+
+/** Judges a host before its client is probed. */
+export function judgeHost(view: HostConsensusView): Fitness {
+  const { state } = view;
+  if (!view.acceptsHub) {
+    return unfit("foreign_hub", "the host stores no heights of this hub: its governance must add it");
+  }
+  if (state === undefined) {
+    return unfit("other_client", `${OTHER_CLIENT}; its stored state is not that of a BEEFY client`);
+  }
+  if (isExpired(view)) {
+    const ageSec = view.nowSec - view.updatedSec;
+    const detail =
+      `the client has expired: its last update was ${ageSec} s ago and ${view.unstakingSec} s are allowed; no ` +
+      "relayer can update it, its governance must set a new consensus state";
+    return unfit("expired", detail);
+  }
+  if (view.isFrozen) return unfit("frozen", "the host is frozen and takes nothing until it is thawed");
+  return { kind: "fit", view: { ...view, state } };
+}
+
+/** What an operator is told of clients without a byte for the kind of proof. */
+export const OTHER_CLIENT = "its consensus client takes no proofs of this form (ConsensusRouter is wanted)";
+
+/** True from the very second on: `ConsensusClientExpired()`. */
+export function isExpired(
+  { nowSec, updatedSec, unstakingSec }: Pick<HostConsensusView, "nowSec" | "updatedSec" | "unstakingSec">,
+): boolean {
+  return nowSec - updatedSec >= unstakingSec;
+}
+
+function unfit(code: UnfitCode, detail: string): Fitness {
+  return { kind: "unfit", code, detail };
+}

@@ -1,0 +1,72 @@
+/**
+ * Whether a host takes proofs of the hub now: looked up before every one, told when it changes.
+ * Source: docs/protocol/hub-consensus.md sections 5.7, 5.10 and 9.
+ */
+import type { ConsensusReceiver } from "../../core/chains/consensus_receiver.ts";
+import type { Address } from "../../core/evm/address.ts";
+import type { StateMachineId } from "../../core/ismp/state_machine.ts";
+import type { Clock } from "../../core/runtime/clock.ts";
+import { WaitNotices } from "../../core/runtime/waiting.ts";
+import type { EventCode } from "../../core/telemetry/events.ts";
+import type { Log } from "../../core/telemetry/log.ts";
+import { judgeHost, OTHER_CLIENT, type UnfitCode, type UsableHostView } from "./host_usability.ts";
+
+/** What the watch needs. */
+export interface HostWatchDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** The hub as hosts know it. */
+  readonly hub: StateMachineId;
+  readonly chain: ConsensusReceiver;
+}
+
+const unfitEvents: Readonly<Record<UnfitCode, EventCode>> = {
+  frozen: "host_frozen",
+  expired: "client_expired",
+  other_client: "client_unsupported",
+  foreign_hub: "hub_not_accepted",
+};
+
+/** One host, with what the operator was told of it already. */
+export class HostWatch {
+  readonly #deps: HostWatchDeps;
+  readonly #notices: WaitNotices;
+  #unfit: UnfitCode | undefined;
+  /** The client that is known to take our proofs. Others are asked again at every look: an endpoint may be wrong once. */
+  #router: Address | undefined;
+
+  constructor(deps: HostWatchDeps) {
+    this.#deps = deps;
+    this.#notices = new WaitNotices(deps);
+  }
+
+  /** What the host knows; `undefined` when it takes nothing, which was told. @throws {RpcFault} */
+  async fetchFit(signal: AbortSignal): Promise<UsableHostView | undefined> {
+    const { chain, hub } = this.#deps;
+    const view = await chain.fetchConsensusView(hub, signal);
+    const fitness = judgeHost(view);
+    if (fitness.kind === "unfit") return this.#tellUnfit(fitness.code, fitness.detail);
+    if (this.#router !== view.consensusClient) {
+      const kind = await chain.fetchClientKind(view.consensusClient, signal);
+      if (kind !== "router") {
+        return this.#tellUnfit("other_client", `${OTHER_CLIENT}: ${view.consensusClient}`);
+      }
+      this.#router = view.consensusClient;
+    }
+    if (this.#unfit !== undefined) this.#deps.log.info("host_resumed");
+    this.#unfit = undefined;
+    this.#notices.done("host");
+    return fitness.view;
+  }
+
+  #tellUnfit(code: UnfitCode, detail: string): undefined {
+    const fields = { code };
+    if (this.#unfit !== code) {
+      const level = code === "frozen" ? "warn" : "error";
+      this.#deps.log[level](unfitEvents[code], { ...fields, explanation: detail });
+    }
+    this.#unfit = code;
+    this.#notices.waiting("host", { event: "host_awaited", fields });
+    return undefined;
+  }
+}

@@ -1,0 +1,264 @@
+/**
+ * Keeps one EVM host's view of the hub current: looks at the host, asks the sources for what it should get next,
+ * verifies that on the host's own state, and delivers it. What others deliver is noticed and costs nothing.
+ * Source: docs/protocol/hub-consensus.md sections 5.10 and 5.11. Start reading at {@link hostWorker}.
+ */
+import type { Chain, Refusal } from "../../core/chains/port.ts";
+import type { ConsensusReceiver } from "../../core/chains/consensus_receiver.ts";
+import type { ProofReceiver } from "../../core/chains/hub_accounts.ts";
+import {
+  fittingProofs,
+  learnMaxBytes,
+  MAX_PROOFS_AT_ONCE,
+  MAX_TRANSACTION_BYTES,
+} from "../../core/chains/transaction_bytes.ts";
+import { paraIdOf, type StateMachineId } from "../../core/ismp/state_machine.ts";
+import type { Clock } from "../../core/runtime/clock.ts";
+import type { Randomness } from "../../core/runtime/randomness.ts";
+import type { Worker } from "../../core/runtime/worker.ts";
+import type { Log } from "../../core/telemetry/log.ts";
+import { failedLook } from "../poll_fault.ts";
+import { type Looked, runPollLoop } from "../poll_loop.ts";
+import { PARKED_MS, type PollResult } from "../schedule.ts";
+import { judgeHost, type UsableHostView } from "./host_usability.ts";
+import { HostWatch } from "./host_watch.ts";
+import {
+  areStillNews,
+  type BatchedProof,
+  hubHeightOf,
+  isHeightBrought,
+} from "../clients/beefy/proof_batch.ts";
+import { type FoundProofs, ProofFinder } from "../clients/beefy/proof_finder.ts";
+import type { ProofSource } from "../clients/beefy/proof_source.ts";
+import { type SendingChain, sendProofs, type SendResult } from "../clients/beefy/send_proofs.ts";
+
+/** An EVM chain as this worker sees it. */
+export type HostChain = SendingChain & ConsensusReceiver & Pick<Chain, "check" | "close"> & ProofReceiver;
+
+/** What the worker needs. */
+export interface HostWorkerDeps {
+  readonly clock: Clock;
+  readonly random: Randomness;
+  readonly log: Log;
+  /** The hub as hosts know it. */
+  readonly hub: StateMachineId;
+  /** Asked in this order; the first that has something is used. */
+  readonly sources: readonly ProofSource[];
+  readonly chain: HostChain;
+  /** Between two looks when there is nothing to do. */
+  readonly intervalMs: number;
+}
+
+/** Between looks at a host that takes nothing until others fix it. */
+export const UNUSABLE_POLL_MS = 60_000;
+
+/** Between looks while a transaction of somebody else waits in the pool, or our own view is older than our update. */
+const SETTLING_MS = 4_000;
+
+/** By so much, chosen at random, a relayer that came second keeps away from the one that was first. */
+const MAX_APART_MS = 8_000;
+
+/** Longest time for which what we delivered may be missing in what endpoints tell; then a reorganisation took it. */
+const SETTLED_WITHIN_MS = 120_000;
+
+/** Looks in a row for which proofs of others in the pool are waited for; then they count as stuck. */
+const MAX_POOL_WAITS = 10;
+
+/** The worker of one host. */
+export function hostWorker(deps: HostWorkerDeps): Worker {
+  const { chain, hub } = deps;
+  const { stateMachine } = chain.id;
+  const watched = { ...deps, log: deps.log.with({ chain: stateMachine }) };
+  return {
+    name: `${hub.stateMachine} -> ${stateMachine}`,
+    run: async (signal) => {
+      await passCheck(watched, signal);
+      await runPollLoop(watched, new HostWorker(watched), { signal });
+    },
+  };
+}
+
+/** Waits until endpoints and host fit the configuration. Abilities that only messages need are not told here. */
+async function passCheck(
+  { chain, hub, clock, log }: Pick<HostWorkerDeps, "chain" | "hub" | "clock" | "log">,
+  signal: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    const findings = await chain.check(hub, signal);
+    const fatal = findings.filter(({ severity }) => severity === "fatal");
+    if (fatal.length === 0) return;
+    for (const { event, text } of fatal) {
+      log.error("chain_suspended", { finding: event, explanation: text });
+    }
+    await clock.sleep(PARKED_MS, signal);
+  }
+}
+
+/** What became of the proofs that went into a transaction. */
+interface Sent {
+  readonly result: SendResult;
+  readonly proofs: readonly BatchedProof[];
+}
+
+/** Looks at one host, and delivers. */
+class HostWorker implements Looked {
+  readonly intervalMs: number;
+  readonly #deps: HostWorkerDeps;
+  readonly #watch: HostWatch;
+  readonly #finder: ProofFinder;
+  readonly #paraId: number;
+  #poolWaits = 0;
+  /** Bytes that one transaction may hold; less once a node has refused as much. */
+  #maxBytes = MAX_TRANSACTION_BYTES;
+  /** What our last transaction brought, which lagging endpoints may not know yet. */
+  #delivered: { readonly blockNumber: bigint; readonly untilMs: number } | undefined;
+
+  constructor(deps: HostWorkerDeps) {
+    this.intervalMs = deps.intervalMs;
+    this.#deps = deps;
+    this.#watch = new HostWatch(deps);
+    this.#finder = new ProofFinder(deps, deps.chain.id.stateMachine);
+    this.#paraId = paraIdOf(deps.hub.stateMachine);
+  }
+
+  /** One look, with the delivery of what it found. */
+  async look(failures: number, signal: AbortSignal): Promise<PollResult> {
+    try {
+      const view = await this.#watch.fetchFit(signal);
+      if (view === undefined) return { kind: "nothing", againInMs: UNUSABLE_POLL_MS };
+      if (this.#isSettling(view)) return { kind: "nothing", againInMs: SETTLING_MS };
+      const found = await this.#finder.find(view, signal);
+      if (found === undefined) {
+        this.#poolWaits = 0;
+        return { kind: "nothing", againInMs: undefined };
+      }
+      return await this.#deliver(view, found, failures, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      return failedLook(this.#deps.log, error, failures);
+    }
+  }
+
+  /** True while endpoints do not tell yet what we have delivered: proofs made now would be paid no-ops. */
+  #isSettling({ state }: UsableHostView): boolean {
+    const delivered = this.#delivered;
+    if (delivered === undefined) return false;
+    if (state.latestHeight < delivered.blockNumber && this.#deps.clock.now() < delivered.untilMs) return true;
+    this.#delivered = undefined;
+    return false;
+  }
+
+  async #deliver(
+    view: UsableHostView,
+    found: FoundProofs,
+    failures: number,
+    signal: AbortSignal,
+  ): Promise<PollResult> {
+    const proofs = await this.#limit(found.proofs, signal);
+    const counting = this.#poolWaits < MAX_POOL_WAITS ? "pool" as const : "blocks" as const;
+    if (!areStillNews(proofs, view, counting)) {
+      this.#poolWaits++;
+      this.#deps.log.debug("competitor_proof_pending");
+      return { kind: "nothing", againInMs: SETTLING_MS };
+    }
+    const result = await this.#send(proofs, { counting, hubHeight: view.hubHeight }, signal);
+    return this.#conclude(result, found.purpose, failures);
+  }
+
+  /** As many as one transaction takes. */
+  async #limit(proofs: readonly BatchedProof[], signal: AbortSignal): Promise<readonly BatchedProof[]> {
+    if (proofs.length < 2) return proofs;
+    const maxProofs = await this.#deps.chain.fetchHasBatchCall(signal) ? MAX_PROOFS_AT_ONCE : 1;
+    return fittingProofs(proofs, { maxProofs, maxBytes: this.#maxBytes });
+  }
+
+  /** Sends proofs; where they are too large for one transaction, fewer of them, now and later. */
+  async #send(
+    proofs: readonly BatchedProof[],
+    before: { readonly counting: "blocks" | "pool"; readonly hubHeight: bigint },
+    signal: AbortSignal,
+  ): Promise<Sent> {
+    const { chain, hub } = this.#deps;
+    const isStillNews = async (counting: "blocks" | "pool", inner: AbortSignal): Promise<boolean> => {
+      const fitness = judgeHost(await chain.fetchConsensusView(hub, inner));
+      if (fitness.kind === "unfit") return false;
+      const heights = { before: before.hubHeight, now: fitness.view.hubHeight };
+      return areStillNews(proofs, fitness.view, counting === "pool" ? before.counting : counting) &&
+        !isHeightBrought(proofs, this.#paraId, heights);
+    };
+    const bytes = proofs.map((proof) => proof.bytes);
+    const result = await sendProofs(this.#deps, { proofs: bytes, isStillNews }, signal);
+    const isTooLarge = result.kind === "refused" && result.refusal.code === "too_large";
+    if (!isTooLarge || proofs.length === 1) return { result, proofs };
+    const refusedBytes = bytes.reduce((sum, { length }) => sum + length, 0);
+    this.#maxBytes = learnMaxBytes(refusedBytes, result.refusal.detail);
+    const fewer = fittingProofs(proofs, { maxProofs: proofs.length - 1, maxBytes: this.#maxBytes });
+    return await this.#send(fewer, before, signal);
+  }
+
+  #conclude({ result, proofs }: Sent, purpose: FoundProofs["purpose"], failures: number): PollResult {
+    const { log } = this.#deps;
+    this.#poolWaits = 0;
+    switch (result.kind) {
+      case "mined": {
+        this.#noteDelivered(proofs, result, purpose);
+        return { kind: "updated", hasMore: true };
+      }
+      case "vain": {
+        const { block, transaction } = result;
+        log.info("proofs_wasted", {
+          proofs: proofs.length,
+          block,
+          transaction,
+        });
+        // Who sends at the same moment would go on doing so.
+        return { kind: "nothing", againInMs: Math.round(this.#deps.random.fraction() * MAX_APART_MS) };
+      }
+      case "overtaken":
+        log.info("proofs_already_delivered");
+        return { kind: "updated", hasMore: true };
+      case "refused":
+        return this.#afterRefusal(result.refusal, proofs, failures);
+      case "lost":
+        log.warn("proofs_lost", { reason: result.reason });
+        return { kind: "failed" };
+    }
+  }
+
+  #noteDelivered(
+    proofs: readonly BatchedProof[],
+    { block, transaction }: Extract<SendResult, { kind: "mined" }>,
+    purpose: FoundProofs["purpose"],
+  ): void {
+    const last = proofs.at(-1)?.checked;
+    if (last === undefined) throw new Error("A transaction without proofs");
+    const untilMs = this.#deps.clock.now() + SETTLED_WITHIN_MS;
+    this.#delivered = { blockNumber: last.blockNumber, untilMs };
+    this.#deps.log.info("proofs_delivered", {
+      purpose,
+      proofs: proofs.length,
+      relayBlock: last.blockNumber,
+      set: last.state.current.id,
+      hubHeight: hubHeightOf(proofs, this.#paraId),
+      block,
+      transaction,
+    });
+  }
+
+  #afterRefusal({ code, detail }: Refusal, proofs: readonly BatchedProof[], failures: number): PollResult {
+    const { log } = this.#deps;
+    if (code === "insufficient_funds") {
+      log.error("balance_insufficient", { detail });
+      return { kind: "failed" };
+    }
+    if (code === "too_large") {
+      // Every validator set of this size has such proofs: asking often helps nobody.
+      log.error("proof_too_large", { bytes: proofs[0]?.bytes.length, detail });
+      return { kind: "parked" };
+    }
+    // The host may have moved on between the look and the question; a second refusal is not chance.
+    const level = failures === 0 ? "info" : "warn";
+    log[level]("proofs_rejected", { code, detail });
+    return { kind: "failed" };
+  }
+}

@@ -1,0 +1,69 @@
+/** What a fault means for a worker that looks at a chain again and again. */
+import { RpcFault } from "../core/rpc/fault.ts";
+import { DeadlineFault } from "../core/runtime/retry.ts";
+import type { EventCode } from "../core/telemetry/events.ts";
+import type { Log } from "../core/telemetry/log.ts";
+import { ProverFault } from "./prover.ts";
+import type { PollResult } from "./schedule.ts";
+
+/** What an operator should think of first when a prover cannot go on. */
+export const proverEvents: Readonly<Record<ProverFault["code"], EventCode>> = {
+  bad_data: "endpoint_data_invalid",
+  not_served: "data_unavailable",
+  frozen: "client_frozen",
+  expired: "client_expired",
+  hub_state: "client_unusable",
+  unrecoverable: "client_unrecoverable",
+};
+
+/** Between looks while a node lacks a method: operators start nodes again, gateways change their minds. */
+export const MISSING_METHOD_POLL_MS = 60_000;
+
+const USUAL_ADVICE =
+  "use an endpoint that does (gateways deny methods; a Substrate node of your own offers all of them with " +
+  "--rpc-methods=unsafe)";
+
+/** What helps where a node's command line decides. Source: polkadot-fellows and paritytech/polkadot-sdk: polkadot/cli. */
+const advices: ReadonlyMap<string, string> = new Map([
+  [
+    "beefy_getFinalizedHead",
+    "use a relay chain node with BEEFY, that is one started without --no-beefy, or remove [hub.prover]",
+  ],
+  [
+    "offchain_localStorageGet",
+    "use a node of the hub with --rpc-methods=unsafe and --enable-offchain-indexing=true, or add [hub.prover]",
+  ],
+]);
+
+/**
+ * Tells the operator of a look that failed.
+ * @param failures in a row before this look.
+ * @throws what is neither a fault of an endpoint nor of time: a defect.
+ */
+export function failedLook(
+  log: Log,
+  error: unknown,
+  failures: number,
+): PollResult {
+  if (error instanceof ProverFault) {
+    log.error(proverEvents[error.code], { failures: failures + 1, error });
+    return { kind: error.code === "unrecoverable" ? "parked" : "failed" };
+  }
+  if (error instanceof RpcFault && error.reaction === "stop") {
+    log.error("endpoint_wrong_chain", {
+      error,
+    });
+    return { kind: "parked" };
+  }
+  if (error instanceof RpcFault && error.code === "missing_method") {
+    const { method } = error.where;
+    const advice = advices.get(method) ?? USUAL_ADVICE;
+    log.error("endpoint_method_missing", { method, explanation: advice, error });
+    return { kind: "failed", atLeastMs: MISSING_METHOD_POLL_MS };
+  }
+  if (error instanceof RpcFault || error instanceof DeadlineFault) {
+    log.warn("poll_failed", { failures: failures + 1, error });
+    return { kind: "failed", atLeastMs: error instanceof RpcFault ? error.retryAfterMs : undefined };
+  }
+  throw error;
+}

@@ -1,0 +1,369 @@
+/**
+ * One REST endpoint: GET requests for JSON or bytes, with deadlines, limits, and long bodies read piece by piece.
+ * Knows nothing of what is asked for. Codes of HTTP are translated here and nowhere else.
+ */
+import { endpointHost } from "../../core/config/redact.ts";
+import type { Clock } from "../../core/runtime/clock.ts";
+import { linkedAbort } from "../../core/runtime/linked_abort.ts";
+import { DeadlineFault, withDeadline } from "../../core/runtime/retry.ts";
+import { safeDetail } from "../../core/rpc/detail.ts";
+import { reactionTo, RpcFault, type RpcFaultCode } from "../../core/rpc/fault.ts";
+import { authorization, connectionProblem, type Fetch, readRetryAfterMs } from "../../core/rpc/http.ts";
+import { isJsonObject, type Json, parseJson } from "../../core/rpc/json.ts";
+
+/** What is asked for. */
+export interface RestRequest {
+  /** Name of the request in faults and in what is remembered of endpoints: the path without its values. */
+  readonly route: string;
+  /** Path and query below the base URL; begins with `/`. */
+  readonly path: string;
+}
+
+/** An answer in the form that the endpoint chose. */
+export type RestAnswer =
+  | { readonly kind: "json"; readonly json: Json }
+  | { readonly kind: "octets"; readonly bytes: Uint8Array };
+
+/** Conditions of one request. */
+export interface RestConditions {
+  readonly signal: AbortSignal;
+  /**
+   * Longest wait for the whole answer, milliseconds; for streams: for the first byte, and from one piece to the next.
+   * The endpoint's default where absent.
+   */
+  readonly timeoutMs?: number | undefined;
+  /** Longest wait for the first byte of a stream, milliseconds, where it differs. */
+  readonly firstByteTimeoutMs?: number | undefined;
+}
+
+/** Takes the pieces of a long body; `enough` ends the transfer. */
+export type TakePiece = (bytes: Uint8Array) => "more" | "enough";
+
+/** Who reads a long body. */
+export interface BodyReader {
+  /** Takes an answer in bytes. */
+  readonly take: TakePiece;
+  /** Takes an answer in JSON, from endpoints that have no bytes; absent: bytes are wanted. */
+  readonly takeJson?: TakePiece | undefined;
+  /** False: a body that ends before there was `enough` is too short. */
+  readonly endsItself: boolean;
+}
+
+/** What a REST endpoint is made of. */
+export interface RestEndpointOptions {
+  /** Base URL; paths of requests are put behind its own, its query is kept. */
+  readonly url: string;
+  /** Name of the chain in faults. */
+  readonly chain: string;
+  /** Default 30,000. */
+  readonly timeoutMs?: number | undefined;
+  /** Largest answer that is read whole, bytes. Default 16 MiB. */
+  readonly maxAnswerBytes?: number | undefined;
+  /** Largest body that is streamed, bytes. Default 4 GiB. */
+  readonly maxStreamBytes?: number | undefined;
+}
+
+const DEFAULT_TIMEOUT_MS = 30_000;
+const DEFAULT_MAX_ANSWER_BYTES = 16 * 1024 * 1024;
+const DEFAULT_MAX_STREAM_BYTES = 4 * 1024 * 1024 * 1024;
+/** As much as is read of what an endpoint says about a failure. */
+const MAX_ERROR_BYTES = 4096;
+
+const JSON_TYPE = "application/json";
+const OCTETS_TYPE = "application/octet-stream";
+/** Bytes where the endpoint has them. */
+const EITHER_TYPE = `${OCTETS_TYPE}, ${JSON_TYPE};q=0.5`;
+
+type Deps = { readonly fetch: Fetch; readonly clock: Clock };
+
+/** An address that answers GET requests. Faults name its host, never its path, query or credentials. */
+export class RestEndpoint {
+  /** Host and port, fit to be shown. */
+  readonly host: string;
+  readonly #deps: Deps;
+  readonly #options: RestEndpointOptions;
+  readonly #base: URL;
+  readonly #headers: Readonly<Record<string, string>>;
+  #requests = 0;
+  #bytesRead = 0;
+
+  constructor(deps: Deps, options: RestEndpointOptions) {
+    const base = new URL(options.url);
+    this.host = endpointHost(options.url);
+    this.#deps = deps;
+    this.#options = options;
+    this.#headers = authorization(base);
+    base.username = "";
+    base.password = "";
+    this.#base = base;
+  }
+
+  /** Requests made so far. */
+  get requests(): number {
+    return this.#requests;
+  }
+
+  /** Bytes of bodies read so far. */
+  get bytesRead(): number {
+    return this.#bytesRead;
+  }
+
+  /** The JSON at a path. @throws {RpcFault} */
+  async fetchJson(request: RestRequest, conditions: RestConditions): Promise<Json> {
+    const { text } = await this.#fetchWhole(request, JSON_TYPE, conditions);
+    return this.#parse(text, request);
+  }
+
+  /** What is at a path, as bytes where the endpoint can. @throws {RpcFault} */
+  async fetchEither(request: RestRequest, conditions: RestConditions): Promise<RestAnswer> {
+    const whole = await this.#fetchWhole(request, EITHER_TYPE, conditions);
+    return whole.isOctets
+      ? { kind: "octets", bytes: whole.bytes }
+      : { kind: "json", json: this.#parse(whole.text, request) };
+  }
+
+  /**
+   * Hands the body at a path to its reader as it arrives, and ends the transfer when that has enough or throws.
+   * @throws {RpcFault} `malformed` also when the body ends before there was `enough`, unless `endsItself`.
+   */
+  async stream(request: RestRequest, body: BodyReader, conditions: RestConditions): Promise<void> {
+    const accept = body.takeJson === undefined ? OCTETS_TYPE : EITHER_TYPE;
+    await this.#exchange(request, accept, conditions.signal, async (begin, signal) => {
+      const first: RestConditions = {
+        ...conditions,
+        timeoutMs: conditions.firstByteTimeoutMs ?? conditions.timeoutMs,
+      };
+      const response = await this.#within(request, first, begin, signal);
+      const take = isOctets(response) ? body.take : isJson(response) ? body.takeJson : undefined;
+      if (take === undefined) {
+        throw this.#fault("missing_method", request, { detail: "the endpoint serves no bytes here" });
+      }
+      const limit = this.#options.maxStreamBytes ?? DEFAULT_MAX_STREAM_BYTES;
+      let size = 0;
+      const reader = piecesOf(response);
+      for (let waiting = first;; waiting = conditions) {
+        const next = await this.#within(request, waiting, () => reader.next(), signal);
+        if (next.done === true) break;
+        size += next.value.length;
+        this.#bytesRead += next.value.length;
+        if (size > limit) {
+          throw this.#fault("too_large", request, { detail: `the body exceeds ${limit} bytes` });
+        }
+        if (take(next.value) === "enough") return;
+      }
+      if (!body.endsItself) throw this.#fault("malformed", request, { detail: "the body is too short" });
+    });
+  }
+
+  /** Reads a whole answer within the deadline. */
+  async #fetchWhole(request: RestRequest, accept: string, conditions: RestConditions): Promise<WholeAnswer> {
+    const limit = this.#options.maxAnswerBytes ?? DEFAULT_MAX_ANSWER_BYTES;
+    return await this.#exchange(
+      request,
+      accept,
+      conditions.signal,
+      (begin, signal) =>
+        this.#within(request, conditions, async () => {
+          const response = await begin();
+          const bytes = await this.#readUpTo(response, limit + 1);
+          if (bytes.length > limit) {
+            throw this.#fault("too_large", request, { detail: `the answer exceeds ${limit} bytes` });
+          }
+          return new WholeAnswer(bytes, isOctets(response));
+        }, signal),
+    );
+  }
+
+  /**
+   * Makes one request. `use` begins it and reads the body; whatever happens, the connection is released afterwards.
+   */
+  async #exchange<T>(
+    request: RestRequest,
+    accept: string,
+    signal: AbortSignal,
+    use: (begin: () => Promise<Response>, signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    signal.throwIfAborted();
+    const end = linkedAbort(signal);
+    try {
+      return await use(() => this.#begin(request, accept, end.signal), signal);
+    } catch (cause) {
+      signal.throwIfAborted();
+      if (cause instanceof ConnectionEnded) {
+        throw this.#fault("unreachable", request, { detail: "the connection ended within the answer" });
+      }
+      throw cause;
+    } finally {
+      end.abort();
+      end.unlink();
+    }
+  }
+
+  async #begin(request: RestRequest, accept: string, signal: AbortSignal): Promise<Response> {
+    this.#requests++;
+    let response: Response;
+    try {
+      response = await this.#deps.fetch(this.#urlOf(request), {
+        method: "GET",
+        headers: { accept, ...this.#headers },
+        // Following a redirect would hand keys to a host that nobody configured.
+        redirect: "manual",
+        signal,
+      });
+    } catch (cause) {
+      if (signal.aborted) throw cause;
+      // The runtime's error text holds the URL, so it does not become the cause.
+      throw this.#fault("unreachable", request, { detail: connectionProblem(cause) });
+    }
+    if (response.status === 200) return response;
+    throw await this.#statusFault(response, request);
+  }
+
+  #urlOf(request: RestRequest): string {
+    const below = new URL(`http://base${request.path}`);
+    const url = new URL(this.#base);
+    url.pathname = url.pathname.replace(/\/+$/, "") + below.pathname;
+    for (const [name, value] of below.searchParams) url.searchParams.append(name, value);
+    return url.href;
+  }
+
+  async #statusFault(response: Response, request: RestRequest): Promise<RpcFault> {
+    const words = readMessage(new TextDecoder().decode(await this.#readUpTo(response, MAX_ERROR_BYTES)));
+    return this.#fault(codeOfStatus(response.status, words !== undefined), request, {
+      detail: words === undefined
+        ? `HTTP ${response.status}`
+        : `HTTP ${response.status}: ${safeDetail(words)}`,
+      retryAfterMs: readRetryAfterMs(response.headers.get("retry-after"), this.#deps.clock.now()),
+    });
+  }
+
+  async #readUpTo(response: Response, limit: number): Promise<Uint8Array> {
+    const pieces: Uint8Array[] = [];
+    let size = 0;
+    for await (const piece of piecesOf(response)) {
+      pieces.push(piece);
+      size += piece.length;
+      this.#bytesRead += piece.length;
+      if (size >= limit) break;
+    }
+    const whole = new Uint8Array(size);
+    let at = 0;
+    for (const piece of pieces) {
+      whole.set(piece, at);
+      at += piece.length;
+    }
+    return whole;
+  }
+
+  async #within<T>(
+    request: RestRequest,
+    conditions: RestConditions,
+    work: () => Promise<T>,
+    signal: AbortSignal,
+  ): Promise<T> {
+    const afterMs = conditions.timeoutMs ?? this.#options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
+    try {
+      return await withDeadline(this.#deps.clock, { what: request.route, afterMs }, work, signal);
+    } catch (cause) {
+      if (!(cause instanceof DeadlineFault)) throw cause;
+      throw this.#fault("timeout", request, { detail: `no answer within ${afterMs} ms` });
+    }
+  }
+
+  #parse(text: string, request: RestRequest): Json {
+    try {
+      return parseJson(text);
+    } catch {
+      throw this.#fault("malformed", request, { detail: "the answer is not complete JSON" });
+    }
+  }
+
+  /** A fault of this endpoint, for those who understand the answers better. */
+  fault(code: RpcFaultCode, route: string, detail: string, cause?: unknown): RpcFault {
+    return this.#fault(code, { route }, { detail: safeDetail(detail), cause });
+  }
+
+  #fault(
+    code: RpcFaultCode,
+    request: Pick<RestRequest, "route">,
+    options: ConstructorParameters<typeof RpcFault>[3] = {},
+  ): RpcFault {
+    const where = { chain: this.#options.chain, endpointHost: this.host, method: request.route };
+    return new RpcFault(code, reactionTo(code), where, options);
+  }
+}
+
+/** The bytes of an answer, and what the endpoint says that they are. */
+class WholeAnswer {
+  constructor(readonly bytes: Uint8Array, readonly isOctets: boolean) {}
+
+  get text(): string {
+    return new TextDecoder().decode(this.bytes);
+  }
+}
+
+/** The body broke off. */
+class ConnectionEnded extends Error {
+  override readonly name = "ConnectionEnded";
+  readonly code = "connection_ended";
+}
+
+async function* piecesOf(response: Response): AsyncGenerator<Uint8Array, void, void> {
+  if (response.body === null) return;
+  const reader = response.body.getReader();
+  try {
+    while (true) {
+      const piece = await nextPiece(reader);
+      if (piece === undefined) return;
+      yield piece;
+    }
+  } finally {
+    // A body that is left early is not wanted any more; one that broke off cannot be told so.
+    await reader.cancel().catch(() => undefined);
+  }
+}
+
+async function nextPiece(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<Uint8Array | undefined> {
+  try {
+    return (await reader.read()).value;
+  } catch (cause) {
+    // The runtime's words about it hold the URL.
+    throw cause instanceof DOMException ? cause : new ConnectionEnded("The connection ended");
+  }
+}
+
+function isOctets(response: Response): boolean {
+  return isOfType(response, OCTETS_TYPE);
+}
+
+function isJson(response: Response): boolean {
+  return isOfType(response, JSON_TYPE);
+}
+
+function isOfType(response: Response, type: string): boolean {
+  return (response.headers.get("content-type") ?? "").toLowerCase().startsWith(type);
+}
+
+/** The `message` of the JSON in which beacon nodes and their like say what is wrong. */
+function readMessage(text: string): string | undefined {
+  try {
+    const json = parseJson(text);
+    return isJsonObject(json) && typeof json.message === "string" ? json.message : undefined;
+  } catch {
+    return undefined; // a proxy's page, not the node's own words
+  }
+}
+
+/**
+ * What a status means. A node that is syncing says 503 in JSON (ethereum/beacon-APIs: types/http.yaml,
+ * CurrentlySyncing), a proxy without a node says it otherwise.
+ */
+function codeOfStatus(status: number, isNodesOwn: boolean): RpcFaultCode {
+  if (status === 429) return "throttled";
+  if (status === 503 && isNodesOwn) return "lagging";
+  if (status === 404) return "not_found";
+  if (status === 413) return "too_large";
+  if ([401, 402, 403, 405, 406, 415, 501].includes(status)) return "missing_method";
+  if (status >= 500 || status === 408) return "server_error";
+  return "refused";
+}

@@ -1,0 +1,146 @@
+/**
+ * Several REST endpoints of one chain as one: asked in the order of preference, the next one when an earlier one
+ * fails, cannot, or says what is not true. Knows nothing of what is asked.
+ */
+import type { Clock } from "../../core/runtime/clock.ts";
+import type { Randomness } from "../../core/runtime/randomness.ts";
+import { orAbort } from "../../core/runtime/retry.ts";
+import { classifyFault, PooledEndpoint } from "../../core/rpc/endpoint_health.ts";
+import { reactionTo, RpcFault, type RpcFaultCode } from "../../core/rpc/fault.ts";
+import type { RestEndpoint } from "./rest_endpoint.ts";
+
+/** Longest wait for endpoints that are paused, when all are. */
+const MAX_WAIT_MS = 2000;
+/** Rounds through the endpoints before the faults are told; the callers look again later anyway. */
+const ROUNDS = 2;
+const MAX_CONCURRENT = 4;
+
+/** How a pool is asked. */
+export interface AskOptions {
+  /** What is asked, for faults. Endpoints that recently had no such route are asked last. */
+  readonly route: string;
+  /** False: endpoints that recently had no such route are not asked at all. Default true. */
+  readonly asksAgain?: boolean;
+  /** Told of the fault of each endpoint, also when another one does better. */
+  readonly onFault?: (fault: RpcFault) => void;
+}
+
+/** The REST endpoints of one chain. */
+export class RestPool {
+  readonly #clock: Clock;
+  readonly #chain: string;
+  readonly #endpoints: readonly PooledEndpoint<RestEndpoint>[];
+
+  /**
+   * @param options endpoints in order of preference, at least one.
+   * @throws {RangeError} without endpoints.
+   */
+  constructor(
+    deps: { readonly clock: Clock; readonly randomness: Randomness },
+    options: { readonly chain: string; readonly endpoints: readonly RestEndpoint[] },
+  ) {
+    if (options.endpoints.length === 0) throw new RangeError("Expected at least one endpoint");
+    this.#clock = deps.clock;
+    this.#chain = options.chain;
+    this.#endpoints = options.endpoints.map((endpoint) => new PooledEndpoint(deps, endpoint, MAX_CONCURRENT));
+  }
+
+  /** The endpoints in order of preference. */
+  get endpoints(): readonly RestEndpoint[] {
+    return this.#endpoints.map(({ endpoint }) => endpoint);
+  }
+
+  /**
+   * Runs `work` on one endpoint after the other until it succeeds. A fault thrown by `work` is that endpoint's and
+   * leads to the next one; anything else is thrown on.
+   * @throws {RpcFault} when no endpoint does; it names each host with its code.
+   */
+  async ask<T>(
+    options: AskOptions,
+    work: (endpoint: RestEndpoint) => Promise<T>,
+    signal: AbortSignal,
+  ): Promise<T> {
+    const faults = new Map<PooledEndpoint<RestEndpoint>, RpcFault>();
+    for (let round = 0; round < ROUNDS; round++) {
+      for (const pooled of this.#order(options)) {
+        signal.throwIfAborted();
+        if (!isWorthAsking(faults.get(pooled)) || !await this.#isReady(pooled, signal)) continue;
+        try {
+          const result = await pooled.use(() => work(pooled.endpoint), signal);
+          pooled.noteSuccess();
+          return result;
+        } catch (fault) {
+          if (!(fault instanceof RpcFault)) throw fault;
+          pooled.noteFault(fault);
+          faults.set(pooled, fault);
+          options.onFault?.(fault);
+        }
+      }
+      const pauseMs = this.#order(options).length === 0 ? undefined : this.#pauseMs([...faults.values()]);
+      if (round + 1 === ROUNDS || pauseMs === undefined) break;
+      await this.#clock.sleep(pauseMs, signal);
+    }
+    throw this.#allFailed(options, faults);
+  }
+
+  /** Notes that an endpoint has not such a route; it is asked again after some minutes. */
+  noteUnsupported(endpoint: RestEndpoint, route: string): void {
+    this.#endpoints.find((pooled) => pooled.endpoint === endpoint)
+      ?.noteFault(endpoint.fault("missing_method", route, "not served"));
+  }
+
+  /** False when every endpoint recently had no such route. */
+  mayServe(route: string): boolean {
+    return this.#endpoints.some((pooled) => !pooled.isUnsupported([{ method: route }]));
+  }
+
+  #order(options: AskOptions): readonly PooledEndpoint<RestEndpoint>[] {
+    const lacks = (pooled: PooledEndpoint<RestEndpoint>): boolean =>
+      pooled.isUnsupported([{ method: options.route }]);
+    const able = this.#endpoints.filter((pooled) => !lacks(pooled));
+    return options.asksAgain === false ? able : [...able, ...this.#endpoints.filter(lacks)];
+  }
+
+  async #isReady(pooled: PooledEndpoint<RestEndpoint>, signal: AbortSignal): Promise<boolean> {
+    const state = pooled.availability();
+    if (state.kind !== "probing") return state.kind === "ready";
+    await orAbort(state.settled, signal);
+    return pooled.availability().kind === "ready";
+  }
+
+  /** How long to wait for another round; `undefined`: another one would bring nothing. */
+  #pauseMs(faults: readonly RpcFault[]): number | undefined {
+    const states = this.#endpoints.map((pooled) => pooled.availability());
+    const waits = states.map((state) => state.kind === "cooling" ? state.leftMs : 0);
+    const shortestMs = Math.min(...waits);
+    const mayHelp = faults.length === 0 || faults.some(({ code }) => isTransient(code));
+    return mayHelp && shortestMs <= MAX_WAIT_MS ? Math.max(shortestMs, 500) : undefined;
+  }
+
+  #allFailed(options: AskOptions, faults: ReadonlyMap<PooledEndpoint<RestEndpoint>, RpcFault>): RpcFault {
+    const known = this.#endpoints.flatMap((pooled) => faults.get(pooled) ?? pooled.lastFault ?? []);
+    const first = known.find(({ code }) => code !== "not_found" && code !== "missing_method") ??
+      known.find(({ code }) => code === "not_found") ?? known[0];
+    const hosts = this.#endpoints.map(({ endpoint }) => endpoint.host).join(", ");
+    const place = { chain: this.#chain, endpointHost: hosts, method: options.route };
+    if (first === undefined) {
+      return new RpcFault("missing_method", reactionTo("missing_method"), place, { detail: "not served" });
+    }
+    const [only] = this.#endpoints;
+    if (this.#endpoints.length === 1 && only !== undefined && faults.has(only)) return first;
+    return new RpcFault(first.code, reactionTo(first.code), place, {
+      detail: known.map((fault) => `${fault.where.endpointHost}: ${fault.code}`).join("; "),
+      retryAfterMs: first.retryAfterMs,
+      cause: first,
+    });
+  }
+}
+
+/** True when the same endpoint may do better a moment later. */
+function isTransient(code: RpcFaultCode): boolean {
+  return classifyFault(code) === "endpoint" && code !== "malformed" && code !== "wrong_chain";
+}
+
+function isWorthAsking(earlier: RpcFault | undefined): boolean {
+  return earlier === undefined || isTransient(earlier.code);
+}

@@ -1,0 +1,157 @@
+/**
+ * Trying claims one after the other until one can be proved: one bad claim must not stand in the way of the others.
+ */
+import { ArbitrumError } from "../clients/arbitrum/spec/arbitrum_error.ts";
+import { OpStackError } from "../clients/op_stack/spec/op_stack_error.ts";
+import { RollupDataError } from "./spec/rollup_data_error.ts";
+import { EvmProofError } from "../../core/merkle/evm_proof.ts";
+import type { Log } from "../../core/telemetry/log.ts";
+import type { EvmReader } from "../evm_reader.ts";
+import { ProverFault } from "../prover.ts";
+import type { ClaimSearch } from "./claim_search.ts";
+
+/** Claims that are tried in one look. */
+const MAX_ATTEMPTS = 32;
+
+/** What a look at the claims of a rollup brought. */
+export type ClaimFinding =
+  | { readonly kind: "nothing"; readonly reason: string }
+  | {
+    readonly kind: "claim";
+    /** SCALE of the update; our verifier accepts it. */
+    readonly proof: Uint8Array;
+    /** Height of the rollup that the hub will know. */
+    readonly height: bigint;
+    readonly summary: string;
+  };
+
+/** Whose word does not hold. */
+export type Blame =
+  /** The L1 endpoint told of something that is not in the state that the hub knows. */
+  | "l1"
+  /** Whoever made the claim, or the rollup's endpoint: it cannot be told apart. */
+  | "claim";
+
+/** A claim that cannot be submitted now. */
+export class ClaimRefusal extends Error {
+  override readonly name = "ClaimRefusal";
+
+  constructor(
+    /** Of this module, or of the verifier or builder that refused. */
+    readonly code: string,
+    readonly blame: Blame,
+    options?: ErrorOptions,
+  ) {
+    super(`Claim refused: ${code}`, options);
+  }
+}
+
+/** Verifiers say this when the L1 told of something that its own state does not have. */
+const liesOfL1: ReadonlySet<string> = new Set([
+  "game_missing",
+  "game_mismatch",
+  "challenge_missing",
+  "output_missing",
+  "output_mismatch",
+  "output_block_missing",
+  "output_block_mismatch",
+  "assertion_missing",
+  "node_missing",
+  "node_mismatch",
+  "malformed_event",
+  "malformed_result",
+]);
+
+/** What an error of a builder or verifier says about the claim; `undefined` for errors that are about no claim. */
+export function refusalOf(error: unknown): ClaimRefusal | undefined {
+  if (error instanceof ClaimRefusal) return error;
+  const isRefusal = error instanceof RollupDataError || error instanceof OpStackError ||
+    error instanceof ArbitrumError || error instanceof EvmProofError;
+  if (!isRefusal) return undefined;
+  return new ClaimRefusal(error.code, liesOfL1.has(error.code) ? "l1" : "claim", { cause: error });
+}
+
+/** What a trial needs beside the claims. */
+export interface Trial<Claim> {
+  readonly search: ClaimSearch<Claim>;
+  readonly l1: EvmReader;
+  readonly l2: EvmReader;
+  readonly log: Log;
+  /** Names a claim in the log. */
+  readonly describe: (claim: Claim) => string;
+}
+
+/**
+ * The first claim that can be proved, in the given order.
+ * @param attempt builds and verifies an update; may throw what {@link refusalOf} knows. `undefined`: the hub gains
+ * nothing by it.
+ * @throws {ProverFault} `bad_data` when none can be proved and the L1 endpoint is to blame.
+ */
+export async function offerFirst<Claim, Candidate extends Claim>(
+  trial: Trial<Claim>,
+  candidates: readonly Candidate[],
+  attempt: (claim: Candidate) => Promise<Extract<ClaimFinding, { kind: "claim" }> | undefined>,
+): Promise<ClaimFinding> {
+  const { search, log } = trial;
+  const refusals: { readonly claim: Claim; readonly refusal: ClaimRefusal }[] = [];
+  for (const claim of search.ordered(candidates).slice(0, MAX_ATTEMPTS)) {
+    const name = trial.describe(claim);
+    try {
+      const offer = await attempt(claim);
+      if (offer === undefined) {
+        search.settle(claim);
+        continue;
+      }
+      if (search.noteOffered(claim)) {
+        log.warn("rollup_claim_last_attempt", { claim: name });
+      }
+      return offer;
+    } catch (error) {
+      const refusal = refusalOf(error);
+      if (refusal === undefined) throw error;
+      const isGivenUp = search.noteRefused(claim);
+      log.warn("rollup_claim_unprovable", {
+        claim: name,
+        code: refusal.code,
+        l1: trial.l1.hosts.join(", "),
+        l2: trial.l2.hosts.join(", "),
+        isGivenUp,
+      });
+      refusals.push({ claim, refusal });
+    }
+  }
+  return conclusion(trial, refusals);
+}
+
+function conclusion<Claim>(
+  trial: Trial<Claim>,
+  refusals: readonly { readonly claim: Claim; readonly refusal: ClaimRefusal }[],
+): ClaimFinding {
+  const lie = refusals.find(({ refusal }) => refusal.blame === "l1");
+  if (lie !== undefined) {
+    throw badData(
+      trial.l1,
+      `what it tells of ${trial.describe(lie.claim)} is not in the L1 state that the hub knows`,
+      lie.refusal,
+    );
+  }
+  const [first] = refusals;
+  return {
+    kind: "nothing",
+    reason: first === undefined
+      ? "no claim is above the hub's height"
+      : `none of ${refusals.length} claims can be proved (${
+        trial.describe(first.claim)
+      }: ${first.refusal.code})`,
+  };
+}
+
+/** The fault of an endpoint that told something untrue; it is named where there is but one. */
+export function badData(reader: EvmReader, detail: string, cause: Error): ProverFault {
+  const [host, ...others] = reader.hosts;
+  const endpoint = others.length === 0 ? host : undefined;
+  const names = endpoint === undefined ? ` (one of ${reader.hosts.join(", ")})` : "";
+  return new ProverFault("bad_data", reader.chain, endpoint, `${detail}: ${refusalOf(cause)?.code}${names}`, {
+    cause,
+  });
+}

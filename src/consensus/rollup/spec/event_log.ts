@@ -1,0 +1,59 @@
+/**
+ * Strict reading of logs and call results of L1 contracts.
+ */
+import {
+  type AbiParameter,
+  concatHex,
+  decodeAbiParameters,
+  type DecodeAbiParametersReturnType,
+  encodeAbiParameters,
+} from "viem";
+import type { Hex } from "../../../core/encoding/bytes.ts";
+import type { RawLog } from "../../../core/evm/host_events.ts";
+import { RollupDataError, type RollupDataErrorCode } from "./rollup_data_error.ts";
+
+/** An event all of whose indexed arguments are values of one word. */
+export interface EventShape<P extends readonly AbiParameter[]> {
+  readonly topic0: Hex;
+  /** All arguments in order, the indexed ones first. */
+  readonly parameters: P;
+  readonly indexedCount: number;
+}
+
+/**
+ * The arguments of a log, or undefined when another contract emitted it or it is another event.
+ * @param contract lower case.
+ * @throws {RollupDataError} `malformed_event`
+ */
+export function readEvent<const P extends readonly AbiParameter[]>(
+  log: RawLog,
+  contract: Hex,
+  shape: EventShape<P>,
+): DecodeAbiParametersReturnType<P> | undefined {
+  const [topic0, ...indexed] = log.topics;
+  if (log.address.toLowerCase() !== contract || topic0?.toLowerCase() !== shape.topic0) return undefined;
+  const isShaped = indexed.length === shape.indexedCount && indexed.every((topic) => topic.length === 66);
+  if (!isShaped) throw new RollupDataError("malformed_event");
+  return decodeAbiStrict(shape.parameters, concatHex([...indexed, log.data]), "malformed_event");
+}
+
+/**
+ * Values of ABI parameters; `encoded` must be the one encoding of them, with no bytes left over or set beyond a type.
+ * @throws {RollupDataError} with `code`
+ */
+export function decodeAbiStrict<const P extends readonly AbiParameter[]>(
+  parameters: P,
+  encoded: Hex,
+  code: Extract<RollupDataErrorCode, "malformed_event" | "malformed_result">,
+): DecodeAbiParametersReturnType<P> {
+  let values: DecodeAbiParametersReturnType<P>;
+  let again: Hex;
+  try {
+    values = decodeAbiParameters(parameters, encoded);
+    again = encodeAbiParameters<readonly AbiParameter[]>(parameters, [...values]);
+  } catch (cause) {
+    throw new RollupDataError(code, { cause });
+  }
+  if (again !== encoded.toLowerCase()) throw new RollupDataError(code);
+  return values;
+}

@@ -1,0 +1,65 @@
+/**
+ * What the hub's clients of both kinds of rollups have in common: identifiers, periods, commitments.
+ * Source: polytope-labs/hyperbridge: modules/ismp/clients/{ismp-optimism,ismp-arbitrum}/src/lib.rs,
+ * tesseract/consensus/{op-host,arb-host}/src/host.rs (initial consensus state).
+ */
+import type { EvmBlockHeader } from "../../../core/evm/block_header.ts";
+import type { IntermediateState, StateCommitment } from "../../../core/ismp/state_commitment.ts";
+import type { StateMachineId } from "../../../core/ismp/state_machine.ts";
+
+/** Leading part of the consensus state of every rollup client. */
+export interface RollupClientState {
+  /** Height of the last accepted claim; a later update may lower it again. */
+  readonly finalizedHeight: bigint;
+  /** The rollup under the id of its own client, e.g. `EVM-10/OPT0`: contracts and blacklists are kept under it. */
+  readonly stateMachineId: StateMachineId;
+  /** The L1 as its own client knows it, e.g. `EVM-1/ETH0`: claims are proved in its state. */
+  readonly l1StateMachineId: StateMachineId;
+}
+
+/** What an accepted update leads to. */
+export interface VerifiedRollupUpdate<State extends RollupClientState> {
+  readonly consensusState: State;
+  /** Undefined when the hub knows no contract for the rollup: it then accepts any update and does nothing. */
+  readonly commitment: IntermediateState | undefined;
+}
+
+/** Seconds for which a rollup client may go without an update: it never expires. */
+export const ROLLUP_UNBONDING_SEC = 2n ** 64n - 1n;
+
+/** Seconds for which commitments of a rollup may be challenged. */
+export const ROLLUP_CHALLENGE_SEC = 300n;
+
+/**
+ * Id under which commitments of a rollup are stored: the rollup's chain with the consensus state id of the L1.
+ * Heights of the rollup on the hub and messages go by this id, client and contracts by the rollup's own.
+ */
+export function commitmentIdOf(state: RollupClientState): StateMachineId {
+  return {
+    stateMachine: state.stateMachineId.stateMachine,
+    consensusStateId: state.l1StateMachineId.consensusStateId,
+  };
+}
+
+/** The commitment of a claimed block. Heights wrap at 64 bits as on the hub. */
+export function rollupCommitment(
+  state: RollupClientState,
+  block: { readonly height: bigint } & Omit<StateCommitment, "overlayRoot">,
+): IntermediateState {
+  return {
+    height: { id: commitmentIdOf(state), height: BigInt.asUintN(64, block.height) },
+    commitment: { timestampSec: block.timestampSec, overlayRoot: undefined, stateRoot: block.stateRoot },
+  };
+}
+
+/**
+ * The commitment with which the client of a rollup is created: its newest block, under the client's OWN id (all later
+ * ones are stored as {@link commitmentIdOf} says).
+ */
+export function initialRollupCommitment(
+  id: StateMachineId,
+  header: Pick<EvmBlockHeader, "number" | "timestampSec" | "stateRoot">,
+): IntermediateState {
+  const { number, timestampSec, stateRoot } = header;
+  return { height: { id, height: number }, commitment: { timestampSec, overlayRoot: undefined, stateRoot } };
+}

@@ -1,0 +1,168 @@
+/**
+ * What BEEFY authorities sign, and what the relay chain's mountain range holds.
+ * Source: paritytech/polkadot-sdk: substrate/primitives/consensus/beefy/src/{commitment,payload,mmr}.rs.
+ */
+import { concatBytes, fromByteText, type Hash256, toByteText, toHash256 } from "../encoding/bytes.ts";
+import { keccak256 } from "../encoding/hash.ts";
+import {
+  bytes,
+  type Codec,
+  decodeStrict,
+  fixedBytes,
+  hash256,
+  list,
+  pair,
+  ScaleError,
+  Struct,
+  u32,
+  u64,
+  u8,
+} from "../encoding/scale.ts";
+import type { BeefyAuthoritySet } from "../evm/beefy_client_state.ts";
+import { BeefyError } from "./beefy_error.ts";
+
+/** One entry of a commitment's payload; `id` has two characters, one for each byte. */
+export interface PayloadEntry {
+  readonly id: string;
+  readonly data: Uint8Array;
+}
+
+/** A statement about a relay chain block. */
+export interface BeefyCommitment {
+  readonly payload: readonly PayloadEntry[];
+  readonly blockNumber: number;
+  readonly validatorSetId: bigint;
+}
+
+/** Signature of one authority. */
+export interface BeefySignature {
+  /** Place in the set. */
+  readonly index: number;
+  /** r, s and the recovery id 0 or 1. */
+  readonly signature: Uint8Array;
+}
+
+/** A commitment with signatures, as blocks carry it. */
+export interface BeefyJustification {
+  readonly commitment: BeefyCommitment;
+  /** Members of the set. */
+  readonly setLength: number;
+  /** By ascending index. */
+  readonly signatures: readonly BeefySignature[];
+}
+
+/** A leaf of the relay chain's mountain range: one for each block. */
+export interface BeefyMmrLeaf {
+  readonly version: number;
+  readonly parentNumber: number;
+  readonly parentHash: Hash256;
+  readonly nextAuthoritySet: BeefyAuthoritySet;
+  /** Root of the tree of parachain heads. */
+  readonly extra: Hash256;
+}
+
+/** Engine of BEEFY in justifications. */
+export const BEEFY_ENGINE = "BEEF";
+
+/** Payload entry that holds the root of the mountain range. */
+export const MMR_ROOT_ID = "mh";
+
+const VERSION_1 = 1;
+
+const payloadId: Codec<Uint8Array> = fixedBytes(2);
+const commitmentCodec = Struct({
+  payload: list(pair(payloadId, bytes)),
+  blockNumber: u32,
+  validatorSetId: u64,
+});
+
+/** SCALE of a set as the relay chain stores it. */
+export const authoritySetCodec: Codec<BeefyAuthoritySet> = Struct({ id: u64, length: u32, root: hash256 });
+
+/** SCALE of {@link BeefyMmrLeaf}: 113 bytes. */
+export const mmrLeafCodec: Codec<BeefyMmrLeaf> = Struct({
+  version: u8,
+  parentNumber: u32,
+  parentHash: hash256,
+  nextAuthoritySet: authoritySetCodec,
+  extra: hash256,
+});
+
+/** SCALE of a commitment: what is signed is its Keccak-256. */
+export function encodeCommitment({ payload, blockNumber, validatorSetId }: BeefyCommitment): Uint8Array {
+  return commitmentCodec.enc({
+    payload: payload.map(({ id, data }) => [fromByteText(id), data] as const),
+    blockNumber,
+    validatorSetId,
+  });
+}
+
+/** What the authorities sign. */
+export function commitmentHash(commitment: BeefyCommitment): Hash256 {
+  return toHash256(keccak256(encodeCommitment(commitment)));
+}
+
+/** Hash of a leaf in the mountain range. */
+export function mmrLeafHash(leaf: BeefyMmrLeaf): Hash256 {
+  return toHash256(keccak256(mmrLeafCodec.enc(leaf)));
+}
+
+/** The root of the mountain range that a commitment names, as the contract finds it: the last fitting entry. */
+export function mmrRootOf({ payload }: BeefyCommitment): Hash256 | undefined {
+  const entry = payload.findLast(({ id, data }) => id === MMR_ROOT_ID && data.length === 32);
+  return entry === undefined || entry.data.every((byte) => byte === 0) ? undefined : toHash256(entry.data);
+}
+
+const justificationCodec = Struct({
+  version: u8,
+  commitment: commitmentCodec,
+  signaturesFrom: bytes,
+  setLength: u32,
+  signatures: list(fixedBytes(65)),
+});
+
+/** Reads a justification of a relay chain block. @throws {BeefyError} `undecodable_data` */
+export function decodeBeefyJustification(encoded: Uint8Array): BeefyJustification {
+  const read = decoded(() => decodeStrict(justificationCodec, encoded, "VersionedFinalityProof"));
+  const { commitment, setLength, signatures } = read;
+  if (read.version !== VERSION_1) throw new BeefyError("undecodable_data");
+  const indexes = Array.from({ length: setLength }, (_, index) => index)
+    .filter((index) => ((read.signaturesFrom[index >> 3] ?? 0) & (0x80 >> (index & 7))) !== 0);
+  if (indexes.length !== signatures.length) throw new BeefyError("undecodable_data");
+  return {
+    commitment: {
+      ...commitment,
+      payload: commitment.payload.map(([id, data]) => ({ id: toByteText(id), data })),
+    },
+    setLength,
+    signatures: indexes.map((index, at) => ({ index, signature: signatures[at] ?? new Uint8Array(0) })),
+  };
+}
+
+/** Writes a justification as the relay chain does. */
+export function encodeBeefyJustification(
+  { commitment, setLength, signatures }: BeefyJustification,
+): Uint8Array {
+  const signaturesFrom = new Uint8Array(Math.floor(setLength / 8) + 1);
+  for (const { index } of signatures) {
+    const at = index >> 3;
+    signaturesFrom[at] = (signaturesFrom[at] ?? 0) | (0x80 >> (index & 7));
+  }
+  return concatBytes(
+    Uint8Array.of(VERSION_1),
+    encodeCommitment(commitment),
+    bytes.enc(signaturesFrom),
+    u32.enc(setLength),
+    list(fixedBytes(65)).enc(signatures.map(({ signature }) => signature)),
+  );
+}
+
+/** Runs a reader of SCALE. @throws {BeefyError} `undecodable_data` */
+export function decoded<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (cause) {
+    if (cause instanceof ScaleError) throw new BeefyError("undecodable_data", { cause });
+    throw cause;
+  }
+}

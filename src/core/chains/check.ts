@@ -1,0 +1,128 @@
+/**
+ * Start-up checks of both programs: a chain has some time to answer, one that does not is told apart from a wrong one
+ * and asked again while the others work. Source: docs/protocol/messaging.md section 4.
+ */
+import { RpcFault } from "../rpc/fault.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Randomness } from "../runtime/randomness.ts";
+import { DeadlineFault, retry, withDeadline } from "../runtime/retry.ts";
+import type { Log } from "../telemetry/log.ts";
+import type { CheckFinding } from "./port.ts";
+
+/** Time that a chain has for its first answer before the others go on without it. */
+const FIRST_ANSWER_MS = 30_000;
+
+/** Beyond {@link FIRST_ANSWER_MS}: a request that hangs since the start ends by itself and names its endpoint. */
+const SLACK_MS = 2_000;
+
+/** Pause before a chain that did not answer is asked again. */
+const UNREACHABLE_PAUSE_MS = 10_000;
+
+/** Pause between checks of a chain whose endpoints turned out to serve something else. */
+const PARKED_MS = 10 * 60_000;
+
+/** What checks share. */
+export interface CheckDeps {
+  readonly clock: Clock;
+  readonly random: Randomness;
+}
+
+/** Result of checking one chain; what the hub says of a chain that does not answer is told all the same. */
+export type CheckResult =
+  | { readonly kind: "checked"; readonly findings: readonly CheckFinding[] }
+  | { readonly kind: "unreachable"; readonly error: Error; readonly findings: readonly CheckFinding[] };
+
+/** Runs `check` until it gets an answer, for 30 s at most. `name` is that of the chain. */
+export async function checkWithin(
+  deps: CheckDeps,
+  name: string,
+  check: (signal: AbortSignal) => Promise<readonly CheckFinding[]>,
+  signal: AbortSignal,
+): Promise<CheckResult> {
+  let last: RpcFault | undefined;
+  const options = {
+    backoff: { firstMs: 500, maxMs: 4_000 },
+    withinMs: FIRST_ANSWER_MS,
+    decide: (error: unknown) => {
+      if (!(error instanceof RpcFault)) return { kind: "giveUp" as const };
+      last = error;
+      return { kind: "again" as const };
+    },
+  };
+  const deadline = { what: `first answer of ${name}`, afterMs: FIRST_ANSWER_MS + SLACK_MS };
+  try {
+    const attempt = (inner: AbortSignal): Promise<readonly CheckFinding[]> =>
+      retry({ clock: deps.clock, randomness: deps.random }, options, check, inner);
+    const findings = await withDeadline(deps.clock, deadline, attempt, signal);
+    return { kind: "checked", findings };
+  } catch (error) {
+    signal.throwIfAborted();
+    // What an endpoint said before tells more than that time is up.
+    const known = error instanceof DeadlineFault ? last ?? error : error;
+    if (known instanceof RpcFault || known instanceof DeadlineFault) {
+      return { kind: "unreachable", error: known, findings: [] };
+    }
+    throw error;
+  }
+}
+
+/** Checks until the chain answers and nothing must be fixed; tells what stands in the way. */
+export async function checkUntilPassed(
+  deps: CheckDeps & { readonly log: Log },
+  name: string,
+  check: (signal: AbortSignal) => Promise<readonly CheckFinding[]>,
+  signal: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    const result = await checkWithin(deps, name, check, signal);
+    if (result.kind === "unreachable") {
+      const fields = { chain: name, error: result.error };
+      deps.log.warn("chain_still_unavailable", fields);
+      await deps.clock.sleep(UNREACHABLE_PAUSE_MS, signal);
+      continue;
+    }
+    const fatal = result.findings.filter(({ severity }) => severity === "fatal");
+    if (fatal.length === 0) return deps.log.info("chain_available", { chain: name });
+    for (const { event, text } of fatal) {
+      deps.log.error("chain_suspended", { chain: name, finding: event, explanation: text });
+    }
+    await deps.clock.sleep(PARKED_MS, signal);
+  }
+}
+
+/** A check with the name of its chain. */
+export interface NamedCheck {
+  readonly name: string;
+  readonly result: CheckResult;
+}
+
+const levels = { fatal: "error", warning: "warn", note: "info" } as const;
+
+/**
+ * Lists every finding; false when something must be fixed before the program can run.
+ * @param hub `place` is where the configuration names its endpoint.
+ */
+export function reportChecks(
+  log: Log,
+  hub: NamedCheck & { readonly place: string },
+  chains: readonly NamedCheck[],
+): boolean {
+  let problems = 0;
+  for (const { name, result } of [hub, ...chains]) {
+    for (const { severity, event, text } of result.findings) {
+      if (severity === "fatal") problems++;
+      log[levels[severity]](event, { chain: name, explanation: text });
+    }
+    if (result.kind !== "unreachable") continue;
+    const fields = { chain: name, error: result.error };
+    if (name !== hub.name) {
+      log.warn("chain_unavailable", fields);
+      continue;
+    }
+    problems++;
+    log.error("hub_unavailable", { ...fields, setting: hub.place });
+  }
+  if (problems === 0) return true;
+  log.error("start_refused", { problems });
+  return false;
+}

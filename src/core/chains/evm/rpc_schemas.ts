@@ -1,0 +1,109 @@
+/**
+ * Shapes of what EVM nodes answer (ethereum/execution-apis: src/schemas), checked before anything is believed.
+ */
+import { z } from "zod";
+import { type Hash256, type Hex, toHash256, toHex } from "../../encoding/bytes.ts";
+import { fromHex } from "../../encoding/bytes.ts";
+import { type Address, toAddress } from "../../evm/address.ts";
+
+/** An answer does not have the shape that its method has. */
+export class SchemaError extends Error {
+  override readonly name = "SchemaError";
+  readonly code = "unexpected_shape";
+  constructor(
+    /** Method or part of the answer, and the field that does not fit. */
+    readonly place: string,
+    options?: ErrorOptions,
+  ) {
+    super(`Unexpected shape at ${place}`, options);
+  }
+}
+
+/** Hex quantity (`0x10`). */
+export const quantity = z.string().regex(/^0x[0-9a-fA-F]{1,64}$/).transform((text) => BigInt(text));
+
+/** Bytes as hex, lower case. */
+export const hexBytes = z.string().regex(/^0x([0-9a-fA-F]{2})*$/).transform((text): Hex =>
+  toHex(fromHex(text))
+);
+
+/** 32 bytes. */
+export const hash = z.string().regex(/^0x[0-9a-fA-F]{64}$/).transform((text): Hash256 => toHash256(text));
+
+/** 20 bytes. */
+export const address = z.string().regex(/^0x[0-9a-fA-F]{40}$/).transform((text): Address => toAddress(text));
+
+/** The parts of a block header that are used. */
+export const block = z.object({
+  number: quantity,
+  hash,
+  timestamp: quantity,
+  baseFeePerGas: quantity.nullish(),
+});
+
+/** A block header. */
+export type Block = z.output<typeof block>;
+
+/** A log with its place in the chain. `removed` logs belong to blocks that a reorganisation took away. */
+export const log = z.object({
+  address,
+  topics: z.array(hexBytes),
+  data: hexBytes,
+  blockNumber: quantity,
+  transactionHash: hash,
+  logIndex: quantity,
+  removed: z.boolean().nullish(),
+});
+
+/** A log. */
+export type Log = z.output<typeof log>;
+
+/** The parts of a receipt that are used. */
+export const receipt = z.object({
+  blockNumber: quantity,
+  blockHash: hash,
+  status: quantity.nullish(),
+  gasUsed: quantity,
+  effectiveGasPrice: quantity.nullish(),
+  /** Fee for data on the L1, wei (ethereum-optimism/op-geth: core/types, receipt fields of rollups). */
+  l1Fee: quantity.nullish().catch(undefined),
+  logs: z.array(z.object({ address: hexBytes, topics: z.array(hexBytes), data: hexBytes })),
+});
+
+/** A receipt. */
+export type Receipt = z.output<typeof receipt>;
+
+/** The parts of `eth_getProof` (EIP-1186) that are used; values are quantities. */
+export const accountProof = z.object({
+  address: z.string(),
+  accountProof: z.array(hexBytes),
+  storageHash: z.string(),
+  storageProof: z.array(z.object({ value: z.string(), proof: z.array(hexBytes) })),
+});
+
+/** The one call of the one block of an `eth_simulateV1` answer. `data` of the error is revert data in some nodes. */
+export const simulatedBlocks = z.tuple([
+  z.object({
+    calls: z.tuple([
+      z.object({
+        status: quantity,
+        gasUsed: quantity,
+        returnData: hexBytes,
+        logs: z.array(z.object({ address: hexBytes, topics: z.array(hexBytes) })).optional(),
+        error: z.object({ data: hexBytes.optional().catch(undefined) }).nullish(),
+      }),
+    ]),
+  }),
+]);
+
+/** An answer of `eth_simulateV1` to one call. */
+export type SimulatedBlocks = z.output<typeof simulatedBlocks>;
+
+/** Reads `value`; `place` names it in the error. @throws {SchemaError} */
+export function parseResponse<S extends z.ZodType>(schema: S, value: unknown, place: string): z.output<S> {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  const path = issue?.path.map(String).join(".") ?? "";
+  throw new SchemaError(path === "" ? place : `${place}.${path}`, { cause: parsed.error });
+}

@@ -1,0 +1,121 @@
+/**
+ * Decides what happens to a transaction that is not mined in time: a higher price at the same nonce while it still
+ * pays, then a cancelling transfer at the same nonce. Pure.
+ * Rules: docs/protocol/messaging.md section 10.3; ethereum/go-ethereum: core/txpool/legacypool/list.go.
+ */
+import { type GasPrice, highestPriceWei } from "./evm/gas.ts";
+
+/** Replacements of a delivery before it is cancelled. */
+export const MAX_REPLACEMENTS = 3;
+
+/** Wanted rise of the price, thousandths. */
+export const WANTED_BUMP_PERMILLE = 250n;
+
+/**
+ * Rise that a node demands at least, thousandths: 10 % in go-ethereum, 12.5 % in nodes with a stricter rule.
+ * The stricter one serves where the node is not known.
+ */
+export const NODE_BUMP_PERMILLE = { geth: 100n, strict: 125n } as const;
+
+/** Age at which a transaction counts as stuck, ms: ten blocks of the slowest EVM chain. */
+export const STUCK_AFTER_MS = 120_000;
+
+/**
+ * The next price of a replacement, or `undefined` when the cap allows none that the node would take. Both fees of an
+ * EIP-1559 transaction rise by the node's minimum and by at least 1 wei; a quarter more or the market's price, if
+ * that is higher, where the cap allows it. The transaction keeps its type.
+ * @param limits.capWei most per gas (`maxFee` or `gasPrice`); `undefined`: no cap
+ */
+export function bumpPrice(
+  old: GasPrice,
+  market: GasPrice,
+  limits: { readonly capWei: bigint | undefined; readonly nodeBumpPermille?: bigint | undefined },
+): GasPrice | undefined {
+  const permille = limits.nodeBumpPermille ?? NODE_BUMP_PERMILLE.strict;
+  const raised = raise(highestPriceWei(old), highestPriceWei(market), permille, limits.capWei);
+  if (raised === undefined) return undefined;
+  if (old.type === "legacy") return { type: "legacy", gasPriceWei: raised };
+  const marketTipWei = market.type === "eip1559" ? market.maxPriorityFeeWei : 0n;
+  const tip = raise(old.maxPriorityFeeWei, marketTipWei, permille, raised);
+  return tip === undefined ? undefined : { type: "eip1559", maxFeeWei: raised, maxPriorityFeeWei: tip };
+}
+
+function raise(
+  oldWei: bigint,
+  marketWei: bigint,
+  nodeBumpPermille: bigint,
+  capWei: bigint | undefined,
+): bigint | undefined {
+  const leastWei = bumped(oldWei, nodeBumpPermille);
+  const quarterWei = bumped(oldWei, WANTED_BUMP_PERMILLE);
+  const wantedWei = [quarterWei, marketWei].reduce((a, b) => a > b ? a : b, leastWei);
+  if (capWei === undefined || wantedWei <= capWei) return wantedWei;
+  return capWei >= leastWei ? capWei : undefined;
+}
+
+/** Rounded up, and by at least 1 wei: nodes demand strictly more. */
+function bumped(wei: bigint, permille: bigint): bigint {
+  const raised = (wei * (1000n + permille) + 999n) / 1000n;
+  return raised > wei ? raised : wei + 1n;
+}
+
+/** What is known of a transaction that waits to be mined, and of those at the same nonce before it. */
+export interface StuckFacts {
+  readonly nonce: bigint;
+  /** Price of the newest transaction at the nonce. */
+  readonly price: GasPrice;
+  /** True: the newest one is the cancelling transfer. */
+  readonly isCancel: boolean;
+  /** True: it calls a handler that governance has replaced, and would revert at any price. */
+  readonly isHandlerReplaced?: boolean | undefined;
+  /** Deliveries at this nonce after the first one. */
+  readonly replacements: number;
+  /** When the newest one was handed to the node, Unix ms. */
+  readonly sentAtMs: number;
+  readonly nowMs: number;
+  /** Transactions of the account in the newest block (`eth_getTransactionCount`, `latest`). */
+  readonly latestNonce: bigint;
+  readonly market: GasPrice;
+  /**
+   * Most per gas for a delivery: the lower of the operator's limit and of `breakEvenGasPriceWei`; `undefined`: none.
+   */
+  readonly capWei: bigint | undefined;
+  /** Most per gas for the cancelling transfer; `undefined`: none. A nonce that stays open blocks the account. */
+  readonly cancelCapWei?: bigint | undefined;
+  readonly nodeBumpPermille?: bigint | undefined;
+  /** {@link STUCK_AFTER_MS} when absent. */
+  readonly patienceMs?: number | undefined;
+}
+
+/** What to do with a transaction that waits. */
+export type StuckDecision =
+  | { readonly kind: "wait"; readonly untilMs: number }
+  /** The nonce is used: ask for the outcome of every hash at it, it may be any of them. */
+  | { readonly kind: "look_up" }
+  /** `number` counts replacements from 1. */
+  | { readonly kind: "replace"; readonly price: GasPrice; readonly number: number }
+  | {
+    readonly kind: "cancel";
+    readonly price: GasPrice;
+    readonly why: "tried_often" | "not_worth_more" | "handler_replaced" | "cancel_stuck";
+  }
+  /** Not even a cancelling transfer may cost that much now: broadcast the newest bytes again and wait. */
+  | { readonly kind: "rebroadcast" };
+
+/** Decides about the newest transaction of a nonce. */
+export function decideStuck(facts: StuckFacts): StuckDecision {
+  if (facts.latestNonce > facts.nonce) return { kind: "look_up" };
+  const untilMs = facts.sentAtMs + (facts.patienceMs ?? STUCK_AFTER_MS);
+  if (facts.nowMs < untilMs) return { kind: "wait", untilMs };
+  const { nodeBumpPermille } = facts;
+  if (!facts.isCancel && facts.isHandlerReplaced !== true && facts.replacements < MAX_REPLACEMENTS) {
+    const price = bumpPrice(facts.price, facts.market, { capWei: facts.capWei, nodeBumpPermille });
+    if (price !== undefined) return { kind: "replace", price, number: facts.replacements + 1 };
+  }
+  const price = bumpPrice(facts.price, facts.market, { capWei: facts.cancelCapWei, nodeBumpPermille });
+  if (price === undefined) return { kind: "rebroadcast" };
+  if (facts.isCancel) return { kind: "cancel", price, why: "cancel_stuck" };
+  if (facts.isHandlerReplaced === true) return { kind: "cancel", price, why: "handler_replaced" };
+  const why = facts.replacements < MAX_REPLACEMENTS ? "not_worth_more" : "tried_often";
+  return { kind: "cancel", price, why };
+}

@@ -1,0 +1,130 @@
+/**
+ * Extrinsics before they are sent, whatever is in them: made with the runtime that is current, and tried on the pool's
+ * own check, or on a dry run where a gateway does not offer that.
+ */
+import { RpcFault } from "../../rpc/fault.ts";
+import { calls, type RuntimeVersion } from "../../rpc/substrate_calls.ts";
+import type { Refusal, SignedSubmission } from "../port.ts";
+import { type BareExtrinsic, toSubmission, VALIDATE_METHOD, validationCall } from "./extrinsics.ts";
+import type { SubstrateNode } from "./node.ts";
+import type { Runtime } from "./runtime.ts";
+import { findModuleError, readDryRun, readValidation } from "./validity.ts";
+
+/** How an extrinsic is made. */
+export interface Recipe {
+  readonly build: (runtime: Runtime) => BareExtrinsic;
+  /** Largest extrinsic, bytes. */
+  readonly maxCallBytes: number;
+}
+
+/** What the chain says to an extrinsic. */
+export type Trial =
+  | { readonly kind: "valid" }
+  | ({ readonly kind: "invalid" } & FailureWords);
+
+/** Why an extrinsic fails, in the runtime's words. */
+export interface FailureWords {
+  readonly reason: string;
+  /** `Pallet.Error`; the pool's check names none. */
+  readonly error: string | undefined;
+}
+
+/** Makes a submission. One round trip. @throws {RpcFault} `too_large`. */
+export async function makeSubmission(
+  node: SubstrateNode,
+  recipe: Recipe,
+  signal: AbortSignal,
+): Promise<SignedSubmission> {
+  const { extrinsic, header } = await withCurrentRuntime(node, async (runtime) => {
+    const built = build(node, recipe, runtime);
+    const [version, best] = await node.client.askAll([calls.runtimeVersion(), calls.header()], signal);
+    return { version, extrinsic: built, header: best };
+  }, signal);
+  if (header === undefined) throw node.client.fault("malformed", "chain_getHeader", "no best block");
+  return toSubmission(node, extrinsic, header.height);
+}
+
+/**
+ * Asks the pool, or a dry run where the pool's check is not offered.
+ * @returns what they say, and how to ask a dry run for more words; `undefined` when one was the source already.
+ * @throws {RpcFault} `too_large`; `missing_method` when neither is offered.
+ */
+export async function dryRunExtrinsic(
+  node: SubstrateNode,
+  recipe: Recipe,
+  signal: AbortSignal,
+): Promise<{ readonly trial: Trial; readonly askMore: (() => Promise<Trial | undefined>) | undefined }> {
+  const { runtime, extrinsic, answer } = await withCurrentRuntime(node, async (current) => {
+    const built = build(node, recipe, current);
+    const [version, validated] = await node.client.tryAll(
+      [calls.runtimeVersion(), validationCall(built)],
+      signal,
+    );
+    if (version instanceof RpcFault) throw version;
+    return { version, runtime: current, extrinsic: built, answer: validated };
+  }, signal);
+  const askMore = (): Promise<Trial | undefined> => dryRun(node, runtime, extrinsic, signal);
+  if (answer instanceof RpcFault) {
+    const trial = answer.code === "missing_method" ? await askMore() : undefined;
+    if (trial === undefined) throw answer;
+    return { trial, askMore: undefined };
+  }
+  const verdict = readValidation(answer);
+  if (verdict.kind === "unreadable") throw node.client.fault("malformed", VALIDATE_METHOD, "no verdict");
+  return { trial: verdict.kind === "valid" ? verdict : { ...verdict, error: undefined }, askMore };
+}
+
+/** Only nodes that allow unsafe methods offer it. `undefined`: this one does not, or gave no verdict. */
+async function dryRun(
+  node: SubstrateNode,
+  runtime: Runtime,
+  extrinsic: BareExtrinsic,
+  signal: AbortSignal,
+): Promise<Trial | undefined> {
+  const [answer] = await node.client.tryAll([calls.dryRun(extrinsic.bytes)], signal);
+  if (answer instanceof RpcFault) {
+    if (answer.code === "missing_method") return undefined;
+    throw answer;
+  }
+  const verdict = readDryRun(runtime, answer);
+  if (verdict.kind === "unreadable") return undefined;
+  return verdict.kind === "valid" ? verdict : { ...verdict, error: findModuleError(runtime, answer) };
+}
+
+/** The refusal that stands for an extrinsic above a limit, ours or the transport's. @throws {unknown} other faults. */
+export function refusalOfSize(fault: unknown): Refusal {
+  if (!(fault instanceof RpcFault) || fault.code !== "too_large") throw fault;
+  return { code: "too_large", detail: fault.detail ?? fault.code };
+}
+
+/**
+ * Runs `work` with the runtime that was current last; if the chain has another version by now, once more with that
+ * one, so that nothing is built with stale metadata.
+ */
+export async function withCurrentRuntime<T extends { readonly version: RuntimeVersion }>(
+  node: SubstrateNode,
+  work: (runtime: Runtime) => Promise<T>,
+  signal: AbortSignal,
+): Promise<T> {
+  const runtime = await node.runtimes.current(signal);
+  const result = await work(runtime);
+  if (result.version.specVersion === runtime.version.specVersion) return result;
+  node.log.info("runtime_upgraded", {
+    from: runtime.version.specVersion,
+    to: result.version.specVersion,
+  });
+  return await work(await node.runtimes.ofVersion(result.version, signal));
+}
+
+/** @throws {RpcFault} `too_large`. */
+export function requireSize(node: SubstrateNode, extrinsic: BareExtrinsic, maxCallBytes: number): void {
+  const size = extrinsic.bytes.length;
+  if (size <= maxCallBytes) return;
+  throw node.client.fault("too_large", "author_submitExtrinsic", `${size} of at most ${maxCallBytes} bytes`);
+}
+
+function build(node: SubstrateNode, recipe: Recipe, runtime: Runtime): BareExtrinsic {
+  const extrinsic = recipe.build(runtime);
+  requireSize(node, extrinsic, recipe.maxCallBytes);
+  return extrinsic;
+}

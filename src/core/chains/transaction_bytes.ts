@@ -1,0 +1,52 @@
+/**
+ * How many proofs of the hub fit into one transaction, and what a node's refusal says about that. Pure.
+ * Rules: docs/protocol/messaging.md section 7.2.2; nodes refuse raw transactions above 128 KiB
+ * (ethereum/go-ethereum: core/txpool/legacypool, txMaxSize), some sequencers above 95 kB.
+ */
+
+/** Most consensus proofs in one transaction (polytope-labs/hyperbridge: tesseract/messaging/messaging). */
+export const MAX_PROOFS_AT_ONCE = 3;
+
+/** Bytes around proofs at most: signature, call, offsets. What is around a message is counted with it. */
+const ENVELOPE_BYTES = 1_024;
+
+/**
+ * Maximum of bytes of proofs and messages in one transaction while no node has refused less: 128 KiB with some room
+ * left. One proof of 600 validators has 92 kB.
+ */
+export const MAX_TRANSACTION_BYTES = 128 * 1024 - 4 * ENVELOPE_BYTES;
+
+/** Limits of one transaction. */
+export interface TransactionLimits {
+  /** Proofs that the handler takes at once. */
+  readonly maxProofs: number;
+  /** Bytes of proofs and messages. */
+  readonly maxBytes: number;
+}
+
+/** The first proofs that fit into one transaction; at least one when there is any, however large. */
+export function fittingProofs<T extends { readonly bytes: Uint8Array }>(
+  proofs: readonly T[],
+  { maxProofs, maxBytes }: TransactionLimits,
+): readonly T[] {
+  const fitting: T[] = [];
+  let bytes = 0;
+  for (const proof of proofs.slice(0, maxProofs)) {
+    bytes += proof.bytes.length;
+    if (fitting.length > 0 && bytes > maxBytes) break;
+    fitting.push(proof);
+  }
+  return fitting;
+}
+
+/**
+ * Maximum of bytes for the next transaction after a node refused one as too large: what its text names, else three quarters.
+ * @param refusedBytes of the refused transaction
+ * @param detail the node's text, as in "oversized data: transaction size 131500, limit 131072"
+ */
+export function learnMaxBytes(refusedBytes: number, detail: string): number {
+  const named = /(?:limit|max(?:imum)?)\D{0,20}(\d{4,9})/i.exec(detail)?.[1];
+  const limit = named === undefined ? undefined : Number(named);
+  const wanted = limit !== undefined && limit < refusedBytes ? limit : Math.floor(refusedBytes * 3 / 4);
+  return Math.min(MAX_TRANSACTION_BYTES, Math.max(1, wanted - ENVELOPE_BYTES));
+}

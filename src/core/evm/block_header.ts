@@ -1,0 +1,207 @@
+/**
+ * Headers of EVM blocks as rollup and BSC updates carry them: reading from RPC, SCALE form, hash.
+ * Source: polytope-labs/hyperbridge: modules/consensus/geth-primitives/src/lib.rs (CodecHeader, Header).
+ */
+import { RLP } from "@ethereumjs/rlp";
+import { z } from "zod";
+import { fromHex, type Hash256, toHash256 } from "../encoding/bytes.ts";
+import { keccak256 } from "../encoding/hash.ts";
+import { bytes, type Codec, fixedBytes, hash256, Option, Struct, u256, u64 } from "../encoding/scale.ts";
+import { type Address, addressCodec, toAddress } from "./address.ts";
+
+/** A header of up to 21 fields; those that a chain does not have yet are undefined. */
+export interface EvmBlockHeader {
+  readonly parentHash: Hash256;
+  readonly unclesHash: Hash256;
+  readonly coinbase: Address;
+  readonly stateRoot: Hash256;
+  readonly transactionsRoot: Hash256;
+  readonly receiptsRoot: Hash256;
+  /** 256 bytes. */
+  readonly logsBloom: Uint8Array;
+  readonly difficulty: bigint;
+  readonly number: bigint;
+  readonly gasLimit: bigint;
+  readonly gasUsed: bigint;
+  /** Unix time in seconds. */
+  readonly timestampSec: bigint;
+  readonly extraData: Uint8Array;
+  readonly mixHash: Hash256;
+  /** 8 bytes. */
+  readonly nonce: Uint8Array;
+  /** In wei. EIP-1559. */
+  readonly baseFeePerGas: bigint | undefined;
+  /** EIP-4895; on OP stack chains since Isthmus the storage root of the message passer. */
+  readonly withdrawalsRoot: Hash256 | undefined;
+  /** EIP-4844. */
+  readonly blobGasUsed: bigint | undefined;
+  /** EIP-4844. */
+  readonly excessBlobGas: bigint | undefined;
+  /** EIP-4788. */
+  readonly parentBeaconBlockRoot: Hash256 | undefined;
+  /** EIP-7685. */
+  readonly requestsHash: Hash256 | undefined;
+}
+
+/** Why a block that a node served is not usable. */
+export type BlockHeaderErrorCode =
+  /** Not the JSON of a block. */
+  | "malformed_json"
+  /** The fields do not have the hash that the node claims: it lies, or headers of the chain have further fields. */
+  | "hash_mismatch";
+
+/** A block header that cannot be part of an update. */
+export class BlockHeaderError extends Error {
+  override readonly name = "BlockHeaderError";
+
+  constructor(
+    readonly code: BlockHeaderErrorCode,
+    /** First field that does not fit, e.g. `stateRoot`; empty for the whole. */
+    readonly field: string,
+  ) {
+    super(`Block header${field === "" ? "" : `, ${field}`}: ${code}`);
+  }
+}
+
+/** SCALE of {@link EvmBlockHeader} (`CodecHeader`): 714 bytes, and the extra data with its length, when nothing is absent. */
+export const evmBlockHeaderCodec: Codec<EvmBlockHeader> = Struct({
+  parentHash: hash256,
+  unclesHash: hash256,
+  coinbase: addressCodec,
+  stateRoot: hash256,
+  transactionsRoot: hash256,
+  receiptsRoot: hash256,
+  logsBloom: fixedBytes(256),
+  difficulty: u256,
+  number: u256,
+  gasLimit: u64,
+  gasUsed: u64,
+  timestampSec: u64,
+  extraData: bytes,
+  mixHash: hash256,
+  nonce: fixedBytes(8),
+  baseFeePerGas: Option(u256),
+  withdrawalsRoot: Option(hash256),
+  blobGasUsed: Option(u64),
+  excessBlobGas: Option(u64),
+  parentBeaconBlockRoot: Option(hash256),
+  requestsHash: Option(hash256),
+});
+
+/** Fields that a chain may lack, as RLP wants them, in their order. */
+function laterFields(header: EvmBlockHeader): (bigint | Uint8Array | undefined)[] {
+  const hash = (value: Hash256 | undefined): Uint8Array | undefined =>
+    value === undefined ? undefined : fromHex(value);
+  return [
+    header.baseFeePerGas,
+    hash(header.withdrawalsRoot),
+    header.blobGasUsed,
+    header.excessBlobGas,
+    hash(header.parentBeaconBlockRoot),
+    hash(header.requestsHash),
+  ];
+}
+
+/**
+ * Hash of the block: Keccak-256 of the RLP list of the fields. Absent fields at the end are left out, an absent one
+ * before a present one is the empty string.
+ */
+export function hashBlockHeader(header: EvmBlockHeader): Hash256 {
+  const later = laterFields(header);
+  const count = later.findLastIndex((field) => field !== undefined) + 1;
+  return toHash256(keccak256(RLP.encode([
+    fromHex(header.parentHash),
+    fromHex(header.unclesHash),
+    fromHex(header.coinbase),
+    fromHex(header.stateRoot),
+    fromHex(header.transactionsRoot),
+    fromHex(header.receiptsRoot),
+    header.logsBloom,
+    header.difficulty,
+    header.number,
+    header.gasLimit,
+    header.gasUsed,
+    header.timestampSec,
+    header.extraData,
+    fromHex(header.mixHash),
+    header.nonce,
+    ...later.slice(0, count).map((field) => field ?? new Uint8Array(0)),
+  ])));
+}
+
+/** Longest extra data that is read; the longest known are BSC's epoch headers with under 4 KiB. */
+const MAX_EXTRA_DATA = 65_536;
+
+function quantity(bits: bigint): z.ZodType<bigint> {
+  return z.string().regex(/^0x[0-9a-fA-F]{1,64}$/).transform(BigInt).refine((value) => value >> bits === 0n);
+}
+
+function sized(minLength: number, maxLength = minLength): z.ZodType<Uint8Array> {
+  return z.string().regex(/^0x([0-9a-fA-F]{2})*$/).max(2 + 2 * maxLength).transform(fromHex)
+    .refine((value) => value.length >= minLength);
+}
+
+const hash = sized(32).transform((value) => toHash256(value));
+const later = <T>(field: z.ZodType<T>): z.ZodType<T | undefined> =>
+  field.nullish().transform((value) => value ?? undefined);
+
+const headerJson: z.ZodType<EvmBlockHeader> = z.object({
+  parentHash: hash,
+  sha3Uncles: hash,
+  miner: sized(20).transform((value) => toAddress(value)),
+  stateRoot: hash,
+  transactionsRoot: hash,
+  receiptsRoot: hash,
+  logsBloom: sized(256),
+  difficulty: quantity(256n),
+  number: quantity(256n),
+  gasLimit: quantity(64n),
+  gasUsed: quantity(64n),
+  timestamp: quantity(64n),
+  extraData: sized(0, MAX_EXTRA_DATA),
+  mixHash: hash,
+  nonce: sized(8),
+  baseFeePerGas: later(quantity(256n)),
+  withdrawalsRoot: later(hash),
+  blobGasUsed: later(quantity(64n)),
+  excessBlobGas: later(quantity(64n)),
+  parentBeaconBlockRoot: later(hash),
+  requestsHash: later(hash),
+}).transform(({ sha3Uncles, miner, timestamp, ...same }): EvmBlockHeader => ({
+  ...same,
+  unclesHash: sha3Uncles,
+  coinbase: miner,
+  timestampSec: timestamp,
+  // The parser leaves out keys that the JSON does not have.
+  baseFeePerGas: same.baseFeePerGas,
+  withdrawalsRoot: same.withdrawalsRoot,
+  blobGasUsed: same.blobGasUsed,
+  excessBlobGas: same.excessBlobGas,
+  parentBeaconBlockRoot: same.parentBeaconBlockRoot,
+  requestsHash: same.requestsHash,
+}));
+
+/**
+ * Reads the header out of a block of `eth_getBlockBy…`.
+ * @throws {BlockHeaderError} `malformed_json`
+ */
+export function parseBlockHeader(json: unknown): EvmBlockHeader {
+  const parsed = headerJson.safeParse(json);
+  if (parsed.success) return parsed.data;
+  throw new BlockHeaderError("malformed_json", parsed.error.issues[0]?.path.join(".") ?? "");
+}
+
+const hashJson = z.object({ hash });
+
+/**
+ * Reads the header out of a block of `eth_getBlockBy…` and makes sure that it has the hash that the block names.
+ * @throws {BlockHeaderError}
+ */
+export function parseHashedBlock(json: unknown): { readonly header: EvmBlockHeader; readonly hash: Hash256 } {
+  const header = parseBlockHeader(json);
+  const named = hashJson.safeParse(json);
+  if (!named.success) throw new BlockHeaderError("malformed_json", "hash");
+  const computed = hashBlockHeader(header);
+  if (computed !== named.data.hash) throw new BlockHeaderError("hash_mismatch", "hash");
+  return { header, hash: computed };
+}

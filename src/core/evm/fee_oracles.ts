@@ -1,0 +1,132 @@
+/**
+ * Contracts in which rollups tell what their transactions cost: calldata, and what the answers mean.
+ * Sources: ethereum-optimism/optimism: packages/contracts-bedrock/src/L2/GasPriceOracle.sol;
+ * ethereum-optimism/specs: specs/protocol/isthmus/exec-engine.md (operator fee);
+ * OffchainLabs/nitro: precompiles/ArbGasInfo.go.
+ */
+import {
+  decodeFunctionResult,
+  encodeFunctionData,
+  parseAbi,
+  parseTransaction,
+  serializeTransaction,
+  type TransactionSerializable,
+} from "viem";
+import { type Hex, toHex } from "../encoding/bytes.ts";
+import { type Address, toAddress } from "./address.ts";
+
+const oracleAbi = parseAbi([
+  "function gasPrice() view returns (uint256)",
+  "function getL1Fee(bytes data) view returns (uint256)",
+  "function getOperatorFee(uint256 gasUsed) view returns (uint256)",
+]);
+const arbGasInfoAbi = parseAbi([
+  "function getPricesInWei() view returns (uint256, uint256, uint256, uint256, uint256, uint256)",
+]);
+
+/** Predeployed on every chain of the OP stack, and on no other. */
+export const opStackOracle: Address = toAddress("0x420000000000000000000000000000000000000f");
+
+/** Precompile of Arbitrum chains. */
+export const arbGasInfo: Address = toAddress("0x000000000000000000000000000000000000006c");
+
+/** Calldata that asks the OP stack's oracle for the price per gas. */
+export const encodeOraclePrice: Hex = encodeFunctionData({ abi: oracleAbi, functionName: "gasPrice" });
+
+/** Calldata that asks Arbitrum for its prices. */
+export const encodeArbPrices: Hex = encodeFunctionData({
+  abi: arbGasInfoAbi,
+  functionName: "getPricesInWei",
+});
+
+/**
+ * The unsigned transaction that a call will be sent as, for the oracles: type 2, with numbers as wide as real ones
+ * where they are not known yet, so that the signed transaction is not larger.
+ */
+export function unsignedCall(
+  call: { readonly chainId: number; readonly to: Address; readonly data: Hex },
+): Hex {
+  return serializeTransaction({
+    type: "eip1559",
+    chainId: call.chainId,
+    nonce: 0xffffff,
+    maxPriorityFeePerGas: 0xffffffffffn,
+    maxFeePerGas: 0xffffffffffn,
+    gas: 0xffffffffn,
+    to: call.to,
+    value: 0n,
+    data: call.data,
+  });
+}
+
+/** A signed transaction, without its signature. */
+export function withoutSignature(raw: Uint8Array): Hex {
+  const { r: _r, s: _s, v: _v, yParity: _parity, ...unsigned } = parseTransaction(toHex(raw));
+  const transaction: TransactionSerializable = unsigned;
+  return serializeTransaction(transaction);
+}
+
+/** Calldata that asks the OP stack's oracle what publishing a transaction costs; it adds the signature's bytes. */
+export function encodeDataCost(unsigned: Hex): Hex {
+  return encodeFunctionData({ abi: oracleAbi, functionName: "getL1Fee", args: [unsigned] });
+}
+
+/** Calldata that asks the OP stack's oracle for the operator fee of so much gas (since Isthmus). */
+export function encodeOperatorFee(gas: bigint): Hex {
+  return encodeFunctionData({ abi: oracleAbi, functionName: "getOperatorFee", args: [gas] });
+}
+
+/**
+ * Gas for which the operator fee is asked, beside 0: the fee is a constant and a part in proportion to the gas, whose
+ * scale changed with Jovian (millionths of a wei before, hundreds of wei since). Large enough that nothing is rounded.
+ */
+export const OPERATOR_FEE_PROBE_GAS = 1_000_000_000n;
+
+/** Operator fee of a chain of the OP stack, wei: for no gas, and for {@link OPERATOR_FEE_PROBE_GAS}. */
+export interface OperatorFee {
+  readonly atZeroWei: bigint;
+  readonly atProbeWei: bigint;
+}
+
+/** Operator fee of a transaction that uses `gas`, wei, rounded up. */
+export function operatorFeeWei({ atZeroWei, atProbeWei }: OperatorFee, gas: bigint): bigint {
+  const slope = (atProbeWei - atZeroWei) * gas;
+  return atZeroWei + (slope + OPERATOR_FEE_PROBE_GAS - 1n) / OPERATOR_FEE_PROBE_GAS;
+}
+
+/** The oracle's number, wei; `undefined` when the answer is no word: there is no oracle. */
+export function decodeOracleWei(result: Hex): bigint | undefined {
+  return /^0x[0-9a-f]{64}$/.test(result) ? BigInt(result) : undefined;
+}
+
+/** What Arbitrum asks for, wei. */
+export interface ArbitrumPrices {
+  /** For a byte of the transaction that is published on layer 1, before compression. */
+  readonly layer1ByteWei: bigint;
+  /** For a unit of gas. */
+  readonly gasPriceWei: bigint;
+}
+
+/** Arbitrum's prices: the second and the last of six numbers; `undefined` when the answer has another shape. */
+export function decodeArbPrices(result: Hex): ArbitrumPrices | undefined {
+  try {
+    const prices = decodeFunctionResult({ abi: arbGasInfoAbi, functionName: "getPricesInWei", data: result });
+    return { layer1ByteWei: prices[1], gasPriceWei: prices[5] };
+  } catch {
+    return undefined; // viem reports everything that it cannot decode by throwing
+  }
+}
+
+/** Bytes that a signature adds to an unsigned transaction (contracts-bedrock: GasPriceOracle.sol). */
+const SIGNATURE_BYTES = 68n;
+
+/**
+ * Gas with which Arbitrum pays for publishing a transaction, at most: it charges the bytes after compression
+ * (OffchainLabs/nitro: arbos/l1pricing/l1pricing.go, arbos/tx_processor.go), and a trace's gas does not hold it.
+ */
+export function layer1GasOf(unsigned: Hex, prices: ArbitrumPrices): bigint {
+  const { layer1ByteWei, gasPriceWei } = prices;
+  if (gasPriceWei === 0n) return 0n;
+  const bytes = BigInt((unsigned.length - 2) / 2) + SIGNATURE_BYTES;
+  return (bytes * layer1ByteWei + gasPriceWei - 1n) / gasPriceWei;
+}

@@ -1,0 +1,270 @@
+/**
+ * `eth_call` of the host's getters: calldata and the meaning of the answer. Zero words become `undefined`.
+ * Source: polytope-labs/hyperbridge: evm/src/core/EvmHost.sol.
+ */
+import { decodeFunctionResult, encodeFunctionData } from "viem";
+import { fromHex, type Hash256, type Hex, toHash256 } from "../encoding/bytes.ts";
+import type { StateCommitment } from "../ismp/state_commitment.ts";
+import { type StateMachine, stateMachineFromBytes } from "../ismp/state_machine.ts";
+import { type Address, presentAddress, toAddress } from "./address.ts";
+import { erc20Abi, evmHostAbi } from "./host_abi.ts";
+
+/** An answer that is not the ABI of the getter's result (for example `0x` from an address without code). */
+export class HostReadError extends Error {
+  override readonly name = "HostReadError";
+  readonly code = "malformed_result";
+  constructor(readonly getter: string, options?: ErrorOptions) {
+    super(`Read ${getter}: malformed result`, options);
+  }
+}
+
+/** A getter: calldata of a call and the value of its answer. */
+export interface HostRead<Args extends readonly unknown[], Value> {
+  /** Calldata. */
+  encode(...args: Args): Hex;
+  /** @throws {HostReadError} */
+  decode(result: Hex): Value;
+}
+
+/** Parameters of a host as the contract has them. */
+export interface HostParams {
+  readonly feeToken: Address;
+  readonly admin: Address;
+  readonly handler: Address;
+  readonly hostManager: Address;
+  /** Router for prices; undefined when there is none. */
+  readonly uniswapV2: Address | undefined;
+  readonly unStakingPeriodSec: bigint;
+  readonly challengePeriodSec: bigint;
+  readonly consensusClient: Address;
+  /** Para ids the host accepts state of. */
+  readonly stateMachines: readonly bigint[];
+  readonly hyperbridge: StateMachine;
+}
+
+/** What a host refuses while frozen. */
+export type FrozenStatus = "none" | "incoming" | "outgoing" | "all";
+
+/** Fee and payer of a dispatched request, in units of the fee token. */
+export interface FeeMetadata {
+  readonly fee: bigint;
+  readonly sender: Address;
+}
+
+const abi = evmHostAbi;
+
+function read<Args extends readonly unknown[], Value>(
+  getter: string,
+  encode: (...args: Args) => Hex,
+  decode: (data: Hex) => Value,
+): HostRead<Args, Value> {
+  return {
+    encode,
+    decode(result: Hex): Value {
+      try {
+        return decode(result);
+      } catch (cause) {
+        throw new HostReadError(getter, { cause });
+      }
+    },
+  };
+}
+
+function readUint(
+  functionName:
+    | "challengePeriod"
+    | "unStakingPeriod"
+    | "timestamp"
+    | "consensusUpdateTime"
+    | "currentEpoch"
+    | "nonce",
+): HostRead<[], bigint> {
+  return read(
+    functionName,
+    () => encodeFunctionData({ abi, functionName }),
+    (data) => decodeFunctionResult({ abi, functionName, data }),
+  );
+}
+
+function readName(functionName: "host" | "hyperbridge"): HostRead<[], StateMachine> {
+  return read(
+    functionName,
+    () => encodeFunctionData({ abi, functionName }),
+    (data) => stateMachineFromBytes(fromHex(decodeFunctionResult({ abi, functionName, data }))),
+  );
+}
+
+function heightArgs(paraId: number, height: bigint): [{ stateMachineId: bigint; height: bigint }] {
+  return [{ stateMachineId: BigInt(paraId), height }];
+}
+
+function decodeHostParams(data: Hex): HostParams {
+  const params = decodeFunctionResult({ abi, functionName: "hostParams", data });
+  return toHostParams(params);
+}
+
+/** Contract form of {@link HostParams}, as viem decodes it. */
+export interface RawHostParams {
+  readonly feeToken: Hex;
+  readonly admin: Hex;
+  readonly handler: Hex;
+  readonly hostManager: Hex;
+  readonly uniswapV2: Hex;
+  readonly unStakingPeriod: bigint;
+  readonly challengePeriod: bigint;
+  readonly consensusClient: Hex;
+  readonly stateMachines: readonly bigint[];
+  readonly hyperbridge: Hex;
+}
+
+/** Typed form of the contract's struct. @throws {IdentifierError} when `hyperbridge` names no state machine. */
+export function toHostParams(raw: RawHostParams): HostParams {
+  return {
+    feeToken: toAddress(raw.feeToken),
+    admin: toAddress(raw.admin),
+    handler: toAddress(raw.handler),
+    hostManager: toAddress(raw.hostManager),
+    uniswapV2: presentAddress(raw.uniswapV2),
+    unStakingPeriodSec: raw.unStakingPeriod,
+    challengePeriodSec: raw.challengePeriod,
+    consensusClient: toAddress(raw.consensusClient),
+    stateMachines: raw.stateMachines,
+    hyperbridge: stateMachineFromBytes(fromHex(raw.hyperbridge)),
+  };
+}
+
+function decodeStateCommitment(data: Hex): StateCommitment | undefined {
+  const raw = decodeFunctionResult({ abi, functionName: "stateMachineCommitment", data });
+  return toStateCommitment(raw);
+}
+
+const zeroWord = toHash256(new Uint8Array(32));
+
+/** Typed form of the contract's struct; undefined when it is not set (all words zero). */
+export function toStateCommitment(
+  raw: { readonly timestamp: bigint; readonly overlayRoot: Hex; readonly stateRoot: Hex },
+): StateCommitment | undefined {
+  const overlayRoot = toHash256(raw.overlayRoot);
+  const stateRoot = toHash256(raw.stateRoot);
+  if (raw.timestamp === 0n && overlayRoot === zeroWord && stateRoot === zeroWord) return undefined;
+  return {
+    timestampSec: raw.timestamp,
+    overlayRoot: overlayRoot === zeroWord ? undefined : overlayRoot,
+    stateRoot,
+  };
+}
+
+const frozenStatuses: readonly FrozenStatus[] = ["none", "incoming", "outgoing", "all"];
+
+function decodeFrozen(data: Hex): FrozenStatus {
+  const status = frozenStatuses[decodeFunctionResult({ abi, functionName: "frozen", data })];
+  if (status === undefined) throw new RangeError("Unknown frozen status");
+  return status;
+}
+
+function decodeResponseReceipt(
+  data: Hex,
+): { readonly responseCommitment: Hash256; readonly relayer: Address } | undefined {
+  const receipt = decodeFunctionResult({ abi, functionName: "responseReceipts", data });
+  const relayer = presentAddress(receipt.relayer);
+  if (relayer === undefined) return undefined;
+  return { responseCommitment: toHash256(receipt.responseCommitment), relayer };
+}
+
+function decodeFeeMetadata(data: Hex): FeeMetadata | undefined {
+  const metadata = decodeFunctionResult({ abi, functionName: "requestCommitments", data });
+  const sender = presentAddress(metadata.sender);
+  return sender === undefined ? undefined : { fee: metadata.fee, sender };
+}
+
+/** The host's getters that relayers use, by name. Para ids are the bare numbers of the hub. */
+export const hostReads = {
+  hostParams: read(
+    "hostParams",
+    () => encodeFunctionData({ abi, functionName: "hostParams" }),
+    decodeHostParams,
+  ),
+  /** 0: the host accepts no state of this para id; 1: none yet. */
+  latestStateMachineHeight: read(
+    "latestStateMachineHeight",
+    (paraId: number) =>
+      encodeFunctionData({ abi, functionName: "latestStateMachineHeight", args: [BigInt(paraId)] }),
+    (data) => decodeFunctionResult({ abi, functionName: "latestStateMachineHeight", data }),
+  ),
+  stateMachineCommitment: read(
+    "stateMachineCommitment",
+    (paraId: number, height: bigint) =>
+      encodeFunctionData({ abi, functionName: "stateMachineCommitment", args: heightArgs(paraId, height) }),
+    decodeStateCommitment,
+  ),
+  /** Unix seconds; 0 when the height is unknown. */
+  stateMachineCommitmentUpdateTime: read(
+    "stateMachineCommitmentUpdateTime",
+    (paraId: number, height: bigint) =>
+      encodeFunctionData({
+        abi,
+        functionName: "stateMachineCommitmentUpdateTime",
+        args: heightArgs(paraId, height),
+      }),
+    (data) => decodeFunctionResult({ abi, functionName: "stateMachineCommitmentUpdateTime", data }),
+  ),
+  /** Seconds. */
+  challengePeriod: readUint("challengePeriod"),
+  /** Seconds. */
+  unStakingPeriod: readUint("unStakingPeriod"),
+  /** Unix seconds of the block. */
+  timestamp: readUint("timestamp"),
+  /** ABI of the BEEFY client's state. */
+  consensusState: read(
+    "consensusState",
+    () => encodeFunctionData({ abi, functionName: "consensusState" }),
+    (data) => fromHex(decodeFunctionResult({ abi, functionName: "consensusState", data })),
+  ),
+  /** Unix seconds. */
+  consensusUpdateTime: readUint("consensusUpdateTime"),
+  /** Relayer that delivered the post request; undefined when it is not delivered. */
+  requestReceipts: read(
+    "requestReceipts",
+    (commitment: Hash256) => encodeFunctionData({ abi, functionName: "requestReceipts", args: [commitment] }),
+    (data) => presentAddress(decodeFunctionResult({ abi, functionName: "requestReceipts", data })),
+  ),
+  /** By the commitment of the get request. */
+  responseReceipts: read(
+    "responseReceipts",
+    (commitment: Hash256) =>
+      encodeFunctionData({ abi, functionName: "responseReceipts", args: [commitment] }),
+    decodeResponseReceipt,
+  ),
+  /** Undefined when the host never dispatched it. */
+  requestCommitments: read(
+    "requestCommitments",
+    (commitment: Hash256) =>
+      encodeFunctionData({ abi, functionName: "requestCommitments", args: [commitment] }),
+    decodeFeeMetadata,
+  ),
+  currentEpoch: readUint("currentEpoch"),
+  relayerOf: read(
+    "relayerOf",
+    (setId: bigint) => encodeFunctionData({ abi, functionName: "relayerOf", args: [setId] }),
+    (data) => presentAddress(decodeFunctionResult({ abi, functionName: "relayerOf", data })),
+  ),
+  frozen: read("frozen", () => encodeFunctionData({ abi, functionName: "frozen" }), decodeFrozen),
+  /** Fisherman that vetoed the height. */
+  vetoes: read(
+    "vetoes",
+    (paraId: number, height: bigint) =>
+      encodeFunctionData({ abi, functionName: "vetoes", args: [BigInt(paraId), height] }),
+    (data) => presentAddress(decodeFunctionResult({ abi, functionName: "vetoes", data })),
+  ),
+  host: readName("host"),
+  hyperbridge: readName("hyperbridge"),
+  /** Nonce of the next dispatch. */
+  nonce: readUint("nonce"),
+} as const;
+
+/** `decimals()` of a fee token. */
+export const feeTokenDecimals: HostRead<[], number> = read(
+  "decimals",
+  () => encodeFunctionData({ abi: erc20Abi, functionName: "decimals" }),
+  (data) => decodeFunctionResult({ abi: erc20Abi, functionName: "decimals", data }),
+);

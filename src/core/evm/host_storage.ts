@@ -1,0 +1,117 @@
+/**
+ * Slot keys of the EVM host. `eth_getProof` takes these keys; the trie holds them under {@link trieKeyOf}.
+ * Source: polytope-labs/hyperbridge: evm/src/core/EvmHost.sol (compiled storage layout at HEAD).
+ */
+import { concatBytes, fromHex, type Hash256, toHash256 } from "../encoding/bytes.ts";
+import { keccak256 } from "../encoding/hash.ts";
+
+/** Slot numbers of the host's variables. */
+export const hostSlots = {
+  requestCommitments: 0n,
+  requestReceipts: 1n,
+  responseReceipts: 2n,
+  stateCommitments: 3n,
+  stateCommitmentsUpdateTime: 4n,
+  latestStateMachineHeight: 5n,
+  vetoes: 6n,
+  feeToken: 7n,
+  admin: 8n,
+  handler: 9n,
+  hostManager: 10n,
+  uniswapV2: 11n,
+  unStakingPeriod: 12n,
+  challengePeriod: 13n,
+  consensusClient: 14n,
+  stateMachines: 15n,
+  hyperbridge: 16n,
+  nonce: 17n,
+  frozen: 18n,
+  consensusState: 19n,
+  consensusUpdateTimestamp: 20n,
+  epochs: 21n,
+  currentEpoch: 22n,
+  initialized: 23n,
+} as const;
+
+/** A 32-byte big-endian word. @throws {RangeError} outside of uint256. */
+export function word(value: bigint): Hash256 {
+  if (value < 0n || value >> 256n !== 0n) throw new RangeError("Expected a uint256");
+  return toHash256(value.toString(16).padStart(64, "0"));
+}
+
+/** Slot of a mapping's value: the mapping stands at `slot`, its key is one word (Solidity storage layout). */
+export function mapSlot(key: Hash256, slot: Hash256): Hash256 {
+  return toHash256(keccak256(concatBytes(fromHex(key), fromHex(slot))));
+}
+
+/** The slot `by` words behind another one. */
+export function offset(slot: Hash256, by: bigint): Hash256 {
+  return word(BigInt.asUintN(256, BigInt(slot) + by));
+}
+
+/** Key of a slot in the storage trie. */
+export function trieKeyOf(slot: Hash256): Hash256 {
+  return toHash256(keccak256(fromHex(slot)));
+}
+
+/** Fee of a request; absent from the trie when it is zero. */
+export function requestFeeSlot(commitment: Hash256): Hash256 {
+  return mapSlot(commitment, word(hostSlots.requestCommitments));
+}
+
+/** Payer of a request: never zero, so this slot proves that the request exists. */
+export function requestSenderSlot(commitment: Hash256): Hash256 {
+  return offset(requestFeeSlot(commitment), 1n);
+}
+
+/** Relayer that delivered a post request here. */
+export function requestReceiptSlot(commitment: Hash256): Hash256 {
+  return mapSlot(commitment, word(hostSlots.requestReceipts));
+}
+
+/** Response receipt by the commitment of the request: commitment of the response, then the relayer. */
+export function responseReceiptSlots(
+  requestCommitment: Hash256,
+): { readonly responseCommitment: Hash256; readonly relayer: Hash256 } {
+  const responseCommitment = mapSlot(requestCommitment, word(hostSlots.responseReceipts));
+  return { responseCommitment, relayer: offset(responseCommitment, 1n) };
+}
+
+/** State commitment of a para id at a height. */
+export function stateCommitmentSlots(
+  paraId: number,
+  height: bigint,
+): { readonly timestamp: Hash256; readonly overlayRoot: Hash256; readonly stateRoot: Hash256 } {
+  const timestamp = byHeight(hostSlots.stateCommitments, paraId, height);
+  return { timestamp, overlayRoot: offset(timestamp, 1n), stateRoot: offset(timestamp, 2n) };
+}
+
+/** Unix time in seconds at which a commitment was stored. */
+export function stateCommitmentUpdateTimeSlot(paraId: number, height: bigint): Hash256 {
+  return byHeight(hostSlots.stateCommitmentsUpdateTime, paraId, height);
+}
+
+/** Fisherman that vetoed a commitment. */
+export function vetoSlot(paraId: number, height: bigint): Hash256 {
+  return byHeight(hostSlots.vetoes, paraId, height);
+}
+
+function byHeight(slot: bigint, paraId: number, height: bigint): Hash256 {
+  return mapSlot(word(height), mapSlot(word(BigInt(paraId)), word(slot)));
+}
+
+/** Highest known height of a para id. */
+export function latestHeightSlot(paraId: number): Hash256 {
+  return mapSlot(word(BigInt(paraId)), word(hostSlots.latestStateMachineHeight));
+}
+
+/** Relayer that rotated the client to an authority set. */
+export function epochRelayerSlot(setId: bigint): Hash256 {
+  return mapSlot(word(setId), word(hostSlots.epochs));
+}
+
+/** Key as the hub's verifier wants it for another contract than the registered host: 20-byte address, 32-byte slot. */
+export function contractSlotKey(contract: Uint8Array, slot: Hash256): Uint8Array {
+  if (contract.length !== 20) throw new RangeError(`Expected 20 bytes, found ${contract.length}`);
+  return concatBytes(contract, fromHex(slot));
+}

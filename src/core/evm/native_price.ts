@@ -1,0 +1,134 @@
+/**
+ * What a native token is worth, and which of several answers is believed. Pure.
+ * Rules: docs/protocol/messaging.md section 9.3. A price that is not known is unknown, never 0.
+ */
+
+/** Where a price comes from. `fixed`: the rules say it (one dollar). */
+export type PriceOrigin = "fixed" | "etherscan" | "router";
+
+/** Why a source gave no usable price. */
+export type PriceFailureCode =
+  /** No answer within the deadline. */
+  | "timeout"
+  /** No connection, or it broke. */
+  | "unreachable"
+  /** The source asks for fewer requests. */
+  | "throttled"
+  /** The source does not accept the API key. */
+  | "bad_key"
+  /** The source or the node refused, or failed itself. */
+  | "refused"
+  /** Not the documented shape. */
+  | "malformed"
+  /** The host names no router, or the router has no pool. */
+  | "no_pool"
+  /** Zero, negative, or too small to price one unit of gas. */
+  | "not_positive"
+  /** More than ten times away from a price of the last ten minutes, and no other source agrees. */
+  | "jumped";
+
+/** A source's answer. `price27`: dollars per whole native token x 10^27. */
+export type Quotation =
+  | { readonly kind: "price"; readonly price27: bigint }
+  | { readonly kind: "failed"; readonly code: PriceFailureCode };
+
+/** A source's answer with its source. */
+export interface AskedQuote {
+  readonly origin: PriceOrigin;
+  readonly quotation: Quotation;
+}
+
+/** A failure with its source. Never holds texts of the source, which may repeat the API key. */
+export interface PriceFailure {
+  readonly origin: PriceOrigin;
+  readonly code: PriceFailureCode;
+}
+
+/** A price that was believed. */
+export interface GoodPrice {
+  readonly price27: bigint;
+  readonly origin: PriceOrigin;
+  /** Milliseconds since 1970 when the source was asked. */
+  readonly readAtMs: number;
+}
+
+/** The price to reckon with now. `failures`: what went wrong on the way, also beside a known price. */
+export type NativePrice =
+  | (GoodPrice & {
+    readonly kind: "known";
+    /** True: no source has a usable price now, this is the last good one. */
+    readonly isRemembered: boolean;
+    readonly failures: readonly PriceFailure[];
+  })
+  | { readonly kind: "unknown"; readonly failures: readonly PriceFailure[] };
+
+/** One dollar x 10^27. */
+export const ONE_DOLLAR_27 = 10n ** 27n;
+
+/** How long a price is believed when no source answers any more, ms. */
+export const REMEMBER_MS = 6 * 3_600_000;
+
+/** Age up to which the last good price bounds the next one, ms. */
+export const JUMP_WINDOW_MS = 10 * 60_000;
+
+const MAX_JUMP = 10n;
+/** Two sources confirm each other's jump when they are at most this factor apart. */
+const CONFIRMING_FACTOR = 2n;
+
+/** Quotation of a price; refuses prices below 10^-9 dollars, which would make gas cost nothing. */
+export function quotePrice(price27: bigint): Quotation {
+  return price27 / 10n ** 18n > 0n ? { kind: "price", price27 } : { kind: "failed", code: "not_positive" };
+}
+
+/**
+ * Chooses among the answers so far, in the order of preference; `ask`: the next source has to be asked.
+ * @param facts.isComplete true when there is no further source
+ * @param facts.last the last good price, of this run or an earlier one
+ */
+export function choosePrice(facts: {
+  readonly asked: readonly AskedQuote[];
+  readonly isComplete: boolean;
+  readonly last: GoodPrice | undefined;
+  readonly nowMs: number;
+}): NativePrice | { readonly kind: "ask" } {
+  const { last, nowMs } = facts;
+  const failures: PriceFailure[] = [];
+  const jumped: { readonly origin: PriceOrigin; readonly price27: bigint }[] = [];
+  for (const { origin, quotation } of facts.asked) {
+    if (quotation.kind === "failed") {
+      failures.push({ origin, code: quotation.code });
+      continue;
+    }
+    const { price27 } = quotation;
+    if (!isJump(price27, last, nowMs)) return known({ price27, origin, readAtMs: nowMs }, failures);
+    const confirmed = jumped.find((other) => isWithin(other.price27, price27, CONFIRMING_FACTOR));
+    if (confirmed !== undefined) {
+      const others = failures.filter((failure) => failure.origin !== confirmed.origin);
+      return known({ ...confirmed, readAtMs: nowMs }, others);
+    }
+    jumped.push({ origin, price27 });
+    failures.push({ origin, code: "jumped" });
+  }
+  if (!facts.isComplete) return { kind: "ask" };
+  if (last === undefined || !isYounger(last, nowMs, REMEMBER_MS)) return { kind: "unknown", failures };
+  return { ...last, kind: "known", isRemembered: true, failures };
+}
+
+function known(price: GoodPrice, failures: readonly PriceFailure[]): NativePrice {
+  return { ...price, kind: "known", isRemembered: false, failures };
+}
+
+function isJump(price27: bigint, last: GoodPrice | undefined, nowMs: number): boolean {
+  if (last === undefined || !isYounger(last, nowMs, JUMP_WINDOW_MS)) return false;
+  return !isWithin(price27, last.price27, MAX_JUMP);
+}
+
+function isWithin(a: bigint, b: bigint, factor: bigint): boolean {
+  return a <= b * factor && b <= a * factor;
+}
+
+/** A price from the future (the clock was set back) has no known age and does not count. */
+function isYounger(price: GoodPrice, nowMs: number, mostMs: number): boolean {
+  const ageMs = nowMs - price.readAtMs;
+  return ageMs >= 0 && ageMs <= mostMs;
+}

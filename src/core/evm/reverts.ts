@@ -1,0 +1,106 @@
+/**
+ * Revert data to named codes, also inside `batchCall`.
+ * Source: polytope-labs/hyperbridge: evm/src/core/HandlerV2.sol; Solidity ABI specification (Error, Panic).
+ */
+import { type Abi, decodeErrorResult, parseAbi } from "viem";
+import type { Hex } from "../encoding/bytes.ts";
+import {
+  beefyVerifierAbi,
+  consensusRouterAbi,
+  evmHostAbi,
+  handlerV2Abi,
+  hostManagerAbi,
+} from "./host_abi.ts";
+
+const solidityAbi = parseAbi(["error Error(string reason)", "error Panic(uint256 code)"]);
+
+type NamesOf<A extends Abi> = Extract<A[number], { type: "error" }>["name"];
+
+/** Name of an error of the contracts around a host, as the contracts call it. */
+export type HostErrorName =
+  | NamesOf<typeof evmHostAbi>
+  | NamesOf<typeof handlerV2Abi>
+  | NamesOf<typeof hostManagerAbi>
+  | NamesOf<typeof consensusRouterAbi>
+  | NamesOf<typeof beefyVerifierAbi>;
+
+/** A revert by what it says. */
+export type Revert =
+  | { readonly code: Exclude<HostErrorName, "BatchCallFailed"> }
+  | {
+    readonly code: "BatchCallFailed";
+    /** Zero-based entry of the batch that failed. */
+    readonly index: bigint;
+    readonly inner: Revert;
+  }
+  /** `require` with a text. */
+  | { readonly code: "Error"; readonly reason: string }
+  /** Solidity panic, e.g. 0x11 arithmetic overflow. */
+  | { readonly code: "Panic"; readonly panic: bigint }
+  /** No revert data: out of gas, or a bare revert. */
+  | { readonly code: "empty" }
+  /** Data of an error that no known contract declares, or that does not decode. */
+  | { readonly code: "unknown"; readonly data: Hex };
+
+/** Inner reverts are followed this deep; a batch inside a batch cannot happen on HandlerV2. */
+const maxDepth = 4;
+
+const plainErrors = [
+  ...evmHostAbi,
+  ...handlerV2Abi,
+  ...hostManagerAbi,
+  ...consensusRouterAbi,
+  ...beefyVerifierAbi,
+].filter((item) => item.type === "error");
+
+/** Reads revert data; never throws. */
+export function decodeRevert(data: Hex): Revert {
+  return decodeAt(data, 0);
+}
+
+function decodeAt(data: Hex, depth: number): Revert {
+  if (data === "0x") return { code: "empty" };
+  return decodeSolidity(data) ?? decodeKnown(data, depth) ?? { code: "unknown", data };
+}
+
+function decodeKnown(data: Hex, depth: number): Revert | undefined {
+  const decoded = attempt(() => decodeErrorResult({ abi: plainErrors, data }));
+  if (decoded === undefined) return undefined;
+  if (decoded.errorName !== "BatchCallFailed") return { code: decoded.errorName };
+  const [index, reason] = decoded.args;
+  if (depth >= maxDepth) return { code: "unknown", data };
+  return { code: "BatchCallFailed", index, inner: decodeAt(reason, depth + 1) };
+}
+
+function decodeSolidity(data: Hex): Revert | undefined {
+  const decoded = attempt(() => decodeErrorResult({ abi: solidityAbi, data }));
+  if (decoded === undefined) return undefined;
+  return decoded.errorName === "Error"
+    ? { code: "Error", reason: decoded.args[0] }
+    : { code: "Panic", panic: decoded.args[0] };
+}
+
+/** viem reports everything that it cannot decode by throwing; here that is the answer "not this". */
+function attempt<T>(decode: () => T): T | undefined {
+  try {
+    return decode();
+  } catch {
+    return undefined;
+  }
+}
+
+/** The revert that a batch failed for, or the revert itself. */
+export function innermostRevert(revert: Revert): Exclude<Revert, { code: "BatchCallFailed" }> {
+  return revert.code === "BatchCallFailed" ? innermostRevert(revert.inner) : revert;
+}
+
+/** Short text for logs: code and batch index, e.g. `BatchCallFailed[1]: DuplicateMessage`. */
+export function describeRevert(revert: Revert): string {
+  if (revert.code === "BatchCallFailed") {
+    return `BatchCallFailed[${revert.index}]: ${describeRevert(revert.inner)}`;
+  }
+  if (revert.code === "Error") return `Error: ${revert.reason.slice(0, 200)}`;
+  if (revert.code === "Panic") return `Panic: 0x${revert.panic.toString(16)}`;
+  if (revert.code === "unknown") return `unknown: ${revert.data.slice(0, 10)}`;
+  return revert.code;
+}

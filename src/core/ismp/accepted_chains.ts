@@ -1,0 +1,49 @@
+/**
+ * Light clients that take proofs of a chain's state only when governance has listed the chain, whatever heights of it
+ * they know: those of beacon chains, also for the rollups whose heights are stored under their names.
+ * Source: polytope-labs/hyperbridge: modules/ismp/clients/sync-committee/src/{pallet,beacon_client}.rs.
+ */
+import { concatBytes } from "../encoding/bytes.ts";
+import {
+  type ConsensusClientId,
+  type StateMachine,
+  stateMachineCodec,
+  toConsensusClientId,
+} from "./state_machine.ts";
+import { storagePrefix, twoxConcat } from "./storage_keys.ts";
+
+/** Where a client's list is, as messages name it. */
+export interface AcceptedChains {
+  /** Pallet and storage item. */
+  readonly name: string;
+  /** Call with which governance adds a chain. */
+  readonly addCall: string;
+  /** Key of a chain's entry; there is an entry for every chain of the list. */
+  key(chain: StateMachine): Uint8Array;
+}
+
+function listOf(pallet: string): AcceptedChains {
+  const item = "SupportedStatemachines";
+  return {
+    name: `${pallet}.${item}`,
+    addCall: `${pallet}.add_state_machine`,
+    key: (chain) => concatBytes(storagePrefix(pallet, item), twoxConcat(stateMachineCodec.enc(chain))),
+  };
+}
+
+/** Clients that have a list: of Ethereum and of Gnosis. */
+export const acceptedLists: ReadonlyMap<ConsensusClientId, AcceptedChains> = new Map([
+  [toConsensusClientId("BEAC"), listOf("IsmpSyncCommitteeEth")],
+  [toConsensusClientId("GNOS"), listOf("IsmpSyncCommitteeGno")],
+]);
+
+/** The list of a client; `undefined`: it takes messages of every chain that it knows heights of. */
+export function acceptedChainsOf(client: ConsensusClientId): AcceptedChains | undefined {
+  return acceptedLists.get(client);
+}
+
+/** What an operator is told of a chain that is not listed; completes "the hub ...". */
+export function describeUnlisted(chain: StateMachine, list: AcceptedChains): string {
+  return `does not accept messages of ${chain} yet: ${list.name} does not list it. ` +
+    `Governance adds it with ${list.addCall}`;
+}

@@ -1,0 +1,82 @@
+/**
+ * Values that a Substrate host keeps about requests (child trie) and puts into its headers (digest items).
+ * Source: polytope-labs/hyperbridge: modules/pallets/ismp/src/{child_trie,dispatcher}.rs, modules/ismp/clients/parachain.
+ */
+import { equalBytes, type Hash256 } from "../encoding/bytes.ts";
+import {
+  bool,
+  bytes,
+  type Codec,
+  decodeStrict,
+  fixedBytes,
+  hash256,
+  Struct,
+  u128,
+  u64,
+  u8,
+} from "../encoding/scale.ts";
+import { type LeafIndexAndPos, leafIndexAndPosCodec } from "./proof.ts";
+
+/** Value under `RequestCommitments` and `ResponseCommitments`. */
+export interface RequestMetadata {
+  readonly offchain: LeafIndexAndPos;
+  /** Relayer fee; 0 on the hub for requests that it only routes. */
+  readonly fee: { readonly payer: Hash256; readonly fee: bigint };
+  /** True once the fee was accumulated. */
+  readonly claimed: boolean;
+}
+
+/** Value under `ResponseReceipts`, filed by the commitment of the request. */
+export interface ResponseReceipt {
+  /** Commitment of the response. */
+  readonly response: Hash256;
+  readonly relayer: Uint8Array;
+}
+
+/** Data of the header digest item `Consensus("ISMP", ..)`. */
+export interface ConsensusDigest {
+  readonly mmrRoot: Hash256;
+  readonly childTrieRoot: Hash256;
+}
+
+/** Data of the header digest item `Consensus("ISTM", ..)`. */
+export interface TimestampDigest {
+  readonly timestampSec: bigint;
+}
+
+/** SCALE of {@link RequestMetadata}. */
+export const requestMetadataCodec: Codec<RequestMetadata> = Struct({
+  offchain: leafIndexAndPosCodec,
+  fee: Struct({ payer: hash256, fee: u128 }),
+  claimed: bool,
+});
+
+/** SCALE of the value under `RequestReceipts`: the relayer. */
+export const requestReceiptCodec: Codec<Uint8Array> = bytes;
+
+/** SCALE of {@link ResponseReceipt}. */
+export const responseReceiptCodec: Codec<ResponseReceipt> = Struct({ response: hash256, relayer: bytes });
+
+/** SCALE of {@link ConsensusDigest}. */
+export const consensusDigestCodec: Codec<ConsensusDigest> = Struct({
+  mmrRoot: hash256,
+  childTrieRoot: hash256,
+});
+
+/** SCALE of {@link TimestampDigest}. */
+export const timestampDigestCodec: Codec<TimestampDigest> = Struct({ timestampSec: u64 });
+
+const digestItemCodec = Struct({ kind: u8, engine: fixedBytes(4), data: bytes });
+/** First bytes of the item: kind `Consensus` (paritytech/polkadot-sdk: digest.rs) and the engine `ISMP`. */
+const CONSENSUS_ITEM = Uint8Array.of(4, 0x49, 0x53, 0x4d, 0x50);
+
+/**
+ * The ISMP roots that a header announces, from its SCALE digest items; `undefined` when it has no such item.
+ * @throws {ScaleError} when the item does not hold two roots.
+ */
+export function findConsensusDigest(items: readonly Uint8Array[]): ConsensusDigest | undefined {
+  const item = items.find((each) => equalBytes(each.subarray(0, CONSENSUS_ITEM.length), CONSENSUS_ITEM));
+  if (item === undefined) return undefined;
+  const { data } = decodeStrict(digestItemCodec, item, "DigestItem");
+  return decodeStrict(consensusDigestCodec, data, "ConsensusDigest");
+}

@@ -1,0 +1,191 @@
+/**
+ * What relayers submit: the messages of `handle_unsigned` and the arguments around them.
+ * Source: polytope-labs/hyperbridge: modules/ismp/core/src/messaging.rs, modules/pallets/state-coprocessor.
+ */
+import type { Hash256 } from "../encoding/bytes.ts";
+import {
+  bytes,
+  type Codec,
+  Enum,
+  hash256,
+  list,
+  Option,
+  pair,
+  Struct,
+  u128,
+  u64,
+} from "../encoding/scale.ts";
+import type { GetRequest, PostRequest } from "./message.ts";
+import { type Proof, proofCodec } from "./proof.ts";
+import { getRequestCodec, postRequestCodec } from "./request.ts";
+import { type StateCommitmentHeight, stateCommitmentHeightCodec } from "./state_commitment.ts";
+import {
+  type ConsensusClientId,
+  consensusClientIdCodec,
+  type ConsensusStateId,
+  consensusStateIdCodec,
+  type StateMachine,
+  type StateMachineId,
+  stateMachineIdCodec,
+  stateMachineMap,
+} from "./state_machine.ts";
+
+/** An update of a light client. */
+export interface ConsensusMessage {
+  readonly consensusProof: Uint8Array;
+  readonly consensusStateId: ConsensusStateId;
+  /** Up to 32 bytes are stored as they are; longer ones must be a SCALE `Signature`. */
+  readonly signer: Uint8Array;
+}
+
+/** Two contradicting proofs. */
+export interface FraudProofMessage {
+  readonly proof1: Uint8Array;
+  readonly proof2: Uint8Array;
+  readonly consensusStateId: ConsensusStateId;
+  readonly signer: Uint8Array;
+}
+
+/** Post requests with the proof that their source dispatched them; all share one proof height. */
+export interface RequestMessage {
+  readonly requests: readonly PostRequest[];
+  readonly proof: Proof;
+  readonly signer: Uint8Array;
+}
+
+/** Get requests of the receiving host with a proof of the values of their keys. */
+export interface ResponseMessage {
+  readonly requests: readonly GetRequest[];
+  readonly proof: Proof;
+  readonly signer: Uint8Array;
+}
+
+/** Requests that were not delivered in time. Gets are judged by the host's own clock and need no proof. */
+export type TimeoutMessage =
+  | {
+    readonly tag: "Post";
+    readonly value: { readonly requests: readonly PostRequest[]; readonly timeoutProof: Proof };
+  }
+  | { readonly tag: "Get"; readonly value: { readonly requests: readonly GetRequest[] } };
+
+/** An element of the argument of `Ismp.handle_unsigned`. */
+export type IsmpMessage =
+  | { readonly tag: "Consensus"; readonly value: ConsensusMessage }
+  | { readonly tag: "FraudProof"; readonly value: FraudProofMessage }
+  | { readonly tag: "Request"; readonly value: RequestMessage }
+  | { readonly tag: "Response"; readonly value: ResponseMessage }
+  | { readonly tag: "Timeout"; readonly value: TimeoutMessage };
+
+/** First state of a light client, set by an admin. */
+export interface CreateConsensusState {
+  readonly consensusState: Uint8Array;
+  readonly consensusClientId: ConsensusClientId;
+  readonly consensusStateId: ConsensusStateId;
+  readonly unbondingPeriodSec: bigint;
+  readonly challengePeriodsSec: ReadonlyMap<StateMachine, bigint>;
+  readonly stateMachineCommitments: readonly (readonly [StateMachineId, StateCommitmentHeight])[];
+}
+
+/** New periods of a light client, set by an admin. */
+export interface UpdateConsensusState {
+  readonly consensusStateId: ConsensusStateId;
+  readonly unbondingPeriodSec: bigint | undefined;
+  readonly challengePeriodsSec: ReadonlyMap<StateMachine, bigint>;
+}
+
+/** More fee for a dispatched request or response. */
+export interface FundMessageParams {
+  readonly commitment:
+    | { readonly tag: "Request"; readonly value: Hash256 }
+    | { readonly tag: "Response"; readonly value: Hash256 };
+  readonly amount: bigint;
+}
+
+/** Get requests with proofs of their dispatch and of the values asked for; the hub makes the responses. */
+export interface GetRequestsWithProof {
+  readonly requests: readonly GetRequest[];
+  /** Membership of the requests on their source. */
+  readonly source: Proof;
+  /** Values of the keys on the chain that is read, at exactly the requests' height. */
+  readonly response: Proof;
+  /** 32-byte account that is credited; other lengths get nothing. */
+  readonly address: Uint8Array;
+}
+
+/** SCALE of {@link ConsensusMessage}. */
+export const consensusMessageCodec: Codec<ConsensusMessage> = Struct({
+  consensusProof: bytes,
+  consensusStateId: consensusStateIdCodec,
+  signer: bytes,
+});
+
+/** SCALE of {@link FraudProofMessage}. */
+export const fraudProofMessageCodec: Codec<FraudProofMessage> = Struct({
+  proof1: bytes,
+  proof2: bytes,
+  consensusStateId: consensusStateIdCodec,
+  signer: bytes,
+});
+
+/** SCALE of {@link RequestMessage}. */
+export const requestMessageCodec: Codec<RequestMessage> = Struct({
+  requests: list(postRequestCodec),
+  proof: proofCodec,
+  signer: bytes,
+});
+
+/** SCALE of {@link ResponseMessage}. */
+export const responseMessageCodec: Codec<ResponseMessage> = Struct({
+  requests: list(getRequestCodec),
+  proof: proofCodec,
+  signer: bytes,
+});
+
+/** SCALE of {@link TimeoutMessage}. */
+export const timeoutMessageCodec: Codec<TimeoutMessage> = Enum({
+  Post: Struct({ requests: list(postRequestCodec), timeoutProof: proofCodec }),
+  Get: Struct({ requests: list(getRequestCodec) }),
+});
+
+/** SCALE of {@link IsmpMessage}; the indexes are explicit upstream and never move. */
+export const ismpMessageCodec: Codec<IsmpMessage> = Enum({
+  Consensus: consensusMessageCodec,
+  FraudProof: fraudProofMessageCodec,
+  Request: requestMessageCodec,
+  Response: responseMessageCodec,
+  Timeout: timeoutMessageCodec,
+});
+
+/** SCALE `Vec<Message>`. */
+export const ismpMessagesCodec: Codec<readonly IsmpMessage[]> = list(ismpMessageCodec);
+
+/** SCALE of {@link CreateConsensusState}. */
+export const createConsensusStateCodec: Codec<CreateConsensusState> = Struct({
+  consensusState: bytes,
+  consensusClientId: consensusClientIdCodec,
+  consensusStateId: consensusStateIdCodec,
+  unbondingPeriodSec: u64,
+  challengePeriodsSec: stateMachineMap(u64),
+  stateMachineCommitments: list(pair(stateMachineIdCodec, stateCommitmentHeightCodec)),
+});
+
+/** SCALE of {@link UpdateConsensusState}. */
+export const updateConsensusStateCodec: Codec<UpdateConsensusState> = Struct({
+  consensusStateId: consensusStateIdCodec,
+  unbondingPeriodSec: Option(u64),
+  challengePeriodsSec: stateMachineMap(u64),
+});
+
+/** SCALE of {@link FundMessageParams}. */
+export const fundMessageParamsCodec: Codec<FundMessageParams> = Struct({
+  commitment: Enum({ Request: hash256, Response: hash256 }),
+  amount: u128,
+});
+
+/** SCALE of {@link GetRequestsWithProof}. */
+export const getRequestsWithProofCodec: Codec<GetRequestsWithProof> = Struct({
+  requests: list(getRequestCodec),
+  source: proofCodec,
+  response: proofCodec,
+  address: bytes,
+});

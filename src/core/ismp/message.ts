@@ -1,0 +1,61 @@
+/**
+ * Requests and responses, the unit that relayers carry.
+ * Source: polytope-labs/hyperbridge: modules/ismp/core/src/router.rs.
+ */
+import type { Hash256 } from "../encoding/bytes.ts";
+import type { StateMachine } from "./state_machine.ts";
+
+/** A message from a module of `source` to a module of `dest`. */
+export interface PostRequest {
+  readonly source: StateMachine;
+  readonly dest: StateMachine;
+  /** Counter of the source host, shared by posts and gets. u64. */
+  readonly nonce: bigint;
+  /** Sending module: 20-byte address, pallet id, 32-byte account or free bytes. */
+  readonly from: Uint8Array;
+  /** Receiving module; an EVM host requires exactly 20 bytes. */
+  readonly to: Uint8Array;
+  /** Absolute Unix time in seconds; 0 means never. u64. */
+  readonly timeoutTimestampSec: bigint;
+  readonly body: Uint8Array;
+}
+
+/** A question about the state of `dest` at block `height`. */
+export interface GetRequest {
+  readonly source: StateMachine;
+  readonly dest: StateMachine;
+  readonly nonce: bigint;
+  readonly from: Uint8Array;
+  /** EVM: 20 bytes (account) or 52 bytes (address and unhashed slot); Substrate: raw storage keys. */
+  readonly keys: readonly Uint8Array[];
+  /** Block of `dest` to read at. u64. */
+  readonly height: bigint;
+  readonly context: Uint8Array;
+  readonly timeoutTimestampSec: bigint;
+}
+
+/** One answered key of a {@link GetResponse}. */
+export interface StorageValue {
+  readonly key: Uint8Array;
+  readonly value: Uint8Array | undefined;
+}
+
+/** The hub's answer to a {@link GetRequest}; its destination is `get.source`. */
+export interface GetResponse {
+  readonly get: GetRequest;
+  /** Ascending by key bytes, without duplicates. */
+  readonly values: readonly StorageValue[];
+}
+
+/** A request or response with the commitment that identifies it, as the pipelines carry it. */
+export type Message =
+  | { readonly kind: "post"; readonly commitment: Hash256; readonly request: PostRequest }
+  | { readonly kind: "get"; readonly commitment: Hash256; readonly request: GetRequest }
+  | {
+    readonly kind: "getResponse";
+    /** Commitment of the response (the leaf of the hub's MMR). */
+    readonly commitment: Hash256;
+    /** Commitment of the request it answers (the key of receipts). */
+    readonly requestCommitment: Hash256;
+    readonly response: GetResponse;
+  };

@@ -1,0 +1,291 @@
+/**
+ * Reads the JSON of the hub's `ismp_*` and `mmr_*` methods; `rpc_json_writer.ts` writes it.
+ * Bytes inside requests and events are 0x hex; `proof`, `keys` and consensus states are arrays of numbers.
+ * Source: polytope-labs/hyperbridge: modules/pallets/ismp/rpc, modules/ismp/core/src (serde), modules/utils/serde.
+ */
+import { z } from "zod";
+import { fromHex, type Hash256, toHash256 } from "../encoding/bytes.ts";
+import type { IsmpEvent } from "./event.ts";
+import type { GetRequest, GetResponse, PostRequest, StorageValue } from "./message.ts";
+import type { ProofKeys } from "./proof.ts";
+import type { Request } from "./request.ts";
+import {
+  parseStateMachine,
+  type StateMachineHeight,
+  type StateMachineId,
+  toConsensusStateId,
+} from "./state_machine.ts";
+
+/** JSON that has not the shape of the named type. */
+export class IsmpJsonError extends Error {
+  override readonly name = "IsmpJsonError";
+  readonly code = "malformed_json";
+  constructor(
+    readonly typeName: string,
+    /** Path of the first field that does not fit, e.g. `PostRequest.nonce`; empty for the whole. */
+    readonly field: string,
+    options?: ErrorOptions,
+  ) {
+    super(`JSON ${typeName}: malformed${field === "" ? "" : ` at ${field}`}`, options);
+  }
+}
+
+/** @param place names of the fields around `json`, for the error */
+function parse<T>(schema: z.ZodType<T>, json: unknown, typeName: string, place: readonly string[] = []): T {
+  const parsed = schema.safeParse(json);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw new IsmpJsonError(typeName, [...place, ...issue?.path ?? []].join("."), { cause: parsed.error });
+}
+
+/** A schema whose conversion may throw: the thrown error becomes an issue at this place. */
+function converted<In, Out>(schema: z.ZodType<In>, convert: (value: In) => Out): z.ZodType<Out> {
+  return schema.transform((value, context) => {
+    try {
+      return convert(value);
+    } catch (error) {
+      context.addIssue({ code: "custom", message: error instanceof Error ? error.message : "invalid" });
+      return z.NEVER;
+    }
+  });
+}
+
+const u64 = converted(z.union([z.number(), z.bigint()]), (value) => {
+  if (typeof value === "number" && !Number.isSafeInteger(value)) throw new RangeError("Inexact integer");
+  const integer = BigInt(value);
+  if (integer < 0n || integer >> 64n !== 0n) throw new RangeError("Outside of u64");
+  return integer;
+});
+
+const hexBytes = converted(z.string().startsWith("0x"), fromHex);
+const hash = converted(z.string().startsWith("0x"), (text) => toHash256(text));
+const stateMachine = converted(z.string(), parseStateMachine);
+const consensusStateId = converted(z.string(), toConsensusStateId);
+const byteArray = z.union([
+  z.array(z.int().min(0).max(255)).transform((numbers) => Uint8Array.from(numbers)),
+  hexBytes,
+]);
+
+const stateMachineIdSchema = converted(
+  z.strictObject({ state_id: stateMachine, consensus_state_id: consensusStateId }),
+  (id): StateMachineId => ({ stateMachine: id.state_id, consensusStateId: id.consensus_state_id }),
+);
+
+const stateMachineHeightSchema: z.ZodType<StateMachineHeight> = z.strictObject({
+  id: stateMachineIdSchema,
+  height: u64,
+});
+
+const postSchema = converted(
+  z.strictObject({
+    source: stateMachine,
+    dest: stateMachine,
+    nonce: u64,
+    from: hexBytes,
+    to: hexBytes,
+    timeoutTimestamp: u64,
+    body: hexBytes,
+  }),
+  ({ timeoutTimestamp, ...rest }): PostRequest => ({ ...rest, timeoutTimestampSec: timeoutTimestamp }),
+);
+
+const getSchema = converted(
+  z.strictObject({
+    source: stateMachine,
+    dest: stateMachine,
+    nonce: u64,
+    from: hexBytes,
+    keys: z.array(hexBytes),
+    height: u64,
+    context: hexBytes,
+    timeoutTimestamp: u64,
+  }),
+  ({ timeoutTimestamp, ...rest }): GetRequest => ({ ...rest, timeoutTimestampSec: timeoutTimestamp }),
+);
+
+/** `""` stands for an absent value; an empty one (`"0x"`) cannot be told from it and reads as absent. */
+const presentOrAbsent = converted(
+  z.string().regex(/^(0x.*)?$/),
+  (text): Uint8Array | undefined => text === "" || text === "0x" ? undefined : fromHex(text),
+);
+
+const storageValueSchema: z.ZodType<StorageValue> = z.strictObject({ key: hexBytes, value: presentOrAbsent });
+
+const responseSchema: z.ZodType<GetResponse> = z.strictObject({
+  get: getSchema,
+  values: z.array(storageValueSchema),
+});
+
+const handledSchema = z.strictObject({ commitment: hash, relayer: hexBytes });
+const timeoutSchema = z.strictObject({ commitment: hash, source: stateMachine, dest: stateMachine });
+const updatedSchema = converted(
+  z.strictObject({ state_machine_id: stateMachineIdSchema, latest_height: u64 }),
+  (value) => ({ stateMachineId: value.state_machine_id, latestHeight: value.latest_height }),
+);
+const vetoedSchema = z.strictObject({ height: stateMachineHeightSchema, fisherman: hexBytes });
+
+/** An externally tagged variant: an object with one field, the tag. */
+const taggedSchema = z.record(z.string(), z.unknown());
+
+function readTagged(json: unknown, typeName: string): readonly [tag: string, payload: unknown] {
+  const entries = Object.entries(parse(taggedSchema, json, typeName));
+  const [first] = entries;
+  if (first === undefined || entries.length !== 1) throw new IsmpJsonError(typeName, "");
+  return first;
+}
+
+/** Keeps the tag in the path of the field. */
+function within<T>(schema: z.ZodType<T>, tag: string, payload: unknown, typeName: string): T {
+  return parse(schema, payload, typeName, [tag]);
+}
+
+/** An event of `ismp_queryEvents`. @throws {IsmpJsonError} naming the first field that does not fit. */
+export function parseIsmpEvent(json: unknown): IsmpEvent {
+  const typeName = "Event";
+  const [tag, payload] = readTagged(json, typeName);
+  switch (tag) {
+    case "StateMachineUpdated":
+      return { tag, value: within(updatedSchema, tag, payload, typeName) };
+    case "StateCommitmentVetoed":
+      return { tag, value: within(vetoedSchema, tag, payload, typeName) };
+    case "PostRequest":
+      return { tag, value: within(postSchema, tag, payload, typeName) };
+    case "GetRequest":
+      return { tag, value: within(getSchema, tag, payload, typeName) };
+    case "GetResponse":
+      return { tag, value: within(responseSchema, tag, payload, typeName) };
+    case "PostRequestHandled":
+    case "GetRequestHandled":
+      return { tag, value: within(handledSchema, tag, payload, typeName) };
+    case "PostRequestTimeoutHandled":
+    case "GetRequestTimeoutHandled":
+      return { tag, value: within(timeoutSchema, tag, payload, typeName) };
+    default:
+      throw new IsmpJsonError(typeName, tag.slice(0, 64));
+  }
+}
+
+/** A request of `ismp_queryRequests`. @throws {IsmpJsonError} */
+export function parseRequest(json: unknown): Request {
+  const [tag, payload] = readTagged(json, "Request");
+  if (tag === "Post") return { tag, value: within(postSchema, tag, payload, "Request") };
+  if (tag === "Get") return { tag, value: within(getSchema, tag, payload, "Request") };
+  throw new IsmpJsonError("Request", tag.slice(0, 64));
+}
+
+/** A response of `ismp_queryResponses`. @throws {IsmpJsonError} */
+export function parseGetResponse(json: unknown): GetResponse {
+  return parse(responseSchema, json, "GetResponse");
+}
+
+/** Reads {@link stateMachineIdToJson}. @throws {IsmpJsonError} */
+export function parseStateMachineId(json: unknown): StateMachineId {
+  return parse(stateMachineIdSchema, json, "StateMachineId");
+}
+
+/** Reads {@link stateMachineHeightToJson}. @throws {IsmpJsonError} */
+export function parseStateMachineHeight(json: unknown): StateMachineHeight {
+  return parse(stateMachineHeightSchema, json, "StateMachineHeight");
+}
+
+/** A number answer such as a height or a time. @throws {IsmpJsonError} */
+export function parseU64(json: unknown, typeName: string): bigint {
+  return parse(u64, json, typeName);
+}
+
+/** Raw bytes as an array of numbers; 0x hex is accepted too, for gateways. @throws {IsmpJsonError} */
+export function parseByteArray(json: unknown, typeName: string): Uint8Array {
+  return parse(byteArray, json, typeName);
+}
+
+const proofAnswerSchema = z.object({ proof: byteArray, height: u64 });
+
+/** Answer of `ismp_queryStateProof`, `ismp_queryChildTrieProof` and `mmr_queryProof`; `proof` is SCALE. */
+export interface ProofAnswer {
+  readonly proof: Uint8Array;
+  readonly height: bigint;
+}
+
+/** Reads {@link proofAnswerToJson}; `proof` may also be hex. @throws {IsmpJsonError} */
+export function parseProofAnswer(json: unknown): ProofAnswer {
+  return parse(proofAnswerSchema, json, "Proof");
+}
+
+/** One event of an answer: the event, or why it cannot be read. */
+export type DecodedEvent =
+  | { readonly kind: "event"; readonly event: IsmpEvent }
+  | { readonly kind: "undecodable"; readonly error: IsmpJsonError };
+
+/** Reads one event; never throws for what an event may contain. */
+export function decodeIsmpEvent(json: unknown): DecodedEvent {
+  try {
+    return { kind: "event", event: parseIsmpEvent(json) };
+  } catch (error) {
+    if (error instanceof IsmpJsonError) return { kind: "undecodable", error };
+    throw error;
+  }
+}
+
+const blockMap = z.record(z.string(), z.array(z.unknown()));
+
+/**
+ * Answer of `ismp_queryEvents`: events by block hash, in the answer's order (which is not the chain's).
+ * @throws {IsmpJsonError} when the answer itself has another shape.
+ */
+export function parseEventsByBlock(json: unknown): ReadonlyMap<Hash256, readonly DecodedEvent[]> {
+  const blocks = Object.entries(parse(blockMap, json, "Events"));
+  return new Map(
+    blocks.map(([block, events]) => [parse(hash, block, "Events"), events.map(decodeIsmpEvent)]),
+  );
+}
+
+/** Where an event happened. */
+export interface EventMetadata {
+  readonly blockHash: Hash256;
+  readonly transactionHash: Hash256;
+  readonly blockNumber: bigint;
+}
+
+/** An event with its place. */
+export interface EventWithMetadata {
+  readonly meta: EventMetadata;
+  readonly decoded: DecodedEvent;
+}
+
+const withMetadata = z.object({
+  meta: converted(
+    z.object({ block_hash: hash, transaction_hash: hash, block_number: u64 }),
+    (meta): EventMetadata => ({
+      blockHash: meta.block_hash,
+      transactionHash: meta.transaction_hash,
+      blockNumber: meta.block_number,
+    }),
+  ),
+  event: z.unknown(),
+});
+
+/** Answer of `ismp_queryEventsWithMetadata`. @throws {IsmpJsonError} when the answer itself has another shape. */
+export function parseEventsWithMetadata(json: unknown): ReadonlyMap<Hash256, readonly EventWithMetadata[]> {
+  const blocks = Object.entries(parse(blockMap, json, "EventsWithMetadata"));
+  return new Map(blocks.map(([block, events]) => [
+    parse(hash, block, "EventsWithMetadata"),
+    events.map((item) => {
+      const { meta, event } = parse(withMetadata, item, "EventsWithMetadata");
+      return { meta, decoded: decodeIsmpEvent(event) };
+    }),
+  ]));
+}
+
+/** Reads {@link commitmentQueryToJson}. @throws {IsmpJsonError} */
+export function parseCommitmentQuery(json: unknown): readonly Hash256[] {
+  return parse(z.array(z.object({ commitment: hash })), json, "LeafIndexQuery").map((query) =>
+    query.commitment
+  );
+}
+
+/** Reads {@link proofKeysToJson}. @throws {IsmpJsonError} */
+export function parseProofKeys(json: unknown): ProofKeys {
+  const [tag, payload] = readTagged(json, "ProofKeys");
+  if (tag !== "Requests" && tag !== "Responses") throw new IsmpJsonError("ProofKeys", tag.slice(0, 64));
+  return { tag, value: within(z.array(hash), tag, payload, "ProofKeys") };
+}

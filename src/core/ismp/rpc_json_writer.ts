@@ -1,0 +1,146 @@
+/**
+ * Writes the JSON of the hub's `ismp_*` and `mmr_*` methods; `rpc_json.ts` reads it, and says what its rules are.
+ * Integers stay numbers as long as that is exact.
+ */
+import { type Hash256, toHex } from "../encoding/bytes.ts";
+import type { IsmpEvent } from "./event.ts";
+import type { GetRequest, GetResponse, PostRequest } from "./message.ts";
+import type { ProofKeys } from "./proof.ts";
+import type { Request } from "./request.ts";
+import type { ProofAnswer } from "./rpc_json.ts";
+import type { ConsensusStateId, StateMachine, StateMachineHeight, StateMachineId } from "./state_machine.ts";
+
+/** A JSON integer: a bigint where a number would lose digits. */
+export type JsonInteger = number | bigint;
+
+/** JSON as this program writes and reads it: integers beyond 2^53 are bigints. */
+export type JsonValue =
+  | null
+  | boolean
+  | string
+  | JsonInteger
+  | readonly JsonValue[]
+  | { readonly [name: string]: JsonValue };
+
+/** Parameter of `ismp_queryRequests` and `ismp_queryResponses`: one array of objects. */
+export function commitmentQueryToJson(
+  commitments: readonly Hash256[],
+): readonly { readonly commitment: Hash256 }[] {
+  return commitments.map((commitment) => ({ commitment }));
+}
+
+/** Second parameter of `mmr_queryProof`. */
+export function proofKeysToJson(keys: ProofKeys): Readonly<Record<string, readonly Hash256[]>> {
+  return { [keys.tag]: keys.value };
+}
+
+/** Raw bytes as the custom methods want them: an array of numbers, never hex. */
+export function byteArrayToJson(bytes: Uint8Array): readonly number[] {
+  return [...bytes];
+}
+
+/** A bare consensus state id as a parameter: four numbers. */
+export function consensusStateIdToNumbers(id: ConsensusStateId): readonly number[] {
+  return byteArrayToJson(new TextEncoder().encode(id));
+}
+
+/** An integer as JSON: a number as long as that is exact. */
+export function integerToJson(value: bigint): JsonInteger {
+  return value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : value;
+}
+
+/** JSON of {@link StateMachineId}. */
+export function stateMachineIdToJson(
+  id: StateMachineId,
+): { readonly state_id: StateMachine; readonly consensus_state_id: ConsensusStateId } {
+  return { state_id: id.stateMachine, consensus_state_id: id.consensusStateId };
+}
+
+/** JSON of {@link StateMachineHeight}. */
+export function stateMachineHeightToJson(height: StateMachineHeight): JsonValue {
+  return { id: stateMachineIdToJson(height.id), height: integerToJson(height.height) };
+}
+
+/** JSON of {@link PostRequest}. */
+export function postRequestToJson(request: PostRequest): JsonValue {
+  return {
+    source: request.source,
+    dest: request.dest,
+    nonce: integerToJson(request.nonce),
+    from: toHex(request.from),
+    to: toHex(request.to),
+    timeoutTimestamp: integerToJson(request.timeoutTimestampSec),
+    body: toHex(request.body),
+  };
+}
+
+/** JSON of {@link GetRequest}. */
+export function getRequestToJson(request: GetRequest): JsonValue {
+  return {
+    source: request.source,
+    dest: request.dest,
+    nonce: integerToJson(request.nonce),
+    from: toHex(request.from),
+    keys: request.keys.map(toHex),
+    height: integerToJson(request.height),
+    context: toHex(request.context),
+    timeoutTimestamp: integerToJson(request.timeoutTimestampSec),
+  };
+}
+
+/** JSON of {@link GetResponse}; an absent value is `""`. */
+export function getResponseToJson(response: GetResponse): JsonValue {
+  return {
+    get: getRequestToJson(response.get),
+    values: response.values.map(({ key, value }) => ({
+      key: toHex(key),
+      value: value === undefined ? "" : toHex(value),
+    })),
+  };
+}
+
+/** JSON of a request of either kind, externally tagged. */
+export function requestToJson(request: Request): JsonValue {
+  return request.tag === "Post"
+    ? { Post: postRequestToJson(request.value) }
+    : { Get: getRequestToJson(request.value) };
+}
+
+/** JSON of {@link ProofAnswer}. */
+export function proofAnswerToJson(answer: ProofAnswer): JsonValue {
+  return { proof: byteArrayToJson(answer.proof), height: integerToJson(answer.height) };
+}
+
+/** JSON of an event, externally tagged. */
+export function ismpEventToJson(event: IsmpEvent): JsonValue {
+  return { [event.tag]: eventPayloadToJson(event) };
+}
+
+function eventPayloadToJson(event: IsmpEvent): JsonValue {
+  switch (event.tag) {
+    case "StateMachineUpdated": {
+      const { stateMachineId, latestHeight } = event.value;
+      return {
+        state_machine_id: stateMachineIdToJson(stateMachineId),
+        latest_height: integerToJson(latestHeight),
+      };
+    }
+    case "StateCommitmentVetoed":
+      return {
+        height: stateMachineHeightToJson(event.value.height),
+        fisherman: toHex(event.value.fisherman),
+      };
+    case "PostRequest":
+      return postRequestToJson(event.value);
+    case "GetRequest":
+      return getRequestToJson(event.value);
+    case "GetResponse":
+      return getResponseToJson(event.value);
+    case "PostRequestHandled":
+    case "GetRequestHandled":
+      return { commitment: event.value.commitment, relayer: toHex(event.value.relayer) };
+    case "PostRequestTimeoutHandled":
+    case "GetRequestTimeoutHandled":
+      return { commitment: event.value.commitment, source: event.value.source, dest: event.value.dest };
+  }
+}

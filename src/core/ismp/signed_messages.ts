@@ -1,0 +1,237 @@
+/**
+ * What relayer keys sign for the hub, and the two signature schemes: secp256k1 over a raw hash, sr25519.
+ * Source: polytope-labs/hyperbridge: modules/pallets/relayer/src/lib.rs, modules/utils/crypto/src/verification.rs.
+ */
+import { ed25519 } from "@noble/curves/ed25519.js";
+import { secp256k1 } from "@noble/curves/secp256k1.js";
+import * as sr25519 from "@scure/sr25519";
+import { concatBytes, equalBytes, fromHex, type Hash256, toHash256 } from "../encoding/bytes.ts";
+import { keccak256 } from "../encoding/hash.ts";
+import { bytes, decodeStrict, hash256, list, u64 } from "../encoding/scale.ts";
+import { type Signature, signatureCodec } from "./fees.ts";
+import type { GetRequest, PostRequest } from "./message.ts";
+import { getRequestCodec, postRequestCodec } from "./request.ts";
+import { type StateMachine, stateMachineCodec } from "./state_machine.ts";
+
+/** Why a key or signature is not usable. Neither keys nor signatures appear in the text. */
+export type SignatureErrorCode = "bad_key" | "bad_signature";
+
+/** A key or signature of the wrong form. */
+export class SignatureError extends Error {
+  override readonly name = "SignatureError";
+  constructor(readonly code: SignatureErrorCode, options?: ErrorOptions) {
+    super(`Signature: ${code}`, options);
+  }
+}
+
+/** Bytes that are signed, and their keccak256, which is what the key sees. */
+export interface SignedMessage {
+  readonly preimage: Uint8Array;
+  readonly digest: Hash256;
+}
+
+function signedMessage(preimage: Uint8Array): SignedMessage {
+  return { preimage, digest: toHash256(keccak256(preimage)) };
+}
+
+/**
+ * Order to withdraw fees. `nonce` is the hub's `Relayer.Nonce[address][destChain]`.
+ * A beneficiary is appended only when there is one (no option byte).
+ */
+export function withdrawMessage(
+  fields: { nonce: bigint; destChain: StateMachine; beneficiary?: Uint8Array | undefined },
+): SignedMessage {
+  const { nonce, destChain, beneficiary } = fields;
+  const order = concatBytes(u64.enc(nonce), stateMachineCodec.enc(destChain));
+  return signedMessage(beneficiary === undefined ? order : concatBytes(order, bytes.enc(beneficiary)));
+}
+
+/** Permission to credit accumulated fees to another account; the nonce counter is that of withdrawals. */
+export function beneficiaryMessage(
+  fields: { nonce: bigint; sourceChain: StateMachine; beneficiary: Uint8Array },
+): SignedMessage {
+  return signedMessage(
+    concatBytes(
+      u64.enc(fields.nonce),
+      stateMachineCodec.enc(fields.sourceChain),
+      bytes.enc(fields.beneficiary),
+    ),
+  );
+}
+
+/** Claim of the reward for delivering the rotation to authority set `setId`. */
+export function consensusClaimMessage(
+  fields: { setId: bigint; destChain: StateMachine; payee: Hash256 },
+): SignedMessage {
+  return signedMessage(
+    concatBytes(u64.enc(fields.setId), stateMachineCodec.enc(fields.destChain), hash256.enc(fields.payee)),
+  );
+}
+
+/** Claim of the reward for delivering a request of the hub. */
+export function requestClaimMessage(
+  fields: { commitment: Hash256; destChain: StateMachine; payee: Hash256 },
+): SignedMessage {
+  return signedMessage(
+    concatBytes(
+      hash256.enc(fields.commitment),
+      stateMachineCodec.enc(fields.destChain),
+      hash256.enc(fields.payee),
+    ),
+  );
+}
+
+/** What the signer of a request message signs (for incentives; a wrong signature does not stop the message). */
+export function requestSignerMessage(requests: readonly PostRequest[]): SignedMessage {
+  return signedMessage(list(postRequestCodec).enc(requests));
+}
+
+/** What the signer of a response message signs. */
+export function responseSignerMessage(requests: readonly GetRequest[]): SignedMessage {
+  return signedMessage(list(getRequestCodec).enc(requests));
+}
+
+/** What the signer of a consensus message signs. */
+export function consensusSignerMessage(consensusProof: Uint8Array): SignedMessage {
+  return signedMessage(consensusProof);
+}
+
+function addressOfPublicKey(uncompressed: Uint8Array): Uint8Array {
+  return keccak256(uncompressed.subarray(1)).slice(12);
+}
+
+/** 20-byte address of a secp256k1 secret key. @throws {SignatureError} `bad_key`. */
+export function evmAddressOf(secretKey: Uint8Array): Uint8Array {
+  try {
+    return addressOfPublicKey(secp256k1.getPublicKey(secretKey, false));
+  } catch {
+    // The library's error may quote the key.
+    throw new SignatureError("bad_key");
+  }
+}
+
+/**
+ * Signs a 32-byte hash as it is, without an EIP-191 prefix.
+ * @returns 65 bytes: r, s, v with v 27 or 28. Deterministic (RFC 6979).
+ * @throws {SignatureError} `bad_key`.
+ */
+export function signEvmDigest(digest: Hash256, secretKey: Uint8Array): Uint8Array {
+  if (!secp256k1.utils.isValidSecretKey(secretKey)) throw new SignatureError("bad_key");
+  const signature = secp256k1.sign(fromHex(digest), secretKey, { prehash: false, format: "recovered" });
+  // noble puts the recovery bit first, Ethereum's v comes last.
+  return concatBytes(signature.subarray(1), Uint8Array.of(27 + (signature[0] ?? 0)));
+}
+
+/**
+ * Address whose key made the signature; v may be 0, 1, 27 or 28.
+ * @throws {SignatureError} `bad_signature`.
+ */
+export function recoverEvmAddress(digest: Hash256, signature: Uint8Array): Uint8Array {
+  const v = signature[64] ?? 255;
+  const bit = v >= 27 ? v - 27 : v;
+  if (signature.length !== 65 || bit > 1) throw new SignatureError("bad_signature");
+  try {
+    const recovered = concatBytes(Uint8Array.of(bit), signature.subarray(0, 64));
+    const compressed = secp256k1.recoverPublicKey(recovered, fromHex(digest), { prehash: false });
+    return addressOfPublicKey(secp256k1.Point.fromBytes(compressed).toBytes(false));
+  } catch (cause) {
+    throw new SignatureError("bad_signature", { cause });
+  }
+}
+
+/** `Signature::Evm` of a digest. */
+export function evmSignature(digest: Hash256, secretKey: Uint8Array): Extract<Signature, { tag: "Evm" }> {
+  return {
+    tag: "Evm",
+    value: { address: evmAddressOf(secretKey), signature: signEvmDigest(digest, secretKey) },
+  };
+}
+
+/**
+ * 64-byte secret of an sr25519 key given as a 32-byte mini secret (expanded Ed25519-style) or as the 64 bytes.
+ * @throws {SignatureError} `bad_key`.
+ */
+export function sr25519Secret(key: Uint8Array): Uint8Array {
+  if (key.length === 64) return key;
+  if (key.length !== 32) throw new SignatureError("bad_key");
+  return sr25519.secretFromSeed(key);
+}
+
+/** 32-byte public key of a mini secret or of a 64-byte secret. @throws {SignatureError} `bad_key`. */
+export function sr25519PublicKey(key: Uint8Array): Uint8Array {
+  try {
+    return sr25519.getPublicKey(sr25519Secret(key));
+  } catch {
+    throw new SignatureError("bad_key");
+  }
+}
+
+/**
+ * Signs bytes with context `substrate`.
+ * @param random 32 bytes of fresh randomness; the nonce also depends on key and message.
+ * @returns 64 bytes.
+ */
+export function signSr25519(message: Uint8Array, key: Uint8Array, random: Uint8Array): Uint8Array {
+  return sr25519.sign(sr25519Secret(key), message, random);
+}
+
+/** True when the signature over `message` with context `substrate` is the key's. Never throws. */
+export function verifySr25519(message: Uint8Array, signature: Uint8Array, publicKey: Uint8Array): boolean {
+  try {
+    return sr25519.verify(message, signature, publicKey);
+  } catch {
+    // The library throws on lengths and on points that are not on the curve.
+    return false;
+  }
+}
+
+/** `Signature::Sr25519` of a digest: the 32 bytes of the digest are the message. */
+export function sr25519Signature(
+  digest: Hash256,
+  key: Uint8Array,
+  random: Uint8Array,
+): Extract<Signature, { tag: "Sr25519" | "Ed25519" }> {
+  return {
+    tag: "Sr25519",
+    value: { publicKey: sr25519PublicKey(key), signature: signSr25519(fromHex(digest), key, random) },
+  };
+}
+
+/** True when the signature over the digest is that of the address or key it names. Never throws. */
+export function verifySignature(digest: Hash256, signature: Signature): boolean {
+  switch (signature.tag) {
+    case "Evm":
+      try {
+        return equalBytes(recoverEvmAddress(digest, signature.value.signature), signature.value.address);
+      } catch (error) {
+        if (error instanceof SignatureError) return false;
+        throw error;
+      }
+    case "Sr25519":
+      return verifySr25519(fromHex(digest), signature.value.signature, signature.value.publicKey);
+    case "Ed25519":
+      return verifyEd25519(fromHex(digest), signature.value.signature, signature.value.publicKey);
+  }
+}
+
+/** ZIP-215 rules, as in the hub (sp-core verifies with ed25519-zebra). */
+function verifyEd25519(message: Uint8Array, signature: Uint8Array, publicKey: Uint8Array): boolean {
+  try {
+    return ed25519.verify(signature, message, publicKey);
+  } catch {
+    return false;
+  }
+}
+
+/** The bytes that identify the signer in hub storage: EVM address or public key. */
+export function signerOf(signature: Signature): Uint8Array {
+  return signature.tag === "Evm" ? signature.value.address : signature.value.publicKey;
+}
+
+/**
+ * What a host stores of a message's `signer` field: up to 32 bytes as they are, else the signer of the SCALE
+ * {@link Signature} in it. @throws {ScaleError} when longer bytes are no signature.
+ */
+export function storedSigner(signer: Uint8Array): Uint8Array {
+  return signer.length <= 32 ? signer : signerOf(decodeStrict(signatureCodec, signer, "Signature"));
+}

@@ -1,0 +1,344 @@
+/**
+ * Names of chains and of the light clients that follow them: text, SCALE and Solidity forms.
+ * Source: polytope-labs/hyperbridge: modules/ismp/core/src/host.rs (StateMachine, its text form and parsing).
+ */
+import {
+  type Codec,
+  compareBytes,
+  Enum,
+  fixedBytes,
+  orderedMap,
+  Struct,
+  u32,
+  u64,
+} from "../encoding/scale.ts";
+import { createCodec, enhanceCodec } from "scale-ts";
+
+/**
+ * Canonical text of a state machine, e.g. `EVM-1`, `POLKADOT-3367`, `SUBSTRATE-cere`. Made only by
+ * {@link parseStateMachine} (or a decoder), so two equal chains are equal strings.
+ */
+export type StateMachine = string & { readonly __brand: "StateMachine" };
+
+/** Four bytes that name one instance of a consensus client on a host, as text, e.g. `ETH0`. */
+export type ConsensusStateId = string & { readonly __brand: "ConsensusStateId" };
+
+/** Four bytes that name an implementation of a consensus client, as text, e.g. `BEAC`. */
+export type ConsensusClientId = string & { readonly __brand: "ConsensusClientId" };
+
+/** A state machine as one light client knows it. */
+export interface StateMachineId {
+  readonly stateMachine: StateMachine;
+  readonly consensusStateId: ConsensusStateId;
+}
+
+/** A height of a state machine as one light client knows it. */
+export interface StateMachineHeight {
+  readonly id: StateMachineId;
+  readonly height: bigint;
+}
+
+/** Why a name is not accepted. */
+export type IdentifierErrorCode =
+  /** The text names no known kind of state machine (the prefix is case sensitive). */
+  | "unknown_prefix"
+  /** The number is missing, not decimal or above 2^32 - 1. */
+  | "bad_number"
+  /** The id is not exactly four bytes. */
+  | "bad_length"
+  /** The four bytes have no text form: such a request cannot be delivered. */
+  | "not_utf8"
+  /** A consensus state or client id has bytes outside of ASCII. */
+  | "not_ascii"
+  /** The state machine has no numeric para id. */
+  | "no_para_id";
+
+/** A name of a chain or of a consensus client that the protocol does not have. */
+export class IdentifierError extends Error {
+  override readonly name = "IdentifierError";
+  constructor(
+    readonly code: IdentifierErrorCode,
+    /** What was offered, shortened to 64 characters; bytes as hex. */
+    readonly found: string,
+    options?: ErrorOptions,
+  ) {
+    super(`Identifier ${JSON.stringify(found.slice(0, 64))}: ${code}`, options);
+  }
+}
+
+/** A state machine taken apart. The variants and their order are those of the SCALE enum. */
+export type StateMachineParts =
+  | { readonly tag: "Evm"; readonly value: number }
+  | { readonly tag: "Polkadot"; readonly value: number }
+  | { readonly tag: "Kusama"; readonly value: number }
+  | { readonly tag: "Substrate"; readonly value: string }
+  | { readonly tag: "Tendermint"; readonly value: string }
+  | { readonly tag: "Relay"; readonly value: { readonly relay: string; readonly paraId: number } };
+
+const encoder = new TextEncoder();
+// The byte order mark must stay: it is part of the four bytes.
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+const prefixes = {
+  Evm: "EVM-",
+  Polkadot: "POLKADOT-",
+  Kusama: "KUSAMA-",
+  Substrate: "SUBSTRATE-",
+  Tendermint: "TNDRMINT-",
+  Relay: "RELAY-",
+} as const;
+
+const variantOrder = ["Evm", "Polkadot", "Kusama", "Substrate", "Tendermint", "Relay"] as const;
+
+/**
+ * Reads the text form as the hub does: by prefix; the number or the four-byte id is what follows the LAST `-`
+ * (a relay's name is the second element); numbers may have a leading `+` or zeros, as Rust's `u32::from_str` allows.
+ * @throws {IdentifierError}
+ */
+export function parseStateMachine(text: string): StateMachine {
+  const tag = variantOrder.find((name) => text.startsWith(prefixes[name]));
+  if (tag === undefined) throw new IdentifierError("unknown_prefix", text);
+  const elements = text.split("-");
+  const last = elements[elements.length - 1] ?? "";
+  switch (tag) {
+    case "Evm":
+    case "Polkadot":
+    case "Kusama":
+      return formatStateMachine({ tag, value: parseU32(last, text) });
+    case "Substrate":
+    case "Tendermint":
+      return formatStateMachine({ tag, value: last });
+    case "Relay": {
+      const paraId = parseU32(last, text);
+      return formatStateMachine({ tag, value: { relay: elements[1] ?? "", paraId } });
+    }
+  }
+}
+
+function parseU32(digits: string, whole: string): number {
+  if (!/^\+?[0-9]+$/.test(digits)) throw new IdentifierError("bad_number", whole);
+  const value = BigInt(digits.replace("+", ""));
+  if (value > 0xffffffffn) throw new IdentifierError("bad_number", whole);
+  return Number(value);
+}
+
+/**
+ * Canonical text of the parts.
+ * @throws {IdentifierError} `bad_number` or `bad_length`.
+ */
+export function formatStateMachine(parts: StateMachineParts): StateMachine {
+  return brand(prefixes[parts.tag] + formatPayload(parts));
+}
+
+function formatPayload(parts: StateMachineParts): string {
+  switch (parts.tag) {
+    case "Evm":
+    case "Polkadot":
+    case "Kusama":
+      return checkedU32(parts.value);
+    case "Substrate":
+    case "Tendermint":
+      return checkedId(parts.value);
+    case "Relay":
+      return `${checkedId(parts.value.relay)}-${checkedU32(parts.value.paraId)}`;
+  }
+}
+
+function brand(text: string): StateMachine {
+  return text as StateMachine;
+}
+
+function checkedU32(value: number): string {
+  if (!Number.isInteger(value) || value < 0 || value > 0xffffffff) {
+    throw new IdentifierError("bad_number", String(value));
+  }
+  return String(value);
+}
+
+function checkedId(id: string): string {
+  if (encoder.encode(id).length !== 4) throw new IdentifierError("bad_length", id);
+  return id;
+}
+
+/** The parts of a canonical name: the inverse of {@link formatStateMachine}, also for ids that contain `-`. */
+export function stateMachineParts(stateMachine: StateMachine): StateMachineParts {
+  const tag = variantOrder.find((name) => stateMachine.startsWith(prefixes[name]));
+  if (tag === undefined) throw new IdentifierError("unknown_prefix", stateMachine);
+  const payload = stateMachine.slice(prefixes[tag].length);
+  switch (tag) {
+    case "Evm":
+    case "Polkadot":
+    case "Kusama":
+      return { tag, value: parseU32(payload, stateMachine) };
+    case "Substrate":
+    case "Tendermint":
+      return { tag, value: checkedId(payload) };
+    case "Relay": {
+      const split = payload.lastIndexOf("-");
+      const relay = checkedId(payload.slice(0, split));
+      return { tag, value: { relay, paraId: parseU32(payload.slice(split + 1), stateMachine) } };
+    }
+  }
+}
+
+/** The state machine of an EVM chain by its chain id. */
+export function evmStateMachine(chainId: number): StateMachine {
+  return formatStateMachine({ tag: "Evm", value: chainId });
+}
+
+/** True for chains whose state is proved by Ethereum tries (this includes EVM on pallet-revive). */
+export function isEvm(stateMachine: StateMachine): boolean {
+  return stateMachine.startsWith(prefixes.Evm);
+}
+
+/** True for Polkadot, Kusama, Substrate and Relay; Tendermint is neither EVM nor Substrate. */
+export function isSubstrate(stateMachine: StateMachine): boolean {
+  const { tag } = stateMachineParts(stateMachine);
+  return tag === "Polkadot" || tag === "Kusama" || tag === "Substrate" || tag === "Relay";
+}
+
+/** Chain id of an EVM state machine. @throws {IdentifierError} `bad_number` for other chains. */
+export function evmChainId(stateMachine: StateMachine): number {
+  const parts = stateMachineParts(stateMachine);
+  if (parts.tag !== "Evm") throw new IdentifierError("bad_number", stateMachine);
+  return parts.value;
+}
+
+/**
+ * The bare para id by which EVM hosts address a hub (`uint256 stateMachineId`).
+ * @throws {IdentifierError} `no_para_id` unless the chain is a parachain of Polkadot or Kusama.
+ */
+export function paraIdOf(stateMachine: StateMachine): number {
+  const parts = stateMachineParts(stateMachine);
+  if (parts.tag !== "Polkadot" && parts.tag !== "Kusama") {
+    throw new IdentifierError("no_para_id", stateMachine);
+  }
+  return parts.value;
+}
+
+/** The ASCII/UTF-8 bytes of the text, which Solidity uses for `source`, `dest`, `host()` and `hyperbridge()`. */
+export function stateMachineToBytes(stateMachine: StateMachine): Uint8Array {
+  return encoder.encode(stateMachine);
+}
+
+/**
+ * Reads the byte form of Solidity.
+ * @throws {IdentifierError} `not_utf8`, or as {@link parseStateMachine}.
+ */
+export function stateMachineFromBytes(bytes: Uint8Array): StateMachine {
+  return parseStateMachine(decodeUtf8(bytes));
+}
+
+function decodeUtf8(bytes: Uint8Array): string {
+  try {
+    return decoder.decode(bytes);
+  } catch (cause) {
+    const hex = [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+    throw new IdentifierError("not_utf8", `0x${hex}`, { cause });
+  }
+}
+
+/** Rust's order of state machines: variant, then payload (maps and sets on chain use it). */
+export function compareStateMachines(a: StateMachine, b: StateMachine): number {
+  const [left, right] = [stateMachineParts(a), stateMachineParts(b)];
+  const byVariant = variantOrder.indexOf(left.tag) - variantOrder.indexOf(right.tag);
+  if (byVariant !== 0) return byVariant;
+  return compareBytes(orderKey(left), orderKey(right));
+}
+
+function orderKey(parts: StateMachineParts): Uint8Array {
+  switch (parts.tag) {
+    case "Evm":
+    case "Polkadot":
+    case "Kusama":
+      return bigEndian(parts.value);
+    case "Substrate":
+    case "Tendermint":
+      return encoder.encode(parts.value);
+    case "Relay":
+      return new Uint8Array([...encoder.encode(parts.value.relay), ...bigEndian(parts.value.paraId)]);
+  }
+}
+
+function bigEndian(value: number): Uint8Array {
+  return new Uint8Array([value >>> 24, value >>> 16, value >>> 8, value]);
+}
+
+/** Four raw bytes as text. Decoding throws {@link IdentifierError} `not_utf8`. */
+const utf8Id: Codec<string> = enhanceCodec(fixedBytes(4), (text) => encoder.encode(text), decodeUtf8);
+
+const partsCodec = Enum({
+  Evm: u32,
+  Polkadot: u32,
+  Kusama: u32,
+  Substrate: utf8Id,
+  Tendermint: utf8Id,
+  Relay: Struct({ relay: utf8Id, paraId: u32 }),
+});
+
+/** SCALE of a state machine: variant index and payload. Decoding ids without text form throws {@link IdentifierError}. */
+export const stateMachineCodec: Codec<StateMachine> = createCodec(
+  (value) => partsCodec.enc(stateMachineParts(value)),
+  (input) => formatStateMachine(partsCodec.dec(input)),
+);
+
+/** Checked constructor: exactly four ASCII characters. @throws {IdentifierError} */
+export function toConsensusStateId(text: string): ConsensusStateId {
+  return checkedAsciiId(text) as ConsensusStateId;
+}
+
+/** Checked constructor: exactly four ASCII characters. @throws {IdentifierError} */
+export function toConsensusClientId(text: string): ConsensusClientId {
+  return checkedAsciiId(text) as ConsensusClientId;
+}
+
+function checkedAsciiId(text: string): string {
+  if (encoder.encode(text).length !== 4) throw new IdentifierError("bad_length", text);
+  if (text.length !== 4) throw new IdentifierError("not_ascii", text);
+  return text;
+}
+
+/** SCALE `[u8; 4]` of a consensus state id. */
+export const consensusStateIdCodec: Codec<ConsensusStateId> = enhanceCodec(
+  utf8Id,
+  String,
+  toConsensusStateId,
+);
+
+/** SCALE `[u8; 4]` of a consensus client id. */
+export const consensusClientIdCodec: Codec<ConsensusClientId> = enhanceCodec(
+  utf8Id,
+  String,
+  toConsensusClientId,
+);
+
+/** SCALE of {@link StateMachineId}. */
+export const stateMachineIdCodec: Codec<StateMachineId> = Struct({
+  stateMachine: stateMachineCodec,
+  consensusStateId: consensusStateIdCodec,
+});
+
+/** SCALE of {@link StateMachineHeight}. */
+export const stateMachineHeightCodec: Codec<StateMachineHeight> = Struct({
+  id: stateMachineIdCodec,
+  height: u64,
+});
+
+/** SCALE `BTreeMap<StateMachine, V>`. */
+export function stateMachineMap<V>(value: Codec<V>): Codec<ReadonlyMap<StateMachine, V>> {
+  return orderedMap(stateMachineCodec, value, compareStateMachines);
+}
+
+/** Text that identifies a {@link StateMachineId} as a key of maps and in logs, e.g. `EVM-1/ETH0`. */
+export function stateMachineIdKey(id: StateMachineId): string {
+  return `${id.stateMachine}/${id.consensusStateId}`;
+}
+
+/** Order of ids as Rust has it for map keys: state machine, then the four bytes. */
+export function compareStateMachineIds(a: StateMachineId, b: StateMachineId): number {
+  const byMachine = compareStateMachines(a.stateMachine, b.stateMachine);
+  return byMachine !== 0 ? byMachine : compareBytes(
+    encoder.encode(a.consensusStateId),
+    encoder.encode(b.consensusStateId),
+  );
+}

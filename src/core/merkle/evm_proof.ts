@@ -1,0 +1,266 @@
+/**
+ * State proofs of EVM chains as the hub wants them: built from `eth_getProof` answers, read with the hub's rules.
+ * The proof and its SCALE form are in `../ismp/proof.ts`. Start at {@link readEvmState}.
+ */
+import { concatBytes, fromHex, type Hash256, type Hex, toHash256, toHex } from "../encoding/bytes.ts";
+import { keccak256 } from "../encoding/hash.ts";
+import type { EvmStateProof } from "../ismp/proof.ts";
+import { TrieNodes } from "./trie_nodes.ts";
+import { decodeRlp, EMPTY_NODE, EMPTY_ROOT, readPatricia, type RlpItem } from "./patricia.ts";
+import { TrieError } from "./trie_error.ts";
+
+/** Why the hub refuses a state proof; names follow polytope-labs/hyperbridge: modules/ismp/state-machines/evm. */
+export type EvmProofErrorCode =
+  /** A key is not 20, 32 or 52 bytes. */
+  | "unsupported_key_length"
+  /** A key was asked twice. */
+  | "duplicate_key"
+  /** A contract of the keys has no storage proof. */
+  | "incomplete_storage_proof"
+  /** The proof has storage of a contract that no key asks for. */
+  | "unrequested_contract_proof"
+  /** The account nodes do not lead from the state root to the account; `cause` is a `TrieError`. */
+  | "invalid_account_proof"
+  /** The account nodes show that there is no such account. */
+  | "account_not_present"
+  /** The account leaf is not RLP of (nonce, balance, storage root, code hash). */
+  | "account_malformed"
+  /** The storage nodes do not decide a slot; `cause` is a `TrieError`. */
+  | "storage_unreadable"
+  /** A slot that must be set is empty. */
+  | "value_not_present"
+  /** An answer of `eth_getProof` or an address is not hex of the right length. */
+  | "malformed_answer";
+
+/** A state proof of an EVM chain that the hub would refuse, or an answer that gives none. */
+export class EvmProofError extends Error {
+  override readonly name = "EvmProofError";
+
+  constructor(readonly code: EvmProofErrorCode, options?: ErrorOptions) {
+    super(`State proof refused: ${code}`, options);
+  }
+}
+
+/** The part of an `eth_getProof` answer (EIP-1186) that a state proof is made of. */
+export interface AccountProofAnswer {
+  readonly address: string;
+  readonly accountProof: readonly string[];
+  readonly storageHash: string;
+  readonly storageProof: readonly { readonly proof: readonly string[] }[];
+}
+
+/** An account of the state trie. */
+export interface EvmAccount {
+  readonly nonce: bigint;
+  readonly balance: bigint;
+  readonly storageRoot: Hash256;
+  readonly codeHash: Hash256;
+}
+
+/**
+ * Packs `eth_getProof` answers taken at one block into one proof: account nodes in the order of the answers,
+ * storage nodes sorted, both without repetitions. Several answers for one address are joined; an answer without
+ * slots adds no storage entry, since the hub refuses storage that no key asks for. Entries rise by address.
+ *
+ * RPC endpoints may leave out the one node of an empty storage trie, without which the hub cannot read it: it is
+ * added.
+ * @throws {EvmProofError} malformed_answer.
+ */
+export function buildEvmStateProof(answers: readonly AccountProofAnswer[]): EvmStateProof {
+  const accountNodes = new Set<Hex>();
+  const storageNodes = new Map<Hex, Set<Hex>>();
+  for (const answer of answers) {
+    for (const node of answer.accountProof) accountNodes.add(normalHex(node));
+    if (answer.storageProof.length === 0) continue;
+    const address = normalHex(answer.address, 20);
+    const nodes = storageNodes.get(address) ?? new Set<Hex>();
+    storageNodes.set(address, nodes);
+    for (const { proof } of answer.storageProof) {
+      for (const node of proof) nodes.add(normalHex(node));
+    }
+    if (normalHex(answer.storageHash, 32) === toHex(EMPTY_ROOT)) nodes.add(toHex(EMPTY_NODE));
+  }
+  const byAddress = [...storageNodes].sort(([a], [b]) => (a < b ? -1 : 1));
+  return {
+    contractProof: [...accountNodes].map(fromHex),
+    storageProof: new Map(byAddress.map(([address, nodes]) => [address, [...nodes].sort().map(fromHex)])),
+  };
+}
+
+/**
+ * The account of `address` under `stateRoot`, or `undefined` when the nodes show that there is none.
+ * @throws {EvmProofError} invalid_account_proof, account_malformed.
+ */
+export function readEvmAccount(
+  accountNodes: Iterable<Uint8Array>,
+  stateRoot: Hash256,
+  address: Uint8Array,
+): EvmAccount | undefined {
+  const leaf = readAccountLeaf(new TrieNodes(accountNodes, keccak256), stateRoot, address);
+  return leaf === undefined ? undefined : decodeAccount(leaf);
+}
+
+/**
+ * What `proof` shows for `keys`, with the rules of the hub
+ * (polytope-labs/hyperbridge: modules/ismp/state-machines/evm, verify_state_proof).
+ *
+ * A key of 32 bytes is a slot of `host`, 52 bytes are address ++ slot, 20 bytes an account; slots are not hashed
+ * yet. The storage proof must hold exactly the contracts of the slot keys.
+ * @param options.host 20-byte address of the ISMP host contract.
+ * @returns by hex of the key: RLP of the slot's value, `undefined` for an empty slot; for an account RLP of
+ * (nonce, balance, storage root, code hash).
+ * @throws {EvmProofError} any code but value_not_present; an account that does not exist is refused, not absent.
+ */
+export function readEvmState(
+  options: {
+    readonly stateRoot: Hash256;
+    readonly host: Uint8Array;
+    readonly proof: EvmStateProof;
+    readonly keys: readonly Uint8Array[];
+  },
+): Map<Hex, Uint8Array | undefined> {
+  const { stateRoot, proof } = options;
+  const { slots, accounts } = groupKeys(options.keys, options.host);
+  for (const contract of slots.keys()) {
+    if (!proof.storageProof.has(contract)) throw new EvmProofError("incomplete_storage_proof");
+  }
+  for (const contract of proof.storageProof.keys()) {
+    if (!slots.has(contract)) throw new EvmProofError("unrequested_contract_proof");
+  }
+  const accountNodes = new TrieNodes(proof.contractProof, keccak256);
+  const values = new Map<Hex, Uint8Array | undefined>();
+  for (const [contract, nodes] of proof.storageProof) {
+    const { storageRoot } = decodeAccount(requireAccountLeaf(accountNodes, stateRoot, fromHex(contract)));
+    const storageNodes = new TrieNodes(nodes, keccak256);
+    for (const { key, slot } of slots.get(contract) ?? []) {
+      values.set(toHex(key), readSlot(storageNodes, storageRoot, slot));
+    }
+  }
+  for (const address of accounts) {
+    const leaf = requireAccountLeaf(accountNodes, stateRoot, address);
+    decodeAccount(leaf);
+    values.set(toHex(address), leaf);
+  }
+  return values;
+}
+
+/**
+ * Checks that every slot of `host` is set, the way the hub checks that requests were committed
+ * (polytope-labs/hyperbridge: modules/ismp/state-machines/evm, verify_membership). Here, other than in
+ * {@link readEvmState}, storage of further contracts does no harm and a slot may be repeated.
+ * @param options.slots 32-byte slot keys, not hashed yet; for requests the second slot of the commitment.
+ * @throws {EvmProofError} incomplete_storage_proof, invalid_account_proof, account_not_present,
+ * account_malformed, storage_unreadable, value_not_present.
+ */
+export function verifyEvmMembership(
+  options: {
+    readonly stateRoot: Hash256;
+    readonly host: Uint8Array;
+    readonly proof: EvmStateProof;
+    readonly slots: readonly Uint8Array[];
+  },
+): void {
+  const { stateRoot, host, proof, slots } = options;
+  const nodes = proof.storageProof.get(toHex(host));
+  if (nodes === undefined) throw new EvmProofError("incomplete_storage_proof");
+  const accountNodes = new TrieNodes(proof.contractProof, keccak256);
+  const { storageRoot } = decodeAccount(requireAccountLeaf(accountNodes, stateRoot, host));
+  const storageNodes = new TrieNodes(nodes, keccak256);
+  for (const slot of slots) {
+    if (readSlot(storageNodes, storageRoot, slot) === undefined) throw new EvmProofError("value_not_present");
+  }
+}
+
+interface SlotKey {
+  readonly key: Uint8Array;
+  readonly slot: Uint8Array;
+}
+
+/** Sorts keys by the contract they belong to. */
+function groupKeys(
+  keys: readonly Uint8Array[],
+  host: Uint8Array,
+): { slots: Map<Hex, SlotKey[]>; accounts: Uint8Array[] } {
+  if (new Set(keys.map(toHex)).size !== keys.length) throw new EvmProofError("duplicate_key");
+  const slots = new Map<Hex, SlotKey[]>();
+  const accounts: Uint8Array[] = [];
+  for (const key of keys) {
+    if (key.length === 20) {
+      accounts.push(key);
+      continue;
+    }
+    if (key.length !== 32 && key.length !== 52) throw new EvmProofError("unsupported_key_length");
+    const contract = toHex(key.length === 52 ? key.subarray(0, 20) : host);
+    const group = slots.get(contract) ?? [];
+    slots.set(contract, group);
+    group.push({ key, slot: key.subarray(key.length - 32) });
+  }
+  return { slots, accounts };
+}
+
+function readSlot(bag: TrieNodes, storageRoot: Hash256, slot: Uint8Array): Uint8Array | undefined {
+  try {
+    return readPatricia(bag, fromHex(storageRoot), keccak256(slot));
+  } catch (cause) {
+    if (cause instanceof TrieError) throw new EvmProofError("storage_unreadable", { cause });
+    throw cause;
+  }
+}
+
+function readAccountLeaf(bag: TrieNodes, stateRoot: Hash256, address: Uint8Array): Uint8Array | undefined {
+  try {
+    return readPatricia(bag, fromHex(stateRoot), keccak256(address));
+  } catch (cause) {
+    if (cause instanceof TrieError) throw new EvmProofError("invalid_account_proof", { cause });
+    throw cause;
+  }
+}
+
+function requireAccountLeaf(bag: TrieNodes, stateRoot: Hash256, address: Uint8Array): Uint8Array {
+  const leaf = readAccountLeaf(bag, stateRoot, address);
+  if (leaf === undefined) throw new EvmProofError("account_not_present");
+  return leaf;
+}
+
+function decodeAccount(leaf: Uint8Array): EvmAccount {
+  let item: RlpItem;
+  try {
+    item = decodeRlp(leaf);
+  } catch (cause) {
+    throw new EvmProofError("account_malformed", { cause });
+  }
+  if (!Array.isArray(item) || item.length !== 4) throw new EvmProofError("account_malformed");
+  const [nonce, balance, storageRoot, codeHash] = item;
+  return {
+    nonce: decodeUint(nonce, 8),
+    balance: decodeUint(balance, 32),
+    storageRoot: decodeHash(storageRoot),
+    codeHash: decodeHash(codeHash),
+  };
+}
+
+function decodeUint(item: RlpItem | undefined, maxBytes: number): bigint {
+  if (item === undefined || Array.isArray(item) || item.length > maxBytes || item[0] === 0) {
+    throw new EvmProofError("account_malformed");
+  }
+  return BigInt(toHex(concatBytes(Uint8Array.of(0), item)));
+}
+
+function decodeHash(item: RlpItem | undefined): Hash256 {
+  if (item === undefined || Array.isArray(item) || item.length !== 32) {
+    throw new EvmProofError("account_malformed");
+  }
+  return toHash256(item);
+}
+
+/** Lower-case hex with `0x`, of exactly `length` bytes when given. */
+function normalHex(text: string, length?: number): Hex {
+  let bytes: Uint8Array;
+  try {
+    bytes = fromHex(text);
+  } catch (cause) {
+    throw new EvmProofError("malformed_answer", { cause });
+  }
+  if (length !== undefined && bytes.length !== length) throw new EvmProofError("malformed_answer");
+  return toHex(bytes);
+}

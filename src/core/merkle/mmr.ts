@@ -1,0 +1,203 @@
+/**
+ * Merkle mountain range of the hub: positions, peaks, and the check that EVM hosts make on its proofs.
+ * Growing a range and making proofs is in `mmr_range.ts`.
+ */
+import { concatBytes, equalBytes, fromHex, type Hash256, toHash256 } from "../encoding/bytes.ts";
+import { keccak256 } from "../encoding/hash.ts";
+
+/**
+ * Why a proof was refused. The first six are the custom errors of the Solidity library and appear in the same
+ * situations (`@polytope-labs/solidity-merkle-trees` 1.1.0: src/MerkleMountainRange.sol).
+ */
+export type MmrErrorCode =
+  /** The leaf count is zero. */
+  | "EmptyTree"
+  /** No leaf is to be proven. */
+  | "EmptyLeaves"
+  /** Leaf indexes do not rise strictly; covers duplicates. */
+  | "UnsortedLeaves"
+  /** A leaf index is not below the leaf count, or its subtree was cut off by an early end of the items. */
+  | "OutOfBoundsLeaves"
+  /** An item is lacking. */
+  | "ProofExhausted"
+  /** Items are left over. */
+  | "UnconsumedProof"
+  /** The calculated root is another one. */
+  | "RootMismatch"
+  /** A leaf, item or root is not 32 bytes of hex. */
+  | "MalformedHash";
+
+/** A proof of the mountain range that does not hold, or a question that the range cannot answer. */
+export class MmrError extends Error {
+  override readonly name = "MmrError";
+
+  constructor(readonly code: MmrErrorCode, options?: ErrorOptions) {
+    super(`Mountain range proof refused: ${code}`, options);
+  }
+}
+
+/** A leaf to prove: its index over the whole range (from 0) and its hash, on the hub the commitment. */
+export interface MmrLeaf {
+  readonly index: bigint;
+  readonly hash: Hash256;
+}
+
+/** A perfect subtree of 2^height leaves, the first of which has index `start`. */
+export interface Subtree {
+  readonly start: bigint;
+  readonly height: number;
+}
+
+/** Hash of two siblings: keccak256(left ++ right) (docs/protocol/hub.md section 8.1). */
+export function hashPair(left: Uint8Array, right: Uint8Array): Uint8Array {
+  return keccak256(concatBytes(left, right));
+}
+
+/** Position of leaf `index` in the order in which nodes come into being: 2 * index - popcount(index). */
+export function leafPosition(index: bigint): bigint {
+  return 2n * index - BigInt(subtreesOf(index).length);
+}
+
+/** Position of the top node of `subtree`; for height 0 the position of the leaf itself. */
+export function topPosition(subtree: Subtree): bigint {
+  return leafPosition(subtree.start) + (2n << BigInt(subtree.height)) - 2n;
+}
+
+/** The perfect subtrees of a range of `leafCount` leaves, largest first; none for 0 leaves. */
+export function subtreesOf(leafCount: bigint): Subtree[] {
+  const subtrees: Subtree[] = [];
+  const bits = leafCount.toString(2);
+  let start = 0n;
+  for (let bit = 0; bit < bits.length; bit++) {
+    if (bits[bit] !== "1") continue;
+    const height = bits.length - 1 - bit;
+    subtrees.push({ start, height });
+    start += 1n << BigInt(height);
+  }
+  return subtrees;
+}
+
+/**
+ * One hash over the tops of all subtrees, bagged from the right: `acc = keccak256(acc ++ top to its left)`.
+ * @param peaks tops from left (largest subtree) to right, at least one.
+ * @throws {MmrError} EmptyTree.
+ */
+export function bagPeaks(peaks: readonly Uint8Array[]): Uint8Array {
+  const last = peaks.at(-1);
+  if (last === undefined) throw new MmrError("EmptyTree");
+  return peaks.slice(0, -1).reduceRight((right, left) => hashPair(right, left), last);
+}
+
+/**
+ * The root that `items` and `leaves` lead to, calculated as the Solidity library does
+ * (`@polytope-labs/solidity-merkle-trees` 1.1.0: CalculateRoot, and used by polytope-labs/hyperbridge:
+ * evm/src/core/HandlerV2.sol).
+ *
+ * Left to right over the subtrees: one without a wanted leaf takes an item as its top, or ends the walk when the
+ * items are used up; otherwise the wanted leaves climb level by level, each lacking sibling being the next item.
+ * @param leaves in rising order of index.
+ * @throws {MmrError} every code but RootMismatch.
+ */
+export function calculateMmrRoot(
+  items: readonly Hash256[],
+  leaves: readonly MmrLeaf[],
+  leafCount: bigint,
+): Hash256 {
+  checkLeaves(leaves, leafCount);
+  const source = new ItemSource(items);
+  const peaks: Uint8Array[] = [];
+  let used = 0;
+  for (const subtree of subtreesOf(leafCount)) {
+    const end = subtree.start + (1n << BigInt(subtree.height));
+    const first = used;
+    while ((leaves[used]?.index ?? end) < end) used++;
+    if (used > first) peaks.push(climb(leaves.slice(first, used), subtree, source));
+    else if (source.isEmpty) break;
+    else peaks.push(source.next());
+  }
+  if (used < leaves.length) throw new MmrError("OutOfBoundsLeaves");
+  if (!source.isEmpty) throw new MmrError("UnconsumedProof");
+  return toHash256(bagPeaks(peaks));
+}
+
+/**
+ * Checks that `leaves` are in the range with this `root` and `leafCount`.
+ * @throws {MmrError} any code; RootMismatch when the calculation ends in another root.
+ */
+export function verifyMmrProof(
+  root: Hash256,
+  proof: { readonly items: readonly Hash256[]; readonly leafCount: bigint },
+  leaves: readonly MmrLeaf[],
+): void {
+  const calculated = calculateMmrRoot(proof.items, leaves, proof.leafCount);
+  if (!equalBytes(hashBytes(calculated), hashBytes(root))) throw new MmrError("RootMismatch");
+}
+
+/**
+ * The 32 bytes of a hash.
+ * @throws {MmrError} MalformedHash.
+ */
+export function hashBytes(hash: Hash256): Uint8Array {
+  try {
+    return fromHex(toHash256(hash));
+  } catch (cause) {
+    throw new MmrError("MalformedHash", { cause });
+  }
+}
+
+/** The conditions on the leaves that hold before any hashing, in the order of the Solidity library. */
+function checkLeaves(leaves: readonly MmrLeaf[], leafCount: bigint): void {
+  if (leafCount <= 0n) throw new MmrError("EmptyTree");
+  if (leaves.length === 0) throw new MmrError("EmptyLeaves");
+  let previous: bigint | undefined;
+  for (const { index } of leaves) {
+    if (index < 0n) throw new MmrError("OutOfBoundsLeaves");
+    if (previous !== undefined && index <= previous) throw new MmrError("UnsortedLeaves");
+    previous = index;
+  }
+}
+
+/** Hands out the items of a proof in order. */
+class ItemSource {
+  readonly #items: readonly Hash256[];
+  #offset = 0;
+
+  constructor(items: readonly Hash256[]) {
+    this.#items = items;
+  }
+
+  get isEmpty(): boolean {
+    return this.#offset >= this.#items.length;
+  }
+
+  next(): Uint8Array {
+    const item = this.#items[this.#offset++];
+    if (item === undefined) throw new MmrError("ProofExhausted");
+    return hashBytes(item);
+  }
+}
+
+/** Top hash of a subtree from its wanted leaves (at least one) and the siblings that `source` supplies. */
+function climb(leaves: readonly MmrLeaf[], subtree: Subtree, source: ItemSource): Uint8Array {
+  let level = leaves.map(({ index, hash }) => ({ offset: index - subtree.start, hash: hashBytes(hash) }));
+  for (let height = 0; height < subtree.height; height++) {
+    const parents: typeof level = [];
+    for (let i = 0; i < level.length; i++) {
+      const node = level[i];
+      if (node === undefined) break;
+      const neighbour = level[i + 1];
+      const isPair = neighbour !== undefined && neighbour.offset === (node.offset ^ 1n);
+      if (isPair) i++;
+      const sibling = isPair ? neighbour.hash : source.next();
+      const isLeft = node.offset % 2n === 0n;
+      parents.push({
+        offset: node.offset / 2n,
+        hash: isLeft ? hashPair(node.hash, sibling) : hashPair(sibling, node.hash),
+      });
+    }
+    level = parents;
+  }
+  const top = level[0];
+  if (top === undefined) throw new Error("A subtree without leaves cannot be climbed");
+  return top.hash;
+}

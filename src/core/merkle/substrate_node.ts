@@ -1,0 +1,237 @@
+/**
+ * Nodes of Substrate's base-16 Patricia tries and their byte form, layouts V0 and V1
+ * (paritytech/polkadot-sdk: substrate/primitives/trie/src/{node_header,node_codec}.rs).
+ */
+import { compact } from "scale-ts";
+import { concatBytes } from "../encoding/bytes.ts";
+import { blake2b256, keccak256 } from "../encoding/hash.ts";
+import type { HashAlgorithm } from "../ismp/proof.ts";
+import { packNibbles, toNibbles } from "./nibbles.ts";
+import { TrieError } from "./trie_error.ts";
+
+/** Layout of a trie: V1 (state version 1) stores long values by hash, V0 never does. */
+export type TrieLayout = "V0" | "V1";
+
+/** Layout V1 stores values of this many bytes and more by hash (sp-trie: TRIE_VALUE_NODE_THRESHOLD). */
+export const HASHED_VALUE_MIN_BYTES = 33;
+
+/** Children whose byte form is shorter stand inside their parent; others are named by their hash. */
+export const HASH_BYTES = 32;
+
+/** A value inside the node, or the hash under which the proof holds it. */
+export type NodeValue =
+  | { readonly kind: "inline"; readonly bytes: Uint8Array }
+  | { readonly kind: "hashed"; readonly hash: Uint8Array };
+
+/** A node; `partial` is the path from its parent in nibbles. */
+export type SubstrateNode =
+  | { readonly kind: "empty" }
+  | { readonly kind: "leaf"; readonly partial: Uint8Array; readonly value: NodeValue }
+  | {
+    readonly kind: "branch";
+    readonly partial: Uint8Array;
+    readonly value: NodeValue | undefined;
+    /** 16 slots: 32 bytes are the hash of the child, fewer its byte form. */
+    readonly children: readonly (Uint8Array | undefined)[];
+  };
+
+/** Byte form of the root node of an empty trie. */
+export const EMPTY_TRIE_NODE: Uint8Array = Uint8Array.of(0);
+
+/** First bits of a node by kind, and how many bits they take; the other bits start the path length. */
+const HEADERS = {
+  leaf: { prefix: 0b0100_0000, bits: 2 },
+  branch: { prefix: 0b1000_0000, bits: 2 },
+  valueBranch: { prefix: 0b1100_0000, bits: 2 },
+  hashedLeaf: { prefix: 0b0010_0000, bits: 3 },
+  hashedBranch: { prefix: 0b0001_0000, bits: 4 },
+} as const;
+
+type HeaderKind = keyof typeof HEADERS;
+
+/** Longest path of a node in nibbles (sp-trie: NIBBLE_SIZE_BOUND). */
+const MAX_PATH_NIBBLES = 65_535;
+
+/** The hash function behind a {@link HashAlgorithm}. */
+export function hashFunction(hasher: HashAlgorithm): (data: Uint8Array) => Uint8Array {
+  return hasher === "Keccak" ? keccak256 : blake2b256;
+}
+
+/**
+ * Byte form of a node.
+ * @throws {RangeError} for a path over 65,535 nibbles.
+ */
+export function encodeSubstrateNode(node: SubstrateNode): Uint8Array {
+  switch (node.kind) {
+    case "empty":
+      return EMPTY_TRIE_NODE;
+    case "leaf": {
+      const kind = node.value.kind === "hashed" ? "hashedLeaf" : "leaf";
+      return concatBytes(
+        encodeHeader(kind, node.partial),
+        packNibbles(node.partial),
+        encodeValue(node.value),
+      );
+    }
+    case "branch":
+      return concatBytes(
+        encodeHeader(branchHeader(node.value), node.partial),
+        packNibbles(node.partial),
+        encodeBitmap(node.children),
+        encodeValue(node.value),
+        ...node.children.flatMap((child) => child === undefined ? [] : [encodeBytes(child)]),
+      );
+  }
+}
+
+/**
+ * Node of a byte form; both layouts, whatever the trie's own.
+ * @throws {TrieError} malformed_node.
+ */
+export function decodeSubstrateNode(bytes: Uint8Array): SubstrateNode {
+  const reader = new NodeReader(bytes);
+  const first = reader.byte();
+  if (first === 0) {
+    reader.finish();
+    return { kind: "empty" };
+  }
+  const kind = headerKind(first);
+  const partial = readPartial(reader, readPathLength(reader, first, HEADERS[kind].bits));
+  const node = kind === "leaf" || kind === "hashedLeaf"
+    ? { kind: "leaf", partial, value: readValue(reader, kind === "hashedLeaf") } as const
+    : readBranch(reader, kind, partial);
+  reader.finish();
+  return node;
+}
+
+/** Bytes with their SCALE compact length in front. */
+function encodeBytes(bytes: Uint8Array): Uint8Array {
+  return concatBytes(compact.enc(bytes.length), bytes);
+}
+
+function encodeValue(value: NodeValue | undefined): Uint8Array {
+  if (value === undefined) return new Uint8Array();
+  return value.kind === "hashed" ? value.hash : encodeBytes(value.bytes);
+}
+
+function encodeBitmap(children: readonly (Uint8Array | undefined)[]): Uint8Array {
+  const bitmap = children.reduce((bits, child, index) => child === undefined ? bits : bits | (1 << index), 0);
+  return Uint8Array.of(bitmap & 0xff, bitmap >> 8);
+}
+
+function branchHeader(value: NodeValue | undefined): HeaderKind {
+  if (value === undefined) return "branch";
+  return value.kind === "hashed" ? "hashedBranch" : "valueBranch";
+}
+
+/** Prefix and path length: the free bits hold it up to their maximum - 1, the rest follows in steps of 255. */
+function encodeHeader(kind: HeaderKind, partial: Uint8Array): Uint8Array {
+  if (partial.length > MAX_PATH_NIBBLES) throw new RangeError("Path of a trie node is too long");
+  const { prefix, bits } = HEADERS[kind];
+  const max = 0xff >> bits;
+  if (partial.length < max) return Uint8Array.of(prefix | partial.length);
+  const bytes = [prefix | max];
+  let rest = partial.length - max;
+  for (; rest >= 255; rest -= 255) bytes.push(255);
+  bytes.push(rest);
+  return Uint8Array.from(bytes);
+}
+
+function headerKind(first: number): HeaderKind {
+  switch (first >> 6) {
+    case 0b01:
+      return "leaf";
+    case 0b10:
+      return "branch";
+    case 0b11:
+      return "valueBranch";
+  }
+  if (first >> 5 === 0b001) return "hashedLeaf";
+  if (first >> 4 === 0b0001) return "hashedBranch";
+  throw new TrieError("malformed_node");
+}
+
+function readPathLength(reader: NodeReader, first: number, prefixBits: number): number {
+  const max = 0xff >> prefixBits;
+  let length = first & max;
+  if (length < max) return length;
+  for (;;) {
+    const next = reader.byte();
+    length += next;
+    if (length > MAX_PATH_NIBBLES) throw new TrieError("malformed_node");
+    if (next < 255) return length;
+  }
+}
+
+function readPartial(reader: NodeReader, nibbleCount: number): Uint8Array {
+  const isOdd = nibbleCount % 2 === 1;
+  const nibbles = toNibbles(reader.take((nibbleCount + 1) >> 1));
+  if (isOdd && nibbles[0] !== 0) throw new TrieError("malformed_node");
+  return isOdd ? nibbles.subarray(1) : nibbles;
+}
+
+function readValue(reader: NodeReader, isHashed: boolean): NodeValue {
+  return isHashed
+    ? { kind: "hashed", hash: reader.take(HASH_BYTES) }
+    : { kind: "inline", bytes: reader.take(reader.compactLength()) };
+}
+
+function readBranch(
+  reader: NodeReader,
+  kind: "branch" | "valueBranch" | "hashedBranch",
+  partial: Uint8Array,
+): SubstrateNode {
+  const bitmap = reader.byte() | (reader.byte() << 8);
+  if (bitmap === 0) throw new TrieError("malformed_node");
+  const value = kind === "branch" ? undefined : readValue(reader, kind === "hashedBranch");
+  const children = Array.from({ length: 16 }, (_, index) => {
+    if ((bitmap & (1 << index)) === 0) return undefined;
+    const length = reader.compactLength();
+    if (length === 0 || length > HASH_BYTES) throw new TrieError("malformed_node");
+    return reader.take(length);
+  });
+  return { kind: "branch", partial, value, children };
+}
+
+/** Takes bytes from the front of a node; every lack of bytes is `malformed_node`. */
+class NodeReader {
+  readonly #bytes: Uint8Array;
+  #offset = 0;
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
+  }
+
+  byte(): number {
+    const byte = this.#bytes[this.#offset++];
+    if (byte === undefined) throw new TrieError("malformed_node");
+    return byte;
+  }
+
+  take(length: number): Uint8Array {
+    const end = this.#offset + length;
+    if (end > this.#bytes.length) throw new TrieError("malformed_node");
+    const taken = this.#bytes.subarray(this.#offset, end);
+    this.#offset = end;
+    return taken;
+  }
+
+  /** A SCALE compact length below 2^30, which no node exceeds. */
+  compactLength(): number {
+    const first = this.byte();
+    switch (first & 0b11) {
+      case 0b00:
+        return first >> 2;
+      case 0b01:
+        return (first >> 2) | (this.byte() << 6);
+      case 0b10:
+        return (first >> 2) | (this.byte() << 6) | (this.byte() << 14) | (this.byte() << 22);
+      default:
+        throw new TrieError("malformed_node");
+    }
+  }
+
+  finish(): void {
+    if (this.#offset !== this.#bytes.length) throw new TrieError("malformed_node");
+  }
+}

@@ -1,0 +1,96 @@
+/**
+ * What both programs do between the command line and their work: tell what is wrong with the configuration, open the
+ * log, watch for signals, and close everything again.
+ */
+import { type ConfigResult, describeProblems, renderDiagnostic, renderNote } from "../config/diagnostics.ts";
+import type { Log, LogLevel } from "../telemetry/log.ts";
+import { type LogFormat, openLog } from "../telemetry/open_log.ts";
+import { openOutput } from "../telemetry/output.ts";
+import { type ExitCode, exitCodes } from "./exit_codes.ts";
+import { abortOnSignals, systemSignals } from "./signals.ts";
+import { systemClock } from "./system_clock.ts";
+
+/** What only the entry point may touch. */
+export interface World {
+  readonly readFile: (path: string) => Uint8Array;
+  readonly writeError: (text: string) => void;
+  readonly exit: (code: ExitCode) => void;
+  readonly isColourWelcome: boolean;
+}
+
+/** Arguments that both programs have. */
+export interface CommonArguments {
+  /** Path of the configuration file. */
+  readonly config: string;
+  readonly logFormat: LogFormat;
+  readonly logLevel: LogLevel;
+}
+
+/** In what a program differs from the other one. */
+export interface FrameOptions<C> {
+  readonly reading: ConfigResult<C>;
+  /** Texts that no log line may contain. */
+  readonly secretsOf: (config: C) => readonly string[];
+  /** True: the log goes to standard error, so that standard output has the result of a command and nothing else. */
+  readonly hasResult?: boolean;
+}
+
+/** What work is given. */
+export interface Frame {
+  readonly log: Log;
+  /** Writes to standard output, behind all that was logged before. */
+  readonly print: (text: string) => void;
+  /** Aborted by the first SIGINT or SIGTERM; the second one ends the program at once. */
+  readonly signal: AbortSignal;
+}
+
+/** Does `work` with a checked configuration; with a wrong one nothing but telling so. */
+export async function runApp<C>(
+  world: World,
+  args: CommonArguments,
+  options: FrameOptions<C>,
+  work: (config: C, frame: Frame) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  const { reading } = options;
+  if (reading.config === undefined) {
+    world.writeError(describeProblems(args.config, reading));
+    return exitCodes.failed;
+  }
+  const output = openOutput();
+  const logOutput = options.hasResult ? openOutput(Deno.stderr) : output;
+  const log = openLog({
+    format: args.logFormat,
+    level: args.logLevel,
+    write: (line) => logOutput.write(line),
+    flush: () => logOutput.flush(),
+    clock: systemClock,
+    hasColour: logOutput.isTerminal && world.isColourWelcome,
+    secrets: options.secretsOf(reading.config),
+  });
+  tellReading(log, args.config, reading);
+  const watch = abortOnSignals(systemSignals, {
+    exit: (code) => {
+      logOutput.flush();
+      world.exit(code);
+    },
+    onFirst: (name) => log.info("program_stopping", { signal: name }),
+  });
+  const print = (text: string): void => {
+    log.flush();
+    output.write(text);
+  };
+  try {
+    return await work(reading.config, { log, print, signal: watch.signal });
+  } finally {
+    watch.dispose();
+    log.flush();
+    output.flush();
+  }
+}
+
+function tellReading(log: Log, file: string, reading: ConfigResult<unknown>): void {
+  for (const warning of reading.warnings) {
+    log.warn("configuration_warning", { explanation: renderDiagnostic(file, warning) });
+  }
+  for (const note of reading.notes) log.info("configuration_note", { explanation: renderNote(file, note) });
+}

@@ -1,0 +1,131 @@
+/** Values as the database keeps them, and back. Integers come as bigint, so nothing loses digits. */
+import type { SQLInputValue, SQLOutputValue } from "node:sqlite";
+import { type Hash256, toHash256 } from "../../core/encoding/bytes.ts";
+import { parseStateMachine, type StateMachine } from "../../core/ismp/state_machine.ts";
+
+/** A row of a query; integers are bigints. */
+export type Row = Readonly<Record<string, SQLOutputValue>>;
+
+/** Values for the named parameters of a statement; `undefined` becomes NULL. */
+export type Parameters = Readonly<Record<string, SQLInputValue | undefined>>;
+
+/** A column does not hold what the schema says: a defect, or a file that somebody else wrote to. */
+function wrong(column: string, expected: string): Error {
+  return new Error(`Column ${column}: expected ${expected}`);
+}
+
+/** Text of a column that is never NULL. */
+export function readText(row: Row, column: string): string {
+  const value = row[column];
+  if (typeof value !== "string") throw wrong(column, "text");
+  return value;
+}
+
+/** Text or, for NULL, `undefined`. */
+export function findText(row: Row, column: string): string | undefined {
+  return row[column] === null ? undefined : readText(row, column);
+}
+
+/** An INTEGER column as bigint. */
+export function readInteger(row: Row, column: string): bigint {
+  const value = row[column];
+  if (typeof value !== "bigint") throw wrong(column, "integer");
+  return value;
+}
+
+/** An INTEGER column as bigint or, for NULL, `undefined`. */
+export function findInteger(row: Row, column: string): bigint | undefined {
+  return row[column] === null ? undefined : readInteger(row, column);
+}
+
+/** A count, id or time in milliseconds. */
+export function readNumber(row: Row, column: string): number {
+  const value = Number(readInteger(row, column));
+  if (!Number.isSafeInteger(value)) throw wrong(column, "integer below 2^53");
+  return value;
+}
+
+/** A count, id or time or, for NULL, `undefined`. */
+export function findNumber(row: Row, column: string): number | undefined {
+  return row[column] === null ? undefined : readNumber(row, column);
+}
+
+/** Bytes of a column that is never NULL. */
+export function readBytes(row: Row, column: string): Uint8Array {
+  const value = row[column];
+  if (!(value instanceof Uint8Array)) throw wrong(column, "bytes");
+  return value;
+}
+
+/** Bytes or, for NULL, `undefined`. */
+export function findBytes(row: Row, column: string): Uint8Array | undefined {
+  return row[column] === null ? undefined : readBytes(row, column);
+}
+
+/** An amount or u64 kept as decimal text. */
+export function readDecimal(row: Row, column: string): bigint {
+  const text = readText(row, column);
+  if (!/^-?[0-9]+$/.test(text)) throw wrong(column, "decimal digits");
+  return BigInt(text);
+}
+
+/** An amount or, for NULL, `undefined`. */
+export function findDecimal(row: Row, column: string): bigint | undefined {
+  return row[column] === null ? undefined : readDecimal(row, column);
+}
+
+/** A 32-byte value. */
+export function readHash(row: Row, column: string): Hash256 {
+  return toHash256(readText(row, column));
+}
+
+/** A 32-byte value or, for NULL, `undefined`. */
+export function findHash(row: Row, column: string): Hash256 | undefined {
+  return row[column] === null ? undefined : readHash(row, column);
+}
+
+/** A state machine. */
+export function readStateMachine(row: Row, column: string): StateMachine {
+  return parseStateMachine(readText(row, column));
+}
+
+/** A state machine or, for NULL, `undefined`. */
+export function findStateMachine(row: Row, column: string): StateMachine | undefined {
+  return row[column] === null ? undefined : readStateMachine(row, column);
+}
+
+/** A text out of a closed list. */
+export function readOneOf<T extends string>(row: Row, column: string, allowed: readonly T[]): T {
+  const text = readText(row, column);
+  const found = allowed.find((value) => value === text);
+  if (found === undefined) throw wrong(column, `one of ${allowed.join(", ")}`);
+  return found;
+}
+
+/** A text out of a closed list or, for NULL, `undefined`. */
+export function findOneOf<T extends string>(row: Row, column: string, allowed: readonly T[]): T | undefined {
+  return row[column] === null ? undefined : readOneOf(row, column, allowed);
+}
+
+/**
+ * A height as an INTEGER.
+ * @throws {RangeError} unless it is from 0 to 2^63 - 1.
+ */
+export function toHeight(height: bigint): bigint {
+  if (height < 0n || height >= 2n ** 63n) throw new RangeError(`Not a height: ${height}`);
+  return height;
+}
+
+/**
+ * A u64 as text of 20 digits, which sorts as the number does.
+ * @throws {RangeError} unless it is from 0 to 2^64 - 1.
+ */
+export function toU64Text(value: bigint): string {
+  if (value < 0n || value >= 2n ** 64n) throw new RangeError(`Not a u64: ${value}`);
+  return value.toString().padStart(20, "0");
+}
+
+/** An amount as decimal text. */
+export function toDecimal(value: bigint | undefined): string | undefined {
+  return value?.toString();
+}

@@ -1,0 +1,98 @@
+/** Table `delivery`: receipts of our own deliveries, from inclusion until the fee is claimed (I4, I7). */
+import type { Hash256 } from "../../core/encoding/bytes.ts";
+import type { StateMachine } from "../../core/ismp/state_machine.ts";
+
+/** Every {@link ClaimState}. */
+export const claimStates = ["unclaimed", "claiming", "claimed", "no_fee", "lost", "unclaimable"] as const;
+
+/**
+ * `no_fee`: the request pays nothing. `lost`: the destination has no receipt of ours (any more).
+ * `unclaimable`: the hub does not know the request.
+ */
+export type ClaimState = typeof claimStates[number];
+
+/** Block of the destination; the hash is unknown for receipts found after the fact. */
+export interface DeliveryBlock {
+  readonly height: bigint;
+  readonly hash: Hash256 | undefined;
+}
+
+/** A receipt of ours. */
+export interface NewDelivery {
+  /** Commitment of the request. Key together with `dest`. */
+  readonly commitment: Hash256;
+  readonly dest: StateMachine;
+  /** Chain where the fee was paid. */
+  readonly source: StateMachine;
+  /** How the receipt names us. */
+  readonly relayer: Uint8Array;
+  readonly txHash: Hash256 | undefined;
+  readonly block: DeliveryBlock;
+  readonly isFinal: boolean;
+  /** Fee in units of the source's fee token, where known. */
+  readonly fee?: bigint | undefined;
+  /** False when there is nothing to claim: the record is `no_fee` from the start. True when absent. */
+  readonly isPaid?: boolean | undefined;
+}
+
+/** A delivery as stored. */
+export interface DeliveryRow extends Omit<NewDelivery, "isPaid"> {
+  readonly fee: bigint | undefined;
+  readonly claimState: ClaimState;
+  /** Block of the hub that recorded the claim. */
+  readonly claimHubBlock: bigint | undefined;
+  readonly createdAtMs: number;
+  readonly updatedAtMs: number;
+}
+
+/** Unclaimed final deliveries that can share a claim. */
+export interface ClaimPair {
+  readonly source: StateMachine;
+  readonly dest: StateMachine;
+  readonly relayer: Uint8Array;
+  readonly count: number;
+  readonly oldestBlock: bigint;
+  readonly newestBlock: bigint;
+}
+
+/** The delivery records. Every method may throw a `LedgerFault`. */
+export interface Deliveries {
+  /**
+   * Inserts or refreshes the record (transaction, block, finality, relayer, fee if given). The claim state stays,
+   * except that `lost` begins again, and that what is not paid is no longer `unclaimed`. A final record is never made
+   * non-final by this.
+   */
+  record(delivery: NewDelivery): void;
+  find(commitment: Hash256, dest: StateMachine): DeliveryRow | undefined;
+  /** Oldest block first. */
+  listNotFinal(dest: StateMachine, limit?: number): DeliveryRow[];
+  /** @returns false when there is no such record. */
+  markFinal(commitment: Hash256, dest: StateMachine): boolean;
+  /** As {@link markFinal} for several records; those that do not exist are left out. */
+  markAllFinal(commitments: readonly Hash256[], dest: StateMachine): void;
+  /** Takes back a record that a reorganisation removed; false when there is none or it is claimed. */
+  remove(commitment: Hash256, dest: StateMachine): boolean;
+  setFee(commitment: Hash256, dest: StateMachine, fee: bigint): void;
+  /** Addresses that delivered for us and may have been credited with fees of `source`. */
+  listRelayers(source: StateMachine): Uint8Array[];
+  /** Records whose chains have no name of the protocol; the lists below leave them out. */
+  countUnreadable(): number;
+  countByClaimState(): { readonly claimState: ClaimState; readonly count: number }[];
+  /** Pairs that have final unclaimed rows, oldest block first. */
+  listClaimPairs(): ClaimPair[];
+  /** Final unclaimed rows at or below `maxBlock`, oldest block first. */
+  listUnclaimed(query: {
+    readonly source: StateMachine;
+    readonly dest: StateMachine;
+    readonly relayer: Uint8Array;
+    readonly maxBlock: bigint;
+    readonly limit: number;
+  }): DeliveryRow[];
+  /** Rows in a claim state, by time of their last change; page on with `offset`. */
+  listByClaimState(
+    claimState: ClaimState,
+    page: { readonly limit: number; readonly offset?: number },
+  ): DeliveryRow[];
+  /** @throws {Error} a defect: no such record, or a claimed one is set to anything else. */
+  setClaimState(commitment: Hash256, dest: StateMachine, to: ClaimState, hubBlock?: bigint): void;
+}

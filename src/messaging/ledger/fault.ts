@@ -1,0 +1,53 @@
+/** What can go wrong with the database file, as data. */
+import type { Reaction } from "../../core/rpc/fault.ts";
+
+/** The closed list of faults of the ledger. */
+export type LedgerFaultCode =
+  /** Another process holds the file. */
+  | "locked"
+  /** No space left on the device. */
+  | "full"
+  /** The file or file system cannot be written. */
+  | "readonly"
+  /** Not a database, or its content is damaged. */
+  | "corrupt"
+  /** The operating system reported a read or write error. */
+  | "io"
+  /** The directory of the file does not exist. */
+  | "no_directory"
+  /** The path names a directory or device. */
+  | "not_a_file"
+  /** This user may not read or write the file or its directory. */
+  | "denied"
+  /** Written by a newer version of the program. */
+  | "newer_schema"
+  /** Holds the tables of another relayer program. */
+  | "reference_schema"
+  /** Some other application's database. */
+  | "foreign_schema"
+  /** Belongs to another hub. */
+  | "wrong_hub";
+
+/** Faults that may pass without anybody stopping the program. */
+const passing: ReadonlySet<LedgerFaultCode> = new Set(["full", "io", "readonly"]);
+
+/**
+ * The database cannot be opened or written. Whoever meets one stops sending at once: what is not recorded must
+ * not be sent (docs/protocol/messaging.md section 19.2). `retry`: writing may work again later; `stop`: end the
+ * program.
+ */
+export class LedgerFault extends Error {
+  override readonly name = "LedgerFault";
+  readonly reaction: Reaction;
+  constructor(
+    readonly code: LedgerFaultCode,
+    /** The database file. */
+    readonly path: string,
+    /** What happened and what to do. */
+    text: string,
+    options?: ErrorOptions,
+  ) {
+    super(`Database ${path}: ${text}`, options);
+    this.reaction = passing.has(code) ? "retry" : "stop";
+  }
+}

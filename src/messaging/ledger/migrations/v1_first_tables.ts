@@ -1,0 +1,215 @@
+/**
+ * Version 1: all tables of docs/architecture/ledger.md, "Tables".
+ * Heights and times are 64-bit integers; nonces are 20 digits of text, so that they sort; amounts are decimal text.
+ */
+import type { Migration } from "./migration.ts";
+
+const message = `
+CREATE TABLE message (
+  commitment TEXT NOT NULL,
+  target TEXT NOT NULL,
+  source TEXT NOT NULL,
+  kind TEXT NOT NULL CHECK (kind IN ('post', 'get', 'getResponse')),
+  request_commitment TEXT NOT NULL,
+  request_source TEXT NOT NULL,
+  request_dest TEXT NOT NULL,
+  module BLOB NOT NULL,
+  nonce TEXT NOT NULL CHECK (length(nonce) = 20),
+  timeout_sec TEXT NOT NULL,
+  seen_at_height INTEGER NOT NULL,
+  encoded BLOB NOT NULL,
+  state TEXT NOT NULL CHECK (state IN ('seen', 'held', 'ready', 'not_executed', 'submitted', 'delivered',
+    'delivered_by_other', 'timed_out', 'rejected', 'gone')),
+  reason TEXT,
+  detail TEXT,
+  required_usd18 TEXT,
+  offered_usd18 TEXT,
+  attempts INTEGER NOT NULL,
+  refusals INTEGER NOT NULL DEFAULT 0,
+  batch_limit INTEGER,
+  next_attempt_at_ms INTEGER NOT NULL,
+  created_at_ms INTEGER NOT NULL,
+  updated_at_ms INTEGER NOT NULL,
+  PRIMARY KEY (commitment, target)
+) STRICT;
+CREATE INDEX message_open ON message (source, target, seen_at_height, nonce, commitment, next_attempt_at_ms)
+  WHERE state IN ('seen', 'held', 'ready', 'not_executed');
+CREATE INDEX message_due ON message (source, target, next_attempt_at_ms)
+  WHERE state IN ('seen', 'held', 'ready', 'not_executed');
+CREATE INDEX message_timeout ON message (source, target, timeout_sec)
+  WHERE state IN ('seen', 'held', 'ready', 'not_executed');
+CREATE INDEX message_by_state ON message (source, target, state);
+CREATE INDEX message_ended ON message (updated_at_ms)
+  WHERE state IN ('delivered', 'delivered_by_other', 'timed_out', 'rejected', 'gone');
+`;
+
+const submission = `
+CREATE TABLE submission (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  chain TEXT NOT NULL,
+  kind TEXT NOT NULL CHECK (kind IN ('delivery', 'cancel', 'accumulate', 'withdraw', 'claim')),
+  account TEXT,
+  nonce TEXT,
+  hash TEXT NOT NULL,
+  raw BLOB NOT NULL,
+  gas_price_wei TEXT,
+  gas_limit TEXT,
+  made_at_height INTEGER NOT NULL,
+  leg_source TEXT,
+  state TEXT NOT NULL CHECK (state IN ('signed', 'broadcast', 'included', 'final', 'failed', 'replaced', 'dropped')),
+  block_height INTEGER,
+  block_hash TEXT,
+  replaces INTEGER REFERENCES submission (id) ON DELETE SET NULL,
+  detail TEXT,
+  broadcasts INTEGER NOT NULL,
+  created_at_ms INTEGER NOT NULL,
+  updated_at_ms INTEGER NOT NULL
+) STRICT;
+CREATE INDEX submission_unresolved ON submission (chain, id) WHERE state IN ('signed', 'broadcast', 'included');
+CREATE INDEX submission_ended ON submission (updated_at_ms)
+  WHERE state IN ('final', 'failed', 'replaced', 'dropped');
+CREATE INDEX submission_by_hash ON submission (chain, hash);
+CREATE INDEX submission_by_nonce ON submission (chain, account, nonce) WHERE nonce IS NOT NULL;
+CREATE INDEX submission_replaces ON submission (replaces) WHERE replaces IS NOT NULL;
+CREATE TABLE submission_item (
+  submission_id INTEGER NOT NULL REFERENCES submission (id) ON DELETE CASCADE,
+  position INTEGER NOT NULL,
+  commitment TEXT NOT NULL,
+  request_commitment TEXT NOT NULL,
+  target TEXT NOT NULL,
+  outcome TEXT CHECK (outcome IN ('handled', 'not_handled', 'by_other', 'unknown')),
+  PRIMARY KEY (submission_id, commitment)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX submission_item_by_message ON submission_item (commitment, target);
+`;
+
+const spending = `
+CREATE TABLE spending (
+  id INTEGER PRIMARY KEY,
+  chain TEXT NOT NULL,
+  hash TEXT NOT NULL,
+  purpose TEXT NOT NULL CHECK (purpose IN ('delivery', 'payment_delivery', 'consensus_proofs', 'cancellation', 'claim',
+    'withdrawal', 'reward_claim')),
+  rule TEXT NOT NULL CHECK (rule IN ('profit', 'no_minimum', 'always', 'consensus_proofs', 'nonce', 'free')),
+  max_cost_wei TEXT NOT NULL,
+  offered_usd18 TEXT,
+  result TEXT CHECK (result IN ('delivered', 'advanced', 'already_known', 'lost_race', 'reverted', 'not_executed',
+    'cancelled', 'done')),
+  gas_used TEXT,
+  gas_price_wei TEXT,
+  data_cost_wei TEXT,
+  cost_wei TEXT,
+  price27 TEXT,
+  cost_usd18 TEXT,
+  revenue_usd18 TEXT,
+  loss_micro_usd INTEGER,
+  mined_at_ms INTEGER,
+  created_at_ms INTEGER NOT NULL,
+  CHECK ((result IS NULL) = (mined_at_ms IS NULL) AND (result IS NULL) = (cost_wei IS NULL))
+) STRICT;
+CREATE INDEX spending_mined ON spending (chain, mined_at_ms, loss_micro_usd) WHERE mined_at_ms IS NOT NULL;
+CREATE INDEX spending_by_hash ON spending (chain, hash);
+CREATE INDEX spending_old ON spending (created_at_ms);
+`;
+
+const delivery = `
+CREATE TABLE delivery (
+  commitment TEXT NOT NULL,
+  dest TEXT NOT NULL,
+  source TEXT NOT NULL,
+  relayer BLOB NOT NULL,
+  tx_hash TEXT,
+  block_height INTEGER NOT NULL,
+  block_hash TEXT,
+  is_final INTEGER NOT NULL CHECK (is_final IN (0, 1)),
+  fee TEXT,
+  claim_state TEXT NOT NULL
+    CHECK (claim_state IN ('unclaimed', 'claiming', 'claimed', 'no_fee', 'lost', 'unclaimable')),
+  claim_hub_block INTEGER,
+  created_at_ms INTEGER NOT NULL,
+  updated_at_ms INTEGER NOT NULL,
+  PRIMARY KEY (commitment, dest)
+) STRICT;
+CREATE INDEX delivery_not_final ON delivery (dest, block_height) WHERE is_final = 0;
+CREATE INDEX delivery_unclaimed ON delivery (source, dest, relayer, block_height)
+  WHERE claim_state = 'unclaimed' AND is_final = 1;
+CREATE INDEX delivery_by_claim_state ON delivery (claim_state, updated_at_ms);
+`;
+
+const withdrawal = `
+CREATE TABLE withdrawal (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  chain TEXT NOT NULL,
+  address BLOB NOT NULL,
+  nonce TEXT,
+  beneficiary BLOB,
+  amount TEXT NOT NULL,
+  hub_block INTEGER NOT NULL,
+  state TEXT NOT NULL CHECK (state IN ('requested', 'dispatched', 'delivering', 'done', 'void')),
+  commitment TEXT UNIQUE,
+  encoded BLOB,
+  dispatch_hub_block INTEGER,
+  submission_id INTEGER REFERENCES submission (id) ON DELETE SET NULL,
+  attempts INTEGER NOT NULL,
+  next_attempt_at_ms INTEGER NOT NULL,
+  detail TEXT,
+  created_at_ms INTEGER NOT NULL,
+  updated_at_ms INTEGER NOT NULL,
+  CHECK ((commitment IS NULL) = (encoded IS NULL) AND (commitment IS NULL) = (dispatch_hub_block IS NULL)),
+  CHECK (state IN ('requested', 'void') OR commitment IS NOT NULL)
+) STRICT;
+CREATE INDEX withdrawal_open ON withdrawal (chain, id) WHERE state IN ('requested', 'dispatched', 'delivering');
+CREATE INDEX withdrawal_submission ON withdrawal (submission_id) WHERE submission_id IS NOT NULL;
+`;
+
+const rest = `
+CREATE TABLE meta (
+  name TEXT NOT NULL PRIMARY KEY,
+  value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE cursor (
+  source TEXT NOT NULL,
+  target TEXT NOT NULL,
+  scanned INTEGER NOT NULL CHECK (scanned >= 0),
+  updated_at_ms INTEGER NOT NULL,
+  PRIMARY KEY (source, target)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE reward (
+  kind TEXT NOT NULL CHECK (kind IN ('rotation', 'request')),
+  chain TEXT NOT NULL,
+  reference TEXT NOT NULL,
+  height INTEGER NOT NULL,
+  payload BLOB NOT NULL,
+  state TEXT NOT NULL CHECK (state IN ('pending', 'claiming', 'claimed', 'refused')),
+  attempts INTEGER NOT NULL,
+  next_attempt_at_ms INTEGER NOT NULL,
+  detail TEXT,
+  created_at_ms INTEGER NOT NULL,
+  updated_at_ms INTEGER NOT NULL,
+  PRIMARY KEY (kind, chain, reference)
+) STRICT;
+CREATE INDEX reward_open ON reward (height) WHERE state IN ('pending', 'claiming');
+`;
+
+const suspension = `
+CREATE TABLE suspension (
+  target TEXT NOT NULL,
+  module_from BLOB NOT NULL,
+  module_to BLOB NOT NULL,
+  failures INTEGER NOT NULL CHECK (failures > 0),
+  is_active INTEGER NOT NULL CHECK (is_active IN (0, 1)),
+  next_try_at_ms INTEGER NOT NULL,
+  trial TEXT,
+  last_transaction TEXT NOT NULL,
+  created_at_ms INTEGER NOT NULL,
+  updated_at_ms INTEGER NOT NULL,
+  PRIMARY KEY (target, module_from, module_to)
+) STRICT, WITHOUT ROWID;
+`;
+
+/** The first version of the tables. */
+export const firstTables: Migration = {
+  version: 1,
+  title: "first tables",
+  sql: rest + message + submission + spending + delivery + withdrawal + suspension,
+};

@@ -1,0 +1,217 @@
+/**
+ * Opening the database file: the only part of the ledger that touches the file system. Every way in which it can
+ * fail is a `LedgerFault` that names the path and what to do.
+ */
+import { dirname, resolve } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import type { Clock } from "../../core/runtime/clock.ts";
+import type { Log } from "../../core/telemetry/log.ts";
+import { Database, toLedgerFault } from "./database.ts";
+import { LedgerFault } from "./fault.ts";
+import type { Ledger } from "./ledger.ts";
+import { migrations as allMigrations } from "./migrations/all.ts";
+import type { Migration } from "./migrations/migration.ts";
+import { checkIntegrity, migrate, readSchemaVersion, shrink } from "./schema.ts";
+import { createLedger } from "./sqlite_ledger.ts";
+
+/** What {@link openLedger} needs. */
+export interface OpenDeps {
+  readonly clock: Pick<Clock, "now">;
+  readonly log?: Pick<Log, "info"> | undefined;
+  /** Steps of the tables; all that the program knows when absent. For tests of upgrades. */
+  readonly migrations?: readonly Migration[];
+}
+
+/**
+ * Opens (or creates) the database of the messaging relayer, holds it alone, checks it and brings its tables up to
+ * date; before that an existing file is copied to `<path>.backup-v<N>`, N being its old version.
+ * @throws {LedgerFault}
+ */
+export function openLedger(path: string, deps: OpenDeps): Ledger {
+  return createLedger(openDatabase(path, deps), deps.clock);
+}
+
+/** A ledger in memory, gone when closed: for simulations. */
+export function openMemoryLedger(deps: OpenDeps): Ledger {
+  const db = new Database(new DatabaseSync(":memory:"), ":memory:");
+  db.execute("PRAGMA foreign_keys = ON");
+  migrate(db, deps.migrations ?? allMigrations, 0);
+  return createLedger(db, deps.clock);
+}
+
+/** As {@link openLedger}, without the tables' queries. */
+export function openDatabase(path: string, deps: OpenDeps): Database {
+  const steps = deps.migrations ?? allMigrations;
+  refuseWrongPlace(path);
+  let db = connect(path, steps.length);
+  try {
+    const version = readSchemaVersion(db, steps.length);
+    checkIntegrity(db, fileSize(path));
+    if (version > 0 && version < steps.length) {
+      db = backUp(db, version, steps.length, deps);
+    }
+    migrate(db, steps, version);
+    shrink(db);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+/** Opens the file and takes its lock, which lasts until the connection is closed or the process dies. */
+function connect(path: string, newest: number): Database {
+  // An absolute path is never taken for one of SQLite's special names (":memory:", "file:...").
+  const db = guardOpening(path, () => new Database(new DatabaseSync(resolve(path)), path));
+  try {
+    guardOpening(path, () => {
+      // The order matters: exclusive before WAL keeps the index in memory and other processes out.
+      db.row("PRAGMA locking_mode = EXCLUSIVE");
+      // Whose file it is comes before the mode: WAL is written into the file, and others' files stay as they are.
+      readSchemaVersion(db, newest);
+      db.execute("PRAGMA auto_vacuum = INCREMENTAL");
+      db.row("PRAGMA journal_mode = WAL");
+      db.execute(
+        "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA journal_size_limit = 16777216;",
+      );
+      db.run("BEGIN IMMEDIATE");
+      db.run("COMMIT");
+    });
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+/** Errors of opening carry no code, and those of a missing permission say too little: both are looked into. */
+function guardOpening<T>(path: string, open: () => T): T {
+  try {
+    return open();
+  } catch (error) {
+    const fault = toLedgerFault(error, path);
+    if (fault !== undefined && fault.code !== "io" && fault.code !== "readonly") throw fault;
+    throw findReason(path) ?? fault ?? new LedgerFault("io", path, "it cannot be opened", { cause: error });
+  }
+}
+
+function refuseWrongPlace(path: string): void {
+  const directory = dirname(resolve(path));
+  const parent = statOrUndefined(directory, path);
+  if (parent === undefined) {
+    throw new LedgerFault("no_directory", path, `the directory ${directory} does not exist. Create it first`);
+  }
+  if (!parent.isDirectory) {
+    throw new LedgerFault(
+      "no_directory",
+      path,
+      `${directory} is not a directory. Name another path with --db`,
+    );
+  }
+  const file = statOrUndefined(resolve(path), path);
+  if (file !== undefined && !file.isFile) {
+    const kind = file.isDirectory ? "a directory" : "not a regular file";
+    throw new LedgerFault("not_a_file", path, `it is ${kind}. Name a file with --db`);
+  }
+}
+
+function statOrUndefined(place: string, path: string): Deno.FileInfo | undefined {
+  try {
+    return Deno.statSync(place);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return undefined;
+    if (error instanceof Deno.errors.NotADirectory) return undefined;
+    throw fileFault(error, path, place);
+  }
+}
+
+function fileSize(path: string): bigint {
+  return BigInt(Deno.statSync(resolve(path)).size);
+}
+
+/** Tries what SQLite needs, to say which of it is not possible; `undefined` when all of it is. */
+function findReason(path: string): LedgerFault | undefined {
+  const file = resolve(path);
+  const directory = dirname(file);
+  try {
+    if (statOrUndefined(file, path) !== undefined) Deno.openSync(file, { read: true, write: true }).close();
+  } catch (error) {
+    return fileFault(error, path, file);
+  }
+  const probe = `${file}.probe`;
+  try {
+    Deno.openSync(probe, { write: true, create: true }).close();
+    Deno.removeSync(probe);
+    return undefined;
+  } catch (error) {
+    return fileFault(error, path, directory);
+  }
+}
+
+/** An error of the operating system at `place` as a fault of the database at `path`. */
+function fileFault(error: unknown, path: string, place: string): LedgerFault {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  const options = { cause: error };
+  if (code === "ENOSPC" || code === "EDQUOT") {
+    return new LedgerFault(
+      "full",
+      path,
+      "no space left on the device. Free some space and start again",
+      options,
+    );
+  }
+  if (code === "EROFS") {
+    const text = `${place} is on a file system that is mounted read-only. Map a writable directory`;
+    return new LedgerFault("readonly", path, text, options);
+  }
+  if (error instanceof Deno.errors.PermissionDenied || error instanceof Deno.errors.NotCapable) {
+    return new LedgerFault("denied", path, deniedText(place), options);
+  }
+  const reason = error instanceof Error ? error.message : String(error);
+  return new LedgerFault("io", path, `${place}: ${reason}`, options);
+}
+
+function deniedText(place: string): string {
+  return `this user may not read and write ${place}${
+    ownerText(place)
+  }. Give the directory to the user that runs ` +
+    `the program; in a container any user will do: chown -R 65532:65532 the mapped directory, or run with ` +
+    `--user "$(id -u):$(id -g)"`;
+}
+
+function ownerText(place: string): string {
+  try {
+    const { uid, gid } = Deno.statSync(place);
+    return uid === null ? "" : ` (owned by ${uid}:${gid})`;
+  } catch {
+    return ""; // the owner is a courtesy; without it the text is still true
+  }
+}
+
+/**
+ * Copies the file beside itself. It must be closed meanwhile: closing any descriptor of a file drops all of the
+ * process's locks on it (POSIX), so the copy of an open file would unlock it.
+ */
+function backUp(db: Database, version: number, newest: number, deps: OpenDeps): Database {
+  const { path } = db;
+  db.row("PRAGMA wal_checkpoint(TRUNCATE)");
+  db.close();
+  const copy = `${resolve(path)}.backup-v${version}`;
+  const unfinished = `${copy}.tmp`;
+  try {
+    Deno.copyFileSync(resolve(path), unfinished);
+    const file = Deno.openSync(unfinished, { read: true, write: true });
+    file.syncSync();
+    file.close();
+    Deno.renameSync(unfinished, copy);
+  } catch (error) {
+    throw fileFault(error, path, copy);
+  }
+  deps.log?.info("database_copied", { copy, from: version, to: newest });
+  const again = connect(path, newest);
+  if (readSchemaVersion(again, newest) !== version) {
+    again.close();
+    throw new LedgerFault("locked", path, "another process changed it at the same moment. Start again");
+  }
+  return again;
+}

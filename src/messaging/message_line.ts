@@ -1,0 +1,88 @@
+/** The one line that each change of a message gets. */
+import type { EventCode } from "../core/telemetry/events.ts";
+import type { Log, LogLevel } from "../core/telemetry/log.ts";
+import { formatUsd18 } from "./money_text.ts";
+
+/** Event of each state that a message may come to. */
+const eventByState = {
+  seen: "message_seen",
+  held: "message_held",
+  ready: "message_ready",
+  submitted: "message_submitted",
+  delivered: "message_delivered",
+  delivered_by_other: "message_delivered_by_competitor",
+  timed_out: "message_timed_out",
+  not_executed: "message_not_executed",
+  rejected: "message_rejected",
+  gone: "message_gone",
+} as const satisfies Record<string, EventCode>;
+
+/** A state that a message may come to. */
+export type LoggedState = keyof typeof eventByState;
+
+/** What happened to a message. States and reasons are those of the ledger. */
+export interface MessageTransition {
+  readonly commitment: string;
+  /** Chain that the leg reads from. */
+  readonly source: string;
+  /** Chain that the leg delivers to. */
+  readonly target: string;
+  /** State before; `undefined` for a message seen for the first time. */
+  readonly from: string | undefined;
+  readonly to: LoggedState;
+  readonly reason?: string | undefined;
+  readonly detail?: string | undefined;
+  /** Hash of the transaction or extrinsic that the change is about. */
+  readonly transaction?: string | undefined;
+  /** Dollars x 10^18. */
+  readonly requiredUsd18?: bigint | undefined;
+  /** Dollars x 10^18. */
+  readonly offeredUsd18?: bigint | undefined;
+}
+
+/** Text of a leg in logs, e.g. `EVM-1 -> POLKADOT-3367`. */
+export function legText(source: string, target: string): string {
+  return `${source} -> ${target}`;
+}
+
+/** What an operator wants to see without asking for more. Everything else is a decision on the way: debug. */
+const levelByState: ReadonlyMap<LoggedState, LogLevel> = new Map([
+  ["submitted", "info"],
+  ["delivered", "info"],
+  ["delivered_by_other", "info"],
+  ["timed_out", "info"],
+  ["not_executed", "info"],
+]);
+
+/** Reasons that change the level of a held message: lost earnings are told, and what needs a person is a warning. */
+const levelByReason: ReadonlyMap<string, LogLevel> = new Map([
+  ["unprofitable", "info"],
+  ["price_unknown", "info"],
+  ["too_large", "warn"],
+  ["poison", "warn"],
+]);
+
+/**
+ * Level of a transition. Never `error`: races, proofs that are not final yet and throttled endpoints are part of
+ * the trade (docs/protocol/messaging.md section 19.1).
+ */
+export function transitionLevel(transition: Pick<MessageTransition, "to" | "reason">): LogLevel {
+  const byReason = transition.to === "held" && transition.reason !== undefined
+    ? levelByReason.get(transition.reason)
+    : undefined;
+  return byReason ?? levelByState.get(transition.to) ?? "debug";
+}
+
+/** Logs one transition of one message. */
+export function logTransition(log: Log, transition: MessageTransition): void {
+  const { commitment, source, target, from, to, requiredUsd18, offeredUsd18, ...rest } = transition;
+  log[transitionLevel(transition)](eventByState[to], {
+    leg: legText(source, target),
+    commitment,
+    from: from ?? "new",
+    to,
+    ...rest,
+    requiredUsd: requiredUsd18 === undefined ? undefined : formatUsd18(requiredUsd18),
+    offeredUsd: offeredUsd18 === undefined ? undefined : formatUsd18(offeredUsd18),
+  });
+}

@@ -1,0 +1,93 @@
+/**
+ * Questions to Etherscan's API, version 2, and what its answers mean. Pure; asking is in `price_quotes.ts`.
+ * Source: docs/protocol/evm-host.md section 10 and docs/protocol/messaging.md section 9.3; polytope-labs/hyperbridge:
+ * tesseract/messaging/evm/src/gas_oracle.rs (July 2025). Answers are HTTP 200 even when they are refusals, and a
+ * refusal may repeat the key, so no text of an answer leaves this file.
+ */
+import { isJsonObject, type Json, parseJson } from "../../core/rpc/json.ts";
+import { parseDecimal } from "../../core/encoding/decimal.ts";
+import { type PriceFailureCode, type Quotation, quotePrice } from "../../core/evm/native_price.ts";
+
+/** One base address for all chains. */
+export const ETHERSCAN_URL = "https://api.etherscan.io/v2/api";
+
+/** Where the dollar price of a native token stands. */
+export type EtherscanPriceQuestion =
+  /** Ether, from the statistics of chain 1. */
+  | { readonly kind: "ether" }
+  /** The native token of chain 56 or 137, beside its gas prices. */
+  | { readonly kind: "gasTracker"; readonly chainId: 56 | 137 };
+
+/** Chains whose native token is Ether, testnets included. */
+const ETHER_CHAINS: ReadonlySet<number> = new Set([
+  ...[1, 11155111, 17000, 560048], // Ethereum, Sepolia, Holesky, Hoodi
+  ...[42161, 42170, 421614], // Arbitrum
+  ...[10, 8453, 130, 1868, 480, 34443, 57073, 7777777, 81457], // OP stack
+  ...[11155420, 84532, 1301, 1946, 4801, 919, 763373, 999999999, 168587773], // and its testnets
+  ...[59144, 59141, 534352, 534351, 324, 300], // Linea, Scroll, ZKsync
+]);
+
+/** Which question prices a chain's native token; testnets take the mainnet's price. `undefined`: none does. */
+export function etherscanPriceQuestion(chainId: number): EtherscanPriceQuestion | undefined {
+  if (ETHER_CHAINS.has(chainId)) return { kind: "ether" };
+  if (chainId === 56 || chainId === 97) return { kind: "gasTracker", chainId: 56 };
+  if (chainId === 137 || chainId === 80002) return { kind: "gasTracker", chainId: 137 };
+  return undefined;
+}
+
+/** Address of a question. Contains the key: never log it, never put it into an error. */
+export function etherscanUrl(question: EtherscanPriceQuestion, apiKey: string, base = ETHERSCAN_URL): string {
+  const query = question.kind === "ether"
+    ? { chainid: "1", module: "stats", action: "ethprice" }
+    : { chainid: String(question.chainId), module: "gastracker", action: "gasoracle" };
+  return `${base}?${new URLSearchParams({ ...query, apikey: apiKey })}`;
+}
+
+/** Price in the body of an answer with HTTP status 200. */
+export function parseEtherscanPrice(question: EtherscanPriceQuestion, body: string): Quotation {
+  const result = readResult(body);
+  if (typeof result === "string") return { kind: "failed", code: result };
+  const text = question.kind === "ether" ? result.ethusd : result.UsdPrice;
+  if (typeof text !== "string") return { kind: "failed", code: "malformed" };
+  if (/^-[0-9.]+$/.test(text)) return { kind: "failed", code: "not_positive" };
+  const price27 = parseDecimal(text, 27);
+  return price27 === undefined ? { kind: "failed", code: "malformed" } : quotePrice(price27);
+}
+
+/** Gas prices that the explorer recommends, wei. */
+export interface ExplorerGasPrices {
+  readonly safeWei: bigint;
+  readonly fastWei: bigint;
+}
+
+/** Gas prices in the body of a `gasoracle` answer (decimal gwei); a code when it has none. */
+export function parseEtherscanGasPrices(body: string): ExplorerGasPrices | PriceFailureCode {
+  const result = readResult(body);
+  if (typeof result === "string") return result;
+  const safeWei = readGwei(result.SafeGasPrice);
+  const fastWei = readGwei(result.FastGasPrice);
+  return safeWei === undefined || fastWei === undefined ? "malformed" : { safeWei, fastWei };
+}
+
+function readGwei(value: Json | undefined): bigint | undefined {
+  return typeof value === "string" ? parseDecimal(value, 9) : undefined;
+}
+
+function readResult(body: string): { readonly [name: string]: Json } | PriceFailureCode {
+  let answer: Json;
+  try {
+    answer = parseJson(body);
+  } catch {
+    return "malformed"; // the parser's error may quote the body
+  }
+  if (!isJsonObject(answer)) return "malformed";
+  if (answer.status !== "1") return refusalOf(answer.result);
+  return isJsonObject(answer.result) ? answer.result : "malformed";
+}
+
+/** The phrases are Etherscan's: "Max rate limit reached", "Max calls per sec rate limit", "Invalid API Key". */
+function refusalOf(result: Json | undefined): PriceFailureCode {
+  const words = typeof result === "string" ? result.toLowerCase() : "";
+  if (words.includes("rate limit") || words.includes("max calls")) return "throttled";
+  return words.includes("api key") ? "bad_key" : "refused";
+}

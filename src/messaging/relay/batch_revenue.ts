@@ -1,0 +1,54 @@
+/** Reads what the messages of a waiting transaction would bring in, so that its price stays below that. */
+import type { SubmissionRow } from "../ledger/ledger.ts";
+import type { Income } from "./decisions/price_cap.ts";
+import { isAlwaysDelivered } from "./decisions/profit.ts";
+import { messageRowOf } from "./item_outcomes.ts";
+import { messageOf } from "./message_row.ts";
+import type { Candidate } from "./receipts.ts";
+import type { Replacing } from "./replacing.ts";
+import { readRevenues } from "./revenue.ts";
+import type { Settling } from "./settlement.ts";
+
+/** Age of a transaction from which on a fee that cannot be read counts as none, ms. */
+const FEE_PATIENCE_MS = 600_000;
+
+/** The income of a transaction; `undefined`: a fee could not be read just now. */
+export async function readIncome(
+  work: Settling,
+  { profit }: Replacing,
+  row: SubmissionRow,
+): Promise<Income | undefined> {
+  const { deps, target, signal } = work;
+  const candidates = deps.ledger.submissions.itemsOf(row.id).map((item): Candidate => {
+    const message = messageRowOf(deps, item);
+    return { row: message, message: messageOf(message) };
+  });
+  if (candidates.length === 0) return await incomeOfProofs(work, profit, row);
+  if (candidates.some((candidate) => candidate.row.state !== "submitted")) return { kind: "none" };
+  const receipts = await target.fetchReceipts(candidates.map(({ message }) => message), signal);
+  if (receipts.some((receipt) => receipt !== undefined)) return { kind: "none" };
+  if (profit === undefined || profit.minimumPercent === 0) return { kind: "any" };
+  const revenues = await readRevenues(deps, work.settings, { target, profit }, candidates, signal);
+  let offered18 = 0n;
+  for (const { paymentClass, fee } of revenues) {
+    if (isAlwaysDelivered(paymentClass)) return { kind: "any" };
+    if (fee.kind === "fee") offered18 += fee.fee18;
+    const isUnread = fee.kind === "unread";
+    if (isUnread && deps.clock.now() < row.createdAtMs + FEE_PATIENCE_MS) return undefined;
+  }
+  const price = await profit.price.fetchPrice(signal);
+  const price27 = price.kind === "known" ? price.price27 : undefined;
+  return { kind: "fees", offered18, price27, profitPercent: profit.minimumPercent };
+}
+
+/** What the hub pays for proofs that travel alone; where messages that follow pay for them, nobody knows. */
+async function incomeOfProofs(
+  { deps, signal }: Settling,
+  profit: Replacing["profit"],
+  { id }: SubmissionRow,
+): Promise<Income> {
+  const offered18 = deps.ledger.spending.find(id)?.offeredUsd18;
+  if (offered18 === undefined) return { kind: "any" };
+  const price = await profit?.price.fetchPrice(signal);
+  return { kind: "reward", offered18, price27: price?.kind === "known" ? price.price27 : undefined };
+}

@@ -1,0 +1,137 @@
+/**
+ * Finds out which messages of a batch the target would take, and proves exactly those together.
+ * One bad message refuses a whole batch, so a refused batch is halved until the bad ones stand alone.
+ */
+import type { Delivery, MessageProof, Refusal, RefusalCode, Simulation } from "../../core/chains/port.ts";
+import type { Message } from "../../core/ismp/message.ts";
+import { RpcFault, type RpcFaultCode } from "../../core/rpc/fault.ts";
+import { bisect } from "./decisions/batch.ts";
+import { ABOUT_THE_CHAIN } from "./decisions/refusal.ts";
+import type { Leg } from "./leg.ts";
+
+/** What is sifted: messages of one kind, proved at one height, behind the same consensus proofs. */
+export interface BisectInput {
+  readonly messages: readonly Message[];
+  /** Height of the source. */
+  readonly height: bigint;
+  /** Consensus proofs that travel in front of the messages, so that the target knows the height. */
+  readonly consensusProofs: readonly Uint8Array[];
+}
+
+/** Messages that the target takes together, ready to be signed. */
+export interface ProvenBatch {
+  readonly messages: readonly Message[];
+  /** The whole transaction: consensus proofs and messages with their proof. */
+  readonly delivery: Delivery;
+  /** Height at which the messages are proved. */
+  readonly height: bigint;
+  readonly simulation: Extract<Simulation, { kind: "accepted" }>;
+}
+
+/** A message that the target does not take now. */
+export interface Refused {
+  readonly message: Message;
+  /** `not_executed`: the transaction would succeed, the message would not be handled. */
+  readonly code: RefusalCode | "not_executed";
+  readonly detail: string;
+}
+
+/** What sifting a batch gave. */
+export interface SiftResult {
+  readonly accepted: readonly ProvenBatch[];
+  readonly refused: readonly Refused[];
+}
+
+/** Faults of the source that one message may cause for all that are proved together with it. */
+export const ABOUT_A_MESSAGE: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["not_found", "too_large"]);
+
+type Accepted = Extract<Simulation, { kind: "accepted" }>;
+
+type Attempt =
+  | { readonly kind: "accepted"; readonly delivery: Delivery; readonly simulation: Accepted }
+  | { readonly kind: "refused"; readonly refusal: Refusal };
+
+async function attempt(
+  leg: Leg,
+  { messages, height, consensusProofs }: BisectInput,
+  signal: AbortSignal,
+  proving = leg.source.proveMessages(messages, height, leg.target, signal),
+): Promise<Attempt> {
+  let proof: MessageProof;
+  try {
+    proof = await proving;
+  } catch (error) {
+    if (!(error instanceof RpcFault) || !ABOUT_A_MESSAGE.has(error.code)) throw error;
+    return { kind: "refused", refusal: { code: "bad_proof", detail: error.message } };
+  }
+  const consensus = consensusProofs.map((bytes) => ({ kind: "consensus" as const, proof: bytes }));
+  const delivery: Delivery = { steps: [...consensus, { kind: "messages", messages, proof }] };
+  const simulation = await leg.target.simulate(delivery, signal);
+  return simulation.kind === "refused" ? simulation : { kind: "accepted", delivery, simulation };
+}
+
+function refuseAll(messages: readonly Message[], refusal: Refusal): readonly Refused[] {
+  return messages.map((message) => ({ message, code: refusal.code, detail: refusal.detail }));
+}
+
+/**
+ * Sifts a batch at one proof height. Usually one proof and one simulation; each bad message costs a few more.
+ * Survivors are proved together again; if they fail only together, the parts that pass travel separately.
+ * @param proving a proof of exactly these messages at that height that was asked for before
+ */
+export async function findDeliverable(
+  leg: Leg,
+  work: BisectInput,
+  signal: AbortSignal,
+  proving?: Promise<MessageProof>,
+): Promise<SiftResult> {
+  const first = await siftOnce(leg, work, signal, proving);
+  if (first.accepted.length < 2) return first;
+  const survivors = first.accepted.flatMap((part) => part.messages);
+  const whole = await attempt(leg, { ...work, messages: survivors }, signal);
+  if (whole.kind === "refused" || !whole.simulation.handled.every((handled) => handled)) return first;
+  const { delivery, simulation } = whole;
+  return {
+    accepted: [{ messages: survivors, delivery, height: work.height, simulation }],
+    refused: first.refused,
+  };
+}
+
+async function siftOnce(
+  leg: Leg,
+  work: BisectInput,
+  signal: AbortSignal,
+  proving?: Promise<MessageProof>,
+): Promise<SiftResult> {
+  const { messages, height } = work;
+  if (messages.length === 0) return { accepted: [], refused: [] };
+  const tried = await attempt(leg, work, signal, proving);
+  if (tried.kind === "accepted") {
+    const { delivery, simulation } = tried;
+    const idle = messages.filter((_, index) => simulation.handled[index] !== true);
+    if (idle.length === 0) return { accepted: [{ messages, delivery, height, simulation }], refused: [] };
+    const busy = messages.filter((message) => !idle.includes(message));
+    const rest = await siftOnce(leg, { ...work, messages: busy }, signal);
+    const refused = idle.map((message) => ({
+      message,
+      code: "not_executed" as const,
+      detail: "the receiving module would fail, or there is no code at its address",
+    }));
+    return { accepted: rest.accepted, refused: [...rest.refused, ...refused] };
+  }
+  const { refusal } = tried;
+  if (refusal.step !== undefined && refusal.step < work.consensusProofs.length) {
+    // No message is to blame for the proof in front of it, whatever the verifier calls its error.
+    const code = refusal.code === "unspecified" ? "bad_proof" : refusal.code;
+    return { accepted: [], refused: refuseAll(messages, { ...refusal, code }) };
+  }
+  if (messages.length === 1 || ABOUT_THE_CHAIN.has(refusal.code)) {
+    return { accepted: [], refused: refuseAll(messages, refusal) };
+  }
+  const parts = [];
+  for (const half of bisect(messages)) parts.push(await siftOnce(leg, { ...work, messages: half }, signal));
+  return {
+    accepted: parts.flatMap((part) => part.accepted),
+    refused: parts.flatMap((part) => part.refused),
+  };
+}

@@ -1,0 +1,113 @@
+/**
+ * Settles several transactions of one nonce: any of them may be mined, so all hashes are looked up, and the messages
+ * are settled once, by the one that was. Which one counts is decided in `decisions/nonces.ts`.
+ */
+import type { SubmissionOutcome } from "../../core/chains/port.ts";
+import { type SubmissionRow, unresolvedSubmissionStates } from "../ledger/ledger.ts";
+import { settleNonce } from "./decisions/nonces.ts";
+import { reopen } from "./item_outcomes.ts";
+import { tellForeign } from "./foreign_nonces.ts";
+import { settleUnknown } from "./rebroadcast.ts";
+import {
+  type Included,
+  isKnownBlock,
+  noteInPool,
+  settleByReceipts,
+  settleRevert,
+  settleSuccess,
+  type Settling,
+} from "./settlement.ts";
+import { moveOn } from "./replacement.ts";
+
+/** A transaction of the nonce, and what the chain says of its hash. */
+interface Rival {
+  readonly row: SubmissionRow;
+  readonly outcome: SubmissionOutcome;
+}
+
+/**
+ * Looks up everything that was ever signed for one nonce. True when something changed.
+ * @param rows oldest first, also those that were given up
+ */
+export async function settleSameNonce(work: Settling, rows: readonly SubmissionRow[]): Promise<boolean> {
+  const competitors: Rival[] = [];
+  for (const row of rows) {
+    competitors.push({ row, outcome: await work.target.fetchOutcome(row.submission, work.signal) });
+  }
+  // Each `replaced` was looked up twice, so that it does not stand for a block that came in between.
+  const isFinal = competitors.every(({ outcome }) => outcome.kind === "replaced");
+  const fate = settleNonce(competitors.map(({ row, outcome }) => ({ id: row.id, outcome: outcome.kind })), {
+    isFinal,
+  });
+  switch (fate.kind) {
+    case "mined": {
+      const winner = competitors.find(({ row }) => row.id === fate.id);
+      if (winner?.outcome.kind !== "included") throw new Error("What was mined is not in a block");
+      return await takeWinner(work, winner.row, winner.outcome, competitors);
+    }
+    case "foreign":
+      return await takeForeign(work, competitors);
+    case "open":
+      return await goOn(work, competitors);
+  }
+}
+
+/** The winner settles its messages; the others have no say in those, and give back what they carried besides. */
+async function takeWinner(
+  work: Settling,
+  row: SubmissionRow,
+  outcome: Included,
+  competitors: readonly Rival[],
+): Promise<boolean> {
+  const { deps } = work;
+  const { submissions } = deps.ledger;
+  const isEnded = row.state === "final" || row.state === "failed";
+  // One that had been given up counts again.
+  if (!isEnded && !isOpen(row)) deps.ledger.transaction(() => reopen(deps, row));
+  const losers = competitors.map((competitor) => competitor.row).filter((other) =>
+    other.id !== row.id && isOpen(other)
+  );
+  // What it was settled for in this block already was given back then, and may have gone again with a loser: a node
+  // that is behind tells a nonce that is used.
+  const isSettled = isEnded || isKnownBlock(row, outcome);
+  const settles = isSettled ? [] : submissions.itemsOf(row.id);
+  const carried = new Set(settles.map(({ commitment }) => commitment));
+  const end = row.kind === "cancel"
+    ? { detail: "cancelled", reason: "stuck" } as const
+    : { detail: `submission ${row.id} was mined` };
+  for (const loser of losers) await settleByReceipts(work, loser, { state: "replaced", carried, ...end });
+  if (isEnded) return losers.length > 0;
+  const winner = submissions.find(row.id) ?? row;
+  const isNews = outcome.succeeded
+    ? await settleSuccess(work, winner, outcome)
+    : await settleRevert(work, winner, outcome);
+  return isNews || losers.length > 0;
+}
+
+/** A stranger used the nonce: receipts tell what became of the messages. */
+async function takeForeign(work: Settling, competitors: readonly Rival[]): Promise<boolean> {
+  const open = competitors.map(({ row }) => row).filter(isOpen);
+  tellForeign(work, open[0]?.submission.nonce);
+  for (const row of open) await settleByReceipts(work, row, { state: "replaced", detail: "nonce used" });
+  return open.length > 0;
+}
+
+/** Nothing is mined: what is known to a node is noted, what waits too long is replaced, the newest is handed over. */
+async function goOn(work: Settling, competitors: readonly Rival[]): Promise<boolean> {
+  let isNews = false;
+  for (const { row, outcome } of competitors) {
+    if (!isOpen(row)) continue;
+    if (outcome.kind === "pending" && noteInPool(work.deps, row)) isNews = true;
+    if (outcome.kind === "unknown" && row.state === "included" && await settleUnknown(work, row)) {
+      isNews = true;
+    }
+  }
+  if (isNews) return true;
+  if (await moveOn(work, competitors.map(({ row }) => row))) return true;
+  const newest = competitors.findLast(({ row }) => isOpen(row));
+  return newest?.outcome.kind === "unknown" && await settleUnknown(work, newest.row);
+}
+
+function isOpen({ state }: SubmissionRow): boolean {
+  return unresolvedSubmissionStates.some((open) => open === state);
+}

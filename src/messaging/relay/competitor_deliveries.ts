@@ -1,0 +1,110 @@
+/**
+ * Watches deliveries of other relayers until they are final: one that a reorganisation takes away comes back to us.
+ * What is remembered can be found again: after a start, what ended within the last hour is looked at again.
+ */
+import type { Chain } from "../../core/chains/port.ts";
+import type { MessageRow } from "../ledger/ledger.ts";
+import type { PipelineDeps } from "./leg.ts";
+import { transition } from "./transitions.ts";
+import { messageOf } from "./message_row.ts";
+
+/** How far back a start looks, ms: longer than any configured chain takes to finality. */
+const LOOK_BACK_MS = 3_600_000;
+
+/** Time between two looks at the chain while something is not final yet, ms. */
+const LOOK_EVERY_MS = 15_000;
+
+/** Receipts that are read at once. */
+const MAX_AT_ONCE = 100;
+
+/** Deliveries of others on one target. */
+export class CompetitorDeliveries {
+  readonly #deps: PipelineDeps;
+  readonly #target: Chain;
+  /** Everything that ended up to this time is final. */
+  #finalUntilMs: number;
+  /** Deliveries seen up to `untilMs` are final once `height` is. */
+  #watched: { readonly untilMs: number; readonly height: bigint } | undefined;
+  #lookAfterMs = 0;
+
+  constructor(deps: PipelineDeps, target: Chain) {
+    this.#deps = deps;
+    this.#target = target;
+    this.#finalUntilMs = deps.clock.now() - LOOK_BACK_MS;
+  }
+
+  /** Looks once, if it is time; true when a message has to be delivered again. May throw an `RpcFault`. */
+  async check(signal: AbortSignal): Promise<boolean> {
+    const nowMs = this.#deps.clock.now();
+    if (nowMs < this.#lookAfterMs) return false;
+    this.#lookAfterMs = nowMs + LOOK_EVERY_MS;
+    if (this.#watched === undefined) {
+      // Rows of this very millisecond may still be written.
+      const untilMs = nowMs - 1;
+      if (this.#page(untilMs, 1).length > 0) {
+        this.#watched = { untilMs, height: await this.#target.fetchHeight(signal) };
+      }
+      return false;
+    }
+    const { untilMs, height } = this.#watched;
+    if (await this.#target.fetchFinalHeight(signal) < height) return false;
+    const { hasNews, isSure } = await this.#confirm({ untilMs, height }, signal);
+    if (!isSure) return hasNews; // looked at again later
+    this.#finalUntilMs = untilMs;
+    this.#watched = undefined;
+    this.#lookAfterMs = 0;
+    return hasNews;
+  }
+
+  #page(untilMs: number, limit: number, afterKey?: MessageRow): readonly MessageRow[] {
+    const target = this.#target.id.stateMachine;
+    return this.#deps.ledger.messages.listDeliveredByOther({
+      target,
+      afterMs: this.#finalUntilMs,
+      untilMs,
+      limit,
+      afterKey,
+    });
+  }
+
+  /** Reads the receipts of what ended up to then; what surely has none is to be delivered. */
+  async #confirm(
+    { untilMs, height }: { readonly untilMs: number; readonly height: bigint },
+    signal: AbortSignal,
+  ): Promise<{ readonly hasNews: boolean; readonly isSure: boolean }> {
+    let hasNews = false;
+    let isSure = true;
+    let last: MessageRow | undefined;
+    for (;;) {
+      const rows = this.#page(untilMs, MAX_AT_ONCE, last);
+      if (rows.length === 0) return { hasNews, isSure };
+      last = rows.at(-1);
+      const receipts = await this.#target.fetchReceipts(rows.map(messageOf), signal);
+      const missing = rows.filter((_, index) => receipts[index] === undefined);
+      if (missing.length === 0) continue;
+      // A node that is behind has not seen them: what is delivered again would be paid for in vain.
+      const certain = await this.#target.fetchCertainReceipts(missing.map(messageOf), { height }, signal);
+      if (certain.some(({ kind }) => kind === "unsure")) isSure = false;
+      const gone = missing.filter((_, index) => {
+        const receipt = certain[index];
+        return receipt?.kind === "certain" && receipt.value === undefined;
+      });
+      if (gone.length === 0) continue;
+      hasNews = true;
+      this.#takeBack(gone);
+    }
+  }
+
+  /** Makes messages due again whose deliveries are gone. */
+  #takeBack(gone: readonly MessageRow[]): void {
+    const { ledger, clock } = this.#deps;
+    ledger.transaction(() => {
+      for (const { commitment, target } of gone) {
+        const row = ledger.messages.find(commitment, target);
+        if (row?.state !== "delivered_by_other") continue;
+        const detail = "the receipt of another relayer is gone";
+        transition(this.#deps, row, "ready", { detail, nextAttemptAtMs: clock.now() });
+      }
+    });
+  }
+}

@@ -1,0 +1,59 @@
+/**
+ * Decides which messages the hub would take from their senders, before anything is proved. Pure.
+ * Rules: docs/protocol/hub.md section 9: every POST is charged the length of its ABI encoding, every
+ * answer to a GET that of the response, which holds the request.
+ */
+import type { RefusalCode } from "../../../core/chains/port.ts";
+import type { SenderLimit } from "../../../core/chains/hub_accounts.ts";
+import { abiEncodeGet, abiEncodePost } from "../../../core/ismp/commitment.ts";
+import type { Message } from "../../../core/ismp/message.ts";
+
+/** Why the hub would not take a message. */
+export interface NotAdmitted {
+  readonly code: Extract<RefusalCode, "no_bandwidth" | "blocked_sender">;
+  readonly detail: string;
+}
+
+/** What is left of the limits while messages are admitted one after the other. */
+export class Allowances {
+  readonly #left = new Map<string, SenderLimit>();
+
+  /** True when the sender's limit was noted. */
+  knows(sender: string): boolean {
+    return this.#left.has(sender);
+  }
+
+  /** The same limits, to try out what they cover. */
+  copy(): Allowances {
+    const copy = new Allowances();
+    for (const [sender, limit] of this.#left) copy.note(sender, limit);
+    return copy;
+  }
+
+  note(sender: string, limit: SenderLimit): void {
+    this.#left.set(sender, limit);
+  }
+
+  /** Takes what the message needs; why it cannot be had otherwise. Senders that are not known are not limited. */
+  admit(sender: string, message: Message): NotAdmitted | undefined {
+    const limit = this.#left.get(sender);
+    if (limit === undefined || limit.kind === "free") return undefined;
+    if (limit.kind === "blocked") {
+      const detail = "the hub's runtime takes no request of this sender";
+      return message.kind === "post" ? { code: "blocked_sender", detail } : undefined;
+    }
+    const needed = bytesOf(message);
+    if (needed > limit.remainingBytes) {
+      const detail = `needs ${needed} bytes, the sender has ${limit.remainingBytes} left at the hub`;
+      return { code: "no_bandwidth", detail };
+    }
+    this.#left.set(sender, { kind: "metered", remainingBytes: limit.remainingBytes - needed });
+    return undefined;
+  }
+}
+
+/** Bytes that the hub charges; of a GET at least. */
+function bytesOf(message: Message): bigint {
+  if (message.kind === "post") return BigInt(abiEncodePost(message.request).length);
+  return message.kind === "get" ? BigInt(abiEncodeGet(message.request).length) : 0n;
+}

@@ -1,0 +1,227 @@
+/**
+ * Decides which delivered requests are claimed on the hub, in which groups, and for whom. Pure.
+ * Rules: docs/protocol/messaging.md sections 14.2 and 14.3; polytope-labs/hyperbridge:
+ * modules/pallets/relayer/src/accumulate.rs. What the hub's answer means is in `claim_results.ts`.
+ */
+import type { DeliveryRow } from "../../ledger/ledger.ts";
+import { equalBytes, type Hash256, toHex } from "../../../core/encoding/bytes.ts";
+import type { StateMachine } from "../../../core/ismp/state_machine.ts";
+
+/** Most commitments of one claim, as upstream does it. */
+export const CLAIM_GROUP_SIZE = 50;
+
+/** What planning needs of a delivery record. */
+export type ClaimRow = Pick<
+  DeliveryRow,
+  "commitment" | "source" | "dest" | "relayer" | "block" | "isFinal" | "claimState"
+>;
+
+/** What the chains say of one request. */
+export interface ClaimedRequest {
+  /** Fee on the source chain, units of its fee token; 0: none. */
+  readonly fee: bigint;
+  /** On the hub: still to be claimed, claimed, or not known to it (any more). */
+  readonly onHub: "open" | "claimed" | "unknown";
+}
+
+/** What planning depends on besides the rows. */
+export interface ClaimFacts {
+  isConfigured(chain: StateMachine): boolean;
+  /** Newest height of the chain on the hub whose challenge period is over; `undefined`: none. */
+  maturedHeight(chain: StateMachine): bigint | undefined;
+  /** `undefined`: it could not be read now. */
+  request(commitment: Hash256): ClaimedRequest | undefined;
+  /** Where our fees of that source belong; `undefined`: no key is configured for it. */
+  ownAddress(source: StateMachine): Uint8Array | undefined;
+  /** True when the key of this delivering address is configured. */
+  canSignAs(relayer: Uint8Array): boolean;
+}
+
+/** Account that is credited instead of the delivering one. Needs a signature of the delivering key. */
+export interface ClaimBeneficiary {
+  readonly account: Uint8Array;
+  /** The hub counts `Relayer.Nonce` for this pair; read it right before signing each claim. */
+  readonly nonceOf: { readonly address: Uint8Array; readonly chain: StateMachine };
+}
+
+/** One claim: one extrinsic, which the hub takes or refuses as a whole. */
+export interface ClaimGroup {
+  readonly source: StateMachine;
+  readonly dest: StateMachine;
+  /** Who the receipts must name. */
+  readonly relayer: Uint8Array;
+  /** At most {@link CLAIM_GROUP_SIZE}, oldest block first. */
+  readonly commitments: readonly Hash256[];
+  /** Heights to prove at, as the hub knows them. */
+  readonly sourceHeight: bigint;
+  readonly destHeight: bigint;
+  readonly beneficiary: ClaimBeneficiary | undefined;
+  /** Sum of the fees, units of the source's fee token. */
+  readonly fee: bigint;
+  /** Newest fee of each request, which its proof must show; a request that is not in it takes what it gets. */
+  readonly leastFees: ReadonlyMap<Hash256, bigint>;
+  /** Claims of one lane follow each other (they may share a nonce), lanes may run side by side. */
+  readonly lane: string;
+}
+
+/** A row that ends without a claim. */
+export interface SettledClaim {
+  readonly commitment: Hash256;
+  readonly dest: StateMachine;
+  readonly to: "claimed" | "no_fee" | "unclaimable";
+  readonly why: "claimed_already" | "fee_is_zero" | "unknown_to_hub";
+}
+
+/** Why a row is not claimed yet. */
+export type ClaimWait =
+  | "source_not_configured"
+  | "dest_not_configured"
+  | "not_final"
+  /** The hub knows no mature height of the destination at or above the delivery. */
+  | "dest_height"
+  /** The hub knows no mature height of the source. */
+  | "source_height"
+  /** Fee or claim could not be read. */
+  | "unread"
+  /** A claim with it is under way. */
+  | "under_way";
+
+/** A row that is kept for later. */
+export interface WaitingClaim {
+  readonly commitment: Hash256;
+  readonly source: StateMachine;
+  readonly dest: StateMachine;
+  readonly why: ClaimWait;
+  /** Height of the destination that the hub must reach. */
+  readonly destHeight: bigint;
+}
+
+/** What is to be done with the rows. */
+export interface ClaimPlan {
+  /** By pair and relayer, oldest first. */
+  readonly groups: readonly ClaimGroup[];
+  readonly settled: readonly SettledClaim[];
+  readonly waiting: readonly WaitingClaim[];
+}
+
+/** Plans claims for rows in any order and of any pairs; the same rows give the same plan whatever their order. */
+export function planClaims(rows: readonly ClaimRow[], facts: ClaimFacts): ClaimPlan {
+  const settled: SettledClaim[] = [];
+  const waiting: WaitingClaim[] = [];
+  const byPair = new Map<string, PricedRow[]>();
+  for (const row of rows.toSorted(compareRows)) {
+    if (row.claimState !== "unclaimed" && row.claimState !== "claiming") continue;
+    const judged = judgeRow(row, facts);
+    if (judged.kind === "settle") settled.push({ commitment: row.commitment, dest: row.dest, ...judged.as });
+    else if (judged.kind === "wait") waiting.push(waitingClaim(row, judged.why));
+    else {
+      const pair = `${row.source} ${row.dest} ${toHex(row.relayer)}`;
+      const members = byPair.get(pair) ?? [];
+      members.push({ row, fee: judged.fee });
+      byPair.set(pair, members);
+    }
+  }
+  const pairs = [...byPair].sort(([a], [b]) => a < b ? -1 : 1).map(([, members]) => members);
+  return { groups: pairs.flatMap((members) => groupsOf(members, facts)), settled, waiting };
+}
+
+interface PricedRow {
+  readonly row: ClaimRow;
+  readonly fee: bigint;
+}
+
+type Judged =
+  | { readonly kind: "claim"; readonly fee: bigint }
+  | { readonly kind: "wait"; readonly why: ClaimWait }
+  | { readonly kind: "settle"; readonly as: Pick<SettledClaim, "to" | "why"> };
+
+function judgeRow(row: ClaimRow, facts: ClaimFacts): Judged {
+  const wait = (why: ClaimWait): Judged => ({ kind: "wait", why });
+  if (row.claimState === "claiming") return wait("under_way");
+  if (!row.isFinal) return wait("not_final");
+  if (!facts.isConfigured(row.source)) return wait("source_not_configured");
+  if (!facts.isConfigured(row.dest)) return wait("dest_not_configured");
+  const request = facts.request(row.commitment);
+  if (request === undefined) return wait("unread");
+  if (request.onHub === "claimed") {
+    return { kind: "settle", as: { to: "claimed", why: "claimed_already" } };
+  }
+  if (request.fee === 0n) return { kind: "settle", as: { to: "no_fee", why: "fee_is_zero" } };
+  if (request.onHub === "unknown") {
+    return { kind: "settle", as: { to: "unclaimable", why: "unknown_to_hub" } };
+  }
+  const destHeight = facts.maturedHeight(row.dest);
+  if (destHeight === undefined || destHeight < row.block.height) return wait("dest_height");
+  if (facts.maturedHeight(row.source) === undefined) return wait("source_height");
+  return { kind: "claim", fee: request.fee };
+}
+
+function waitingClaim(row: ClaimRow, why: ClaimWait): WaitingClaim {
+  return {
+    commitment: row.commitment,
+    source: row.source,
+    dest: row.dest,
+    why,
+    destHeight: row.block.height,
+  };
+}
+
+function compareRows(a: ClaimRow, b: ClaimRow): number {
+  if (a.block.height !== b.block.height) return a.block.height < b.block.height ? -1 : 1;
+  if (a.commitment !== b.commitment) return a.commitment < b.commitment ? -1 : 1;
+  return a.dest < b.dest ? -1 : a.dest > b.dest ? 1 : 0;
+}
+
+/** Groups of one pair and relayer. */
+function groupsOf(members: readonly PricedRow[], facts: ClaimFacts): readonly ClaimGroup[] {
+  const groups: ClaimGroup[] = [];
+  for (let start = 0; start < members.length; start += CLAIM_GROUP_SIZE) {
+    const part = members.slice(start, start + CLAIM_GROUP_SIZE);
+    const [first] = part;
+    if (first === undefined) throw new Error("A group of claims is empty");
+    const { source, dest, relayer } = first.row;
+    const sourceHeight = facts.maturedHeight(source);
+    const destHeight = facts.maturedHeight(dest);
+    if (sourceHeight === undefined || destHeight === undefined) throw new Error("A claim has no height");
+    groups.push({
+      source,
+      dest,
+      relayer,
+      commitments: part.map(({ row }) => row.commitment),
+      sourceHeight,
+      destHeight,
+      beneficiary: beneficiaryOf(source, relayer, facts),
+      fee: part.reduce((sum, { fee }) => sum + fee, 0n),
+      leastFees: new Map(part.map(({ row, fee }) => [row.commitment, fee])),
+      lane: `${source} ${toHex(relayer)}`,
+    });
+  }
+  return groups;
+}
+
+/**
+ * Who is credited when it is not the delivering address itself: our address on the source, because withdrawals look
+ * there. Without a key for either of them the fees stay with the delivering address.
+ */
+export function beneficiaryOf(
+  source: StateMachine,
+  relayer: Uint8Array,
+  facts: Pick<ClaimFacts, "ownAddress" | "canSignAs">,
+): ClaimBeneficiary | undefined {
+  const account = facts.ownAddress(source);
+  if (account === undefined || equalBytes(account, relayer) || !facts.canSignAs(relayer)) return undefined;
+  return { account, nonceOf: { address: relayer, chain: source } };
+}
+
+/** What `accumulate-fees` does next: submit, wait for heights (only with `--wait`), or end. */
+export function nextClaimStep(plan: ClaimPlan, waits: boolean): "submit" | "wait" | "done" {
+  if (plan.groups.length > 0) return "submit";
+  const canCome: ReadonlySet<ClaimWait> = new Set([
+    "not_final",
+    "dest_height",
+    "source_height",
+    "unread",
+    "under_way",
+  ]);
+  return waits && plan.waiting.some(({ why }) => canCome.has(why)) ? "wait" : "done";
+}

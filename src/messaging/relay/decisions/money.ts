@@ -1,0 +1,103 @@
+/**
+ * What a delivery costs and what a fee is worth, in exact integers. Pure.
+ * Rules: docs/protocol/messaging.md sections 9.1 to 9.3 and docs/protocol/evm-host.md section 10;
+ * polytope-labs/hyperbridge: tesseract/messaging/{messaging,evm}. One unit of a fee token's whole is one dollar.
+ */
+import { formatDecimal, rescale } from "../../../core/encoding/decimal.ts";
+
+/**
+ * A fee in units of a token with so many decimals, as dollars x 10^18. Up to 18 decimals it is exact; tokens with
+ * more round down.
+ * @throws {RangeError} for decimals that no token can have (a `uint8`).
+ */
+export function toFee18(feeUnits: bigint, decimals: number): bigint {
+  if (!Number.isInteger(decimals) || decimals < 0 || decimals > 255) {
+    throw new RangeError(`Expected decimals from 0 to 255, found ${decimals}`);
+  }
+  return rescale(feeUnits, decimals, 18);
+}
+
+/** Decimals of the hub's own token (docs/protocol/hub.md section 10.4). */
+const HUB_TOKEN_DECIMALS = 12n;
+
+/**
+ * A reward of the hub in units of its own token, as dollars x 10^18. Rounds down.
+ * @param tokenPrice27 dollars per whole token x 10^27; `undefined`: unknown, then the reward counts for nothing
+ */
+export function toReward18(rewardUnits: bigint, tokenPrice27: bigint | undefined): bigint {
+  return rewardUnits * (tokenPrice27 ?? 0n) / 10n ** (HUB_TOKEN_DECIMALS + 9n);
+}
+
+/** The delivery of a payment of ours must cost less than one part in so many of its amount. */
+const MIN_PAYMENT_TO_COST = 10n;
+
+/** The most that the delivery of a payment of ours may cost: less than a tenth of it, dollars x 10^18. */
+export function paymentBudget18(amount18: bigint): bigint {
+  return amount18 === 0n ? 0n : (amount18 - 1n) / MIN_PAYMENT_TO_COST;
+}
+
+/** Dollars per wei x 10^27, of a price in dollars per whole token x 10^27. Rounds down. */
+export function unitPrice27(price27: bigint): bigint {
+  return price27 / 10n ** 18n;
+}
+
+/** Dollars x 10^18 per unit of gas. Rounds down. */
+export function gasCostUsd18(price27: bigint, gasPriceWei: bigint): bigint {
+  return unitPrice27(price27) * gasPriceWei / 10n ** 9n;
+}
+
+/** What a delivery uses of its chain. */
+export interface Usage {
+  readonly gas: bigint;
+  /** What an OP-stack chain charges for the data on layer 1, wei; 0 elsewhere. */
+  readonly dataCostWei: bigint;
+}
+
+/** What the chain asks for it. */
+export interface Market {
+  /** Price of the node, without the buffer that is added when sending. */
+  readonly gasPriceWei: bigint;
+  /** Dollars per native token x 10^27; `undefined`: unknown. */
+  readonly price27: bigint | undefined;
+}
+
+/**
+ * Cost in dollars x 10^18: `gas * floor(unit * gasPrice / 10^9) + floor(unit * dataCost / 10^9)`.
+ * What costs no wei costs nothing, whatever the price; otherwise `undefined` when the price is unknown.
+ */
+export function costUsd18(usage: Usage, market: Market): bigint | undefined {
+  if (usage.gas * market.gasPriceWei === 0n && usage.dataCostWei === 0n) return 0n;
+  if (market.price27 === undefined) return undefined;
+  const data = unitPrice27(market.price27) * usage.dataCostWei / 10n ** 9n;
+  return usage.gas * gasCostUsd18(market.price27, market.gasPriceWei) + data;
+}
+
+/** Least fee for a cost: `cost + floor(percent * cost / 100)`, dollars x 10^18. `percent` is a whole number >= 0. */
+export function requiredUsd18(cost18: bigint, profitPercent: number): bigint {
+  return cost18 + BigInt(profitPercent) * cost18 / 100n;
+}
+
+/**
+ * Whole currency units as units of a token with so many decimals. The part that the token cannot express is
+ * rounded up, so that a threshold is never undercut.
+ * @throws {RangeError} for amounts below 1 that only an exponent can write, and for those that are not finite.
+ */
+export function toTokenUnits(amount: number, decimals: number): bigint {
+  const parts = /^(\d+)(?:\.(\d+))?$/.exec(
+    Number.isInteger(amount) ? BigInt(amount).toString() : String(amount),
+  );
+  if (parts === null) throw new RangeError("Expected a finite amount of at least 0");
+  const [, whole = "", fraction = ""] = parts;
+  const scaled = BigInt(whole + fraction.slice(0, decimals).padEnd(decimals, "0"));
+  return /[1-9]/.test(fraction.slice(decimals)) ? scaled + 1n : scaled;
+}
+
+/** Units of a token as text in whole units, for people; exact. */
+export function formatTokenUnits(units: bigint, decimals: number): string {
+  return formatDecimal(units, decimals);
+}
+
+/** A price in dollars x 10^27 as text, for people; exact. */
+export function formatPrice27(price27: bigint): string {
+  return formatDecimal(price27, 27);
+}

@@ -1,0 +1,48 @@
+/**
+ * Decides what a transaction's fate means for each message it carried. Pure.
+ * Rules: docs/protocol/messaging.md sections 10.3 and 10.4. A mined transaction is not a delivery;
+ * only the host's event or receipt is.
+ */
+import type { SubmissionOutcome } from "../../../core/chains/port.ts";
+import { equalBytes, type Hash256 } from "../../../core/encoding/bytes.ts";
+
+/** What became of one message. */
+export type DeliveryOutcome =
+  /** The host recorded our delivery. */
+  | "delivered"
+  /** The host recorded somebody else's. */
+  | "delivered_by_other"
+  /** Mined without effect: the module failed or has no code. */
+  | "not_executed"
+  /** Nothing was recorded and nothing is known against another attempt. */
+  | "undelivered";
+
+/** Fates of the items of an included, successful transaction, by what the host recorded in it. */
+export function fatesByEvents(
+  requestCommitments: readonly Hash256[],
+  outcome: Extract<SubmissionOutcome, { kind: "included" }>,
+  ourself: Uint8Array,
+): readonly DeliveryOutcome[] {
+  const relayerOf = new Map(outcome.handled.map(({ commitment, relayer }) => [commitment, relayer]));
+  return requestCommitments.map((commitment) => {
+    const relayer = relayerOf.get(commitment);
+    if (relayer === undefined) return "not_executed";
+    return equalBytes(relayer, ourself) ? "delivered" : "delivered_by_other";
+  });
+}
+
+/** Fates of the items of a transaction that failed or vanished, by the receipts on the chain now. */
+export function fatesByReceipts(
+  receipts: readonly (Uint8Array | undefined)[],
+  ourself: Uint8Array,
+): readonly DeliveryOutcome[] {
+  return receipts.map((relayer) => {
+    if (relayer === undefined) return "undelivered";
+    return equalBytes(relayer, ourself) ? "delivered" : "delivered_by_other";
+  });
+}
+
+/** True when a failed delivery lost a race: one of its messages was delivered by somebody else meanwhile. */
+export function isLostRace(fates: readonly DeliveryOutcome[]): boolean {
+  return fates.includes("delivered_by_other");
+}

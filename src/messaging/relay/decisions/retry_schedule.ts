@@ -1,0 +1,92 @@
+/**
+ * Decides when a message that could not be delivered is looked at again. Pure.
+ * Rules: docs/protocol/messaging.md section 11.2; `unprofitable_retry_frequency` of the specification.
+ */
+
+/** Why a message waits, as far as the schedule is concerned. */
+export type RetryClass =
+  /** Node behind, challenge period, nonce race, lost race: always retried. */
+  | "transient"
+  /** Our account cannot pay: looked at once a minute, since an operator may fill it at any time. */
+  | "unfunded"
+  /** The hub cannot take it yet: always retried. */
+  | "hub_waiting"
+  /** The hub refuses it (bandwidth, a blocked sender, its module): always retried, more and more seldom. */
+  | "hub_refused"
+  /** Costs a node much to look at, and hardly ever passes: always retried, seldom. */
+  | "slow"
+  /** Simulation failed, mined without effect, unprofitable: retried only if the operator asked for it. */
+  | "failed";
+
+/** Time stamp of "not by itself": beyond every clock, still a safe integer. */
+export const NEVER_MS = Number.MAX_SAFE_INTEGER;
+
+const TRANSIENT = { firstMs: 2_000, mostMs: 5 * 60_000 };
+/** Pause between two looks at an account that cannot pay, ms. */
+export const UNFUNDED_PAUSE_MS = 60_000;
+const SLOW = { firstMs: 10 * 60_000, mostMs: 6 * 3_600_000 };
+const HUB_WAITING = { firstMs: 15_000, mostMs: 10 * 60_000 };
+/** Ten tries take a day: bandwidth that ran out is bought within hours, spam must not be tried for long. */
+const HUB_REFUSED = { firstMs: 15_000, mostMs: 6 * 3_600_000, factor: 4 };
+/** Refusals of the hub after which a message without a timeout ends. */
+const MAX_REFUSALS = 10;
+/** A timeout further away than this is none; a message without one is given up after this time. */
+const MAX_WAIT_MS = 30 * 24 * 3_600_000;
+/** After this many attempts the operator's interval doubles, up to {@link FAILED_MOST_MS}. */
+const FAILED_PATIENCE = 10;
+const FAILED_MOST_MS = 6 * 3_600_000;
+
+/**
+ * Unix milliseconds of the next attempt.
+ * @param facts.attempts attempts made so far, at least 1; of class `hub_refused` the refusals
+ * @param facts.retryFrequencySec `unprofitable_retry_frequency`; `undefined` disables retries of class `failed`
+ * @param facts.jitter random number in [0, 1)
+ */
+export function nextAttemptMs(facts: {
+  readonly retryClass: RetryClass;
+  readonly attempts: number;
+  readonly nowMs: number;
+  readonly retryFrequencySec: number | undefined;
+  readonly jitter: number;
+}): number {
+  if (facts.retryClass === "failed") return nextFailedMs(facts);
+  if (facts.retryClass === "unfunded") return facts.nowMs + UNFUNDED_PAUSE_MS;
+  const { firstMs, mostMs, factor = 2 } = SCHEDULES[facts.retryClass];
+  const delayMs = Math.min(mostMs, firstMs * factor ** Math.min(20, Math.max(0, facts.attempts - 1)));
+  return facts.nowMs + Math.round(delayMs * (0.75 + facts.jitter / 2));
+}
+
+const SCHEDULES: Readonly<
+  Record<
+    "transient" | "slow" | "hub_waiting" | "hub_refused",
+    { firstMs: number; mostMs: number; factor?: number }
+  >
+> = { transient: TRANSIENT, slow: SLOW, hub_waiting: HUB_WAITING, hub_refused: HUB_REFUSED };
+
+/**
+ * True when a message that the hub refused once more is given up: it was refused ten times, or is 30 days old, and no
+ * timeout will end it. Upstream's relayer tries once.
+ * @param facts.refusals refusals so far, this one included; other waits do not count
+ * @param facts.timeoutSec Unix seconds; 0: never
+ */
+export function isRefusedForGood(
+  facts: {
+    readonly refusals: number;
+    readonly timeoutSec: bigint;
+    readonly createdAtMs: number;
+    readonly nowMs: number;
+  },
+): boolean {
+  const { refusals, timeoutSec, createdAtMs, nowMs } = facts;
+  const endsByItself = timeoutSec > 0n && timeoutSec * 1000n <= BigInt(nowMs + MAX_WAIT_MS);
+  return !endsByItself && (refusals >= MAX_REFUSALS || nowMs - createdAtMs >= MAX_WAIT_MS);
+}
+
+function nextFailedMs(
+  facts: { attempts: number; nowMs: number; retryFrequencySec: number | undefined },
+): number {
+  if (facts.retryFrequencySec === undefined) return NEVER_MS;
+  const everyMs = facts.retryFrequencySec * 1000;
+  const doublings = Math.max(0, facts.attempts - FAILED_PATIENCE);
+  return facts.nowMs + Math.max(everyMs, Math.min(FAILED_MOST_MS, everyMs * 2 ** Math.min(20, doublings)));
+}

@@ -1,0 +1,128 @@
+/**
+ * Decides which rewards of the hub are claimed now, and what its refusals mean. Pure.
+ * Rules: docs/protocol/messaging.md sections 17.1 and 17.2; polytope-labs/hyperbridge:
+ * modules/pallets/relayer/src/{outbound_consensus,outbound_request}.rs. Only with `[hub].signer`: it is who is paid.
+ */
+import type { RewardKey, RewardRow } from "../../ledger/ledger.ts";
+import type { StateMachine } from "../../../core/ismp/state_machine.ts";
+
+/** How often rewards are looked at, and how long a refused one waits, ms. */
+export const REWARD_INTERVAL_MS = 600_000;
+
+/** What planning depends on besides the rows. */
+export interface RewardFacts {
+  readonly nowMs: number;
+  /** A hub account is configured. Without one nothing is claimed. */
+  readonly hasPayee: boolean;
+  /** The key that did the work on that chain is configured. */
+  hasSigner(chain: StateMachine): boolean;
+  /** Newest height of the chain on the hub whose challenge period is over; `undefined`: none. */
+  maturedHeight(chain: StateMachine): bigint | undefined;
+  /** True when the hub has paid it to anybody; `undefined`: could not be read now. */
+  isClaimed(key: RewardKey): boolean | undefined;
+  /** What the hub offers for it, in its native token; 0: nothing; `undefined`: could not be read now. */
+  offered(key: RewardKey): bigint | undefined;
+}
+
+/** Why a reward is not claimed now. */
+export type RewardWait =
+  | "no_payee"
+  | "no_signer"
+  | "not_due"
+  /** The hub knows no mature height of the chain at or above the work. */
+  | "height"
+  | "unread"
+  /** A claim is under way. */
+  | "under_way";
+
+/** What is to be done with the rows, each part lowest height first, so that no reward starves. */
+export interface RewardPlan {
+  readonly claims: readonly {
+    readonly row: RewardRow;
+    /** Height of the chain to prove at. */
+    readonly proofHeight: bigint;
+    readonly offered: bigint;
+  }[];
+  readonly settled: readonly {
+    readonly row: RewardRow;
+    readonly to: "claimed" | "refused";
+    readonly why: "claimed_already" | "nothing_offered";
+  }[];
+  readonly waiting: readonly { readonly row: RewardRow; readonly why: RewardWait }[];
+}
+
+/** Plans the claims of open rows, in any order. */
+export function planRewards(rows: readonly RewardRow[], facts: RewardFacts): RewardPlan {
+  const claims: RewardPlan["claims"][number][] = [];
+  const settled: RewardPlan["settled"][number][] = [];
+  const waiting: RewardPlan["waiting"][number][] = [];
+  for (const row of rows.toSorted(oldestFirst)) {
+    if (row.state === "claimed" || row.state === "refused") continue;
+    const why = waitOf(row, facts);
+    if (why !== undefined) {
+      waiting.push({ row, why });
+      continue;
+    }
+    const isClaimed = facts.isClaimed(row);
+    const offered = facts.offered(row);
+    const proofHeight = facts.maturedHeight(row.chain);
+    if (isClaimed === true) settled.push({ row, to: "claimed", why: "claimed_already" });
+    else if (offered === 0n) settled.push({ row, to: "refused", why: "nothing_offered" });
+    else if (isClaimed === undefined || offered === undefined) waiting.push({ row, why: "unread" });
+    else if (proofHeight === undefined || proofHeight < row.height) waiting.push({ row, why: "height" });
+    else claims.push({ row, proofHeight, offered });
+  }
+  return { claims, settled, waiting };
+}
+
+function waitOf(row: RewardRow, facts: RewardFacts): RewardWait | undefined {
+  if (row.state === "claiming") return "under_way";
+  if (!facts.hasPayee) return "no_payee";
+  if (!facts.hasSigner(row.chain)) return "no_signer";
+  return row.nextAttemptAtMs > facts.nowMs ? "not_due" : undefined;
+}
+
+function oldestFirst(a: RewardRow, b: RewardRow): number {
+  if (a.height !== b.height) return a.height < b.height ? -1 : 1;
+  const [left, right] = [`${a.kind} ${a.chain} ${a.reference}`, `${b.kind} ${b.chain} ${b.reference}`];
+  return left < right ? -1 : left > right ? 1 : 0;
+}
+
+/** Errors of the pallet after which the reward is paid already. */
+const ALREADY_PAID: ReadonlySet<string> = new Set([
+  "OutboundRotationAlreadyClaimed",
+  "OutboundRequestAlreadyClaimed",
+]);
+
+/** Errors of the pallet that no later attempt changes. */
+const FINAL: ReadonlySet<string> = new Set([
+  "OutboundNoRewardConfigured",
+  "OutboundSignerMismatch",
+  "OutboundDestinationNotEvm",
+  "OutboundSignatureNotEvm",
+  "OutboundRequestNoRewardConfigured",
+  "OutboundRequestSignerMismatch",
+  "OutboundRequestNotKnown",
+  "OutboundRequestSourceNotHyperbridge",
+  "OutboundRequestModuleIdTooLong",
+  "OutboundRequestUnsupportedDestination",
+]);
+
+/** What becomes of a reward whose claim was refused. */
+export type RewardRefusal =
+  | { readonly state: "claimed" | "refused" }
+  | { readonly state: "pending"; readonly attempts: number; readonly nextAttemptAtMs: number };
+
+/**
+ * Judges a refusal by the name of the pallet's error; `undefined`: the pool refused without saying why.
+ * Everything that is not final is tried again, because a lagging client or an empty treasury passes.
+ */
+export function judgeRewardRefusal(
+  row: Pick<RewardRow, "attempts">,
+  error: string | undefined,
+  nowMs: number,
+): RewardRefusal {
+  if (error !== undefined && ALREADY_PAID.has(error)) return { state: "claimed" };
+  if (error !== undefined && FINAL.has(error)) return { state: "refused" };
+  return { state: "pending", attempts: row.attempts + 1, nextAttemptAtMs: nowMs + REWARD_INTERVAL_MS };
+}

@@ -1,0 +1,127 @@
+/**
+ * Decides what one leg does with one message it read: deliver, hold, reject, or leave to another leg.
+ * Pure. Rules: docs/protocol/messaging.md section 8.1; polytope-labs/hyperbridge:
+ * tesseract/messaging/messaging (filtering of events).
+ */
+import { type Hex, toHex } from "../../../core/encoding/bytes.ts";
+import type { GetRequest, Message, PostRequest } from "../../../core/ismp/message.ts";
+import type { StateMachine } from "../../../core/ismp/state_machine.ts";
+
+/** What the decision depends on besides the message. */
+export interface RouteFacts {
+  readonly hub: StateMachine;
+  /** Chain on which this leg reads messages. */
+  readonly source: StateMachine;
+  /** Chain to which this leg delivers. */
+  readonly target: StateMachine;
+  /** Sending modules that are delivered, lower-case hex; `undefined` delivers all. */
+  readonly moduleFilter: ReadonlySet<Hex> | undefined;
+  /** Chains that are configured, i.e. whose fees can be read. */
+  readonly configured: ReadonlySet<StateMachine>;
+  /** Modules of the hub whose requests the hub rewards, lower-case hex; `undefined`: could not be read yet. */
+  readonly listedModules: Pick<ReadonlySet<Hex>, "has"> | undefined;
+  /** True when the target takes answers to GET requests as messages: EVM hosts do. */
+  readonly takesResponses: boolean;
+  /** The target's own clock, Unix seconds. */
+  readonly sinkNowSec: bigint;
+}
+
+/** Why a message of this leg is never delivered. */
+export type RejectReason = "module_filter" | "hub_originated" | "wrong_source" | "bad_destination";
+
+/** Why a message waits: for a configured source, a configured chain to read, the hub's list, or for its end. */
+export type RouteHold =
+  | "no_fee_source"
+  | "unconfigured_chain"
+  | "waiting_for_update"
+  | "too_close_to_timeout";
+
+/** Decision on one message. */
+export type Route =
+  | { readonly kind: "deliver" }
+  /** Kept, and looked at again. */
+  | { readonly kind: "hold"; readonly reason: RouteHold }
+  | { readonly kind: "reject"; readonly reason: RejectReason }
+  | { readonly kind: "timedOut" }
+  /** Not a message of this leg: another leg carries it. */
+  | { readonly kind: "ignore" };
+
+/** Time that a delivery needs to be included; a message that expires sooner is not worth its gas. Seconds. */
+export const INCLUSION_MARGIN_SEC = 60n;
+
+/** Chain that the message goes to in the end. */
+export function destinationOf(message: Message): StateMachine {
+  return message.kind === "getResponse" ? message.response.get.source : message.request.dest;
+}
+
+/** Request that a message is or answers. */
+export function requestOf(message: Message): PostRequest | GetRequest {
+  return message.kind === "getResponse" ? message.response.get : message.request;
+}
+
+/** Commitment under which receipts of the message are filed. */
+export function receiptKeyOf(message: Message): Hex {
+  return message.kind === "getResponse" ? message.requestCommitment : message.commitment;
+}
+
+/** True once the chain's clock has reached the timeout; 0 never times out. */
+export function isTimedOut(timeoutSec: bigint, nowSec: bigint): boolean {
+  return timeoutSec !== 0n && nowSec >= timeoutSec;
+}
+
+/** Routes one message of one leg. */
+export function route(message: Message, facts: RouteFacts): Route {
+  return facts.target === facts.hub ? routeToHub(message, facts) : routeToChain(message, facts);
+}
+
+function routeToHub(message: Message, facts: RouteFacts): Route {
+  if (message.kind === "getResponse") return { kind: "ignore" };
+  if (message.request.source !== facts.source) return { kind: "reject", reason: "wrong_source" };
+  if (!passesModuleFilter(message, facts)) return { kind: "reject", reason: "module_filter" };
+  const timing = routeByTime(message.request.timeoutTimestampSec, facts.sinkNowSec);
+  if (timing.kind !== "deliver") return timing;
+  if (message.kind === "get" && !facts.configured.has(message.request.dest)) {
+    return { kind: "hold", reason: "unconfigured_chain" };
+  }
+  return timing;
+}
+
+function routeToChain(message: Message, facts: RouteFacts): Route {
+  if (message.kind === "get" || destinationOf(message) !== facts.target) return { kind: "ignore" };
+  if (!passesModuleFilter(message, facts)) return { kind: "reject", reason: "module_filter" };
+  // The hub enforced the timeout when it made the response; it may be delivered forever.
+  if (message.kind === "getResponse") {
+    return facts.takesResponses ? { kind: "deliver" } : { kind: "reject", reason: "bad_destination" };
+  }
+  const { request } = message;
+  if (request.source === facts.hub) {
+    const listing = routeByList(request, facts);
+    if (listing !== undefined) return listing;
+  } else if (!facts.configured.has(request.source)) {
+    return isTimedOut(request.timeoutTimestampSec, facts.sinkNowSec)
+      ? { kind: "timedOut" }
+      : { kind: "hold", reason: "no_fee_source" };
+  }
+  return routeByTime(request.timeoutTimestampSec, facts.sinkNowSec);
+}
+
+/** Requests of the hub itself travel when the operator or the hub lists their module; `undefined`: it does. */
+function routeByList(request: PostRequest, facts: RouteFacts): Route | undefined {
+  if (facts.moduleFilter !== undefined || facts.listedModules?.has(toHex(request.from)) === true) {
+    return undefined;
+  }
+  if (facts.listedModules !== undefined) return { kind: "reject", reason: "hub_originated" };
+  return { kind: "hold", reason: "waiting_for_update" };
+}
+
+function passesModuleFilter(message: Message, facts: RouteFacts): boolean {
+  return facts.moduleFilter === undefined || facts.moduleFilter.has(toHex(requestOf(message).from));
+}
+
+function routeByTime(timeoutSec: bigint, nowSec: bigint): Route {
+  if (isTimedOut(timeoutSec, nowSec)) return { kind: "timedOut" };
+  if (timeoutSec !== 0n && timeoutSec - nowSec < INCLUSION_MARGIN_SEC) {
+    return { kind: "hold", reason: "too_close_to_timeout" };
+  }
+  return { kind: "deliver" };
+}

@@ -1,0 +1,309 @@
+/**
+ * Takes what is due on a leg, finds out what the target would take, and has it sent. While one batch is signed and
+ * sent, the next one is prepared (receipts, proof, simulation): see {@link deliverBatches}.
+ */
+import type { CounterpartyView, MessageProof } from "../../core/chains/port.ts";
+import type { MessageRow } from "../ledger/ledger.ts";
+import type { Message } from "../../core/ismp/message.ts";
+import { packApart } from "./decisions/batch.ts";
+import { NEVER_MS } from "./decisions/retry_schedule.ts";
+import { competitorBackoffMs } from "./decisions/competition.ts";
+import { listAdmitted, withoutRefusedSenders } from "./admission.ts";
+import { expire } from "./expire.ts";
+import { confirmUnknown } from "./gone.ts";
+import { countRoom, hasRoomInFlight } from "./in_flight.ts";
+import type { Leg, PipelineDeps, PipelineSettings } from "./leg.ts";
+import { markRefused, transition } from "./transitions.ts";
+import { type Candidate, stillOpen, takeDelivered } from "./receipts.ts";
+import { losesGasOnRace, readCompetition } from "./competitors.ts";
+import { send, type SendWork } from "./send.ts";
+import { findDeliverable, type Refused } from "./bisect_batch.ts";
+import { leaveSuspended } from "./suspension.ts";
+import { roomForMessages } from "./transaction_size.ts";
+import { settleUnspendable } from "./unspendable.ts";
+import { filterProfitable } from "./profitability.ts";
+
+/** What one round of a leg did. */
+export interface DeliveryRound {
+  /** Messages handed to the target. */
+  readonly sent: number;
+  /** True when more is due, and this round got on: the next one should follow at once. */
+  readonly hasMore: boolean;
+}
+
+/** What a round of delivering goes by. */
+export interface DeliveryFacts {
+  readonly view: CounterpartyView;
+  /** Height of the source at which messages are proved. */
+  readonly proofHeight: bigint;
+  /** Consensus proofs that must travel with the messages for the target to know that height. */
+  readonly consensusProofs: readonly Uint8Array[];
+}
+
+/** Rounds of signing again when others deliver messages of the batch at the same moment. */
+const MAX_OVERTAKINGS = 3;
+
+/**
+ * Delivers what is due at or below `proofHeight` of the source, in as many batches as may be under way; consensus proofs
+ * travels once, with one batch.
+ */
+export async function deliverDue(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  leg: Leg,
+  facts: DeliveryFacts,
+  signal: AbortSignal,
+): Promise<DeliveryRound> {
+  await expire(deps, settings, leg, facts.view.nowSec, signal);
+  const room = countRoom(deps, leg.target);
+  if (room === 0) return { sent: 0, hasMore: await settleUnspendable(deps, settings, leg, facts, signal) };
+  const most = facts.consensusProofs.length > 0 ? 1 : room;
+  // GET requests are answered, not delivered: see answer_gets.ts.
+  const isWanted = (kind: MessageRow["kind"]): boolean => kind !== "get";
+  const wanted = { ...facts, isWanted, batches: most };
+  const { fresh, refused, hasMore } = await listAdmitted(deps, settings, leg, wanted, signal);
+  const [candidates, refusedBefore] = deps.ledger.transaction(() => [
+    leaveToOthers(deps, leg, leaveSuspended(deps, settings, leg, fresh)),
+    leaveToOthers(deps, leg, refused),
+  ]);
+  // Every row that is left out was put aside.
+  if (candidates.length + refusedBefore.length === 0) return { sent: 0, hasMore };
+  const { consensusProofs } = facts;
+  const { batches, rest } = deps.ledger.transaction(() => {
+    const first = firstBatches(deps, leg, { candidates, most, consensusProofs });
+    const then = firstBatches(deps, leg, {
+      candidates: refusedBefore,
+      most: most - first.batches.length,
+      consensusProofs,
+    });
+    const fresh = first.batches.map((batch) => ({ batch, isFresh: true }));
+    const again = then.batches.map((batch) => ({ batch, isFresh: false }));
+    return { batches: [...fresh, ...again], rest: first.rest + then.rest };
+  });
+  const { sent, left, isOver } = await deliverBatches({ deps, settings, leg, facts, signal }, batches);
+  return { sent, hasMore: isOver && (left > 0 || rest > 0 || hasMore) };
+}
+
+/** Puts messages aside that other relayers, who were faster before, may deliver first. */
+function leaveToOthers(deps: PipelineDeps, leg: Leg, candidates: readonly Candidate[]): readonly Candidate[] {
+  const { target, pollIntervalMs } = leg;
+  if (!losesGasOnRace(target) || target.relayer === undefined) return candidates;
+  const competition = readCompetition(deps, target);
+  const ourself = target.relayer;
+  return candidates.filter(({ row }) => {
+    if (row.reason === "race" || row.reason === "reverted") return true; // they had their time
+    const waitMs = competitorBackoffMs(competition, { height: row.seenAtHeight, ourself, pollIntervalMs });
+    if (waitMs === 0) return true;
+    const nextAttemptAtMs = deps.clock.now() + waitMs;
+    transition(deps, row, "held", {
+      reason: "race",
+      detail: "left to another relayer first",
+      nextAttemptAtMs,
+    });
+    return false;
+  });
+}
+
+/** Bytes that a message adds to call data: its parts, rounded up to ABI words. */
+export function callBytesOf({ row }: { readonly row: Pick<MessageRow, "encoded"> }): number {
+  return row.encoded.length + 640;
+}
+
+/** Pause of a message that is larger than what a node took last, ms: another node may take it. */
+const OTHER_NODE_MS = 3_600_000;
+
+/** The first batches of one kind, and how many messages or batches are left for later. */
+function firstBatches(
+  deps: PipelineDeps,
+  leg: Leg,
+  { candidates, most, consensusProofs }: {
+    readonly candidates: readonly Candidate[];
+    readonly most: number;
+    readonly consensusProofs: readonly Uint8Array[];
+  },
+): { readonly batches: readonly (readonly Candidate[])[]; readonly rest: number } {
+  const { maxMessagesPerStep, maxCallBytes } = leg.target.limits;
+  const limits = {
+    maxCount: maxMessagesPerStep,
+    maxBytes: roomForMessages(deps, leg.target, consensusProofs),
+  };
+  const [first] = candidates;
+  // One kind a step, requests before answers: the rest has its turn in the next round.
+  const kind = candidates.some(({ row }) => row.kind === "post") ? "post" : first?.row.kind;
+  const ofKind = candidates.filter(({ row }) => row.kind === kind);
+  const { batches, tooLarge } = packApart(ofKind, callBytesOf, ({ row }) => row.batchLimit, limits);
+  for (const { row } of tooLarge) {
+    const bytes = callBytesOf({ row });
+    // Beside a large proof there is less room: then the proof goes ahead.
+    if (consensusProofs.length > 0 && bytes <= maxCallBytes) continue;
+    transition(deps, row, "held", {
+      reason: "too_large",
+      detail: `needs about ${bytes} bytes, the chain takes ${limits.maxBytes}`,
+      nextAttemptAtMs: bytes > maxCallBytes ? NEVER_MS : deps.clock.now() + OTHER_NODE_MS,
+    });
+  }
+  const taken = batches.slice(0, most);
+  return { batches: taken, rest: batches.length - taken.length + candidates.length - ofKind.length };
+}
+
+/** What the delivery of batches shares. */
+interface Delivering {
+  readonly deps: PipelineDeps;
+  readonly settings: PipelineSettings;
+  readonly leg: Leg;
+  readonly facts: DeliveryFacts;
+  readonly signal: AbortSignal;
+}
+
+/** What became of batches: messages sent, messages that are as due as before, and whether any batch got on. */
+interface BatchesResult {
+  readonly sent: number;
+  readonly left: number;
+  readonly isOver: boolean;
+}
+
+/**
+ * Delivers batches in order. The rows of a batch under preparation are in no other one, and stay as they are until
+ * it is sent, so nothing is lost when it is given up. Never returns while a preparation is under way.
+ */
+async function deliverBatches(
+  work: Delivering,
+  batches: readonly PlannedBatch[],
+): Promise<BatchesResult> {
+  let sent = 0;
+  let left = 0;
+  let isOver = false;
+  let ahead: ReturnType<typeof prepareBatch> | undefined;
+  try {
+    for (const [index, planned] of batches.entries()) {
+      const prepared = await (ahead ?? prepareBatch(work, planned));
+      const next = batches[index + 1];
+      ahead = next === undefined ? undefined : prepareBatch(work, next);
+      ahead?.catch(() => undefined); // told where it is used
+      const result = await sendPrepared(work, prepared);
+      sent += result.sent;
+      left += result.left + prepared.postponed;
+      if (result.left + prepared.postponed < planned.batch.length) isOver = true;
+      if (hasRoomInFlight(work.deps, work.leg)) continue;
+      left += batches.slice(index + 1).flatMap(({ batch }) => batch).length;
+      break;
+    }
+  } finally {
+    await ahead?.catch(() => undefined);
+  }
+  return { sent, left, isOver };
+}
+
+/** A batch to be; fresh messages were never refused by the hub. */
+interface PlannedBatch {
+  readonly batch: readonly Candidate[];
+  readonly isFresh: boolean;
+}
+
+/** A batch that was proved and simulated. */
+interface Prepared {
+  /** What the target takes and what pays, ready to be signed. */
+  readonly ready: readonly SendWork[];
+  /** Messages that must be proved again without the ones that were put aside. */
+  readonly again: readonly Candidate[];
+}
+
+/** Looks for receipts, and prepares what is still open. */
+async function prepareBatch(
+  work: Delivering,
+  { batch: planned, isFresh }: PlannedBatch,
+): Promise<Prepared & { readonly postponed: number }> {
+  const { deps, settings, leg, facts, signal } = work;
+  const batch = isFresh ? withoutRefusedSenders(deps, leg, planned) : planned;
+  const postponed = planned.length - batch.length;
+  if (batch.length === 0) return { ready: [], again: [], postponed };
+  const messages = batch.map(({ message }) => message);
+  // Hardly any message has a receipt already, so the proof of all is fetched meanwhile: one round trip less.
+  const proving = leg.source.proveMessages(messages, facts.proofHeight, leg.target, signal);
+  proving.catch(() => undefined); // told where it is used
+  const receipts = await leg.target.fetchReceipts(messages, signal);
+  const open = await takeDelivered(deps, settings, leg, { candidates: batch, receipts }, signal);
+  const prepared = await prepare(work, open, open.length === batch.length ? proving : undefined);
+  return { ...prepared, postponed };
+}
+
+/** Sifts and weighs messages; what is refused or does not pay is put aside. */
+async function prepare(
+  { deps, settings, leg, facts, signal }: Delivering,
+  open: readonly Candidate[],
+  proving?: Promise<MessageProof>,
+): Promise<Prepared> {
+  if (open.length === 0) return { ready: [], again: [] };
+  const { proofHeight: height, consensusProofs } = facts;
+  const messages = open.map(({ message }) => message);
+  const { accepted, refused: judged } = await findDeliverable(
+    leg,
+    { messages, height, consensusProofs },
+    signal,
+    proving,
+  );
+  const refused = await confirmUnknown(deps, leg, judged, signal);
+  deps.ledger.transaction(() =>
+    markAllRefused(deps, settings, { candidates: open, consensusProofs }, refused)
+  );
+  const ready: SendWork[] = [];
+  const again: Candidate[] = [];
+  for (const part of accepted) {
+    const sifted = part.messages.map((message) => candidateOf(open, message));
+    const weighed = { part, candidates: sifted };
+    const { candidates, maxGasPriceWei } = await filterProfitable(deps, settings, leg, weighed, signal);
+    if (candidates.length < sifted.length) again.push(...candidates); // the proof covers the whole part
+    else ready.push({ part, candidates, maxGasPriceWei });
+  }
+  return { ready, again };
+}
+
+/** Sends a prepared batch; what others overtake is prepared again. */
+async function sendPrepared(
+  work: Delivering,
+  first: Prepared,
+): Promise<{ readonly sent: number; readonly left: number }> {
+  const { deps, settings, leg, signal } = work;
+  let sent = 0;
+  let prepared = first;
+  for (let round = 1;; round++) {
+    const open = [...prepared.again];
+    for (const ready of prepared.ready) {
+      if (sent > 0 && !hasRoomInFlight(deps, leg)) {
+        open.push(...ready.candidates);
+        continue;
+      }
+      const result = await send(deps, settings, leg, ready, signal);
+      sent += result.sent;
+      open.push(...result.again);
+    }
+    const isFull = sent > 0 && !hasRoomInFlight(deps, leg);
+    if (open.length === 0 || isFull || round === MAX_OVERTAKINGS) return { sent, left: open.length };
+    prepared = await prepare(work, open);
+  }
+}
+
+/** What is too large together with proofs in front may fit without them: it waits for the height, not forever. */
+function markAllRefused(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  batch: { readonly candidates: readonly Candidate[]; readonly consensusProofs: readonly Uint8Array[] },
+  refused: readonly Refused[],
+): void {
+  const { candidates, consensusProofs } = batch;
+  for (const { code, ...why } of refused) {
+    const item: Refused = {
+      ...why,
+      code: consensusProofs.length > 0 && code === "too_large" ? "not_ready" : code,
+    };
+    for (const { row } of stillOpen(deps, [candidateOf(candidates, item.message)])) {
+      markRefused(deps, settings, row, item);
+    }
+  }
+}
+
+function candidateOf(candidates: readonly Candidate[], message: Message): Candidate {
+  const found = candidates.find((candidate) => candidate.message === message);
+  if (found === undefined) throw new Error(`Message ${message.commitment} is not of this batch`);
+  return found;
+}

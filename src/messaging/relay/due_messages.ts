@@ -1,0 +1,111 @@
+/** Which messages of a leg are due: read from the ledger and routed again. */
+import type { CounterpartyView } from "../../core/chains/port.ts";
+import { type DueQuery, LedgerFault, type MessageRow } from "../ledger/ledger.ts";
+import type { Message } from "../../core/ismp/message.ts";
+import { NEVER_MS } from "./decisions/retry_schedule.ts";
+import { route } from "./decisions/route.ts";
+import { type Leg, type PipelineDeps, type PipelineSettings, routeFacts } from "./leg.ts";
+import { transition, type TransitionDetails } from "./transitions.ts";
+import { messageOf } from "./message_row.ts";
+import type { Candidate } from "./receipts.ts";
+import { stateOf } from "./scan.ts";
+
+/** Pause before a message is routed again that waits for something to be read (the hub's list of modules). */
+const LOOK_AGAIN_MS = 5_000;
+
+/** Messages that may be delivered now. */
+export interface Ready {
+  readonly ready: readonly Candidate[];
+  /** True when the page was full: there is probably more. */
+  readonly hasMore: boolean;
+  /** True when as many rows were read as asked for, and all of them can be proved. */
+  readonly isFull: boolean;
+  /** Last row that was read; the next page comes after it. */
+  readonly last: MessageRow | undefined;
+}
+
+/** Which due messages are wanted. */
+export interface DueFacts {
+  readonly view: CounterpartyView;
+  readonly proofHeight: bigint;
+  readonly isWanted: (kind: MessageRow["kind"]) => boolean;
+  /** Batches that the page may fill; one when absent. */
+  readonly batches?: number | undefined;
+  /** Rows of the page, in place of what the batches take. */
+  readonly limit?: number | undefined;
+  readonly refused?: DueQuery["refused"];
+  /** Where the page before ended. */
+  readonly afterKey?: MessageRow | undefined;
+}
+
+/** The next page of due messages at or below a height of the source; what routing puts aside or ends is left out. */
+export function listReady(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  leg: Leg,
+  facts: DueFacts,
+): Ready {
+  const limit = facts.limit ?? leg.target.limits.maxMessagesPerStep * (facts.batches ?? 1);
+  const due = deps.ledger.messages.listDue({
+    source: leg.source.id.stateMachine,
+    target: leg.target.id.stateMachine,
+    nowMs: deps.clock.now(),
+    limit,
+    refused: facts.refused,
+    afterKey: facts.afterKey,
+    // Until their receipts are certain they neither take the place of others nor count as more to do.
+    sinkNowSec: facts.view.nowSec,
+  });
+  const provable = due.filter((row) => row.seenAtHeight <= facts.proofHeight);
+  const wanted = provable.filter(({ kind }) => facts.isWanted(kind));
+  const ready = deps.ledger.transaction(() => readyOnes(deps, settings, leg, wanted, facts.view));
+  const isFull = provable.length === limit;
+  return { ready, hasMore: isFull && wanted.length > 0, isFull, last: provable.at(-1) };
+}
+
+/** Routes due rows again, since clocks and configuration move on. */
+function readyOnes(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  leg: Leg,
+  rows: readonly MessageRow[],
+  view: CounterpartyView,
+): readonly Candidate[] {
+  const facts = routeFacts(leg, settings, view.nowSec);
+  const ready: Candidate[] = [];
+  for (const row of rows) {
+    const message = readRow(deps, row);
+    if (message === undefined) continue;
+    const routed = route(message, facts);
+    // It came back while something was awaited; the next round looks for its receipt before it ends.
+    if (routed.kind === "timedOut") continue;
+    const decided = stateOf(routed) ?? { state: "rejected", reason: "wrong_dest" };
+    if (decided.state === "seen") ready.push({ row, message });
+    else transition(deps, row, decided.state, whyOf(deps, decided));
+  }
+  return ready;
+}
+
+/** A row without a date would fill the page again in the next round, in front of the others. */
+function whyOf(
+  deps: PipelineDeps,
+  { state, reason, nextAttemptAtMs }: NonNullable<ReturnType<typeof stateOf>>,
+): TransitionDetails {
+  const nextMs = nextAttemptAtMs ?? (state === "held" ? deps.clock.now() + LOOK_AGAIN_MS : undefined);
+  return {
+    ...(reason === undefined ? {} : { reason }),
+    ...(nextMs === undefined ? {} : { nextAttemptAtMs: nextMs }),
+  };
+}
+
+/** The message of a row; a row that cannot be read is put aside for the operator and told loudly. */
+function readRow(deps: PipelineDeps, row: MessageRow): Message | undefined {
+  try {
+    return messageOf(row);
+  } catch (error) {
+    if (error instanceof LedgerFault) throw error;
+    deps.log.error("stored_message_unreadable", { commitment: row.commitment, error });
+    transition(deps, row, "held", { reason: "poison", nextAttemptAtMs: NEVER_MS });
+    return undefined;
+  }
+}

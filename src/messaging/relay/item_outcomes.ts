@@ -1,0 +1,259 @@
+/**
+ * Applies what became of a submission to its messages, journal items and delivery records. Everything here belongs
+ * into one ledger transaction with the change of the submission itself (docs/architecture/messaging.md, I4).
+ */
+import type { Chain, RefusalCode } from "../../core/chains/port.ts";
+import {
+  type DeliveryBlock,
+  mayFollow,
+  type MessageRow,
+  type SubmissionItemRow,
+  type SubmissionRow,
+  unresolvedSubmissionStates,
+} from "../ledger/ledger.ts";
+import type { DeliveryOutcome } from "./decisions/outcome.ts";
+import { judgeRevert } from "./decisions/revert.ts";
+import { competitorBackoffMs } from "./decisions/competition.ts";
+import { recordDelivery, recordFoundReceipt } from "./delivery_record.ts";
+import type { PipelineDeps, PipelineSettings } from "./leg.ts";
+import { endOfFate, hold, transition, transitionAll } from "./transitions.ts";
+import { losesGasOnRace, readCompetition } from "./competitors.ts";
+import { forgetFailure, noteExecuted, noteNotExecuted } from "./suspension.ts";
+
+/** Pause before messages are tried again at once: up to this long, drawn by chance, so that competitors part. */
+const RACE_PAUSE_MS = 4_000;
+
+/** Reverts that are followed by another attempt at once, before the schedule of failures takes over. */
+const PROMPT_ATTEMPTS = 2;
+
+/** What is known of one item of a submission. */
+export interface FateWork {
+  readonly target: Chain;
+  readonly row: SubmissionRow;
+  readonly item: SubmissionItemRow;
+  readonly fate: DeliveryOutcome;
+  readonly ourself: Uint8Array;
+  /** Block of the submission itself, or the head at which a receipt was found. */
+  readonly seen:
+    | { readonly kind: "included"; readonly block: DeliveryBlock; readonly isFinal: boolean }
+    | { readonly kind: "receipt"; readonly head: bigint };
+}
+
+/** The message of an item. */
+export function messageRowOf(deps: PipelineDeps, item: SubmissionItemRow): MessageRow {
+  const message = deps.ledger.messages.find(item.commitment, item.target);
+  if (message === undefined) throw new Error(`Journalled message ${item.commitment} has no row`);
+  return message;
+}
+
+/** Applies one fate to the message row, the delivery records and the journal's item. */
+export function applyFate(deps: PipelineDeps, settings: PipelineSettings, work: FateWork): void {
+  const { row, item, fate } = work;
+  const message = messageRowOf(deps, item);
+  const { submissions } = deps.ledger;
+  if (fate === "delivered" || fate === "delivered_by_other") {
+    if (fate === "delivered") {
+      recordOwn(deps, settings, message, work);
+      noteExecuted(deps, settings, work.target, [item.commitment]);
+    }
+    submissions.settleItem(row.id, item.commitment, fate === "delivered" ? "handled" : "by_other");
+    const end = endOfFate(fate);
+    // A message that was given up meanwhile stays where it is; what was earned with it is recorded all the same.
+    if (message.state !== end.state && mayFollow(message.state, end.state)) {
+      transition(deps, message, end.state, { reason: end.reason, hash: row.submission.hash });
+    }
+    return;
+  }
+  submissions.settleItem(row.id, item.commitment, "not_handled");
+  if (fate === "undelivered") return;
+  const failed = { row: message, transaction: row.submission.hash };
+  const nextTryAtMs = noteNotExecuted(deps, settings, work.target, failed) ?? 0;
+  if (!isOursAlone(deps, row, message)) return;
+  const executed = transition(deps, message, "not_executed", {
+    reason: "not_executed",
+    hash: row.submission.hash,
+  });
+  hold(deps, settings, executed, {
+    reason: "not_executed",
+    retryClass: message.target === settings.hub ? "hub_refused" : "failed",
+    detail: "mined, but the host recorded no delivery: the receiving module failed",
+    notBeforeMs: nextTryAtMs,
+  });
+}
+
+/**
+ * Applies the fates of all items of a submission. Messages that wait for it and were delivered, which is nearly
+ * always all of them, are written together.
+ */
+export function applyOutcomes(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  work: Omit<FateWork, "item" | "fate">,
+  items: readonly { readonly item: SubmissionItemRow; readonly fate: DeliveryOutcome }[],
+): void {
+  const { submissions, messages } = deps.ledger;
+  const { row } = work;
+  const rows = messages.findAll(items.map(({ item }) => item.commitment), work.target.id.stateMachine);
+  const done: MessageRow[] = [];
+  for (const [index, { item, fate }] of items.entries()) {
+    const message = rows[index];
+    if (fate !== "delivered" || message?.state !== "submitted") {
+      applyFate(deps, settings, { ...work, item, fate });
+      continue;
+    }
+    recordOwn(deps, settings, message, { ...work, item, fate });
+    done.push(message);
+  }
+  if (done.length === 0) return;
+  const commitments = done.map(({ commitment }) => commitment);
+  noteExecuted(deps, settings, work.target, commitments);
+  submissions.settleItems(row.id, commitments, "handled");
+  const end = endOfFate("delivered");
+  transitionAll(deps, done, end.state, { reason: end.reason, hash: row.submission.hash });
+}
+
+function recordOwn(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  message: MessageRow,
+  { seen, row, ourself }: FateWork,
+): void {
+  if (seen.kind === "receipt") {
+    recordFoundReceipt(deps, settings, message, { relayer: ourself, head: seen.head });
+  } else {
+    const { block, isFinal } = seen;
+    recordDelivery(deps, settings, message, {
+      relayer: ourself,
+      txHash: row.submission.hash,
+      block,
+      isFinal,
+    });
+  }
+}
+
+/** True when the message waits for this submission and for no other one. */
+function isOursAlone(deps: PipelineDeps, row: SubmissionRow, message: MessageRow): boolean {
+  return message.state === "submitted" && !isCarriedElsewhere(deps, row, message);
+}
+
+/** True when another submission has delivered the message, or may still do so. */
+function isCarriedElsewhere(
+  deps: PipelineDeps,
+  row: SubmissionRow,
+  message: Pick<MessageRow, "commitment" | "target">,
+): boolean {
+  const { submissions } = deps.ledger;
+  return submissions.listByItem(message.commitment, message.target).some((other) => {
+    if (other.id === row.id) return false;
+    const isOpen = unresolvedSubmissionStates.some((state) => state === other.state);
+    if (!isOpen && other.state !== "final") return false;
+    const item = submissions.itemsOf(other.id).find(({ commitment }) => commitment === message.commitment);
+    return item?.outcome === "handled" || (isOpen && item?.outcome === undefined);
+  });
+}
+
+/** Marks the deliveries of a final transaction. */
+export function finalise(deps: PipelineDeps, row: SubmissionRow): void {
+  const handled = deps.ledger.submissions.itemsOf(row.id).filter(({ outcome }) => outcome === "handled");
+  const [first] = handled;
+  if (first === undefined) return;
+  deps.ledger.deliveries.markAllFinal(handled.map((item) => item.requestCommitment), first.target);
+}
+
+/** Takes back what was written for a block that is no longer there; the messages count as under way again. */
+export function reopen(deps: PipelineDeps, row: SubmissionRow): void {
+  for (const item of deps.ledger.submissions.itemsOf(row.id)) {
+    const message = messageRowOf(deps, item);
+    if (message.state === "submitted" || isCarriedElsewhere(deps, row, message)) continue;
+    if (item.outcome === "handled") deps.ledger.deliveries.remove(item.requestCommitment, item.target);
+    if (message.state !== "ready" && !mayFollow(message.state, "ready")) continue;
+    const ready = message.state === "ready"
+      ? message
+      : transition(deps, message, "ready", { detail: "block reorganised" });
+    transition(deps, ready, "submitted", { hash: row.submission.hash });
+  }
+  forgetFailure(deps, row);
+  deps.ledger.submissions.reopenItems(row.id);
+  deps.ledger.submissions.update(row.id, { state: "broadcast" });
+}
+
+/** Why a submission had no effect on a message. */
+export interface NoEffect {
+  readonly target: Chain;
+  readonly row: SubmissionRow;
+  readonly item: SubmissionItemRow;
+  readonly isRace: boolean;
+  readonly isReverted: boolean;
+  readonly detail: string;
+  /** Messages that the submission carried. */
+  readonly members: number;
+  /** Why it reverted, where that could be found out. */
+  readonly code?: RefusalCode | undefined;
+  /** Why the message waits; it lost a race when absent. */
+  readonly reason?: "stuck" | undefined;
+}
+
+/**
+ * Gives an undelivered message another try: soon after a lost race, in a smaller batch after a revert together with
+ * others, and later when it made a transaction revert by itself.
+ */
+export function tryAgain(deps: PipelineDeps, settings: PipelineSettings, why: NoEffect): void {
+  const message = messageRowOf(deps, why.item);
+  if (!isOursAlone(deps, why.row, message)) return;
+  const nowMs = deps.clock.now();
+  const pauseMs = Math.round(deps.random.fraction() * RACE_PAUSE_MS);
+  const { detail } = why;
+  if (why.isRace || !why.isReverted) {
+    const waitMs = Math.max(pauseMs, leftToOthersMs(deps, why.target, message));
+    transition(deps, message, "ready", {
+      reason: why.reason ?? "race",
+      detail,
+      nextAttemptAtMs: nowMs + waitMs,
+    });
+    return;
+  }
+  const verdict = judgeRevert({ carried: why.members, code: why.code });
+  if (verdict.kind === "split") {
+    const { batchLimit } = verdict;
+    transition(deps, message, "ready", {
+      reason: "reverted",
+      detail,
+      batchLimit,
+      nextAttemptAtMs: nowMs + pauseMs,
+    });
+    return;
+  }
+  if (verdict.kind === "alone") releaseOthers(deps, message);
+  if (countReverts(deps, message) < PROMPT_ATTEMPTS) {
+    const attempts = message.attempts + 1;
+    transition(deps, message, "held", {
+      reason: "reverted",
+      detail,
+      attempts,
+      nextAttemptAtMs: nowMs + pauseMs,
+    });
+    return;
+  }
+  const ownFault = message.target === settings.hub ? "hub_refused" : "failed";
+  const retryClass = verdict.kind === "alone" ? ownFault : "transient";
+  hold(deps, settings, message, { reason: "reverted", retryClass, detail });
+}
+
+/** The reason of a revert is found: messages that did not pay for going in small batches may go in large ones. */
+function releaseOthers(deps: PipelineDeps, { source, target }: MessageRow): void {
+  deps.ledger.messages.liftBatchLimits(source, target, "unprofitable");
+}
+
+function leftToOthersMs(deps: PipelineDeps, target: Chain, message: MessageRow): number {
+  if (!losesGasOnRace(target) || target.relayer === undefined) return 0;
+  const facts = { height: message.seenAtHeight, ourself: target.relayer, pollIntervalMs: 0 };
+  return competitorBackoffMs(readCompetition(deps, target), facts);
+}
+
+/** Transactions with the message that were reverted before for another reason than a lost race. */
+function countReverts(deps: PipelineDeps, message: MessageRow): number {
+  const { submissions } = deps.ledger;
+  return submissions.listByItem(message.commitment, message.target).filter(({ id, state }) =>
+    state === "failed" && submissions.itemsOf(id).every(({ outcome }) => outcome !== "by_other")
+  ).length;
+}

@@ -1,0 +1,349 @@
+/** The loop of one leg: look what the target can verify, read what is new, deliver what is due, wait. */
+import type { CounterpartyView } from "../../core/chains/port.ts";
+import { type NextProofs, ProofFollower } from "./proof_follower.ts";
+import { MAX_PROOFS_AT_ONCE } from "../../core/chains/transaction_bytes.ts";
+import type { MessageRow } from "../ledger/ledger.ts";
+import { toHash256 } from "../../core/encoding/bytes.ts";
+import { RpcFault } from "../../core/rpc/fault.ts";
+import { nextDelayMs, transientBackoff } from "../../core/runtime/retry.ts";
+import { WaitNotices } from "../../core/runtime/waiting.ts";
+import type { WaitEvent } from "../../core/telemetry/events.ts";
+import type { Worker } from "../../core/runtime/worker.ts";
+import type { Obstacle } from "./decisions/obstacle.ts";
+import {
+  type ChallengeRule,
+  isMatured,
+  newestMatured,
+  rememberHeights,
+  type StoredHeight,
+} from "./decisions/readiness.ts";
+import { ScanWidth } from "./decisions/scan_range.ts";
+import { answerGets } from "./answer_gets.ts";
+import { callBytesOf, deliverDue, type DeliveryFacts } from "./deliver.ts";
+import { expire } from "./expire.ts";
+import { FreezeNotices } from "./freeze_notices.ts";
+import { hasRoomInFlight } from "./in_flight.ts";
+import { type Leg, legName, type PipelineDeps, type PipelineSettings } from "./leg.ts";
+import { holdHindered, wakeHindered } from "./obstacle.ts";
+import { RewardedRotations, type RotationResult, sendAhead } from "./rotations.ts";
+import { scanLeg, startCursor } from "./scan.ts";
+import { isProofUnderWay } from "./send.ts";
+import { maxTransactionBytes, roomForMessages } from "./transaction_size.ts";
+
+/** Pause after proofs without messages were refused or nobody pays for them, ms: each try costs a simulation. */
+const ROTATION_PAUSE_MS = 60_000;
+
+/** A round comes after this share of the poll interval at the earliest, unless somebody has news. */
+const MIN_SHARE = 0.9;
+
+/** What comes after every message of a height in the ledger's order. */
+const LAST_NONCE = 2n ** 64n - 1n;
+const LAST_COMMITMENT = toHash256(`0x${"f".repeat(64)}`);
+
+/** How a wait for the end of an obstacle is told. */
+const obstacleWaits: Readonly<Record<Obstacle["reason"], WaitEvent>> = {
+  sink_unprovable: "state_proofs_awaited",
+  source_not_accepted: "acceptance_awaited",
+};
+
+/** Where a part of a round left the leg: at once on, at rest, or waiting for something that is told. */
+type Step = { readonly kind: "more" } | { readonly kind: "idle" } | {
+  readonly kind: "waits";
+  readonly event: WaitEvent;
+};
+
+/** Makes the worker of a leg. */
+export function legWorker(deps: PipelineDeps, settings: PipelineSettings, leg: Leg): Worker {
+  const loop = new LegLoop(deps, settings, leg);
+  return { name: legName(leg), run: (signal) => loop.run(signal) };
+}
+
+/** What a leg remembers between rounds; everything in it can be read again. */
+class LegLoop {
+  readonly #deps: PipelineDeps;
+  readonly #settings: PipelineSettings;
+  readonly #leg: Leg;
+  readonly #notices: WaitNotices;
+  readonly #freezes: FreezeNotices;
+  readonly #proofs: ProofFollower | undefined;
+  readonly #scanWidth = new ScanWidth();
+  #stored: readonly StoredHeight[] = [];
+  /** Height of the last round against which the target took proofs. */
+  #provedBefore: bigint | undefined;
+  /** Rotations alone, and proofs ahead of messages, are not tried before. */
+  #rotateAfterMs = 0;
+  #aheadAfterMs = 0;
+  readonly #rewarded: RewardedRotations;
+  #hasStarted = false;
+  /** Whether an obstacle stood in the way when it was looked for last. */
+  #isHindered: boolean | undefined;
+  #failures = 0;
+
+  constructor(deps: PipelineDeps, settings: PipelineSettings, leg: Leg) {
+    this.#deps = deps;
+    this.#settings = settings;
+    this.#leg = leg;
+    this.#notices = new WaitNotices(deps);
+    this.#rewarded = new RewardedRotations(deps, settings, leg);
+    this.#freezes = new FreezeNotices(deps.log, leg);
+    this.#proofs = leg.bundles === undefined ? undefined : new ProofFollower(leg.bundles, {
+      clock: deps.clock,
+      log: deps.log,
+      everyMs: Math.round(leg.pollIntervalMs * MIN_SHARE),
+    });
+  }
+
+  /** Runs rounds until aborted. A node that does not answer is expected: it is told once and asked again. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      let pauseMs: number;
+      try {
+        pauseMs = await this.#round(signal);
+        if (this.#failures > 0) this.#logRecovery();
+        this.#failures = 0;
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!(error instanceof RpcFault) || error.reaction === "stop") throw error;
+        pauseMs = this.#pauseAfter(error);
+      }
+      await this.#leg.wake.wait(pauseMs, signal);
+    }
+  }
+
+  /**
+   * One round; returns how long to wait before the next. What the target can verify already goes first; the hub is
+   * asked for accepted proofs only when nothing of that is left to do.
+   */
+  async #round(signal: AbortSignal): Promise<number> {
+    const leg = this.#leg;
+    const view = await leg.target.fetchView(leg.source.id, signal);
+    this.#freezes.note(view);
+    const obstacle = await this.#findObstacle(signal);
+    if (obstacle !== undefined) return await this.#goRound(obstacle, view, signal);
+    const known = view.height > 0n ? await this.#deliverKnown(view, signal) : undefined;
+    if (known?.kind === "more" || await this.#deliverProved(view, signal)) return 0;
+    // Where nothing can be delivered, messages time out all the same.
+    if (known?.kind !== "idle") await expire(this.#deps, this.#settings, this.#leg, view.nowSec, signal);
+    if (known?.kind === "waits") return this.#waitForUpdate(known.event);
+    if (!this.#hasStarted) return this.#waitForUpdate("source_height_awaited");
+    this.#notices.done("update");
+    return this.#jittered(leg.pollIntervalMs);
+  }
+
+  /** What keeps the leg from delivering; what was held for it goes on when it is gone. */
+  async #findObstacle(signal: AbortSignal): Promise<Obstacle | undefined> {
+    const obstacle = await this.#leg.findObstacle?.(signal);
+    if (obstacle === undefined && this.#isHindered !== false) {
+      wakeHindered(this.#deps, this.#leg);
+      this.#notices.done("obstacle");
+      if (this.#isHindered) this.#deps.log.info("leg_resumed", { leg: legName(this.#leg) });
+    }
+    if (obstacle !== undefined && !this.#isHindered) {
+      const { reason, detail } = obstacle;
+      this.#deps.log.warn("leg_blocked", {
+        leg: legName(this.#leg),
+        reason,
+        detail,
+      });
+    }
+    this.#isHindered = obstacle !== undefined;
+    return obstacle;
+  }
+
+  /** A round behind an obstacle: what is new is read, held and times out; nothing is delivered. */
+  async #goRound(obstacle: Obstacle, view: CounterpartyView, signal: AbortSignal): Promise<number> {
+    const isKnown = view.height > 0n;
+    if (isKnown) await this.#start(view, signal);
+    const isScanned = !isKnown || await this.#scan(view, signal);
+    await expire(this.#deps, this.#settings, this.#leg, view.nowSec, signal);
+    holdHindered(this.#deps, this.#leg, obstacle);
+    if (!isScanned) return 0;
+    const fields = { leg: legName(this.#leg), explanation: obstacle.detail };
+    this.#notices.waiting("obstacle", { event: obstacleWaits[obstacle.reason], fields });
+    return this.#jittered(this.#leg.pollIntervalMs);
+  }
+
+  /** Reads and delivers what the target can verify by itself. */
+  async #deliverKnown(view: CounterpartyView, signal: AbortSignal): Promise<Step> {
+    await this.#start(view, signal);
+    const isScanned = await this.#scan(view, signal);
+    const more: Step = { kind: "more" };
+    if (view.isFrozen) {
+      return isScanned ? { kind: "waits", event: "unfreeze_awaited" } : more;
+    }
+    const proofHeight = await this.#proofHeight(view, signal);
+    if (proofHeight === undefined) {
+      return isScanned ? { kind: "waits", event: "challenge_period_awaited" } : more;
+    }
+    if (proofHeight !== this.#provedBefore) this.#wakeUncovered();
+    this.#provedBefore = proofHeight;
+    const facts: DeliveryFacts = { view, proofHeight, consensusProofs: [] };
+    const { hasMore } = await deliverDue(this.#deps, this.#settings, this.#leg, facts, signal);
+    const answered = await answerGets(this.#deps, this.#settings, this.#leg, facts, signal);
+    return hasMore || answered.hasMore || !isScanned ? more : { kind: "idle" };
+  }
+
+  /**
+   * Sends rotations that the hub's reward pays for, and what the target can verify only with proofs in front: the older
+   * messages neither pay for them nor wait for them. Bytes of proofs are asked for only when somebody pays.
+   * Returns true when there is more to read at once.
+   */
+  async #deliverProved(view: CounterpartyView, signal: AbortSignal): Promise<boolean> {
+    const follower = this.#proofs;
+    const seen = await follower?.look(view, signal);
+    if (follower === undefined || seen === undefined) return false;
+    const isUnderWay = isProofUnderWay(this.#deps, this.#leg, view.height);
+    const isRotating = !isUnderWay && seen.missingSets.length > 0 &&
+      await this.#rotate(follower, view, seen.missingSets, signal);
+    if (isRotating || seen.height === undefined) return false;
+    const provable = { ...view, height: seen.height };
+    // A target that knows no height yet may get its first one together with messages.
+    await this.#start(provable, signal);
+    const isScanned = await this.#scan(provable, signal);
+    const mayBundle = !isUnderWay && this.#listDueAbove(view, 1).length > 0 &&
+      hasRoomInFlight(this.#deps, this.#leg);
+    const wanted = { what: "all", maxBytes: maxTransactionBytes(this.#deps, this.#leg.target) } as const;
+    const next = mayBundle ? await follower.load(view, wanted, signal) : undefined;
+    if (next !== undefined) await this.#carry(view, next, signal);
+    return !isScanned;
+  }
+
+  /** Messages with the proofs in front; where not everything fits into one transaction, the first proofs ahead of them. */
+  async #carry(view: CounterpartyView, next: NextProofs, signal: AbortSignal): Promise<void> {
+    const { proofs, left, height } = next;
+    const room = roomForMessages(this.#deps, this.#leg.target, proofs);
+    const page = this.#leg.target.limits.maxMessagesPerStep;
+    const fits = left === 0 &&
+      this.#listDueAbove(view, page).some((row) => callBytesOf({ row }) <= room);
+    // Together with what is due now they may pay for the proofs.
+    if (fits) {
+      this.#wakeUncovered();
+      const facts = { view, proofHeight: height, consensusProofs: proofs };
+      await deliverDue(this.#deps, this.#settings, this.#leg, facts, signal);
+      return;
+    }
+    if (this.#deps.clock.now() < this.#aheadAfterMs) return;
+    this.#wakeUncovered();
+    const result = await sendAhead(this.#deps, this.#settings, this.#leg, { view, ...next }, signal);
+    this.#aheadAfterMs = this.#pauseUntilMs(result);
+  }
+
+  /** Sets the cursor in the first round after a start. */
+  async #start(view: CounterpartyView, signal: AbortSignal): Promise<void> {
+    if (this.#hasStarted) return;
+    const { source, target } = this.#leg;
+    await startCursor(this.#deps, this.#leg, view, signal);
+    this.#deps.ledger.messages.wake(source.id.stateMachine, target.id.stateMachine, "no_fee_source");
+    this.#hasStarted = true;
+  }
+
+  /** Reads on; true when nothing is left. What is found on the way is not kept waiting by a long catch-up. */
+  async #scan(view: CounterpartyView, signal: AbortSignal): Promise<boolean> {
+    const leg = this.#leg;
+    const pace = {
+      width: this.#scanWidth,
+      enough: leg.target.limits.maxMessagesPerStep,
+      enoughMs: leg.pollIntervalMs,
+    };
+    const { isComplete } = await scanLeg(this.#deps, this.#settings, leg, view, signal, pace);
+    return isComplete;
+  }
+
+  /** Messages that did not pay for a proof are looked at again, whatever their schedule says. */
+  #wakeUncovered(): void {
+    if (this.#proofs === undefined) return;
+    const { source, target } = this.#leg;
+    this.#deps.ledger.messages.wake(
+      source.id.stateMachine,
+      target.id.stateMachine,
+      "consensus_proofs_unprofitable",
+    );
+  }
+
+  /** Messages that are due and that the target cannot verify yet. */
+  #listDueAbove({ height, nowSec }: CounterpartyView, limit: number): readonly MessageRow[] {
+    return this.#deps.ledger.messages.listDue({
+      source: this.#leg.source.id.stateMachine,
+      target: this.#leg.target.id.stateMachine,
+      nowMs: this.#deps.clock.now(),
+      limit,
+      sinkNowSec: nowSec,
+      afterKey: { seenAtHeight: height, nonce: LAST_NONCE, commitment: LAST_COMMITMENT },
+    });
+  }
+
+  /**
+   * Sends rotations alone where the hub's reward pays, one transaction at a time: the next ones follow when the host
+   * knows the authorities. True when they are on their way.
+   */
+  async #rotate(
+    follower: ProofFollower,
+    view: CounterpartyView,
+    sets: readonly bigint[],
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const now = this.#deps.clock.now();
+    if (this.#leg.rewards === undefined || now < this.#rotateAfterMs) return false;
+    if (!hasRoomInFlight(this.#deps, this.#leg)) return false;
+    const wanted = {
+      what: "rotations",
+      maxBytes: maxTransactionBytes(this.#deps, this.#leg.target),
+    } as const;
+    const rewards = await this.#rewarded.fetchRewards(sets.slice(0, MAX_PROOFS_AT_ONCE), signal);
+    const next = rewards === undefined ? undefined : await follower.load(view, wanted, signal);
+    // The node has not got the bytes yet, or the host has the sets already.
+    if (rewards !== undefined && next === undefined) return false;
+    const result = rewards === undefined || next === undefined
+      ? "held"
+      : await this.#rewarded.send(next.proofs, rewards, signal);
+    this.#rotateAfterMs = this.#pauseUntilMs(result);
+    return result === "sent" || result === "known";
+  }
+
+  #pauseUntilMs(result: RotationResult): number {
+    return result === "sent" || result === "known" ? 0 : this.#deps.clock.now() + ROTATION_PAUSE_MS;
+  }
+
+  #waitForUpdate(event: WaitEvent): number {
+    this.#notices.waiting("update", { event, fields: { leg: legName(this.#leg) } });
+    return this.#jittered(this.#leg.pollIntervalMs);
+  }
+
+  /** Newest height of the source against which the target takes proofs now. */
+  async #proofHeight(view: CounterpartyView, signal: AbortSignal): Promise<bigint | undefined> {
+    const rule: ChallengeRule = {
+      nowSec: view.nowSec,
+      challengePeriodSec: view.challengePeriodSec,
+      comparison: this.#leg.target.family === "evm" ? "reached" : "strict",
+    };
+    if (isMatured(view.nowSec, rule)) return view.height;
+    if (!this.#stored.some(({ height }) => height === view.height)) {
+      const at = { id: this.#leg.source.id, height: view.height };
+      const updatedAtSec = await this.#leg.target.fetchUpdateTime(at, signal);
+      if (updatedAtSec !== undefined) this.#stored = [...this.#stored, { height: view.height, updatedAtSec }];
+    }
+    this.#stored = rememberHeights(this.#stored, view.height, rule);
+    return newestMatured(this.#stored, rule);
+  }
+
+  #pauseAfter(fault: RpcFault): number {
+    this.#failures++;
+    const fields = { leg: legName(this.#leg), error: fault };
+    if (this.#failures === 3) this.#deps.log.warn("leg_paused", fields);
+    else this.#deps.log.debug("poll_failed", fields);
+    const delayMs = nextDelayMs(transientBackoff, this.#failures, this.#deps.random.fraction());
+    return Math.max(
+      Math.min(delayMs, this.#leg.pollIntervalMs * 2 ** this.#failures),
+      fault.retryAfterMs ?? 0,
+    );
+  }
+
+  #logRecovery(): void {
+    if (this.#failures >= 3) this.#deps.log.info("leg_resumed", { leg: legName(this.#leg) });
+  }
+
+  /** Within 10 % of the interval, so that relayers that started together drift apart. */
+  #jittered(ms: number): number {
+    return Math.round(ms * (MIN_SHARE + 0.2 * this.#deps.random.fraction()));
+  }
+}

@@ -1,0 +1,56 @@
+/** A message as a row of the ledger, and back. */
+import type { MessageRow, NewMessage } from "../ledger/ledger.ts";
+import { toMessage } from "../../core/ismp/commitment.ts";
+import type { Message } from "../../core/ismp/message.ts";
+import { type Leaf, leafCodec } from "../../core/ismp/request.ts";
+import type { StateMachine } from "../../core/ismp/state_machine.ts";
+import { decodeStrict } from "../../core/encoding/scale.ts";
+import { receiptKeyOf, requestOf } from "./decisions/route.ts";
+
+function leafOf(message: Message): Leaf {
+  switch (message.kind) {
+    case "post":
+      return { tag: "Request", value: { tag: "Post", value: message.request } };
+    case "get":
+      return { tag: "Request", value: { tag: "Get", value: message.request } };
+    case "getResponse":
+      return { tag: "GetResponse", value: message.response };
+  }
+}
+
+/** The row of a message that a leg has just read at `seenAtHeight` of its source. */
+export function rowOf(
+  message: Message,
+  leg: { readonly source: StateMachine; readonly target: StateMachine },
+  seenAtHeight: bigint,
+  decided: Pick<NewMessage, "state" | "reason" | "nextAttemptAtMs">,
+): NewMessage {
+  const request = requestOf(message);
+  return {
+    commitment: message.commitment,
+    target: leg.target,
+    source: leg.source,
+    kind: message.kind,
+    requestCommitment: receiptKeyOf(message),
+    requestSource: request.source,
+    requestDest: request.dest,
+    module: request.from,
+    nonce: request.nonce,
+    timeoutSec: request.timeoutTimestampSec,
+    seenAtHeight,
+    encoded: leafCodec.enc(leafOf(message)),
+    ...decided,
+  };
+}
+
+/**
+ * The message that a row holds.
+ * @throws {Error} when the stored bytes are not that message: the row is poisoned.
+ */
+export function messageOf(row: Pick<MessageRow, "commitment" | "encoded">): Message {
+  const message = toMessage(decodeStrict(leafCodec, row.encoded, "Leaf"));
+  if (message.commitment !== row.commitment) {
+    throw new Error(`Row ${row.commitment} holds message ${message.commitment}`);
+  }
+  return message;
+}

@@ -1,0 +1,73 @@
+/**
+ * Nonces below one of ours that nobody holds, left by a transaction that was given up: what lies above them cannot
+ * be mined, so they are used up. Which ones they are is decided in `decisions/nonces.ts`.
+ */
+import type { SubmissionRow } from "../ledger/ledger.ts";
+import { bumpPrice } from "../../core/chains/replacement_policy.ts";
+import { planNonces } from "./decisions/nonces.ts";
+import { highestPriceWei } from "../../core/chains/evm/gas.ts";
+import { priceCaps } from "./decisions/price_cap.ts";
+import { noteForeign } from "./foreign_nonces.ts";
+import { isSpendingStopped } from "./loss_limit.ts";
+import type { Replacing } from "./replacing.ts";
+import type { Settling } from "./settlement.ts";
+import { sendInstead } from "./replacement.ts";
+
+/** Age of a waiting transaction from which on it is asked whether a gap is below it, ms: two slow blocks. */
+const GAP_AFTER_MS = 30_000;
+
+/** Uses up every gap, and tells of strangers' transactions in the pool. True when it sent something. */
+export async function fillGaps(work: Settling, replacing: Replacing): Promise<boolean> {
+  const { deps, target, signal } = work;
+  const waiting = listWaiting(work);
+  const oldestMs = waiting.reduce((ms, { createdAtMs }) => Math.min(ms, createdAtMs), Infinity);
+  if (deps.clock.now() - oldestMs < GAP_AFTER_MS || isSpendingStopped(deps, target)) return false;
+  const nonces = await replacing.chain.fetchNonces(signal);
+  const plan = planNonces({
+    journal: waiting.flatMap(({ id, submission: { nonce } }) => nonce === undefined ? [] : [{ id, nonce }]),
+    latestNonce: nonces.latest,
+    pendingNonce: nonces.pending,
+  });
+  const account = waiting[0]?.submission.account;
+  if (account === undefined) return false;
+  const rowsAt = (nonce: bigint): SubmissionRow[] =>
+    deps.ledger.submissions.listByNonce(target.id.stateMachine, account, nonce);
+  noteForeign(work, plan.foreign.find((nonce) => rowsAt(nonce).length === 0));
+  let isNews = false;
+  for (const nonce of plan.gaps) {
+    const rows = rowsAt(nonce);
+    // What is in a block is not gone: this node has not seen that block.
+    if (rows.some(({ block }) => block !== undefined)) continue;
+    const old = rows.at(-1) ?? waiting[0];
+    if (old !== undefined && await fillGap(work, replacing, { old, nonce })) isNews = true;
+  }
+  return isNews;
+}
+
+/** Transactions with nonces that are not in a block. */
+function listWaiting({ deps, target }: Settling): SubmissionRow[] {
+  return deps.ledger.submissions.listUnresolved(target.id.stateMachine)
+    .filter(({ state, submission }) => state !== "included" && submission.nonce !== undefined);
+}
+
+/** Sends a transfer of nothing, for more than what was given up, which somebody may still hold. */
+async function fillGap(
+  work: Settling,
+  { chain }: Replacing,
+  { old, nonce }: { readonly old: SubmissionRow; readonly nonce: bigint },
+): Promise<boolean> {
+  const terms = await chain.fetchReplacementTerms(old.submission, work.signal);
+  const { cancelCapWei } = priceCaps({
+    income: { kind: "none" },
+    gas: 0n,
+    gasLimit: 0n,
+    dataCostWei: 0n,
+    marketWei: highestPriceWei(terms.market),
+    balanceWei: terms.balanceWei,
+  });
+  const price = bumpPrice(terms.offered, terms.market, { capWei: cancelCapWei });
+  if (price === undefined) return false;
+  const submission = await chain.cancel({ ...old.submission, nonce }, price, work.signal);
+  await sendInstead(work, { old, submission, kind: "cancel", why: "gap" });
+  return true;
+}

@@ -1,0 +1,232 @@
+/**
+ * Transactions that are not mined in time: a higher price at the same nonce, up to three times and while it pays,
+ * then a cancelling transfer. Each is in the journal before it is sent (docs/architecture/messaging.md, I3). When and
+ * at which price is decided in `core/chains/replacement_policy.ts` and `decisions/price_cap.ts`.
+ */
+import type { BroadcastResult, SignedSubmission } from "../../core/chains/port.ts";
+import { gasExpectedOf, highestPriceWei } from "../../core/chains/evm/gas.ts";
+import type { ReplacementTerms } from "../../core/chains/replaceable.ts";
+import { type SubmissionRow, unresolvedSubmissionStates } from "../ledger/ledger.ts";
+import { RpcFault } from "../../core/rpc/fault.ts";
+import {
+  bumpPrice,
+  decideStuck,
+  STUCK_AFTER_MS,
+  type StuckDecision,
+} from "../../core/chains/replacement_policy.ts";
+import { type CapFacts, priceCaps, shortfallWei } from "./decisions/price_cap.ts";
+import { noteRefusedFunds, suspendUnfunded } from "./gas_balance.ts";
+import { readIncome } from "./batch_revenue.ts";
+import { isSpendingStopped } from "./loss_limit.ts";
+import type { Replacing } from "./replacing.ts";
+import { noteNoAnswer } from "./send.ts";
+import type { Settling } from "./settlement.ts";
+
+/** A nonce whose transactions wait. */
+interface Place {
+  readonly nonce: bigint;
+  /** The newest one that may still be mined as far as the journal knows. */
+  readonly newest: SubmissionRow;
+  /** The newest that was ever signed, which offers the most. */
+  readonly dearest: SubmissionRow;
+  /** Deliveries after the first that is open. */
+  readonly replacements: number;
+}
+
+/**
+ * Puts another transaction in the place of one that has waited too long. True when it did; false: it is too early,
+ * or nothing is to be done.
+ * @param rows everything of one nonce, oldest first; at least one is unresolved and none is known to be mined
+ */
+export async function moveOn(work: Settling, rows: readonly SubmissionRow[]): Promise<boolean> {
+  const { deps, replacing, signal } = work;
+  const place = placeOf(rows);
+  if (replacing === undefined || place === undefined) return false;
+  const { nonce, newest, dearest } = place;
+  if (deps.clock.now() < dearest.createdAtMs + STUCK_AFTER_MS) return false;
+  if (isSpendingStopped(deps, work.target)) return false;
+  const terms = await replacing.chain.fetchReplacementTerms(dearest.submission, signal);
+  // It waits for those below it, not for a better price.
+  if (terms.nonces.latest < nonce) return false;
+  const facts = await readCapFacts(work, replacing, { newest, dearest, terms });
+  if (facts === undefined) return false;
+  const decision = decideStuck({
+    nonce,
+    price: terms.offered,
+    isCancel: newest.kind === "cancel",
+    isHandlerReplaced: await isHandlerReplaced(work, replacing, { newest, dearest, terms }),
+    replacements: place.replacements,
+    sentAtMs: dearest.createdAtMs,
+    nowMs: deps.clock.now(),
+    latestNonce: terms.nonces.latest,
+    market: terms.market,
+    ...priceCaps(facts),
+  });
+  tellShortfall(work, facts, terms);
+  return await act(work, replacing, place, decision);
+}
+
+function placeOf(rows: readonly SubmissionRow[]): Place | undefined {
+  const open = rows.filter(({ state }) => unresolvedSubmissionStates.some((other) => other === state));
+  const [first] = open;
+  const newest = open.at(-1);
+  const dearest = rows.at(-1);
+  const nonce = newest?.submission.nonce;
+  if (first === undefined || newest === undefined || dearest === undefined || nonce === undefined) {
+    return undefined;
+  }
+  const replacements = rows.filter(({ id, kind }) => id > first.id && kind === "delivery").length;
+  return { nonce, newest, dearest, replacements };
+}
+
+/** Whether what would be made dearer calls a handler that is gone; the terms say it of the dearest one. */
+async function isHandlerReplaced(
+  { signal }: Settling,
+  { chain }: Replacing,
+  { newest, dearest, terms }: Pick<Place, "newest" | "dearest"> & { readonly terms: ReplacementTerms },
+): Promise<boolean> {
+  const ofNewest = newest.id === dearest.id
+    ? terms
+    : await chain.fetchReplacementTerms(newest.submission, signal);
+  return ofNewest.isHandlerReplaced;
+}
+
+/** What the bounds of the price depend on; `undefined`: not known yet. */
+async function readCapFacts(
+  work: Settling,
+  replacing: Replacing,
+  at: { readonly newest: SubmissionRow; readonly dearest: SubmissionRow; readonly terms: ReplacementTerms },
+): Promise<CapFacts | undefined> {
+  const { newest, terms } = at;
+  const gasLimit = newest.submission.gasLimit ?? 0n;
+  const income = newest.kind === "cancel"
+    ? { kind: "none" as const }
+    : await readIncome(work, replacing, newest);
+  if (income === undefined) return undefined;
+  const dataCostWei = income.kind === "fees" || income.kind === "reward"
+    ? await replacing.chain.fetchDataCost(newest.submission.raw, work.signal)
+    : 0n;
+  const marketWei = highestPriceWei(terms.market);
+  return {
+    income,
+    gas: gasExpectedOf(gasLimit),
+    gasLimit,
+    dataCostWei,
+    marketWei,
+    balanceWei: terms.balanceWei,
+  };
+}
+
+/** Says what is missing when the account could not pay for the next higher price. */
+function tellShortfall({ deps, target }: Settling, facts: CapFacts, terms: ReplacementTerms): void {
+  if (facts.income.kind === "none") return;
+  const wanted = bumpPrice(terms.offered, terms.market, { capWei: undefined });
+  if (wanted === undefined) return;
+  const missingWei = shortfallWei(facts, highestPriceWei(wanted));
+  if (missingWei === 0n) return;
+  suspendUnfunded(
+    deps,
+    target,
+    `a transaction waits; for a higher price ${missingWei} wei are missing beside ${facts.balanceWei} wei`,
+  );
+}
+
+async function act(
+  work: Settling,
+  { chain }: Replacing,
+  { newest }: Place,
+  decision: StuckDecision,
+): Promise<boolean> {
+  switch (decision.kind) {
+    case "wait":
+    case "look_up":
+      return false; // the next round sees what was mined
+    case "replace": {
+      const submission = await chain.resign(newest.submission, decision.price);
+      await sendInstead(work, {
+        old: newest,
+        submission,
+        kind: "delivery",
+        why: `attempt ${decision.number}`,
+      });
+      return true;
+    }
+    case "cancel": {
+      const submission = await chain.cancel(newest.submission, decision.price, work.signal);
+      await sendInstead(work, { old: newest, submission, kind: "cancel", why: decision.why });
+      return true;
+    }
+    case "rebroadcast":
+      await work.target.broadcast(newest.submission, work.signal);
+      return false;
+  }
+}
+
+/** A transaction in the place of another one. */
+export interface Successor {
+  readonly old: SubmissionRow;
+  readonly submission: SignedSubmission;
+  readonly kind: "delivery" | "cancel";
+  readonly why: string;
+}
+
+/** Journals a transaction in the place of another one, then hands it over. */
+export async function sendInstead(work: Settling, successor: Successor): Promise<void> {
+  const { deps, target, signal } = work;
+  const { old, submission, kind } = successor;
+  signal.throwIfAborted();
+  const { submissions } = deps.ledger;
+  // What a reorganisation brought back may hold messages that another transaction carries by now: they stay there.
+  const items = kind === "cancel" ? [] : submissions.itemsOf(old.id)
+    .filter(({ outcome }) => outcome === undefined)
+    .map(({ commitment, requestCommitment, target: to }) => ({ commitment, requestCommitment, target: to }));
+  const { legSource } = old;
+  const id = deps.ledger.transaction(() =>
+    submissions.record({ submission, kind, items, replaces: old.id, legSource })
+  );
+  deps.log.info(
+    kind === "cancel" ? "nonce_cleared" : "transaction_replaced",
+    {
+      chain: target.id.stateMachine,
+      nonce: submission.nonce,
+      replaced: old.submission.hash,
+      transaction: submission.hash,
+      why: successor.why,
+      ...(submission.gasPriceWei === undefined ? {} : { gasPriceWei: submission.gasPriceWei }),
+    },
+  );
+  let result: BroadcastResult;
+  try {
+    result = await target.broadcast(submission, signal);
+  } catch (error) {
+    if (!(error instanceof RpcFault)) throw error;
+    deps.ledger.transaction(() => noteNoAnswer(deps, id));
+    return;
+  }
+  takeAnswer(work, id, result);
+}
+
+function takeAnswer(work: Settling, id: number, result: BroadcastResult): void {
+  const { deps } = work;
+  const { submissions } = deps.ledger;
+  switch (result.kind) {
+    case "sent":
+    case "alreadyKnown":
+      deps.ledger.transaction(() => void submissions.update(id, { state: "broadcast" }));
+      return;
+    case "nonceUsed":
+      deps.ledger.transaction(() => noteNoAnswer(deps, id));
+      return;
+    case "underpriced":
+    case "refused":
+      if (result.kind === "refused") noteRefusedFunds(deps, work.target, result.refusal);
+      // The one before is still there; the next rise starts from this price.
+      deps.ledger.transaction(() => {
+        for (const { commitment } of submissions.itemsOf(id)) {
+          submissions.settleItem(id, commitment, "not_handled");
+        }
+        const detail = result.kind === "refused" ? result.refusal.detail : result.kind;
+        submissions.update(id, { state: "dropped", detail });
+      });
+  }
+}

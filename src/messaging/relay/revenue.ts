@@ -1,0 +1,144 @@
+/**
+ * Reads what messages bring in to whoever delivers them: the fee on their source, the hub's reward, or, for payments of
+ * our own, what may be spent on the way. What is enough is decided in `decisions/profit.ts`.
+ */
+import type { Chain } from "../../core/chains/port.ts";
+import type { MessageRow, WithdrawalRow } from "../ledger/ledger.ts";
+import { type Hash256, toHex } from "../../core/encoding/bytes.ts";
+import { RpcFault } from "../../core/rpc/fault.ts";
+import { paymentBudget18, toFee18, toReward18 } from "./decisions/money.ts";
+import { type PaymentClass, paymentClassOf } from "./decisions/profit.ts";
+import { receiptKeyOf, requestOf } from "./decisions/route.ts";
+import type { FeeReader, LegProfit, PipelineDeps, PipelineSettings } from "./leg.ts";
+import type { Candidate } from "./receipts.ts";
+
+/** A fee as it could be read: a number, gone with its request, or unread. Dollars x 10^18. */
+export type Fee = { readonly kind: "fee"; readonly fee18: bigint } | { readonly kind: "gone" } | {
+  readonly kind: "unread";
+};
+
+/** What one message brings in. */
+export interface Revenue {
+  readonly paymentClass: PaymentClass;
+  readonly fee: Fee;
+}
+
+/** Where profit is decided: the chain that is delivered to, and what deciding needs. */
+export interface Market {
+  readonly target: Pick<Chain, "id">;
+  readonly profit: LegProfit;
+}
+
+const UNREAD: Fee = { kind: "unread" };
+
+/** What the candidates bring in, in their order; a chain that does not answer leaves its fees unread and nothing else. */
+export async function readRevenues(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  market: Market,
+  candidates: readonly Candidate[],
+  signal: AbortSignal,
+): Promise<readonly Revenue[]> {
+  const [fees, budgets] = await Promise.all([
+    readFees(deps, market, candidates, signal),
+    readBudgets(deps, settings, market, candidates, signal),
+  ]);
+  return candidates.map(({ row, message }): Revenue => {
+    const reward = settings.listedModules()?.get(toHex(requestOf(message).from));
+    const paymentClass = paymentClassOf(message, {
+      hub: settings.hub,
+      target: market.target.id.stateMachine,
+      isOwnWithdrawal: findOwnPayment(deps, settings, row) !== undefined,
+      isListedModule: reward !== undefined,
+    });
+    switch (paymentClass) {
+      case "to_hub":
+      case "filtered_hub_request":
+        return { paymentClass, fee: { kind: "fee", fee18: 0n } };
+      case "listed_hub_request": {
+        const fee18 = toReward18(reward ?? 0n, settings.hubTokenPrice27);
+        return { paymentClass, fee: { kind: "fee", fee18 } };
+      }
+      case "own_withdrawal":
+        return { paymentClass, fee: budgets.get(row.commitment) ?? UNREAD };
+      case "request":
+      case "get_response":
+        return { paymentClass, fee: fees.get(row.commitment) ?? UNREAD };
+    }
+  });
+}
+
+/** The withdrawal whose money the hub's POST carries; `undefined`: it carries none of ours. */
+export function findOwnPayment(
+  deps: Pick<PipelineDeps, "ledger">,
+  { hub }: Pick<PipelineSettings, "hub">,
+  row: Pick<MessageRow, "kind" | "requestSource" | "requestCommitment">,
+): WithdrawalRow | undefined {
+  if (row.kind !== "post" || row.requestSource !== hub) return undefined;
+  return deps.ledger.withdrawals.findByCommitment(row.requestCommitment);
+}
+
+async function readFees(
+  deps: PipelineDeps,
+  market: Market,
+  candidates: readonly Candidate[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<Hash256, Fee>> {
+  const byChain = new Map<FeeReader, Candidate[]>();
+  for (const candidate of candidates) {
+    const chain = market.profit.feeChains.get(requestOf(candidate.message).source);
+    if (chain === undefined) continue; // requests of the hub have no fee
+    byChain.set(chain, [...byChain.get(chain) ?? [], candidate]);
+  }
+  const fees = new Map<Hash256, Fee>();
+  await Promise.all([...byChain].map(async ([chain, members]) => {
+    try {
+      const keys = members.map(({ message }) => receiptKeyOf(message));
+      const [units, decimals] = await Promise.all([
+        chain.fetchFees(keys, signal),
+        chain.fetchFeeTokenDecimals(signal),
+      ]);
+      for (const [index, { row }] of members.entries()) {
+        const fee = units[index];
+        fees.set(
+          row.commitment,
+          fee === undefined ? { kind: "gone" } : { kind: "fee", fee18: toFee18(fee, decimals) },
+        );
+      }
+    } catch (error) {
+      if (!(error instanceof RpcFault)) throw error;
+      deps.log.debug("fees_unreadable", { chain: market.target.id.stateMachine, error });
+    }
+  }));
+  return fees;
+}
+
+/** What may be spent on payments of ours that are among the candidates: they are in the fee token of the target. */
+async function readBudgets(
+  deps: PipelineDeps,
+  settings: Pick<PipelineSettings, "hub">,
+  market: Market,
+  candidates: readonly Candidate[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<Hash256, Fee>> {
+  const budgets = new Map<Hash256, Fee>();
+  const chain = market.profit.feeChains.get(market.target.id.stateMachine);
+  const payments = candidates.flatMap(({ row: { commitment, ...row } }) => {
+    const payment = findOwnPayment(deps, settings, row);
+    return payment === undefined ? [] : [{ commitment, amount: payment.amount }];
+  });
+  if (chain === undefined || payments.length === 0) return budgets;
+  try {
+    const decimals = await chain.fetchFeeTokenDecimals(signal);
+    for (const { commitment, amount } of payments) {
+      budgets.set(commitment, { kind: "fee", fee18: paymentBudget18(toFee18(amount, decimals)) });
+    }
+  } catch (error) {
+    if (!(error instanceof RpcFault)) throw error;
+    deps.log.debug("fee_decimals_unknown", {
+      chain: market.target.id.stateMachine,
+      error,
+    });
+  }
+  return budgets;
+}

@@ -1,0 +1,195 @@
+/**
+ * Reads the source of a leg and turns its events into rows. The cursor moves only together with the rows of the
+ * blocks it passes (docs/architecture/messaging.md, I1 and I2).
+ */
+import type { ChainEvent, CounterpartyView } from "../../core/chains/port.ts";
+import type { NewMessage } from "../ledger/ledger.ts";
+import { equalBytes, type Hash256 } from "../../core/encoding/bytes.ts";
+import { NEVER_MS } from "./decisions/retry_schedule.ts";
+import { type Route, route } from "./decisions/route.ts";
+import { boundCatchUp, chooseScanStart, nextChunk, ScanWidth } from "./decisions/scan_range.ts";
+import { recordRotationReward } from "../fees/reward_record.ts";
+import { type Leg, legName, type PipelineDeps, type PipelineSettings, routeFacts } from "./leg.ts";
+import { rowOf } from "./message_row.ts";
+
+/** Sets the first cursor of a leg after a start, and tells what is skipped and why. */
+export async function startCursor(
+  deps: PipelineDeps,
+  leg: Leg,
+  view: CounterpartyView,
+  signal: AbortSignal,
+): Promise<void> {
+  const { cursors } = deps.ledger;
+  const source = leg.source.id.stateMachine;
+  const target = leg.target.id.stateMachine;
+  const start = chooseScanStart({
+    initialHeight: leg.initialHeight,
+    cursor: cursors.find(source, target),
+    observed: view.height,
+  });
+  if (start.skipped !== undefined) {
+    deps.log.warn("blocks_skipped", {
+      leg: legName(leg),
+      from: start.skipped.from,
+      to: start.skipped.to,
+    });
+  }
+  let { scanned } = start;
+  if (start.because === "cursor") {
+    scanned = await boundCatchUp((height) => leg.source.fetchBlockTime(height, signal), {
+      scanned,
+      observed: view.height,
+      nowSec: view.nowSec,
+    });
+    if (scanned > start.scanned) {
+      deps.log.warn("old_blocks_skipped", {
+        leg: legName(leg),
+        from: start.scanned + 1n,
+        to: scanned,
+        initial_height: start.scanned,
+      });
+    }
+  }
+  deps.ledger.transaction(() => cursors.reset(source, target, scanned));
+  deps.log.info("leg_started", { leg: legName(leg), after_block: scanned, because: start.because });
+}
+
+/** How a scan is paced. */
+export interface ScanPace {
+  /** What was learned in earlier scans of the leg. */
+  readonly width: ScanWidth;
+  /** New rows after which the scan stops, so that they are delivered before it goes on; no bound when absent. */
+  readonly enough?: number | undefined;
+  /** Time after which it stops once there is a new row, ms; no bound when absent. */
+  readonly enoughMs?: number | undefined;
+}
+
+/** What a scan found. */
+export interface ScanRound {
+  /** New rows. */
+  readonly found: number;
+  /** False when blocks that the target can verify are left, because there is enough to deliver. */
+  readonly isComplete: boolean;
+}
+
+/**
+ * Reads the blocks that the target can verify and the cursor has not passed: all of them, or as many as give enough
+ * to deliver.
+ */
+export async function scanLeg(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  leg: Leg,
+  view: CounterpartyView,
+  signal: AbortSignal,
+  { width, enough = Infinity, enoughMs = Infinity }: ScanPace = { width: new ScanWidth() },
+): Promise<ScanRound> {
+  const source = leg.source.id.stateMachine;
+  const target = leg.target.id.stateMachine;
+  const startMs = deps.clock.now();
+  let found = 0;
+  for (;;) {
+    const scanned = deps.ledger.cursors.find(source, target);
+    if (scanned === undefined) throw new Error(`Leg ${legName(leg)} has no cursor`);
+    const chunk = nextChunk(scanned, view.height, width.next(leg.source.limits.blocksPerEventQuery));
+    if (chunk === undefined) return { found, isComplete: true };
+    const isEnough = found >= enough || (found > 0 && deps.clock.now() - startMs >= enoughMs);
+    if (isEnough) return { found, isComplete: false };
+    const events = await leg.source.fetchEvents(chunk.from, chunk.to, signal);
+    width.learn({ blocks: chunk.to - chunk.from + 1n, events: events.length });
+    found += deps.ledger.transaction(() => {
+      const fresh = recordRows(deps, settings, leg, { events, view });
+      recordRotations(deps, leg, events);
+      for (const event of events) {
+        if (event.kind === "funded") reviveFunded(deps, settings, leg, event.commitment);
+      }
+      deps.ledger.cursors.advance(source, target, chunk.to);
+      return fresh;
+    });
+  }
+}
+
+/** Writes the rows of the messages among the events, one after the other; returns how many are new. */
+function recordRows(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  leg: Leg,
+  work: { readonly events: readonly ChainEvent[]; readonly view: CounterpartyView },
+): number {
+  const facts = routeFacts(leg, settings, work.view.nowSec);
+  const ends = { source: facts.source, target: facts.target };
+  let fresh = 0;
+  for (const event of work.events) {
+    if (event.kind !== "message") continue;
+    const decided = stateOf(route(event.message, facts));
+    if (decided === undefined) continue;
+    const row = rowOf(event.message, ends, event.at.height, decided);
+    if (!recordRow(deps, row)) continue;
+    fresh++;
+    logFound(deps, leg, row);
+  }
+  return fresh;
+}
+
+/** Inserts a row; one that a filter rejected before and lets pass now comes back. */
+function recordRow(deps: PipelineDeps, row: NewMessage): boolean {
+  const { messages } = deps.ledger;
+  if (messages.record(row) === "new") return true;
+  if (row.state !== "seen" || messages.find(row.commitment, row.target)?.state !== "rejected") return false;
+  messages.transition(row.commitment, row.target, { to: "seen", nextAttemptAtMs: deps.clock.now() });
+  return true;
+}
+
+/** Rotations of the hub's authorities that a chain owes to us: the hub rewards them. */
+function recordRotations(deps: PipelineDeps, { source }: Leg, events: readonly ChainEvent[]): void {
+  const { relayer, id: { stateMachine: chain } } = source;
+  if (relayer === undefined) return;
+  for (const event of events) {
+    if (event.kind !== "newEpoch" || !equalBytes(event.relayer, relayer)) continue;
+    recordRotationReward(deps.ledger, { chain, height: event.at.height, setId: event.setId });
+  }
+}
+
+/** A fee was raised: what was not worth its delivery is weighed again, if the operator wants retries at all. */
+function reviveFunded(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  { source }: Leg,
+  commitment: Hash256,
+): void {
+  if (settings.retryFrequencySec === undefined) return;
+  const { messages } = deps.ledger;
+  const inbound = messages.find(commitment, settings.hub);
+  const asked = inbound === undefined ? undefined : messages.find(commitment, inbound.requestDest);
+  // The fee of a GET request pays for the way of its answer back to where the fee was put up.
+  const row = asked ?? messages.findResponse(commitment, settings.hub, source.id.stateMachine);
+  if (row?.state !== "held" || row.reason !== "unprofitable") return;
+  const { reason } = row;
+  messages.transition(row.commitment, row.target, { to: "held", reason, nextAttemptAtMs: deps.clock.now() });
+}
+
+/** State of a row by the route of its message; `undefined` for messages of other legs. */
+export function stateOf(
+  decided: Route,
+): Pick<NewMessage, "state" | "reason" | "nextAttemptAtMs"> | undefined {
+  switch (decided.kind) {
+    case "ignore":
+      return undefined;
+    case "deliver":
+      return { state: "seen" };
+    case "hold":
+      return decided.reason === "waiting_for_update"
+        ? { state: "held", reason: decided.reason } // routed again in every round until the hub's list was read
+        : { state: "held", reason: decided.reason, nextAttemptAtMs: NEVER_MS };
+    case "reject":
+      return { state: "rejected", reason: decided.reason };
+    case "timedOut":
+      return { state: "seen" }; // ended once its receipt was looked for: see expire.ts
+  }
+}
+
+function logFound(deps: PipelineDeps, leg: Leg, row: NewMessage): void {
+  const fields = { leg: legName(leg), commitment: row.commitment, state: row.state, block: row.seenAtHeight };
+  if (row.reason === undefined) deps.log.debug("message_found", fields);
+  else deps.log.info("message_found", { ...fields, reason: row.reason });
+}

@@ -1,0 +1,145 @@
+/**
+ * Finds out what became of every submission of one target, from the journal alone, so it also settles what an earlier
+ * run sent. What is written down is in `settlement.ts`; several transactions of one nonce are in `competing_submissions.ts`.
+ */
+import type { Chain, SubmissionOutcome } from "../../core/chains/port.ts";
+import type { SubmissionRow } from "../ledger/ledger.ts";
+import { Limit } from "../../core/runtime/limit.ts";
+import { RpcFault, type RpcFaultCode } from "../../core/rpc/fault.ts";
+import { confirmFoundReceipts } from "./confirm.ts";
+import { tellForeign } from "./foreign_nonces.ts";
+import type { PipelineDeps, PipelineSettings } from "./leg.ts";
+import { reviewLoss } from "./loss_limit.ts";
+import { fillGaps } from "./nonce_gaps.ts";
+import type { Replacing } from "./replacing.ts";
+import { settleUnknown } from "./rebroadcast.ts";
+import { settleSameNonce } from "./competing_submissions.ts";
+import { noteInPool, settleByReceipts, settleRevert, settleSuccess, type Settling } from "./settlement.ts";
+import { moveOn } from "./replacement.ts";
+
+/** Faults after which asking for another submission is pointless for now. */
+const ABOUT_THE_ENDPOINT: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>([
+  "timeout",
+  "unreachable",
+  "throttled",
+]);
+
+/** Outcomes asked for at the same time. */
+const ASKED_AT_ONCE = 4;
+
+/** What a round of settling found. */
+export interface SettleRound {
+  /** Submissions still open, included ones that are not final left out. */
+  readonly waiting: number;
+  /** True when something changed that a leg may want to know. */
+  readonly hasNews: boolean;
+}
+
+/**
+ * Looks at every unresolved submission of the target once. A fault about one of them does not hold up the others.
+ * With `replacing`, transactions that wait too long get others in their place.
+ */
+export async function settleAll(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  target: Chain,
+  signal: AbortSignal,
+  replacing?: Replacing,
+): Promise<SettleRound> {
+  const work: Settling = { deps, settings, target, replacing, signal };
+  // What an earlier round wrote down, also when it did not come to its end.
+  await reviewLoss(work);
+  const places = listPlaces(work);
+  const needsFinal = places.some((rows) => rows.some(({ state }) => state === "included"));
+  const finalHeight = needsFinal ? await target.fetchFinalHeight(signal) : 0n;
+  let waiting = 0;
+  let hasNews = false;
+  let fault: RpcFault | undefined;
+  const attempt = async (step: () => Promise<boolean>): Promise<boolean> => {
+    try {
+      if (!await step()) return false;
+      hasNews = true;
+      return true;
+    } catch (error) {
+      if (!(error instanceof RpcFault) || ABOUT_THE_ENDPOINT.has(error.code)) throw error;
+      fault ??= error;
+      return true;
+    }
+  };
+  const due = places.filter((rows) =>
+    !rows.some(({ state, block }) => state === "included" && (block?.height ?? 0n) > finalHeight)
+  );
+  const asked = askAhead(work, due);
+  for (const rows of due) {
+    const isSettled = await attempt(() => settlePlace(work, rows, asked));
+    if (!isSettled) waiting += rows.filter(({ state }) => state !== "included").length;
+  }
+  if (replacing !== undefined) await attempt(() => fillGaps(work, replacing));
+  if (await confirmFoundReceipts(deps, target, signal)) hasNews = true;
+  await reviewLoss(work);
+  if (fault !== undefined) throw fault;
+  return { waiting, hasNews };
+}
+
+/** Unresolved deliveries and cancellations, those of one nonce together, oldest first. */
+function listPlaces({ deps, target }: Settling): SubmissionRow[][] {
+  const places = new Map<string, SubmissionRow[]>();
+  for (const row of deps.ledger.submissions.listUnresolved(target.id.stateMachine)) {
+    if (row.kind !== "delivery" && row.kind !== "cancel") continue;
+    const { account, nonce } = row.submission;
+    const key = account === undefined || nonce === undefined ? `row ${row.id}` : `${account} ${nonce}`;
+    places.set(key, [...places.get(key) ?? [], row]);
+  }
+  return [...places.values()];
+}
+
+/** Outcomes that were asked for ahead, by submission. */
+type Asked = ReadonlyMap<number, Promise<SubmissionOutcome>>;
+
+/** Asks for the outcomes of submissions that share their nonce with none in the list, a few at the same time. */
+function askAhead({ target, signal }: Settling, places: readonly (readonly SubmissionRow[])[]): Asked {
+  const limit = new Limit(ASKED_AT_ONCE);
+  return new Map(places.flatMap(([row, ...others]) => {
+    if (row === undefined || others.length > 0) return [];
+    const outcome = limit.run(() => target.fetchOutcome(row.submission, signal), signal);
+    outcome.catch(() => undefined); // told where it is used
+    return [[row.id, outcome] as const];
+  }));
+}
+
+/** Settles what shares one nonce. True when something changed. */
+async function settlePlace(work: Settling, rows: readonly SubmissionRow[], asked: Asked): Promise<boolean> {
+  const [row] = rows;
+  if (row === undefined) return false;
+  const competitors = listRivals(work, row);
+  if (competitors.length > 1) return await settleSameNonce(work, competitors);
+  return await settleOne(work, row, asked.get(row.id));
+}
+
+/** Everything in the journal that was ever signed for the nonce of `row`: any of it may be mined. */
+function listRivals({ deps }: Settling, row: SubmissionRow): readonly SubmissionRow[] {
+  const { account, chain, nonce } = row.submission;
+  if (account === undefined || nonce === undefined) return [row];
+  return deps.ledger.submissions.listByNonce(chain, account, nonce);
+}
+
+/** True when something changed. */
+async function settleOne(
+  work: Settling,
+  row: SubmissionRow,
+  asked: Promise<SubmissionOutcome> | undefined,
+): Promise<boolean> {
+  const outcome = await (asked ?? work.target.fetchOutcome(row.submission, work.signal));
+  switch (outcome.kind) {
+    case "included":
+      return outcome.succeeded ? settleSuccess(work, row, outcome) : await settleRevert(work, row, outcome);
+    case "pending":
+      return noteInPool(work.deps, row) || await moveOn(work, [row]);
+    case "replaced":
+      tellForeign(work, row.submission.nonce);
+      await settleByReceipts(work, row, { state: "replaced", detail: "nonce used" });
+      return true;
+    case "unknown":
+      return row.state !== "included" && await moveOn(work, [row]) || await settleUnknown(work, row);
+  }
+}

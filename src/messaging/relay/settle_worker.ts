@@ -1,0 +1,97 @@
+/** The loop that settles the submissions of one target, and the recovery of rows that a crash left behind. */
+import type { Chain } from "../../core/chains/port.ts";
+import { RpcFault } from "../../core/rpc/fault.ts";
+import type { Wake } from "../../core/runtime/wake.ts";
+import { WaitNotices } from "../../core/runtime/waiting.ts";
+import type { Worker } from "../../core/runtime/worker.ts";
+import { hasRoomInFlight } from "./in_flight.ts";
+import type { PipelineDeps, PipelineSettings } from "./leg.ts";
+import { transition } from "./transitions.ts";
+import { CompetitorDeliveries } from "./competitor_deliveries.ts";
+import type { Replacing } from "./replacing.ts";
+import { noteNoAnswer } from "./send.ts";
+import { settleAll } from "./settle.ts";
+
+/** Share of the usual pause after which is looked again when somebody waits for it. */
+const SOONER = 8;
+
+/** A target with those who want to know when its submissions are settled. */
+export interface SettlingSink {
+  readonly target: Chain;
+  /** How transactions that wait too long are replaced; absent where they have no nonces. */
+  readonly replacing?: Replacing | undefined;
+  /** Chains whose legs lead to the target. */
+  readonly sources: readonly Chain[];
+  readonly everyMs: number;
+  /** Woken after a batch was sent. */
+  readonly wake: Wake;
+  /** Legs to wake when something was settled. */
+  readonly legs: readonly Wake[];
+}
+
+/** Makes the worker that settles the submissions of one target. */
+export function settleWorker(deps: PipelineDeps, settings: PipelineSettings, work: SettlingSink): Worker {
+  const { target } = work;
+  const notices = new WaitNotices(deps);
+  const others = new CompetitorDeliveries(deps, target);
+  return {
+    name: `settle ${target.id.stateMachine}`,
+    run: async (signal) => {
+      recoverSubmitted(deps, work);
+      while (!signal.aborted) {
+        try {
+          const { waiting, hasNews } = await settleAll(deps, settings, target, signal, work.replacing);
+          if (await others.check(signal) || hasNews) work.legs.forEach((leg) => leg.wake());
+          if (waiting === 0) notices.done("inclusion");
+          else {
+            const fields = { chain: target.id.stateMachine, transactions: waiting };
+            notices.waiting("inclusion", { event: "inclusion_awaited", fields });
+          }
+        } catch (error) {
+          signal.throwIfAborted();
+          if (!(error instanceof RpcFault) || error.reaction === "stop") throw error;
+          deps.log.debug("settlement_interrupted", { chain: target.id.stateMachine, error });
+        }
+        const isAwaited = isRoomAwaited(deps, work);
+        const wait = await work.wake.wait(isAwaited ? work.everyMs / SOONER : work.everyMs, signal);
+        // What was sent a moment ago is not in a block yet, and more may follow.
+        if (wait === "woken") await deps.clock.sleep(work.everyMs / SOONER, signal);
+      }
+    },
+  };
+}
+
+/** True when messages are due that wait for a transaction under way to be settled. */
+function isRoomAwaited(deps: PipelineDeps, { target, sources }: SettlingSink): boolean {
+  const nowMs = deps.clock.now();
+  const isAnyDue = sources.some((source) => {
+    const dueAtMs = deps.ledger.messages.nextDueAt(source.id.stateMachine, target.id.stateMachine);
+    return dueAtMs !== undefined && dueAtMs <= nowMs;
+  });
+  return isAnyDue && !hasRoomInFlight(deps, { target }) &&
+    deps.ledger.submissions.listInFlight(target.id.stateMachine).length > 0;
+}
+
+/**
+ * What an earlier run left behind. Nobody hands the signed submissions over any more: settling takes them up. Rows
+ * that count as under way although no open submission carries them (the program died between two writes of an older
+ * version, or a submission was pruned) become ready, and their receipts are read before anything else.
+ */
+function recoverSubmitted(deps: PipelineDeps, work: SettlingSink): void {
+  deps.ledger.transaction(() => {
+    for (const { id } of deps.ledger.submissions.listUnresolved(work.target.id.stateMachine)) {
+      noteNoAnswer(deps, id);
+    }
+  });
+  const { messages, submissions } = deps.ledger;
+  const target = work.target.id.stateMachine;
+  const open = new Set(
+    submissions.listUnresolved(target).flatMap(({ id }) => submissions.itemsOf(id))
+      .filter(({ outcome }) => outcome === undefined).map(({ commitment }) => commitment),
+  );
+  for (const source of work.sources) {
+    const lost = messages.listSubmitted({ source: source.id.stateMachine, target, limit: 100_000 })
+      .filter((row) => !open.has(row.commitment));
+    for (const row of lost) transition(deps, row, "ready", { detail: "no open transaction carries it" });
+  }
+}

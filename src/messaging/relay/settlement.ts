@@ -1,0 +1,170 @@
+/**
+ * Writes down what became of one submission: its own effect, or what the receipts of its messages say. Outcome and
+ * delivery records are one ledger transaction (docs/architecture/messaging.md, I4).
+ */
+import type { Chain, RefusalCode, SubmissionOutcome } from "../../core/chains/port.ts";
+import type { SubmissionRow } from "../ledger/ledger.ts";
+import type { Hash256 } from "../../core/encoding/bytes.ts";
+import { fatesByEvents, fatesByReceipts, isLostRace } from "./decisions/outcome.ts";
+import { applyFate, applyOutcomes, finalise, messageRowOf, reopen, tryAgain } from "./item_outcomes.ts";
+import type { PipelineDeps, PipelineSettings } from "./leg.ts";
+import { messageOf } from "./message_row.ts";
+import type { Replacing } from "./replacing.ts";
+import { rememberCompetitors, rememberVainProofs, rememberWin } from "./competitors.ts";
+import { noteSpent, type Paid, readPaid } from "./spending.ts";
+
+/** A submission that is in a block. */
+export type Included = Extract<SubmissionOutcome, { kind: "included" }>;
+
+/** What settling shares. */
+export interface Settling {
+  readonly deps: PipelineDeps;
+  readonly settings: PipelineSettings;
+  readonly target: Chain;
+  /** How transactions take the place of one another; absent where they have no nonces. */
+  readonly replacing: Replacing | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** In the pool (again): a block that held it is gone, or the answer to the broadcast was lost. */
+export function noteInPool(deps: PipelineDeps, row: SubmissionRow): boolean {
+  if (row.state === "broadcast") return false;
+  deps.ledger.transaction(() => reopen(deps, row));
+  return true;
+}
+
+/** True when the block is the one that the journal knows. */
+export function isKnownBlock(row: SubmissionRow, outcome: Included): boolean {
+  return row.state === "included" && row.block?.hash === outcome.block.hash;
+}
+
+/** Records a transaction that succeeded; true when something changed. */
+export async function settleSuccess(
+  work: Settling,
+  row: SubmissionRow,
+  outcome: Included,
+): Promise<boolean> {
+  const { deps } = work;
+  const isKnown = isKnownBlock(row, outcome);
+  if (isKnown && !outcome.isFinal) return false;
+  const paid = isKnown ? undefined : await readPaidBy(work, outcome);
+  deps.ledger.transaction(() => {
+    if (!isKnown) {
+      recordInclusion(work, row, outcome);
+      noteSpent(deps, row, paid, { advancedClient: outcome.advancedClient });
+    }
+    deps.ledger.submissions.update(row.id, {
+      state: outcome.isFinal ? "final" : "included",
+      block: outcome.block,
+    });
+    if (outcome.isFinal) finalise(deps, row);
+  });
+  return true;
+}
+
+function readPaidBy({ replacing, signal }: Settling, outcome: Included): Promise<Paid | undefined> {
+  return readPaid(outcome, replacing?.profit?.price, signal);
+}
+
+/** Writes the fate of each message of a successful transaction, as the host's events tell it. */
+function recordInclusion({ deps, settings, target }: Settling, row: SubmissionRow, outcome: Included): void {
+  if (row.state === "included") reopen(deps, row);
+  const items = deps.ledger.submissions.itemsOf(row.id);
+  const ourself = ourselfOn(target);
+  const fates = fatesByEvents(items.map(({ requestCommitment }) => requestCommitment), outcome, ourself);
+  const seen = { kind: "included", block: outcome.block, isFinal: outcome.isFinal } as const;
+  const ends = items.map((item, index) => ({ item, fate: fates[index] ?? "undelivered" }));
+  applyOutcomes(deps, settings, { target, row, ourself, seen }, ends);
+  if (row.kind !== "delivery") return;
+  if (outcome.advancedClient !== false) return rememberWin(deps, target);
+  rememberVainProofs(deps, target);
+  deps.log.info("proofs_wasted", {
+    chain: target.id.stateMachine,
+    transaction: row.submission.hash,
+  });
+}
+
+function ourselfOn(target: Chain): Uint8Array {
+  if (target.relayer === undefined) throw new Error(`No relayer address on ${target.id.stateMachine}`);
+  return target.relayer;
+}
+
+/** Reverted: it stays under observation until that is final, since another block may let it succeed. */
+export async function settleRevert(work: Settling, row: SubmissionRow, outcome: Included): Promise<boolean> {
+  const detail = outcome.refusal?.detail ?? "reverted";
+  const state = outcome.isFinal ? "failed" : "included";
+  if (!isKnownBlock(row, outcome)) {
+    const { block, refusal } = outcome;
+    const paid = await readPaidBy(work, outcome);
+    await settleByReceipts(work, row, { state, detail, block, code: refusal?.code, paid });
+    return true;
+  }
+  if (!outcome.isFinal) return false;
+  const { deps } = work;
+  deps.ledger.transaction(() => void deps.ledger.submissions.update(row.id, { state, block: outcome.block }));
+  return true;
+}
+
+/** How a submission without an effect of its own ends. */
+export interface EndWithoutEffect {
+  readonly state: "failed" | "included" | "replaced" | "dropped";
+  readonly detail: string;
+  /** Block in which it was reverted. */
+  readonly block?: Included["block"];
+  /** Why it was reverted, where that could be found out. */
+  readonly code?: RefusalCode | undefined;
+  /** What it cost there. */
+  readonly paid?: Paid | undefined;
+  /** Why its messages wait; they lost a race when absent. */
+  readonly reason?: "stuck" | undefined;
+  /** Messages that the transaction mined instead carries, which settles them. */
+  readonly carried?: ReadonlySet<Hash256> | undefined;
+}
+
+/** Settles a submission without an effect of its own by what the receipts of its messages say now. */
+export async function settleByReceipts(
+  work: Settling,
+  row: SubmissionRow,
+  end: EndWithoutEffect,
+): Promise<void> {
+  const { deps, settings, target, signal } = work;
+  const all = deps.ledger.submissions.itemsOf(row.id);
+  const items = all.filter(({ commitment }) => !end.carried?.has(commitment));
+  const messages = items.map((item) => messageOf(messageRowOf(deps, item)));
+  const height = end.block?.height;
+  const found = await target.fetchCertainReceipts(messages, { height }, signal);
+  // What is not certain yet is looked for again before the message goes once more.
+  const receipts = found.map((receipt) => receipt.kind === "certain" ? receipt.value : undefined);
+  const head = await target.fetchHeight(signal);
+  const ourself = ourselfOn(target);
+  const fates = fatesByReceipts(receipts, ourself);
+  const isRace = isLostRace(fates);
+  const isReverted = end.block !== undefined;
+  const others = receipts.filter((relayer, index) =>
+    relayer !== undefined && fates[index] === "delivered_by_other"
+  ).flatMap((relayer) => relayer === undefined ? [] : [relayer]);
+  deps.ledger.transaction(() => {
+    // What an earlier block had written for it does not hold any more.
+    if (row.state === "included") reopen(deps, row);
+    for (const { commitment } of all) deps.ledger.submissions.settleItem(row.id, commitment, "not_handled");
+    rememberCompetitors(deps, target, others, isReverted);
+    for (const [index, item] of items.entries()) {
+      const fate = fates[index] ?? "undelivered";
+      applyFate(deps, settings, { target, row, item, fate, ourself, seen: { kind: "receipt", head } });
+      if (fate === "undelivered") {
+        tryAgain(deps, settings, { target, row, item, isRace, isReverted, members: all.length, ...end });
+      }
+    }
+    deps.ledger.submissions.update(row.id, { state: end.state, detail: end.detail, block: end.block });
+    noteSpent(deps, row, end.paid, {
+      advancedClient: undefined,
+      reverted: isRace ? "lost_race" : "reverted",
+    });
+  });
+  deps.log.info("transaction_ineffective", {
+    chain: target.id.stateMachine,
+    transaction: row.submission.hash,
+    outcome: isReverted ? "reverted" : end.state,
+    detail: end.detail,
+  });
+}

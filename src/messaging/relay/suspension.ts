@@ -1,0 +1,156 @@
+/**
+ * Pairs of modules to which deliveries were paid for in vain: a module may behave in every simulation and fail in
+ * every block. Their messages are held, also those found later and after a restart. When they travel again is decided
+ * in `decisions/suspension.ts`. Call everything here within a ledger transaction.
+ */
+import type { Chain } from "../../core/chains/port.ts";
+import type { MessageRow, SubmissionRow, SuspensionKey, SuspensionRow } from "../ledger/ledger.ts";
+import { type Hash256, toHex } from "../../core/encoding/bytes.ts";
+import type { Message } from "../../core/ismp/message.ts";
+import type { StateMachine } from "../../core/ismp/state_machine.ts";
+import { NEVER_MS } from "./decisions/retry_schedule.ts";
+import { requestOf } from "./decisions/route.ts";
+import { afterFailure, afterSuccess, judgeSuspended } from "./decisions/suspension.ts";
+import type { Leg, PipelineDeps, PipelineSettings } from "./leg.ts";
+import { transition } from "./transitions.ts";
+import { messageOf } from "./message_row.ts";
+import type { Candidate } from "./receipts.ts";
+import { findOwnPayment } from "./revenue.ts";
+import { losesGasOnRace } from "./competitors.ts";
+
+/** The pair that a message belongs to. The answer to a GET request is received by the module that asked. */
+export function pairOf(message: Message, target: StateMachine): SuspensionKey {
+  const { from } = requestOf(message);
+  return { target, from, to: message.kind === "post" ? message.request.to : from };
+}
+
+function nameOf({ from, to }: Pick<SuspensionKey, "from" | "to">): string {
+  return `${toHex(from)} ${toHex(to)}`;
+}
+
+/**
+ * Suspends the pair of a message for which our transaction was mined without effect; when one of its messages may be
+ * tried again, Unix milliseconds. `undefined` where failures cost nothing, and for payments of our own.
+ */
+export function noteNotExecuted(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  target: Pick<Chain, "id" | "family">,
+  failed: { readonly row: MessageRow; readonly transaction: Hash256 },
+): number | undefined {
+  if (!losesGasOnRace(target) || findOwnPayment(deps, settings, failed.row) !== undefined) return undefined;
+  const { suspensions } = deps.ledger;
+  const key = pairOf(messageOf(failed.row), target.id.stateMachine);
+  const before = suspensions.find(key);
+  const { transaction } = failed;
+  const after = afterFailure(before, { transaction, nowMs: deps.clock.now() });
+  if (after === before) return after.nextTryAtMs;
+  suspensions.write({ ...key, ...after });
+  deps.log.warn("modules_suspended", {
+    chain: key.target,
+    from: toHex(key.from),
+    to: toHex(key.to),
+    transaction,
+    failures: after.failures,
+    next: after.nextTryAtMs === NEVER_MS
+      ? "no further try by itself"
+      : `one message is tried after ${new Date(after.nextTryAtMs).toISOString()}`,
+  });
+  return after.nextTryAtMs;
+}
+
+/** Lets the messages of a pair travel again when our delivery of the message that was tried had its effect. */
+export function noteExecuted(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  target: Pick<Chain, "id">,
+  delivered: readonly Hash256[],
+): void {
+  const { suspensions } = deps.ledger;
+  for (const pair of suspensions.listActive(target.id.stateMachine)) {
+    if (pair.trial === undefined || !delivered.includes(pair.trial)) continue;
+    suspensions.write({ ...pair, ...afterSuccess(pair) });
+    wakeSuspended(deps, settings, pair);
+    deps.log.info("modules_resumed", {
+      chain: pair.target,
+      from: toHex(pair.from),
+      to: toHex(pair.to),
+    });
+  }
+}
+
+/** Takes a first failure back: the block of its transaction is gone, and the next one may tell otherwise. */
+export function forgetFailure(deps: PipelineDeps, { submission, legSource }: SubmissionRow): void {
+  const { suspensions, messages } = deps.ledger;
+  for (const pair of suspensions.listActive(submission.chain)) {
+    if (pair.lastTransaction !== submission.hash || pair.failures > 1) continue;
+    suspensions.remove(pair);
+    if (legSource !== undefined) messages.wake(legSource, pair.target, "suspended");
+  }
+}
+
+/** Forgets a pair and its failures, as an operator may decide: its messages are due again. */
+export function releasePair(
+  deps: PipelineDeps,
+  settings: Pick<PipelineSettings, "hub">,
+  pair: SuspensionKey,
+): void {
+  deps.ledger.suspensions.remove(pair);
+  wakeSuspended(deps, settings, pair);
+  deps.ledger.messages.wake(settings.hub, pair.target, "not_executed");
+}
+
+/** Messages of other pairs are put back when their turn comes. */
+function wakeSuspended(
+  deps: PipelineDeps,
+  { hub }: Pick<PipelineSettings, "hub">,
+  { target }: SuspensionKey,
+): void {
+  deps.ledger.messages.wake(hub, target, "suspended");
+}
+
+/** Holds the messages of suspended pairs, except for one of each pair that may be tried now. */
+export function leaveSuspended(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  { target }: Pick<Leg, "target">,
+  candidates: readonly Candidate[],
+): readonly Candidate[] {
+  if (!losesGasOnRace(target)) return candidates;
+  const { suspensions } = deps.ledger;
+  const active = new Map(suspensions.listActive(target.id.stateMachine).map((pair) => [nameOf(pair), pair]));
+  if (active.size === 0) return candidates;
+  return candidates.filter(({ row, message }) => {
+    const name = nameOf(pairOf(message, row.target));
+    const pair = active.get(name);
+    if (pair === undefined || findOwnPayment(deps, settings, row) !== undefined) return true;
+    const isTrialOpen = isAnotherTried(deps, pair, candidates, row);
+    const verdict = judgeSuspended(pair, { nowMs: deps.clock.now(), isTrialOpen });
+    if (verdict.kind === "wait") {
+      transition(deps, row, "held", {
+        reason: "suspended",
+        detail: "deliveries from its sender to its receiver were paid for and had no effect",
+        nextAttemptAtMs: verdict.untilMs,
+      });
+      return false;
+    }
+    if (pair.trial !== row.commitment) {
+      const chosen = { ...pair, trial: row.commitment };
+      suspensions.write(chosen);
+      active.set(name, chosen);
+    }
+    return true;
+  });
+}
+
+/** True while the pair's try is another message: under way, or among the candidates. */
+function isAnotherTried(
+  deps: PipelineDeps,
+  { trial, target }: SuspensionRow,
+  candidates: readonly Candidate[],
+  row: MessageRow,
+): boolean {
+  if (trial === undefined || trial === row.commitment) return false;
+  if (candidates.some((candidate) => candidate.row.commitment === trial)) return true;
+  return deps.ledger.messages.find(trial, target)?.state === "submitted";
+}

@@ -1,0 +1,139 @@
+/** Changes of message rows, each with its one log line. */
+import type { HoldReason, MessageRow, MessageState, TerminalReason } from "../ledger/ledger.ts";
+import { logTransition } from "../message_line.ts";
+import type { DeliveryOutcome } from "./decisions/outcome.ts";
+import { judgeRefusal } from "./decisions/refusal.ts";
+import { isRefusedForGood, NEVER_MS, nextAttemptMs, type RetryClass } from "./decisions/retry_schedule.ts";
+import type { PipelineDeps, PipelineSettings } from "./leg.ts";
+import type { Refused } from "./bisect_batch.ts";
+
+/** Why a row changes, beside the state it goes to. */
+export interface TransitionDetails {
+  readonly reason?: HoldReason | TerminalReason;
+  readonly detail?: string;
+  readonly attempts?: number;
+  readonly refusals?: number;
+  /** Maximum of messages of the next batch with it. */
+  readonly batchLimit?: number;
+  readonly nextAttemptAtMs?: number;
+  /** Numbers of a decision about profit, dollars x 10^18. */
+  readonly requiredUsd18?: bigint;
+  readonly offeredUsd18?: bigint;
+  /** Transaction or extrinsic that the change is about. */
+  readonly hash?: string;
+}
+
+/** Changes a row and logs the change. */
+export function transition(
+  deps: PipelineDeps,
+  row: MessageRow,
+  to: MessageState,
+  why: TransitionDetails = {},
+): MessageRow {
+  const { hash, ...change } = why;
+  const now = deps.ledger.messages.transition(row.commitment, row.target, { to, ...change });
+  if (row.state === to && row.reason === why.reason) return now;
+  logTransition(deps.log, {
+    commitment: row.commitment,
+    source: row.source,
+    target: row.target,
+    from: row.state,
+    to,
+    reason: why.reason,
+    ...(why.detail === undefined ? {} : { detail: why.detail }),
+    ...(hash === undefined ? {} : { transaction: hash }),
+    ...(why.requiredUsd18 === undefined ? {} : { requiredUsd18: why.requiredUsd18 }),
+    ...(why.offeredUsd18 === undefined ? {} : { offeredUsd18: why.offeredUsd18 }),
+  });
+  return now;
+}
+
+/**
+ * Changes several rows of one target the same way and logs each change; returns them as they are now. The rows must
+ * have been read just now, with nothing awaited since.
+ */
+export function transitionAll(
+  deps: PipelineDeps,
+  rows: readonly MessageRow[],
+  to: MessageState,
+  why: Pick<TransitionDetails, "reason" | "hash"> = {},
+): readonly MessageRow[] {
+  const [first] = rows;
+  if (first === undefined) return [];
+  const { reason, hash } = why;
+  const change = { to, ...(reason === undefined ? {} : { reason }) };
+  deps.ledger.messages.transitionAll(rows.map(({ commitment }) => commitment), first.target, change);
+  for (const { commitment, source, target, state: from } of rows) {
+    const transaction = hash === undefined ? {} : { transaction: hash };
+    logTransition(deps.log, { commitment, source, target, from, to, reason, ...transaction });
+  }
+  return rows.map((row) => ({ ...row, state: to, reason, detail: undefined, updatedAtMs: deps.clock.now() }));
+}
+
+/** Why a row is put aside, and how often it is looked at. */
+export type HoldWhy = Omit<TransitionDetails, "reason" | "attempts" | "refusals" | "nextAttemptAtMs"> & {
+  readonly reason: HoldReason;
+  readonly retryClass: RetryClass;
+  /** Earliest time of the next look, whatever the schedule says; Unix milliseconds. */
+  readonly notBeforeMs?: number | undefined;
+};
+
+/**
+ * Puts a row aside until the schedule of its class says so. What does not pay in the small batch that another
+ * message's revert left it is tried again soon, whatever the class: it would pay in a larger one.
+ */
+export function hold(
+  deps: PipelineDeps,
+  settings: Pick<PipelineSettings, "retryFrequencySec">,
+  row: MessageRow,
+  { retryClass: wanted, notBeforeMs = 0, ...why }: HoldWhy,
+): void {
+  const attempts = row.attempts + 1;
+  const isDearAlone = why.reason === "unprofitable" && row.batchLimit !== undefined;
+  const retryClass = isDearAlone ? "transient" : wanted;
+  const nowMs = deps.clock.now();
+  const isRefused = retryClass === "hub_refused";
+  const counts = isRefused ? { attempts, refusals: row.refusals + 1 } : { attempts };
+  if (counts.refusals !== undefined && isRefusedForGood({ ...row, refusals: counts.refusals, nowMs })) {
+    const { detail, reason } = why;
+    transition(deps, row, "rejected", { reason: "refused_by_hub", detail: detail ?? reason, ...counts });
+    return;
+  }
+  const scheduledMs = nextAttemptMs({
+    retryClass,
+    attempts: counts.refusals ?? attempts,
+    nowMs,
+    retryFrequencySec: settings.retryFrequencySec,
+    jitter: deps.random.fraction(),
+  });
+  transition(deps, row, "held", { ...why, ...counts, nextAttemptAtMs: Math.max(scheduledMs, notBeforeMs) });
+}
+
+/** Writes down that the target does not take a message now, or ever. */
+export function markRefused(
+  deps: PipelineDeps,
+  settings: PipelineSettings,
+  row: MessageRow,
+  refused: Refused,
+): void {
+  const verdict = judgeRefusal(refused.code, row.target === settings.hub);
+  const detail = refused.detail;
+  switch (verdict.kind) {
+    case "hold":
+      return hold(deps, settings, row, { ...verdict, detail });
+    case "park":
+      transition(deps, row, "held", { reason: verdict.reason, detail, nextAttemptAtMs: NEVER_MS });
+      return;
+    case "end":
+      transition(deps, row, verdict.state, { reason: verdict.reason, detail });
+  }
+}
+
+/** State and reason of a message whose delivery is known to have happened. */
+export function endOfFate(
+  fate: Extract<DeliveryOutcome, "delivered" | "delivered_by_other">,
+): { readonly state: MessageState; readonly reason: TerminalReason } {
+  return fate === "delivered"
+    ? { state: "delivered", reason: "handled_by_us" }
+    : { state: "delivered_by_other", reason: "handled_by_other" };
+}

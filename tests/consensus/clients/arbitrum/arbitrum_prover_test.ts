@@ -1,0 +1,199 @@
+// The prover of Arbitrum chains on real nodes: assertions and nodes, contested and false ones, none of which is lost.
+import assert from "node:assert/strict";
+import { createTestClient, http } from "viem";
+import { blacklistedClaimKey } from "../../../../src/consensus/clients/arbitrum/spec/hub_storage.ts";
+import { decodeArbitrumUpdate } from "../../../../src/consensus/clients/arbitrum/spec/verify_update.ts";
+import type { Hash256 } from "../../../../src/core/encoding/bytes.ts";
+import { toAddress } from "../../../../src/core/evm/address.ts";
+import { fetchWithLogsOf } from "../../../support/altered_answers.ts";
+import { l1Id, never, reasonForNothing, relay, updatesOf } from "../../rollup/rollup_world.ts";
+import { rollupId, withArbitrum } from "./arbitrum_world.ts";
+
+const wrongHash: Hash256 = `0x${"13".repeat(32)}`;
+
+Deno.test("arbitrum: each assertion brings the hub forward, once", async () => {
+  await withArbitrum("ArbitrumBold", async (world) => {
+    const { contracts, hub, l2 } = world;
+    const prover = world.prover();
+    await world.advanceL1();
+    assert.match(await reasonForNothing(prover), /no new claim was made in L1 blocks 0 to/);
+    for (let round = 0; round < 3; round++) {
+      await world.mineL2();
+      const assertion = await contracts.createAssertion(l2);
+      await world.advanceL1();
+      assert.equal(await relay(hub, prover), assertion.l2Height);
+      await reasonForNothing(prover);
+    }
+    assert.deepEqual(world.log.events("warn"), []);
+  });
+});
+
+Deno.test("arbitrum: each node of a rollup from before BoLD brings the hub forward, and a false one does not", async () => {
+  await withArbitrum("ArbitrumOrbit", async (world) => {
+    const { contracts, hub, l2 } = world;
+    const prover = world.prover();
+    for (let round = 0; round < 2; round++) {
+      await world.mineL2();
+      const { l2Height } = await contracts.createNode(l2);
+      await world.advanceL1();
+      assert.equal(await relay(hub, prover), l2Height);
+    }
+    await world.mineL2();
+    await contracts.createNode(l2, { blockHash: wrongHash });
+    await contracts.createNode(l2, { sendRoot: wrongHash });
+    await world.advanceL1();
+    assert.match(
+      await reasonForNothing(prover),
+      /none of 2 claims can be proved \(node 4: send_root_mismatch\)/,
+    );
+    const { l2Height } = await contracts.createNode(l2);
+    await world.advanceL1();
+    assert.equal(await relay(hub, prover), l2Height);
+  });
+});
+
+Deno.test("arbitrum: an assertion with a competitor is passed over, and so is one that is not about a block", async () => {
+  await withArbitrum("ArbitrumBold", async (world) => {
+    const { contracts, hub, l2 } = world;
+    const prover = world.prover();
+    await world.mineL2();
+    const good = await contracts.createAssertion(l2);
+    await world.mineL2();
+    const contested = await contracts.createAssertion(l2);
+    await contracts.contestAssertion(contested);
+    await world.advanceL1();
+    assert.equal(await relay(hub, prover), good.l2Height);
+    const reasons = world.log.lines.filter(({ level }) => level === "debug").map(({ fields }) =>
+      fields["reason"]
+    );
+    assert.deepEqual(reasons, ["challenged", "challenged"]);
+
+    await world.mineL2();
+    const next = await contracts.createAssertion(l2, { parent: good.assertionHash, blockHash: wrongHash });
+    await world.advanceL1();
+    // It is a third child of a parent that has two.
+    await reasonForNothing(prover);
+    await contracts.createAssertion(l2, { parent: next.assertionHash, blockHash: wrongHash });
+    await world.advanceL1();
+    assert.match(await reasonForNothing(prover), /block_does_not_exist/);
+    await contracts.createAssertion(l2, { sendRoot: wrongHash });
+    await world.advanceL1();
+    assert.match(await reasonForNothing(prover), /send_root_mismatch/);
+    const newest = await contracts.createAssertion(l2);
+    await world.advanceL1();
+    assert.equal(await relay(hub, prover), newest.l2Height);
+  });
+});
+
+Deno.test("arbitrum: an assertion that gets its competitor between two looks is passed over", async () => {
+  await withArbitrum("ArbitrumBold", async (world) => {
+    const prover = world.prover();
+    await world.mineL2();
+    const assertion = await world.contracts.createAssertion(world.l2);
+    await world.advanceL1();
+    updatesOf(await prover.next(never));
+    await world.contracts.contestAssertion(assertion);
+    await world.advanceL1();
+    await reasonForNothing(prover);
+  });
+});
+
+Deno.test("arbitrum: assertions that were made while no relayer ran are found; the newest counts, until the hub has it", async () => {
+  await withArbitrum("ArbitrumBold", async (world) => {
+    const { contracts, hub, l2, nodes } = world;
+    for (let made = 0; made < 3; made++) {
+      await world.mineL2();
+      await contracts.createAssertion(l2);
+    }
+    await world.mineL2();
+    const newest = await contracts.createAssertion(l2);
+    const height = await world.advanceL1();
+    const prover = world.prover();
+    const [first = new Uint8Array(0)] = updatesOf(await prover.next(never)).proofs;
+    assert.equal(decodeArbitrumUpdate(first).l1Height, height);
+    // The submission fails; the L1 moves on meanwhile.
+    await createTestClient({ mode: "anvil", transport: http(nodes.l1.rpcUrl) }).mine({ blocks: 2 });
+    await world.advanceL1();
+    const [again = new Uint8Array(0)] = updatesOf(await prover.next(never)).proofs;
+    assert.equal(decodeArbitrumUpdate(again).l1Height, height + 2n);
+    assert.equal(await relay(hub, prover), newest.l2Height);
+    assert.match(await reasonForNothing(prover), /no claim is above/);
+    assert.match(await reasonForNothing(prover), /no new claim was made up to L1 block/);
+  });
+});
+
+Deno.test("arbitrum: without a rollup contract on the hub, or with a ruled out claim, nothing is submitted", async () => {
+  await withArbitrum("ArbitrumBold", async (world) => {
+    const { contracts, hub, l2 } = world;
+    await world.mineL2();
+    const assertion = await contracts.createAssertion(l2);
+    await world.advanceL1();
+    const key = blacklistedClaimKey(rollupId, assertion.assertionHash);
+    hub.store(key, new Uint8Array(0));
+    await reasonForNothing(world.prover());
+    hub.store(key, undefined);
+    const prover = world.prover();
+    world.setRollup(undefined);
+    assert.match(await reasonForNothing(prover), /the hub holds no rollup contract/);
+    assert.match((await prover.check(never))[0]?.text ?? "", /the hub holds no rollup contract/);
+    world.setRollup(toAddress(contracts.nodeRollup));
+    assert.match((await prover.check(never))[0]?.text ?? "", /rollup_core is 0x.*, and the hub holds 0x/);
+    world.setRollup(toAddress(contracts.rollup));
+    assert.deepEqual(await prover.check(never), []);
+    assert.equal(await relay(hub, prover), assertion.l2Height);
+  });
+});
+
+Deno.test("arbitrum: an assertion is not lost when the hub falls back to an older L1 block", async () => {
+  await withArbitrum("ArbitrumBold", async (world) => {
+    const { contracts, hub, l2 } = world;
+    await world.mineL2();
+    const before = await world.advanceL1();
+    const assertion = await contracts.createAssertion(l2);
+    const height = await world.advanceL1();
+    const prover = world.prover();
+    updatesOf(await prover.next(never));
+    for (let look = 0; look < 11; look++) {
+      hub.rewind({ id: l1Id, height: before });
+      await reasonForNothing(prover);
+    }
+    hub.rewind({ id: l1Id, height });
+    assert.equal(await relay(hub, prover), assertion.l2Height);
+  });
+});
+
+for (const type of ["ArbitrumBold", "ArbitrumOrbit"] as const) {
+  Deno.test(`arbitrum: a claim that an endpoint's index lacks is found at another one, or later (${type})`, async () => {
+    await withArbitrum(type, async (world) => {
+      const { contracts, hub, l2, nodes } = world;
+      const create = async (): Promise<{ readonly l2Height: bigint; readonly block: bigint }> => {
+        await world.mineL2();
+        const { l2Height } = type === "ArbitrumBold"
+          ? await contracts.createAssertion(l2)
+          : await contracts.createNode(l2);
+        return { l2Height, block: await world.advanceL1() };
+      };
+      const first = await create();
+      const second = await create();
+      const bad = nodes.l1.rpcUrl.replace("127.0.0.1", "localhost");
+      let lastBlock = first.block;
+      const behind = fetchWithLogsOf(
+        bad,
+        (text) => BigInt(/"blocknumber":"(0x[0-9a-f]+)"/.exec(text)?.[1] ?? 0) <= lastBlock,
+      );
+      const both = world.prover({ l1Urls: [bad, nodes.l1.rpcUrl], l1Transport: behind });
+      assert.equal(updatesOf(await both.next(never)).height, second.l2Height);
+      const [warning] = world.log.lines.filter(({ level }) => level === "warn");
+      assert.equal(warning?.event, "endpoint_logs_incomplete");
+      assert.equal(warning?.fields.endpoint, new URL(bad).host);
+
+      // An empty list is believed by nobody, not even where there is nobody else to ask.
+      lastBlock = 0n;
+      const alone = world.prover({ l1Urls: [bad], l1Transport: behind });
+      assert.match(await reasonForNothing(alone), /no new claim was made in L1 blocks/);
+      assert.match(await reasonForNothing(alone), /no new claim was made in L1 blocks/);
+      lastBlock = second.block;
+      assert.equal(await relay(hub, alone), second.l2Height);
+    });
+  });
+}

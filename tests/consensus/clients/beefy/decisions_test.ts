@@ -1,0 +1,264 @@
+/** Decisions about hosts, proofs and blocks that need no network. */
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { isExpired, judgeHost } from "../../../../src/consensus/followers/host_usability.ts";
+import { HubWork, SEARCHED_BLOCKS } from "../../../../src/consensus/clients/beefy/hub_work.ts";
+import {
+  areStillNews,
+  type BatchedProof,
+  isHeightBrought,
+} from "../../../../src/consensus/clients/beefy/proof_batch.ts";
+import {
+  inOrderOfWorth,
+  lastMountainHeight,
+  leafCountAt,
+} from "../../../../src/consensus/clients/beefy/proof_choice.ts";
+import type { ChainEvent } from "../../../../src/core/chains/port.ts";
+import type { HostConsensusView } from "../../../../src/core/chains/consensus_receiver.ts";
+import { toHash256 } from "../../../../src/core/encoding/bytes.ts";
+import { toAddress } from "../../../../src/core/evm/address.ts";
+import { lastMountainBlocks } from "../../../../src/consensus/clients/beefy/spec/build_proof.ts";
+import { getResponseMessage, postMessage } from "../../../../src/core/ismp/commitment.ts";
+import { parseStateMachine, type StateMachine } from "../../../../src/core/ismp/state_machine.ts";
+import { faultOf } from "../../../support/memory_updates.ts";
+
+const { signal } = new AbortController();
+const root = toHash256(new Uint8Array(32));
+const chain = parseStateMachine("EVM-97");
+const other = parseStateMachine("EVM-1");
+
+const view: HostConsensusView = {
+  state: {
+    latestHeight: 100n,
+    beefyActivationBlock: 3n,
+    current: { id: 1n, length: 4, root },
+    next: { id: 2n, length: 4, root },
+  },
+  consensusClient: toAddress(`0x${"11".repeat(20)}`),
+  hubHeight: 10n,
+  acceptsHub: true,
+  nowSec: 1_000n,
+  updatedSec: 900n,
+  unstakingSec: 200n,
+  challengePeriodSec: 0n,
+  isFrozen: false,
+  pendingHeight: 100n,
+  pendingSetId: 1n,
+};
+
+Deno.test("beefy: what a host takes nothing for is named, the incurable first", () => {
+  const codeOf = (changes: Partial<HostConsensusView>): string => {
+    const fitness = judgeHost({ ...view, ...changes });
+    return fitness.kind === "fit" ? "fit" : fitness.code;
+  };
+  assert.equal(codeOf({}), "fit");
+  assert.equal(codeOf({ challengePeriodSec: 3_600n }), "fit");
+  assert.equal(codeOf({ isFrozen: true }), "frozen");
+  assert.equal(codeOf({ isFrozen: true, nowSec: 1_100n }), "expired");
+  assert.equal(codeOf({ state: undefined }), "other_client");
+  assert.equal(codeOf({ acceptsHub: false, state: undefined }), "foreign_hub");
+});
+
+Deno.test("beefy: a client expires in the very second that the host counts", () => {
+  assert.equal(isExpired({ nowSec: 1_099n, updatedSec: 900n, unstakingSec: 200n }), false);
+  assert.equal(isExpired({ nowSec: 1_100n, updatedSec: 900n, unstakingSec: 200n }), true);
+});
+
+function proof(bytes: number, blockNumber = 101n, setId?: bigint, hubHeight?: bigint): BatchedProof {
+  const { state } = view;
+  assert.ok(state);
+  const commitment = { timestampSec: 1n, overlayRoot: root, stateRoot: root };
+  const heights = hubHeight === undefined ? [] : [{ paraId: 4009, height: hubHeight, commitment }];
+  const after = { ...state, current: { ...state.current, id: setId ?? state.current.id } };
+  const rotates = setId !== undefined;
+  const checked = { kind: "ecdsa", blockNumber, isStale: false, rotates, state: after, heights } as const;
+  return { bytes: new Uint8Array(bytes), checked };
+}
+
+Deno.test("beefy: a proof is news while neither block nor pool has it", () => {
+  const { state } = view;
+  assert.ok(state);
+  const proofs = [proof(1, 101n), proof(1, 105n)];
+  assert.equal(areStillNews(proofs, { state, pendingHeight: 100n, pendingSetId: 1n }, "pool"), true);
+  assert.equal(areStillNews(proofs, { state, pendingHeight: 101n, pendingSetId: 1n }, "pool"), false);
+  assert.equal(areStillNews(proofs, { state, pendingHeight: 101n, pendingSetId: 1n }, "blocks"), true);
+  const moved = { ...state, latestHeight: 104n };
+  assert.equal(
+    areStillNews(proofs, { state: moved, pendingHeight: 104n, pendingSetId: 1n }, "blocks"),
+    false,
+  );
+});
+
+Deno.test("beefy: a change of the set that an earlier block has brought makes another block's proof of it no news", () => {
+  const { state } = view;
+  assert.ok(state);
+  const proofs = [proof(1, 105n, 2n), proof(1, 205n, 3n)];
+  const before = { state, pendingHeight: 100n, pendingSetId: 1n };
+  assert.equal(areStillNews(proofs, before, "blocks"), true);
+  assert.equal(areStillNews(proofs, before, "pool"), true);
+  const inPool = { state, pendingHeight: 101n, pendingSetId: 2n };
+  assert.equal(areStillNews(proofs, inPool, "pool"), false);
+  assert.equal(areStillNews(proofs, inPool, "blocks"), true);
+  const rotated = { ...state, latestHeight: 101n, current: state.next };
+  assert.equal(
+    areStillNews(proofs, { state: rotated, pendingHeight: 101n, pendingSetId: 2n }, "blocks"),
+    false,
+  );
+  const sameSet = { ...state, latestHeight: 104n };
+  assert.equal(
+    areStillNews(proofs, { state: sameSet, pendingHeight: 104n, pendingSetId: 1n }, "blocks"),
+    true,
+  );
+});
+
+Deno.test("beefy: a height of the hub that another block has brought needs no proof for messages, but one of signers", () => {
+  const at = (before: bigint, now: bigint): { readonly before: bigint; readonly now: bigint } => ({
+    before,
+    now,
+  });
+  const messages = [proof(1, 105n, undefined, 20n)];
+  assert.equal(isHeightBrought(messages, 4009, at(10n, 10n)), false);
+  assert.equal(isHeightBrought(messages, 4009, at(10n, 19n)), false);
+  assert.equal(isHeightBrought(messages, 4009, at(10n, 20n)), true);
+  assert.equal(isHeightBrought(messages, 2000, at(10n, 20n)), false);
+  assert.equal(isHeightBrought([proof(1, 105n, 2n, 20n)], 4009, at(10n, 20n)), false);
+});
+
+Deno.test("beefy: the last mountain is as high as rebuilding it is wide", () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 30_000_000 }), fc.bigInt(0n, 20_000_000n), (leaves, activation) => {
+      const block = Number(activation) + leaves;
+      assert.equal(leafCountAt(block, activation), BigInt(leaves));
+      const { from, to } = lastMountainBlocks(block, BigInt(leaves));
+      assert.equal(to - from + 1, 2 ** lastMountainHeight(block, activation));
+    }),
+  );
+});
+
+Deno.test("beefy: blocks with small last mountains come first, those before the range never", () => {
+  const numbers = (first: "newest" | "oldest"): readonly number[] =>
+    inOrderOfWorth([2, 3, 131, 200, 259, 260].map((number) => ({ number })), 3n, first)
+      .map(({ number }) => number);
+  assert.deepEqual(numbers("newest"), [260, 200, 131, 259]);
+  assert.deepEqual(numbers("oldest"), [200, 260, 131, 259]);
+});
+
+/** A hub whose events are scripted. */
+class EventHub {
+  readonly events: ChainEvent[] = [];
+  readonly reads: string[] = [];
+  /** Newest final block. */
+  final = 1_000_000n;
+
+  fetchFinalHeight(): Promise<bigint> {
+    return Promise.resolve(this.final);
+  }
+
+  fetchEvents(from: bigint, to: bigint): Promise<readonly ChainEvent[]> {
+    this.reads.push(`${from}-${to}`);
+    return Promise.resolve(this.events.filter(({ at }) => at.height >= from && at.height <= to));
+  }
+}
+
+const request = {
+  source: parseStateMachine("KUSAMA-4009"),
+  dest: chain,
+  nonce: 0n,
+  from: new Uint8Array(4),
+  timeoutTimestampSec: 0n,
+};
+
+function at(height: bigint): { readonly at: ChainEvent["at"] } {
+  return { at: { height, transaction: undefined } };
+}
+
+function post(dest: StateMachine, height: bigint): ChainEvent {
+  const message = postMessage({ ...request, dest, to: new Uint8Array(20), body: new Uint8Array() });
+  return { kind: "message", message, ...at(height) };
+}
+
+Deno.test("beefy: requests to a chain, answers for it and handled timeouts of it are work; the rest is none", async () => {
+  const get = { ...request, source: chain, dest: other, keys: [], height: 1n, context: new Uint8Array() };
+  const answer: ChainEvent = {
+    kind: "message",
+    message: getResponseMessage({ get, values: [] }),
+    ...at(20n),
+  };
+  const timeout: ChainEvent = {
+    kind: "timeoutHandled",
+    of: "post",
+    commitment: root,
+    source: chain,
+    ...at(20n),
+  };
+  const cases: readonly (readonly [ChainEvent, boolean])[] = [
+    [post(chain, 20n), true],
+    [post(other, 20n), false],
+    [answer, true],
+    [timeout, true],
+    [{ ...timeout, of: "get" }, false],
+    [{ kind: "updated", stateMachine: chain, id: undefined, height: 1n, ...at(20n) }, false],
+  ];
+  for (const [event, expected] of cases) {
+    const hub = new EventHub();
+    hub.events.push(event);
+    const work = new HubWork(hub, [chain, other]);
+    assert.equal(await work.hasWork(chain, 10n, 30n, signal), expected, JSON.stringify(event.kind));
+    assert.equal(await work.hasWork(chain, 20n, 30n, signal), false);
+    assert.equal(await work.hasWork(chain, 10n, 19n, signal), false);
+  }
+});
+
+Deno.test("beefy: every block of the hub is read once for all chains, and no more than a day of them", async () => {
+  const hub = new EventHub();
+  const work = new HubWork(hub, [chain, other]);
+  assert.equal(await work.hasWork(chain, 100n, 350n, signal), false);
+  assert.deepEqual(hub.reads, ["251-350", "151-250", "101-150"]);
+  assert.equal(await work.hasWork(other, 100n, 350n, signal), false);
+  assert.equal(hub.reads.length, 3);
+  assert.equal(await work.hasWork(other, 90n, 360n, signal), false);
+  assert.deepEqual(hub.reads.slice(3), ["351-360", "91-100"]);
+  hub.events.push(post(other, 370n));
+  assert.equal(await work.hasWork(other, 360n, 380n, signal), true);
+  assert.equal(await work.hasWork(chain, 360n, 380n, signal), false);
+  assert.equal(hub.reads.length, 6);
+  const fresh = new HubWork(new EventHub(), [chain]);
+  const newest = SEARCHED_BLOCKS * 3n;
+  assert.equal(await fresh.hasWork(chain, newest - SEARCHED_BLOCKS, newest, signal), false);
+  assert.equal(await fresh.hasWork(chain, 0n, newest, signal), true, "older blocks count as work");
+});
+
+Deno.test("beefy: blocks that are not final on the hub's node are read again until they are", async () => {
+  const hub = new EventHub();
+  hub.final = 15n;
+  const work = new HubWork(hub, [chain]);
+  assert.equal(await work.hasWork(chain, 10n, 20n, signal), false);
+  assert.deepEqual(hub.reads, ["11-15", "16-20"]);
+  // The node followed a fork.
+  hub.events.push(post(chain, 18n));
+  assert.equal(await work.hasWork(chain, 10n, 20n, signal), true);
+  // And it comes back to it: what was said of a block that is not final is not kept.
+  hub.events.length = 0;
+  assert.equal(await work.hasWork(chain, 16n, 20n, signal), false);
+  assert.deepEqual(hub.reads.slice(2), ["16-20", "17-20"]);
+  hub.final = 20n;
+  hub.events.push(post(chain, 18n));
+  assert.equal(await work.hasWork(chain, 10n, 20n, signal), true);
+  assert.equal(await work.hasWork(chain, 10n, 20n, signal), true);
+  assert.deepEqual(hub.reads.slice(4), ["16-20"]);
+  hub.final = 5n;
+  assert.equal(await work.hasWork(chain, 20n, 20n + SEARCHED_BLOCKS + 1n, signal), true, "too many to read");
+  assert.equal(hub.reads.length, 5);
+});
+
+Deno.test("beefy: blocks that the hub's node has pruned count as work", async () => {
+  const fetchEvents = (): Promise<never> => Promise.reject(faultOf("pruned", "KUSAMA-4009"));
+  const finalAt = (height: bigint) => (): Promise<bigint> => Promise.resolve(height);
+  for (const fetchFinalHeight of [finalAt(20n), finalAt(0n)]) {
+    const work = new HubWork({ fetchEvents, fetchFinalHeight }, [chain]);
+    assert.equal(await work.hasWork(chain, 10n, 20n, signal), true);
+  }
+  const unreachable = (): Promise<never> => Promise.reject(faultOf("unreachable"));
+  const down = new HubWork({ fetchEvents: unreachable, fetchFinalHeight: finalAt(20n) }, [chain]);
+  await assert.rejects(down.hasWork(chain, 10n, 20n, signal), { code: "unreachable" });
+});

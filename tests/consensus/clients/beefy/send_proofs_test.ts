@@ -1,0 +1,273 @@
+/** What becomes of a transaction with proofs, with a chain whose every answer is scripted. */
+import assert from "node:assert/strict";
+import {
+  type SendingChain,
+  sendProofs,
+  type SendResult,
+} from "../../../../src/consensus/clients/beefy/send_proofs.ts";
+import type {
+  BroadcastResult,
+  SignedSubmission,
+  SubmissionOutcome,
+} from "../../../../src/core/chains/port.ts";
+import type { GasPrice } from "../../../../src/core/chains/evm/gas.ts";
+import { toHash256 } from "../../../../src/core/encoding/bytes.ts";
+import { ShutdownRequested } from "../../../../src/core/runtime/signals.ts";
+import { FakeClock } from "../../../support/fake_clock.ts";
+import { faultOf, idOf } from "../../../support/memory_updates.ts";
+import { RecordedLog } from "../../../support/recorded_log.ts";
+
+/** A chain with a pool of one nonce. */
+class OneNonce implements SendingChain {
+  readonly id = idOf("EVM-1/ETH0");
+  readonly log: string[] = [];
+  readonly prices = new Map<string, bigint>();
+  outcome: (submission: SignedSubmission) => SubmissionOutcome = () => ({ kind: "pending" });
+  broadcasting: () => BroadcastResult = () => ({ kind: "sent" });
+  latestNonce = 7n;
+  faults = 0;
+  #made = 0;
+
+  #submission(priceWei: bigint): SignedSubmission {
+    const hash = toHash256(new Uint8Array(32).fill(++this.#made));
+    this.prices.set(hash, priceWei);
+    return {
+      hash,
+      chain: this.id.stateMachine,
+      raw: new Uint8Array(),
+      account: "0x",
+      nonce: 7n,
+      gasPriceWei: priceWei,
+      gasLimit: 1n,
+      madeAtHeight: 1n,
+    };
+  }
+
+  simulate: SendingChain["simulate"] = () => {
+    const zero = { gasUsed: 1n, gasLimit: 1n, gasPriceWei: 1n, dataCostWei: 0n };
+    return Promise.resolve({ kind: "accepted", handled: [], messageGas: [], ...zero });
+  };
+  sign: SendingChain["sign"] = () => {
+    this.log.push("sign");
+    return Promise.resolve({ kind: "signed", submission: this.#submission(100n) });
+  };
+  broadcast: SendingChain["broadcast"] = (submission) => {
+    this.log.push(`send at ${this.prices.get(submission.hash)}`);
+    return Promise.resolve(this.broadcasting());
+  };
+  fetchOutcome: SendingChain["fetchOutcome"] = (submission) => {
+    if (this.faults > 0) {
+      this.faults--;
+      return Promise.reject(faultOf("timeout"));
+    }
+    return Promise.resolve(this.outcome(submission));
+  };
+  fetchReplacementTerms: SendingChain["fetchReplacementTerms"] = (submission) => {
+    const priceOf = (gasPriceWei: bigint): GasPrice => ({ type: "legacy", gasPriceWei });
+    return Promise.resolve({
+      offered: priceOf(this.prices.get(submission.hash) ?? 0n),
+      market: priceOf(100n),
+      nonces: { latest: this.latestNonce, pending: this.latestNonce + 1n },
+      balanceWei: 10n ** 18n,
+      isHandlerReplaced: false,
+    });
+  };
+  resign: SendingChain["resign"] = (_, price) => {
+    this.log.push("resign");
+    return Promise.resolve(this.#submission(price.type === "legacy" ? price.gasPriceWei : 0n));
+  };
+  cancel: SendingChain["cancel"] = (_, price) => {
+    this.log.push("cancel");
+    return Promise.resolve(this.#submission(price.type === "legacy" ? price.gasPriceWei : 0n));
+  };
+}
+
+const mined: SubmissionOutcome = {
+  kind: "included",
+  block: { height: 9n, hash: toHash256(new Uint8Array(32)) },
+  isFinal: false,
+  succeeded: true,
+  handled: [],
+  refusal: undefined,
+};
+
+interface Scene {
+  readonly chain: OneNonce;
+  readonly clock: FakeClock;
+  readonly stop: AbortController;
+  readonly log: RecordedLog;
+  isNews: boolean;
+  send(): Promise<SendResult>;
+}
+
+function scene(): Scene {
+  const chain = new OneNonce();
+  const clock = new FakeClock();
+  const stop = new AbortController();
+  const log = new RecordedLog();
+  const made: Scene = {
+    chain,
+    clock,
+    stop,
+    log,
+    isNews: true,
+    send: () =>
+      sendProofs(
+        { clock, log, chain },
+        { proofs: [Uint8Array.of(1)], isStillNews: () => Promise.resolve(made.isNews) },
+        stop.signal,
+      ),
+  };
+  return made;
+}
+
+Deno.test("beefy: nothing is signed once the host knows the proofs", async () => {
+  const made = scene();
+  made.isNews = false;
+  assert.deepEqual(await made.send(), { kind: "overtaken" });
+  assert.deepEqual(made.chain.log, []);
+  assert.equal(made.clock.pending, 0);
+});
+
+Deno.test("beefy: a transaction is followed through faults of endpoints to its block", async () => {
+  const made = scene();
+  made.chain.faults = 3;
+  const sending = made.send();
+  await made.clock.advance(7_000);
+  made.chain.outcome = () => mined;
+  const result = await made.clock.run(sending);
+  assert.equal(result.kind, "mined");
+  assert.deepEqual(made.chain.log, ["sign", "send at 100"]);
+});
+
+Deno.test("beefy: a transaction that taught the host nothing is told as paid in vain", async () => {
+  for (const [advancedClient, kind] of [[false, "vain"], [true, "mined"]] as const) {
+    const made = scene();
+    made.chain.outcome = () => ({ ...mined, advancedClient });
+    const result = await made.clock.run(made.send());
+    assert.deepEqual(result, { kind, block: 9n, transaction: [...made.chain.prices.keys()][0] });
+  }
+});
+
+Deno.test("beefy: what a transaction with proofs cost is told with what came of it", async () => {
+  const made = scene();
+  const spent = { gasUsed: 400_000n, gasPriceWei: 10n ** 9n, dataCostWei: 5n };
+  made.chain.outcome = () => ({ ...mined, advancedClient: false, spent });
+  await made.clock.run(made.send());
+  const [line] = made.log.lines.filter(({ event }) => event === "proofs_gas_spent");
+  assert.partialDeepStrictEqual(line?.fields, {
+    result: "vain",
+    gas: 400_000n,
+    spent: "0.000400000000000005",
+  });
+});
+
+Deno.test("beefy: what is stuck is made dearer, at most three times, and then cancelled", async () => {
+  const made = scene();
+  const sending = made.send();
+  await made.clock.advance(600_000);
+  const { log } = made.chain;
+  assert.deepEqual(log.filter((line) => !line.startsWith("send")), [
+    "sign",
+    "resign",
+    "resign",
+    "resign",
+    "cancel",
+    "cancel",
+  ]);
+  const prices = log.filter((line) => line.startsWith("send")).map((line) => Number(line.split(" ").at(-1)));
+  assert.deepEqual(prices, prices.toSorted((a, b) => a - b));
+  const firstCancel = [...made.chain.prices.keys()].at(-2);
+  made.chain.outcome = ({ hash }) => hash === firstCancel ? mined : { kind: "replaced" };
+  assert.deepEqual(await made.clock.run(sending), { kind: "lost", reason: "it was cancelled" });
+});
+
+Deno.test("beefy: while a chain stands still, the price of a cancellation stays near the market's", async () => {
+  const made = scene();
+  const sending = made.send();
+  await made.clock.advance(6 * 3_600_000);
+  const highest = [...made.chain.prices.values()].reduce((a, b) => a > b ? a : b);
+  assert.ok(highest <= 1_000n, `${highest} wei, and 100 wei is the market's price`);
+  const made6h = made.chain.log.filter((line) => line === "cancel").length;
+  assert.ok(made6h >= 2 && made6h < 12, `${made6h} cancellations`);
+  made.chain.outcome = ({ hash }) =>
+    hash === [...made.chain.prices.keys()].at(-1) ? mined : { kind: "replaced" };
+  assert.deepEqual(await made.clock.run(sending), { kind: "lost", reason: "it was cancelled" });
+});
+
+Deno.test("beefy: what is stuck and no longer news is cancelled at once, and an older one may still be mined", async () => {
+  const made = scene();
+  const sending = made.send();
+  await made.clock.advance(60_000);
+  made.isNews = false;
+  await made.clock.advance(90_000);
+  assert.deepEqual(made.chain.log.filter((line) => !line.startsWith("send")), ["sign", "cancel"]);
+  const [first] = made.chain.prices.keys();
+  made.chain.outcome = ({ hash }) => hash === first ? mined : { kind: "replaced" };
+  assert.equal((await made.clock.run(sending)).kind, "mined");
+});
+
+Deno.test("beefy: a transaction that no node knows any more is handed over again", async () => {
+  const made = scene();
+  made.chain.outcome = () => ({ kind: "unknown" });
+  const sending = made.send();
+  const sent = (): number => made.chain.log.filter((line) => line === "send at 100").length;
+  await made.clock.advance(40_000);
+  assert.equal(sent(), 2);
+  await made.clock.advance(60_000);
+  assert.equal(sent(), 4);
+  made.chain.outcome = () => mined;
+  assert.equal((await made.clock.run(sending)).kind, "mined");
+});
+
+Deno.test("beefy: a nonce that somebody else has used is a loss, not a fault", async () => {
+  const used = scene();
+  used.chain.broadcasting = () => ({ kind: "nonceUsed" });
+  assert.equal((await used.send()).kind, "lost");
+  const replaced = scene();
+  replaced.chain.outcome = () => ({ kind: "replaced" });
+  assert.equal((await replaced.clock.run(replaced.send())).kind, "lost");
+});
+
+Deno.test("beefy: a failed transaction is told with its reason", async () => {
+  const made = scene();
+  const refusal = { code: "unknown_authority_set", detail: "UnknownAuthoritySet()" } as const;
+  made.chain.outcome = () => ({ ...mined, succeeded: false, refusal });
+  assert.deepEqual(await made.clock.run(made.send()), { kind: "refused", refusal });
+});
+
+Deno.test("beefy: a stopping program waits some seconds for what it has sent", async () => {
+  const made = scene();
+  const sending = made.send();
+  await made.clock.advance(3_000);
+  made.stop.abort(new ShutdownRequested("SIGTERM"));
+  await made.clock.advance(2_000);
+  made.chain.outcome = () => mined;
+  assert.equal((await made.clock.run(sending)).kind, "mined");
+  const late = scene();
+  const waiting = late.send();
+  await late.clock.advance(3_000);
+  late.stop.abort(new ShutdownRequested("SIGTERM"));
+  await assert.rejects(late.clock.run(waiting), ShutdownRequested);
+  assert.equal(late.clock.pending, 0);
+  const [told] = late.log.lines.filter(({ level }) => level === "info");
+  assert.equal(told?.event, "proofs_interrupted");
+  assert.deepEqual(told.fields, { transaction: [...late.chain.prices.keys()][0] });
+});
+
+Deno.test("beefy: endpoints that do not tell what became of a transaction are told once while they fail", async () => {
+  const made = scene();
+  const sending = made.send();
+  const warnings = (): number => made.log.events("warn").length;
+  made.chain.faults = 5;
+  await made.clock.advance(60_000);
+  assert.equal(warnings(), 0);
+  made.chain.faults = 100;
+  await made.clock.advance(190_000);
+  assert.equal(warnings(), 1);
+  made.chain.outcome = () => mined;
+  assert.equal((await made.clock.run(sending)).kind, "mined");
+  assert.deepEqual(made.log.events("warn"), [
+    "proofs_poll_failed",
+  ]);
+});

@@ -1,0 +1,175 @@
+/** A BSC-type chain in memory: headers made by the rule of the devnet's validators, and a hub that follows it. */
+import type { ConsensusClientView, ConsensusTarget } from "../../../../src/core/chains/consensus_hub.ts";
+import { type Hash256, toHash256 } from "../../../../src/core/encoding/bytes.ts";
+import { type BscNetwork, findBscNetwork } from "../../../../src/consensus/clients/bsc/spec/bsc_network.ts";
+import {
+  BSC_UNBONDING_SEC,
+  type BscConsensusState,
+  bscConsensusStateCodec,
+  initialBscState,
+} from "../../../../src/consensus/clients/bsc/spec/consensus_state.ts";
+import { epochLengthCodec, epochLengthKey } from "../../../../src/consensus/clients/bsc/spec/hub_storage.ts";
+import type { BlockRange } from "../../../../src/consensus/clients/bsc/spec/plan_update.ts";
+import {
+  decodeBscUpdate,
+  verifyBscUpdates,
+} from "../../../../src/consensus/clients/bsc/spec/verify_update.ts";
+import { toAddress } from "../../../../src/core/evm/address.ts";
+import { type EvmBlockHeader, hashBlockHeader } from "../../../../src/core/evm/block_header.ts";
+import { toConsensusClientId, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
+import { toHex } from "../../../../src/core/encoding/bytes.ts";
+import type { BscProverDeps } from "../../../../src/consensus/clients/bsc/bsc_prover.ts";
+import { type BscChainOptions, bscHeaderRule } from "../../../../devnet/bsc_validators.ts";
+import type { HeaderRule, RewrittenHeader } from "../../../../devnet/evm/rewritten_headers.ts";
+
+const found = findBscNetwork(97);
+if (found === undefined) throw new Error("Chapel is not known");
+
+/** The network of the tests. */
+export const chapel: BscNetwork = found;
+
+/** Name of the client on the hub. */
+export const BSC0 = toConsensusStateId("BSC0");
+
+const zero = toHash256(new Uint8Array(32));
+
+function emptyHeader(number: bigint): EvmBlockHeader {
+  return {
+    parentHash: zero,
+    unclesHash: zero,
+    coinbase: toAddress(new Uint8Array(20)),
+    stateRoot: toHash256(new Uint8Array(32).fill(Number(number % 251n) + 1)),
+    transactionsRoot: zero,
+    receiptsRoot: zero,
+    logsBloom: new Uint8Array(256),
+    difficulty: 2n,
+    number,
+    gasLimit: 30_000_000n,
+    gasUsed: 0n,
+    timestampSec: 1_770_000_000n + number,
+    extraData: new Uint8Array(0),
+    mixHash: zero,
+    nonce: new Uint8Array(8),
+    baseFeePerGas: 0n,
+    withdrawalsRoot: zero,
+    blobGasUsed: 0n,
+    excessBlobGas: 0n,
+    parentBeaconBlockRoot: zero,
+    requestsHash: zero,
+  };
+}
+
+/** Headers of the chain; `head` is the newest that is told. */
+export class MemoryBscChain {
+  readonly #rule: HeaderRule;
+  readonly #headers: RewrittenHeader[] = [];
+  /** Changes what is told of a block: the hash is made again, as a node that lies would. */
+  lie: ((header: EvmBlockHeader) => EvmBlockHeader) | undefined;
+  head = 0n;
+  /** Requests since the start: of one header by its hash, and of ranges. */
+  requests = 0;
+
+  constructor(options: Omit<BscChainOptions, "network">) {
+    this.#rule = bscHeaderRule({ ...options, network: chapel });
+  }
+
+  at(number: bigint): RewrittenHeader {
+    while (BigInt(this.#headers.length) <= number) {
+      const base = emptyHeader(BigInt(this.#headers.length));
+      const parentHash = this.#headers.at(-1)?.hash ?? zero;
+      const header = { ...this.#rule(base, this.#headers), parentHash };
+      const hash = hashBlockHeader(header);
+      this.#headers.push({ header, hash, nodeHash: hash });
+    }
+    const header = this.#headers[Number(number)];
+    if (header === undefined) throw new RangeError(`No block ${number}`);
+    return header;
+  }
+
+  /** The chain as the prover reads it. */
+  get reader(): BscProverDeps["headers"] {
+    const told = (header: EvmBlockHeader): EvmBlockHeader => this.lie?.(header) ?? header;
+    return {
+      hosts: ["bsc.example"],
+      fetchHead: () => {
+        this.requests++;
+        return Promise.resolve(told(this.at(this.head).header));
+      },
+      fetchByHash: (hash: Hash256) => {
+        this.requests++;
+        for (let number = this.head; number >= 0n; number--) {
+          const { header } = this.at(number);
+          if (hashBlockHeader(told(header)) === hash || this.at(number).hash === hash) {
+            return Promise.resolve(told(header));
+          }
+        }
+        return Promise.reject(new Error(`No block ${hash}`));
+      },
+      fetchRange: ({ from, to }: BlockRange) => {
+        this.requests++;
+        const count = Number(to - from) + 1;
+        return Promise.resolve(
+          Array.from({ length: count }, (_, at) => told(this.at(from + BigInt(at)).header)),
+        );
+      },
+      fetchChainIds: () => Promise.resolve([{ host: "bsc.example", kind: "id", chainId: 97n }]),
+    };
+  }
+}
+
+/** A hub with one client of the chain, which takes what the rules take. */
+export class MemoryBscHub {
+  state: BscConsensusState;
+  /** The state at the hub's final block, where that lags behind. */
+  finalState: BscConsensusState | undefined;
+  readonly epochLength: bigint;
+  isFrozen = false;
+  /** The hub's clock, and when the client was updated last: Unix seconds. */
+  nowSec = 1_000_000n;
+  updatedSec = 0n;
+  clientId = toConsensusClientId("BSCP");
+
+  constructor(chain: MemoryBscChain, epochLength: bigint, epoch = 0n) {
+    this.epochLength = epochLength;
+    this.state = initialBscState(chapel, chain.at(epoch * epochLength).header, epochLength);
+  }
+
+  /** Takes updates as one extrinsic. @throws {BscError} */
+  accept(proofs: readonly Uint8Array[]): void {
+    const updates = proofs.map((proof) => decodeBscUpdate(proof));
+    const facts = { network: chapel, epochLength: this.epochLength, consensusStateId: BSC0 };
+    this.state = verifyBscUpdates(this.state, updates, facts).consensusState;
+    this.updatedSec = this.nowSec;
+  }
+
+  get port(): ConsensusTarget {
+    const nothing = (): Promise<never> => Promise.reject(new Error("Provers send nothing"));
+    return {
+      id: { stateMachine: "KUSAMA-4009" as never, consensusStateId: toConsensusStateId("PAS0") },
+      check: () => Promise.resolve([]),
+      fetchClient: (_, block): Promise<ConsensusClientView> =>
+        Promise.resolve({
+          clientId: this.clientId,
+          state: bscConsensusStateCodec.enc(block === "final" ? this.finalState ?? this.state : this.state),
+          updatedSec: this.updatedSec,
+          unbondingSec: BSC_UNBONDING_SEC,
+          isFrozen: this.isFrozen,
+        }),
+      fetchLatestHeight: () => Promise.resolve(this.state.finalizedHeight),
+      fetchCommitment: nothing,
+      fetchUpdateTime: nothing,
+      fetchNowSec: () => Promise.resolve(this.nowSec),
+      fetchStorage: (keys) =>
+        Promise.resolve(
+          keys.map((key) =>
+            toHex(key) === toHex(epochLengthKey()) ? epochLengthCodec.enc(this.epochLength) : undefined
+          ),
+        ),
+      dryRunUpdates: nothing,
+      prepareUpdates: nothing,
+      broadcast: nothing,
+      fetchUpdateOutcome: nothing,
+      close: () => Promise.resolve(),
+    };
+  }
+}

@@ -1,0 +1,147 @@
+import { deepStrictEqual as equal, throws } from "node:assert/strict";
+import fc from "fast-check";
+import { concatBytes, toHex } from "../../../../../src/core/encoding/bytes.ts";
+import { BscError, type BscErrorCode } from "../../../../../src/consensus/clients/bsc/spec/bsc_error.ts";
+import {
+  type BscConsensusState,
+  bscConsensusStateCodec,
+  initialBscState,
+} from "../../../../../src/consensus/clients/bsc/spec/consensus_state.ts";
+import {
+  epochLengthCodec,
+  epochLengthKey,
+} from "../../../../../src/consensus/clients/bsc/spec/hub_storage.ts";
+import { bscUpdateCodec, MAX_ANCESTRY } from "../../../../../src/consensus/clients/bsc/spec/update.ts";
+import {
+  decodeBscState,
+  decodeBscUpdate,
+} from "../../../../../src/consensus/clients/bsc/spec/verify_update.ts";
+import { hashBlockHeader } from "../../../../../src/core/evm/block_header.ts";
+import { ScaleError } from "../../../../../src/core/encoding/scale.ts";
+import { readVector } from "../../../rollup/spec/vectors.ts";
+import {
+  allVoted,
+  chapel,
+  enactment,
+  enactmentNode,
+  realUpdates,
+  staging,
+  stagingNode,
+  stateAt,
+  states,
+} from "./vectors.ts";
+
+const refused = (code: BscErrorCode) => (error: unknown): boolean =>
+  error instanceof BscError && error.code === code && error.cause instanceof ScaleError;
+
+Deno.test("BSC SCALE: updates have the bytes of the vectors, both ways", () => {
+  const known = [
+    ...realUpdates.map(({ node, update }) => ({ update, bytes: node.bytes("scale_bsc_client_update") })),
+    { update: staging, bytes: stagingNode.bytes("scale") },
+    { update: enactment, bytes: enactmentNode.bytes("scale") },
+  ];
+  for (const { update, bytes } of known) {
+    equal(toHex(bscUpdateCodec.enc(update)), toHex(bytes));
+    equal(decodeBscUpdate(bytes), update);
+  }
+  for (const { node } of realUpdates) {
+    equal(node.bytes("scale_bsc_client_update").length, Number(node.integer("scale_len")));
+  }
+});
+
+Deno.test("BSC SCALE: states have the bytes of the vector, both ways", () => {
+  equal(states.length, 3);
+  for (const [index, bytes] of states.entries()) {
+    equal(toHex(bscConsensusStateCodec.enc(stateAt(index))), toHex(bytes));
+  }
+  const { currentValidators, nextValidators, finalizedHeight, currentEpoch, chainId } = stateAt(0);
+  equal([currentValidators.length, nextValidators, finalizedHeight, currentEpoch, chainId], [
+    5,
+    undefined,
+    1999n,
+    1n,
+    97,
+  ]);
+});
+
+Deno.test("BSC SCALE: each truncated prefix and further bytes are refused", () => {
+  for (const bytes of states) {
+    for (let length = 0; length < bytes.length; length++) {
+      throws(() => decodeBscState(bytes.subarray(0, length)), refused("undecodable_state"));
+    }
+    throws(() => decodeBscState(concatBytes(bytes, Uint8Array.of(0))), refused("undecodable_state"));
+  }
+  const update = enactmentNode.bytes("scale");
+  for (let length = 0; length < update.length; length++) {
+    throws(() => decodeBscUpdate(update.subarray(0, length)), refused("undecodable_update"));
+  }
+  throws(() => decodeBscUpdate(concatBytes(update, Uint8Array.of(0))), refused("undecodable_update"));
+});
+
+Deno.test("BSC SCALE: a vote key that has not 48 bytes is neither written nor read", () => {
+  const state = stateAt(0);
+  const bytes = states[0] ?? new Uint8Array(0);
+  throws(
+    () => bscConsensusStateCodec.enc({ ...state, currentValidators: [new Uint8Array(47)] }),
+    ScaleError,
+  );
+  throws(() => decodeBscState(bytes.with(1, 47 << 2)), refused("undecodable_state"));
+});
+
+Deno.test("BSC SCALE: an ancestry of 1000 headers is carried, one more is not", () => {
+  const header = enactment.targetHeader;
+  const withAncestry = (count: number): Uint8Array =>
+    bscUpdateCodec.enc({ ...enactment, epochHeaderAncestry: Array.from({ length: count }, () => header) });
+  const most = withAncestry(MAX_ANCESTRY);
+  equal(decodeBscUpdate(most).epochHeaderAncestry.length, MAX_ANCESTRY);
+  throws(() => withAncestry(MAX_ANCESTRY + 1), ScaleError);
+});
+
+Deno.test("BSC SCALE: any state survives", () => {
+  const keys = fc.array(fc.uint8Array({ minLength: 48, maxLength: 48 }), { maxLength: 70 });
+  const u64 = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
+  const chainId = fc.integer({ min: 0, max: 2 ** 32 - 1 });
+  fc.assert(fc.property(keys, keys, u64, u64, chainId, (current, next, height, epoch, chainId) => {
+    const state: BscConsensusState = {
+      currentValidators: current,
+      nextValidators: next.length % 2 === 0 ? undefined : { validators: next, rotationBlock: height },
+      finalizedHeight: height,
+      finalizedHash: hashBlockHeader(enactment.sourceHeader),
+      currentEpoch: epoch,
+      chainId,
+    };
+    equal(decodeBscState(bscConsensusStateCodec.enc(state)), state);
+  }));
+});
+
+Deno.test("BSC: a client starts with the validators of an epoch's first header", () => {
+  const header = allVoted.update.sourceHeader;
+  const expected: BscConsensusState = {
+    currentValidators: allVoted.trusted.currentValidators,
+    nextValidators: undefined,
+    finalizedHeight: 86269000n,
+    finalizedHash: allVoted.node.at("expected").hash("finalized_hash"),
+    currentEpoch: 86269n,
+    chainId: 97,
+  };
+  equal(initialBscState(chapel, header, 1000n), expected);
+});
+
+Deno.test("BSC: a client cannot start at a block that announces nobody, or whose extra data is malformed", () => {
+  const header = allVoted.update.targetHeader;
+  throws(
+    () => initialBscState(chapel, header, 1000n),
+    (error) => error instanceof BscError && error.code === "validators_missing",
+  );
+  throws(
+    () => initialBscState(chapel, { ...header, extraData: new Uint8Array(5) }, 1000n),
+    (error) => error instanceof BscError && error.code === "epoch_extra_data",
+  );
+});
+
+Deno.test("BSC: the hub's epoch length is read under the known key", () => {
+  const known = readVector("evm-consensus-hub-storage-keys").list("keys")
+    .find((entry) => entry.text("pallet") === "IsmpBsc");
+  equal(toHex(epochLengthKey()), known?.text("storage_key"));
+  equal(toHex(epochLengthCodec.enc(1000n)), "0xe803000000000000");
+});

@@ -1,0 +1,309 @@
+import { deepStrictEqual as equal, throws } from "node:assert/strict";
+import { toHex } from "../../../../../src/core/encoding/bytes.ts";
+import { BscError, type BscErrorCode } from "../../../../../src/consensus/clients/bsc/spec/bsc_error.ts";
+import {
+  type BscConsensusState,
+  bscConsensusStateCodec,
+} from "../../../../../src/consensus/clients/bsc/spec/consensus_state.ts";
+import {
+  encodeExtraData,
+  parseExtraData,
+  type VoteAttestation,
+} from "../../../../../src/consensus/clients/bsc/spec/extra_data.ts";
+import type { BscUpdate } from "../../../../../src/consensus/clients/bsc/spec/update.ts";
+import {
+  type BscHubView,
+  verifyBscUpdate,
+  verifyBscUpdates,
+} from "../../../../../src/consensus/clients/bsc/spec/verify_update.ts";
+import { type EvmBlockHeader, hashBlockHeader } from "../../../../../src/core/evm/block_header.ts";
+import { changedHeaders, flipByte, flipHash } from "../../../rollup/spec/vectors.ts";
+import {
+  allVoted,
+  chapel,
+  distantTarget,
+  enactment,
+  headerOf,
+  hub,
+  realUpdates,
+  staging,
+  stagingByEpochBlock,
+  stateAt,
+  states,
+  twoThirdsVoted,
+  vector,
+} from "./vectors.ts";
+
+interface Case {
+  readonly what: string;
+  readonly codes: readonly BscErrorCode[];
+  readonly change?: Partial<BscUpdate>;
+  readonly state?: Partial<BscConsensusState>;
+  readonly view?: Partial<BscHubView>;
+}
+
+interface Step {
+  readonly trusted: BscConsensusState;
+  readonly update: BscUpdate;
+}
+
+const stage: Step = { trusted: stateAt(0), update: staging };
+const enact: Step = { trusted: stateAt(1), update: enactment };
+
+function refuses({ trusted, update }: Step, { what, codes, change, state, view }: Case): void {
+  throws(
+    () => verifyBscUpdate({ ...trusted, ...state }, { ...update, ...change }, { ...hub, ...view }),
+    (error) => error instanceof BscError && codes.includes(error.code),
+    `${what} should be refused as ${codes}`,
+  );
+}
+
+/** The update's attested header with another attestation; undefined for none. */
+function withVote(
+  { attestedHeader }: BscUpdate,
+  change: (attestation: VoteAttestation) => VoteAttestation | undefined,
+): Partial<BscUpdate> {
+  const parts = parseExtraData(chapel, attestedHeader);
+  if (parts.attestation === undefined) throw new Error("No vote");
+  const extraData = encodeExtraData({ ...parts, attestation: change(parts.attestation) });
+  return { attestedHeader: { ...attestedHeader, extraData } };
+}
+
+Deno.test("BSC: real headers have the known hashes", () => {
+  const single = vector("header_hash");
+  equal(hashBlockHeader(headerOf(single.at("header"))), single.hash("hash"));
+  for (const { node, update } of realUpdates) {
+    const known = new Map(
+      node.list("header_hashes").map((entry) => [entry.integer("number"), entry.hash("hash")]),
+    );
+    for (const header of [update.sourceHeader, update.targetHeader, update.attestedHeader]) {
+      equal(hashBlockHeader(header), known.get(header.number));
+    }
+  }
+});
+
+Deno.test("BSC: real updates of Chapel have the known results", () => {
+  for (const { node, trusted, update } of [allVoted, twoThirdsVoted]) {
+    const { consensusState, commitment } = verifyBscUpdate(trusted, update, hub);
+    const expected = node.at("expected");
+    equal(consensusState.finalizedHash, expected.hash("finalized_hash"));
+    equal(
+      consensusState.nextValidators?.validators.length,
+      Number(expected.integer("next_validators.count")),
+    );
+    equal(consensusState.nextValidators?.rotationBlock, expected.integer("next_validators.rotation_block"));
+    equal(consensusState.currentEpoch, trusted.currentEpoch);
+    const { number, timestampSec, stateRoot } = update.sourceHeader;
+    equal(commitment, {
+      height: { id: { stateMachine: "EVM-97", consensusStateId: "BSC0" }, height: number },
+      commitment: { timestampSec, overlayRoot: undefined, stateRoot },
+    });
+  }
+});
+
+Deno.test("BSC: a real vote for a target that is not the child of the source is refused", () => {
+  refuses(distantTarget, { what: "distant target", codes: ["not_adjacent"] });
+});
+
+Deno.test("BSC: the synthetic rotation leads through the known states", () => {
+  for (const [at, { trusted, update }] of [stage, enact].entries()) {
+    const { consensusState } = verifyBscUpdate(trusted, update, hub);
+    equal(toHex(bscConsensusStateCodec.enc(consensusState)), toHex(states[at + 1] ?? new Uint8Array(0)));
+  }
+  const together = verifyBscUpdates(stateAt(0), [staging, enactment], hub);
+  equal(together.consensusState, stateAt(2));
+  equal(together.commitments.map(({ height }) => height.height), [2003n, 2010n]);
+});
+
+Deno.test("BSC: several updates in another order, or one twice, are refused", () => {
+  const code = (code: BscErrorCode) => (error: unknown): boolean =>
+    error instanceof BscError && error.code === code;
+  throws(() => verifyBscUpdates(stateAt(0), [enactment, staging], hub), code("unknown_voter"));
+  throws(() => verifyBscUpdates(stateAt(0), [staging, staging], hub), code("stale_source"));
+  equal(verifyBscUpdates(stateAt(0), [], hub), { consensusState: stateAt(0), commitments: [] });
+});
+
+Deno.test("BSC: the epoch's first header as source stages the same set without ancestry", () => {
+  const { consensusState } = verifyBscUpdate(stateAt(0), stagingByEpochBlock, hub);
+  equal(consensusState.nextValidators, stateAt(1).nextValidators);
+  equal(consensusState.finalizedHeight, 2000n);
+  refuses({ trusted: stateAt(0), update: stagingByEpochBlock }, {
+    what: "ancestry for the epoch's first header",
+    codes: ["ancestry"],
+    change: { epochHeaderAncestry: staging.epochHeaderAncestry },
+  });
+});
+
+Deno.test("BSC: no field of source and target header can be changed", () => {
+  for (const [side, code] of [["sourceHeader", "source_hash"], ["targetHeader", "target_hash"]] as const) {
+    for (const step of [stage, enact, allVoted]) {
+      for (const { what, header } of changedHeaders(step.update[side])) {
+        refuses(step, { what: `${side}, ${what}`, codes: [code], change: { [side]: header } });
+      }
+    }
+  }
+});
+
+Deno.test("BSC: of the attested header the vote counts, and its number while a set is staged", () => {
+  const { update } = enact;
+  const voteless: EvmBlockHeader = { ...staging.targetHeader, number: update.attestedHeader.number };
+  const { extraData } = update.attestedHeader;
+  equal(
+    verifyBscUpdate(enact.trusted, { ...update, attestedHeader: { ...voteless, extraData } }, hub)
+      .consensusState,
+    stateAt(2),
+  );
+  const numbered = (number: bigint): Partial<BscUpdate> => ({
+    attestedHeader: { ...update.attestedHeader, number },
+  });
+  refuses(enact, { what: "below the rotation", codes: ["unknown_voter"], change: numbered(2001n) });
+  refuses(enact, { what: "the epoch after", codes: ["unknown_voter"], change: numbered(3000n) });
+});
+
+Deno.test("BSC: no part of the vote can be changed", () => {
+  for (const step of [stage, enact, allVoted, twoThirdsVoted]) {
+    const { update, trusted } = step;
+    const cases: [string, BscErrorCode, (attestation: VoteAttestation) => VoteAttestation | undefined][] = [
+      ["no vote", "vote_missing", () => undefined],
+      [
+        "no source",
+        "vote_missing",
+        (a) => ({ ...a, vote: { ...a.vote, sourceHash: `0x${"00".repeat(32)}` } }),
+      ],
+      [
+        "no target",
+        "vote_missing",
+        (a) => ({ ...a, vote: { ...a.vote, targetHash: `0x${"00".repeat(32)}` } }),
+      ],
+      ["another source", "source_hash", (a) => ({
+        ...a,
+        vote: { ...a.vote, sourceHash: flipHash(a.vote.sourceHash) },
+      })],
+      ["another target", "target_hash", (a) => ({
+        ...a,
+        vote: { ...a.vote, targetHash: flipHash(a.vote.targetHash) },
+      })],
+      ["another source number", "signature", (a) => ({ ...a, vote: { ...a.vote, sourceNumber: 1n } })],
+      ["another target number", "signature", (a) => ({ ...a, vote: { ...a.vote, targetNumber: 1n } })],
+      ["a voter beyond the set", "unknown_voter", (a) => ({
+        ...a,
+        voters: a.voters |
+          (1n << BigInt(trusted.nextValidators === undefined ? trusted.currentValidators.length : 7)),
+      })],
+      ["no voters", "too_few_voters", (a) => ({ ...a, voters: 0n })],
+      ["another signature", "signature", (a) => ({ ...a, signature: flipByte(a.signature, 95) })],
+      ["no point", "signature", (a) => ({ ...a, signature: new Uint8Array(96) })],
+    ];
+    for (const [what, code, changed] of cases) {
+      refuses(step, { what, codes: [code], change: withVote(update, changed) });
+    }
+  }
+});
+
+Deno.test("BSC: two thirds of the votes, rounded down, are enough; one less or another voter is refused", () => {
+  const { update } = twoThirdsVoted;
+  refuses(twoThirdsVoted, {
+    what: "five of nine",
+    codes: ["too_few_voters"],
+    change: withVote(update, (a) => ({ ...a, voters: a.voters & (a.voters - 1n) })),
+  });
+  refuses(twoThirdsVoted, {
+    what: "a voter exchanged",
+    codes: ["signature"],
+    change: withVote(update, (a) => ({ ...a, voters: 0x7bn })),
+  });
+  refuses(twoThirdsVoted, {
+    what: "a voter claimed in addition",
+    codes: ["signature"],
+    change: withVote(update, (a) => ({ ...a, voters: a.voters | 8n })),
+  });
+});
+
+Deno.test("BSC: malformed extra data is refused", () => {
+  const { attestedHeader } = allVoted.update;
+  for (
+    const extraData of [
+      new Uint8Array(0),
+      attestedHeader.extraData.with(33, 0x50),
+      new Uint8Array(98).fill(9),
+    ]
+  ) {
+    refuses(allVoted, {
+      what: toHex(extraData),
+      codes: ["attested_extra_data"],
+      change: { attestedHeader: { ...attestedHeader, extraData } },
+    });
+  }
+});
+
+Deno.test("BSC: an ancestry must lead from the epoch's first header to the source", () => {
+  const ancestry = staging.epochHeaderAncestry;
+  const broken: [string, readonly EvmBlockHeader[]][] = [
+    ["first left out", ancestry.slice(1)],
+    ["middle left out", ancestry.toSpliced(1, 1)],
+    ["last left out", ancestry.slice(0, -1)],
+    ["turned round", ancestry.toReversed()],
+    ["source added", [...ancestry, staging.sourceHeader]],
+    ...ancestry.flatMap((original, at): [string, readonly EvmBlockHeader[]][] =>
+      changedHeaders(original).filter((_, field) => field % 7 === at).map((
+        { what, header },
+      ) => [`${at}: ${what}`, ancestry.with(at, header)])
+    ),
+  ];
+  for (const [what, epochHeaderAncestry] of broken) {
+    refuses(stage, { what, codes: ["ancestry"], change: { epochHeaderAncestry } });
+  }
+});
+
+Deno.test("BSC: a block of the next epoch is refused without the set that follows", () => {
+  refuses(stage, { what: "no ancestry", codes: ["epoch_ahead"], change: { epochHeaderAncestry: [] } });
+});
+
+Deno.test("BSC: what the hub holds decides", () => {
+  refuses(stage, { what: "known height", codes: ["stale_source"], state: { finalizedHeight: 2003n } });
+  refuses(stage, {
+    what: "no epoch length",
+    codes: ["epoch_length_missing"],
+    view: { epochLength: undefined },
+  });
+  refuses(stage, {
+    what: "an epoch length of zero",
+    codes: ["epoch_length_missing"],
+    view: { epochLength: 0n },
+  });
+  refuses(stage, { what: "another epoch length", codes: ["ancestry"], view: { epochLength: 999n } });
+  const keys = stage.trusted.currentValidators;
+  refuses(stage, {
+    what: "the set reversed",
+    codes: ["signature"],
+    state: { currentValidators: keys.toReversed() },
+  });
+  refuses(stage, {
+    what: "keys that are no points",
+    codes: ["public_key"],
+    state: { currentValidators: keys.map((key) => flipByte(key, 0).fill(0xff)) },
+  });
+  refuses(stage, {
+    what: "a set of one",
+    codes: ["unknown_voter"],
+    state: { currentValidators: keys.slice(0, 1) },
+  });
+  refuses(enact, {
+    what: "a source before the epoch in which the set takes over",
+    codes: ["source_epoch"],
+    change: { sourceHeader: { ...enactment.sourceHeader, number: 1999n } },
+    state: { finalizedHeight: 1990n },
+  });
+});
+
+Deno.test("BSC: two votes of opposite keys make no signature of nothing valid", () => {
+  const key = stage.trusted.currentValidators[0] ?? new Uint8Array(0);
+  const opposite = key.with(0, (key[0] ?? 0) ^ 0x20);
+  const infinity = new Uint8Array(96).with(0, 0xc0);
+  refuses(stage, {
+    what: "keys that cancel each other out",
+    codes: ["signature"],
+    state: { currentValidators: [key, opposite] },
+    change: withVote(staging, (a) => ({ ...a, voters: 3n, signature: infinity })),
+  });
+});

@@ -1,0 +1,470 @@
+import assert from "node:assert/strict";
+import type { ConsensusTarget } from "../../../../src/core/chains/consensus_hub.ts";
+import { consensusDigestCodec, timestampDigestCodec } from "../../../../src/core/ismp/host_state.ts";
+import { findDigest } from "../../../../devnet/hub/digest.ts";
+import { GRANDPA_CLIENT_ID } from "../../../../src/consensus/clients/grandpa/sink_client.ts";
+import {
+  decodeGrandpaMessage,
+  decodeGrandpaState,
+} from "../../../../src/consensus/clients/grandpa/spec/verify_message.ts";
+import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
+import { clientOf } from "../../../../devnet/hub/initial_clients.ts";
+import { parachainClientId } from "../../../../devnet/hub/pallets/consensus_clients.ts";
+import { startRelayChain } from "../../../../devnet/relay/relay_chain.ts";
+import { faultOf } from "../../fault_of.ts";
+import { type FoundUpdates, never, World } from "./world.ts";
+
+/** Why a look failed. */
+/** Headers in a proof. */
+function headerCount(proof: Uint8Array | undefined): number {
+  assert.ok(proof);
+  return decodeGrandpaMessage(proof).value.finalityProof.unknownHeaders.length;
+}
+
+Deno.test("GRANDPA prover: a chain follows the hub block by block, with the roots and the time of its headers", async () => {
+  await using world = await World.start();
+  const prover = world.prover();
+  assert.deepEqual(await prover.next(never), { kind: "nothing", reason: "no newer final block" });
+  for (let round = 0; round < 3; round++) {
+    const header = world.advance(2);
+    const finding = await prover.next(never);
+    assert.ok(finding.kind === "updates");
+    assert.equal(finding.height, BigInt(header.number));
+    assert.equal(finding.hasMore, false);
+    assert.equal(finding.proofs.length, 1);
+    await world.submit(finding);
+    assert.equal(world.knownHeight, BigInt(header.number));
+    const roots = findDigest(header.digest, "ISMP", consensusDigestCodec);
+    const time = findDigest(header.digest, "ISTM", timestampDigestCodec);
+    const at = { id: world.hubId, height: BigInt(header.number) };
+    assert.deepEqual(await world.target.fetchCommitment(at, never), {
+      timestampSec: time?.timestampSec,
+      overlayRoot: roots?.mmrRoot,
+      stateRoot: roots?.childTrieRoot,
+    });
+    assert.equal((await world.fetchTrusted()).latestHash, world.relay.finalized.hash);
+    assert.deepEqual(await prover.next(never), { kind: "nothing", reason: "no newer final block" });
+  }
+});
+
+Deno.test("GRANDPA prover: a change of the set ends a proof, and the new set's votes continue", async () => {
+  await using world = await World.start();
+  const prover = world.prover();
+  const before = await world.fetchTrusted();
+  world.advance(1, 5);
+  const change = world.relay.rotate();
+  world.advance(1, 6);
+  const first = await prover.next(never);
+  assert.ok(first.kind === "updates");
+  assert.equal(first.hasMore, true);
+  await world.submit(first);
+  const changed = await world.fetchTrusted();
+  assert.equal(changed.latestHash, change.hash);
+  assert.equal(changed.currentSetId, before.currentSetId + 1n);
+  assert.notDeepEqual(changed.currentAuthorities, before.currentAuthorities);
+  const [second, ...others] = await world.follow(prover);
+  assert.equal(others.length, 0);
+  assert.equal(second?.hasMore, false);
+  const trusted = await world.fetchTrusted();
+  assert.equal(trusted.latestHash, world.relay.finalized.hash);
+  assert.equal(trusted.currentSetId, changed.currentSetId);
+});
+
+for (const sessions of [1, 3, 4, 7]) {
+  Deno.test(`GRANDPA prover: ${sessions} sessions that were missed are caught up with, one proof for each`, async () => {
+    await using world = await World.start();
+    world.passSessions(sessions);
+    world.advance();
+    const updates = await world.follow(world.prover());
+    assert.equal(updates.length, sessions + 1);
+    assert.deepEqual(
+      updates.map(({ hasMore }) => hasMore),
+      [...Array.from({ length: sessions }, () => true), false],
+    );
+    const trusted = await world.fetchTrusted();
+    assert.equal(trusted.latestHash, world.relay.finalized.hash);
+    assert.equal(trusted.currentSetId, world.relay.session.grandpaSetId);
+    assert.equal(world.knownHeight, BigInt(world.hub.finalized.number));
+  });
+}
+
+Deno.test("GRANDPA prover: a change of the set is brought though the hub stands still", async () => {
+  await using world = await World.start();
+  await world.follow(world.prover());
+  world.advance();
+  await world.follow(world.prover());
+  world.relay.produceBlocks(3);
+  assert.deepEqual(await world.prover().next(never), {
+    kind: "nothing",
+    reason: "the final block brings no newer height of the hub",
+  });
+  const change = world.relay.rotate();
+  world.relay.produceBlocks(2);
+  const [update, ...others] = await world.follow(world.prover());
+  assert.equal(others.length, 0);
+  assert.equal(update?.height, undefined);
+  assert.equal((await world.fetchTrusted()).latestHash, change.hash);
+});
+
+Deno.test("GRANDPA prover: where the newest votes are on different blocks, an earlier justification is taken", async () => {
+  let splits = (_: number): boolean => false;
+  await using world = await World.start({
+    relay: { grandpaPeriod: 4, splitVotes: (block) => splits(block) },
+  });
+  world.advance(2, 12);
+  const newest = world.relay.finalized.number;
+  splits = (block) => block === newest;
+  const finding = await world.prover().next(never);
+  assert.ok(finding.kind === "updates");
+  await world.submit(finding);
+  const { latestHeight } = await world.fetchTrusted();
+  assert.equal(latestHeight, newest % 4 === 0 ? newest - 4 : newest - newest % 4);
+  assert.equal(world.knownHeight, BigInt(world.hub.finalized.number));
+});
+
+Deno.test("GRANDPA prover: where all votes are on different blocks it waits for a block with votes on one", async () => {
+  let splits = true;
+  await using world = await World.start({ relay: { grandpaPeriod: 4, splitVotes: () => splits } });
+  world.advance(2, 12);
+  assert.deepEqual(await world.prover().next(never), {
+    kind: "nothing",
+    reason: "the votes are for different blocks, which the verifier refuses; another block is tried later",
+    againInMs: 6000,
+  });
+  splits = false;
+  world.advance();
+  assert.equal((await world.follow(world.prover())).length, 1);
+  assert.equal((await world.fetchTrusted()).latestHash, world.relay.finalized.hash);
+});
+
+Deno.test("GRANDPA prover: a gap that is wider than max_block_range is crossed in several proofs", async () => {
+  await using world = await World.start({ prover: { maxBlockRange: 10 }, relay: { grandpaPeriod: 8 } });
+  const { latestHeight: start } = await world.fetchTrusted();
+  for (let round = 0; round < 10; round++) world.advance(1, 4);
+  const updates = await world.follow(world.prover());
+  assert.ok(updates.length > 3);
+  assert.ok(updates.every(({ proofs }) => headerCount(proofs[0]) <= 10));
+  assert.deepEqual(updates.map(({ hasMore }) => hasMore).indexOf(false), updates.length - 1);
+  const trusted = await world.fetchTrusted();
+  assert.equal(trusted.latestHash, world.relay.finalized.hash);
+  assert.ok(trusted.latestHeight - start > 39);
+});
+
+Deno.test("GRANDPA prover: the client gets over a range in which the hub stood still", async () => {
+  await using world = await World.start({ prover: { maxBlockRange: 10 }, relay: { grandpaPeriod: 8 } });
+  await world.follow(world.prover());
+  world.relay.produceBlocks(30);
+  world.advance();
+  const updates = await world.follow(world.prover());
+  assert.equal(updates.at(-1)?.height, BigInt(world.hub.finalized.number));
+  assert.equal((await world.fetchTrusted()).latestHash, world.relay.finalized.hash);
+});
+
+Deno.test("GRANDPA prover: a range without any justification is told by its size", async () => {
+  await using world = await World.start({ prover: { maxBlockRange: 5 }, relay: { grandpaPeriod: 512 } });
+  world.advance(1, 20);
+  assert.deepEqual(await world.prover().next(never), {
+    kind: "nothing",
+    reason: "the node keeps no justification for any of the 5 blocks after the known one (max_block_range)",
+  });
+});
+
+Deno.test("GRANDPA prover: a node that neither proves finality nor keeps a justification is told with what helps", async () => {
+  await using world = await World.start({
+    relay: { missingMethods: ["grandpa_proveFinality"], grandpaPeriod: 512 },
+  });
+  world.advance();
+  const prover = world.prover();
+  const asked = async (): Promise<number> => {
+    const before = world.relay.callCounts.get("chain_getBlock") ?? 0;
+    const finding = await prover.next(never);
+    assert.ok(finding.kind === "nothing");
+    assert.match(
+      finding.reason,
+      /keeps no justification .* does not offer grandpa_proveFinality: use a node/,
+    );
+    return (world.relay.callCounts.get("chain_getBlock") ?? 0) - before;
+  };
+  const { latestHeight } = await world.fetchTrusted();
+  assert.equal(await asked(), world.relay.finalized.number - latestHeight);
+  world.relay.produceBlocks(5);
+  assert.equal(await asked(), 5, "blocks that were searched in vain are not read again");
+});
+
+Deno.test("GRANDPA prover: a node that proves no finality is searched for the justifications that it keeps", async () => {
+  await using world = await World.start({ relay: { missingMethods: ["grandpa_proveFinality"] } });
+  world.advance(2, 20);
+  assert.equal((await world.follow(world.prover())).length, 1);
+  assert.equal((await world.fetchTrusted()).latestHeight, Math.floor(world.relay.finalized.number / 8) * 8);
+  world.relay.missingMethods = new Set();
+  world.relay.fault = ({ method }) =>
+    method === "grandpa_proveFinality"
+      ? { kind: "error", code: 4, message: "GRANDPA prove finality rpc failed: Block not covered" }
+      : undefined;
+  world.relay.produceBlocks(8);
+  world.advance(2, 8);
+  assert.equal((await world.follow(world.prover())).length, 1);
+  world.relay.fault = ({ method }) =>
+    method === "grandpa_proveFinality" ? { kind: "result", result: null } : undefined;
+  world.advance(2, 16);
+  assert.equal((await world.follow(world.prover())).length, 1);
+});
+
+Deno.test("GRANDPA prover: blocks become final between its questions", async () => {
+  await using world = await World.start();
+  world.advance(1, 4);
+  let isLate = true;
+  world.relay.fault = ({ method }) => {
+    if (method === "grandpa_proveFinality" && isLate) world.relay.produceBlocks(3);
+    return undefined;
+  };
+  const prover = world.prover();
+  assert.equal((await world.follow(prover, 2)).length, 1);
+  assert.equal((await world.fetchTrusted()).latestHash, world.relay.finalized.hash);
+  // The set may change meanwhile as well: the node then proves by the last block of the old set.
+  isLate = false;
+  world.advance(1, 4);
+  let change = "";
+  world.relay.fault = ({ method }) => {
+    if (method === "grandpa_proveFinality" && change === "") {
+      change = world.relay.rotate().hash;
+      world.relay.produceBlocks(3);
+    }
+    return undefined;
+  };
+  const finding = await prover.next(never);
+  assert.ok(finding.kind === "updates");
+  await world.submit(finding);
+  assert.equal((await world.fetchTrusted()).latestHash, change);
+});
+
+Deno.test("GRANDPA prover: a node without unsafe methods is enough, and no others are asked for", async () => {
+  const unsafe = [
+    "state_queryStorage",
+    "state_getKeysPaged",
+    "mmr_generateProof",
+    "offchain_localStorageGet",
+  ];
+  await using world = await World.start({ relay: { missingMethods: unsafe } });
+  world.passSessions(2);
+  await world.follow(world.prover());
+  assert.deepEqual([...world.relay.callCounts.keys()].sort(), [
+    "chain_getBlock",
+    "chain_getBlockHash",
+    "chain_getFinalizedHead",
+    "chain_getHeader",
+    "grandpa_proveFinality",
+    "state_call",
+    "state_getReadProof",
+    "state_getStorage",
+  ]);
+});
+
+Deno.test("GRANDPA prover: it goes on after the node and after itself, and lets a chain be that is ahead", async () => {
+  await using world = await World.start();
+  const prover = world.prover();
+  world.advance();
+  await world.follow(prover);
+  await world.relay.stop();
+  world.relay.start();
+  world.advance();
+  assert.equal((await world.follow(prover)).length, 1);
+  world.advance();
+  const other = world.prover();
+  assert.equal((await world.follow(other)).length, 1);
+  assert.equal((await world.follow(prover)).length, 0);
+  // A node that is behind the chain.
+  const older = world.relay.hash(world.relay.finalized.number - 2);
+  world.relay.alter = ({ method }, result) => method === "chain_getFinalizedHead" ? older : result;
+  assert.match(Object(await prover.next(never)).reason, /the client knows \d+: the node is behind/);
+});
+
+Deno.test("GRANDPA prover: a proof that another relayer was faster with changes nothing, or is refused", async () => {
+  await using world = await World.start();
+  const [one, other] = [world.prover(), world.prover()];
+  const twice = async (): Promise<FoundUpdates> => {
+    const [first, second] = [await one.next(never), await other.next(never)];
+    assert.ok(first.kind === "updates" && second.kind === "updates");
+    await world.submit(first);
+    return second;
+  };
+  world.advance();
+  const repeated = await twice();
+  const before = await world.fetchTrusted();
+  await world.submit(repeated);
+  assert.deepEqual(await world.fetchTrusted(), before);
+  assert.equal((await other.next(never)).kind, "nothing");
+  // The set that signed it is not the trusted one any more.
+  world.passSessions(1);
+  const { proofs } = await twice();
+  const refusal = await world.target.dryRunUpdates(world.hubId.consensusStateId, proofs, never);
+  assert.equal(refusal?.code, "bad_proof");
+});
+
+Deno.test("GRANDPA prover: another relay chain than the client's is told", async () => {
+  await using world = await World.start();
+  await using stranger = await startRelayChain({ blockTimeMs: "manual", now: () => 1_000_000_000_000 });
+  const known = (await world.fetchTrusted()).latestHeight;
+  const equal = await faultOf(world.prover({}, { relayUrl: stranger.wsUrl }).next(never));
+  assert.equal(stranger.finalized.number, known);
+  assert.match(equal.detail, /another chain/);
+  stranger.produceBlocks(20);
+  const fault = await faultOf(world.prover({}, { relayUrl: stranger.wsUrl }).next(never));
+  assert.equal(fault.code, "hub_state");
+  assert.match(fault.detail, /another chain/);
+});
+
+Deno.test("GRANDPA prover: a relay chain whose final block is before the client's is told", async () => {
+  await using world = await World.start();
+  await using young = await startRelayChain({ blockTimeMs: "manual", now: () => 1_000_000_000_000 });
+  world.advance(1, 20);
+  await world.follow(world.prover());
+  const { latestHeight } = await world.fetchTrusted();
+  const finding = await world.prover({}, { relayUrl: young.wsUrl }).next(never);
+  assert.ok(finding.kind === "nothing");
+  const said = new RegExp(
+    `is ${young.finalized.number}, and the client knows ${latestHeight}: the node is behind`,
+  );
+  assert.match(finding.reason, said);
+});
+
+Deno.test("GRANDPA prover: clients that are missing, of another kind or frozen, and chains that do not list the hub", async () => {
+  await using world = await World.start();
+  const prover = world.prover();
+  const { consensusStateId: stateId } = world.hubId;
+  const { node } = world.chain;
+  assert.deepEqual(await prover.check(never), []);
+  const initial = await prover.fetchInitialState(never);
+  assert.equal(initial.clientId, GRANDPA_CLIENT_ID);
+  assert.equal(decodeGrandpaState(initial.state).latestHash, world.relay.finalized.hash);
+
+  const produce = async (change: Promise<unknown>): Promise<void> => {
+    node.produceBlock();
+    await change;
+  };
+  await produce(node.governance.setGrandpaStateMachine(world.hubId.stateMachine, undefined));
+  assert.match((await prover.check(never))[0]?.text ?? "", /SupportedStateMachines/);
+  world.advance();
+  assert.equal((await prover.next(never)).kind, "nothing");
+  await produce(node.governance.setGrandpaStateMachine(world.hubId.stateMachine, 6000n));
+  assert.equal((await world.follow(prover)).length, 1);
+
+  await produce(node.freezeClient(stateId));
+  assert.match((await faultOf(prover.next(never))).detail, /frozen/);
+  const wrong = clientOf(stateId, initial);
+  await produce(node.createConsensusClient({ ...wrong, state: Uint8Array.of(1) }));
+  await produce(node.createConsensusClient({ ...wrong, clientId: parachainClientId }));
+  assert.match((await prover.check(never))[0]?.text ?? "", /takes no GRANDPA proofs/);
+
+  const unknown = world.prover({ consensusStateId: toConsensusStateId("NONE") });
+  assert.match((await unknown.check(never))[0]?.text ?? "", /has no client NONE/);
+  assert.match((await faultOf(unknown.next(never))).detail, /does not exist/);
+});
+
+Deno.test("GRANDPA prover: a client that nobody has updated for too long is named, and nothing is made for it", async () => {
+  await using world = await World.start();
+  world.advance();
+  const { target } = world;
+  let ageSec = 0n;
+  const old: ConsensusTarget = new Proxy(target, {
+    get: (_, name) => {
+      if (name === "fetchNowSec") return async () => await target.fetchNowSec(never) + ageSec;
+      const value: unknown = Reflect.get(target, name);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+  const prover = world.prover({}, { target: old });
+  assert.equal((await prover.next(never)).kind, "updates");
+  ageSec = 5_832_000n;
+  const before = world.relay.callCounts.get("grandpa_proveFinality");
+  const { code, detail } = await faultOf(prover.next(never));
+  assert.equal(code, "expired");
+  assert.match(detail, /has expired: its last update was \d+ s ago and 5832000 s are allowed/);
+  assert.equal(world.relay.callCounts.get("grandpa_proveFinality"), before);
+  await assert.rejects(prover.check(never), /has expired/);
+});
+
+for (
+  const [coprocessor, text] of [
+    ["same", undefined],
+    ["KUSAMA-2000", /keeps the hub's heads as those of an ordinary chain/],
+    ["POLKADOT-4009", /keeps the hub's heads as those of POLKADOT-4009/],
+  ] as const
+) {
+  Deno.test(`GRANDPA prover: a chain whose coprocessor is ${coprocessor} is told by how it keeps the hub's heads`, async () => {
+    await using world = await World.start(
+      coprocessor === "same" ? {} : { coprocessor: parseStateMachine(coprocessor) },
+    );
+    const prover = world.prover();
+    assert.deepEqual(await prover.check(never), [], "nothing is kept yet");
+    world.advance();
+    const finding = await prover.next(never);
+    assert.ok(finding.kind === "updates");
+    await world.submit(finding);
+    const [found, ...others] = await prover.check(never);
+    assert.equal(others.length, 0);
+    assert.equal(found?.severity, text && "warning");
+    assert.match(found?.text ?? "", text ?? /^$/);
+    // A node that has pruned the block says nothing about it.
+    world.relay.fault = ({ method }) =>
+      method === "state_getStorage"
+        ? { kind: "error", code: 4003, message: "State already discarded for 0x00" }
+        : undefined;
+    assert.deepEqual(await prover.check(never), []);
+  });
+}
+
+Deno.test("GRANDPA prover: a standalone chain is proved by its own headers, parachains of another relay chain by theirs", async () => {
+  await using world = await World.start();
+  const variants = [
+    { stateMachine: parseStateMachine("SUBSTRATE-solo"), paraIds: [] },
+    { stateMachine: parseStateMachine("RELAY-PAS0-4009"), paraIds: [4009] },
+  ];
+  const { node } = world.chain;
+  const produce = async (change: Promise<unknown>): Promise<void> => {
+    node.produceBlock();
+    await change;
+  };
+  for (const { stateMachine, paraIds } of variants) {
+    const prover = world.prover({ stateMachine, paraIds });
+    const initial = await prover.fetchInitialState(never);
+    await produce(node.createConsensusClient(clientOf(world.hubId.consensusStateId, initial)));
+    await produce(node.governance.setGrandpaStateMachine(stateMachine, 6000n));
+    assert.deepEqual(await prover.check(never), []);
+    world.passSessions(1);
+    world.advance();
+    assert.equal((await world.follow(prover)).length, 2);
+    const isStandalone = paraIds.length === 0;
+    const known = isStandalone ? world.relay.finalized.number : world.hub.finalized.number;
+    const id = { stateMachine, consensusStateId: world.hubId.consensusStateId };
+    assert.equal(node.latestHeight(id), BigInt(known));
+    const commitment = await world.target.fetchCommitment({ id, height: BigInt(known) }, never);
+    const stateRoot = isStandalone
+      ? world.relay.header(known).stateRoot
+      : world.hub.finalizedHeader.stateRoot;
+    assert.equal(commitment?.stateRoot, stateRoot);
+  }
+});
+
+Deno.test("GRANDPA prover: sets whose blocks the node has pruned are passed without heads, and the last proof brings them", async () => {
+  await using world = await World.start({ relay: { keepStates: 8 } });
+  const { currentSetId } = await world.fetchTrusted();
+  world.passSessions(2, 12);
+  const found = await world.follow(world.prover());
+  const final = BigInt(world.hub.finalized.number);
+  assert.deepEqual(found.map(({ height }) => height), [undefined, undefined, final]);
+  assert.match(found[0]?.summary ?? "", /without heads, which the node has pruned/);
+  assert.doesNotMatch(found[2]?.summary ?? "", /pruned/);
+  assert.equal(world.knownHeight, final);
+  assert.equal((await world.fetchTrusted()).currentSetId, currentSetId + 2n);
+});
+
+Deno.test("GRANDPA prover: a block that the node has pruned brings nothing unless it changes the set", async () => {
+  await using world = await World.start({ relay: { keepStates: 8, grandpaPeriod: 16 } });
+  world.advance(1, 20);
+  // The newest votes are not served, so block 16 is the newest that can be proved.
+  world.relay.missingMethods = new Set(["grandpa_proveFinality"]);
+  const finding = await world.prover().next(never);
+  assert.ok(finding.kind === "nothing");
+  assert.match(finding.reason, /pruned the heads/);
+});

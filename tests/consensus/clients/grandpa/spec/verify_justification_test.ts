@@ -1,0 +1,119 @@
+/** Votes of sets that no chain has: weights, voters and blocks as finality-grandpa counts them. */
+import assert from "node:assert/strict";
+import { ed25519 } from "@noble/curves/ed25519.js";
+import { type Hash256, toHash256 } from "../../../../../src/core/encoding/bytes.ts";
+import { GrandpaError } from "../../../../../src/consensus/clients/grandpa/spec/grandpa_error.ts";
+import type { GrandpaAuthority } from "../../../../../src/consensus/clients/grandpa/spec/message.ts";
+import {
+  precommitPayload,
+  verifyGrandpaJustification,
+} from "../../../../../src/consensus/clients/grandpa/spec/verify_justification.ts";
+import { hashSubstrateHeader, type SubstrateHeader } from "../../../../../src/core/substrate/header.ts";
+
+const round = 3n;
+const setId = 7n;
+const zero = toHash256(new Uint8Array(32));
+
+const keys = Array.from({ length: 5 }, (_, at) => new Uint8Array(32).fill(at + 1));
+const ids = keys.map((key) => toHash256(ed25519.getPublicKey(key)));
+
+function headerAt(number: number, parentHash: Hash256): SubstrateHeader {
+  return { parentHash, number, stateRoot: zero, extrinsicsRoot: zero, digest: [] };
+}
+
+const parent = headerAt(99, zero);
+const target = headerAt(100, hashSubstrateHeader(parent));
+const child = headerAt(101, hashSubstrateHeader(target));
+
+/** A vote; `number` differs from the block's only where a voter lies. */
+interface Vote {
+  readonly voter: number;
+  readonly block?: SubstrateHeader;
+  readonly number?: number;
+}
+
+interface Commit {
+  readonly votes: readonly Vote[];
+  readonly weights: readonly (readonly [voter: number, weight: bigint])[];
+  readonly block?: SubstrateHeader;
+  readonly number?: number;
+  readonly headers?: readonly SubstrateHeader[];
+}
+
+function judge({ votes, weights, block = target, number = block.number, headers = [] }: Commit): string {
+  const precommits = votes.map(({ voter, block: voted = target, number: signed = voted.number }) => {
+    const vote = { targetHash: hashSubstrateHeader(voted), targetNumber: signed };
+    const key = keys[voter] ?? new Uint8Array(32);
+    const signature = ed25519.sign(precommitPayload(vote, round, setId), key);
+    return { ...vote, signature, id: ids[voter] ?? zero };
+  });
+  const authorities: readonly GrandpaAuthority[] = weights.map(([voter, weight]) => ({
+    id: ids[voter] ?? zero,
+    weight,
+  }));
+  const commit = { targetHash: hashSubstrateHeader(block), targetNumber: number, precommits };
+  try {
+    verifyGrandpaJustification({ round, commit, votesAncestries: headers }, authorities, setId);
+  } catch (error) {
+    assert.ok(error instanceof GrandpaError, String(error));
+    return error.code;
+  }
+  return "accepted";
+}
+
+const equal = [[0, 1n], [1, 1n], [2, 1n], [3, 1n]] as const;
+const three = [{ voter: 0 }, { voter: 1 }, { voter: 2 }];
+
+Deno.test("GRANDPA votes: more than two thirds of the weight make the block final, and nothing less", () => {
+  assert.equal(judge({ votes: three, weights: equal }), "accepted");
+  assert.equal(judge({ votes: three.slice(1), weights: equal }), "too_few_votes");
+  assert.equal(judge({ votes: [{ voter: 3 }], weights: [[0, 1n], [3, 4n]] }), "accepted");
+});
+
+Deno.test("GRANDPA votes: an authority without weight is no voter", () => {
+  const weights = [...equal, [4, 0n]] as const;
+  assert.equal(judge({ votes: three, weights }), "accepted");
+  assert.equal(judge({ votes: [...three, { voter: 4 }], weights }), "unknown_voter");
+});
+
+Deno.test("GRANDPA votes: an authority that is listed twice has both weights", () => {
+  const weights = [[0, 3n], [0, 2n], [1, 1n], [2, 1n]] as const;
+  assert.equal(judge({ votes: [{ voter: 0 }], weights }), "accepted");
+  assert.equal(judge({ votes: [{ voter: 1 }, { voter: 2 }], weights }), "too_few_votes");
+});
+
+Deno.test("GRANDPA votes: a set without weight, or with more than 64 bits hold, accepts nothing", () => {
+  const most = 2n ** 64n - 1n;
+  assert.equal(judge({ votes: three, weights: [] }), "invalid_authorities");
+  assert.equal(judge({ votes: [{ voter: 0 }], weights: [[0, 0n]] }), "invalid_authorities");
+  assert.equal(judge({ votes: [{ voter: 0 }], weights: [[0, most], [1, 1n]] }), "invalid_authorities");
+  assert.equal(judge({ votes: [{ voter: 0 }], weights: [[0, most]] }), "accepted");
+});
+
+Deno.test("GRANDPA votes: a voter who votes twice spoils all, for the same block or for another", () => {
+  assert.equal(judge({ votes: [...three, { voter: 0 }], weights: equal }), "duplicate_vote");
+  const votes = [...three, { voter: 0, block: child }];
+  assert.equal(judge({ votes, weights: equal, headers: [child] }), "duplicate_vote");
+});
+
+Deno.test("GRANDPA votes: the block that they make final is the target, in hash and number", () => {
+  assert.equal(judge({ votes: three, weights: equal, number: 101 }), "target_not_final");
+  assert.equal(judge({ votes: three, weights: equal, number: 0 }), "target_not_final");
+  // The final block is counted at the lowest number that somebody signed.
+  const lied = [...three.slice(1), { voter: 0, number: 98 }];
+  assert.equal(judge({ votes: lied, weights: equal }), "target_not_final");
+  assert.equal(judge({ votes: lied, weights: equal, number: 98 }), "accepted");
+  const above = three.map((vote) => ({ ...vote, block: child }));
+  const headers = [child, target];
+  assert.equal(judge({ votes: above, weights: equal, headers }), "target_not_final");
+});
+
+Deno.test("GRANDPA votes: those for different blocks are refused, with whatever headers", () => {
+  const votes = [...three.slice(1), { voter: 0, block: child }];
+  assert.equal(judge({ votes, weights: equal, headers: [child] }), "votes_differ");
+  assert.equal(judge({ votes, weights: equal, headers: [child, target] }), "votes_differ");
+  assert.equal(judge({ votes, weights: equal }), "vote_ancestry");
+  assert.equal(judge({ votes: three, weights: equal, headers: [child] }), "unused_headers");
+  const lower = [...three.slice(1), { voter: 0, block: parent }];
+  assert.equal(judge({ votes: lower, weights: equal, headers: [target] }), "too_few_votes");
+});

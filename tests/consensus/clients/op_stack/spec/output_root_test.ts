@@ -1,0 +1,171 @@
+import { deepStrictEqual as equal } from "node:assert/strict";
+import fc from "fast-check";
+import { fromHex, toHash256, toHex } from "../../../../../src/core/encoding/bytes.ts";
+import { withdrawalRootOf } from "../../../../../src/consensus/clients/op_stack/spec/build_update.ts";
+import {
+  blacklistedGameKey,
+  disputeGameRulesCodec,
+  disputeGameRulesKey,
+  outputOracleKey,
+} from "../../../../../src/consensus/clients/op_stack/spec/hub_storage.ts";
+import {
+  challengeSlot,
+  challengeStatus,
+  disputeGameSlot,
+  gameIdWord,
+  gameImplementationSlot,
+  gameUuid,
+  OUTPUT_ROOT_VERSION,
+  outputRoot,
+  outputSlots,
+  parseGameIdWord,
+} from "../../../../../src/consensus/clients/op_stack/spec/output_root.ts";
+import { provenStorageRoot, provenWord } from "../../../../../src/consensus/rollup/spec/l1_storage.ts";
+import { hashBlockHeader, parseBlockHeader } from "../../../../../src/core/evm/block_header.ts";
+import { offset, trieKeyOf, word } from "../../../../../src/core/evm/host_storage.ts";
+import { keccak256 } from "../../../../../src/core/encoding/hash.ts";
+import { parseStateMachine, toConsensusStateId } from "../../../../../src/core/ismp/state_machine.ts";
+import { decodeStrict } from "../../../../../src/core/encoding/scale.ts";
+import { readVector } from "../../../rollup/spec/vectors.ts";
+import type { VectorNode } from "../../../vector_node.ts";
+import { gameTypes, realGames, synthetic } from "./vectors.ts";
+
+const idOf = (game: VectorNode): Parameters<typeof gameIdWord>[0] => ({
+  gameType: Number(game.integer("expected.game_type")),
+  timestampSec: game.integer("expected.created_at"),
+  proxy: game.address("expected.proxy"),
+});
+
+Deno.test("output root: real claims of Base follow from their blocks, and the header alone has the message passer's root", () => {
+  for (const game of realGames) {
+    const proof = game.at("output_root_proof");
+    const claim = game.hash("expected.output_root");
+    equal(
+      outputRoot({
+        version: proof.hash("version"),
+        stateRoot: proof.hash("state_root"),
+        withdrawalStorageRoot: proof.hash("message_passer_storage_root"),
+        blockHash: proof.hash("latest_block_hash"),
+      }),
+      claim,
+    );
+    const header = parseBlockHeader(game.at("l2_header").json);
+    equal(withdrawalRootOf(header, claim), proof.hash("message_passer_storage_root"));
+    equal(withdrawalRootOf(header, word(1n)), undefined);
+    equal(withdrawalRootOf({ ...header, withdrawalsRoot: undefined }, claim), undefined);
+  }
+  equal(synthetic.hash("expected.root_claim"), realGames[0]?.hash("expected.output_root"));
+});
+
+Deno.test("output root: the empty withdrawals root of blocks before Isthmus is not taken for the message passer's", () => {
+  const header = {
+    ...parseBlockHeader(realGames[0]?.at("l2_header").json),
+    withdrawalsRoot: toHash256("56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421"),
+  };
+  const claim = outputRoot({
+    version: OUTPUT_ROOT_VERSION,
+    stateRoot: header.stateRoot,
+    withdrawalStorageRoot: header.withdrawalsRoot,
+    blockHash: hashBlockHeader(header),
+  });
+  equal(withdrawalRootOf(header, claim), undefined);
+});
+
+Deno.test("dispute game: uuid, slots and id are those of real games", () => {
+  for (const game of realGames) {
+    const { gameType } = idOf(game);
+    const uuid = gameUuid(gameType, game.hash("expected.output_root"), game.bytes("expected.extra_data"));
+    equal(uuid, game.hash("expected.game_uuid"));
+    equal(disputeGameSlot(uuid), game.hash("expected.dispute_games_slot_unhashed"));
+    equal(trieKeyOf(disputeGameSlot(uuid)), game.hash("expected.dispute_games_trie_key"));
+    equal(gameImplementationSlot(gameType), game.hash("expected.game_impls_slot_unhashed"));
+    equal(trieKeyOf(gameImplementationSlot(gameType)), game.hash("expected.game_impls_trie_key"));
+    equal(gameIdWord(idOf(game)), game.hash("expected.game_id"));
+    equal(parseGameIdWord(game.hash("expected.game_id")), idOf(game));
+  }
+  const claim = synthetic.hash("expected.root_claim");
+  const extraData = (name: string): Uint8Array => synthetic.bytes(`${name}.proof.extra_data`);
+  equal(gameUuid(0, claim, extraData("fault_dispute_game")), synthetic.hash("expected.uuid_type_0"));
+  equal(gameUuid(621, claim, extraData("aggregate_verifier_game")), synthetic.hash("expected.uuid_type_621"));
+});
+
+Deno.test("dispute game: real L1 proofs show factory, game and proxy", () => {
+  for (const game of realGames) {
+    const l1 = game.hash("l1_state_root");
+    const factory = game.address("dispute_game_factory");
+    const root = provenStorageRoot(game.nodes("factory_account_proof"), l1, factory);
+    equal(root, game.hash("expected.factory_storage_root"));
+    const items = toHash256(keccak256(fromHex(word(104n))));
+    const slot = offset(items, game.integer("game_list_index"));
+    equal(provenWord(game.nodes("game_list_slot_proof"), root, slot), game.hash("expected.game_id"));
+    equal(
+      provenStorageRoot(game.nodes("game_proxy_account_proof"), l1, game.address("expected.proxy")),
+      game.hash("expected.proxy_storage_root"),
+    );
+  }
+});
+
+Deno.test("dispute game: any id survives its word", () => {
+  fc.assert(fc.property(
+    fc.integer({ min: 0, max: 2 ** 32 - 1 }),
+    fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }),
+    fc.uint8Array({ minLength: 20, maxLength: 20 }),
+    (gameType, timestampSec, address) => {
+      const id = { gameType, timestampSec, proxy: toHex(address) };
+      equal(parseGameIdWord(gameIdWord(id)), id);
+    },
+  ));
+});
+
+Deno.test("dispute game: what the challenge slot of each kind says", () => {
+  equal(challengeSlot("FaultDisputeGame"), word(2n));
+  equal(challengeSlot("AggregateVerifier"), word(5n));
+  equal(challengeSlot("OPSuccinct"), undefined);
+  const readings = [undefined, word(0n), word(1n), word(2n), word(1n << 255n)];
+  equal(readings.map((value) => challengeStatus("FaultDisputeGame", value)), [
+    "missing",
+    "missing",
+    "unchallenged",
+    "challenged",
+    "challenged",
+  ]);
+  equal(readings.map((value) => challengeStatus("AggregateVerifier", value)), [
+    "unchallenged",
+    "unchallenged",
+    "challenged",
+    "challenged",
+    "challenged",
+  ]);
+  equal(readings.map((value) => challengeStatus("OPSuccinct", value)), Array(5).fill("unchallenged"));
+});
+
+Deno.test("output oracle: items of two words stand one after another behind the hash of the array's slot", () => {
+  const first = "0xc2575a0e9e593c00f959f8c92f12db2869c3395a3b0502d05e2516446f71f85b";
+  equal(outputSlots(0n), { root: first, block: offset(first, 1n) });
+  equal(outputSlots(7n), { root: offset(first, 14n), block: offset(first, 15n) });
+});
+
+Deno.test("hub storage: keys of factory, oracle and blacklist are those of the vector", () => {
+  const keys = readVector("evm-consensus-hub-storage-keys").list("keys");
+  const find = (item: string, key: string): string =>
+    keys.find((node) => node.text("item") === item && String(node.at("key").json).includes(key))
+      ?.text("storage_key") ?? "none";
+  const id = (chain: string, name: string): Parameters<typeof outputOracleKey>[0] => ({
+    stateMachine: parseStateMachine(chain),
+    consensusStateId: toConsensusStateId(name),
+  });
+  const optimism = id("EVM-10", "OPT0");
+  const rules = "StateMachinesDisputeGameFactoriesTypes";
+  equal(toHex(disputeGameRulesKey(optimism)), find(rules, "OPT0"));
+  equal(toHex(disputeGameRulesKey(id("EVM-8453", "BASE"))), find(rules, "BASE"));
+  equal(toHex(outputOracleKey(optimism)), find("StateMachinesOracleAddresses", "OPT0"));
+  const proxy = "0x1111111111111111111111111111111111111111";
+  equal(toHex(blacklistedGameKey(optimism, proxy)), find("BlacklistedDisputeGames", "OPT0"));
+});
+
+Deno.test("hub storage: the rules of a chain are read and written as the vector has them", () => {
+  const bytes = synthetic.bytes("game_type_configs_scale");
+  const rules = { factory: synthetic.address("dispute_game_factory"), gameTypes };
+  equal(decodeStrict(disputeGameRulesCodec, bytes, "rules"), rules);
+  equal(toHex(disputeGameRulesCodec.enc(rules)), toHex(bytes));
+});

@@ -1,0 +1,343 @@
+import { deepStrictEqual as equal, throws } from "node:assert/strict";
+import type { Hash256 } from "../../../../../src/core/encoding/bytes.ts";
+import {
+  buildDisputeGameProof,
+  buildOutputOracleProof,
+  factoryProofSlots,
+  gameProofSlots,
+  oracleProofSlots,
+} from "../../../../../src/consensus/clients/op_stack/spec/build_update.ts";
+import type { OutputProposed } from "../../../../../src/consensus/clients/op_stack/spec/claim_events.ts";
+import {
+  type DisputeGameKind,
+  initialOpStackState,
+} from "../../../../../src/consensus/clients/op_stack/spec/consensus_state.ts";
+import {
+  OpStackError,
+  type OpStackErrorCode,
+} from "../../../../../src/consensus/clients/op_stack/spec/op_stack_error.ts";
+import {
+  challengeSlot,
+  gameIdWord,
+  outputRoot,
+} from "../../../../../src/consensus/clients/op_stack/spec/output_root.ts";
+import type { OpStackUpdate } from "../../../../../src/consensus/clients/op_stack/spec/update.ts";
+import {
+  type OpStackHubView,
+  verifyOpStackUpdate,
+} from "../../../../../src/consensus/clients/op_stack/spec/verify_update.ts";
+import { accountNodesOf } from "../../../../../src/consensus/rollup/spec/l1_storage.ts";
+import { RollupDataError } from "../../../../../src/consensus/rollup/spec/rollup_data_error.ts";
+import { EvmProofError } from "../../../../../src/core/merkle/evm_proof.ts";
+import { hashBlockHeader } from "../../../../../src/core/evm/block_header.ts";
+import { stateMachineIdKey } from "../../../../../src/core/ismp/state_machine.ts";
+import { buildL1, type L1World } from "../../../rollup/spec/l1_world.ts";
+import { flipHash, l1Id, rollupId } from "../../../rollup/spec/vectors.ts";
+import { aggregateGame, faultGame, hubView, synthetic } from "./vectors.ts";
+
+const trusted = initialOpStackState({ height: 1n, stateMachineId: rollupId, l1StateMachineId: l1Id });
+const claimed = faultGame.proof.value;
+const rootClaim = synthetic.hash("expected.root_claim");
+const height = synthetic.integer("expected.height");
+
+function refuses(update: OpStackUpdate, hub: OpStackHubView, code: OpStackErrorCode): void {
+  throws(
+    () => verifyOpStackUpdate(trusted, update, hub),
+    (error) => error instanceof OpStackError && error.code === code,
+    `should be refused as ${code}`,
+  );
+}
+
+Deno.test("OP stack: both synthetic games are accepted, and give the commitment under the id of the L1", () => {
+  for (const update of [faultGame, aggregateGame]) {
+    const { consensusState, commitment } = verifyOpStackUpdate(trusted, update, hubView);
+    equal(consensusState, { ...trusted, finalizedHeight: height });
+    equal(commitment, {
+      height: { id: { ...rollupId, consensusStateId: l1Id.consensusStateId }, height },
+      commitment: {
+        timestampSec: synthetic.integer("expected.timestamp"),
+        overlayRoot: undefined,
+        stateRoot: synthetic.hash("expected.state_root"),
+      },
+    });
+    equal(commitment === undefined ? "" : stateMachineIdKey(commitment.height.id), "EVM-10/ETH0");
+  }
+});
+
+Deno.test("OP stack: without rules for the chain the hub accepts everything and does nothing", () => {
+  const ignored = { consensusState: trusted, commitment: undefined };
+  equal(verifyOpStackUpdate(trusted, faultGame, { ...hubView, disputeGames: undefined }), ignored);
+  const blacklisted = new Set([claimed.proxy]);
+  const hub = { ...hubView, disputeGames: undefined, blacklistedGames: blacklisted };
+  equal(verifyOpStackUpdate(trusted, faultGame, hub), ignored);
+});
+
+Deno.test("OP stack: the first rules are L1 commitment, blacklist, game type, in this order", () => {
+  const nothing: OpStackHubView = {
+    l1StateRoot: undefined,
+    disputeGames: { factory: claimed.proxy, gameTypes: [] },
+    outputOracle: undefined,
+    blacklistedGames: new Set([claimed.proxy]),
+  };
+  refuses(faultGame, nothing, "l1_commitment_missing");
+  const withRoot = { ...nothing, l1StateRoot: rootClaim };
+  refuses(faultGame, withRoot, "game_blacklisted");
+  refuses(faultGame, { ...withRoot, blacklistedGames: new Set() }, "unsupported_game_type");
+});
+
+Deno.test("OP stack: an older block than the last one is accepted as well", () => {
+  const { consensusState } = verifyOpStackUpdate(
+    { ...trusted, finalizedHeight: 2n ** 60n },
+    faultGame,
+    hubView,
+  );
+  equal(consensusState.finalizedHeight, height);
+});
+
+const factory = "0x00000000000000000000000000000000000fac70";
+const oracle = "0x0000000000000000000000000000000000007ac1";
+const implementation = "0x0000000000000000000000000000000000001390";
+
+/** What differs from an L1 on which the game stands unchallenged; 0 is an empty slot. */
+interface Scene {
+  readonly kind?: DisputeGameKind;
+  readonly gameWord?: bigint;
+  readonly implementationWord?: bigint;
+  readonly challengeWord?: bigint;
+}
+
+interface BuiltScene {
+  readonly l1: L1World;
+  readonly update: OpStackUpdate;
+  readonly hub: OpStackHubView;
+}
+
+/** An L1 with one game, and the update that the nodes' answers make. */
+async function buildScene(scene: Scene): Promise<BuiltScene> {
+  const kind = scene.kind ?? "FaultDisputeGame";
+  const game = { proxy: claimed.proxy, gameType: claimed.gameType, rootClaim };
+  const [gameSlot, implementationSlot] = factoryProofSlots(game, claimed.extraData);
+  if (gameSlot === undefined || implementationSlot === undefined) throw new Error("Two slots");
+  const slot = challengeSlot(kind);
+  const challengeWord = scene.challengeWord ?? (kind === "FaultDisputeGame" ? 1n : 0n);
+  const l1 = await buildL1(
+    new Map([
+      [
+        factory,
+        new Map([
+          [gameSlot, scene.gameWord ?? BigInt(gameIdWord(claimed))],
+          [implementationSlot, scene.implementationWord ?? BigInt(implementation)],
+        ]),
+      ],
+      [claimed.proxy, new Map(slot === undefined ? [] : [[slot, challengeWord]])],
+    ]),
+  );
+  const value = buildDisputeGameProof({
+    header: claimed.header,
+    withdrawalStorageRoot: claimed.withdrawalStorageRoot,
+    game,
+    kind,
+    extraData: claimed.extraData,
+    createdAtSec: claimed.timestampSec,
+    factory: await l1.prove(factory, [gameSlot, implementationSlot]),
+    proxy: await l1.prove(claimed.proxy, gameProofSlots(kind)),
+  });
+  return {
+    l1,
+    update: { l1Height: 9n, proof: { tag: "OpFaultProofGames", value } },
+    hub: {
+      l1StateRoot: l1.stateRoot,
+      disputeGames: {
+        factory,
+        gameTypes: [{ gameType: claimed.gameType, expectedImplementation: implementation, kind }],
+      },
+      outputOracle: undefined,
+      blacklistedGames: new Set(),
+    },
+  };
+}
+
+Deno.test("OP stack: games of every kind are accepted as long as they are not challenged", async () => {
+  for (const kind of ["FaultDisputeGame", "AggregateVerifier", "OPSuccinct"] as const) {
+    const { update, hub } = await buildScene({ kind });
+    equal(verifyOpStackUpdate(trusted, update, hub).consensusState.finalizedHeight, height);
+  }
+});
+
+Deno.test("OP stack: a kind without challenges needs no proof of the game at all", async () => {
+  const { update, hub } = await buildScene({ kind: "OPSuccinct" });
+  if (update.proof.tag !== "OpFaultProofGames") throw new Error("A game");
+  equal(update.proof.value.challengeProof, []);
+  const value = { ...update.proof.value, proxyAccountProof: [] };
+  verifyOpStackUpdate(trusted, { ...update, proof: { ...update.proof, value } }, hub);
+});
+
+Deno.test("OP stack: what the L1 says against a game is found, each with its code", async () => {
+  const scenes: [OpStackErrorCode, Scene][] = [
+    ["game_missing", { gameWord: 0n }],
+    ["game_mismatch", { gameWord: BigInt(gameIdWord({ ...claimed, timestampSec: 1n })) }],
+    ["game_mismatch", { gameWord: BigInt(gameIdWord({ ...claimed, gameType: 1 })) }],
+    ["game_mismatch", { gameWord: BigInt(gameIdWord({ ...claimed, proxy: factory })) }],
+    ["implementation_missing", { implementationWord: 0n }],
+    ["implementation_mismatch", { implementationWord: BigInt(oracle) }],
+    ["challenge_missing", { challengeWord: 0n }],
+    ["game_challenged", { challengeWord: 2n }],
+    ["game_challenged", { kind: "AggregateVerifier", challengeWord: 1n }],
+  ];
+  for (const [code, scene] of scenes) {
+    const { update, hub } = await buildScene(scene);
+    refuses(update, hub, code);
+  }
+});
+
+Deno.test("OP stack: a contract that is no account of the L1 is refused", async () => {
+  const { l1, update, hub } = await buildScene({});
+  if (update.proof.tag !== "OpFaultProofGames" || hub.disputeGames === undefined) throw new Error("A game");
+  const answer = await l1.prove(oracle, []);
+  const disputeFactoryProof = accountNodesOf(answer);
+  const value = { ...update.proof.value, disputeFactoryProof };
+  const other = { ...hub, disputeGames: { ...hub.disputeGames, factory: oracle } } as const;
+  throws(
+    () => verifyOpStackUpdate(trusted, { ...update, proof: { tag: "OpFaultProofGames", value } }, other),
+    (error) =>
+      error instanceof OpStackError && error.code === "factory_proof" &&
+      error.cause instanceof EvmProofError && error.cause.code === "account_not_present",
+  );
+});
+
+/** An L1 whose oracle has an output at index 3, and the update that proves it. */
+async function buildOutput(
+  words: { readonly root?: bigint; readonly block?: bigint },
+): Promise<{ update: OpStackUpdate; hub: OpStackHubView; value: ReturnType<typeof buildOutputOracleProof> }> {
+  const output: OutputProposed = {
+    outputRoot: rootClaim,
+    index: 3n,
+    l2Height: height,
+    l1TimestampSec: 1751555000n,
+  };
+  const [rootSlot, blockSlot] = oracleProofSlots(output);
+  if (rootSlot === undefined || blockSlot === undefined) throw new Error("Two slots");
+  const block = (height << 128n) | output.l1TimestampSec;
+  const slots = new Map<Hash256, bigint>([
+    [rootSlot, words.root ?? BigInt(rootClaim)],
+    [blockSlot, words.block ?? block],
+  ]);
+  const l1 = await buildL1(new Map([[oracle, slots]]));
+  const value = buildOutputOracleProof({
+    header: claimed.header,
+    withdrawalStorageRoot: claimed.withdrawalStorageRoot,
+    output,
+    oracle: await l1.prove(oracle, [rootSlot, blockSlot]),
+  });
+  return {
+    value,
+    update: { l1Height: 9n, proof: { tag: "OpL2Oracle", value } },
+    hub: {
+      l1StateRoot: l1.stateRoot,
+      disputeGames: undefined,
+      outputOracle: oracle,
+      blacklistedGames: new Set(),
+    },
+  };
+}
+
+Deno.test("OP stack: an output of an oracle is accepted with the time that the oracle has", async () => {
+  const { update, hub } = await buildOutput({});
+  const { consensusState, commitment } = verifyOpStackUpdate(trusted, update, hub);
+  equal(consensusState.finalizedHeight, height);
+  equal(commitment?.commitment, {
+    timestampSec: 1751555000n,
+    overlayRoot: undefined,
+    stateRoot: claimed.header.stateRoot,
+  });
+  const ignored = verifyOpStackUpdate(trusted, update, { ...hub, outputOracle: undefined });
+  equal(ignored, { consensusState: trusted, commitment: undefined });
+});
+
+Deno.test("OP stack: what the oracle says against an output is found, each with its code", async () => {
+  const block = (height << 128n) | 1751555000n;
+  const scenes: [OpStackErrorCode, Parameters<typeof buildOutput>[0]][] = [
+    ["output_missing", { root: 0n }],
+    ["output_mismatch", { root: BigInt(rootClaim) ^ 1n }],
+    ["output_block_missing", { block: 0n }],
+    ["output_block_mismatch", { block: block + 1n }],
+    ["output_block_mismatch", { block: block + (1n << 128n) }],
+  ];
+  for (const [code, words] of scenes) {
+    const { update, hub } = await buildOutput(words);
+    refuses(update, hub, code);
+  }
+});
+
+Deno.test("OP stack: no field of an output can be changed", async () => {
+  const { hub, value } = await buildOutput({});
+  const changes: [OpStackErrorCode[], Partial<typeof value>][] = [
+    [["output_mismatch"], { stateRoot: flipHash(value.stateRoot) }],
+    [["output_mismatch"], { withdrawalStorageRoot: flipHash(value.withdrawalStorageRoot) }],
+    [["output_mismatch"], { l2BlockHash: flipHash(value.l2BlockHash) }],
+    [["output_mismatch"], { version: flipHash(value.version) }],
+    [["output_missing", "output_proof"], { outputRootIndex: 4n }],
+    [["output_block_mismatch"], { blockNumber: value.blockNumber + 1n }],
+    [["output_block_mismatch"], { timestampSec: value.timestampSec + 1n }],
+    [["oracle_proof"], { l2OracleProof: value.l2OracleProof.slice(1) }],
+    [["output_proof"], { outputRootProof: value.outputRootProof.slice(1) }],
+    [["output_proof"], { outputRootProof: value.outputRootProof.slice(0, -1) }],
+    [["output_block_proof"], { multiProof: value.multiProof.slice(0, -1) }],
+  ];
+  for (const [codes, change] of changes) {
+    const update: OpStackUpdate = {
+      l1Height: 9n,
+      proof: { tag: "OpL2Oracle", value: { ...value, ...change } },
+    };
+    throws(
+      () => verifyOpStackUpdate(trusted, update, hub),
+      (error) => error instanceof OpStackError && codes.includes(error.code),
+      `${Object.keys(change)} should be refused as ${codes}`,
+    );
+  }
+});
+
+Deno.test("OP stack: a claim that does not follow from the chain's block is not built", async () => {
+  const { l1 } = await buildScene({});
+  const answer = await l1.prove(factory, []);
+  const parts: Parameters<typeof buildDisputeGameProof>[0] = {
+    header: claimed.header,
+    withdrawalStorageRoot: claimed.withdrawalStorageRoot,
+    game: { proxy: claimed.proxy, gameType: 0, rootClaim },
+    kind: "OPSuccinct",
+    extraData: claimed.extraData,
+    createdAtSec: 1n,
+    factory: answer,
+    proxy: answer,
+  };
+  const { header } = claimed;
+  const cases: [string, Partial<typeof parts>][] = [
+    ["false_claim", { game: { ...parts.game, rootClaim: flipHash(rootClaim) } }],
+    ["false_claim", { withdrawalStorageRoot: flipHash(parts.withdrawalStorageRoot) }],
+    ["false_claim", { header: { ...header, gasUsed: 1n } }],
+    ["wrong_block", { header: { ...header, number: header.number + 1n } }],
+    ["malformed_result", { extraData: new Uint8Array(31) }],
+  ];
+  for (const [code, change] of cases) {
+    throws(
+      () => buildDisputeGameProof({ ...parts, ...change }),
+      (error) => error instanceof RollupDataError && error.code === code,
+      code,
+    );
+  }
+  // Nothing is wrong but that the answer has no slots.
+  throws(
+    () => buildDisputeGameProof(parts),
+    (error) => error instanceof EvmProofError && error.code === "malformed_answer",
+  );
+  const output = { outputRoot: rootClaim, index: 0n, l2Height: height + 1n, l1TimestampSec: 1n };
+  throws(
+    () => buildOutputOracleProof({ ...parts, output, oracle: answer }),
+    (error) => error instanceof RollupDataError && error.code === "wrong_block",
+  );
+});
+
+Deno.test("OP stack: the claim of the vector is the output root of its block", () => {
+  const blockHash = hashBlockHeader(claimed.header);
+  equal(outputRoot({ ...claimed, stateRoot: claimed.header.stateRoot, blockHash }), rootClaim);
+});

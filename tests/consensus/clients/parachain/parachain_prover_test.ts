@@ -1,0 +1,314 @@
+import assert from "node:assert/strict";
+import { ProverFault, type ProverFinding } from "../../../../src/consensus/prover.ts";
+import { createToldProver } from "../../../../src/consensus/followers/follower_prover.ts";
+import { decodeParachainProof } from "../../../../src/consensus/clients/parachain/spec/parachain_proof.ts";
+import { consensusDigestCodec, timestampDigestCodec } from "../../../../src/core/ismp/host_state.ts";
+import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
+import { RpcFault } from "../../../../src/core/rpc/fault.ts";
+import { findDigest } from "../../../../devnet/hub/digest.ts";
+import { clientOf } from "../../../../devnet/hub/initial_clients.ts";
+import { grandpaStateOf } from "../../../../devnet/grandpa_teller.ts";
+import { parachainClientId } from "../../../../devnet/hub/pallets/consensus_clients.ts";
+import { startRelayChain } from "../../../../devnet/relay/relay_chain.ts";
+import { connectRelay } from "../../../../devnet/relay/relay_reader.ts";
+import { faultOf } from "../../fault_of.ts";
+import { never, SIBLING, World } from "./world.ts";
+
+/** Why a look failed. */
+function updatesOf(finding: ProverFinding): Extract<ProverFinding, { kind: "updates" }> {
+  if (finding.kind === "nothing") assert.fail(finding.reason);
+  return finding;
+}
+
+function reasonOf(finding: ProverFinding): string {
+  assert.ok(finding.kind === "nothing");
+  return finding.reason;
+}
+
+Deno.test("parachain prover: a sibling follows the hub, with the roots and the time of its headers", async () => {
+  await using world = await World.start();
+  const prover = world.ofHub();
+  assert.deepEqual(await prover.check(never), []);
+  const target = world.connect(world.chain.node);
+  for (let round = 0; round < 3; round++) {
+    await world.send();
+    const { hub } = world.advance(2);
+    const finding = updatesOf(await prover.next(never));
+    assert.equal(finding.height, BigInt(hub.number));
+    assert.equal(finding.hasMore, false);
+    await world.submit(world.chain.node, finding);
+    assert.equal(world.knownOfHub, BigInt(hub.number));
+    const roots = findDigest(hub.digest, "ISMP", consensusDigestCodec);
+    const time = findDigest(hub.digest, "ISTM", timestampDigestCodec);
+    const commitment = await target.fetchCommitment({ id: world.hubId, height: BigInt(hub.number) }, never);
+    assert.deepEqual(commitment, {
+      timestampSec: time?.timestampSec,
+      overlayRoot: roots?.mmrRoot,
+      stateRoot: roots?.childTrieRoot,
+    });
+    assert.match(
+      reasonOf(await prover.next(never)),
+      /^relay block \d+, the newest that KUSAMA-2000 knows, has no newer head$/,
+    );
+  }
+});
+
+Deno.test("parachain prover: the hub follows a sibling, also one of several", async () => {
+  await using world = await World.start({ followed: [1000, SIBLING, 2001] });
+  const prover = world.ofSibling();
+  assert.deepEqual(await prover.check(never), []);
+  const { sibling } = world.advance();
+  const finding = updatesOf(await prover.next(never));
+  await world.submit(world.hub, finding);
+  assert.equal(world.knownOfSibling, BigInt(sibling.number));
+  const target = world.connect(world.hub);
+  const commitment = await target.fetchCommitment(
+    { id: world.chainId, height: BigInt(sibling.number) },
+    never,
+  );
+  assert.equal(commitment?.stateRoot, sibling.stateRoot);
+  assert.equal((await prover.next(never)).kind, "nothing");
+});
+
+Deno.test("parachain prover: heads without messages are proved once in ten minutes, those with messages at once", async () => {
+  await using world = await World.start();
+  let laterSec = 0n;
+  for (
+    const [prover, to] of [
+      [world.ofHub({ laterSec: () => laterSec }), world.chain.node],
+      [world.ofSibling({ laterSec: () => laterSec }), world.hub],
+    ] as const
+  ) {
+    laterSec = 0n;
+    await world.submit(to, updatesOf(await prover.next(never)));
+    world.advance(2);
+    assert.match(
+      reasonOf(await prover.next(never)),
+      /has a newer head, but nothing was sent or received since block \d+: without messages a head is due every 600 s$/,
+    );
+    await world.send();
+    world.advance(2);
+    await world.submit(to, updatesOf(await prover.next(never)));
+    world.advance(2);
+    laterSec = 590n;
+    assert.equal((await prover.next(never)).kind, "nothing");
+    laterSec = 600n;
+    await world.submit(to, updatesOf(await prover.next(never)));
+  }
+});
+
+Deno.test("parachain prover: the relay chain block is one that a final block builds on", async () => {
+  await using world = await World.start();
+  const prover = world.ofHub();
+  await prover.next(never);
+  const { number } = world.relay.produceBlocks();
+  const { node } = world.chain;
+  const before = decodeParachainProof(updatesOf(await prover.next(never)).proofs[0] ?? new Uint8Array());
+  node.produceBlock();
+  const same = decodeParachainProof(updatesOf(await prover.next(never)).proofs[0] ?? new Uint8Array());
+  assert.equal(same.relayHeight, before.relayHeight, "the block that knows more is not final yet");
+  node.produceBlock();
+  const after = decodeParachainProof(updatesOf(await prover.next(never)).proofs[0] ?? new Uint8Array());
+  assert.equal(after.relayHeight, number);
+});
+
+Deno.test("parachain prover: a proof that another relayer was faster with brings nothing", async () => {
+  await using world = await World.start();
+  const [one, other] = [world.ofHub(), world.ofHub()];
+  const [first, second] = [updatesOf(await one.next(never)), updatesOf(await other.next(never))];
+  await world.submit(world.chain.node, first);
+  const known = world.knownOfHub;
+  await assert.rejects(world.submit(world.chain.node, second));
+  assert.equal(world.knownOfHub, known);
+  assert.equal((await other.next(never)).kind, "nothing");
+});
+
+/** How a look ended whose fault names the host of the liar. */
+async function outcomeOf(look: Promise<ProverFinding>): Promise<string> {
+  try {
+    return (await look).kind;
+  } catch (error) {
+    assert.ok(error instanceof ProverFault || error instanceof RpcFault, String(error));
+    const host = error instanceof ProverFault ? error.endpoint : error.where.endpointHost;
+    assert.match(host ?? "", /127\.0\.0\.1/);
+    return error instanceof RpcFault ? error.code : `${error.code}: ${error.detail}`;
+  }
+}
+
+/** The last bit of a hex string turned. */
+function turned(value: unknown): string {
+  assert.ok(typeof value === "string" && value.startsWith("0x"));
+  return value.slice(0, -1) + (Number.parseInt(value.slice(-1), 16) ^ 1).toString(16);
+}
+
+Deno.test("parachain prover: a relay chain node that lies is named, and nothing is made", async () => {
+  await using world = await World.start();
+  const prover = world.ofHub();
+  const { relay } = world;
+  relay.alter = ({ method }, result) => method === "chain_getBlockHash" ? relay.hash(2) : result;
+  assert.match(
+    await outcomeOf(prover.next(never)),
+    /^bad_data: its block \d+ is not the one that KUSAMA-2000 knows/,
+  );
+  relay.alter = ({ method }, result) =>
+    method === "chain_getHeader"
+      ? { ...Object(result), stateRoot: turned(Object(result).stateRoot) }
+      : result;
+  assert.equal(await outcomeOf(prover.next(never)), "malformed");
+  let count = 0;
+  const lieWith = (change: (nodes: readonly unknown[]) => readonly unknown[]): void => {
+    relay.alter = ({ method }, result) => {
+      if (method !== "state_getReadProof") return result;
+      const { proof } = Object(result);
+      count = proof.length;
+      return { ...Object(result), proof: change(proof) };
+    };
+  };
+  lieWith((nodes) => nodes);
+  assert.equal(await outcomeOf(prover.next(never)), "updates");
+  assert.ok(count > 2);
+  for (let at = 0; at < count; at++) {
+    const wrong = /^bad_data: its proof of the head does not verify \((heads_proof|head_missing)\)$/;
+    lieWith((nodes) => nodes.map((node, index) => index === at ? turned(node) : node));
+    assert.match(await outcomeOf(prover.next(never)), wrong, `node ${at}`);
+    lieWith((nodes) => nodes.filter((_, index) => index !== at));
+    assert.match(await outcomeOf(prover.next(never)), wrong, `without node ${at}`);
+  }
+  relay.alter = undefined;
+  assert.equal(await outcomeOf(prover.next(never)), "updates");
+});
+
+Deno.test("parachain prover: another relay chain, and one that is behind, are told apart", async () => {
+  await using world = await World.start();
+  await using other = await startRelayChain({ blockTimeMs: "manual", chainName: "Another" });
+  assert.equal(await outcomeOf(world.ofHub({ relayUrl: other.wsUrl }).next(never)), "lagging");
+  other.produceBlocks(world.relay.best.number);
+  const told = await outcomeOf(world.ofHub({ relayUrl: other.wsUrl }).next(never));
+  assert.match(told, /^bad_data: its block \d+ is not the one .*\[hub\.grandpa\]\.rpc is another chain/);
+});
+
+Deno.test("parachain prover: a block whose state the relay chain's node has pruned is waited out", async () => {
+  await using world = await World.start({ relay: { keepStates: 8 } });
+  const prover = world.ofHub();
+  world.relay.produceBlocks(20);
+  assert.match(
+    reasonOf(await prover.next(never)),
+    /^the node has pruned relay block \d+, the newest/,
+  );
+  world.advance();
+  assert.equal((await prover.next(never)).kind, "updates");
+});
+
+Deno.test("parachain prover: a parachain without a head on the relay chain is waited for", async () => {
+  await using world = await World.start({ relay: { heads: () => new Map() } });
+  const reason = reasonOf(await world.ofHub().next(never));
+  assert.match(reason, /^parachain 4009 has no head in relay block \d+, the newest/);
+});
+
+Deno.test("parachain prover: what only governance can mend is told: for the hub a warning, for siblings a note", async () => {
+  await using world = await World.start({ followed: [] });
+  const prover = world.ofSibling();
+  const [finding, ...others] = await prover.check(never);
+  assert.equal(others.length, 0);
+  assert.equal(finding?.severity, "note");
+  const text = /^KUSAMA-4009 does not list parachain 2000 in IsmpParachain\.Parachains: .*governance/;
+  assert.match(finding?.text ?? "", text);
+  const look = await prover.next(never);
+  assert.match(reasonOf(look), text);
+  assert.ok(look.kind === "nothing" && (look.againInMs ?? 0) > prover.intervalMs);
+  const listed = world.hub.governance.followParachain(SIBLING);
+  world.advance();
+  await listed;
+  assert.deepEqual(await prover.check(never), []);
+  await world.submit(world.hub, updatesOf(await prover.next(never)));
+
+  await using ignorant = await World.start({ knowsRelay: false, hasClient: false });
+  const [warning] = await ignorant.ofHub().check(never);
+  assert.equal(warning?.severity, "warning");
+  assert.match(warning?.text ?? "", /^KUSAMA-2000 does not list parachain 4009/);
+  const follow = ignorant.chain.node.governance.followParachain(4009);
+  ignorant.advance();
+  await follow;
+  assert.match((await ignorant.ofHub().check(never))[0]?.text ?? "", /keeps no blocks of the relay chain/);
+  assert.match(reasonOf(await ignorant.ofHub().next(never)), /keeps no blocks of the relay chain/);
+  const [none] = await ignorant.ofSibling({ consensusStateId: toConsensusStateId("NONE") }).check(never);
+  assert.match(none?.text ?? "", /^KUSAMA-4009 has no client NONE of KUSAMA-2000/);
+});
+
+Deno.test("parachain prover: clients that are frozen or have expired are named, and nothing is read of the relay chain", async () => {
+  await using world = await World.start();
+  const prover = world.ofHub();
+  const { node } = world.chain;
+  const { consensusStateId } = world.hubId;
+  const produce = async (change: Promise<unknown>): Promise<void> => {
+    node.produceBlock();
+    await change;
+  };
+  await produce(node.freezeClient(consensusStateId));
+  const frozen = await faultOf(prover.next(never));
+  assert.equal(frozen.code, "frozen");
+  assert.match(frozen.detail, /^client PAS0 of KUSAMA-2000 is frozen/);
+  await produce(node.unfreezeClient(consensusStateId));
+  node.advanceTime(22 * 86_400_000);
+  node.produceBlock();
+  assert.equal((await faultOf(prover.next(never))).code, "expired");
+  assert.equal(world.relay.callCounts.get("state_getReadProof"), undefined);
+});
+
+Deno.test("parachain prover: Polkadot Hub is refused by name, and the relay chain's node is not to blame", async () => {
+  await using world = await World.start({ followed: [1000, SIBLING] });
+  const prover = world.ofSibling({ stateMachine: parseStateMachine("KUSAMA-1000") });
+  const text =
+    /^KUSAMA-1000 is Polkadot Hub, which KUSAMA-4009 stores as EVM-420420417: .*remove its section$/;
+  const [finding, ...others] = await prover.check(never);
+  assert.deepEqual([finding?.severity, others], ["fatal", []]);
+  assert.match(finding?.text ?? "", text);
+  const fault = await faultOf(prover.next(never));
+  assert.deepEqual([fault.code, fault.endpoint], ["not_served", undefined]);
+  assert.match(fault.detail, text);
+  assert.equal(world.relay.callCounts.get("state_getReadProof"), undefined);
+});
+
+Deno.test("parachain prover: there is no state to begin with", async () => {
+  await using world = await World.start();
+  const { code, detail } = await faultOf(world.ofHub().fetchInitialState(never));
+  assert.equal(code, "not_served");
+  assert.match(detail, /^there is no state: .*add_parachain/);
+});
+
+Deno.test("a chain is told of the hub by what its client takes, also when governance changes that", async () => {
+  await using world = await World.start();
+  const { node } = world.chain;
+  await using reader = connectRelay(world.relay.wsUrl);
+  const prover = createToldProver({ relay: reader.chain, target: world.connect(node) }, {
+    ...world.hubId,
+    paraIds: [4009],
+    maxBlockRange: 2400,
+    slotDurationMs: 6000,
+    intervalMs: 300_000,
+  });
+  const produce = async (change: Promise<unknown>): Promise<void> => {
+    node.produceBlock();
+    await change;
+  };
+  assert.deepEqual(await prover.check(never), []);
+  const byHead = updatesOf(await prover.next(never));
+  assert.match(byHead.summary, /^head in relay block/);
+  await world.submit(node, byHead);
+  const initial = await grandpaStateOf(world.relay, world.hub.identity);
+  await produce(node.governance.setGrandpaStateMachine(world.hubId.stateMachine, 6000n));
+  await produce(node.createConsensusClient(clientOf(world.hubId.consensusStateId, initial)));
+  world.advance(3);
+  world.relay.produceBlocks(3);
+  const byVotes = updatesOf(await prover.next(never));
+  assert.match(byVotes.summary, /^final relay block/);
+  await world.submit(node, byVotes);
+  await produce(node.createConsensusClient({
+    ...clientOf(world.hubId.consensusStateId, initial),
+    clientId: parachainClientId,
+    state: new Uint8Array(),
+  }));
+  await world.send();
+  world.advance(3);
+  assert.match(updatesOf(await prover.next(never)).summary, /^head in relay block/);
+});

@@ -1,0 +1,85 @@
+import assert from "node:assert/strict";
+import { concatBytes, toHex } from "../../../../../src/core/encoding/bytes.ts";
+import {
+  knownRelayHeightsCodec,
+  knownRelayHeightsKey,
+} from "../../../../../src/consensus/clients/parachain/spec/hub_storage.ts";
+import { ParachainError } from "../../../../../src/consensus/clients/parachain/spec/parachain_error.ts";
+import {
+  decodeParachainProof,
+  parachainProofCodec,
+  type ParachainView,
+  verifyParachainHead,
+} from "../../../../../src/consensus/clients/parachain/spec/parachain_proof.ts";
+import { decodeSubstrateHeader } from "../../../../../src/core/substrate/header.ts";
+import { parseStateMachine, toConsensusStateId } from "../../../../../src/core/ismp/state_machine.ts";
+import { decodeStrict } from "../../../../../src/core/encoding/scale.ts";
+import { readVectors } from "../../../vector_node.ts";
+
+const vector = await readVectors("parachain-consensus.json");
+const encoded = vector.bytes("consensus_proof_scale");
+const paraId = Number(vector.integer("para_id"));
+const view: ParachainView = {
+  chain: parseStateMachine("KUSAMA-2001"),
+  consensusStateId: toConsensusStateId("PAS0"),
+  coprocessor: parseStateMachine("KUSAMA-4009"),
+  relayStateRoot: vector.hash("relay_state_root"),
+};
+
+/** Which rule was broken. */
+function codeOf(work: () => unknown): string {
+  try {
+    work();
+  } catch (error) {
+    assert.ok(error instanceof ParachainError, String(error));
+    return error.code;
+  }
+  return "none";
+}
+
+Deno.test("parachain proofs: the vector's is read, written and verified", () => {
+  const proof = decodeParachainProof(encoded);
+  assert.equal(toHex(parachainProofCodec.enc(proof)), toHex(encoded));
+  assert.equal(BigInt(proof.relayHeight), vector.integer("relay_height"));
+  const header = decodeSubstrateHeader(vector.bytes("para_header"));
+  const found = verifyParachainHead(proof, paraId, view);
+  assert.deepEqual(found?.height, {
+    id: { stateMachine: `KUSAMA-${paraId}`, consensusStateId: "PAS0" },
+    height: BigInt(header.number),
+  });
+  assert.equal(found?.commitment.stateRoot, header.stateRoot);
+  const asHub = verifyParachainHead(proof, paraId, {
+    ...view,
+    coprocessor: parseStateMachine(`KUSAMA-${paraId}`),
+  });
+  assert.equal(asHub?.commitment.stateRoot, found?.commitment.overlayRoot);
+});
+
+Deno.test("parachain proofs: every rule that one can break has a code", () => {
+  const { storageProof } = decodeParachainProof(encoded);
+  const verify = (nodes: readonly Uint8Array[], change: Partial<ParachainView> = {}, id = paraId): string =>
+    codeOf(() => verifyParachainHead({ storageProof: nodes }, id, { ...view, ...change }));
+  assert.equal(verify(storageProof), "none");
+  assert.equal(
+    codeOf(() => decodeParachainProof(concatBytes(encoded, Uint8Array.of(0)))),
+    "undecodable_message",
+  );
+  assert.equal(verify([]), "heads_proof");
+  assert.equal(verify(storageProof, { relayStateRoot: `0x${"00".repeat(32)}` }), "heads_proof");
+  assert.equal(verify(storageProof.slice(0, 1)), "head_missing");
+  assert.equal(verify(storageProof, { chain: parseStateMachine("SUBSTRATE-solo") }), "not_a_parachain");
+  for (const at of storageProof.keys()) {
+    const turned = storageProof.map((node, index) => index === at ? node.map((byte) => byte ^ 1) : node);
+    assert.match(verify(turned), /^(heads_proof|head_missing)$/, `node ${at}`);
+  }
+});
+
+Deno.test("parachain proofs: known blocks of the relay chain are stored where the vector says", () => {
+  assert.equal(toHex(knownRelayHeightsKey()), vector.text("known_relay_heights.storage_key"));
+  const heights = decodeStrict(
+    knownRelayHeightsCodec,
+    vector.bytes("known_relay_heights.example_value"),
+    "KnownRelayHeights",
+  );
+  assert.equal(BigInt(heights.at(-1) ?? 0), vector.integer("known_relay_heights.latest"));
+});

@@ -1,0 +1,103 @@
+import { deepStrictEqual as equal, throws } from "node:assert/strict";
+import { toHash256 } from "../../../../../src/core/encoding/bytes.ts";
+import {
+  DerivationError,
+  type DerivationErrorCode,
+} from "../../../../../src/consensus/clients/sync_committee/spec/derivation_error.ts";
+import { initialBeaconState } from "../../../../../src/consensus/clients/sync_committee/spec/initial_state.ts";
+import { sepolia } from "../../../../../src/consensus/clients/sync_committee/spec/known_networks.ts";
+import {
+  type LightClientBootstrap,
+  LightClientJsonError,
+  type LightClientUpdate,
+  parseLightClientBootstrap,
+  parseLightClientUpdate,
+  parseSyncCommittee,
+} from "../../../../../src/consensus/clients/sync_committee/spec/light_client_data.ts";
+import { hashPair } from "../../../../../src/consensus/clients/sync_committee/spec/merkle.ts";
+import { committeeRoot } from "../../../../../src/consensus/clients/sync_committee/spec/ssz_roots.ts";
+import { SyncCommitteeError } from "../../../../../src/consensus/clients/sync_committee/spec/sync_committee_error.ts";
+import { flipByte, flipHash, readVector } from "./vectors.ts";
+
+const vector = readVector("sepolia-electra-lightclient");
+const committee875 = parseSyncCommittee(vector.at("next_sync_committee_period_875").json);
+const update: LightClientUpdate = parseLightClientUpdate(vector.at("period_changing_update.update").json);
+
+/**
+ * The attested header of the real update as the header to start from: its branch of the next committee with that
+ * committee's root in the place of the current one's is the branch of the current committee.
+ */
+const bootstrap: LightClientBootstrap = {
+  header: { ...update.finalizedHeader, beacon: update.attestedHeader },
+  currentSyncCommittee: committee875,
+  currentSyncCommitteeBranch: update.nextSyncCommitteeBranch.with(0, committeeRoot(update.nextSyncCommittee)),
+};
+
+function refuses(
+  changed: Partial<LightClientBootstrap>,
+  other: LightClientUpdate,
+  code: DerivationErrorCode,
+): void {
+  throws(
+    () => initialBeaconState(sepolia, { ...bootstrap, ...changed }, other),
+    (error) => error instanceof DerivationError && error.code === code,
+  );
+}
+
+Deno.test("initial state: the header of the bootstrap with both committees of its period", () => {
+  equal(initialBeaconState(sepolia, bootstrap, update), {
+    frozenHeight: undefined,
+    lightClientState: {
+      finalizedHeader: update.attestedHeader,
+      latestFinalizedEpoch: 224002n,
+      currentSyncCommittee: committee875,
+      nextSyncCommittee: update.nextSyncCommittee,
+      statePeriod: 875n,
+    },
+    l2Consensus: new Map(),
+    chainId: 11155111,
+  });
+});
+
+Deno.test("initial state: committees that are not in their states are refused", () => {
+  refuses({ currentSyncCommittee: update.nextSyncCommittee }, update, "committee_pair");
+  refuses({}, { ...update, nextSyncCommittee: committee875 }, "committee_pair");
+  bootstrap.currentSyncCommitteeBranch.forEach((hash, at) => {
+    const currentSyncCommitteeBranch = bootstrap.currentSyncCommitteeBranch.with(at, flipHash(hash));
+    refuses({ currentSyncCommitteeBranch }, update, "committee_pair");
+  });
+  refuses({ currentSyncCommitteeBranch: [] }, update, "branch_length");
+  refuses({}, { ...update, nextSyncCommitteeBranch: [] }, "branch_length");
+});
+
+Deno.test("initial state: an update of another period, or one that the committee did not sign, is refused", () => {
+  const earlier = { ...update.attestedHeader, slot: update.attestedHeader.slot - 8192n };
+  refuses({}, { ...update, attestedHeader: earlier }, "committee_pair");
+  const { syncAggregate } = update;
+  const unsigned = { ...update, syncAggregate: { ...syncAggregate, bits: flipByte(syncAggregate.bits, 0) } };
+  throws(
+    () => initialBeaconState(sepolia, bootstrap, unsigned),
+    (error) => error instanceof SyncCommitteeError && error.code === "signature",
+  );
+});
+
+Deno.test("initial state: a bootstrap is read from the JSON of a node", () => {
+  const json = {
+    header: vector.at("period_changing_update.update.attested_header").json,
+    current_sync_committee: vector.at("next_sync_committee_period_875").json,
+    current_sync_committee_branch: bootstrap.currentSyncCommitteeBranch,
+  };
+  const parsed = parseLightClientBootstrap(json);
+  equal(parsed.header.beacon, update.attestedHeader);
+  equal(initialBeaconState(sepolia, parsed, update), initialBeaconState(sepolia, bootstrap, update));
+  throws(
+    () =>
+      parseLightClientBootstrap({ ...json, current_sync_committee: { pubkeys: [], aggregate_pubkey: "0x" } }),
+    (error) => error instanceof LightClientJsonError && error.field === "current_sync_committee.pubkeys",
+  );
+});
+
+Deno.test("initial state: two nodes of the branch are the committees' roots", () => {
+  const both = hashPair(committeeRoot(committee875), committeeRoot(update.nextSyncCommittee));
+  equal(both, toHash256(update.finalityBranch[2] ?? ""));
+});

@@ -1,0 +1,239 @@
+import { deepStrictEqual as equal, ok, throws } from "node:assert/strict";
+import { type Hash256, toHash256 } from "../../../../../src/core/encoding/bytes.ts";
+import {
+  capellaStateIndices,
+  electraStateIndices,
+  stateIndicesAt,
+} from "../../../../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
+import {
+  buildUpdate,
+  checkExecutionHeader,
+  deriveExecutionPayloadProof,
+  deriveFinalityProof,
+  deriveNextCommitteeBranch,
+  payloadHeaderRoot,
+} from "../../../../../src/consensus/clients/sync_committee/spec/build_update.ts";
+import type { VerifierState } from "../../../../../src/consensus/clients/sync_committee/spec/consensus_state.ts";
+import {
+  DerivationError,
+  type DerivationErrorCode,
+} from "../../../../../src/consensus/clients/sync_committee/spec/derivation_error.ts";
+import {
+  ethereumMainnet,
+  sepolia,
+} from "../../../../../src/consensus/clients/sync_committee/spec/known_networks.ts";
+import {
+  type FinalityUpdate,
+  LightClientJsonError,
+  parseBeaconBlockHeader,
+  parseFinalityUpdate,
+  parseLightClientUpdate,
+  parseSyncCommittee,
+} from "../../../../../src/consensus/clients/sync_committee/spec/light_client_data.ts";
+import { branchRoot } from "../../../../../src/consensus/clients/sync_committee/spec/merkle.ts";
+import {
+  checkpointRoot,
+  committeeRoot,
+  headerRoot,
+} from "../../../../../src/consensus/clients/sync_committee/spec/ssz_roots.ts";
+import {
+  SyncCommitteeError,
+} from "../../../../../src/consensus/clients/sync_committee/spec/sync_committee_error.ts";
+import {
+  checkSignature,
+  updateSigningRoot,
+  verifyUpdate,
+} from "../../../../../src/consensus/clients/sync_committee/spec/verify_update.ts";
+import { flipHash, readVector } from "./vectors.ts";
+import type { VectorNode } from "../../../vector_node.ts";
+
+const electra = readVector("sepolia-electra-lightclient");
+const capella = readVector("mainnet-capella-lightclient");
+
+const committee874 = parseSyncCommittee(electra.at("current_sync_committee_period_874").json);
+const committee875 = parseSyncCommittee(electra.at("next_sync_committee_period_875").json);
+const finalityUpdates = electra.list("finality_updates").map((node) => ({
+  node,
+  update: parseFinalityUpdate(node.at("update").json),
+  committee: committee874,
+}));
+const crossing = parseLightClientUpdate(electra.at("period_changing_update.update").json);
+const realUpdates: { node: VectorNode; update: FinalityUpdate; committee: typeof committee874 }[] = [
+  ...finalityUpdates,
+  { node: electra.at("period_changing_update"), update: crossing, committee: committee875 },
+];
+
+function refuses(run: () => unknown, code: DerivationErrorCode): void {
+  throws(run, (error) => error instanceof DerivationError && error.code === code);
+}
+
+Deno.test("light client: real Electra updates are signed by the committees of their periods", () => {
+  for (const { node, update, committee } of realUpdates) {
+    equal(updateSigningRoot(sepolia, update), node.hash("expected.signing_root"));
+    checkSignature(sepolia, committee, update);
+  }
+  throws(() => checkSignature(sepolia, committee874, crossing), SyncCommitteeError);
+});
+
+Deno.test("light client: the hub's finality branch is that of the node less the epoch", () => {
+  for (const { node, update } of realUpdates) {
+    const proof = deriveFinalityProof(update.finalityBranch);
+    equal(proof.epoch, node.integer("expected.finalized_epoch"));
+    const finalized = headerRoot(update.finalizedHeader.beacon);
+    const { stateRoot } = update.attestedHeader;
+    equal(branchRoot(finalized, update.finalityBranch, 169), stateRoot);
+    equal(branchRoot(checkpointRoot(proof.epoch, finalized), proof.finalityBranch, 84), stateRoot);
+  }
+});
+
+Deno.test("light client: a branch that does not begin with an epoch is refused", () => {
+  const [sample] = finalityUpdates;
+  const branch = sample?.update.finalityBranch ?? [];
+  refuses(() => deriveFinalityProof(branch.slice(1)), "branch_length");
+  refuses(() => deriveFinalityProof(branch, capellaStateIndices), "branch_length");
+  refuses(() => deriveFinalityProof(branch.toReversed()), "not_an_epoch");
+});
+
+Deno.test("light client: the execution header is that of the block, and its multi proof is the expected one", () => {
+  for (const { node, update } of realUpdates) {
+    const header = update.finalizedHeader;
+    checkExecutionHeader(header);
+    equal(payloadHeaderRoot(header.execution), node.hash("expected.execution_payload_header_root"));
+    const proof = deriveExecutionPayloadProof(header.execution, []);
+    equal(proof.multiProof, node.hashes("expected.multi_proof"));
+    equal(proof.stateRoot, header.execution.stateRoot);
+    equal(proof.blockNumber, header.execution.blockNumber);
+    equal(proof.timestampSec, header.execution.timestampSec);
+  }
+});
+
+Deno.test("light client: an execution header changed in any field is not that of the block", () => {
+  const header = crossing.finalizedHeader;
+  const { execution } = header;
+  let changed = 0;
+  for (const [name, value] of Object.entries(execution)) {
+    const other = typeof value === "bigint"
+      ? value + 1n
+      : typeof value === "string"
+      ? flipHash(toHash256(value))
+      : Uint8Array.from(value, (byte: number, at: number) => at === 0 ? byte ^ 1 : byte);
+    refuses(
+      () => checkExecutionHeader({ ...header, execution: { ...execution, [name]: other } }),
+      "execution_header",
+    );
+    changed++;
+  }
+  equal(changed, 17);
+  header.executionBranch.forEach((node, at) => {
+    const executionBranch = header.executionBranch.with(at, flipHash(node));
+    refuses(() => checkExecutionHeader({ ...header, executionBranch }), "execution_header");
+  });
+  refuses(
+    () => checkExecutionHeader({ ...header, executionBranch: header.executionBranch.slice(1) }),
+    "branch_length",
+  );
+});
+
+Deno.test("light client: the committee's branch follows from the finality branch alone", () => {
+  const [root874, root875] = [committeeRoot(committee874), committeeRoot(committee875)];
+  for (const { update } of finalityUpdates) {
+    const branch = deriveNextCommitteeBranch(update, root874, root875);
+    equal(branchRoot(root875, branch, 87), update.attestedHeader.stateRoot);
+    refuses(() => deriveNextCommitteeBranch(update, root875, root874), "committee_pair");
+  }
+  const next = committeeRoot(crossing.nextSyncCommittee);
+  equal(deriveNextCommitteeBranch(crossing, root875, next), crossing.nextSyncCommitteeBranch);
+  refuses(
+    () => deriveNextCommitteeBranch({ ...crossing, finalityBranch: [] }, root875, next),
+    "branch_length",
+  );
+});
+
+Deno.test("light client: an update built of a real one lacks nothing but the payload header's branch", () => {
+  const trusted: VerifierState = {
+    finalizedHeader: { ...crossing.finalizedHeader.beacon, slot: crossing.finalizedHeader.beacon.slot - 64n },
+    latestFinalizedEpoch: 223998n,
+    currentSyncCommittee: committee874,
+    nextSyncCommittee: committee875,
+    statePeriod: 874n,
+  };
+  const { nextSyncCommittee, nextSyncCommitteeBranch } = crossing;
+  const update = buildUpdate(sepolia, crossing, {
+    payloadBranch: Array<Hash256>(6).fill(crossing.finalizedHeader.beacon.stateRoot),
+    committee: { nextSyncCommittee, nextSyncCommitteeBranch },
+  });
+  equal(update.finalityProof.epoch, 224000n);
+  equal(update.signatureSlot, 7168065n);
+  throws(
+    () => verifyUpdate(sepolia, trusted, update),
+    (error) => error instanceof SyncCommitteeError && error.code === "execution_branch",
+  );
+});
+
+Deno.test("light client: real Capella updates follow one another from the bootstrap", () => {
+  const bootstrap = capella.at("bootstrap");
+  const header = parseBeaconBlockHeader(bootstrap.at("header.beacon").json);
+  let committee = parseSyncCommittee(bootstrap.at("current_sync_committee").json);
+  const indices = stateIndicesAt(ethereumMainnet, header.slot);
+  equal(indices, capellaStateIndices);
+  equal(
+    branchRoot(committeeRoot(committee), bootstrap.hashes("current_sync_committee_branch"), 54),
+    header.stateRoot,
+  );
+  for (const item of capella.list("updates")) {
+    const node = item.at("update");
+    const update = capellaUpdate(node);
+    equal(updateSigningRoot(ethereumMainnet, update), item.hash("expected.signing_root"));
+    checkSignature(ethereumMainnet, committee, update);
+    const { epoch, finalityBranch } = deriveFinalityProof(node.hashes("finality_branch"), indices);
+    const finalized = headerRoot(parseBeaconBlockHeader(node.at("finalized_header.beacon").json));
+    const { stateRoot } = update.attestedHeader;
+    equal(branchRoot(checkpointRoot(epoch, finalized), finalityBranch, 52), stateRoot);
+    committee = parseSyncCommittee(node.at("next_sync_committee").json);
+    equal(branchRoot(committeeRoot(committee), node.hashes("next_sync_committee_branch"), 55), stateRoot);
+  }
+});
+
+/** The signed part: execution headers of Capella lack the blob gas that all later ones have. */
+function capellaUpdate(
+  node: VectorNode,
+): Pick<FinalityUpdate, "attestedHeader" | "signatureSlot" | "syncAggregate"> {
+  const [later] = finalityUpdates;
+  ok(later);
+  const json = later.node.at("update").json;
+  ok(typeof json === "object");
+  return parseFinalityUpdate({
+    ...json,
+    attested_header: node.at("attested_header").json,
+    sync_aggregate: node.at("sync_aggregate").json,
+    signature_slot: node.text("signature_slot"),
+  });
+}
+
+Deno.test("light client: JSON of another shape names the first field that does not fit", () => {
+  const json = electra.at("finality_updates.0.update").json;
+  ok(typeof json === "object");
+  const malformed = (value: unknown, field: string): void =>
+    throws(
+      () => parseFinalityUpdate(value),
+      (error) => error instanceof LightClientJsonError && error.field === field,
+    );
+  malformed(undefined, "");
+  malformed({ ...json, signature_slot: "-1" }, "signature_slot");
+  malformed({ ...json, signature_slot: 7167074 }, "signature_slot");
+  malformed({ ...json, signature_slot: "18446744073709551616" }, "signature_slot");
+  malformed({ ...json, finality_branch: ["0x00"] }, "finality_branch.0");
+  malformed(
+    { ...json, sync_aggregate: { sync_committee_bits: "0x", sync_committee_signature: "0x" } },
+    "sync_aggregate.sync_committee_bits",
+  );
+  throws(() => parseLightClientUpdate(json), LightClientJsonError);
+});
+
+Deno.test("light client: the state tree is deeper from Electra on", () => {
+  equal(stateIndicesAt(sepolia, 222464n * 32n), electraStateIndices);
+  equal(stateIndicesAt(sepolia, 222464n * 32n - 1n), capellaStateIndices);
+  equal(stateIndicesAt(sepolia, 272640n * 32n), electraStateIndices);
+  equal(stateIndicesAt(sepolia, 56832n * 32n), capellaStateIndices);
+  equal(stateIndicesAt(sepolia, 56832n * 32n - 1n), undefined);
+});

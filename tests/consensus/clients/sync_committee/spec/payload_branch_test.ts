@@ -1,0 +1,247 @@
+import { deepStrictEqual as equal, throws } from "node:assert/strict";
+import { computeDescriptor } from "@chainsafe/persistent-merkle-tree";
+import { sha256 } from "@noble/hashes/sha2.js";
+import {
+  concatBytes,
+  fromHex,
+  type Hash256,
+  toHash256,
+  toHex,
+} from "../../../../../src/core/encoding/bytes.ts";
+import { payloadHeaderRoot } from "../../../../../src/consensus/clients/sync_committee/spec/build_update.ts";
+import {
+  DerivationError,
+  type DerivationErrorCode,
+} from "../../../../../src/consensus/clients/sync_committee/spec/derivation_error.ts";
+import {
+  parseExecutionPayloadHeader,
+} from "../../../../../src/consensus/clients/sync_committee/spec/light_client_data.ts";
+import { hashPair } from "../../../../../src/consensus/clients/sync_committee/spec/merkle.ts";
+import {
+  branchOfFields,
+  branchOfStateProof,
+  branchOfSummariesProof,
+  type NeighbourFields,
+  STATE_PROOF_FORMAT,
+} from "../../../../../src/consensus/clients/sync_committee/spec/payload_branch.ts";
+import { committeeRoot } from "../../../../../src/consensus/clients/sync_committee/spec/ssz_roots.ts";
+import {
+  historicalSummariesRoot,
+  readNeighbourFields,
+  readNewestSummary,
+  STATE_PREFIX_BYTES,
+} from "../../../../../src/consensus/clients/sync_committee/spec/state_prefix.ts";
+import { flipHash, readSynthetic } from "./vectors.ts";
+
+const { node, trusted, first, second } = readSynthetic();
+
+const ZERO: Hash256 = `0x${"00".repeat(32)}`;
+
+/** All nodes of a state by generalized index, from its field roots. */
+function stateTree(fieldRoots: readonly Hash256[]): Hash256[] {
+  const tree = Array<Hash256>(128).fill(ZERO);
+  fieldRoots.forEach((root, index) => tree[64 + index] = root);
+  for (let index = 63; index >= 1; index--) {
+    tree[index] = hashPair(tree[2 * index] ?? ZERO, tree[2 * index + 1] ?? ZERO);
+  }
+  return tree;
+}
+
+// Both states of the vector hold the committees of period 1100, though the second is of 1101.
+const samples = [
+  { state: node.at("finalized_state_1"), update: first },
+  { state: node.at("finalized_state_2"), update: second },
+].map(({ state, update }) => {
+  const pieces = state.at("light_pieces");
+  const fields: NeighbourFields = {
+    nextWithdrawalIndex: pieces.integer("next_withdrawal_index"),
+    nextWithdrawalValidatorIndex: pieces.integer("next_withdrawal_validator_index"),
+    depositRequestsStartIndex: pieces.integer("deposit_requests_start_index"),
+    depositBalanceToConsumeGwei: pieces.integer("deposit_balance_to_consume"),
+    exitBalanceToConsumeGwei: pieces.integer("exit_balance_to_consume"),
+    earliestExitEpoch: pieces.integer("earliest_exit_epoch"),
+  };
+  return {
+    tree: stateTree(state.hashes("state_field_roots")),
+    place: {
+      stateRoot: update.finalizedHeader.stateRoot,
+      payloadRoot: payloadHeaderRoot(parseExecutionPayloadHeader(state.at("execution_payload_header").json)),
+    },
+    expected: update.executionPayload.executionPayloadBranch,
+    fields,
+    summariesRoot: pieces.hash("historical_summaries_root"),
+    summariesBranch: pieces.hashes("historical_summaries_proof_gindex_91"),
+    bootstrap: {
+      committeeRoot: committeeRoot(trusted.currentSyncCommittee),
+      branch: pieces.hashes("bootstrap_current_sync_committee_branch_gindex_86"),
+    },
+  };
+});
+
+function refuses(run: () => unknown, code: DerivationErrorCode): void {
+  throws(run, (error) => error instanceof DerivationError && error.code === code);
+}
+
+/** A changed copy for every node of a branch. */
+function changedBranches(branch: readonly Hash256[]): Hash256[][] {
+  return branch.map((hash, at) => branch.with(at, flipHash(hash)));
+}
+
+Deno.test("payload branch: follows from the seven leaves of a state proof", () => {
+  for (const { tree, place, expected } of samples) {
+    const leaves = [4, 10, 88, 89, 45, 23, 3].map((index) => tree[index] ?? ZERO);
+    equal(tree[1], place.stateRoot);
+    equal(branchOfStateProof(place, leaves), expected);
+    for (const changed of changedBranches(leaves)) {
+      refuses(() => branchOfStateProof(place, changed), "state_root");
+    }
+    refuses(() => branchOfStateProof(place, leaves.slice(1)), "branch_length");
+    refuses(() => branchOfStateProof(place, [...leaves, ZERO]), "branch_length");
+  }
+});
+
+Deno.test("payload branch: the format of the state proof is the descriptor of the payload header", () => {
+  equal(toHex(computeDescriptor([88n])), STATE_PROOF_FORMAT);
+});
+
+Deno.test("payload branch: follows from the historical summaries with their proof", () => {
+  for (const { place, expected, fields, summariesRoot, summariesBranch } of samples) {
+    const index = fields.nextWithdrawalIndex;
+    equal(branchOfSummariesProof(place, { summariesRoot, branch: summariesBranch }, index), expected);
+    for (const branch of changedBranches(summariesBranch)) {
+      refuses(() => branchOfSummariesProof(place, { summariesRoot, branch }, index), "state_root");
+    }
+    const other = { summariesRoot: flipHash(summariesRoot), branch: summariesBranch };
+    refuses(() => branchOfSummariesProof(place, other, index), "state_root");
+    const proof = { summariesRoot, branch: summariesBranch };
+    refuses(() => branchOfSummariesProof(place, proof, index + 1n), "state_root");
+    const short = { summariesRoot, branch: summariesBranch.slice(1) };
+    refuses(() => branchOfSummariesProof(place, short, index), "branch_length");
+  }
+});
+
+Deno.test("payload branch: follows from fields of the state and a bootstrap", () => {
+  for (const { place, expected, fields, summariesRoot, bootstrap } of samples) {
+    equal(branchOfFields(place, fields, summariesRoot, bootstrap), expected);
+    for (const branch of changedBranches(bootstrap.branch)) {
+      refuses(() => branchOfFields(place, fields, summariesRoot, { ...bootstrap, branch }), "state_root");
+    }
+    for (const [name, value] of Object.entries(fields)) {
+      const changed = { ...fields, [name]: BigInt(value) + 1n };
+      refuses(() => branchOfFields(place, changed, summariesRoot, bootstrap), "state_root");
+    }
+    const wrongPlace = { ...place, payloadRoot: flipHash(place.payloadRoot) };
+    refuses(() => branchOfFields(wrongPlace, fields, summariesRoot, bootstrap), "state_root");
+    const short = { ...bootstrap, branch: bootstrap.branch.slice(1) };
+    refuses(() => branchOfFields(place, fields, summariesRoot, short), "branch_length");
+  }
+});
+
+/** Sizes of the state's fields in its fixed part; 4 is the offset of a list (consensus-specs, mainnet preset). */
+const fixedSizes: readonly (readonly [string, number])[] = [
+  ["genesis_time", 8],
+  ["genesis_validators_root", 32],
+  ["slot", 8],
+  ["fork", 16],
+  ["latest_block_header", 112],
+  ["block_roots", 8192 * 32],
+  ["state_roots", 8192 * 32],
+  ["historical_roots", 4],
+  ["eth1_data", 72],
+  ["eth1_data_votes", 4],
+  ["eth1_deposit_index", 8],
+  ["validators", 4],
+  ["balances", 4],
+  ["randao_mixes", 65536 * 32],
+  ["slashings", 8192 * 8],
+  ["previous_epoch_participation", 4],
+  ["current_epoch_participation", 4],
+  ["justification_bits", 1],
+  ["previous_justified_checkpoint", 40],
+  ["current_justified_checkpoint", 40],
+  ["finalized_checkpoint", 40],
+  ["inactivity_scores", 4],
+  ["current_sync_committee", 513 * 48],
+  ["next_sync_committee", 513 * 48],
+  ["latest_execution_payload_header", 4],
+  ["next_withdrawal_index", 8],
+  ["next_withdrawal_validator_index", 8],
+  ["historical_summaries", 4],
+  ["deposit_requests_start_index", 8],
+  ["deposit_balance_to_consume", 8],
+  ["exit_balance_to_consume", 8],
+  ["earliest_exit_epoch", 8],
+];
+
+function offsetOf(name: string): number {
+  let offset = 0;
+  for (const [field, size] of fixedSizes) {
+    if (field === name) return offset;
+    offset += size;
+  }
+  return offset;
+}
+
+function prefixOf(values: Readonly<Record<string, bigint>>): Uint8Array {
+  const bytes = new Uint8Array(offsetOf("end"));
+  const view = new DataView(bytes.buffer);
+  for (const [name, value] of Object.entries(values)) view.setBigUint64(offsetOf(name), value, true);
+  return bytes;
+}
+
+Deno.test("state prefix: neighbours of the payload header stand where the sizes of the fields put them", () => {
+  const prefix = prefixOf({
+    slot: 9015296n,
+    next_withdrawal_index: 1n,
+    next_withdrawal_validator_index: 2n,
+    deposit_requests_start_index: (1n << 64n) - 1n,
+    deposit_balance_to_consume: 4n,
+    exit_balance_to_consume: 5n,
+    earliest_exit_epoch: 6n,
+  });
+  equal(prefix.length, STATE_PREFIX_BYTES);
+  equal(readNeighbourFields(prefix, 9015296n), {
+    nextWithdrawalIndex: 1n,
+    nextWithdrawalValidatorIndex: 2n,
+    depositRequestsStartIndex: (1n << 64n) - 1n,
+    depositBalanceToConsumeGwei: 4n,
+    exitBalanceToConsumeGwei: 5n,
+    earliestExitEpoch: 6n,
+  });
+  refuses(() => readNeighbourFields(prefix, 9015297n), "state_prefix");
+  refuses(() => readNeighbourFields(prefix.subarray(1), 9015296n), "state_prefix");
+});
+
+function hashAll(...parts: readonly Uint8Array[]): Uint8Array {
+  return sha256(concatBytes(...parts));
+}
+
+/** Root of 2^depth equal leaves. */
+function evenRoot(leaf: Uint8Array, depth: number): Uint8Array {
+  let root = leaf;
+  for (let level = 0; level < depth; level++) root = hashAll(root, root);
+  return root;
+}
+
+Deno.test("state prefix: the newest summary is made of both rings at the first slot of a period", () => {
+  const prefix = prefixOf({ slot: 1101n * 8192n });
+  prefix.fill(1, offsetOf("block_roots"), offsetOf("state_roots"));
+  prefix.fill(2, offsetOf("state_roots"), offsetOf("historical_roots"));
+  equal(readNewestSummary(prefix, 1101n * 8192n), {
+    blockSummaryRoot: toHash256(evenRoot(new Uint8Array(32).fill(1), 13)),
+    stateSummaryRoot: toHash256(evenRoot(new Uint8Array(32).fill(2), 13)),
+  });
+  const later = prefixOf({ slot: 1101n * 8192n + 1n });
+  refuses(() => readNewestSummary(later, 1101n * 8192n + 1n), "state_prefix");
+});
+
+Deno.test("historical summaries: the root is that of a list with room for 2^24 entries", () => {
+  const zero = new Uint8Array(32);
+  const lengthLeaf = (length: number): Uint8Array =>
+    Uint8Array.from({ length: 32 }, (_, at) => at ? 0 : length);
+  equal(historicalSummariesRoot([]), toHash256(hashAll(evenRoot(zero, 24), lengthLeaf(0))));
+  const entry = { blockSummaryRoot: flipHash(ZERO), stateSummaryRoot: ZERO };
+  let root = hashAll(fromHex(entry.blockSummaryRoot), zero);
+  for (let level = 0; level < 24; level++) root = hashAll(root, evenRoot(zero, level));
+  equal(historicalSummariesRoot([entry]), toHash256(hashAll(root, lengthLeaf(1))));
+});

@@ -1,0 +1,191 @@
+import { deepStrictEqual as equal, ok, throws } from "node:assert/strict";
+import fc from "fast-check";
+import {
+  concatBytes,
+  fromHex,
+  type Hash256,
+  toHash256,
+  toHex,
+} from "../../../../../src/core/encoding/bytes.ts";
+import { keccak256 } from "../../../../../src/core/encoding/hash.ts";
+import { evmStateMachine, type StateMachine } from "../../../../../src/core/ismp/state_machine.ts";
+import { decodeStrict, ScaleError, u64 } from "../../../../../src/core/encoding/scale.ts";
+import { decodeBeaconUpdate } from "../../../../../src/consensus/clients/sync_committee/spec/beacon_client.ts";
+import {
+  type BeaconConsensusState,
+  beaconConsensusStateCodec,
+  type L2Consensus,
+  verifierStateCodec,
+} from "../../../../../src/consensus/clients/sync_committee/spec/consensus_state.ts";
+import { sepolia } from "../../../../../src/consensus/clients/sync_committee/spec/known_networks.ts";
+import { SyncCommitteeError } from "../../../../../src/consensus/clients/sync_committee/spec/sync_committee_error.ts";
+import {
+  type BeaconBlockHeader,
+  type StateUpdate,
+  stateUpdateCodecs,
+  syncCommitteeCodec,
+} from "../../../../../src/consensus/clients/sync_committee/spec/update.ts";
+import { verifyUpdate } from "../../../../../src/consensus/clients/sync_committee/spec/verify_update.ts";
+import { readDeneb, readSynthetic } from "./vectors.ts";
+
+const { node, trusted, first, second } = readSynthetic();
+
+function hashOf(bytes: Uint8Array): Hash256 {
+  return toHash256(keccak256(bytes));
+}
+
+Deno.test("SCALE: updates have the bytes and lengths of the synthetic vector", () => {
+  const encoded = stateUpdateCodecs.current.enc(first);
+  equal(toHex(encoded), node.text("scale.update_1_beacon_client_update"));
+  equal(BigInt(encoded.length), node.integer("scale.update_1_len"));
+  equal(decodeBeaconUpdate(encoded), first);
+  const withCommittee = stateUpdateCodecs.current.enc(second);
+  equal(BigInt(withCommittee.length), node.integer("scale.update_2_len"));
+  equal(hashOf(withCommittee), node.hash("scale.update_2_keccak256"));
+  equal(decodeBeaconUpdate(withCommittee), second);
+});
+
+Deno.test("SCALE: a real Deneb update has the same layout with shorter branches", () => {
+  const deneb = readDeneb();
+  const encoded = stateUpdateCodecs.current.enc(deneb.update);
+  equal(toHex(encoded), deneb.node.text("scale.verifier_state_update_without_sync_committee"));
+  equal(decodeBeaconUpdate(encoded), deneb.update);
+  equal(
+    BigInt(stateUpdateCodecs.current.enc(deneb.withCommittee).length),
+    deneb.node.integer("scale.with_sync_committee_len"),
+  );
+});
+
+Deno.test("SCALE: the layout in preparation moves the multi proof behind the branch, under a variant", () => {
+  const current = toHex(stateUpdateCodecs.current.enc(first));
+  const encoded = stateUpdateCodecs.glamsterdam.enc(first);
+  const { multiProof, executionPayloadBranch } = first.executionPayload;
+  const nodes = (count: string, branch: readonly Hash256[]): string =>
+    count + branch.map((hash) => hash.slice(2)).join("");
+  const [proof, branch] = [nodes("20", multiProof), nodes("18", executionPayloadBranch)];
+  const time = toHex(u64.enc(first.executionPayload.timestampSec)).slice(2);
+  ok(current.includes(proof + branch + time));
+  equal(toHex(encoded), current.replace(proof + branch + time, `${time}${branch}00${proof}`));
+  equal(decodeBeaconUpdate(encoded, "glamsterdam"), first);
+  const undecodable = (error: unknown): boolean =>
+    error instanceof SyncCommitteeError && error.code === "undecodable_update";
+  throws(() => decodeBeaconUpdate(encoded), undecodable);
+  throws(() => decodeBeaconUpdate(fromHex(current), "glamsterdam"), undecodable);
+});
+
+Deno.test("SCALE: states before and after the updates have the bytes of the synthetic vector", () => {
+  const before = verifierStateCodec.enc(trusted);
+  equal(BigInt(before.length), node.integer("scale.trusted_verifier_state_len"));
+  equal(hashOf(before), node.hash("scale.trusted_verifier_state_keccak256"));
+  const after = verifyUpdate(sepolia, verifyUpdate(sepolia, trusted, first), second);
+  equal(hashOf(verifierStateCodec.enc(after)), node.hash("scale.state_after_update_2_keccak256"));
+  const state: BeaconConsensusState = {
+    frozenHeight: undefined,
+    lightClientState: trusted,
+    l2Consensus: new Map(),
+    chainId: 11155111,
+  };
+  const encoded = beaconConsensusStateCodec.enc(state);
+  equal(BigInt(encoded.length), node.integer("scale.consensus_state_example.len"));
+  equal(hashOf(encoded), node.hash("scale.consensus_state_example.keccak256"));
+  equal(decodeStrict(beaconConsensusStateCodec, encoded, "state"), state);
+});
+
+Deno.test("SCALE: every kind of the leftover rollup map survives, with its index", () => {
+  const address = new Uint8Array(20).fill(7);
+  const kinds: L2Consensus[] = [
+    { tag: "ArbitrumOrbit", value: address },
+    { tag: "OpL2Oracle", value: address },
+    { tag: "OpFaultProofs", value: [address, 9] },
+    { tag: "OpFaultProofGames", value: [address, [1, 2]] },
+    { tag: "ArbitrumBold", value: address },
+  ];
+  const forms = [
+    toHex(address).slice(2),
+    toHex(address).slice(2),
+    `${toHex(address).slice(2)}09000000`,
+    `${toHex(address).slice(2)}080100000002000000`,
+    toHex(address).slice(2),
+  ];
+  const empty = beaconConsensusStateCodec.enc(stateWith(new Map())).length;
+  kinds.forEach((kind, index) => {
+    const state = stateWith(new Map([[evmStateMachine(10), kind]]));
+    const encoded = beaconConsensusStateCodec.enc(state);
+    equal(
+      toHex(encoded.slice(empty - 5, -4)),
+      `0x04000a000000${index.toString(16).padStart(2, "0")}${forms[index]}`,
+    );
+    equal(decodeStrict(beaconConsensusStateCodec, encoded, "state"), state);
+  });
+});
+
+function stateWith(l2Consensus: ReadonlyMap<StateMachine, L2Consensus>): BeaconConsensusState {
+  return { frozenHeight: undefined, lightClientState: trusted, l2Consensus, chainId: 1 };
+}
+
+Deno.test("SCALE: keys, signatures, committees and bits of another size are refused both ways", () => {
+  const invalid = (error: unknown): boolean => error instanceof ScaleError && error.code === "invalid";
+  const { syncAggregate: aggregate } = first;
+  const short: StateUpdate[] = [
+    { ...first, syncAggregate: { ...aggregate, signature: aggregate.signature.slice(1) } },
+    { ...first, syncAggregate: { ...aggregate, bits: aggregate.bits.slice(1) } },
+  ];
+  for (const update of short) throws(() => stateUpdateCodecs.current.enc(update), invalid);
+  const committee = trusted.currentSyncCommittee;
+  throws(() => syncCommitteeCodec.enc({ ...committee, publicKeys: committee.publicKeys.slice(1) }), invalid);
+  throws(() => syncCommitteeCodec.enc({ ...committee, aggregatePublicKey: new Uint8Array(49) }), invalid);
+  // 511 keys, then the aggregate key: compact(511) in front.
+  const encoded = syncCommitteeCodec.enc(committee);
+  const fewer = concatBytes(fromHex("0xfd07"), encoded.subarray(2 + 49));
+  throws(() => decodeStrict(syncCommitteeCodec, fewer, "SyncCommittee"), invalid);
+  // The aggregate key with a 49th byte, which would not change its hash tree root.
+  const longer = concatBytes(
+    encoded.subarray(0, -49),
+    fromHex("0xc4"),
+    encoded.subarray(-48),
+    Uint8Array.of(0),
+  );
+  throws(() => decodeStrict(syncCommitteeCodec, longer, "SyncCommittee"), invalid);
+});
+
+const uint64 = fc.bigInt({ min: 0n, max: (1n << 64n) - 1n });
+const hash = fc.uint8Array({ minLength: 32, maxLength: 32 }).map(toHash256);
+const branch = fc.array(hash, { maxLength: 9 });
+/** Records as literals make them, which deep equality asks for. */
+const plain = { noNullPrototype: true };
+const header: fc.Arbitrary<BeaconBlockHeader> = fc.record({
+  slot: uint64,
+  proposerIndex: uint64,
+  parentRoot: hash,
+  stateRoot: hash,
+  bodyRoot: hash,
+}, plain);
+const anyUpdate: fc.Arbitrary<StateUpdate> = fc.record({
+  attestedHeader: header,
+  syncCommitteeUpdate: fc.constant(undefined),
+  finalizedHeader: header,
+  executionPayload: fc.record({
+    stateRoot: hash,
+    blockNumber: uint64,
+    multiProof: branch,
+    executionPayloadBranch: branch,
+    timestampSec: uint64,
+  }, plain),
+  finalityProof: fc.record({ epoch: uint64, finalityBranch: branch }, plain),
+  syncAggregate: fc.record({
+    bits: fc.uint8Array({ minLength: 64, maxLength: 64 }),
+    signature: fc.uint8Array({ minLength: 96, maxLength: 96 }),
+  }, plain),
+  signatureSlot: uint64,
+}, plain);
+
+Deno.test("SCALE: any update survives encoding and no truncated one is read", () => {
+  fc.assert(
+    fc.property(anyUpdate, fc.double({ min: 0, max: 1, noNaN: true }), (update, part) => {
+      const encoded = stateUpdateCodecs.current.enc(update);
+      equal(decodeBeaconUpdate(encoded), update);
+      throws(() => decodeBeaconUpdate(encoded.slice(0, Math.floor(part * (encoded.length - 1)))));
+    }),
+    { numRuns: 40 },
+  );
+});

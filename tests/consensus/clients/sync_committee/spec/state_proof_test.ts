@@ -1,0 +1,74 @@
+import { deepStrictEqual as equal, throws } from "node:assert/strict";
+import {
+  type CompactMultiProof,
+  computeDescriptor,
+  createProof,
+  LeafNode,
+  type Node,
+  ProofType,
+  subtreeFillToContents,
+} from "@chainsafe/persistent-merkle-tree";
+import { fromHex, type Hash256, toHash256, toHex } from "../../../../../src/core/encoding/bytes.ts";
+import {
+  DerivationError,
+  type DerivationErrorCode,
+} from "../../../../../src/consensus/clients/sync_committee/spec/derivation_error.ts";
+import {
+  PAYLOAD_STATE_INDICES,
+  payloadProofOf,
+  ProvedState,
+  stateProofFormat,
+} from "../../../../../src/consensus/clients/sync_committee/spec/state_proof.ts";
+import { payloadNodes } from "../../../../../src/consensus/clients/sync_committee/spec/ssz_roots.ts";
+import {
+  parseExecutionPayloadHeader,
+} from "../../../../../src/consensus/clients/sync_committee/spec/light_client_data.ts";
+import { flipHash, readSynthetic } from "./vectors.ts";
+
+const { node, first } = readSynthetic();
+const state = node.at("finalized_state_1");
+
+/** The state of the vector, with the payload header in it as a tree of its own. */
+function stateTree(): Node {
+  const header = parseExecutionPayloadHeader(state.at("execution_payload_header").json);
+  const leaves = payloadNodes(header, Array.from({ length: 32 }, (_, at) => 32 + at));
+  const fields = state.hashes("state_field_roots").map((root): Node => LeafNode.fromRoot(fromHex(root)));
+  fields[24] = subtreeFillToContents(leaves.map((leaf): Node => LeafNode.fromRoot(fromHex(leaf))), 5);
+  return subtreeFillToContents(fields, 6);
+}
+
+function leavesFor(indices: readonly number[]): Hash256[] {
+  const descriptor = computeDescriptor(indices.map(BigInt));
+  const proof = createProof(stateTree(), { type: ProofType.compactMulti, descriptor });
+  const isCompact = (value: typeof proof): value is CompactMultiProof =>
+    value.type === ProofType.compactMulti;
+  return isCompact(proof) ? proof.leaves.map((leaf) => toHash256(leaf)) : [];
+}
+
+const { stateRoot } = first.finalizedHeader;
+
+function refuses(run: () => unknown, code: DerivationErrorCode): void {
+  throws(run, (error) => error instanceof DerivationError && error.code === code);
+}
+
+Deno.test("state proof: what the hub takes of the payload header comes out of one proof", () => {
+  const leaves = leavesFor(PAYLOAD_STATE_INDICES);
+  const proved = new ProvedState(stateRoot, PAYLOAD_STATE_INDICES, leaves);
+  equal(payloadProofOf(proved), first.executionPayload);
+  equal(proved.node(1), stateRoot);
+  for (const at of leaves.keys()) {
+    const changed = leaves.with(at, flipHash(leaves[at] ?? stateRoot));
+    refuses(() => new ProvedState(stateRoot, PAYLOAD_STATE_INDICES, changed), "state_root");
+  }
+  refuses(() => new ProvedState(stateRoot, PAYLOAD_STATE_INDICES, leaves.slice(1)), "branch_length");
+  refuses(() => new ProvedState(stateRoot, PAYLOAD_STATE_INDICES, [...leaves, stateRoot]), "branch_length");
+});
+
+Deno.test("state proof: checkpoint and next committee are proved together, their format is the descriptor", () => {
+  const indices = [84, 87];
+  equal(stateProofFormat(indices), toHex(computeDescriptor([84n, 87n])));
+  const proved = new ProvedState(stateRoot, indices, leavesFor(indices));
+  const roots = state.hashes("state_field_roots");
+  equal([proved.node(84), proved.node(87), proved.node(86)], [roots[20], roots[23], roots[22]]);
+  equal(proved.branch(87)[0], roots[22]);
+});

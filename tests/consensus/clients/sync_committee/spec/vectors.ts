@@ -1,0 +1,152 @@
+/**
+ * Reads the sync committee vectors into the types of the client, and signs with the known keys of the synthetic one.
+ */
+import { bls12_381 } from "@noble/curves/bls12-381.js";
+import { fromHex, type Hash256, toHash256 } from "../../../../../src/core/encoding/bytes.ts";
+import { BLS_DOMAIN } from "../../../../../src/consensus/spec/bls.ts";
+import type { VerifierState } from "../../../../../src/consensus/clients/sync_committee/spec/consensus_state.ts";
+import {
+  parseBeaconBlockHeader,
+  parseSyncCommittee,
+} from "../../../../../src/consensus/clients/sync_committee/spec/light_client_data.ts";
+import {
+  isSigner,
+  type StateUpdate,
+  type SyncAggregate,
+  type SyncCommittee,
+} from "../../../../../src/consensus/clients/sync_committee/spec/update.ts";
+import { VectorNode } from "../../../vector_node.ts";
+
+const folder = new URL("../../../../vectors/", import.meta.url);
+
+export function readVector(name: string): VectorNode {
+  return new VectorNode(JSON.parse(Deno.readTextFileSync(new URL(`sync-committee-${name}.json`, folder))));
+}
+
+export function aggregateOf(node: VectorNode): SyncAggregate {
+  return {
+    bits: fromHex(node.text("sync_committee_bits")),
+    signature: fromHex(node.text("sync_committee_signature")),
+  };
+}
+
+/** An update of a vector; `committee` finds the committee that it carries. */
+export function updateOf(node: VectorNode, committee?: SyncCommittee): StateUpdate {
+  const payload = node.at("execution_payload");
+  return {
+    attestedHeader: parseBeaconBlockHeader(node.at("attested_header").json),
+    syncCommitteeUpdate: committee === undefined ? undefined : {
+      nextSyncCommittee: committee,
+      nextSyncCommitteeBranch: node.hashes("sync_committee_update.next_sync_committee_branch"),
+    },
+    finalizedHeader: parseBeaconBlockHeader(node.at("finalized_header").json),
+    executionPayload: {
+      stateRoot: payload.hash("state_root"),
+      blockNumber: payload.integer("block_number"),
+      multiProof: payload.hashes("multi_proof"),
+      executionPayloadBranch: payload.hashes("execution_payload_branch"),
+      timestampSec: payload.integer("timestamp"),
+    },
+    finalityProof: {
+      epoch: node.integer("finality_proof.epoch"),
+      finalityBranch: node.hashes("finality_proof.finality_branch"),
+    },
+    syncAggregate: aggregateOf(node.at("sync_aggregate")),
+    signatureSlot: node.integer("signature_slot"),
+  };
+}
+
+function trustedOf(node: VectorNode, current: SyncCommittee, next: SyncCommittee): VerifierState {
+  return {
+    finalizedHeader: parseBeaconBlockHeader(node.at("finalized_header").json),
+    latestFinalizedEpoch: node.integer("latest_finalized_epoch"),
+    currentSyncCommittee: current,
+    nextSyncCommittee: next,
+    statePeriod: node.integer("state_period"),
+  };
+}
+
+/** Two chained updates in the hub's layout; the second enters the next period. */
+export interface SyntheticVector {
+  readonly node: VectorNode;
+  readonly trusted: VerifierState;
+  readonly first: StateUpdate;
+  readonly second: StateUpdate;
+}
+
+export function readSynthetic(): SyntheticVector {
+  const node = readVector("head-layout-synthetic");
+  const committee = (name: string): SyncCommittee => parseSyncCommittee(node.at(`committees.${name}`).json);
+  return {
+    node,
+    trusted: trustedOf(
+      node.at("trusted_state"),
+      committee("c0_period_1100"),
+      committee("c1_period_1101"),
+    ),
+    first: updateOf(node.at("update_1")),
+    second: updateOf(node.at("update_2"), committee("c2_period_1102")),
+  };
+}
+
+/** A real update of the time of Deneb. */
+export interface DenebVector {
+  readonly node: VectorNode;
+  readonly trusted: VerifierState;
+  readonly update: StateUpdate;
+  /** The same with the next committee, which an update within a period may carry. */
+  readonly withCommittee: StateUpdate;
+}
+
+export function readDeneb(): DenebVector {
+  const node = readVector("sepolia-deneb-full");
+  const state = node.at("trusted_state");
+  const next = parseSyncCommittee(state.at("next_sync_committee").json);
+  const update = updateOf(node.at("update"));
+  return {
+    node,
+    trusted: trustedOf(state, parseSyncCommittee(state.at("current_sync_committee").json), next),
+    update,
+    withCommittee: {
+      ...update,
+      syncCommitteeUpdate: {
+        nextSyncCommittee: next,
+        nextSyncCommitteeBranch: node.hashes("update.next_sync_committee_branch_in_attested_state"),
+      },
+    },
+  };
+}
+
+/** Bits of the first `count` members. */
+export function firstBits(count: number): Uint8Array {
+  return Uint8Array.from({ length: 64 }, (_, byte) => {
+    let value = 0;
+    for (let bit = 0; bit < 8; bit++) if (byte * 8 + bit < count) value |= 1 << bit;
+    return value;
+  });
+}
+
+/**
+ * Signature of the members of a synthetic committee whose bits are set. Its secret keys are consecutive numbers.
+ * @param firstKey 1 for the committee of period 1100, 1001 for 1101, 2001 for 1102.
+ */
+export function signAs(firstKey: number, bits: Uint8Array, message: Hash256): SyncAggregate {
+  let sum = 0n;
+  for (let index = 0; index < 512; index++) if (isSigner(bits, index)) sum += BigInt(firstKey + index);
+  const { longSignatures } = bls12_381;
+  const secret = fromHex(sum.toString(16).padStart(64, "0"));
+  const signature = longSignatures.sign(longSignatures.hash(fromHex(message), BLS_DOMAIN), secret);
+  return { bits, signature: longSignatures.Signature.toBytes(signature) };
+}
+
+/** The hash with its first bit turned over. */
+export function flipHash(hash: Hash256): Hash256 {
+  return toHash256(flipByte(fromHex(hash), 0));
+}
+
+/** The bytes with the lowest bit of one byte turned over. */
+export function flipByte(bytes: Uint8Array, at: number): Uint8Array {
+  const copy = Uint8Array.from(bytes);
+  copy[at] = (copy[at] ?? 0) ^ 1;
+  return copy;
+}

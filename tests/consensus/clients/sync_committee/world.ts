@@ -1,0 +1,254 @@
+/**
+ * A beacon chain, beacon nodes of it that misbehave each in its own way, and a hub that takes what it verifies: all
+ * that the prover sees of the world.
+ */
+import type { ConsensusClientView } from "../../../../src/core/chains/consensus_hub.ts";
+import type { Refusal } from "../../../../src/core/chains/port.ts";
+import { EndpointUrl } from "../../../../src/core/config/redact.ts";
+import {
+  decodeBeaconConsensusState,
+  decodeBeaconUpdate,
+  verifyBeaconUpdate,
+} from "../../../../src/consensus/clients/sync_committee/spec/beacon_client.ts";
+import {
+  type BeaconConsensusState,
+  beaconConsensusStateCodec,
+} from "../../../../src/consensus/clients/sync_committee/spec/consensus_state.ts";
+import { sepolia } from "../../../../src/consensus/clients/sync_committee/spec/known_networks.ts";
+import type { UpdateLayout } from "../../../../src/consensus/clients/sync_committee/spec/update.ts";
+import { evmStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
+import { createHttpEndpoint, type Fetch, platformFetch } from "../../../../src/core/rpc/http.ts";
+import { translateEvmError } from "../../../../src/core/rpc/evm_errors.ts";
+import { RpcPool } from "../../../../src/core/rpc/pool.ts";
+import type { Clock } from "../../../../src/core/runtime/clock.ts";
+import type { ConsensusProver, ProverFinding } from "../../../../src/consensus/prover.ts";
+import { createSyncCommitteeProver } from "../../../../src/consensus/clients/sync_committee/sync_committee_prover.ts";
+import { type Beacon, type BeaconOptions, startBeacon } from "../../../../devnet/beacon/beacon.ts";
+import { type Anvil, startAnvil } from "../../../../devnet/evm/anvil.ts";
+import { RecordedLog } from "../../../support/recorded_log.ts";
+import type { KeptText } from "../../../../src/consensus/kept_text.ts";
+import { seededRandomness } from "../../../support/seeded_randomness.ts";
+
+export const eth0 = toConsensusStateId("ETH0");
+export const never: AbortSignal = new AbortController().signal;
+/** Longest pause that the clock lets pass at once; longer waits are deadlines, which nobody here runs into. */
+const MAX_PAUSE_MS = 5000;
+
+/** Time that passes by itself when somebody pauses, and by hand. */
+export class PassingClock implements Clock {
+  #nowMs = Date.UTC(2026, 0, 1);
+
+  now(): number {
+    return this.#nowMs;
+  }
+
+  sleep(ms: number, signal: AbortSignal): Promise<void> {
+    if (ms <= MAX_PAUSE_MS) {
+      this.#nowMs += ms;
+      return Promise.resolve();
+    }
+    return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+  }
+
+  advance(ms: number): void {
+    this.#nowMs += ms;
+  }
+}
+
+/** What one node does otherwise than the honest one behind it. */
+export interface Mischief {
+  /** Status instead of the answer; the text is a message of the node. */
+  readonly status?: (path: string) => number | undefined;
+  /** What it says instead, of answers in JSON. It is asked for JSON only when this is set and says so. */
+  readonly json?: (path: string, body: unknown) => unknown;
+  /** What it says instead, of answers in bytes. */
+  readonly bytes?: (path: string, bytes: Uint8Array) => Uint8Array;
+}
+
+/** The hub: holds one client, and takes what the verifier takes. */
+export class MemoryBeaconHub {
+  height: bigint | undefined;
+  /** Proofs that were tried, by the layout in which they were readable. */
+  readonly tried: Uint8Array[] = [];
+  view: ConsensusClientView | undefined;
+  nowSec = 0n;
+
+  constructor(readonly layout: UpdateLayout = "current") {}
+
+  start(state: Uint8Array): void {
+    this.view = {
+      clientId: sepolia.clientId,
+      state,
+      updatedSec: BigInt(Date.UTC(2026, 0, 1)) / 1000n,
+      unbondingSec: 5_832_000n,
+      isFrozen: false,
+    };
+  }
+
+  get state(): BeaconConsensusState {
+    if (this.view === undefined) throw new Error("The hub has no client");
+    return decodeBeaconConsensusState(this.view.state);
+  }
+
+  /** Takes proofs in their order. @throws what the verifier throws. */
+  accept(proofs: readonly Uint8Array[]): void {
+    for (const proof of proofs) {
+      const update = decodeBeaconUpdate(proof, this.layout);
+      const { consensusState, commitment } = verifyBeaconUpdate(sepolia, eth0, this.state, update);
+      this.start(beaconConsensusStateCodec.enc(consensusState));
+      const { height } = commitment.height;
+      if (this.height === undefined || height > this.height) this.height = height;
+    }
+  }
+
+  fetchClient(): Promise<ConsensusClientView | undefined> {
+    return Promise.resolve(this.view);
+  }
+
+  fetchLatestHeight(): Promise<bigint | undefined> {
+    return Promise.resolve(this.height);
+  }
+
+  fetchNowSec(): Promise<bigint> {
+    return Promise.resolve(this.nowSec);
+  }
+
+  dryRunUpdates(_id: unknown, proofs: readonly Uint8Array[]): Promise<Refusal | undefined> {
+    this.tried.push(...proofs);
+    const isReadable = proofs.every((proof) => {
+      try {
+        return decodeBeaconUpdate(proof, this.layout) !== undefined;
+      } catch {
+        return false;
+      }
+    });
+    return Promise.resolve(isReadable ? undefined : { code: "unspecified", detail: "BadProof" });
+  }
+}
+
+/** A chain with its nodes, and a prover that looks at it for a hub. */
+export class World implements AsyncDisposable {
+  readonly clock = new PassingClock();
+  readonly log = new RecordedLog();
+  /** How the execution node is asked. */
+  executionFetch: Fetch = platformFetch;
+  readonly #mischief = new Map<string, Mischief>();
+  /** Paths that were asked, by host, in order. */
+  readonly asked: { readonly host: string; readonly path: string }[] = [];
+
+  private constructor(
+    readonly anvil: Anvil,
+    readonly beacon: Beacon,
+    readonly hub: MemoryBeaconHub,
+  ) {}
+
+  /** A chain with some finality. The hub has no client yet. */
+  static async start(options: Partial<BeaconOptions> = {}, hub = new MemoryBeaconHub()): Promise<World> {
+    const anvil = await startAnvil({ chainId: sepolia.chainId });
+    const beacon = await startBeacon({ executionUrl: anvil.rpcUrl, pollMs: 0, ...options });
+    await beacon.mine(8);
+    return new World(anvil, beacon, hub);
+  }
+
+  /** Names of hosts behind which the same chain is; each may be made to misbehave. */
+  prover(
+    hosts: readonly string[] = ["honest"],
+    layout?: UpdateLayout,
+    summariesText?: KeptText,
+  ): ConsensusProver {
+    const chain = evmStateMachine(sepolia.chainId);
+    const endpoint = createHttpEndpoint({
+      fetch: (url, init) => this.executionFetch(url, init),
+      clock: this.clock,
+    }, {
+      url: this.beacon.executionUrl,
+      chain,
+      translate: translateEvmError,
+    });
+    const deps = { clock: this.clock, randomness: seededRandomness(1) };
+    return createSyncCommitteeProver({
+      ...deps,
+      hub: this.hub,
+      execution: new RpcPool(deps, { chain, endpoints: [endpoint] }),
+      fetch: this.#fetch,
+      log: this.log,
+      summariesText,
+    }, {
+      network: sepolia,
+      consensusStateId: eth0,
+      beaconUrls: hosts.map((host) => new EndpointUrl(`http://${host}/key-0123456789abcdef01234567`)),
+      intervalMs: 12_000,
+      ...(layout === undefined ? {} : { layout }),
+    });
+  }
+
+  /** Makes a node misbehave, or behave again. */
+  spoil(host: string, mischief: Mischief | undefined): void {
+    if (mischief === undefined) this.#mischief.delete(host);
+    else this.#mischief.set(host, mischief);
+  }
+
+  /**
+   * Starts the hub's client at what is final now. Light client objects are of the block before the head, so that one
+   * block more makes up for it: from there on every four blocks are an update.
+   */
+  async startClient(prover: ConsensusProver): Promise<void> {
+    this.hub.start((await prover.fetchInitialState(never)).state);
+    await this.beacon.mine(1);
+  }
+
+  /** Looks until there is nothing more, each finding being accepted. @returns the findings with updates. */
+  async follow(prover: ConsensusProver, most = 10): Promise<Extract<ProverFinding, { kind: "updates" }>[]> {
+    const found: Extract<ProverFinding, { kind: "updates" }>[] = [];
+    for (let look = 0; look < most; look++) {
+      const finding = await prover.next(never);
+      if (finding.kind === "nothing") return found;
+      this.hub.accept(finding.proofs);
+      found.push(finding);
+    }
+    throw new Error(`More than ${most} updates`);
+  }
+
+  readonly #fetch: Fetch = async (url, init) => {
+    const { hostname: host, pathname, search } = new URL(url);
+    const path = pathname.replace(/^\/key-[0-9a-f]+/, "") + search;
+    this.asked.push({ host, path });
+    const mischief = this.#mischief.get(host);
+    const status = mischief?.status?.(path);
+    if (status !== undefined) return Response.json({ code: status, message: "No" }, { status });
+    const response = await fetch(this.beacon.url + path, init);
+    return mischief === undefined || !response.ok ? response : await spoiled(response, path, mischief);
+  };
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.beacon.stop();
+    await this.anvil[Symbol.asyncDispose]();
+  }
+}
+
+async function spoiled(response: Response, path: string, mischief: Mischief): Promise<Response> {
+  const { headers } = response;
+  const isJson = headers.get("content-type")?.startsWith("application/json") ?? false;
+  if (isJson && mischief.json !== undefined) {
+    return Response.json(mischief.json(path, await response.json()));
+  }
+  if (!isJson && mischief.bytes !== undefined) {
+    const bytes = mischief.bytes(path, new Uint8Array(await response.arrayBuffer()));
+    return new Response(Uint8Array.from(bytes), { headers });
+  }
+  return response;
+}
+
+/** Changes the value at a path of names in place. @throws {Error} when there is no such field. */
+export function changeAt(
+  json: unknown,
+  path: readonly string[],
+  change: (value: unknown) => unknown,
+): void {
+  const [name, ...rest] = path;
+  if (typeof json !== "object" || json === null || name === undefined || !(name in json)) {
+    throw new Error(`No field ${path.join(".")}`);
+  }
+  if (rest.length > 0) changeAt(Reflect.get(json, name), rest, change);
+  else Reflect.set(json, name, change(Reflect.get(json, name)));
+}

@@ -1,0 +1,308 @@
+import { deepStrictEqual as equal, fail, ok } from "node:assert/strict";
+import { RpcFault } from "../../../src/core/rpc/fault.ts";
+import { type Fetch, platformFetch } from "../../../src/core/rpc/http.ts";
+import { RestEndpoint, type RestEndpointOptions } from "../../../src/consensus/rest/rest_endpoint.ts";
+import { systemClock } from "../../../src/core/runtime/system_clock.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+
+const never = new AbortController().signal;
+const request = { route: "things/{id}", path: "/things/7?full=1" };
+
+function endpoint(
+  answer: (url: URL, init: RequestInit) => Response | Promise<Response>,
+  options: Partial<RestEndpointOptions> = {},
+  clock = new FakeClock(),
+): RestEndpoint {
+  const fetched: Fetch = (url, init) => Promise.resolve(answer(new URL(url), init));
+  return new RestEndpoint({ fetch: fetched, clock }, { url: "http://node.test", chain: "EVM-1", ...options });
+}
+
+async function faultOf(promise: Promise<unknown>): Promise<RpcFault> {
+  try {
+    await promise;
+  } catch (error) {
+    if (error instanceof RpcFault) return error;
+    throw error;
+  }
+  throw new Error("No fault");
+}
+
+const octets = { "content-type": "application/octet-stream" };
+
+Deno.test("rest: paths go below the base URL, whose query and credentials are kept", async () => {
+  const seen: { href: string; headers: Headers }[] = [];
+  const node = endpoint((url, init) => {
+    seen.push({ href: url.href, headers: new Headers(init.headers) });
+    return Response.json({ a: 1 });
+  }, { url: "http://user:pass@node.test:8080/base/?key=abc" });
+  equal(await node.fetchJson(request, { signal: never }), { a: 1 });
+  equal(seen[0]?.href, "http://node.test:8080/base/things/7?key=abc&full=1");
+  equal(seen[0]?.headers.get("authorization"), `Basic ${btoa("user:pass")}`);
+  equal(seen[0]?.headers.get("accept"), "application/json");
+  equal([node.host, node.requests, node.bytesRead], ["node.test:8080", 1, 7]);
+});
+
+Deno.test("rest: an answer in either form is told by its content type", async () => {
+  const bytes = Uint8Array.of(1, 2, 3);
+  const node = endpoint((_url, init) => {
+    const accept = new Headers(init.headers).get("accept") ?? "";
+    ok(accept.startsWith("application/octet-stream"));
+    return new Response(bytes, { headers: octets });
+  });
+  equal(await node.fetchEither(request, { signal: never }), { kind: "octets", bytes });
+  const other = endpoint(() => Response.json([1]));
+  equal(await other.fetchEither(request, { signal: never }), { kind: "json", json: [1] });
+});
+
+Deno.test("rest: a status is a code", async () => {
+  const cases = [
+    [400, "refused"],
+    [401, "missing_method"],
+    [404, "not_found"],
+    [405, "missing_method"],
+    [406, "missing_method"],
+    [413, "too_large"],
+    [429, "throttled"],
+    [500, "server_error"],
+    [501, "missing_method"],
+    [502, "server_error"],
+    [503, "server_error"],
+    [307, "refused"],
+  ] as const;
+  for (const [status, code] of cases) {
+    const fault = await faultOf(
+      endpoint(() => new Response("no", { status })).fetchJson(request, { signal: never }),
+    );
+    equal([fault.code, fault.detail], [code, `HTTP ${status}`]);
+  }
+  const syncing = endpoint(() => Response.json({ code: 503, message: "Syncing" }, { status: 503 }));
+  equal((await faultOf(syncing.fetchJson(request, { signal: never }))).code, "lagging");
+});
+
+Deno.test("rest: a pause that the endpoint asks for is kept", async () => {
+  const headers = { "retry-after": "7" };
+  const node = endpoint(() => new Response("", { status: 429, headers }));
+  equal((await faultOf(node.fetchJson(request, { signal: never }))).retryAfterMs, 7000);
+});
+
+Deno.test("rest: faults name the host and the route, and nothing else of the URL", async () => {
+  const secret = "s3cr3tK3yOfTheProvider0123";
+  const texts: string[] = [];
+  const answers: readonly (() => Response)[] = [
+    () => {
+      throw new TypeError(`error sending request for url (http://node.test/${secret}): connection refused`);
+    },
+    () =>
+      Response.json({ message: `no such path http://node.test/${secret} key ${secret}` }, { status: 404 }),
+    () => new Response("{", { status: 200 }),
+  ];
+  for (const answer of answers) {
+    const fault = await faultOf(
+      endpoint(answer, { url: `http://user:${secret}@node.test/${secret}?k=${secret}` })
+        .fetchJson(request, { signal: never }),
+    );
+    texts.push(`${fault.message} ${Deno.inspect(fault.cause)}`);
+    equal([fault.where.endpointHost, fault.where.method], ["node.test", "things/{id}"]);
+  }
+  ok(texts.every((text) => !text.includes(secret)), texts.join("\n"));
+});
+
+Deno.test("rest: an answer that is too long, no JSON or cut off is a fault", async () => {
+  const long = endpoint(() => Response.json("x".repeat(100)), { maxAnswerBytes: 100 });
+  equal((await faultOf(long.fetchJson(request, { signal: never }))).code, "too_large");
+  const half = endpoint(() => new Response("{"));
+  equal((await faultOf(half.fetchJson(request, { signal: never }))).code, "malformed");
+  const cut = endpoint(() => new Response(pieces([Uint8Array.of(123)], new Error("cut"))));
+  equal((await faultOf(cut.fetchJson(request, { signal: never }))).code, "unreachable");
+});
+
+/** A body of these pieces, which ends, breaks off or goes on forever. */
+function pieces(
+  list: readonly Uint8Array[],
+  end: Error | "end" | "silence",
+  onCancel: () => void = () => undefined,
+): ReadableStream<Uint8Array> {
+  const left = [...list];
+  return new ReadableStream({
+    pull(controller): Promise<void> | void {
+      const piece = left.shift();
+      if (piece !== undefined) controller.enqueue(Uint8Array.from(piece));
+      else if (end === "end") controller.close();
+      else if (end === "silence") return new Promise(() => undefined);
+      else controller.error(end);
+    },
+    cancel: onCancel,
+  }, { highWaterMark: 0 });
+}
+
+Deno.test("rest: a stream is read piece by piece, and left when there is enough", async () => {
+  const piece = Uint8Array.of(1, 2, 3, 4);
+  const taken: number[] = [];
+  const node = endpoint(() => new Response(pieces([piece, piece, piece], "silence"), { headers: octets }));
+  await node.stream(request, {
+    endsItself: false,
+    take: (bytes) => {
+      taken.push(bytes.length);
+      return taken.length === 2 ? "enough" : "more";
+    },
+  }, { signal: never });
+  equal(taken, [4, 4]);
+  equal(node.bytesRead, 8);
+});
+
+Deno.test("rest: a stream ends by itself only where it may", async () => {
+  const take = (): "more" => "more";
+  const node = (): RestEndpoint =>
+    endpoint(() => new Response(pieces([Uint8Array.of(1)], "end"), { headers: octets }));
+  await node().stream(request, { take, endsItself: true }, { signal: never });
+  const short = node().stream(request, { take, endsItself: false }, { signal: never });
+  equal((await faultOf(short)).code, "malformed");
+  const cut = endpoint(() =>
+    new Response(pieces([Uint8Array.of(1)], new TypeError("reset")), { headers: octets })
+  );
+  equal(
+    (await faultOf(cut.stream(request, { take, endsItself: true }, { signal: never }))).code,
+    "unreachable",
+  );
+  const json = endpoint(() => Response.json({}));
+  equal(
+    (await faultOf(json.stream(request, { take, endsItself: true }, { signal: never }))).code,
+    "missing_method",
+  );
+  const endless = endpoint(
+    () => new Response(pieces([Uint8Array.of(1), Uint8Array.of(2)], "end"), { headers: octets }),
+    { maxStreamBytes: 1 },
+  );
+  equal(
+    (await faultOf(endless.stream(request, { take, endsItself: true }, { signal: never }))).code,
+    "too_large",
+  );
+});
+
+Deno.test("rest: a stream that may come in JSON takes it from endpoints that have no bytes", async () => {
+  const asked: string[] = [];
+  const json = endpoint((_url, init) => {
+    asked.push(new Headers(init?.headers).get("accept") ?? "");
+    return Response.json({});
+  });
+  const taken: string[] = [];
+  const body = {
+    endsItself: true,
+    take: (): "more" => fail("it is JSON"),
+    takeJson: (bytes: Uint8Array): "more" => {
+      taken.push(new TextDecoder().decode(bytes));
+      return "more";
+    },
+  };
+  await json.stream(request, body, { signal: never });
+  equal(taken, ["{}"]);
+  equal(asked, ["application/octet-stream, application/json;q=0.5"]);
+  const page = endpoint(() => new Response("<html>", { headers: { "content-type": "text/html" } }));
+  equal((await faultOf(page.stream(request, body, { signal: never }))).code, "missing_method");
+});
+
+Deno.test("rest: the first byte of a stream may take longer than the ones after it", async () => {
+  const clock = new FakeClock();
+  const body = { endsItself: true, take: (): "more" => "more" };
+  const conditions = { signal: never, timeoutMs: 1_000, firstByteTimeoutMs: 600_000 };
+  /** Advances the clock until the stream ends, and tells how long that took. */
+  const timeOf = async (answer: () => Response | Promise<Response>): Promise<number> => {
+    const begin = clock.now();
+    let isOver = false;
+    const ended = endpoint(answer, {}, clock).stream(request, body, conditions)
+      .catch((error: unknown) => error).finally(() => isOver = true);
+    while (!isOver) await clock.advance(1_000);
+    const fault = await ended;
+    ok(fault instanceof RpcFault && fault.code === "timeout");
+    return clock.now() - begin;
+  };
+  const never200 = await timeOf(() => new Promise(() => undefined));
+  ok(never200 >= 600_000 && never200 < 610_000, `${never200}`);
+  const headersOnly = await timeOf(() => new Response(pieces([], "silence"), { headers: octets }));
+  ok(headersOnly >= 600_000 && headersOnly < 610_000, `${headersOnly}`);
+  const begun = await timeOf(() => new Response(pieces([Uint8Array.of(1)], "silence"), { headers: octets }));
+  ok(begun < 10_000, `${begun}`);
+});
+
+Deno.test("rest: what `take` throws ends the stream and is thrown on", async () => {
+  const node = endpoint(() => new Response(pieces([Uint8Array.of(1)], "silence"), { headers: octets }));
+  const problem = new RangeError("no");
+  let thrown: unknown;
+  try {
+    const take = (): never => {
+      throw problem;
+    };
+    await node.stream(request, { take, endsItself: true }, { signal: never });
+  } catch (error) {
+    thrown = error;
+  }
+  equal(thrown, problem);
+});
+
+Deno.test("rest: silence before or within an answer is a timeout, slow but steady streams are not", async () => {
+  const clock = new FakeClock();
+  const mute = endpoint(
+    (_url, init) =>
+      new Promise((_, reject) => {
+        init.signal?.addEventListener("abort", () => reject(init.signal?.reason));
+      }),
+    { timeoutMs: 1000 },
+    clock,
+  );
+  const waiting = faultOf(mute.fetchJson(request, { signal: never }));
+  await clock.advance(1000);
+  equal((await waiting).code, "timeout");
+
+  const silent = endpoint(
+    () => new Response(pieces([Uint8Array.of(1)], "silence"), { headers: octets }),
+    {},
+    clock,
+  );
+  const take = (): "more" => "more";
+  const stuck = faultOf(
+    silent.stream(request, { take, endsItself: true }, { signal: never, timeoutMs: 500 }),
+  );
+  await clock.advance(499);
+  await clock.advance(1);
+  equal((await stuck).code, "timeout");
+});
+
+Deno.test("rest: an abort ends a request with its reason", async () => {
+  const stop = new AbortController();
+  const node = endpoint((_url, init) =>
+    new Promise((_, reject) => {
+      init.signal?.addEventListener("abort", () => reject(init.signal?.reason));
+    })
+  );
+  const run = node.fetchJson(request, { signal: stop.signal }).catch((error: unknown) => error);
+  stop.abort(new Error("stopped"));
+  equal(String(await run), "Error: stopped");
+});
+
+Deno.test("rest: over a real connection, bodies that are left cost no more than what was under way", async () => {
+  const whole = 64 * 1024 * 1024;
+  let sent = 0;
+  let isCancelled = false;
+  await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => undefined }, () => {
+    const body = new ReadableStream<Uint8Array>({
+      pull(controller): void {
+        if (sent >= whole) controller.close();
+        else controller.enqueue(new Uint8Array(65_536));
+        sent += 65_536;
+      },
+      cancel: () => void (isCancelled = true),
+    });
+    return new Response(body, { headers: octets });
+  });
+  const node = new RestEndpoint({ fetch: platformFetch, clock: systemClock }, {
+    url: `http://127.0.0.1:${server.addr.port}`,
+    chain: "EVM-1",
+  });
+  let read = 0;
+  await node.stream(request, {
+    endsItself: false,
+    take: (bytes) => (read += bytes.length) >= 1_000_000 ? "enough" : "more",
+  }, { signal: never });
+  for (let wait = 0; !isCancelled && wait < 100; wait++) await new Promise((end) => setTimeout(end, 10));
+  ok(isCancelled && sent < whole / 2, `${sent} bytes were sent`);
+});

@@ -1,0 +1,134 @@
+import { deepStrictEqual as equal, ok, rejects, throws } from "node:assert/strict";
+import { RpcFault, type RpcFaultCode } from "../../../src/core/rpc/fault.ts";
+import { RestEndpoint } from "../../../src/consensus/rest/rest_endpoint.ts";
+import { RestPool } from "../../../src/consensus/rest/rest_pool.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { fixedRandomness } from "../../support/seeded_randomness.ts";
+
+const never = new AbortController().signal;
+const route = "things";
+
+/** Endpoints by name; none of them is ever fetched from. */
+function poolOf(names: readonly string[], clock = new FakeClock()): RestPool {
+  const deps = { fetch: () => Promise.reject(new Error("Not fetched")), clock };
+  const endpoints = names.map((name) => new RestEndpoint(deps, { url: `http://${name}`, chain: "EVM-1" }));
+  return new RestPool({ clock, randomness: fixedRandomness(0) }, { chain: "EVM-1", endpoints });
+}
+
+/** Work that fails by script and notes whom it was done with. */
+function scripted(faults: Readonly<Record<string, RpcFaultCode[]>>): {
+  readonly asked: string[];
+  readonly work: (endpoint: RestEndpoint) => Promise<string>;
+} {
+  const asked: string[] = [];
+  return {
+    asked,
+    work: (endpoint) => {
+      asked.push(endpoint.host);
+      const code = faults[endpoint.host]?.shift();
+      return code === undefined
+        ? Promise.resolve(endpoint.host)
+        : Promise.reject(endpoint.fault(code, route, "by script"));
+    },
+  };
+}
+
+async function faultOf(promise: Promise<unknown>): Promise<RpcFault> {
+  try {
+    await promise;
+  } catch (error) {
+    if (error instanceof RpcFault) return error;
+    throw error;
+  }
+  throw new Error("No fault");
+}
+
+Deno.test("rest pool: the first endpoint is asked, the others where it fails, cannot or lies", async () => {
+  for (const code of ["server_error", "not_found", "missing_method", "malformed", "refused"] as const) {
+    const { asked, work } = scripted({ a: [code] });
+    const told: string[] = [];
+    const onFault = (fault: RpcFault): void => void told.push(fault.code);
+    equal(await poolOf(["a", "b"]).ask({ route, onFault }, work, never), "b");
+    equal([asked, told], [["a", "b"], [code]]);
+  }
+});
+
+Deno.test("rest pool: transient faults of all lead to one more round after a pause", async () => {
+  const clock = new FakeClock();
+  const { asked, work } = scripted({ a: ["unreachable"], b: ["timeout"] });
+  const start = clock.now();
+  equal(await clock.run(poolOf(["a", "b"], clock).ask({ route }, work, never)), "a");
+  equal(asked, ["a", "b", "a"]);
+  equal(clock.now() - start, 500);
+});
+
+Deno.test("rest pool: attempts are bounded, and the fault names every host with its code", async () => {
+  const clock = new FakeClock();
+  const many = (code: RpcFaultCode): RpcFaultCode[] => Array<RpcFaultCode>(9).fill(code);
+  const { asked, work } = scripted({ a: many("not_found"), b: many("server_error") });
+  const fault = await clock.run(faultOf(poolOf(["a", "b"], clock).ask({ route }, work, never)));
+  equal([fault.code, fault.where.endpointHost], ["server_error", "a, b"]);
+  equal(fault.detail, "a: not_found; b: server_error");
+  equal(asked, ["a", "b", "b"]);
+  const absent = scripted({ a: many("missing_method"), b: many("not_found") });
+  equal((await faultOf(poolOf(["a", "b"]).ask({ route }, absent.work, never))).code, "not_found");
+  equal(absent.asked, ["a", "b"]);
+});
+
+Deno.test("rest pool: an endpoint that does badly rests, and is tried again later", async () => {
+  const clock = new FakeClock();
+  const pool = poolOf(["a", "b"], clock);
+  const { asked, work } = scripted({ a: ["throttled"] });
+  for (let look = 0; look < 2; look++) equal(await pool.ask({ route }, work, never), "b");
+  equal(asked, ["a", "b", "b"]);
+  await clock.advance(1001);
+  equal(await pool.ask({ route }, work, never), "a");
+});
+
+Deno.test("rest pool: when all rest for long that is told at once", async () => {
+  const clock = new FakeClock();
+  const pool = poolOf(["a"], clock);
+  const { asked, work } = scripted({ a: Array<RpcFaultCode>(20).fill("server_error") });
+  for (let look = 0; look < 3; look++) {
+    await clock.run(faultOf(pool.ask({ route }, work, never)));
+    await clock.advance(60_000);
+  }
+  await clock.run(faultOf(pool.ask({ route }, work, never)));
+  const [count, now] = [asked.length, clock.now()];
+  equal((await faultOf(pool.ask({ route }, work, never))).code, "server_error");
+  equal([asked.length, clock.now()], [count, now]);
+});
+
+Deno.test("rest pool: a route that an endpoint lacks is asked of it last, or not at all, and later again", async () => {
+  const clock = new FakeClock();
+  const pool = poolOf(["a", "b"], clock);
+  const [a] = pool.endpoints;
+  ok(a);
+  pool.noteUnsupported(a, route);
+  const { asked, work } = scripted({ b: ["not_found", "not_found"] });
+  equal(await pool.ask({ route }, work, never), "a");
+  equal(asked, ["b", "a"]);
+  const fault = await faultOf(pool.ask({ route, asksAgain: false }, work, never));
+  equal([fault.code, asked.slice(2)], ["not_found", ["b"]]);
+  equal(pool.mayServe(route), true);
+  for (const endpoint of pool.endpoints) pool.noteUnsupported(endpoint, route);
+  equal(pool.mayServe(route), false);
+  equal((await faultOf(pool.ask({ route, asksAgain: false }, work, never))).code, "missing_method");
+  await clock.advance(10 * 60_000);
+  equal(await pool.ask({ route, asksAgain: false }, work, never), "a");
+});
+
+Deno.test("rest pool: what is no fault of an endpoint is thrown on", async () => {
+  const defect = new TypeError("defect");
+  await rejects(poolOf(["a", "b"]).ask({ route }, () => Promise.reject(defect), never), defect);
+  throws(() => poolOf([]), RangeError);
+});
+
+Deno.test("rest pool: an abort ends a pause", async () => {
+  const stop = new AbortController();
+  const { work } = scripted({ a: ["unreachable"] });
+  const run = poolOf(["a"]).ask({ route }, work, stop.signal).catch((error: unknown) => String(error));
+  await new FakeClock().settle();
+  stop.abort(new Error("stopped"));
+  equal(await run, "Error: stopped");
+});

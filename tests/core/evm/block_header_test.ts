@@ -1,0 +1,148 @@
+import { deepStrictEqual as equal, throws } from "node:assert/strict";
+import fc from "fast-check";
+import { fromHex, toHash256, toHex } from "../../../src/core/encoding/bytes.ts";
+import {
+  BlockHeaderError,
+  type BlockHeaderErrorCode,
+  type EvmBlockHeader,
+  evmBlockHeaderCodec,
+  hashBlockHeader,
+  parseBlockHeader,
+  parseHashedBlock,
+} from "../../../src/core/evm/block_header.ts";
+import { decodeStrict, ScaleError } from "../../../src/core/encoding/scale.ts";
+import { readVector } from "../../consensus/rollup/spec/vectors.ts";
+import type { VectorNode } from "../../consensus/vector_node.ts";
+
+const games = readVector("opstack-dispute-games").list("vectors");
+const assertions = readVector("arbitrum-assertions").at("vectors");
+
+/** Real headers with 21 and 16 fields, as JSON of a block. */
+const real: { readonly json: VectorNode; readonly hash: string }[] = [
+  ...games.map((game) => ({ json: game.at("l2_header"), hash: game.text("expected.l2_block_hash") })),
+  {
+    json: assertions.at("bold_arbitrum_sepolia.arbitrum_header"),
+    hash: assertions.text("bold_arbitrum_sepolia.header_hash"),
+  },
+  {
+    json: assertions.at("orbit_nodes_slot_check.l2_header"),
+    hash: assertions.text("orbit_nodes_slot_check.l2_header_hash"),
+  },
+];
+
+Deno.test("block header: real headers of Base, Arbitrum and Orbit have their hash", () => {
+  for (const { json, hash } of real) {
+    equal(hashBlockHeader(parseBlockHeader(json.json)), hash);
+    const block = { ...Object(json.json), hash, transactions: [], uncles: [] };
+    equal(parseHashedBlock(block), { header: parseBlockHeader(json.json), hash });
+  }
+});
+
+Deno.test("block header: SCALE of the real OP stack headers is that of the vectors, both ways", () => {
+  for (const game of games) {
+    const header = parseBlockHeader(game.at("l2_header").json);
+    const encoded = evmBlockHeaderCodec.enc(header);
+    equal(toHex(encoded), game.text("codec_header_scale"));
+    equal(decodeStrict(evmBlockHeaderCodec, encoded, "header"), header);
+    equal(encoded.length, 714 + 1 + header.extraData.length);
+  }
+});
+
+Deno.test("block header: a header of 16 fields is the same after SCALE, absent fields being undefined", () => {
+  const header = parseBlockHeader(assertions.at("orbit_nodes_slot_check.l2_header").json);
+  equal(header.requestsHash, undefined);
+  equal(decodeStrict(evmBlockHeaderCodec, evmBlockHeaderCodec.enc(header), "header"), header);
+  const withNulls = { ...Object(assertions.at("orbit_nodes_slot_check.l2_header").json), requestsHash: null };
+  equal(parseBlockHeader(withNulls), header);
+});
+
+Deno.test("block header: each truncated SCALE prefix is refused", () => {
+  const whole = fromHex(games[0]?.text("codec_header_scale") ?? "");
+  for (let length = 0; length < whole.length; length++) {
+    throws(() => decodeStrict(evmBlockHeaderCodec, whole.subarray(0, length), "header"), ScaleError);
+  }
+});
+
+function refuses(json: unknown, code: BlockHeaderErrorCode, field: string): void {
+  throws(
+    () => parseHashedBlock(json),
+    (error) => error instanceof BlockHeaderError && error.code === code && error.field === field,
+    `${field} should be refused as ${code}`,
+  );
+}
+
+Deno.test("block header: a block whose fields do not have its hash is refused, whichever field was changed", () => {
+  for (const { json, hash } of real) {
+    const block: Record<string, unknown> = { ...Object(json.json), hash };
+    for (const [field, value] of Object.entries(block)) {
+      const text = String(value);
+      const last = text.endsWith("1") ? "2" : "1";
+      refuses({ ...block, [field]: text.slice(0, -1) + last }, "hash_mismatch", "hash");
+    }
+    refuses({ ...block, extraData: "0x" }, "hash_mismatch", "hash");
+  }
+  refuses(
+    { ...Object(real[0]?.json.json), requestsHash: undefined, hash: real[0]?.hash },
+    "hash_mismatch",
+    "hash",
+  );
+});
+
+Deno.test("block header: what is no block is refused by the field that does not fit", () => {
+  const block: Record<string, unknown> = { ...Object(real[0]?.json.json), hash: real[0]?.hash };
+  for (const field of Object.keys(block)) refuses({ ...block, [field]: "0xzz" }, "malformed_json", field);
+  for (const field of ["parentHash", "number", "logsBloom", "nonce", "hash"]) {
+    const { [field]: _, ...rest } = block;
+    refuses(rest, "malformed_json", field);
+  }
+  refuses({ ...block, gasLimit: "0x10000000000000000" }, "malformed_json", "gasLimit");
+  refuses({ ...block, nonce: "0x00" }, "malformed_json", "nonce");
+  refuses(null, "malformed_json", "");
+});
+
+const hash = fc.uint8Array({ minLength: 32, maxLength: 32 }).map(toHash256);
+const sized = (length: number): fc.Arbitrary<Uint8Array> =>
+  fc.uint8Array({ minLength: length, maxLength: length });
+const u64 = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
+const u256 = fc.bigInt({ min: 0n, max: 2n ** 256n - 1n });
+const maybe = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
+  fc.option(value, { nil: undefined });
+const anyHeader: fc.Arbitrary<EvmBlockHeader> = fc.record({
+  parentHash: hash,
+  unclesHash: hash,
+  coinbase: sized(20).map(toHex),
+  stateRoot: hash,
+  transactionsRoot: hash,
+  receiptsRoot: hash,
+  logsBloom: sized(256),
+  difficulty: u256,
+  number: u256,
+  gasLimit: u64,
+  gasUsed: u64,
+  timestampSec: u64,
+  extraData: fc.uint8Array({ maxLength: 80 }),
+  mixHash: hash,
+  nonce: sized(8),
+  baseFeePerGas: maybe(u256),
+  withdrawalsRoot: maybe(hash),
+  blobGasUsed: maybe(u64),
+  excessBlobGas: maybe(u64),
+  parentBeaconBlockRoot: maybe(hash),
+  requestsHash: maybe(hash),
+}, { noNullPrototype: true });
+
+Deno.test("block header: any header survives SCALE", () => {
+  fc.assert(
+    fc.property(anyHeader, (header) => {
+      equal(decodeStrict(evmBlockHeaderCodec, evmBlockHeaderCodec.enc(header), "header"), header);
+    }),
+  );
+});
+
+Deno.test("block header: an absent field before a present one counts as the empty string", () => {
+  const header = parseBlockHeader(real[0]?.json.json);
+  const absent = hashBlockHeader({ ...header, blobGasUsed: undefined });
+  // Zero is the empty string in RLP, and the real block used no blob gas.
+  equal(header.blobGasUsed, 0n);
+  equal(absent, hashBlockHeader(header));
+});

@@ -1,0 +1,173 @@
+import { deepStrictEqual as equal, ok } from "node:assert/strict";
+import fc from "fast-check";
+import { encodeAbiParameters, encodeEventTopics } from "viem";
+import calls from "../../vectors/evm-handler-calls.json" with { type: "json" };
+import vectors from "../../vectors/evm-events.json" with { type: "json" };
+import { fromHex, type Hex, toHex } from "../../../src/core/encoding/bytes.ts";
+import { evmHostAbi, hostEventTopics } from "../../../src/core/evm/host_abi.ts";
+import {
+  decodeHostLog,
+  decodeHostLogs,
+  type HostLog,
+  type RawLog,
+  toIsmpEvent,
+} from "../../../src/core/evm/host_events.ts";
+import { toAddress } from "../../../src/core/evm/address.ts";
+import { abiEncodeGet, abiEncodePost } from "../../../src/core/ismp/commitment.ts";
+import { getRequestToJson, postRequestToJson } from "../../../src/core/ismp/rpc_json_writer.ts";
+import { parseStateMachine, toConsensusStateId } from "../../../src/core/ismp/state_machine.ts";
+
+const host = toAddress(calls.host);
+const context = {
+  self: parseStateMachine("EVM-31337"),
+  hubConsensusStateId: toConsensusStateId("PAS0"),
+};
+
+function logOf(vector: { readonly topics: readonly string[]; readonly data: string }): RawLog {
+  return {
+    address: host,
+    topics: vector.topics.map((topic) => toHex(fromHex(topic))),
+    data: toHex(fromHex(vector.data)),
+  };
+}
+
+function eventOf(log: HostLog): Extract<HostLog, { kind: "event" }>["event"] {
+  ok(log.kind === "event", log.kind === "undecodable" ? log.error.message : log.kind);
+  return log.event;
+}
+
+function strings(value: unknown): unknown {
+  return JSON.parse(
+    JSON.stringify(
+      value,
+      (_, item) => typeof item === "number" || typeof item === "bigint" ? String(item) : item,
+    ),
+  );
+}
+
+for (const vector of vectors.dispatched) {
+  Deno.test(`host event vector: ${vector.name}`, () => {
+    const event = eventOf(decodeHostLog(logOf(vector), host));
+    ok(event.tag === "PostRequestEvent" || event.tag === "GetRequestEvent");
+    equal(event.tag, vector.event);
+    equal(event.value.fee, BigInt(vector.fee));
+    equal(event.value.message.commitment, vector.commitment);
+    const shared = toIsmpEvent(event, context);
+    if (event.tag === "PostRequestEvent") {
+      const { request } = event.value.message;
+      equal(toHex(abiEncodePost(request)), vector.abi_encoded);
+      equal(strings(postRequestToJson(request)), vector.request);
+      equal(shared, { tag: "PostRequest", value: request });
+    } else {
+      const { request } = event.value.message;
+      equal(toHex(abiEncodeGet(request)), vector.abi_encoded);
+      equal(strings(getRequestToJson(request)), vector.request);
+      equal(shared, { tag: "GetRequest", value: request });
+    }
+  });
+}
+
+Deno.test("host event vector: a raised fee", () => {
+  const event = eventOf(decodeHostLog(logOf(vectors.funded), host));
+  ok(event.tag === "RequestFunded");
+  equal(event.value, { commitment: vectors.funded.of, newFee: 5n });
+  equal(toIsmpEvent(event, context), undefined);
+});
+
+for (const call of calls.calls) {
+  for (const log of call.host_logs) {
+    Deno.test(`host event vector: ${log.decoded.event} of ${call.name}`, () => {
+      const event = eventOf(decodeHostLog(logOf(log), host));
+      equal(event.tag, log.decoded.event);
+      const args: Record<string, unknown> = log.decoded.args;
+      for (const [name, value] of Object.entries(event.value)) {
+        const expected = args[name === "stateMachine" ? "stateMachineId" : name];
+        equal(String(value).toLowerCase(), String(expected).toLowerCase(), name);
+      }
+      const shared = toIsmpEvent(event, context);
+      if (event.tag === "StateMachineUpdated") {
+        equal(shared?.tag, "StateMachineUpdated");
+      }
+    });
+  }
+}
+
+Deno.test("host event: a log of another contract is foreign, whatever it says", () => {
+  const [first] = vectors.dispatched;
+  ok(first !== undefined);
+  const log = { ...logOf(first), address: toAddress("11".repeat(20)) };
+  equal(decodeHostLog(log, host), { kind: "foreign" });
+});
+
+Deno.test("host event: the letter case of the address does not matter", () => {
+  const log = { ...logOf(vectors.funded), address: `0x${host.slice(2).toUpperCase()}` as const };
+  equal(decodeHostLog(log, host).kind, "event");
+});
+
+Deno.test("host event: a topic that no event has is unknown", () => {
+  equal(decodeHostLog({ address: host, topics: [], data: "0x" }, host), { kind: "unknown" });
+  equal(decodeHostLog({ address: host, topics: [toHex(new Uint8Array(32))], data: "0x" }, host), {
+    kind: "unknown",
+  });
+});
+
+Deno.test("host event: every truncated log is undecodable and does not spoil the batch", () => {
+  const whole = vectors.dispatched.map(logOf);
+  for (const log of whole) {
+    const size = (log.data.length - 2) / 2;
+    for (const length of [0, 31, 32, 64, size - 64]) {
+      const cut: Hex = `0x${log.data.slice(2, 2 + 2 * length)}`;
+      const decoded = decodeHostLogs([{ ...log, data: cut }, log], host).map((item) => item.decoded.kind);
+      equal(decoded, ["undecodable", "event"], `${length} of ${size} bytes`);
+    }
+  }
+});
+
+function postLog(fields: { source: string; nonce: bigint; timeout: bigint }): RawLog {
+  const topics = encodeEventTopics({
+    abi: evmHostAbi,
+    eventName: "PostRequestEvent",
+    args: { from: host },
+  }).map((topic) => toHex(fromHex(String(topic))));
+  const data = encodeAbiParameters(
+    [
+      { type: "string" },
+      { type: "string" },
+      { type: "bytes" },
+      { type: "uint256" },
+      { type: "uint256" },
+      { type: "bytes" },
+      { type: "uint256" },
+    ],
+    [fields.source, "EVM-1", "0x", fields.nonce, fields.timeout, "0x", 0n],
+  );
+  return { address: host, topics, data };
+}
+
+Deno.test("host event: the field that does not fit is named", () => {
+  const cases = [
+    [{ source: "EVM-1", nonce: 1n << 64n, timeout: 0n }, "nonce"],
+    [{ source: "EVM-1", nonce: 0n, timeout: 1n << 64n }, "timeoutTimestamp"],
+    [{ source: "evm-1", nonce: 0n, timeout: 0n }, "source"],
+    [{ source: "EVM-01", nonce: 0n, timeout: 0n }, "source"],
+  ] as const;
+  for (const [fields, field] of cases) {
+    const decoded = decodeHostLog(postLog(fields), host);
+    ok(decoded.kind === "undecodable");
+    equal(decoded.error.field, field);
+    equal(decoded.error.event, "PostRequestEvent");
+  }
+});
+
+Deno.test("host event: arbitrary data never throws", () => {
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...Object.values(hostEventTopics)),
+      fc.uint8Array({ maxLength: 400 }),
+      (topic, data) => {
+        const decoded = decodeHostLog({ address: host, topics: [topic], data: toHex(data) }, host);
+        ok(decoded.kind === "event" || decoded.kind === "undecodable");
+      },
+    ),
+  );
+});

@@ -1,0 +1,66 @@
+import { deepStrictEqual as equal, throws } from "node:assert/strict";
+import commitments from "../../vectors/evm-commitments.json" with { type: "json" };
+import hub from "../../vectors/hub-scale.json" with { type: "json" };
+import { fromHex, toHex } from "../../../src/core/encoding/bytes.ts";
+import { decodeStrict, ScaleError } from "../../../src/core/encoding/scale.ts";
+import {
+  abiEncodeGet,
+  abiEncodePost,
+  abiEncodeResponse,
+  commitmentOfGet,
+  commitmentOfPost,
+  commitmentOfResponse,
+  toMessage,
+} from "../../../src/core/ismp/commitment.ts";
+import {
+  getRequestCodec,
+  getResponseCodec,
+  type Leaf,
+  leafCodec,
+  postRequestCodec,
+  requestCodec,
+} from "../../../src/core/ismp/request.ts";
+
+for (const sample of commitments.samples) {
+  Deno.test(`commitment: ${sample.name}`, () => {
+    const bytes = fromHex(sample.scale);
+    if (sample.kind === "post") {
+      const request = decodeStrict(postRequestCodec, bytes, "PostRequest");
+      equal(toHex(abiEncodePost(request)), sample.abi_encoded);
+      equal(commitmentOfPost(request), sample.commitment);
+      equal(toHex(postRequestCodec.enc(request)), sample.scale);
+    } else if (sample.kind === "get") {
+      const request = decodeStrict(getRequestCodec, bytes, "GetRequest");
+      equal(toHex(abiEncodeGet(request)), sample.abi_encoded);
+      equal(commitmentOfGet(request), sample.commitment);
+      equal(toHex(getRequestCodec.enc(request)), sample.scale);
+    } else {
+      const response = decodeStrict(getResponseCodec, bytes, "GetResponse");
+      equal(toHex(abiEncodeResponse(response)), sample.abi_encoded);
+      equal(commitmentOfResponse(response), sample.commitment);
+      equal(toHex(getResponseCodec.enc(response)), sample.scale);
+    }
+  });
+}
+
+for (const vector of hub.commitments) {
+  Deno.test(`commitment: the hub's ${vector.name}`, () => {
+    const scale = hub.vectors.find((other) => JSON.stringify(other.value) === JSON.stringify(vector.value));
+    if (scale === undefined) throw new Error(`No SCALE form of ${vector.name}`);
+    const bytes = fromHex(scale.scale);
+    const leaf: Leaf = scale.type === "GetResponse"
+      ? { tag: "GetResponse", value: decodeStrict(getResponseCodec, bytes, scale.type) }
+      : scale.type === "GetRequest"
+      ? { tag: "Request", value: { tag: "Get", value: decodeStrict(getRequestCodec, bytes, scale.type) } }
+      : { tag: "Request", value: { tag: "Post", value: decodeStrict(postRequestCodec, bytes, scale.type) } };
+    equal(toMessage(leaf).commitment, vector.keccak256);
+    equal(decodeStrict(leafCodec, leafCodec.enc(leaf), "Leaf"), leaf);
+  });
+}
+
+Deno.test("commitment: a request enum of an unknown variant is invalid", () => {
+  throws(
+    () => decodeStrict(requestCodec, Uint8Array.of(2), "Request"),
+    (error) => error instanceof ScaleError && error.code === "invalid" && error.typeName === "Request",
+  );
+});

@@ -1,0 +1,248 @@
+import { deepStrictEqual as equal, ok, throws } from "node:assert/strict";
+import fc from "fast-check";
+import hub from "../../vectors/hub-scale.json" with { type: "json" };
+import { fromHex, toHash256 } from "../../../src/core/encoding/bytes.ts";
+import { decodeStrict } from "../../../src/core/encoding/scale.ts";
+import { type IsmpEvent, ismpEventCodec } from "../../../src/core/ismp/event.ts";
+import type { GetRequest, GetResponse, PostRequest } from "../../../src/core/ismp/message.ts";
+import {
+  IsmpJsonError,
+  parseByteArray,
+  parseCommitmentQuery,
+  parseEventsByBlock,
+  parseEventsWithMetadata,
+  parseGetResponse,
+  parseIsmpEvent,
+  parseProofAnswer,
+  parseProofKeys,
+  parseRequest,
+  parseStateMachineHeight,
+  parseStateMachineId,
+  parseU64,
+} from "../../../src/core/ismp/rpc_json.ts";
+import {
+  byteArrayToJson,
+  commitmentQueryToJson,
+  consensusStateIdToNumbers,
+  getResponseToJson,
+  integerToJson,
+  ismpEventToJson,
+  proofAnswerToJson,
+  proofKeysToJson,
+  requestToJson,
+  stateMachineHeightToJson,
+  stateMachineIdToJson,
+} from "../../../src/core/ismp/rpc_json_writer.ts";
+import {
+  evmStateMachine,
+  parseStateMachine,
+  toConsensusStateId,
+} from "../../../src/core/ismp/state_machine.ts";
+
+const commitment = toHash256("33".repeat(32));
+const block = toHash256("44".repeat(32));
+const postJson = {
+  source: "EVM-1",
+  dest: "KUSAMA-4009",
+  nonce: 42,
+  from: "0x0102",
+  to: "0x",
+  timeoutTimestamp: 18446744073709551615n,
+  body: "0xDEADbeef",
+};
+
+function refuses(run: () => unknown, field: string): void {
+  throws(run, (error) => {
+    ok(error instanceof IsmpJsonError);
+    equal(error.field, field);
+    return error.code === "malformed_json";
+  });
+}
+
+for (const vector of hub.vectors) {
+  if (vector.type !== "IsmpEvent") continue;
+  Deno.test(`event JSON: ${vector.name} survives`, () => {
+    const event = decodeStrict(ismpEventCodec, fromHex(vector.scale), "Event");
+    const json = ismpEventToJson(event);
+    equal(parseIsmpEvent(json), event);
+    equal(Object.keys(Object(json)), [vector.name.split(".")[1]]);
+  });
+}
+
+Deno.test("event JSON: field names are those of the node", () => {
+  const id = { stateMachine: evmStateMachine(1), consensusStateId: toConsensusStateId("ETH0") };
+  const updated: IsmpEvent = { tag: "StateMachineUpdated", value: { stateMachineId: id, latestHeight: 5n } };
+  equal(ismpEventToJson(updated), {
+    StateMachineUpdated: {
+      state_machine_id: { state_id: "EVM-1", consensus_state_id: "ETH0" },
+      latest_height: 5,
+    },
+  });
+  const handled: IsmpEvent = { tag: "PostRequestHandled", value: { commitment, relayer: fromHex("0x0a") } };
+  equal(ismpEventToJson(handled), { PostRequestHandled: { commitment, relayer: "0x0a" } });
+});
+
+Deno.test("request JSON: integers above 2^53 arrive as bigint and keep every digit", () => {
+  const request = parseRequest({ Post: postJson });
+  ok(request.tag === "Post");
+  equal(request.value.timeoutTimestampSec, 0xffffffffffffffffn);
+  equal(request.value.nonce, 42n);
+  equal(requestToJson(request), { Post: { ...postJson, body: "0xdeadbeef" } });
+  equal(integerToJson(2n ** 53n - 1n), 9007199254740991);
+  equal(integerToJson(2n ** 53n), 9007199254740992n);
+});
+
+Deno.test("request JSON: the field that does not fit is named", () => {
+  const refusesPost = (change: Record<string, unknown>, field: string): void =>
+    refuses(() => parseRequest({ Post: { ...postJson, ...change } }), field);
+  refusesPost({ nonce: 2 ** 53 }, "Post.nonce"); // a number that already lost digits
+  refusesPost({ nonce: -1 }, "Post.nonce");
+  refusesPost({ nonce: 1.5 }, "Post.nonce");
+  refusesPost({ nonce: "42" }, "Post.nonce");
+  refusesPost({ nonce: 1n << 64n }, "Post.nonce");
+  refusesPost({ source: "evm-1" }, "Post.source");
+  refusesPost({ body: "deadbeef" }, "Post.body");
+  refusesPost({ body: "0xabc" }, "Post.body");
+  refusesPost({ body: [1, 2] }, "Post.body");
+  refuses(() => parseRequest({ Post: { ...postJson, data: "0x" } }), "Post");
+  refuses(() => parseRequest({ Post: postJson, Get: postJson }), "");
+  refuses(() => parseRequest({ Put: postJson }), "Put");
+  refuses(() => parseRequest(null), "");
+  refuses(() => parseIsmpEvent({ PostResponse: {} }), "PostResponse");
+  refuses(
+    () => parseIsmpEvent({ PostRequestHandled: { commitment: "0x33", relayer: "0x" } }),
+    "PostRequestHandled.commitment",
+  );
+});
+
+Deno.test("event JSON: the text of an error does not repeat the input", () => {
+  throws(() => parseIsmpEvent({ PostRequest: { ...postJson, body: "0xsecret" } }), {
+    message: "JSON Event: malformed at PostRequest.body",
+  });
+});
+
+const getRequest: GetRequest = {
+  source: evmStateMachine(1),
+  dest: evmStateMachine(56),
+  nonce: 1n,
+  from: new Uint8Array(20),
+  keys: [new Uint8Array(20)],
+  height: 7n,
+  context: new Uint8Array(0),
+  timeoutTimestampSec: 0n,
+};
+
+Deno.test("response JSON: absent and empty values both read as absent", () => {
+  const response: GetResponse = {
+    get: getRequest,
+    values: [
+      { key: Uint8Array.of(1), value: undefined },
+      { key: Uint8Array.of(2), value: Uint8Array.of(3) },
+    ],
+  };
+  const json = getResponseToJson(response);
+  equal(Object(json).values, [{ key: "0x01", value: "" }, { key: "0x02", value: "0x03" }]);
+  equal(parseGetResponse(json), response);
+  const empty = { ...Object(json), values: [{ key: "0x01", value: "0x" }] };
+  equal(parseGetResponse(empty).values, [{ key: Uint8Array.of(1), value: undefined }]);
+  refuses(
+    () => parseGetResponse({ ...Object(json), values: [{ key: "0x01", value: "01" }] }),
+    "values.0.value",
+  );
+  equal(parseIsmpEvent({ GetResponse: json }), { tag: "GetResponse", value: response });
+});
+
+Deno.test("events of blocks: one undecodable event leaves the others (F11)", () => {
+  const answer = { [block]: [{ PostRequest: postJson }, { Unheard: {} }], [commitment]: [] };
+  const blocks = parseEventsByBlock(answer);
+  equal([...blocks.keys()], [block, commitment]);
+  const [first, second] = blocks.get(block) ?? [];
+  ok(first?.kind === "event" && second?.kind === "undecodable");
+  equal(second.error.field, "Unheard");
+  throws(() => parseEventsByBlock({ [block]: {} }), IsmpJsonError);
+  throws(() => parseEventsByBlock({ "0x12": [] }), IsmpJsonError);
+  throws(() => parseEventsByBlock([]), IsmpJsonError);
+});
+
+Deno.test("events with metadata: place and event", () => {
+  const meta = { block_hash: block, transaction_hash: commitment, block_number: 9 };
+  const [event] =
+    parseEventsWithMetadata({ [block]: [{ meta, event: { PostRequest: postJson } }] }).get(block) ?? [];
+  equal(event?.meta, { blockHash: block, transactionHash: commitment, blockNumber: 9n });
+  equal(event?.decoded.kind, "event");
+  throws(() => parseEventsWithMetadata({ [block]: [{ event: {} }] }), IsmpJsonError);
+});
+
+Deno.test("proof answers: bytes as numbers, or as hex from gateways", () => {
+  const answer = { proof: Uint8Array.of(0, 255), height: 3n };
+  equal(proofAnswerToJson(answer), { proof: [0, 255], height: 3 });
+  equal(parseProofAnswer(proofAnswerToJson(answer)), answer);
+  equal(parseProofAnswer({ proof: "0x00ff", height: 3n }), answer);
+  equal(parseByteArray([], "ConsensusState"), new Uint8Array(0));
+  equal(byteArrayToJson(Uint8Array.of(1)), [1]);
+  for (const proof of [[256], [-1], [1.5], ["1"], "00ff", null]) {
+    throws(() => parseProofAnswer({ proof, height: 3 }), IsmpJsonError);
+  }
+});
+
+Deno.test("parameters: ids, queries and proof keys, both ways", () => {
+  const id = {
+    stateMachine: parseStateMachine("POLKADOT-2030"),
+    consensusStateId: toConsensusStateId("DOT0"),
+  };
+  equal(stateMachineIdToJson(id), { state_id: "POLKADOT-2030", consensus_state_id: "DOT0" });
+  equal(parseStateMachineId(stateMachineIdToJson(id)), id);
+  const height = { id, height: 2n ** 60n };
+  equal(parseStateMachineHeight(stateMachineHeightToJson(height)), height);
+  refuses(
+    () => parseStateMachineId({ state_id: "EVM-1", consensus_state_id: "ETH00" }),
+    "consensus_state_id",
+  );
+  refuses(() => parseStateMachineHeight({ id: stateMachineIdToJson(id) }), "height");
+  equal(consensusStateIdToNumbers(id.consensusStateId), [0x44, 0x4f, 0x54, 0x30]);
+  equal(parseCommitmentQuery(commitmentQueryToJson([commitment])), [commitment]);
+  const keys = { tag: "Requests", value: [commitment] } as const;
+  equal(proofKeysToJson(keys), { Requests: [commitment] });
+  equal(parseProofKeys(proofKeysToJson(keys)), keys);
+  refuses(() => parseProofKeys({ Leaves: [] }), "Leaves");
+  refuses(() => parseProofKeys({ Responses: ["0x00"] }), "Responses.0");
+  equal(parseU64(12n, "Height"), 12n);
+  refuses(() => parseU64(null, "Height"), "");
+});
+
+const u64 = fc.bigInt({ min: 0n, max: (1n << 64n) - 1n });
+const anyBytes = fc.uint8Array({ maxLength: 40 });
+const anyMachine = fc.constantFrom(
+  "EVM-1",
+  "POLKADOT-3367",
+  "SUBSTRATE-cere",
+  "TNDRMINT-osmo",
+  "RELAY-CENJ-7",
+)
+  .map(parseStateMachine);
+const anyPost: fc.Arbitrary<PostRequest> = fc.record({
+  source: anyMachine,
+  dest: anyMachine,
+  nonce: u64,
+  from: anyBytes,
+  to: anyBytes,
+  timeoutTimestampSec: u64,
+  body: anyBytes,
+}, { noNullPrototype: true });
+const anyGet: fc.Arbitrary<GetRequest> = fc.record({
+  source: anyMachine,
+  dest: anyMachine,
+  nonce: u64,
+  from: anyBytes,
+  keys: fc.array(anyBytes, { maxLength: 4 }),
+  height: u64,
+  context: anyBytes,
+  timeoutTimestampSec: u64,
+}, { noNullPrototype: true });
+
+Deno.test("request JSON: any request survives", () => {
+  fc.assert(fc.property(anyPost, anyGet, (post, get) => {
+    equal(parseRequest(requestToJson({ tag: "Post", value: post })), { tag: "Post", value: post });
+    equal(parseRequest(requestToJson({ tag: "Get", value: get })), { tag: "Get", value: get });
+  }));
+});

@@ -1,0 +1,186 @@
+import { deepStrictEqual as equal, ok, throws } from "node:assert/strict";
+import { ed25519 } from "@noble/curves/ed25519.js";
+import fc from "fast-check";
+import evm from "../../vectors/evm-signatures.json" with { type: "json" };
+import hub from "../../vectors/hub-scale.json" with { type: "json" };
+import { fromHex, type Hash256, toHash256, toHex } from "../../../src/core/encoding/bytes.ts";
+import { decodeStrict, ScaleError } from "../../../src/core/encoding/scale.ts";
+import { type Signature, signatureCodec } from "../../../src/core/ismp/fees.ts";
+import { getRequestCodec, postRequestCodec } from "../../../src/core/ismp/request.ts";
+import {
+  beneficiaryMessage,
+  consensusClaimMessage,
+  consensusSignerMessage,
+  evmAddressOf,
+  evmSignature,
+  recoverEvmAddress,
+  requestClaimMessage,
+  requestSignerMessage,
+  responseSignerMessage,
+  SignatureError,
+  type SignatureErrorCode,
+  type SignedMessage,
+  signEvmDigest,
+  signSr25519,
+  sr25519PublicKey,
+  sr25519Secret,
+  sr25519Signature,
+  storedSigner,
+  verifySignature,
+  verifySr25519,
+  withdrawMessage,
+} from "../../../src/core/ismp/signed_messages.ts";
+import { evmStateMachine, parseStateMachine } from "../../../src/core/ismp/state_machine.ts";
+
+const evm1 = evmStateMachine(1);
+const evm56 = evmStateMachine(56);
+const account = toHash256("2304e88f144ae9318c71b0fb9e0f44bd9e0c6c58fb1b5315a35fd8b4b2a444ab");
+const payee = toHash256("0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20");
+const beneficiary = fromHex("0x808182838485868788898a8b8c8d8e8f90919293");
+const secretKey = fromHex(evm.private_key);
+
+function refuses(run: () => unknown, code: SignatureErrorCode): void {
+  throws(run, (error) => error instanceof SignatureError && error.code === code);
+}
+
+function scaleOf(name: string): Uint8Array {
+  const vector = hub.vectors.find((other) => other.name === name);
+  ok(vector !== undefined, name);
+  return fromHex(vector.scale);
+}
+
+const evmMessages: Record<string, SignedMessage> = {
+  "withdraw_fees, no beneficiary": withdrawMessage({ nonce: 3n, destChain: evm56 }),
+  "withdraw_fees, with beneficiary": withdrawMessage({
+    nonce: 3n,
+    destChain: evm56,
+    beneficiary: fromHex("0x000000000000000000000000000000000000beef"),
+  }),
+  "accumulate_fees beneficiary_details": beneficiaryMessage({
+    nonce: 0n,
+    sourceChain: parseStateMachine("POLKADOT-2030"),
+    beneficiary: fromHex(account),
+  }),
+  "outbound consensus delivery claim": consensusClaimMessage({ setId: 42n, destChain: evm1, payee: account }),
+  "outbound request delivery claim": requestClaimMessage({
+    commitment: toHash256("14ebae795c26ff0bf28817f2c295b481a861176442ec410230e0417a74f35f37"),
+    destChain: evm1,
+    payee: account,
+  }),
+};
+
+for (const vector of evm.signatures) {
+  Deno.test(`EVM signature vector: ${vector.name}`, () => {
+    const message = evmMessages[vector.name];
+    ok(message !== undefined);
+    equal(toHex(message.preimage), vector.preimage);
+    equal(message.digest, vector.message_hash);
+    equal(toHex(signEvmDigest(message.digest, secretKey)), vector.signature);
+    equal(toHex(recoverEvmAddress(message.digest, fromHex(vector.signature))), evm.address.toLowerCase());
+    const signature = evmSignature(message.digest, secretKey);
+    equal(toHex(signatureCodec.enc(signature)), vector.scale_signature);
+    equal(decodeStrict(signatureCodec, fromHex(vector.scale_signature), "Signature"), signature);
+    ok(verifySignature(message.digest, signature));
+  });
+}
+
+const hubMessages: Record<string, SignedMessage> = {
+  "withdraw.noBeneficiary": withdrawMessage({ nonce: 3n, destChain: evm56 }),
+  "withdraw.beneficiary": withdrawMessage({ nonce: 3n, destChain: evm56, beneficiary }),
+  "accumulate.beneficiary": beneficiaryMessage({ nonce: 3n, sourceChain: evm1, beneficiary }),
+  "claim.consensus": consensusClaimMessage({ setId: 19044n, destChain: evm56, payee }),
+  "claim.request": requestClaimMessage({ commitment: toHash256("33".repeat(32)), destChain: evm56, payee }),
+  "message.Request.signer": requestSignerMessage([
+    decodeStrict(postRequestCodec, scaleOf("PostRequest.evm"), "PostRequest"),
+  ]),
+  "message.Response.signer": responseSignerMessage([
+    decodeStrict(getRequestCodec, scaleOf("GetRequest"), "GetRequest"),
+  ]),
+  "message.Consensus.signer": consensusSignerMessage(fromHex("0x00112233")),
+};
+
+for (const vector of hub.signedMessages) {
+  Deno.test(`signed message vector: ${vector.name}`, () => {
+    const message = hubMessages[vector.name];
+    ok(message !== undefined);
+    equal(toHex(message.preimage), vector.preimage);
+    equal(message.digest, vector.digest);
+  });
+}
+
+const anyDigest: fc.Arbitrary<Hash256> = fc.uint8Array({ minLength: 32, maxLength: 32 }).map(toHash256);
+const anySeed = fc.uint8Array({ minLength: 32, maxLength: 32 });
+
+Deno.test("EVM signature: recovers the signer with v as 27/28 and as 0/1, and nobody else after a change", () => {
+  fc.assert(
+    fc.property(anyDigest, fc.nat(64), fc.integer({ min: 1, max: 255 }), (digest, at, flip) => {
+      const signature = signEvmDigest(digest, secretKey);
+      const address = evmAddressOf(secretKey);
+      equal(recoverEvmAddress(digest, signature), address);
+      const low = signature.with(64, (signature[64] ?? 0) - 27);
+      equal(recoverEvmAddress(digest, low), address);
+      const tampered = signature.with(at, (signature[at] ?? 0) ^ flip);
+      const isSame = toHex(tampered) === toHex(low);
+      equal(verifySignature(digest, { tag: "Evm", value: { address, signature: tampered } }), isSame);
+    }),
+    { numRuns: 40 },
+  );
+});
+
+Deno.test("EVM signature: wrong forms are refused by code", () => {
+  const digest = toHash256("11".repeat(32));
+  refuses(() => signEvmDigest(digest, new Uint8Array(32)), "bad_key");
+  refuses(() => evmAddressOf(new Uint8Array(31)), "bad_key");
+  refuses(() => recoverEvmAddress(digest, new Uint8Array(64)), "bad_signature");
+  refuses(() => recoverEvmAddress(digest, new Uint8Array(65)), "bad_signature");
+  refuses(() => recoverEvmAddress(digest, signEvmDigest(digest, secretKey).with(64, 29)), "bad_signature");
+});
+
+Deno.test("sr25519: a mini secret gives the well-known public key of the development account", () => {
+  const alice = fromHex("0xe5be9a5092b81bca64be81d212e7f2f9eba183bb7a90954f7b76361f6edb5c0a");
+  equal(toHex(sr25519PublicKey(alice)), "0xd43593c715fdd31c61141abd04a99fd6822c8558854ccde39a5684e7a56da27d");
+  equal(sr25519PublicKey(sr25519Secret(alice)), sr25519PublicKey(alice));
+  refuses(() => sr25519PublicKey(new Uint8Array(33)), "bad_key");
+});
+
+Deno.test("sr25519: a signature verifies for its message and key only", () => {
+  fc.assert(
+    fc.property(anyDigest, anySeed, anySeed, fc.nat(63), (digest, seed, random, at) => {
+      const signature = sr25519Signature(digest, seed, random);
+      ok(verifySignature(digest, signature));
+      const bytes = signature.value.signature;
+      const tampered: Signature = {
+        tag: "Sr25519",
+        value: { ...signature.value, signature: bytes.with(at, (bytes[at] ?? 0) ^ 1) },
+      };
+      equal(verifySignature(digest, tampered), false);
+      equal(
+        verifySignature(toHash256(fromHex(digest).with(0, (fromHex(digest)[0] ?? 0) ^ 1)), signature),
+        false,
+      );
+    }),
+    { numRuns: 5 },
+  );
+  equal(verifySr25519(new Uint8Array(1), new Uint8Array(3), new Uint8Array(32)), false);
+  equal(signSr25519(new Uint8Array(1), new Uint8Array(32).fill(1), new Uint8Array(32)).length, 64);
+});
+
+Deno.test("Ed25519: a signature verifies for its message only", () => {
+  const digest = toHash256("44".repeat(32));
+  const { secretKey, publicKey } = ed25519.keygen(new Uint8Array(32).fill(7));
+  const signature: Signature = {
+    tag: "Ed25519",
+    value: { publicKey, signature: ed25519.sign(fromHex(digest), secretKey) },
+  };
+  equal(verifySignature(digest, signature), true);
+  equal(verifySignature(toHash256("45".repeat(32)), signature), false);
+  const short: Signature = { tag: "Ed25519", value: { publicKey, signature: new Uint8Array(63) } };
+  equal(verifySignature(digest, short), false);
+});
+
+Deno.test("signer field: short ones are stored as they are, long ones by the signer inside", () => {
+  equal(storedSigner(new Uint8Array(32)), new Uint8Array(32));
+  const signature = evmSignature(toHash256("22".repeat(32)), secretKey);
+  equal(storedSigner(signatureCodec.enc(signature)), evmAddressOf(secretKey));
+  throws(() => storedSigner(new Uint8Array(33)), ScaleError);
+});

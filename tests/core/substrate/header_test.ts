@@ -1,0 +1,23 @@
+import assert from "node:assert/strict";
+import { toHash256, toHex } from "../../../src/core/encoding/bytes.ts";
+import {
+  decodeSubstrateHeader,
+  type SubstrateHeader,
+  substrateHeaderCodec,
+} from "../../../src/core/substrate/header.ts";
+
+Deno.test("a header keeps its bytes, and so its hash, whatever bytes its engines are named by", () => {
+  const root = toHash256(new Uint8Array(32));
+  const named = (engine: string): SubstrateHeader => ({
+    parentHash: root,
+    number: 4,
+    stateRoot: root,
+    extrinsicsRoot: root,
+    digest: [{ kind: "consensus", engine, data: Uint8Array.of(1) }],
+  });
+  const ascii = substrateHeaderCodec.enc(named("ISMP"));
+  const encoded = ascii.with(ascii.indexOf("I".charCodeAt(0)), 0x80);
+  const header = decodeSubstrateHeader(encoded);
+  assert.deepEqual(header, named("\u0080SMP"));
+  assert.equal(toHex(substrateHeaderCodec.enc(header)), toHex(encoded));
+});

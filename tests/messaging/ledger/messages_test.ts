@@ -1,0 +1,294 @@
+import { deepEqual, equal, ok, throws } from "node:assert/strict";
+import { type Ledger, type MessageRow, neverMs, openMemoryLedger } from "../../support/ledger.ts";
+import { bsc, ethereum, hashOf, hub, newMessage } from "../../support/ledger_rows.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+
+function scene(work: (ledger: Ledger, clock: FakeClock) => void): () => void {
+  return () => {
+    const clock = new FakeClock(1_000_000);
+    const ledger = openMemoryLedger({ clock });
+    try {
+      work(ledger, clock);
+    } finally {
+      ledger.close();
+    }
+  };
+}
+
+const leg = { source: ethereum, target: hub };
+
+Deno.test(
+  "messages: a row comes back as it was recorded, with the widest numbers",
+  scene((ledger) => {
+    const message = newMessage(1, {
+      kind: "getResponse",
+      requestCommitment: hashOf(2),
+      nonce: 2n ** 64n - 1n,
+      timeoutSec: 2n ** 64n - 1n,
+      seenAtHeight: 2n ** 63n - 1n,
+      encoded: new Uint8Array(100_000).fill(5),
+      state: "held",
+      reason: "unprofitable",
+      detail: "needs more",
+      requiredUsd18: 2n ** 200n,
+      offeredUsd18: -5n,
+      attempts: 3,
+      nextAttemptAtMs: neverMs,
+    });
+    equal(ledger.messages.record(message), "new");
+    deepEqual(ledger.messages.find(hashOf(1), hub), {
+      ...message,
+      refusals: 0,
+      batchLimit: undefined,
+      createdAtMs: 1_000_000,
+      updatedAtMs: 1_000_000,
+    });
+    equal(ledger.messages.find(hashOf(1), bsc), undefined);
+  }),
+);
+
+Deno.test(
+  "messages: numbers that no u64 holds are refused before they are stored",
+  scene((ledger) => {
+    throws(() => ledger.messages.record(newMessage(1, { nonce: 2n ** 64n })), RangeError);
+    throws(() => ledger.messages.record(newMessage(1, { timeoutSec: -1n })), RangeError);
+    throws(() => ledger.messages.record(newMessage(1, { seenAtHeight: 2n ** 63n })), RangeError);
+    deepEqual(ledger.messages.countByState(), []);
+  }),
+);
+
+Deno.test(
+  "messages: a known message stays as it is, and the same commitment has a row per target",
+  scene((ledger) => {
+    ledger.messages.record(newMessage(1));
+    ledger.messages.transition(hashOf(1), hub, { to: "ready" });
+    equal(ledger.messages.record(newMessage(1)), "known");
+    equal(ledger.messages.find(hashOf(1), hub)?.state, "ready");
+    equal(ledger.messages.record(newMessage(1, { target: bsc, source: hub })), "new");
+  }),
+);
+
+Deno.test(
+  "messages: due rows come by height, nonce and commitment, page by page, without the others",
+  scene((ledger, clock) => {
+    const add = (number: number, height: bigint, change = {}): void =>
+      void ledger.messages.record(newMessage(number, { seenAtHeight: height, ...change }));
+    add(5, 9n, { nonce: 10n });
+    add(4, 9n, { nonce: 9n });
+    add(3, 9n, { nonce: 9n });
+    add(2, 10n);
+    add(1, 8n);
+    add(6, 1n, { nextAttemptAtMs: clock.now() + 1 });
+    add(7, 1n, { state: "rejected" });
+    add(8, 1n, { target: bsc });
+    add(9, 1n, { nextAttemptAtMs: neverMs });
+    add(10, 1n);
+    ledger.messages.transition(hashOf(10), hub, { to: "ready" });
+    ledger.messages.transition(hashOf(10), hub, { to: "submitted" });
+    const seen: number[] = [];
+    let afterKey: MessageRow | undefined;
+    do {
+      const rows = ledger.messages.listDue({ ...leg, nowMs: clock.now(), limit: 2, afterKey });
+      ok(rows.length <= 2);
+      seen.push(...rows.map(({ commitment }) => Number(commitment)));
+      afterKey = rows.at(-1);
+    } while (afterKey !== undefined);
+    deepEqual(seen, [1, 3, 4, 5, 2]);
+    deepEqual(ledger.messages.listSubmitted({ ...leg, limit: 10 }).map(({ commitment }) => commitment), [
+      hashOf(10),
+    ]);
+  }),
+);
+
+Deno.test(
+  "messages: the next due time is the earliest of the open rows that come by themselves",
+  scene((ledger, clock) => {
+    equal(ledger.messages.nextDueAt(ethereum, hub), undefined);
+    ledger.messages.record(newMessage(1, { nextAttemptAtMs: neverMs }));
+    equal(ledger.messages.nextDueAt(ethereum, hub), undefined);
+    ledger.messages.record(newMessage(2, { nextAttemptAtMs: clock.now() + 70 }));
+    ledger.messages.record(newMessage(3, { nextAttemptAtMs: clock.now() + 50 }));
+    ledger.messages.record(newMessage(4, { nextAttemptAtMs: clock.now() + 5, state: "gone" }));
+    equal(ledger.messages.nextDueAt(ethereum, hub), clock.now() + 50);
+    deepEqual(ledger.messages.listDue({ ...leg, nowMs: clock.now() + 49, limit: 9 }), []);
+    equal(ledger.messages.listDue({ ...leg, nowMs: clock.now() + 50, limit: 9 }).length, 1);
+  }),
+);
+
+Deno.test(
+  "messages: a change replaces reason and detail, and keeps what it does not name",
+  scene((ledger, clock) => {
+    ledger.messages.record(newMessage(1));
+    ledger.messages.transition(hashOf(1), hub, {
+      to: "held",
+      reason: "unprofitable",
+      detail: "why",
+      attempts: 2,
+      requiredUsd18: 7n,
+      offeredUsd18: 3n,
+      nextAttemptAtMs: 5_000_000,
+    });
+    clock.jump(10);
+    const row = ledger.messages.transition(hashOf(1), hub, { to: "ready" });
+    deepEqual(row, ledger.messages.find(hashOf(1), hub));
+    deepEqual(
+      [
+        row.state,
+        row.reason,
+        row.detail,
+        row.attempts,
+        row.requiredUsd18,
+        row.offeredUsd18,
+        row.nextAttemptAtMs,
+      ],
+      ["ready", undefined, undefined, 2, 7n, 3n, 5_000_000],
+    );
+    deepEqual([row.createdAtMs, row.updatedAtMs], [1_000_000, 1_000_010]);
+    throws(() => ledger.messages.transition(hashOf(2), hub, { to: "ready" }), /No message/);
+  }),
+);
+
+Deno.test(
+  "messages: several rows are found in the order asked for, and change together or not at all",
+  scene((ledger, clock) => {
+    for (const number of [1, 2, 3]) ledger.messages.record(newMessage(number));
+    const rows = ledger.messages.findAll([hashOf(3), hashOf(9), hashOf(1)], hub);
+    deepEqual(rows, [
+      ledger.messages.find(hashOf(3), hub),
+      undefined,
+      ledger.messages.find(hashOf(1), hub),
+    ]);
+    clock.jump(10);
+    ledger.messages.transitionAll([hashOf(1), hashOf(2)], hub, { to: "ready" });
+    deepEqual(
+      [1, 2, 3].map((number) => ledger.messages.find(hashOf(number), hub)?.state),
+      ["ready", "ready", "seen"],
+    );
+    equal(ledger.messages.find(hashOf(2), hub)?.updatedAtMs, 1_000_010);
+    const change = { to: "submitted" } as const;
+    throws(
+      () => ledger.transaction(() => ledger.messages.transitionAll([hashOf(1), hashOf(3)], hub, change)),
+      /Illegal change of a message: seen to submitted/,
+    );
+    throws(
+      () => ledger.transaction(() => ledger.messages.transitionAll([hashOf(1), hashOf(9)], hub, change)),
+      /No message/,
+    );
+    equal(ledger.messages.find(hashOf(1), hub)?.state, "ready");
+  }),
+);
+
+Deno.test(
+  "messages: expired rows are listed by timeout, due or not, but responses and endless requests are not",
+  scene((ledger) => {
+    ledger.messages.record(newMessage(1, { timeoutSec: 100n, nextAttemptAtMs: neverMs }));
+    ledger.messages.record(newMessage(2, { timeoutSec: 99n }));
+    ledger.messages.record(newMessage(3, { timeoutSec: 101n }));
+    ledger.messages.record(newMessage(4, { timeoutSec: 0n }));
+    ledger.messages.record(newMessage(5, { timeoutSec: 50n, kind: "getResponse" }));
+    ledger.messages.record(newMessage(6, { timeoutSec: 50n, state: "gone" }));
+    const list = (nowSec: bigint, limit = 9): number[] =>
+      ledger.messages.listExpired({ ...leg, nowSec, limit }).map(({ commitment }) => Number(commitment));
+    deepEqual(list(100n), [2, 1]);
+    deepEqual(list(98n), []);
+    deepEqual(list(200n, 1), [2]);
+  }),
+);
+
+Deno.test(
+  "messages: waking makes the rows of one reason due and no others",
+  scene((ledger, clock) => {
+    const held = { state: "held", nextAttemptAtMs: neverMs } as const;
+    ledger.messages.record(newMessage(1, { ...held, reason: "unprofitable" }));
+    ledger.messages.record(newMessage(2, { ...held, reason: "too_large" }));
+    ledger.messages.record(newMessage(3, { ...held, reason: "unprofitable", target: bsc }));
+    equal(ledger.messages.wake(ethereum, hub, "unprofitable"), 1);
+    const due = ledger.messages.listDue({ ...leg, nowMs: clock.now(), limit: 9 });
+    deepEqual(due.map(({ commitment }) => commitment), [hashOf(1)]);
+  }),
+);
+
+Deno.test(
+  "messages: counts name leg and state",
+  scene((ledger) => {
+    ledger.messages.record(newMessage(1));
+    ledger.messages.record(newMessage(2));
+    ledger.messages.record(newMessage(3, { state: "gone" }));
+    ledger.messages.record(newMessage(3, { target: bsc, source: hub }));
+    deepEqual(
+      ledger.messages.countByState().map((
+        { source, target, state, count },
+      ) => [source, target, state, count]),
+      [
+        [ethereum, hub, "gone", 1],
+        [ethereum, hub, "seen", 2],
+        [hub, bsc, "seen", 1],
+      ],
+    );
+  }),
+);
+
+Deno.test(
+  "messages: among 10,000 pending rows a page is found without reading the others",
+  scene((ledger, clock) => {
+    ledger.transaction(() => {
+      for (let number = 1; number <= 10_000; number++) {
+        const nextAttemptAtMs = clock.now() + (number % 100 === 0 ? 0 : 60_000);
+        ledger.messages.record(newMessage(number, { nextAttemptAtMs, encoded: new Uint8Array(300) }));
+      }
+    });
+    const rows = ledger.messages.listDue({ ...leg, nowMs: clock.now(), limit: 60 });
+    equal(rows.length, 60);
+    deepEqual(rows.slice(0, 2).map(({ nonce }) => nonce), [100n, 200n]);
+    const rest = ledger.messages.listDue({ ...leg, nowMs: clock.now(), limit: 60, afterKey: rows.at(-1) });
+    equal(rest.length, 40);
+  }),
+);
+
+Deno.test(
+  "cursors: go up only, unless the operator resets them",
+  scene((ledger) => {
+    const { cursors } = ledger;
+    equal(cursors.find(ethereum, hub), undefined);
+    cursors.advance(ethereum, hub, 400_000_000_000n);
+    cursors.advance(ethereum, hub, 5n);
+    equal(cursors.find(ethereum, hub), 400_000_000_000n);
+    equal(cursors.find(hub, ethereum), undefined);
+    cursors.reset(ethereum, hub, 5n);
+    deepEqual(cursors.list(), [{ source: ethereum, target: hub, scanned: 5n }]);
+    throws(() => cursors.advance(ethereum, hub, -1n), RangeError);
+  }),
+);
+
+Deno.test(
+  "transactions: take everything back when the work throws, and do not nest",
+  scene((ledger) => {
+    throws(() =>
+      ledger.transaction(() => {
+        ledger.messages.record(newMessage(1));
+        ledger.cursors.advance(ethereum, hub, 7n);
+        throw new Error("stop");
+      }), /stop/);
+    equal(ledger.messages.find(hashOf(1), hub), undefined);
+    equal(ledger.cursors.find(ethereum, hub), undefined);
+    throws(() => ledger.transaction(() => ledger.transaction(() => 1)), /do not nest/);
+    equal(ledger.transaction(() => ledger.messages.record(newMessage(1))), "new");
+    // @ts-expect-error: the types refuse asynchronous work as well
+    throws(() => ledger.transaction(() => Promise.resolve(1)), /asynchronous/);
+  }),
+);
+
+Deno.test(
+  "messages: the limit of a batch stays until it is lifted for those that wait for that reason",
+  scene((ledger, clock) => {
+    for (const number of [1, 2]) ledger.messages.record(newMessage(number));
+    ledger.messages.transition(hashOf(1), hub, { to: "ready", reason: "reverted", batchLimit: 5 });
+    ledger.messages.transition(hashOf(2), hub, { to: "ready", reason: "reverted", batchLimit: 5 });
+    const later = { to: "held", reason: "unprofitable", nextAttemptAtMs: clock.now() + 60_000 } as const;
+    equal(ledger.messages.transition(hashOf(1), hub, later).batchLimit, 5);
+    equal(ledger.messages.liftBatchLimits(newMessage(1).source, hub, "unprofitable"), 1);
+    const lifted = ledger.messages.find(hashOf(1), hub);
+    deepEqual([lifted?.batchLimit, lifted?.nextAttemptAtMs], [undefined, clock.now()]);
+    equal(ledger.messages.find(hashOf(2), hub)?.batchLimit, 5);
+  }),
+);

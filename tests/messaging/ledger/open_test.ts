@@ -1,0 +1,347 @@
+import { deepEqual, equal, match, ok, throws } from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
+import { createLedger } from "../../../src/messaging/ledger/sqlite_ledger.ts";
+import { openDatabase } from "../../../src/messaging/ledger/open.ts";
+import { parseStateMachine } from "../../../src/core/ismp/state_machine.ts";
+import {
+  type Ledger,
+  LedgerFault,
+  type LedgerFaultCode,
+  openLedger,
+  unresolvedSubmissionStates,
+  withDirectory,
+} from "../../support/ledger.ts";
+import { ethereum, hashOf, hub, newMessage } from "../../support/ledger_rows.ts";
+import { seededRandomness } from "../../support/seeded_randomness.ts";
+
+const clock = { now: () => 1_000_000 };
+
+function throwsFault(work: () => unknown, code: LedgerFaultCode, text: RegExp): void {
+  throws(work, (error) => {
+    ok(error instanceof LedgerFault, String(error));
+    equal(error.code, code, error.message);
+    match(error.message, text);
+    return true;
+  });
+}
+
+function fill(ledger: Ledger, count: number): void {
+  ledger.transaction(() => {
+    for (let number = 1; number <= count; number++) {
+      ledger.messages.record(newMessage(number, { encoded: new Uint8Array(1_000) }));
+    }
+  });
+}
+
+Deno.test("open: a new file is made, and everything is there after closing and opening", () =>
+  withDirectory((directory) => {
+    const path = `${directory}/relayer.db`;
+    const first = openLedger(path, { clock });
+    fill(first, 3);
+    first.meta.write("a", "b");
+    first.close();
+    first.close();
+    deepEqual([...Deno.readDirSync(directory)].map(({ name }) => name), ["relayer.db"]);
+    const second = openLedger(path, { clock });
+    equal(second.messages.find(hashOf(3), hub)?.encoded.length, 1_000);
+    equal(second.meta.find("a"), "b");
+    second.close();
+  }));
+
+Deno.test("open: the journal is synced at every commit and written ahead", () =>
+  withDirectory((directory) => {
+    const db = openDatabase(`${directory}/a.db`, { clock });
+    const read = (name: string): unknown => Object.values(db.row(`PRAGMA ${name}`) ?? {})[0];
+    deepEqual(
+      ["journal_mode", "synchronous", "foreign_keys", "locking_mode", "auto_vacuum", "user_version"].map(
+        read,
+      ),
+      ["wal", 2n, 1n, "exclusive", 2n, 1n],
+    );
+    db.close();
+  }));
+
+Deno.test("open: special names of SQLite are plain file names here", () =>
+  withDirectory((directory) => {
+    for (const name of [":memory:", "file:a?mode=memory"]) {
+      openLedger(`${directory}/${name}`, { clock }).close();
+      ok(Deno.statSync(`${directory}/${name}`).isFile);
+    }
+  }));
+
+Deno.test("open: places where no database can be are named, with what to do", () =>
+  withDirectory((directory) => {
+    Deno.writeTextFileSync(`${directory}/file`, "");
+    throwsFault(
+      () => openLedger(`${directory}/none/a.db`, { clock }),
+      "no_directory",
+      /none does not exist. Create/,
+    );
+    throwsFault(
+      () => openLedger(`${directory}/file/a.db`, { clock }),
+      "no_directory",
+      /file is not a directory/,
+    );
+    throwsFault(() => openLedger(directory, { clock }), "not_a_file", /it is a directory/);
+    throwsFault(() => openLedger("/dev/null", { clock }), "not_a_file", /not a regular file/);
+  }));
+
+Deno.test("open: a directory of the system that nobody may write to", () => {
+  throws(() => openLedger("/sys/causeway-test.db", { clock }), (error) => {
+    ok(error instanceof LedgerFault);
+    // Containers mount /sys read-only, other machines refuse the new file.
+    ok(error.code === "denied" || error.code === "readonly", error.message);
+    match(error.message, /\/sys/);
+    return true;
+  });
+});
+
+Deno.test("open: without permission the text tells the owner and how to change it", () =>
+  withDirectory(async (directory) => {
+    const script = new URL("../../support/ledger_writer.ts", import.meta.url).pathname;
+    const { stderr, success } = await new Deno.Command(Deno.execPath(), {
+      args: ["run", "--no-prompt", "--allow-read", `--deny-write=${directory}`, script, `${directory}/a.db`],
+      env: { NO_COLOR: "1", RUST_BACKTRACE: "0" },
+    }).output();
+    equal(success, false);
+    match(
+      new TextDecoder().decode(stderr),
+      /may not read and write .*owned by \d+:\d+.*chown -R 65532:65532/s,
+    );
+  }));
+
+for (
+  const [name, content] of [
+    ["text", new TextEncoder().encode("[hub]\nrpc = 'x'\n".repeat(100))],
+    ["zeros", new Uint8Array(8192)],
+  ] as const
+) {
+  Deno.test(`open: a file of ${name} is no database and stays as it is`, () =>
+    withDirectory((directory) => {
+      Deno.writeFileSync(`${directory}/a.db`, content);
+      throwsFault(
+        () => openLedger(`${directory}/a.db`, { clock }),
+        "corrupt",
+        /not a database.*another file/,
+      );
+      deepEqual(Deno.readFileSync(`${directory}/a.db`), content);
+    }));
+}
+
+Deno.test("open: an empty file becomes a database", () =>
+  withDirectory((directory) => {
+    Deno.writeTextFileSync(`${directory}/a.db`, "");
+    openLedger(`${directory}/a.db`, { clock }).close();
+  }));
+
+Deno.test("open: damage in the middle or a cut end is found before anything is written (F6)", () =>
+  withDirectory((directory) => {
+    const path = `${directory}/a.db`;
+    const ledger = openLedger(path, { clock });
+    fill(ledger, 200);
+    ledger.close();
+    const whole = Deno.readFileSync(path);
+    const random = seededRandomness(11);
+    const pages = whole.length / 4096;
+    let found = 0;
+    for (let page = 1; page < pages; page += 7) {
+      const broken = whole.slice();
+      broken.set(random.bytes(4096), page * 4096);
+      Deno.writeFileSync(path, broken);
+      try {
+        openLedger(path, { clock }).close();
+      } catch (error) {
+        ok(error instanceof LedgerFault, String(error));
+        equal(error.code, "corrupt");
+        found++;
+      }
+    }
+    // Pages that hold nothing but the bytes of a long value cannot be told from intact ones.
+    ok(found >= pages / 7 * 0.8, `found ${found} of ${pages / 7}`);
+    Deno.writeFileSync(path, whole.slice(0, whole.length / 2));
+    throwsFault(() => openLedger(path, { clock }), "corrupt", /damaged|not a database/);
+  }));
+
+Deno.test("open: tables of another relayer program are refused and not changed (F6)", () =>
+  withDirectory((directory) => {
+    const path = `${directory}/a.db`;
+    const other = new DatabaseSync(path);
+    other.exec("CREATE TABLE Deliveries (id INTEGER PRIMARY KEY AUTOINCREMENT, hash TEXT)");
+    other.close();
+    const before = Deno.readFileSync(path);
+    throwsFault(
+      () => openLedger(path, { clock }),
+      "reference_schema",
+      /another relayer program.*new file with --db/,
+    );
+    deepEqual(Deno.readFileSync(path), before);
+  }));
+
+Deno.test("open: another application's database is refused", () =>
+  withDirectory((directory) => {
+    for (
+      const [name, sql] of [["a", "CREATE TABLE notes (x)"], [
+        "b",
+        "CREATE TABLE t (x); PRAGMA user_version = 1",
+      ]]
+    ) {
+      const other = new DatabaseSync(`${directory}/${name}.db`);
+      other.exec(sql ?? "");
+      other.close();
+      throwsFault(
+        () => openLedger(`${directory}/${name}.db`, { clock }),
+        "foreign_schema",
+        /another application/,
+      );
+    }
+  }));
+
+Deno.test("open: tables of a newer version are refused", () =>
+  withDirectory((directory) => {
+    const path = `${directory}/a.db`;
+    openLedger(path, { clock }).close();
+    const db = new DatabaseSync(path);
+    db.exec("PRAGMA user_version = 99");
+    db.close();
+    throwsFault(
+      () => openLedger(path, { clock }),
+      "newer_schema",
+      /tables 99, known up to \d+.*Install that version/,
+    );
+  }));
+
+Deno.test("hub: a file belongs to the hub that first used it", () =>
+  withDirectory((directory) => {
+    const path = `${directory}/a.db`;
+    const first = openLedger(path, { clock });
+    first.bindHub(hub);
+    first.bindHub(hub);
+    first.close();
+    const second = openLedger(path, { clock });
+    const other = parseStateMachine("KUSAMA-4009");
+    throwsFault(() => second.bindHub(other), "wrong_hub", /hub POLKADOT-3367, .* names KUSAMA-4009/);
+    second.close();
+  }));
+
+Deno.test("disk full: the write is refused, nothing of it stays, and it works again when there is space (F6)", () =>
+  withDirectory((directory) => {
+    const db = openDatabase(`${directory}/a.db`, { clock });
+    const ledger = createLedger(db, clock);
+    fill(ledger, 10);
+    const pages = Object.values(db.row("PRAGMA page_count") ?? {})[0];
+    db.row(`PRAGMA max_page_count = ${pages}`);
+    throwsFault(
+      () =>
+        ledger.transaction(() => {
+          ledger.cursors.advance(ethereum, hub, 5n);
+          ledger.messages.record(newMessage(11, { encoded: new Uint8Array(100_000) }));
+        }),
+      "full",
+      /no space left/,
+    );
+    equal(ledger.cursors.find(ethereum, hub), undefined);
+    equal(ledger.messages.find(hashOf(11), hub), undefined);
+    throws(
+      () => ledger.messages.record(newMessage(12, { encoded: new Uint8Array(100_000) })),
+      (error) => error instanceof LedgerFault && error.reaction === "retry",
+    );
+    db.row("PRAGMA max_page_count = 1000000");
+    ledger.checkWritable();
+    fill(ledger, 12);
+    ledger.close();
+    const again = openLedger(`${directory}/a.db`, { clock });
+    equal(again.messages.countByState()[0]?.count, 12);
+    again.close();
+  }));
+
+Deno.test("open: a file that is mostly unused gives its space back", () =>
+  withDirectory((directory) => {
+    const path = `${directory}/a.db`;
+    const first = openLedger(path, { clock });
+    fill(first, 2_000);
+    for (let number = 1; number <= 2_000; number++) {
+      first.messages.transition(hashOf(number), hub, { to: "gone" });
+    }
+    first.prune(clock.now() + 31 * 86_400_000);
+    first.close();
+    const beforeBytes = Deno.statSync(path).size;
+    openLedger(path, { clock }).close();
+    ok(Deno.statSync(path).size < beforeBytes / 4, `${beforeBytes} to ${Deno.statSync(path).size}`);
+  }));
+
+interface Writer {
+  /** Reads acknowledgements until `count` have come, kills the program, and gives the last number that was read. */
+  killAfter(count: number): Promise<number>;
+}
+
+function startWriter(path: string, first: number): Writer {
+  const script = new URL("../../support/ledger_writer.ts", import.meta.url).pathname;
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["run", "--no-prompt", "--allow-read", "--allow-write", script, path, String(first)],
+    stdout: "piped",
+    stderr: "null",
+  }).spawn();
+  return {
+    killAfter: async (count) => {
+      let text = "";
+      let isKilled = false;
+      for await (const part of child.stdout.pipeThrough(new TextDecoderStream())) {
+        text += part;
+        if (!isKilled && text.split("\n").length > count) {
+          isKilled = true;
+          child.kill("SIGKILL");
+        }
+      }
+      await child.status;
+      return Number(text.trimEnd().split("\n").at(-1));
+    },
+  };
+}
+
+Deno.test("crash: a writer killed at seeded moments loses no acknowledged row and no half transaction", () =>
+  withDirectory(async (directory) => {
+    const path = `${directory}/a.db`;
+    const random = seededRandomness(2026);
+    let next = 1;
+    for (let round = 0; round < 6; round++) {
+      const acknowledged = await startWriter(path, next).killAfter(1 + Math.floor(random.fraction() * 200));
+      ok(acknowledged >= next);
+      const ledger = openLedger(path, { clock });
+      const scanned = Number(ledger.cursors.find(ethereum, hub));
+      ok(scanned === acknowledged || scanned === acknowledged + 1, `${scanned} after ${acknowledged}`);
+      const unresolved = ledger.submissions.listUnresolved(hub);
+      deepEqual(unresolved.map(({ submission }) => submission.nonce), numbersTo(scanned));
+      ok(unresolved.every(({ state }) => state === unresolvedSubmissionStates[0]));
+      deepEqual(ledger.messages.countByState().map(({ state, count }) => [state, count]), [[
+        "submitted",
+        scanned,
+      ]]);
+      ledger.close();
+      next = scanned + 1;
+    }
+  }));
+
+function numbersTo(last: number): bigint[] {
+  return Array.from({ length: last }, (_, index) => BigInt(index + 1));
+}
+
+Deno.test("lock: a second process is told who to stop, and gets in when the first is dead (F6)", () =>
+  withDirectory(async (directory) => {
+    const path = `${directory}/a.db`;
+    const mine = openLedger(path, { clock });
+    const script = new URL("../../support/ledger_writer.ts", import.meta.url).pathname;
+    const second = await new Deno.Command(Deno.execPath(), {
+      args: ["run", "--no-prompt", "--allow-read", "--allow-write", script, path],
+      env: { NO_COLOR: "1", RUST_BACKTRACE: "0" },
+    }).output();
+    equal(second.success, false);
+    match(
+      new TextDecoder().decode(second.stderr),
+      /LedgerFault.*another process uses it. Stop the other program/s,
+    );
+    throwsFault(() => openLedger(path, { clock }), "locked", /another process/);
+    fill(mine, 1);
+    mine.close();
+    ok(await startWriter(path, 5).killAfter(1) >= 5);
+    openLedger(path, { clock }).close();
+  }));

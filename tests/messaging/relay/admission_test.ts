@@ -1,0 +1,162 @@
+import assert from "node:assert/strict";
+import { fromHex, type Hex } from "../../../src/core/encoding/bytes.ts";
+import type { Message } from "../../../src/core/ismp/message.ts";
+import { inbound, round, settle } from "./rounds.ts";
+import { delivered, memoryLedger, names, Relayer, sender, World } from "./world.ts";
+
+const poor: Hex = "0x00000000000000000000000000000000000000dd";
+/** Bytes that one of the messages of these tests costs. */
+const MESSAGE_BYTES = 576n;
+
+interface Course {
+  readonly world: World;
+  readonly relayer: Relayer;
+  readonly good: readonly Message[];
+  readonly bad: readonly Message[];
+  /** Rounds until all the good ones had arrived. */
+  readonly rounds: number;
+  /** Requests to both chains meanwhile. */
+  readonly requests: number;
+}
+
+/** `bad` messages that the hub refuses, in front of 100 good ones; rounds until those have arrived. */
+async function play(bad: number, refuse: (world: World, bad: readonly Message[]) => void): Promise<Course> {
+  const world = new World();
+  const refused = Array.from({ length: bad }, () => world.message({ from: fromHex(poor) }));
+  refuse(world, refused);
+  for (const message of refused) world.one.dispatch(message);
+  const good = Array.from({ length: 100 }, () => world.message());
+  for (const message of good) world.one.dispatch(message);
+  await world.blocks(1);
+  await world.update(world.one, world.hub);
+  const relayer = new Relayer(world, memoryLedger(world));
+  const leg = inbound(relayer);
+  let rounds = 0;
+  const isOver = (): boolean => new Set(delivered(world.hub)).isSupersetOf(new Set(commitmentsOf(good)));
+  while (!isOver()) {
+    rounds++;
+    assert.ok(rounds < 20, `${delivered(world.hub).length} of 100 after ${rounds} rounds`);
+    await round(relayer, leg);
+    await world.blocks(1);
+    await settle(relayer, relayer.hub);
+  }
+  const requests = relayer.one.calls.length + relayer.hub.calls.length;
+  return { world, relayer, good, bad: refused, rounds, requests };
+}
+
+const commitmentsOf = (messages: readonly Message[]): string[] =>
+  messages.map(({ commitment }) => commitment);
+
+Deno.test("admission: 2,000 messages without bandwidth do not hold up 100 good ones, and nothing is proved for them", async () => {
+  const alone = await play(0, () => undefined);
+  const crowded = await play(2_000, (world) => world.hub.meter(fromHex(poor), 0n));
+  assert.equal(crowded.rounds, alone.rounds);
+  // One request for each page of due messages beside those of the good ones.
+  assert.ok(
+    crowded.requests <= alone.requests * 1.2,
+    `${crowded.requests} requests, ${alone.requests} alone`,
+  );
+  const { relayer, bad } = crowded;
+  for (const message of bad) {
+    const { state, reason, detail } = relayer.row(message, names.hub);
+    assert.deepEqual([state, reason], ["held", "no_bandwidth"]);
+    assert.equal(detail, `needs ${MESSAGE_BYTES} bytes, the sender has 0 left at the hub`);
+  }
+});
+
+Deno.test("admission: 2,000 messages whose module fails on the hub hold up 100 good ones by a round at most", async () => {
+  const alone = await play(0, () => undefined);
+  const crowded = await play(2_000, (world, bad) => {
+    for (const { commitment } of bad) world.hub.failing.add(commitment);
+  });
+  assert.ok(crowded.rounds <= alone.rounds + 1, `${crowded.rounds} rounds, ${alone.rounds} alone`);
+  // One batch is taken apart; what is left of that sender waits for its share.
+  const simulations = crowded.relayer.hub.calls.filter((call) => call === "simulate").length;
+  assert.ok(simulations < 500, `${simulations} simulations`);
+});
+
+Deno.test("admission: what was refused before takes a fifth of a round, fresh messages go first", async () => {
+  const { world, relayer, bad } = await play(1_700, (node, messages) => {
+    for (const { commitment } of messages) node.hub.failing.add(commitment);
+  });
+  const leg = inbound(relayer);
+  for (let times = 0; times < 60; times++) await round(relayer, leg);
+  // All of them are due again.
+  await world.clock.advance(3_600_000);
+  await world.sendFrom(world.one, world.hub, 1);
+  const before = relayer.hub.calls.filter((call) => call === "simulate").length;
+  const fresh = await world.sendFrom(world.one, world.hub, 1);
+  await round(relayer, leg);
+  await world.blocks(1);
+  for (const message of fresh) assert.ok(delivered(world.hub).includes(message.commitment));
+  const tried = bad.filter((message) =>
+    relayer.row(message, names.hub).updatedAtMs >= world.clock.now() - 2_000
+  );
+  assert.ok(tried.length > 0 && tried.length <= 200 / 5, `${tried.length} were tried again`);
+  assert.ok(relayer.hub.calls.filter((call) => call === "simulate").length > before);
+});
+
+Deno.test("admission: a sender's bandwidth is counted over its messages; what it does not cover waits until some is bought", async () => {
+  const world = new World();
+  world.hub.meter(fromHex(sender), 2n * MESSAGE_BYTES + 100n);
+  const messages = await world.sendFrom(world.one, world.hub, 3);
+  const relayer = new Relayer(world, memoryLedger(world));
+  await round(relayer, inbound(relayer));
+  await world.blocks(1);
+  assert.deepEqual(delivered(world.hub).length, 2);
+  const waiting = messages.map((message) => relayer.row(message, names.hub)).filter(({ reason }) =>
+    reason === "no_bandwidth"
+  );
+  assert.deepEqual(waiting.map(({ detail }) => detail), [
+    "needs 576 bytes, the sender has 100 left at the hub",
+  ]);
+  // Not due for hours, and nothing is enough yet: it is not a try.
+  await world.clock.advance(3_600_000);
+  await round(relayer, inbound(relayer));
+  const [held] = waiting;
+  assert.ok(held !== undefined);
+  const before = relayer.row(held, names.hub);
+  for (let times = 0; times < 3; times++) await round(relayer, inbound(relayer));
+  const after = relayer.row(held, names.hub);
+  assert.equal(after.attempts, before.attempts);
+  assert.ok(after.nextAttemptAtMs > world.clock.now() + 30_000);
+  // Bought since.
+  world.hub.meter(fromHex(sender), 10_000n);
+  await world.blocks(1);
+  await round(relayer, inbound(relayer));
+  await world.blocks(1);
+  assert.equal(delivered(world.hub).length, 3);
+});
+
+for (
+  const [what, timeoutInSec, end] of [
+    ["no timeout", 0, "rejected"],
+    ["a timeout within 30 days", 20 * 86_400, "timed_out"],
+  ] as const
+) {
+  Deno.test(`admission: a message with ${what} that the hub goes on refusing ends as ${end}`, async () => {
+    const world = new World();
+    world.hub.meter(fromHex(sender), 0n);
+    const timeoutTimestampSec = timeoutInSec === 0
+      ? 0n
+      : BigInt(Math.floor(world.clock.now() / 1000) + timeoutInSec);
+    const [message] = await world.sendFrom(world.one, world.hub, 1, { timeoutTimestampSec });
+    assert.ok(message !== undefined);
+    const relayer = new Relayer(world, memoryLedger(world));
+    const leg = inbound(relayer);
+    let tries = 0;
+    for (let hour = 0; hour < 31 * 24; hour++) {
+      const before = relayer.ledger.messages.find(message.commitment, names.hub)?.attempts ?? 0;
+      await round(relayer, leg);
+      if (relayer.row(message, names.hub).attempts > before) tries++;
+      await world.clock.advance(3_600_000);
+      await world.blocks(1);
+    }
+    const { state, reason } = relayer.row(message, names.hub);
+    assert.equal(state, end);
+    assert.equal(reason, end === "rejected" ? "refused_by_hub" : "expired");
+    if (end === "rejected") assert.equal(tries, 10);
+    else assert.ok(tries <= 20 * 4 + 10, `${tries} tries in 20 days`);
+    assert.ok(!relayer.one.calls.includes("proveMessages"), "nothing is proved in vain");
+  });
+}

@@ -1,0 +1,256 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import {
+  type Accounting,
+  type BatchDecision,
+  type BatchOffer,
+  breakEvenGasPriceWei,
+  decideBatch,
+  noPrelude,
+  type Prelude,
+  signingBoundWei,
+} from "../../../../src/messaging/relay/decisions/batch_profit.ts";
+import { costUsd18, requiredUsd18 } from "../../../../src/messaging/relay/decisions/money.ts";
+import {
+  decideProfit,
+  type PaymentClass,
+  type ProfitRule,
+} from "../../../../src/messaging/relay/decisions/profit.ts";
+
+// At 1 wei and one dollar a unit of gas costs 10^-18 dollars, so that gas and cost are the same numbers.
+const rule: ProfitRule = { gasPriceWei: 1n, price27: 10n ** 27n, profitPercent: 10 };
+const consensusProofs: Prelude = { gas: 1_000n, dataCostWei: 0n, isSentAnyway: false };
+
+function offer(
+  id: string,
+  fee18: bigint | undefined,
+  gas = 100n,
+  paymentClass: PaymentClass = "request",
+): BatchOffer {
+  return { id, fee18, gas, dataCostWei: 0n, paymentClass };
+}
+
+function ids(decision: BatchDecision): { deliver: string[]; hold: string[] } {
+  return {
+    deliver: decision.deliver.map(({ id }) => id),
+    hold: decision.hold.map((verdict) => `${verdict.id}:${verdict.kind === "hold" ? verdict.reason : ""}`),
+  };
+}
+
+Deno.test("batch: fees that exactly reach messages and consensus proofs deliver all of them", () => {
+  // Each message needs 110, the consensus proofs 1,100.
+  const decision = decideBatch([offer("a", 660n), offer("b", 660n)], consensusProofs, rule);
+  assert.deepEqual(ids(decision), { deliver: ["a", "b"], hold: [] });
+  assert.deepEqual(decision.numbers, { preludeRequired18: 1_100n, required18: 220n, offered18: 1_320n });
+});
+
+Deno.test("batch: one unit below, nothing is delivered and the reason is the consensus proofs", () => {
+  const decision = decideBatch([offer("a", 660n), offer("b", 659n)], consensusProofs, rule);
+  assert.deepEqual(ids(decision), {
+    deliver: [],
+    hold: ["a:consensus_proofs_unprofitable", "b:consensus_proofs_unprofitable"],
+  });
+});
+
+Deno.test("batch: a message that does not pay for itself is dropped, the rest still pays", () => {
+  const decision = decideBatch(
+    [offer("a", 109n), offer("b", 1_300n), offer("c", 110n)],
+    consensusProofs,
+    rule,
+  );
+  assert.deepEqual(ids(decision), { deliver: ["b", "c"], hold: ["a:unprofitable"] });
+});
+
+Deno.test("batch: pooled, a rich message carries a poor one, and the worst are dropped until the rest pays (F22)", () => {
+  const offers = [offer("a", 0n), offer("b", 1_350n), offer("c", 50n)];
+  const carried = decideBatch(offers, consensusProofs, rule, "pooled");
+  // 1,400 do not pay for 1,100 + 330; without a they pay for 1,100 + 220.
+  assert.deepEqual(ids(carried), { deliver: ["b", "c"], hold: ["a:unprofitable"] });
+  assert.equal(carried.deliver.find(({ id }) => id === "c")?.kind, "deliver");
+  assert.deepEqual(ids(decideBatch(offers, consensusProofs, rule)), {
+    deliver: ["b"],
+    hold: ["a:unprofitable", "c:unprofitable"],
+  });
+});
+
+Deno.test("batch: alone, each message pays for all of the consensus proofs", () => {
+  const offers = [offer("a", 1_209n), offer("b", 1_210n), offer("c", 5_000n)];
+  assert.deepEqual(ids(decideBatch(offers, consensusProofs, rule, "alone")), {
+    deliver: ["b", "c"],
+    hold: ["a:unprofitable"],
+  });
+});
+
+Deno.test("batch: a mandatory rotation pays for itself", () => {
+  const rotation = { ...consensusProofs, isSentAnyway: true };
+  for (const accounting of ["own_share", "pooled", "alone"] as const) {
+    const decision = decideBatch([offer("a", 110n), offer("b", 109n)], rotation, rule, accounting);
+    assert.deepEqual(ids(decision), { deliver: ["a"], hold: ["b:unprofitable"] });
+  }
+});
+
+Deno.test("batch: neither a rewarded request nor a payment of our own takes the consensus proofs along for nothing", () => {
+  for (const paymentClass of ["own_withdrawal", "listed_hub_request"] as const) {
+    const poor = offer("w", 110n, 100n, paymentClass);
+    assert.deepEqual(ids(decideBatch([offer("a", 110n), poor], consensusProofs, rule)), {
+      deliver: [],
+      hold: ["a:consensus_proofs_unprofitable", "w:consensus_proofs_unprofitable"],
+    });
+    const rich = offer("w", 1_210n, 100n, paymentClass);
+    assert.deepEqual(ids(decideBatch([offer("a", 110n), rich], consensusProofs, rule)).deliver, ["a", "w"]);
+  }
+});
+
+Deno.test("batch: without a price nothing goes out, whatever it brings in", () => {
+  const unknown = { ...rule, price27: undefined };
+  const rich = 10n ** 30n;
+  const offers = [offer("a", rich), offer("l", rich, 100n, "listed_hub_request")];
+  assert.deepEqual(ids(decideBatch(offers, consensusProofs, unknown)), {
+    deliver: [],
+    hold: ["a:price_unknown", "l:price_unknown"],
+  });
+});
+
+Deno.test("batch: an unknown fee holds its message and counts for nothing", () => {
+  const decision = decideBatch([offer("a", undefined), offer("b", 1_210n)], consensusProofs, rule);
+  assert.deepEqual(ids(decision), { deliver: ["b"], hold: ["a:fee_unknown"] });
+});
+
+Deno.test("batch: two messages with one id are a defect", () => {
+  assert.throws(() => decideBatch([offer("a", 1n), offer("a", 2n)], noPrelude, rule));
+});
+
+const fees = fc.option(fc.bigInt({ min: 0n, max: 3_000n }), { nil: undefined, freq: 10 });
+const kinds = fc.constantFrom<PaymentClass>(
+  "request",
+  "request",
+  "request",
+  "get_response",
+  "listed_hub_request",
+);
+const offers = fc.uniqueArray(
+  fc.record({
+    id: fc.integer({ min: 0, max: 99 }).map(String),
+    fee18: fees,
+    gas: fc.bigInt({ min: 0n, max: 2_000n }),
+    dataCostWei: fc.bigInt({ min: 0n, max: 300n }),
+    paymentClass: kinds,
+  }),
+  { selector: ({ id }) => id, maxLength: 12 },
+);
+const preludes = fc.record({
+  gas: fc.bigInt({ min: 0n, max: 3_000n }),
+  dataCostWei: fc.bigInt({ min: 0n, max: 100n }),
+  isSentAnyway: fc.boolean(),
+});
+const rules = fc.record({
+  gasPriceWei: fc.bigInt({ min: 0n, max: 5n }),
+  price27: fc.option(fc.bigInt({ min: 10n ** 26n, max: 10n ** 28n }), { nil: undefined, freq: 8 }),
+  profitPercent: fc.integer({ min: 0, max: 150 }),
+});
+const accountings = fc.constantFrom<Accounting>("own_share", "pooled", "alone");
+
+Deno.test("batch: a set that does not pay is never delivered", () => {
+  fc.assert(fc.property(offers, preludes, rules, accountings, (batch, front, market, accounting) => {
+    fc.pre(market.profitPercent > 0);
+    const { deliver } = decideBatch(batch, front, market, accounting);
+    const paying = batch.filter(({ id }) => deliver.some((verdict) => verdict.id === id));
+    if (paying.length === 0) return;
+    const isSunk = front.isSentAnyway;
+    const need = (usage: { gas: bigint; dataCostWei: bigint }): bigint => {
+      const cost18 = costUsd18(usage, market);
+      assert.notEqual(cost18, undefined);
+      return requiredUsd18(cost18 ?? 0n, market.profitPercent);
+    };
+    const required18 = paying.reduce((sum, one) => sum + need(one), isSunk ? 0n : need(front));
+    const offered18 = paying.reduce((sum, { fee18 }) => {
+      assert.notEqual(fee18, undefined);
+      return sum + (fee18 ?? 0n);
+    }, 0n);
+    assert.ok(offered18 >= required18);
+  }));
+});
+
+Deno.test("batch: in its own share each delivered message also pays for itself", () => {
+  fc.assert(fc.property(offers, preludes, rules, (batch, front, market) => {
+    const { deliver } = decideBatch(batch, front, market);
+    for (const one of batch.filter(({ id }) => deliver.some((verdict) => verdict.id === id))) {
+      assert.equal(decideProfit(one, market).kind, "deliver");
+    }
+  }));
+});
+
+Deno.test("batch: 0 percent delivers everything", () => {
+  fc.assert(fc.property(offers, preludes, rules, accountings, (batch, front, market, accounting) => {
+    const { hold } = decideBatch(batch, front, { ...market, profitPercent: 0 }, accounting);
+    assert.deepEqual(hold, []);
+  }));
+});
+
+Deno.test("batch: without a consensus proofs the rule is that of single messages", () => {
+  fc.assert(fc.property(offers, rules, (batch, market) => {
+    const { deliver } = decideBatch(batch, noPrelude, market);
+    const single = batch.filter((one) => decideProfit(one, market).kind === "deliver").map(({ id }) => id);
+    assert.deepEqual(deliver.map(({ id }) => id), single);
+  }));
+});
+
+Deno.test("batch: one more message never costs another its delivery", () => {
+  fc.assert(fc.property(offers, preludes, rules, accountings, (batch, front, market, accounting) => {
+    const [added, ...rest] = batch;
+    fc.pre(added !== undefined && accounting !== "pooled");
+    const before = decideBatch(rest, front, market, accounting).deliver.map(({ id }) => id);
+    const after = new Set(decideBatch(batch, front, market, accounting).deliver.map(({ id }) => id));
+    assert.ok(before.every((id) => after.has(id)));
+  }));
+});
+
+Deno.test("batch: pooled, one more message that pays for itself never costs another its delivery", () => {
+  fc.assert(fc.property(offers, preludes, rules, (batch, front, market) => {
+    const [added, ...rest] = batch;
+    fc.pre(added !== undefined && decideProfit(added, market).kind === "deliver");
+    const before = decideBatch(rest, front, market, "pooled").deliver.map(({ id }) => id);
+    const after = new Set(decideBatch(batch, front, market, "pooled").deliver.map(({ id }) => id));
+    assert.ok(before.every((id) => after.has(id)));
+  }));
+});
+
+Deno.test("batch: the order of the messages does not matter", () => {
+  fc.assert(fc.property(offers, preludes, rules, accountings, (batch, front, market, accounting) => {
+    const sorted = (decision: BatchDecision): string[] => ids(decision).deliver.sort();
+    const forward = decideBatch(batch, front, market, accounting);
+    const backward = decideBatch(batch.toReversed(), front, market, accounting);
+    assert.deepEqual(sorted(forward), sorted(backward));
+    assert.deepEqual(forward.numbers, backward.numbers);
+  }));
+});
+
+Deno.test("break-even: the price found still pays and one wei more does not", () => {
+  const facts = { gas: 200_000n, dataCostWei: 10n ** 12n, price27: 3_000n * 10n ** 27n, profitPercent: 10 };
+  const wei = breakEvenGasPriceWei({ ...facts, offered18: 25n * 10n ** 18n });
+  assert.ok(wei !== undefined && wei > 0n);
+  const need = (gasPriceWei: bigint): bigint =>
+    requiredUsd18(costUsd18(facts, { gasPriceWei, price27: facts.price27 }) ?? 0n, 10);
+  assert.ok(need(wei) <= 25n * 10n ** 18n);
+  assert.ok(need(wei + 1n) > 25n * 10n ** 18n);
+});
+
+Deno.test("signing bound: the fees just cover the cost, the wanted profit is room for the price to move", () => {
+  const facts = { gas: 200_000n, dataCostWei: 10n ** 12n, price27: 3_000n * 10n ** 27n, profitPercent: 10 };
+  const offered18 = 25n * 10n ** 18n;
+  const wei = signingBoundWei({ ...facts, offered18 });
+  assert.ok(wei !== undefined && wei > (breakEvenGasPriceWei({ ...facts, offered18 }) ?? 0n));
+  const cost = (gasPriceWei: bigint): bigint =>
+    costUsd18(facts, { gasPriceWei, price27: facts.price27 }) ?? 0n;
+  assert.ok(cost(wei) <= offered18 && cost(wei + 1n) > offered18);
+  assert.equal(signingBoundWei({ ...facts, offered18, profitPercent: 0 }), undefined);
+});
+
+Deno.test("break-even: no bound at 0 percent, nothing to spend without a price or a fee", () => {
+  const facts = { gas: 100n, dataCostWei: 0n, offered18: 0n, price27: 10n ** 27n, profitPercent: 10 };
+  assert.equal(breakEvenGasPriceWei({ ...facts, profitPercent: 0 }), undefined);
+  assert.equal(breakEvenGasPriceWei(facts), 0n);
+  assert.equal(breakEvenGasPriceWei({ ...facts, offered18: 10n ** 30n, price27: undefined }), 0n);
+  assert.equal(breakEvenGasPriceWei({ ...facts, offered18: 10n ** 30n, price27: 1n }), 0n);
+  assert.equal(breakEvenGasPriceWei({ ...facts, gas: 0n }), undefined);
+});

@@ -1,0 +1,86 @@
+import assert from "node:assert/strict";
+import type { SubmissionOutcome } from "../../../../src/core/chains/port.ts";
+import type { Hash256 } from "../../../../src/core/encoding/bytes.ts";
+import {
+  fatesByEvents,
+  fatesByReceipts,
+  isLostRace,
+} from "../../../../src/messaging/relay/decisions/outcome.ts";
+import { judgeRefusal } from "../../../../src/messaging/relay/decisions/refusal.ts";
+
+const us = new Uint8Array(20).fill(1);
+const other = new Uint8Array(20).fill(2);
+const id = (byte: string): Hash256 => `0x${byte.repeat(32)}`;
+
+function included(
+  handled: readonly { commitment: Hash256; relayer: Uint8Array }[],
+): Extract<SubmissionOutcome, { kind: "included" }> {
+  return {
+    kind: "included",
+    block: { height: 9n, hash: id("ff") },
+    isFinal: false,
+    succeeded: true,
+    handled,
+    refusal: undefined,
+  };
+}
+
+Deno.test("fates: a mined transaction delivers only what the host recorded, whatever the order of its events (F15)", () => {
+  const outcome = included([{ commitment: id("cc"), relayer: us }, { commitment: id("aa"), relayer: us }]);
+  assert.deepEqual(fatesByEvents([id("aa"), id("bb"), id("cc")], outcome, us), [
+    "delivered",
+    "not_executed",
+    "delivered",
+  ]);
+});
+
+Deno.test("fates: an event with another commitment delivers nothing (F15)", () => {
+  assert.deepEqual(fatesByEvents([id("aa")], included([{ commitment: id("bb"), relayer: us }]), us), [
+    "not_executed",
+  ]);
+});
+
+Deno.test("fates: receipts tell ours from others' and from none", () => {
+  const fates = fatesByReceipts([us, other, undefined], us);
+  assert.deepEqual(fates, ["delivered", "delivered_by_other", "undelivered"]);
+  assert.equal(isLostRace(fates), true);
+  assert.equal(isLostRace(["undelivered", "delivered"]), false);
+});
+
+Deno.test("refusals: what a chain refuses is held, ended or parked by its reason (F18)", () => {
+  assert.deepEqual(judgeRefusal("timed_out", true), {
+    kind: "hold",
+    reason: "too_close_to_timeout",
+    retryClass: "transient",
+  });
+  assert.deepEqual(judgeRefusal("bad_destination", false), {
+    kind: "end",
+    state: "rejected",
+    reason: "bad_destination",
+  });
+  assert.deepEqual(judgeRefusal("untraceable", false), {
+    kind: "hold",
+    reason: "untraceable",
+    retryClass: "slow",
+  });
+  assert.deepEqual(judgeRefusal("not_executed", false), {
+    kind: "hold",
+    reason: "simulation_failed",
+    retryClass: "failed",
+  });
+  assert.deepEqual(judgeRefusal("unspecified", true), {
+    kind: "hold",
+    reason: "hub_refused",
+    retryClass: "hub_refused",
+  });
+  for (const code of ["no_bandwidth", "blocked_sender"] as const) {
+    assert.deepEqual(judgeRefusal(code, true), { kind: "hold", reason: code, retryClass: "hub_refused" });
+  }
+  assert.equal(judgeRefusal("too_large", false).kind, "park");
+  for (const code of ["duplicate", "not_ready", "host_frozen", "handler_replaced", "bad_proof"] as const) {
+    const verdict = judgeRefusal(code, false);
+    assert.equal(verdict.kind === "hold" && verdict.retryClass, "transient");
+  }
+  const unfunded = judgeRefusal("insufficient_funds", false);
+  assert.equal(unfunded.kind === "hold" && unfunded.retryClass, "unfunded");
+});

@@ -1,0 +1,185 @@
+import assert from "node:assert/strict";
+import type { GetRequest, Message, PostRequest } from "../../../../src/core/ismp/message.ts";
+import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
+import { paymentBudget18, toReward18 } from "../../../../src/messaging/relay/decisions/money.ts";
+import {
+  decideProfit,
+  isAlwaysDelivered,
+  type Offer,
+  type PaymentClass,
+  paymentClassOf,
+  type ProfitRule,
+} from "../../../../src/messaging/relay/decisions/profit.ts";
+
+const hub = parseStateMachine("POLKADOT-3367");
+const source = parseStateMachine("EVM-1");
+const target = parseStateMachine("EVM-56");
+
+// 200,000 gas at 30 gwei and 3,000 dollars: 18 dollars.
+const offer: Offer = { paymentClass: "request", fee18: 0n, gas: 200_000n, dataCostWei: 0n };
+const rule: ProfitRule = { gasPriceWei: 30_000_000_000n, price27: 3_000n * 10n ** 27n, profitPercent: 0 };
+const COST = 18n * 10n ** 18n;
+
+for (
+  const [percent, required18] of [
+    [1, 18_180_000_000_000_000_000n],
+    [50, 27_000_000_000_000_000_000n],
+    [100, 36_000_000_000_000_000_000n],
+  ] as const
+) {
+  Deno.test(`profit: at ${percent} percent the fee that reaches ${required18} delivers (F22)`, () => {
+    const decision = decideProfit({ ...offer, fee18: required18 }, { ...rule, profitPercent: percent });
+    assert.equal(decision.kind, "deliver");
+    assert.deepEqual(decision.numbers, {
+      gas: 200_000n,
+      dataCostWei: 0n,
+      gasPriceWei: 30_000_000_000n,
+      price27: 3_000n * 10n ** 27n,
+      profitPercent: percent,
+      fee18: required18,
+      cost18: COST,
+      required18,
+    });
+  });
+  Deno.test(`profit: at ${percent} percent a fee one below ${required18} is held with both numbers (F22)`, () => {
+    const decision = decideProfit({ ...offer, fee18: required18 - 1n }, { ...rule, profitPercent: percent });
+    assert.equal(decision.kind === "hold" && decision.reason, "unprofitable");
+    assert.equal(decision.numbers.required18, required18);
+    assert.equal(decision.numbers.fee18, required18 - 1n);
+  });
+}
+
+Deno.test("profit: 0 percent delivers without a fee, without a known fee and without a price (F22)", () => {
+  for (const fee18 of [0n, undefined]) {
+    const decision = decideProfit({ ...offer, fee18 }, { ...rule, price27: undefined });
+    assert.equal(decision.kind === "deliver" && decision.why, "no_minimum");
+    assert.equal(decision.numbers.cost18, undefined);
+  }
+});
+
+Deno.test("profit: without a price nothing is profitable, however high the fee (F22)", () => {
+  const missing = { ...rule, profitPercent: 1, price27: undefined };
+  const decision = decideProfit({ ...offer, fee18: 10n ** 40n }, missing);
+  assert.equal(decision.kind === "hold" && decision.reason, "price_unknown");
+  assert.equal(decision.numbers.required18, undefined);
+});
+
+Deno.test("profit: an unknown fee is held as such, even where delivery costs nothing", () => {
+  const decision = decideProfit({ ...offer, fee18: undefined, gas: 0n }, { ...rule, profitPercent: 1 });
+  assert.equal(decision.kind === "hold" && decision.reason, "fee_unknown");
+});
+
+Deno.test("profit: a delivery that costs nothing needs neither fee nor price (F22)", () => {
+  const free = decideProfit({ ...offer, gas: 0n }, { ...rule, profitPercent: 100, price27: undefined });
+  assert.equal(free.kind === "deliver" && free.why, "profitable");
+  assert.equal(free.numbers.required18, 0n);
+});
+
+Deno.test("profit: the data cost of an OP-stack chain can make the difference (F22)", () => {
+  const required = { ...rule, profitPercent: 10 };
+  const fee18 = 19_800_000_000_000_000_000n;
+  assert.equal(decideProfit({ ...offer, fee18 }, required).kind, "deliver");
+  // 10^12 wei at 3,000 dollars: 0.003 dollars.
+  const withData = decideProfit({ ...offer, fee18, dataCostWei: 10n ** 12n }, required);
+  assert.equal(withData.kind, "hold");
+  assert.equal(withData.numbers.cost18, COST + 3_000_000_000_000_000n);
+});
+
+Deno.test("profit: a fee that is raised while the message is held delivers it (F22)", () => {
+  const required = { ...rule, profitPercent: 10 };
+  const held = decideProfit({ ...offer, fee18: COST }, required);
+  assert.equal(held.kind, "hold");
+  assert.equal(decideProfit({ ...offer, fee18: held.numbers.required18 }, required).kind, "deliver");
+});
+
+const classes: readonly (readonly [PaymentClass, boolean])[] = [
+  ["to_hub", true],
+  ["own_withdrawal", false],
+  ["listed_hub_request", false],
+  ["filtered_hub_request", false],
+  ["request", false],
+  ["get_response", false],
+];
+for (const [paymentClass, isAlways] of classes) {
+  Deno.test(`profit: ${paymentClass} without a fee is ${isAlways ? "always delivered" : "held"}`, () => {
+    assert.equal(isAlwaysDelivered(paymentClass), isAlways);
+    const decision = decideProfit({ ...offer, paymentClass }, { ...rule, profitPercent: 5 });
+    assert.equal(decision.kind, isAlways ? "deliver" : "hold");
+    const blind = decideProfit(
+      { ...offer, paymentClass, fee18: undefined },
+      { ...rule, profitPercent: 5, price27: undefined },
+    );
+    assert.equal(blind.kind, isAlways ? "deliver" : "hold");
+  });
+}
+
+Deno.test("profit: a payment of our own goes while it costs no more than what may be spent, also at 0 percent", () => {
+  for (const profitPercent of [0, 50]) {
+    const decide = (fee18: bigint): string =>
+      decideProfit({ ...offer, paymentClass: "own_withdrawal", fee18 }, { ...rule, profitPercent }).kind;
+    assert.equal(decide(COST), "deliver", `at ${profitPercent} percent`);
+    assert.equal(decide(COST - 1n), "hold", `at ${profitPercent} percent`);
+  }
+});
+
+Deno.test("profit: what may be spent on a payment is less than a tenth of it", () => {
+  assert.deepEqual([0n, 10n, 11n, 100n * 10n ** 18n].map(paymentBudget18), [
+    0n,
+    0n,
+    1n,
+    10n ** 19n - 1n,
+  ]);
+});
+
+Deno.test("profit: a reward is worth its amount at the price of the hub's token, and nothing without one", () => {
+  const fiveTokens = 5n * 10n ** 12n;
+  assert.equal(toReward18(fiveTokens, 35n * 10n ** 24n), 175n * 10n ** 15n);
+  assert.equal(toReward18(fiveTokens, undefined), 0n);
+});
+
+function post(from: typeof hub, dest: typeof hub): Message {
+  const request: PostRequest = {
+    source: from,
+    dest,
+    nonce: 1n,
+    from: new Uint8Array(20),
+    to: new Uint8Array(20),
+    timeoutTimestampSec: 0n,
+    body: new Uint8Array(),
+  };
+  return { kind: "post", commitment: `0x${"11".repeat(32)}`, request };
+}
+
+Deno.test("profit: the class of a message follows its way and its sender", () => {
+  const facts = { hub, target, isOwnWithdrawal: false, isListedModule: false };
+  assert.equal(paymentClassOf(post(source, target), facts), "request");
+  assert.equal(paymentClassOf(post(source, target), { ...facts, target: hub }), "to_hub");
+  assert.equal(paymentClassOf(post(hub, target), facts), "filtered_hub_request");
+  assert.equal(paymentClassOf(post(hub, target), { ...facts, isListedModule: true }), "listed_hub_request");
+  const own = { ...facts, isListedModule: true, isOwnWithdrawal: true };
+  assert.equal(paymentClassOf(post(hub, target), own), "own_withdrawal");
+  // A module that calls itself like a listed one is still a user's on its own chain.
+  assert.equal(paymentClassOf(post(source, target), own), "request");
+});
+
+Deno.test("profit: an answer to a get is paid by the get, and a message for another chain is a defect", () => {
+  const facts = { hub, target, isOwnWithdrawal: false, isListedModule: false };
+  const get: GetRequest = {
+    source: target,
+    dest: source,
+    nonce: 1n,
+    from: new Uint8Array(20),
+    keys: [],
+    height: 1n,
+    context: new Uint8Array(),
+    timeoutTimestampSec: 0n,
+  };
+  const answer: Message = {
+    kind: "getResponse",
+    commitment: `0x${"11".repeat(32)}`,
+    requestCommitment: `0x${"22".repeat(32)}`,
+    response: { get, values: [] },
+  };
+  assert.equal(paymentClassOf(answer, facts), "get_response");
+  assert.throws(() => paymentClassOf(post(target, source), facts));
+});

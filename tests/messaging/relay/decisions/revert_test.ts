@@ -1,0 +1,20 @@
+import assert from "node:assert/strict";
+import { judgeRevert } from "../../../../src/messaging/relay/decisions/revert.ts";
+
+Deno.test("revert: members of a batch are halved until one stands alone; what is about the chain blames nobody", () => {
+  const limits: number[] = [];
+  for (let carried = 100;;) {
+    const verdict = judgeRevert({ carried, code: "unspecified" });
+    if (verdict.kind !== "split") {
+      assert.deepEqual(verdict, { kind: "alone" });
+      break;
+    }
+    limits.push(carried = verdict.batchLimit);
+  }
+  assert.deepEqual(limits, [50, 25, 13, 7, 4, 2, 1]);
+  for (const code of ["host_frozen", "handler_replaced", "bad_proof"] as const) {
+    assert.deepEqual(judgeRevert({ carried: 100, code }), { kind: "chain" });
+    assert.deepEqual(judgeRevert({ carried: 1, code }), { kind: "chain" });
+  }
+  assert.deepEqual(judgeRevert({ carried: 1, code: undefined }), { kind: "alone" });
+});

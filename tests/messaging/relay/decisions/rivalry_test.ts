@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import {
+  afterSighting,
+  afterWin,
+  type Competition,
+  competitorBackoffMs,
+  inFlightLimit,
+  MAX_IN_FLIGHT,
+  NO_RIVALRY,
+  recall,
+} from "../../../../src/messaging/relay/decisions/competition.ts";
+
+const us = new Uint8Array(20).fill(1);
+const them = new Uint8Array(20).fill(2);
+const lost = (by: Uint8Array, from: Competition = NO_RIVALRY): Competition =>
+  afterSighting(from, { relayers: [by], nowMs: 1_000, isLoss: true });
+const facts = (ourself: Uint8Array, height = 5n): Parameters<typeof competitorBackoffMs>[1] => ({
+  height,
+  ourself,
+  pollIntervalMs: 1_000,
+});
+
+Deno.test("competition: the first transaction goes alone, many may follow it, and one while others are seen", () => {
+  const limits = [];
+  let competition = NO_RIVALRY;
+  for (let win = 0; win < MAX_IN_FLIGHT + 2; win++) {
+    limits.push(inFlightLimit(competition));
+    competition = afterWin(competition);
+  }
+  assert.deepEqual(limits.slice(0, 4), [1, 8, 8, 8]);
+  assert.deepEqual(new Set(limits.slice(1)), new Set([MAX_IN_FLIGHT]));
+  assert.equal(inFlightLimit(afterSighting(competition, { relayers: [them], nowMs: 1, isLoss: false })), 1);
+});
+
+Deno.test("competition: only who has lost a race leaves messages to others", () => {
+  assert.equal(competitorBackoffMs(NO_RIVALRY, facts(us)), 0);
+  const seen = afterSighting(NO_RIVALRY, { relayers: [them], nowMs: 1, isLoss: false });
+  assert.equal(competitorBackoffMs(seen, facts(us)), 0);
+  assert.ok(competitorBackoffMs(lost(them), facts(us)) >= 30_000);
+});
+
+Deno.test("competition: when both have lost, exactly one of them goes first, and it is not always the same", () => {
+  const firsts = new Set<string>();
+  for (let height = 0n; height < 20n; height++) {
+    const ours = competitorBackoffMs(lost(them), facts(us, height));
+    const theirs = competitorBackoffMs(lost(us), facts(them, height));
+    assert.ok(Math.abs(ours - theirs) >= 30_000, `at ${height}: ${ours} and ${theirs}`);
+    firsts.add(ours < theirs ? "we" : "they");
+  }
+  assert.equal(firsts.size, 2);
+});
+
+Deno.test("competition: others that are not seen for an hour are forgotten", () => {
+  const competition = lost(them);
+  assert.deepEqual(recall(competition, 1_000 + 3_600_000), competition);
+  assert.deepEqual(recall(competition, 1_001 + 3_600_000), NO_RIVALRY);
+});
+
+Deno.test("competition: addresses are remembered once each, and only the latest eight", () => {
+  let competition = lost(them, lost(them));
+  assert.equal(competition.competitors.length, 1);
+  for (let number = 10; number < 30; number++) {
+    competition = lost(new Uint8Array(20).fill(number), competition);
+  }
+  assert.equal(competition.competitors.length, 8);
+  assert.match(competition.competitors.at(-1) ?? "", /^0x(1d)+$/);
+});

@@ -1,0 +1,53 @@
+import assert from "node:assert/strict";
+import type { SuspensionRow } from "../../../../src/messaging/ledger/ledger.ts";
+import { type Hash256, toHash256 } from "../../../../src/core/encoding/bytes.ts";
+import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
+import { NEVER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
+import {
+  afterFailure,
+  afterSuccess,
+  judgeSuspended,
+  type PairHistory,
+} from "../../../../src/messaging/relay/decisions/suspension.ts";
+
+const DAY_MS = 86_400_000;
+const hash = (number: number): Hash256 => toHash256(new Uint8Array(32).fill(number));
+
+function row(history: PairHistory, updatedAtMs: number): SuspensionRow {
+  const key = { target: parseStateMachine("EVM-2"), from: new Uint8Array(20), to: new Uint8Array(20) };
+  return { ...key, ...history, updatedAtMs };
+}
+
+Deno.test("suspension: two tries follow a failure, after one day and after three more, then none by itself", () => {
+  let before: SuspensionRow | undefined;
+  const pauses: number[] = [];
+  for (const [index, nowMs] of [0, DAY_MS, 4 * DAY_MS].entries()) {
+    const after = afterFailure(before, { transaction: hash(index), nowMs });
+    assert.deepEqual([after.failures, after.isActive], [index + 1, true]);
+    pauses.push(after.nextTryAtMs === NEVER_MS ? NEVER_MS : after.nextTryAtMs - nowMs);
+    before = row(after, nowMs);
+  }
+  assert.deepEqual(pauses, [DAY_MS, 3 * DAY_MS, NEVER_MS]);
+});
+
+Deno.test("suspension: a transaction counts once, whatever it carries and wherever it is mined", () => {
+  const first = row(afterFailure(undefined, { transaction: hash(1), nowMs: 5 }), 5);
+  assert.equal(afterFailure(first, { transaction: hash(1), nowMs: 9_000 }), first);
+});
+
+Deno.test("suspension: a success sets the pair free, and its failures are forgotten after a month without another", () => {
+  const failed = row(afterFailure(undefined, { transaction: hash(1), nowMs: 0 }), 0);
+  const free = row(afterSuccess(failed), DAY_MS);
+  assert.deepEqual([free.isActive, free.failures], [false, 1]);
+  const again = (nowMs: number): number => afterFailure(free, { transaction: hash(2), nowMs }).failures;
+  assert.deepEqual([again(31 * DAY_MS), again(31 * DAY_MS + 1)], [2, 1]);
+});
+
+Deno.test("suspension: one message is tried when the time has come, the others wait for what becomes of it", () => {
+  const pair = { nextTryAtMs: 100 };
+  const judge = (nowMs: number, isTrialOpen: boolean): unknown =>
+    judgeSuspended(pair, { nowMs, isTrialOpen });
+  assert.deepEqual(judge(99, false), { kind: "wait", untilMs: 100 });
+  assert.deepEqual(judge(100, false), { kind: "try" });
+  assert.deepEqual(judge(100, true), { kind: "wait", untilMs: 600_100 });
+});

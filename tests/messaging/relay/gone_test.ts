@@ -1,0 +1,37 @@
+import assert from "node:assert/strict";
+import { getResponseMessage } from "../../../src/core/ismp/commitment.ts";
+import { confirmUnknown } from "../../../src/messaging/relay/gone.ts";
+import { outbound } from "./rounds.ts";
+import { memoryLedger, names, Relayer, World } from "./world.ts";
+
+Deno.test("gone: an answer whose request one node does not know ends only when that is certain, a request never", async () => {
+  const world = new World();
+  await world.blocks(2);
+  const relayer = new Relayer(world, memoryLedger(world));
+  const get = {
+    source: names.two,
+    dest: names.one,
+    nonce: 7n,
+    from: new Uint8Array(20),
+    keys: [],
+    height: 1n,
+    context: new Uint8Array(),
+    timeoutTimestampSec: 0n,
+  };
+  const refusal = { code: "unknown_message", detail: "UnknownMessage" } as const;
+  const refused = [
+    { message: getResponseMessage({ get, values: [] }), ...refusal },
+    { message: world.message(), ...refusal },
+    { message: world.message(), code: "module_failed", detail: "UnexpectedCall" } as const,
+  ];
+  const codes = async (): Promise<readonly string[]> => {
+    const judged = await confirmUnknown(relayer.deps, outbound(relayer), refused, relayer.signal);
+    return judged.map(({ code }) => code);
+  };
+  relayer.two.areWitnessesUp = false;
+  assert.deepEqual(await codes(), ["not_ready", "not_ready", "module_failed"]);
+  relayer.two.areWitnessesUp = true;
+  assert.deepEqual(await codes(), ["unknown_message", "not_ready", "module_failed"]);
+  relayer.two.faults.add("fetchCertainFees", { kind: "throw", code: "timeout" });
+  assert.deepEqual(await codes(), ["not_ready", "not_ready", "module_failed"]);
+});

@@ -1,0 +1,328 @@
+import assert from "node:assert/strict";
+import type { Message } from "../../../src/core/ismp/message.ts";
+import { legWorker } from "../../../src/messaging/relay/leg_worker.ts";
+import type { FindObstacle, Obstacle } from "../../../src/messaging/relay/decisions/obstacle.ts";
+import { settleWorker } from "../../../src/messaging/relay/settle_worker.ts";
+import { Wake } from "../../../src/core/runtime/wake.ts";
+import { inbound, outbound, round, settle } from "./rounds.ts";
+import { delivered, memoryLedger, names, Relayer, World } from "./world.ts";
+
+/** A relayer whose one leg (and its settling) runs until the test ends. */
+async function withLeg(
+  world: World,
+  way: "in" | "out",
+  test: (relayer: Relayer) => Promise<void>,
+  findObstacle?: FindObstacle,
+): Promise<void> {
+  const relayer = new Relayer(world, memoryLedger(world));
+  const leg = { ...way === "in" ? inbound(relayer) : outbound(relayer), findObstacle };
+  const settling = {
+    target: leg.target,
+    sources: [leg.source],
+    everyMs: 2_000,
+    wake: leg.settleWake,
+    legs: [leg.wake],
+  };
+  const faults: unknown[] = [];
+  const ends = [
+    legWorker(relayer.deps, relayer.settings, leg),
+    settleWorker(relayer.deps, relayer.settings, settling),
+  ].map((worker) => worker.run(relayer.signal).catch((error: unknown) => faults.push(error)));
+  try {
+    await test(relayer);
+  } finally {
+    relayer.kill();
+    await Promise.all(ends);
+  }
+  assert.ok(faults.every((fault) => fault instanceof Error && fault.message === "killed"), String(faults));
+}
+
+const isDelivered = (world: World, message: Message | undefined): boolean =>
+  message !== undefined && delivered(world.two).concat(delivered(world.hub)).includes(message.commitment);
+
+Deno.test("leg: it waits in quiet until the target knows the source, and says so every five minutes", async () => {
+  const world = new World();
+  await withLeg(world, "out", async (relayer) => {
+    await world.clock.advance(304_000);
+    assert.equal(relayer.ledger.cursors.find(names.hub, names.two), undefined);
+    const told = relayer.log.events("info").filter((event) => event.endsWith("_awaited"));
+    assert.deepEqual(told, ["source_height_awaited"]);
+    const [message] = await world.sendFrom(world.hub, world.two, 1);
+    await world.blocks(10);
+    assert.ok(isDelivered(world, message));
+  });
+});
+
+Deno.test("leg: a frozen host is read but not delivered to, until it thaws (F18)", async () => {
+  const world = new World();
+  world.two.freeze(true);
+  const [message] = await world.sendFrom(world.hub, world.two, 1);
+  await withLeg(world, "out", async (relayer) => {
+    await world.blocks(20);
+    assert.ok(message !== undefined);
+    assert.equal(relayer.row(message).state, "seen");
+    assert.equal(relayer.row(message).attempts, 0);
+    assert.equal(relayer.two.calls.includes("simulate"), false);
+    world.two.freeze(false);
+    await world.blocks(10);
+    assert.ok(isDelivered(world, message));
+  });
+});
+
+for (const [way, reason] of [["out", "sink_unprovable"], ["in", "source_not_accepted"]] as const) {
+  Deno.test(`leg: messages behind an obstacle (${reason}) are held with it, time out, and go on when it is gone`, async () => {
+    const world = new World();
+    const [source, target] = way === "out" ? [world.hub, world.two] : [world.one, world.hub];
+    let obstacle: Obstacle | undefined = { reason, detail: "words" };
+    const [message] = await world.sendFrom(source, target, 1);
+    const soon = BigInt(Math.floor(world.clock.now() / 1000)) + 300n;
+    const [late] = await world.sendFrom(source, target, 1, { timeoutTimestampSec: soon });
+    assert.ok(message !== undefined && late !== undefined);
+    await withLeg(world, way, async (relayer) => {
+      const at = way === "out" ? names.two : names.hub;
+      await world.blocks(20);
+      for (const each of [message, late]) {
+        const row = relayer.row(each, at);
+        assert.deepEqual([row.state, row.reason, row.detail], ["held", reason, "words"]);
+      }
+      assert.equal(relayer[way === "out" ? "two" : "hub"].calls.includes("simulate"), false);
+      assert.deepEqual(relayer.log.events("warn"), ["leg_blocked"]);
+      await world.blocks(300);
+      assert.equal(relayer.row(late, at).state, "timed_out");
+      const [more] = await world.sendFrom(source, target, 1);
+      await world.blocks(10);
+      obstacle = undefined;
+      await world.blocks(10);
+      assert.ok(isDelivered(world, message));
+      assert.ok(isDelivered(world, more));
+      assert.equal(isDelivered(world, late), false);
+      assert.ok(relayer.log.events("info").includes("leg_resumed"));
+    }, () => Promise.resolve(obstacle));
+  });
+}
+
+Deno.test("leg: what an earlier run of the program held for an obstacle goes on after a start", async () => {
+  const world = new World();
+  const [message] = await world.sendFrom(world.hub, world.two, 1);
+  assert.ok(message !== undefined);
+  const ledger = memoryLedger(world);
+  const obstacle: Obstacle = { reason: "sink_unprovable", detail: "words" };
+  const run = async (found: Obstacle | undefined, test: (relayer: Relayer) => void): Promise<void> => {
+    const relayer = new Relayer(world, ledger);
+    const leg = { ...outbound(relayer), findObstacle: () => Promise.resolve(found) };
+    const end = legWorker(relayer.deps, relayer.settings, leg).run(relayer.signal).catch(() => undefined);
+    await world.blocks(10);
+    test(relayer);
+    relayer.kill();
+    await end;
+  };
+  await run(obstacle, (relayer) => assert.equal(relayer.row(message).reason, "sink_unprovable"));
+  await run(undefined, () => assert.ok(isDelivered(world, message)));
+});
+
+for (
+  const [way, what, code] of [
+    ["out", "The host is frozen", "host_frozen"],
+    ["in", "The light client is frozen", "client_frozen"],
+  ] as const
+) {
+  Deno.test(`leg: ${what}: told within a round, once, and again when it is over`, async () => {
+    const world = new World();
+    await withLeg(world, way, async (relayer) => {
+      const target = way === "out" ? world.two : world.hub;
+      await world.blocks(5);
+      target.freeze(true);
+      await world.blocks(4);
+      const warnings = relayer.log.lines.filter(({ level }) => level === "warn");
+      assert.deepEqual(warnings.map(({ event, fields }) => [event, fields.chain]), [
+        [code, target.id.stateMachine],
+      ]);
+      await world.blocks(30);
+      target.freeze(false);
+      await world.blocks(4);
+      const told = relayer.log.lines.filter(({ event }) => event === "freeze_ended");
+      assert.deepEqual(told.map(({ fields }) => fields.chain), [target.id.stateMachine]);
+      assert.equal(relayer.log.events("warn").length, 1);
+    });
+  });
+}
+
+for (const [way, family] of [["out", "EVM"], ["in", "Substrate"]] as const) {
+  Deno.test(`leg: within the challenge period an older height proves what it can (${family} host) (F9)`, async () => {
+    const world = new World({ two: { challengePeriodSec: 60n }, hub: { challengePeriodSec: 60n } });
+    const [source, target] = way === "out" ? [world.hub, world.two] : [world.one, world.hub];
+    await withLeg(world, way, async (relayer) => {
+      const [old] = await world.sendFrom(source, target, 1);
+      await world.blocks(30);
+      const [young] = await world.sendFrom(source, target, 1);
+      await world.blocks(24);
+      assert.equal(isDelivered(world, old), false, "its height is not old enough");
+      await world.blocks(14);
+      assert.ok(isDelivered(world, old), "the newer height does not hold it up");
+      assert.equal(isDelivered(world, young), false);
+      await world.blocks(40);
+      assert.ok(isDelivered(world, young));
+      assert.deepEqual(relayer.log.events("warn"), []);
+    });
+  });
+}
+
+Deno.test("leg: a height that is vetoed in its challenge period is not used (F9)", async () => {
+  const world = new World({ two: { challengePeriodSec: 60n } });
+  await withLeg(world, "out", async (relayer) => {
+    const [message] = await world.sendFrom(world.hub, world.two, 1);
+    await world.blocks(30);
+    world.two.veto(world.hub);
+    await world.blocks(60);
+    assert.equal(isDelivered(world, message), false);
+    assert.equal(world.two.reverted().length, 0);
+    await world.update(world.hub, world.two);
+    await world.blocks(80);
+    assert.ok(isDelivered(world, message));
+    assert.deepEqual(relayer.log.events("error"), []);
+  });
+});
+
+Deno.test("leg: an endpoint that fails is asked more and more seldom, told once, and its return is told", async () => {
+  const world = new World();
+  await withLeg(world, "out", async (relayer) => {
+    relayer.two.faults.add("fetchView", { kind: "throw", code: "unreachable" }, { times: 1_000 });
+    const callsIn = async (ms: number): Promise<number> => {
+      const before = relayer.two.calls.length;
+      await world.clock.advance(ms);
+      return relayer.two.calls.length - before;
+    };
+    const first = await callsIn(60_000);
+    await world.clock.advance(600_000);
+    const later = await callsIn(600_000);
+    assert.ok(first >= 3 && first <= 10, `${first} calls in the first minute`);
+    assert.ok(later >= 1 && later <= 4, `${later} calls in ten minutes`);
+    assert.deepEqual(relayer.log.events("warn"), ["leg_paused"]);
+    relayer.two.faults.clear("fetchView");
+    await world.clock.advance(400_000);
+    assert.ok(relayer.log.events("info").includes("leg_resumed"));
+    const [message] = await world.sendFrom(world.hub, world.two, 1);
+    await world.blocks(10);
+    assert.ok(isDelivered(world, message));
+  });
+});
+
+Deno.test("leg: a pause that the endpoint asks for is kept", async () => {
+  const world = new World();
+  await world.sendFrom(world.hub, world.two, 1);
+  const relayer = new Relayer(world, memoryLedger(world));
+  relayer.two.faults.add("fetchView", { kind: "throw", code: "throttled", retryAfterMs: 90_000 });
+  const worker = legWorker(relayer.deps, relayer.settings, outbound(relayer));
+  const end = worker.run(relayer.signal).catch(() => undefined);
+  await world.clock.advance(89_000);
+  assert.equal(relayer.two.calls.length, 1);
+  await world.clock.advance(2_000);
+  assert.ok(relayer.two.calls.length > 1);
+  relayer.kill();
+  await end;
+});
+
+Deno.test("leg: a worker that is started again goes on at its cursor, whatever initial_height says (F1)", async () => {
+  const world = new World();
+  const [message] = await world.sendFrom(world.hub, world.two, 1);
+  const relayer = new Relayer(world, memoryLedger(world), { initialHeight: 0n });
+  const worker = legWorker(relayer.deps, relayer.settings, outbound(relayer));
+  relayer.two.faults.add("simulate", {
+    kind: "interrupt",
+    when: "before",
+    act: () => {
+      throw new Error("a defect");
+    },
+  });
+  await assert.rejects(world.clock.run(worker.run(relayer.signal)), /a defect/);
+  const cursor = relayer.ledger.cursors.find(names.hub, names.two);
+  assert.ok(cursor !== undefined && cursor > 0n);
+  const reads = (): number => relayer.hub.calls.filter((method) => method === "fetchEvents").length;
+  const before = reads();
+  const end = worker.run(relayer.signal).catch(() => undefined);
+  await world.blocks(3);
+  assert.equal(reads(), before, "nothing is read a second time");
+  assert.ok(isDelivered(world, message));
+  relayer.kill();
+  await end;
+});
+
+Deno.test("leg: a hundred messages that others delivered do not make the next ones wait (F14)", async () => {
+  const world = new World();
+  const competitor = new Relayer(world, memoryLedger(world), { number: 2 });
+  await world.sendFrom(world.hub, world.two, 300);
+  const theirs = outbound(competitor);
+  for (let block = 0; block < 3; block++) {
+    await round(competitor, theirs);
+    await world.blocks(1);
+    await world.clock.advance(4_000);
+    await settle(competitor);
+  }
+  const [ours] = await world.sendFrom(world.hub, world.two, 1);
+  assert.equal(delivered(world.two).length, 300);
+  await withLeg(world, "out", async (relayer) => {
+    await world.clock.advance(0);
+    assert.ok(ours !== undefined);
+    assert.equal(relayer.row(ours).state, "submitted", "in the first round already");
+  });
+});
+
+Deno.test("leg: a long catch-up delivers what it finds on the way", async () => {
+  const world = new World();
+  for (let some = 0; some < 10; some++) {
+    for (let count = 0; count < 30; count++) world.hub.dispatch(world.message());
+    await world.blocks(2);
+  }
+  await world.update(world.hub, world.two);
+  const relayer = new Relayer(world, memoryLedger(world), { chain: { limits: { blocksPerEventQuery: 2n } } });
+  const steps: string[] = [];
+  for (const [chain, method] of [[relayer.hub, "fetchEvents"], [relayer.two, "broadcast"]] as const) {
+    const act = (): void => void steps.push(method);
+    chain.faults.add(method, { kind: "interrupt", when: "before", act }, { times: 1_000 });
+  }
+  const leg = outbound(relayer);
+  const end = legWorker(relayer.deps, relayer.settings, leg).run(relayer.signal).catch(() => undefined);
+  await world.clock.advance(0);
+  assert.ok(steps.indexOf("broadcast") < steps.lastIndexOf("fetchEvents"), steps.join(" "));
+  const { height } = await relayer.two.fetchView(relayer.hub.id, relayer.signal);
+  assert.equal(relayer.ledger.cursors.find(names.hub, names.two), height);
+  relayer.kill();
+  await end;
+});
+
+Deno.test("leg: messages that expire while they wait are ended by the target's clock", async () => {
+  const world = new World();
+  world.two.freeze(true);
+  const soon = BigInt(Math.floor(world.clock.now() / 1000)) + 100n;
+  const [message] = await world.sendFrom(world.hub, world.two, 1, { timeoutTimestampSec: soon });
+  await withLeg(world, "out", async (relayer) => {
+    await world.blocks(110);
+    assert.ok(message !== undefined);
+    assert.equal(relayer.row(message).state, "timed_out", "also while the host is frozen");
+    world.two.freeze(false);
+    await world.blocks(5);
+    assert.equal(relayer.row(message).state, "timed_out");
+    assert.equal(world.two.reverted().length, 0);
+  });
+});
+
+Deno.test("settle worker: rows that no open transaction carries are looked at again after a start", async () => {
+  const world = new World();
+  const [message] = await world.sendFrom(world.hub, world.two, 1);
+  assert.ok(message !== undefined);
+  const relayer = new Relayer(world, memoryLedger(world));
+  await round(relayer, outbound(relayer));
+  const [journalled] = relayer.submissions(message);
+  assert.ok(journalled !== undefined);
+  relayer.ledger.transaction(() => {
+    relayer.ledger.submissions.update(journalled.id, { state: "dropped" });
+  });
+  assert.equal(relayer.row(message).state, "submitted");
+  const work = { target: relayer.two, sources: [relayer.hub], everyMs: 2_000, legs: [] };
+  const worker = settleWorker(relayer.deps, relayer.settings, { ...work, wake: new Wake(world.clock) });
+  const end = worker.run(relayer.signal).catch(() => undefined);
+  await world.clock.settle();
+  assert.equal(relayer.row(message).state, "ready");
+  relayer.kill();
+  await end;
+});

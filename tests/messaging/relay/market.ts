@@ -1,0 +1,91 @@
+/** Fees, prices and legs that weigh them; workers of one leg that run until a test ends. */
+import assert from "node:assert/strict";
+import { createPriceSource } from "../../../src/messaging/pricing/price_source.ts";
+import type { Message, PostRequest } from "../../../src/core/ismp/message.ts";
+import type { Leg, LegProfit } from "../../../src/messaging/relay/leg.ts";
+import { legWorker } from "../../../src/messaging/relay/leg_worker.ts";
+import { settleWorker } from "../../../src/messaging/relay/settle_worker.ts";
+import { names, type Relayer, type World } from "./world.ts";
+
+/** Dollars x 10^18 that a message costs on a chain whose gas costs {@link PRICE_WEI}, at {@link PRICE_27}. */
+export const COST_18 = 200_000_000_000_000_000n;
+/** 2,000 dollars. */
+export const PRICE_27 = 2_000n * 10n ** 27n;
+export const PRICE_WEI = 10n ** 9n;
+
+/** Profit of `percent` on the way to the second chain; counts how often the price was asked for; `none`: nobody knows it. */
+export function profitOf(
+  relayer: Relayer,
+  percent: number,
+  price27: bigint | "none" = PRICE_27,
+): LegProfit & { readonly asked: () => number } {
+  let asked = 0;
+  const quotes = [{
+    origin: "router" as const,
+    ask: () => {
+      asked++;
+      return Promise.resolve(
+        price27 === "none"
+          ? { kind: "failed" as const, code: "no_pool" as const }
+          : { kind: "price" as const, price27 },
+      );
+    },
+  }];
+  return {
+    minimumPercent: percent,
+    feeChains: new Map([[names.one, relayer.one], [names.two, relayer.two]]),
+    price: createPriceSource({ clock: relayer.deps.clock }, { quotes }),
+    asked: () => asked,
+  };
+}
+
+/** Messages with these fees on their source, which have arrived at the hub. */
+export async function pay(
+  world: World,
+  fees: readonly bigint[],
+  changes: Partial<PostRequest> = {},
+): Promise<Message[]> {
+  world.two.priceWei = PRICE_WEI;
+  const messages = fees.map(() => world.message(changes));
+  for (const [index, message] of messages.entries()) {
+    const source = changes.source === names.two ? world.two : world.one;
+    source.dispatch(message, fees[index]);
+    world.hub.dispatch(message);
+  }
+  await world.blocks(1);
+  return messages;
+}
+
+/** The same, known to the second chain. */
+export async function payAndUpdate(
+  world: World,
+  fees: readonly bigint[],
+  changes: Partial<PostRequest> = {},
+): Promise<Message[]> {
+  const messages = await pay(world, fees, changes);
+  await world.update(world.hub, world.two);
+  return messages;
+}
+
+/** Runs a leg and its settling until `test` ends; no worker may fail. */
+export async function running(relayer: Relayer, leg: Leg, test: () => Promise<void>): Promise<void> {
+  const settling = {
+    target: leg.target,
+    sources: [leg.source],
+    everyMs: 2_000,
+    wake: leg.settleWake,
+    legs: [leg.wake],
+  };
+  const faults: unknown[] = [];
+  const ends = [
+    legWorker(relayer.deps, relayer.settings, leg),
+    settleWorker(relayer.deps, relayer.settings, settling),
+  ].map((worker) => worker.run(relayer.signal).catch((error: unknown) => faults.push(error)));
+  try {
+    await test();
+  } finally {
+    relayer.kill();
+    await Promise.all(ends);
+  }
+  assert.ok(faults.every((fault) => fault instanceof Error && fault.message === "killed"), String(faults));
+}

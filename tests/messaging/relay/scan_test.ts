@@ -1,0 +1,307 @@
+import assert from "node:assert/strict";
+import type { Hex } from "../../../src/core/encoding/bytes.ts";
+import { RpcFault } from "../../../src/core/rpc/fault.ts";
+import { NEVER_MS } from "../../../src/messaging/relay/decisions/retry_schedule.ts";
+import { type Leg } from "../../../src/messaging/relay/leg.ts";
+import { scanLeg, startCursor } from "../../../src/messaging/relay/scan.ts";
+import { outbound, round, settle } from "./rounds.ts";
+import { memoryLedger, names, Relayer, sender, withLedger, World } from "./world.ts";
+
+async function scan(relayer: Relayer, leg: Leg): Promise<number> {
+  const view = await leg.target.fetchView(leg.source.id, relayer.signal);
+  const { found, isComplete } = await scanLeg(relayer.deps, relayer.settings, leg, view, relayer.signal);
+  assert.ok(isComplete);
+  return found;
+}
+
+async function start(relayer: Relayer, leg: Leg): Promise<void> {
+  const view = await leg.target.fetchView(leg.source.id, relayer.signal);
+  await startCursor(relayer.deps, leg, view, relayer.signal);
+}
+
+const cursorOf = (relayer: Relayer): bigint | undefined => relayer.ledger.cursors.find(names.one, names.hub);
+
+const limits = {
+  limits: { maxMessagesPerStep: 100, maxCallBytes: 100_000, blocksPerEventQuery: 2n },
+};
+
+Deno.test("scan: rows and cursor appear together, and the cursor stops at what the target can verify", async () => {
+  const world = new World();
+  const messages = await world.sendFrom(world.one, world.hub, 3);
+  world.one.dispatch(world.message());
+  await world.blocks(1);
+  await withLedger(world, async (ledger) => {
+    const relayer = new Relayer(world, ledger);
+    const leg = relayer.leg(relayer.one, relayer.hub);
+    await start(relayer, leg);
+    assert.equal(await scan(relayer, leg), 3);
+    const { height } = await relayer.hub.fetchView(relayer.one.id, relayer.signal);
+    assert.equal(cursorOf(relayer), height);
+    for (const message of messages) assert.equal(relayer.row(message, names.hub).state, "seen");
+    assert.equal(await scan(relayer, leg), 0, "a second scan finds nothing new");
+  });
+});
+
+Deno.test("scan: a crash between reading and writing loses nothing (F1)", async () => {
+  const world = new World();
+  const [message] = await world.sendFrom(world.one, world.hub, 1);
+  await withLedger(world, async (ledger, reopen) => {
+    const first = new Relayer(world, ledger);
+    await start(first, first.leg(first.one, first.hub));
+    first.one.faults.add("fetchEvents", { kind: "interrupt", when: "after", act: () => first.kill() });
+    await assert.rejects(scan(first, first.leg(first.one, first.hub)), /killed/);
+    const second = new Relayer(world, reopen());
+    assert.equal(cursorOf(second), 0n);
+    assert.equal(await scan(second, second.leg(second.one, second.hub)), 1);
+    assert.ok(message !== undefined && second.row(message, names.hub).state === "seen");
+  });
+});
+
+Deno.test("scan: when writing a row fails, the cursor stays as well", async () => {
+  const world = new World();
+  await world.blocks(1);
+  // Of one block, so that they are written together.
+  world.one.dispatch(world.message());
+  world.one.dispatch(world.message());
+  await world.blocks(1);
+  world.hub.accept(world.one, 3n);
+  await world.blocks(1);
+  await withLedger(world, async (ledger) => {
+    let writes = 0;
+    const { messages } = ledger;
+    const full = {
+      ...ledger,
+      messages: {
+        ...messages,
+        record: (...row: Parameters<typeof messages.record>): ReturnType<typeof messages.record> => {
+          if (++writes === 2) throw new Error("disk full");
+          return messages.record(...row);
+        },
+      },
+    };
+    const relayer = new Relayer(world, full);
+    const leg = relayer.leg(relayer.one, relayer.hub);
+    await start(relayer, leg);
+    await assert.rejects(scan(relayer, leg), /disk full/);
+    assert.equal(cursorOf(relayer), 1n, "the block before was written by itself");
+    assert.deepEqual(ledger.messages.countByState(), []);
+    assert.equal(await scan(relayer, leg), 2);
+  });
+});
+
+// The first chunk is one block, later ones are as wide as the chain allows.
+for (const [name, skip, cursor] of [["first", 0, 0n], ["middle", 1, 1n], ["last", 2, 3n]] as const) {
+  Deno.test(`scan: a failure of the ${name} chunk leaves the cursor before it, and the next scan goes on (F8)`, async () => {
+    const world = new World();
+    await world.blocks(1);
+    for (let block = 0; block < 5; block++) {
+      world.one.dispatch(world.message());
+      await world.blocks(1);
+    }
+    world.hub.accept(world.one, 6n);
+    await world.blocks(1);
+    await withLedger(world, async (ledger) => {
+      const relayer = new Relayer(world, ledger, { chain: limits });
+      const leg = relayer.leg(relayer.one, relayer.hub);
+      await start(relayer, leg);
+      relayer.one.faults.add("fetchEvents", { kind: "throw", code: "range_too_wide" }, { skip });
+      await assert.rejects(
+        scan(relayer, leg),
+        (error: unknown) => error instanceof RpcFault && error.code === "range_too_wide",
+      );
+      assert.equal(cursorOf(relayer), cursor);
+      await scan(relayer, leg);
+      assert.equal(cursorOf(relayer), 6n);
+      const [count] = ledger.messages.countByState();
+      assert.equal(count?.count, 5 - 1, "block 7 is not accepted yet");
+    });
+  });
+}
+
+Deno.test("scan: the order of events and events told twice make no difference (F11)", async () => {
+  const world = new World();
+  const messages = await world.sendFrom(world.one, world.hub, 5);
+  await withLedger(world, async (ledger) => {
+    const relayer = new Relayer(world, ledger);
+    const leg = relayer.leg(relayer.one, relayer.hub);
+    relayer.one.alterEvents = (events) => [...events, ...events].reverse();
+    await start(relayer, leg);
+    assert.equal(await scan(relayer, leg), 5);
+    const query = { source: names.one, target: names.hub, nowMs: world.clock.now(), limit: 10 };
+    const due = ledger.messages.listDue(query).map(({ commitment }) => commitment);
+    assert.deepEqual(due, messages.map(({ commitment }) => commitment));
+  });
+});
+
+Deno.test("scan: initial_height below the cursor reads again without touching what has ended", async () => {
+  const world = new World();
+  const [message] = await world.sendFrom(world.one, world.hub, 1);
+  assert.ok(message !== undefined);
+  await withLedger(world, async (ledger) => {
+    const relayer = new Relayer(world, ledger);
+    const leg = relayer.leg(relayer.one, relayer.hub);
+    await start(relayer, leg);
+    await scan(relayer, leg);
+    ledger.messages.transition(message.commitment, names.hub, {
+      to: "delivered_by_other",
+      reason: "handled_by_other",
+    });
+    const lines = relayer.log.lines.length;
+    await start(relayer, leg);
+    assert.equal(cursorOf(relayer), 0n);
+    assert.equal(await scan(relayer, leg), 0);
+    assert.equal(relayer.row(message, names.hub).state, "delivered_by_other");
+    const said = relayer.log.lines.slice(lines).map((line) => line.event);
+    assert.ok(!said.includes("message_found"), "nothing is found a second time");
+  });
+});
+
+Deno.test("scan: initial_height above the cursor skips blocks and says so; a restart without it goes on", async () => {
+  const world = new World();
+  await world.sendFrom(world.one, world.hub, 1);
+  await withLedger(world, async (ledger) => {
+    ledger.transaction(() => ledger.cursors.reset(names.one, names.hub, 1n));
+    const skipping = new Relayer(world, ledger, { initialHeight: 100n });
+    await start(skipping, skipping.leg(skipping.one, skipping.hub));
+    assert.equal(cursorOf(skipping), 100n);
+    assert.equal(skipping.log.events("warn").length, 1);
+    ledger.transaction(() => ledger.cursors.reset(names.one, names.hub, 1n));
+    const plain = new Relayer(world, ledger);
+    await start(plain, plain.leg(plain.one, plain.hub, { initialHeight: undefined }));
+    assert.equal(cursorOf(plain), 1n);
+  });
+});
+
+Deno.test("scan: a first start begins at the height that the target knows", async () => {
+  const world = new World();
+  await world.sendFrom(world.one, world.hub, 1);
+  await withLedger(world, async (ledger) => {
+    const relayer = new Relayer(world, ledger);
+    const leg = relayer.leg(relayer.one, relayer.hub, { initialHeight: undefined });
+    await start(relayer, leg);
+    assert.equal(await scan(relayer, leg), 0);
+    const [message] = await world.sendFrom(world.one, world.hub, 1);
+    assert.equal(await scan(relayer, leg), 1);
+    assert.ok(message !== undefined && relayer.row(message, names.hub).state === "seen");
+  });
+});
+
+Deno.test("scan: after a week without the program, blocks older than seven days are left out and told", async () => {
+  const world = new World();
+  await world.sendFrom(world.one, world.hub, 1);
+  const before = world.one.head.height;
+  await world.clock.advance(8 * 24 * 3_600_000);
+  const [young] = await world.sendFrom(world.one, world.hub, 1);
+  await withLedger(world, async (ledger) => {
+    ledger.transaction(() => ledger.cursors.reset(names.one, names.hub, 1n));
+    const relayer = new Relayer(world, ledger);
+    const leg = relayer.leg(relayer.one, relayer.hub, { initialHeight: undefined });
+    await start(relayer, leg);
+    assert.equal(cursorOf(relayer), before);
+    assert.equal(await scan(relayer, leg), 1);
+    assert.ok(young !== undefined && relayer.row(young, names.hub).state === "seen");
+    const warning = relayer.log.lines.find(({ level }) => level === "warn");
+    assert.equal(warning?.fields["initial_height"], 1n);
+  });
+});
+
+Deno.test("scan: a height that goes down after a veto does not move the cursor back (F9)", async () => {
+  const world = new World();
+  await world.sendFrom(world.one, world.hub, 1);
+  await withLedger(world, async (ledger) => {
+    const relayer = new Relayer(world, ledger);
+    const leg = relayer.leg(relayer.one, relayer.hub);
+    await start(relayer, leg);
+    await scan(relayer, leg);
+    const cursor = cursorOf(relayer);
+    world.hub.veto(world.one);
+    await world.blocks(1);
+    assert.equal(await scan(relayer, leg), 0);
+    assert.equal(cursorOf(relayer), cursor);
+  });
+});
+
+Deno.test("scan: a message that a filter rejected is let in again once the filter has changed", async () => {
+  const world = new World();
+  const [message] = await world.sendFrom(world.one, world.hub, 1);
+  assert.ok(message !== undefined);
+  await withLedger(world, async (ledger) => {
+    const strict = new Relayer(world, ledger, { settings: { moduleFilter: new Set(["0x00"]) } });
+    await start(strict, strict.leg(strict.one, strict.hub));
+    assert.equal(await scan(strict, strict.leg(strict.one, strict.hub)), 1);
+    assert.equal(strict.row(message, names.hub).state, "rejected");
+    assert.equal(strict.row(message, names.hub).reason, "module_filter");
+    const open = new Relayer(world, ledger, { settings: { moduleFilter: new Set([sender]) } });
+    await start(open, open.leg(open.one, open.hub));
+    assert.equal(await scan(open, open.leg(open.one, open.hub)), 1);
+    const row = open.row(message, names.hub);
+    assert.equal(row.state, "seen");
+    assert.equal(row.reason, undefined);
+  });
+});
+
+const fromHub: readonly [string, ReadonlyMap<Hex, bigint> | undefined, readonly unknown[]][] = [
+  ["that is listed is taken", new Map([[sender, 1n]]), ["seen", undefined]],
+  ["that is not listed is rejected", new Map(), ["rejected", "hub_originated"]],
+  ["waits while the hub's list is unknown", undefined, ["held", "waiting_for_update"]],
+];
+for (const [what, listed, expected] of fromHub) {
+  Deno.test(`scan: a request of a module of the hub ${what} (F21)`, async () => {
+    const world = new World();
+    const [message] = await world.sendFrom(world.hub, world.two, 1, { source: names.hub });
+    assert.ok(message !== undefined);
+    const settings = { listedModules: (): ReadonlyMap<Hex, bigint> | undefined => listed };
+    const relayer = new Relayer(world, memoryLedger(world), { settings });
+    const leg = outbound(relayer);
+    await start(relayer, leg);
+    await scan(relayer, leg);
+    const { state, reason } = relayer.row(message);
+    assert.deepEqual([state, reason], expected);
+  });
+}
+
+for (const [then, listed] of [["submitted", [sender]], ["rejected", []]] as const) {
+  Deno.test(`scan: requests of the hub that wait for its list stand in nobody's way, and are ${then} then`, async () => {
+    const world = new World();
+    const waiting = await world.sendFrom(world.hub, world.two, 3, { source: names.hub });
+    const users = await world.sendFrom(world.hub, world.two, 2);
+    const hub: { list?: ReadonlyMap<Hex, bigint> } = {};
+    const relayer = new Relayer(world, memoryLedger(world), {
+      settings: { listedModules: () => hub.list },
+      chain: { limits: { maxMessagesPerStep: 3 } },
+    });
+    const leg = outbound(relayer);
+    assert.deepEqual(await round(relayer, leg), { sent: 0, hasMore: true }, "a page of messages that wait");
+    assert.deepEqual(await round(relayer, leg), { sent: 2, hasMore: false });
+    assert.ok(users.every((message) => relayer.row(message).state === "submitted"));
+    assert.deepEqual(await round(relayer, leg), { sent: 0, hasMore: false }, "no loop without a pause");
+    await world.blocks(8);
+    await settle(relayer);
+    hub.list = new Map(listed.map((module) => [module, 1n]));
+    await round(relayer, leg);
+    assert.deepEqual(waiting.map((message) => relayer.row(message).state), [then, then, then]);
+  });
+}
+
+Deno.test("scan: a raised fee leaves messages alone that wait for something else", async () => {
+  const world = new World();
+  const [message] = await world.sendFrom(world.one, world.hub, 1);
+  assert.ok(message !== undefined);
+  const relayer = new Relayer(world, memoryLedger(world), { settings: { retryFrequencySec: 60 } });
+  const leg = relayer.leg(relayer.one, relayer.hub);
+  await start(relayer, leg);
+  await scan(relayer, leg);
+  world.hub.dispatch(message);
+  await world.blocks(1);
+  await world.update(world.hub, world.two);
+  const out = outbound(relayer);
+  await start(relayer, out);
+  await scan(relayer, out);
+  const change = { to: "held", reason: "simulation_failed", nextAttemptAtMs: NEVER_MS } as const;
+  relayer.ledger.messages.transition(message.commitment, names.two, change);
+  world.one.fund(message.commitment, 5n);
+  await world.blocks(1);
+  await world.update(world.one, world.hub);
+  await scan(relayer, leg);
+  assert.equal(relayer.row(message).nextAttemptAtMs, NEVER_MS);
+});

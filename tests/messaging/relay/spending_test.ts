@@ -1,0 +1,296 @@
+/** What the ledger of spending says of transactions, and the daily limit of losses. */
+import assert from "node:assert/strict";
+import type { Delivery } from "../../../src/core/chains/port.ts";
+import type { Ledger, SpendingRow } from "../../../src/messaging/ledger/ledger.ts";
+import { STUCK_AFTER_MS } from "../../../src/core/chains/replacement_policy.ts";
+import type { Message } from "../../../src/core/ismp/message.ts";
+import { housekeepingWorker } from "../../../src/messaging/housekeeping.ts";
+import type { Leg, LegProfit } from "../../../src/messaging/relay/leg.ts";
+import { sendConsensus } from "../../../src/messaging/relay/send.ts";
+import { settleAll } from "../../../src/messaging/relay/settle.ts";
+import type { EventCode } from "../../../src/core/telemetry/events.ts";
+import { MemoryReplacing } from "../../support/memory_replacing.ts";
+import { COST_18, pay, payAndUpdate, PRICE_WEI, profitOf } from "./market.ts";
+import { round } from "./rounds.ts";
+import { memoryLedger, names, Relayer, type RelayerOptions, withLedger, World } from "./world.ts";
+
+interface Case {
+  readonly world: World;
+  readonly relayer: Relayer;
+  readonly profit: LegProfit;
+  readonly leg: Leg;
+}
+
+function prepare(percent: number, options: RelayerOptions = {}, world = new World(), ledger?: Ledger): Case {
+  world.two.priceWei = PRICE_WEI;
+  const relayer = new Relayer(world, ledger ?? memoryLedger(world), options);
+  const profit = profitOf(relayer, percent);
+  return { world, relayer, profit, leg: relayer.leg(relayer.hub, relayer.two, { profit }) };
+}
+
+async function settle({ relayer, profit, world }: Case): Promise<void> {
+  const chain = new MemoryReplacing(world.two, relayer.two, world.clock);
+  await settleAll(relayer.deps, relayer.settings, relayer.two, relayer.signal, { chain, profit });
+}
+
+/** Sends what is due; messages that others may want are left to them for a while. */
+async function send({ leg, relayer, world }: Case): Promise<number> {
+  for (let rounds = 0; rounds < 40; rounds++) {
+    const { sent } = await round(relayer, leg);
+    if (sent > 0) return sent;
+    await world.clock.advance(3_000);
+  }
+  return 0;
+}
+
+/** Sends what is due, has it mined, and settles it. */
+async function deliver(work: Case): Promise<number> {
+  const sent = await send(work);
+  await work.world.blocks(1);
+  await settle(work);
+  return sent;
+}
+
+/** Everything that was spent on the second chain. */
+function rows({ relayer }: Case): readonly SpendingRow[] {
+  return relayer.ledger.spending.listMined(names.two, 0);
+}
+
+function told({ relayer }: Case, code: EventCode): readonly unknown[] {
+  return relayer.log.lines.filter(({ event }) => event === code).map(({ fields }) => fields);
+}
+
+/** Somebody else delivers them first, in the next block. */
+async function overtake(world: World, messages: readonly Message[]): Promise<void> {
+  const competitor = new Relayer(world, memoryLedger(world), { number: 2 });
+  const { height } = await competitor.two.fetchView(competitor.hub.id, competitor.signal);
+  const proof = await competitor.hub.proveMessages(messages, height, competitor.two, competitor.signal);
+  const delivery = { steps: [{ kind: "messages" as const, messages, proof }] };
+  const simulation = await competitor.two.simulate(delivery, competitor.signal);
+  assert.ok(simulation.kind === "accepted");
+  const signed = await competitor.two.sign(
+    delivery,
+    simulation,
+    { nonceAtLeast: undefined },
+    competitor.signal,
+  );
+  assert.ok(signed.kind === "signed");
+  await competitor.two.broadcast(signed.submission, competitor.signal);
+}
+
+/** What 100,000 gas cost. */
+const COST_WEI = 100_000n * PRICE_WEI;
+
+Deno.test("spending: a delivery by the profit rule cost what its receipt says and earned its fees", async () => {
+  const work = prepare(10);
+  const fees = [COST_18 * 2n, COST_18 * 3n];
+  await payAndUpdate(work.world, fees);
+  assert.equal(await deliver(work), 2);
+  const [row] = rows(work);
+  assert.deepEqual([row?.purpose, row?.rule, row?.result], ["delivery", "profit", "delivered"]);
+  assert.deepEqual([row?.costWei, row?.costUsd18], [2n * COST_WEI, 2n * COST_18]);
+  assert.deepEqual([row?.offeredUsd18, row?.revenueUsd18, row?.lossMicroUsd], [
+    5n * COST_18,
+    5n * COST_18,
+    0n,
+  ]);
+});
+
+Deno.test("spending: without a minimum nobody knows yet what a delivery earned; until then it counts as lost", async () => {
+  const work = prepare(0);
+  await payAndUpdate(work.world, [COST_18 * 2n]);
+  await deliver(work);
+  const [row] = rows(work);
+  assert.deepEqual([row?.rule, row?.result, row?.revenueUsd18], ["no_minimum", "delivered", undefined]);
+  assert.equal(row?.lossMicroUsd, 200_000n);
+});
+
+Deno.test("spending: a lost race, a module that fails and a freed nonce are told apart, and earned nothing", async () => {
+  const world = new World();
+  const work = prepare(0, {}, world);
+  const [lost] = await payAndUpdate(world, [0n]);
+  assert.ok(lost !== undefined);
+  await overtake(world, [lost]);
+  await deliver(work);
+  const [failing] = await payAndUpdate(world, [0n]);
+  assert.ok(failing !== undefined);
+  // It behaves while it is simulated.
+  assert.equal(await send(work), 1);
+  world.two.failing.add(failing.commitment);
+  await world.blocks(1);
+  await settle(work);
+  // Of another sender: what a module of this one did keeps its other messages back.
+  await payAndUpdate(world, [0n], { from: new Uint8Array(20).fill(9) });
+  world.two.isFull = true;
+  assert.equal(await send(work), 1);
+  for (let replacement = 0; replacement < 4; replacement++) {
+    await world.clock.advance(STUCK_AFTER_MS);
+    await settle(work);
+  }
+  world.two.isFull = false;
+  await world.blocks(1);
+  await settle(work);
+  const found = rows(work);
+  assert.deepEqual(found.map(({ result }) => result), ["lost_race", "not_executed", "cancelled"]);
+  assert.deepEqual(found.map(({ revenueUsd18 }) => revenueUsd18), [0n, 0n, 0n]);
+  const [reverted, , cancelled] = found;
+  assert.deepEqual([reverted?.costWei, cancelled?.gasUsed], [21_000n * PRICE_WEI, 21_000n]);
+  assert.deepEqual([cancelled?.purpose, cancelled?.rule], ["cancellation", "nonce"]);
+});
+
+Deno.test("spending: proofs of the hub that a host had by then are told from those that it learned from", async () => {
+  const world = new World({ two: { setId: 0n } });
+  const work = prepare(0, {}, world);
+  await world.blocks(3);
+  world.hub.acceptProof("messaging");
+  await world.blocks(4);
+  const proofs = await work.relayer.hub.fetchAcceptedProofs(1n, world.hub.head.height, work.relayer.signal);
+  const bytes = await Promise.all(
+    proofs.map((proof) => work.relayer.hub.fetchProofBytes(proof, work.relayer.signal)),
+  );
+  const known = bytes.filter((each) => each !== undefined);
+  assert.equal(known.length, 1);
+  const delivery: Delivery = { steps: known.map((proof) => ({ kind: "consensus", proof })) };
+  work.relayer.two.tellsKnownProofs = false;
+  for (let time = 0; time < 2; time++) {
+    const simulation = await work.leg.target.simulate(delivery, work.relayer.signal);
+    assert.ok(simulation.kind === "accepted");
+    const consensus = { delivery, simulation, why: "ahead of messages" } as const;
+    assert.equal(await sendConsensus(work.relayer.deps, work.leg, consensus, work.relayer.signal), "sent");
+    await world.blocks(1);
+    await settle(work);
+  }
+  assert.deepEqual(rows(work).map(({ purpose, rule, result }) => [purpose, rule, result]), [
+    ["consensus_proofs", "consensus_proofs", "advanced"],
+    ["consensus_proofs", "consensus_proofs", "already_known"],
+  ]);
+});
+
+Deno.test("spending: a block that is reorganised away costs nothing; the one in its place is paid once", async () => {
+  const world = new World({ two: { finalityLag: 4n } });
+  const work = prepare(0, {}, world);
+  await payAndUpdate(world, [0n]);
+  await deliver(work);
+  assert.equal(rows(work).length, 1);
+  world.two.reorganise(1, "forget");
+  await world.blocks(6);
+  await settle(work);
+  assert.deepEqual(rows(work), []);
+  await settle(work);
+  await world.blocks(1);
+  await settle(work);
+  assert.deepEqual(rows(work).map(({ result, costWei }) => [result, costWei]), [["delivered", COST_WEI]]);
+});
+
+Deno.test("spending: every ten minutes the log says what was spent, and what earned nothing by reason", async () => {
+  const world = new World();
+  const work = prepare(10, {}, world);
+  const stop = new AbortController();
+  const end = housekeepingWorker(work.relayer.deps).run(stop.signal).catch(() => undefined);
+  const [lost] = await payAndUpdate(world, [COST_18 * 2n]);
+  assert.ok(lost !== undefined);
+  await overtake(world, [lost]);
+  await deliver(work);
+  await payAndUpdate(world, [COST_18 * 2n]);
+  assert.equal(await deliver(work), 1);
+  await world.clock.advance(600_000);
+  stop.abort();
+  await end;
+  assert.deepEqual(told(work, "gas_spent")[0], {
+    chain: names.two,
+    transactions: 2,
+    spent: "0.000121",
+    spentUsd: "0.242",
+    earnedUsd: "0.4",
+    earnedNothing: "0.000021",
+    earnedNothingUsd: "0.042",
+    lost_race: "0.000021",
+  });
+});
+
+/** Loses `times` races of 0.042 dollars each. */
+async function loseRaces(work: Case, times: number): Promise<void> {
+  for (let time = 0; time < times; time++) {
+    const messages = await payAndUpdate(work.world, [COST_18 * 2n]);
+    await overtake(work.world, messages);
+    assert.equal(await deliver(work), 1);
+    await work.world.clock.advance(60_000);
+  }
+}
+
+Deno.test("daily loss: when it is reached nothing is sent there, over a restart too, and after a day it goes on", async () => {
+  const world = new World();
+  const settings = { maxDailyLossMicroUsd: 84_000n };
+  await withLedger(world, async (ledger, reopen) => {
+    const work = prepare(10, { settings }, world, ledger);
+    await loseRaces(work, 1);
+    assert.deepEqual(told(work, "loss_limit_reached"), []);
+    await loseRaces(work, 1);
+    const [line] = told(work, "loss_limit_reached");
+    assert.partialDeepStrictEqual(line, { chain: names.two, lostUsd: "0.084", limitUsd: "0.084" });
+    await payAndUpdate(world, [COST_18 * 2n]);
+    assert.equal(await deliver(work), 0);
+    const again = prepare(10, { settings }, world, reopen());
+    assert.equal(await send(again), 0, "before anything was settled");
+    // The other chain is not concerned.
+    const other = again.relayer.leg(again.relayer.hub, again.relayer.one);
+    world.hub.dispatch(world.message({ source: names.two, dest: names.one }));
+    await world.blocks(1);
+    await world.update(world.hub, world.one);
+    assert.equal((await round(again.relayer, other)).sent, 1);
+    await world.clock.advance(86_400_000 - 60_000);
+    await settle(again);
+    assert.equal(await deliver(again), 1, "the first loss is a day old");
+    assert.equal(told(again, "loss_limit_cleared").length, 1);
+  });
+});
+
+Deno.test("daily loss: what arrived all the same is noticed, and the others say why they wait", async () => {
+  const work = prepare(10, { settings: { maxDailyLossMicroUsd: 84_000n } });
+  const { world, relayer } = work;
+  await loseRaces(work, 2);
+  const [arrived] = await payAndUpdate(world, [COST_18 * 2n]);
+  const [waiting] = await payAndUpdate(world, [COST_18 * 2n]);
+  assert.ok(arrived !== undefined && waiting !== undefined);
+  await overtake(world, [arrived]);
+  world.two.produceBlock();
+  assert.equal(await send(work), 0);
+  assert.equal(relayer.row(arrived).state, "delivered_by_other");
+  const { state, reason, nextAttemptAtMs } = relayer.row(waiting);
+  assert.deepEqual([state, reason], ["held", "loss_limit"]);
+  assert.ok(nextAttemptAtMs - world.clock.now() <= 600_000);
+  await world.clock.advance(86_400_000);
+  await settle(work);
+  assert.equal(await deliver(work), 1, "it goes on as soon as the limit allows it");
+});
+
+Deno.test("daily loss: a waiting transaction is not replaced while the limit is reached", async () => {
+  const work = prepare(10, { settings: { maxDailyLossMicroUsd: 42_000n } });
+  const { world, relayer } = work;
+  const messages = await payAndUpdate(world, [COST_18 * 9n]);
+  await round(relayer, work.leg);
+  await overtake(world, messages);
+  const later = await pay(world, [COST_18 * 9n]);
+  await world.update(world.hub, world.two);
+  await settle(work);
+  world.two.isFull = true;
+  assert.equal(later.length, 1);
+  await world.clock.advance(STUCK_AFTER_MS);
+  await settle(work);
+  assert.deepEqual(told(work, "transaction_replaced"), []);
+});
+
+Deno.test("daily loss: while nobody knows the price, what was spent stops it", async () => {
+  const work = prepare(0, { settings: { maxDailyLossMicroUsd: 1_000_000n } });
+  const unpriced = { ...work, profit: profitOf(work.relayer, 0, "none") };
+  await payAndUpdate(work.world, [0n]);
+  await deliver(unpriced);
+  await payAndUpdate(work.world, [0n]);
+  assert.equal((await round(work.relayer, work.leg)).sent, 0);
+  assert.match(
+    String(JSON.stringify(told(work, "loss_limit_reached"))),
+    /price of the native token is unknown/,
+  );
+  await settle(work);
+  assert.equal(await deliver(work), 1);
+});

@@ -1,0 +1,136 @@
+import assert from "node:assert/strict";
+import { ONE_DOLLAR_27 } from "../../../src/core/evm/native_price.ts";
+import type { EvmChain } from "../../../src/core/chains/evm/evm_chain.ts";
+import type { Ledger } from "../../../src/messaging/ledger/ledger.ts";
+import { openMemoryLedger } from "../../../src/messaging/ledger/open.ts";
+import type { Message } from "../../../src/core/ismp/message.ts";
+import { MAX_REPLACEMENTS, STUCK_AFTER_MS } from "../../../src/core/chains/replacement_policy.ts";
+import type { PipelineDeps, PipelineSettings } from "../../../src/messaging/relay/leg.ts";
+import { rowOf } from "../../../src/messaging/relay/message_row.ts";
+import { settleAll } from "../../../src/messaging/relay/settle.ts";
+import {
+  chainOf,
+  deliveryOf,
+  hub,
+  never,
+  postTo,
+  proveFromHub,
+  signed,
+  withHost,
+} from "../../core/chains/evm/chain_fixture.ts";
+import type { IsmpHost } from "../../../devnet/evm/deploy.ts";
+import { countReceived } from "../../../devnet/evm/host_admin.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { RecordedLog } from "../../support/recorded_log.ts";
+import { seededRandomness } from "../../support/seeded_randomness.ts";
+
+/** A journalled delivery that waits in the pool of a node that mines only when told to. */
+interface Waiting {
+  readonly host: IsmpHost;
+  readonly chain: EvmChain;
+  readonly ledger: Ledger;
+  readonly message: Message;
+  readonly log: RecordedLog;
+  /** Lets the patience pass, then settles. */
+  readonly patience: () => Promise<void>;
+  readonly settle: () => Promise<void>;
+  /** Kind, state and hash of everything at the nonce. */
+  readonly states: () => string[];
+}
+
+async function waiting(host: IsmpHost): Promise<Waiting> {
+  const { chain } = chainOf(host);
+  const message = postTo(host, 1n);
+  const submission = await signed(chain, deliveryOf([message], await proveFromHub(host, [message], 10n)));
+  await host.node.setAutomine(false);
+  const clock = new FakeClock();
+  const ledger = openMemoryLedger({ clock });
+  const target = chain.id.stateMachine;
+  ledger.messages.record(rowOf(message, { source: hub.stateMachine, target }, 1n, { state: "ready" }));
+  ledger.messages.transition(message.commitment, target, { to: "submitted" });
+  const { commitment } = message;
+  const items = [{ commitment, requestCommitment: commitment, target }];
+  const id = ledger.submissions.record({
+    submission,
+    kind: "delivery",
+    items,
+    legSource: hub.stateMachine,
+  });
+  assert.deepEqual(await chain.broadcast(submission, never), { kind: "sent" });
+  ledger.submissions.update(id, { state: "broadcast" });
+  const log = new RecordedLog();
+  const deps: PipelineDeps = { ledger, clock, random: seededRandomness(1), log };
+  const settings: PipelineSettings = {
+    hub: hub.stateMachine,
+    moduleFilter: undefined,
+    configured: new Set(),
+    retryFrequencySec: undefined,
+    listedModules: () => new Map(),
+    hubTokenPrice27: ONE_DOLLAR_27,
+  };
+  const settle = async (): Promise<void> => void await settleAll(deps, settings, chain, never, { chain });
+  const patience = async (): Promise<void> => {
+    await clock.advance(STUCK_AFTER_MS);
+    await settle();
+  };
+  const states = (): string[] =>
+    ledger.submissions.listByNonce(target, submission.account ?? "", submission.nonce ?? 0n)
+      .map(({ kind, state }) => `${kind} ${state}`);
+  return { host, chain, ledger, message, log, patience, settle, states };
+}
+
+function messageState({ ledger, chain, message }: Waiting): string | undefined {
+  return ledger.messages.find(message.commitment, chain.id.stateMachine)?.state;
+}
+
+/** Mines until what was mined first is final, and settles. */
+async function mine({ host, settle }: Waiting): Promise<void> {
+  await host.node.mine({ blocks: 1 });
+  await settle();
+  await host.node.mine({ blocks: 4 });
+  await settle();
+}
+
+Deno.test("stuck on a node (F3): a delivery that waits is replaced for more, and mined once", async () => {
+  await withHost(31470, async (host) => {
+    const work = await waiting(host);
+    await work.patience();
+    assert.deepEqual(work.states(), ["delivery broadcast", "delivery broadcast"]);
+    await mine(work);
+    assert.deepEqual(work.states(), ["delivery replaced", "delivery final"]);
+    assert.equal(messageState(work), "delivered");
+    assert.equal(await countReceived(host), 1n);
+  });
+});
+
+Deno.test("stuck on a node (F3): the original is mined after the replacement was journalled", async () => {
+  await withHost(31471, async (host) => {
+    const work = await waiting(host);
+    const { chain } = work;
+    const broadcast = chain.broadcast.bind(chain);
+    chain.broadcast = async (...args) => {
+      await host.node.mine({ blocks: 1 });
+      return await broadcast(...args);
+    };
+    await work.patience();
+    chain.broadcast = broadcast;
+    assert.deepEqual(work.states(), ["delivery broadcast", "delivery signed"]);
+    await mine(work);
+    assert.deepEqual(work.states(), ["delivery final", "delivery replaced"]);
+    assert.equal(messageState(work), "delivered");
+    assert.equal(await countReceived(host), 1n);
+    assert.deepEqual(work.log.events("warn"), []);
+  });
+});
+
+Deno.test("stuck on a node (F3): the last step is a cancelling transfer, which gives the message back", async () => {
+  await withHost(31472, async (host) => {
+    const work = await waiting(host);
+    for (let turn = 0; turn < MAX_REPLACEMENTS + 1; turn++) await work.patience();
+    assert.deepEqual(work.states(), [...Array(4).fill("delivery broadcast"), "cancel broadcast"]);
+    await mine(work);
+    assert.deepEqual(work.states(), [...Array(4).fill("delivery replaced"), "cancel final"]);
+    assert.equal(messageState(work), "ready");
+    assert.equal(await countReceived(host), 0n);
+  });
+});

@@ -1,0 +1,184 @@
+import assert from "node:assert/strict";
+import { fromHex, type Hex, toHex } from "../../../src/core/encoding/bytes.ts";
+import type { Message } from "../../../src/core/ismp/message.ts";
+import { releaseAll, type ReleaseChoice } from "../../../src/messaging/commands/release_suspended.ts";
+import { NEVER_MS } from "../../../src/messaging/relay/decisions/retry_schedule.ts";
+import { pairOf } from "../../../src/messaging/relay/suspension.ts";
+import { outbound, round, settle } from "./rounds.ts";
+import { memoryLedger, names, Relayer, withLedger, World } from "./world.ts";
+
+const DAY_MS = 86_400_000;
+/** Behaves in simulations and fails in blocks. */
+const deceiver: Hex = "0x00000000000000000000000000000000000000cc";
+const toDeceiver = { to: fromHex(deceiver) };
+
+/** Rounds until nothing is due and nothing under way. */
+async function work(world: World, relayer: Relayer): Promise<void> {
+  for (let turn = 0; turn < 4; turn++) {
+    await round(relayer, outbound(relayer));
+    await world.blocks(3);
+    await settle(relayer);
+  }
+}
+
+/** Transactions to the second chain that were mined and delivered nothing. */
+function countVain(relayer: Relayer): number {
+  const { submissions } = relayer.ledger;
+  return listSent(relayer).filter(({ id }) =>
+    submissions.itemsOf(id).every(({ outcome }) => outcome === "not_handled")
+  ).length;
+}
+
+/** Every transaction to the second chain. */
+function listSent({ ledger }: Relayer): { readonly id: number }[] {
+  const found: { readonly id: number }[] = [];
+  for (let id = 1;; id++) {
+    const row = ledger.submissions.find(id);
+    if (row === undefined) return found;
+    if (row.submission.chain === names.two) found.push(row);
+  }
+}
+
+const stateOf = (relayer: Relayer, message: Message | undefined): string => {
+  assert.ok(message !== undefined);
+  const { state, reason } = relayer.row(message);
+  return `${state} ${reason}`;
+};
+
+Deno.test("suspension: a module that behaves in simulations only is paid three times at most, however many messages come", async () => {
+  const world = new World();
+  world.two.deceivers.add(deceiver);
+  const relayer = new Relayer(world, memoryLedger(world), { settings: { retryFrequencySec: 600 } });
+  for (let time = 0; time < 80; time++) {
+    await world.sendFrom(world.hub, world.two, 1, toDeceiver);
+    await work(world, relayer);
+    await world.clock.advance(DAY_MS / 4);
+  }
+  assert.equal(countVain(relayer), 3);
+  const rows = relayer.ledger.messages.countByState();
+  assert.deepEqual(
+    rows.filter(({ target }) => target === names.two).map(({ state, count }) => [state, count]),
+    [
+      ["held", 80],
+    ],
+  );
+});
+
+Deno.test("suspension: after one delivery without effect messages of the pair are held, also those found after a restart, others travel", async () => {
+  const world = new World();
+  await withLedger(world, async (ledger, reopen) => {
+    world.two.deceivers.add(deceiver);
+    const relayer = new Relayer(world, ledger);
+    const [bad] = await world.sendFrom(world.hub, world.two, 1, toDeceiver);
+    await work(world, relayer);
+    assert.equal(stateOf(relayer, bad), "held not_executed");
+    assert.equal(relayer.log.events("warn").length, 1);
+    const [later] = await world.sendFrom(world.hub, world.two, 1, toDeceiver);
+    await work(world, relayer);
+    assert.equal(stateOf(relayer, later), "held suspended");
+
+    const again = new Relayer(world, reopen());
+    const [fresh] = await world.sendFrom(world.hub, world.two, 1, toDeceiver);
+    const [otherSender] = await world.sendFrom(world.hub, world.two, 1, {
+      ...toDeceiver,
+      from: fromHex("0x00000000000000000000000000000000000000dd"),
+    });
+    const [otherReceiver] = await world.sendFrom(world.hub, world.two, 1);
+    await work(world, again);
+    assert.deepEqual([fresh, otherSender, otherReceiver].map((message) => stateOf(again, message)), [
+      "held suspended",
+      "held not_executed",
+      "delivered handled_by_us",
+    ]);
+    assert.deepEqual(again.submissions(fresh ?? world.message()), []);
+  });
+});
+
+Deno.test("suspension: after a day one message is tried; when it is delivered the others follow", async () => {
+  const world = new World();
+  world.two.deceivers.add(deceiver);
+  const relayer = new Relayer(world, memoryLedger(world));
+  await world.sendFrom(world.hub, world.two, 1, toDeceiver);
+  await work(world, relayer);
+  const later = await world.sendFrom(world.hub, world.two, 5, toDeceiver);
+  await work(world, relayer);
+  world.two.deceivers.clear();
+  assert.equal((await round(relayer, outbound(relayer))).sent, 0);
+  await world.clock.advance(DAY_MS);
+  await world.blocks(1);
+  assert.equal((await round(relayer, outbound(relayer))).sent, 1);
+  assert.deepEqual(
+    later.map((message) => relayer.row(message).state).sort(),
+    ["held", "held", "held", "held", "submitted"],
+  );
+  assert.equal((await round(relayer, outbound(relayer))).sent, 0, "one at a time");
+  await world.blocks(3);
+  await settle(relayer);
+  assert.equal((await round(relayer, outbound(relayer))).sent, 4);
+});
+
+Deno.test("suspension: what was prepared before the failure was seen is not sent", async () => {
+  const world = new World();
+  const relayer = new Relayer(world, memoryLedger(world));
+  const [suspended, free] = [
+    ...await world.sendFrom(world.hub, world.two, 1, toDeceiver),
+    ...await world.sendFrom(world.hub, world.two, 1),
+  ];
+  assert.ok(suspended !== undefined && free !== undefined);
+  const { suspensions } = relayer.ledger;
+  const lastTransaction = suspended.commitment;
+  const failed = { failures: 1, isActive: true, nextTryAtMs: NEVER_MS, trial: undefined, lastTransaction };
+  relayer.two.faults.add("sign", {
+    kind: "interrupt",
+    when: "before",
+    act: () => suspensions.write({ ...pairOf(suspended, names.two), ...failed }),
+  });
+  assert.equal((await round(relayer, outbound(relayer))).sent, 1);
+  assert.equal(stateOf(relayer, suspended), "held suspended");
+  assert.equal(relayer.row(free).state, "submitted");
+  assert.deepEqual(relayer.submissions(suspended), []);
+});
+
+Deno.test("suspension: after the last try only a hand sets the pair free", async () => {
+  const world = new World();
+  world.two.deceivers.add(deceiver);
+  const relayer = new Relayer(world, memoryLedger(world));
+  for (const days of [0, 1, 3, 400]) {
+    await world.clock.advance(days * DAY_MS);
+    await world.sendFrom(world.hub, world.two, 2, toDeceiver);
+    await work(world, relayer);
+  }
+  assert.equal(countVain(relayer), 3);
+  const [last] = await world.sendFrom(world.hub, world.two, 1, toDeceiver);
+  assert.ok(last !== undefined);
+  await work(world, relayer);
+  assert.equal(relayer.row(last).nextAttemptAtMs, NEVER_MS);
+  world.two.deceivers.clear();
+  const { deps } = relayer;
+  const config = { hub: names.hub, chains: [names.one, names.two] };
+  const { from, to } = pairOf(last, names.two);
+  const others: readonly ReleaseChoice[] = [{ chain: names.one }, { from: toHex(to) }, { to: toHex(from) }];
+  for (const other of others) assert.deepEqual(releaseAll(deps, config, other), []);
+  const choice = { chain: names.two, from: toHex(from), to: toHex(to) };
+  assert.deepEqual(releaseAll(deps, config, choice).map((pair) => pair.failures), [3]);
+  assert.deepEqual(releaseAll(deps, config, {}), []);
+  await work(world, relayer);
+  assert.equal(relayer.row(last).state, "delivered");
+});
+
+Deno.test("suspension: a failure whose block is gone does not count", async () => {
+  const world = new World();
+  world.two.deceivers.add(deceiver);
+  const relayer = new Relayer(world, memoryLedger(world));
+  const [first] = await world.sendFrom(world.hub, world.two, 1, toDeceiver);
+  await round(relayer, outbound(relayer));
+  await world.blocks(1);
+  await settle(relayer);
+  assert.equal(stateOf(relayer, first), "held not_executed");
+  world.two.deceivers.clear();
+  world.two.reorganise(1);
+  await world.blocks(4);
+  await settle(relayer);
+  assert.equal(stateOf(relayer, first), "delivered handled_by_us");
+  assert.deepEqual(relayer.ledger.suspensions.listActive(names.two), []);
+});

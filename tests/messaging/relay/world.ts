@@ -1,0 +1,251 @@
+/** Two EVM chains and a hub in memory, and relayers with a real ledger between them. */
+import type { MessageRow, SubmissionRow } from "../../../src/messaging/ledger/ledger.ts";
+import { ONE_DOLLAR_27 } from "../../../src/core/evm/native_price.ts";
+import type { Ledger } from "../../../src/messaging/ledger/ledger.ts";
+import { openLedger, openMemoryLedger } from "../../../src/messaging/ledger/open.ts";
+import { fromHex, type Hash256, type Hex } from "../../../src/core/encoding/bytes.ts";
+import { postMessage } from "../../../src/core/ismp/commitment.ts";
+import type { Message, PostRequest } from "../../../src/core/ismp/message.ts";
+import {
+  parseStateMachine,
+  type StateMachine,
+  toConsensusStateId,
+} from "../../../src/core/ismp/state_machine.ts";
+import { Wake } from "../../../src/core/runtime/wake.ts";
+import type { Worker } from "../../../src/core/runtime/worker.ts";
+import type { Leg, PipelineDeps, PipelineSettings } from "../../../src/messaging/relay/leg.ts";
+import { legWorker } from "../../../src/messaging/relay/leg_worker.ts";
+import { settleWorker, type SettlingSink } from "../../../src/messaging/relay/settle_worker.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import type { MemoryChain, MemoryChainOptions } from "../../support/memory_chain.ts";
+import { MemoryNode, type MemoryNodeOptions } from "../../support/memory_node.ts";
+import { MemoryEvm, MemoryHub } from "../../support/memory_roles.ts";
+import { RecordedLog } from "../../support/recorded_log.ts";
+import { seededRandomness } from "../../support/seeded_randomness.ts";
+
+/** Names of the chains. */
+export const names = {
+  one: parseStateMachine("EVM-1"),
+  two: parseStateMachine("EVM-2"),
+  hub: parseStateMachine("KUSAMA-4009"),
+};
+
+/** The module that sends in these tests. */
+export const sender: Hex = "0x00000000000000000000000000000000000000aa";
+
+/** The chains, their clock, and messages between them. */
+export class World {
+  readonly clock = new FakeClock();
+  readonly one: MemoryNode;
+  readonly two: MemoryNode;
+  readonly hub: MemoryNode;
+  #nonce = 0n;
+
+  constructor(changes: { [K in "one" | "two" | "hub"]?: Partial<MemoryNodeOptions> } = {}) {
+    const evm = { family: "evm" } as const;
+    const id = (stateMachine: StateMachine, consensus: string): MemoryNodeOptions["id"] => ({
+      stateMachine,
+      consensusStateId: toConsensusStateId(consensus),
+    });
+    this.one = new MemoryNode(this.clock, { id: id(names.one, "ETH0"), ...evm, ...changes.one });
+    this.two = new MemoryNode(this.clock, { id: id(names.two, "BSC0"), ...evm, ...changes.two });
+    this.hub = new MemoryNode(this.clock, {
+      id: id(names.hub, "PARA"),
+      family: "substrate",
+      isHub: true,
+      ...changes.hub,
+    });
+  }
+
+  get nodes(): readonly MemoryNode[] {
+    return [this.one, this.two, this.hub];
+  }
+
+  /** A message with a number of its own. */
+  message(changes: Partial<PostRequest> = {}): Message {
+    return postMessage({
+      source: names.one,
+      dest: names.two,
+      nonce: this.#nonce++,
+      from: fromHex(sender),
+      to: fromHex("0x00000000000000000000000000000000000000bb"),
+      timeoutTimestampSec: 0n,
+      body: new Uint8Array([1, 2, 3]),
+      ...changes,
+    });
+  }
+
+  /** Produces `count` blocks on every chain, one second apart. */
+  async blocks(count: number): Promise<void> {
+    for (let block = 0; block < count; block++) {
+      await this.clock.advance(1_000);
+      for (const node of this.nodes) node.produceBlock();
+    }
+  }
+
+  /** Makes `source` final as it is now and lets `target` know. */
+  async update(source: MemoryNode, target: MemoryNode): Promise<void> {
+    await this.blocks(Number(source.finalityLag));
+    target.accept(source);
+    await this.blocks(1);
+  }
+
+  /** `count` messages that left `source` and can be proved to `target`. */
+  async sendFrom(
+    source: MemoryNode,
+    target: MemoryNode,
+    count: number,
+    changes: Partial<PostRequest> = {},
+  ): Promise<Message[]> {
+    const messages = Array.from({ length: count }, () => this.message(changes));
+    for (const message of messages) source.dispatch(message);
+    await this.blocks(1);
+    await this.update(source, target);
+    return messages;
+  }
+}
+
+/** Settings of a {@link Relayer}. */
+export interface RelayerOptions {
+  /** 20 bytes, told apart by the last one. */
+  readonly number?: number;
+  readonly seed?: number;
+  readonly settings?: Partial<PipelineSettings>;
+  readonly chain?: Partial<Omit<MemoryChainOptions, "relayer">>;
+  readonly initialHeight?: bigint;
+  readonly pollIntervalMs?: number;
+}
+
+/** One relayer with its own ledger, its own view of the chains and its own account. */
+export class Relayer {
+  readonly address: Uint8Array;
+  readonly log = new RecordedLog();
+  readonly one: MemoryEvm;
+  readonly two: MemoryEvm;
+  readonly hub: MemoryHub;
+  readonly deps: PipelineDeps;
+  readonly settings: PipelineSettings;
+  readonly signal: AbortSignal;
+  readonly #stop = new AbortController();
+  readonly #options: RelayerOptions;
+
+  constructor(world: World, readonly ledger: Ledger, options: RelayerOptions = {}) {
+    this.#options = options;
+    this.signal = this.#stop.signal;
+    this.address = new Uint8Array(20).fill(options.number ?? 1);
+    const connection = { relayer: this.address, ...options.chain };
+    this.one = new MemoryEvm(world.one, world.clock, connection);
+    this.two = new MemoryEvm(world.two, world.clock, connection);
+    this.hub = new MemoryHub(world.hub, world.clock, connection);
+    this.settings = {
+      hub: names.hub,
+      moduleFilter: undefined,
+      configured: new Set(Object.values(names)),
+      retryFrequencySec: undefined,
+      listedModules: () => new Map(),
+      hubTokenPrice27: ONE_DOLLAR_27,
+      ...options.settings,
+    };
+    const random = seededRandomness(options.seed ?? 1);
+    this.deps = { ledger, clock: world.clock, random, log: this.log };
+  }
+
+  /** The leg between two of the relayer's chains. */
+  leg(source: MemoryChain, target: MemoryChain, changes: Partial<Leg> = {}): Leg {
+    return {
+      source,
+      target,
+      initialHeight: this.#options.initialHeight ?? 0n,
+      pollIntervalMs: this.#options.pollIntervalMs ?? 2_000,
+      wake: new Wake(this.deps.clock),
+      settleWake: new Wake(this.deps.clock),
+      ...(target === this.hub ? { senderLimits: this.hub } : {}),
+      ...changes,
+    };
+  }
+
+  /** Workers of the four legs and of the three targets. */
+  workers(): readonly Worker[] {
+    const { one, two, hub } = this;
+    const settleWake = new Map<MemoryChain, Wake>(
+      [one, two, hub].map((target) => [target, new Wake(this.deps.clock)]),
+    );
+    const wakeOf = (target: MemoryChain): Wake => settleWake.get(target) ?? new Wake(this.deps.clock);
+    const legs = [[one, hub], [two, hub], [hub, one], [hub, two]].flatMap(([source, target]) =>
+      source && target ? [this.leg(source, target, { settleWake: wakeOf(target) })] : []
+    );
+    const settling = [one, two, hub].map((target): SettlingSink => ({
+      target,
+      sources: legs.filter((leg) => leg.target === target).map(({ source }) => source),
+      everyMs: 2_000,
+      wake: wakeOf(target),
+      legs: legs.filter((leg) => leg.target === target).map(({ wake }) => wake),
+    }));
+    return [
+      ...settling.map((work) => settleWorker(this.deps, this.settings, work)),
+      ...legs.map((leg) => legWorker(this.deps, this.settings, leg)),
+    ];
+  }
+
+  /** Runs every worker, each again a second after it failed, until {@link Relayer.kill}. */
+  run(): void {
+    for (const worker of this.workers()) void this.#keepRunning(worker);
+  }
+
+  /** Stops everything at once; nothing is tidied up. */
+  kill(): void {
+    this.#stop.abort(new Error("killed"));
+  }
+
+  row(message: Pick<Message, "commitment">, target: StateMachine = names.two): MessageRow {
+    const row = this.ledger.messages.find(message.commitment, target);
+    if (row === undefined) throw new Error(`No row of ${message.commitment}`);
+    return row;
+  }
+
+  /** The submissions that ever carried a message. */
+  submissions(message: Pick<Message, "commitment">, target: StateMachine = names.two): SubmissionRow[] {
+    return this.ledger.submissions.listByItem(message.commitment, target);
+  }
+
+  async #keepRunning(worker: Worker): Promise<void> {
+    while (!this.signal.aborted) {
+      try {
+        await worker.run(this.signal);
+      } catch (error) {
+        if (this.signal.aborted) return;
+        this.log.error("worker_failed", { worker: worker.name, error });
+        await this.deps.clock.sleep(1_000, this.signal).catch(() => undefined);
+      }
+    }
+  }
+}
+
+/** Runs `test` with a ledger in a folder of its own; `reopen` closes it and opens the same file again. */
+export async function withLedger(
+  world: World,
+  test: (ledger: Ledger, reopen: () => Ledger) => Promise<void>,
+): Promise<void> {
+  const folder = await Deno.makeTempDir();
+  const open = (): Ledger => openLedger(`${folder}/relayer.db`, { clock: world.clock });
+  let ledger = open();
+  try {
+    await test(ledger, () => {
+      ledger.close();
+      return ledger = open();
+    });
+  } finally {
+    ledger.close();
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+/** A ledger for runs over many seeds. */
+export function memoryLedger(world: World): Ledger {
+  return openMemoryLedger({ clock: world.clock });
+}
+
+/** Commitments that were delivered to a chain, each as often as it was. */
+export function delivered(node: MemoryNode): Hash256[] {
+  return node.deliveries().map(({ commitment }) => commitment);
+}
