@@ -4,18 +4,34 @@ import { importsOf, stripSource } from "./source_text.ts";
 /** Source files: path below `src` (with `/`) to text. */
 export type SourceTree = ReadonlyMap<string, string>;
 
+/** Rooms of the core that hold protocol code only: bytes in, values out. */
+const pureRooms: readonly string[] = [
+  "core/encoding",
+  "core/merkle",
+  "core/ismp",
+  "core/evm",
+  "core/substrate",
+  "core/beefy",
+];
+
 /** Layers from the bottom up: a file may import from its own layer and from those before it. */
 const layers: readonly (readonly string[])[] = [
-  ["core/protocol"],
+  ["core/encoding"],
+  pureRooms.slice(1),
   ["core/runtime", "core/telemetry", "core/config"],
   ["core/rpc"],
-  ["core/transactions", "core/chains", "core/ledger", "core/prices"],
-  ["core/hub_proofs"],
+  ["core/chains"],
   ["messaging", "consensus"],
 ];
 
 /** Parts that share nothing with others of their layer. */
 const apart: readonly string[] = ["messaging", "consensus", "build"];
+
+/** The light client that a file belongs to. */
+const clientFolder = /^consensus\/clients\/([a-z_]+)\//;
+
+/** Rules of a light client, or of what several have in common, without I/O. */
+const specFolder = /^consensus\/(?:[a-z_/]+\/)?spec\//;
 
 /** Libraries without effects: codecs, hashes, curves, tries, shapes. */
 const pureLibraries =
@@ -23,7 +39,7 @@ const pureLibraries =
 
 /** Where the outside world may be touched. */
 const mayTouchTheWorld =
-  /^(?:core\/runtime\/.*|core\/telemetry\/.*|core\/rpc\/(?:http|socket)\.ts|core\/ledger\/open\.ts|(?:messaging|consensus)\/main\.ts|build\/.*)$/;
+  /^(?:core\/runtime\/.*|core\/telemetry\/.*|core\/rpc\/(?:http|socket)\.ts|messaging\/ledger\/open\.ts|consensus\/kept_text\.ts|(?:messaging|consensus)\/main\.ts|build\/.*)$/;
 
 /** Names of the outside world, not preceded by a dot: members of other objects are no concern. */
 const worldly: readonly (readonly [string, RegExp])[] = [
@@ -90,8 +106,13 @@ function badImports(path: string, text: string): string[] {
 }
 
 function badLibrary(path: string, specifier: string): string[] {
-  if (!path.startsWith("core/protocol/") || pureLibraries.test(specifier)) return [];
-  return [`${path}: the protocol is pure and may not import ${specifier}`];
+  if (!isPure(path) || pureLibraries.test(specifier)) return [];
+  return [`${path}: protocol code is pure and may not import ${specifier}`];
+}
+
+/** True for protocol code: it has no effects and imports nothing that has. */
+function isPure(path: string): boolean {
+  return specFolder.test(path) || pureRooms.some((room) => path.startsWith(`${room}/`));
 }
 
 function badTarget(path: string, target: string): string[] {
@@ -104,6 +125,15 @@ function badTarget(path: string, target: string): string[] {
       ? []
       : [`${path}: the build stands apart and may not import ${target}`];
   }
+  const client = clientFolder.exec(target)?.[1];
+  const ownClient = clientFolder.exec(path)?.[1];
+  if (client !== undefined && ownClient !== undefined && client !== ownClient) {
+    return [`${path}: light clients do not import each other (${target})`];
+  }
+  if (client !== undefined && path.startsWith("consensus/rollup/")) {
+    return [`${path}: what rollups have in common does not know its kinds (${target})`];
+  }
+  if (isPure(path) && !isPure(target)) return [`${path}: protocol code is pure and may not import ${target}`];
   const from = layerOf(path);
   const to = layerOf(target);
   if (from === undefined) return [`${path}: no layer has this file`];

@@ -1,9 +1,8 @@
 /**
  * Trying claims one after the other until one can be proved: one bad claim must not stand in the way of the others.
  */
-import { ArbitrumError } from "../clients/arbitrum/spec/arbitrum_error.ts";
-import { OpStackError } from "../clients/op_stack/spec/op_stack_error.ts";
 import { RollupDataError } from "./spec/rollup_data_error.ts";
+import { RollupUpdateError } from "./spec/rollup_update_error.ts";
 import { EvmProofError } from "../../core/merkle/evm_proof.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import type { EvmReader } from "../evm_reader.ts";
@@ -65,8 +64,8 @@ const liesOfL1: ReadonlySet<string> = new Set([
 /** What an error of a builder or verifier says about the claim; `undefined` for errors that are about no claim. */
 export function refusalOf(error: unknown): ClaimRefusal | undefined {
   if (error instanceof ClaimRefusal) return error;
-  const isRefusal = error instanceof RollupDataError || error instanceof OpStackError ||
-    error instanceof ArbitrumError || error instanceof EvmProofError;
+  const isRefusal = error instanceof RollupDataError || error instanceof RollupUpdateError ||
+    error instanceof EvmProofError;
   if (!isRefusal) return undefined;
   return new ClaimRefusal(error.code, liesOfL1.has(error.code) ? "l1" : "claim", { cause: error });
 }

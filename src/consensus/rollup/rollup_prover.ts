@@ -4,8 +4,6 @@
  */
 import type { CheckFinding } from "../../core/chains/port.ts";
 import type { ConsensusClientView } from "../../core/chains/consensus_hub.ts";
-import { ArbitrumError } from "../clients/arbitrum/spec/arbitrum_error.ts";
-import { OpStackError } from "../clients/op_stack/spec/op_stack_error.ts";
 import { rollupClientName } from "./spec/known_rollups.ts";
 import {
   commitmentIdOf,
@@ -14,6 +12,7 @@ import {
   ROLLUP_UNBONDING_SEC,
   type RollupClientState,
 } from "./spec/rollup_client.ts";
+import { RollupUpdateError } from "./spec/rollup_update_error.ts";
 import type {
   ConsensusClientId,
   ConsensusStateId,
@@ -48,7 +47,7 @@ export interface RollupView<State extends RollupClientState> {
 /** What differs between the kinds of rollups. */
 export interface RollupKind<State extends RollupClientState> {
   readonly clientId: ConsensusClientId;
-  /** @throws {OpStackError | ArbitrumError} `undecodable_state` */
+  /** @throws {RollupUpdateError} `undecodable_state` */
   decodeState(stored: Uint8Array): State;
   /** Looks for the newest claim that can be proved at the view's L1 block. */
   findClaim(view: RollupView<State>, signal: AbortSignal): Promise<ClaimFinding>;
@@ -237,7 +236,7 @@ export class RollupProver<State extends RollupClientState> implements ConsensusP
     try {
       state = this.#kind.decodeState(view.state);
     } catch (cause) {
-      if (cause instanceof OpStackError || cause instanceof ArbitrumError) {
+      if (cause instanceof RollupUpdateError) {
         throw refuse("its state cannot be read", { cause });
       }
       throw cause;

@@ -2,7 +2,7 @@
  * Checks over the sections of all chains that both programs make. They work on the values that were good, so that
  * they say what they know even when other values of the file are wrong.
  */
-import { polkadotHubAs } from "../../consensus/clients/parachain/spec/parachain_proof.ts";
+import { polkadotHubAs } from "../ismp/polkadot_hub.ts";
 import type { ConsensusStateId, StateMachine } from "../ismp/state_machine.ts";
 import { findLiveChain, findOtherTrie } from "./live_network.ts";
 import type { SourceLocation } from "./diagnostics.ts";

@@ -527,12 +527,12 @@ Deno.test("claims: one claim costs few requests", async () => {
   await new ClaimsRounds(scene.deps).run(never);
   assert.deepEqual(scene.hub.calls.toSorted(), [
     "broadcast",
+    "dryRunCall",
     "fetchClaimStatus",
     "fetchStateRoot",
     "fetchStateRoot",
     "fetchView",
     "fetchView",
     "prepareCall",
-    "dryRunCall",
   ]);
 });

@@ -16,9 +16,9 @@ import { ParachainError } from "./spec/parachain_error.ts";
 import {
   type ParachainConsensusProof,
   parachainProofCodec,
-  polkadotHubAs,
   verifyParachainHead,
 } from "./spec/parachain_proof.ts";
+import { polkadotHubAs } from "../../../core/ismp/polkadot_hub.ts";
 import { parachainHeadKey } from "../../../core/substrate/parachain_heads.ts";
 import type { IntermediateState, StateCommitment } from "../../../core/ismp/state_commitment.ts";
 import {

@@ -1,6 +1,7 @@
 /**
  * The ways in which the Arbitrum client refuses an update, one code per rule.
  */
+import { RollupUpdateError } from "../../../rollup/spec/rollup_update_error.ts";
 import { EvmProofError } from "../../../../core/merkle/evm_proof.ts";
 
 /**
@@ -39,11 +40,11 @@ export type ArbitrumErrorCode =
   | "node_mismatch";
 
 /** An update that the hub would refuse. */
-export class ArbitrumError extends Error {
+export class ArbitrumError extends RollupUpdateError<ArbitrumErrorCode> {
   override readonly name = "ArbitrumError";
 
-  constructor(readonly code: ArbitrumErrorCode, options?: ErrorOptions) {
-    super(`Arbitrum update refused: ${code}`, options);
+  constructor(code: ArbitrumErrorCode, options?: ErrorOptions) {
+    super(`Arbitrum update refused: ${code}`, code, options);
   }
 }
 

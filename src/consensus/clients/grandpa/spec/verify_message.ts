@@ -3,12 +3,7 @@
  * Rules and their order: polytope-labs/hyperbridge: modules/consensus/grandpa/verifier/src/lib.rs,
  * modules/ismp/clients/grandpa/src/consensus.rs.
  */
-import { type Hash256, toHash256 } from "../../../../core/encoding/bytes.ts";
-import {
-  type ConsensusDigest,
-  consensusDigestCodec,
-  timestampDigestCodec,
-} from "../../../../core/ismp/host_state.ts";
+import type { Hash256 } from "../../../../core/encoding/bytes.ts";
 import type { IntermediateState, StateCommitment } from "../../../../core/ismp/state_commitment.ts";
 import {
   type ConsensusStateId,
@@ -16,16 +11,15 @@ import {
   type StateMachine,
   stateMachineParts,
 } from "../../../../core/ismp/state_machine.ts";
-import { type Codec, decodeStrict, ScaleError } from "../../../../core/encoding/scale.ts";
+import { decodeStrict, ScaleError } from "../../../../core/encoding/scale.ts";
 import { TrieError } from "../../../../core/merkle/trie_error.ts";
 import { decodeHeadData, provenHeads } from "../../../../core/substrate/parachain_heads.ts";
 import {
   decodeSubstrateHeader,
   hashSubstrateHeader,
-  lastAnnounced,
-  slotOf,
   type SubstrateHeader,
 } from "../../../../core/substrate/header.ts";
+import { HeaderCommitmentError, readCommitment } from "../../../spec/header_commitment.ts";
 import { GrandpaError, type GrandpaErrorCode } from "./grandpa_error.ts";
 import {
   type FinalityProof,
@@ -254,44 +248,15 @@ function readStoredHeads(
 }
 
 /**
- * What a verifier stores of a header: time from the `ISTM` digest or the slot, roots from the `ISMP` digest.
+ * What the client stores of a header.
  * @param isHub the hub proves by its mountain range, others by their child trie and state.
  * @throws {GrandpaError} `timestamp_missing`, `undecodable_header`
  */
 export function commitmentOf(header: SubstrateHeader, slotMs: bigint, isHub: boolean): StateCommitment {
-  const roots = readDigest(header, "ISMP", consensusDigestCodec) ?? NO_ROOTS;
-  const said = readDigest(header, "ISTM", timestampDigestCodec)?.timestampSec ?? 0n;
-  const slotSec = slotTime(header, slotMs);
-  const timestampSec = said === 0n ? slotSec : said;
-  require(timestampSec !== 0n, "timestamp_missing");
-  return { timestampSec, ...rootsOf(roots, header, isHub) };
-}
-
-const ZERO = toHash256(new Uint8Array(32));
-
-/** What the verifier takes where a header names no roots. */
-const NO_ROOTS: ConsensusDigest = { mmrRoot: ZERO, childTrieRoot: ZERO };
-
-function rootsOf(
-  { mmrRoot, childTrieRoot }: ConsensusDigest,
-  { stateRoot }: SubstrateHeader,
-  isHub: boolean,
-): Pick<StateCommitment, "overlayRoot" | "stateRoot"> {
-  return isHub
-    ? { overlayRoot: mmrRoot, stateRoot: childTrieRoot }
-    : { overlayRoot: childTrieRoot, stateRoot };
-}
-
-/** Largest time in milliseconds that the verifier computes. */
-const MAX_TIME_MS = (1n << 64n) - 1n;
-
-/** Unix seconds; 0 where the header names no slot. */
-function slotTime(header: SubstrateHeader, slotMs: bigint): bigint {
-  const slot = decoded("undecodable_header", () => slotOf(header)) ?? 0n;
-  const timeMs = slot * slotMs;
-  return (timeMs > MAX_TIME_MS ? MAX_TIME_MS : timeMs) / 1000n;
-}
-
-function readDigest<T>(header: SubstrateHeader, engine: string, codec: Codec<T>): T | undefined {
-  return decoded("undecodable_header", () => lastAnnounced(header, engine, codec));
+  try {
+    return readCommitment(header, slotMs, isHub);
+  } catch (cause) {
+    if (cause instanceof HeaderCommitmentError) throw new GrandpaError(cause.code, { cause });
+    throw cause;
+  }
 }

@@ -1,6 +1,7 @@
 /**
  * The ways in which the OP stack client refuses an update, one code per rule.
  */
+import { RollupUpdateError } from "../../../rollup/spec/rollup_update_error.ts";
 import { EvmProofError } from "../../../../core/merkle/evm_proof.ts";
 
 /**
@@ -50,11 +51,11 @@ export type OpStackErrorCode =
   | "output_block_mismatch";
 
 /** An update that the hub would refuse. */
-export class OpStackError extends Error {
+export class OpStackError extends RollupUpdateError<OpStackErrorCode> {
   override readonly name = "OpStackError";
 
-  constructor(readonly code: OpStackErrorCode, options?: ErrorOptions) {
-    super(`OP stack update refused: ${code}`, options);
+  constructor(code: OpStackErrorCode, options?: ErrorOptions) {
+    super(`OP stack update refused: ${code}`, code, options);
   }
 }
 

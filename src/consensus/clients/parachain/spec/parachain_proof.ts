@@ -1,13 +1,12 @@
 /**
  * The parachain client: siblings are followed by their heads in the state of the relay chain that all of them build on.
- * Polkadot Hub, which tells no time itself, is refused: see {@link polkadotHubAs}.
+ * Polkadot Hub, which tells no time itself, is refused: see `core/ismp/polkadot_hub.ts`.
  * Source: polytope-labs/hyperbridge: modules/ismp/clients/parachain/client/src/consensus.rs.
  */
 import type { Hash256 } from "../../../../core/encoding/bytes.ts";
 import type { IntermediateState, StateCommitment } from "../../../../core/ismp/state_commitment.ts";
 import {
   type ConsensusStateId,
-  evmStateMachine,
   formatStateMachine,
   type StateMachine,
   stateMachineParts,
@@ -22,10 +21,10 @@ import {
   u32,
 } from "../../../../core/encoding/scale.ts";
 import { TrieError } from "../../../../core/merkle/trie_error.ts";
-import { GrandpaError } from "../../grandpa/spec/grandpa_error.ts";
-import { commitmentOf } from "../../grandpa/spec/verify_message.ts";
 import { decodeHeadData, provenHeads } from "../../../../core/substrate/parachain_heads.ts";
 import { decodeSubstrateHeader, type SubstrateHeader } from "../../../../core/substrate/header.ts";
+import { polkadotHubAs } from "../../../../core/ismp/polkadot_hub.ts";
+import { HeaderCommitmentError, readCommitment } from "../../../spec/header_commitment.ts";
 import { ParachainError } from "./parachain_error.ts";
 
 /** What a relayer sends. */
@@ -64,20 +63,6 @@ export interface ParachainView {
   readonly relayStateRoot: Hash256;
 }
 
-/** Polkadot Hub (once Asset Hub) on its relay chain. */
-const POLKADOT_HUB_PARA_ID = 1000;
-
-/**
- * How the client stores Polkadot Hub: as an EVM chain, 420420419 on Polkadot and 420420417 on Paseo, whose parachains
- * count as Kusama's. `undefined` for every other parachain.
- */
-export function polkadotHubAs(parachain: StateMachine): StateMachine | undefined {
-  const { tag, value } = stateMachineParts(parachain);
-  if (value !== POLKADOT_HUB_PARA_ID) return undefined;
-  if (tag === "Polkadot") return evmStateMachine(420420419);
-  return tag === "Kusama" ? evmStateMachine(420420417) : undefined;
-}
-
 /**
  * What the client stores of a parachain that it follows; `undefined`: the relay chain has no head of it.
  * @throws {ParachainError}
@@ -95,7 +80,7 @@ export function verifyParachainHead(
   if (polkadotHubAs(stateMachine) !== undefined) throw new ParachainError("polkadot_hub");
   return {
     height: { id: { stateMachine, consensusStateId }, height: BigInt(header.number) },
-    commitment: readCommitment(header, stateMachine === coprocessor),
+    commitment: storedCommitment(header, stateMachine === coprocessor),
   };
 }
 
@@ -116,12 +101,11 @@ function readHead(
 }
 
 /** A header without the digest of pallet-ismp's time tells none: slots do not count here. */
-function readCommitment(header: SubstrateHeader, isHub: boolean): StateCommitment {
+function storedCommitment(header: SubstrateHeader, isHub: boolean): StateCommitment {
   try {
-    return commitmentOf(header, 0n, isHub);
+    return readCommitment(header, 0n, isHub);
   } catch (cause) {
-    if (!(cause instanceof GrandpaError)) throw cause;
-    const code = cause.code === "timestamp_missing" ? cause.code : "undecodable_header";
-    throw new ParachainError(code, { cause });
+    if (cause instanceof HeaderCommitmentError) throw new ParachainError(cause.code, { cause });
+    throw cause;
   }
 }

@@ -1,0 +1,82 @@
+/**
+ * What a verifier stores of the header of a Substrate chain with pallet-ismp. Pure.
+ * Source: polytope-labs/hyperbridge: modules/ismp/clients/grandpa/src/consensus.rs,
+ * modules/ismp/clients/parachain/client/src/consensus.rs.
+ */
+import { toHash256 } from "../../core/encoding/bytes.ts";
+import { type Codec, ScaleError } from "../../core/encoding/scale.ts";
+import {
+  type ConsensusDigest,
+  consensusDigestCodec,
+  timestampDigestCodec,
+} from "../../core/ismp/host_state.ts";
+import type { StateCommitment } from "../../core/ismp/state_commitment.ts";
+import { lastAnnounced, slotOf, type SubstrateHeader } from "../../core/substrate/header.ts";
+
+/** Why a header commits to nothing that a verifier could store. */
+export type HeaderCommitmentErrorCode =
+  /** One of its digests cannot be read. */
+  | "undecodable_header"
+  /** It tells no time. */
+  | "timestamp_missing";
+
+/** A header without a usable commitment. */
+export class HeaderCommitmentError extends Error {
+  override readonly name = "HeaderCommitmentError";
+
+  constructor(readonly code: HeaderCommitmentErrorCode, options?: ErrorOptions) {
+    super(`Header without a commitment: ${code}`, options);
+  }
+}
+
+/**
+ * What a verifier stores of a header: time from the `ISTM` digest or the slot, roots from the `ISMP` digest.
+ * @param isHub the hub proves by its mountain range, others by their child trie and state.
+ * @throws {HeaderCommitmentError}
+ */
+export function readCommitment(header: SubstrateHeader, slotMs: bigint, isHub: boolean): StateCommitment {
+  const roots = readDigest(header, "ISMP", consensusDigestCodec) ?? NO_ROOTS;
+  const said = readDigest(header, "ISTM", timestampDigestCodec)?.timestampSec ?? 0n;
+  const slotSec = slotTime(header, slotMs);
+  const timestampSec = said === 0n ? slotSec : said;
+  if (timestampSec === 0n) throw new HeaderCommitmentError("timestamp_missing");
+  return { timestampSec, ...rootsOf(roots, header, isHub) };
+}
+
+const ZERO = toHash256(new Uint8Array(32));
+
+/** What the verifier takes where a header names no roots. */
+const NO_ROOTS: ConsensusDigest = { mmrRoot: ZERO, childTrieRoot: ZERO };
+
+function rootsOf(
+  { mmrRoot, childTrieRoot }: ConsensusDigest,
+  { stateRoot }: SubstrateHeader,
+  isHub: boolean,
+): Pick<StateCommitment, "overlayRoot" | "stateRoot"> {
+  return isHub
+    ? { overlayRoot: mmrRoot, stateRoot: childTrieRoot }
+    : { overlayRoot: childTrieRoot, stateRoot };
+}
+
+/** Largest time in milliseconds that the verifier computes. */
+const MAX_TIME_MS = (1n << 64n) - 1n;
+
+/** Unix seconds; 0 where the header names no slot. */
+function slotTime(header: SubstrateHeader, slotMs: bigint): bigint {
+  const slot = decoded(() => slotOf(header)) ?? 0n;
+  const timeMs = slot * slotMs;
+  return (timeMs > MAX_TIME_MS ? MAX_TIME_MS : timeMs) / 1000n;
+}
+
+function readDigest<T>(header: SubstrateHeader, engine: string, codec: Codec<T>): T | undefined {
+  return decoded(() => lastAnnounced(header, engine, codec));
+}
+
+function decoded<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (cause) {
+    if (cause instanceof ScaleError) throw new HeaderCommitmentError("undecodable_header", { cause });
+    throw cause;
+  }
+}
