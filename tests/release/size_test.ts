@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { PROGRAMS } from "../../src/build/programs.ts";
 import { REPOSITORY } from "../../devnet/repository.ts";
 import { runOnce } from "../scenario/support/run_once.ts";
-import { say } from "./support/debian.ts";
+import { say } from "../support/notes.ts";
 
 /** Runs of each program; the fastest counts, since whatever else the machine does only ever slows a run down. */
 const RUNS = 12;

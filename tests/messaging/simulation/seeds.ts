@@ -2,12 +2,44 @@
  * Runs seeds of the simulation. A failing one tells how it is run alone, for example:
  * SEED=123 deno test -A tests/messaging/simulation/simulation_test.ts
  */
+import { say } from "../../support/notes.ts";
 import { Checks } from "./checks.ts";
 import { Course } from "./course.ts";
 import { type Plan, planOf } from "./plan.ts";
 
 /** A folder in memory where there is one: the databases are real files. */
 const MEMORY_FOLDER = "/dev/shm";
+
+/** Seeds of one half: what a push costs. Long runs are a task of their own, `deno task seeds`. */
+const SEEDS_OF_HALF = 125;
+
+/** Commits share out this many ranges of seeds. */
+const RANGES = 1_000_000;
+
+/**
+ * Runs one half of the seeds that belong to the commit at hand, so that every push tries new ones and a failure can be
+ * replayed; the range is printed. Outside of a repository they are the first ones.
+ */
+export async function runSeedsOfCommit(half: "first half" | "second half"): Promise<void> {
+  const range = Number.parseInt((await readCommit()).slice(0, 8), 16) % RANGES;
+  const first = 1 + range * 2 * SEEDS_OF_HALF + (half === "first half" ? 0 : SEEDS_OF_HALF);
+  const last = first + SEEDS_OF_HALF - 1;
+  say(`simulation: seeds ${first} to ${last}`);
+  await runSeeds(first, last);
+}
+
+/** Hash of the commit, or zeros where git or the repository is missing. */
+async function readCommit(): Promise<string> {
+  const nothing = "0".repeat(40);
+  try {
+    const git = new Deno.Command("git", { args: ["rev-parse", "HEAD"], stdout: "piped", stderr: "null" });
+    const { success, stdout } = await git.output();
+    return success ? new TextDecoder().decode(stdout).trim() : nothing;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return nothing;
+    throw error;
+  }
+}
 
 /** Runs the seeds from `first` to `last`, or the one that SEED names. @throws {Error} for the first that fails. */
 export async function runSeeds(first: number, last: number): Promise<void> {

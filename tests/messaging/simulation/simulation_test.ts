@@ -1,9 +1,9 @@
 /**
- * The whole relayer over faulty chains in memory. A failing seed is run alone with
- * SEED=123 deno test -A tests/messaging/simulation/simulation_test.ts
+ * The whole relayer over faulty chains in memory, with seeds that are drawn from the commit. A failing seed is run alone
+ * with SEED=123 deno test -A tests/messaging/simulation/simulation_test.ts
  */
-import { runSeeds } from "./seeds.ts";
+import { runSeedsOfCommit } from "./seeds.ts";
 
-Deno.test("simulation, seeds 1 to 500: every funded message arrives once, every delivery of ours is paid (F27)", async () => {
-  await runSeeds(1, 500);
+Deno.test("simulation, first half of the commit's seeds: every funded message arrives once, every delivery of ours is paid (F27)", async () => {
+  await runSeedsOfCommit("first half");
 });

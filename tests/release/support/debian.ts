@@ -1,4 +1,5 @@
 /** Programs that tests need and that a fresh machine may lack: installed where that is possible, from Debian's packages. */
+import { say } from "../../support/notes.ts";
 
 /** Name of the package by name of the command. */
 export type Needs = Readonly<Record<string, string>>;
@@ -61,11 +62,4 @@ async function locked(command: string, args: readonly string[]): Promise<void> {
   if (success) return;
   const said = new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr);
   throw new Error(`${command} ${args.join(" ")} failed:\n${said}`);
-}
-
-/** Printed also when the test passes: `tests/run.ts` names a file for that and shows it; else on standard error. */
-export function say(text: string): void {
-  const file = Deno.env.get("CAUSEWAY_TEST_NOTES");
-  if (file !== undefined) Deno.writeTextFileSync(file, `${text}\n`, { append: true });
-  else Deno.stderr.writeSync(new TextEncoder().encode(`${text}\n`));
 }
