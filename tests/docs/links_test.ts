@@ -1,7 +1,7 @@
 /** Every relative link of every document leads to a file that is there, and every anchor to a heading of it. */
 import assert from "node:assert/strict";
 import { readBlocks, readHeadings, readLinks, readSections, withoutBlocks } from "./support/markdown.ts";
-import { listFiles, readFiles } from "./support/tree.ts";
+import { listFiles, readFile, readFiles } from "./support/tree.ts";
 
 /** Links of one document that lead nowhere. */
 function findBroken(
@@ -84,6 +84,34 @@ Deno.test("links: every path of the repository that a document names is there", 
   const docs = await readFiles((path) => path.endsWith(".md") && path !== "CHANGELOG.md");
   const missing = [...docs].flatMap(([path, text]) => findMissing(path, text, files));
   assert.deepEqual(missing, []);
+});
+
+/** Folders of a drawn tree: those at the margin from the root, those below by two blanks within the last one. */
+function readTree(drawn: string): readonly string[] {
+  let top = "";
+  return drawn.split("\n").flatMap((line) => {
+    const [, indent, name] = /^( {0,2})([\w/]+\/)(?= )/.exec(line) ?? [];
+    if (name === undefined) return [];
+    if (indent === "") top = name;
+    return [indent === "" ? name : `${top}${name}`];
+  });
+}
+
+Deno.test("links: the tree of the overview has every folder of the core and of the programs, and no other", async () => {
+  const files = await listFiles();
+  const blocks = readBlocks(await readFile("docs/architecture/overview.md"));
+  const drawn = readTree(blocks.find(({ heading }) => heading === "The tree")?.text ?? "");
+  assert.deepEqual(drawn.filter((folder) => !files.some((file) => file.startsWith(folder))), []);
+  const rooms = new Set(files.flatMap((file) => /^src\/core\/[^/]+\//.exec(file)?.[0] ?? []));
+  assert.deepEqual([...rooms].filter((room) => !drawn.includes(room)), []);
+});
+
+Deno.test("links: a drawn tree is read", () => {
+  assert.deepEqual(readTree("src/a/     x\n  b/     y\n           z\nsrc/c/  w"), [
+    "src/a/",
+    "src/a/b/",
+    "src/c/",
+  ]);
 });
 
 Deno.test("links: paths that are not there are named", () => {
