@@ -89,7 +89,7 @@ Deno.test("a chain's GRANDPA client takes the messages of the vectors, and refus
       const others = ["POLKADOT-2000", "POLKADOT-3367", "KUSAMA-4009", "KUSAMA-2000", "RELAY-PAS0-2000"];
       const supported = [tracked, ...others.map(parseStateMachine)];
       await using chain = await startFollower({
-        stateMachine: "SUBSTRATE-target",
+        stateMachine: "SUBSTRATE-dest",
         coprocessor: tag === "Polkadot" || tag === "Kusama" ? tracked : parseStateMachine("POLKADOT-3367"),
         clientId: grandpaClientId,
         state,

@@ -129,7 +129,7 @@ Deno.test("monitor: what cannot be asked or was never updated ends nothing, and 
 
 Deno.test("monitor: of a Substrate chain that is told of the hub both directions are watched", async () => {
   const { clock, hub, log } = scene();
-  const id = idOf("SUBSTRATE-target/SUB0");
+  const id = idOf("SUBSTRATE-dest/SUB0");
   const target = Object.assign(new MemoryUpdatesHub(clock), { id });
   hub.store(id, 5n);
   target.store(hub.id, 9n);
@@ -140,5 +140,5 @@ Deno.test("monitor: of a Substrate chain that is told of the hub both directions
   hub.store(id, 6n);
   await clock.advance(200_000);
   assert.ok(fault instanceof StallFault);
-  assert.deepEqual(fault.pairs, ["KUSAMA-4009/PAS0 -> SUBSTRATE-target"]);
+  assert.deepEqual(fault.pairs, ["KUSAMA-4009/PAS0 -> SUBSTRATE-dest"]);
 });

@@ -127,6 +127,6 @@ Deno.test("GRANDPA prover: a client before a forced change is stranded, and no n
   const block = state.latestHeight + 1;
   assert.match(
     fault.detail,
-    new RegExp(`^block ${block} forces a change .* of SUBSTRATE-target must create its client anew$`),
+    new RegExp(`^block ${block} forces a change .* of SUBSTRATE-dest must create its client anew$`),
   );
 });

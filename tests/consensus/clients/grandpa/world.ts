@@ -90,8 +90,8 @@ export class World implements AsyncDisposable {
     );
     const initial = await first.fetchInitialState(never);
     const chain = options.coprocessor === undefined
-      ? await startSubstrateChain("target", identity, {
-        stateMachine: "SUBSTRATE-target",
+      ? await startSubstrateChain("dest", identity, {
+        stateMachine: "SUBSTRATE-dest",
         blockTimeMs: "manual",
         hubFinality: initial,
       })
@@ -183,7 +183,7 @@ async function startForeigner(
   coprocessor: StateMachine,
   initial: InitialConsensusState,
 ): Promise<Target> {
-  const stateMachine = parseStateMachine("SUBSTRATE-target");
+  const stateMachine = parseStateMachine("SUBSTRATE-dest");
   const consensusStateId = toConsensusStateId("SUB0");
   const family = stateMachineParts(coprocessor).tag === "Kusama" ? "KUSAMA" : "POLKADOT";
   const follows = parseStateMachine(`${family}-${paraIdOf(hub.stateMachine)}`);
