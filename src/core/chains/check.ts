@@ -1,6 +1,6 @@
 /**
- * Start-up checks of both programs: a chain has some time to answer, one that does not is told apart from a wrong one
- * and asked again while the others work. Source: docs/protocol/messaging.md section 4.
+ * Start-up checks of both programs: a chain has limited time to answer; an unreachable one is distinguished from a
+ * misconfigured one and checked again while the others work. Source: docs/protocol/messaging.md section 4.
  */
 import { RpcFault } from "../rpc/fault.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -9,30 +9,32 @@ import { DeadlineFault, retry, withDeadline } from "../runtime/retry.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { CheckFinding } from "./port.ts";
 
-/** Time that a chain has for its first answer before the others go on without it. */
+/** Time for a chain's first answer before the others continue without it. */
 const FIRST_ANSWER_MS = 30_000;
 
-/** Beyond {@link FIRST_ANSWER_MS}: a request that hangs since the start ends by itself and names its endpoint. */
+/**
+ * Margin beyond {@link FIRST_ANSWER_MS}: a request that hangs since the start ends by itself and names its endpoint.
+ */
 const SLACK_MS = 2_000;
 
-/** Pause before a chain that did not answer is asked again. */
+/** Pause before an unreachable chain is checked again. */
 const UNREACHABLE_PAUSE_MS = 10_000;
 
-/** Pause between checks of a chain whose endpoints turned out to serve something else. */
-const PARKED_MS = 10 * 60_000;
+/** Pause between checks of a chain whose endpoints turned out to serve another chain. */
+const SUSPENDED_PAUSE_MS = 10 * 60_000;
 
-/** What checks share. */
+/** Dependencies of checks. */
 export interface CheckDeps {
   readonly clock: Clock;
   readonly random: Randomness;
 }
 
-/** Result of checking one chain; what the hub says of a chain that does not answer is told all the same. */
+/** Result of checking one chain; findings of the hub are reported even when the chain does not answer. */
 export type CheckResult =
   | { readonly kind: "checked"; readonly findings: readonly CheckFinding[] }
   | { readonly kind: "unreachable"; readonly error: Error; readonly findings: readonly CheckFinding[] };
 
-/** Runs `check` until it gets an answer, for 30 s at most. `name` is that of the chain. */
+/** Runs `check` until it gets an answer, for at most 30 s. `name` is the chain's name. */
 export async function checkWithin(
   deps: CheckDeps,
   name: string,
@@ -57,7 +59,7 @@ export async function checkWithin(
     return { kind: "checked", findings };
   } catch (error) {
     signal.throwIfAborted();
-    // What an endpoint said before tells more than that time is up.
+    // An earlier fault of an endpoint is more informative than the deadline.
     const known = error instanceof DeadlineFault ? last ?? error : error;
     if (known instanceof RpcFault || known instanceof DeadlineFault) {
       return { kind: "unreachable", error: known, findings: [] };
@@ -66,7 +68,7 @@ export async function checkWithin(
   }
 }
 
-/** Checks until the chain answers and nothing must be fixed; tells what stands in the way. */
+/** Checks until the chain answers without fatal findings; reports obstacles. */
 export async function checkUntilPassed(
   deps: CheckDeps & { readonly log: Log },
   name: string,
@@ -86,11 +88,11 @@ export async function checkUntilPassed(
     for (const { event, text } of fatal) {
       deps.log.error("chain_suspended", { chain: name, finding: event, explanation: text });
     }
-    await deps.clock.sleep(PARKED_MS, signal);
+    await deps.clock.sleep(SUSPENDED_PAUSE_MS, signal);
   }
 }
 
-/** A check with the name of its chain. */
+/** Check of one chain, by name. */
 export interface NamedCheck {
   readonly name: string;
   readonly result: CheckResult;
@@ -99,8 +101,8 @@ export interface NamedCheck {
 const levels = { fatal: "error", warning: "warn", note: "info" } as const;
 
 /**
- * Lists every finding; false when something must be fixed before the program can run.
- * @param hub `place` is where the configuration names its endpoint.
+ * Logs every finding; false when one must be fixed before the program can run.
+ * @param hub `place` is the configuration key of its endpoint.
  */
 export function reportChecks(
   log: Log,

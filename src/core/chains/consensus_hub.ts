@@ -1,6 +1,6 @@
 /**
- * The hub as the consensus relayer sees it: what it trusts of the other chains, and where their updates go.
- * Source of the rules: docs/protocol/evm-consensus.md section 4 and docs/protocol/hub-consensus.md section 3.4.
+ * Chain as the consensus relayer sees it when it is the target of updates: the hub, or a hub follower. Source of the
+ * rules: docs/protocol/evm-consensus.md section 4 and docs/protocol/hub-consensus.md section 3.4.
  */
 import type { StateCommitment } from "../ismp/state_commitment.ts";
 import type {
@@ -11,46 +11,46 @@ import type {
 } from "../ismp/state_machine.ts";
 import type { BroadcastResult, CheckFinding, Refusal, SignedSubmission, SubmissionOutcome } from "./port.ts";
 
-/** A light client of the hub, as it stands at one block. */
+/** Light client of the target at one block. */
 export interface ConsensusClientView {
   readonly clientId: ConsensusClientId;
-  /** SCALE bytes of the trusted state, in the layout of the client. */
+  /** SCALE bytes of the trusted state, in the client's own layout. */
   readonly state: Uint8Array;
   /** Unix seconds of the last accepted update. */
   readonly updatedSec: bigint;
-  /** Seconds after which a client without an update is dead. */
+  /** Seconds without an update after which the client expires. */
   readonly unbondingSec: bigint;
   readonly isFrozen: boolean;
 }
 
-/** Which block of the hub is asked. */
+/** Block of the hub to read at. */
 export type HubBlock = "best" | "final";
 
-/** What an accepted extrinsic stored: the heights that it really brought, which may be none. */
+/** Outcome of an update, with the heights that it really stored, possibly none. */
 export type UpdateOutcome = SubmissionOutcome & { readonly advanced?: readonly StateMachineHeight[] };
 
-/** The hub, asked for and fed with consensus. Every method may throw an `RpcFault`. */
+/** Target of consensus updates. Every method may throw an `RpcFault`. */
 export interface ConsensusTarget {
-  /** The hub, and the consensus state id under which others know it. */
+  /** State machine of the target, and its consensus state id on other chains. */
   readonly id: StateMachineId;
 
   /** Compares the node with the configuration. */
   check(signal: AbortSignal): Promise<readonly CheckFinding[]>;
-  /** The light client of that name; `undefined`: the hub has none (it must be created by governance). */
+  /** Light client with that id; `undefined`: the target has none (governance must create it). */
   fetchClient(
     id: ConsensusStateId,
     block: HubBlock,
     signal: AbortSignal,
   ): Promise<ConsensusClientView | undefined>;
-  /** Newest height stored of a chain; `undefined`: none. */
+  /** Latest stored height of a chain; `undefined`: none. */
   fetchLatestHeight(of: StateMachineId, signal: AbortSignal): Promise<bigint | undefined>;
-  /** What is stored of one height; `undefined`: nothing (any more). */
+  /** Commitment stored for a height; `undefined`: none (any more). */
   fetchCommitment(of: StateMachineHeight, signal: AbortSignal): Promise<StateCommitment | undefined>;
-  /** When the commitment of that height was stored, Unix seconds. */
+  /** Time at which the commitment of that height was stored, Unix seconds. */
   fetchUpdateTime(of: StateMachineHeight, signal: AbortSignal): Promise<bigint | undefined>;
-  /** The hub's own clock, Unix seconds. */
+  /** Clock of the target, Unix seconds. */
   fetchNowSec(signal: AbortSignal): Promise<bigint>;
-  /** Raw storage values, all of one block, in the order of the keys; one round trip, two for the final block. */
+  /** Raw storage values at one block, in the order of the keys; one round trip, two for the final block. */
   fetchStorage(
     keys: readonly Uint8Array[],
     signal: AbortSignal,
@@ -58,14 +58,14 @@ export interface ConsensusTarget {
     block?: HubBlock,
   ): Promise<readonly (Uint8Array | undefined)[]>;
 
-  /** What the runtime says now to these proofs, one after the other in one extrinsic; `undefined`: it takes them. */
+  /** Dry run of these proofs, in order in one extrinsic; `undefined`: accepted. */
   dryRunUpdates(
     id: ConsensusStateId,
     proofs: readonly Uint8Array[],
     signal: AbortSignal,
   ): Promise<Refusal | undefined>;
   /**
-   * Makes one unsigned `Ismp.handle_unsigned` with a consensus message per proof, in order, each with our sr25519
+   * Creates one unsigned `Ismp.handle_unsigned` with a consensus message per proof, in order, each with our sr25519
    * signature of keccak256(proof). Nothing is sent.
    */
   prepareUpdates(
@@ -73,11 +73,11 @@ export interface ConsensusTarget {
     proofs: readonly Uint8Array[],
     signal: AbortSignal,
   ): Promise<SignedSubmission>;
-  /** Hands the bytes to the pool. */
+  /** Submits the bytes to the transaction pool. */
   broadcast(submission: SignedSubmission, signal: AbortSignal): Promise<BroadcastResult>;
-  /** What became of it, and which heights it stored (`StateMachineUpdated` events of that very extrinsic). */
+  /** Outcome of an update and the heights it stored (`StateMachineUpdated` events of that extrinsic). */
   fetchUpdateOutcome(submission: SignedSubmission, signal: AbortSignal): Promise<UpdateOutcome>;
 
-  /** Closes connections. The hub must not be used afterwards. */
+  /** Closes connections. The target must not be used afterwards. */
   close(): Promise<void>;
 }

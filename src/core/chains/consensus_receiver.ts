@@ -1,45 +1,45 @@
 /**
- * An EVM host as a receiver of the hub's consensus: what its BEEFY client trusts, and whether it takes proofs now.
- * Source of the rules: docs/protocol/hub-consensus.md sections 5.7, 5.10 and 9.
+ * EVM host that follows the hub's consensus: the state of its BEEFY client, and whether it accepts proofs now. Source
+ * of the rules: docs/protocol/hub-consensus.md sections 5.7, 5.10 and 9.
  */
 import type { Address } from "../evm/address.ts";
 import type { BeefyClientState } from "../evm/beefy_client_state.ts";
 import type { StateMachineId } from "../ismp/state_machine.ts";
 
-/** A host's view of the hub, all of it read at the newest block. */
+/** Host's view of the hub, read at the newest block. */
 export interface HostConsensusView {
-  /** `undefined`: the stored bytes are no state of a BEEFY client. */
+  /** `undefined`: the stored bytes are not a BEEFY client state. */
   readonly state: BeefyClientState | undefined;
-  /** The contract that verifies proofs; governance may change it at any moment. */
+  /** Contract that verifies proofs; governance may change it at any time. */
   readonly consensusClient: Address;
-  /** Newest height of the hub that is stored here; 0: none yet. */
+  /** Latest height of the hub stored here; 0: none yet. */
   readonly hubHeight: bigint;
-  /** False: the host stores no height of this hub, whatever is proved. */
+  /** False: the host stores no height of this hub, whatever proof it gets. */
   readonly acceptsHub: boolean;
   /** Clock of the chain, Unix seconds. */
   readonly nowSec: bigint;
   /** When the client was last updated, Unix seconds. */
   readonly updatedSec: bigint;
-  /** Seconds without an update after which the client takes nothing any more. */
+  /** Seconds without an update after which the client rejects everything. */
   readonly unstakingSec: bigint;
-  /** Age that a height must reach before messages are proved against it, seconds. */
+  /** Minimum age of a height before messages can be proved against it, seconds. */
   readonly challengePeriodSec: bigint;
-  /** True: the host takes nothing in. */
+  /** True: the host rejects all incoming messages. */
   readonly isFrozen: boolean;
   /**
-   * Newest relay chain block that the client will know once the transactions in the node's pool are mined; at least
-   * `state.latestHeight`. Nodes without a view of their pool tell the same as for the newest block.
+   * Latest relay chain block the client will know once the node's mempool is mined; at least `state.latestHeight`.
+   * Nodes that do not expose their mempool answer as for the newest block.
    */
   readonly pendingHeight: bigint;
-  /** Id of the current set likewise; at least `state.current.id`. */
+  /** Id of the current authority set after the mempool is mined; at least `state.current.id`. */
   readonly pendingSetId: bigint;
 }
 
-/** Which interface the host's consensus client has. */
+/** Interface of the host's consensus client. */
 export type ConsensusClientKind =
-  /** Proofs begin with a byte for their kind (`ConsensusRouter`). */
+  /** Proofs start with a byte for their kind (`ConsensusRouter`). */
   | "router"
-  /** A client of 2025 or of another chain: what we send would revert. */
+  /** A client of 2025 or of another chain: our calls would revert. */
   | "other";
 
 /** An EVM chain whose host follows the hub. */

@@ -1,6 +1,7 @@
 /**
- * What the hub keeps for relayers, beside `hub.ts`: claims, balances, withdrawals, rewards, answers to GET requests
- * and accepted consensus proofs. Source of the rules: docs/protocol/messaging.md sections 7.2, 12, 14, 16 and 17.
+ * Relayer accounts on the hub, in addition to `hub.ts`: claims, balances, withdrawals, rewards, answers to GET
+ * requests and accepted consensus proofs. Source of the rules: docs/protocol/messaging.md sections 7.2, 12, 14, 16
+ * and 17.
  */
 import type { Hash256 } from "../encoding/bytes.ts";
 import type {
@@ -14,7 +15,7 @@ import type { StateMachine } from "../ismp/state_machine.ts";
 import type { Refusal, SignedSubmission, SubmissionOutcome } from "./port.ts";
 import type { HubChain } from "./hub.ts";
 
-/** An unsigned call of the hub that relayers make beside delivering messages. */
+/** Unsigned call of the hub that relayers make besides delivering messages. */
 export type HubCall =
   | { readonly kind: "accumulate"; readonly proof: WithdrawalProof }
   | { readonly kind: "withdraw"; readonly data: WithdrawalInputData }
@@ -22,10 +23,10 @@ export type HubCall =
   | { readonly kind: "claimRotation"; readonly claim: OutboundConsensusDeliveryClaim }
   | { readonly kind: "claimRequest"; readonly claim: OutboundRequestDeliveryClaim };
 
-/** What the hub knows of a delivered request. */
+/** Claim status of a delivered request on the hub. */
 export type ClaimStatus = "unclaimed" | "claimed" | "unknown";
 
-/** Why the hub refuses a call: the name of its error where the runtime tells, e.g. `MissingCommitments`. */
+/** Refusal of a call by the hub: the name of its error if the runtime reports one, e.g. `MissingCommitments`. */
 export interface HubCallRefusal extends Refusal {
   /** `Pallet.Error` where known. */
   readonly error: string | undefined;
@@ -33,34 +34,34 @@ export interface HubCallRefusal extends Refusal {
 
 /** A BEEFY proof that the hub accepted. */
 export interface AcceptedProof {
-  /** Hub height that it proves; lower than the block of the event. */
+  /** Proven hub height; lower than the block of the event. */
   readonly height: bigint;
-  /** Authority set that it hands over to; `undefined` for messaging proofs. */
+  /** Next authority set of a rotation; `undefined` for messaging proofs. */
   readonly newSetId: bigint | undefined;
   /** Block of the event. */
   readonly atBlock: bigint;
 }
 
-/** Accepted proofs that the hub still keeps, as its newest final block lists them. */
+/** Accepted proofs that the hub still keeps, as listed at its newest final block. */
 export interface AcceptedProofIndex {
-  /** Set handed over to, to the proven height of the hub; ascending by set, at most 512. */
+  /** Next authority set to proven hub height; ascending by set, at most 512. */
   readonly rotations: ReadonlyMap<bigint, bigint>;
-  /** Proven heights of the hub without those of rotations, ascending, at most 512. */
+  /** Proven hub heights except those of rotations, ascending, at most 512. */
   readonly messaging: readonly bigint[];
 }
 
-/** What the hub takes from one sender of a chain. */
+/** Limit of the hub for one sender of a chain. */
 export type SenderLimit =
-  /** Anything: the hub meters nothing, or not this sender. */
+  /** No limit: the hub does not meter, or not this sender. */
   | { readonly kind: "free" }
-  /** Requests of that many bytes together, as the chain's own encoding counts them. */
+  /** Requests of that many bytes in total, by the chain's own encoding. */
   | { readonly kind: "metered"; readonly remainingBytes: bigint }
   /** No POST request. */
   | { readonly kind: "blocked" };
 
-/** A hub that says what it would take, so that nothing is proved in vain. */
+/** Hub that reports what it would accept, so that nothing is proved for nothing. */
 export interface SenderLimits {
-  /** Per sender (`from` of its requests) on `source`; one round trip. */
+  /** Limits per sender (`from` of its requests) on `source`; one round trip. */
   fetchSenderLimits(
     source: StateMachine,
     senders: readonly Uint8Array[],
@@ -68,23 +69,23 @@ export interface SenderLimits {
   ): Promise<readonly SenderLimit[]>;
 }
 
-/** A hub whose accepted proofs can be listed. */
+/** Hub whose accepted proofs can be listed. */
 export interface ProofLister {
   /** Two round trips; needs no unsafe method. */
   fetchAcceptedIndex(signal: AbortSignal): Promise<AcceptedProofIndex>;
 }
 
-/** The hub with its relayer accounts. */
+/** Hub with relayer accounts. */
 export interface RelayerHub extends HubChain, SenderLimits {
-  /** Per request commitment whether its fee was accumulated already. One round trip. */
+  /** Claim status per request commitment. One round trip. */
   fetchClaimStatus(commitments: readonly Hash256[], signal: AbortSignal): Promise<readonly ClaimStatus[]>;
   /** Fees credited to `address` for requests paid on `chain`, in units of that chain's fee token. */
   fetchFeeBalance(chain: StateMachine, address: Uint8Array, signal: AbortSignal): Promise<bigint>;
-  /** Smallest balance that the hub pays out, in units of that chain's fee token. */
+  /** Minimum withdrawal, in units of that chain's fee token. */
   fetchMinimumWithdrawal(chain: StateMachine, signal: AbortSignal): Promise<bigint>;
-  /** Nonce that the next signature of `address` for `chain` must carry. */
+  /** Nonce for the next signature of `address` for `chain`. */
   fetchRelayerNonce(address: Uint8Array, chain: StateMachine, signal: AbortSignal): Promise<bigint>;
-  /** Pays out: reward per rotation delivered to `chain`, and whether set `setId` was claimed. */
+  /** Reward per rotation delivered to `chain`, and whether it was claimed for set `setId`. */
   fetchRotationReward(
     chain: StateMachine,
     setId: bigint,
@@ -95,9 +96,9 @@ export interface RelayerHub extends HubChain, SenderLimits {
   /** True when the reward of the delivered hub request was claimed. */
   fetchIsRequestClaimed(commitment: Hash256, signal: AbortSignal): Promise<boolean>;
 
-  /** What the runtime says to a call now; `undefined`: it would take it. */
+  /** Dry run of a call; `undefined`: it would be accepted. */
   dryRunCall(call: HubCall, signal: AbortSignal): Promise<HubCallRefusal | undefined>;
-  /** Makes the extrinsic; nothing is sent. Hand it to `broadcast` after journalling. */
+  /** Creates the extrinsic; nothing is sent. Pass it to `broadcast` after journalling. */
   prepareCall(call: HubCall, signal: AbortSignal): Promise<SignedSubmission>;
   /** As `fetchOutcome`, for submissions made by {@link prepareCall}; a failed dispatch names its error. */
   fetchCallOutcome(submission: SignedSubmission, signal: AbortSignal): Promise<SubmissionOutcome>;
@@ -113,7 +114,7 @@ export interface RelayerHub extends HubChain, SenderLimits {
   fetchRotations(signal: AbortSignal): Promise<ReadonlyMap<bigint, bigint>>;
 }
 
-/** A receiver of hub consensus proofs (an EVM host with the BEEFY client). */
+/** Target of hub consensus proofs (an EVM host with the BEEFY client). */
 export interface ProofReceiver {
   /** Id of the current authority set of the host's client; `undefined` when the host has another client. */
   fetchAuthoritySetId(signal: AbortSignal): Promise<bigint | undefined>;

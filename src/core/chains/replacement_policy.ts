@@ -1,19 +1,19 @@
 /**
- * Decides what happens to a transaction that is not mined in time: a higher price at the same nonce while it still
- * pays, then a cancelling transfer at the same nonce. Pure.
- * Rules: docs/protocol/messaging.md section 10.3; ethereum/go-ethereum: core/txpool/legacypool/list.go.
+ * Decides about a transaction that is not mined in time: a higher price at the same nonce while it is still
+ * profitable, then a cancelling transfer at the same nonce. Pure. Rules: docs/protocol/messaging.md section 10.3;
+ * ethereum/go-ethereum: core/txpool/legacypool/list.go.
  */
 import { type GasPrice, highestPriceWei } from "./evm/gas.ts";
 
-/** Replacements of a delivery before it is cancelled. */
+/** Maximum number of replacements of a delivery before it is cancelled. */
 export const MAX_REPLACEMENTS = 3;
 
-/** Wanted rise of the price, thousandths. */
+/** Preferred price bump, thousandths. */
 export const WANTED_BUMP_PERMILLE = 250n;
 
 /**
- * Rise that a node demands at least, thousandths: 10 % in go-ethereum, 12.5 % in nodes with a stricter rule.
- * The stricter one serves where the node is not known.
+ * Minimum price bump that a node requires, thousandths: 10 % in go-ethereum, 12.5 % in nodes with a stricter rule.
+ * The stricter one is used when the node is unknown.
  */
 export const NODE_BUMP_PERMILLE = { geth: 100n, strict: 125n } as const;
 
@@ -21,10 +21,10 @@ export const NODE_BUMP_PERMILLE = { geth: 100n, strict: 125n } as const;
 export const STUCK_AFTER_MS = 120_000;
 
 /**
- * The next price of a replacement, or `undefined` when the cap allows none that the node would take. Both fees of an
- * EIP-1559 transaction rise by the node's minimum and by at least 1 wei; a quarter more or the market's price, if
- * that is higher, where the cap allows it. The transaction keeps its type.
- * @param limits.capWei most per gas (`maxFee` or `gasPrice`); `undefined`: no cap
+ * Next price of a replacement, or `undefined` when the cap allows none that the node would accept. Both fees of an
+ * EIP-1559 transaction rise by the node's minimum and by at least 1 wei; a quarter more or the market price, if that
+ * is higher, within the cap. The transaction type stays the same.
+ * @param limits.capWei maximum per gas (`maxFee` or `gasPrice`); `undefined`: no cap
  */
 export function bumpPrice(
   old: GasPrice,
@@ -53,13 +53,13 @@ function raise(
   return capWei >= leastWei ? capWei : undefined;
 }
 
-/** Rounded up, and by at least 1 wei: nodes demand strictly more. */
+/** Bumps a price, rounded up and by at least 1 wei: nodes require strictly more. */
 function bumped(wei: bigint, permille: bigint): bigint {
   const raised = (wei * (1000n + permille) + 999n) / 1000n;
   return raised > wei ? raised : wei + 1n;
 }
 
-/** What is known of a transaction that waits to be mined, and of those at the same nonce before it. */
+/** Pending transaction and its predecessors at the same nonce. */
 export interface StuckFacts {
   readonly nonce: bigint;
   /** Price of the newest transaction at the nonce. */
@@ -68,29 +68,30 @@ export interface StuckFacts {
   readonly isCancel: boolean;
   /** True: it calls a handler that governance has replaced, and would revert at any price. */
   readonly isHandlerReplaced?: boolean | undefined;
-  /** Deliveries at this nonce after the first one. */
+  /** Number of replacement deliveries at this nonce. */
   readonly replacements: number;
-  /** When the newest one was handed to the node, Unix ms. */
+  /** Time at which the newest one was broadcast, Unix ms. */
   readonly sentAtMs: number;
   readonly nowMs: number;
-  /** Transactions of the account in the newest block (`eth_getTransactionCount`, `latest`). */
+  /** Nonce of the account at the newest block (`eth_getTransactionCount`, `latest`). */
   readonly latestNonce: bigint;
   readonly market: GasPrice;
   /**
-   * Most per gas for a delivery: the lower of the operator's limit and of `breakEvenGasPriceWei`; `undefined`: none.
+   * Maximum gas price for a delivery: the lower of the operator's limit and of `breakEvenGasPriceWei`; `undefined`:
+   * none.
    */
   readonly capWei: bigint | undefined;
-  /** Most per gas for the cancelling transfer; `undefined`: none. A nonce that stays open blocks the account. */
+  /** Maximum gas price for the cancelling transfer; `undefined`: none. An open nonce blocks the account. */
   readonly cancelCapWei?: bigint | undefined;
   readonly nodeBumpPermille?: bigint | undefined;
-  /** {@link STUCK_AFTER_MS} when absent. */
+  /** Default {@link STUCK_AFTER_MS}. */
   readonly patienceMs?: number | undefined;
 }
 
-/** What to do with a transaction that waits. */
+/** Decision about a pending transaction. */
 export type StuckDecision =
   | { readonly kind: "wait"; readonly untilMs: number }
-  /** The nonce is used: ask for the outcome of every hash at it, it may be any of them. */
+  /** The nonce is used: check the outcome of every hash at it, it may be any of them. */
   | { readonly kind: "look_up" }
   /** `number` counts replacements from 1. */
   | { readonly kind: "replace"; readonly price: GasPrice; readonly number: number }
@@ -99,7 +100,7 @@ export type StuckDecision =
     readonly price: GasPrice;
     readonly why: "tried_often" | "not_worth_more" | "handler_replaced" | "cancel_stuck";
   }
-  /** Not even a cancelling transfer may cost that much now: broadcast the newest bytes again and wait. */
+  /** Even a cancelling transfer may not cost that much now: broadcast the newest bytes again and wait. */
   | { readonly kind: "rebroadcast" };
 
 /** Decides about the newest transaction of a nonce. */

@@ -1,23 +1,22 @@
 /**
- * Decides which consensus proofs of the hub a chain needs. Pure.
- * Rules: docs/protocol/messaging.md section 7.2.2: every authority set hands over to the next in
- * order. How many proofs go into one transaction: `transaction_bytes.ts`.
+ * Decides which consensus proofs of the hub a chain needs. Pure. Rules: docs/protocol/messaging.md section 7.2.2:
+ * authority sets rotate in order. The number of proofs per transaction: `transaction_bytes.ts`.
  */
 import type { AcceptedProof } from "./hub_accounts.ts";
 
-/** A rotation: the set handed over to, and the proven height of the hub. */
+/** Rotation: the next authority set, and the proven height of the hub. */
 export interface RotationStep {
   readonly height: bigint;
   readonly newSetId: bigint;
 }
 
-/** Rotations that a chain must take, ascending. */
+/** Rotations that a chain still needs, ascending. */
 export type RotationPlan =
   | { readonly kind: "rotations"; readonly steps: readonly RotationStep[] }
-  /** The hub does not keep the rotation to this set any more: the chain cannot be followed up from here. */
+  /** The hub no longer keeps the rotation to this set: the chain cannot catch up. */
   | { readonly kind: "gap"; readonly missing: bigint };
 
-/** The proof of the highest height above what the chain knows; `undefined`: there is none. */
+/** Proof of the highest height above the chain's known height; `undefined`: none. */
 export function newestProof(proofs: readonly AcceptedProof[], known: bigint): AcceptedProof | undefined {
   let newest: AcceptedProof | undefined;
   for (const proof of proofs) {
@@ -27,9 +26,9 @@ export function newestProof(proofs: readonly AcceptedProof[], known: bigint): Ac
 }
 
 /**
- * Rotations between the chain's set and the newest proof.
- * @param rotations set handed over to, and the height whose proof does it
- * @param facts.newest `undefined`: every rotation that the chain has not taken
+ * Rotations between the chain's authority set and the newest proof.
+ * @param rotations next set, and the proven height of its rotation
+ * @param facts.newest `undefined`: every rotation that the chain lacks
  */
 export function planRotations(
   rotations: ReadonlyMap<bigint, bigint>,

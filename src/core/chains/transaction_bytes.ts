@@ -1,30 +1,34 @@
 /**
- * How many proofs of the hub fit into one transaction, and what a node's refusal says about that. Pure.
- * Rules: docs/protocol/messaging.md section 7.2.2; nodes refuse raw transactions above 128 KiB
- * (ethereum/go-ethereum: core/txpool/legacypool, txMaxSize), some sequencers above 95 kB.
+ * Number of hub proofs that fit into one transaction, and size limits learned from refusals of nodes. Pure. Rules:
+ * docs/protocol/messaging.md section 7.2.2; nodes refuse raw transactions above 128 KiB (ethereum/go-ethereum:
+ * core/txpool/legacypool, txMaxSize), some sequencers above 95 kB.
  */
 
-/** Most consensus proofs in one transaction (polytope-labs/hyperbridge: tesseract/messaging/messaging). */
+/**
+ * Maximum number of consensus proofs in one transaction (polytope-labs/hyperbridge: tesseract/messaging/messaging).
+ */
 export const MAX_PROOFS_AT_ONCE = 3;
 
-/** Bytes around proofs at most: signature, call, offsets. What is around a message is counted with it. */
+/**
+ * Maximum overhead around proofs, bytes: signature, call, offsets. The overhead of a message counts with the message.
+ */
 const ENVELOPE_BYTES = 1_024;
 
 /**
- * Maximum of bytes of proofs and messages in one transaction while no node has refused less: 128 KiB with some room
- * left. One proof of 600 validators has 92 kB.
+ * Maximum size of proofs and messages in one transaction until a node has refused less, bytes: 128 KiB with some
+ * margin. One proof of 600 validators has 92 kB.
  */
 export const MAX_TRANSACTION_BYTES = 128 * 1024 - 4 * ENVELOPE_BYTES;
 
 /** Limits of one transaction. */
 export interface TransactionLimits {
-  /** Proofs that the handler takes at once. */
+  /** Maximum number of proofs per call of the handler. */
   readonly maxProofs: number;
-  /** Bytes of proofs and messages. */
+  /** Maximum size of proofs and messages, bytes. */
   readonly maxBytes: number;
 }
 
-/** The first proofs that fit into one transaction; at least one when there is any, however large. */
+/** First proofs that fit into one transaction; at least one if there is any, however large. */
 export function fittingProofs<T extends { readonly bytes: Uint8Array }>(
   proofs: readonly T[],
   { maxProofs, maxBytes }: TransactionLimits,
@@ -40,8 +44,9 @@ export function fittingProofs<T extends { readonly bytes: Uint8Array }>(
 }
 
 /**
- * Maximum of bytes for the next transaction after a node refused one as too large: what its text names, else three quarters.
- * @param refusedBytes of the refused transaction
+ * Maximum size of the next transaction after a node refused one as too large: the limit in its error text, else three
+ * quarters.
+ * @param refusedBytes size of the refused transaction
  * @param detail the node's text, as in "oversized data: transaction size 131500, limit 131072"
  */
 export function learnMaxBytes(refusedBytes: number, detail: string): number {

@@ -1,5 +1,5 @@
 /**
- * The words in which the transports (HTTP, sockets) and their callers speak: one JSON-RPC call and its answer.
+ * Interface between the transports (HTTP, sockets) and their callers: one JSON-RPC call and its answer.
  */
 import type { Hex } from "../encoding/bytes.ts";
 import type { RpcFault, RpcFaultCode } from "./fault.ts";
@@ -11,7 +11,7 @@ export interface RpcCall {
   readonly params: readonly unknown[];
 }
 
-/** What came back for one {@link RpcCall} of several. */
+/** Result or fault of one {@link RpcCall} of a batch. */
 export type RpcAnswer =
   | { readonly kind: "result"; readonly result: Json }
   | { readonly kind: "fault"; readonly fault: RpcFault };
@@ -34,39 +34,39 @@ export function readNodeError(error: Json | undefined): NodeError | undefined {
   };
 }
 
-/** What an error of a node means. One implementation per node family. */
+/** Maps a node's error to a fault code. One implementation per node family. */
 export type TranslateError = (error: NodeError, method: string) => {
   readonly code: RpcFaultCode;
   /** Revert or error data, where the node sent some. */
   readonly data: Hex | undefined;
 };
 
-/** Conditions of one call. */
+/** Options of one call. */
 export interface CallConditions {
   readonly signal: AbortSignal;
-  /** Longest wait for the whole answer, milliseconds; the endpoint's default where absent. */
+  /** Maximum wait for the whole answer, milliseconds; the endpoint's default if absent. */
   readonly timeoutMs?: number | undefined;
 }
 
 /** One address that answers JSON-RPC. */
 export interface RpcEndpoint {
-  /** Host and port, fit to be shown. */
+  /** Host and port; safe to log. */
   readonly host: string;
   /**
-   * Sends all calls in one request and gives the answers in the order of the calls.
+   * Sends all calls in one request and returns the answers in the order of the calls.
    * @throws {RpcFault} when the request as a whole has no usable answer. A fault whose `where.method` is
-   * {@link BATCH_METHOD} says that this endpoint takes no batches.
+   * {@link BATCH_METHOD} means that this endpoint does not support batches.
    */
   send(calls: readonly RpcCall[], conditions: CallConditions): Promise<readonly RpcAnswer[]>;
 }
 
-/** Stands for the method in faults about batches as such. */
+/** Method name in faults about a batch as a whole. */
 export const BATCH_METHOD = "batch";
 
-/** Between the methods of a batch in {@link methodsOf}. */
+/** Separator between the methods of a batch in {@link methodsOf}. */
 export const METHOD_SEPARATOR = "+";
 
-/** How a set of calls is named in faults: each method once. */
+/** Name of a set of calls in faults: each method once. */
 export function methodsOf(calls: readonly RpcCall[]): string {
   return [...new Set(calls.map((call) => call.method))].join(METHOD_SEPARATOR);
 }

@@ -1,16 +1,16 @@
 /**
- * What of a node's own words may be shown: short, one line, without URLs and keys.
+ * Makes a node's error text safe to show: short, one line, without URLs and keys.
  */
 import { redactUrl } from "../config/redact.ts";
 
 const MAX_CHARACTERS = 300;
 
 /**
- * The words of a node for a fault: URLs keep scheme and host only, texts that may be keys become `[hidden]`,
- * white space is joined, and the rest is cut to 300 characters. `0x` hex (addresses, hashes) stays.
+ * Text of a node for a fault: URLs keep scheme and host only, strings that may be keys become `[hidden]`, white space
+ * is collapsed, and the rest is cut to 300 characters. `0x` hex (addresses, hashes) stays.
  */
 export function safeDetail(words: string): string {
-  // Nodes may echo megabytes; only the beginning can become visible.
+  // Nodes may echo megabytes; only the beginning is ever shown.
   const shown = words.slice(0, 4 * MAX_CHARACTERS)
     .replace(/[a-z][a-z0-9+.-]*:\/\/[^\s"'<>()\\]+/gi, (url) => redactUrl(url))
     .replace(/[0-9A-Za-z_-]{20,}/g, (run) => mayBeKey(run) ? "[hidden]" : run)

@@ -1,6 +1,6 @@
 /**
- * What a pool remembers of one endpoint: how well it does, what it cannot do, and how much it does at once.
- * Start reading at {@link classifyFault}, the rule that everything else follows.
+ * Health of one endpoint: its recent faults, its missing capabilities and its limits. Start reading at
+ * {@link classifyFault}, the rule that everything else follows.
  */
 import type { Clock } from "../runtime/clock.ts";
 import { Limit } from "../runtime/limit.ts";
@@ -9,13 +9,13 @@ import { type Backoff, nextDelayMs } from "../runtime/retry.ts";
 import { BATCH_METHOD, METHOD_SEPARATOR, type RpcCall, type RpcEndpoint } from "./call.ts";
 import type { RpcFault, RpcFaultCode } from "./fault.ts";
 
-/** Whose fault a fault is: that decides about failover and health. */
+/** Scope of a fault, which decides about failover and health. */
 export type Blame =
-  /** The endpoint does badly: try another one, and leave it alone for a while when it happens again. */
+  /** The endpoint is unhealthy: fail over, and pause it when this happens again. */
   | "endpoint"
-  /** The endpoint is well but cannot do this: try another one. */
+  /** The endpoint is healthy but does not support this: fail over. */
   | "ability"
-  /** The node's answer to this question: any other would say the same. */
+  /** The request itself: any other endpoint would answer the same. */
   | "question";
 
 const blames: Readonly<Record<RpcFaultCode, Blame>> = {
@@ -43,27 +43,27 @@ const blames: Readonly<Record<RpcFaultCode, Blame>> = {
   pool_dropped: "question",
 };
 
-/** Whose fault a fault with this code is. */
+/** Scope of a fault with this code. */
 export function classifyFault(code: RpcFaultCode): Blame {
   return blames[code];
 }
 
-/** Pauses of an endpoint that does badly: 1 s, doubling up to a minute, minus up to half by chance. */
+/** Pauses of an unhealthy endpoint: 1 s, doubling up to a minute, minus up to half at random. */
 const coolDown: Backoff = { firstMs: 1000, maxMs: 60_000, jitter: 0.5 };
-/** Faults in a row before the first pause; a single one may be chance. Throttling pauses at once. */
+/** Consecutive faults before the first pause; a single one may be chance. Throttling pauses at once. */
 const FAULTS_BEFORE_PAUSE = 2;
-/** What an endpoint could not do is tried again after this time; providers change plans and nodes. */
+/** Missing capabilities are tried again after this time; providers change plans and nodes. */
 const UNSUPPORTED_TTL_MS = 10 * 60_000;
 
-/** May the endpoint be asked now? */
+/** Whether the endpoint can be used now. */
 export type Availability =
   | { readonly kind: "ready" }
-  /** Paused for so long. */
+  /** Paused for `leftMs` more. */
   | { readonly kind: "cooling"; readonly leftMs: number }
-  /** One request is finding out whether it is well again. */
+  /** One request is checking whether it has recovered. */
   | { readonly kind: "probing"; readonly settled: Promise<void> };
 
-/** One endpoint with the pool's memory of it. */
+/** One endpoint of a set with its health. */
 export class PooledEndpoint<E extends { readonly host: string } = RpcEndpoint> {
   readonly #deps: { readonly clock: Clock; readonly randomness: Randomness };
   readonly #missing = new Map<string, number>();
@@ -74,7 +74,7 @@ export class PooledEndpoint<E extends { readonly host: string } = RpcEndpoint> {
   #batchLimit = { max: Infinity, untilMs: 0 };
   /** False until the endpoint has shown that it serves the right chain, and again after each pause. */
   isVerified = false;
-  /** The newest fault that was the endpoint's own. */
+  /** Latest fault in scope `endpoint`. */
   lastFault: RpcFault | undefined;
 
   constructor(
@@ -86,7 +86,7 @@ export class PooledEndpoint<E extends { readonly host: string } = RpcEndpoint> {
     this.#limit = new Limit(maxConcurrent);
   }
 
-  /** May it be asked now? */
+  /** Whether it can be used now. */
   availability(): Availability {
     const leftMs = this.#coolUntilMs - this.#deps.clock.now();
     if (leftMs > 0) return { kind: "cooling", leftMs };
@@ -94,7 +94,7 @@ export class PooledEndpoint<E extends { readonly host: string } = RpcEndpoint> {
     return { kind: "ready" };
   }
 
-  /** Runs one use of the endpoint; after a pause the first use is the only one until it has ended. */
+  /** Runs `work` against the endpoint; after a pause, the first request runs alone until it has finished. */
   async use<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
     if (this.#coolUntilMs === 0) return await this.#limit.run(work, signal);
     const settled = Promise.withResolvers<void>();
@@ -107,19 +107,19 @@ export class PooledEndpoint<E extends { readonly host: string } = RpcEndpoint> {
     }
   }
 
-  /** Notes that it answered usefully. */
+  /** Records a useful answer. */
   noteSuccess(): void {
     this.#faults = 0;
     this.#coolUntilMs = 0;
     this.lastFault = undefined;
   }
 
-  /** Notes that it answered some of what it was asked, though it throttled the rest: its next pause is a short one. */
+  /** Records that it answered some calls although it throttled the rest: its next pause is short. */
   noteProgress(): void {
     this.#faults = 0;
   }
 
-  /** Notes a fault; faults of the endpoint itself lead to a pause. The newest one may be noted again: it counts once. */
+  /** Records a fault; faults in scope `endpoint` lead to a pause. Recording the latest one twice counts once. */
   noteFault(fault: RpcFault): void {
     if (fault === this.lastFault) return;
     if (classifyFault(fault.code) !== "endpoint") {
@@ -133,7 +133,7 @@ export class PooledEndpoint<E extends { readonly host: string } = RpcEndpoint> {
     const retryAtMs = nowMs + (fault.retryAfterMs ?? 0);
     this.lastFault = fault;
     if (fault.code === "throttled" && nowMs < this.#coolUntilMs) {
-      // It was under way when the pause began, and says nothing new.
+      // The request started before the pause, so its fault is no new information.
       this.#coolUntilMs = Math.max(this.#coolUntilMs, retryAtMs);
       return;
     }
@@ -147,18 +147,18 @@ export class PooledEndpoint<E extends { readonly host: string } = RpcEndpoint> {
     this.#coolUntilMs = Math.max(nowMs + ownMs, retryAtMs);
   }
 
-  /** True when it recently said that it has not one of these methods. */
+  /** True when it recently reported that it lacks one of these methods. */
   isUnsupported(calls: readonly Pick<RpcCall, "method">[]): boolean {
     return calls.some(({ method }) => this.#isMissing(method));
   }
 
-  /** Most calls in one request. */
+  /** Maximum number of calls in one request. */
   get batchLimit(): number {
     if (this.#isMissing(BATCH_METHOD)) return 1;
     return this.#deps.clock.now() < this.#batchLimit.untilMs ? this.#batchLimit.max : Infinity;
   }
 
-  /** Notes that `size` calls in one request were too many. */
+  /** Records that `size` calls in one request were too many. */
   noteBatchTooLarge(size: number): void {
     const max = Math.max(1, Math.min(Math.floor(size / 2), this.batchLimit));
     this.#batchLimit = { max, untilMs: this.#memoryEndMs() };

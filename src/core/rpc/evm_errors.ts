@@ -1,20 +1,20 @@
 /**
- * The texts and numbers with which EVM nodes and providers refuse, as fault codes: the only place that reads
- * them. Sources: the error tables of geth, erigon, nethermind, besu, reth, anvil and of big providers (every
- * phrasing has its row in the test); EIP-1474 for the numbers.
+ * Maps error texts and codes of EVM nodes and providers to fault codes; nothing else reads them. Sources: the error
+ * tables of geth, erigon, nethermind, besu, reth, anvil and of big providers (every phrasing has its row in the
+ * test); EIP-1474 for the numbers.
  */
 import { fromHex, type Hex, toHex } from "../encoding/bytes.ts";
 import type { NodeError } from "./call.ts";
 import type { RpcFaultCode } from "./fault.ts";
 import { isJsonObject, type Json } from "./json.ts";
 
-/** One line of the table: the first line of which a text fits decides. */
+/** One row of the table: the first row that matches decides. */
 interface Rule {
   readonly code: RpcFaultCode;
   readonly texts: readonly RegExp[];
 }
 
-/** Read first for `eth_getLogs`: providers word these limits in many ways, some like rate limits. */
+/** Checked first for `eth_getLogs`: providers phrase these limits in many ways, some like rate limits. */
 const logRules: readonly Rule[] = [
   {
     code: "lagging",
@@ -40,7 +40,7 @@ const logRules: readonly Rule[] = [
   },
 ];
 
-/** Read first for traces and simulations: what takes too long is the call's matter, not the node's. */
+/** Checked first for traces and simulations: a timeout is caused by the call, not by the node. */
 const traceRules: readonly Rule[] = [
   {
     code: "too_large",
@@ -52,8 +52,8 @@ const traceRules: readonly Rule[] = [
 ];
 
 /**
- * Read for `eth_getLogs` after the rules about rates: a narrower range is what helps against a query that takes too
- * long, and against one that a plan does not include.
+ * Checked for `eth_getLogs` after the rules for rate limits: a narrower range helps when a query takes too long or is
+ * not included in a plan.
  */
 const lateLogRules: readonly Rule[] = [
   {
@@ -168,7 +168,7 @@ const logTable: readonly Rule[] = [
   ...rules.slice(afterRates),
 ];
 
-/** What the numbers mean when no text fits (EIP-1474 and habits of providers). */
+/** Meaning of the codes when no text matches (EIP-1474 and habits of providers). */
 const numbers: ReadonlyMap<number, RpcFaultCode> = new Map<number, RpcFaultCode>([
   [3, "reverted"],
   [429, "throttled"],
@@ -185,8 +185,8 @@ const numbers: ReadonlyMap<number, RpcFaultCode> = new Map<number, RpcFaultCode>
 ]);
 
 /**
- * Meaning of an error object of an EVM node.
- * @returns `refused` for what no rule knows; `data` is the revert data, `undefined` where there is none.
+ * Translates an error object of an EVM node.
+ * @returns `refused` if no rule matches; `data` is the revert data, `undefined` if there is none.
  */
 export function translateEvmError(
   error: NodeError,
@@ -196,7 +196,7 @@ export function translateEvmError(
 }
 
 function codeOf(error: NodeError, method: string): RpcFaultCode {
-  // What matters is said at the beginning; nodes may append whole traces.
+  // The relevant part is at the beginning; nodes may append whole traces.
   const text = error.message.slice(0, 1000).trim().toLowerCase();
   if (error.code === 3 || error.code === -32015) return "reverted";
   if (error.code === 429) return "throttled";

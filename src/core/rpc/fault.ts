@@ -1,13 +1,13 @@
 /**
- * What can go wrong when a node is asked something, as data.
- * Adapters translate the texts of nodes to these codes; everybody else branches on the code alone.
+ * Faults of RPC requests as data. Adapters translate error texts of nodes to these codes; all other code branches on
+ * the code alone.
  */
 import type { Hex } from "../encoding/bytes.ts";
 
-/** What the caller may do about a fault: ask again, give up this item, or stop this worker. */
+/** Reaction of the caller to a fault: retry, drop this item, or stop this worker. */
 export type Reaction = "retry" | "drop" | "stop";
 
-/** The closed list of faults of an endpoint. */
+/** Closed list of endpoint faults. */
 export type RpcFaultCode =
   /** No answer within the deadline. */
   | "timeout"
@@ -17,38 +17,38 @@ export type RpcFaultCode =
   | "throttled"
   /** HTTP 5xx or an internal error of the node. */
   | "server_error"
-  /** Not JSON, half an answer, or a shape that the method does not have. */
+  /** Not JSON, a truncated answer, or a shape that does not match the method. */
   | "malformed"
-  /** The node's head is below the block that was asked for. */
+  /** The node's head is below the requested block. */
   | "lagging"
-  /** `eth_getLogs` refused the number of blocks or results. */
+  /** `eth_getLogs` rejected the number of blocks or results. */
   | "range_too_wide"
   /** Request or response exceeds what the transport or node allows. */
   | "too_large"
-  /** State or block is no longer (or not yet) kept by this node. */
+  /** The node does not keep the state or block any longer (or not yet). */
   | "pruned"
-  /** The method is unknown or forbidden at this endpoint. */
+  /** The endpoint does not know or does not allow the method. */
   | "missing_method"
-  /** The thing asked for does not exist, e.g. an unknown commitment. */
+  /** The requested item does not exist, e.g. an unknown commitment. */
   | "not_found"
   /** A call or estimate reverted; `data` holds the revert data. */
   | "reverted"
   | "nonce_too_low"
   | "nonce_too_high"
-  /** The same transaction is already in the pool (EVM "already known", Substrate 1013). */
+  /** The same transaction is already in the mempool (EVM "already known", Substrate 1013). */
   | "already_known"
   /** A replacement or a new transaction pays too little. */
   | "underpriced"
   | "insufficient_funds"
-  /** Substrate pool 1010: the extrinsic is invalid. */
+  /** Substrate 1010: the extrinsic is invalid. */
   | "pool_invalid"
-  /** Substrate pool 1014: an extrinsic with the same tag is in the pool. */
+  /** Substrate 1014: an extrinsic with the same tag is in the transaction pool. */
   | "pool_conflict"
-  /** Substrate pool 1011, 1012, 1016: unknown validity, temporarily banned, immediately dropped. */
+  /** Substrate 1011, 1012, 1016: unknown validity, temporarily banned, immediately dropped. */
   | "pool_dropped"
-  /** The endpoint answered for another chain than configured. */
+  /** The endpoint serves another chain than the configured one. */
   | "wrong_chain"
-  /** Anything else that the node refused. */
+  /** Any other rejection by the node. */
   | "refused";
 
 const reactions: Readonly<Record<RpcFaultCode, Reaction>> = {
@@ -76,12 +76,12 @@ const reactions: Readonly<Record<RpcFaultCode, Reaction>> = {
   refused: "drop",
 };
 
-/** The reaction that fits a code where nothing more is known about the call. */
+/** Default reaction to a code when nothing more is known about the call. */
 export function reactionTo(code: RpcFaultCode): Reaction {
   return reactions[code];
 }
 
-/** Where a fault happened. Never contains a URL path, query or credentials. */
+/** Place where a fault happened. Never contains a URL path, query or credentials. */
 export interface FaultPlace {
   readonly chain: string;
   /** Host and port of the endpoint, e.g. `rpc.example.org:8545`. */
@@ -89,14 +89,14 @@ export interface FaultPlace {
   readonly method: string;
 }
 
-/** An endpoint did not give a usable answer. */
+/** Request without a usable answer from an endpoint. */
 export class RpcFault extends Error {
   override readonly name = "RpcFault";
-  /** The node's own words, cut to 300 characters, URLs and keys removed. */
+  /** Error text of the node, cut to 300 characters, URLs and keys removed. */
   readonly detail: string | undefined;
-  /** Revert data or error data, where the node sent some. */
+  /** Revert data or error data, if the node sent any. */
   readonly data: Hex | undefined;
-  /** Pause that the endpoint asked for (`Retry-After`), in milliseconds. */
+  /** Pause requested by the endpoint (`Retry-After`), milliseconds. */
   readonly retryAfterMs: number | undefined;
 
   constructor(

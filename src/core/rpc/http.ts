@@ -1,6 +1,6 @@
 /**
  * JSON-RPC over HTTP POST: one call or a batch as one request, with a deadline, a size limit and a check of the
- * answer's shape. Knows nothing of node families: texts of nodes are translated by what is handed in.
+ * answer's shape. Independent of node families: the caller provides the translation of error texts.
  */
 import { endpointHost } from "../config/redact.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -20,28 +20,28 @@ import { safeDetail } from "./detail.ts";
 import { reactionTo, RpcFault, type RpcFaultCode } from "./fault.ts";
 import { isJsonObject, type Json, parseJson } from "./json.ts";
 
-/** The part of the global `fetch` that is used. */
+/** Subset of the global `fetch` that is used. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
-/** The runtime's own `fetch`, for the real program. */
+/** `fetch` of the runtime, for the real program. */
 export const platformFetch: Fetch = (url, init) => fetch(url, init);
 
-/** What an HTTP endpoint is made of. */
+/** Options of an HTTP endpoint. */
 export interface HttpEndpointOptions {
   readonly url: string;
   /** Name of the chain in faults. */
   readonly chain: string;
   readonly translate: TranslateError;
-  /** Deadline of a request unless the call names one, milliseconds. Default 30,000. */
+  /** Deadline of a request unless the call sets one, milliseconds. Default 30,000. */
   readonly timeoutMs?: number | undefined;
-  /** Largest answer that is read, bytes. Default 64 MiB. */
+  /** Maximum size of an answer, bytes. Default 64 MiB. */
   readonly maxResponseBytes?: number | undefined;
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 const DEFAULT_MAX_RESPONSE_BYTES = 64 * 1024 * 1024;
 
-/** An endpoint behind an HTTP(S) URL. User name and password of the URL are sent as basic authorization. */
+/** Creates an endpoint for an HTTP(S) URL. User name and password of the URL are sent as basic authorization. */
 export function createHttpEndpoint(
   deps: { readonly fetch: Fetch; readonly clock: Clock },
   options: HttpEndpointOptions,
@@ -111,13 +111,13 @@ class HttpEndpoint implements RpcEndpoint {
         method: "POST",
         headers: this.#headers,
         body,
-        // Following a redirect would hand keys and transactions to a host that nobody configured.
+        // Following a redirect would send keys and transactions to a host that is not configured.
         redirect: "manual",
         signal,
       });
     } catch (cause) {
       if (signal.aborted) throw cause;
-      // The runtime's error text holds the URL, so it does not become the cause.
+      // The runtime's error text contains the URL, so it does not become the cause.
       throw this.#fault("unreachable", method, { detail: connectionProblem(cause) });
     }
     const text = await this.#readText(response, method, signal);
@@ -206,7 +206,7 @@ class HttpEndpoint implements RpcEndpoint {
     return { kind: "result", result };
   }
 
-  /** A batch was answered by one object: an error about the batch as such. */
+  /** Handles a batch answered by a single object: an error about the batch as a whole. */
   #refusedBatch(answer: { readonly [name: string]: Json }, exchange: Exchange, method: string): RpcFault {
     const error = readNodeError(answer.error);
     if (error === undefined) {
@@ -250,7 +250,7 @@ class HttpEndpoint implements RpcEndpoint {
 }
 
 /**
- * The error with which a node refuses a whole batch: Geth puts it into an array, with the id of the first call. Source:
+ * Error by which a node rejects a whole batch: Geth puts it into an array, with the id of the first call. Source:
  * ethereum/go-ethereum: rpc/handler.go (respondWithBatchTooLarge).
  */
 function findRefusal(
@@ -262,21 +262,21 @@ function findRefusal(
   return readNodeError(only.error) === undefined ? undefined : only;
 }
 
-/** What HTTP gave back. */
+/** Outcome of one HTTP request. */
 interface Exchange {
   readonly status: number;
   readonly retryAfterMs: number | undefined;
   readonly text: string;
 }
 
-/** Basic authorization of the user name and password of a URL, where it has some. */
+/** Basic authorization header for the user name and password of a URL, if it has any. */
 export function authorization(url: URL): Record<string, string> {
   if (url.username === "" && url.password === "") return {};
   const pair = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
   return { authorization: `Basic ${new TextEncoder().encode(pair).toBase64()}` };
 }
 
-/** `Retry-After` as a pause: seconds or an HTTP date (RFC 9110, section 10.2.3). */
+/** Reads `Retry-After` as a pause: seconds or an HTTP date (RFC 9110, section 10.2.3). */
 export function readRetryAfterMs(header: string | null, nowMs: number): number | undefined {
   if (header === null) return undefined;
   if (/^\s*\d+(\.\d+)?\s*$/.test(header)) return Math.ceil(Number(header) * 1000);
@@ -284,7 +284,10 @@ export function readRetryAfterMs(header: string | null, nowMs: number): number |
   return Number.isNaN(at) ? undefined : Math.max(0, at - nowMs);
 }
 
-/** Gateways that waited in vain for the node behind them (524 is Cloudflare's): the question may be too much. */
+/**
+ * Status codes of gateways that timed out on the node behind them (524 is Cloudflare's): the request may be too
+ * expensive.
+ */
 const GATEWAY_TIMEOUTS: readonly number[] = [408, 504, 524];
 
 function codeOfStatus(status: number): RpcFaultCode {

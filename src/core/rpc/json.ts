@@ -1,9 +1,9 @@
 /**
- * JSON without loss: integers that a double cannot hold become bigints instead of other integers.
- * Used for everything that nodes send, over HTTP and sockets alike.
+ * Lossless JSON: integers that a double cannot represent become bigints. Used for all answers of nodes, over HTTP and
+ * sockets.
  */
 
-/** What {@link parseJson} gives: like JSON, with bigints for integers beyond 2^53 - 1. */
+/** Result of {@link parseJson}: JSON with bigints for integers beyond 2^53 - 1. */
 export type Json =
   | null
   | boolean
@@ -13,12 +13,12 @@ export type Json =
   | readonly Json[]
   | { readonly [name: string]: Json };
 
-// An integer of 16 digits or more where a JSON value can begin. Text inside of strings may match too, which
-// costs time only.
+// An integer of 16 digits or more where a JSON value can begin. Text inside strings may match too, which only costs
+// time.
 const longInteger = /(?:^|[:,[\s])-?\d{16}/;
 
 /**
- * Reads a JSON text. Integers outside of the safe range are bigints, all other numbers are numbers.
+ * Parses a JSON text. Integers outside the safe range are bigints, all other numbers are numbers.
  * @throws {SyntaxError} as `JSON.parse`.
  */
 export function parseJson(text: string): Json {

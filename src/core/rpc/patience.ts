@@ -1,6 +1,6 @@
 /**
- * Waiting for an endpoint that throttles: what it refused for now is sent again after its pause. Used by all who have no
- * other endpoint to ask. Start reading at {@link sendPatiently}.
+ * Waits for a throttling endpoint: throttled calls are sent again after its pause. Used when there is no other
+ * endpoint to fail over to. Start reading at {@link sendPatiently}.
  */
 import type { Clock } from "../runtime/clock.ts";
 import { orAbort } from "../runtime/retry.ts";
@@ -9,20 +9,20 @@ import type { PooledEndpoint } from "./endpoint_health.ts";
 import { RpcFault } from "./fault.ts";
 
 /**
- * Longest wait for an endpoint that throttles, when there is no other: a round of a leg asks for more than a free plan
- * gives in a second (QuickNode: 15 calls), and would never get to its end if each refusal ended it.
+ * Maximum wait for a throttling endpoint when there is no other: one round of a leg needs more calls than a free plan
+ * allows per second (QuickNode: 15), and would never finish if each rejection ended it.
  */
 export const MAX_THROTTLED_WAIT_MS = 15_000;
 
-/** How calls are handed to one endpoint. */
+/** Options of sending calls to one endpoint. */
 export interface SendConditions extends CallConditions {
-  /** True: nobody else is ready, so that an endpoint that throttles is worth waiting for. */
+  /** True: no other endpoint is ready, so a throttling endpoint is worth waiting for. */
   readonly isPatient: boolean;
 }
 
 /**
- * Sends the calls as one request. Where that is worth it, what the endpoint throttles (the request, or single calls of a
- * batch) is sent again after its pause.
+ * Sends the calls as one request. If `isPatient`, throttled calls (the request, or single calls of a batch) are sent
+ * again after the endpoint's pause.
  */
 export async function sendPatiently(
   clock: Clock,
@@ -50,7 +50,7 @@ export async function sendPatiently(
     }
     const isAnswered = answers.size === calls.length;
     if (fault === undefined) return calls.flatMap((_, index) => answers.get(index) ?? []);
-    // Others that are about to ask it wait as well.
+    // Other callers that are about to use the endpoint wait as well.
     pooled.noteFault(fault);
     const state = pooled.availability();
     const leftMs = state.kind === "cooling" ? state.leftMs : 0;
@@ -64,9 +64,9 @@ export async function sendPatiently(
 }
 
 /**
- * The same to the only endpoint of a chain, behind all who wait for it already. Of faults only throttling leads to a
- * pause: a connection that is lost comes back by itself.
- * @throws {RpcFault} also `throttled`, when the endpoint's pause is longer than anybody should wait
+ * Sends to the only endpoint of a chain, after all callers that are already waiting for it. Only throttling leads to
+ * a pause: a lost connection recovers by itself.
+ * @throws {RpcFault} also `throttled`, when the endpoint's pause is longer than the maximum wait
  */
 export async function sendToOnly(
   clock: Clock,
@@ -89,14 +89,14 @@ export async function sendToOnly(
   }
   return await only.use(async () => {
     const answers = await sendPatiently(clock, only, calls, { ...conditions, isPatient: true });
-    // What was asked before somebody else was refused says nothing about the pause that follows.
+    // A request sent before another one was throttled says nothing about the pause that follows.
     const isPaused = only.availability().kind === "cooling";
     if (!isPaused && answers.every((answer) => throttleOf(answer) === undefined)) only.noteSuccess();
     return answers;
   }, signal);
 }
 
-/** The fault of an answer that was throttled. */
+/** Fault of a throttled answer. */
 function throttleOf(answer: RpcAnswer | undefined): RpcFault | undefined {
   return answer?.kind === "fault" && answer.fault.code === "throttled" ? answer.fault : undefined;
 }

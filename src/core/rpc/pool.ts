@@ -1,6 +1,6 @@
 /**
- * Several endpoints of one chain as one: asked in the order of preference, the next one only when an earlier one
- * fails or cannot. Knows nothing of what the calls mean. Start reading at {@link RpcPool}.
+ * Endpoint set of one chain: endpoints are used in the order of preference, the next one only when an earlier one
+ * fails or lacks a capability. Independent of the meaning of the calls. Start reading at {@link RpcEndpointSet}.
  */
 import type { Clock } from "../runtime/clock.ts";
 import { mapLimited } from "../runtime/limit.ts";
@@ -20,43 +20,46 @@ import type { Json } from "./json.ts";
 import { MAX_THROTTLED_WAIT_MS, type SendConditions, sendPatiently } from "./patience.ts";
 import { Round } from "./pool_round.ts";
 
-/** Longest wait for an endpoint that is paused, when there is no other; longer pauses are faults at once. */
+/** Maximum wait for a paused endpoint when there is no other; longer pauses fail at once. */
 const MAX_WAIT_MS = 2000;
-/** Longest wait for an answer while another endpoint is ready to give one, where the caller names no time. */
+/** Maximum wait for an answer while another endpoint is ready, unless the caller sets a timeout. */
 const PATIENCE_MS = 10_000;
 const DEFAULT_CONCURRENT = 16;
-/** Parts of a batch under way at once; endpoints that refuse batches have narrow limits. */
+/** Concurrent parts of a batch; endpoints that reject batches have narrow limits. */
 const PARTS_AT_ONCE = 4;
 
-/** What a pool is made of. */
+/** Options of an endpoint set. */
 export interface RpcPoolOptions {
   /** Name of the chain in faults. */
   readonly chain: string;
   /** In order of preference, at least one. */
   readonly endpoints: readonly RpcEndpoint[];
-  /** Most HTTP requests at once to one endpoint. Default 16. */
+  /** Maximum number of concurrent HTTP requests to one endpoint. Default 16. */
   readonly maxConcurrent?: number | undefined;
-  /** Rides along with the first request to an endpoint (and the first after a pause) and must be as expected. */
+  /**
+   * Call sent along with the first request to an endpoint (and the first after a pause); its result must be as
+   * expected.
+   */
   readonly identity?: { readonly call: RpcCall; readonly isExpected: (result: Json) => boolean } | undefined;
 }
 
-/** Conditions of a set of calls. */
+/** Options of a batch of calls. */
 export interface BatchConditions extends CallConditions {
   /**
-   * Looks at the answers of one endpoint; a fault that it gives counts as the answer of the whole request, so that
-   * the next endpoint is asked where that fault is a reason to (e.g. `lagging`, `malformed`).
+   * Checks the answers of one endpoint; a fault that it returns counts as the answer of the whole request and may
+   * lead to the next endpoint (e.g. `lagging`, `malformed`).
    */
   readonly accept?: ((answers: readonly RpcAnswer[], place: FaultPlace) => RpcFault | undefined) | undefined;
-  /** Told of each endpoint that failed, also when another one did better. */
+  /** Called for each endpoint that failed, even when another one succeeded. */
   readonly onFault?: ((fault: RpcFault, endpointHost: string) => void) | undefined;
 }
 
-/** What one endpoint said when each was asked. */
+/** Answers of one endpoint when each endpoint was called. */
 export type EndpointReport =
   | { readonly host: string; readonly kind: "answers"; readonly answers: readonly RpcAnswer[] }
   | { readonly host: string; readonly kind: "fault"; readonly fault: RpcFault };
 
-/** The endpoints of one chain. */
+/** Endpoint set of one chain, with failover. */
 export class RpcPool {
   readonly #deps: { readonly clock: Clock; readonly randomness: Randomness };
   readonly #clock: Clock;
@@ -64,7 +67,7 @@ export class RpcPool {
   readonly #endpoints: readonly PooledEndpoint[];
 
   /**
-   * @param shared endpoints of another pool whose health this one shares
+   * @param shared endpoints of another set whose health this one shares
    * @throws {RangeError} without endpoints.
    */
   constructor(
@@ -90,21 +93,21 @@ export class RpcPool {
     return this.#endpoints.map(({ endpoint }) => endpoint.host);
   }
 
-  /** Host of the endpoint that would be asked first now. */
+  /** Host of the endpoint that would be used first now. */
   firstHost(calls: readonly RpcCall[]): string {
     const next = new Round(this.#endpoints, calls).next();
     const [preferred = ""] = this.hosts;
     return next.kind === "ask" ? next.endpoint.endpoint.host : preferred;
   }
 
-  /** One pool for each endpoint, in order of preference, for reads that endpoints are compared by; health is shared. */
+  /** One set per endpoint, in order of preference, for reads that compare endpoints; health is shared. */
   each(): readonly RpcPool[] {
     return this.#endpoints.map((pooled) =>
       new RpcPool(this.#deps, { ...this.#options, endpoints: [pooled.endpoint] }, [pooled])
     );
   }
 
-  /** The result of one call. @throws {RpcFault} */
+  /** Returns the result of one call. @throws {RpcFault} */
   async request(call: RpcCall, conditions: BatchConditions): Promise<Json> {
     const [answer] = await this.batch([call], conditions);
     if (answer === undefined) throw new Error("A call without an answer");
@@ -113,8 +116,8 @@ export class RpcPool {
   }
 
   /**
-   * Answers to all calls, in their order, all from one endpoint: one HTTP request unless the endpoint takes no
-   * (such) batches. Single calls may have failed: their answers are faults.
+   * Returns the answers to all calls, in their order, all from one endpoint: one HTTP request unless the endpoint
+   * does not support (such) batches. Single calls may have failed: their answers are faults.
    * @throws {RpcFault} when no endpoint gave usable answers; it names each host with its code.
    */
   async batch(calls: readonly RpcCall[], conditions: BatchConditions): Promise<readonly RpcAnswer[]> {
@@ -148,7 +151,7 @@ export class RpcPool {
     }
   }
 
-  /** Asks every endpoint, whatever its health: for start-up checks. Faults are part of the result. */
+  /** Calls every endpoint regardless of its health, for start-up checks. Faults are part of the result. */
   async askEach(calls: readonly RpcCall[], conditions: CallConditions): Promise<readonly EndpointReport[]> {
     return await Promise.all(this.#endpoints.map(async (pooled): Promise<EndpointReport> => {
       const { host } = pooled.endpoint;
@@ -166,7 +169,7 @@ export class RpcPool {
     }));
   }
 
-  /** Asks one endpoint and files what came back. True when the answers are as good as they can be. */
+  /** Calls one endpoint and records its answers. True when no other endpoint can do better. */
   async #ask(
     pooled: PooledEndpoint,
     calls: readonly RpcCall[],
@@ -205,7 +208,7 @@ export class RpcPool {
     return bad.length === 0;
   }
 
-  /** Sends the calls, with the identity call in front until the endpoint is known to serve the right chain. */
+  /** Sends the calls, preceded by the identity call until the endpoint is known to serve the right chain. */
   async #sendVerified(
     pooled: PooledEndpoint,
     calls: readonly RpcCall[],
@@ -225,7 +228,7 @@ export class RpcPool {
     return answers;
   }
 
-  /** Sends the calls in as few requests as the endpoint allows, learning what it allows. */
+  /** Sends the calls in as few requests as the endpoint allows, and learns that limit. */
   async #send(
     pooled: PooledEndpoint,
     calls: readonly RpcCall[],
@@ -262,7 +265,7 @@ export class RpcPool {
     return answers.flat();
   }
 
-  /** Some nodes cut a batch when its answer grows too large: what was cut is asked again in halves. */
+  /** Some nodes truncate a batch when its answer grows too large: truncated calls are sent again in halves. */
   async #askTooLargeAgain(
     pooled: PooledEndpoint,
     calls: readonly RpcCall[],
@@ -285,7 +288,7 @@ export class RpcPool {
     return { chain: this.#options.chain, endpointHost, method: methodsOf(calls) };
   }
 
-  /** One fault for all: the code of the most preferred endpoint, and what each one said. */
+  /** One fault for all endpoints: the code of the most preferred one, and the fault of each in the text. */
   #allFailed(round: Round, calls: readonly RpcCall[]): RpcFault {
     const faults = this.#endpoints.flatMap((pooled) => round.faultOf(pooled) ?? pooled.lastFault ?? []);
     const [first] = faults;

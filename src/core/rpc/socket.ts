@@ -1,6 +1,6 @@
 /**
- * JSON-RPC over a WebSocket that comes back by itself. Calls that do not fit a WebSocket frame go to the same
- * endpoint by HTTP POST. Knows nothing of node families: texts of nodes are translated by what is handed in.
+ * JSON-RPC over a WebSocket that reconnects automatically. Calls that do not fit a WebSocket frame go to the same
+ * endpoint by HTTP POST. Independent of node families: the caller provides the translation of error texts.
  */
 import { endpointHost } from "../config/redact.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -27,7 +27,7 @@ import { subscribeCall, type Subscription, Subscriptions } from "./socket_subscr
 
 export type { Subscription } from "./socket_subscriptions.ts";
 
-/** What a socket endpoint needs from outside. */
+/** Dependencies of a socket endpoint. */
 export interface SocketDeps {
   readonly clock: Clock;
   readonly randomness: Randomness;
@@ -36,24 +36,24 @@ export interface SocketDeps {
   readonly fetch: Fetch;
 }
 
-/** What a socket endpoint is made of. */
+/** Options of a socket endpoint. */
 export interface SocketEndpointOptions {
   /** `ws://` or `wss://`. */
   readonly url: string;
   /** Name of the chain in faults. */
   readonly chain: string;
   readonly translate: TranslateError;
-  /** Largest request and largest answer, bytes (`max_rpc_payload_size`). Default 150,000,000. */
+  /** Maximum size of a request and of an answer, bytes (`max_rpc_payload_size`). Default 150,000,000. */
   readonly maxPayloadBytes?: number | undefined;
-  /** Deadline of a call unless it names one, milliseconds. Default 30,000. */
+  /** Deadline of a call unless it sets one, milliseconds. Default 30,000. */
   readonly timeoutMs?: number | undefined;
-  /** How long a call waits for a connection before it is `unreachable`, milliseconds. Default 10,000. */
+  /** Maximum wait of a call for a connection before it is `unreachable`, milliseconds. Default 10,000. */
   readonly connectPatienceMs?: number | undefined;
-  /** Silence after which the link is tested, milliseconds. Default 30,000. */
+  /** Idle time after which the connection is probed, milliseconds. Default 30,000. */
   readonly idleMs?: number | undefined;
   /**
-   * Largest WebSocket frame, bytes. Default 64 MiB, the limit of Deno's WebSocket (docs/development.md, "Facts about
-   * the runtime").
+   * Maximum size of a WebSocket frame, bytes. Default 64 MiB, the limit of Deno's WebSocket (docs/development.md,
+   * "Facts about the runtime").
    */
   readonly maxFrameBytes?: number | undefined;
 }
@@ -61,16 +61,16 @@ export interface SocketEndpointOptions {
 /** An endpoint behind a WebSocket. */
 export interface SocketEndpoint extends RpcEndpoint {
   /**
-   * Subscribes, and again after each reconnection. What happened while there was no connection is lost.
-   * @returns ends the subscription.
-   * @throws {RpcFault} when the node refuses it the first time.
+   * Subscribes, and resubscribes after each reconnection. Notifications sent while disconnected are lost.
+   * @returns a function that unsubscribes.
+   * @throws {RpcFault} when the node rejects the first subscription.
    */
   subscribe(
     subscription: Subscription,
     onNotice: (value: Json) => void,
     signal: AbortSignal,
   ): Promise<() => void>;
-  /** Ends the connection and all waiting. The endpoint must not be used afterwards. */
+  /** Closes the connection and ends all waits. The endpoint must not be used afterwards. */
   close(): Promise<void>;
 }
 
@@ -82,21 +82,21 @@ const DEFAULTS = {
   maxFrameBytes: 64 * 1024 * 1024,
 };
 
-/** The runtime's own WebSocket, for the real program. */
+/** WebSocket of the runtime, for the real program. */
 export const platformSocket: OpenSocket = (url, events) => {
   const socket = new WebSocket(url);
   let problem = "connection closed";
   socket.addEventListener("open", () => events.onOpen());
   socket.addEventListener("message", (event) => events.onMessage(event.data));
   socket.addEventListener("error", (event) => {
-    // The runtime's text may hold the URL, so only known words get through.
+    // The runtime's text may contain the URL, so only known phrases are passed on.
     problem = event instanceof ErrorEvent ? connectionProblem(event.message) : problem;
   });
   socket.addEventListener("close", () => events.onClose(problem), { once: true });
   return { send: (text) => socket.send(text), close: () => socket.close() };
 };
 
-/** An endpoint behind a `ws://` or `wss://` URL; connects at the first call. */
+/** Creates an endpoint for a `ws://` or `wss://` URL; it connects at the first call. */
 export function createSocketEndpoint(deps: SocketDeps, options: SocketEndpointOptions): SocketEndpoint {
   return new ReconnectingSocket(deps, options);
 }
@@ -110,7 +110,7 @@ class ReconnectingSocket implements SocketEndpoint {
   readonly #requests = new WireRequests();
   readonly #keeper: SocketKeeper;
   readonly #subscriptions = new Subscriptions();
-  /** Methods whose answers did not fit a frame. At most as many as there are methods. */
+  /** Methods whose answers did not fit a frame; bounded by the number of methods. */
   readonly #byHttp = new Set<string>();
   #takesBatches = true;
 
@@ -177,7 +177,7 @@ class ReconnectingSocket implements SocketEndpoint {
     return this.#keeper.close();
   }
 
-  /** One message with all calls, and its answers. */
+  /** Sends one message with all calls and waits for the answers. */
   async #exchange(calls: readonly RpcCall[], conditions: CallConditions): Promise<readonly RpcAnswer[]> {
     const method = methodsOf(calls);
     const request = this.#requests.write(calls);
@@ -216,7 +216,7 @@ class ReconnectingSocket implements SocketEndpoint {
     } catch (cause) {
       if (!(cause instanceof DeadlineFault)) throw cause;
       const { link } = this.#keeper;
-      // Silence for the whole deadline: find out now whether the link is dead.
+      // No message for the whole deadline: check now whether the connection is dead.
       if (link !== undefined && link.lastHeardMs <= sentAtMs) void this.#keeper.probe(link);
       throw this.#fault("timeout", methodsOf(calls), `no answer within ${afterMs} ms`);
     } finally {
@@ -224,14 +224,14 @@ class ReconnectingSocket implements SocketEndpoint {
     }
   }
 
-  /** Some answer did not fit a frame and took the connection with it; the whole exchange is repeated by HTTP. */
+  /** Repeats an exchange over HTTP after an answer did not fit a frame and broke the connection. */
   async #sendByHttp(calls: readonly RpcCall[], conditions: CallConditions): Promise<readonly RpcAnswer[]> {
     const answers = await this.#http.send(calls, conditions);
     this.#rememberLargest(calls, answers);
     return answers;
   }
 
-  /** Others may have been in flight beside the large one, so only what really is large goes by HTTP from now on. */
+  /** Other calls may have been in flight, so only methods with a really large answer go over HTTP from now on. */
   #rememberLargest(calls: readonly RpcCall[], answers: readonly RpcAnswer[]): void {
     const sizes = answers.map((answer) =>
       answer.kind === "result" ? JSON.stringify(answer.result, bigintAsText).length : 0
@@ -253,7 +253,7 @@ class ReconnectingSocket implements SocketEndpoint {
     for (const call of this.#subscriptions.calls()) {
       const answer = await this.#keeper.tell(link, call.call);
       if (answer?.kind === "result") call.renew(answer.result);
-      else link.end({ kind: "dropped", problem: "a subscription could not be made again" });
+      else link.end({ kind: "dropped", problem: "resubscription failed" });
     }
   }
 
@@ -282,7 +282,7 @@ function bigintAsText(_name: string, value: unknown): unknown {
   return typeof value === "bigint" ? value.toString() : value;
 }
 
-/** Message and, where it is text, data: Substrate puts the reason of a rejected extrinsic into `data`. */
+/** Message and, if it is text, data: Substrate puts the reason for rejecting an extrinsic into `data`. */
 function wordsOf(error: NodeError): string {
   return typeof error.data === "string" && !error.data.startsWith("0x")
     ? `${error.message}: ${error.data}`

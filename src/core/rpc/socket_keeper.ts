@@ -1,6 +1,6 @@
 /**
- * Keeps one connection open: connects at the first need, tests the link when it is silent, and connects again for
- * ever, with growing pauses.
+ * Keeps one connection open: connects when first needed, probes it when idle, and reconnects indefinitely with
+ * growing pauses.
  */
 import type { Clock } from "../runtime/clock.ts";
 import type { Randomness } from "../runtime/randomness.ts";
@@ -16,30 +16,30 @@ import {
   type WireRequests,
 } from "./socket_link.ts";
 
-/** What a keeper is made of. */
+/** Options of a {@link ReconnectingSocket}. */
 export interface KeeperOptions {
   readonly url: string;
   readonly faults: FaultMaker;
   readonly requests: WireRequests;
   readonly maxMessageBytes: number;
-  /** How long to wait for a connection, milliseconds. */
+  /** Maximum wait for a connection, milliseconds. */
   readonly patienceMs: number;
-  /** Silence after which the link is tested, milliseconds. */
+  /** Idle time after which the connection is probed, milliseconds. */
   readonly idleMs: number;
   readonly onNotice: NoticeSink;
-  /** Told of each new connection. */
+  /** Called for each new connection. */
   readonly onLink: (link: SocketLink) => void;
 }
 
-/** Problem by which the runtime's WebSocket says that a frame was too large for it. */
+/** Problem reported when a frame was too large for the runtime's WebSocket. */
 export const FRAME_TOO_LARGE = "frame too large";
 
 const PROBE_TIMEOUT_MS = 10_000;
 const CONNECT_TIMEOUT_MS = 20_000;
-/** The longest pause is shorter than a call waits (10 s), so that no call fails at a node that is back. */
+/** The longest pause is shorter than a call waits (10 s), so no call fails at a node that is back. */
 const RECONNECT: Backoff = { firstMs: 500, maxMs: 8_000, jitter: 0.5 };
 
-/** See the module's head. */
+/** One connection that is re-established whenever it drops. */
 export class SocketKeeper {
   readonly #deps: { readonly clock: Clock; readonly randomness: Randomness; readonly openSocket: OpenSocket };
   readonly #options: KeeperOptions;
@@ -57,7 +57,7 @@ export class SocketKeeper {
     this.#options = options;
   }
 
-  /** The present connection, if there is one. */
+  /** Current connection, if any. */
   get link(): SocketLink | undefined {
     return this.#link;
   }
@@ -67,7 +67,7 @@ export class SocketKeeper {
     return this.#stop.signal;
   }
 
-  /** The connection, or the next one. @throws {LinkEnded} when there is none within the patience. */
+  /** Returns the connection, waiting for the next one if needed. @throws {LinkEnded} when there is none in time. */
   async connected(signal: AbortSignal): Promise<SocketLink> {
     this.#loop ??= this.#stayConnected(this.signal);
     if (this.#link !== undefined) return this.#link;
@@ -80,7 +80,7 @@ export class SocketKeeper {
     }
   }
 
-  /** Asks on this very link; `undefined` when it ended first, or the answer is none. */
+  /** Sends a call on this connection only; `undefined` when it ended first, or the answer is malformed. */
   async tell(link: SocketLink, call: RpcCall): Promise<RpcAnswer | undefined> {
     try {
       const [answer] = await link.ask(this.#options.requests.write([call]), this.signal);
@@ -92,7 +92,7 @@ export class SocketKeeper {
     }
   }
 
-  /** Tests whether the link is alive and ends it when not. */
+  /** Probes the connection and closes it when it is dead. */
   async probe(link: SocketLink): Promise<void> {
     const call: RpcCall = { method: "system_health", params: [] };
     const deadline = { what: call.method, afterMs: PROBE_TIMEOUT_MS };
@@ -105,7 +105,7 @@ export class SocketKeeper {
     }
   }
 
-  /** Ends the connection for good. */
+  /** Closes the connection permanently. */
   async close(): Promise<void> {
     this.#stop.abort(new Error("The endpoint was closed"));
     this.#link?.end({ kind: "dropped", problem: "closed by this program" });
@@ -125,7 +125,7 @@ export class SocketKeeper {
     }
   }
 
-  /** Opens one connection and stays until it ends. True when a node answered on it. */
+  /** Opens one connection and waits until it ends. True when a node answered on it. */
   async #runLink(signal: AbortSignal): Promise<boolean> {
     const opened = Promise.withResolvers<void>();
     const over = new AbortController();
@@ -167,7 +167,7 @@ export class SocketKeeper {
     }
   }
 
-  /** Tests the link whenever nothing was heard for a while, as the WebSocket has no ping. */
+  /** Probes the connection when idle, as the WebSocket has no ping. */
   async #watch(link: SocketLink, signal: AbortSignal): Promise<void> {
     const { clock } = this.#deps;
     const { idleMs } = this.#options;

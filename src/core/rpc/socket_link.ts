@@ -1,41 +1,41 @@
 /**
- * One WebSocket connection and the calls that wait for answers on it. It is used until it drops, and then
- * replaced; reconnecting is not its business (see socket.ts).
+ * One WebSocket connection and its pending calls. It is used until it drops and then replaced; reconnecting is done
+ * in socket.ts.
  */
 import { BATCH_METHOD, type NodeError, readNodeError, type RpcAnswer, type RpcCall } from "./call.ts";
 import type { RpcFault, RpcFaultCode } from "./fault.ts";
 import { isJsonObject, type Json, parseJson } from "./json.ts";
 
-/** What a connection tells its owner. */
+/** Events of a connection. */
 export interface SocketEvents {
   onOpen(): void;
   onMessage(data: unknown): void;
-  /** The connection ended or was never made; `problem` is fit to be shown. Called once. */
+  /** The connection ended or was never established; `problem` is safe to log. Called once. */
   onClose(problem: string): void;
 }
 
-/** The part of a WebSocket that is used. */
+/** Subset of a WebSocket that is used. */
 export interface OpenedSocket {
   send(text: string): void;
   close(): void;
 }
 
-/** Opens a WebSocket. Never throws; a failure is told by `onClose`, and no event comes before it has returned. */
+/** Opens a WebSocket. Never throws; a failure is reported by `onClose`, and no event fires before this returns. */
 export type OpenSocket = (url: string, events: SocketEvents) => OpenedSocket;
 
-/** Makes the faults of one endpoint. */
+/** Creates the faults of one endpoint. */
 export interface FaultMaker {
   make(code: RpcFaultCode, method: string, detail?: string): RpcFault;
   translate(error: NodeError, method: string): RpcFault;
 }
 
-/** Why an exchange has no answers. */
+/** Reason why an exchange has no answers. */
 export type LinkEnd =
   | { readonly kind: "dropped"; readonly problem: string }
-  /** The runtime's WebSocket refused a frame: ask by HTTP. */
+  /** The runtime's WebSocket rejected a frame: use HTTP. */
   | { readonly kind: "frameTooLarge" };
 
-/** Thrown by {@link SocketLink.ask} when the connection ended before the answer. */
+/** Thrown by {@link SocketLink.send} when the connection ended before the answer. */
 export class LinkEnded extends Error {
   override readonly name = "LinkEnded";
   constructor(readonly end: LinkEnd) {
@@ -43,7 +43,7 @@ export class LinkEnded extends Error {
   }
 }
 
-/** A message that is ready to be sent: one call, or an array of all. */
+/** Encoded message: one call, or an array of all. */
 export interface WireRequest {
   readonly text: string;
   readonly calls: readonly RpcCall[];
@@ -51,11 +51,11 @@ export interface WireRequest {
   readonly firstId: number;
 }
 
-/** Writes requests, each call with an id of its own. */
+/** Encodes requests, each call with an id of its own. */
 export class WireRequests {
   #lastId = 0;
 
-  /** The message of these calls. */
+  /** Encodes these calls as one message. */
   write(calls: readonly RpcCall[]): WireRequest {
     const firstId = this.#lastId + 1;
     this.#lastId += calls.length;
@@ -78,14 +78,14 @@ interface Pending {
   readonly reject: (cause: unknown) => void;
 }
 
-/** Receives what a subscription sends, by the id that the node gave it. */
+/** Receives notifications by the subscription id that the node assigned. */
 export type NoticeSink = (subscription: string, value: Json) => void;
 
 /** An open connection. */
 export class SocketLink {
-  /** When something came in last, milliseconds of the owner's clock. */
+  /** Time of the last message, milliseconds of the owner's clock. */
   lastHeardMs: number;
-  /** True once any answer came in: the other side is really a node. */
+  /** True once any answer arrived: the other side is really a node. */
   hasAnswered = false;
   readonly #socket: OpenedSocket;
   readonly #faults: FaultMaker;
@@ -112,8 +112,8 @@ export class SocketLink {
 
   /**
    * Sends a request and waits for the answers, in the order of the calls.
-   * @throws {LinkEnded} when the connection ends first, {@link RpcFault} for an answer that is none, and the
-   * signal's reason.
+   * @throws {LinkEnded} when the connection ends first, {@link RpcFault} for a malformed answer, and the signal's
+   * reason.
    */
   async ask(request: WireRequest, signal: AbortSignal): Promise<readonly RpcAnswer[]> {
     signal.throwIfAborted();
@@ -139,7 +139,7 @@ export class SocketLink {
     }
   }
 
-  /** Takes what the socket received. */
+  /** Handles a message from the socket. */
   receive(data: unknown): void {
     this.lastHeardMs = this.#options.now();
     if (typeof data !== "string") return;
@@ -154,7 +154,7 @@ export class SocketLink {
     for (const entry of Array.isArray(message) ? message : [message]) this.#take(entry, isTooLarge);
   }
 
-  /** Ends all waiting; further calls fail at once. */
+  /** Fails all pending calls; further calls fail at once. */
   end(reason: LinkEnd): void {
     if (this.#end !== undefined) return;
     this.#end = reason;
@@ -208,7 +208,10 @@ export class SocketLink {
     pending.resolve(pending.answers.filter((each) => each !== undefined));
   }
 
-  /** An error without an id is about a message as a whole: batches first, since single calls get their id back. */
+  /**
+   * Handles an error without an id, which is about a message as a whole: batches first, since single calls get their
+   * id back.
+   */
   #failOldest(fault: (pending: Pending) => RpcFault): void {
     const all = [...this.#pending];
     const culprit = all.find((pending) => pending.calls.length > 1) ?? all[0];
@@ -217,7 +220,7 @@ export class SocketLink {
 
   #refusal(error: NodeError, pending: Pending): RpcFault {
     const fault = this.#faults.translate(error, nameOf(pending));
-    // jsonrpsee answers a batch that it does not take by one error: paritytech/jsonrpsee: types/src/error.rs.
+    // jsonrpsee answers an unsupported batch with one error: paritytech/jsonrpsee: types/src/error.rs.
     const isAboutBatch = pending.calls.length > 1 &&
       ["refused", "missing_method", "malformed", "too_large"].includes(fault.code);
     return isAboutBatch ? this.#faults.make("missing_method", BATCH_METHOD, fault.detail) : fault;

@@ -1,15 +1,18 @@
-/** Subscriptions that outlive a connection: what to ask again on the next one, and who gets what comes in. */
+/**
+ * Subscriptions that outlive a connection: which calls renew them on the next one, and who receives their
+ * notifications.
+ */
 import type { RpcCall } from "./call.ts";
 import type { Json } from "./json.ts";
 
-/** A subscription to be made, and re-made after each reconnection. */
+/** Subscription that is renewed after each reconnection. */
 export interface Subscription {
   readonly subscribe: string;
   readonly unsubscribe: string;
   readonly params: readonly unknown[];
 }
 
-/** The call that makes a subscription. */
+/** Call that creates a subscription. */
 export function subscribeCall(subscription: Subscription): RpcCall {
   return { method: subscription.subscribe, params: subscription.params };
 }
@@ -17,15 +20,18 @@ export function subscribeCall(subscription: Subscription): RpcCall {
 interface Active {
   readonly subscription: Subscription;
   readonly onNotice: (value: Json) => void;
-  /** Id on the present connection. */
+  /** Id on the current connection. */
   id: string;
 }
 
-/** The subscriptions of one endpoint. */
+/** Subscriptions of one endpoint. */
 export class Subscriptions {
   readonly #active = new Set<Active>();
 
-  /** Notes a subscription that the node has accepted as `id`. The result ends it: the call to tell the node, once. */
+  /**
+   * Adds a subscription that the node accepted as `id`. The returned function removes it and returns the call that
+   * unsubscribes, once.
+   */
   add(
     subscription: Subscription,
     onNotice: (value: Json) => void,
@@ -39,7 +45,7 @@ export class Subscriptions {
     };
   }
 
-  /** What has to be asked on a new connection, with where to put the new ids. */
+  /** Calls to send on a new connection, with the setters for the new ids. */
   calls(): readonly { readonly call: RpcCall; readonly renew: (id: Json) => void }[] {
     return [...this.#active].map((active) => ({
       call: subscribeCall(active.subscription),
@@ -47,7 +53,7 @@ export class Subscriptions {
     }));
   }
 
-  /** Hands a notice to the subscription with this id. */
+  /** Passes a notification to the subscription with this id. */
   notify(id: string, value: Json): void {
     for (const active of this.#active) if (active.id === id) active.onNotice(value);
   }

@@ -1,11 +1,11 @@
 /**
- * The standard JSON-RPC methods of Substrate nodes that are used, and readers for the shapes of their answers.
- * Source: paritytech/polkadot-sdk: substrate/client/rpc-api/src.
+ * Standard JSON-RPC methods of Substrate nodes that are used, and readers for their answers. Source:
+ * paritytech/polkadot-sdk: substrate/client/rpc-api/src.
  */
 import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../encoding/bytes.ts";
 import { isJsonObject, type Json } from "./json.ts";
 
-/** A named call, with the reader of its result. Readers throw an `RpcFault` `malformed` through `fail`. */
+/** Call with a reader for its result. Readers throw an `RpcFault` `malformed` through `fail`. */
 export interface TypedCall<T> {
   readonly method: string;
   readonly params: readonly unknown[];
@@ -24,14 +24,14 @@ export function readHash(value: Json | undefined, fail: (detail: string) => neve
   return bytes.length === 32 ? toHash256(bytes) : fail("expected 32 bytes");
 }
 
-/** Reads bytes that ISMP methods write as an array of numbers and gateways as hex. */
+/** Reads bytes that ISMP methods encode as an array of numbers and gateways as hex. */
 export function readBytes(value: Json | undefined, fail: (detail: string) => never): Uint8Array {
   if (!Array.isArray(value)) return readHex(value, fail);
   const isBytes = value.every((each) => typeof each === "number" && each >= 0 && each <= 255);
   return isBytes ? Uint8Array.from(value, Number) : fail("expected bytes");
 }
 
-/** Reads an unsigned integer given as a number, or as hex the way headers do. */
+/** Reads an unsigned integer given as a number, or as hex as in headers. */
 export function readInteger(value: Json | undefined, fail: (detail: string) => never): bigint {
   if (typeof value === "string") {
     return /^0x[0-9a-fA-F]{1,32}$/.test(value) ? BigInt(value) : fail("expected an integer");
@@ -55,11 +55,11 @@ export function readArray(value: Json | undefined, fail: (detail: string) => nev
   return Array.isArray(value) ? value : fail("expected an array");
 }
 
-/** A block header as JSON-RPC gives it, with its own encoding. */
+/** Block header as JSON-RPC returns it, with its SCALE encoding. */
 export interface Header {
   readonly height: bigint;
   readonly parent: Hash256;
-  /** SCALE of the header, whose hash is the block's. */
+  /** SCALE of the header; its hash is the block's hash. */
   readonly fields: {
     readonly stateRoot: Hash256;
     readonly extrinsicsRoot: Hash256;
@@ -87,7 +87,7 @@ function optional<T>(
   return (value, fail) => value === null ? undefined : read(value, fail);
 }
 
-/** A block number as JSON-RPC takes it. Block numbers of Substrate chains are u32. */
+/** Block number as a JSON-RPC parameter. Block numbers of Substrate chains are u32. */
 function blockNumber(height: bigint): number {
   if (height < 0n || height > 0xffffffffn) throw new RangeError(`Not a block number: ${height}`);
   return Number(height);
@@ -101,12 +101,12 @@ function at(block: Hash256 | undefined): readonly Hash256[] {
   return block === undefined ? [] : [block];
 }
 
-/** One value of a storage query, by its key. */
+/** Values of a storage query, by key. */
 export type StorageValues = ReadonlyMap<Hex, Uint8Array | undefined>;
 
 /**
- * The standard calls that are used. `block` is a block hash; without it the node's best block is read.
- * Source: paritytech/polkadot-sdk: substrate/client/rpc-api/src.
+ * Standard calls that are used. `block` is a block hash; without it the node's best block is read. Source:
+ * paritytech/polkadot-sdk: substrate/client/rpc-api/src.
  */
 export const calls = {
   header: (block?: Hash256): TypedCall<Header | undefined> => ({
@@ -166,7 +166,7 @@ export const calls = {
     params: [keys.map(toHex), ...at(block)],
     read: readStorageValues,
   }),
-  /** Changes of a value in blocks `from` to `to`: the first block and every one that changed it. Unsafe method. */
+  /** Changes of a value in blocks `from` to `to`: the first block and every block that changed it. Unsafe method. */
   storageChanges: (key: Uint8Array, from: Hash256, to: Hash256): TypedCall<readonly StorageChange[]> => ({
     method: "state_queryStorage",
     params: [[toHex(key)], from, to],
@@ -183,7 +183,7 @@ export const calls = {
     params: [toHex(trie), toHex(key)],
     read: optional(readHex),
   }),
-  /** Value of the node's own offchain database (kind PERSISTENT). Unsafe method. */
+  /** Value of the node's offchain database (kind PERSISTENT). Unsafe method. */
   offchainValue: (key: Uint8Array): TypedCall<Uint8Array | undefined> => ({
     method: "offchain_localStorageGet",
     params: ["PERSISTENT", toHex(key)],
@@ -229,13 +229,13 @@ export const calls = {
   }),
 };
 
-/** Which runtime a chain runs. */
+/** Version of a chain's runtime. */
 export interface RuntimeVersion {
   readonly specName: string;
   readonly specVersion: number;
 }
 
-/** A value as a block left it. */
+/** Value after a block. */
 export interface StorageChange {
   readonly block: Hash256;
   readonly value: Uint8Array | undefined;

@@ -1,6 +1,6 @@
 /**
- * Calls to one Substrate node: reads survive one lost connection, a node that limits calls gets as many as it takes, and
- * answers that do not have the shape of the method are faults.
+ * Calls to one Substrate node: reads survive one lost connection, throttling is waited for, and answers that do not
+ * have the shape of the method are faults.
  */
 import { type Hash256, toHex } from "../encoding/bytes.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -28,15 +28,15 @@ export interface StorageSet {
   readonly block: Hash256 | undefined;
 }
 
-/** What can be chosen about a client. */
+/** Options of a client. */
 export interface SubstrateClientOptions {
-  /** Maximum of requests at a time (a batch is one); default 10. */
+  /** Maximum number of concurrent requests (a batch is one); default 10. */
   readonly maxConcurrent?: number | undefined;
-  /** Called once when the node turns out not to offer `state_queryStorageAt`; default: nothing. */
+  /** Called once when the node turns out to lack `state_queryStorageAt`; default: nothing. */
   readonly onSetsRefused?: () => void;
 }
 
-/** A node of one chain. */
+/** Client of one chain's node. */
 export class SubstrateClient {
   readonly #clock: Clock;
   readonly #endpoint: PooledEndpoint;
@@ -56,39 +56,39 @@ export class SubstrateClient {
     this.#onSetsRefused = options.onSetsRefused ?? (() => {});
   }
 
-  /** Host and port, fit to be shown. */
+  /** Host and port; safe to log. */
   get host(): string {
     return this.#endpoint.endpoint.host;
   }
 
-  /** One call. @throws {RpcFault} */
+  /** Sends one call. @throws {RpcFault} */
   async ask<T>(call: TypedCall<T>, signal: AbortSignal): Promise<T> {
     const [result] = await this.askAll([call], signal);
     return result;
   }
 
-  /** Several calls in one round trip; the first fault among them is thrown. @throws {RpcFault} */
+  /** Sends several calls in one round trip; the first fault among them is thrown. @throws {RpcFault} */
   async askAll<const Calls extends readonly TypedCall<unknown>[]>(
     wanted: Calls,
     signal: AbortSignal,
   ): Promise<TypedResults<Calls>> {
     const outcomes = await this.tryAll(wanted, signal);
     for (const outcome of outcomes) if (outcome instanceof RpcFault) throw outcome;
-    // Checked: no element is a fault, so each is what its own call's reader made.
+    // Checked: no element is a fault, so each is the result of its call's reader.
     return outcomes as TypedResults<Calls>;
   }
 
-  /** Several calls in one round trip, with a fault in the place of each that failed. */
+  /** Sends several calls in one round trip; a failed call has its fault as the result. */
   async tryAll<const Calls extends readonly TypedCall<unknown>[]>(
     wanted: Calls,
     signal: AbortSignal,
   ): Promise<TypedOutcomes<Calls>> {
     const answers = await this.#send(wanted, signal);
-    // Checked: each element is what the reader of the call at its index made.
+    // Checked: each element is the result of the reader of the call at its index.
     return wanted.map((call, index) => this.#read(call, answers[index])) as TypedOutcomes<Calls>;
   }
 
-  /** Values of the keys, all of one block. See {@link askStorageSets}. @throws {RpcFault} */
+  /** Reads the values of the keys at one block. See {@link readStorageSets}. @throws {RpcFault} */
   async askStorage(
     keys: readonly Uint8Array[],
     block: Hash256 | undefined,
@@ -99,8 +99,8 @@ export class SubstrateClient {
   }
 
   /**
-   * Values of sets of keys, in the order of the sets, in one round trip. Gateways deny `state_queryStorageAt` now and
-   * then: from then on every key is a call of its own, still in one request. @throws {RpcFault}
+   * Reads the values of sets of keys, in the order of the sets, in one round trip. Some gateways deny
+   * `state_queryStorageAt`: from then on every key is a call of its own, still in one request. @throws {RpcFault}
    */
   async askStorageSets(
     sets: readonly StorageSet[],
@@ -119,7 +119,7 @@ export class SubstrateClient {
   }
 
   async #askOneByOne(sets: readonly StorageSet[], signal: AbortSignal): Promise<readonly StorageValues[]> {
-    // The best block may change between two values: it is named.
+    // The best block may change between two reads, so its hash is fixed first.
     const isNamed = sets.every(({ block }) => block !== undefined);
     const best = isNamed ? undefined : await this.ask(calls.bestHash(), signal);
     const single = sets.flatMap(({ keys, block = best }) => keys.map((key) => calls.storage(key, block)));
@@ -128,7 +128,7 @@ export class SubstrateClient {
     return sets.map(({ keys }) => new Map(keys.map((key) => [toHex(key), found[next++]])));
   }
 
-  /** A fault of this node. */
+  /** Creates a fault of this node. */
   fault(code: RpcFaultCode, method: string, detail?: string): RpcFault {
     const where = { chain: this.#chain, endpointHost: this.host, method };
     return new RpcFault(code, reactionTo(code), where, { detail });
@@ -143,7 +143,7 @@ export class SubstrateClient {
       return await send();
     } catch (fault) {
       const isLost = fault instanceof RpcFault && fault.code === "unreachable";
-      // Whether a submission arrived is not known; asking about it is the caller's business.
+      // Whether a submission arrived is unknown; the caller has to find out.
       if (!isLost || asked.some((call) => call.method.startsWith("author_submit"))) throw fault;
       return await send();
     }

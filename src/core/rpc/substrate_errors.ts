@@ -1,12 +1,12 @@
 /**
- * What the error codes and texts of Substrate nodes mean. The only place that reads such texts.
- * Codes: paritytech/polkadot-sdk: substrate/client/rpc-api/src/{author,state,chain}/error.rs;
- * paritytech/jsonrpsee: types/src/error.rs; 9876: polytope-labs/hyperbridge: modules/pallets/ismp/rpc/src/lib.rs.
+ * Maps error codes and texts of Substrate nodes to fault codes; nothing else reads such texts. Codes:
+ * paritytech/polkadot-sdk: substrate/client/rpc-api/src/{author,state,chain}/error.rs; paritytech/jsonrpsee:
+ * types/src/error.rs; 9876: polytope-labs/hyperbridge: modules/pallets/ismp/rpc/src/lib.rs.
  */
 import type { NodeError, TranslateError } from "./call.ts";
 import type { RpcFaultCode } from "./fault.ts";
 
-/** Code of a custom ISMP method for any failure, "not found" included. */
+/** Code of a custom ISMP method for any failure, including "not found". */
 const ISMP_ERROR = 9876;
 
 const codes: ReadonlyMap<number, RpcFaultCode> = new Map([
@@ -41,7 +41,7 @@ const codes: ReadonlyMap<number, RpcFaultCode> = new Map([
 // In order: the first that matches decides.
 const texts: readonly (readonly [RegExp, RpcFaultCode])[] = [
   [/batch(?:ed)? requests are not supported/i, "refused"],
-  // The number only as a status: hashes and heights in texts have the same digits now and then.
+  // The number only as a status: hashes and heights in texts may have the same digits.
   [
     /rate limit|too many requests|limit exceeded|(?:status|http|error|code)\W{1,3}(?:code\W{1,2})?429\b|^429\b/i,
     "throttled",
@@ -65,7 +65,7 @@ const texts: readonly (readonly [RegExp, RpcFaultCode])[] = [
   [/internal error/i, "server_error"],
 ];
 
-/** Translates an error of a Substrate node. Codes decide where they have one meaning, else the text. */
+/** Translates an error of a Substrate node. A code decides if it is unambiguous, else the text. */
 export const translateSubstrateError: TranslateError = (error) => ({ code: codeOf(error), data: undefined });
 
 function codeOf(error: NodeError): RpcFaultCode {

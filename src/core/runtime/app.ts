@@ -1,6 +1,6 @@
 /**
- * What both programs do between the command line and their work: tell what is wrong with the configuration, open the
- * log, watch for signals, and close everything again.
+ * Start and end of both programs around their work: report problems of the configuration, open the log, watch for
+ * signals, and close everything again.
  */
 import { type ConfigResult, describeProblems, renderDiagnostic, renderNote } from "../config/diagnostics.ts";
 import type { Log, LogLevel } from "../telemetry/log.ts";
@@ -10,7 +10,7 @@ import { type ExitCode, exitCodes } from "./exit_codes.ts";
 import { abortOnSignals, systemSignals } from "./signals.ts";
 import { systemClock } from "./system_clock.ts";
 
-/** What only the entry point may touch. */
+/** Process environment, which only the entry point may access. */
 export interface World {
   readonly readFile: (path: string) => Uint8Array;
   readonly writeError: (text: string) => void;
@@ -18,7 +18,7 @@ export interface World {
   readonly isColourWelcome: boolean;
 }
 
-/** Arguments that both programs have. */
+/** Arguments common to both programs. */
 export interface CommonArguments {
   /** Path of the configuration file. */
   readonly config: string;
@@ -26,25 +26,25 @@ export interface CommonArguments {
   readonly logLevel: LogLevel;
 }
 
-/** In what a program differs from the other one. */
+/** Options in which the programs differ. */
 export interface FrameOptions<C> {
   readonly reading: ConfigResult<C>;
   /** Texts that no log line may contain. */
   readonly secretsOf: (config: C) => readonly string[];
-  /** True: the log goes to standard error, so that standard output has the result of a command and nothing else. */
+  /** True: the log goes to standard error, so standard output holds the result of a command and nothing else. */
   readonly hasResult?: boolean;
 }
 
-/** What work is given. */
+/** Context of the program's work. */
 export interface Frame {
   readonly log: Log;
-  /** Writes to standard output, behind all that was logged before. */
+  /** Writes to standard output, after everything that was logged before. */
   readonly print: (text: string) => void;
   /** Aborted by the first SIGINT or SIGTERM; the second one ends the program at once. */
   readonly signal: AbortSignal;
 }
 
-/** Does `work` with a checked configuration; with a wrong one nothing but telling so. */
+/** Runs `work` with a checked configuration; an invalid one is only reported. */
 export async function runApp<C>(
   world: World,
   args: CommonArguments,

@@ -1,6 +1,6 @@
-/** Time as the rest of the program sees it: handed in, so that tests decide what time it is. */
+/** Injected time, so tests control the clock. */
 
-/** A source of time and of waiting. */
+/** Source of time and delays. */
 export interface Clock {
   /** Milliseconds since 1970-01-01T00:00:00Z. */
   now(): number;

@@ -1,4 +1,4 @@
-/** What the command lines of both programs have in common: how they look, and that parsing prints and ends nothing. */
+/** Common parts of both command lines: their layout, and parsing that neither prints nor exits. */
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { IdentifierError, parseStateMachine, type StateMachine } from "../ismp/state_machine.ts";
 import { logLevels } from "../telemetry/log.ts";
@@ -17,22 +17,22 @@ export type ParsedCommandLine<Arguments, Command> =
   | { readonly kind: "run"; readonly arguments: Arguments; readonly command: Command }
   | ExitText;
 
-/** How a program presents itself. */
+/** Name and help texts of a program. */
 export interface ProgramTraits {
   readonly name: string;
   readonly description: string;
-  /** Behind the list of options. */
+  /** Text after the list of options. */
   readonly afterHelp: string;
 }
 
-/** A command line under construction: the program adds its options and commands to `command`. */
+/** Command line under construction: the program adds its options and commands to `command`. */
 export interface CommandLine {
   readonly command: Command;
-  /** Reads the arguments behind the program's name; `undefined`: there is nothing to print, the program may run. */
+  /** Parses the arguments after the program's name; `undefined`: there is nothing to print, the program may run. */
   readonly parse: (args: readonly string[]) => ExitText | undefined;
 }
 
-/** A command line with `--config` and `--help`. */
+/** Creates a command line with `--config` and `--help`. */
 export function createCommandLine({ name, description, afterHelp }: ProgramTraits): CommandLine {
   const printed = { stdout: "", stderr: "" };
   const command = new Command(name)
@@ -67,7 +67,7 @@ export function createCommandLine({ name, description, afterHelp }: ProgramTrait
   };
 }
 
-/** Adds `--log-format`, `--log-level` and `--version`, which come behind the program's own options. */
+/** Adds `--log-format`, `--log-level` and `--version`, which follow the program's own options. */
 export function addUsualOptions(command: Command, version: string): void {
   command
     .addOption(
@@ -79,13 +79,13 @@ export function addUsualOptions(command: Command, version: string): void {
     .version(version, "-V, --version", "print version and build");
 }
 
-/** Adds a command with help of its own. */
+/** Adds a command with its own help. */
 export function addCommand(
   parent: Command,
   { name, description, summary, afterHelp }: {
     readonly name: string;
     readonly description: string;
-    /** In the list of commands. */
+    /** Text in the list of commands. */
     readonly summary: string;
     readonly afterHelp: string;
   },
@@ -98,7 +98,7 @@ export function addCommand(
     .showHelpAfterError(`(${parent.name()} ${name} --help lists the options)`);
 }
 
-/** Reads a state machine. @throws {InvalidArgumentError} */
+/** Parses a state machine. @throws {InvalidArgumentError} */
 export function toStateMachine(text: string): StateMachine {
   try {
     return parseStateMachine(text);

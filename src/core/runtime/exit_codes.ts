@@ -1,6 +1,6 @@
 /**
- * What the programs tell the shell. Source: docs/protocol/messaging.md section 2.2; docs/protocol/hub-consensus.md
- * section 3.5.
+ * Exit codes of the programs. Source: docs/protocol/messaging.md section 2.2; docs/protocol/hub-consensus.md section
+ * 3.5.
  */
 export const exitCodes = {
   /** Done, or ended by the first signal. */
@@ -9,7 +9,7 @@ export const exitCodes = {
   failed: 1,
   /** Unknown option or a missing one. */
   usage: 2,
-  /** The consensus relayer: updates of a watched chain stay out for longer than `maximum_update_intervals` allows. */
+  /** The consensus relayer: a watched chain has had no update for longer than `maximum_update_intervals` allows. */
   stalled: 3,
   /** Ended by the second signal. */
   interrupted: 130,

@@ -1,7 +1,7 @@
-/** A bound on how much happens at the same time. */
+/** Concurrency limit. */
 import { linkedAbort } from "./linked_abort.ts";
 
-/** Lets at most `max` pieces of work run at once; the others wait in the order in which they came. */
+/** Runs at most `max` tasks at once; the others wait in order of arrival. */
 export class Limit {
   readonly #max: number;
   #running = 0;
@@ -13,17 +13,17 @@ export class Limit {
     this.#max = max;
   }
 
-  /** Pieces of work that run now. */
+  /** Number of running tasks. */
   get running(): number {
     return this.#running;
   }
 
-  /** Pieces of work that wait. */
+  /** Number of waiting tasks. */
   get waiting(): number {
     return this.#queue.length;
   }
 
-  /** Runs `work` when there is room; work that is aborted while it waits never starts. */
+  /** Runs `work` when a slot is free; work that is aborted while waiting never starts. */
   async run<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
     signal.throwIfAborted();
     if (this.#running < this.#max) this.#running++;
@@ -50,7 +50,7 @@ export class Limit {
     });
   }
 
-  /** Hands the place to the next in line, so that nobody overtakes the queue. */
+  /** Passes the slot to the next in line, so that the queue keeps its order. */
   #release(): void {
     const next = this.#queue.shift();
     if (next === undefined) this.#running--;
@@ -58,7 +58,10 @@ export class Limit {
   }
 }
 
-/** Applies `work` to every item, at most `max` at once; results in the order of the items; the first fault ends it. */
+/**
+ * Applies `work` to every item, at most `max` at once; results are in the order of the items; the first fault ends
+ * it.
+ */
 export async function mapLimited<A, B>(
   items: readonly A[],
   max: number,

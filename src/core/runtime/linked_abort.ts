@@ -1,18 +1,18 @@
 /**
- * A controller that others' signals abort, too. To be used in place of `AbortSignal.any`: where nobody but a waiting
- * promise knows such a signal, the runtime may collect both, and the wait never ends.
+ * Abort controller linked to other signals. Used instead of `AbortSignal.any`: when only a waiting promise references
+ * such a signal, the runtime may collect both, and the wait never ends.
  */
 
-/** A controller that follows other signals until it is let go. */
+/** Controller that follows other signals until it is unlinked. */
 export interface LinkedAbort {
   readonly signal: AbortSignal;
-  /** Aborts this one alone. */
+  /** Aborts this controller only. */
   abort(reason?: unknown): void;
-  /** Lets go of the other signals; call it when nobody waits any more, since they may live long. */
+  /** Detaches from the other signals; call it when nothing waits any more, since they may live long. */
   unlink(): void;
 }
 
-/** A controller that is aborted, with the same reason, as soon as one of `signals` is. */
+/** Creates a controller that is aborted, with the same reason, as soon as one of `signals` is. */
 export function linkedAbort(...signals: readonly AbortSignal[]): LinkedAbort {
   const own = new AbortController();
   const links = signals.map((signal) => {

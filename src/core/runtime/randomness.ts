@@ -1,14 +1,14 @@
-/** Chance as the rest of the program sees it: handed in, so that tests decide what is drawn. */
+/** Injected randomness, so tests control it. */
 
-/** A source of chance. */
+/** Source of randomness. */
 export interface Randomness {
-  /** Evenly from [0, 1). */
+  /** Uniformly distributed in [0, 1). */
   fraction(): number;
-  /** `count` bytes, good enough for keys. */
+  /** `count` cryptographically secure bytes. */
   bytes(count: number): Uint8Array;
 }
 
-/** Chance of the machine. */
+/** Randomness of the operating system. */
 export const systemRandomness: Randomness = {
   fraction(): number {
     const [word = 0] = crypto.getRandomValues(new Uint32Array(1));

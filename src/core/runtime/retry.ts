@@ -1,17 +1,17 @@
-/** Trying again: how long to wait (a pure rule), the loop around it, and deadlines. */
+/** Retries: the length of the pauses (a pure rule), the loop around it, and deadlines. */
 import type { Clock } from "./clock.ts";
 import { linkedAbort } from "./linked_abort.ts";
 import type { Randomness } from "./randomness.ts";
 
-/** Growing pauses. */
+/** Exponential backoff. */
 export interface Backoff {
   /** Pause before the second attempt. */
   readonly firstMs: number;
-  /** Longest pause. */
+  /** Maximum pause. */
   readonly maxMs: number;
-  /** Growth from one pause to the next; 2 when absent. */
+  /** Growth factor of the pause; default 2. */
   readonly factor?: number;
-  /** Share of the pause that is left to chance, 0 to 1; 0.25 when absent. */
+  /** Random share of the pause, 0 to 1; default 0.25. */
   readonly jitter?: number;
 }
 
@@ -19,38 +19,38 @@ export interface Backoff {
 export const transientBackoff: Backoff = { firstMs: 2_000, maxMs: 300_000 };
 
 /**
- * Pause after `failures` failures in a row (1 or more), in whole milliseconds. `fraction` in [0, 1) takes away up
- * to the jitter's share, so that the pause never exceeds `maxMs`.
+ * Pause after `failures` consecutive failures (1 or more), in whole milliseconds. `fraction` in [0, 1) subtracts up
+ * to the jitter's share, so the pause never exceeds `maxMs`.
  */
 export function nextDelayMs(backoff: Backoff, failures: number, fraction: number): number {
   const factor = backoff.factor ?? 2;
-  // The exponent is bounded so that the power stays finite; maxMs decides long before.
+  // The exponent is bounded so that the power stays finite; `maxMs` applies long before.
   const grown = backoff.firstMs * factor ** Math.min(Math.max(failures - 1, 0), 64);
   const wholeMs = Math.min(grown, backoff.maxMs);
   return Math.round(wholeMs * (1 - (backoff.jitter ?? 0.25) * fraction));
 }
 
-/** What to do about a failed attempt. `atLeastMs` is for endpoints that ask for a pause. */
+/** Decision about a failed attempt. `atLeastMs` is for endpoints that request a pause. */
 export type RetryDecision = { readonly kind: "again"; readonly atLeastMs?: number | undefined } | {
   readonly kind: "giveUp";
 };
 
-/** How {@link retry} goes about it. */
+/** Options of {@link retry}. */
 export interface RetryOptions {
   readonly backoff: Backoff;
-  /** Judges a fault; `failures` counts from 1. */
+  /** Decides about a fault; `failures` counts from 1. */
   readonly decide: (error: unknown, failures: number) => RetryDecision;
-  /** Most attempts; no bound when absent. */
+  /** Maximum number of attempts; no limit if absent. */
   readonly maxAttempts?: number;
-  /** Time for everything, ms: no attempt starts that would begin after it. */
+  /** Total time, ms: no attempt starts after it. */
   readonly withinMs?: number;
-  /** Told before each pause. */
+  /** Called before each pause. */
   readonly onPause?: (error: unknown, failures: number, delayMs: number) => void;
 }
 
 /**
- * Runs `work` until it succeeds. When `decide`, the number of attempts or the time says so, the last error is
- * thrown as it came. An abort ends it with the signal's reason.
+ * Runs `work` until it succeeds. When `decide`, the number of attempts or the time ends it, the last error is
+ * rethrown. An abort ends it with the signal's reason.
  */
 export async function retry<T>(
   deps: { readonly clock: Clock; readonly randomness: Randomness },
@@ -85,7 +85,7 @@ function pauseAfter(
   return Math.max(nextDelayMs(options.backoff, failures, randomness.fraction()), decision.atLeastMs ?? 0);
 }
 
-/** Something took longer than it may. */
+/** Deadline exceeded. */
 export class DeadlineFault extends Error {
   override readonly name = "DeadlineFault";
   readonly code = "deadline";
@@ -119,7 +119,10 @@ export async function withDeadline<T>(
   }
 }
 
-/** The promise's result, or the signal's reason as soon as it is aborted. The promise itself goes on. */
+/**
+ * Returns the promise's result, or rejects with the signal's reason as soon as it is aborted. The promise itself
+ * continues.
+ */
 export function orAbort<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const onAbort = (): void => reject(signal.reason);

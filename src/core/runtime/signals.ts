@@ -1,4 +1,4 @@
-/** SIGINT and SIGTERM: the first ends the program gently, the second at once. */
+/** SIGINT and SIGTERM: the first one ends the program gracefully, the second at once. */
 import { type ExitCode, exitCodes } from "./exit_codes.ts";
 
 /** Signals that end a program. */
@@ -6,7 +6,7 @@ export type EndingSignal = "SIGINT" | "SIGTERM";
 
 const endingSignals: readonly EndingSignal[] = ["SIGINT", "SIGTERM"];
 
-/** Where signals come from. */
+/** Source of signals. */
 export interface SignalSource {
   add(name: EndingSignal, handler: () => void): void;
   remove(name: EndingSignal, handler: () => void): void;
@@ -18,7 +18,7 @@ export const systemSignals: SignalSource = {
   remove: (name, handler) => Deno.removeSignalListener(name, handler),
 };
 
-/** Reason of an abort that somebody asked for: not a failure. */
+/** Reason of a requested abort: not a failure. */
 export class ShutdownRequested extends Error {
   override readonly name = "ShutdownRequested";
   readonly code = "shutdown";
@@ -27,7 +27,7 @@ export class ShutdownRequested extends Error {
   }
 }
 
-/** What {@link abortOnSignals} gives. */
+/** Result of {@link abortOnSignals}. */
 export interface SignalWatch {
   /** Aborted with {@link ShutdownRequested} by the first signal. */
   readonly signal: AbortSignal;
@@ -36,7 +36,7 @@ export interface SignalWatch {
 }
 
 /**
- * Watches for SIGINT and SIGTERM. The first of any kind aborts; the second calls `exit(130)`. `onFirst` may tell
+ * Watches for SIGINT and SIGTERM. The first of any kind aborts; the second calls `exit(130)`. `onFirst` may inform
  * the operator that work is being finished.
  */
 export function abortOnSignals(

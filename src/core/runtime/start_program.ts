@@ -1,22 +1,22 @@
-/** The first steps of both programs: read the command line, print what it asks for, or load the rest and run it. */
+/** First steps of both programs: parse the command line, print what it asks for, or load the rest and run it. */
 import type { ExitText } from "./command_line.ts";
 import { type ExitCode, exitCodes } from "./exit_codes.ts";
 import type { World } from "./app.ts";
 import { writeText } from "./text_output.ts";
 import { versionText } from "./version.ts";
 
-/** A program, as far as its start goes. */
+/** Program to start. */
 export interface StartedProgram<Parsed> {
   readonly name: string;
-  /** Parses the arguments behind the program's name; prints nothing itself. */
+  /** Parses the arguments after the program's name; prints nothing itself. */
   readonly parse: (args: readonly string[], version: string) => Parsed | ExitText;
-  /** Called only when there is something to run, so that --help and --version do not wait for the chain libraries. */
+  /** Called only when there is something to run, so --help and --version do not wait for the chain libraries. */
   readonly load: () => Promise<{
     readonly runProgram: (parsed: Parsed, world: World) => Promise<ExitCode>;
   }>;
 }
 
-/** Runs a program in the real world. @returns the status to exit with */
+/** Runs a program with the real process environment. @returns the exit status */
 export async function startProgram<Parsed extends { readonly kind: "run" }>(
   { name, parse, load }: StartedProgram<Parsed>,
 ): Promise<ExitCode> {

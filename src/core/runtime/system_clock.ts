@@ -1,10 +1,10 @@
-/** The real clock. */
+/** System clock. */
 import type { Clock } from "./clock.ts";
 
-/** Longest wait that a timer of the runtime takes (2^31 - 1 ms, 24.8 days); longer ones are cut into pieces. */
+/** Maximum wait of one timer of the runtime (2^31 - 1 ms, 24.8 days); longer waits are split. */
 const longestTimerMs = 2 ** 31 - 1;
 
-/** Time of the machine. Waits use timers, so a clock that is set does not stretch them. */
+/** Time of the machine. Waits use timers, so setting the clock does not stretch them. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   async sleep(ms: number, signal: AbortSignal): Promise<void> {

@@ -1,11 +1,11 @@
-/** Texts for the one who called the program: help, version, complaints about the command line. */
+/** Output for the caller of the program: help, version, command line errors. */
 
-/** The part of `Deno.stdout` that is used. */
+/** Subset of `Deno.stdout` that is used. */
 export interface TextOutput {
   writeSync(bytes: Uint8Array): number;
 }
 
-/** Writes a text. False when it is lost though somebody wants it (a full disk); a reader that has gone away is no fault. */
+/** Writes a text. False when it is lost although somebody reads (a full disk); a closed reader is no failure. */
 export function writeText(to: TextOutput, text: string): boolean {
   try {
     to.writeSync(new TextEncoder().encode(text));

@@ -1,10 +1,10 @@
-/** The version of the programs, which stands in `deno.json` and nowhere else, and the commit that they were built from. */
+/** Version of the programs, which is defined only in `deno.json`, and the commit that they were built from. */
 import manifest from "../../../deno.json" with { type: "json" };
 
-/** The build (`src/build/bundle.ts`) writes the commit in place of this mark. */
+/** Placeholder that the build (`src/build/bundle.ts`) replaces with the commit. */
 const builtFrom = "@commit@";
 
-/** What `--version` of a program prints: its name, version, commit, runtime and target. */
+/** Output of `--version`: program name, version, commit, runtime and target. */
 export function versionText(program: string, deno: string, target: string): string {
   const commit = builtFrom.startsWith("@") ? "unknown" : builtFrom;
   return `${program} ${manifest.version} (commit ${commit}, deno ${deno}, ${target})`;

@@ -1,13 +1,13 @@
-/** Long waits that are never silent (docs/architecture/messaging.md, I11). */
+/** Long waits with regular log lines (docs/architecture/messaging.md, I11). */
 import type { WaitEvent } from "../telemetry/events.ts";
 import type { Log, LogFields } from "../telemetry/log.ts";
 import type { Clock } from "./clock.ts";
 import type { Wake } from "./wake.ts";
 
-/** How often a wait says that it still waits. */
+/** Interval of log lines about a wait that goes on. */
 export const waitNoticeMs = 300_000;
 
-/** What is awaited, for the log. */
+/** Description of a wait for the log. */
 export interface Awaited {
   readonly event: WaitEvent;
   readonly fields?: LogFields;
@@ -18,7 +18,7 @@ interface Deps {
   readonly log: Log;
 }
 
-/** Runs `work` and logs every five minutes what is awaited and for how long. */
+/** Runs `work` and logs every five minutes what it waits for and for how long. */
 export async function awaitLogged<T>(
   deps: Deps,
   awaited: Awaited,
@@ -51,8 +51,8 @@ async function logNotices(deps: Deps, awaited: Awaited, stop: AbortSignal): Prom
 }
 
 /**
- * Asks `check` at once, then every `everyMs` (or when `wake` is woken), until it gives a value. Logs every five
- * minutes; ends with the signal's reason when aborted; faults of `check` are thrown on.
+ * Calls `check` at once, then every `everyMs` (or when `wake` is woken), until it returns a value. Logs every five
+ * minutes; ends with the signal's reason when aborted; faults of `check` are rethrown.
  */
 export function waitFor<T>(
   deps: Deps,
@@ -73,8 +73,8 @@ export function waitFor<T>(
 }
 
 /**
- * Notices for workers that wait by doing nothing for many rounds: call {@link WaitNotices.waiting} in each idle
- * round and {@link WaitNotices.done} when the thing has come.
+ * Log lines for workers that stay idle for many rounds: call {@link WaitNotices.waiting} in each idle round and
+ * {@link WaitNotices.done} when the wait is over.
  */
 export class WaitNotices {
   readonly #deps: Deps;
@@ -84,7 +84,7 @@ export class WaitNotices {
     this.#deps = deps;
   }
 
-  /** Notes that `key` is still awaited; logs when five minutes have passed since the last notice. */
+  /** Records that `key` is still awaited; logs when five minutes have passed since the last line. */
   waiting(key: string, awaited: Awaited): void {
     const nowMs = this.#deps.clock.now();
     const entry = this.#since.get(key) ?? { startMs: nowMs, lastReportedMs: nowMs };

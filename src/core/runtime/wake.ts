@@ -1,9 +1,9 @@
-/** Hints between workers: a worker waits for its interval or for somebody who has news. */
+/** Hints between workers: a worker waits for its interval or for a hint from another one. */
 import type { Clock } from "./clock.ts";
 
 /**
- * A coalescing hint for one waiting worker: any number of calls of {@link Wake.wake} make one wait end early, also
- * when they came before it began. Hints carry nothing; the facts are in the ledger, so a lost hint costs time only.
+ * Coalescing hint for one waiting worker: any number of calls of {@link Wake.wake} end one wait early, even when they
+ * came before it began. Hints carry no data; the facts are in the ledger, so a lost hint only costs time.
  */
 export class Wake {
   readonly #clock: Clock;
@@ -14,7 +14,7 @@ export class Wake {
     this.#clock = clock;
   }
 
-  /** Ends the wait under way, or the next one. */
+  /** Ends the current wait, or the next one. */
   wake(): void {
     this.#isPending = true;
     this.#stop?.abort();
@@ -22,7 +22,7 @@ export class Wake {
 
   /**
    * Waits `ms` milliseconds or for a hint, whichever is first; rejects with the signal's reason when aborted.
-   * @throws {Error} a defect when two workers wait at the same time.
+   * @throws {Error} a defect: two workers wait at the same time.
    */
   async wait(ms: number, signal: AbortSignal): Promise<"woken" | "elapsed"> {
     if (this.#stop !== undefined) throw new Error("Two workers wait for the same hint");

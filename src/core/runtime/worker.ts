@@ -1,6 +1,6 @@
 /**
- * Workers that live as long as the program. Each is restarted by itself when it fails, so that one chain's trouble
- * never stops another (docs/architecture/messaging.md, I12); only an unrecoverable fault ends the program.
+ * Workers that live as long as the program. Each is restarted on its own when it fails, so one chain's trouble never
+ * stops another (docs/architecture/messaging.md, I12); only an unrecoverable fault ends the program.
  */
 import type { Log } from "../telemetry/log.ts";
 import type { Clock } from "./clock.ts";
@@ -9,41 +9,41 @@ import { linkedAbort } from "./linked_abort.ts";
 import type { Randomness } from "./randomness.ts";
 import { type Backoff, nextDelayMs } from "./retry.ts";
 
-/** Nothing that the program can do will help: it ends with exit code 1 (docs/protocol/messaging.md section 19.2). */
+/** Unrecoverable fault: the program ends with exit code 1 (docs/protocol/messaging.md section 19.2). */
 export class FatalFault extends Error {
   override readonly name = "FatalFault";
   readonly code = "fatal";
 }
 
-/** A named loop. It ends when `signal` is aborted; a worker that returns earlier is finished for good. */
+/** Named loop. It ends when `signal` is aborted; a worker that returns earlier is finished permanently. */
 export interface Worker {
-  /** Appears in logs, e.g. `EVM-1 -> POLKADOT-3367`. */
+  /** Name in logs, e.g. `EVM-1 -> POLKADOT-3367`. */
   readonly name: string;
   run(signal: AbortSignal): Promise<void>;
 }
 
-/** How {@link superviseWorkers} treats its workers. */
+/** Options of {@link superviseWorkers}. */
 export interface SupervisorOptions {
-  /** Pauses before restarts; 1 s to 1 min when absent. */
+  /** Pauses before restarts; default 1 s to 1 min. */
   readonly backoff?: Backoff;
-  /** A run at least this long clears the count of failures, ms; 10 min when absent. */
+  /** A run of at least this length resets the count of failures, ms; default 10 min. */
   readonly healthyAfterMs?: number;
-  /** Time for workers to finish after an abort, ms; 20 s when absent. */
+  /** Time for workers to finish after an abort, ms; default 20 s. */
   readonly graceMs?: number;
-  /** True for faults that end the program beside {@link FatalFault}, e.g. a corrupted database. */
+  /** True for faults besides {@link FatalFault} that end the program, e.g. a corrupted database. */
   readonly isFatal?: (error: unknown) => boolean;
-  /** True for faults that pass by themselves (an endpoint that is down): a warning instead of an error. */
+  /** True for transient faults (an endpoint that is down): logged as a warning instead of an error. */
   readonly isPassing?: (error: unknown) => boolean;
 }
 
-/** How it ended. */
+/** Outcome of {@link superviseWorkers}. */
 export interface SupervisorOutcome {
   /** `finished`: every worker returned. `aborted`: the signal. `fatal`: see `fault`. */
   readonly kind: "finished" | "aborted" | "fatal";
   readonly exitCode: ExitCode;
-  /** The fault that ended the program. */
+  /** Fault that ended the program. */
   readonly fault: unknown;
-  /** Workers that had not ended when the grace was over. */
+  /** Workers that had not ended when the grace period was over. */
   readonly stuck: readonly string[];
 }
 
@@ -57,7 +57,7 @@ const defaultBackoff: Backoff = { firstMs: 1_000, maxMs: 60_000 };
 const defaultHealthyAfterMs = 600_000;
 const defaultGraceMs = 20_000;
 
-/** Runs the workers side by side until all have returned, the signal is aborted, or one meets a fatal fault. */
+/** Runs the workers concurrently until all have returned, the signal is aborted, or one meets a fatal fault. */
 export async function superviseWorkers(
   deps: Deps,
   workers: readonly Worker[],
@@ -102,7 +102,7 @@ async function keepRunning(
       await worker.run(signal);
       return;
     } catch (error) {
-      // Another worker's fatal fault is the reason of the abort: it comes back out of every wait.
+      // Another worker's fatal fault is the abort reason and is thrown by every wait.
       if (signal.aborted && error === signal.reason) return;
       if (isFatal(error, options)) {
         deps.log.error("worker_failed", { worker: worker.name, error });
@@ -120,7 +120,7 @@ function isFatal(error: unknown, options: SupervisorOptions): boolean {
   return error instanceof FatalFault || (options.isFatal?.(error) ?? false);
 }
 
-/** An abort surfaces as its reason; anything else thrown while stopping deserves a line. */
+/** Logs errors thrown while stopping, except the abort reason itself. */
 function reportOddEnd(log: Log, worker: Worker, error: unknown, signal: AbortSignal): void {
   const isAbort = error === signal.reason || (error instanceof Error && error.name === "AbortError");
   if (!isAbort) log.warn("worker_failed_stopping", { worker: worker.name, error });
@@ -147,7 +147,7 @@ async function pause(
   }
 }
 
-/** Waits for the work; after an abort only as long as the grace. */
+/** Waits for the work; after an abort only for the grace period. */
 async function settledOrOverdue(
   clock: Clock,
   work: Promise<unknown>,

@@ -1,6 +1,6 @@
 /**
- * Every log event: its stable code, and what stands under it. A code never changes its meaning; texts may change at any
- * time, so programs and tests read codes only. docs/operations/logs.md is generated from here (`deno task docs:events`).
+ * All log events: stable code and description. A code never changes its meaning; texts may change at any time, so
+ * programs and tests use codes only. docs/operations/logs.md is generated from this file (`deno task docs:events`).
  */
 import { chainEvents } from "./events/chain_events.ts";
 import { endpointEvents } from "./events/endpoint_events.ts";
@@ -35,10 +35,10 @@ export type EventCode =
   | keyof typeof feeEvents
   | WaitEvent;
 
-/** Code of an event that tells of a wait. */
+/** Code of an event about a wait. */
 export type WaitEvent = keyof typeof waitEvents;
 
-/** What stands under each code. */
+/** Description of each event by its code. */
 export const events: Readonly<Record<EventCode, EventText>> = {
   ...programEvents,
   ...endpointEvents,

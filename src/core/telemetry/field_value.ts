@@ -1,21 +1,22 @@
-/** Any value as plain JSON data: what a log line may hold. */
+/** Converts any value to plain JSON data for a log line. */
 import { bytesToHex } from "@noble/hashes/utils.js";
 
 /** Values that survive JSON. */
 export type Plain = string | number | boolean | null | readonly Plain[] | { readonly [name: string]: Plain };
 
-/** Longest byte string that is shown whole. */
+/** Maximum length of a byte string that is shown completely. */
 const shownBytes = 64;
 
-/** Longest list that is shown whole. */
+/** Maximum length of a list that is shown completely. */
 const shownItems = 50;
 
-/** How deep objects and causes are followed. */
+/** Maximum depth of objects and causes. */
 const shownDepth = 4;
 
 /**
- * Bigints become decimal text, bytes `0x` hex (cut after 64), errors their name, code, message and causes; `stack`
- * only when asked for. Objects with a `toJSON` (secrets, URLs) decide for themselves. `undefined`: leave it out.
+ * Converts a value: bigints become decimal text, bytes `0x` hex (cut after 64), errors their name, code, message and
+ * causes; `stack` only on request. Objects with a `toJSON` (secrets, URLs) decide for themselves. `undefined`: omit
+ * it.
  */
 export function toPlain(
   value: unknown,
@@ -87,7 +88,7 @@ function errorToPlain(error: Error, options: { readonly withStack: boolean }, de
   return plain;
 }
 
-/** The `code` of an error, if it has one. */
+/** Returns the `code` of an error, if it has one. */
 export function errorCode(error: unknown): string | undefined {
   return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
 }

@@ -1,28 +1,28 @@
-/** A log entry as one line of text, for people or for programs. Pure. */
+/** Formats a log entry as one line of text, for people or for programs. Pure. */
 import { quoted } from "../config/redact.ts";
 import { type Plain, toPlain } from "./field_value.ts";
 import type { LogFields, LogLevel } from "./log.ts";
 
-/** What is formatted. */
+/** Log entry to format. */
 export interface Entry {
   /** Milliseconds since 1970. */
   readonly timeMs: number;
   readonly level: LogLevel;
-  /** Stable code of what happened, see events.ts. */
+  /** Stable event code, see events.ts. */
   readonly event: string;
   readonly message: string;
   readonly fields: LogFields;
 }
 
-/** Details of a format. */
+/** Options of a format. */
 export interface FormatOptions {
-  /** Escape codes for a terminal; for people only. */
+  /** Terminal escape codes; human format only. */
   readonly hasColour: boolean;
-  /** Show the stacks of errors. */
+  /** Include the stacks of errors. */
   readonly withStack: boolean;
 }
 
-/** Turns an entry into a line, without the line break. */
+/** Formats an entry, without the line break. */
 export type LineFormat = (entry: Entry, options: FormatOptions) => string;
 
 const colours: Readonly<Record<LogLevel, string>> = {
@@ -34,12 +34,12 @@ const colours: Readonly<Record<LogLevel, string>> = {
 const faint = "\x1b[2m";
 const colourEnd = "\x1b[0m";
 
-/** Width of the column that says where; fits `EVM-11155111 -> KUSAMA-4009`. */
+/** Width of the leg or chain column; fits `EVM-11155111 -> KUSAMA-4009`. */
 const placeWidth = 28;
 
 /**
- * `2026-01-01T00:00:00.000Z INFO  EVM-1 -> POLKADOT-3367       Batch sent messages=3`: time, level, leg or chain,
- * text (with what explains it), values. Warnings and errors end with their event in brackets: the word to look up.
+ * `2026-01-01T00:00:00.000Z INFO EVM-1 -> POLKADOT-3367 Batch sent messages=3`: time, level, leg or chain, text (with
+ * its explanation), values. Warnings and errors end with their event in brackets: the word to look up.
  */
 export const humanLine: LineFormat = (entry, options) => {
   const { leg, chain, explanation, ...rest } = entry.fields;
@@ -63,7 +63,7 @@ function humanField(name: string, value: unknown, options: FormatOptions): strin
   return plain === undefined ? [] : [`${name}=${humanValue(plain)}`];
 }
 
-/** Errors: what they say and, where their name tells more, their name; the causes follow as `<-`. */
+/** Formats an error: its message and, if more specific, its name; the causes follow as `<-`. */
 function humanError(name: string, error: Error, options: FormatOptions): string[] {
   const parts = [`${name}=${quoted(errorText(error))}`];
   if (options.withStack && error.stack !== undefined) parts.push(`stack=${quoted(error.stack)}`);
@@ -82,12 +82,15 @@ function humanValue(plain: Plain): string {
   return JSON.stringify(plain);
 }
 
-/** Text without control characters, so that nobody's words start a line of their own. */
+/** Removes control characters, so foreign text cannot start a line of its own. */
 function printable(text: string): string {
   return /[\p{C}\u2028\u2029]/u.test(text) ? quoted(text) : text;
 }
 
-/** One JSON object per line: `time`, `level`, `event`, `message`, then the fields. A field of such a name gets a `_` behind it. */
+/**
+ * One JSON object per line: `time`, `level`, `event`, `message`, then the fields. A field with one of these names
+ * gets a trailing `_`.
+ */
 export const jsonLine: LineFormat = (entry, options) => {
   const line: Record<string, Plain> = {
     time: new Date(entry.timeMs).toISOString(),

@@ -1,4 +1,4 @@
-/** The log of a program: levels, formats, repeated lines, redaction. LogTape carries the entries. */
+/** Log of a program: levels, formats, repeated lines, redaction. Built on LogTape. */
 import { configureSync, getLogger, type LogRecord, type Sink } from "@logtape/logtape";
 import type { Clock } from "../runtime/clock.ts";
 import { type Entry, type FormatOptions, humanLine, jsonLine } from "./line_format.ts";
@@ -7,28 +7,28 @@ import type { Log, LogFields, LogLevel } from "./log.ts";
 import { createRedactor } from "./redactor.ts";
 import { Repeats } from "./repeats.ts";
 
-/** How lines look: for people, or one JSON object each. */
+/** Format of lines: for people, or one JSON object each. */
 export type LogFormat = "human" | "json";
 
-/** What {@link openLog} needs. */
+/** Options of {@link openLog}. */
 export interface LogOptions {
   readonly format: LogFormat;
-  /** Lowest level that is written; at `debug` errors show their stacks. */
+  /** Minimum level that is written; `debug` includes the stacks of errors. */
   readonly level: LogLevel;
-  /** Takes a finished line without its line break; must not throw. */
+  /** Writes a finished line without its line break; must not throw. */
   readonly write: (line: string) => void;
-  /** Hands over lines that `write` has gathered; called after an error and at the end. */
+  /** Flushes lines that `write` has buffered; called after an error and at the end. */
   readonly flush?: () => void;
   readonly clock: Pick<Clock, "now">;
-  /** Terminal colours for the human format; off when absent. */
+  /** Terminal colours for the human format; default off. */
   readonly hasColour?: boolean;
-  /** Revealed keys that must never appear in a line. */
+  /** Secret values that must never appear in a line. */
   readonly secrets?: readonly string[];
 }
 
-/** A log that can be ended. */
+/** Log that can be flushed. */
 export interface OpenLog extends Log {
-  /** Writes the counts of lines that were held back, and hands everything over. */
+  /** Writes the counts of suppressed lines and flushes everything. */
   flush(): void;
 }
 
@@ -38,8 +38,8 @@ const category = "causeway";
 const tapeLevels = { debug: "debug", info: "info", warn: "warning", error: "error" } as const;
 
 /**
- * Opens the program's log. LogTape's configuration is one per process, so a program opens one log; opening another
- * one (in tests) takes the place of the first.
+ * Opens the program's log. LogTape is configured once per process, so a program opens one log; opening another one
+ * (in tests) replaces the first.
  */
 export function openLog(options: LogOptions): OpenLog {
   const writer = createWriter(options);
@@ -58,7 +58,7 @@ export function openLog(options: LogOptions): OpenLog {
 function createLog(bound: LogFields): Log {
   const logger = getLogger(category);
   const at = (level: LogLevel) => (event: EventCode, fields: LogFields = {}): void => {
-    // As properties, not as a template: braces in a text stay what they are.
+    // As properties, not as a template: braces in a text stay unchanged.
     logger[level](events[event].text, { event, fields: { ...bound, ...fields } });
   };
   return {
@@ -70,7 +70,7 @@ function createLog(bound: LogFields): Log {
   };
 }
 
-/** Records without an event are LogTape's own: it could not write. */
+/** Converts a record. Records without an event are LogTape's own: it could not write. */
 function toEntry(record: LogRecord, timeMs: number): Entry {
   const message = typeof record.rawMessage === "string" ? record.rawMessage : record.rawMessage.join("");
   const { event, fields } = record.properties;
@@ -127,7 +127,7 @@ function createWriter(options: LogOptions): { take(entry: Entry): void; flush():
   };
 }
 
-/** A value that cannot be shown (a throwing getter) costs the values of its line, not the program. */
+/** Formats safely: a value that cannot be shown (a throwing getter) drops the values of its line, not the program. */
 function safely(format: () => string, entry: Entry): string {
   try {
     return format();

@@ -1,33 +1,35 @@
-/** Standard output as the place for log lines: a reader that goes away is no reason to stop relaying. */
+/** Standard output for log lines: a closed reader is no reason to stop relaying. */
 
-/** Where finished lines go. */
+/** Destination of finished lines. */
 export interface LineOutput {
   /**
-   * Writes a line and its line break; never throws. Lines of one stretch of synchronous work (a ledger transaction,
-   * say) go out together at its end: a process that is killed within it loses those lines and no others.
+   * Writes a line with its line break; never throws. Lines of one synchronous task (a ledger transaction, for
+   * example) are written together at its end: a process killed within it loses only those lines.
    */
   write(line: string): void;
-  /** Writes what is gathered now: before the process ends. */
+  /** Writes buffered lines now: before the process ends. */
   flush(): void;
-  /** True when people watch: colours are welcome unless `NO_COLOR` is set. */
+  /** True for a terminal: colours are used unless `NO_COLOR` is set. */
   readonly isTerminal: boolean;
 }
 
-/** The part of `Deno.stdout` that is used. */
+/** Subset of `Deno.stdout` that is used. */
 export interface ByteOutput {
   writeSync(bytes: Uint8Array): number;
   isTerminal(): boolean;
 }
 
-/** How often a full pipe is tried again before a line is given up. */
-const mostTries = 100;
-
-/** Gathered characters that are written without waiting for the end of the work: about a pipe's buffer. */
-const mostGathered = 65_536;
+/** Maximum retries on a full pipe before a line is dropped. */
+const MAX_TRIES = 100;
 
 /**
- * Lines to standard output (or another descriptor). After a closed pipe everything is dropped silently; what
- * a full disk does not take is lost, the lines after it are tried again.
+ * Maximum number of buffered characters before writing in the middle of a task: about the size of a pipe's buffer.
+ */
+const MAX_BUFFERED_CHARACTERS = 65_536;
+
+/**
+ * Opens standard output (or another descriptor) for lines. After a closed pipe everything is dropped silently; lines
+ * that a full disk rejects are lost, later lines are tried again.
  */
 export function openOutput(target: ByteOutput = Deno.stdout): LineOutput {
   const encoder = new TextEncoder();
@@ -46,15 +48,15 @@ export function openOutput(target: ByteOutput = Deno.stdout): LineOutput {
       if (isClosed) return;
       if (gathered === "") queueMicrotask(flush);
       gathered += `${line}\n`;
-      if (gathered.length >= mostGathered) flush();
+      if (gathered.length >= MAX_BUFFERED_CHARACTERS) flush();
     },
   };
 }
 
-/** @returns false when nobody will ever read it. */
+/** @returns false when nothing will ever be read. */
 function writeWhole(target: ByteOutput, bytes: Uint8Array): boolean {
   let rest = bytes;
-  for (let tries = 0; rest.length > 0 && tries < mostTries;) {
+  for (let tries = 0; rest.length > 0 && tries < MAX_TRIES;) {
     try {
       rest = rest.subarray(target.writeSync(rest));
     } catch (error) {
@@ -65,7 +67,7 @@ function writeWhole(target: ByteOutput, bytes: Uint8Array): boolean {
   return true;
 }
 
-/** True for a pipe without a reader and a closed descriptor; a full disk may have room for the next line. */
+/** True for a pipe without a reader and a closed descriptor; a full disk may have space for the next line. */
 function isGoneForGood(error: unknown): boolean {
   return error instanceof Deno.errors.BrokenPipe || error instanceof Deno.errors.BadResource;
 }

@@ -1,16 +1,16 @@
-/** The last look at a line before it is written: no key leaves the program, whoever forgot about it. */
+/** Last check of a line before it is written: no key leaves the program, even if a caller forgot about it. */
 import { redactUrl } from "../config/redact.ts";
 
-/** Shorter secrets are not looked for: they would blank out common words. */
-const shortestSecret = 6;
+/** Minimum length of a redacted secret: shorter ones would blank out common words. */
+const MIN_SECRET_LENGTH = 6;
 
-/** Places in our own program (`file:` in stacks) hold no keys. */
+/** Locations in this program (`file:` in stacks) contain no keys. */
 const urlPattern = /\b(?!file:)[a-z][a-z0-9+.-]*:\/\/[^\s"'<>\\`]+/gi;
 
 /**
- * A function that replaces the secrets (keys in hex are found with and without `0x`, in either case; others also as
- * JSON and as part of a URL) by `[secret]`, and cuts every URL to scheme and host. Brackets and sentence marks
- * behind a URL stay.
+ * Creates a function that replaces secrets (keys in hex with and without `0x`, in either case; others also as JSON
+ * and as part of a URL) with `[secret]`, and cuts every URL to scheme and host. Brackets and punctuation after a URL
+ * stay.
  */
 export function createRedactor(secrets: readonly string[]): (line: string) => string {
   const pattern = secretPattern(secrets);
@@ -30,11 +30,11 @@ function secretPattern(secrets: readonly string[]): RegExp | undefined {
   for (const secret of secrets) {
     const bare = secret.trim().replace(/^0x(?=[0-9a-f]+$)/i, "");
     for (const form of [bare, JSON.stringify(bare).slice(1, -1), encodeURIComponent(bare)]) {
-      if (form.length >= shortestSecret) forms.add(form);
+      if (form.length >= MIN_SECRET_LENGTH) forms.add(form);
     }
   }
   if (forms.size === 0) return undefined;
-  // Longest first, so that a secret that starts with another one goes as a whole.
+  // Longest first, so that a secret that starts with another one is replaced completely.
   const sorted = [...forms].sort((a, b) => b.length - a.length).map((form) => RegExp.escape(form));
   return new RegExp(`(?:0x)?(?:${sorted.join("|")})`, "gi");
 }

@@ -1,28 +1,28 @@
-/** Keeps a fault that happens every second from filling the log: first the line, then counts per five minutes. */
+/** Keeps a repeated fault from filling the log: first the line, then counts per five minutes. */
 import { errorCode } from "./field_value.ts";
 import type { Entry } from "./line_format.ts";
 
-/** How long equal lines are counted instead of written. */
+/** Time for which equal lines are counted instead of written. */
 export const repeatWindowMs = 300_000;
 
-/** Most different lines that are remembered; the oldest is forgotten (and told) first. */
-const mostKinds = 200;
+/** Maximum number of distinct lines remembered; the oldest is reported and forgotten first. */
+const MAX_KINDS = 200;
 
 interface Kind {
   readonly sinceMs: number;
-  /** The last line that was held back. */
+  /** Latest suppressed line. */
   held: Entry | undefined;
   count: number;
 }
 
 /**
- * Decides which warnings and errors are written. Two are equal when level, event, explanation, place (with the
- * endpoint that the line or its error names) and the error's name and code (its message where it has no code) are.
+ * Decides which warnings and errors are written. Two lines are equal if level, event, explanation, place (including
+ * the endpoint in the line or its error) and the error's name and code (its message if it has no code) are equal.
  */
 export class Repeats {
   readonly #kinds = new Map<string, Kind>();
 
-  /** Lines to write now, in order: `entry` unless it is held back, and counts whose time has come. */
+  /** Lines to write now, in order: `entry` unless it is suppressed, and counts that are due. */
   admit(entry: Entry): Entry[] {
     const due = this.#overdue(entry.timeMs);
     if (entry.level !== "error" && entry.level !== "warn") return [...due, entry];
@@ -37,21 +37,21 @@ export class Repeats {
     return [...due, ...this.#forgetOldest(), entry];
   }
 
-  /** Counts of everything held back: call it at the end. */
+  /** Counts of all suppressed lines: call it at the end. */
   flush(): Entry[] {
     const lines = [...this.#kinds.values()].flatMap(summary);
     this.#kinds.clear();
     return lines;
   }
 
-  /** Kinds are in the order of their start, so the search ends at the first one that is not over. */
+  /** Kinds are ordered by their start, so the search ends at the first one that is not due. */
   #overdue(nowMs: number): Entry[] {
     const lines: Entry[] = [];
     for (const [key, kind] of this.#kinds) {
       if (nowMs - kind.sinceMs < repeatWindowMs) break;
       this.#kinds.delete(key);
       lines.push(...summary(kind));
-      // While it goes on it stays counted; after a quiet window it is news again.
+      // While it continues it stays counted; after a quiet window it is written again.
       if (kind.count > 0) this.#kinds.set(key, { sinceMs: nowMs, held: undefined, count: 0 });
     }
     return lines;
@@ -59,7 +59,7 @@ export class Repeats {
 
   #forgetOldest(): Entry[] {
     const [first] = this.#kinds;
-    if (first === undefined || this.#kinds.size <= mostKinds) return [];
+    if (first === undefined || this.#kinds.size <= MAX_KINDS) return [];
     this.#kinds.delete(first[0]);
     return summary(first[1]);
   }
