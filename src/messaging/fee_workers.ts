@@ -8,7 +8,7 @@ import type { StateMachine } from "../core/ismp/state_machine.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 import { claimsWorker } from "./fees/claims_worker.ts";
 import { FeeUnits } from "./fees/fee_units.ts";
-import { hubKeyOf } from "./fees/fee_context.ts";
+import { findHubKey } from "./fees/fee_context.ts";
 import { HubCalls } from "./fees/hub_calls.ts";
 import { NonceTurns } from "./fees/nonce_turns.ts";
 import { PaymentBundles } from "./fees/payment_bundles.ts";
@@ -21,7 +21,7 @@ import type { Leg, PipelineDeps, PipelineSettings } from "./relay/leg.ts";
 import type { CheckResult } from "./startup.ts";
 
 /** What planning the workers needs. */
-export interface FeeParts {
+export interface FeePlanInput {
   readonly config: MessagingConfig;
   readonly settings: PipelineSettings;
   readonly hub: RelayerHub & FeeChain;
@@ -33,7 +33,7 @@ export interface FeeParts {
 }
 
 /** Everything that the fee workers and the commands share. */
-export function feeDepsOf(deps: PipelineDeps, parts: FeeParts): PaymentDeps & RewardDeps {
+export function createFeeDeps(deps: PipelineDeps, parts: FeePlanInput): PaymentDeps & RewardDeps {
   const { config, hub } = parts;
   const up = new Set<StateMachine>();
   for (const { entry: { chain }, passed } of parts.chains) {
@@ -56,7 +56,7 @@ export function feeDepsOf(deps: PipelineDeps, parts: FeeParts): PaymentDeps & Re
     hub,
     chains: new Map(parts.chains.map(({ entry }) => [entry.chain.id.stateMachine, entry.chain])),
     isUp: (chain) => up.has(chain),
-    hubKey: hubKeyOf(hub, config.hub.signer !== undefined),
+    hubKey: findHubKey(hub, config.hub.signer !== undefined),
     calls: new HubCalls({ hub, ledger: deps.ledger, log: deps.log }),
     turns: new NonceTurns(),
     units: new FeeUnits(),
@@ -72,8 +72,8 @@ export function feeDepsOf(deps: PipelineDeps, parts: FeeParts): PaymentDeps & Re
 }
 
 /** The workers of the long-running relayer. */
-export function planFees(deps: PipelineDeps, parts: FeeParts): readonly Worker[] {
-  const shared = feeDepsOf(deps, parts);
+export function planFees(deps: PipelineDeps, parts: FeePlanInput): readonly Worker[] {
+  const shared = createFeeDeps(deps, parts);
   const everyMs = parts.config.hub.pollIntervalSec * 1000;
   const claims = parts.config.relayer.disableFeeAccumulation ? [] : [claimsWorker(shared, everyMs)];
   return [...claims, withdrawalWorker(shared, everyMs), rewardsWorker(shared)];

@@ -9,12 +9,12 @@ import { Limit } from "../core/runtime/limit.ts";
 import { Wake } from "../core/runtime/wake.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 import { toTokenUnits } from "./relay/decisions/money.ts";
-import { sinkProvability, sourceAcceptance } from "./obstacles.ts";
+import { findSourceAcceptance, findTargetProvability } from "./obstacles.ts";
 import type { Leg, LegProfit, PipelineDeps, PipelineSettings } from "./relay/leg.ts";
 import { legWorker } from "./relay/leg_worker.ts";
-import type { Replacing } from "./relay/replacing.ts";
+import type { ReplacementContext } from "./relay/replacement_context.ts";
 import { settleWorker } from "./relay/settle_worker.ts";
-import { hubTokenPrice27, priceSourceOf } from "./prices.ts";
+import { createNativePriceSource, hubTokenPrice27 } from "./prices.ts";
 import { type ConfiguredChain, gated } from "./startup.ts";
 
 /** A configured chain and the promise that it may be used. */
@@ -24,7 +24,7 @@ export interface GatedChain {
 }
 
 /** What planning legs needs. */
-export interface LegParts {
+export interface LegPlanInput {
   readonly config: MessagingConfig;
   readonly settings: PipelineSettings;
   readonly hub: RelayerHub;
@@ -44,7 +44,7 @@ export interface LegPlan {
 const SETTLE_EVERY_MS = 4_000;
 
 /** The operator's settings that the pipeline heeds. */
-export function settingsOf(
+export function toPipelineSettings(
   config: MessagingConfig,
   listedModules: PipelineSettings["listedModules"],
 ): PipelineSettings {
@@ -63,7 +63,7 @@ export function settingsOf(
 }
 
 /** Plans two legs a chain, and the settling of every target. */
-export function planLegs(deps: PipelineDeps, parts: LegParts): LegPlan {
+export function planLegs(deps: PipelineDeps, parts: LegPlanInput): LegPlan {
   const { config, settings, hub } = parts;
   const feeChains = new Map<StateMachine, FeeChain>(
     parts.chains.map(({ entry }) => [entry.chain.id.stateMachine, entry.chain]),
@@ -102,13 +102,13 @@ export function planLegs(deps: PipelineDeps, parts: LegParts): LegPlan {
 }
 
 /** Transactions of EVM chains have nonces; a delivery's price stays below what its messages bring in. */
-function replacingOf({ chain }: ConfiguredChain, { profit }: Leg): Replacing | undefined {
+function replacingOf({ chain }: ConfiguredChain, { profit }: Leg): ReplacementContext | undefined {
   return "fetchReplacementTerms" in chain ? { chain, profit } : undefined;
 }
 
 function inboundLeg(
   deps: PipelineDeps,
-  { config, hub }: LegParts,
+  { config, hub }: LegPlanInput,
   entry: ConfiguredChain,
   shared: { readonly hubSettle: Wake; readonly feeChains: ReadonlyMap<StateMachine, FeeChain> },
 ): Leg {
@@ -121,13 +121,13 @@ function inboundLeg(
     settleWake: shared.hubSettle,
     senderLimits: hub,
     answering: { hub, chains: shared.feeChains },
-    findObstacle: sourceAcceptance(deps, hub, entry.chain.id),
+    findObstacle: findSourceAcceptance(deps, hub, entry.chain.id),
   };
 }
 
 function outboundLeg(
   deps: PipelineDeps,
-  parts: LegParts,
+  parts: LegPlanInput,
   entry: ConfiguredChain,
   feeChains: ReadonlyMap<StateMachine, FeeChain>,
 ): Leg {
@@ -146,9 +146,9 @@ function outboundLeg(
   const profit: LegProfit = {
     minimumPercent: config.relayer.minimumProfitPercent,
     feeChains,
-    price: priceSourceOf({ ...deps, fetch: parts.fetch }, facts),
+    price: createNativePriceSource({ ...deps, fetch: parts.fetch }, facts),
   };
-  const findObstacle = sinkProvability(deps, hub, entry.chain);
+  const findObstacle = findTargetProvability(deps, hub, entry.chain);
   const rewards = config.hub.signer === undefined ? undefined : hub;
   return { ...base, profit, bundles: { hub, receiver: entry.chain }, rewards, findObstacle };
 }

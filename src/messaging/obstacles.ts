@@ -34,7 +34,7 @@ const INABILITIES: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>([
 ]);
 
 /** For the leg to an EVM chain: is a delivery there going to be claimable? */
-export function sinkProvability(
+export function findTargetProvability(
   deps: ObstacleDeps,
   hub: Pick<HubChain, "fetchView">,
   chain: Pick<EvmChain, "id" | "requireProofs">,
@@ -60,7 +60,7 @@ export function sinkProvability(
 }
 
 /** For the leg to the hub: does the hub take messages of the source? */
-export function sourceAcceptance(
+export function findSourceAcceptance(
   deps: ObstacleDeps,
   hub: Pick<HubChain, "findUnlisted">,
   id: StateMachineId,

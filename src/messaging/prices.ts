@@ -32,7 +32,7 @@ export function hubTokenPrice27(hub: Pick<HubConfig, "stateMachine" | "tokenPric
 }
 
 /** The source for an EVM chain. */
-export function priceSourceOf(
+export function createNativePriceSource(
   deps: PriceDeps,
   facts: {
     readonly config: Pick<EvmChainConfig, "stateMachine" | "etherscanApiKey">;

@@ -13,7 +13,7 @@ import { superviseWorkers, type Worker } from "../core/runtime/worker.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import { planFees } from "./fee_workers.ts";
 import { housekeepingWorker } from "./housekeeping.ts";
-import { planLegs, settingsOf } from "./legs.ts";
+import { planLegs, toPipelineSettings } from "./legs.ts";
 import { listModules } from "./listed_modules.ts";
 import type { PipelineDeps } from "./relay/leg.ts";
 import { hubTokenPrice27 } from "./prices.ts";
@@ -49,7 +49,7 @@ function planWorkers(
 ): readonly Worker[] {
   const { hub } = parts;
   const listed = listModules(deps, hub, config.hub.signer !== undefined);
-  const settings = settingsOf(config, listed.current);
+  const settings = toPipelineSettings(config, listed.current);
   const gates = parts.chains.map((entry) => ({
     entry,
     ...openGate(deps, hub, entry, parts.checks.get(entry.chain)),

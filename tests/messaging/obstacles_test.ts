@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { parseStateMachine, toConsensusStateId } from "../../src/core/ismp/state_machine.ts";
 import { reactionTo, RpcFault, type RpcFaultCode } from "../../src/core/rpc/fault.ts";
-import { sinkProvability, sourceAcceptance } from "../../src/messaging/obstacles.ts";
+import { findSourceAcceptance, findTargetProvability } from "../../src/messaging/obstacles.ts";
 import type { FindObstacle } from "../../src/messaging/relay/decisions/obstacle.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { RecordedLog } from "../support/recorded_log.ts";
@@ -39,7 +39,7 @@ function scene(): {
         ? Promise.resolve({ ...view, height: state.hub })
         : Promise.reject(faultOf(state.hub)),
   };
-  const find = sinkProvability({ clock, log: new RecordedLog() }, hub, chain);
+  const find = findTargetProvability({ clock, log: new RecordedLog() }, hub, chain);
   return Object.assign(state, { clock, find, asked });
 }
 
@@ -98,7 +98,7 @@ Deno.test("obstacles: messages of a chain that the hub does not list are held wi
   const clock = new FakeClock();
   let unlisted: string | undefined = "does not accept messages of EVM-10 yet: no list has it";
   const hub = { findUnlisted: () => Promise.resolve(unlisted) };
-  const find = sourceAcceptance({ clock, log: new RecordedLog() }, hub, id);
+  const find = findSourceAcceptance({ clock, log: new RecordedLog() }, hub, id);
   const found = await find(never);
   assert.equal(found?.reason, "source_not_accepted");
   assert.equal(found?.detail, "the hub does not accept messages of EVM-10 yet: no list has it");

@@ -3,7 +3,7 @@ import { Secret } from "../../src/core/config/redact.ts";
 import { parseStateMachine } from "../../src/core/ismp/state_machine.ts";
 import type { NativePrice } from "../../src/core/evm/native_price.ts";
 import type { Fetch } from "../../src/core/rpc/http.ts";
-import { priceSourceOf } from "../../src/messaging/prices.ts";
+import { createNativePriceSource } from "../../src/messaging/prices.ts";
 import { memoryLedger, Relayer, World } from "./relay/world.ts";
 
 const MAIN_HUB = parseStateMachine("POLKADOT-3367");
@@ -29,7 +29,7 @@ function prepare(
     asked.push(String(input));
     return Promise.resolve(facts.body?.() ?? new Response("{}", { status: 500 }));
   };
-  const source = priceSourceOf({ ...relayer.deps, fetch }, {
+  const source = createNativePriceSource({ ...relayer.deps, fetch }, {
     config: {
       stateMachine: parseStateMachine(facts.chain ?? "EVM-1"),
       etherscanApiKey: facts.key === undefined ? undefined : new Secret(facts.key),

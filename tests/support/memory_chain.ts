@@ -30,7 +30,7 @@ import {
 import { reactionTo, RpcFault, type RpcFaultCode } from "../../src/core/rpc/fault.ts";
 import type { Clock } from "../../src/core/runtime/clock.ts";
 import type { Log } from "../../src/core/telemetry/log.ts";
-import { receiptKeyOf } from "../../src/messaging/relay/decisions/route.ts";
+import { toReceiptKey } from "../../src/messaging/relay/decisions/route.ts";
 import { doFaulty, FaultPlan } from "./fault_plan.ts";
 import { type HostState, sealOf } from "./memory_host.ts";
 import type { MemoryNode, MemoryTransaction } from "./memory_node.ts";
@@ -216,7 +216,7 @@ export class MemoryChain implements Chain {
       "fetchCertainReceipts",
       signal,
       () =>
-        this.certain(since, messages.map((each) => this.node.head.state.receipts.get(receiptKeyOf(each)))),
+        this.certain(since, messages.map((each) => this.node.head.state.receipts.get(toReceiptKey(each)))),
     );
   }
 
@@ -368,7 +368,7 @@ export class MemoryChain implements Chain {
   }
 
   #receipts(messages: readonly Message[]): readonly (Uint8Array | undefined)[] {
-    return messages.map((message) => this.seen.receipts.get(receiptKeyOf(message)));
+    return messages.map((message) => this.seen.receipts.get(toReceiptKey(message)));
   }
 
   protected blockAt(height: bigint, method: string): NonNullable<ReturnType<MemoryNode["block"]>> {

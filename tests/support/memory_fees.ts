@@ -35,7 +35,7 @@ import {
 import { type StateMachine, stateMachineIdKey } from "../../src/core/ismp/state_machine.ts";
 import { reactionTo, RpcFault, type RpcFaultCode } from "../../src/core/rpc/fault.ts";
 import type { Clock } from "../../src/core/runtime/clock.ts";
-import { receiptKeyOf } from "../../src/messaging/relay/decisions/route.ts";
+import { toReceiptKey } from "../../src/messaging/relay/decisions/route.ts";
 import { doFaulty } from "./fault_plan.ts";
 import { MemoryChain } from "./memory_chain.ts";
 import type { MemoryNode } from "./memory_node.ts";
@@ -114,7 +114,7 @@ export class MemoryFeeChain extends MemoryChain implements FeeChain {
   ): Promise<readonly Certain<Uint8Array | undefined>[]> {
     const { height, state } = this.#node.head;
     const receipts = messages.map((message) =>
-      this.receiptAt(message.commitment, height) ?? state.receipts.get(receiptKeyOf(message))
+      this.receiptAt(message.commitment, height) ?? state.receipts.get(toReceiptKey(message))
     );
     return this.#asked("fetchCertainReceipts", signal, () => this.certain(since, receipts));
   }

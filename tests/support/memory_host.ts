@@ -16,7 +16,7 @@ import { keccak256 } from "../../src/core/encoding/hash.ts";
 import { abiEncodePost } from "../../src/core/ismp/commitment.ts";
 import type { Message } from "../../src/core/ismp/message.ts";
 import { type StateMachineId, stateMachineIdKey } from "../../src/core/ismp/state_machine.ts";
-import { destinationOf, receiptKeyOf } from "../../src/messaging/relay/decisions/route.ts";
+import { findDestination, toReceiptKey } from "../../src/messaging/relay/decisions/route.ts";
 import { type AcceptedProofs, takeProof } from "./memory_consensus.ts";
 import type { PalletBooks } from "./relayer_pallet.ts";
 
@@ -192,14 +192,14 @@ function refusalOf(
   if (rules.challengePeriodSec > 0n && !isMatured) return "not_ready";
   for (const message of step.messages) {
     const request = message.kind === "getResponse" ? message.response.get : message.request;
-    if (!rules.isHub && destinationOf(message) !== rules.id.stateMachine) return "bad_destination";
+    if (!rules.isHub && findDestination(message) !== rules.id.stateMachine) return "bad_destination";
     if (rules.isHub && request.source !== height.id.stateMachine) return "bad_destination";
     const isLate = request.timeoutTimestampSec !== 0n && nowSec >= request.timeoutTimestampSec;
     if (isLate && message.kind !== "getResponse") return "timed_out";
   }
   if (sealIn(step.proof) !== sealOf(stored.root, step.messages)) return "bad_proof";
   for (const message of step.messages) {
-    const key = receiptKeyOf(message);
+    const key = toReceiptKey(message);
     if (state.receipts.has(key) || seen.has(key)) return "duplicate";
     seen.add(key);
   }
@@ -248,12 +248,12 @@ export function applyDelivery(
     }
     for (const message of step.messages) {
       if (rules.failing.has(message.commitment)) continue;
-      const commitment = receiptKeyOf(message);
+      const commitment = toReceiptKey(message);
       spend(state.bandwidth, message);
       state.receipts.set(commitment, by.relayer);
       const of = message.kind === "post" ? "post" : "get";
       events.push({ kind: "handled", of, commitment, relayer: by.relayer, at: by.at });
-      if (rules.isHub && destinationOf(message) !== rules.id.stateMachine) {
+      if (rules.isHub && findDestination(message) !== rules.id.stateMachine) {
         state.sent.set(message.commitment, BigInt(state.sent.size));
         events.push({ kind: "message", message, at: by.at });
       }

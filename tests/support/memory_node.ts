@@ -19,7 +19,7 @@ import type { GetRequestsWithProof } from "../../src/core/ismp/ismp_message.ts";
 import type { Message } from "../../src/core/ismp/message.ts";
 import { type StateMachineId, stateMachineIdKey } from "../../src/core/ismp/state_machine.ts";
 import type { Clock } from "../../src/core/runtime/clock.ts";
-import { receiptKeyOf } from "../../src/messaging/relay/decisions/route.ts";
+import { toReceiptKey } from "../../src/messaging/relay/decisions/route.ts";
 import { applyAnswer, refusalOfAnswer } from "./memory_answers.ts";
 import { decodeProof, noteAccepted } from "./memory_consensus.ts";
 import {
@@ -620,7 +620,7 @@ export class MemoryNode {
     const { transaction, execution, advancedClient } = mined;
     const handled = execution.kind === "refused" ? [] : messagesOf(transaction)
       .filter((_, index) => execution.handled[index] === true)
-      .map((message) => ({ commitment: receiptKeyOf(message), relayer: transaction.relayer }));
+      .map((message) => ({ commitment: toReceiptKey(message), relayer: transaction.relayer }));
     return {
       kind: "included",
       block: { height: block.height, hash: block.hash },

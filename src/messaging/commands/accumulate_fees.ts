@@ -8,9 +8,9 @@ import { type ExitCode, exitCodes } from "../../core/runtime/exit_codes.ts";
 import { linkedAbort } from "../../core/runtime/linked_abort.ts";
 import { superviseWorkers, type Worker } from "../../core/runtime/worker.ts";
 import type { Log } from "../../core/telemetry/log.ts";
-import { feeDepsOf } from "../fee_workers.ts";
+import { createFeeDeps } from "../fee_workers.ts";
 import type { PaymentDeps } from "../fees/payment_context.ts";
-import { planLegs, settingsOf } from "../legs.ts";
+import { planLegs, toPipelineSettings } from "../legs.ts";
 import type { PipelineDeps } from "../relay/leg.ts";
 import { type RunDeps, runSession, type Session } from "../session.ts";
 import { openGate } from "../startup.ts";
@@ -62,7 +62,7 @@ function planCommand(
 ): { readonly shared: PaymentDeps; readonly gates: readonly Worker[] } {
   const { clock, random, log } = deps;
   const pipeline: PipelineDeps = { clock, random, log, ledger: session.ledger };
-  const settings = settingsOf(config, () => undefined);
+  const settings = toPipelineSettings(config, () => undefined);
   const { hub, checks } = session;
   const chains = session.chains.map((entry) => ({
     entry,
@@ -71,7 +71,7 @@ function planCommand(
   const { outbound } = planLegs(pipeline, { config, settings, hub, chains, fetch: deps.fetch });
   const parts = { config, settings, hub, chains, checks, outbound };
   const gates = chains.flatMap(({ worker }) => worker === undefined ? [] : [worker]);
-  return { shared: feeDepsOf(pipeline, parts), gates };
+  return { shared: createFeeDeps(pipeline, parts), gates };
 }
 
 /** Claims, withdraws, or both, and tells what came of it. */
@@ -85,11 +85,11 @@ export async function runCommand(
   const claims = options.withdraws && !options.waits
     ? undefined
     : await runClaims(deps, { waits: options.waits, everyMs }, signal);
-  if (claims !== undefined) tellClaims(deps, claims, options.print);
+  if (claims !== undefined) logClaims(deps, claims, options.print);
   const withdrawals = options.withdraws && !signal.aborted
     ? await runWithdrawals(deps, everyMs, signal)
     : undefined;
-  if (withdrawals !== undefined) tellWithdrawals(deps.log, withdrawals);
+  if (withdrawals !== undefined) logWithdrawals(deps.log, withdrawals);
   if (signal.aborted) {
     deps.log.info("program_stopped");
     return exitCodes.ok;
@@ -101,7 +101,7 @@ export async function runCommand(
 /** Longest pause between two looks, seconds: an operator waits for it. */
 const MAX_PAUSE_SEC = 6;
 
-function tellClaims(
+function logClaims(
   deps: Pick<PaymentDeps, "log" | "units">,
   summary: ClaimSummary,
   print: CommandDeps["print"],
@@ -111,6 +111,6 @@ function tellClaims(
   print(summary.render((chain, amount) => deps.units.text(chain, amount)));
 }
 
-function tellWithdrawals(log: Log, { paid, open, failed }: WithdrawalRun): void {
+function logWithdrawals(log: Log, { paid, open, failed }: WithdrawalRun): void {
   log.info("withdrawals_finished", { paid, underWay: open, failed });
 }

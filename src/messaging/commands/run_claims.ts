@@ -8,7 +8,7 @@ import type { ClaimPair } from "../ledger/ledger.ts";
 import { settleAll } from "../relay/settle.ts";
 import { routeName } from "../fees/claim_events.ts";
 import { ClaimsRounds, type PairReport, type RoundReport } from "../fees/claims_round.ts";
-import { tellUnreadable } from "../fees/claims_worker.ts";
+import { logUnreadable } from "../fees/claims_worker.ts";
 import { isPassing } from "../fees/fee_context.ts";
 import type { PaymentDeps } from "../fees/payment_context.ts";
 import { ClaimSummary } from "./claim_summary.ts";
@@ -31,7 +31,7 @@ export async function runClaims(
   options: ClaimRunOptions,
   signal: AbortSignal,
 ): Promise<ClaimSummary> {
-  tellUnreadable(deps);
+  logUnreadable(deps);
   const run = new ClaimRun(deps, options);
   try {
     await run.repeat(signal);
@@ -91,7 +91,7 @@ class ClaimRun {
   }
 
   #isDone(report: RoundReport, openDeliveries: number): boolean {
-    if (report.hasNews || report.underWay > 0) return false;
+    if (report.hasChanges || report.underWay > 0) return false;
     if (report.pairs.some((pair) => this.#expect(pair) === "progress")) return false;
     if (!this.#options.waits) return true;
     const waiting = report.pairs.filter((pair) => this.#expect(pair) === "later");

@@ -37,7 +37,7 @@ export interface RefusedRow {
 }
 
 /** What sifting a group gave. */
-export interface SiftedClaims {
+export interface BisectedClaims {
   /** To be sent one after the other; usually one, with everything that is good. */
   readonly ready: readonly ReadyClaim[];
   readonly refused: readonly RefusedRow[];
@@ -56,11 +56,11 @@ const MAX_NONCE_MOVES = 3;
 const ABOUT_A_ROW: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["not_found", "too_large"]);
 
 /** Rows that the proofs keep out of the claim. */
-type LeftOut = Pick<SiftedClaims, "lost" | "raised">;
+type LeftOut = Pick<BisectedClaims, "lost" | "raised">;
 
 const nothingLeftOut: LeftOut = { lost: [], raised: [] };
 
-type Tried =
+type ClaimDryRun =
   & LeftOut
   & (
     | { readonly kind: "ready"; readonly claim: ReadyClaim }
@@ -74,41 +74,41 @@ type Tried =
   );
 
 /** Finds out what of a group can be claimed together. Call it in the turn of the beneficiary's nonce. */
-export async function siftClaims(
+export async function bisectClaims(
   deps: FeeDeps,
   group: ClaimGroup,
   signal: AbortSignal,
-): Promise<SiftedClaims> {
-  const first = await siftOnce(deps, group, 0, signal);
+): Promise<BisectedClaims> {
+  const first = await bisectOnce(deps, group, 0, signal);
   if (first.ready.length < 2) return first;
   const commitments = first.ready.flatMap((claim) => claim.group.commitments);
-  const whole = await tryClaim(deps, { ...group, commitments }, signal);
+  const whole = await dryRunClaim(deps, { ...group, commitments }, signal);
   const isWhole = whole.kind === "ready" && whole.lost.length === 0 && whole.raised.length === 0;
   return isWhole ? { ...first, ready: [whole.claim] } : first;
 }
 
-async function siftOnce(
+async function bisectOnce(
   deps: FeeDeps,
   group: ClaimGroup,
   nonceMoves: number,
   signal: AbortSignal,
-): Promise<SiftedClaims> {
-  const tried = await tryClaim(deps, group, signal);
-  const { lost, raised } = tried;
-  const none: SiftedClaims = { ready: [], refused: [], lost, raised, wait: undefined };
-  if (tried.kind === "ready") return { ...none, ready: [tried.claim] };
-  if (tried.kind === "empty") return none;
-  const { refusal } = tried;
+): Promise<BisectedClaims> {
+  const dryRun = await dryRunClaim(deps, group, signal);
+  const { lost, raised } = dryRun;
+  const none: BisectedClaims = { ready: [], refused: [], lost, raised, wait: undefined };
+  if (dryRun.kind === "ready") return { ...none, ready: [dryRun.claim] };
+  if (dryRun.kind === "empty") return none;
+  const { refusal } = dryRun;
   if (isAboutChain(refusal)) return { ...none, wait: refusal };
-  const nonce = nonceMoves < MAX_NONCE_MOVES ? tried.nonce : undefined;
-  const next = applyClaimAnswer(tried.group, { kind: "refused", nonce });
-  if (next.kind === "set_aside") {
+  const nonce = nonceMoves < MAX_NONCE_MOVES ? dryRun.nonce : undefined;
+  const next = applyClaimAnswer(dryRun.group, { kind: "refused", nonce });
+  if (next.kind === "defer") {
     return { ...none, refused: [{ commitment: next.commitment, refusal }] };
   }
   if (next.kind !== "submit") throw new Error(`A refused claim is ${next.kind}`);
   const moves = next.why === "nonce_moved" ? nonceMoves + 1 : nonceMoves;
-  const parts: SiftedClaims[] = [none];
-  for (const part of next.groups) parts.push(await siftOnce(deps, part, moves, signal));
+  const parts: BisectedClaims[] = [none];
+  for (const part of next.groups) parts.push(await bisectOnce(deps, part, moves, signal));
   return {
     ready: parts.flatMap((part) => part.ready),
     refused: parts.flatMap((part) => part.refused),
@@ -118,14 +118,14 @@ async function siftOnce(
   };
 }
 
-async function tryClaim(deps: FeeDeps, group: ClaimGroup, signal: AbortSignal): Promise<Tried> {
+async function dryRunClaim(deps: FeeDeps, group: ClaimGroup, signal: AbortSignal): Promise<ClaimDryRun> {
   const proofs = await proveClaim(deps, group, signal);
   if (proofs.kind === "refused") return { ...proofs, group, ...nothingLeftOut };
   const { lost, raised, rest } = checkProofs(group, proofs);
   if (rest === undefined) return { kind: "empty", lost, raised };
   if (rest.commitments.length < group.commitments.length) {
-    const tried = await tryClaim(deps, rest, signal);
-    return { ...tried, lost: [...lost, ...tried.lost], raised: [...raised, ...tried.raised] };
+    const dryRun = await dryRunClaim(deps, rest, signal);
+    return { ...dryRun, lost: [...lost, ...dryRun.lost], raised: [...raised, ...dryRun.raised] };
   }
   const { beneficiary } = group;
   const permission = beneficiary && await permit(deps, group, beneficiary, signal);

@@ -11,13 +11,13 @@ import { applyClaimAnswer, type RaisedFee } from "../relay/decisions/claim_resul
 import {
   CLAIM_GROUP_SIZE,
   type ClaimedRequest,
-  type ClaimFacts,
   type ClaimGroup,
+  type ClaimPlanInput,
   planClaims,
   type SettledClaim,
 } from "../relay/decisions/fee_claims.ts";
 import { toFee18 } from "../relay/decisions/money.ts";
-import { type ReadyClaim, siftClaims } from "./claim_attempt.ts";
+import { bisectClaims, type ReadyClaim } from "./claim_attempt.ts";
 import { type ClaimEvent, type ClaimResult, routeName } from "./claim_events.ts";
 import { type FeeDeps, findKey } from "./fee_context.ts";
 import type { KnownHeights } from "./matured_heights.ts";
@@ -25,7 +25,7 @@ import type { RaisedFees } from "./raised_fees.ts";
 import type { Deferred } from "./deferred.ts";
 
 /** What looking at a pair needs beside the shared parts. */
-export interface PairWork {
+export interface PairInput {
   readonly pair: ClaimPair;
   readonly source: FeeChain;
   readonly dest: FeeChain;
@@ -38,7 +38,7 @@ export interface PairWork {
 }
 
 /** What looking at a pair gave. */
-export type PairLook =
+export type PairOutcome =
   /** A claim is on its way now. */
   | "sent"
   /** Rows were settled or put aside; there may be more. */
@@ -53,12 +53,12 @@ export type PairLook =
   | "idle";
 
 /** Key of a row in the list of those that are set aside. */
-export function asideKey(row: { readonly commitment: Hash256; readonly dest: string }): string {
+export function deferredKey(row: { readonly commitment: Hash256; readonly dest: string }): string {
   return `${row.commitment} ${row.dest}`;
 }
 
 /** Looks at a pair once. */
-export async function claimPair(deps: FeeDeps, work: PairWork, signal: AbortSignal): Promise<PairLook> {
+export async function claimPair(deps: FeeDeps, work: PairInput, signal: AbortSignal): Promise<PairOutcome> {
   const { pair, destHeights, sourceHeights } = work;
   if (isPairBusy(deps, pair)) return "busy";
   const { matured } = destHeights;
@@ -69,7 +69,7 @@ export async function claimPair(deps: FeeDeps, work: PairWork, signal: AbortSign
   if (provable === undefined) return sourceHeights.newest > 0n ? "maturing" : "idle";
   const limit = CLAIM_GROUP_SIZE + work.aside.size + work.raised.size;
   const rows = deps.ledger.deliveries.listUnclaimed({ ...pair, maxBlock: matured, limit })
-    .filter((row) => !work.aside.has(asideKey(row)) && !work.raised.waits(asideKey(row), provable))
+    .filter((row) => !work.aside.has(deferredKey(row)) && !work.raised.waits(deferredKey(row), provable))
     .slice(0, CLAIM_GROUP_SIZE);
   if (rows.length === 0) return "idle";
   await deps.units.learn(work.source, signal);
@@ -78,15 +78,15 @@ export async function claimPair(deps: FeeDeps, work: PairWork, signal: AbortSign
   if (plan.settled.length > 0) applySettled(deps, work, requests, plan.settled);
   const [group] = plan.groups;
   if (group !== undefined) return await claimGroup(deps, work, withoutOverdue(work, group), signal);
-  for (const row of plan.waiting) work.aside.add(asideKey(row));
+  for (const row of plan.waiting) work.aside.add(deferredKey(row));
   return "settled";
 }
 
 /** What has waited long enough for the hub to learn of its raise takes the fee that the hub knows. */
-function withoutOverdue({ pair: { dest }, raised }: PairWork, group: ClaimGroup): ClaimGroup {
+function withoutOverdue({ pair: { dest }, raised }: PairInput, group: ClaimGroup): ClaimGroup {
   const isAwaited = ([commitment]: readonly [Hash256, bigint]): boolean =>
-    !raised.isOverdue(asideKey({ commitment, dest }));
-  return { ...group, leastFees: new Map([...group.leastFees].filter(isAwaited)) };
+    !raised.isOverdue(deferredKey({ commitment, dest }));
+  return { ...group, minFees: new Map([...group.minFees].filter(isAwaited)) };
 }
 
 /** True while a claim of the pair waits for a block: the next one would prove the same heights for nothing. */
@@ -120,7 +120,7 @@ export function isNonceTaken(
 
 async function readRequests(
   deps: FeeDeps,
-  { source, sourceHeights }: PairWork,
+  { source, sourceHeights }: PairInput,
   rows: readonly DeliveryRow[],
   signal: AbortSignal,
 ): Promise<ReadonlyMap<Hash256, ClaimedRequest>> {
@@ -168,9 +168,9 @@ function onHubOf(status: ClaimStatus): ClaimedRequest["onHub"] {
 
 function factsOf(
   deps: FeeDeps,
-  work: PairWork,
+  work: PairInput,
   requests: ReadonlyMap<Hash256, ClaimedRequest>,
-): ClaimFacts {
+): ClaimPlanInput {
   return {
     isConfigured: (chain) => deps.chains.has(chain),
     maturedHeight: (chain) =>
@@ -190,7 +190,7 @@ const resultOf: Readonly<Record<SettledClaim["why"], ClaimResult>> = {
 /** Writes down what ends without a claim. */
 function applySettled(
   deps: FeeDeps,
-  work: PairWork,
+  work: PairInput,
   requests: ReadonlyMap<Hash256, ClaimedRequest>,
   settled: readonly SettledClaim[],
 ): void {
@@ -215,37 +215,37 @@ function applySettled(
 
 function claimGroup(
   deps: FeeDeps,
-  work: PairWork,
+  work: PairInput,
   group: ClaimGroup,
   signal: AbortSignal,
-): Promise<PairLook> {
+): Promise<PairOutcome> {
   const { beneficiary } = group;
-  if (beneficiary === undefined) return siftAndSend(deps, work, group, signal);
+  if (beneficiary === undefined) return bisectAndSend(deps, work, group, signal);
   return deps.turns.run(
     beneficiary.nonceOf,
     () =>
       isNonceTaken(deps, beneficiary.nonceOf)
-        ? Promise.resolve<PairLook>("busy")
-        : siftAndSend(deps, work, group, signal),
+        ? Promise.resolve<PairOutcome>("busy")
+        : bisectAndSend(deps, work, group, signal),
     signal,
   );
 }
 
-async function siftAndSend(
+async function bisectAndSend(
   deps: FeeDeps,
-  work: PairWork,
+  work: PairInput,
   group: ClaimGroup,
   signal: AbortSignal,
-): Promise<PairLook> {
-  const sifted = await siftClaims(deps, group, signal);
-  if (sifted.lost.length > 0) markLost(deps, work, sifted.lost.map(({ commitment }) => commitment));
-  for (const { commitment, refusal } of sifted.refused) setAside(deps, work, commitment, refusal);
-  noteRaised(work, group, sifted.raised);
-  if (await sendFirst(deps, work, sifted.ready, signal)) return "sent";
-  if (sifted.wait === undefined) return "settled";
+): Promise<PairOutcome> {
+  const bisected = await bisectClaims(deps, group, signal);
+  if (bisected.lost.length > 0) markLost(deps, work, bisected.lost.map(({ commitment }) => commitment));
+  for (const { commitment, refusal } of bisected.refused) defer(deps, work, commitment, refusal);
+  noteRaised(work, group, bisected.raised);
+  if (await sendFirst(deps, work, bisected.ready, signal)) return "sent";
+  if (bisected.wait === undefined) return "settled";
   deps.log.debug("claim_postponed", {
     pair: routeName(work.pair),
-    detail: sifted.wait.detail,
+    detail: bisected.wait.detail,
   });
   return "not_ready";
 }
@@ -253,7 +253,7 @@ async function siftAndSend(
 /** Sends the first claim that the hub's pool takes; the others are planned again once it is in a block. */
 async function sendFirst(
   deps: FeeDeps,
-  work: PairWork,
+  work: PairInput,
   ready: readonly ReadyClaim[],
   signal: AbortSignal,
 ): Promise<boolean> {
@@ -263,7 +263,7 @@ async function sendFirst(
 
 async function sendOne(
   deps: FeeDeps,
-  work: PairWork,
+  work: PairInput,
   claim: ReadyClaim,
   signal: AbortSignal,
 ): Promise<boolean> {
@@ -285,7 +285,7 @@ async function sendOne(
   }, signal);
   if (sent.kind === "sent") {
     for (const commitment of group.commitments) {
-      work.raised.forget(asideKey({ commitment, dest: group.dest }));
+      work.raised.forget(deferredKey({ commitment, dest: group.dest }));
     }
     deps.log.info("claim_sent", {
       pair: routeName(work.pair),
@@ -301,7 +301,7 @@ async function sendOne(
 /** The pool refused what the runtime would have taken a moment ago: in halves, until one is taken. */
 async function afterRefusal(
   deps: FeeDeps,
-  work: PairWork,
+  work: PairInput,
   { group, nonce }: ReadyClaim,
   refusal: Refusal,
   signal: AbortSignal,
@@ -311,10 +311,10 @@ async function afterRefusal(
     await deps.hub.fetchRelayerNonce(beneficiary.nonceOf.address, beneficiary.nonceOf.chain, signal);
   const moved = nonce === undefined || now === undefined ? undefined : { signed: nonce, now };
   const next = applyClaimAnswer(group, { kind: "refused", nonce: moved });
-  if (next.kind === "set_aside") setAside(deps, work, next.commitment, refusal);
+  if (next.kind === "defer") defer(deps, work, next.commitment, refusal);
   if (next.kind !== "submit" || next.why === "nonce_moved") return false;
   for (const part of next.groups) {
-    const { ready, raised } = await siftClaims(deps, part, signal);
+    const { ready, raised } = await bisectClaims(deps, part, signal);
     noteRaised(work, part, raised);
     if (await sendFirst(deps, work, ready, signal)) return true;
   }
@@ -322,7 +322,7 @@ async function afterRefusal(
 }
 
 /** The destination proves no receipt of ours: another run of the delivery has to come first. */
-function markLost(deps: FeeDeps, work: PairWork, commitments: readonly Hash256[]): void {
+function markLost(deps: FeeDeps, work: PairInput, commitments: readonly Hash256[]): void {
   const { source, dest } = work.pair;
   deps.ledger.transaction(() => {
     for (const commitment of commitments) deps.ledger.deliveries.setClaimState(commitment, dest, "lost");
@@ -335,15 +335,15 @@ function markLost(deps: FeeDeps, work: PairWork, commitments: readonly Hash256[]
   work.onEvent({ source, dest, result: "lost", count: commitments.length, fee: 0n });
 }
 
-function noteRaised({ pair, raised }: PairWork, group: ClaimGroup, fees: readonly RaisedFee[]): void {
+function noteRaised({ pair, raised }: PairInput, group: ClaimGroup, fees: readonly RaisedFee[]): void {
   for (const fee of fees) {
-    raised.add(asideKey({ ...fee, dest: pair.dest }), fee, { pair, height: group.sourceHeight });
+    raised.add(deferredKey({ ...fee, dest: pair.dest }), fee, { pair, height: group.sourceHeight });
   }
 }
 
-function setAside(deps: FeeDeps, work: PairWork, commitment: Hash256, refusal: Refusal): void {
+function defer(deps: FeeDeps, work: PairInput, commitment: Hash256, refusal: Refusal): void {
   const { source, dest } = work.pair;
-  const attempts = work.aside.add(asideKey({ commitment, dest }));
+  const attempts = work.aside.add(deferredKey({ commitment, dest }));
   const level = attempts === 1 ? "warn" : "debug";
   deps.log[level]("claim_rejected", {
     pair: routeName(work.pair),

@@ -22,11 +22,11 @@ export async function settleClaims(
   listener: ClaimListener,
   signal: AbortSignal,
 ): Promise<boolean> {
-  let hasNews = false;
+  let hasChanges = false;
   for (const row of deps.calls.listOpen("accumulate")) {
-    if (await settleOne(deps, listener, row, signal)) hasNews = true;
+    if (await settleOne(deps, listener, row, signal)) hasChanges = true;
   }
-  return await settleOrphans(deps, listener, signal) || hasNews;
+  return await settleOrphans(deps, listener, signal) || hasChanges;
 }
 
 async function settleOne(
@@ -35,17 +35,17 @@ async function settleOne(
   row: SubmissionRow,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const fate = await deps.calls.look(row, signal);
-  switch (fate.kind) {
+  const status = await deps.calls.poll(row, signal);
+  switch (status.kind) {
     case "open":
       return false;
     case "included":
       return row.state !== "included";
     case "final":
-      await applyFinal(deps, listener, { row, block: fate.block }, signal);
+      await applyFinal(deps, listener, { row, block: status.block }, signal);
       return true;
     case "failed":
-      takeBack(deps, row, { state: "failed", detail: fate.error, block: fate.block });
+      takeBack(deps, row, { state: "failed", detail: status.error, block: status.block });
       return true;
     case "gone":
       takeBack(deps, row, { state: "dropped", detail: "left the pool" });
@@ -79,11 +79,11 @@ async function applyFinal(
     }
   });
   await deps.units.tryLearn(paid[0] && deps.chains.get(paid[0].source), signal);
-  tellClaimed(deps, listener, paid, { hubBlock: work.block.height, hash: work.row.submission.hash });
+  logClaimed(deps, listener, paid, { hubBlock: work.block.height, hash: work.row.submission.hash });
   for (const row of unpaid) listener.onUnpaid(row);
 }
 
-function tellClaimed(
+function logClaimed(
   deps: FeeDeps,
   listener: ClaimListener,
   rows: readonly DeliveryRow[],

@@ -9,7 +9,7 @@ import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { mapLimited } from "../../core/runtime/limit.ts";
 import { WaitNotices } from "../../core/runtime/waiting.ts";
 import { type ClaimEvent, routeName } from "./claim_events.ts";
-import { asideKey, claimPair, type PairLook } from "./claim_pair.ts";
+import { claimPair, deferredKey, type PairOutcome } from "./claim_pair.ts";
 import { settleClaims } from "./claim_settle.ts";
 import { type FeeDeps, isPassing } from "./fee_context.ts";
 import { reviewLost } from "./lost_receipts.ts";
@@ -21,7 +21,7 @@ import { Deferred } from "./deferred.ts";
 const PAIRS_AT_ONCE = 4;
 
 /** What became of one pair in a round. */
-export type PairResult = PairLook | "not_configured" | "down" | "unreachable" | "backing_off";
+export type PairResult = PairOutcome | "not_configured" | "down" | "unreachable" | "backing_off";
 
 /** A pair with what became of it. */
 export interface PairReport {
@@ -32,7 +32,7 @@ export interface PairReport {
 /** What one round gave. */
 export interface RoundReport {
   /** Something was sent, settled or put aside: another round may find more. */
-  readonly hasNews: boolean;
+  readonly hasChanges: boolean;
   /** Claims whose outcome is open. */
   readonly underWay: number;
   readonly pairs: readonly PairReport[];
@@ -47,7 +47,7 @@ export class ClaimsRounds {
   readonly #pairs: Deferred;
   readonly #raised: RaisedFees;
   readonly #notices: WaitNotices;
-  readonly #told = new Set<string>();
+  readonly #reported = new Set<string>();
 
   /** @param onEvent told of everything that happens to rows */
   constructor(deps: FeeDeps, onEvent: (event: ClaimEvent) => void = () => {}) {
@@ -66,8 +66,8 @@ export class ClaimsRounds {
   }
 
   /** How often the hub refused to pay for a delivery. */
-  refusalsOf(row: Parameters<typeof asideKey>[0]): number {
-    return this.#rows.attempts(asideKey(row));
+  refusalsOf(row: Parameters<typeof deferredKey>[0]): number {
+    return this.#rows.attempts(deferredKey(row));
   }
 
   /** One pass. Faults of the hub while claims are looked up are thrown; those of a pair stay with the pair. */
@@ -75,7 +75,7 @@ export class ClaimsRounds {
     const deps = this.#deps;
     const listener = {
       onEvent: this.#onEvent,
-      onUnpaid: (row: Parameters<typeof asideKey>[0]) => void this.#rows.add(asideKey(row)),
+      onUnpaid: (row: Parameters<typeof deferredKey>[0]) => void this.#rows.add(deferredKey(row)),
     };
     const settled = await settleClaims(deps, listener, signal);
     const reviewed = await reviewLost(deps, signal);
@@ -84,19 +84,19 @@ export class ClaimsRounds {
     const reports = await mapLimited(
       pairs,
       PAIRS_AT_ONCE,
-      (pair, inner) => this.#look(pair, heights, inner),
+      (pair, inner) => this.#runPair(pair, heights, inner),
       signal,
     );
     this.#tellRaised();
     const isNews = ({ result }: PairReport): boolean => result === "sent" || result === "settled";
     return {
-      hasNews: settled || reviewed || reports.some(isNews),
+      hasChanges: settled || reviewed || reports.some(isNews),
       underWay: deps.calls.listOpen("accumulate").length,
       pairs: reports,
     };
   }
 
-  async #look(
+  async #runPair(
     pair: ClaimPair,
     heights: Map<StateMachine, Promise<KnownHeights>>,
     signal: AbortSignal,
@@ -151,8 +151,8 @@ export class ClaimsRounds {
 
   #tellOnce(pair: ClaimPair): void {
     const name = routeName(pair);
-    if (this.#told.has(name)) return;
-    this.#told.add(name);
+    if (this.#reported.has(name)) return;
+    this.#reported.add(name);
     this.#deps.log.warn("claim_chain_missing", {
       pair: name,
       requests: pair.count,

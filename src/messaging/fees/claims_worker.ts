@@ -14,7 +14,7 @@ export function claimsWorker(deps: FeeDeps, everyMs: number): Worker {
   return {
     name: "claims",
     run: async (signal) => {
-      tellUnreadable(deps);
+      logUnreadable(deps);
       const rounds = new ClaimsRounds(deps);
       let failures = 0;
       while (!signal.aborted) {
@@ -38,7 +38,7 @@ export function claimsWorker(deps: FeeDeps, everyMs: number): Worker {
 }
 
 /** Rows of chains that no version of the protocol has: kept for the operator, never looked at. */
-export function tellUnreadable(deps: FeeDeps): void {
+export function logUnreadable(deps: FeeDeps): void {
   const count = deps.ledger.deliveries.countUnreadable();
   if (count > 0) {
     deps.log.error("delivery_records_unreadable", {

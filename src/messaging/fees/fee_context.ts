@@ -59,7 +59,7 @@ export function isPassing(error: unknown): error is RpcFault {
 }
 
 /** The key of `[hub].signer`, when the file has one: the hub's own adapter signs with it. */
-export function hubKeyOf(hub: FeeHub, isConfigured: boolean): FeeKey | undefined {
+export function findHubKey(hub: FeeHub, isConfigured: boolean): FeeKey | undefined {
   const { relayer } = hub;
   if (!isConfigured || relayer === undefined) return undefined;
   return { address: relayer, signDigest: (digest) => hub.signDigest(digest) };

@@ -35,7 +35,7 @@ export type HubCallSent =
   | { readonly kind: "refused"; readonly refusal: Refusal };
 
 /** Where a call is now. */
-export type HubCallFate =
+export type HubCallStatus =
   /** On its way, or too young to be given up. */
   | { readonly kind: "open" }
   /** In a block that may still go away. */
@@ -53,7 +53,7 @@ export function isAboutChain(refusal: Refusal): boolean {
 }
 
 /** Name of the pallet's error without the pallet; `undefined` where the hub does not tell. */
-export function errorNameOf(refusal: Refusal | HubCallRefusal): string | undefined {
+export function findErrorName(refusal: Refusal | HubCallRefusal): string | undefined {
   const named = "error" in refusal ? refusal.error : refusal.detail;
   return named === undefined ? undefined : /^(?:\w+\.)?(\w+)$/.exec(named)?.[1];
 }
@@ -90,7 +90,7 @@ export class HubCalls {
   }
 
   /** Looks where a journalled call is, and writes down blocks that are not final yet. */
-  async look(row: SubmissionRow, signal: AbortSignal): Promise<HubCallFate> {
+  async poll(row: SubmissionRow, signal: AbortSignal): Promise<HubCallStatus> {
     if (this.#leaving.has(row.id)) return { kind: "open" };
     const outcome = await this.#hub.fetchCallOutcome(row.submission, signal);
     switch (outcome.kind) {
@@ -117,7 +117,7 @@ export class HubCalls {
   #included(
     row: SubmissionRow,
     { block, isFinal, succeeded, refusal }: Extract<SubmissionOutcome, { kind: "included" }>,
-  ): HubCallFate {
+  ): HubCallStatus {
     if (!isFinal) {
       if (row.state !== "included" || row.block?.hash !== block.hash) {
         this.#note(row.id, { state: "included", block });

@@ -9,12 +9,12 @@ import type { DeliveryRow } from "../ledger/ledger.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { judgeLost } from "../relay/decisions/claim_results.ts";
 import { transition } from "../relay/transitions.ts";
-import { messageOf } from "../relay/message_row.ts";
+import { parseRow } from "../relay/message_row.ts";
 import { routeName } from "./claim_events.ts";
 import { type FeeDeps, isPassing } from "./fee_context.ts";
 
 /** Pause before a missing receipt is looked for again, ms: some final blocks. */
-const LOOK_AGAIN_MS = 60_000;
+const RECHECK_MS = 60_000;
 /** Maximum of rows of one round. */
 const MAX_ROWS = 100;
 
@@ -22,22 +22,22 @@ const MAX_ROWS = 100;
 export async function reviewLost(deps: FeeDeps, signal: AbortSignal): Promise<boolean> {
   const nowMs = deps.clock.now();
   const due = deps.ledger.deliveries.listByClaimState("lost", { limit: MAX_ROWS })
-    .filter(({ updatedAtMs }) => nowMs - updatedAtMs >= LOOK_AGAIN_MS);
+    .filter(({ updatedAtMs }) => nowMs - updatedAtMs >= RECHECK_MS);
   const byDest = new Map<StateMachine, DeliveryRow[]>();
   for (const row of due) byDest.set(row.dest, [...byDest.get(row.dest) ?? [], row]);
-  let hasNews = false;
+  let hasChanges = false;
   for (const [name, rows] of byDest) {
     const dest = deps.chains.get(name);
     if (dest === undefined || !deps.isUp(name)) continue;
     try {
-      hasNews = await reviewOn(deps, dest, rows, signal) || hasNews;
+      hasChanges = await reviewOn(deps, dest, rows, signal) || hasChanges;
     } catch (error) {
       signal.throwIfAborted();
       if (!isPassing(error)) throw error;
       deps.log.debug("receipt_search_failed", { chain: name, error });
     }
   }
-  return hasNews;
+  return hasChanges;
 }
 
 async function reviewOn(
@@ -72,7 +72,7 @@ async function findUnsure(
     const relayer = shown.relayers[index];
     const message = deps.ledger.messages.find(row.commitment, row.dest);
     const isOurs = judgeLost(relayer, row.relayer) === "unclaimed";
-    return isOurs || message === undefined ? [] : [{ row, relayer, message: messageOf(message) }];
+    return isOurs || message === undefined ? [] : [{ row, relayer, message: parseRow(message) }];
   });
   const messages = doubtful.map(({ message }) => message);
   const certain = await dest.fetchCertainReceipts(messages, { height: shown.height }, signal);

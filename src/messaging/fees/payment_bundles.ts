@@ -47,8 +47,8 @@ export class PaymentBundles {
       new ProofFollower(leg.bundles, { clock, log, everyMs: leg.pollIntervalMs });
     this.#followers.set(chain, follower);
     const view = await leg.target.fetchView(leg.source.id, signal);
-    const seen = await follower.look(view, signal);
-    if (seen?.height === undefined || seen.height < payment.hubBlock) return undefined;
+    const found = await follower.poll(view, signal);
+    if (found?.height === undefined || found.height < payment.hubBlock) return undefined;
     // What is on its way is awaited, whoever paid for it.
     if (isProofUnderWay(this.#deps, leg, view.height)) return undefined;
     const wanted = { what: "all", maxBytes: maxTransactionBytes(this.#deps, leg.target) } as const;
@@ -69,9 +69,9 @@ export class PaymentBundles {
     { budget18 }: WaitingPayment,
     signal: AbortSignal,
   ): Promise<void> {
-    const tried = await simulateAlone(this.#deps, leg, proofs, signal);
-    if (tried === undefined) return;
-    const { gasUsed, dataCostWei, gasPriceWei } = tried.simulation;
+    const simulated = await simulateAlone(this.#deps, leg, proofs, signal);
+    if (simulated === undefined) return;
+    const { gasUsed, dataCostWei, gasPriceWei } = simulated.simulation;
     const { profit } = leg;
     const price = await profit?.price.fetchPrice(signal);
     const price27 = price?.kind === "known" ? price.price27 : undefined;
@@ -83,7 +83,7 @@ export class PaymentBundles {
     const maxGasPriceWei = cost18 === undefined
       ? undefined
       : coveringPriceWei({ ...usage, offered18: budget18, price27 });
-    const work = { ...tried, why: "ahead of a payment", maxGasPriceWei } as const;
+    const work = { ...simulated, why: "ahead of a payment", maxGasPriceWei } as const;
     await sendConsensus(this.#deps, leg, work, signal);
   }
 }

@@ -7,14 +7,14 @@ import type { Message } from "../../core/ismp/message.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { costUsd18 } from "../relay/decisions/money.ts";
 import { NEVER_MS } from "../relay/decisions/retry_schedule.ts";
-import { messageOf, rowOf } from "../relay/message_row.ts";
+import { parseRow, toMessageRow } from "../relay/message_row.ts";
 import { send } from "../relay/send.ts";
 import { findDeliverable, type ProvenBatch } from "../relay/bisect_batch.ts";
 import type { PaymentDeps } from "./payment_context.ts";
 import type { ProvableHeight } from "./provable_height.ts";
 
 /** The payment as the chain would take it now, or why it does not. */
-export type PaymentTrial =
+export type PaymentSimulation =
   | {
     readonly kind: "accepted";
     readonly part: ProvenBatch;
@@ -28,7 +28,7 @@ export type PaymentTrial =
 
 /** The payment as a message. @throws {Error} when the stored bytes are something else. */
 export function paymentMessage(dispatch: WithdrawalDispatch): Message {
-  return messageOf(dispatch);
+  return parseRow(dispatch);
 }
 
 /** The message row of a payment, recorded if the leg has not met it yet. */
@@ -37,8 +37,8 @@ export function paymentRow(deps: PaymentDeps, chain: StateMachine, dispatch: Wit
   const known = messages.find(dispatch.commitment, chain);
   if (known !== undefined) return known;
   const ends = { source: deps.hub.id.stateMachine, target: chain };
-  const parked = { state: "seen", nextAttemptAtMs: NEVER_MS } as const;
-  const row = rowOf(paymentMessage(dispatch), ends, dispatch.hubBlock, parked);
+  const waiting = { state: "seen", nextAttemptAtMs: NEVER_MS } as const;
+  const row = toMessageRow(paymentMessage(dispatch), ends, dispatch.hubBlock, waiting);
   return deps.ledger.transaction(() => {
     messages.record(row);
     const recorded = messages.find(dispatch.commitment, chain);
@@ -48,12 +48,12 @@ export function paymentRow(deps: PaymentDeps, chain: StateMachine, dispatch: Wit
 }
 
 /** Proves the payment at a height of the hub that the chain knows, and asks the chain. Nothing is sent. */
-export async function tryPayment(
+export async function simulatePayment(
   deps: PaymentDeps,
   chain: StateMachine,
   { message, at }: { readonly message: Message; readonly at: ProvableHeight },
   signal: AbortSignal,
-): Promise<PaymentTrial> {
+): Promise<PaymentSimulation> {
   const leg = deps.legTo(chain);
   const work = { messages: [message], ...at };
   const { accepted: [part], refused: [refused] } = await findDeliverable(leg, work, signal);

@@ -9,7 +9,7 @@ import type { EventCode } from "../../core/telemetry/events.ts";
 import { RpcFault, type RpcFaultCode } from "../../core/rpc/fault.ts";
 import { nextChunk } from "../relay/decisions/scan_range.ts";
 import { matchPayments, type Payment, type PaymentPost } from "../relay/decisions/withdrawal_post.ts";
-import { rowOf } from "../relay/message_row.ts";
+import { toMessageRow } from "../relay/message_row.ts";
 import { isOwnPayee, type PayingChain, payingChains, type PaymentDeps } from "./payment_context.ts";
 
 const CURSOR = "payments of the hub read up to";
@@ -18,7 +18,7 @@ const CURSOR = "payments of the hub read up to";
  * Blocks that are read when nothing is known, or too little: a day and more at the hub's block times (6 and 12 s).
  * Orders older than that are in the database, with the block from which on their payment is looked for.
  */
-const LOOK_BACK_BLOCKS = 14_400n;
+const LOOKBACK_BLOCKS = 14_400n;
 /** Blocks of one query where the hub sets no bound. */
 const CHUNK_BLOCKS = 1_000n;
 
@@ -67,19 +67,19 @@ async function scanUpTo(deps: PaymentDeps, final: bigint, signal: AbortSignal): 
 /** Last block that needs no reading. */
 function startOf(deps: PaymentDeps, final: bigint): bigint {
   const stored = deps.ledger.meta.find(CURSOR);
-  const floor = final > LOOK_BACK_BLOCKS ? final - LOOK_BACK_BLOCKS : 0n;
+  const floor = final > LOOKBACK_BLOCKS ? final - LOOKBACK_BLOCKS : 0n;
   if (stored === undefined) return floor;
   const cursor = BigInt(stored);
   const oldest = deps.ledger.withdrawals.listOpen().filter(({ state }) => state === "requested")
     .map(({ hubBlock }) => hubBlock - 1n)
     .reduce((a, b) => a < b ? a : b, final);
-  const least = oldest < floor ? oldest : floor;
-  if (cursor >= least) return cursor;
+  const start = oldest < floor ? oldest : floor;
+  if (cursor >= start) return cursor;
   deps.log.warn("old_payments_skipped", {
     from: cursor + 1n,
-    to: least,
+    to: start,
   });
-  return least;
+  return start;
 }
 
 function postsIn(events: readonly ChainEvent[]): readonly FoundPost[] {
@@ -112,13 +112,13 @@ function takePayments(deps: PaymentDeps, paying: PayingChain, posts: readonly Fo
   const dispatchOf = (post: PaymentPost): NonNullable<WithdrawalRow["dispatch"]> => {
     const hubBlock = blockOf.get(post.commitment) ?? 0n;
     const ends = { source: deps.hub.id.stateMachine, target: paying.name };
-    const { encoded } = rowOf({ kind: "post", ...post }, ends, hubBlock, { state: "seen" });
+    const { encoded } = toMessageRow({ kind: "post", ...post }, ends, hubBlock, { state: "seen" });
     return { commitment: post.commitment, encoded, hubBlock };
   };
   for (const { id, post, payment } of matches) {
     const change = { amount: payment.amount, attempts: 0, nextAttemptAtMs: deps.clock.now() };
     withdrawals.update(id, { state: "dispatched", dispatch: dispatchOf(post), ...change });
-    tell(deps, paying, { post, payment }, "withdrawal_dispatched");
+    logPayment(deps, paying, { post, payment }, "withdrawal_dispatched");
   }
   for (const found of unexpected) {
     const dispatch = dispatchOf(found.post);
@@ -132,11 +132,11 @@ function takePayments(deps: PaymentDeps, paying: PayingChain, posts: readonly Fo
       state: "dispatched",
       dispatch,
     });
-    tell(deps, paying, found, "payment_found");
+    logPayment(deps, paying, found, "payment_found");
   }
 }
 
-function tell(
+function logPayment(
   deps: PaymentDeps,
   { name }: PayingChain,
   found: { readonly post: PaymentPost; readonly payment: Payment },

@@ -12,8 +12,8 @@ import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { decodeStrict } from "../../core/encoding/scale.ts";
 import { judgeRewardRefusal, REWARD_INTERVAL_MS } from "../relay/decisions/rewards.ts";
 import type { FeeDeps } from "./fee_context.ts";
-import { errorNameOf, isAboutChain } from "./hub_calls.ts";
-import { rewardItemOf } from "./reward_record.ts";
+import { findErrorName, isAboutChain } from "./hub_calls.ts";
+import { toRewardItem } from "./reward_record.ts";
 
 /** What the rewards worker shares. */
 export interface RewardDeps extends FeeDeps {
@@ -39,7 +39,7 @@ export async function claimReward(
   if (call === undefined) return applyNoReceipt(deps, row);
   const refusal = await deps.hub.dryRunCall(call, signal);
   if (refusal !== undefined) return applyRefusal(deps, row, refusal);
-  const item = rewardItemOf(row);
+  const item = toRewardItem(row);
   const sent = await deps.calls.send({
     call,
     kind: "claim",
@@ -119,7 +119,7 @@ function writeRefusal(
 ): "pending" | "claimed" | "refused" {
   const judged = isAboutChain(refusal)
     ? { state: "pending" as const, nextAttemptAtMs: deps.clock.now() + REWARD_INTERVAL_MS }
-    : judgeRewardRefusal(row, errorNameOf(refusal), deps.clock.now());
+    : judgeRewardRefusal(row, findErrorName(refusal), deps.clock.now());
   deps.ledger.rewards.update(row, { ...judged, detail: refusal.detail });
   return judged.state;
 }
@@ -127,7 +127,7 @@ function writeRefusal(
 /** Looks at every claim of a reward that is under way; also those of an earlier run. */
 export async function settleRewards(deps: RewardDeps, signal: AbortSignal): Promise<void> {
   const open = new Map(
-    deps.ledger.rewards.listOpen().map((row) => [keyOf(row.chain, rewardItemOf(row)), row]),
+    deps.ledger.rewards.listOpen().map((row) => [keyOf(row.chain, toRewardItem(row)), row]),
   );
   const carried = new Set<string>();
   for (const submission of deps.calls.listOpen("claim")) {
@@ -157,25 +157,25 @@ async function settleOne(
   row: RewardRow | undefined,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const fate = await deps.calls.look(submission, signal);
+  const status = await deps.calls.poll(submission, signal);
   const { submissions, rewards } = deps.ledger;
-  switch (fate.kind) {
+  switch (status.kind) {
     case "open":
     case "included":
       return true;
     case "final":
       deps.ledger.transaction(() => {
-        submissions.update(submission.id, { state: "final", block: fate.block });
+        submissions.update(submission.id, { state: "final", block: status.block });
         if (row !== undefined) rewards.update(row, { state: "claimed" });
       });
       if (row !== undefined) {
-        deps.log.info("reward_claimed", { ...rewardFields(row), hubBlock: fate.block.height });
+        deps.log.info("reward_claimed", { ...rewardFields(row), hubBlock: status.block.height });
       }
       return false;
     case "failed":
       deps.ledger.transaction(() => {
-        submissions.update(submission.id, { state: "failed", block: fate.block, detail: fate.error });
-        if (row !== undefined) writeRefusal(deps, row, { code: "unspecified", detail: fate.error });
+        submissions.update(submission.id, { state: "failed", block: status.block, detail: status.error });
+        if (row !== undefined) writeRefusal(deps, row, { code: "unspecified", detail: status.error });
       });
       return false;
     case "gone":

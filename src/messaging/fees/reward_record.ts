@@ -57,7 +57,7 @@ export function recordRotationReward(
 }
 
 /** The 32 bytes under which the journal files a reward: the commitment, or the set id as a word. */
-export function rewardItemOf(
+export function toRewardItem(
   row: { readonly kind: "rotation" | "request"; readonly reference: string },
 ): Hash256 {
   if (row.kind === "rotation") return `0x${BigInt(row.reference).toString(16).padStart(64, "0")}`;

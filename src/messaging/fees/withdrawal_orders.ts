@@ -8,7 +8,7 @@ import { withdrawMessage } from "../../core/ismp/signed_messages.ts";
 import {
   decideWithdrawal,
   type FeeAccount,
-  feeAccountsOf,
+  listFeeAccounts,
   type WithdrawalDecision,
 } from "../relay/decisions/withdrawal.ts";
 import { isNonceTaken } from "./claim_pair.ts";
@@ -32,7 +32,7 @@ export async function orderWithdrawals(
   options: { readonly isAskedFor: boolean },
   signal: AbortSignal,
 ): Promise<readonly OrderResult[]> {
-  const { accounts, withoutKey } = feeAccountsOf({
+  const { accounts, withoutKey } = listFeeAccounts({
     ownAddress: paying.ownAddress,
     hubAccount: deps.hubKey?.address,
     recorded: deps.ledger.deliveries.listRelayers(paying.name),
@@ -41,7 +41,7 @@ export async function orderWithdrawals(
   await deps.units.learn(paying.chain, signal);
   const results: OrderResult[] = [];
   for (const account of accounts) results.push(await orderOne(deps, { paying, account, ...options }, signal));
-  for (const address of withoutKey) await tellStranded(deps, paying, address, signal);
+  for (const address of withoutKey) await logWithoutKey(deps, paying, address, signal);
   return results;
 }
 
@@ -56,7 +56,7 @@ function orderOne(deps: PaymentDeps, order: Order, signal: AbortSignal): Promise
   return deps.turns.run(owner, async () => {
     const decision = await decide(deps, order, signal);
     if (decision.kind === "skip") {
-      tellSkip(deps, order, decision);
+      logSkip(deps, order, decision);
       return "skipped";
     }
     if (isNonceTaken(deps, owner)) return "busy";
@@ -125,7 +125,7 @@ async function sendOrder(
   return "ordered";
 }
 
-function tellSkip(
+function logSkip(
   deps: PaymentDeps,
   { paying: { name }, account, isAskedFor }: Order,
   { reason, numbers }: Extract<WithdrawalDecision, { kind: "skip" }>,
@@ -148,7 +148,7 @@ function tellSkip(
 }
 
 /** Fees of an address that delivered for us and whose key is gone from the configuration. */
-async function tellStranded(
+async function logWithoutKey(
   deps: PaymentDeps,
   { name }: PayingChain,
   address: Uint8Array,

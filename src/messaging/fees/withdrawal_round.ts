@@ -9,7 +9,7 @@ import { scanPayments } from "./payment_scan.ts";
 import { type PayingChain, payingChains, type PaymentDeps } from "./payment_context.ts";
 import { Deferred } from "./deferred.ts";
 import { type OrderResult, orderWithdrawals } from "./withdrawal_orders.ts";
-import { type StepReport, WithdrawalSteps, writeFate } from "./withdrawal_step_work.ts";
+import { type StepReport, WithdrawalSteps, writeOrderStatus } from "./withdrawal_step_work.ts";
 
 /** What a round of orders gave on one chain; `unreachable`: it is tried again soon. */
 export interface OrderReport {
@@ -43,7 +43,7 @@ export class WithdrawalRounds {
       async (row): Promise<StepReport | undefined> => {
         const chain = paying.get(row.chain);
         const isLeftAlone = chain === undefined || !this.#deps.isUp(row.chain) || this.#rows.has(`${row.id}`);
-        return isLeftAlone ? undefined : await this.#look(chain, row, scannedTo, signal);
+        return isLeftAlone ? undefined : await this.#step(chain, row, scannedTo, signal);
       },
     );
     return (await Promise.all(reports)).flatMap((report) => report === undefined ? [] : [report]);
@@ -120,9 +120,9 @@ export class WithdrawalRounds {
     );
     for (const submission of calls.listOpen("withdraw")) {
       if (open.has(submission.id)) continue;
-      const fate = await calls.look(submission, signal);
-      writeFate(this.#deps, submission, fate);
-      if (fate.kind !== "gone") continue;
+      const status = await calls.poll(submission, signal);
+      writeOrderStatus(this.#deps, submission, status);
+      if (status.kind !== "gone") continue;
       const detail = "left the pool";
       ledger.transaction(() => void ledger.submissions.update(submission.id, { state: "dropped", detail }));
     }
@@ -137,14 +137,14 @@ export class WithdrawalRounds {
     return scannedTo;
   }
 
-  async #look(
+  async #step(
     chain: PayingChain,
     row: WithdrawalRow,
     scannedTo: bigint,
     signal: AbortSignal,
   ): Promise<StepReport | undefined> {
     try {
-      const report = await this.#steps.look(chain, row, scannedTo, signal);
+      const report = await this.#steps.run(chain, row, scannedTo, signal);
       this.#rows.clear(`${row.id}`);
       return report;
     } catch (error) {

@@ -8,7 +8,7 @@ import { coveringPriceWei } from "../relay/decisions/batch_profit.ts";
 import { paymentBudget18, toFee18 } from "../relay/decisions/money.ts";
 import {
   type DeliveryWorth,
-  type OrderFate,
+  type OrderStatus,
   type ReceiptSeen,
   stepWithdrawal,
   type WithdrawalAction,
@@ -16,15 +16,15 @@ import {
 } from "../relay/decisions/withdrawal_step.ts";
 import { isSpendingStopped } from "../relay/loss_limit.ts";
 import { takeDelivered } from "../relay/receipts.ts";
-import type { HubCallFate } from "./hub_calls.ts";
+import type { HubCallStatus } from "./hub_calls.ts";
 import { MaturedHeights } from "./matured_heights.ts";
 import {
   openRow,
   paymentMessage,
   paymentRow,
-  type PaymentTrial,
+  type PaymentSimulation,
   sendPayment,
-  tryPayment,
+  simulatePayment,
 } from "./payment_delivery.ts";
 import type { PayingChain, PaymentDeps } from "./payment_context.ts";
 import type { ProvableHeight } from "./provable_height.ts";
@@ -43,8 +43,8 @@ export class WithdrawalSteps {
   readonly #nonceUsedAt = new Map<number, bigint>();
   readonly #heights = new Map<string, MaturedHeights>();
   /** Trials of payments that are not sent yet, for the step that follows the observation. */
-  readonly #trials = new Map<number, {
-    readonly trial: PaymentTrial;
+  readonly #simulations = new Map<number, {
+    readonly simulation: PaymentSimulation;
     /** Most that one gas may cost, wei: above it the delivery would cost too much of the payment. */
     readonly maxGasPriceWei?: bigint | undefined;
   }>();
@@ -59,13 +59,13 @@ export class WithdrawalSteps {
    * Looks at a row once.
    * @param scannedTo last final block of the hub that was read for payments
    */
-  async look(
+  async run(
     paying: PayingChain,
     old: WithdrawalRow,
     scannedTo: bigint,
     signal: AbortSignal,
   ): Promise<StepReport> {
-    this.#trials.delete(old.id);
+    this.#simulations.delete(old.id);
     const seen = await this.#observe(paying, old, scannedTo, signal);
     // The scan or another step may have been faster.
     const row = this.#deps.ledger.withdrawals.find(old.id);
@@ -74,8 +74,8 @@ export class WithdrawalSteps {
     const now = this.#deps.ledger.transaction(() =>
       this.#deps.ledger.withdrawals.update(row.id, step.change)
     );
-    this.#tell(paying, row, now, step.action);
-    await this.#act(paying, now, step.action, signal);
+    this.#log(paying, row, now, step.action);
+    await this.#perform(paying, now, step.action, signal);
     return { row: this.#deps.ledger.withdrawals.find(row.id) ?? now, action: step.action };
   }
 
@@ -107,9 +107,9 @@ export class WithdrawalSteps {
     const submission = row.submissionId === undefined
       ? undefined
       : deps.ledger.submissions.find(row.submissionId);
-    const fate = submission && await deps.calls.look(submission, signal);
-    if (submission !== undefined && fate !== undefined) writeFate(deps, submission, fate);
-    const order = orderFateOf(submission, fate);
+    const status = submission && await deps.calls.poll(submission, signal);
+    if (submission !== undefined && status !== undefined) writeOrderStatus(deps, submission, status);
+    const order = toOrderStatus(submission, status);
     // While the order is on its way its own nonce tells nothing that its block does not tell better.
     const isOut = order === "gone" || order === "unsent" || order === "refused";
     const nonce = isOut ? await deps.hub.fetchRelayerNonce(row.address, row.chain, signal) : row.nonce ?? 0n;
@@ -117,7 +117,7 @@ export class WithdrawalSteps {
     if (isUsed && !this.#nonceUsedAt.has(row.id)) {
       this.#nonceUsedAt.set(row.id, await deps.hub.fetchHeight(signal));
     }
-    const decidedAt = fate?.kind === "final" ? fate.block.height : this.#nonceUsedAt.get(row.id);
+    const decidedAt = status?.kind === "final" ? status.block.height : this.#nonceUsedAt.get(row.id);
     const isRead = decidedAt !== undefined && scannedTo >= decidedAt;
     return {
       of: "requested",
@@ -147,16 +147,16 @@ export class WithdrawalSteps {
     const at = await this.#provableAt(paying, row, dispatch.hubBlock, signal);
     const seen = { of: "dispatched", nowMs, receipt, provableHubBlock: at.height } as const;
     if (at.height < dispatch.hubBlock) return seen;
-    const trial = await tryPayment(deps, paying.name, { message, at }, signal);
-    this.#trials.set(row.id, { trial });
-    if (trial.kind === "refused") return seen;
-    const worth = await this.#worthOf(paying, row, trial.cost18, signal);
-    const { gasUsed: gas, dataCostWei } = trial.part.simulation;
+    const simulation = await simulatePayment(deps, paying.name, { message, at }, signal);
+    this.#simulations.set(row.id, { simulation });
+    if (simulation.kind === "refused") return seen;
+    const worth = await this.#worthOf(paying, row, simulation.cost18, signal);
+    const { gasUsed: gas, dataCostWei } = simulation.part.simulation;
     const maxGasPriceWei = worth &&
-      coveringPriceWei({ gas, dataCostWei, offered18: worth.budget18, price27: trial.price27 });
-    this.#trials.set(row.id, { trial, maxGasPriceWei });
+      coveringPriceWei({ gas, dataCostWei, offered18: worth.budget18, price27: simulation.price27 });
+    this.#simulations.set(row.id, { simulation, maxGasPriceWei });
     const balanceWei = await paying.chain.fetchBalance(signal);
-    const funds = balanceWei === undefined ? undefined : { balanceWei, neededWei: trial.neededWei };
+    const funds = balanceWei === undefined ? undefined : { balanceWei, neededWei: simulation.neededWei };
     return { ...seen, funds, worth };
   }
 
@@ -243,7 +243,7 @@ export class WithdrawalSteps {
     return bundled ?? { height: matured, consensusProofs: [] };
   }
 
-  async #act(
+  async #perform(
     paying: PayingChain,
     row: WithdrawalRow,
     action: WithdrawalAction,
@@ -255,21 +255,21 @@ export class WithdrawalSteps {
       return;
     }
     if (action.kind !== "deliver" || row.state !== "delivering") return;
-    const { trial, maxGasPriceWei } = this.#trials.get(row.id) ?? {};
-    this.#trials.delete(row.id);
-    if (trial?.kind !== "accepted") {
-      const detail = trial?.detail ?? "not simulated";
+    const { simulation, maxGasPriceWei } = this.#simulations.get(row.id) ?? {};
+    this.#simulations.delete(row.id);
+    if (simulation?.kind !== "accepted") {
+      const detail = simulation?.detail ?? "not simulated";
       deps.log.warn("payment_rejected", { ...fieldsOf(deps, row), detail });
       return;
     }
     await sendPayment(deps, paying.name, {
       dispatch: dispatchOf(row),
-      part: trial.part,
+      part: simulation.part,
       maxGasPriceWei,
     }, signal);
   }
 
-  #tell(paying: PayingChain, old: WithdrawalRow, now: WithdrawalRow, action: WithdrawalAction): void {
+  #log(paying: PayingChain, old: WithdrawalRow, now: WithdrawalRow, action: WithdrawalAction): void {
     const { log } = this.#deps;
     const fields = fieldsOf(this.#deps, now);
     if (action.kind === "report_shortfall") {
@@ -321,8 +321,11 @@ function dispatchOf(row: WithdrawalRow): NonNullable<WithdrawalRow["dispatch"]> 
   return row.dispatch;
 }
 
-function orderFateOf(submission: SubmissionRow | undefined, fate: HubCallFate | undefined): OrderFate {
-  switch (fate?.kind) {
+function toOrderStatus(
+  submission: SubmissionRow | undefined,
+  status: HubCallStatus | undefined,
+): OrderStatus {
+  switch (status?.kind) {
     case undefined:
       return "gone";
     case "open":
@@ -339,11 +342,11 @@ function orderFateOf(submission: SubmissionRow | undefined, fate: HubCallFate | 
 }
 
 /** Keeps the journal entry of an order up to date. */
-export function writeFate(deps: PaymentDeps, submission: SubmissionRow, fate: HubCallFate): void {
-  if (fate.kind !== "final" && fate.kind !== "failed") return;
-  if (submission.state === fate.kind) return;
-  const detail = fate.kind === "failed" ? { detail: fate.error } : {};
+export function writeOrderStatus(deps: PaymentDeps, submission: SubmissionRow, status: HubCallStatus): void {
+  if (status.kind !== "final" && status.kind !== "failed") return;
+  if (submission.state === status.kind) return;
+  const detail = status.kind === "failed" ? { detail: status.error } : {};
   deps.ledger.transaction(() =>
-    void deps.ledger.submissions.update(submission.id, { state: fate.kind, block: fate.block, ...detail })
+    void deps.ledger.submissions.update(submission.id, { state: status.kind, block: status.block, ...detail })
   );
 }

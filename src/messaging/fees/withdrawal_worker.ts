@@ -7,7 +7,7 @@ import type { PaymentDeps } from "./payment_context.ts";
 import { WithdrawalRounds } from "./withdrawal_round.ts";
 
 /** Longest pause between two looks at open withdrawals, ms. */
-const LOOK_EVERY_MS = 10_000;
+const POLL_INTERVAL_MS = 10_000;
 
 /** Makes the worker that withdraws. @param everyMs pause between rounds; at most ten seconds count */
 export function withdrawalWorker(deps: PaymentDeps, everyMs: number): Worker {
@@ -18,7 +18,7 @@ export function withdrawalWorker(deps: PaymentDeps, everyMs: number): Worker {
       const rounds = new WithdrawalRounds(deps);
       let failures = 0;
       while (!signal.aborted) {
-        let pauseMs = Math.min(everyMs, LOOK_EVERY_MS);
+        let pauseMs = Math.min(everyMs, POLL_INTERVAL_MS);
         try {
           await rounds.advance(signal);
           await rounds.orderDue(signal);

@@ -160,7 +160,7 @@ export function mayFollow(from: MessageState, to: MessageState): boolean {
 }
 
 /** The states that `to` may follow. */
-export function predecessorsOf(to: MessageState): readonly MessageState[] {
+export function listPredecessors(to: MessageState): readonly MessageState[] {
   return messageStates.filter((from) => mayFollow(from, to));
 }
 

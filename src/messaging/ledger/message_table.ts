@@ -22,10 +22,10 @@ import {
 } from "./columns.ts";
 import type { Database } from "./database.ts";
 import {
+  listPredecessors,
   messageReasons,
   messageStates,
   nextMessageState,
-  predecessorsOf,
   refusedReasons,
 } from "./message_state.ts";
 import {
@@ -216,14 +216,14 @@ function listDue(db: Database, query: DueQuery): MessageRow[] {
   // Spares the walk over all open rows while none is due, which is most of the time.
   if (dueAtMs === undefined || dueAtMs > query.nowMs) return [];
   const refused = query.refused === undefined ? "" : conditionsOfRefused[query.refused];
-  const { nowMs: now, sinkNowSec } = query;
+  const { nowMs: now, targetNowSec } = query;
   const condition = `${isOpen} AND next_attempt_at_ms <= :now ${refused}`;
-  if (sinkNowSec === undefined) return page(db, condition, query, { now });
+  if (targetNowSec === undefined) return page(db, condition, query, { now });
   return page(
     db,
     `${condition} AND (kind = 'getResponse' OR timeout_sec = :zero OR timeout_sec > :sinkNow)`,
     query,
-    { now, zero: toU64Text(0n), sinkNow: toU64Text(sinkNowSec) },
+    { now, zero: toU64Text(0n), sinkNow: toU64Text(targetNowSec) },
   );
 }
 
@@ -263,7 +263,7 @@ function nextDueAt(db: Database, source: StateMachine, target: StateMachine): nu
 
 /** The states that may come before each state, as SQL: a statement for each, since a list cannot be bound cheaply. */
 const predecessorsSql = Object.fromEntries(
-  messageStates.map((state) => [state, predecessorsOf(state).map((from) => `'${from}'`).join(", ")]),
+  messageStates.map((state) => [state, listPredecessors(state).map((from) => `'${from}'`).join(", ")]),
 );
 
 const changeSql = `UPDATE message SET state = :state, reason = :reason, detail = :detail,

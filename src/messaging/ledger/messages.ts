@@ -95,7 +95,7 @@ export interface DueQuery {
    */
   readonly refused?: "only" | "without" | undefined;
   /** The target's clock, Unix seconds: requests that have timed out by then are left out. None is when absent. */
-  readonly sinkNowSec?: bigint | undefined;
+  readonly targetNowSec?: bigint | undefined;
 }
 
 /** Which held rows are meant. */

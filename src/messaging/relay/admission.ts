@@ -7,11 +7,11 @@ import { LedgerFault, type MessageRow } from "../ledger/ledger.ts";
 import { toHex } from "../../core/encoding/bytes.ts";
 import type { Message } from "../../core/ismp/message.ts";
 import { Allowances } from "./decisions/admission.ts";
-import { requestOf } from "./decisions/route.ts";
-import { type DueFacts, listReady, type Ready } from "./due_messages.ts";
+import { toRequest } from "./decisions/route.ts";
+import { type DueInput, listReady, type Ready } from "./due_messages.ts";
 import type { Leg, PipelineDeps, PipelineSettings } from "./leg.ts";
 import { markRefused } from "./transitions.ts";
-import { messageOf } from "./message_row.ts";
+import { parseRow } from "./message_row.ts";
 import { type Candidate, stillOpen } from "./receipts.ts";
 
 /** Messages that the hub has refused before are at most this share of one batch: each costs dry runs of its own. */
@@ -37,17 +37,17 @@ export async function listAdmitted(
   deps: PipelineDeps,
   settings: PipelineSettings,
   leg: Leg,
-  facts: DueFacts,
+  facts: DueInput,
   signal: AbortSignal,
 ): Promise<Admitted> {
   if (leg.senderLimits === undefined) {
     const { ready, hasMore } = listReady(deps, settings, leg, facts);
     return { fresh: ready, refused: [], hasMore };
   }
-  const most = leg.target.limits.maxMessagesPerStep * (facts.batches ?? 1);
+  const max = leg.target.limits.maxMessagesPerStep * (facts.batches ?? 1);
   const work = { deps, settings, leg, signal, allowances: new Allowances() };
   await wakeCovered(work);
-  const fresh = await fill(work, { ...facts, refused: "without" }, most);
+  const fresh = await fill(work, { ...facts, refused: "without" }, max);
   const share = Math.max(1, Math.floor(leg.target.limits.maxMessagesPerStep / REFUSED_SHARE));
   const page: Ready = listReady(deps, settings, leg, { ...facts, refused: "only", limit: share });
   const refused = await admit(work, page.ready);
@@ -80,11 +80,11 @@ interface Admitting {
   readonly allowances: Allowances;
 }
 
-/** Reads pages until `most` messages are admitted, or nothing is left. */
+/** Reads pages until `max` messages are admitted, or nothing is left. */
 async function fill(
   work: Admitting,
-  facts: DueFacts,
-  most: number,
+  facts: DueInput,
+  max: number,
 ): Promise<{ readonly admitted: readonly Candidate[]; readonly hasMore: boolean }> {
   const admitted: Candidate[] = [];
   let afterKey: MessageRow | undefined;
@@ -93,10 +93,10 @@ async function fill(
     const page: Ready = listReady(work.deps, work.settings, work.leg, { ...facts, afterKey });
     admitted.push(...await admit(work, page.ready));
     afterKey = page.last;
-    hasMore = page.hasMore || admitted.length > most;
-    if (!page.isFull || admitted.length >= most) break;
+    hasMore = page.hasMore || admitted.length > max;
+    if (!page.isFull || admitted.length >= max) break;
   }
-  return { admitted: admitted.slice(0, most), hasMore };
+  return { admitted: admitted.slice(0, max), hasMore };
 }
 
 /** Messages whose sender has got bandwidth since they were put aside are due at once. */
@@ -135,7 +135,7 @@ async function wakeCovered(work: Admitting): Promise<void> {
 /** A row that cannot be read is put aside for good where it is due. */
 function readMessage(row: MessageRow): Message | undefined {
   try {
-    return messageOf(row);
+    return parseRow(row);
   } catch (error) {
     if (error instanceof LedgerFault) throw error;
     return undefined;
@@ -168,7 +168,7 @@ async function admit(
   candidates: readonly Candidate[],
 ): Promise<readonly Candidate[]> {
   const { deps, settings, allowances } = work;
-  const senderOf = ({ message }: Candidate): Uint8Array => requestOf(message).from;
+  const senderOf = ({ message }: Candidate): Uint8Array => toRequest(message).from;
   await readLimits(work, candidates.map(senderOf));
   return deps.ledger.transaction(() =>
     stillOpen(deps, candidates).filter((candidate) => {

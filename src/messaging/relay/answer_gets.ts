@@ -10,12 +10,12 @@ import type { HubCall } from "../../core/chains/hub_accounts.ts";
 import type { MessageRow } from "../ledger/ledger.ts";
 import type { GetRequest, Message } from "../../core/ismp/message.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
-import { groupGets, keysOf } from "./decisions/get_groups.ts";
+import { collectKeys, groupGets } from "./decisions/get_groups.ts";
 import { ABOUT_THE_CHAIN } from "./decisions/refusal.ts";
 import { isMatured } from "./decisions/readiness.ts";
 import { NEVER_MS } from "./decisions/retry_schedule.ts";
 import { listAdmitted } from "./admission.ts";
-import type { DeliveryFacts } from "./deliver.ts";
+import type { DeliveryInput } from "./deliver.ts";
 import {
   type GetAnswering,
   type Leg,
@@ -35,7 +35,7 @@ export interface AnswerRound {
 }
 
 /** Everything that one group is answered with. */
-interface GroupWork {
+interface GetGroupInput {
   readonly deps: PipelineDeps;
   readonly settings: PipelineSettings;
   readonly leg: Leg;
@@ -54,7 +54,7 @@ export async function answerGets(
   deps: PipelineDeps,
   settings: PipelineSettings,
   leg: Leg,
-  facts: DeliveryFacts,
+  facts: DeliveryInput,
   signal: AbortSignal,
 ): Promise<AnswerRound> {
   const { answering } = leg;
@@ -83,7 +83,7 @@ function getOf(message: Message): GetRequest {
   return message.request;
 }
 
-async function answerGroup(work: GroupWork): Promise<void> {
+async function answerGroup(work: GetGroupInput): Promise<void> {
   const { leg, answering, group, signal } = work;
   const requests = group.map(({ message }) => getOf(message));
   const [first] = requests;
@@ -96,7 +96,7 @@ async function answerGroup(work: GroupWork): Promise<void> {
   let values: Uint8Array;
   try {
     const stateRoot = await leg.target.fetchStateRoot({ id: dest.id, height: first.height }, signal);
-    values = await dest.proveState(keysOf(requests), first.height, signal, stateRoot);
+    values = await dest.proveState(collectKeys(requests), first.height, signal, stateRoot);
   } catch (error) {
     if (!(error instanceof UnprovableKeyError)) throw error;
     const { message: detail } = error;
@@ -138,7 +138,7 @@ async function answerGroup(work: GroupWork): Promise<void> {
 
 /** Why the hub cannot verify values at that height now; `undefined`: it can. */
 async function heightIsNotReady(
-  { leg, signal }: GroupWork,
+  { leg, signal }: GetGroupInput,
   dest: StateProver,
   height: bigint,
 ): Promise<GroupHold | undefined> {
@@ -166,7 +166,7 @@ async function heightIsNotReady(
 
 /** Proves the requests on their source; `undefined`: it does not know one of them, or cannot prove so many. */
 async function proveRequests(
-  { leg, group, sourceHeight, signal }: GroupWork,
+  { leg, group, sourceHeight, signal }: GetGroupInput,
 ): Promise<MessageProof | undefined> {
   try {
     return await leg.source.proveMessages(
@@ -185,12 +185,12 @@ async function proveRequests(
 type GroupHold = HoldWhy & { readonly isForGood?: boolean };
 
 /** A group that cannot be answered together is answered one by one; a request alone is put aside. */
-async function apart(work: GroupWork, why: GroupHold): Promise<void> {
+async function apart(work: GetGroupInput, why: GroupHold): Promise<void> {
   if (work.group.length === 1) return holdAll(work, why);
   for (const candidate of work.group) await answerGroup({ ...work, group: [candidate] });
 }
 
-function holdAll({ deps, settings, group }: GroupWork, { isForGood = false, ...why }: GroupHold): void {
+function holdAll({ deps, settings, group }: GetGroupInput, { isForGood = false, ...why }: GroupHold): void {
   deps.ledger.transaction(() => {
     for (const { row } of stillOpen(deps, group)) {
       if (!isForGood) {

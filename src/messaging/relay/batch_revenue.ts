@@ -1,11 +1,11 @@
 /** Reads what the messages of a waiting transaction would bring in, so that its price stays below that. */
 import type { SubmissionRow } from "../ledger/ledger.ts";
-import type { Income } from "./decisions/price_cap.ts";
+import type { TransactionRevenue } from "./decisions/price_cap.ts";
 import { isAlwaysDelivered } from "./decisions/profit.ts";
-import { messageRowOf } from "./item_outcomes.ts";
-import { messageOf } from "./message_row.ts";
+import { readMessageRow } from "./item_outcomes.ts";
+import { parseRow } from "./message_row.ts";
 import type { Candidate } from "./receipts.ts";
-import type { Replacing } from "./replacing.ts";
+import type { ReplacementContext } from "./replacement_context.ts";
 import { readRevenues } from "./revenue.ts";
 import type { Settling } from "./settlement.ts";
 
@@ -13,17 +13,17 @@ import type { Settling } from "./settlement.ts";
 const FEE_PATIENCE_MS = 600_000;
 
 /** The income of a transaction; `undefined`: a fee could not be read just now. */
-export async function readIncome(
+export async function readTransactionRevenue(
   work: Settling,
-  { profit }: Replacing,
+  { profit }: ReplacementContext,
   row: SubmissionRow,
-): Promise<Income | undefined> {
+): Promise<TransactionRevenue | undefined> {
   const { deps, target, signal } = work;
   const candidates = deps.ledger.submissions.itemsOf(row.id).map((item): Candidate => {
-    const message = messageRowOf(deps, item);
-    return { row: message, message: messageOf(message) };
+    const message = readMessageRow(deps, item);
+    return { row: message, message: parseRow(message) };
   });
-  if (candidates.length === 0) return await incomeOfProofs(work, profit, row);
+  if (candidates.length === 0) return await readProofRevenue(work, profit, row);
   if (candidates.some((candidate) => candidate.row.state !== "submitted")) return { kind: "none" };
   const receipts = await target.fetchReceipts(candidates.map(({ message }) => message), signal);
   if (receipts.some((receipt) => receipt !== undefined)) return { kind: "none" };
@@ -42,11 +42,11 @@ export async function readIncome(
 }
 
 /** What the hub pays for proofs that travel alone; where messages that follow pay for them, nobody knows. */
-async function incomeOfProofs(
+async function readProofRevenue(
   { deps, signal }: Settling,
-  profit: Replacing["profit"],
+  profit: ReplacementContext["profit"],
   { id }: SubmissionRow,
-): Promise<Income> {
+): Promise<TransactionRevenue> {
   const offered18 = deps.ledger.spending.find(id)?.offeredUsd18;
   if (offered18 === undefined) return { kind: "any" };
   const price = await profit?.price.fetchPrice(signal);

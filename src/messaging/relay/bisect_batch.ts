@@ -37,7 +37,7 @@ export interface Refused {
 }
 
 /** What sifting a batch gave. */
-export interface SiftResult {
+export interface BisectResult {
   readonly accepted: readonly ProvenBatch[];
   readonly refused: readonly Refused[];
 }
@@ -84,8 +84,8 @@ export async function findDeliverable(
   work: BisectInput,
   signal: AbortSignal,
   proving?: Promise<MessageProof>,
-): Promise<SiftResult> {
-  const first = await siftOnce(leg, work, signal, proving);
+): Promise<BisectResult> {
+  const first = await bisectOnce(leg, work, signal, proving);
   if (first.accepted.length < 2) return first;
   const survivors = first.accepted.flatMap((part) => part.messages);
   const whole = await attempt(leg, { ...work, messages: survivors }, signal);
@@ -97,21 +97,21 @@ export async function findDeliverable(
   };
 }
 
-async function siftOnce(
+async function bisectOnce(
   leg: Leg,
   work: BisectInput,
   signal: AbortSignal,
   proving?: Promise<MessageProof>,
-): Promise<SiftResult> {
+): Promise<BisectResult> {
   const { messages, height } = work;
   if (messages.length === 0) return { accepted: [], refused: [] };
-  const tried = await attempt(leg, work, signal, proving);
-  if (tried.kind === "accepted") {
-    const { delivery, simulation } = tried;
+  const attempted = await attempt(leg, work, signal, proving);
+  if (attempted.kind === "accepted") {
+    const { delivery, simulation } = attempted;
     const idle = messages.filter((_, index) => simulation.handled[index] !== true);
     if (idle.length === 0) return { accepted: [{ messages, delivery, height, simulation }], refused: [] };
     const busy = messages.filter((message) => !idle.includes(message));
-    const rest = await siftOnce(leg, { ...work, messages: busy }, signal);
+    const rest = await bisectOnce(leg, { ...work, messages: busy }, signal);
     const refused = idle.map((message) => ({
       message,
       code: "not_executed" as const,
@@ -119,7 +119,7 @@ async function siftOnce(
     }));
     return { accepted: rest.accepted, refused: [...rest.refused, ...refused] };
   }
-  const { refusal } = tried;
+  const { refusal } = attempted;
   if (refusal.step !== undefined && refusal.step < work.consensusProofs.length) {
     // No message is to blame for the proof in front of it, whatever the verifier calls its error.
     const code = refusal.code === "unspecified" ? "bad_proof" : refusal.code;
@@ -129,7 +129,7 @@ async function siftOnce(
     return { accepted: [], refused: refuseAll(messages, refusal) };
   }
   const parts = [];
-  for (const half of bisect(messages)) parts.push(await siftOnce(leg, { ...work, messages: half }, signal));
+  for (const half of bisect(messages)) parts.push(await bisectOnce(leg, { ...work, messages: half }, signal));
   return {
     accepted: parts.flatMap((part) => part.accepted),
     refused: parts.flatMap((part) => part.refused),

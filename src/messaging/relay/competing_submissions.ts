@@ -6,7 +6,7 @@ import type { SubmissionOutcome } from "../../core/chains/port.ts";
 import { type SubmissionRow, unresolvedSubmissionStates } from "../ledger/ledger.ts";
 import { settleNonce } from "./decisions/nonces.ts";
 import { reopen } from "./item_outcomes.ts";
-import { tellForeign } from "./foreign_nonces.ts";
+import { reportForeign } from "./foreign_nonces.ts";
 import { settleUnknown } from "./rebroadcast.ts";
 import {
   type Included,
@@ -17,10 +17,10 @@ import {
   settleSuccess,
   type Settling,
 } from "./settlement.ts";
-import { moveOn } from "./replacement.ts";
+import { replaceStuck } from "./replacement.ts";
 
 /** A transaction of the nonce, and what the chain says of its hash. */
-interface Rival {
+interface CompetingSubmission {
   readonly row: SubmissionRow;
   readonly outcome: SubmissionOutcome;
 }
@@ -30,18 +30,21 @@ interface Rival {
  * @param rows oldest first, also those that were given up
  */
 export async function settleSameNonce(work: Settling, rows: readonly SubmissionRow[]): Promise<boolean> {
-  const competitors: Rival[] = [];
+  const competitors: CompetingSubmission[] = [];
   for (const row of rows) {
     competitors.push({ row, outcome: await work.target.fetchOutcome(row.submission, work.signal) });
   }
   // Each `replaced` was looked up twice, so that it does not stand for a block that came in between.
   const isFinal = competitors.every(({ outcome }) => outcome.kind === "replaced");
-  const fate = settleNonce(competitors.map(({ row, outcome }) => ({ id: row.id, outcome: outcome.kind })), {
-    isFinal,
-  });
-  switch (fate.kind) {
+  const settled = settleNonce(
+    competitors.map(({ row, outcome }) => ({ id: row.id, outcome: outcome.kind })),
+    {
+      isFinal,
+    },
+  );
+  switch (settled.kind) {
     case "mined": {
-      const winner = competitors.find(({ row }) => row.id === fate.id);
+      const winner = competitors.find(({ row }) => row.id === settled.id);
       if (winner?.outcome.kind !== "included") throw new Error("What was mined is not in a block");
       return await takeWinner(work, winner.row, winner.outcome, competitors);
     }
@@ -57,7 +60,7 @@ async function takeWinner(
   work: Settling,
   row: SubmissionRow,
   outcome: Included,
-  competitors: readonly Rival[],
+  competitors: readonly CompetingSubmission[],
 ): Promise<boolean> {
   const { deps } = work;
   const { submissions } = deps.ledger;
@@ -85,15 +88,15 @@ async function takeWinner(
 }
 
 /** A stranger used the nonce: receipts tell what became of the messages. */
-async function takeForeign(work: Settling, competitors: readonly Rival[]): Promise<boolean> {
+async function takeForeign(work: Settling, competitors: readonly CompetingSubmission[]): Promise<boolean> {
   const open = competitors.map(({ row }) => row).filter(isOpen);
-  tellForeign(work, open[0]?.submission.nonce);
+  reportForeign(work, open[0]?.submission.nonce);
   for (const row of open) await settleByReceipts(work, row, { state: "replaced", detail: "nonce used" });
   return open.length > 0;
 }
 
 /** Nothing is mined: what is known to a node is noted, what waits too long is replaced, the newest is handed over. */
-async function goOn(work: Settling, competitors: readonly Rival[]): Promise<boolean> {
+async function goOn(work: Settling, competitors: readonly CompetingSubmission[]): Promise<boolean> {
   let isNews = false;
   for (const { row, outcome } of competitors) {
     if (!isOpen(row)) continue;
@@ -103,7 +106,7 @@ async function goOn(work: Settling, competitors: readonly Rival[]): Promise<bool
     }
   }
   if (isNews) return true;
-  if (await moveOn(work, competitors.map(({ row }) => row))) return true;
+  if (await replaceStuck(work, competitors.map(({ row }) => row))) return true;
   const newest = competitors.findLast(({ row }) => isOpen(row));
   return newest?.outcome.kind === "unknown" && await settleUnknown(work, newest.row);
 }

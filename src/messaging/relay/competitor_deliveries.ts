@@ -6,13 +6,13 @@ import type { Chain } from "../../core/chains/port.ts";
 import type { MessageRow } from "../ledger/ledger.ts";
 import type { PipelineDeps } from "./leg.ts";
 import { transition } from "./transitions.ts";
-import { messageOf } from "./message_row.ts";
+import { parseRow } from "./message_row.ts";
 
 /** How far back a start looks, ms: longer than any configured chain takes to finality. */
-const LOOK_BACK_MS = 3_600_000;
+const LOOKBACK_MS = 3_600_000;
 
 /** Time between two looks at the chain while something is not final yet, ms. */
-const LOOK_EVERY_MS = 15_000;
+const POLL_INTERVAL_MS = 15_000;
 
 /** Receipts that are read at once. */
 const MAX_AT_ONCE = 100;
@@ -25,19 +25,19 @@ export class CompetitorDeliveries {
   #finalUntilMs: number;
   /** Deliveries seen up to `untilMs` are final once `height` is. */
   #watched: { readonly untilMs: number; readonly height: bigint } | undefined;
-  #lookAfterMs = 0;
+  #pollAfterMs = 0;
 
   constructor(deps: PipelineDeps, target: Chain) {
     this.#deps = deps;
     this.#target = target;
-    this.#finalUntilMs = deps.clock.now() - LOOK_BACK_MS;
+    this.#finalUntilMs = deps.clock.now() - LOOKBACK_MS;
   }
 
   /** Looks once, if it is time; true when a message has to be delivered again. May throw an `RpcFault`. */
   async check(signal: AbortSignal): Promise<boolean> {
     const nowMs = this.#deps.clock.now();
-    if (nowMs < this.#lookAfterMs) return false;
-    this.#lookAfterMs = nowMs + LOOK_EVERY_MS;
+    if (nowMs < this.#pollAfterMs) return false;
+    this.#pollAfterMs = nowMs + POLL_INTERVAL_MS;
     if (this.#watched === undefined) {
       // Rows of this very millisecond may still be written.
       const untilMs = nowMs - 1;
@@ -48,12 +48,12 @@ export class CompetitorDeliveries {
     }
     const { untilMs, height } = this.#watched;
     if (await this.#target.fetchFinalHeight(signal) < height) return false;
-    const { hasNews, isSure } = await this.#confirm({ untilMs, height }, signal);
-    if (!isSure) return hasNews; // looked at again later
+    const { hasChanges, isSure } = await this.#confirm({ untilMs, height }, signal);
+    if (!isSure) return hasChanges; // looked at again later
     this.#finalUntilMs = untilMs;
     this.#watched = undefined;
-    this.#lookAfterMs = 0;
-    return hasNews;
+    this.#pollAfterMs = 0;
+    return hasChanges;
   }
 
   #page(untilMs: number, limit: number, afterKey?: MessageRow): readonly MessageRow[] {
@@ -71,26 +71,26 @@ export class CompetitorDeliveries {
   async #confirm(
     { untilMs, height }: { readonly untilMs: number; readonly height: bigint },
     signal: AbortSignal,
-  ): Promise<{ readonly hasNews: boolean; readonly isSure: boolean }> {
-    let hasNews = false;
+  ): Promise<{ readonly hasChanges: boolean; readonly isSure: boolean }> {
+    let hasChanges = false;
     let isSure = true;
     let last: MessageRow | undefined;
     for (;;) {
       const rows = this.#page(untilMs, MAX_AT_ONCE, last);
-      if (rows.length === 0) return { hasNews, isSure };
+      if (rows.length === 0) return { hasChanges, isSure };
       last = rows.at(-1);
-      const receipts = await this.#target.fetchReceipts(rows.map(messageOf), signal);
+      const receipts = await this.#target.fetchReceipts(rows.map(parseRow), signal);
       const missing = rows.filter((_, index) => receipts[index] === undefined);
       if (missing.length === 0) continue;
       // A node that is behind has not seen them: what is delivered again would be paid for in vain.
-      const certain = await this.#target.fetchCertainReceipts(missing.map(messageOf), { height }, signal);
+      const certain = await this.#target.fetchCertainReceipts(missing.map(parseRow), { height }, signal);
       if (certain.some(({ kind }) => kind === "unsure")) isSure = false;
       const gone = missing.filter((_, index) => {
         const receipt = certain[index];
         return receipt?.kind === "certain" && receipt.value === undefined;
       });
       if (gone.length === 0) continue;
-      hasNews = true;
+      hasChanges = true;
       this.#takeBack(gone);
     }
   }

@@ -2,10 +2,16 @@
 import { z } from "zod";
 import type { Chain } from "../../core/chains/port.ts";
 import type { Hex } from "../../core/encoding/bytes.ts";
-import { afterSighting, afterWin, type Competition, NO_RIVALRY, recall } from "./decisions/competition.ts";
+import {
+  afterCompetitorSeen,
+  afterWin,
+  type Competition,
+  NO_COMPETITION,
+  recall,
+} from "./decisions/competition.ts";
 import type { PipelineDeps } from "./leg.ts";
 
-const rivalryShape = z.object({
+const competitionSchema = z.object({
   wins: z.number(),
   lostAtMs: z.number().optional(),
   seenAtMs: z.number().optional(),
@@ -20,8 +26,8 @@ export function losesGasOnRace(target: Pick<Chain, "family">): boolean {
 /** What is remembered of others on the target. */
 export function readCompetition(deps: PipelineDeps, target: Chain): Competition {
   const text = deps.ledger.meta.find(nameOf(target));
-  if (text === undefined) return NO_RIVALRY;
-  const { wins, lostAtMs, seenAtMs, competitors } = rivalryShape.parse(JSON.parse(text));
+  if (text === undefined) return NO_COMPETITION;
+  const { wins, lostAtMs, seenAtMs, competitors } = competitionSchema.parse(JSON.parse(text));
   return recall({ wins, lostAtMs, seenAtMs, competitors }, deps.clock.now());
 }
 
@@ -42,14 +48,14 @@ export function rememberCompetitors(
 ): void {
   if (!losesGasOnRace(target) || relayers.length === 0) return;
   const seen = { relayers, nowMs: deps.clock.now(), isLoss };
-  write(deps, target, afterSighting(readCompetition(deps, target), seen));
+  write(deps, target, afterCompetitorSeen(readCompetition(deps, target), seen));
 }
 
 /** Remembers proofs of ours that were mined behind another relayer's. Call it within a ledger transaction. */
 export function rememberVainProofs(deps: PipelineDeps, target: Chain): void {
   if (!losesGasOnRace(target)) return;
   const seen = { relayers: [], nowMs: deps.clock.now(), isLoss: true };
-  write(deps, target, afterSighting(readCompetition(deps, target), seen));
+  write(deps, target, afterCompetitorSeen(readCompetition(deps, target), seen));
 }
 
 function write(deps: PipelineDeps, target: Chain, competition: Competition): void {

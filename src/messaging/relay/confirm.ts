@@ -6,8 +6,8 @@ import type { Chain } from "../../core/chains/port.ts";
 import type { DeliveryRow, MessageRow } from "../ledger/ledger.ts";
 import { equalBytes } from "../../core/encoding/bytes.ts";
 import type { PipelineDeps } from "./leg.ts";
-import { endOfFate, transition } from "./transitions.ts";
-import { messageOf } from "./message_row.ts";
+import { toEndState, transition } from "./transitions.ts";
+import { parseRow } from "./message_row.ts";
 
 /** Most receipts that are read again in one round. */
 const MAX_AT_ONCE = 100;
@@ -28,7 +28,7 @@ export async function confirmFoundReceipts(
   const finalHeight = await target.fetchFinalHeight(signal);
   const due = found.filter(({ delivery }) => delivery.block.height <= finalHeight).slice(0, MAX_AT_ONCE);
   if (due.length === 0) return false;
-  const messages = due.map(({ message }) => messageOf(message));
+  const messages = due.map(({ message }) => parseRow(message));
   const height = due.reduce(
     (highest, { delivery: { block } }) => block.height > highest ? block.height : highest,
     0n,
@@ -56,7 +56,7 @@ function confirm(
   if (message.state !== "delivered") return false;
   if (receipt === undefined) transition(deps, message, "ready", { detail: "the receipt is gone" });
   else {
-    const end = endOfFate("delivered_by_other");
+    const end = toEndState("delivered_by_other");
     transition(deps, message, end.state, { reason: end.reason });
   }
   return false;

@@ -10,13 +10,13 @@ import { NEVER_MS } from "./decisions/retry_schedule.ts";
 import { competitorBackoffMs } from "./decisions/competition.ts";
 import { listAdmitted, withoutRefusedSenders } from "./admission.ts";
 import { expire } from "./expire.ts";
-import { confirmUnknown } from "./gone.ts";
+import { confirmUnknown } from "./gone_requests.ts";
 import { countRoom, hasRoomInFlight } from "./in_flight.ts";
 import type { Leg, PipelineDeps, PipelineSettings } from "./leg.ts";
 import { markRefused, transition } from "./transitions.ts";
 import { type Candidate, stillOpen, takeDelivered } from "./receipts.ts";
 import { losesGasOnRace, readCompetition } from "./competitors.ts";
-import { send, type SendWork } from "./send.ts";
+import { send, type SendInput } from "./send.ts";
 import { findDeliverable, type Refused } from "./bisect_batch.ts";
 import { leaveSuspended } from "./suspension.ts";
 import { roomForMessages } from "./transaction_size.ts";
@@ -32,7 +32,7 @@ export interface DeliveryRound {
 }
 
 /** What a round of delivering goes by. */
-export interface DeliveryFacts {
+export interface DeliveryInput {
   readonly view: CounterpartyView;
   /** Height of the source at which messages are proved. */
   readonly proofHeight: bigint;
@@ -51,16 +51,16 @@ export async function deliverDue(
   deps: PipelineDeps,
   settings: PipelineSettings,
   leg: Leg,
-  facts: DeliveryFacts,
+  facts: DeliveryInput,
   signal: AbortSignal,
 ): Promise<DeliveryRound> {
   await expire(deps, settings, leg, facts.view.nowSec, signal);
   const room = countRoom(deps, leg.target);
   if (room === 0) return { sent: 0, hasMore: await settleUnspendable(deps, settings, leg, facts, signal) };
-  const most = facts.consensusProofs.length > 0 ? 1 : room;
+  const max = facts.consensusProofs.length > 0 ? 1 : room;
   // GET requests are answered, not delivered: see answer_gets.ts.
   const isWanted = (kind: MessageRow["kind"]): boolean => kind !== "get";
-  const wanted = { ...facts, isWanted, batches: most };
+  const wanted = { ...facts, isWanted, batches: max };
   const { fresh, refused, hasMore } = await listAdmitted(deps, settings, leg, wanted, signal);
   const [candidates, refusedBefore] = deps.ledger.transaction(() => [
     leaveToOthers(deps, leg, leaveSuspended(deps, settings, leg, fresh)),
@@ -70,10 +70,10 @@ export async function deliverDue(
   if (candidates.length + refusedBefore.length === 0) return { sent: 0, hasMore };
   const { consensusProofs } = facts;
   const { batches, rest } = deps.ledger.transaction(() => {
-    const first = firstBatches(deps, leg, { candidates, most, consensusProofs });
+    const first = firstBatches(deps, leg, { candidates, max, consensusProofs });
     const then = firstBatches(deps, leg, {
       candidates: refusedBefore,
-      most: most - first.batches.length,
+      max: max - first.batches.length,
       consensusProofs,
     });
     const fresh = first.batches.map((batch) => ({ batch, isFresh: true }));
@@ -105,7 +105,7 @@ function leaveToOthers(deps: PipelineDeps, leg: Leg, candidates: readonly Candid
 }
 
 /** Bytes that a message adds to call data: its parts, rounded up to ABI words. */
-export function callBytesOf({ row }: { readonly row: Pick<MessageRow, "encoded"> }): number {
+export function countCallBytes({ row }: { readonly row: Pick<MessageRow, "encoded"> }): number {
   return row.encoded.length + 640;
 }
 
@@ -116,9 +116,9 @@ const OTHER_NODE_MS = 3_600_000;
 function firstBatches(
   deps: PipelineDeps,
   leg: Leg,
-  { candidates, most, consensusProofs }: {
+  { candidates, max, consensusProofs }: {
     readonly candidates: readonly Candidate[];
-    readonly most: number;
+    readonly max: number;
     readonly consensusProofs: readonly Uint8Array[];
   },
 ): { readonly batches: readonly (readonly Candidate[])[]; readonly rest: number } {
@@ -131,9 +131,9 @@ function firstBatches(
   // One kind a step, requests before answers: the rest has its turn in the next round.
   const kind = candidates.some(({ row }) => row.kind === "post") ? "post" : first?.row.kind;
   const ofKind = candidates.filter(({ row }) => row.kind === kind);
-  const { batches, tooLarge } = packApart(ofKind, callBytesOf, ({ row }) => row.batchLimit, limits);
+  const { batches, tooLarge } = packApart(ofKind, countCallBytes, ({ row }) => row.batchLimit, limits);
   for (const { row } of tooLarge) {
-    const bytes = callBytesOf({ row });
+    const bytes = countCallBytes({ row });
     // Beside a large proof there is less room: then the proof goes ahead.
     if (consensusProofs.length > 0 && bytes <= maxCallBytes) continue;
     transition(deps, row, "held", {
@@ -142,7 +142,7 @@ function firstBatches(
       nextAttemptAtMs: bytes > maxCallBytes ? NEVER_MS : deps.clock.now() + OTHER_NODE_MS,
     });
   }
-  const taken = batches.slice(0, most);
+  const taken = batches.slice(0, max);
   return { batches: taken, rest: batches.length - taken.length + candidates.length - ofKind.length };
 }
 
@@ -151,7 +151,7 @@ interface Delivering {
   readonly deps: PipelineDeps;
   readonly settings: PipelineSettings;
   readonly leg: Leg;
-  readonly facts: DeliveryFacts;
+  readonly facts: DeliveryInput;
   readonly signal: AbortSignal;
 }
 
@@ -203,7 +203,7 @@ interface PlannedBatch {
 /** A batch that was proved and simulated. */
 interface Prepared {
   /** What the target takes and what pays, ready to be signed. */
-  readonly ready: readonly SendWork[];
+  readonly ready: readonly SendInput[];
   /** Messages that must be proved again without the ones that were put aside. */
   readonly again: readonly Candidate[];
 }
@@ -246,7 +246,7 @@ async function prepare(
   deps.ledger.transaction(() =>
     markAllRefused(deps, settings, { candidates: open, consensusProofs }, refused)
   );
-  const ready: SendWork[] = [];
+  const ready: SendInput[] = [];
   const again: Candidate[] = [];
   for (const part of accepted) {
     const sifted = part.messages.map((message) => candidateOf(open, message));

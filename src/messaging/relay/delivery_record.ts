@@ -3,7 +3,7 @@ import type { DeliveryBlock, MessageRow } from "../ledger/ledger.ts";
 import type { Hash256 } from "../../core/encoding/bytes.ts";
 import { recordRequestReward } from "../fees/reward_record.ts";
 import type { PipelineDeps, PipelineSettings } from "./leg.ts";
-import { messageOf } from "./message_row.ts";
+import { parseRow } from "./message_row.ts";
 
 /** A receipt of ours on the target of a message. */
 export interface OwnReceipt {
@@ -24,7 +24,7 @@ export function recordDelivery(
   const { deliveries } = deps.ledger;
   const { requestCommitment, target } = message;
   if (message.requestSource === settings.hub && message.kind === "post") {
-    const delivery = { message: messageOf(message), chain: target, height: receipt.block.height };
+    const delivery = { message: parseRow(message), chain: target, height: receipt.block.height };
     recordRequestReward(deps.ledger, delivery, { hub: settings.hub, listed: settings.listedModules() });
   }
   // Only requests that crossed from a chain to a chain carry a fee that the hub credits.

@@ -4,14 +4,14 @@ import { type DueQuery, LedgerFault, type MessageRow } from "../ledger/ledger.ts
 import type { Message } from "../../core/ismp/message.ts";
 import { NEVER_MS } from "./decisions/retry_schedule.ts";
 import { route } from "./decisions/route.ts";
-import { type Leg, type PipelineDeps, type PipelineSettings, routeFacts } from "./leg.ts";
+import { type Leg, type PipelineDeps, type PipelineSettings, toRouteInput } from "./leg.ts";
 import { transition, type TransitionDetails } from "./transitions.ts";
-import { messageOf } from "./message_row.ts";
+import { parseRow } from "./message_row.ts";
 import type { Candidate } from "./receipts.ts";
-import { stateOf } from "./scan.ts";
+import { decideState } from "./scan.ts";
 
 /** Pause before a message is routed again that waits for something to be read (the hub's list of modules). */
-const LOOK_AGAIN_MS = 5_000;
+const RECHECK_MS = 5_000;
 
 /** Messages that may be delivered now. */
 export interface Ready {
@@ -25,7 +25,7 @@ export interface Ready {
 }
 
 /** Which due messages are wanted. */
-export interface DueFacts {
+export interface DueInput {
   readonly view: CounterpartyView;
   readonly proofHeight: bigint;
   readonly isWanted: (kind: MessageRow["kind"]) => boolean;
@@ -43,7 +43,7 @@ export function listReady(
   deps: PipelineDeps,
   settings: PipelineSettings,
   leg: Leg,
-  facts: DueFacts,
+  facts: DueInput,
 ): Ready {
   const limit = facts.limit ?? leg.target.limits.maxMessagesPerStep * (facts.batches ?? 1);
   const due = deps.ledger.messages.listDue({
@@ -54,7 +54,7 @@ export function listReady(
     refused: facts.refused,
     afterKey: facts.afterKey,
     // Until their receipts are certain they neither take the place of others nor count as more to do.
-    sinkNowSec: facts.view.nowSec,
+    targetNowSec: facts.view.nowSec,
   });
   const provable = due.filter((row) => row.seenAtHeight <= facts.proofHeight);
   const wanted = provable.filter(({ kind }) => facts.isWanted(kind));
@@ -71,7 +71,7 @@ function readyOnes(
   rows: readonly MessageRow[],
   view: CounterpartyView,
 ): readonly Candidate[] {
-  const facts = routeFacts(leg, settings, view.nowSec);
+  const facts = toRouteInput(leg, settings, view.nowSec);
   const ready: Candidate[] = [];
   for (const row of rows) {
     const message = readRow(deps, row);
@@ -79,7 +79,7 @@ function readyOnes(
     const routed = route(message, facts);
     // It came back while something was awaited; the next round looks for its receipt before it ends.
     if (routed.kind === "timedOut") continue;
-    const decided = stateOf(routed) ?? { state: "rejected", reason: "wrong_dest" };
+    const decided = decideState(routed) ?? { state: "rejected", reason: "wrong_dest" };
     if (decided.state === "seen") ready.push({ row, message });
     else transition(deps, row, decided.state, whyOf(deps, decided));
   }
@@ -89,9 +89,9 @@ function readyOnes(
 /** A row without a date would fill the page again in the next round, in front of the others. */
 function whyOf(
   deps: PipelineDeps,
-  { state, reason, nextAttemptAtMs }: NonNullable<ReturnType<typeof stateOf>>,
+  { state, reason, nextAttemptAtMs }: NonNullable<ReturnType<typeof decideState>>,
 ): TransitionDetails {
-  const nextMs = nextAttemptAtMs ?? (state === "held" ? deps.clock.now() + LOOK_AGAIN_MS : undefined);
+  const nextMs = nextAttemptAtMs ?? (state === "held" ? deps.clock.now() + RECHECK_MS : undefined);
   return {
     ...(reason === undefined ? {} : { reason }),
     ...(nextMs === undefined ? {} : { nextAttemptAtMs: nextMs }),
@@ -101,7 +101,7 @@ function whyOf(
 /** The message of a row; a row that cannot be read is put aside for the operator and told loudly. */
 function readRow(deps: PipelineDeps, row: MessageRow): Message | undefined {
   try {
-    return messageOf(row);
+    return parseRow(row);
   } catch (error) {
     if (error instanceof LedgerFault) throw error;
     deps.log.error("stored_message_unreadable", { commitment: row.commitment, error });

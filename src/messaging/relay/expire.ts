@@ -5,7 +5,7 @@ import type { Hash256 } from "../../core/encoding/bytes.ts";
 import type { Message } from "../../core/ismp/message.ts";
 import { type Leg, legName, type PipelineDeps, type PipelineSettings } from "./leg.ts";
 import { transition } from "./transitions.ts";
-import { messageOf } from "./message_row.ts";
+import { parseRow } from "./message_row.ts";
 import { type Candidate, endDelivered } from "./receipts.ts";
 
 /** Receipts that are read at once. */
@@ -63,7 +63,7 @@ export async function expire(
 /** A row that cannot be read has no receipt to look for: it ends with its time. */
 function readCandidate(row: MessageRow): readonly Candidate[] {
   try {
-    return [{ row, message: messageOf(row) }];
+    return [{ row, message: parseRow(row) }];
   } catch (error) {
     if (error instanceof LedgerFault) throw error;
     return [];

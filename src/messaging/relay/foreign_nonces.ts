@@ -3,7 +3,7 @@ import type { PipelineDeps } from "./leg.ts";
 import type { Settling } from "./settlement.ts";
 
 /** How often it is told that another program uses the account, ms: it is one fact, however often it shows. */
-const TELL_EVERY_MS = 24 * 3_600_000;
+const REPORT_INTERVAL_MS = 24 * 3_600_000;
 
 /** Age of the first look that showed a stranger's nonce in the pool at which another look confirms it, ms. */
 const CONFIRM_AFTER_MS = 30_000;
@@ -18,11 +18,11 @@ export function noteForeign(work: Pick<Settling, "deps" | "target">, nonce: bigi
   const name = `foreign nonce on ${work.target.id.stateMachine}`;
   const [seen = "", sinceMs = "0"] = (ledger.meta.find(name) ?? "").split(" ");
   if (seen !== String(nonce)) ledger.meta.write(name, `${nonce} ${clock.now()}`);
-  else if (clock.now() - Number(sinceMs) >= CONFIRM_AFTER_MS) tellForeign(work, nonce);
+  else if (clock.now() - Number(sinceMs) >= CONFIRM_AFTER_MS) reportForeign(work, nonce);
 }
 
 /** Tells it once a day, also over restarts; what follows from it is settled in any case. */
-export function tellForeign(
+export function reportForeign(
   { deps, target }: Pick<Settling, "deps" | "target">,
   nonce: bigint | undefined,
 ): void {
@@ -43,7 +43,7 @@ export function tellForeign(
 function isReported({ ledger, clock }: PipelineDeps, name: string): boolean {
   const nowMs = clock.now();
   const lastReportedMs = Number(ledger.meta.find(name) ?? "0");
-  if (nowMs - lastReportedMs < TELL_EVERY_MS) return true;
+  if (nowMs - lastReportedMs < REPORT_INTERVAL_MS) return true;
   ledger.meta.write(name, String(nowMs));
   return false;
 }

@@ -17,8 +17,8 @@ export function countRoom(deps: PipelineDeps, target: Chain): number {
   if (isUnfunded(deps, target) || isSpendingStopped(deps, target)) return 0;
   const waiting = deps.ledger.submissions.listInFlight(target.id.stateMachine)
     .filter(({ kind }) => !isHubCall(kind));
-  const most = losesGasOnRace(target) ? inFlightLimit(readCompetition(deps, target)) : MAX_IN_FLIGHT;
-  return waiting.every(({ state }) => state === "broadcast") ? Math.max(0, most - waiting.length) : 0;
+  const max = losesGasOnRace(target) ? inFlightLimit(readCompetition(deps, target)) : MAX_IN_FLIGHT;
+  return waiting.every(({ state }) => state === "broadcast") ? Math.max(0, max - waiting.length) : 0;
 }
 
 /** Claims and withdrawals travel to the hub beside the messages; they have no nonce in common. */

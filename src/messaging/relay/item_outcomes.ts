@@ -16,7 +16,7 @@ import { judgeRevert } from "./decisions/revert.ts";
 import { competitorBackoffMs } from "./decisions/competition.ts";
 import { recordDelivery, recordFoundReceipt } from "./delivery_record.ts";
 import type { PipelineDeps, PipelineSettings } from "./leg.ts";
-import { endOfFate, hold, transition, transitionAll } from "./transitions.ts";
+import { hold, toEndState, transition, transitionAll } from "./transitions.ts";
 import { losesGasOnRace, readCompetition } from "./competitors.ts";
 import { forgetFailure, noteExecuted, noteNotExecuted } from "./suspension.ts";
 
@@ -27,11 +27,11 @@ const RACE_PAUSE_MS = 4_000;
 const PROMPT_ATTEMPTS = 2;
 
 /** What is known of one item of a submission. */
-export interface FateWork {
+export interface OutcomeInput {
   readonly target: Chain;
   readonly row: SubmissionRow;
   readonly item: SubmissionItemRow;
-  readonly fate: DeliveryOutcome;
+  readonly outcome: DeliveryOutcome;
   readonly ourself: Uint8Array;
   /** Block of the submission itself, or the head at which a receipt was found. */
   readonly seen:
@@ -40,24 +40,24 @@ export interface FateWork {
 }
 
 /** The message of an item. */
-export function messageRowOf(deps: PipelineDeps, item: SubmissionItemRow): MessageRow {
+export function readMessageRow(deps: PipelineDeps, item: SubmissionItemRow): MessageRow {
   const message = deps.ledger.messages.find(item.commitment, item.target);
   if (message === undefined) throw new Error(`Journalled message ${item.commitment} has no row`);
   return message;
 }
 
-/** Applies one fate to the message row, the delivery records and the journal's item. */
-export function applyFate(deps: PipelineDeps, settings: PipelineSettings, work: FateWork): void {
-  const { row, item, fate } = work;
-  const message = messageRowOf(deps, item);
+/** Applies one outcome to the message row, the delivery records and the journal's item. */
+export function applyOutcome(deps: PipelineDeps, settings: PipelineSettings, work: OutcomeInput): void {
+  const { row, item, outcome } = work;
+  const message = readMessageRow(deps, item);
   const { submissions } = deps.ledger;
-  if (fate === "delivered" || fate === "delivered_by_other") {
-    if (fate === "delivered") {
+  if (outcome === "delivered" || outcome === "delivered_by_other") {
+    if (outcome === "delivered") {
       recordOwn(deps, settings, message, work);
       noteExecuted(deps, settings, work.target, [item.commitment]);
     }
-    submissions.settleItem(row.id, item.commitment, fate === "delivered" ? "handled" : "by_other");
-    const end = endOfFate(fate);
+    submissions.settleItem(row.id, item.commitment, outcome === "delivered" ? "handled" : "by_other");
+    const end = toEndState(outcome);
     // A message that was given up meanwhile stays where it is; what was earned with it is recorded all the same.
     if (message.state !== end.state && mayFollow(message.state, end.state)) {
       transition(deps, message, end.state, { reason: end.reason, hash: row.submission.hash });
@@ -65,7 +65,7 @@ export function applyFate(deps: PipelineDeps, settings: PipelineSettings, work: 
     return;
   }
   submissions.settleItem(row.id, item.commitment, "not_handled");
-  if (fate === "undelivered") return;
+  if (outcome === "undelivered") return;
   const failed = { row: message, transaction: row.submission.hash };
   const nextTryAtMs = noteNotExecuted(deps, settings, work.target, failed) ?? 0;
   if (!isOursAlone(deps, row, message)) return;
@@ -88,27 +88,27 @@ export function applyFate(deps: PipelineDeps, settings: PipelineSettings, work: 
 export function applyOutcomes(
   deps: PipelineDeps,
   settings: PipelineSettings,
-  work: Omit<FateWork, "item" | "fate">,
-  items: readonly { readonly item: SubmissionItemRow; readonly fate: DeliveryOutcome }[],
+  work: Omit<OutcomeInput, "item" | "outcome">,
+  items: readonly { readonly item: SubmissionItemRow; readonly outcome: DeliveryOutcome }[],
 ): void {
   const { submissions, messages } = deps.ledger;
   const { row } = work;
   const rows = messages.findAll(items.map(({ item }) => item.commitment), work.target.id.stateMachine);
   const done: MessageRow[] = [];
-  for (const [index, { item, fate }] of items.entries()) {
+  for (const [index, { item, outcome }] of items.entries()) {
     const message = rows[index];
-    if (fate !== "delivered" || message?.state !== "submitted") {
-      applyFate(deps, settings, { ...work, item, fate });
+    if (outcome !== "delivered" || message?.state !== "submitted") {
+      applyOutcome(deps, settings, { ...work, item, outcome });
       continue;
     }
-    recordOwn(deps, settings, message, { ...work, item, fate });
+    recordOwn(deps, settings, message, { ...work, item, outcome });
     done.push(message);
   }
   if (done.length === 0) return;
   const commitments = done.map(({ commitment }) => commitment);
   noteExecuted(deps, settings, work.target, commitments);
   submissions.settleItems(row.id, commitments, "handled");
-  const end = endOfFate("delivered");
+  const end = toEndState("delivered");
   transitionAll(deps, done, end.state, { reason: end.reason, hash: row.submission.hash });
 }
 
@@ -116,7 +116,7 @@ function recordOwn(
   deps: PipelineDeps,
   settings: PipelineSettings,
   message: MessageRow,
-  { seen, row, ourself }: FateWork,
+  { seen, row, ourself }: OutcomeInput,
 ): void {
   if (seen.kind === "receipt") {
     recordFoundReceipt(deps, settings, message, { relayer: ourself, head: seen.head });
@@ -163,7 +163,7 @@ export function finalise(deps: PipelineDeps, row: SubmissionRow): void {
 /** Takes back what was written for a block that is no longer there; the messages count as under way again. */
 export function reopen(deps: PipelineDeps, row: SubmissionRow): void {
   for (const item of deps.ledger.submissions.itemsOf(row.id)) {
-    const message = messageRowOf(deps, item);
+    const message = readMessageRow(deps, item);
     if (message.state === "submitted" || isCarriedElsewhere(deps, row, message)) continue;
     if (item.outcome === "handled") deps.ledger.deliveries.remove(item.requestCommitment, item.target);
     if (message.state !== "ready" && !mayFollow(message.state, "ready")) continue;
@@ -198,7 +198,7 @@ export interface NoEffect {
  * others, and later when it made a transaction revert by itself.
  */
 export function tryAgain(deps: PipelineDeps, settings: PipelineSettings, why: NoEffect): void {
-  const message = messageRowOf(deps, why.item);
+  const message = readMessageRow(deps, why.item);
   if (!isOursAlone(deps, why.row, message)) return;
   const nowMs = deps.clock.now();
   const pauseMs = Math.round(deps.random.fraction() * RACE_PAUSE_MS);

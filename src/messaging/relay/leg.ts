@@ -16,7 +16,7 @@ import type { Randomness } from "../../core/runtime/randomness.ts";
 import type { Wake } from "../../core/runtime/wake.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import type { FindObstacle } from "./decisions/obstacle.ts";
-import type { RouteFacts } from "./decisions/route.ts";
+import type { RouteInput } from "./decisions/route.ts";
 
 /** What the workers of the pipeline share. */
 export interface PipelineDeps {
@@ -104,8 +104,8 @@ export function legName(leg: Pick<Leg, "source" | "target">): string {
   return `${leg.source.id.stateMachine} -> ${leg.target.id.stateMachine}`;
 }
 
-/** Facts for routing a message of this leg at the target's time `sinkNowSec`. */
-export function routeFacts(leg: Leg, settings: PipelineSettings, sinkNowSec: bigint): RouteFacts {
+/** Facts for routing a message of this leg at the target's time `targetNowSec`. */
+export function toRouteInput(leg: Leg, settings: PipelineSettings, targetNowSec: bigint): RouteInput {
   return {
     hub: settings.hub,
     source: leg.source.id.stateMachine,
@@ -114,6 +114,6 @@ export function routeFacts(leg: Leg, settings: PipelineSettings, sinkNowSec: big
     configured: settings.configured,
     listedModules: settings.listedModules(),
     takesResponses: leg.target.family === "evm",
-    sinkNowSec,
+    targetNowSec,
   };
 }

@@ -19,7 +19,7 @@ import {
 } from "./decisions/readiness.ts";
 import { ScanWidth } from "./decisions/scan_range.ts";
 import { answerGets } from "./answer_gets.ts";
-import { callBytesOf, deliverDue, type DeliveryFacts } from "./deliver.ts";
+import { countCallBytes, deliverDue, type DeliveryInput } from "./deliver.ts";
 import { expire } from "./expire.ts";
 import { FreezeNotices } from "./freeze_notices.ts";
 import { hasRoomInFlight } from "./in_flight.ts";
@@ -177,7 +177,7 @@ class LegLoop {
     }
     if (proofHeight !== this.#provedBefore) this.#wakeUncovered();
     this.#provedBefore = proofHeight;
-    const facts: DeliveryFacts = { view, proofHeight, consensusProofs: [] };
+    const facts: DeliveryInput = { view, proofHeight, consensusProofs: [] };
     const { hasMore } = await deliverDue(this.#deps, this.#settings, this.#leg, facts, signal);
     const answered = await answerGets(this.#deps, this.#settings, this.#leg, facts, signal);
     return hasMore || answered.hasMore || !isScanned ? more : { kind: "idle" };
@@ -190,7 +190,7 @@ class LegLoop {
    */
   async #deliverProved(view: CounterpartyView, signal: AbortSignal): Promise<boolean> {
     const follower = this.#proofs;
-    const seen = await follower?.look(view, signal);
+    const seen = await follower?.poll(view, signal);
     if (follower === undefined || seen === undefined) return false;
     const isUnderWay = isProofUnderWay(this.#deps, this.#leg, view.height);
     const isRotating = !isUnderWay && seen.missingSets.length > 0 &&
@@ -214,7 +214,7 @@ class LegLoop {
     const room = roomForMessages(this.#deps, this.#leg.target, proofs);
     const page = this.#leg.target.limits.maxMessagesPerStep;
     const fits = left === 0 &&
-      this.#listDueAbove(view, page).some((row) => callBytesOf({ row }) <= room);
+      this.#listDueAbove(view, page).some((row) => countCallBytes({ row }) <= room);
     // Together with what is due now they may pay for the proofs.
     if (fits) {
       this.#wakeUncovered();
@@ -267,7 +267,7 @@ class LegLoop {
       target: this.#leg.target.id.stateMachine,
       nowMs: this.#deps.clock.now(),
       limit,
-      sinkNowSec: nowSec,
+      targetNowSec: nowSec,
       afterKey: { seenAtHeight: height, nonce: LAST_NONCE, commitment: LAST_COMMITMENT },
     });
   }

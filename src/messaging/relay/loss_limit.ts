@@ -11,7 +11,7 @@ import type { PipelineDeps } from "./leg.ts";
 import type { Settling } from "./settlement.ts";
 
 /** How often it is told that a chain is left alone, ms. */
-const TELL_EVERY_MS = 3_600_000;
+const REPORT_INTERVAL_MS = 3_600_000;
 
 /** Time until a price that nobody knows is asked for again, ms. */
 const UNPRICED_PAUSE_MS = 60_000;
@@ -72,7 +72,7 @@ function stop(
 ): void {
   const nowMs = deps.clock.now();
   const old = read(deps, chain);
-  const isDue = old === undefined || nowMs - old.lastReportedMs >= TELL_EVERY_MS;
+  const isDue = old === undefined || nowMs - old.lastReportedMs >= REPORT_INTERVAL_MS;
   write(deps, chain, { untilMs, lastReportedMs: isDue ? nowMs : old.lastReportedMs });
   if (!isDue) return;
   deps.log.warn("loss_limit_reached", {

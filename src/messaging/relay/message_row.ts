@@ -5,7 +5,7 @@ import type { Message } from "../../core/ismp/message.ts";
 import { type Leaf, leafCodec } from "../../core/ismp/request.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { decodeStrict } from "../../core/encoding/scale.ts";
-import { receiptKeyOf, requestOf } from "./decisions/route.ts";
+import { toReceiptKey, toRequest } from "./decisions/route.ts";
 
 function leafOf(message: Message): Leaf {
   switch (message.kind) {
@@ -19,19 +19,19 @@ function leafOf(message: Message): Leaf {
 }
 
 /** The row of a message that a leg has just read at `seenAtHeight` of its source. */
-export function rowOf(
+export function toMessageRow(
   message: Message,
   leg: { readonly source: StateMachine; readonly target: StateMachine },
   seenAtHeight: bigint,
   decided: Pick<NewMessage, "state" | "reason" | "nextAttemptAtMs">,
 ): NewMessage {
-  const request = requestOf(message);
+  const request = toRequest(message);
   return {
     commitment: message.commitment,
     target: leg.target,
     source: leg.source,
     kind: message.kind,
-    requestCommitment: receiptKeyOf(message),
+    requestCommitment: toReceiptKey(message),
     requestSource: request.source,
     requestDest: request.dest,
     module: request.from,
@@ -47,7 +47,7 @@ export function rowOf(
  * The message that a row holds.
  * @throws {Error} when the stored bytes are not that message: the row is poisoned.
  */
-export function messageOf(row: Pick<MessageRow, "commitment" | "encoded">): Message {
+export function parseRow(row: Pick<MessageRow, "commitment" | "encoded">): Message {
   const message = toMessage(decodeStrict(leafCodec, row.encoded, "Leaf"));
   if (message.commitment !== row.commitment) {
     throw new Error(`Row ${row.commitment} holds message ${message.commitment}`);

@@ -9,15 +9,15 @@ import { highestPriceWei } from "../../core/chains/evm/gas.ts";
 import { priceCaps } from "./decisions/price_cap.ts";
 import { noteForeign } from "./foreign_nonces.ts";
 import { isSpendingStopped } from "./loss_limit.ts";
-import type { Replacing } from "./replacing.ts";
+import type { ReplacementContext } from "./replacement_context.ts";
 import type { Settling } from "./settlement.ts";
-import { sendInstead } from "./replacement.ts";
+import { sendReplacement } from "./replacement.ts";
 
 /** Age of a waiting transaction from which on it is asked whether a gap is below it, ms: two slow blocks. */
 const GAP_AFTER_MS = 30_000;
 
 /** Uses up every gap, and tells of strangers' transactions in the pool. True when it sent something. */
-export async function fillGaps(work: Settling, replacing: Replacing): Promise<boolean> {
+export async function fillGaps(work: Settling, replacing: ReplacementContext): Promise<boolean> {
   const { deps, target, signal } = work;
   const waiting = listWaiting(work);
   const oldestMs = waiting.reduce((ms, { createdAtMs }) => Math.min(ms, createdAtMs), Infinity);
@@ -53,7 +53,7 @@ function listWaiting({ deps, target }: Settling): SubmissionRow[] {
 /** Sends a transfer of nothing, for more than what was given up, which somebody may still hold. */
 async function fillGap(
   work: Settling,
-  { chain }: Replacing,
+  { chain }: ReplacementContext,
   { old, nonce }: { readonly old: SubmissionRow; readonly nonce: bigint },
 ): Promise<boolean> {
   const terms = await chain.fetchReplacementTerms(old.submission, work.signal);
@@ -68,6 +68,6 @@ async function fillGap(
   const price = bumpPrice(terms.offered, terms.market, { capWei: cancelCapWei });
   if (price === undefined) return false;
   const submission = await chain.cancel({ ...old.submission, nonce }, price, work.signal);
-  await sendInstead(work, { old, submission, kind: "cancel", why: "gap" });
+  await sendReplacement(work, { old, submission, kind: "cancel", why: "gap" });
   return true;
 }

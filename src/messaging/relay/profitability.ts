@@ -7,10 +7,10 @@ import {
   type BatchVerdict,
   coveringPriceWei,
   decideBatch,
-  type Prelude,
+  type ProofUsage,
   signingBoundWei,
 } from "./decisions/batch_profit.ts";
-import { findGoneRequests } from "./gone.ts";
+import { findGoneRequests } from "./gone_requests.ts";
 import type { Leg, PipelineDeps, PipelineSettings } from "./leg.ts";
 import { hold, transition } from "./transitions.ts";
 import { type Candidate, stillOpen } from "./receipts.ts";
@@ -19,7 +19,7 @@ import type { ProvenBatch } from "./bisect_batch.ts";
 import { noteOffers } from "./spending.ts";
 
 /** What weighing a part gave. */
-export interface Weighed {
+export interface ProfitableBatch {
   /** The candidates that are worth delivering. */
   readonly candidates: readonly Candidate[];
   /** Most that one gas may cost when all of them are signed, wei; `undefined`: no bound. */
@@ -39,7 +39,7 @@ export async function filterProfitable(
     readonly candidates: readonly Candidate[];
   },
   signal: AbortSignal,
-): Promise<Weighed> {
+): Promise<ProfitableBatch> {
   const { profit } = leg;
   const unbounded = { candidates: work.candidates, maxGasPriceWei: undefined };
   if (profit === undefined) return unbounded;
@@ -69,7 +69,7 @@ export async function filterProfitable(
     };
   });
   const messagesGas = messageGas.reduce((sum, gas) => sum + gas, 0n);
-  const consensusProofs: Prelude = {
+  const consensusProofs: ProofUsage = {
     gas: gasUsed > messagesGas ? gasUsed - messagesGas : 0n,
     dataCostWei: 0n,
     isSentAnyway: part.delivery.steps.length === 1,

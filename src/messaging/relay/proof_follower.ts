@@ -24,7 +24,7 @@ export interface Bundles {
 }
 
 /** What a poll of the hub showed. */
-export interface Sighting {
+export interface ProofPollResult {
   /** Sets that the receiver must be handed before it takes the newest proof, ascending; empty: none. */
   readonly missingSets: readonly bigint[];
   /** Height of the hub that the newest proof brings; `undefined`: the receiver knows it already. */
@@ -62,7 +62,7 @@ const PLAN_KEPT_MS = 60_000;
 const MAX_KEPT = 4;
 
 /** Bytes that the node does not have may be on their way; after this time the operator is told, ms. */
-const LACKING_TOLD_AFTER_MS = 300_000;
+const MISSING_REPORT_AFTER_MS = 300_000;
 
 /** What following proofs needs beside the chains. */
 export interface FollowerDeps {
@@ -92,7 +92,7 @@ export class ProofFollower {
   #hasReportedNode = false;
   #hasToldLarge = false;
   /** Since when the node lacks bytes that are wanted; `told` once that was said. */
-  #lacking: { readonly sinceMs: number; readonly isReported: boolean } | undefined;
+  #missingBytes: { readonly sinceMs: number; readonly isReported: boolean } | undefined;
   /** Bytes that were loaded, newest last. */
   #loaded: readonly { readonly wanted: Wanted; readonly bytes: Uint8Array }[] = [];
 
@@ -105,7 +105,7 @@ export class ProofFollower {
    * Looks for what would bring the receiver further; `undefined` when it knows the newest proven height already, or
    * cannot take proofs this way (old handler, challenge period, hub node without its offchain store).
    */
-  look(view: CounterpartyView, signal: AbortSignal): Promise<Sighting | undefined> {
+  poll(view: CounterpartyView, signal: AbortSignal): Promise<ProofPollResult | undefined> {
     return this.#whileAble(view, async () => {
       await this.#search(view, signal);
       const newest = newestProof(this.#proofs, view.height);
@@ -188,13 +188,13 @@ export class ProofFollower {
   /** Tells once in a while that nothing comes of proofs whose bytes the node never had. */
   #noteBytes(height: bigint, bytes: Uint8Array | undefined): void {
     if (bytes !== undefined) {
-      this.#lacking = undefined;
+      this.#missingBytes = undefined;
       return;
     }
     const nowMs = this.#deps.clock.now();
-    const { sinceMs, isReported } = this.#lacking ?? { sinceMs: nowMs, isReported: false };
-    const isLong = nowMs - sinceMs >= LACKING_TOLD_AFTER_MS;
-    this.#lacking = { sinceMs, isReported: isReported || isLong };
+    const { sinceMs, isReported } = this.#missingBytes ?? { sinceMs: nowMs, isReported: false };
+    const isLong = nowMs - sinceMs >= MISSING_REPORT_AFTER_MS;
+    this.#missingBytes = { sinceMs, isReported: isReported || isLong };
     if (!isLong || isReported) return;
     this.#deps.log.warn(
       "accepted_proof_missing",
@@ -232,7 +232,7 @@ export class ProofFollower {
     if (setId === undefined) return undefined;
     const plan = planRotations(rotations, { setId, newest });
     if (plan.kind === "gap") {
-      this.#tellGap(plan.missing);
+      this.#reportGap(plan.missing);
       return undefined;
     }
     const { steps } = plan;
@@ -242,7 +242,7 @@ export class ProofFollower {
   }
 
   /** Tells once about each set that cannot be reached any more. */
-  #tellGap(missingSet: bigint): void {
+  #reportGap(missingSet: bigint): void {
     if (this.#missingSet === missingSet) return;
     this.#missingSet = missingSet;
     this.#deps.log.error(

@@ -4,10 +4,10 @@
 import type { Chain } from "../../core/chains/port.ts";
 import type { SubmissionRow } from "../ledger/ledger.ts";
 import { equalBytes } from "../../core/encoding/bytes.ts";
-import { messageRowOf, reopen } from "./item_outcomes.ts";
+import { readMessageRow, reopen } from "./item_outcomes.ts";
 import { noteRefusedFunds } from "./gas_balance.ts";
 import type { PipelineDeps } from "./leg.ts";
-import { messageOf } from "./message_row.ts";
+import { parseRow } from "./message_row.ts";
 import { settleByReceipts, type Settling } from "./settlement.ts";
 
 /** Blocks after which an extrinsic that is neither in a block nor in the pool is given up. */
@@ -67,7 +67,9 @@ function holdsNonceForOthers(deps: PipelineDeps, row: SubmissionRow): boolean {
  */
 async function broadcastAgain(work: Settling, row: SubmissionRow): Promise<boolean> {
   const { deps, target, signal } = work;
-  const messages = deps.ledger.submissions.itemsOf(row.id).map((item) => messageOf(messageRowOf(deps, item)));
+  const messages = deps.ledger.submissions.itemsOf(row.id).map((item) =>
+    parseRow(readMessageRow(deps, item))
+  );
   const receipts = await target.fetchReceipts(messages, signal);
   if (isOwn(target, receipts) && deps.clock.now() - row.createdAtMs < UNSEEN_MS) return false;
   const mustStay = holdsNonceForOthers(deps, row);

@@ -5,7 +5,7 @@ import { equalBytes } from "../../core/encoding/bytes.ts";
 import type { Message } from "../../core/ismp/message.ts";
 import { recordFoundReceipt } from "./delivery_record.ts";
 import type { Leg, PipelineDeps, PipelineSettings } from "./leg.ts";
-import { endOfFate, hold, transition } from "./transitions.ts";
+import { hold, toEndState, transition } from "./transitions.ts";
 import { rememberCompetitors } from "./competitors.ts";
 
 /** A message with its row. */
@@ -93,7 +93,7 @@ export async function endDelivered(
       const isOurs = leg.target.relayer !== undefined && equalBytes(relayer, leg.target.relayer);
       if (isOurs) recordFoundReceipt(deps, settings, row, { relayer, head });
       else others.push(relayer);
-      const end = endOfFate(isOurs ? "delivered" : "delivered_by_other");
+      const end = toEndState(isOurs ? "delivered" : "delivered_by_other");
       transition(deps, row, end.state, { reason: end.reason });
     }
     rememberCompetitors(deps, leg.target, others, false);

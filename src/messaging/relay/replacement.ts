@@ -14,11 +14,11 @@ import {
   STUCK_AFTER_MS,
   type StuckDecision,
 } from "../../core/chains/replacement_policy.ts";
-import { type CapFacts, priceCaps, shortfallWei } from "./decisions/price_cap.ts";
+import { type PriceCapInput, priceCaps, shortfallWei } from "./decisions/price_cap.ts";
 import { noteRefusedFunds, suspendUnfunded } from "./gas_balance.ts";
-import { readIncome } from "./batch_revenue.ts";
+import { readTransactionRevenue } from "./batch_revenue.ts";
 import { isSpendingStopped } from "./loss_limit.ts";
-import type { Replacing } from "./replacing.ts";
+import type { ReplacementContext } from "./replacement_context.ts";
 import { noteNoAnswer } from "./send.ts";
 import type { Settling } from "./settlement.ts";
 
@@ -38,7 +38,7 @@ interface Place {
  * or nothing is to be done.
  * @param rows everything of one nonce, oldest first; at least one is unresolved and none is known to be mined
  */
-export async function moveOn(work: Settling, rows: readonly SubmissionRow[]): Promise<boolean> {
+export async function replaceStuck(work: Settling, rows: readonly SubmissionRow[]): Promise<boolean> {
   const { deps, replacing, signal } = work;
   const place = placeOf(rows);
   if (replacing === undefined || place === undefined) return false;
@@ -48,7 +48,7 @@ export async function moveOn(work: Settling, rows: readonly SubmissionRow[]): Pr
   const terms = await replacing.chain.fetchReplacementTerms(dearest.submission, signal);
   // It waits for those below it, not for a better price.
   if (terms.nonces.latest < nonce) return false;
-  const facts = await readCapFacts(work, replacing, { newest, dearest, terms });
+  const facts = await readPriceCapInput(work, replacing, { newest, dearest, terms });
   if (facts === undefined) return false;
   const decision = decideStuck({
     nonce,
@@ -62,7 +62,7 @@ export async function moveOn(work: Settling, rows: readonly SubmissionRow[]): Pr
     market: terms.market,
     ...priceCaps(facts),
   });
-  tellShortfall(work, facts, terms);
+  reportShortfall(work, facts, terms);
   return await act(work, replacing, place, decision);
 }
 
@@ -82,7 +82,7 @@ function placeOf(rows: readonly SubmissionRow[]): Place | undefined {
 /** Whether what would be made dearer calls a handler that is gone; the terms say it of the dearest one. */
 async function isHandlerReplaced(
   { signal }: Settling,
-  { chain }: Replacing,
+  { chain }: ReplacementContext,
   { newest, dearest, terms }: Pick<Place, "newest" | "dearest"> & { readonly terms: ReplacementTerms },
 ): Promise<boolean> {
   const ofNewest = newest.id === dearest.id
@@ -92,16 +92,16 @@ async function isHandlerReplaced(
 }
 
 /** What the bounds of the price depend on; `undefined`: not known yet. */
-async function readCapFacts(
+async function readPriceCapInput(
   work: Settling,
-  replacing: Replacing,
+  replacing: ReplacementContext,
   at: { readonly newest: SubmissionRow; readonly dearest: SubmissionRow; readonly terms: ReplacementTerms },
-): Promise<CapFacts | undefined> {
+): Promise<PriceCapInput | undefined> {
   const { newest, terms } = at;
   const gasLimit = newest.submission.gasLimit ?? 0n;
   const income = newest.kind === "cancel"
     ? { kind: "none" as const }
-    : await readIncome(work, replacing, newest);
+    : await readTransactionRevenue(work, replacing, newest);
   if (income === undefined) return undefined;
   const dataCostWei = income.kind === "fees" || income.kind === "reward"
     ? await replacing.chain.fetchDataCost(newest.submission.raw, work.signal)
@@ -118,7 +118,7 @@ async function readCapFacts(
 }
 
 /** Says what is missing when the account could not pay for the next higher price. */
-function tellShortfall({ deps, target }: Settling, facts: CapFacts, terms: ReplacementTerms): void {
+function reportShortfall({ deps, target }: Settling, facts: PriceCapInput, terms: ReplacementTerms): void {
   if (facts.income.kind === "none") return;
   const wanted = bumpPrice(terms.offered, terms.market, { capWei: undefined });
   if (wanted === undefined) return;
@@ -133,7 +133,7 @@ function tellShortfall({ deps, target }: Settling, facts: CapFacts, terms: Repla
 
 async function act(
   work: Settling,
-  { chain }: Replacing,
+  { chain }: ReplacementContext,
   { newest }: Place,
   decision: StuckDecision,
 ): Promise<boolean> {
@@ -143,7 +143,7 @@ async function act(
       return false; // the next round sees what was mined
     case "replace": {
       const submission = await chain.resign(newest.submission, decision.price);
-      await sendInstead(work, {
+      await sendReplacement(work, {
         old: newest,
         submission,
         kind: "delivery",
@@ -153,7 +153,7 @@ async function act(
     }
     case "cancel": {
       const submission = await chain.cancel(newest.submission, decision.price, work.signal);
-      await sendInstead(work, { old: newest, submission, kind: "cancel", why: decision.why });
+      await sendReplacement(work, { old: newest, submission, kind: "cancel", why: decision.why });
       return true;
     }
     case "rebroadcast":
@@ -171,7 +171,7 @@ export interface Successor {
 }
 
 /** Journals a transaction in the place of another one, then hands it over. */
-export async function sendInstead(work: Settling, successor: Successor): Promise<void> {
+export async function sendReplacement(work: Settling, successor: Successor): Promise<void> {
   const { deps, target, signal } = work;
   const { old, submission, kind } = successor;
   signal.throwIfAborted();

@@ -7,8 +7,8 @@ import type { MessageRow, WithdrawalRow } from "../ledger/ledger.ts";
 import { type Hash256, toHex } from "../../core/encoding/bytes.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
 import { paymentBudget18, toFee18, toReward18 } from "./decisions/money.ts";
-import { type PaymentClass, paymentClassOf } from "./decisions/profit.ts";
-import { receiptKeyOf, requestOf } from "./decisions/route.ts";
+import { classifyPayment, type PaymentClass } from "./decisions/profit.ts";
+import { toReceiptKey, toRequest } from "./decisions/route.ts";
 import type { FeeReader, LegProfit, PipelineDeps, PipelineSettings } from "./leg.ts";
 import type { Candidate } from "./receipts.ts";
 
@@ -44,8 +44,8 @@ export async function readRevenues(
     readBudgets(deps, settings, market, candidates, signal),
   ]);
   return candidates.map(({ row, message }): Revenue => {
-    const reward = settings.listedModules()?.get(toHex(requestOf(message).from));
-    const paymentClass = paymentClassOf(message, {
+    const reward = settings.listedModules()?.get(toHex(toRequest(message).from));
+    const paymentClass = classifyPayment(message, {
       hub: settings.hub,
       target: market.target.id.stateMachine,
       isOwnWithdrawal: findOwnPayment(deps, settings, row) !== undefined,
@@ -86,14 +86,14 @@ async function readFees(
 ): Promise<ReadonlyMap<Hash256, Fee>> {
   const byChain = new Map<FeeReader, Candidate[]>();
   for (const candidate of candidates) {
-    const chain = market.profit.feeChains.get(requestOf(candidate.message).source);
+    const chain = market.profit.feeChains.get(toRequest(candidate.message).source);
     if (chain === undefined) continue; // requests of the hub have no fee
     byChain.set(chain, [...byChain.get(chain) ?? [], candidate]);
   }
   const fees = new Map<Hash256, Fee>();
   await Promise.all([...byChain].map(async ([chain, members]) => {
     try {
-      const keys = members.map(({ message }) => receiptKeyOf(message));
+      const keys = members.map(({ message }) => toReceiptKey(message));
       const [units, decimals] = await Promise.all([
         chain.fetchFees(keys, signal),
         chain.fetchFeeTokenDecimals(signal),

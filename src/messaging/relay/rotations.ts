@@ -76,7 +76,7 @@ export class RewardedRotations {
     const offered = await Promise.all(sets.map((set) => rewards.fetchRotationReward(chain, set, signal)));
     const { reward18, hold: reason } = rewardFor(offered, this.#settings.hubTokenPrice27);
     if (reason === undefined) return offered;
-    this.#tell({ kind: "hold", reason, reward18, required18: undefined });
+    this.#log({ kind: "hold", reason, reward18, required18: undefined });
     return undefined;
   }
 
@@ -98,7 +98,7 @@ export class RewardedRotations {
     const tokenPrice27 = this.#settings.hubTokenPrice27;
     const offered = { rewards: rewards.slice(0, proofs.length), tokenPrice27, profitPercent };
     const decision = decideRotations(offered, usage, { gasPriceWei, price27 });
-    this.#tell(decision);
+    this.#log(decision);
     if (decision.kind === "hold") return "held";
     const { reward18 } = decision;
     // Also who wants every message delivered buys rotations for the reward alone.
@@ -108,7 +108,7 @@ export class RewardedRotations {
   }
 
   /** Tells once why rotations are left to others. */
-  #tell(decision: RotationDecision): void {
+  #log(decision: RotationDecision): void {
     const reason = decision.kind === "hold" ? decision.reason : undefined;
     if (reason === this.#told) return;
     this.#told = reason;

@@ -9,8 +9,8 @@ import { NEVER_MS } from "./decisions/retry_schedule.ts";
 import { type Route, route } from "./decisions/route.ts";
 import { boundCatchUp, chooseScanStart, nextChunk, ScanWidth } from "./decisions/scan_range.ts";
 import { recordRotationReward } from "../fees/reward_record.ts";
-import { type Leg, legName, type PipelineDeps, type PipelineSettings, routeFacts } from "./leg.ts";
-import { rowOf } from "./message_row.ts";
+import { type Leg, legName, type PipelineDeps, type PipelineSettings, toRouteInput } from "./leg.ts";
+import { toMessageRow } from "./message_row.ts";
 
 /** Sets the first cursor of a leg after a start, and tells what is skipped and why. */
 export async function startCursor(
@@ -116,14 +116,14 @@ function recordRows(
   leg: Leg,
   work: { readonly events: readonly ChainEvent[]; readonly view: CounterpartyView },
 ): number {
-  const facts = routeFacts(leg, settings, work.view.nowSec);
+  const facts = toRouteInput(leg, settings, work.view.nowSec);
   const ends = { source: facts.source, target: facts.target };
   let fresh = 0;
   for (const event of work.events) {
     if (event.kind !== "message") continue;
-    const decided = stateOf(route(event.message, facts));
+    const decided = decideState(route(event.message, facts));
     if (decided === undefined) continue;
-    const row = rowOf(event.message, ends, event.at.height, decided);
+    const row = toMessageRow(event.message, ends, event.at.height, decided);
     if (!recordRow(deps, row)) continue;
     fresh++;
     logFound(deps, leg, row);
@@ -169,7 +169,7 @@ function reviveFunded(
 }
 
 /** State of a row by the route of its message; `undefined` for messages of other legs. */
-export function stateOf(
+export function decideState(
   decided: Route,
 ): Pick<NewMessage, "state" | "reason" | "nextAttemptAtMs"> | undefined {
   switch (decided.kind) {

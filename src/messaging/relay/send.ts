@@ -22,7 +22,7 @@ import { hold, markRefused, transitionAll } from "./transitions.ts";
 import { type Candidate, stillOpen, takeDelivered } from "./receipts.ts";
 import type { ProvenBatch } from "./bisect_batch.ts";
 import { leaveSuspended } from "./suspension.ts";
-import { allowanceOf } from "./spending.ts";
+import { decideAllowance } from "./spending.ts";
 import { noteTooLarge } from "./transaction_size.ts";
 
 /** What sending a batch gave. */
@@ -33,7 +33,7 @@ export interface SendResult {
 }
 
 /** A batch that the target takes. */
-export interface SendWork {
+export interface SendInput {
   readonly part: ProvenBatch;
   /** The batch's messages with their rows, in its order. */
   readonly candidates: readonly Candidate[];
@@ -57,14 +57,14 @@ export function isProofUnderWay(deps: PipelineDeps, leg: Leg, known: bigint): bo
 }
 
 /** Consensus proofs that the chain takes without messages, and who pays for them. */
-export interface ConsensusWork {
+export interface ConsensusInput {
   readonly delivery: Delivery;
   readonly simulation: Extract<Simulation, { kind: "accepted" }>;
   /** `rewarded`: by the hub; otherwise by messages that follow. */
   readonly why: "rewarded" | "ahead of messages" | "ahead of a payment";
   /** What the hub pays for them, dollars x 10^18. */
   readonly reward18?: bigint;
-  /** As in {@link SendWork}. */
+  /** As in {@link SendInput}. */
   readonly maxGasPriceWei?: bigint | undefined;
 }
 
@@ -75,7 +75,7 @@ export type ConsensusResult = "sent" | "known" | "refused";
 export async function sendConsensus(
   deps: PipelineDeps,
   leg: Leg,
-  { delivery, simulation, why, reward18, maxGasPriceWei }: ConsensusWork,
+  { delivery, simulation, why, reward18, maxGasPriceWei }: ConsensusInput,
   signal: AbortSignal,
 ): Promise<ConsensusResult> {
   const sendNow = async (): Promise<ConsensusResult> => {
@@ -123,7 +123,7 @@ export function send(
   deps: PipelineDeps,
   settings: PipelineSettings,
   leg: Leg,
-  work: SendWork,
+  work: SendInput,
   signal: AbortSignal,
 ): Promise<SendResult> {
   const sendNow = (): Promise<SendResult> => sendInTurn(deps, settings, leg, work, signal);
@@ -134,7 +134,7 @@ async function sendInTurn(
   deps: PipelineDeps,
   settings: PipelineSettings,
   leg: Leg,
-  work: SendWork,
+  work: SendInput,
   signal: AbortSignal,
 ): Promise<SendResult> {
   const { part, candidates } = work;
@@ -221,7 +221,7 @@ async function journalAndSend(
         requestCommitment,
         target,
       })),
-      allowance: allowanceOf(deps, leg, rows),
+      allowance: decideAllowance(deps, leg, rows),
     });
   });
   const fields = { leg: legName(leg), messages: rows.length, transaction: submission.hash, ...work.facts };

@@ -7,15 +7,15 @@ import type { SubmissionRow } from "../ledger/ledger.ts";
 import { Limit } from "../../core/runtime/limit.ts";
 import { RpcFault, type RpcFaultCode } from "../../core/rpc/fault.ts";
 import { confirmFoundReceipts } from "./confirm.ts";
-import { tellForeign } from "./foreign_nonces.ts";
+import { reportForeign } from "./foreign_nonces.ts";
 import type { PipelineDeps, PipelineSettings } from "./leg.ts";
 import { reviewLoss } from "./loss_limit.ts";
 import { fillGaps } from "./nonce_gaps.ts";
-import type { Replacing } from "./replacing.ts";
+import type { ReplacementContext } from "./replacement_context.ts";
 import { settleUnknown } from "./rebroadcast.ts";
 import { settleSameNonce } from "./competing_submissions.ts";
 import { noteInPool, settleByReceipts, settleRevert, settleSuccess, type Settling } from "./settlement.ts";
-import { moveOn } from "./replacement.ts";
+import { replaceStuck } from "./replacement.ts";
 
 /** Faults after which asking for another submission is pointless for now. */
 const ABOUT_THE_ENDPOINT: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>([
@@ -32,7 +32,7 @@ export interface SettleRound {
   /** Submissions still open, included ones that are not final left out. */
   readonly waiting: number;
   /** True when something changed that a leg may want to know. */
-  readonly hasNews: boolean;
+  readonly hasChanges: boolean;
 }
 
 /**
@@ -44,7 +44,7 @@ export async function settleAll(
   settings: PipelineSettings,
   target: Chain,
   signal: AbortSignal,
-  replacing?: Replacing,
+  replacing?: ReplacementContext,
 ): Promise<SettleRound> {
   const work: Settling = { deps, settings, target, replacing, signal };
   // What an earlier round wrote down, also when it did not come to its end.
@@ -53,12 +53,12 @@ export async function settleAll(
   const needsFinal = places.some((rows) => rows.some(({ state }) => state === "included"));
   const finalHeight = needsFinal ? await target.fetchFinalHeight(signal) : 0n;
   let waiting = 0;
-  let hasNews = false;
+  let hasChanges = false;
   let fault: RpcFault | undefined;
   const attempt = async (step: () => Promise<boolean>): Promise<boolean> => {
     try {
       if (!await step()) return false;
-      hasNews = true;
+      hasChanges = true;
       return true;
     } catch (error) {
       if (!(error instanceof RpcFault) || ABOUT_THE_ENDPOINT.has(error.code)) throw error;
@@ -75,10 +75,10 @@ export async function settleAll(
     if (!isSettled) waiting += rows.filter(({ state }) => state !== "included").length;
   }
   if (replacing !== undefined) await attempt(() => fillGaps(work, replacing));
-  if (await confirmFoundReceipts(deps, target, signal)) hasNews = true;
+  if (await confirmFoundReceipts(deps, target, signal)) hasChanges = true;
   await reviewLoss(work);
   if (fault !== undefined) throw fault;
-  return { waiting, hasNews };
+  return { waiting, hasChanges };
 }
 
 /** Unresolved deliveries and cancellations, those of one nonce together, oldest first. */
@@ -111,13 +111,13 @@ function askAhead({ target, signal }: Settling, places: readonly (readonly Submi
 async function settlePlace(work: Settling, rows: readonly SubmissionRow[], asked: Asked): Promise<boolean> {
   const [row] = rows;
   if (row === undefined) return false;
-  const competitors = listRivals(work, row);
+  const competitors = listCompetingSubmissions(work, row);
   if (competitors.length > 1) return await settleSameNonce(work, competitors);
   return await settleOne(work, row, asked.get(row.id));
 }
 
 /** Everything in the journal that was ever signed for the nonce of `row`: any of it may be mined. */
-function listRivals({ deps }: Settling, row: SubmissionRow): readonly SubmissionRow[] {
+function listCompetingSubmissions({ deps }: Settling, row: SubmissionRow): readonly SubmissionRow[] {
   const { account, chain, nonce } = row.submission;
   if (account === undefined || nonce === undefined) return [row];
   return deps.ledger.submissions.listByNonce(chain, account, nonce);
@@ -134,12 +134,12 @@ async function settleOne(
     case "included":
       return outcome.succeeded ? settleSuccess(work, row, outcome) : await settleRevert(work, row, outcome);
     case "pending":
-      return noteInPool(work.deps, row) || await moveOn(work, [row]);
+      return noteInPool(work.deps, row) || await replaceStuck(work, [row]);
     case "replaced":
-      tellForeign(work, row.submission.nonce);
+      reportForeign(work, row.submission.nonce);
       await settleByReceipts(work, row, { state: "replaced", detail: "nonce used" });
       return true;
     case "unknown":
-      return row.state !== "included" && await moveOn(work, [row]) || await settleUnknown(work, row);
+      return row.state !== "included" && await replaceStuck(work, [row]) || await settleUnknown(work, row);
   }
 }

@@ -8,7 +8,7 @@ import { hasRoomInFlight } from "./in_flight.ts";
 import type { PipelineDeps, PipelineSettings } from "./leg.ts";
 import { transition } from "./transitions.ts";
 import { CompetitorDeliveries } from "./competitor_deliveries.ts";
-import type { Replacing } from "./replacing.ts";
+import type { ReplacementContext } from "./replacement_context.ts";
 import { noteNoAnswer } from "./send.ts";
 import { settleAll } from "./settle.ts";
 
@@ -16,10 +16,10 @@ import { settleAll } from "./settle.ts";
 const SOONER = 8;
 
 /** A target with those who want to know when its submissions are settled. */
-export interface SettlingSink {
+export interface SettledTarget {
   readonly target: Chain;
   /** How transactions that wait too long are replaced; absent where they have no nonces. */
-  readonly replacing?: Replacing | undefined;
+  readonly replacing?: ReplacementContext | undefined;
   /** Chains whose legs lead to the target. */
   readonly sources: readonly Chain[];
   readonly everyMs: number;
@@ -30,7 +30,7 @@ export interface SettlingSink {
 }
 
 /** Makes the worker that settles the submissions of one target. */
-export function settleWorker(deps: PipelineDeps, settings: PipelineSettings, work: SettlingSink): Worker {
+export function settleWorker(deps: PipelineDeps, settings: PipelineSettings, work: SettledTarget): Worker {
   const { target } = work;
   const notices = new WaitNotices(deps);
   const others = new CompetitorDeliveries(deps, target);
@@ -40,8 +40,8 @@ export function settleWorker(deps: PipelineDeps, settings: PipelineSettings, wor
       recoverSubmitted(deps, work);
       while (!signal.aborted) {
         try {
-          const { waiting, hasNews } = await settleAll(deps, settings, target, signal, work.replacing);
-          if (await others.check(signal) || hasNews) work.legs.forEach((leg) => leg.wake());
+          const { waiting, hasChanges } = await settleAll(deps, settings, target, signal, work.replacing);
+          if (await others.check(signal) || hasChanges) work.legs.forEach((leg) => leg.wake());
           if (waiting === 0) notices.done("inclusion");
           else {
             const fields = { chain: target.id.stateMachine, transactions: waiting };
@@ -62,7 +62,7 @@ export function settleWorker(deps: PipelineDeps, settings: PipelineSettings, wor
 }
 
 /** True when messages are due that wait for a transaction under way to be settled. */
-function isRoomAwaited(deps: PipelineDeps, { target, sources }: SettlingSink): boolean {
+function isRoomAwaited(deps: PipelineDeps, { target, sources }: SettledTarget): boolean {
   const nowMs = deps.clock.now();
   const isAnyDue = sources.some((source) => {
     const dueAtMs = deps.ledger.messages.nextDueAt(source.id.stateMachine, target.id.stateMachine);
@@ -77,7 +77,7 @@ function isRoomAwaited(deps: PipelineDeps, { target, sources }: SettlingSink): b
  * that count as under way although no open submission carries them (the program died between two writes of an older
  * version, or a submission was pruned) become ready, and their receipts are read before anything else.
  */
-function recoverSubmitted(deps: PipelineDeps, work: SettlingSink): void {
+function recoverSubmitted(deps: PipelineDeps, work: SettledTarget): void {
   deps.ledger.transaction(() => {
     for (const { id } of deps.ledger.submissions.listUnresolved(work.target.id.stateMachine)) {
       noteNoAnswer(deps, id);

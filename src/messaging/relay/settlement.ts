@@ -5,11 +5,11 @@
 import type { Chain, RefusalCode, SubmissionOutcome } from "../../core/chains/port.ts";
 import type { SubmissionRow } from "../ledger/ledger.ts";
 import type { Hash256 } from "../../core/encoding/bytes.ts";
-import { fatesByEvents, fatesByReceipts, isLostRace } from "./decisions/outcome.ts";
-import { applyFate, applyOutcomes, finalise, messageRowOf, reopen, tryAgain } from "./item_outcomes.ts";
+import { isLostRace, outcomesFromEvents, outcomesFromReceipts } from "./decisions/outcome.ts";
+import { applyOutcome, applyOutcomes, finalise, readMessageRow, reopen, tryAgain } from "./item_outcomes.ts";
 import type { PipelineDeps, PipelineSettings } from "./leg.ts";
-import { messageOf } from "./message_row.ts";
-import type { Replacing } from "./replacing.ts";
+import { parseRow } from "./message_row.ts";
+import type { ReplacementContext } from "./replacement_context.ts";
 import { rememberCompetitors, rememberVainProofs, rememberWin } from "./competitors.ts";
 import { noteSpent, type Paid, readPaid } from "./spending.ts";
 
@@ -22,7 +22,7 @@ export interface Settling {
   readonly settings: PipelineSettings;
   readonly target: Chain;
   /** How transactions take the place of one another; absent where they have no nonces. */
-  readonly replacing: Replacing | undefined;
+  readonly replacing: ReplacementContext | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -66,14 +66,18 @@ function readPaidBy({ replacing, signal }: Settling, outcome: Included): Promise
   return readPaid(outcome, replacing?.profit?.price, signal);
 }
 
-/** Writes the fate of each message of a successful transaction, as the host's events tell it. */
+/** Writes the outcome of each message of a successful transaction, as the host's events tell it. */
 function recordInclusion({ deps, settings, target }: Settling, row: SubmissionRow, outcome: Included): void {
   if (row.state === "included") reopen(deps, row);
   const items = deps.ledger.submissions.itemsOf(row.id);
   const ourself = ourselfOn(target);
-  const fates = fatesByEvents(items.map(({ requestCommitment }) => requestCommitment), outcome, ourself);
+  const outcomes = outcomesFromEvents(
+    items.map(({ requestCommitment }) => requestCommitment),
+    outcome,
+    ourself,
+  );
   const seen = { kind: "included", block: outcome.block, isFinal: outcome.isFinal } as const;
-  const ends = items.map((item, index) => ({ item, fate: fates[index] ?? "undelivered" }));
+  const ends = items.map((item, index) => ({ item, outcome: outcomes[index] ?? "undelivered" }));
   applyOutcomes(deps, settings, { target, row, ourself, seen }, ends);
   if (row.kind !== "delivery") return;
   if (outcome.advancedClient !== false) return rememberWin(deps, target);
@@ -130,18 +134,18 @@ export async function settleByReceipts(
   const { deps, settings, target, signal } = work;
   const all = deps.ledger.submissions.itemsOf(row.id);
   const items = all.filter(({ commitment }) => !end.carried?.has(commitment));
-  const messages = items.map((item) => messageOf(messageRowOf(deps, item)));
+  const messages = items.map((item) => parseRow(readMessageRow(deps, item)));
   const height = end.block?.height;
   const found = await target.fetchCertainReceipts(messages, { height }, signal);
   // What is not certain yet is looked for again before the message goes once more.
   const receipts = found.map((receipt) => receipt.kind === "certain" ? receipt.value : undefined);
   const head = await target.fetchHeight(signal);
   const ourself = ourselfOn(target);
-  const fates = fatesByReceipts(receipts, ourself);
-  const isRace = isLostRace(fates);
+  const outcomes = outcomesFromReceipts(receipts, ourself);
+  const isRace = isLostRace(outcomes);
   const isReverted = end.block !== undefined;
   const others = receipts.filter((relayer, index) =>
-    relayer !== undefined && fates[index] === "delivered_by_other"
+    relayer !== undefined && outcomes[index] === "delivered_by_other"
   ).flatMap((relayer) => relayer === undefined ? [] : [relayer]);
   deps.ledger.transaction(() => {
     // What an earlier block had written for it does not hold any more.
@@ -149,9 +153,9 @@ export async function settleByReceipts(
     for (const { commitment } of all) deps.ledger.submissions.settleItem(row.id, commitment, "not_handled");
     rememberCompetitors(deps, target, others, isReverted);
     for (const [index, item] of items.entries()) {
-      const fate = fates[index] ?? "undelivered";
-      applyFate(deps, settings, { target, row, item, fate, ourself, seen: { kind: "receipt", head } });
-      if (fate === "undelivered") {
+      const outcome = outcomes[index] ?? "undelivered";
+      applyOutcome(deps, settings, { target, row, item, outcome, ourself, seen: { kind: "receipt", head } });
+      if (outcome === "undelivered") {
         tryAgain(deps, settings, { target, row, item, isRace, isReverted, members: all.length, ...end });
       }
     }

@@ -38,7 +38,7 @@ function isOwnPayment({ ledger }: PipelineDeps, { requestCommitment }: MessageRo
 }
 
 /** The rule by which the messages of a batch are sent; their rows as they are now. */
-export function allowanceOf(
+export function decideAllowance(
   deps: PipelineDeps,
   { profit, target }: Leg,
   rows: readonly MessageRow[],

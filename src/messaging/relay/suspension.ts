@@ -9,18 +9,18 @@ import { type Hash256, toHex } from "../../core/encoding/bytes.ts";
 import type { Message } from "../../core/ismp/message.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { NEVER_MS } from "./decisions/retry_schedule.ts";
-import { requestOf } from "./decisions/route.ts";
+import { toRequest } from "./decisions/route.ts";
 import { afterFailure, afterSuccess, judgeSuspended } from "./decisions/suspension.ts";
 import type { Leg, PipelineDeps, PipelineSettings } from "./leg.ts";
 import { transition } from "./transitions.ts";
-import { messageOf } from "./message_row.ts";
+import { parseRow } from "./message_row.ts";
 import type { Candidate } from "./receipts.ts";
 import { findOwnPayment } from "./revenue.ts";
 import { losesGasOnRace } from "./competitors.ts";
 
 /** The pair that a message belongs to. The answer to a GET request is received by the module that asked. */
-export function pairOf(message: Message, target: StateMachine): SuspensionKey {
-  const { from } = requestOf(message);
+export function toSuspensionKey(message: Message, target: StateMachine): SuspensionKey {
+  const { from } = toRequest(message);
   return { target, from, to: message.kind === "post" ? message.request.to : from };
 }
 
@@ -40,7 +40,7 @@ export function noteNotExecuted(
 ): number | undefined {
   if (!losesGasOnRace(target) || findOwnPayment(deps, settings, failed.row) !== undefined) return undefined;
   const { suspensions } = deps.ledger;
-  const key = pairOf(messageOf(failed.row), target.id.stateMachine);
+  const key = toSuspensionKey(parseRow(failed.row), target.id.stateMachine);
   const before = suspensions.find(key);
   const { transaction } = failed;
   const after = afterFailure(before, { transaction, nowMs: deps.clock.now() });
@@ -121,11 +121,11 @@ export function leaveSuspended(
   const active = new Map(suspensions.listActive(target.id.stateMachine).map((pair) => [nameOf(pair), pair]));
   if (active.size === 0) return candidates;
   return candidates.filter(({ row, message }) => {
-    const name = nameOf(pairOf(message, row.target));
+    const name = nameOf(toSuspensionKey(message, row.target));
     const pair = active.get(name);
     if (pair === undefined || findOwnPayment(deps, settings, row) !== undefined) return true;
-    const isTrialOpen = isAnotherTried(deps, pair, candidates, row);
-    const verdict = judgeSuspended(pair, { nowMs: deps.clock.now(), isTrialOpen });
+    const isTryOpen = isAnotherTried(deps, pair, candidates, row);
+    const verdict = judgeSuspended(pair, { nowMs: deps.clock.now(), isTryOpen });
     if (verdict.kind === "wait") {
       transition(deps, row, "held", {
         reason: "suspended",

@@ -1,6 +1,6 @@
 /** Changes of message rows, each with its one log line. */
 import type { HoldReason, MessageRow, MessageState, TerminalReason } from "../ledger/ledger.ts";
-import { logTransition } from "../message_line.ts";
+import { logTransition } from "../message_log.ts";
 import type { DeliveryOutcome } from "./decisions/outcome.ts";
 import { judgeRefusal } from "./decisions/refusal.ts";
 import { isRefusedForGood, NEVER_MS, nextAttemptMs, type RetryClass } from "./decisions/retry_schedule.ts";
@@ -130,10 +130,10 @@ export function markRefused(
 }
 
 /** State and reason of a message whose delivery is known to have happened. */
-export function endOfFate(
-  fate: Extract<DeliveryOutcome, "delivered" | "delivered_by_other">,
+export function toEndState(
+  outcome: Extract<DeliveryOutcome, "delivered" | "delivered_by_other">,
 ): { readonly state: MessageState; readonly reason: TerminalReason } {
-  return fate === "delivered"
+  return outcome === "delivered"
     ? { state: "delivered", reason: "handled_by_us" }
     : { state: "delivered_by_other", reason: "handled_by_other" };
 }

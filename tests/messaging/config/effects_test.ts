@@ -5,8 +5,8 @@ import { toHex } from "../../../src/core/encoding/bytes.ts";
 import { parseMessagingConfig } from "../../../src/messaging/config/read.ts";
 import { type MessagingConfig, messagingSections } from "../../../src/messaging/config/schema.ts";
 import { connectChains } from "../../../src/messaging/connect.ts";
-import { feeDepsOf, planFees } from "../../../src/messaging/fee_workers.ts";
-import { planLegs, settingsOf } from "../../../src/messaging/legs.ts";
+import { createFeeDeps, planFees } from "../../../src/messaging/fee_workers.ts";
+import { planLegs, toPipelineSettings } from "../../../src/messaging/legs.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { openMemoryLedger } from "../../support/ledger.ts";
 import { recordReads } from "../../support/read_recorder.ts";
@@ -33,13 +33,13 @@ async function plan(config: MessagingConfig): Promise<string> {
     ledger: openMemoryLedger({ clock }),
   };
   const { hub, chains } = connectChains(deps, config);
-  const settings = settingsOf(config, () => undefined);
+  const settings = toPipelineSettings(config, () => undefined);
   const gated = chains.map((entry) => ({ entry, passed: Promise.resolve() }));
   const parts = { config, settings, hub, chains: gated, fetch: () => assert.fail() };
   const { outbound, workers } = planLegs(deps, parts);
   const feeParts = { ...parts, checks: new Map(), outbound };
   const fees = planFees(deps, feeParts);
-  const { withdrawals, hostOf } = feeDepsOf(deps, feeParts);
+  const { withdrawals, hostOf } = createFeeDeps(deps, feeParts);
   const shown = {
     settings,
     workers: [...workers, ...fees].map(({ name }) => name),

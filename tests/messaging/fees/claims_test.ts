@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { hashOf, newDelivery, newSubmission } from "../../support/ledger_rows.ts";
-import { rowOf } from "../../../src/messaging/relay/message_row.ts";
+import { toMessageRow } from "../../../src/messaging/relay/message_row.ts";
 import { postMessage } from "../../../src/core/ismp/commitment.ts";
 import { ClaimsRounds } from "../../../src/messaging/fees/claims_round.ts";
 import { claimsWorker } from "../../../src/messaging/fees/claims_worker.ts";
@@ -16,8 +16,8 @@ const one = 10n ** 18n;
 async function claimAll(scene: Scene, rounds = new ClaimsRounds(scene.deps)): Promise<ClaimsRounds> {
   for (let round = 0, idle = 0; idle < 3; round++) {
     assert.ok(round < 200, "no end of rounds");
-    const { hasNews, underWay } = await rounds.run(never);
-    idle = hasNews || underWay > 0 ? 0 : idle + 1;
+    const { hasChanges, underWay } = await rounds.run(never);
+    idle = hasChanges || underWay > 0 ? 0 : idle + 1;
     await scene.blocks(1);
   }
   return rounds;
@@ -195,7 +195,7 @@ Deno.test("claims: another's receipt in place of ours ends a delivery only when 
   const { commitment } = message;
   const { height } = scene.node(b).head;
   const { messages, deliveries } = scene.ledger;
-  messages.record(rowOf(message, { source: hubName, target: b }, height, { state: "seen" }));
+  messages.record(toMessageRow(message, { source: hubName, target: b }, height, { state: "seen" }));
   messages.transition(commitment, b, { to: "delivered", reason: "handled_by_us" });
   deliveries.record({
     ...newDelivery(1, { commitment, dest: b, source: a, relayer: scene.address(b) }),

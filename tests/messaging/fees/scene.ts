@@ -13,7 +13,7 @@ import {
 import { Limit } from "../../../src/core/runtime/limit.ts";
 import { Wake } from "../../../src/core/runtime/wake.ts";
 import { FeeUnits } from "../../../src/messaging/fees/fee_units.ts";
-import { hubKeyOf } from "../../../src/messaging/fees/fee_context.ts";
+import { findHubKey } from "../../../src/messaging/fees/fee_context.ts";
 import { HubCalls } from "../../../src/messaging/fees/hub_calls.ts";
 import { NonceTurns } from "../../../src/messaging/fees/nonce_turns.ts";
 import type { PaymentDeps, WithdrawalSettings } from "../../../src/messaging/fees/payment_context.ts";
@@ -110,7 +110,7 @@ export class Scene {
       hub: this.hub,
       chains: this.chains,
       isUp: (chain) => !this.down.has(chain),
-      hubKey: hubKeyOf(this.hub, this.#options.hasHubSigner ?? false),
+      hubKey: findHubKey(this.hub, this.#options.hasHubSigner ?? false),
       calls: new HubCalls({ hub: this.hub, ledger, log: this.log }),
       turns: new NonceTurns(),
       units: new FeeUnits(),

@@ -4,7 +4,7 @@ import type { Message } from "../../../src/core/ismp/message.ts";
 import { STUCK_AFTER_MS } from "../../../src/core/chains/replacement_policy.ts";
 import type { Leg } from "../../../src/messaging/relay/leg.ts";
 import { settleAll } from "../../../src/messaging/relay/settle.ts";
-import { pairOf } from "../../../src/messaging/relay/suspension.ts";
+import { toSuspensionKey } from "../../../src/messaging/relay/suspension.ts";
 import { noteTooLarge } from "../../../src/messaging/relay/transaction_size.ts";
 import { MemoryReplacing } from "../../support/memory_replacing.ts";
 import type { MemoryTransaction } from "../../support/memory_node.ts";
@@ -686,7 +686,7 @@ Deno.test("bundle: no proof goes ahead of messages that are suspended", async ()
   const [message] = await pay(world, [100n * PROOF_COST_18]);
   assert.ok(message !== undefined);
   relayer.ledger.suspensions.write({
-    ...pairOf(message, names.two),
+    ...toSuspensionKey(message, names.two),
     failures: 1,
     isActive: true,
     nextTryAtMs: world.clock.now() + 86_400_000,

@@ -59,13 +59,13 @@ async function raceWith(world: World, messages: readonly Message[], number = 2):
 
 Deno.test("settle: what waits in the pool is counted and left alone", async () => {
   const { relayer } = await sent(2);
-  assert.deepEqual(await settle(relayer), { waiting: 1, hasNews: false });
+  assert.deepEqual(await settle(relayer), { waiting: 1, hasChanges: false });
 });
 
 Deno.test("settle: a handled message is delivered and recorded at inclusion, and final later", async () => {
   const { world, relayer, first } = await sent(2);
   await world.blocks(1);
-  assert.deepEqual(await settle(relayer), { waiting: 0, hasNews: true });
+  assert.deepEqual(await settle(relayer), { waiting: 0, hasChanges: true });
   assert.equal(stateOf({ relayer, first }), "included");
   assert.equal(relayer.row(first).state, "delivered");
   assert.equal(relayer.row(first).reason, "handled_by_us");
@@ -74,7 +74,7 @@ Deno.test("settle: a handled message is delivered and recorded at inclusion, and
     hash: world.two.head.hash,
   });
   assert.equal(record(relayer, first)?.isFinal, false);
-  assert.deepEqual(await settle(relayer), { waiting: 0, hasNews: false });
+  assert.deepEqual(await settle(relayer), { waiting: 0, hasChanges: false });
   await world.blocks(2);
   await settle(relayer);
   assert.equal(stateOf({ relayer, first }), "final");
@@ -225,7 +225,7 @@ Deno.test("settle: a transaction that another one replaced gives its messages ba
 Deno.test("settle: a transaction that no node knows is handed over again", async () => {
   const { world, relayer, first } = await sent(1);
   world.two.forgetPool();
-  assert.deepEqual(await settle(relayer), { waiting: 1, hasNews: false });
+  assert.deepEqual(await settle(relayer), { waiting: 1, hasChanges: false });
   assert.equal(world.two.poolSize, 1);
   await world.blocks(1);
   await settle(relayer);
@@ -238,7 +238,7 @@ Deno.test("settle: our receipts from one node are no reason to give up a transac
   // The node that is asked for the transaction is behind the one that is asked for the receipts.
   const behind = relayer.two.fetchOutcome.bind(relayer.two);
   relayer.two.fetchOutcome = () => Promise.resolve({ kind: "unknown" });
-  assert.deepEqual(await settle(relayer), { waiting: 1, hasNews: false });
+  assert.deepEqual(await settle(relayer), { waiting: 1, hasChanges: false });
   assert.equal(stateOf({ relayer, first }), "broadcast");
   relayer.two.fetchOutcome = behind;
   await settle(relayer);
@@ -432,7 +432,7 @@ Deno.test("settle: bytes that are being handed over are left alone until there i
   await world.clock.settle();
   await raceWith(world, [first]);
   world.two.produceBlock();
-  assert.deepEqual(await settle(relayer), { waiting: 1, hasNews: false });
+  assert.deepEqual(await settle(relayer), { waiting: 1, hasChanges: false });
   assert.equal(stateOf({ relayer, first }), "signed", "it may arrive yet, so nothing is known");
   await world.clock.advance(5_000);
   await sending;
@@ -497,7 +497,7 @@ Deno.test("settle: a found receipt that a reorganisation removes brings its mess
   const { world, relayer, leg, first } = await foundReceipt();
   world.two.reorganise(1, "forget");
   await world.blocks(6);
-  assert.deepEqual(await settle(relayer), { waiting: 0, hasNews: true });
+  assert.deepEqual(await settle(relayer), { waiting: 0, hasChanges: true });
   assert.equal(relayer.row(first).state, "ready");
   assert.equal(record(relayer, first), undefined);
   assert.equal((await round(relayer, leg)).sent, 1);

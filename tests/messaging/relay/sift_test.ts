@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Chain, Simulation } from "../../../src/core/chains/port.ts";
 import type { Message } from "../../../src/core/ismp/message.ts";
-import { findDeliverable, type SiftResult } from "../../../src/messaging/relay/bisect_batch.ts";
+import { type BisectResult, findDeliverable } from "../../../src/messaging/relay/bisect_batch.ts";
 import { forge } from "../../support/memory_host.ts";
 import { memoryLedger, names, Relayer, World } from "./world.ts";
 
@@ -9,7 +9,7 @@ interface Case {
   readonly world: World;
   readonly relayer: Relayer;
   readonly messages: readonly Message[];
-  readonly run: () => Promise<SiftResult>;
+  readonly run: () => Promise<BisectResult>;
 }
 
 /** `count` messages from one chain, ready to be proved to the hub (or from the hub to the other chain). */

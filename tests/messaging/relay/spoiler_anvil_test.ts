@@ -5,7 +5,7 @@ import type { Hex } from "../../../src/core/encoding/bytes.ts";
 import { Limit } from "../../../src/core/runtime/limit.ts";
 import { deliverDue } from "../../../src/messaging/relay/deliver.ts";
 import type { Leg } from "../../../src/messaging/relay/leg.ts";
-import { rowOf } from "../../../src/messaging/relay/message_row.ts";
+import { toMessageRow } from "../../../src/messaging/relay/message_row.ts";
 import { settleAll } from "../../../src/messaging/relay/settle.ts";
 import { chainOf, hub, never, postTo, proveFromHub, withHost } from "../../core/chains/evm/chain_fixture.ts";
 import { countReceived } from "../../../devnet/evm/host_admin.ts";
@@ -32,7 +32,7 @@ Deno.test("spoiler on a node: a module that burns a batch's gas only when it is 
     const { deps } = relayer;
     for (const message of messages) {
       deps.ledger.messages.record(
-        rowOf(message, { source: hub.stateMachine, target }, 1n, { state: "seen" }),
+        toMessageRow(message, { source: hub.stateMachine, target }, 1n, { state: "seen" }),
       );
     }
     const misbehave = (code: Hex): Promise<void> => host.node.setCode({ address: SPOILER, bytecode: code });

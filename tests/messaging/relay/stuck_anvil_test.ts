@@ -6,7 +6,7 @@ import { openMemoryLedger } from "../../../src/messaging/ledger/open.ts";
 import type { Message } from "../../../src/core/ismp/message.ts";
 import { MAX_REPLACEMENTS, STUCK_AFTER_MS } from "../../../src/core/chains/replacement_policy.ts";
 import type { PipelineDeps, PipelineSettings } from "../../../src/messaging/relay/leg.ts";
-import { rowOf } from "../../../src/messaging/relay/message_row.ts";
+import { toMessageRow } from "../../../src/messaging/relay/message_row.ts";
 import { settleAll } from "../../../src/messaging/relay/settle.ts";
 import {
   chainOf,
@@ -46,7 +46,7 @@ async function waiting(host: IsmpHost): Promise<Waiting> {
   const clock = new FakeClock();
   const ledger = openMemoryLedger({ clock });
   const target = chain.id.stateMachine;
-  ledger.messages.record(rowOf(message, { source: hub.stateMachine, target }, 1n, { state: "ready" }));
+  ledger.messages.record(toMessageRow(message, { source: hub.stateMachine, target }, 1n, { state: "ready" }));
   ledger.messages.transition(message.commitment, target, { to: "submitted" });
   const { commitment } = message;
   const items = [{ commitment, requestCommitment: commitment, target }];

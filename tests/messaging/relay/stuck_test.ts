@@ -5,7 +5,7 @@ import { toConsensusStateId } from "../../../src/core/ismp/state_machine.ts";
 import { MAX_REPLACEMENTS, STUCK_AFTER_MS } from "../../../src/core/chains/replacement_policy.ts";
 import type { FeeReader, Leg, LegProfit } from "../../../src/messaging/relay/leg.ts";
 import { noteForeign } from "../../../src/messaging/relay/foreign_nonces.ts";
-import type { Replacing } from "../../../src/messaging/relay/replacing.ts";
+import type { ReplacementContext } from "../../../src/messaging/relay/replacement_context.ts";
 import { settleAll, type SettleRound } from "../../../src/messaging/relay/settle.ts";
 import { MemoryReplacing } from "../../support/memory_replacing.ts";
 import { outbound, round } from "./rounds.ts";
@@ -35,7 +35,7 @@ async function waiting(ledger?: Ledger, world = new World()): Promise<Waiting> {
 }
 
 function settle({ relayer, replacing }: Waiting, profit?: LegProfit): Promise<SettleRound> {
-  const how: Replacing = {
+  const how: ReplacementContext = {
     chain: replacing,
     profit,
   };

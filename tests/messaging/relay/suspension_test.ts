@@ -3,7 +3,7 @@ import { fromHex, type Hex, toHex } from "../../../src/core/encoding/bytes.ts";
 import type { Message } from "../../../src/core/ismp/message.ts";
 import { releaseAll, type ReleaseChoice } from "../../../src/messaging/commands/release_suspended.ts";
 import { NEVER_MS } from "../../../src/messaging/relay/decisions/retry_schedule.ts";
-import { pairOf } from "../../../src/messaging/relay/suspension.ts";
+import { toSuspensionKey } from "../../../src/messaging/relay/suspension.ts";
 import { outbound, round, settle } from "./rounds.ts";
 import { memoryLedger, names, Relayer, withLedger, World } from "./world.ts";
 
@@ -131,7 +131,7 @@ Deno.test("suspension: what was prepared before the failure was seen is not sent
   relayer.two.faults.add("sign", {
     kind: "interrupt",
     when: "before",
-    act: () => suspensions.write({ ...pairOf(suspended, names.two), ...failed }),
+    act: () => suspensions.write({ ...toSuspensionKey(suspended, names.two), ...failed }),
   });
   assert.equal((await round(relayer, outbound(relayer))).sent, 1);
   assert.equal(stateOf(relayer, suspended), "held suspended");
@@ -156,7 +156,7 @@ Deno.test("suspension: after the last try only a hand sets the pair free", async
   world.two.deceivers.clear();
   const { deps } = relayer;
   const config = { hub: names.hub, chains: [names.one, names.two] };
-  const { from, to } = pairOf(last, names.two);
+  const { from, to } = toSuspensionKey(last, names.two);
   const others: readonly ReleaseChoice[] = [{ chain: names.one }, { from: toHex(to) }, { to: toHex(from) }];
   for (const other of others) assert.deepEqual(releaseAll(deps, config, other), []);
   const choice = { chain: names.two, from: toHex(from), to: toHex(to) };

@@ -15,7 +15,7 @@ import { Wake } from "../../../src/core/runtime/wake.ts";
 import type { Worker } from "../../../src/core/runtime/worker.ts";
 import type { Leg, PipelineDeps, PipelineSettings } from "../../../src/messaging/relay/leg.ts";
 import { legWorker } from "../../../src/messaging/relay/leg_worker.ts";
-import { settleWorker, type SettlingSink } from "../../../src/messaging/relay/settle_worker.ts";
+import { type SettledTarget, settleWorker } from "../../../src/messaging/relay/settle_worker.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import type { MemoryChain, MemoryChainOptions } from "../../support/memory_chain.ts";
 import { MemoryNode, type MemoryNodeOptions } from "../../support/memory_node.ts";
@@ -174,7 +174,7 @@ export class Relayer {
     const legs = [[one, hub], [two, hub], [hub, one], [hub, two]].flatMap(([source, target]) =>
       source && target ? [this.leg(source, target, { settleWake: wakeOf(target) })] : []
     );
-    const settling = [one, two, hub].map((target): SettlingSink => ({
+    const settling = [one, two, hub].map((target): SettledTarget => ({
       target,
       sources: legs.filter((leg) => leg.target === target).map(({ source }) => source),
       everyMs: 2_000,

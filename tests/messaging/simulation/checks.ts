@@ -3,9 +3,9 @@ import { unresolvedSubmissionStates } from "../../../src/messaging/ledger/ledger
 import { equalBytes, type Hash256, toHex } from "../../../src/core/encoding/bytes.ts";
 import type { StateMachine } from "../../../src/core/ismp/state_machine.ts";
 import { stateMachineIdKey } from "../../../src/core/ismp/state_machine.ts";
-import { destinationOf, receiptKeyOf, requestOf } from "../../../src/messaging/relay/decisions/route.ts";
+import { findDestination, toReceiptKey, toRequest } from "../../../src/messaging/relay/decisions/route.ts";
 import type { Message } from "../../../src/core/ismp/message.ts";
-import { paymentOf } from "../../../src/messaging/relay/decisions/withdrawal_post.ts";
+import { parsePayment } from "../../../src/messaging/relay/decisions/withdrawal_post.ts";
 import { type LedgerSnapshot, readLedger } from "../../scenario/support/ledger_reader.ts";
 import type { MemoryBlock, MemoryNode } from "../../support/memory_node.ts";
 import {
@@ -367,7 +367,7 @@ export class Checks {
   }
 
   #hasArrived({ message, dest }: Sent): boolean {
-    return finalState(dest).receipts.has(receiptKeyOf(message));
+    return finalState(dest).receipts.has(toReceiptKey(message));
   }
 
   /** The relayer knows what it delivered itself, also with a new database: it has looked for the receipts. */
@@ -376,9 +376,9 @@ export class Checks {
     if (ledger === undefined) return false;
     return [dest, this.#hub()].every((node) => {
       const target = node.id.stateMachine;
-      const receipt = finalState(node).receipts.get(receiptKeyOf(message));
+      const receipt = finalState(node).receipts.get(toReceiptKey(message));
       if (receipt === undefined || !equalBytes(receipt, this.#course.relayerOn(target))) return true;
-      return ledger.deliveries.find(receiptKeyOf(message), target) !== undefined;
+      return ledger.deliveries.find(toReceiptKey(message), target) !== undefined;
     });
   }
 
@@ -440,7 +440,7 @@ export class Checks {
       const row = ledger?.messages.find(message.commitment, target);
       return `${target}: ${row?.state} ${row?.reason ?? ""} ${row?.detail ?? ""} ${row?.attempts}`;
     });
-    const what = `${message.kind} ${message.commitment} to ${destinationOf(message)}`;
+    const what = `${message.kind} ${message.commitment} to ${findDestination(message)}`;
     return `${what} is not over (${rows.join("; ")}; ${Deno.inspect(plan, { breakLength: 200 })})`;
   }
 
@@ -508,7 +508,7 @@ function paymentsIn(
 ): readonly { readonly commitment: Hash256; readonly beneficiary: Uint8Array; readonly amount: bigint }[] {
   return blocks.flatMap(({ events }) => events).flatMap((event) => {
     if (event.kind !== "message" || event.message.kind !== "post") return [];
-    const payment = paymentOf(event.message.request, { hub: chainNames[2], chain });
+    const payment = parsePayment(event.message.request, { hub: chainNames[2], chain });
     return payment === undefined ? [] : [{ ...payment, commitment: event.message.commitment }];
   });
 }
@@ -532,13 +532,13 @@ function sentIn(blocks: readonly MemoryBlock[]): readonly SentFacts[] {
     events.flatMap((event) =>
       event.kind !== "message"
         ? []
-        : [{ commitment: event.message.commitment, dest: destinationOf(event.message), height }]
+        : [{ commitment: event.message.commitment, dest: findDestination(event.message), height }]
     )
   );
 }
 
 /** What has timed out pays for nothing any more. */
 function hasTimedOut(message: Message, nowSec: bigint): boolean {
-  const { timeoutTimestampSec } = requestOf(message);
+  const { timeoutTimestampSec } = toRequest(message);
   return timeoutTimestampSec > 0n && timeoutTimestampSec <= nowSec;
 }

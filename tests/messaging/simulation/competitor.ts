@@ -1,7 +1,7 @@
 /** Another relayer, which delivers now and then whatever it can. It keeps nothing in mind and asks for no fee. */
 import type { Message } from "../../../src/core/ismp/message.ts";
 import type { Randomness } from "../../../src/core/runtime/randomness.ts";
-import { receiptKeyOf } from "../../../src/messaging/relay/decisions/route.ts";
+import { toReceiptKey } from "../../../src/messaging/relay/decisions/route.ts";
 import type { MemoryChain } from "../../support/memory_chain.ts";
 import type { Sent } from "./course.ts";
 
@@ -30,7 +30,7 @@ export async function compete(
       : from.id.stateMachine === source.id.stateMachine;
     if (!isOfLeg || !source.hasSent(message.commitment, height)) continue;
     const [receipt] = await target.fetchReceipts([message], signal);
-    if (receipt === undefined && receiptKeyOf(message) === message.commitment) mine.push(message);
+    if (receipt === undefined && toReceiptKey(message) === message.commitment) mine.push(message);
   }
   const chosen = mine.slice(0, 1 + Math.floor(random.fraction() * 3));
   if (chosen.length === 0) return;

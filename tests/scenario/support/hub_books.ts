@@ -2,7 +2,7 @@
 import { fromHex, toHex } from "../../../src/core/encoding/bytes.ts";
 import { sr25519PublicKey } from "../../../src/core/ismp/signed_messages.ts";
 import { toHash256 } from "../../../src/core/encoding/bytes.ts";
-import { paymentOf } from "../../../src/messaging/relay/decisions/withdrawal_post.ts";
+import { parsePayment } from "../../../src/messaging/relay/decisions/withdrawal_post.ts";
 import type { ChainHistory } from "../../../devnet/chain_history.ts";
 import type { Devnet } from "../../../devnet/devnet.ts";
 import { DEVNET_KEYS, type DevnetRole } from "../../../devnet/evm/accounts.ts";
@@ -62,7 +62,7 @@ const ROLES: readonly DevnetRole[] = ["deployer", "relayer", "user", "relayer2",
 /** The payments in a history of the hub. */
 export function paymentsIn({ chain: hub, sent }: ChainHistory): readonly HubPayment[] {
   return sent.flatMap(({ commitment, post, dest, height }) => {
-    const payment = post && paymentOf(post, { hub, chain: dest });
+    const payment = post && parsePayment(post, { hub, chain: dest });
     if (payment === undefined) return [];
     const { beneficiary, amount } = payment;
     return [{ commitment, chain: dest, beneficiary: toHex(beneficiary), amount, height }];

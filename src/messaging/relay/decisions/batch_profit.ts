@@ -19,13 +19,13 @@ export interface BatchOffer extends Offer {
 }
 
 /** What travels in front of the messages. */
-export interface Prelude extends Usage {
+export interface ProofUsage extends Usage {
   /** True: it is sent in any case (a mandatory rotation), so the messages do not pay for it. */
   readonly isSentAnyway: boolean;
 }
 
 /** No consensus proofs: messages alone. */
-export const noPrelude: Prelude = { gas: 0n, dataCostWei: 0n, isSentAnyway: true };
+export const NO_PROOFS: ProofUsage = { gas: 0n, dataCostWei: 0n, isSentAnyway: true };
 
 /**
  * Who pays what. `own_share`: each message pays for what it adds, together they pay for the consensus proofs. `pooled`: only
@@ -51,7 +51,7 @@ export interface BatchDecision {
   /** Sums over the paying messages that are delivered, dollars x 10^18. */
   readonly numbers: {
     /** What the consensus proofs requires of the messages; 0: nothing; `undefined`: the price is unknown. */
-    readonly preludeRequired18: bigint | undefined;
+    readonly proofsRequired18: bigint | undefined;
     readonly required18: bigint;
     readonly offered18: bigint;
   };
@@ -65,15 +65,13 @@ export interface BatchDecision {
  */
 export function decideBatch(
   offers: readonly BatchOffer[],
-  consensusProofs: Prelude,
+  consensusProofs: ProofUsage,
   rule: ProfitRule,
   accounting: Accounting = "own_share",
 ): BatchDecision {
   const isSunk = consensusProofs.isSentAnyway ||
     offers.some((offer) => isAlwaysDelivered(offer.paymentClass));
-  const charged = accounting === "alone"
-    ? offers.map((offer) => withPrelude(offer, consensusProofs))
-    : offers;
+  const charged = accounting === "alone" ? offers.map((offer) => withProofs(offer, consensusProofs)) : offers;
   const verdicts = new Map<string, BatchVerdict>(
     charged.map((offer) => [offer.id, { ...decideProfit(offer, rule), id: offer.id }]),
   );
@@ -87,7 +85,7 @@ export function decideBatch(
   return collect(offers, verdicts, rule.profitPercent === 0 ? requirement(consensusProofs, rule) : owed18);
 }
 
-function withPrelude(offer: BatchOffer, consensusProofs: Prelude): BatchOffer {
+function withProofs(offer: BatchOffer, consensusProofs: ProofUsage): BatchOffer {
   if (consensusProofs.isSentAnyway) return offer;
   return {
     ...offer,
@@ -96,7 +94,7 @@ function withPrelude(offer: BatchOffer, consensusProofs: Prelude): BatchOffer {
   };
 }
 
-function requirement(consensusProofs: Prelude, rule: ProfitRule): bigint | undefined {
+function requirement(consensusProofs: ProofUsage, rule: ProfitRule): bigint | undefined {
   const cost18 = costUsd18(consensusProofs, rule);
   return cost18 === undefined ? undefined : requiredUsd18(cost18, rule.profitPercent);
 }
@@ -155,7 +153,7 @@ function judge(verdict: BatchVerdict | undefined, isDropped: boolean): BatchVerd
 function collect(
   offers: readonly BatchOffer[],
   verdicts: ReadonlyMap<string, BatchVerdict>,
-  preludeRequired18: bigint | undefined,
+  proofsRequired18: bigint | undefined,
 ): BatchDecision {
   const deliver: BatchVerdict[] = [];
   const hold: BatchVerdict[] = [];
@@ -173,11 +171,11 @@ function collect(
     required18 += verdict.numbers.required18 ?? 0n;
     offered18 += verdict.numbers.fee18 ?? 0n;
   }
-  return { deliver, hold, numbers: { preludeRequired18, required18, offered18 } };
+  return { deliver, hold, numbers: { proofsRequired18, required18, offered18 } };
 }
 
 /** What the highest price of a transaction depends on. */
-export interface PriceBoundFacts extends Usage {
+export interface PriceBoundInput extends Usage {
   /** Sum over the paying messages, dollars x 10^18. */
   readonly offered18: bigint;
   readonly price27: bigint | undefined;
@@ -188,7 +186,7 @@ export interface PriceBoundFacts extends Usage {
  * Highest gas price at which fees still pay for a transaction: the bound of its replacements. `undefined`: there is
  * no bound, since nothing has to pay; 0: nothing may be spent, since the price is unknown or the fees do not reach.
  */
-export function breakEvenGasPriceWei(facts: PriceBoundFacts): bigint | undefined {
+export function breakEvenGasPriceWei(facts: PriceBoundInput): bigint | undefined {
   return facts.profitPercent === 0 ? undefined : highestPayingPriceWei(facts);
 }
 
@@ -196,16 +194,16 @@ export function breakEvenGasPriceWei(facts: PriceBoundFacts): bigint | undefined
  * Highest gas price at which a batch may be signed that was found worth its delivery a moment ago: there the fees just
  * cover the cost. The wanted profit is room for the price to move meanwhile. `undefined`: there is no bound.
  */
-export function signingBoundWei(facts: PriceBoundFacts): bigint | undefined {
+export function signingBoundWei(facts: PriceBoundInput): bigint | undefined {
   return facts.profitPercent === 0 ? undefined : coveringPriceWei(facts);
 }
 
 /** Highest gas price at which what is offered covers the cost; 0: none does, or the price of the token is unknown. */
-export function coveringPriceWei(facts: Omit<PriceBoundFacts, "profitPercent">): bigint | undefined {
+export function coveringPriceWei(facts: Omit<PriceBoundInput, "profitPercent">): bigint | undefined {
   return highestPayingPriceWei({ ...facts, profitPercent: 0 });
 }
 
-function highestPayingPriceWei(facts: PriceBoundFacts): bigint | undefined {
+function highestPayingPriceWei(facts: PriceBoundInput): bigint | undefined {
   const pays = (gasPriceWei: bigint): boolean => {
     const cost18 = costUsd18(facts, { gasPriceWei, price27: facts.price27 });
     return cost18 !== undefined && requiredUsd18(cost18, facts.profitPercent) <= facts.offered18;

@@ -60,7 +60,7 @@ export function checkFees(
 ): { readonly group: ClaimGroup | undefined; readonly raised: readonly RaisedFee[] } {
   if (fees.length !== group.commitments.length) throw new Error("Fees do not match the claims");
   const raised = group.commitments.flatMap((commitment, index): readonly RaisedFee[] => {
-    const newest = group.leastFees.get(commitment) ?? 0n;
+    const newest = group.minFees.get(commitment) ?? 0n;
     const proven = fees[index] ?? 0n;
     return proven < newest ? [{ commitment, newest, proven }] : [];
   });
@@ -106,7 +106,7 @@ export type ClaimNext =
     readonly why: "nonce_moved" | "bisect";
   }
   /** Look at this row alone: receipt, fee and claim are read again, then it waits like a failed hub message. */
-  | { readonly kind: "set_aside"; readonly commitment: Hash256 }
+  | { readonly kind: "defer"; readonly commitment: Hash256 }
   /** Read what the hub has recorded, then plan again. */
   | { readonly kind: "replan" };
 
@@ -132,7 +132,7 @@ function applyRefusal(
   }
   const [commitment] = group.commitments;
   if (commitment === undefined) throw new Error("A group of claims is empty");
-  if (group.commitments.length === 1) return { kind: "set_aside", commitment };
+  if (group.commitments.length === 1) return { kind: "defer", commitment };
   const groups = bisect(group.commitments).map((commitments) => ({ ...group, commitments }));
   return { kind: "submit", groups, why: "bisect" };
 }

@@ -16,12 +16,17 @@ export interface Competition {
   readonly lostAtMs: number | undefined;
   /** When a delivery of another relayer was last seen, ms; `undefined`: never. */
   readonly seenAtMs: number | undefined;
-  /** Addresses of the others, the latest last; at most {@link MAX_RIVALS}. */
+  /** Addresses of the others, the latest last; at most {@link MAX_COMPETITORS}. */
   readonly competitors: readonly Hex[];
 }
 
 /** Before anything happened. */
-export const NO_RIVALRY: Competition = { wins: 0, lostAtMs: undefined, seenAtMs: undefined, competitors: [] };
+export const NO_COMPETITION: Competition = {
+  wins: 0,
+  lostAtMs: undefined,
+  seenAtMs: undefined,
+  competitors: [],
+};
 
 /**
  * Maximum of transactions of one account that may wait for inclusion at the same time. Half of what every node keeps for
@@ -31,19 +36,19 @@ export const NO_RIVALRY: Competition = { wins: 0, lostAtMs: undefined, seenAtMs:
 export const MAX_IN_FLIGHT = 8;
 
 /** Most addresses that are remembered. */
-const MAX_RIVALS = 8;
+const MAX_COMPETITORS = 8;
 
 /** Time after which others that are not seen any more are forgotten, ms (1 hour). */
 const FORGET_AFTER_MS = 3_600_000;
 
 /** Time that another relayer is given to get a transaction mined, ms: a few blocks of a slow chain. */
-const DEFERENCE_MS = 30_000;
+const BACKOFF_MS = 30_000;
 
 /** What still counts at `nowMs`. */
 export function recall(competition: Competition, nowMs: number): Competition {
   const lastMs = Math.max(competition.lostAtMs ?? 0, competition.seenAtMs ?? 0);
   return lastMs > 0 && nowMs - lastMs > FORGET_AFTER_MS
-    ? { ...NO_RIVALRY, wins: competition.wins }
+    ? { ...NO_COMPETITION, wins: competition.wins }
     : competition;
 }
 
@@ -53,7 +58,7 @@ export function afterWin(competition: Competition): Competition {
 }
 
 /** After deliveries of others were seen; `isLoss`: because a transaction of ours was reverted. */
-export function afterSighting(
+export function afterCompetitorSeen(
   competition: Competition,
   seen: { readonly relayers: readonly Uint8Array[]; readonly nowMs: number; readonly isLoss: boolean },
 ): Competition {
@@ -66,7 +71,7 @@ export function afterSighting(
     wins: seen.isLoss ? 0 : competition.wins,
     lostAtMs: seen.isLoss ? seen.nowMs : competition.lostAtMs,
     seenAtMs: seen.nowMs,
-    competitors: competitors.slice(-MAX_RIVALS),
+    competitors: competitors.slice(-MAX_COMPETITORS),
   };
 }
 
@@ -89,5 +94,5 @@ export function competitorBackoffMs(
     toHex(keccak256(concatBytes(new TextEncoder().encode(`${facts.height} ${relayer}`))));
   const ours = turnOf(toHex(facts.ourself));
   const before = competition.competitors.filter((competitor) => turnOf(competitor) < ours).length;
-  return (DEFERENCE_MS + 2 * facts.pollIntervalMs) * (1 + before);
+  return (BACKOFF_MS + 2 * facts.pollIntervalMs) * (1 + before);
 }

@@ -25,7 +25,7 @@ export interface ClaimedRequest {
 }
 
 /** What planning depends on besides the rows. */
-export interface ClaimFacts {
+export interface ClaimPlanInput {
   isConfigured(chain: StateMachine): boolean;
   /** Newest height of the chain on the hub whose challenge period is over; `undefined`: none. */
   maturedHeight(chain: StateMachine): bigint | undefined;
@@ -59,7 +59,7 @@ export interface ClaimGroup {
   /** Sum of the fees, units of the source's fee token. */
   readonly fee: bigint;
   /** Newest fee of each request, which its proof must show; a request that is not in it takes what it gets. */
-  readonly leastFees: ReadonlyMap<Hash256, bigint>;
+  readonly minFees: ReadonlyMap<Hash256, bigint>;
   /** Claims of one lane follow each other (they may share a nonce), lanes may run side by side. */
   readonly lane: string;
 }
@@ -105,7 +105,7 @@ export interface ClaimPlan {
 }
 
 /** Plans claims for rows in any order and of any pairs; the same rows give the same plan whatever their order. */
-export function planClaims(rows: readonly ClaimRow[], facts: ClaimFacts): ClaimPlan {
+export function planClaims(rows: readonly ClaimRow[], facts: ClaimPlanInput): ClaimPlan {
   const settled: SettledClaim[] = [];
   const waiting: WaitingClaim[] = [];
   const byPair = new Map<string, PricedRow[]>();
@@ -135,7 +135,7 @@ type Judged =
   | { readonly kind: "wait"; readonly why: ClaimWait }
   | { readonly kind: "settle"; readonly as: Pick<SettledClaim, "to" | "why"> };
 
-function judgeRow(row: ClaimRow, facts: ClaimFacts): Judged {
+function judgeRow(row: ClaimRow, facts: ClaimPlanInput): Judged {
   const wait = (why: ClaimWait): Judged => ({ kind: "wait", why });
   if (row.claimState === "claiming") return wait("under_way");
   if (!row.isFinal) return wait("not_final");
@@ -173,7 +173,7 @@ function compareRows(a: ClaimRow, b: ClaimRow): number {
 }
 
 /** Groups of one pair and relayer. */
-function groupsOf(members: readonly PricedRow[], facts: ClaimFacts): readonly ClaimGroup[] {
+function groupsOf(members: readonly PricedRow[], facts: ClaimPlanInput): readonly ClaimGroup[] {
   const groups: ClaimGroup[] = [];
   for (let start = 0; start < members.length; start += CLAIM_GROUP_SIZE) {
     const part = members.slice(start, start + CLAIM_GROUP_SIZE);
@@ -190,9 +190,9 @@ function groupsOf(members: readonly PricedRow[], facts: ClaimFacts): readonly Cl
       commitments: part.map(({ row }) => row.commitment),
       sourceHeight,
       destHeight,
-      beneficiary: beneficiaryOf(source, relayer, facts),
+      beneficiary: findBeneficiary(source, relayer, facts),
       fee: part.reduce((sum, { fee }) => sum + fee, 0n),
-      leastFees: new Map(part.map(({ row, fee }) => [row.commitment, fee])),
+      minFees: new Map(part.map(({ row, fee }) => [row.commitment, fee])),
       lane: `${source} ${toHex(relayer)}`,
     });
   }
@@ -203,10 +203,10 @@ function groupsOf(members: readonly PricedRow[], facts: ClaimFacts): readonly Cl
  * Who is credited when it is not the delivering address itself: our address on the source, because withdrawals look
  * there. Without a key for either of them the fees stay with the delivering address.
  */
-export function beneficiaryOf(
+export function findBeneficiary(
   source: StateMachine,
   relayer: Uint8Array,
-  facts: Pick<ClaimFacts, "ownAddress" | "canSignAs">,
+  facts: Pick<ClaimPlanInput, "ownAddress" | "canSignAs">,
 ): ClaimBeneficiary | undefined {
   const account = facts.ownAddress(source);
   if (account === undefined || equalBytes(account, relayer) || !facts.canSignAs(relayer)) return undefined;

@@ -14,12 +14,12 @@ const SLOT_KEY_BYTES = 52;
 /** Groups that the hub can take in one answer, in the order of their first request. */
 export function groupGets<Item>(
   items: readonly Item[],
-  requestOf: (item: Item) => GetRequest,
+  toRequest: (item: Item) => GetRequest,
   maxCount: number,
 ): readonly (readonly Item[])[] {
   const groups: { readonly key: string; readonly items: Item[] }[] = [];
   for (const item of items) {
-    const key = groupKey(requestOf(item));
+    const key = groupKey(toRequest(item));
     const open = groups.find((group) => group.key === key && group.items.length < maxCount);
     if (open === undefined) groups.push({ key, items: [item] });
     else open.items.push(item);
@@ -36,7 +36,7 @@ function groupKey(request: GetRequest): string {
 }
 
 /** The keys of all requests of a group, each once, in order of first appearance. */
-export function keysOf(requests: readonly GetRequest[]): readonly Uint8Array[] {
+export function collectKeys(requests: readonly GetRequest[]): readonly Uint8Array[] {
   const seen = new Map<string, Uint8Array>();
   for (const key of requests.flatMap(({ keys }) => keys)) seen.set(toHex(key), key);
   return [...seen.values()];

@@ -12,7 +12,7 @@ export interface JournalledNonce {
 }
 
 /** What journal and chain say of one account. */
-export interface NonceFacts {
+export interface NonceInput {
   /** Signed or broadcast, not yet known to be mined. Several may share a nonce (replacements). */
   readonly journal: readonly JournalledNonce[];
   /** `eth_getTransactionCount` at `latest`: the first nonce that is not mined. */
@@ -42,7 +42,7 @@ export interface NoncePlan {
 const MAX_LISTED = 100;
 
 /** Compares the journal with the chain. */
-export function planNonces(facts: NonceFacts): NoncePlan {
+export function planNonces(facts: NonceInput): NoncePlan {
   const { latestNonce } = facts;
   const pendingNonce = facts.pendingNonce > latestNonce ? facts.pendingNonce : latestNonce;
   const byNonce = facts.journal.toSorted((a, b) =>
@@ -72,13 +72,13 @@ function missing(held: ReadonlySet<bigint>, from: bigint, to: bigint): readonly 
 }
 
 /** One of the transactions at a nonce, and what the chain says of its hash. */
-export interface RivalTransaction {
+export interface CompetingTransaction {
   readonly id: number;
   readonly outcome: "included" | "pending" | "unknown" | "replaced";
 }
 
 /** What became of a nonce. */
-export type NonceFate =
+export type NonceOutcome =
   /** This one was mined; the others are `replaced`. */
   | { readonly kind: "mined"; readonly id: number; readonly replaced: readonly number[] }
   /** None of ours: a stranger's transaction used the nonce. Receipts tell what became of the messages. */
@@ -92,9 +92,9 @@ export type NonceFate =
  * @param nonce.isFinal the count at a final block is above the nonce
  */
 export function settleNonce(
-  competitors: readonly RivalTransaction[],
+  competitors: readonly CompetingTransaction[],
   nonce: { readonly isFinal: boolean },
-): NonceFate {
+): NonceOutcome {
   const mined = competitors.find(({ outcome }) => outcome === "included");
   const others = competitors.filter(({ id }) => id !== mined?.id).map(({ id }) => id);
   if (mined !== undefined) return { kind: "mined", id: mined.id, replaced: others };

@@ -18,7 +18,7 @@ export type DeliveryOutcome =
   | "undelivered";
 
 /** Fates of the items of an included, successful transaction, by what the host recorded in it. */
-export function fatesByEvents(
+export function outcomesFromEvents(
   requestCommitments: readonly Hash256[],
   outcome: Extract<SubmissionOutcome, { kind: "included" }>,
   ourself: Uint8Array,
@@ -32,7 +32,7 @@ export function fatesByEvents(
 }
 
 /** Fates of the items of a transaction that failed or vanished, by the receipts on the chain now. */
-export function fatesByReceipts(
+export function outcomesFromReceipts(
   receipts: readonly (Uint8Array | undefined)[],
   ourself: Uint8Array,
 ): readonly DeliveryOutcome[] {
@@ -43,6 +43,6 @@ export function fatesByReceipts(
 }
 
 /** True when a failed delivery lost a race: one of its messages was delivered by somebody else meanwhile. */
-export function isLostRace(fates: readonly DeliveryOutcome[]): boolean {
-  return fates.includes("delivered_by_other");
+export function isLostRace(outcomes: readonly DeliveryOutcome[]): boolean {
+  return outcomes.includes("delivered_by_other");
 }

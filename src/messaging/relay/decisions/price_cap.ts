@@ -15,7 +15,7 @@ export const MAX_TIMES_MARKET = 4n;
 const TRANSFER_GAS = 21_000n;
 
 /** What a transaction's messages bring in. */
-export type Income =
+export type TransactionRevenue =
   /** Somebody wants it whatever it pays: no minimum profit, an always-delivered class, proofs ahead of messages. */
   | { readonly kind: "any" }
   /** The hub's reward, which must cover the cost whatever the operator wants of messages. */
@@ -32,8 +32,8 @@ export type Income =
   };
 
 /** What the bounds depend on. */
-export interface CapFacts extends Usage {
-  readonly income: Income;
+export interface PriceCapInput extends Usage {
+  readonly income: TransactionRevenue;
   readonly gasLimit: bigint;
   /** Highest price per gas of the market now, wei. */
   readonly marketWei: bigint;
@@ -47,17 +47,17 @@ export interface PriceCaps {
 }
 
 /** The bounds of a further delivery at the nonce and of its cancelling transfer; neither exceeds the balance. */
-export function priceCaps(facts: CapFacts): PriceCaps {
+export function priceCaps(facts: PriceCapInput): PriceCaps {
   const { gasLimit, balanceWei, marketWei } = facts;
   const multiple = marketWei * MAX_TIMES_MARKET;
   const wanted = wantedCap(facts, multiple);
   return {
-    capWei: least(wanted, gasLimit === 0n ? wanted : balanceWei / gasLimit),
-    cancelCapWei: least(multiple, balanceWei / TRANSFER_GAS),
+    capWei: min(wanted, gasLimit === 0n ? wanted : balanceWei / gasLimit),
+    cancelCapWei: min(multiple, balanceWei / TRANSFER_GAS),
   };
 }
 
-function wantedCap(facts: CapFacts, multiple: bigint): bigint {
+function wantedCap(facts: PriceCapInput, multiple: bigint): bigint {
   const { income, gas, dataCostWei } = facts;
   switch (income.kind) {
     case "any":
@@ -80,13 +80,13 @@ function wantedCap(facts: CapFacts, multiple: bigint): bigint {
  * with it.
  */
 export function shortfallWei(
-  facts: Pick<CapFacts, "gasLimit" | "balanceWei">,
+  facts: Pick<PriceCapInput, "gasLimit" | "balanceWei">,
   pricePerGasWei: bigint,
 ): bigint {
   const needed = facts.gasLimit * pricePerGasWei;
   return needed > facts.balanceWei ? needed - facts.balanceWei : 0n;
 }
 
-function least(a: bigint, b: bigint): bigint {
+function min(a: bigint, b: bigint): bigint {
   return a < b ? a : b;
 }

@@ -6,7 +6,7 @@
 import type { Message } from "../../../core/ismp/message.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { costUsd18, type Market, requiredUsd18, type Usage } from "./money.ts";
-import { destinationOf, requestOf } from "./route.ts";
+import { findDestination, toRequest } from "./route.ts";
 
 /** What a message is, as far as its payment goes. */
 export type PaymentClass =
@@ -29,7 +29,7 @@ export function isAlwaysDelivered(paymentClass: PaymentClass): boolean {
 }
 
 /** The class of a message on the leg to `target`. */
-export function paymentClassOf(message: Message, facts: {
+export function classifyPayment(message: Message, facts: {
   readonly hub: StateMachine;
   readonly target: StateMachine;
   /** It is one of the withdrawals in the database. */
@@ -38,11 +38,11 @@ export function paymentClassOf(message: Message, facts: {
   readonly isListedModule: boolean;
 }): PaymentClass {
   if (facts.target === facts.hub) return "to_hub";
-  if (destinationOf(message) !== facts.target) {
+  if (findDestination(message) !== facts.target) {
     throw new Error(`${message.commitment} does not go to ${facts.target}`);
   }
   if (message.kind === "getResponse") return "get_response";
-  if (requestOf(message).source !== facts.hub) return "request";
+  if (toRequest(message).source !== facts.hub) return "request";
   if (facts.isOwnWithdrawal) return "own_withdrawal";
   return facts.isListedModule ? "listed_hub_request" : "filtered_hub_request";
 }

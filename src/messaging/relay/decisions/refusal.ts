@@ -27,8 +27,8 @@ export type RefusalVerdict =
   /** Held for good: no transaction of the chain can carry it. */
   | { readonly kind: "park"; readonly reason: HoldReason };
 
-/** Judges one refusal; `sinkIsHub` because the hub's refusals mostly pass and cost nothing to try again. */
-export function judgeRefusal(code: RefusalCode | "not_executed", sinkIsHub: boolean): RefusalVerdict {
+/** Judges one refusal; `targetIsHub` because the hub's refusals mostly pass and cost nothing to try again. */
+export function judgeRefusal(code: RefusalCode | "not_executed", targetIsHub: boolean): RefusalVerdict {
   switch (code) {
     case "timed_out":
       // Its receipt is looked for once the target's newest block has passed the timeout too.
@@ -65,7 +65,7 @@ export function judgeRefusal(code: RefusalCode | "not_executed", sinkIsHub: bool
     case "module_failed":
     case "not_executed":
     case "unspecified":
-      return sinkIsHub
+      return targetIsHub
         ? { kind: "hold", reason: "hub_refused", retryClass: "hub_refused" }
         : { kind: "hold", reason: "simulation_failed", retryClass: "failed" };
   }

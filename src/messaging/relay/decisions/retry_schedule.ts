@@ -21,20 +21,20 @@ export type RetryClass =
 /** Time stamp of "not by itself": beyond every clock, still a safe integer. */
 export const NEVER_MS = Number.MAX_SAFE_INTEGER;
 
-const TRANSIENT = { firstMs: 2_000, mostMs: 5 * 60_000 };
+const TRANSIENT = { firstMs: 2_000, maxMs: 5 * 60_000 };
 /** Pause between two looks at an account that cannot pay, ms. */
 export const UNFUNDED_PAUSE_MS = 60_000;
-const SLOW = { firstMs: 10 * 60_000, mostMs: 6 * 3_600_000 };
-const HUB_WAITING = { firstMs: 15_000, mostMs: 10 * 60_000 };
+const SLOW = { firstMs: 10 * 60_000, maxMs: 6 * 3_600_000 };
+const HUB_WAITING = { firstMs: 15_000, maxMs: 10 * 60_000 };
 /** Ten tries take a day: bandwidth that ran out is bought within hours, spam must not be tried for long. */
-const HUB_REFUSED = { firstMs: 15_000, mostMs: 6 * 3_600_000, factor: 4 };
+const HUB_REFUSED = { firstMs: 15_000, maxMs: 6 * 3_600_000, factor: 4 };
 /** Refusals of the hub after which a message without a timeout ends. */
 const MAX_REFUSALS = 10;
 /** A timeout further away than this is none; a message without one is given up after this time. */
 const MAX_WAIT_MS = 30 * 24 * 3_600_000;
-/** After this many attempts the operator's interval doubles, up to {@link FAILED_MOST_MS}. */
+/** After this many attempts the operator's interval doubles, up to {@link FAILED_MAX_MS}. */
 const FAILED_PATIENCE = 10;
-const FAILED_MOST_MS = 6 * 3_600_000;
+const FAILED_MAX_MS = 6 * 3_600_000;
 
 /**
  * Unix milliseconds of the next attempt.
@@ -51,15 +51,15 @@ export function nextAttemptMs(facts: {
 }): number {
   if (facts.retryClass === "failed") return nextFailedMs(facts);
   if (facts.retryClass === "unfunded") return facts.nowMs + UNFUNDED_PAUSE_MS;
-  const { firstMs, mostMs, factor = 2 } = SCHEDULES[facts.retryClass];
-  const delayMs = Math.min(mostMs, firstMs * factor ** Math.min(20, Math.max(0, facts.attempts - 1)));
+  const { firstMs, maxMs, factor = 2 } = SCHEDULES[facts.retryClass];
+  const delayMs = Math.min(maxMs, firstMs * factor ** Math.min(20, Math.max(0, facts.attempts - 1)));
   return facts.nowMs + Math.round(delayMs * (0.75 + facts.jitter / 2));
 }
 
 const SCHEDULES: Readonly<
   Record<
     "transient" | "slow" | "hub_waiting" | "hub_refused",
-    { firstMs: number; mostMs: number; factor?: number }
+    { firstMs: number; maxMs: number; factor?: number }
   >
 > = { transient: TRANSIENT, slow: SLOW, hub_waiting: HUB_WAITING, hub_refused: HUB_REFUSED };
 
@@ -88,5 +88,5 @@ function nextFailedMs(
   if (facts.retryFrequencySec === undefined) return NEVER_MS;
   const everyMs = facts.retryFrequencySec * 1000;
   const doublings = Math.max(0, facts.attempts - FAILED_PATIENCE);
-  return facts.nowMs + Math.max(everyMs, Math.min(FAILED_MOST_MS, everyMs * 2 ** Math.min(20, doublings)));
+  return facts.nowMs + Math.max(everyMs, Math.min(FAILED_MAX_MS, everyMs * 2 ** Math.min(20, doublings)));
 }

@@ -10,7 +10,7 @@ import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 export const REWARD_INTERVAL_MS = 600_000;
 
 /** What planning depends on besides the rows. */
-export interface RewardFacts {
+export interface RewardPlanInput {
   readonly nowMs: number;
   /** A hub account is configured. Without one nothing is claimed. */
   readonly hasPayee: boolean;
@@ -52,7 +52,7 @@ export interface RewardPlan {
 }
 
 /** Plans the claims of open rows, in any order. */
-export function planRewards(rows: readonly RewardRow[], facts: RewardFacts): RewardPlan {
+export function planRewards(rows: readonly RewardRow[], facts: RewardPlanInput): RewardPlan {
   const claims: RewardPlan["claims"][number][] = [];
   const settled: RewardPlan["settled"][number][] = [];
   const waiting: RewardPlan["waiting"][number][] = [];
@@ -75,7 +75,7 @@ export function planRewards(rows: readonly RewardRow[], facts: RewardFacts): Rew
   return { claims, settled, waiting };
 }
 
-function waitOf(row: RewardRow, facts: RewardFacts): RewardWait | undefined {
+function waitOf(row: RewardRow, facts: RewardPlanInput): RewardWait | undefined {
   if (row.state === "claiming") return "under_way";
   if (!facts.hasPayee) return "no_payee";
   if (!facts.hasSigner(row.chain)) return "no_signer";

@@ -8,7 +8,7 @@ import type { GetRequest, Message, PostRequest } from "../../../core/ismp/messag
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 
 /** What the decision depends on besides the message. */
-export interface RouteFacts {
+export interface RouteInput {
   readonly hub: StateMachine;
   /** Chain on which this leg reads messages. */
   readonly source: StateMachine;
@@ -23,7 +23,7 @@ export interface RouteFacts {
   /** True when the target takes answers to GET requests as messages: EVM hosts do. */
   readonly takesResponses: boolean;
   /** The target's own clock, Unix seconds. */
-  readonly sinkNowSec: bigint;
+  readonly targetNowSec: bigint;
 }
 
 /** Why a message of this leg is never delivered. */
@@ -50,17 +50,17 @@ export type Route =
 export const INCLUSION_MARGIN_SEC = 60n;
 
 /** Chain that the message goes to in the end. */
-export function destinationOf(message: Message): StateMachine {
+export function findDestination(message: Message): StateMachine {
   return message.kind === "getResponse" ? message.response.get.source : message.request.dest;
 }
 
 /** Request that a message is or answers. */
-export function requestOf(message: Message): PostRequest | GetRequest {
+export function toRequest(message: Message): PostRequest | GetRequest {
   return message.kind === "getResponse" ? message.response.get : message.request;
 }
 
 /** Commitment under which receipts of the message are filed. */
-export function receiptKeyOf(message: Message): Hex {
+export function toReceiptKey(message: Message): Hex {
   return message.kind === "getResponse" ? message.requestCommitment : message.commitment;
 }
 
@@ -70,15 +70,15 @@ export function isTimedOut(timeoutSec: bigint, nowSec: bigint): boolean {
 }
 
 /** Routes one message of one leg. */
-export function route(message: Message, facts: RouteFacts): Route {
+export function route(message: Message, facts: RouteInput): Route {
   return facts.target === facts.hub ? routeToHub(message, facts) : routeToChain(message, facts);
 }
 
-function routeToHub(message: Message, facts: RouteFacts): Route {
+function routeToHub(message: Message, facts: RouteInput): Route {
   if (message.kind === "getResponse") return { kind: "ignore" };
   if (message.request.source !== facts.source) return { kind: "reject", reason: "wrong_source" };
   if (!passesModuleFilter(message, facts)) return { kind: "reject", reason: "module_filter" };
-  const timing = routeByTime(message.request.timeoutTimestampSec, facts.sinkNowSec);
+  const timing = routeByTime(message.request.timeoutTimestampSec, facts.targetNowSec);
   if (timing.kind !== "deliver") return timing;
   if (message.kind === "get" && !facts.configured.has(message.request.dest)) {
     return { kind: "hold", reason: "unconfigured_chain" };
@@ -86,8 +86,8 @@ function routeToHub(message: Message, facts: RouteFacts): Route {
   return timing;
 }
 
-function routeToChain(message: Message, facts: RouteFacts): Route {
-  if (message.kind === "get" || destinationOf(message) !== facts.target) return { kind: "ignore" };
+function routeToChain(message: Message, facts: RouteInput): Route {
+  if (message.kind === "get" || findDestination(message) !== facts.target) return { kind: "ignore" };
   if (!passesModuleFilter(message, facts)) return { kind: "reject", reason: "module_filter" };
   // The hub enforced the timeout when it made the response; it may be delivered forever.
   if (message.kind === "getResponse") {
@@ -98,15 +98,15 @@ function routeToChain(message: Message, facts: RouteFacts): Route {
     const listing = routeByList(request, facts);
     if (listing !== undefined) return listing;
   } else if (!facts.configured.has(request.source)) {
-    return isTimedOut(request.timeoutTimestampSec, facts.sinkNowSec)
+    return isTimedOut(request.timeoutTimestampSec, facts.targetNowSec)
       ? { kind: "timedOut" }
       : { kind: "hold", reason: "no_fee_source" };
   }
-  return routeByTime(request.timeoutTimestampSec, facts.sinkNowSec);
+  return routeByTime(request.timeoutTimestampSec, facts.targetNowSec);
 }
 
 /** Requests of the hub itself travel when the operator or the hub lists their module; `undefined`: it does. */
-function routeByList(request: PostRequest, facts: RouteFacts): Route | undefined {
+function routeByList(request: PostRequest, facts: RouteInput): Route | undefined {
   if (facts.moduleFilter !== undefined || facts.listedModules?.has(toHex(request.from)) === true) {
     return undefined;
   }
@@ -114,8 +114,8 @@ function routeByList(request: PostRequest, facts: RouteFacts): Route | undefined
   return { kind: "hold", reason: "waiting_for_update" };
 }
 
-function passesModuleFilter(message: Message, facts: RouteFacts): boolean {
-  return facts.moduleFilter === undefined || facts.moduleFilter.has(toHex(requestOf(message).from));
+function passesModuleFilter(message: Message, facts: RouteInput): boolean {
+  return facts.moduleFilter === undefined || facts.moduleFilter.has(toHex(toRequest(message).from));
 }
 
 function routeByTime(timeoutSec: bigint, nowSec: bigint): Route {

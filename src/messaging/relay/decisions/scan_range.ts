@@ -63,9 +63,9 @@ const GROWTH = 4n;
 export class ScanWidth {
   #blocks = FIRST_BLOCKS;
 
-  /** Maximum of blocks of the next chunk; `most` is what the chain's nodes take. */
-  next(most: bigint | undefined): bigint {
-    return most === undefined || this.#blocks < most ? this.#blocks : most;
+  /** Maximum of blocks of the next chunk; `max` is what the chain's nodes take. */
+  next(max: bigint | undefined): bigint {
+    return max === undefined || this.#blocks < max ? this.#blocks : max;
   }
 
   /** Learns from a chunk of `blocks` blocks that held `events` events. */

@@ -51,16 +51,16 @@ export type PairVerdict =
   | { readonly kind: "wait"; readonly untilMs: number };
 
 /** Pause before a message is looked at again while another one of its pair is the try, ms. */
-const BEHIND_TRIAL_MS = 10 * 60_000;
+const BEHIND_TRY_MS = 10 * 60_000;
 
 /**
  * Judges one message of a suspended pair.
- * @param facts.isTrialOpen whether the pair's try is another message that is under way, or was chosen just now
+ * @param facts.isTryOpen whether the pair's try is another message that is under way, or was chosen just now
  */
 export function judgeSuspended(
   pair: Pick<SuspensionRow, "nextTryAtMs">,
-  facts: { readonly nowMs: number; readonly isTrialOpen: boolean },
+  facts: { readonly nowMs: number; readonly isTryOpen: boolean },
 ): PairVerdict {
   if (pair.nextTryAtMs > facts.nowMs) return { kind: "wait", untilMs: pair.nextTryAtMs };
-  return facts.isTrialOpen ? { kind: "wait", untilMs: facts.nowMs + BEHIND_TRIAL_MS } : { kind: "try" };
+  return facts.isTryOpen ? { kind: "wait", untilMs: facts.nowMs + BEHIND_TRY_MS } : { kind: "try" };
 }

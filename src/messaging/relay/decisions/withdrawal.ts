@@ -96,7 +96,7 @@ export interface FeeAccounts {
  * Where fees of a chain may have been credited: to our address there, to the hub account, and to other addresses
  * that delivered for us. All pay out to our address on the chain.
  */
-export function feeAccountsOf(facts: {
+export function listFeeAccounts(facts: {
   /** Our address on the chain that pays. */
   readonly ownAddress: Uint8Array;
   readonly hubAccount: Uint8Array | undefined;

@@ -69,7 +69,7 @@ export interface PaymentPost {
 }
 
 /** The payment of a request when it is one of the hub's to `chain`. */
-export function paymentOf(
+export function parsePayment(
   request: PostRequest,
   facts: { readonly hub: StateMachine; readonly chain: StateMachine },
 ): Payment | undefined {
@@ -114,7 +114,7 @@ export function matchPayments(
   },
 ): MatchedPayments {
   const open = posts.flatMap((post) => {
-    const payment = paymentOf(post.request, facts);
+    const payment = parsePayment(post.request, facts);
     return payment === undefined || !facts.isOwnPayee(payment.beneficiary) ? [] : [{ post, payment }];
   }).sort((a, b) => a.payment.amount < b.payment.amount ? -1 : a.payment.amount > b.payment.amount ? 1 : 0);
   const matches: PaymentMatch[] = [];

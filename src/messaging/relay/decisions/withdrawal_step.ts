@@ -12,14 +12,14 @@ export type WithdrawalView = Pick<
 >;
 
 /** What is seen of the order's extrinsic. `unsent`: it was never handed over; `refused`: the hub rejects it. */
-export type OrderFate = "unsent" | "pending" | "included" | "finalized" | "refused" | "gone";
+export type OrderStatus = "unsent" | "pending" | "included" | "finalized" | "refused" | "gone";
 
 /** What is seen, by the state in which it is looked for. */
 export type WithdrawalObservation =
   | {
     readonly of: "requested";
     readonly nowMs: number;
-    readonly order: OrderFate;
+    readonly order: OrderStatus;
     /** `Relayer.Nonce` at the hub's final head. */
     readonly hubNonce: bigint;
     /**

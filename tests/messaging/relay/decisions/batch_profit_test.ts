@@ -6,8 +6,8 @@ import {
   type BatchOffer,
   breakEvenGasPriceWei,
   decideBatch,
-  noPrelude,
-  type Prelude,
+  NO_PROOFS,
+  type ProofUsage,
   signingBoundWei,
 } from "../../../../src/messaging/relay/decisions/batch_profit.ts";
 import { costUsd18, requiredUsd18 } from "../../../../src/messaging/relay/decisions/money.ts";
@@ -19,7 +19,7 @@ import {
 
 // At 1 wei and one dollar a unit of gas costs 10^-18 dollars, so that gas and cost are the same numbers.
 const rule: ProfitRule = { gasPriceWei: 1n, price27: 10n ** 27n, profitPercent: 10 };
-const consensusProofs: Prelude = { gas: 1_000n, dataCostWei: 0n, isSentAnyway: false };
+const consensusProofs: ProofUsage = { gas: 1_000n, dataCostWei: 0n, isSentAnyway: false };
 
 function offer(
   id: string,
@@ -41,7 +41,7 @@ Deno.test("batch: fees that exactly reach messages and consensus proofs deliver 
   // Each message needs 110, the consensus proofs 1,100.
   const decision = decideBatch([offer("a", 660n), offer("b", 660n)], consensusProofs, rule);
   assert.deepEqual(ids(decision), { deliver: ["a", "b"], hold: [] });
-  assert.deepEqual(decision.numbers, { preludeRequired18: 1_100n, required18: 220n, offered18: 1_320n });
+  assert.deepEqual(decision.numbers, { proofsRequired18: 1_100n, required18: 220n, offered18: 1_320n });
 });
 
 Deno.test("batch: one unit below, nothing is delivered and the reason is the consensus proofs", () => {
@@ -117,7 +117,7 @@ Deno.test("batch: an unknown fee holds its message and counts for nothing", () =
 });
 
 Deno.test("batch: two messages with one id are a defect", () => {
-  assert.throws(() => decideBatch([offer("a", 1n), offer("a", 2n)], noPrelude, rule));
+  assert.throws(() => decideBatch([offer("a", 1n), offer("a", 2n)], NO_PROOFS, rule));
 });
 
 const fees = fc.option(fc.bigInt({ min: 0n, max: 3_000n }), { nil: undefined, freq: 10 });
@@ -189,7 +189,7 @@ Deno.test("batch: 0 percent delivers everything", () => {
 
 Deno.test("batch: without a consensus proofs the rule is that of single messages", () => {
   fc.assert(fc.property(offers, rules, (batch, market) => {
-    const { deliver } = decideBatch(batch, noPrelude, market);
+    const { deliver } = decideBatch(batch, NO_PROOFS, market);
     const single = batch.filter((one) => decideProfit(one, market).kind === "deliver").map(({ id }) => id);
     assert.deepEqual(deliver.map(({ id }) => id), single);
   }));

@@ -10,9 +10,9 @@ import {
 } from "../../../../src/messaging/relay/decisions/claim_results.ts";
 import {
   type ClaimedRequest,
-  type ClaimFacts,
   type ClaimGroup,
   type ClaimPlan,
+  type ClaimPlanInput,
   type ClaimRow,
   nextClaimStep,
   planClaims,
@@ -45,7 +45,7 @@ function row(index: number, change: Partial<ClaimRow> = {}): ClaimRow {
 
 const open: ClaimedRequest = { fee: 5n, onHub: "open" };
 
-function facts(change: Partial<ClaimFacts> = {}): ClaimFacts {
+function facts(change: Partial<ClaimPlanInput> = {}): ClaimPlanInput {
   return {
     isConfigured: () => true,
     maturedHeight: () => 10_000n,
@@ -265,7 +265,7 @@ Deno.test("claims: rows whose newest fee the proof does not show wait, the other
     { commitment: commitment(3), newest: 5n, proven: 0n },
   ]);
   assert.equal(checkFees(all, [0n, 0n, 0n, 0n]).group, undefined);
-  const patientNoMore = checkFees({ ...all, leastFees: new Map() }, [1n, 1n, 1n, 1n]);
+  const patientNoMore = checkFees({ ...all, minFees: new Map() }, [1n, 1n, 1n, 1n]);
   assert.deepEqual([patientNoMore.group?.commitments.length, patientNoMore.raised], [4, []]);
   assert.throws(() => checkFees(all, [5n]), /do not match/);
 });
@@ -311,7 +311,7 @@ for (const bad of [0, 24, 25, 49]) {
         isRefused ? { kind: "refused", nonce } : { kind: "finalized", hubBlock: 1n },
       );
       if (result.kind === "claimed") claimed.push(...result.commitments);
-      else if (result.kind === "set_aside") aside.push(result.commitment);
+      else if (result.kind === "defer") aside.push(result.commitment);
       else if (result.kind === "submit") work.push(...result.groups);
     }
     assert.deepEqual(aside, [commitment(bad)]);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import {
-  type NonceFacts,
+  type NonceInput,
   planNonces,
   settleNonce,
 } from "../../../../src/messaging/relay/decisions/nonces.ts";
@@ -10,7 +10,7 @@ function facts(
   journal: readonly (readonly [number, bigint])[],
   latestNonce: bigint,
   pendingNonce: bigint,
-): NonceFacts {
+): NonceInput {
   return { journal: journal.map(([id, nonce]) => ({ id, nonce })), latestNonce, pendingNonce };
 }
 

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import type { SubmissionOutcome } from "../../../../src/core/chains/port.ts";
 import type { Hash256 } from "../../../../src/core/encoding/bytes.ts";
 import {
-  fatesByEvents,
-  fatesByReceipts,
   isLostRace,
+  outcomesFromEvents,
+  outcomesFromReceipts,
 } from "../../../../src/messaging/relay/decisions/outcome.ts";
 import { judgeRefusal } from "../../../../src/messaging/relay/decisions/refusal.ts";
 
@@ -27,7 +27,7 @@ function included(
 
 Deno.test("fates: a mined transaction delivers only what the host recorded, whatever the order of its events (F15)", () => {
   const outcome = included([{ commitment: id("cc"), relayer: us }, { commitment: id("aa"), relayer: us }]);
-  assert.deepEqual(fatesByEvents([id("aa"), id("bb"), id("cc")], outcome, us), [
+  assert.deepEqual(outcomesFromEvents([id("aa"), id("bb"), id("cc")], outcome, us), [
     "delivered",
     "not_executed",
     "delivered",
@@ -35,13 +35,13 @@ Deno.test("fates: a mined transaction delivers only what the host recorded, what
 });
 
 Deno.test("fates: an event with another commitment delivers nothing (F15)", () => {
-  assert.deepEqual(fatesByEvents([id("aa")], included([{ commitment: id("bb"), relayer: us }]), us), [
+  assert.deepEqual(outcomesFromEvents([id("aa")], included([{ commitment: id("bb"), relayer: us }]), us), [
     "not_executed",
   ]);
 });
 
 Deno.test("fates: receipts tell ours from others' and from none", () => {
-  const fates = fatesByReceipts([us, other, undefined], us);
+  const fates = outcomesFromReceipts([us, other, undefined], us);
   assert.deepEqual(fates, ["delivered", "delivered_by_other", "undelivered"]);
   assert.equal(isLostRace(fates), true);
   assert.equal(isLostRace(["undelivered", "delivered"]), false);

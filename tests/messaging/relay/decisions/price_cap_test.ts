@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import {
-  type CapFacts,
   MAX_TIMES_MARKET,
+  type PriceCapInput,
   priceCaps,
   shortfallWei,
 } from "../../../../src/messaging/relay/decisions/price_cap.ts";
 
-const rich: CapFacts = {
+const rich: PriceCapInput = {
   income: { kind: "any" },
   gas: 100_000n,
   gasLimit: 150_000n,

@@ -3,11 +3,11 @@ import type { GetRequest, Message, PostRequest } from "../../../../src/core/ismp
 import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import { paymentBudget18, toReward18 } from "../../../../src/messaging/relay/decisions/money.ts";
 import {
+  classifyPayment,
   decideProfit,
   isAlwaysDelivered,
   type Offer,
   type PaymentClass,
-  paymentClassOf,
   type ProfitRule,
 } from "../../../../src/messaging/relay/decisions/profit.ts";
 
@@ -152,14 +152,14 @@ function post(from: typeof hub, dest: typeof hub): Message {
 
 Deno.test("profit: the class of a message follows its way and its sender", () => {
   const facts = { hub, target, isOwnWithdrawal: false, isListedModule: false };
-  assert.equal(paymentClassOf(post(source, target), facts), "request");
-  assert.equal(paymentClassOf(post(source, target), { ...facts, target: hub }), "to_hub");
-  assert.equal(paymentClassOf(post(hub, target), facts), "filtered_hub_request");
-  assert.equal(paymentClassOf(post(hub, target), { ...facts, isListedModule: true }), "listed_hub_request");
+  assert.equal(classifyPayment(post(source, target), facts), "request");
+  assert.equal(classifyPayment(post(source, target), { ...facts, target: hub }), "to_hub");
+  assert.equal(classifyPayment(post(hub, target), facts), "filtered_hub_request");
+  assert.equal(classifyPayment(post(hub, target), { ...facts, isListedModule: true }), "listed_hub_request");
   const own = { ...facts, isListedModule: true, isOwnWithdrawal: true };
-  assert.equal(paymentClassOf(post(hub, target), own), "own_withdrawal");
+  assert.equal(classifyPayment(post(hub, target), own), "own_withdrawal");
   // A module that calls itself like a listed one is still a user's on its own chain.
-  assert.equal(paymentClassOf(post(source, target), own), "request");
+  assert.equal(classifyPayment(post(source, target), own), "request");
 });
 
 Deno.test("profit: an answer to a get is paid by the get, and a message for another chain is a defect", () => {
@@ -180,6 +180,6 @@ Deno.test("profit: an answer to a get is paid by the get, and a message for anot
     requestCommitment: `0x${"22".repeat(32)}`,
     response: { get, values: [] },
   };
-  assert.equal(paymentClassOf(answer, facts), "get_response");
-  assert.throws(() => paymentClassOf(post(target, source), facts));
+  assert.equal(classifyPayment(answer, facts), "get_response");
+  assert.throws(() => classifyPayment(post(target, source), facts));
 });

@@ -4,7 +4,7 @@ import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import {
   judgeRewardRefusal,
   planRewards,
-  type RewardFacts,
+  type RewardPlanInput,
 } from "../../../../src/messaging/relay/decisions/rewards.ts";
 
 const NOW = Date.UTC(2026, 0, 1);
@@ -28,7 +28,7 @@ function row(reference: string, height: bigint, change: Partial<RewardRow> = {})
   };
 }
 
-function facts(change: Partial<RewardFacts> = {}): RewardFacts {
+function facts(change: Partial<RewardPlanInput> = {}): RewardPlanInput {
   return {
     nowMs: NOW,
     hasPayee: true,

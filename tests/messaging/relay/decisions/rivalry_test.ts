@@ -1,19 +1,19 @@
 import assert from "node:assert/strict";
 import {
-  afterSighting,
+  afterCompetitorSeen,
   afterWin,
   type Competition,
   competitorBackoffMs,
   inFlightLimit,
   MAX_IN_FLIGHT,
-  NO_RIVALRY,
+  NO_COMPETITION,
   recall,
 } from "../../../../src/messaging/relay/decisions/competition.ts";
 
 const us = new Uint8Array(20).fill(1);
 const them = new Uint8Array(20).fill(2);
-const lost = (by: Uint8Array, from: Competition = NO_RIVALRY): Competition =>
-  afterSighting(from, { relayers: [by], nowMs: 1_000, isLoss: true });
+const lost = (by: Uint8Array, from: Competition = NO_COMPETITION): Competition =>
+  afterCompetitorSeen(from, { relayers: [by], nowMs: 1_000, isLoss: true });
 const facts = (ourself: Uint8Array, height = 5n): Parameters<typeof competitorBackoffMs>[1] => ({
   height,
   ourself,
@@ -22,19 +22,22 @@ const facts = (ourself: Uint8Array, height = 5n): Parameters<typeof competitorBa
 
 Deno.test("competition: the first transaction goes alone, many may follow it, and one while others are seen", () => {
   const limits = [];
-  let competition = NO_RIVALRY;
+  let competition = NO_COMPETITION;
   for (let win = 0; win < MAX_IN_FLIGHT + 2; win++) {
     limits.push(inFlightLimit(competition));
     competition = afterWin(competition);
   }
   assert.deepEqual(limits.slice(0, 4), [1, 8, 8, 8]);
   assert.deepEqual(new Set(limits.slice(1)), new Set([MAX_IN_FLIGHT]));
-  assert.equal(inFlightLimit(afterSighting(competition, { relayers: [them], nowMs: 1, isLoss: false })), 1);
+  assert.equal(
+    inFlightLimit(afterCompetitorSeen(competition, { relayers: [them], nowMs: 1, isLoss: false })),
+    1,
+  );
 });
 
 Deno.test("competition: only who has lost a race leaves messages to others", () => {
-  assert.equal(competitorBackoffMs(NO_RIVALRY, facts(us)), 0);
-  const seen = afterSighting(NO_RIVALRY, { relayers: [them], nowMs: 1, isLoss: false });
+  assert.equal(competitorBackoffMs(NO_COMPETITION, facts(us)), 0);
+  const seen = afterCompetitorSeen(NO_COMPETITION, { relayers: [them], nowMs: 1, isLoss: false });
   assert.equal(competitorBackoffMs(seen, facts(us)), 0);
   assert.ok(competitorBackoffMs(lost(them), facts(us)) >= 30_000);
 });
@@ -53,7 +56,7 @@ Deno.test("competition: when both have lost, exactly one of them goes first, and
 Deno.test("competition: others that are not seen for an hour are forgotten", () => {
   const competition = lost(them);
   assert.deepEqual(recall(competition, 1_000 + 3_600_000), competition);
-  assert.deepEqual(recall(competition, 1_001 + 3_600_000), NO_RIVALRY);
+  assert.deepEqual(recall(competition, 1_001 + 3_600_000), NO_COMPETITION);
 });
 
 Deno.test("competition: addresses are remembered once each, and only the latest eight", () => {

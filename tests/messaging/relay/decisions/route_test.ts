@@ -7,7 +7,7 @@ import {
   isTimedOut,
   type Route,
   route,
-  type RouteFacts,
+  type RouteInput,
 } from "../../../../src/messaging/relay/decisions/route.ts";
 
 const hub = parseStateMachine("KUSAMA-4009");
@@ -29,7 +29,7 @@ function request(changes: Partial<PostRequest> = {}): PostRequest {
   };
 }
 
-function facts(changes: Partial<RouteFacts> = {}): RouteFacts {
+function facts(changes: Partial<RouteInput> = {}): RouteInput {
   return {
     hub,
     source: hub,
@@ -38,7 +38,7 @@ function facts(changes: Partial<RouteFacts> = {}): RouteFacts {
     configured: new Set([hub, one, two]),
     listedModules: new Set(),
     takesResponses: true,
-    sinkNowSec: 1_000n,
+    targetNowSec: 1_000n,
     ...changes,
   };
 }
@@ -46,7 +46,7 @@ function facts(changes: Partial<RouteFacts> = {}): RouteFacts {
 const only = (...modules: Hex[]): ReadonlySet<Hex> => new Set(modules);
 const get = { ...request(), keys: [], height: 5n, context: new Uint8Array() };
 
-const cases: readonly [string, Parameters<typeof route>[0], RouteFacts, Route][] = [
+const cases: readonly [string, Parameters<typeof route>[0], RouteInput, Route][] = [
   ["a user request to a chain", postMessage(request()), facts(), { kind: "deliver" }],
   ["a request of another leg", postMessage(request({ dest: one })), facts(), { kind: "ignore" }],
   [

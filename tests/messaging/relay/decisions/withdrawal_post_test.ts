@@ -6,7 +6,7 @@ import type { PostRequest } from "../../../../src/core/ismp/message.ts";
 import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import {
   matchPayments,
-  paymentOf,
+  parsePayment,
   type PaymentPost,
   readPayment,
   WITHDRAWAL_MODULE,
@@ -109,10 +109,10 @@ function post(index: number, body: Uint8Array, change: Partial<PostRequest> = {}
 Deno.test("payment: only the hub's own module pays, and only on the chain that is asked about", () => {
   const body = evmBody(ours, 5n, token);
   const facts = { hub, chain };
-  assert.ok(paymentOf(post(1, body).request, facts));
-  assert.equal(paymentOf(post(1, body, { source: chain }).request, facts), undefined);
-  assert.equal(paymentOf(post(1, body, { dest: para }).request, facts), undefined);
-  assert.equal(paymentOf(post(1, body, { from: new Uint8Array(9) }).request, facts), undefined);
+  assert.ok(parsePayment(post(1, body).request, facts));
+  assert.equal(parsePayment(post(1, body, { source: chain }).request, facts), undefined);
+  assert.equal(parsePayment(post(1, body, { dest: para }).request, facts), undefined);
+  assert.equal(parsePayment(post(1, body, { from: new Uint8Array(9) }).request, facts), undefined);
 });
 
 const facts = { hub, chain, isOwnPayee: (account: Uint8Array) => toHex(account) === toHex(ours) };

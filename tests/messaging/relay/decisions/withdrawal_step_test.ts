@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { WithdrawalDispatch } from "../../../../src/messaging/ledger/ledger.ts";
 import {
   ORDER_PATIENCE_MS,
-  type OrderFate,
+  type OrderStatus,
   pauseAfter,
   stepWithdrawal,
   type WithdrawalObservation,
@@ -29,7 +29,7 @@ const dispatched: WithdrawalView = { ...requested, state: "dispatched", dispatch
 const delivering: WithdrawalView = { ...dispatched, state: "delivering" };
 
 function order(
-  fate: OrderFate,
+  fate: OrderStatus,
   change: Partial<Extract<WithdrawalObservation, { of: "requested" }>> = {},
 ): WithdrawalObservation {
   return { of: "requested", nowMs: NOW + 1_000, order: fate, hubNonce: 3n, payment: undefined, ...change };

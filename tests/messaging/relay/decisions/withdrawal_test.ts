@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import {
   decideWithdrawal,
-  feeAccountsOf,
+  listFeeAccounts,
   nextWithdrawalMs,
 } from "../../../../src/messaging/relay/decisions/withdrawal.ts";
 
@@ -86,7 +86,7 @@ const other = new Uint8Array(20).fill(3);
 const gone = new Uint8Array(20).fill(4);
 
 Deno.test("withdrawal accounts: each pays out to our address on the chain, none twice, none without a key", () => {
-  const { accounts, withoutKey } = feeAccountsOf({
+  const { accounts, withoutKey } = listFeeAccounts({
     ownAddress: own,
     hubAccount: hubKey,
     recorded: [own, other, gone, other, gone, hubKey],
@@ -101,7 +101,7 @@ Deno.test("withdrawal accounts: each pays out to our address on the chain, none 
 });
 
 Deno.test("withdrawal accounts: without a hub account our address is the only one", () => {
-  const { accounts } = feeAccountsOf({
+  const { accounts } = listFeeAccounts({
     ownAddress: own,
     hubAccount: undefined,
     recorded: [],

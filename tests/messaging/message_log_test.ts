@@ -1,6 +1,6 @@
 import { deepEqual, equal, notEqual } from "node:assert/strict";
 import { messageReasons, messageStates } from "../../src/messaging/ledger/ledger.ts";
-import { logTransition, transitionLevel } from "../../src/messaging/message_line.ts";
+import { logTransition, transitionLevel } from "../../src/messaging/message_log.ts";
 import { formatUsd18 } from "../../src/messaging/money_text.ts";
 import { hashOf } from "../support/ledger_rows.ts";
 import { RecordedLog } from "../support/recorded_log.ts";

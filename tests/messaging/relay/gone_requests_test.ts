@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { getResponseMessage } from "../../../src/core/ismp/commitment.ts";
-import { confirmUnknown } from "../../../src/messaging/relay/gone.ts";
+import { confirmUnknown } from "../../../src/messaging/relay/gone_requests.ts";
 import { outbound } from "./rounds.ts";
 import { memoryLedger, names, Relayer, World } from "./world.ts";
 

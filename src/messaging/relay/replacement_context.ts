@@ -4,7 +4,7 @@ import type { ReplaceableChain } from "../../core/chains/replaceable.ts";
 import type { LegProfit } from "./leg.ts";
 
 /** A target whose transactions have nonces. */
-export interface Replacing {
+export interface ReplacementContext {
   readonly chain: ReplaceableChain & Pick<FeeChain, "fetchDataCost">;
   /** What the messages of its transactions must pay; absent where everything is delivered. */
   readonly profit?: LegProfit | undefined;

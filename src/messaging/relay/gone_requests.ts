@@ -2,7 +2,7 @@
 import type { Chain } from "../../core/chains/port.ts";
 import type { Hash256 } from "../../core/encoding/bytes.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
-import { receiptKeyOf, requestOf } from "./decisions/route.ts";
+import { toReceiptKey, toRequest } from "./decisions/route.ts";
 import type { Leg, LegProfit, PipelineDeps } from "./leg.ts";
 import type { Candidate } from "./receipts.ts";
 import type { Refused } from "./bisect_batch.ts";
@@ -56,13 +56,13 @@ export async function findGoneRequests(
   signal: AbortSignal,
 ): Promise<ReadonlySet<Candidate>> {
   const gone = new Set<Candidate>();
-  for (const name of new Set(candidates.map(({ message }) => requestOf(message).source))) {
+  for (const name of new Set(candidates.map(({ message }) => toRequest(message).source))) {
     const chain = feeChains.get(name);
     if (chain === undefined) continue;
-    const members = candidates.filter(({ message }) => requestOf(message).source === name);
-    const commitments = members.map(({ message }) => receiptKeyOf(message));
+    const members = candidates.filter(({ message }) => toRequest(message).source === name);
+    const commitments = members.map(({ message }) => toReceiptKey(message));
     const lost = await findGone(deps, { chain, other: leg.source, commitments }, signal);
-    for (const member of members) if (lost.has(receiptKeyOf(member.message))) gone.add(member);
+    for (const member of members) if (lost.has(toReceiptKey(member.message))) gone.add(member);
   }
   return gone;
 }
@@ -80,11 +80,11 @@ export async function confirmUnknown(
   const unknown = refused.filter(({ code }) => code === "unknown_message");
   if (unknown.length === 0) return refused;
   const answers = unknown.filter(({ message }) => message.kind === "getResponse");
-  const commitments = answers.map(({ message }) => receiptKeyOf(message));
+  const commitments = answers.map(({ message }) => toReceiptKey(message));
   const gone = await findGone(deps, { chain: leg.target, other: leg.source, commitments }, signal);
   return refused.map((item) => {
     const isOpen = unknown.includes(item) &&
-      !(answers.includes(item) && gone.has(receiptKeyOf(item.message)));
+      !(answers.includes(item) && gone.has(toReceiptKey(item.message)));
     return isOpen ? { ...item, code: "not_ready" } : item;
   });
 }
