@@ -202,6 +202,8 @@ Deno.test("beacon: a payload holds the transactions of its execution block", () 
     );
     const transaction = { from: from?.json, to: `0x${"11".repeat(20)}`, value: "0x1" };
     const hash = await resultHttp(anvil.rpcUrl, "eth_sendTransaction", [transaction]);
+    // The node answers before it mines.
+    while (await resultHttp(anvil.rpcUrl, "eth_getTransactionReceipt", [hash]) === null) continue;
     await beacon.sync();
     const block = await fetchJson(beacon, "/eth/v2/beacon/blocks/head");
     const payload = block.at("data.message.body.execution_payload");
