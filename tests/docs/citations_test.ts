@@ -5,7 +5,7 @@ import { listFiles, readFiles } from "./support/tree.ts";
 
 /** Files whose comments are read; the checker's own hold what it looks for. */
 function isRead(path: string): boolean {
-  return /^(?:src|tests)\/.*\.ts$/.test(path) && !path.startsWith("tests/docs/");
+  return /^(?:src|tests|devnet)\/.*\.ts$/.test(path) && !path.startsWith("tests/docs/");
 }
 
 Deno.test("citations: every document that a comment names is there, with its section, heading or row", async () => {

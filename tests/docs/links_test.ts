@@ -32,7 +32,9 @@ Deno.test("links: every relative link and anchor of every document leads somewhe
 function findMissing(path: string, text: string, files: readonly string[]): string[] {
   const blocks = new Set(readBlocks(text).map((block) => block.text));
   const prose = [...blocks].reduce((rest, block) => rest.replace(block, ""), text);
-  const named = [...prose.matchAll(/`((?:src|tests|docs|packaging|\.ci|\.github)\/[\w./*-]*|[\w/-]+\.ts)`/g)]
+  const named = [
+    ...prose.matchAll(/`((?:src|tests|devnet|docs|packaging|\.ci|\.github)\/[\w./*-]*|[\w/-]+\.ts)`/g),
+  ]
     .map((
       [, name],
     ) => name ?? "");
