@@ -9,6 +9,7 @@ import { describeSpentGas, parseSpentGas, SPENT_GAS_FILE, sumSpentGas } from "..
 const SUITES: Readonly<Record<string, readonly string[]>> = {
   unit: [
     "tests/architecture_test.ts",
+    "tests/unused_test.ts",
     "tests/docs",
     "tests/core",
     "tests/messaging",

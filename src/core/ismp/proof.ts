@@ -43,12 +43,6 @@ export interface EvmStateProof {
   readonly storageProof: ReadonlyMap<Hex, readonly Uint8Array[]>;
 }
 
-/** Trie nodes of an EVM chain on pallet-revive. */
-export interface SubstrateEvmProof {
-  readonly mainProof: readonly Uint8Array[];
-  readonly storageProof: ReadonlyMap<Hex, readonly Uint8Array[]>;
-}
-
 /** Where a leaf is in the hub's MMR. */
 export interface LeafIndexAndPos {
   readonly leafIndex: bigint;
@@ -94,12 +88,6 @@ const nodesByKey = orderedMap(hexBytes, list(bytes), compareHex);
 /** SCALE of {@link EvmStateProof}. */
 export const evmStateProofCodec: Codec<EvmStateProof> = Struct({
   contractProof: list(bytes),
-  storageProof: nodesByKey,
-});
-
-/** SCALE of {@link SubstrateEvmProof}. */
-export const substrateEvmProofCodec: Codec<SubstrateEvmProof> = Struct({
-  mainProof: list(bytes),
   storageProof: nodesByKey,
 });
 

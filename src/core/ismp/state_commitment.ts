@@ -4,7 +4,7 @@
  */
 import type { Hash256 } from "../encoding/bytes.ts";
 import { type Codec, hash256, Option, Struct, u64 } from "../encoding/scale.ts";
-import { type StateMachineHeight, stateMachineHeightCodec } from "./state_machine.ts";
+import type { StateMachineHeight } from "./state_machine.ts";
 
 /**
  * Roots of one height. For EVM chains `overlayRoot` is undefined; for the hub as others see it `overlayRoot` is the
@@ -40,10 +40,4 @@ export const stateCommitmentCodec: Codec<StateCommitment> = Struct({
 export const stateCommitmentHeightCodec: Codec<StateCommitmentHeight> = Struct({
   commitment: stateCommitmentCodec,
   height: u64,
-});
-
-/** SCALE of {@link IntermediateState}. */
-export const intermediateStateCodec: Codec<IntermediateState> = Struct({
-  height: stateMachineHeightCodec,
-  commitment: stateCommitmentCodec,
 });

@@ -3,13 +3,6 @@
  * 5.4.
  */
 
-/** A block that BEEFY has justified. */
-export interface JustifiedBlock {
-  readonly number: number;
-  /** SCALE of the justification. */
-  readonly justification: Uint8Array;
-}
-
 /** Mountains of up to 2^6 leaves are small enough not to look for smaller ones. */
 export const SMALL_MOUNTAIN = 6;
 

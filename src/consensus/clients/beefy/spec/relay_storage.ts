@@ -5,7 +5,7 @@
  */
 import { concatBytes, type Hash256 } from "../../../../core/encoding/bytes.ts";
 import { storagePrefix } from "../../../../core/ismp/storage_keys.ts";
-import { bytes, type Codec, hash256, list, Struct, u32, u64 } from "../../../../core/encoding/scale.ts";
+import { type Codec, hash256, list, Struct, u32, u64 } from "../../../../core/encoding/scale.ts";
 import type { BeefyAuthoritySet } from "../../../../core/evm/beefy_client_state.ts";
 import { authoritySetCodec } from "../../../../core/beefy/commitment.ts";
 
@@ -28,9 +28,6 @@ export const relayBeefyKeys = {
 
 /** Value of `Paras.Parachains`. */
 export const parachainIdsCodec: Codec<readonly number[]> = list(u32);
-
-/** Answer of `mmr_generateProof`: the leaves, each as bytes. */
-export const opaqueLeavesCodec: Codec<readonly Uint8Array[]> = list(bytes);
 
 /** Answer of `mmr_generateProof`: the way from the leaves to the root. */
 export interface LeafProof {
