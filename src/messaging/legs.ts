@@ -40,7 +40,7 @@ export interface LegPlan {
   readonly outbound: ReadonlyMap<StateMachine, Leg>;
 }
 
-/** Longest pause between two looks at transactions under way. */
+/** Maximum pause between two looks at transactions under way. */
 const SETTLE_EVERY_MS = 4_000;
 
 /** The operator's settings that the pipeline heeds. */

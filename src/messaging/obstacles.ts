@@ -12,7 +12,7 @@ import type { FindObstacle, Obstacle } from "./relay/decisions/obstacle.ts";
 
 /** A good finding holds for this long: nodes are replaced, and the hub's view of a chain may fall behind. */
 const CLEAR_MS = 5 * 60_000;
-/** A bad one, or none, is looked at again after this time. */
+/** A bad one, or none, is checked again after this time. */
 const HINDERED_MS = 30_000;
 /** Endpoints that fail in other ways for so long count as unable. */
 const PATIENCE_MS = 10 * 60_000;

@@ -1,6 +1,6 @@
 /**
- * `accumulate-fees`: claims what deliveries have earned, once, and with `--withdraw` has it paid out. The relayer
- * must not run on the same database at the same time; whoever comes second is told so.
+ * `accumulate-fees`: claims the fees of deliveries once, and with `--withdraw` withdraws them. The relayer must not run
+ * on the same database at the same time; the second process exits with an error.
  * Source: docs/specification.md, "Messaging relayer command line"; docs/protocol/messaging.md section 15.
  */
 import type { MessagingConfig } from "../config/schema.ts";
@@ -18,15 +18,15 @@ import { type ClaimSummary, summaryColumns } from "./claim_summary.ts";
 import { runClaims } from "./run_claims.ts";
 import { runWithdrawals, type WithdrawalRun } from "./run_withdrawals.ts";
 
-/** What the operator asked for. */
+/** Options of the command. */
 export interface AccumulateOptions {
-  /** Waits for heights that are not on the hub yet, instead of skipping what needs them. */
+  /** Waits for heights that the hub does not know yet, instead of skipping the claims that need them. */
   readonly waits: boolean;
-  /** Has fees paid out; without `waits` nothing is claimed before. */
+  /** Withdraws fees; without `waits` nothing is claimed first. */
   readonly withdraws: boolean;
 }
 
-/** What the command needs besides what the long-running relayer needs. */
+/** Dependencies of the command, besides those of the long-running relayer. */
 export interface CommandDeps extends RunDeps {
   /** Prints a text for the operator, a line break after it. */
   readonly print: (text: string) => void;
@@ -42,7 +42,7 @@ export function accumulateFees(
   return runSession(deps, config, async (session) => {
     const { shared, gates } = planCommand(deps, config, session);
     const done = linkedAbort(signal);
-    // Chains that did not answer are asked on, so that --wait can go on with them.
+    // Chains that did not answer are polled again, so that --wait can continue with them.
     const supervisor = { clock: deps.clock, randomness: deps.random, log: deps.log };
     const opening = superviseWorkers(supervisor, gates, {}, done.signal);
     try {
@@ -74,7 +74,7 @@ function planCommand(
   return { shared: createFeeDeps(pipeline, parts), gates };
 }
 
-/** Claims, withdraws, or both, and tells what came of it. */
+/** Claims, withdraws, or both, and reports the result. */
 export async function runCommand(
   deps: PaymentDeps,
   config: Pick<MessagingConfig, "hub">,
@@ -98,7 +98,7 @@ export async function runCommand(
   return hasFailed ? exitCodes.failed : exitCodes.ok;
 }
 
-/** Longest pause between two looks, seconds: an operator waits for it. */
+/** Maximum poll interval, seconds: an operator is waiting. */
 const MAX_PAUSE_SEC = 6;
 
 function logClaims(

@@ -1,4 +1,4 @@
-/** What a run of `accumulate-fees` did, pair by pair: the final table and the exit status. */
+/** Summary of a run of `accumulate-fees` by pair: the final table and the exit status. */
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { type ClaimEvent, type ClaimResult, type ClaimRoute, routeName } from "../fees/claim_events.ts";
 
@@ -14,7 +14,7 @@ export const summaryColumns = [
 /** One of {@link summaryColumns}. */
 export type SummaryColumn = typeof summaryColumns[number];
 
-/** Where rows end in the table; `refused` and `unreachable` count only when they are left over. */
+/** Column of each result; `refused` and `unreachable` count only if they are left at the end. */
 const columnOf: Readonly<Record<ClaimResult, SummaryColumn | undefined>> = {
   claimed: "claimed",
   claimed_already: "already claimed",
@@ -34,11 +34,11 @@ export interface SummaryCell {
 
 type Line = Map<SummaryColumn, SummaryCell>;
 
-/** Adds up what happened. */
+/** Collects the results of a run. */
 export class ClaimSummary {
   readonly #lines = new Map<string, { readonly route: ClaimRoute; readonly line: Line }>();
 
-  /** Counts what has happened to some rows for good. */
+  /** Counts rows with a final result. */
   count(event: ClaimEvent): void {
     const column = columnOf[event.result];
     if (column !== undefined) this.add(event, column, event);
@@ -51,24 +51,24 @@ export class ClaimSummary {
     line.set(column, { count: old.count + count, fee: old.fee + fee });
   }
 
-  /** Rows of all pairs in a column. */
+  /** Number of rows of all pairs in a column. */
   total(column: SummaryColumn): number {
     return this.cells().reduce((sum, { line }) => sum + (line.get(column)?.count ?? 0), 0);
   }
 
-  /** True when something is left that should have been claimed. */
+  /** True when something that should have been claimed is left. */
   get hasFailures(): boolean {
     return this.total("failed") > 0;
   }
 
-  /** Pairs in the order of their names. */
+  /** Pairs ordered by name. */
   cells(): readonly { readonly route: ClaimRoute; readonly line: ReadonlyMap<SummaryColumn, SummaryCell> }[] {
     return [...this.#lines].sort(([a], [b]) => a < b ? -1 : 1).map(([, entry]) => entry);
   }
 
   /**
-   * The table as text, one line per pair; amounts in whole units of the fee token.
-   * @param amountText writes an amount of a chain's fee token
+   * Formats the table as text, one line per pair; amounts in whole units of the fee token.
+   * @param amountText formats an amount of a chain's fee token
    */
   render(amountText: (chain: StateMachine, amount: bigint) => string): string {
     const cells = this.cells();

@@ -1,6 +1,7 @@
 /**
- * `release-suspended`: lets messages travel again that are held because deliveries between two modules were paid for and
- * had no effect. After two tries the relayer makes no further one by itself. Asks no chain; the relayer must not run.
+ * `release-suspended`: releases messages that are held because deliveries between two modules were paid for and had no
+ * effect. After two retries the relayer stops retrying on its own. Makes no requests to chains; the relayer must not be
+ * running.
  */
 import type { MessagingConfig } from "../config/schema.ts";
 import type { SuspensionRow } from "../ledger/ledger.ts";
@@ -12,9 +13,9 @@ import { releasePair } from "../relay/suspension.ts";
 import { withLedger } from "../session.ts";
 import type { CommandDeps } from "./accumulate_fees.ts";
 
-/** Which pairs of modules are meant; what is absent does not matter. */
+/** Selection of module pairs; an absent field matches everything. */
 export interface ReleaseChoice {
-  /** The chain that is delivered to. */
+  /** Target chain of the deliveries. */
   readonly chain?: StateMachine | undefined;
   /** Sending module, lower-case hex. */
   readonly from?: Hex | undefined;
@@ -40,7 +41,7 @@ export function releaseSuspended(
   }, signal);
 }
 
-/** Forgets the pairs that are meant, with their failures; their messages are due again. */
+/** Releases the selected pairs and clears their failures; their messages are due again. */
 export function releaseAll(
   deps: PipelineDeps,
   { hub, chains }: { readonly hub: StateMachine; readonly chains: readonly StateMachine[] },

@@ -1,6 +1,6 @@
 /**
- * Claims fees until nothing that can be claimed is left, or with `--wait` until nothing is left to wait for. The
- * same rounds as those of the running relayer; what an earlier run left in the journal is settled first.
+ * Claims fees until nothing claimable is left, or with `--wait` until nothing is left to wait for. Uses the same rounds
+ * as the running relayer; what an earlier run left in the journal is settled first.
  */
 import { nextDelayMs, transientBackoff } from "../../core/runtime/retry.ts";
 import { WaitNotices } from "../../core/runtime/waiting.ts";
@@ -13,19 +13,19 @@ import { isPassing } from "../fees/fee_context.ts";
 import type { PaymentDeps } from "../fees/payment_context.ts";
 import { ClaimSummary } from "./claim_summary.ts";
 
-/** How the run goes about it. */
+/** Options of a run. */
 export interface ClaimRunOptions {
-  /** True: waits for heights that are not on the hub yet. */
+  /** True to wait for heights that the hub does not know yet. */
   readonly waits: boolean;
   /** Pause between rounds, ms. */
   readonly everyMs: number;
 }
 
-/** So often a chain may fail to answer, or the hub refuse a row, before it counts as failed. */
+/** Maximum number of times a chain may fail to answer (below: the hub refuse a row) before it counts as failed. */
 const MAX_FAILURES = 5;
 const MAX_REFUSALS = 3;
 
-/** Runs to completion; the summary tells what happened, also when it was aborted (the rest is in the journal). */
+/** Runs to completion; the summary reports what happened, also after an abort (the rest is in the journal). */
 export async function runClaims(
   deps: PaymentDeps,
   options: ClaimRunOptions,
@@ -43,7 +43,7 @@ export async function runClaims(
   return run.summary;
 }
 
-/** What the run still expects of a pair. */
+/** Expected progress of a pair. */
 type Expectation = "progress" | "later" | "failed";
 
 class ClaimRun {
@@ -125,7 +125,7 @@ class ClaimRun {
     }
   }
 
-  /** Rows that the hub refused, or whose height is not on the hub. */
+  /** Decides what to expect of a pair without progress: rows that the hub refused, or whose height it does not know. */
   #expectIdle(pair: ClaimPair): Expectation {
     const refusals = this.#refusals(pair);
     if (refusals.some((attempts) => attempts > 0 && attempts < MAX_REFUSALS)) return "progress";
@@ -137,7 +137,7 @@ class ClaimRun {
     return this.#deps.ledger.deliveries.listUnclaimed(all).map((row) => this.#rounds.refusalsOf(row));
   }
 
-  /** Puts what is still unclaimed into the table. */
+  /** Adds everything still unclaimed to the table. */
   countLeftOver(isAborted: boolean): void {
     const { deliveries } = this.#deps.ledger;
     for (const pair of deliveries.listClaimPairs()) {
@@ -179,7 +179,7 @@ class ClaimRun {
   }
 }
 
-/** Settles deliveries that an earlier run left under way; how many are still open. */
+/** Settles deliveries that an earlier run left pending; returns the number still open. */
 export async function settleDeliveries(deps: PaymentDeps, signal: AbortSignal): Promise<number> {
   let open = 0;
   for (const [name, chain] of deps.chains) {

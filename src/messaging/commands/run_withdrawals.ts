@@ -1,4 +1,4 @@
-/** One pass of withdrawals: orders what is worth it, then sees every open payment through. */
+/** One pass of withdrawals: requests everything above the minimum, then follows every open payment to its delivery. */
 import { nextDelayMs, transientBackoff } from "../../core/runtime/retry.ts";
 import { WaitNotices } from "../../core/runtime/waiting.ts";
 import { ATTEMPTS_PER_ROUND } from "../relay/decisions/withdrawal_step.ts";
@@ -7,17 +7,17 @@ import type { PaymentDeps } from "../fees/payment_context.ts";
 import { type OrderReport, WithdrawalRounds } from "../fees/withdrawal_round.ts";
 import { settleDeliveries } from "./run_claims.ts";
 
-/** What the pass gave. */
+/** Result of the pass. */
 export interface WithdrawalRun {
-  /** Payments that reached their chain. */
+  /** Number of payments that reached their chain. */
   readonly paid: number;
-  /** Still on their way when the run was aborted; the running relayer goes on with them. */
+  /** Payments still open when the run was aborted; the running relayer continues with them. */
   readonly open: number;
-  /** Orders that the hub refused, payments that could not be delivered, chains that did not answer. */
+  /** Requests that the hub refused, payments that could not be delivered, chains that did not answer. */
   readonly failed: number;
 }
 
-/** So often the hub or a chain may fail to answer before the run gives up. */
+/** Maximum number of times the hub or a chain may fail to answer before the run gives up. */
 const MAX_FAILURES = 5;
 
 /** Runs until every payment is on its chain or has failed three times; an abort ends it with everything recorded. */
@@ -42,7 +42,7 @@ class WithdrawalPass {
   readonly #notices: WaitNotices;
   readonly #before: ReadonlySet<number>;
   readonly #attemptsBefore: ReadonlyMap<number, number>;
-  /** Payments that wait for a better price of gas: the running relayer delivers them when the time has come. */
+  /** Payments that wait for a lower gas price: the running relayer delivers them later. */
   readonly #tooDear = new Set<number>();
   #orders: readonly OrderReport[] | undefined;
   #failures = 0;
@@ -99,12 +99,12 @@ class WithdrawalPass {
     return open.length === 0;
   }
 
-  /** Some account could not be looked at, or its nonce was taken. */
+  /** True when an account could not be read, or its nonce was in use. */
   #isOrderOpen(): boolean {
     return this.#orders?.some(({ results }) => results === "unreachable" || results.includes("busy")) ?? true;
   }
 
-  /** Rows that this pass still waits for. */
+  /** Lists the rows that this pass still waits for. */
   #open(): ReturnType<PaymentDeps["ledger"]["withdrawals"]["listOpen"]> {
     return this.#deps.ledger.withdrawals.listOpen().filter((row) =>
       this.#deps.chains.has(row.chain) && !this.#hasFailed(row) && !this.#isThere(row) &&
@@ -116,14 +116,16 @@ class WithdrawalPass {
     return attempts - (this.#attemptsBefore.get(id) ?? 0) >= ATTEMPTS_PER_ROUND;
   }
 
-  /** On its chain, though perhaps in a block that is not final: the running relayer watches over that. */
+  /**
+   * True when the payment is on its chain, possibly in a block that is not final: the running relayer monitors that.
+   */
   #isThere(row: ReturnType<PaymentDeps["ledger"]["withdrawals"]["listOpen"]>[number]): boolean {
     if (row.dispatch === undefined) return false;
     const message = this.#deps.ledger.messages.find(row.dispatch.commitment, row.chain);
     return message?.state === "delivered" || message?.state === "delivered_by_other";
   }
 
-  /** Counts what became of the rows. */
+  /** Counts the outcomes of the rows. */
   result(): WithdrawalRun {
     const { withdrawals } = this.#deps.ledger;
     const touched = withdrawals.listRecent(10_000).filter(({ id }) => !this.#before.has(id));

@@ -1,12 +1,12 @@
 /**
- * Checks that look at several sections of the messaging configuration at once. They work on the values that were
- * good, so that they say what they know even when other values of the file are wrong.
+ * Checks across sections of the messaging configuration. They use the valid values, so that they report what they can
+ * even when other values of the file are invalid.
  */
 import type { KnownSection } from "../../core/config/chain_checks.ts";
 import type { SourceLocation } from "../../core/config/diagnostics.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 
-/** One instance serves either solochains or parachains: the hub has one consensus state id per process. */
+/** Checks that one instance serves either solochains or parachains: the hub has one consensus state id per process. */
 export function checkChainKinds(hub: KnownSection | undefined, chains: readonly KnownSection[]): void {
   const parachain = chains.find((chain) => /^(POLKADOT|KUSAMA)-/.test(chain.stateMachine ?? ""));
   const solochain = chains.find((chain) => chain.stateMachine?.startsWith("SUBSTRATE-"));
@@ -28,8 +28,8 @@ export function checkChainKinds(hub: KnownSection | undefined, chains: readonly 
 }
 
 /**
- * Warns where the buffer of the gas price is larger than the profit that is asked for: near the threshold a delivery at
- * the buffered price would cost more than its fee.
+ * Warns when the gas price buffer is larger than the required profit: near the threshold a delivery at the buffered
+ * price would cost more than its fee.
  */
 export function checkBuffers(
   profitPercent: number | undefined,
@@ -38,7 +38,7 @@ export function checkBuffers(
     readonly gasPriceBufferPercent?: number | undefined;
   }[],
 ): void {
-  if (profitPercent === undefined || profitPercent === 0) return; // everything is wanted at any price
+  if (profitPercent === undefined || profitPercent === 0) return; // everything is delivered at any price
   for (const { location, gasPriceBufferPercent } of chains) {
     if (gasPriceBufferPercent === undefined || gasPriceBufferPercent <= profitPercent) continue;
     location.child("gas_price_buffer").warning(
@@ -49,15 +49,15 @@ export function checkBuffers(
   }
 }
 
-/** Which chains are configured, as far as it is known. */
+/** Configured chains, as far as they are known. */
 export interface KnownChains {
   readonly hub: StateMachine | undefined;
   readonly chains: readonly KnownSection[];
-  /** False when a section does not tell its chain: then no chain can be said to be missing. */
+  /** False when a section has no valid chain: then no chain can be reported as missing. */
   readonly isComplete: boolean;
 }
 
-/** The listed chains that requests can be delivered to; the others are warned about. `undefined` means all. */
+/** Selects the listed chains that requests can be delivered to, and warns about the others. `undefined` means all. */
 export function selectEndpoints(
   listed: readonly StateMachine[],
   listing: { readonly location: SourceLocation; readonly raw: unknown },

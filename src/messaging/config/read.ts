@@ -1,7 +1,7 @@
 /**
- * Reads the TOML file of the messaging relayer into a {@link MessagingConfig}, or says everything that is wrong with
- * it. Offline: what only the chains can tell is checked at start-up. Source: docs/specification.md, "Messaging relayer
- * configuration"; docs/protocol/messaging.md section 3.
+ * Reads the TOML file of the messaging relayer into a {@link MessagingConfig}, or reports everything that is wrong with
+ * it. Offline: what requires a connection to the chains is checked at start-up. Source: docs/specification.md,
+ * "Messaging relayer configuration"; docs/protocol/messaging.md section 3.
  */
 import {
   checkDistinct,
@@ -37,15 +37,15 @@ import {
 
 const CHAIN_TYPES = '"evm" or "substrate"';
 
-/** Sections as this file has them. */
+/** Sections of this file. */
 type Sections = ReturnType<typeof messagingSections>;
 
-/** Reads and checks the file at `path`. A file that cannot be read is a problem too, not an exception. */
+/** Reads and checks the file at `path`. An unreadable file is reported as a diagnostic, not thrown. */
 export function readMessagingConfig(files: ConfigFiles, path: string): ConfigResult<MessagingConfig> {
   return readConfigFile(files, path, (text) => parseMessagingConfig(files, text));
 }
 
-/** Checks the text of a file. `files` is asked only for keys that the text names by path. */
+/** Checks the text of a file. `files` is only used for keys that the text references by path. */
 export function parseMessagingConfig(files: ConfigFiles, text: string): ConfigResult<MessagingConfig> {
   return readDocument(text, (document) => readSections(messagingSections(files), document));
 }

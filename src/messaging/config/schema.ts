@@ -1,6 +1,6 @@
 /**
- * The file of the messaging relayer: its sections, and what the program gets to see of them. Names of values carry
- * units. Source: docs/specification.md, "Messaging relayer configuration"; ranges from docs/protocol/messaging.md
+ * Configuration file of the messaging relayer: its sections, and the values that the program uses. Names of values
+ * carry units. Source: docs/specification.md, "Messaging relayer configuration"; ranges from docs/protocol/messaging.md
  * section 3. Start reading at {@link MessagingConfig}.
  */
 import { evmKeys, hubStateMachine, nodeKeys, scanKeys, substrateKeys } from "../../core/config/chains.ts";
@@ -20,7 +20,7 @@ import {
 import { toHex } from "../../core/encoding/bytes.ts";
 import type { ConsensusStateId, StateMachine } from "../../core/ismp/state_machine.ts";
 
-/** Everything that the file says, with defaults applied. */
+/** Complete configuration, with defaults applied. */
 export interface MessagingConfig {
   readonly hub: HubConfig;
   readonly relayer: RelayerConfig;
@@ -41,7 +41,7 @@ const hubKeys = (files: ConfigFiles) => ({
     ...scanKeys.pollIntervalSec,
     description: "How often the hub is asked what it knows of the chains.",
   },
-  /** Sets the hub apart for solochains. */
+  /** Only needed for solochains. */
   consensusStateId: optional(consensusStateId, {
     name: "consensus_state_id",
     description: "Only when relaying to a solochain (`SUBSTRATE-...`); such a file has no parachain entries.",
@@ -134,11 +134,11 @@ const relayerKeys = {
 export interface HubConfig extends Values<ReturnType<typeof hubKeys>> {
   /** Name of the section in the file. */
   readonly section: string;
-  /** Under which substrate counterparties know the hub, and under which it stores its own proven height. */
+  /** Identifies the hub on Substrate counterparties, and its own proven height on the hub. */
   readonly consensusStateId: ConsensusStateId;
 }
 
-/** The values of `[relayer]`, with the lists as the file has them. */
+/** Values of `[relayer]`, with the lists as written in the file. */
 export type RelayerValues = Values<typeof relayerKeys>;
 
 /** Section `[relayer]`. */
@@ -178,13 +178,13 @@ export interface SubstrateChainConfig extends Values<ReturnType<typeof substrate
   readonly section: string;
 }
 
-/** A chain beside the hub. */
+/** Chain other than the hub. */
 export type ChainConfig = EvmChainConfig | SubstrateChainConfig;
 
 const CONSENSUS_ONLY = "belongs to the configuration of the consensus relayer";
 const DEAD_KEY = "a leftover of old sample files; remove it";
 
-/** The sections of the file. `files` is asked for keys that are given as a path. */
+/** Defines the sections of the file. `files` is used for keys that are given as a path. */
 export const messagingSections = (files: ConfigFiles) => ({
   hub: {
     description: "The hub verifies the other chains and routes messages between them.",
@@ -243,7 +243,7 @@ export const messagingSections = (files: ConfigFiles) => ({
   },
 });
 
-/** Advice for values of `type` that exist elsewhere. */
+/** Hints for values of `type` that exist elsewhere. */
 export const unsupportedTypes: Readonly<Record<string, string>> = {
   tendermint: "Tendermint chains are not supported",
   substrate_evm: "EVM pallets of Substrate chains are not supported",

@@ -1,6 +1,6 @@
 /**
- * Makes the call that claims a group of fees, and asks the hub what it would say to it. A group that is refused is
- * halved until the rows that spoil it stand alone; nothing is sent here.
+ * Builds the call that claims a group of fees and dry-runs it on the hub. A refused group is bisected until the invalid
+ * rows are isolated; nothing is sent here.
  * Rules: docs/protocol/messaging.md sections 14.2 and 14.3.
  */
 import type { Refusal } from "../../core/chains/port.ts";
@@ -22,7 +22,7 @@ import type { ClaimBeneficiary, ClaimGroup } from "../relay/decisions/fee_claims
 import { type FeeDeps, findKey } from "./fee_context.ts";
 import { isAboutChain } from "./hub_calls.ts";
 
-/** A claim that the hub would take now. */
+/** Claim that the hub would accept now. */
 export interface ReadyClaim {
   readonly group: ClaimGroup;
   readonly call: HubCall;
@@ -30,32 +30,35 @@ export interface ReadyClaim {
   readonly nonce: bigint | undefined;
 }
 
-/** A row that the hub refuses by itself. */
+/** Row that the hub refuses even on its own. */
 export interface RefusedRow {
   readonly commitment: Hash256;
   readonly refusal: Refusal;
 }
 
-/** What sifting a group gave. */
+/** Result of bisecting a group. */
 export interface BisectedClaims {
-  /** To be sent one after the other; usually one, with everything that is good. */
+  /** To be sent one after the other; usually a single claim with every valid row. */
   readonly ready: readonly ReadyClaim[];
   readonly refused: readonly RefusedRow[];
   /** Rows whose receipt at the proof height is not ours. */
   readonly lost: readonly LostReceipt[];
-  /** Rows whose newest fee is not in the state of the source at the proof height. */
+  /** Rows whose latest fee is not in the state of the source at the proof height. */
   readonly raised: readonly RaisedFee[];
-  /** The hub is not ready for any claim of this pair. */
+  /** Set when the hub is not ready for any claim of this pair. */
   readonly wait: Refusal | undefined;
 }
 
-/** Signing again because somebody used the nonce meanwhile: so often, before the group counts as refused. */
+/**
+ * Maximum number of times a claim is signed again because its nonce was used meanwhile; after that the group counts as
+ * refused.
+ */
 const MAX_NONCE_MOVES = 3;
 
-/** Faults of a chain that one commitment may cause for all that are proved together with it. */
+/** Faults that a single commitment may cause for all that are proved together with it. */
 const ABOUT_A_ROW: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["not_found", "too_large"]);
 
-/** Rows that the proofs keep out of the claim. */
+/** Rows that are left out of the claim because of their proofs. */
 type LeftOut = Pick<BisectedClaims, "lost" | "raised">;
 
 const nothingLeftOut: LeftOut = { lost: [], raised: [] };
@@ -73,7 +76,10 @@ type ClaimDryRun =
     }
   );
 
-/** Finds out what of a group can be claimed together. Call it in the turn of the beneficiary's nonce. */
+/**
+ * Finds the rows of a group that can be claimed together. Call it while holding the beneficiary's nonce (see
+ * `nonce_turns.ts`).
+ */
 export async function bisectClaims(
   deps: FeeDeps,
   group: ClaimGroup,
@@ -142,7 +148,7 @@ async function dryRunClaim(deps: FeeDeps, group: ClaimGroup, signal: AbortSignal
   return { kind: "refused", refusal, group, nonce, ...nothingLeftOut };
 }
 
-/** Keeps the rows whose proofs show our receipt and the newest fee. */
+/** Keeps the rows whose proofs show our receipt and the latest fee. */
 function checkProofs(
   group: ClaimGroup,
   { relayers, fees }: Extract<Proved, { kind: "proved" }>,
@@ -189,7 +195,7 @@ async function proveClaim(deps: FeeDeps, group: ClaimGroup, signal: AbortSignal)
   }
 }
 
-/** The delivering key's permission to credit somebody else. */
+/** Signs the delivering key's permission to credit another account. */
 async function permit(
   deps: FeeDeps,
   group: ClaimGroup,

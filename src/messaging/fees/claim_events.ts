@@ -1,28 +1,28 @@
-/** What happens to delivered requests on their way to a claim, as the log and the manual command tell it. */
+/** Events of delivered requests on their way to a claim, as reported by the log and the manual command. */
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 
-/** Where requests were paid for and where they were delivered. */
+/** Chain on which requests were paid for, and chain to which they were delivered. */
 export interface ClaimRoute {
   readonly source: StateMachine;
   readonly dest: StateMachine;
 }
 
-/** What became of some rows. */
+/** Outcome for some rows. */
 export type ClaimResult =
-  /** By a claim of ours, in a final block of the hub. */
+  /** Claimed by us, in a final block of the hub. */
   | "claimed"
   | "claimed_already"
   | "no_fee"
   /** The hub does not know the request. */
   | "unclaimable"
-  /** The destination holds no receipt of ours. */
+  /** The destination has no receipt of ours. */
   | "lost"
-  /** The hub refuses it now; tried again later. */
+  /** The hub refuses it now; retried later. */
   | "refused"
-  /** Chains could not be asked; tried again later. */
+  /** Chains could not be reached; retried later. */
   | "unreachable";
 
-/** Some rows of one pair. */
+/** Event for some rows of one pair. */
 export interface ClaimEvent extends ClaimRoute {
   readonly result: ClaimResult;
   readonly count: number;
@@ -30,7 +30,7 @@ export interface ClaimEvent extends ClaimRoute {
   readonly fee: bigint;
 }
 
-/** `EVM-1 -> EVM-56`, as logs name a pair. */
+/** Formats a pair for logs, e.g. `EVM-1 -> EVM-56`. */
 export function routeName({ source, dest }: ClaimRoute): string {
   return `${source} -> ${dest}`;
 }

@@ -1,6 +1,6 @@
 /**
- * One look at the unclaimed deliveries of one pair: what ends without a claim is written down, and at most one claim
- * is sent. Works from the database alone, so a restart or another run goes on where this one stopped.
+ * Processes the unclaimed deliveries of one pair once: rows that end without a claim are recorded, and at most one
+ * claim is sent. Works from the database alone, so a restart or another run continues where this one stopped.
  */
 import { type Refusal, UNSURE } from "../../core/chains/port.ts";
 import type { FeeChain } from "../../core/chains/fees.ts";
@@ -24,12 +24,12 @@ import type { KnownHeights } from "./matured_heights.ts";
 import type { RaisedFees } from "./raised_fees.ts";
 import type { Deferred } from "./deferred.ts";
 
-/** What looking at a pair needs beside the shared parts. */
+/** Input for one pass over a pair, besides the shared context. */
 export interface PairInput {
   readonly pair: ClaimPair;
   readonly source: FeeChain;
   readonly dest: FeeChain;
-  /** Heights of both chains on the hub. */
+  /** Heights of both chains known to the hub. */
   readonly sourceHeights: KnownHeights;
   readonly destHeights: KnownHeights;
   readonly aside: Deferred;
@@ -37,27 +37,27 @@ export interface PairInput {
   readonly onEvent: (event: ClaimEvent) => void;
 }
 
-/** What looking at a pair gave. */
+/** Outcome of one pass over a pair. */
 export type PairOutcome =
-  /** A claim is on its way now. */
+  /** A claim was sent. */
   | "sent"
-  /** Rows were settled or put aside; there may be more. */
+  /** Rows were settled or deferred; there may be more to do. */
   | "settled"
-  /** An earlier claim has to be in a block first, or the nonce is taken. */
+  /** An earlier claim must be included first, or the nonce is in use. */
   | "busy"
-  /** Heights are on the hub, but their challenge period is not over. */
+  /** The hub knows the heights, but their challenge period is not over. */
   | "maturing"
-  /** The hub takes no claim of this pair now. */
+  /** The hub accepts no claim of this pair now. */
   | "not_ready"
-  /** Nothing that can be claimed now. */
+  /** Nothing can be claimed now. */
   | "idle";
 
-/** Key of a row in the list of those that are set aside. */
+/** Key of a row in the list of deferred rows. */
 export function deferredKey(row: { readonly commitment: Hash256; readonly dest: string }): string {
   return `${row.commitment} ${row.dest}`;
 }
 
-/** Looks at a pair once. */
+/** Processes a pair once. */
 export async function claimPair(deps: FeeDeps, work: PairInput, signal: AbortSignal): Promise<PairOutcome> {
   const { pair, destHeights, sourceHeights } = work;
   if (isPairBusy(deps, pair)) return "busy";
@@ -82,21 +82,24 @@ export async function claimPair(deps: FeeDeps, work: PairInput, signal: AbortSig
   return "settled";
 }
 
-/** What has waited long enough for the hub to learn of its raise takes the fee that the hub knows. */
+/**
+ * Drops the minimum fee of rows that have waited long enough for the hub to learn of a raised fee: they accept the fee
+ * that the hub knows.
+ */
 function withoutOverdue({ pair: { dest }, raised }: PairInput, group: ClaimGroup): ClaimGroup {
   const isAwaited = ([commitment]: readonly [Hash256, bigint]): boolean =>
     !raised.isOverdue(deferredKey({ commitment, dest }));
   return { ...group, minFees: new Map([...group.minFees].filter(isAwaited)) };
 }
 
-/** True while a claim of the pair waits for a block: the next one would prove the same heights for nothing. */
+/** True while a claim of the pair waits for a block: the next one would prove the same heights to no effect. */
 function isPairBusy(deps: FeeDeps, pair: ClaimPair): boolean {
   return unblockedClaims(deps).some((row) =>
     row.source === pair.source && row.dest === pair.dest && equalBytes(row.relayer, pair.relayer)
   );
 }
 
-/** One delivery of each claim that is not in a block yet. */
+/** Lists one delivery of each claim that is not included yet. */
 function unblockedClaims(deps: FeeDeps): readonly DeliveryRow[] {
   const { submissions, deliveries } = deps.ledger;
   return deps.calls.listOpen("accumulate").filter(({ state }) => state !== "included").flatMap(({ id }) => {
@@ -106,7 +109,7 @@ function unblockedClaims(deps: FeeDeps): readonly DeliveryRow[] {
   });
 }
 
-/** True while a signature with this nonce is on its way: a claim for a beneficiary, or an order to withdraw. */
+/** True while a signature with this nonce is pending: a claim for a beneficiary, or a withdrawal request. */
 export function isNonceTaken(
   deps: FeeDeps,
   owner: { readonly address: Uint8Array; readonly chain: DeliveryRow["source"] },
@@ -129,7 +132,7 @@ async function readRequests(
     source.fetchFees(commitments, signal),
     deps.hub.fetchClaimStatus(commitments, signal),
   ]);
-  // Without a fee a row ends for good, so that is confirmed: a node may be behind the request, or behind its raise.
+  // Without a fee a row ends for good, so that is confirmed first: a node may lag behind the request or its raised fee.
   const feeless = commitments.filter((_, index) => (fees[index] ?? 0n) === 0n);
   const since = { height: sourceHeights.newest };
   const certain = feeless.length === 0 ? [] : await source.fetchCertainFees(feeless, since, signal);
@@ -153,7 +156,7 @@ async function readRequests(
   return requests;
 }
 
-/** The transaction of a delivery earned the fee that was written down just now. */
+/** Adds the fee that was just recorded to the revenue of the delivery's transaction. */
 function noteRevenue(deps: FeeDeps, { dest, txHash }: DeliveryRow): void {
   if (txHash === undefined) return;
   deps.ledger.spending.learnRevenue(dest, txHash, (source, fee) => {
@@ -187,7 +190,7 @@ const resultOf: Readonly<Record<SettledClaim["why"], ClaimResult>> = {
   unknown_to_hub: "unclaimable",
 };
 
-/** Writes down what ends without a claim. */
+/** Records what ends without a claim. */
 function applySettled(
   deps: FeeDeps,
   work: PairInput,
@@ -250,7 +253,7 @@ async function bisectAndSend(
   return "not_ready";
 }
 
-/** Sends the first claim that the hub's pool takes; the others are planned again once it is in a block. */
+/** Sends the first claim that the hub's transaction pool accepts; the others are planned again once it is included. */
 async function sendFirst(
   deps: FeeDeps,
   work: PairInput,
@@ -298,7 +301,10 @@ async function sendOne(
   return await afterRefusal(deps, work, claim, sent.refusal, signal);
 }
 
-/** The pool refused what the runtime would have taken a moment ago: in halves, until one is taken. */
+/**
+ * Handles a claim that the transaction pool refused although the dry run accepted it: it is halved until one part is
+ * accepted.
+ */
 async function afterRefusal(
   deps: FeeDeps,
   work: PairInput,
@@ -321,7 +327,7 @@ async function afterRefusal(
   return false;
 }
 
-/** The destination proves no receipt of ours: another run of the delivery has to come first. */
+/** Marks rows as lost whose receipt of ours the destination cannot prove: they must be delivered again first. */
 function markLost(deps: FeeDeps, work: PairInput, commitments: readonly Hash256[]): void {
   const { source, dest } = work.pair;
   deps.ledger.transaction(() => {

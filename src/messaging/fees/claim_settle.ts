@@ -1,6 +1,6 @@
 /**
- * Finds out what became of the claims in the journal and writes it down. A row is claimed only when the hub says so
- * in a final block (I7).
+ * Determines the outcome of the claims in the journal and records it. A row counts as claimed only when a final block
+ * of the hub says so (I7).
  */
 import type { BlockRef } from "../../core/chains/port.ts";
 import type { ClaimStatus } from "../../core/chains/hub_accounts.ts";
@@ -9,14 +9,14 @@ import type { ClaimEvent, ClaimResult } from "./claim_events.ts";
 import { routeName } from "./claim_events.ts";
 import type { FeeDeps } from "./fee_context.ts";
 
-/** How settling tells what happened. */
+/** Callbacks through which settling reports what happened. */
 export interface ClaimListener {
   readonly onEvent: (event: ClaimEvent) => void;
-  /** The hub took a claim and left this row of it unpaid. */
+  /** The hub accepted a claim but left this row unpaid. */
   readonly onUnpaid: (row: DeliveryRow) => void;
 }
 
-/** Looks at every open claim once; true when one of them got on. Faults of the hub are thrown. */
+/** Checks every open claim once; true when one of them advanced. Faults of the hub are thrown. */
 export async function settleClaims(
   deps: FeeDeps,
   listener: ClaimListener,
@@ -48,7 +48,7 @@ async function settleOne(
       takeBack(deps, row, { state: "failed", detail: status.error, block: status.block });
       return true;
     case "gone":
-      takeBack(deps, row, { state: "dropped", detail: "left the pool" });
+      takeBack(deps, row, { state: "dropped", detail: "left the transaction pool" });
       return true;
   }
 }
@@ -130,11 +130,11 @@ function takeBack(
   });
 }
 
-/** Maximum of rows that are looked at in one round. */
+/** Maximum number of rows checked in one round. */
 const MAX_ORPHANS = 500;
 
 /**
- * Rows that count as under way although no open claim carries them (a pruned journal, a file that somebody edited):
+ * Settles rows that count as under way although no open claim carries them (a pruned journal, a manually edited file):
  * the hub's own record decides.
  */
 async function settleOrphans(

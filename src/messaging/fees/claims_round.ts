@@ -1,7 +1,7 @@
 /**
- * One pass over everything that can be claimed: settle what is under way, look at lost receipts, then at each pair.
- * The worker repeats it forever, the command `accumulate-fees` until nothing is left. Pairs run side by side, at
- * most four at a time; claims of one pair follow each other (docs/protocol/messaging.md section 14.2).
+ * One pass over everything that can be claimed: settle pending claims, check lost receipts, then process each pair. The
+ * worker repeats it indefinitely, the command `accumulate-fees` until nothing is left. At most four pairs run
+ * concurrently; claims of one pair are sequential (docs/protocol/messaging.md section 14.2).
  */
 import type { ClaimPair } from "../ledger/ledger.ts";
 import { toHex } from "../../core/encoding/bytes.ts";
@@ -17,28 +17,30 @@ import { type KnownHeights, MaturedHeights } from "./matured_heights.ts";
 import { RaisedFees } from "./raised_fees.ts";
 import { Deferred } from "./deferred.ts";
 
-/** Pairs that are worked on at the same time. */
+/** Maximum number of pairs processed concurrently. */
 const PAIRS_AT_ONCE = 4;
 
-/** What became of one pair in a round. */
+/** Outcome of one pair in a round. */
 export type PairResult = PairOutcome | "not_configured" | "down" | "unreachable" | "backing_off";
 
-/** A pair with what became of it. */
+/** A pair with its outcome. */
 export interface PairReport {
   readonly pair: ClaimPair;
   readonly result: PairResult;
 }
 
-/** What one round gave. */
+/** Result of one round. */
 export interface RoundReport {
-  /** Something was sent, settled or put aside: another round may find more. */
+  /** True when something was sent, settled or deferred: another round may find more. */
   readonly hasChanges: boolean;
-  /** Claims whose outcome is open. */
+  /** Number of claims whose outcome is open. */
   readonly underWay: number;
   readonly pairs: readonly PairReport[];
 }
 
-/** Rounds with what they remember: heights in their challenge period, refused rows, chains that do not answer. */
+/**
+ * Claim rounds and the state kept between them: heights in their challenge period, refused rows, unreachable chains.
+ */
 export class ClaimsRounds {
   readonly #deps: FeeDeps;
   readonly #onEvent: (event: ClaimEvent) => void;
@@ -49,7 +51,7 @@ export class ClaimsRounds {
   readonly #notices: WaitNotices;
   readonly #reported = new Set<string>();
 
-  /** @param onEvent told of everything that happens to rows */
+  /** @param onEvent called with everything that happens to rows */
   constructor(deps: FeeDeps, onEvent: (event: ClaimEvent) => void = () => {}) {
     this.#deps = deps;
     this.#onEvent = onEvent;
@@ -60,17 +62,17 @@ export class ClaimsRounds {
     this.#notices = new WaitNotices(deps);
   }
 
-  /** Times that the hub refused a row, or that the chains of a pair did not answer, in a row. */
+  /** Number of consecutive times that the chains of a pair did not answer or the hub refused it. */
   failuresOf(pair: ClaimPair): number {
     return this.#pairs.attempts(pairKey(pair));
   }
 
-  /** How often the hub refused to pay for a delivery. */
+  /** Number of times that the hub refused to pay for a delivery. */
   refusalsOf(row: Parameters<typeof deferredKey>[0]): number {
     return this.#rows.attempts(deferredKey(row));
   }
 
-  /** One pass. Faults of the hub while claims are looked up are thrown; those of a pair stay with the pair. */
+  /** Runs one pass. Faults of the hub while claims are looked up are thrown; faults of a pair affect only that pair. */
   async run(signal: AbortSignal): Promise<RoundReport> {
     const deps = this.#deps;
     const listener = {

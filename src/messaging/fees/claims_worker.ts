@@ -1,6 +1,6 @@
 /**
- * The loop that turns deliveries into credit on the hub. One supervising worker for all pairs: each round is driven
- * by the database, so nothing is lost when it stops anywhere.
+ * Loop that claims the fees of deliveries on the hub. One worker for all pairs: each round is driven by the database,
+ * so nothing is lost if it stops at any point.
  */
 import { nextDelayMs, transientBackoff } from "../../core/runtime/retry.ts";
 import { WaitNotices } from "../../core/runtime/waiting.ts";
@@ -8,7 +8,7 @@ import type { Worker } from "../../core/runtime/worker.ts";
 import { ClaimsRounds } from "./claims_round.ts";
 import { type FeeDeps, isPassing } from "./fee_context.ts";
 
-/** Makes the worker that claims fees. @param everyMs pause between rounds */
+/** Creates the worker that claims fees. @param everyMs pause between rounds */
 export function claimsWorker(deps: FeeDeps, everyMs: number): Worker {
   const notices = new WaitNotices(deps);
   return {
@@ -37,7 +37,7 @@ export function claimsWorker(deps: FeeDeps, everyMs: number): Worker {
   };
 }
 
-/** Rows of chains that no version of the protocol has: kept for the operator, never looked at. */
+/** Logs rows whose chains no version of the protocol knows: they are kept for the operator and never processed. */
 export function logUnreadable(deps: FeeDeps): void {
   const count = deps.ledger.deliveries.countUnreadable();
   if (count > 0) {

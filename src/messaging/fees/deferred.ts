@@ -1,4 +1,7 @@
-/** Rows that the hub refuses for now, and pairs whose chains do not answer: what waits, and until when. */
+/**
+ * Deferred work: rows that the hub refuses for now and pairs whose chains do not answer, with the time of the next
+ * attempt.
+ */
 import { nextAttemptMs, type RetryClass } from "../relay/decisions/retry_schedule.ts";
 import type { FeeDeps } from "./fee_context.ts";
 
@@ -7,7 +10,7 @@ interface Entry {
   readonly untilMs: number;
 }
 
-/** A list that is kept in memory only: after a restart everything is tried once more. */
+/** List of deferred keys, kept in memory only: after a restart everything is attempted again. */
 export class Deferred {
   readonly #deps: Pick<FeeDeps, "clock" | "random">;
   readonly #retryClass: RetryClass;
@@ -18,7 +21,7 @@ export class Deferred {
     this.#retryClass = retryClass;
   }
 
-  /** Notes another failure; returns how many there were in a row. */
+  /** Records another failure; returns the number of consecutive failures. */
   add(key: string): number {
     const attempts = (this.#entries.get(key)?.attempts ?? 0) + 1;
     const untilMs = nextAttemptMs({
@@ -32,22 +35,22 @@ export class Deferred {
     return attempts;
   }
 
-  /** Forgets the failures of `key`. */
+  /** Clears the failures of `key`. */
   clear(key: string): void {
     this.#entries.delete(key);
   }
 
-  /** True while `key` waits. */
+  /** True while `key` is deferred. */
   has(key: string): boolean {
     return this.#deps.clock.now() < (this.#entries.get(key)?.untilMs ?? 0);
   }
 
-  /** Failures of `key` in a row. */
+  /** Number of consecutive failures of `key`. */
   attempts(key: string): number {
     return this.#entries.get(key)?.attempts ?? 0;
   }
 
-  /** How many wait or have waited. */
+  /** Number of keys that are or were deferred. */
   get size(): number {
     return this.#entries.size;
   }

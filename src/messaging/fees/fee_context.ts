@@ -1,6 +1,6 @@
 /**
- * What the fee workers share: the ledger, the hub with its accounts, the chains that pay and are paid for, and the
- * keys that claim. Start reading at `claims_worker.ts`, `withdrawal_worker.ts` and `rewards_worker.ts`.
+ * Context shared by the fee workers: the ledger, the hub with its accounts, the chains that pay fees, and the keys that
+ * claim them. Start reading at `claims_worker.ts`, `withdrawal_worker.ts` and `rewards_worker.ts`.
  */
 import type { FeeChain } from "../../core/chains/fees.ts";
 import type { RelayerHub } from "../../core/chains/hub_accounts.ts";
@@ -16,7 +16,7 @@ import type { NonceTurns } from "./nonce_turns.ts";
 /** The hub as the fee workers use it; it signs with `[hub].signer`. */
 export type FeeHub = RelayerHub & Pick<FeeChain, "signDigest">;
 
-/** A key of ours that the hub recognises by its address. */
+/** One of our keys, which the hub recognises by its address. */
 export interface FeeKey {
   /** 20 bytes on EVM chains, 32 bytes on Substrate chains. */
   readonly address: Uint8Array;
@@ -24,21 +24,21 @@ export interface FeeKey {
   signDigest(digest: Uint8Array): Promise<Signature>;
 }
 
-/** What the fee workers share. */
+/** Dependencies shared by the fee workers. */
 export interface FeeDeps extends PipelineDeps {
   readonly hub: FeeHub;
-  /** Every configured chain beside the hub. */
+  /** Every configured chain besides the hub. */
   readonly chains: ReadonlyMap<StateMachine, FeeChain>;
-  /** False while a chain has not passed its start check yet: it is left alone. */
+  /** False until a chain has passed its start check; it is not used before. */
   readonly isUp: (chain: StateMachine) => boolean;
-  /** `[hub].signer`; `undefined` without one. */
+  /** Key of `[hub].signer`; `undefined` without one. */
   readonly hubKey: FeeKey | undefined;
   readonly calls: HubCalls;
   readonly turns: NonceTurns;
   readonly units: FeeUnits;
 }
 
-/** The key of an address, ours on any chain or the hub account; `undefined`: it is not configured. */
+/** Finds the key of an address, among our chain keys and the hub account; `undefined` when it is not configured. */
 export function findKey(
   deps: Pick<FeeDeps, "chains" | "hubKey">,
   address: Uint8Array,
@@ -53,12 +53,12 @@ export function findKey(
   return undefined;
 }
 
-/** True for faults of endpoints that may pass: the work is tried again later, the worker goes on. */
+/** True for temporary faults of endpoints: the work is retried later and the worker continues. */
 export function isPassing(error: unknown): error is RpcFault {
   return error instanceof RpcFault && error.reaction !== "stop";
 }
 
-/** The key of `[hub].signer`, when the file has one: the hub's own adapter signs with it. */
+/** Finds the key of `[hub].signer`, if configured; the hub's adapter signs with it. */
 export function findHubKey(hub: FeeHub, isConfigured: boolean): FeeKey | undefined {
   const { relayer } = hub;
   if (!isConfigured || relayer === undefined) return undefined;

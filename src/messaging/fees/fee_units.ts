@@ -1,4 +1,4 @@
-/** Amounts of fee tokens as people read them. */
+/** Formatting of fee token amounts for people. */
 import type { FeeChain } from "../../core/chains/fees.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
@@ -7,11 +7,11 @@ import { formatTokenUnits } from "../relay/decisions/money.ts";
 /** A chain that can be asked for the decimals of its fee token. */
 type UnitChain = Pick<FeeChain, "id" | "fetchFeeTokenDecimals">;
 
-/** Knows the decimals of the fee tokens that were met so far, so that a log line costs no request. */
+/** Caches the decimals of fee tokens, so that a log line costs no request. */
 export class FeeUnits {
   readonly #decimals = new Map<StateMachine, number>();
 
-  /** Decimals of a chain's fee token; asked once. */
+  /** Reads the decimals of a chain's fee token; requested once per chain. */
   async learn(chain: UnitChain, signal: AbortSignal): Promise<number> {
     const name = chain.id.stateMachine;
     const known = this.#decimals.get(name);
@@ -21,7 +21,7 @@ export class FeeUnits {
     return decimals;
   }
 
-  /** As {@link learn} for a log line only: a chain that does not answer now leaves its decimals unknown. */
+  /** As {@link learn}, for log lines only: if the chain does not answer now, its decimals stay unknown. */
   async tryLearn(chain: UnitChain | undefined, signal: AbortSignal): Promise<void> {
     try {
       if (chain !== undefined) await this.learn(chain, signal);
@@ -30,12 +30,14 @@ export class FeeUnits {
     }
   }
 
-  /** Decimals of a chain's fee token, if they are known by now. */
+  /** Decimals of a chain's fee token, if already known. */
   find(chain: StateMachine): number | undefined {
     return this.#decimals.get(chain);
   }
 
-  /** An amount of the chain's fee token in whole units; in its smallest units while the decimals are unknown. */
+  /**
+   * Formats an amount of the chain's fee token in whole units, or in its smallest units while the decimals are unknown.
+   */
   text(chain: StateMachine, amount: bigint): string {
     const decimals = this.#decimals.get(chain);
     return decimals === undefined ? `${amount} units` : formatTokenUnits(amount, decimals);

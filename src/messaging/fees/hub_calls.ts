@@ -1,5 +1,5 @@
 /**
- * Calls of the hub on their way: journalled before their bytes leave (I3), and looked up until they are final. Works
+ * Submission of calls to the hub: each is journalled before its bytes are sent (I3) and polled until it is final. Works
  * from the journal alone, so calls of an earlier run are found too.
  */
 import type { BlockRef, BroadcastResult, Refusal, SubmissionOutcome } from "../../core/chains/port.ts";
@@ -8,62 +8,62 @@ import type { Ledger, SubmissionItem, SubmissionKind, SubmissionRow } from "../l
 import { RpcFault } from "../../core/rpc/fault.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 
-/** Blocks after which an extrinsic that is neither in a block nor in the pool is given up. */
+/** Number of blocks after which an extrinsic that is neither in a block nor in the transaction pool is dropped. */
 const PATIENCE_BLOCKS = 3n;
 
-/** Refusals that say something about the hub's view of a chain, not about what the call carries. */
+/** Refusals that concern the hub's view of a chain, not the content of the call. */
 const ABOUT_THE_CHAIN: ReadonlySet<Refusal["code"]> = new Set<Refusal["code"]>([
   "not_ready",
   "host_frozen",
   "client_expired",
 ]);
 
-/** A call to journal and send. */
+/** Call to journal and send. */
 export interface HubCallOrder {
   readonly call: HubCall;
   readonly kind: Extract<SubmissionKind, "accumulate" | "withdraw" | "claim">;
   readonly items: readonly SubmissionItem[];
-  /** Writes the rows that depend on the call, in the transaction of its journal entry. */
+  /** Writes the rows that depend on the call, in the same transaction as its journal entry. */
   readonly onJournal: (id: number) => void;
-  /** Takes that back when the hub does not even take the bytes, in the transaction that writes so. */
+  /** Reverts those rows when the hub does not accept the bytes, in the transaction that records the refusal. */
   readonly onRefused: (refusal: Refusal) => void;
 }
 
-/** What became of handing the bytes over; `sent` also stands for an answer that was lost. */
+/** Outcome of the broadcast; `sent` also covers a lost response. */
 export type HubCallSent =
   | { readonly kind: "sent"; readonly id: number }
   | { readonly kind: "refused"; readonly refusal: Refusal };
 
-/** Where a call is now. */
+/** Status of a call. */
 export type HubCallStatus =
-  /** On its way, or too young to be given up. */
+  /** Pending, or too recent to be dropped. */
   | { readonly kind: "open" }
-  /** In a block that may still go away. */
+  /** In a block that may still be reorganised. */
   | { readonly kind: "included"; readonly block: BlockRef }
-  /** In a final block, with its effect. */
+  /** In a final block, succeeded. */
   | { readonly kind: "final"; readonly block: BlockRef }
-  /** In a final block, without effect. */
+  /** In a final block, failed. */
   | { readonly kind: "failed"; readonly block: BlockRef; readonly error: string }
-  /** Left the pool without a block. */
+  /** Left the transaction pool without being included. */
   | { readonly kind: "gone" };
 
-/** True when the same call with other content would be refused just so. */
+/** True when the same call with other content would be refused for the same reason. */
 export function isAboutChain(refusal: Refusal): boolean {
   return ABOUT_THE_CHAIN.has(refusal.code);
 }
 
-/** Name of the pallet's error without the pallet; `undefined` where the hub does not tell. */
+/** Finds the name of the pallet's error, without the pallet; `undefined` when the hub does not report one. */
 export function findErrorName(refusal: Refusal | HubCallRefusal): string | undefined {
   const named = "error" in refusal ? refusal.error : refusal.detail;
   return named === undefined ? undefined : /^(?:\w+\.)?(\w+)$/.exec(named)?.[1];
 }
 
-/** Sends calls and follows them. One per hub, shared by the workers that send. */
+/** Sends calls and tracks them. One instance per hub, shared by all workers that send. */
 export class HubCalls {
   readonly #hub: RelayerHub;
   readonly #ledger: Ledger;
   readonly #log: Log;
-  /** Submissions whose bytes are being handed over right now. */
+  /** Submissions that are being broadcast right now. */
   readonly #leaving = new Set<number>();
 
   constructor(deps: { readonly hub: RelayerHub; readonly ledger: Ledger; readonly log: Log }) {
@@ -72,7 +72,7 @@ export class HubCalls {
     this.#log = deps.log;
   }
 
-  /** Makes the extrinsic, journals it with everything that depends on it, and hands it over. */
+  /** Builds the extrinsic, journals it with everything that depends on it, and broadcasts it. */
   async send(order: HubCallOrder, signal: AbortSignal): Promise<HubCallSent> {
     const submission = await this.#hub.prepareCall(order.call, signal);
     signal.throwIfAborted();
@@ -84,12 +84,12 @@ export class HubCalls {
     return await this.#handOver(id, order.onRefused, signal);
   }
 
-  /** Hands journalled bytes over (again). */
+  /** Broadcasts journalled bytes (again). */
   async resend(id: number, onRefused: HubCallOrder["onRefused"], signal: AbortSignal): Promise<HubCallSent> {
     return await this.#handOver(id, onRefused, signal);
   }
 
-  /** Looks where a journalled call is, and writes down blocks that are not final yet. */
+  /** Polls the status of a journalled call, and records blocks that are not final yet. */
   async poll(row: SubmissionRow, signal: AbortSignal): Promise<HubCallStatus> {
     if (this.#leaving.has(row.id)) return { kind: "open" };
     const outcome = await this.#hub.fetchCallOutcome(row.submission, signal);
@@ -108,7 +108,7 @@ export class HubCalls {
     }
   }
 
-  /** Calls of one kind whose outcome is open, oldest first. */
+  /** Lists calls of one kind whose outcome is open, oldest first. */
   listOpen(kind: HubCallOrder["kind"]): readonly SubmissionRow[] {
     return this.#ledger.submissions.listUnresolved(this.#hub.id.stateMachine)
       .filter((row) => row.kind === kind);

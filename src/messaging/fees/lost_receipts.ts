@@ -1,6 +1,6 @@
 /**
- * Deliveries whose receipt was missing when it was to be proved: read again at a newer final height. A receipt of
- * ours makes the row claimable; none at all returns the message to its leg; another relayer's ends it.
+ * Deliveries whose receipt was missing when it was to be proved: it is read again at a newer final height. A receipt of
+ * ours makes the row claimable; without a receipt the message returns to its leg; another relayer's receipt ends it.
  * Source: docs/protocol/messaging.md section 14.2, step 5.
  */
 import { UNSURE } from "../../core/chains/port.ts";
@@ -13,12 +13,14 @@ import { parseRow } from "../relay/message_row.ts";
 import { routeName } from "./claim_events.ts";
 import { type FeeDeps, isPassing } from "./fee_context.ts";
 
-/** Pause before a missing receipt is looked for again, ms: some final blocks. */
+/** Pause before a missing receipt is read again, ms: a few final blocks. */
 const RECHECK_MS = 60_000;
-/** Maximum of rows of one round. */
+/** Maximum number of rows per round. */
 const MAX_ROWS = 100;
 
-/** Looks at lost rows again; true when one of them changed. Faults of a destination leave its rows for later. */
+/**
+ * Checks lost rows again; true when one of them changed. Rows of a destination that does not answer are checked later.
+ */
 export async function reviewLost(deps: FeeDeps, signal: AbortSignal): Promise<boolean> {
   const nowMs = deps.clock.now();
   const due = deps.ledger.deliveries.listByClaimState("lost", { limit: MAX_ROWS })
@@ -57,7 +59,7 @@ async function reviewOn(
   return unsure.size < rows.length;
 }
 
-/** Rows whose proof does not show our receipt, and of which other endpoints do not say the same: left for later. */
+/** Finds rows without our receipt in the proof on which the endpoints disagree: they are checked later. */
 async function findUnsure(
   deps: FeeDeps,
   dest: FeeChain,

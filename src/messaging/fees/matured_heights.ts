@@ -1,6 +1,6 @@
 /**
- * Heights of one chain that another one takes proofs for. Remembers heights whose challenge period is not over, so
- * that a chain that learns new heights faster than that still has a mature one.
+ * Heights of one chain for which another one accepts proofs. Remembers heights whose challenge period is not over, so
+ * that a chain whose height advances faster than that still has a matured one.
  */
 import type { Chain, CounterpartyView } from "../../core/chains/port.ts";
 import { type StateMachine, type StateMachineId } from "../../core/ismp/state_machine.ts";
@@ -12,7 +12,7 @@ import {
   type StoredHeight,
 } from "../relay/decisions/readiness.ts";
 
-/** What the watching chain knows of a counterparty. */
+/** Heights of a counterparty known to a chain. */
 export interface KnownHeights {
   /** Newest height; 0: none. */
   readonly newest: bigint;
@@ -20,7 +20,7 @@ export interface KnownHeights {
   readonly matured: bigint | undefined;
 }
 
-/** Heights as one chain knows them. */
+/** Tracks the heights of counterparties known to one chain. */
 export class MaturedHeights {
   readonly #watcher: Pick<Chain, "family" | "fetchView" | "fetchUpdateTime">;
   readonly #stored = new Map<StateMachine, readonly StoredHeight[]>();
@@ -29,7 +29,7 @@ export class MaturedHeights {
     this.#watcher = watcher;
   }
 
-  /** Reads what is known of `counterparty` now. One round trip, two for a height with a challenge period. */
+  /** Reads the known heights of `counterparty`. One round trip, two for a height with a challenge period. */
   async read(counterparty: StateMachineId, signal: AbortSignal): Promise<KnownHeights> {
     const view = await this.#watcher.fetchView(counterparty, signal);
     if (view.height === 0n) return { newest: 0n, matured: undefined };

@@ -1,4 +1,4 @@
-/** Consensus proofs that travel in front of a payment, where a chain learns heights of the hub that way. */
+/** Consensus proofs that are sent in front of a payment, for chains that learn the hub's heights that way. */
 import { type NextProofs, ProofFollower } from "../relay/proof_follower.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { coveringPriceWei } from "../relay/decisions/batch_profit.ts";
@@ -10,17 +10,17 @@ import { isProofUnderWay, sendConsensus } from "../relay/send.ts";
 import { maxTransactionBytes, roomForMessages } from "../relay/transaction_size.ts";
 import type { ProvableHeight } from "./provable_height.ts";
 
-/** Bytes of call data that a payment takes: one message of some hundred bytes. */
+/** Call data of a payment, bytes: one message of some hundred bytes. */
 const PAYMENT_BYTES = 1_500;
 
-/** A payment that waits for a height of the hub. */
+/** Payment that waits for a height of the hub. */
 export interface WaitingPayment {
   readonly hubBlock: bigint;
-  /** What may be spent on it, dollars x 10^18. */
+  /** Maximum to be spent on its delivery, dollars x 10^18. */
   readonly budget18: bigint;
 }
 
-/** Finds proofs for payments; one follower per chain. */
+/** Finds consensus proofs for payments; one follower per chain. */
 export class PaymentBundles {
   readonly #deps: PipelineDeps;
   readonly #legTo: (chain: StateMachine) => Leg;
@@ -32,8 +32,8 @@ export class PaymentBundles {
   }
 
   /**
-   * A height at or above the payment's block with the proofs that go in front; `undefined`: none yet. Proofs for which
-   * one transaction has no room are sent ahead when the payment is worth all of them.
+   * Finds a height at or above the payment's block with the proofs to send in front; `undefined`: none yet. Proofs that
+   * do not fit into one transaction are sent ahead when the payment is worth the cost of all of them.
    */
   async find(
     chain: StateMachine,
@@ -49,7 +49,7 @@ export class PaymentBundles {
     const view = await leg.target.fetchView(leg.source.id, signal);
     const found = await follower.poll(view, signal);
     if (found?.height === undefined || found.height < payment.hubBlock) return undefined;
-    // What is on its way is awaited, whoever paid for it.
+    // Proofs in flight are awaited, whoever paid for them.
     if (isProofUnderWay(this.#deps, leg, view.height)) return undefined;
     const wanted = { what: "all", maxBytes: maxTransactionBytes(this.#deps, leg.target) } as const;
     const next = await follower.load(view, wanted, signal);
@@ -62,7 +62,7 @@ export class PaymentBundles {
     return undefined;
   }
 
-  /** Sends the first proofs when all of them together cost less than may be spent. */
+  /** Sends the first proofs when all of them together cost no more than may be spent. */
   async #sendAhead(
     leg: Leg,
     { proofs, left }: NextProofs,

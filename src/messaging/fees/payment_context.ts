@@ -1,4 +1,4 @@
-/** What withdrawals need beside the shared parts: the legs on which the hub's payments are delivered. */
+/** Context of withdrawals, besides that of all fee workers: the legs on which the hub's payments are delivered. */
 import type { FeeChain } from "../../core/chains/fees.ts";
 import { equalBytes } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
@@ -7,43 +7,43 @@ import { type FeeDeps, findKey } from "./fee_context.ts";
 import type { WaitingPayment } from "./payment_bundles.ts";
 import type { ProvableHeight } from "./provable_height.ts";
 
-/** What the operator set for withdrawals. */
+/** Operator settings for withdrawals. */
 export interface WithdrawalSettings {
   readonly frequencySec: number;
   /** Whole currency units. */
   readonly minimumAmount: number;
 }
 
-/** What the withdrawal worker shares. */
+/** Dependencies of the withdrawal worker. */
 export interface PaymentDeps extends FeeDeps {
   readonly settings: PipelineSettings;
   readonly withdrawals: WithdrawalSettings;
   /** The leg from the hub to a configured chain; its turns are shared with the worker that delivers there. */
   readonly legTo: (chain: StateMachine) => Leg;
   /**
-   * For chains that learn heights of the hub by bundled consensus proofs: a height at or above the payment's block with
-   * the proofs that go in front; `undefined`: none yet. Absent where no chain is fed like that.
+   * For chains that learn the hub's heights from bundled consensus proofs: finds a height at or above the payment's
+   * block with the proofs to send in front; `undefined`: none yet. Absent when no chain uses bundled proofs.
    */
   readonly bundleTo?:
     | ((chain: FeeChain, payment: WaitingPayment, signal: AbortSignal) => Promise<ProvableHeight | undefined>)
     | undefined;
 }
 
-/** A chain that pays, with the address that is paid. */
+/** Chain on which fees are paid out, with the receiving address. */
 export interface PayingChain {
   readonly chain: FeeChain;
   readonly name: StateMachine;
   readonly ownAddress: Uint8Array;
 }
 
-/** Chains with a signer: only there fees can be paid out. */
+/** Lists chains with a signer: fees can only be paid out there. */
 export function payingChains(deps: FeeDeps): readonly PayingChain[] {
   return [...deps.chains].flatMap(([name, chain]) =>
     chain.relayer === undefined ? [] : [{ chain, name, ownAddress: chain.relayer }]
   );
 }
 
-/** True for accounts that are ours on the chain, whoever ordered the payment. */
+/** True for our own accounts on the chain, whoever requested the payment. */
 export function isOwnPayee(deps: FeeDeps, { ownAddress }: PayingChain, account: Uint8Array): boolean {
   return equalBytes(ownAddress, account) || findKey(deps, account) !== undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * Brings one payment of the hub to its chain: the same proof, simulation, journal and settling as for messages, but
- * only when the withdrawal says so. Its message row waits with a date that never comes, so the leg leaves it alone.
+ * Delivers one payment of the hub to its chain: the same proof, simulation, journal and settling as for messages, but
+ * scheduled by the withdrawal. Its message row is never due, so that the leg does not deliver it.
  */
 import type { MessageRow, WithdrawalDispatch } from "../ledger/ledger.ts";
 import type { Message } from "../../core/ismp/message.ts";
@@ -13,25 +13,25 @@ import { findDeliverable, type ProvenBatch } from "../relay/bisect_batch.ts";
 import type { PaymentDeps } from "./payment_context.ts";
 import type { ProvableHeight } from "./provable_height.ts";
 
-/** The payment as the chain would take it now, or why it does not. */
+/** Simulation of a payment: accepted, or the reason why the chain refuses it. */
 export type PaymentSimulation =
   | {
     readonly kind: "accepted";
     readonly part: ProvenBatch;
     readonly neededWei: bigint;
-    /** Dollars x 10^18; `undefined`: the price is unknown, or not asked for. */
+    /** Dollars x 10^18; `undefined`: the price is unknown or was not requested. */
     readonly cost18: bigint | undefined;
-    /** Dollars per native token x 10^27; `undefined`: unknown, or not asked for. */
+    /** Dollars per native token x 10^27; `undefined`: unknown or not requested. */
     readonly price27: bigint | undefined;
   }
   | { readonly kind: "refused"; readonly detail: string };
 
-/** The payment as a message. @throws {Error} when the stored bytes are something else. */
+/** Decodes the payment as a message. @throws {Error} when the stored bytes are something else. */
 export function paymentMessage(dispatch: WithdrawalDispatch): Message {
   return parseRow(dispatch);
 }
 
-/** The message row of a payment, recorded if the leg has not met it yet. */
+/** Reads the message row of a payment; records it if the leg has not seen it yet. */
 export function paymentRow(deps: PaymentDeps, chain: StateMachine, dispatch: WithdrawalDispatch): MessageRow {
   const { messages } = deps.ledger;
   const known = messages.find(dispatch.commitment, chain);
@@ -47,7 +47,7 @@ export function paymentRow(deps: PaymentDeps, chain: StateMachine, dispatch: Wit
   });
 }
 
-/** Proves the payment at a height of the hub that the chain knows, and asks the chain. Nothing is sent. */
+/** Proves the payment at a height of the hub that the chain knows, and simulates it. Nothing is sent. */
 export async function simulatePayment(
   deps: PaymentDeps,
   chain: StateMachine,
@@ -67,14 +67,14 @@ export async function simulatePayment(
   return { kind: "refused", detail: refused?.detail ?? "refused" };
 }
 
-/** Journals and sends the payment; true when it is under way or delivered. */
+/** Journals and sends the payment; true when it is pending or delivered. */
 export async function sendPayment(
   deps: PaymentDeps,
   chain: StateMachine,
   work: {
     readonly dispatch: WithdrawalDispatch;
     readonly part: ProvenBatch;
-    /** Most that one gas may cost, wei; `undefined`: no bound. */
+    /** Maximum price per unit of gas, wei; `undefined`: no limit. */
     readonly maxGasPriceWei: bigint | undefined;
   },
   signal: AbortSignal,
@@ -95,7 +95,10 @@ export async function sendPayment(
   return sent > 0;
 }
 
-/** The row ready to be sent or ended, whatever the leg made of it; `undefined` while it is under way or after its end. */
+/**
+ * Makes the row ready to be sent or ended, whatever its state on the leg; `undefined` while it is submitted or after it
+ * ended.
+ */
 export function openRow(deps: PaymentDeps, row: MessageRow | undefined): MessageRow | undefined {
   if (row === undefined || !["seen", "held", "ready", "not_executed", "rejected"].includes(row.state)) {
     return undefined;

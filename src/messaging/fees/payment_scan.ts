@@ -1,6 +1,6 @@
 /**
- * Reads the hub's final blocks for payments to us: those that our orders brought about, and those ordered elsewhere
- * or by a database that is lost. The cursor moves together with the rows.
+ * Scans the hub's final blocks for payments to us: those that we requested, and those requested elsewhere or recorded
+ * in a lost database. The cursor moves together with the rows.
  * Rules: docs/protocol/messaging.md section 16.4.
  */
 import type { ChainEvent } from "../../core/chains/port.ts";
@@ -15,28 +15,28 @@ import { isOwnPayee, type PayingChain, payingChains, type PaymentDeps } from "./
 const CURSOR = "payments of the hub read up to";
 
 /**
- * Blocks that are read when nothing is known, or too little: a day and more at the hub's block times (6 and 12 s).
- * Orders older than that are in the database, with the block from which on their payment is looked for.
+ * Blocks scanned when there is no cursor, or a recent one: a day or more at the hub's block times (6 and 12 s).
+ * Requests older than that are in the database, with the block from which to search for their payment.
  */
 const LOOKBACK_BLOCKS = 14_400n;
-/** Blocks of one query where the hub sets no bound. */
+/** Blocks per query when the hub sets no limit. */
 const CHUNK_BLOCKS = 1_000n;
 
-/** Faults of a node that was asked for blocks which it has pruned. */
+/** Faults of a node that has pruned the requested blocks. */
 const KEPT_NO_LONGER: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["pruned", "not_found", "refused"]);
 
 interface FoundPost extends PaymentPost {
   readonly hubBlock: bigint;
 }
 
-/** Reads what is new up to the hub's final block; returns that block. */
+/** Scans new blocks up to the hub's final block; returns that block. */
 export async function scanPayments(deps: PaymentDeps, signal: AbortSignal): Promise<bigint> {
   const final = await deps.hub.fetchFinalHeight(signal);
   const isFirst = deps.ledger.meta.find(CURSOR) === undefined;
   try {
     return await scanUpTo(deps, final, signal);
   } catch (error) {
-    // A node without old blocks: nothing is known to be missing, so what is new is enough.
+    // The node has pruned old blocks: nothing is known to be missing, so new blocks are enough.
     if (!isFirst || !(error instanceof RpcFault) || !KEPT_NO_LONGER.has(error.code)) throw error;
     deps.log.warn("payments_unsearchable", {
       error,
@@ -64,7 +64,7 @@ async function scanUpTo(deps: PaymentDeps, final: bigint, signal: AbortSignal): 
   }
 }
 
-/** Last block that needs no reading. */
+/** Last block that need not be scanned. */
 function startOf(deps: PaymentDeps, final: bigint): bigint {
   const stored = deps.ledger.meta.find(CURSOR);
   const floor = final > LOOKBACK_BLOCKS ? final - LOOKBACK_BLOCKS : 0n;

@@ -1,8 +1,8 @@
-/** Where a payment of the hub can be proved to its chain. */
+/** Height at which a payment of the hub can be proved to its chain. */
 
-/** A height of the hub that the chain knows, or will know by the consensus proofs in front of the message. */
+/** Height of the hub that the chain knows, or will know through the consensus proofs in front of the message. */
 export interface ProvableHeight {
   readonly height: bigint;
-  /** Consensus proofs; empty where the chain knows the height already. */
+  /** Consensus proofs; empty when the chain already knows the height. */
   readonly consensusProofs: readonly Uint8Array[];
 }

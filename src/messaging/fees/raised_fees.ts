@@ -1,6 +1,6 @@
 /**
- * Requests whose fee was raised after the height of the source that the hub can verify: a claim now would be paid
- * the old fee, for good. They wait until the hub knows a newer height, and not forever.
+ * Requests whose fee was raised after the height of the source that the hub can verify: a claim now would only be paid
+ * the old fee. They wait until the hub knows a newer height, for a limited time.
  */
 import type { RaisedFee } from "../relay/decisions/claim_results.ts";
 import type { ClaimRoute } from "./claim_events.ts";
@@ -8,18 +8,18 @@ import { routeName } from "./claim_events.ts";
 import type { FeeDeps } from "./fee_context.ts";
 
 /**
- * Longest wait for one request, ms: longer than any chain takes to tell the hub, short enough that whoever raises a
- * fee again and again keeps nobody from the rest of it.
+ * Maximum wait for one request, ms: longer than any chain's height takes to reach the hub, and short enough that
+ * repeated raises cannot block a claim indefinitely.
  */
 const MAX_WAIT_MS = 86_400_000;
 
 interface Entry {
   readonly sinceMs: number;
-  /** Height of the source whose state holds too little. */
+  /** Height of the source whose state holds an older fee. */
   readonly height: bigint;
 }
 
-/** The list, in memory only: after a start every fee is compared once more. */
+/** List of raised fees, in memory only: after a restart every fee is compared again. */
 export class RaisedFees {
   readonly #deps: Pick<FeeDeps, "clock" | "log">;
   readonly #entries = new Map<string, Entry>();
@@ -28,7 +28,7 @@ export class RaisedFees {
     this.#deps = deps;
   }
 
-  /** Notes that the state of `height` does not hold the newest fee yet. */
+  /** Records that the state at `height` does not hold the latest fee yet. */
   add(key: string, fee: RaisedFee, at: { readonly pair: ClaimRoute; readonly height: bigint }): void {
     const old = this.#entries.get(key);
     this.#entries.set(key, { sinceMs: old?.sinceMs ?? this.#deps.clock.now(), height: at.height });
@@ -38,13 +38,15 @@ export class RaisedFees {
     );
   }
 
-  /** True while the hub can verify nothing newer than what showed too little. @param matured its newest height */
+  /**
+   * True while the hub can verify nothing newer than the height with the older fee. @param matured its newest height
+   */
   waits(key: string, matured: bigint): boolean {
     const entry = this.#entries.get(key);
     return entry !== undefined && entry.height >= matured && !this.isOverdue(key);
   }
 
-  /** True when the request has waited long enough: whatever the hub knows is claimed. */
+  /** True when the request has waited long enough: the fee that the hub knows is claimed. */
   isOverdue(key: string): boolean {
     const sinceMs = this.#entries.get(key)?.sinceMs;
     return sinceMs !== undefined && this.#deps.clock.now() - sinceMs >= MAX_WAIT_MS;
@@ -55,7 +57,7 @@ export class RaisedFees {
     this.#entries.delete(key);
   }
 
-  /** How many wait. */
+  /** Number of waiting requests. */
   get size(): number {
     return this.#entries.size;
   }

@@ -1,4 +1,4 @@
-/** Makes and sends the claim of one reward, and follows it. Rules: docs/protocol/messaging.md section 17. */
+/** Builds and sends the claim of one reward, and tracks it. Rules: docs/protocol/messaging.md section 17. */
 import type { Refusal } from "../../core/chains/port.ts";
 import type { FeeChain } from "../../core/chains/fees.ts";
 import type { HubCall } from "../../core/chains/hub_accounts.ts";
@@ -15,13 +15,13 @@ import type { FeeDeps } from "./fee_context.ts";
 import { findErrorName, isAboutChain } from "./hub_calls.ts";
 import { toRewardItem } from "./reward_record.ts";
 
-/** What the rewards worker shares. */
+/** Dependencies of the rewards worker. */
 export interface RewardDeps extends FeeDeps {
   /** Address of the host contract, 20 bytes; `undefined` for chains without one. */
   readonly hostOf: (chain: StateMachine) => Uint8Array | undefined;
 }
 
-/** What became of a reward: its claim is under way, it waits, or it is settled. */
+/** Outcome for a reward: its claim was sent, it waits, or it is settled. */
 export type RewardClaimResult = "sent" | "later" | "claimed" | "refused";
 
 /** Claims one reward: proof, signature of the chain's key, dry run, journal, broadcast. */
@@ -68,7 +68,7 @@ async function rotationCall(
   return { kind: "claimRotation", claim: { stateProof, setId, payee, signature } };
 }
 
-/** `undefined`: the chain's receipt does not name us at that height. */
+/** Builds the claim of a request's reward; `undefined`: the chain's receipt at that height does not name us. */
 async function requestCall(
   deps: RewardDeps,
   chain: FeeChain,
@@ -96,7 +96,7 @@ function proofAt(chain: FeeChain, height: bigint, proof: Uint8Array): Proof {
   return { height: { id: chain.id, height }, proof };
 }
 
-/** Somebody else's receipt, or none any more after a reorganisation: nothing to be had. */
+/** Handles another relayer's receipt, or one that a reorganisation removed: there is no reward. */
 function applyNoReceipt(deps: RewardDeps, row: RewardRow): RewardClaimResult {
   const detail = row.kind === "request" ? "the receipt is not ours" : "the chain has no host contract";
   deps.ledger.transaction(() => void deps.ledger.rewards.update(row, { state: "refused", detail }));
@@ -111,7 +111,7 @@ function applyRefusal(deps: RewardDeps, row: RewardRow, refusal: Refusal): Rewar
   return state === "pending" ? "later" : state;
 }
 
-/** Writes what a refusal means. Call it within a ledger transaction. */
+/** Records the consequence of a refusal. Call it within a ledger transaction. */
 function writeRefusal(
   deps: RewardDeps,
   row: RewardRow,
@@ -124,7 +124,7 @@ function writeRefusal(
   return judged.state;
 }
 
-/** Looks at every claim of a reward that is under way; also those of an earlier run. */
+/** Settles every pending reward claim, including those of an earlier run. */
 export async function settleRewards(deps: RewardDeps, signal: AbortSignal): Promise<void> {
   const open = new Map(
     deps.ledger.rewards.listOpen().map((row) => [keyOf(row.chain, toRewardItem(row)), row]),
@@ -150,7 +150,7 @@ function isCarriedNow(deps: RewardDeps, key: string): boolean {
   );
 }
 
-/** True while the claim is under way. */
+/** True while the claim is pending. */
 async function settleOne(
   deps: RewardDeps,
   submission: SubmissionRow,
@@ -180,7 +180,7 @@ async function settleOne(
       return false;
     case "gone":
       deps.ledger.transaction(() => {
-        submissions.update(submission.id, { state: "dropped", detail: "left the pool" });
+        submissions.update(submission.id, { state: "dropped", detail: "left the transaction pool" });
         if (row?.state === "claiming") rewards.update(row, { state: "pending" });
       });
       return false;
@@ -191,7 +191,7 @@ function keyOf(chain: StateMachine, item: Hash256): string {
   return `${chain} ${item}`;
 }
 
-/** Fields that name a reward in a log line. */
+/** Log fields that identify a reward. */
 export function rewardFields(row: RewardRow): Readonly<Record<string, unknown>> {
   return { chain: row.chain, kind: row.kind, reference: row.reference };
 }

@@ -1,6 +1,6 @@
 /**
- * What settling calls when a delivery of ours may be rewarded by the hub's treasury: a rotation of its authority
- * set, or a request of one of its listed modules. Source: docs/protocol/messaging.md section 17.
+ * Records deliveries of ours that the hub's treasury may reward: a rotation of its authority set, or a request of one
+ * of its listed modules. Called by settling. Source: docs/protocol/messaging.md section 17.
  */
 import type { Ledger } from "../ledger/ledger.ts";
 import { type Hash256, type Hex, toHex } from "../../core/encoding/bytes.ts";
@@ -8,18 +8,18 @@ import type { Message } from "../../core/ismp/message.ts";
 import { postRequestCodec } from "../../core/ismp/request.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 
-/** A delivery of ours that is recorded on its chain. */
+/** Delivery of ours that is recorded on its chain. */
 export interface RewardedDelivery {
   /** Chain on which it was delivered. */
   readonly chain: StateMachine;
-  /** Its block there. */
+  /** Block of the delivery. */
   readonly height: bigint;
 }
 
 /**
  * Records the reward for a request of the hub, if its module is listed. Call it within the ledger transaction that
  * records the delivery.
- * @param facts.listed modules with a reward above 0; `undefined`: not read yet
+ * @param facts.listed modules with a reward above 0; `undefined`: not loaded yet
  */
 export function recordRequestReward(
   ledger: Pick<Ledger, "rewards">,
@@ -56,7 +56,7 @@ export function recordRotationReward(
   }) === "new";
 }
 
-/** The 32 bytes under which the journal files a reward: the commitment, or the set id as a word. */
+/** Derives the 32-byte key of a reward in the journal: the commitment, or the set id as a word. */
 export function toRewardItem(
   row: { readonly kind: "rotation" | "request"; readonly reference: string },
 ): Hash256 {

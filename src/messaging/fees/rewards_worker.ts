@@ -1,4 +1,4 @@
-/** The loop that claims rewards of the hub's treasury, for `[hub].signer`; without one the rows simply wait. */
+/** Loop that claims rewards of the hub's treasury for `[hub].signer`; without a signer the rows wait. */
 import { type Hash256, toHash256, toHex } from "../../core/encoding/bytes.ts";
 import type { RewardKey, RewardRow } from "../ledger/ledger.ts";
 import { postRequestCodec } from "../../core/ismp/request.ts";
@@ -10,16 +10,16 @@ import { isPassing } from "./fee_context.ts";
 import { MaturedHeights } from "./matured_heights.ts";
 import { claimReward, type RewardDeps, rewardFields, settleRewards } from "./reward_claims.ts";
 
-/** Most claims sent in one round; the others are as old as before in the next one. */
+/** Maximum number of claims sent in one round; the others follow in the next ones, oldest first. */
 const CLAIMS_PER_ROUND = 20;
 
-/** What the hub says of a reward. */
+/** Reward as the hub sees it. */
 interface HubView {
   readonly isClaimed: boolean;
   readonly offered: bigint;
 }
 
-/** Rounds with what they remember: heights in their challenge period. */
+/** Reward rounds and the state kept between them: heights in their challenge period. */
 export class RewardRounds {
   readonly #deps: RewardDeps;
   readonly #heights: MaturedHeights;
@@ -29,7 +29,7 @@ export class RewardRounds {
     this.#heights = new MaturedHeights(deps.hub);
   }
 
-  /** Settles claims under way and sends those that are due; how many are under way then. */
+  /** Settles pending claims and sends those that are due; returns the number of pending claims. */
   async run(signal: AbortSignal): Promise<number> {
     const deps = this.#deps;
     await settleRewards(deps, signal);
@@ -61,7 +61,7 @@ export class RewardRounds {
     const views = new Map<string, HubView>();
     for (const row of rows) {
       const height = matured.get(row.chain);
-      if (height === undefined || height < row.height) continue; // it waits: the hub need not be asked
+      if (height === undefined || height < row.height) continue; // waits; no request to the hub needed
       views.set(keyText(row), await this.#view(row, listed, signal));
     }
     return planRewards(rows, {
@@ -114,7 +114,7 @@ export class RewardRounds {
     } catch (error) {
       signal.throwIfAborted();
       if (!isPassing(error)) throw error;
-      // The chain does not answer: later, without counting against the reward.
+      // The chain does not answer: retried later, not counted as a failure of the reward.
       const nextAttemptAtMs = deps.clock.now() + REWARD_INTERVAL_MS / 10;
       deps.ledger.transaction(() => {
         const row = deps.ledger.rewards.find(claim.row);
@@ -129,10 +129,10 @@ function keyText({ kind, chain, reference }: RewardKey): string {
   return `${kind} ${chain} ${reference}`;
 }
 
-/** Pause between looks at claims that are under way, ms. */
+/** Poll interval for pending claims, ms. */
 const SETTLE_EVERY_MS = 10_000;
 
-/** Makes the worker that claims rewards, every ten minutes. */
+/** Creates the worker that claims rewards, every ten minutes. */
 export function rewardsWorker(deps: RewardDeps): Worker {
   return {
     name: "rewards",

@@ -1,6 +1,7 @@
 /**
- * Orders to pay out: reads what our accounts hold on the hub, decides whether it is worth it, and sends the order.
- * The row is on disk before the hub hears of it (I8). Rules: docs/protocol/messaging.md sections 16.1 and 16.2.
+ * Withdrawal requests: reads the balances of our accounts on the hub, decides whether to withdraw, and sends the
+ * request. The row is on disk before the request is sent (I8). Rules: docs/protocol/messaging.md sections 16.1 and
+ * 16.2.
  */
 import type { HubCall } from "../../core/chains/hub_accounts.ts";
 import { fromHex, toHex } from "../../core/encoding/bytes.ts";
@@ -15,17 +16,17 @@ import { isNonceTaken } from "./claim_pair.ts";
 import { findKey } from "./fee_context.ts";
 import type { PayingChain, PaymentDeps } from "./payment_context.ts";
 
-/** What became of one account. */
+/** Outcome for one account. */
 export type OrderResult =
   | "ordered"
-  /** Not worth it, or nothing there. */
+  /** Below the minimum, or no balance. */
   | "skipped"
-  /** The hub refuses the order. */
+  /** The hub refuses the request. */
   | "refused"
-  /** Another signature with the same nonce is under way: ask again soon. */
+  /** Another signature with the same nonce is pending: retry soon. */
   | "busy";
 
-/** Looks at all our accounts for one chain, one after the other. */
+/** Requests withdrawals from all our accounts for one chain, one after the other. */
 export async function orderWithdrawals(
   deps: PaymentDeps,
   paying: PayingChain,
@@ -147,7 +148,7 @@ function logSkip(
   });
 }
 
-/** Fees of an address that delivered for us and whose key is gone from the configuration. */
+/** Logs fees of an address that delivered for us and whose key is no longer configured. */
 async function logWithoutKey(
   deps: PaymentDeps,
   { name }: PayingChain,

@@ -1,6 +1,6 @@
 /**
- * One pass over everything that is being paid out: the payments that the hub dispatched, every open withdrawal, and
- * where the time has come new orders. The worker repeats it forever, `accumulate-fees --withdraw` until all is paid.
+ * One pass over all withdrawals: payments dispatched by the hub, every open withdrawal, and new requests that are due.
+ * The worker repeats it indefinitely, `accumulate-fees --withdraw` until everything is paid.
  */
 import type { WithdrawalRow } from "../ledger/ledger.ts";
 import { nextWithdrawalMs } from "../relay/decisions/withdrawal.ts";
@@ -11,13 +11,13 @@ import { Deferred } from "./deferred.ts";
 import { type OrderResult, orderWithdrawals } from "./withdrawal_orders.ts";
 import { type StepReport, WithdrawalSteps, writeOrderStatus } from "./withdrawal_step_work.ts";
 
-/** What a round of orders gave on one chain; `unreachable`: it is tried again soon. */
+/** Result of a round of requests on one chain; `unreachable`: retried soon. */
 export interface OrderReport {
   readonly chain: PayingChain["name"];
   readonly results: readonly OrderResult[] | "unreachable";
 }
 
-/** Rounds with what they remember between them. */
+/** Withdrawal rounds and the state kept between them. */
 export class WithdrawalRounds {
   readonly #deps: PaymentDeps;
   readonly #steps: WithdrawalSteps;
@@ -34,7 +34,7 @@ export class WithdrawalRounds {
     this.#startedMs = deps.clock.now();
   }
 
-  /** Moves every open withdrawal on by one step. Faults of the hub while it is read for payments are thrown. */
+  /** Advances every open withdrawal by one step. Faults of the hub while it is scanned for payments are thrown. */
   async advance(signal: AbortSignal): Promise<readonly StepReport[]> {
     await this.#settleOrders(signal);
     const scannedTo = await this.#scan(signal);
@@ -49,13 +49,13 @@ export class WithdrawalRounds {
     return (await Promise.all(reports)).flatMap((report) => report === undefined ? [] : [report]);
   }
 
-  /** Orders what is due, by the clock; chains whose time has not come are left out. */
+  /** Requests the withdrawals that are due by the clock. */
   async orderDue(signal: AbortSignal): Promise<readonly OrderReport[]> {
     const due = payingChains(this.#deps).filter((paying) => this.#isDue(paying));
     return await this.#order(due, false, signal);
   }
 
-  /** Orders everything that is worth it, because the operator asks. */
+  /** Requests every withdrawal above the minimum now, on the operator's command. */
   orderNow(signal: AbortSignal): Promise<readonly OrderReport[]> {
     return this.#order(payingChains(this.#deps), true, signal);
   }
@@ -111,7 +111,7 @@ export class WithdrawalRounds {
     ledger.transaction(() => ledger.meta.write(completedName(paying), clock.now().toString()));
   }
 
-  /** Journal entries of orders whose payment was found before their block was looked up. */
+  /** Settles journal entries of requests whose payment was found before their own block. */
   async #settleOrders(signal: AbortSignal): Promise<void> {
     const { calls, ledger } = this.#deps;
     const open = new Set(
@@ -123,12 +123,12 @@ export class WithdrawalRounds {
       const status = await calls.poll(submission, signal);
       writeOrderStatus(this.#deps, submission, status);
       if (status.kind !== "gone") continue;
-      const detail = "left the pool";
+      const detail = "left the transaction pool";
       ledger.transaction(() => void ledger.submissions.update(submission.id, { state: "dropped", detail }));
     }
   }
 
-  /** Reads the hub for payments: at the start, before orders, and while one is awaited. */
+  /** Scans the hub for payments: at the start, before new requests, and while one is awaited. */
   async #scan(signal: AbortSignal): Promise<bigint> {
     const isAwaited = this.#deps.ledger.withdrawals.listOpen().some(({ state }) => state === "requested");
     if (this.#hasScanned && !isAwaited) return 0n;

@@ -1,6 +1,6 @@
 /**
- * One look at one withdrawal: observe, decide, write, act. What is done next is decided in
- * `decisions/withdrawal_step.ts`; rows know nothing of each other, so one that fails never holds up another.
+ * One step of one withdrawal: observe, decide, record, act. The next action is decided in
+ * `decisions/withdrawal_step.ts`; rows are independent, so a failing one never blocks another.
  */
 import type { SubmissionRow, WithdrawalRow } from "../ledger/ledger.ts";
 import { formatDecimal } from "../../core/encoding/decimal.ts";
@@ -29,23 +29,23 @@ import {
 import type { PayingChain, PaymentDeps } from "./payment_context.ts";
 import type { ProvableHeight } from "./provable_height.ts";
 
-/** What a look gave. */
+/** Result of a step. */
 export interface StepReport {
   readonly row: WithdrawalRow;
   readonly action: WithdrawalAction;
 }
 
-/** What is remembered of withdrawals between looks; all of it can be observed again. */
+/** Runs the steps of withdrawals and keeps state between them; all of it can be observed again. */
 export class WithdrawalSteps {
   readonly #deps: PaymentDeps;
-  /** Heights at which receipts were seen, and best blocks of the hub in which a nonce was seen used. */
+  /** Heights at which receipts were seen; below, best blocks of the hub at which a nonce was seen used. */
   readonly #receiptAt = new Map<number, bigint>();
   readonly #nonceUsedAt = new Map<number, bigint>();
   readonly #heights = new Map<string, MaturedHeights>();
-  /** Trials of payments that are not sent yet, for the step that follows the observation. */
+  /** Simulations of payments that are not sent yet, for the action that follows the observation. */
   readonly #simulations = new Map<number, {
     readonly simulation: PaymentSimulation;
-    /** Most that one gas may cost, wei: above it the delivery would cost too much of the payment. */
+    /** Maximum price per unit of gas, wei; above it the delivery would cost too large a share of the payment. */
     readonly maxGasPriceWei?: bigint | undefined;
   }>();
   readonly #toldShort = new Set<number>();
@@ -56,8 +56,8 @@ export class WithdrawalSteps {
   }
 
   /**
-   * Looks at a row once.
-   * @param scannedTo last final block of the hub that was read for payments
+   * Runs one step of a row.
+   * @param scannedTo last final block of the hub that was scanned for payments
    */
   async run(
     paying: PayingChain,
@@ -67,7 +67,7 @@ export class WithdrawalSteps {
   ): Promise<StepReport> {
     this.#simulations.delete(old.id);
     const seen = await this.#observe(paying, old, scannedTo, signal);
-    // The scan or another step may have been faster.
+    // The scan or another step may have changed the row meanwhile.
     const row = this.#deps.ledger.withdrawals.find(old.id);
     if (row === undefined || row.state !== seen.of) return { row: row ?? old, action: { kind: "none" } };
     const step = stepWithdrawal(row, seen);
@@ -110,7 +110,7 @@ export class WithdrawalSteps {
     const status = submission && await deps.calls.poll(submission, signal);
     if (submission !== undefined && status !== undefined) writeOrderStatus(deps, submission, status);
     const order = toOrderStatus(submission, status);
-    // While the order is on its way its own nonce tells nothing that its block does not tell better.
+    // While the request is pending its block is better evidence than its nonce.
     const isOut = order === "gone" || order === "unsent" || order === "refused";
     const nonce = isOut ? await deps.hub.fetchRelayerNonce(row.address, row.chain, signal) : row.nonce ?? 0n;
     const isUsed = row.nonce !== undefined && nonce > row.nonce;
@@ -161,8 +161,8 @@ export class WithdrawalSteps {
   }
 
   /**
-   * What a delivery costs beside what it may cost; `undefined` where nothing is weighed: chains without gas, and without
-   * a price also the operator who wants everything delivered.
+   * Computes the cost of a delivery and its limit; `undefined` when they are not compared: chains without gas, and,
+   * without a price, when the operator wants everything delivered.
    */
   async #worthOf(
     { name, chain }: PayingChain,
@@ -195,7 +195,10 @@ export class WithdrawalSteps {
     };
   }
 
-  /** A receipt counts as final when it is still there after the height at which it was first seen became final. */
+  /**
+   * Observes the receipt. It counts as final when it is still there after the height at which it was first seen became
+   * final.
+   */
   async #seeReceipt(
     { chain, name }: PayingChain,
     row: WithdrawalRow,
@@ -213,7 +216,7 @@ export class WithdrawalSteps {
       return "seen";
     }
     if (await chain.fetchFinalHeight(signal) < seenAt) return "seen";
-    // Nothing else looks at a message that waits for its withdrawal: it ends here, whoever delivered it.
+    // No leg handles a message that waits for its withdrawal: it ends here, whoever delivered it.
     const { ledger } = this.#deps;
     const open = ledger.transaction(() =>
       openRow(this.#deps, ledger.messages.find(message.commitment, name))
@@ -226,7 +229,7 @@ export class WithdrawalSteps {
     return "final";
   }
 
-  /** A height at or above `hubBlock` if there is one. */
+  /** Finds a provable height at or above `hubBlock`, if there is one. */
   async #provableAt(
     { name, chain }: PayingChain,
     { amount }: WithdrawalRow,
@@ -341,7 +344,7 @@ function toOrderStatus(
   }
 }
 
-/** Keeps the journal entry of an order up to date. */
+/** Updates the journal entry of a request. */
 export function writeOrderStatus(deps: PaymentDeps, submission: SubmissionRow, status: HubCallStatus): void {
   if (status.kind !== "final" && status.kind !== "failed") return;
   if (submission.state === status.kind) return;

@@ -1,4 +1,4 @@
-/** The loop that has fees paid out every `withdrawal_frequency` seconds and sees each payment through. */
+/** Loop that withdraws fees every `withdrawal_frequency` seconds and follows each payment to its delivery. */
 import { nextDelayMs, transientBackoff } from "../../core/runtime/retry.ts";
 import { WaitNotices } from "../../core/runtime/waiting.ts";
 import type { Worker } from "../../core/runtime/worker.ts";
@@ -6,10 +6,10 @@ import { isPassing } from "./fee_context.ts";
 import type { PaymentDeps } from "./payment_context.ts";
 import { WithdrawalRounds } from "./withdrawal_round.ts";
 
-/** Longest pause between two looks at open withdrawals, ms. */
+/** Maximum poll interval for open withdrawals, ms. */
 const POLL_INTERVAL_MS = 10_000;
 
-/** Makes the worker that withdraws. @param everyMs pause between rounds; at most ten seconds count */
+/** Creates the worker that withdraws fees. @param everyMs pause between rounds; at most ten seconds count */
 export function withdrawalWorker(deps: PaymentDeps, everyMs: number): Worker {
   const notices = new WaitNotices(deps);
   return {

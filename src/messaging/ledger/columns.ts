@@ -9,7 +9,7 @@ export type Row = Readonly<Record<string, SQLOutputValue>>;
 /** Values for the named parameters of a statement; `undefined` becomes NULL. */
 export type Parameters = Readonly<Record<string, SQLInputValue | undefined>>;
 
-/** A column does not hold what the schema says: a defect, or a file that somebody else wrote to. */
+/** A column does not hold what the schema says: a defect, or a file that another program wrote to. */
 function wrong(column: string, expected: string): Error {
   return new Error(`Column ${column}: expected ${expected}`);
 }

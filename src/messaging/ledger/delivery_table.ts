@@ -31,7 +31,7 @@ const byKey = "commitment = :commitment AND dest = :dest";
 // Must be written as in the index, or SQLite does not use it.
 const isClaimable = "claim_state = 'unclaimed' AND is_final = 1";
 
-/** Maximum of rows of {@link Deliveries.listNotFinal} unless told otherwise. */
+/** Maximum number of rows of {@link Deliveries.listNotFinal} unless told otherwise. */
 const defaultLimit = 1_000;
 
 /** The delivery records in a database. */

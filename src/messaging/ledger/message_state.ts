@@ -64,7 +64,7 @@ export const holdReasons = [
   "hub_refused",
   /** Our transaction was not mined in time. */
   "stuck",
-  /** Somebody else's delivery of it is in the pool. */
+  /** Another relayer's delivery of it is in the pool. */
   "race",
   /** The target has not accepted a height of the source that proves it. */
   "waiting_for_update",
@@ -122,7 +122,7 @@ export type HoldReason = typeof holdReasons[number];
 /** One of {@link terminalReasons}. */
 export type TerminalReason = typeof terminalReasons[number];
 
-/** Recorded beside the state; `undefined` for rows that simply take their turn. */
+/** Recorded besides the state; `undefined` for rows that simply take their turn. */
 export type MessageReason = HoldReason | TerminalReason;
 
 /** Every reason. */
@@ -131,9 +131,9 @@ export const messageReasons: readonly MessageReason[] = [...holdReasons, ...term
 const anyEnd: readonly MessageState[] = terminalMessageStates;
 
 /**
- * Legal successors. A row may be written again in the same open state (another reason or date). `submitted` does
- * not follow `submitted`, because only one attempt may be unresolved. A delivery that a destination reorganises
- * away comes back (`ready`, `held`) or turns out to be somebody else's.
+ * Legal successors. A row may be written again in the same open state (another reason or date). `submitted` does not
+ * follow `submitted`, because only one attempt may be unresolved. A delivery that a destination reorganises away comes
+ * back (`ready`, `held`) or turns out to be another relayer's.
  */
 const successors: Readonly<Record<MessageState, readonly MessageState[]>> = {
   seen: ["seen", "held", "ready", ...anyEnd],

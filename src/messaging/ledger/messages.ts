@@ -52,7 +52,9 @@ export interface MessageRow extends Omit<NewMessage, "state"> {
   readonly attempts: number;
   /** How often the hub itself refused it; waits for nodes, updates or money do not count. */
   readonly refusals: number;
-  /** Maximum of messages of a batch with this one, after a batch with it reverted; `undefined`: as many as fit. */
+  /**
+   * Maximum number of messages of a batch with this one, after a batch with it reverted; `undefined`: as many as fit.
+   */
   readonly batchLimit: number | undefined;
   /** Milliseconds; {@link neverMs}: not by itself. */
   readonly nextAttemptAtMs: number;
@@ -85,7 +87,7 @@ export interface DueQuery {
   readonly source: StateMachine;
   readonly target: StateMachine;
   readonly nowMs: number;
-  /** Maximum of rows of this page. */
+  /** Maximum number of rows of this page. */
   readonly limit: number;
   /** Last row of the page before; its own `MessageRow` will do. */
   readonly afterKey?: MessageKey | undefined;
@@ -149,7 +151,7 @@ export interface Messages {
    * @throws {Error} a defect: no such row, or an illegal change of state. Call it within a ledger transaction.
    */
   transitionAll(commitments: readonly Hash256[], target: StateMachine, change: MessageChange): void;
-  /** Writes down what messages to one target offered when they were weighed, dollars x 10^18. */
+  /** Records what messages to one target offered when they were weighed, dollars x 10^18. */
   noteOffers(
     target: StateMachine,
     offers: readonly { readonly commitment: Hash256; readonly offeredUsd18: bigint }[],

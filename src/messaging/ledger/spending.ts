@@ -56,7 +56,7 @@ export interface Allowance {
   readonly offeredUsd18?: bigint | undefined;
 }
 
-/** What became of a transaction in a block. */
+/** Outcome of a transaction in a block. */
 export interface Spent {
   readonly result: SpendingResult;
   readonly gas: SpentGas;
@@ -87,7 +87,7 @@ export interface SpendingRow extends Allowance {
   readonly revenueUsd18: bigint | undefined;
   /** Cost beyond that, millionths of a dollar, rounded up; `undefined`: the price is not known. */
   readonly lossMicroUsd: bigint | undefined;
-  /** When it was seen in a block, Unix ms. */
+  /** When it was seen in a block, Unix milliseconds. */
   readonly minedAtMs: number | undefined;
 }
 
@@ -102,12 +102,12 @@ export interface LossSum {
 /** The ledger of spending. Every method may throw a `LedgerFault`. */
 export interface Spending {
   find(id: number): SpendingRow | undefined;
-  /** Writes down what a transaction in a block cost and earned. @throws {Error} a defect: no such row. */
+  /** Records what a transaction in a block cost and earned. @throws {Error} a defect: no such row. */
   note(id: number, spent: Spent): void;
   /** Completes rows of a chain that were written while no price was known. */
   price(chain: StateMachine, price27: bigint): void;
   /**
-   * A fee of a delivery was written down: its transaction earned at least the sum of the fees known by now.
+   * A fee of a delivery was recorded: its transaction earned at least the sum of the fees known by now.
    * @param toUsd18 dollars x 10^18 of a fee on its source; `undefined`: nobody knows
    */
   learnRevenue(

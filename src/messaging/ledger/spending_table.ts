@@ -77,7 +77,7 @@ export function openSpending(db: Database, clock: Pick<Clock, "now">): Spending 
   };
 }
 
-/** Writes down what a submission may cost. Part of recording it. */
+/** Records what a submission may cost. Part of recording it. */
 export function openAllowance(db: Database, id: number, entry: NewSubmission, nowMs: number): void {
   const { submission, kind } = entry;
   const replaced = entry.replaces === undefined || kind === "cancel" ? undefined : find(db, entry.replaces);

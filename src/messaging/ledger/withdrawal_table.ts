@@ -30,7 +30,7 @@ import {
 
 const states: readonly WithdrawalState[] = [...openWithdrawalStates, "done", "void"];
 
-/** Source: docs/protocol/messaging.md section 16.4. `dispatched` to `done`: somebody else delivered it. */
+/** Source: docs/protocol/messaging.md section 16.4. `dispatched` to `done`: another relayer delivered it. */
 const successors: Readonly<Record<WithdrawalState, readonly WithdrawalState[]>> = {
   requested: ["requested", "dispatched", "void"],
   dispatched: ["dispatched", "delivering", "done"],

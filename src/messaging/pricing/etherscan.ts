@@ -1,5 +1,5 @@
 /**
- * Questions to Etherscan's API, version 2, and what its answers mean. Pure; asking is in `price_quotes.ts`.
+ * Requests to Etherscan's API, version 2, and parsing of its responses. Pure; requests are sent in `price_quotes.ts`.
  * Source: docs/protocol/evm-host.md section 10 and docs/protocol/messaging.md section 9.3; polytope-labs/hyperbridge:
  * tesseract/messaging/evm/src/gas_oracle.rs (July 2025). Answers are HTTP 200 even when they are refusals, and a
  * refusal may repeat the key, so no text of an answer leaves this file.
@@ -11,7 +11,7 @@ import { type PriceFailureCode, type Quotation, quotePrice } from "../../core/ev
 /** One base address for all chains. */
 export const ETHERSCAN_URL = "https://api.etherscan.io/v2/api";
 
-/** Where the dollar price of a native token stands. */
+/** Request for the dollar price of a native token. */
 export type EtherscanPriceQuestion =
   /** Ether, from the statistics of chain 1. */
   | { readonly kind: "ether" }
@@ -27,7 +27,9 @@ const ETHER_CHAINS: ReadonlySet<number> = new Set([
   ...[59144, 59141, 534352, 534351, 324, 300], // Linea, Scroll, ZKsync
 ]);
 
-/** Which question prices a chain's native token; testnets take the mainnet's price. `undefined`: none does. */
+/**
+ * Finds the request that prices a chain's native token; testnets use the mainnet's price. `undefined`: there is none.
+ */
 export function etherscanPriceQuestion(chainId: number): EtherscanPriceQuestion | undefined {
   if (ETHER_CHAINS.has(chainId)) return { kind: "ether" };
   if (chainId === 56 || chainId === 97) return { kind: "gasTracker", chainId: 56 };
@@ -35,7 +37,7 @@ export function etherscanPriceQuestion(chainId: number): EtherscanPriceQuestion 
   return undefined;
 }
 
-/** Address of a question. Contains the key: never log it, never put it into an error. */
+/** URL of a request. Contains the key: never log it or put it into an error. */
 export function etherscanUrl(question: EtherscanPriceQuestion, apiKey: string, base = ETHERSCAN_URL): string {
   const query = question.kind === "ether"
     ? { chainid: "1", module: "stats", action: "ethprice" }
@@ -43,7 +45,7 @@ export function etherscanUrl(question: EtherscanPriceQuestion, apiKey: string, b
   return `${base}?${new URLSearchParams({ ...query, apikey: apiKey })}`;
 }
 
-/** Price in the body of an answer with HTTP status 200. */
+/** Parses the price in the body of a response with HTTP status 200. */
 export function parseEtherscanPrice(question: EtherscanPriceQuestion, body: string): Quotation {
   const result = readResult(body);
   if (typeof result === "string") return { kind: "failed", code: result };
@@ -60,7 +62,7 @@ export interface ExplorerGasPrices {
   readonly fastWei: bigint;
 }
 
-/** Gas prices in the body of a `gasoracle` answer (decimal gwei); a code when it has none. */
+/** Parses the gas prices in the body of a `gasoracle` response (decimal gwei); a code when it has none. */
 export function parseEtherscanGasPrices(body: string): ExplorerGasPrices | PriceFailureCode {
   const result = readResult(body);
   if (typeof result === "string") return result;
@@ -85,7 +87,9 @@ function readResult(body: string): { readonly [name: string]: Json } | PriceFail
   return isJsonObject(answer.result) ? answer.result : "malformed";
 }
 
-/** The phrases are Etherscan's: "Max rate limit reached", "Max calls per sec rate limit", "Invalid API Key". */
+/**
+ * Recognises Etherscan's error phrases: "Max rate limit reached", "Max calls per sec rate limit", "Invalid API Key".
+ */
 function refusalOf(result: Json | undefined): PriceFailureCode {
   const words = typeof result === "string" ? result.toLowerCase() : "";
   if (words.includes("rate limit") || words.includes("max calls")) return "throttled";

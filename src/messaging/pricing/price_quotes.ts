@@ -1,6 +1,6 @@
 /**
- * The sources of native prices, as functions that ask once. Faults become codes here: neither addresses nor texts
- * of answers go further, since both may hold the API key.
+ * Sources of native token prices, as functions that send one request. Faults become codes here: neither URLs nor
+ * response texts are passed on, since both may contain the API key.
  */
 import type { Secret } from "../../core/config/redact.ts";
 import { evmChainId, isEvm, type StateMachine } from "../../core/ismp/state_machine.ts";
@@ -21,20 +21,20 @@ import {
   quotePrice,
 } from "../../core/evm/native_price.ts";
 
-/** A source of prices. */
+/** Source of prices. */
 export interface PriceQuote {
   readonly origin: PriceOrigin;
-  /** Asks once. Throws only the signal's reason. */
+  /** Requests the price once. Throws only the signal's reason. */
   ask(signal: AbortSignal): Promise<Quotation>;
 }
 
-/** A chain whose host may name a router. */
+/** Chain whose host may name a router. */
 export interface RouterReader {
   /** Dollars x 10^27 per whole native token; `undefined`: no router, no pool. May throw an `RpcFault`. */
   fetchRouterPrice(signal: AbortSignal): Promise<bigint | undefined>;
 }
 
-/** Largest answer of Etherscan that is read, bytes; real ones have some hundred. */
+/** Maximum size of a response of Etherscan, bytes; real ones have a few hundred. */
 const MAX_ANSWER_BYTES = 65_536;
 
 /** Always one dollar. */
@@ -67,7 +67,7 @@ type Download = { readonly kind: "text"; readonly text: string } | Extract<Quota
 
 async function download(fetch: Fetch, url: string, signal: AbortSignal): Promise<Download> {
   try {
-    // Following a redirect would hand the key to a host that nobody named.
+    // Following a redirect would send the key to a host that is not configured.
     const response = await fetch(url, {
       headers: { accept: "application/json" },
       redirect: "manual",
@@ -80,7 +80,7 @@ async function download(fetch: Fetch, url: string, signal: AbortSignal): Promise
     return await readLimited(response);
   } catch {
     if (signal.aborted) throw signal.reason;
-    return { kind: "failed", code: "unreachable" }; // the runtime's error text holds the address
+    return { kind: "failed", code: "unreachable" }; // the runtime's error text contains the URL
   }
 }
 
@@ -101,7 +101,7 @@ function codeOfStatus(status: number): PriceFailureCode {
   return status === 401 || status === 403 ? "bad_key" : "refused";
 }
 
-/** The price in the router that the chain's host names. */
+/** Price from the router that the chain's host names. */
 export function routerQuote(chain: RouterReader): PriceQuote {
   return {
     origin: "router",
@@ -136,8 +136,8 @@ function codeOfFault(code: RpcFaultCode): PriceFailureCode {
 const DOLLAR_CHAINS: ReadonlySet<number> = new Set([100, 10200]);
 
 /**
- * The sources for a chain, in the order in which they are asked: Etherscan where a key is given, then the router;
- * hosts of a test hub (`KUSAMA-`) have no pools, there the router's rule says one dollar.
+ * Lists the price sources of a chain in the order in which they are used: Etherscan if a key is configured, then the
+ * router; hosts of a test hub (`KUSAMA-`) have no pools, there the router's rule is one dollar.
  */
 export function priceQuotesFor(facts: {
   readonly chain: StateMachine;

@@ -1,6 +1,6 @@
 /**
- * The price of one chain's native token, as the workers ask for it: sources in order, a short cache, the last good
- * value. Start reading here; what is believed is decided in `native_price.ts`, the sources are in `price_quotes.ts`.
+ * Price of one chain's native token for the workers: sources in order, a short cache, the last valid value. Start
+ * reading here; plausibility is decided in `native_price.ts`, the sources are in `price_quotes.ts`.
  */
 import type { Clock } from "../../core/runtime/clock.ts";
 import { DeadlineFault, withDeadline } from "../../core/runtime/retry.ts";
@@ -15,29 +15,29 @@ import type { PriceQuote } from "./price_quotes.ts";
 
 /** Prices of one native token. */
 export interface PriceSource {
-  /** The price now; asks its sources at most once a minute. Throws only the signal's reason. */
+  /** Fetches the current price; queries its sources at most once a minute. Throws only the signal's reason. */
   fetchPrice(signal: AbortSignal): Promise<NativePrice>;
-  /** Newest price that a source gave; worth keeping over a restart. */
+  /** Latest price from a source; worth keeping across a restart. */
   readonly lastGood: GoodPrice | undefined;
 }
 
-/** How long an answer is used again, ms. */
+/** Cache time of a price, ms. */
 export const PRICE_CACHE_MS = 60_000;
-/** How long the sources are left alone after all of them failed, ms. */
+/** Pause after all sources failed, ms. */
 export const PRICE_PAUSE_MS = 10_000;
-/** Longest wait for one source, ms. */
+/** Timeout of one source, ms. */
 export const PRICE_TIMEOUT_MS = 10_000;
 
-/** What a {@link PriceSource} is made of. */
+/** Options of a {@link PriceSource}. */
 export interface PriceSourceOptions {
   readonly quotes: readonly PriceQuote[];
-  /** The last good price of an earlier run. */
+  /** Last valid price of an earlier run. */
   readonly last?: GoodPrice | undefined;
-  /** Told each price that a source gave, at most once a minute. */
+  /** Called with each price from a source, at most once a minute. */
   readonly onGood?: ((price: GoodPrice) => void) | undefined;
 }
 
-/** A source over `quotes`, asked in their order until one is believed. */
+/** Creates a source over `quotes`, queried in order until one gives a plausible price. */
 export function createPriceSource(deps: { readonly clock: Clock }, options: PriceSourceOptions): PriceSource {
   return new CachedPrices(deps, options);
 }
@@ -83,7 +83,7 @@ class CachedPrices implements PriceSource {
       const isComplete = quote === undefined;
       const price = choosePrice({ asked, isComplete, last: this.#last, nowMs: this.#clock.now() });
       if (price.kind !== "ask") return price;
-      if (quote === undefined) throw new Error("No source is left to ask");
+      if (quote === undefined) throw new Error("No price source left");
       asked.push({ origin: quote.origin, quotation: await this.#askOne(quote, signal) });
     }
   }

@@ -1,7 +1,7 @@
 /**
  * Due messages of a leg to the hub, in the order in which they are tried: fresh ones first, then at most a fifth of
- * what the hub has refused before. What it would refuse whatever the proof (no bandwidth, a blocked sender) is put
- * aside before anything is proved, and does not take the place of others.
+ * what the hub has refused before. What it would refuse whatever the proof (no bandwidth, a blocked sender) is deferred
+ * before anything is proved, and does not take the place of others.
  */
 import { LedgerFault, type MessageRow } from "../ledger/ledger.ts";
 import { toHex } from "../../core/encoding/bytes.ts";
@@ -99,7 +99,7 @@ async function fill(
   return { admitted: admitted.slice(0, max), hasMore };
 }
 
-/** Messages whose sender has got bandwidth since they were put aside are due at once. */
+/** Messages whose sender has got bandwidth since they were deferred are due at once. */
 async function wakeCovered(work: Admitting): Promise<void> {
   const { deps, leg, allowances } = work;
   const { messages } = deps.ledger;
@@ -132,7 +132,7 @@ async function wakeCovered(work: Admitting): Promise<void> {
   });
 }
 
-/** A row that cannot be read is put aside for good where it is due. */
+/** A row that cannot be read is deferred for good where it is due. */
 function readMessage(row: MessageRow): Message | undefined {
   try {
     return parseRow(row);

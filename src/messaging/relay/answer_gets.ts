@@ -181,10 +181,10 @@ async function proveRequests(
   }
 }
 
-/** Why a group is put aside; `isForGood`: nothing changes that, so it only waits for its timeout. */
+/** Why a group is deferred; `isForGood`: nothing changes that, so it only waits for its timeout. */
 type GroupHold = HoldWhy & { readonly isForGood?: boolean };
 
-/** A group that cannot be answered together is answered one by one; a request alone is put aside. */
+/** A group that cannot be answered together is answered one by one; a request alone is deferred. */
 async function apart(work: GetGroupInput, why: GroupHold): Promise<void> {
   if (work.group.length === 1) return holdAll(work, why);
   for (const candidate of work.group) await answerGroup({ ...work, group: [candidate] });

@@ -1,6 +1,6 @@
 /**
  * Watches deliveries of other relayers until they are final: one that a reorganisation takes away comes back to us.
- * What is remembered can be found again: after a start, what ended within the last hour is looked at again.
+ * What is remembered can be found again: after a start, what ended within the last hour is checked again.
  */
 import type { Chain } from "../../core/chains/port.ts";
 import type { MessageRow } from "../ledger/ledger.ts";
@@ -49,7 +49,7 @@ export class CompetitorDeliveries {
     const { untilMs, height } = this.#watched;
     if (await this.#target.fetchFinalHeight(signal) < height) return false;
     const { hasChanges, isSure } = await this.#confirm({ untilMs, height }, signal);
-    if (!isSure) return hasChanges; // looked at again later
+    if (!isSure) return hasChanges; // checked again later
     this.#finalUntilMs = untilMs;
     this.#watched = undefined;
     this.#pollAfterMs = 0;

@@ -9,7 +9,7 @@ import type { PipelineDeps } from "./leg.ts";
 import { toEndState, transition } from "./transitions.ts";
 import { parseRow } from "./message_row.ts";
 
-/** Most receipts that are read again in one round. */
+/** Maximum number of receipts that are read again in one round. */
 const MAX_AT_ONCE = 100;
 
 /** Marks found receipts final, or takes them back; true when a message has to be delivered again. */
@@ -42,7 +42,7 @@ export async function confirmFoundReceipts(
   );
 }
 
-/** False when the receipt is gone or names somebody else. */
+/** False when the receipt is gone or names another relayer. */
 function confirm(
   deps: PipelineDeps,
   { delivery, message }: { readonly delivery: DeliveryRow; readonly message: MessageRow },

@@ -44,8 +44,8 @@ export interface DeliveryInput {
 const MAX_OVERTAKINGS = 3;
 
 /**
- * Delivers what is due at or below `proofHeight` of the source, in as many batches as may be under way; consensus proofs
- * travels once, with one batch.
+ * Delivers what is due at or below `proofHeight` of the source, in as many batches as may be under way; consensus
+ * proofs travel once, with one batch.
  */
 export async function deliverDue(
   deps: PipelineDeps,
@@ -66,7 +66,7 @@ export async function deliverDue(
     leaveToOthers(deps, leg, leaveSuspended(deps, settings, leg, fresh)),
     leaveToOthers(deps, leg, refused),
   ]);
-  // Every row that is left out was put aside.
+  // Every row that is left out was deferred.
   if (candidates.length + refusedBefore.length === 0) return { sent: 0, hasMore };
   const { consensusProofs } = facts;
   const { batches, rest } = deps.ledger.transaction(() => {
@@ -84,7 +84,7 @@ export async function deliverDue(
   return { sent, hasMore: isOver && (left > 0 || rest > 0 || hasMore) };
 }
 
-/** Puts messages aside that other relayers, who were faster before, may deliver first. */
+/** Puts messages aside that faster competitors may deliver first. */
 function leaveToOthers(deps: PipelineDeps, leg: Leg, candidates: readonly Candidate[]): readonly Candidate[] {
   const { target, pollIntervalMs } = leg;
   if (!losesGasOnRace(target) || target.relayer === undefined) return candidates;
@@ -155,7 +155,7 @@ interface Delivering {
   readonly signal: AbortSignal;
 }
 
-/** What became of batches: messages sent, messages that are as due as before, and whether any batch got on. */
+/** Outcome of batches: messages sent, messages that are as due as before, and whether any batch got on. */
 interface BatchesResult {
   readonly sent: number;
   readonly left: number;
@@ -179,7 +179,7 @@ async function deliverBatches(
       const prepared = await (ahead ?? prepareBatch(work, planned));
       const next = batches[index + 1];
       ahead = next === undefined ? undefined : prepareBatch(work, next);
-      ahead?.catch(() => undefined); // told where it is used
+      ahead?.catch(() => undefined); // handled where it is awaited
       const result = await sendPrepared(work, prepared);
       sent += result.sent;
       left += result.left + prepared.postponed;
@@ -204,7 +204,7 @@ interface PlannedBatch {
 interface Prepared {
   /** What the target takes and what pays, ready to be signed. */
   readonly ready: readonly SendInput[];
-  /** Messages that must be proved again without the ones that were put aside. */
+  /** Messages that must be proved again without the ones that were deferred. */
   readonly again: readonly Candidate[];
 }
 
@@ -220,14 +220,14 @@ async function prepareBatch(
   const messages = batch.map(({ message }) => message);
   // Hardly any message has a receipt already, so the proof of all is fetched meanwhile: one round trip less.
   const proving = leg.source.proveMessages(messages, facts.proofHeight, leg.target, signal);
-  proving.catch(() => undefined); // told where it is used
+  proving.catch(() => undefined); // handled where it is awaited
   const receipts = await leg.target.fetchReceipts(messages, signal);
   const open = await takeDelivered(deps, settings, leg, { candidates: batch, receipts }, signal);
   const prepared = await prepare(work, open, open.length === batch.length ? proving : undefined);
   return { ...prepared, postponed };
 }
 
-/** Sifts and weighs messages; what is refused or does not pay is put aside. */
+/** Sifts and weighs messages; what is refused or does not pay is deferred. */
 async function prepare(
   { deps, settings, leg, facts, signal }: Delivering,
   open: readonly Candidate[],

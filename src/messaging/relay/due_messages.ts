@@ -31,14 +31,14 @@ export interface DueInput {
   readonly isWanted: (kind: MessageRow["kind"]) => boolean;
   /** Batches that the page may fill; one when absent. */
   readonly batches?: number | undefined;
-  /** Rows of the page, in place of what the batches take. */
+  /** Rows of the page, instead of what the batches take. */
   readonly limit?: number | undefined;
   readonly refused?: DueQuery["refused"];
   /** Where the page before ended. */
   readonly afterKey?: MessageRow | undefined;
 }
 
-/** The next page of due messages at or below a height of the source; what routing puts aside or ends is left out. */
+/** The next page of due messages at or below a height of the source; what routing defers or ends is left out. */
 export function listReady(
   deps: PipelineDeps,
   settings: PipelineSettings,
@@ -98,7 +98,7 @@ function whyOf(
   };
 }
 
-/** The message of a row; a row that cannot be read is put aside for the operator and told loudly. */
+/** The message of a row; a row that cannot be read is deferred for the operator and told loudly. */
 function readRow(deps: PipelineDeps, row: MessageRow): Message | undefined {
   try {
     return parseRow(row);

@@ -1,4 +1,4 @@
-/** Tells that somebody else uses our account on a target: nonces that we did not sign for are used or taken. */
+/** Tells that another relayer uses our account on a target: nonces that we did not sign for are used or taken. */
 import type { PipelineDeps } from "./leg.ts";
 import type { Settling } from "./settlement.ts";
 

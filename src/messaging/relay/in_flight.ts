@@ -21,7 +21,7 @@ export function countRoom(deps: PipelineDeps, target: Chain): number {
   return waiting.every(({ state }) => state === "broadcast") ? Math.max(0, max - waiting.length) : 0;
 }
 
-/** Claims and withdrawals travel to the hub beside the messages; they have no nonce in common. */
+/** Claims and withdrawals travel to the hub besides the messages; they have no nonce in common. */
 function isHubCall(kind: SubmissionKind): boolean {
   return kind === "accumulate" || kind === "withdraw" || kind === "claim";
 }

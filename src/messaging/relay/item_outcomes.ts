@@ -58,7 +58,7 @@ export function applyOutcome(deps: PipelineDeps, settings: PipelineSettings, wor
     }
     submissions.settleItem(row.id, item.commitment, outcome === "delivered" ? "handled" : "by_other");
     const end = toEndState(outcome);
-    // A message that was given up meanwhile stays where it is; what was earned with it is recorded all the same.
+    // A message that was given up meanwhile stays where it is; what was earned with it is recorded anyway.
     if (message.state !== end.state && mayFollow(message.state, end.state)) {
       transition(deps, message, end.state, { reason: end.reason, hash: row.submission.hash });
     }

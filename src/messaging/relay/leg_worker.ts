@@ -122,7 +122,7 @@ class LegLoop {
     if (obstacle !== undefined) return await this.#goRound(obstacle, view, signal);
     const known = view.height > 0n ? await this.#deliverKnown(view, signal) : undefined;
     if (known?.kind === "more" || await this.#deliverProved(view, signal)) return 0;
-    // Where nothing can be delivered, messages time out all the same.
+    // Where nothing can be delivered, messages time out anyway.
     if (known?.kind !== "idle") await expire(this.#deps, this.#settings, this.#leg, view.nowSec, signal);
     if (known?.kind === "waits") return this.#waitForUpdate(known.event);
     if (!this.#hasStarted) return this.#waitForUpdate("source_height_awaited");
@@ -249,7 +249,7 @@ class LegLoop {
     return isComplete;
   }
 
-  /** Messages that did not pay for a proof are looked at again, whatever their schedule says. */
+  /** Messages that did not pay for a proof are checked again, whatever their schedule says. */
   #wakeUncovered(): void {
     if (this.#proofs === undefined) return;
     const { source, target } = this.#leg;

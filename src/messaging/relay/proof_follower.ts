@@ -64,7 +64,7 @@ const MAX_KEPT = 4;
 /** Bytes that the node does not have may be on their way; after this time the operator is told, ms. */
 const MISSING_REPORT_AFTER_MS = 300_000;
 
-/** What following proofs needs beside the chains. */
+/** What following proofs needs besides the chains. */
 export interface FollowerDeps {
   readonly clock: Pick<Clock, "now">;
   readonly log: Log;

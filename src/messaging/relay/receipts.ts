@@ -1,4 +1,4 @@
-/** Ends messages that already have a receipt on their destination, ours or somebody else's. */
+/** Ends messages that already have a receipt on their destination, ours or another relayer's. */
 import { UNSURE } from "../../core/chains/port.ts";
 import { isTerminal, type MessageRow } from "../ledger/ledger.ts";
 import { equalBytes } from "../../core/encoding/bytes.ts";

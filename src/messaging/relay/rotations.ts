@@ -49,7 +49,7 @@ export async function simulateAlone(
   return undefined;
 }
 
-/** What became of proofs that might travel by themselves. `held`: nobody pays for them. */
+/** Outcome of proofs that might travel by themselves. `held`: nobody pays for them. */
 export type RotationResult = ConsensusResult | "held";
 
 /** Rotations that the hub's reward may pay for, with what the operator was told of them. */

@@ -37,7 +37,7 @@ export interface SendInput {
   readonly part: ProvenBatch;
   /** The batch's messages with their rows, in its order. */
   readonly candidates: readonly Candidate[];
-  /** Most that one gas may cost, wei: what the messages pay for. No bound when absent. */
+  /** Maximum price per unit of gas, wei: what the messages pay for. No bound when absent. */
   readonly maxGasPriceWei?: bigint | undefined;
 }
 

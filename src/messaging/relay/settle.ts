@@ -1,6 +1,7 @@
 /**
  * Finds out what became of every submission of one target, from the journal alone, so it also settles what an earlier
- * run sent. What is written down is in `settlement.ts`; several transactions of one nonce are in `competing_submissions.ts`.
+ * run sent. What is recorded is in `settlement.ts`; several transactions of one nonce are in
+ * `competing_submissions.ts`.
  */
 import type { Chain, SubmissionOutcome } from "../../core/chains/port.ts";
 import type { SubmissionRow } from "../ledger/ledger.ts";
@@ -102,7 +103,7 @@ function askAhead({ target, signal }: Settling, places: readonly (readonly Submi
   return new Map(places.flatMap(([row, ...others]) => {
     if (row === undefined || others.length > 0) return [];
     const outcome = limit.run(() => target.fetchOutcome(row.submission, signal), signal);
-    outcome.catch(() => undefined); // told where it is used
+    outcome.catch(() => undefined); // handled where it is awaited
     return [[row.id, outcome] as const];
   }));
 }

@@ -1,6 +1,6 @@
 /**
- * Writes down what became of one submission: its own effect, or what the receipts of its messages say. Outcome and
- * delivery records are one ledger transaction (docs/architecture/messaging.md, I4).
+ * Records what became of one submission: its own effect, or what the receipts of its messages say. Outcome and delivery
+ * records are one ledger transaction (docs/architecture/messaging.md, I4).
  */
 import type { Chain, RefusalCode, SubmissionOutcome } from "../../core/chains/port.ts";
 import type { SubmissionRow } from "../ledger/ledger.ts";

@@ -20,7 +20,7 @@ export interface Paid {
   readonly price27: bigint | undefined;
 }
 
-/** Writes down what messages offer, as far as it could be read: what their delivery is measured by later. */
+/** Records what messages offer, as far as it could be read: what their delivery is measured by later. */
 export function noteOffers(
   deps: PipelineDeps,
   target: Pick<Chain, "id">,
@@ -65,7 +65,7 @@ export async function readPaid(
 }
 
 /**
- * Writes down what a transaction in a block cost and earned, once the outcomes of its items are written. Part of that
+ * Records what a transaction in a block cost and earned, once the outcomes of its items are written. Part of that
  * ledger transaction.
  * @param reverted why, when it was
  */

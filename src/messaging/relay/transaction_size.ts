@@ -12,7 +12,7 @@ const REMEMBERED_MS = 6 * 3_600_000;
 
 const shape = z.object({ maxBytes: z.number(), atMs: z.number() });
 
-/** Maximum of bytes of proofs and messages in one transaction now. */
+/** Maximum number of bytes of proofs and messages in one transaction now. */
 export function maxTransactionBytes(deps: PipelineDeps, target: Pick<Chain, "id">): number {
   const text = deps.ledger.meta.find(nameOf(target));
   if (text === undefined) return MAX_TRANSACTION_BYTES;

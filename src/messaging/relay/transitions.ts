@@ -7,13 +7,13 @@ import { isRefusedForGood, NEVER_MS, nextAttemptMs, type RetryClass } from "./de
 import type { PipelineDeps, PipelineSettings } from "./leg.ts";
 import type { Refused } from "./bisect_batch.ts";
 
-/** Why a row changes, beside the state it goes to. */
+/** Why a row changes, besides the state it goes to. */
 export interface TransitionDetails {
   readonly reason?: HoldReason | TerminalReason;
   readonly detail?: string;
   readonly attempts?: number;
   readonly refusals?: number;
-  /** Maximum of messages of the next batch with it. */
+  /** Maximum number of messages of the next batch with it. */
   readonly batchLimit?: number;
   readonly nextAttemptAtMs?: number;
   /** Numbers of a decision about profit, dollars x 10^18. */
@@ -70,7 +70,7 @@ export function transitionAll(
   return rows.map((row) => ({ ...row, state: to, reason, detail: undefined, updatedAtMs: deps.clock.now() }));
 }
 
-/** Why a row is put aside, and how often it is looked at. */
+/** Why a row is deferred, and how often it is looked at. */
 export type HoldWhy = Omit<TransitionDetails, "reason" | "attempts" | "refusals" | "nextAttemptAtMs"> & {
   readonly reason: HoldReason;
   readonly retryClass: RetryClass;

@@ -1,6 +1,6 @@
 /**
- * Messages to a chain on which nothing may be spent for now: none is delivered, but what arrived all the same is
- * noticed, so that fees of ours are claimed (after a lost database, say), and the others say why they wait.
+ * Messages to a chain on which nothing may be spent for now: none is delivered, but what arrived anyway is noticed, so
+ * that fees of ours are claimed (after a lost database, say), and the others say why they wait.
  */
 import type { CounterpartyView } from "../../core/chains/port.ts";
 import type { MessageRow } from "../ledger/ledger.ts";

@@ -70,8 +70,8 @@ export function checkFees(
 }
 
 /**
- * What becomes of a `lost` row, by the receipt at a newer final height of the destination: ours again, delivered
- * by somebody else for good, or undelivered, so that the message returns to its leg.
+ * What becomes of a `lost` row, by the receipt at a newer final height of the destination: ours again, delivered by
+ * another relayer for good, or undelivered, so that the message returns to its leg.
  */
 export function judgeLost(
   receipt: Uint8Array | undefined,

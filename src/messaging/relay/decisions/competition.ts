@@ -2,8 +2,8 @@
  * Decides how to get along with other relayers on one chain, so that a duplicate costs each of them at most one
  * reverted transaction (docs/architecture/messaging.md, I5). Pure.
  *
- * Who has lost a race leaves messages to the others for a while and looks at their receipts before it tries them
- * itself; who has not goes first. Where both have lost, the height of the message says whose turn it is.
+ * Who has lost a race leaves messages to the others for a while and checks their receipts before it tries them itself;
+ * who has not goes first. Where both have lost, the height of the message says whose turn it is.
  */
 import { concatBytes, type Hex, toHex } from "../../../core/encoding/bytes.ts";
 import { keccak256 } from "../../../core/encoding/hash.ts";
@@ -29,13 +29,13 @@ export const NO_COMPETITION: Competition = {
 };
 
 /**
- * Maximum of transactions of one account that may wait for inclusion at the same time. Half of what every node keeps for
- * one account (ethereum/go-ethereum: core/txpool/legacypool, AccountSlots 16); more than fit a block, so that the
- * next block is full too while the last one is settled.
+ * Maximum number of transactions of one account that may wait for inclusion at the same time. Half of what every node
+ * keeps for one account (ethereum/go-ethereum: core/txpool/legacypool, AccountSlots 16); more than fit a block, so that
+ * the next block is full too while the last one is settled.
  */
 export const MAX_IN_FLIGHT = 8;
 
-/** Most addresses that are remembered. */
+/** Maximum number of addresses that are remembered. */
 const MAX_COMPETITORS = 8;
 
 /** Time after which others that are not seen any more are forgotten, ms (1 hour). */
@@ -76,9 +76,9 @@ export function afterCompetitorSeen(
 }
 
 /**
- * How many transactions may wait at the same time. The first goes alone, since more of them would be lost together
- * to somebody faster; so they do while others are about. Once it went through and nobody else was seen, the number
- * is full at once.
+ * How many transactions may wait at the same time. The first goes alone, since more of them would be lost together to
+ * somebody faster; so they do while others are about. Once it went through and no other relayer was seen, the number is
+ * full at once.
  */
 export function inFlightLimit(competition: Competition): number {
   return competition.seenAtMs === undefined && competition.wins > 0 ? MAX_IN_FLIGHT : 1;

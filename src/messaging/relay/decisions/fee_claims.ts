@@ -7,7 +7,7 @@ import type { DeliveryRow } from "../../ledger/ledger.ts";
 import { equalBytes, type Hash256, toHex } from "../../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 
-/** Most commitments of one claim, as upstream does it. */
+/** Maximum number of commitments of one claim, as upstream does it. */
 export const CLAIM_GROUP_SIZE = 50;
 
 /** What planning needs of a delivery record. */

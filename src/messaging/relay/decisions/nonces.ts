@@ -38,7 +38,7 @@ export interface NoncePlan {
   readonly foreign: readonly bigint[];
 }
 
-/** Most nonces listed as gaps or as foreign: enough to act on, whatever a node claims. */
+/** Maximum number of nonces listed as gaps or as foreign: enough to act on, whatever a node claims. */
 const MAX_LISTED = 100;
 
 /** Compares the journal with the chain. */
@@ -77,7 +77,7 @@ export interface CompetingTransaction {
   readonly outcome: "included" | "pending" | "unknown" | "replaced";
 }
 
-/** What became of a nonce. */
+/** Outcome of a nonce. */
 export type NonceOutcome =
   /** This one was mined; the others are `replaced`. */
   | { readonly kind: "mined"; readonly id: number; readonly replaced: readonly number[] }

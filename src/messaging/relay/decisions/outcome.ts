@@ -6,11 +6,11 @@
 import type { SubmissionOutcome } from "../../../core/chains/port.ts";
 import { equalBytes, type Hash256 } from "../../../core/encoding/bytes.ts";
 
-/** What became of one message. */
+/** Outcome of one message. */
 export type DeliveryOutcome =
   /** The host recorded our delivery. */
   | "delivered"
-  /** The host recorded somebody else's. */
+  /** The host recorded another relayer's. */
   | "delivered_by_other"
   /** Mined without effect: the module failed or has no code. */
   | "not_executed"
@@ -42,7 +42,7 @@ export function outcomesFromReceipts(
   });
 }
 
-/** True when a failed delivery lost a race: one of its messages was delivered by somebody else meanwhile. */
+/** True when a failed delivery lost a race: one of its messages was delivered by another relayer meanwhile. */
 export function isLostRace(outcomes: readonly DeliveryOutcome[]): boolean {
   return outcomes.includes("delivered_by_other");
 }

@@ -1,5 +1,5 @@
 /**
- * Decides when a message that could not be delivered is looked at again. Pure.
+ * Decides when a message that could not be delivered is checked again. Pure.
  * Rules: docs/protocol/messaging.md section 11.2; `unprofitable_retry_frequency` of the specification.
  */
 

@@ -39,7 +39,7 @@ export type RouteHold =
 /** Decision on one message. */
 export type Route =
   | { readonly kind: "deliver" }
-  /** Kept, and looked at again. */
+  /** Kept, and checked again. */
   | { readonly kind: "hold"; readonly reason: RouteHold }
   | { readonly kind: "reject"; readonly reason: RejectReason }
   | { readonly kind: "timedOut" }

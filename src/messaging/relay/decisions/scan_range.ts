@@ -63,7 +63,7 @@ const GROWTH = 4n;
 export class ScanWidth {
   #blocks = FIRST_BLOCKS;
 
-  /** Maximum of blocks of the next chunk; `max` is what the chain's nodes take. */
+  /** Maximum number of blocks of the next chunk; `max` is what the chain's nodes take. */
   next(max: bigint | undefined): bigint {
     return max === undefined || this.#blocks < max ? this.#blocks : max;
   }

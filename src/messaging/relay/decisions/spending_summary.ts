@@ -7,7 +7,7 @@ import type { SpendingRow } from "../../ledger/ledger.ts";
 /** Time that a daily limit looks back, ms: a rolling day. */
 export const DAY_MS = 86_400_000;
 
-/** Why gas earned nothing, beside the results of transactions. */
+/** Why gas earned nothing, besides the results of transactions. */
 export type UnearnedReason =
   | Exclude<SpendingRow["result"], "delivered" | "advanced" | "done" | undefined>
   /** Delivered, but nobody pays for it. */
@@ -80,8 +80,8 @@ export function summariseSpending(rows: readonly SpendingRow[]): SpendingSummary
 }
 
 /**
- * When the losses of the last day are below the limit again, Unix ms, if nothing is lost meanwhile; `undefined`: they
- * are below it now.
+ * When the losses of the last day are below the limit again, Unix milliseconds, if nothing is lost meanwhile;
+ * `undefined`: they are below it now.
  * @param rows of the last day, oldest first
  */
 export function stoppedUntilMs(

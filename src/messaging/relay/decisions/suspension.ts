@@ -50,7 +50,7 @@ export type PairVerdict =
   | { readonly kind: "try" }
   | { readonly kind: "wait"; readonly untilMs: number };
 
-/** Pause before a message is looked at again while another one of its pair is the try, ms. */
+/** Pause before a message is checked again while another one of its pair is the try, ms. */
 const BEHIND_TRY_MS = 10 * 60_000;
 
 /**

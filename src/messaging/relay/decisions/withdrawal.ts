@@ -16,8 +16,8 @@ export const HUB_MINIMUM_UNITS = 10n ** 19n;
 export const FIRST_WITHDRAWAL_MS = 60_000;
 
 /**
- * When the next round of withdrawals is due, Unix ms: a minute after the start at the earliest, and a full period
- * after the last completed round, so that restarts neither put it off nor repeat it.
+ * When the next round of withdrawals is due, Unix milliseconds: a minute after the start at the earliest, and a full
+ * period after the last completed round, so that restarts neither put it off nor repeat it.
  * @param facts.lastCompletedMs of this or an earlier run; one that lies in the future counts as now
  */
 export function nextWithdrawalMs(facts: {

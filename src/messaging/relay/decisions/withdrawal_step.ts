@@ -66,7 +66,7 @@ export type WithdrawalAction =
   | { readonly kind: "search_payment"; readonly fromHubBlock: bigint }
   /** Read the receipt and, without one, deliver: journal, then broadcast. */
   | { readonly kind: "deliver" }
-  /** Look again, at a given time (Unix ms) or at the next round. */
+  /** Look again, at a given time (Unix milliseconds) or at the next round. */
   | { readonly kind: "wait"; readonly for: WithdrawalWait; readonly untilMs?: number | undefined }
   /** The account cannot pay for gas; tell the operator how much is missing. */
   | { readonly kind: "report_shortfall"; readonly shortfallWei: bigint; readonly untilMs: number }
