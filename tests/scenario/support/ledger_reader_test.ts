@@ -16,7 +16,7 @@ Deno.test("ledger reader: reads a database that another connection holds locked,
       INSERT INTO meta VALUES ('hub', 'KUSAMA-4009');
       INSERT INTO cursor VALUES ('EVM-1', 'KUSAMA-4009', 9007199254740993, 0);
       INSERT INTO message VALUES ('${commitment}', 'KUSAMA-4009', 'EVM-1', 'post', '${commitment}', 'EVM-1', 'EVM-2',
-        x'01', '00000000000000000007', '0', 5, x'00', 'held', 'no_fee_source', NULL, '10', NULL, 2, NULL, 0, 0, 0);
+        x'01', '00000000000000000007', '0', 5, x'00', 'held', 'no_fee_source', NULL, '10', NULL, 2, 0, NULL, 0, 0, 0);
       INSERT INTO submission (chain, kind, account, nonce, hash, raw, made_at_height, state, broadcasts,
         created_at_ms, updated_at_ms) VALUES ('EVM-2', 'delivery', '0x01', '00000000000000000003', '${commitment}',
         x'00', 1, 'broadcast', 1, 0, 0);
