@@ -43,7 +43,7 @@ export async function createClients(
       const initial = await prover.fetchInitialState(signal);
       await Promise.all([
         hub.createConsensusClient(clientOf(prover.consensusStateId, initial)),
-        hub.setChallengePeriod(prover.commitmentsUnder, periodSec),
+        hub.setChallengePeriod(prover.commitmentId, periodSec),
         ...beaconClients.map((client) => hub.acceptMessages(client, prover.chain)),
       ]);
     }));

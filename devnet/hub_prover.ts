@@ -3,7 +3,7 @@
  * Start reading at {@link HubProver.prove}.
  */
 import type { Hash256 } from "../src/core/encoding/bytes.ts";
-import { buildNaiveProof, type RelayFacts } from "../src/consensus/clients/beefy/spec/build_proof.ts";
+import { buildNaiveProof, type NaiveProofInput } from "../src/consensus/clients/beefy/spec/build_proof.ts";
 import { BEEFY_ENGINE } from "../src/core/beefy/commitment.ts";
 import { encodeNaiveProof } from "../src/core/beefy/naive_proof.ts";
 import { verifyNaiveProof } from "../src/consensus/clients/beefy/spec/verify_proof.ts";
@@ -34,7 +34,7 @@ export class HubProver implements AsyncDisposable {
   readonly #finalityLag: number;
   readonly #paraId: number;
   readonly #connection: RelayConnection;
-  #known: { readonly block: number; readonly facts: Promise<RelayFacts> } | undefined;
+  #known: { readonly block: number; readonly facts: Promise<NaiveProofInput> } | undefined;
 
   constructor(
     options: { readonly relay: RelayChainNode; readonly finalityLag: number; readonly paraId: number },
@@ -90,13 +90,13 @@ export class HubProver implements AsyncDisposable {
   }
 
   /** Height of the hub's head, 0 when there is none. */
-  #heightIn({ heads }: RelayFacts): bigint {
+  #heightIn({ heads }: NaiveProofInput): bigint {
     const own = heads.find(({ paraId }) => paraId === this.#paraId);
     return own === undefined ? 0n : BigInt(decodeSubstrateHeader(own.head).number);
   }
 
   /** The hub is left out where it had no head yet. */
-  #facts(block: number): Promise<RelayFacts> {
+  #facts(block: number): Promise<NaiveProofInput> {
     if (this.#known?.block === block) return this.#known.facts;
     const facts = this.#read(block);
     this.#known = { block, facts };
@@ -105,7 +105,7 @@ export class HubProver implements AsyncDisposable {
     return facts;
   }
 
-  async #read(block: number): Promise<RelayFacts> {
+  async #read(block: number): Promise<NaiveProofInput> {
     const { signal } = new AbortController();
     const { chain } = this.#connection;
     const source = servedFacts(chain);

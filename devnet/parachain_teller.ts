@@ -59,7 +59,7 @@ export class ParachainTeller implements AsyncDisposable {
       const { proofs } = finding;
       await sendUpdate(this.#receiver, this.#connection, { client, proofs, atOnce: isAsked });
     }
-    return node.latestHeight(prover.commitmentsUnder) ?? last;
+    return node.latestHeight(prover.commitmentId) ?? last;
   }
 
   /** Blocks until a final one of the receiver builds on what the relay chain has now. */

@@ -8,7 +8,7 @@ import { decodeAuthorities } from "../../src/consensus/clients/beefy/spec/author
 import {
   lastMountainBlocks,
   type ParachainHead,
-  type RelayFacts,
+  type NaiveProofInput,
   storedPeakPositions,
 } from "../../src/consensus/clients/beefy/spec/build_proof.ts";
 import {
@@ -42,7 +42,7 @@ export interface WantedProof {
 export async function readNaiveFacts(
   source: FactSource,
   { justification: encoded, paraIds }: WantedProof,
-): Promise<RelayFacts> {
+): Promise<NaiveProofInput> {
   const justification = decodeBeefyJustification(encoded);
   const { blockNumber } = justification.commitment;
   const leafCount = decodeStrict(

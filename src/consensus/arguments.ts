@@ -61,8 +61,8 @@ standard error.`;
 /** Parses the arguments behind the program's name; prints nothing itself. */
 export function parseArguments(args: readonly string[], version: string): ParsedArguments {
   let asked: ProgramCommand = { kind: "relay" };
-  const traits = { name: "causeway-consensus", description: DESCRIPTION, afterHelp: AFTER_HELP };
-  const { command, parse } = createCommandLine(traits);
+  const options = { name: "causeway-consensus", description: DESCRIPTION, afterHelp: AFTER_HELP };
+  const { command, parse } = createCommandLine(options);
   const base = "configured chain that must follow a BEEFY hub already, or nothing is started, e.g. EVM-1";
   command.addOption(new Option("--base <state-machine>", base).argParser(toStateMachine));
   command.addOption(

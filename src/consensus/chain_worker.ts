@@ -14,8 +14,8 @@ import { Wake } from "../core/runtime/wake.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import type { HeightNotifier } from "./followers/height_notifier.ts";
-import { failedLook, proverEvents } from "./poll_fault.ts";
-import { type Looked, runPollLoop } from "./poll_loop.ts";
+import { proverEvents, reportFailedPoll } from "./poll_fault.ts";
+import { type Pollable, runPollLoop } from "./poll_loop.ts";
 import { type ConsensusProver, ProverFault, type ProverFinding } from "./prover.ts";
 import type { PollResult } from "./schedule.ts";
 import { submitUpdates } from "./submit.ts";
@@ -26,7 +26,7 @@ export interface ChainWorkerDeps {
   readonly random: Randomness;
   readonly log: Log;
   readonly hub: ConsensusTarget;
-  readonly news: HeightNotifier;
+  readonly notifier: HeightNotifier;
 }
 
 /** A chain whose finality is proved. */
@@ -50,9 +50,9 @@ export function chainWorker(
 ): Worker {
   let hasPassed = check?.kind === "checked";
   const wake = new Wake(deps.clock);
-  if (l1 !== undefined) deps.news.follow(l1, wake);
+  if (l1 !== undefined) deps.notifier.follow(l1, wake);
   const log = deps.log.with({ chain: prover.chain });
-  const looks = new Looks({ ...deps, log }, prover);
+  const proverWorker = new ProverWorker({ ...deps, log }, prover);
   return {
     name: `${prover.chain} -> ${deps.hub.id.stateMachine}`,
     run: async (signal) => {
@@ -60,7 +60,7 @@ export function chainWorker(
         await checkUntilPassed(deps, prover.chain, (inner) => checkProver(prover, inner), signal);
         hasPassed = true;
       }
-      await runPollLoop({ ...deps, log }, looks, { news: wake, signal });
+      await runPollLoop({ ...deps, log }, proverWorker, { wake, signal });
     },
   };
 }
@@ -79,7 +79,7 @@ export async function checkProver(
 }
 
 /** Looks at one chain, and tells the operator what is new. */
-class Looks implements Looked {
+class ProverWorker implements Pollable {
   readonly #deps: ChainWorkerDeps;
   readonly #prover: ConsensusProver;
   readonly #notices: WaitNotices;
@@ -95,7 +95,7 @@ class Looks implements Looked {
   }
 
   /** One look, with the submission of what it found. */
-  async look(failures: number, signal: AbortSignal): Promise<PollResult> {
+  async poll(failures: number, signal: AbortSignal): Promise<PollResult> {
     try {
       const finding = await this.#find(signal);
       if (finding.kind === "updates") return await this.#submit(finding, failures, signal);
@@ -104,17 +104,17 @@ class Looks implements Looked {
       return { kind: "nothing", againInMs: finding.againInMs };
     } catch (error) {
       signal.throwIfAborted();
-      return failedLook(this.#deps.log, error, failures);
+      return reportFailedPoll(this.#deps.log, error, failures);
     }
   }
 
   #find(signal: AbortSignal): Promise<ProverFinding> {
-    const what = `the end of a look at ${this.#prover.chain}`;
-    const look = (inner: AbortSignal): Promise<ProverFinding> => this.#prover.next(inner);
+    const what = `the end of a poll of ${this.#prover.chain}`;
+    const poll = (inner: AbortSignal): Promise<ProverFinding> => this.#prover.next(inner);
     return awaitLogged(
       this.#deps,
       { event: "poll_awaited" },
-      () => withDeadline(this.#deps.clock, { what, afterMs: POLL_TIMEOUT_MS }, look, signal),
+      () => withDeadline(this.#deps.clock, { what, afterMs: POLL_TIMEOUT_MS }, poll, signal),
     );
   }
 
@@ -123,23 +123,23 @@ class Looks implements Looked {
     failures: number,
     signal: AbortSignal,
   ): Promise<PollResult> {
-    const { log, news } = this.#deps;
-    const { chain, consensusStateId, commitmentsUnder } = this.#prover;
+    const { log, notifier } = this.#deps;
+    const { chain, consensusStateId, commitmentId } = this.#prover;
     const { proofs, madeOn, height, summary, hasMore, adviceIfTooLarge } = finding;
     this.#notices.done("update");
     log.debug("update_built", { summary, updates: proofs.length, bytes: bytesOf(proofs) });
-    const found = { chain, consensusStateId, commitmentsUnder, proofs, madeOn, height };
+    const found = { chain, consensusStateId, commitmentId, proofs, madeOn, height };
     const result = await submitUpdates(this.#deps, found, signal);
     switch (result.kind) {
       case "accepted":
-        result.advanced.forEach((told) => news.tell(told));
-        this.#tellAccepted(finding, result);
+        result.advanced.forEach((height) => notifier.notify(height));
+        this.#logAccepted(finding, result);
         return { kind: "updated", hasMore };
       case "overtaken":
         log.info("update_already_submitted", { height, hubHeight: result.hubHeight });
         // What else came in between may leave something to be proved.
         if (result.hubHeight === undefined) return { kind: "updated", hasMore: true };
-        news.tell({ id: commitmentsUnder, height: result.hubHeight });
+        notifier.notify({ id: commitmentId, height: result.hubHeight });
         return { kind: "updated", hasMore };
       case "refused": {
         // The hub may have moved on between the look and the question; a second refusal is not chance.
@@ -169,7 +169,7 @@ class Looks implements Looked {
     }
   }
 
-  #tellAccepted(
+  #logAccepted(
     { height, summary, proofs }: Extract<ProverFinding, { kind: "updates" }>,
     { block, advanced }: { readonly block: bigint; readonly advanced: readonly StateMachineHeight[] },
   ): void {

@@ -2,14 +2,14 @@
 import type { ConsensusClientView } from "../core/chains/consensus_hub.ts";
 
 /** What keeps a client from taking updates. */
-export interface Unfitness {
+export interface UnusableReason {
   readonly code: "frozen" | "expired";
   /** For the operator, with what helps. */
   readonly detail: string;
 }
 
 /**
- * Looks for {@link Unfitness}; `undefined`: there is none.
+ * Looks for {@link UnusableReason}; `undefined`: there is none.
  * @param where names the client.
  * @param nowSec the clock of the chain that has it, Unix seconds.
  */
@@ -17,7 +17,7 @@ export function findUnusableReason(
   where: string,
   client: Pick<ConsensusClientView, "isFrozen" | "updatedSec" | "unbondingSec">,
   nowSec: bigint,
-): Unfitness | undefined {
+): UnusableReason | undefined {
   if (client.isFrozen) return { code: "frozen", detail: `${where} is frozen: its governance must thaw it` };
   const ageSec = nowSec - client.updatedSec;
   if (ageSec < client.unbondingSec) return undefined;

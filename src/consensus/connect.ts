@@ -15,7 +15,7 @@ import { evmChainId, type StateMachine, type StateMachineId } from "../core/ismp
 import { type Fetch, platformFetch } from "../core/rpc/http.ts";
 import { platformSocket } from "../core/rpc/socket.ts";
 import type { Clock } from "../core/runtime/clock.ts";
-import type { KeptText } from "./kept_text.ts";
+import type { PersistedText } from "./persisted_text.ts";
 import type { Randomness } from "../core/runtime/randomness.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import { createArbitrumProver } from "./clients/arbitrum/arbitrum_prover.ts";
@@ -36,16 +36,16 @@ export interface ConnectDeps {
   readonly random: Randomness;
   readonly log: Log;
   /** Where historical summaries of a beacon chain outlive the program (`--cache`); absent: nowhere. */
-  readonly summariesTexts?: ReadonlyMap<StateMachine, KeptText> | undefined;
+  readonly summariesTexts?: ReadonlyMap<StateMachine, PersistedText> | undefined;
 }
 
-interface Surroundings {
+interface ProverContext {
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly log: Log;
   readonly fetch: Fetch;
   readonly hub: ConsensusTarget;
-  readonly summariesTexts: ReadonlyMap<StateMachine, KeptText>;
+  readonly summariesTexts: ReadonlyMap<StateMachine, PersistedText>;
 }
 
 /** The hub and the chains of the configuration. Connections are made at the first request. */
@@ -72,39 +72,41 @@ export function connectChains(deps: ConnectDeps, config: ConsensusConfig): Conne
     ...connectSiblings(network, config, hub),
   ];
   const names = proved.map(({ prover }) => prover.chain);
-  const held = config.chains.map(({ stateMachine }) => stateMachine).filter((name) => !names.includes(name));
+  const receiveOnly = config.chains.map(({ stateMachine }) => stateMachine).filter((name) =>
+    !names.includes(name)
+  );
   return {
     hub,
     proved,
-    held,
+    receiveOnly,
     hubConsensus: config.relayer.enableHubConsensus ? connectHubConsensus(network, config) : undefined,
     hubState: connectHubState(network, config, hub),
     fetchBase: (chain, signal) => fetchBase(network, config, chain, signal),
   };
 }
 
-function prove(surroundings: Surroundings, config: ConsensusChainConfig): readonly ProvedChain[] {
+function prove(context: ProverContext, config: ConsensusChainConfig): readonly ProvedChain[] {
   switch (config.type) {
-    case "held":
+    case "receive_only":
     case "substrate":
       return [];
     case "evm":
-      return [{ prover: beaconProver(surroundings, config), l1: undefined }];
+      return [{ prover: beaconProver(context, config), l1: undefined }];
     case "bsc":
-      return [{ prover: bscProver(surroundings, config), l1: undefined }];
+      return [{ prover: bscProver(context, config), l1: undefined }];
     case "op_stack":
     case "arbitrum_orbit":
-      return [{ prover: rollupProver(surroundings, config), l1: l1Of(config) }];
+      return [{ prover: rollupProver(context, config), l1: l1Of(config) }];
   }
 }
 
-function beaconProver(surroundings: Surroundings, config: BeaconChainConfig): ConsensusProver {
+function beaconProver(context: ProverContext, config: BeaconChainConfig): ConsensusProver {
   const network = beaconNetworkOf(evmChainId(config.stateMachine));
   if (network === undefined) throw new Error(`${config.stateMachine} has no beacon chain`);
   const { stateMachine, rpcUrls, consensusStateId, host } = config;
-  const execution = createEvmPool(surroundings, { stateMachine, urls: rpcUrls });
-  const summariesText = surroundings.summariesTexts.get(stateMachine);
-  return createSyncCommitteeProver({ ...surroundings, execution, summariesText }, {
+  const execution = createEvmPool(context, { stateMachine, urls: rpcUrls });
+  const summariesText = context.summariesTexts.get(stateMachine);
+  return createSyncCommitteeProver({ ...context, execution, summariesText }, {
     network,
     consensusStateId,
     beaconUrls: host.beaconHttpUrls,
@@ -112,10 +114,10 @@ function beaconProver(surroundings: Surroundings, config: BeaconChainConfig): Co
   });
 }
 
-function bscProver(surroundings: Surroundings, config: BscChainConfig): ConsensusProver {
+function bscProver(context: ProverContext, config: BscChainConfig): ConsensusProver {
   const { stateMachine, rpcUrls, consensusStateId, host } = config;
-  const headers = bscHeadersOf(openEvmReader(surroundings, { stateMachine, urls: rpcUrls }));
-  return createBscProver({ hub: surroundings.hub, headers }, {
+  const headers = bscHeadersOf(openEvmReader(context, { stateMachine, urls: rpcUrls }));
+  return createBscProver({ hub: context.hub, headers }, {
     stateMachine,
     consensusStateId,
     epochLength: BigInt(host.epochLength),
@@ -124,20 +126,20 @@ function bscProver(surroundings: Surroundings, config: BscChainConfig): Consensu
 }
 
 function rollupProver(
-  surroundings: Surroundings,
+  context: ProverContext,
   config: OpStackChainConfig | ArbitrumChainConfig,
 ): ConsensusProver {
   const { stateMachine, rpcUrls, host, consensusStateId, queryBatchSizeBlocks } = config;
   const deps: RollupDeps = {
-    hub: surroundings.hub,
+    hub: context.hub,
     // The events that are queried are those of the L1.
-    l1: openEvmReader(surroundings, {
+    l1: openEvmReader(context, {
       stateMachine: host.l1StateMachine,
       urls: host.l1RpcUrls,
       blocksPerLogQuery: queryBatchSizeBlocks === undefined ? undefined : BigInt(queryBatchSizeBlocks),
     }),
-    l2: openEvmReader(surroundings, { stateMachine, urls: rpcUrls }),
-    log: surroundings.log,
+    l2: openEvmReader(context, { stateMachine, urls: rpcUrls }),
+    log: context.log,
   };
   const options: RollupOptions = {
     stateMachine,

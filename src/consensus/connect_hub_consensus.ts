@@ -25,7 +25,7 @@ import type { HubConsensus, HubFollower, NamedCheck } from "./hub_consensus.ts";
 import { createParachainProver } from "./clients/parachain/parachain_prover.ts";
 import type { BaseState, HubStateMaker } from "./session.ts";
 import { RelayChain } from "./relay_chain/relay_chain.ts";
-import { createToldProver } from "./followers/follower_prover.ts";
+import { createFollowerProver } from "./followers/follower_prover.ts";
 
 /** Who is told of the hub, by the type of its consensus. Connections are made at the first request. */
 export function connectHubConsensus(network: SubstrateChainDeps, config: ConsensusConfig): HubConsensus {
@@ -37,14 +37,14 @@ export function connectHubConsensus(network: SubstrateChainDeps, config: Consens
     return {
       hosts: [],
       sources: [],
-      told: substrates.map((chain) => connectTold(network, hub, consensus.grandpa, chain)),
+      followers: substrates.map((chain) => connectFollower(network, hub, consensus.grandpa, chain)),
       skipped: evm.map(({ stateMachine }) => stateMachine),
     };
   }
   const hosts = evm.map((chain) => connectHost(network, chain));
   const skipped = substrates.map(({ stateMachine }) => stateMachine);
   const addressees = evm.map(({ stateMachine }) => stateMachine);
-  return { hosts, told: [], skipped, ...connectSources(network, hub, consensus.prover, addressees) };
+  return { hosts, followers: [], skipped, ...connectSources(network, hub, consensus.prover, addressees) };
 }
 
 /** The host of an EVM chain. Nothing is read from its events, and one transaction at a time is traced. */
@@ -131,7 +131,7 @@ function connectProverHub(
 }
 
 /** A Substrate chain that follows the hub by the chain that finalizes it: by its votes, or by the heads that it holds. */
-function connectTold(
+function connectFollower(
   network: SubstrateChainDeps,
   hub: ConsensusHubConfig,
   grandpa: GrandpaValues,
@@ -149,7 +149,7 @@ function connectTold(
     signer: chain.signer ?? hub.substrate.signer,
   });
   const relay = connectFinality(network, hub.substrate.stateMachine, grandpa);
-  return { target, prover: createToldProver({ relay, target }, grandpaOptions(hub.substrate, grandpa)) };
+  return { target, prover: createFollowerProver({ relay, target }, grandpaOptions(hub.substrate, grandpa)) };
 }
 
 /** The chain that finalizes the hub. */

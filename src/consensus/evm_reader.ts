@@ -115,26 +115,26 @@ export function openEvmReader(
   const pool = createEvmPool(deps, options);
   const logsOf = (of: RpcPool): LogReader =>
     new LogReader({ pool: of, log, blocksPerQuery: options.blocksPerLogQuery });
-  return new PoolReader(options.stateMachine, { pool, logs: logsOf(pool), logsOf }, undefined);
+  return new EndpointSetReader(options.stateMachine, { pool, logs: logsOf(pool), logsOf }, undefined);
 }
 
 /** What a reader is made of. */
-interface ReaderParts {
+interface ReaderContext {
   readonly pool: RpcPool;
   readonly logs: LogReader;
   /** Makes a reader of logs for other endpoints. */
   readonly logsOf: (pool: RpcPool) => LogReader;
 }
 
-class PoolReader implements EvmReader {
-  readonly #parts: ReaderParts;
+class EndpointSetReader implements EvmReader {
+  readonly #parts: ReaderContext;
   readonly #pool: RpcPool;
   readonly #logs: LogReader;
   readonly #guard: QuestionGuard | undefined;
 
   constructor(
     readonly chain: StateMachine,
-    parts: ReaderParts,
+    parts: ReaderContext,
     guard: QuestionGuard | undefined,
   ) {
     this.#parts = parts;
@@ -247,7 +247,7 @@ class PoolReader implements EvmReader {
   each(): readonly EvmReader[] {
     const { logsOf } = this.#parts;
     return this.#pool.each().map((pool) =>
-      new PoolReader(this.chain, { pool, logs: logsOf(pool), logsOf }, this.#guard)
+      new EndpointSetReader(this.chain, { pool, logs: logsOf(pool), logsOf }, this.#guard)
     );
   }
 
@@ -264,7 +264,7 @@ class PoolReader implements EvmReader {
       };
       return { check };
     };
-    return new PoolReader(this.chain, this.#parts, guard);
+    return new EndpointSetReader(this.chain, this.#parts, guard);
   }
 }
 

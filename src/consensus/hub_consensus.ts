@@ -31,7 +31,7 @@ export interface HubConsensus {
   readonly hosts: readonly HostChain[];
   /** Of proofs for {@link hosts}, in the order in which they are asked. */
   readonly sources: readonly ProofSource[];
-  readonly told: readonly HubFollower[];
+  readonly followers: readonly HubFollower[];
   /** Chains that cannot be told by proofs of this hub's type. */
   readonly skipped: readonly StateMachine[];
   /** What else is compared with the configuration at the start; absent: nothing. */
@@ -45,15 +45,15 @@ export interface NamedCheck {
 }
 
 /** What is compared with the configuration before chains are told; hosts check themselves. */
-export function checkFollowers({ told, checks = [] }: HubConsensus): readonly NamedCheck[] {
-  const targets = told.map((chain): NamedCheck => ({
+export function checkFollowers({ followers, checks = [] }: HubConsensus): readonly NamedCheck[] {
+  const targets = followers.map((chain): NamedCheck => ({
     name: chain.target.id.stateMachine,
-    check: (signal) => checkTold(chain, signal),
+    check: (signal) => checkFollower(chain, signal),
   }));
   return [...targets, ...checks];
 }
 
-async function checkTold(
+async function checkFollower(
   { prover, target }: HubFollower,
   signal: AbortSignal,
 ): Promise<readonly CheckFinding[]> {
@@ -79,20 +79,26 @@ export function planHubConsensus(
   const { sources } = parts;
   const intervalMs = pollIntervalSec * 1_000;
   const hosts = parts.hosts.map((chain) => hostWorker({ ...deps, hub, sources, chain, intervalMs }));
-  const told = parts.told.map(({ prover, target }) => {
+  const followers = parts.followers.map(({ prover, target }) => {
     const log = deps.log.with({ to: target.id.stateMachine });
-    const shared = { clock: deps.clock, random: deps.random, log, hub: target, news: new HeightNotifier() };
+    const shared = {
+      clock: deps.clock,
+      random: deps.random,
+      log,
+      hub: target,
+      notifier: new HeightNotifier(),
+    };
     return chainWorker(shared, { prover, l1: undefined }, checks.get(target.id.stateMachine));
   });
-  return [...hosts, ...told];
+  return [...hosts, ...followers];
 }
 
 /** Closes whatever is open. */
-export async function closeHubConsensus({ hosts, sources, told }: HubConsensus): Promise<void> {
+export async function closeHubConsensus({ hosts, sources, followers }: HubConsensus): Promise<void> {
   await Promise.allSettled([
     ...hosts.map((host) => host.close()),
     ...sources.map((source) => source.close()),
     // The prover closes the chain that it tells.
-    ...told.map(({ prover }) => prover.close()),
+    ...followers.map(({ prover }) => prover.close()),
   ]);
 }

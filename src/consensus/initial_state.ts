@@ -43,12 +43,14 @@ export function logConsensusState(
   signal: AbortSignal,
 ): Promise<ExitCode> {
   const { chain } = options;
-  return runSession(deps, config, async ({ hub, proved, held, hubState }) => {
+  return runSession(deps, config, async ({ hub, proved, receiveOnly, hubState }) => {
     const prover = chain === hub.id.stateMachine
       ? hubState
       : proved.find((candidate) => candidate.prover.chain === chain)?.prover;
     if (prover === undefined) {
-      deps.log.error(held.includes(chain) ? "initial_state_unavailable" : "chain_not_configured", { chain });
+      deps.log.error(receiveOnly.includes(chain) ? "initial_state_unavailable" : "chain_not_configured", {
+        chain,
+      });
       return exitCodes.failed;
     }
     try {

@@ -20,7 +20,7 @@ export interface MonitorDeps {
   readonly log: Log;
   readonly hub: Watcher;
   /** Substrate chains that are told of the hub: where they are watched, their view of the hub is, too. */
-  readonly told?: readonly Watcher[];
+  readonly followers?: readonly Watcher[];
 }
 
 /** First pass after the start, milliseconds. */
@@ -80,10 +80,13 @@ interface Direction extends UpdateLimit {
 }
 
 /** The hub's view of each watched chain, and that of the chain where the hub is told to it by this program. */
-function directions({ hub, told = [] }: MonitorDeps, limits: readonly UpdateLimit[]): readonly Direction[] {
+function directions(
+  { hub, followers = [] }: MonitorDeps,
+  limits: readonly UpdateLimit[],
+): readonly Direction[] {
   return limits.filter(({ id }) => id.stateMachine !== hub.id.stateMachine).flatMap(({ id, maxSec }) => [
     { at: hub, id, maxSec },
-    ...told.filter((chain) => chain.id.stateMachine === id.stateMachine)
+    ...followers.filter((chain) => chain.id.stateMachine === id.stateMachine)
       .map((at) => ({ at, id: hub.id, maxSec })),
   ]);
 }

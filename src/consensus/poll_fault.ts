@@ -40,20 +40,20 @@ const advices: ReadonlyMap<string, string> = new Map([
  * @param failures in a row before this look.
  * @throws what is neither a fault of an endpoint nor of time: a defect.
  */
-export function failedLook(
+export function reportFailedPoll(
   log: Log,
   error: unknown,
   failures: number,
 ): PollResult {
   if (error instanceof ProverFault) {
     log.error(proverEvents[error.code], { failures: failures + 1, error });
-    return { kind: error.code === "unrecoverable" ? "parked" : "failed" };
+    return { kind: error.code === "unrecoverable" ? "suspended" : "failed" };
   }
   if (error instanceof RpcFault && error.reaction === "stop") {
     log.error("endpoint_wrong_chain", {
       error,
     });
-    return { kind: "parked" };
+    return { kind: "suspended" };
   }
   if (error instanceof RpcFault && error.code === "missing_method") {
     const { method } = error.where;

@@ -6,37 +6,37 @@ import type { Log } from "../core/telemetry/log.ts";
 import { pauseAfter, type PollResult } from "./schedule.ts";
 
 /** What looking takes from outside. */
-export interface LookDeps {
+export interface PollDeps {
   readonly clock: Clock;
   readonly random: Randomness;
   readonly log: Log;
 }
 
 /** What is looked at. */
-export interface Looked {
+export interface Pollable {
   /** Pause between two looks when there is nothing special to wait for, milliseconds; it may change. */
   readonly intervalMs: number;
   /** One look, with what follows from it. @param failures in a row before it. */
-  look(failures: number, signal: AbortSignal): Promise<PollResult>;
+  poll(failures: number, signal: AbortSignal): Promise<PollResult>;
 }
 
 /**
  * Looks until `signal` is aborted, with whose reason it ends.
- * @param news ends pauses early that are not for something to recover; absent: nothing does.
+ * @param wake ends pauses early that are not for something to recover; absent: nothing does.
  */
 export async function runPollLoop(
-  { clock, random, log }: LookDeps,
-  looked: Looked,
-  { news, signal }: { readonly news?: Wake; readonly signal: AbortSignal },
+  { clock, random, log }: PollDeps,
+  pollable: Pollable,
+  { wake, signal }: { readonly wake?: Wake; readonly signal: AbortSignal },
 ): Promise<never> {
   for (let failures = 0;;) {
     const startMs = clock.now();
-    const result = await looked.look(failures, signal);
-    const pace = { intervalMs: looked.intervalMs, spentMs: clock.now() - startMs };
+    const result = await pollable.poll(failures, signal);
+    const pace = { intervalMs: pollable.intervalMs, spentMs: clock.now() - startMs };
     const pause = pauseAfter(result, pace, failures, random.fraction());
     failures = pause.failures;
     log.debug("poll_finished", { result: result.kind, nextInMs: Math.round(pause.delayMs) });
-    if (news !== undefined && pause.interruptible) await news.wait(pause.delayMs, signal);
+    if (wake !== undefined && pause.interruptible) await wake.wait(pause.delayMs, signal);
     else await clock.sleep(pause.delayMs, signal);
   }
 }

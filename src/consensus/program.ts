@@ -4,7 +4,7 @@ import { readConsensusConfig } from "./config/read.ts";
 import type { StateMachine } from "../core/ismp/state_machine.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { dropFileAccess } from "../core/runtime/file_access.ts";
-import { type KeptText, KeptTextFault, openKeptText } from "./kept_text.ts";
+import { openPersistedText, type PersistedText, PersistedTextFault } from "./persisted_text.ts";
 import { runApp, type World } from "../core/runtime/app.ts";
 import { systemRandomness } from "../core/runtime/randomness.ts";
 import { systemClock } from "../core/runtime/system_clock.ts";
@@ -25,11 +25,11 @@ export function runProgram(
     hasResult: command.kind === "logConsensusState",
   };
   return runApp(world, args, options, async (config, { log, print, signal }) => {
-    let summariesTexts: ReadonlyMap<StateMachine, KeptText>;
+    let summariesTexts: ReadonlyMap<StateMachine, PersistedText>;
     try {
       summariesTexts = openSummariesTexts(config, args.cache);
     } catch (error) {
-      if (!(error instanceof KeptTextFault)) throw error;
+      if (!(error instanceof PersistedTextFault)) throw error;
       log.error("cache_unusable", { explanation: error.message });
       return exitCodes.failed;
     }
@@ -42,15 +42,15 @@ export function runProgram(
   });
 }
 
-/** One file in the folder of `--cache` for each beacon chain. @throws {KeptTextFault} */
+/** One file in the folder of `--cache` for each beacon chain. @throws {PersistedTextFault} */
 function openSummariesTexts(
   config: ConsensusConfig,
   folder: string | undefined,
-): ReadonlyMap<StateMachine, KeptText> {
+): ReadonlyMap<StateMachine, PersistedText> {
   if (folder === undefined) return new Map();
   const chains = config.chains.filter(({ type }) => type === "evm").map(({ stateMachine }) => stateMachine);
   const path = (chain: StateMachine): string => `${folder.replace(/\/+$/, "")}/${chain}.summaries`;
-  return new Map(chains.map((chain) => [chain, openKeptText(path(chain))]));
+  return new Map(chains.map((chain) => [chain, openPersistedText(path(chain))]));
 }
 
 /** Texts that no log line may contain. The explorer's keys are not among the values: this program has no use for them. */

@@ -53,7 +53,7 @@ export class ProverFault extends Error {
   /**
    * @param code `bad_data`: an endpoint answered with data that our verifier refuses;
    * `not_served`: no endpoint has what is needed; `frozen`, `expired`: the client that would be told takes no update;
-   * `hub_state`: it is missing, of another type or unreadable; `stranded`: no update brings it any further.
+   * `hub_state`: it is missing, of another type or unreadable; `unrecoverable`: no update brings it any further.
    */
   constructor(
     readonly code: "bad_data" | "not_served" | "frozen" | "expired" | "hub_state" | "unrecoverable",
@@ -83,7 +83,7 @@ export interface ConsensusProver {
   /** Name of the client on the hub. */
   readonly consensusStateId: ConsensusStateId;
   /** Under which the hub stores the heights: for rollups the name of the L1's client. */
-  readonly commitmentsUnder: StateMachineId;
+  readonly commitmentId: StateMachineId;
   /** Pause between two looks when there is nothing special to wait for, milliseconds. */
   readonly intervalMs: number;
 

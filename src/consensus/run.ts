@@ -26,7 +26,7 @@ export interface RunOptions {
 }
 
 /** Endpoints of `--base` that fail are asked again for this long. */
-const BASE_WITHIN_MS = 30_000;
+const BASE_TIMEOUT_MS = 30_000;
 
 /** Runs until `signal` is aborted or a watched chain has stalled. */
 export function runConsensus(
@@ -67,7 +67,7 @@ export function runConsensus(
 interface Checks {
   readonly provers: ReadonlyMap<ConsensusProver, CheckResult>;
   /** Of what {@link checkFollowers} lists, by name. */
-  readonly told: ReadonlyMap<string, CheckResult>;
+  readonly followers: ReadonlyMap<string, CheckResult>;
 }
 
 /** The hub and all chains at the same time; `undefined` when something must be fixed, which is told. */
@@ -86,25 +86,25 @@ async function checkAll(
     ];
     return { prover, name: prover.chain, result: await checkWithin(deps, prover.chain, check, signal) };
   });
-  const toldOnes = hubConsensus === undefined ? [] : checkFollowers(hubConsensus);
-  const sinkChecks = toldOnes.map(async ({ name, check }) => ({
+  const followerChecks = hubConsensus === undefined ? [] : checkFollowers(hubConsensus);
+  const targetChecks = followerChecks.map(async ({ name, check }) => ({
     name,
     result: await checkWithin(deps, name, check, signal),
   }));
   const [result, chains, targets] = await Promise.all([
     hubCheck,
     Promise.all(chainChecks),
-    Promise.all(sinkChecks),
+    Promise.all(targetChecks),
   ]);
   const place = `[${config.hub.section}.substrate].rpc_ws`;
   // A hub that does not answer is told once: the provers ask it, too.
-  const told = result.kind === "unreachable"
+  const reported = result.kind === "unreachable"
     ? chains.filter((chain) => chain.result.kind === "checked")
     : chains;
-  if (!reportChecks(deps.log, { name: hubName, result, place }, [...told, ...targets])) return undefined;
+  if (!reportChecks(deps.log, { name: hubName, result, place }, [...reported, ...targets])) return undefined;
   return {
     provers: new Map(chains.map((chain) => [chain.prover, chain.result])),
-    told: new Map(targets.map((target) => [target.name, target.result])),
+    followers: new Map(targets.map((target) => [target.name, target.result])),
   };
 }
 
@@ -114,7 +114,7 @@ async function checkAll(
  */
 async function checkAccepted(
   hub: ConsensusTarget,
-  { commitmentsUnder: { stateMachine, consensusStateId } }: ConsensusProver,
+  { commitmentId: { stateMachine, consensusStateId } }: ConsensusProver,
   signal: AbortSignal,
 ): Promise<readonly CheckFinding[]> {
   const client = await hub.fetchClient(consensusStateId, "best", signal);
@@ -135,24 +135,27 @@ function planWorkers(
   parts: Connections & { readonly checks: Checks },
 ): readonly Worker[] {
   const { hub, checks, hubConsensus } = parts;
-  const news = new HeightNotifier();
-  const shared = { clock: deps.clock, random: deps.random, log: deps.log, hub, news };
+  const notifier = new HeightNotifier();
+  const shared = { clock: deps.clock, random: deps.random, log: deps.log, hub, notifier };
   const chains = parts.proved.map((chain) => chainWorker(shared, chain, checks.provers.get(chain.prover)));
   const everyMs = config.hub.substrate.pollIntervalSec * 1_000;
-  const heights = news.followed.map((id) => heightNotifierWorker(shared, id, everyMs));
-  const held = parts.held.map((chain) => heldWorker(deps, chain));
+  const heights = notifier.followed.map((id) => heightNotifierWorker(shared, id, everyMs));
+  const receiveOnly = parts.receiveOnly.map((chain) => receiveOnlyWorker(deps, chain));
   const limits = config.relayer.maximumUpdateIntervals;
-  const monitor = limits.length === 0
+  const monitor = limits.length === 0 ? [] : [monitorWorker({
+    ...shared,
+    followers: hubConsensus?.followers.map(({ target }) => target) ?? [],
+  }, limits)];
+  const ofHub = hubConsensus === undefined
     ? []
-    : [monitorWorker({ ...shared, told: hubConsensus?.told.map(({ target }) => target) ?? [] }, limits)];
-  const ofHub = hubConsensus === undefined ? [] : planHubConsensus(deps, config, hubConsensus, checks.told);
-  return [...chains, ...heights, ...held, ...monitor, ...ofHub];
+    : planHubConsensus(deps, config, hubConsensus, checks.followers);
+  return [...chains, ...heights, ...receiveOnly, ...monitor, ...ofHub];
 }
 
 /** A chain of which nothing is proved keeps its place: the program does not end for want of work. */
-function heldWorker({ log }: Pick<RunDeps, "log">, chain: StateMachine): Worker {
+function receiveOnlyWorker({ log }: Pick<RunDeps, "log">, chain: StateMachine): Worker {
   return {
-    name: `held ${chain}`,
+    name: `receive-only ${chain}`,
     run: (signal) => {
       log.info("chain_receive_only", { chain });
       if (signal.aborted) return Promise.resolve();
@@ -170,15 +173,15 @@ function logStart(
   log.info("program_started", {
     hub: hub.id.stateMachine,
     chains: proved.map(({ prover }) => `${prover.chain} (${prover.consensusStateId})`).join(", "),
-    followers: toldNames(hubConsensus),
+    followers: followerNames(hubConsensus),
     watched: limits.map(({ id, maxSec }) => `${stateMachineIdKey(id)} ${maxSec} s`).join(", ") || "none",
   });
 }
 
 /** Chains that get proofs of the hub. */
-function toldNames(parts: Connections["hubConsensus"]): string {
+function followerNames(parts: Connections["hubConsensus"]): string {
   const hosts = parts?.hosts.map((host) => host.id.stateMachine) ?? [];
-  const targets = parts?.told.map(({ target }) => target.id.stateMachine) ?? [];
+  const targets = parts?.followers.map(({ target }) => target.id.stateMachine) ?? [];
   return [...hosts, ...targets].join(", ") || "none";
 }
 
@@ -200,7 +203,7 @@ async function checkBase(
   try {
     const options = {
       backoff: { firstMs: 500, maxMs: 4_000 },
-      withinMs: BASE_WITHIN_MS,
+      withinMs: BASE_TIMEOUT_MS,
       decide: (error: unknown) =>
         error instanceof RpcFault && error.reaction === "retry"
           ? { kind: "again" as const }

@@ -13,7 +13,7 @@ export type PollResult =
   /** It may succeed when tried again. `atLeastMs`: what an endpoint asked for. */
   | { readonly kind: "failed"; readonly atLeastMs?: number | undefined }
   /** Somebody has to fix something; looking often helps nobody. */
-  | { readonly kind: "parked" };
+  | { readonly kind: "suspended" };
 
 /** The usual pause, and how much of it the look itself has taken. */
 export interface Pace {
@@ -31,7 +31,7 @@ export interface Pause {
 }
 
 /** After failures: 1 s to 1 min (docs/protocol/hub-consensus.md section 3.3). */
-export const lookBackoff: Backoff = { firstMs: 1_000, maxMs: 60_000 };
+export const pollBackoff: Backoff = { firstMs: 1_000, maxMs: 60_000 };
 
 /** Least pause between two looks, whatever is said: no loop without a pause. */
 export const MIN_PAUSE_MS = 1_000;
@@ -40,7 +40,7 @@ export const MIN_PAUSE_MS = 1_000;
 export const MAX_PAUSE_MS = 2 ** 31 - 1;
 
 /** Pause where somebody has to fix something. */
-export const PARKED_MS = 10 * 60_000;
+export const SUSPENDED_MS = 10 * 60_000;
 
 /**
  * The pause after a look.
@@ -58,11 +58,11 @@ export function pauseAfter(result: PollResult, pace: Pace, failures: number, fra
       return { delayMs: bounded(delayMs), interruptible: true, failures: 0 };
     }
     case "failed": {
-      const delayMs = Math.max(nextDelayMs(lookBackoff, failures + 1, fraction), result.atLeastMs ?? 0);
+      const delayMs = Math.max(nextDelayMs(pollBackoff, failures + 1, fraction), result.atLeastMs ?? 0);
       return { delayMs: bounded(delayMs), interruptible: false, failures: failures + 1 };
     }
-    case "parked":
-      return { delayMs: PARKED_MS, interruptible: false, failures: failures + 1 };
+    case "suspended":
+      return { delayMs: SUSPENDED_MS, interruptible: false, failures: failures + 1 };
   }
 }
 

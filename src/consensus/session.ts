@@ -19,7 +19,7 @@ export interface Connections {
   readonly hub: ConsensusTarget;
   readonly proved: readonly ProvedChain[];
   /** Chains of which nothing is proved: they have no client on the hub that this program knows. */
-  readonly held: readonly StateMachine[];
+  readonly receiveOnly: readonly StateMachine[];
   /** Who is told of the hub; absent: nobody (`enable_hub_consensus = false`). */
   readonly hubConsensus?: HubConsensus | undefined;
   /** Makes the state with which clients of the hub are created elsewhere. */

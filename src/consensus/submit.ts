@@ -36,7 +36,7 @@ export interface SubmitDeps {
 export interface FoundUpdates {
   readonly chain: StateMachine;
   readonly consensusStateId: ConsensusStateId;
-  readonly commitmentsUnder: StateMachineId;
+  readonly commitmentId: StateMachineId;
   /** In the order of the extrinsic. */
   readonly proofs: readonly Uint8Array[];
   /** State of the client that they were made on, as the hub stores it. */
@@ -66,10 +66,10 @@ const POLL_MS = 2_000;
  * The pool keeps an update for 25 blocks (docs/protocol/hub-consensus.md section 3.4), 5 min at 12 s; twice that is
  * enough for all.
  */
-const IN_BLOCK_WITHIN_MS = 600_000;
+const INCLUSION_TIMEOUT_MS = 600_000;
 
 /** A block should have the update of somebody else, for which the pool did not take ours, after this time. */
-const OTHERS_WITHIN_MS = 60_000;
+const COMPETITOR_TIMEOUT_MS = 60_000;
 
 /** Submits updates and waits until a block has them, or it is clear that none will. */
 export async function submitUpdates(
@@ -94,7 +94,7 @@ export async function submitUpdates(
     fields: { chain: found.chain },
   };
   // The pool has these very bytes already, or somebody's update to the same height in their place.
-  const othersMs = sent.kind === "alreadyKnown" ? OTHERS_WITHIN_MS : 0;
+  const othersMs = sent.kind === "alreadyKnown" ? COMPETITOR_TIMEOUT_MS : 0;
   return await awaitLogged(deps, awaited, () => follow(deps, found, { submission, othersMs }, signal));
 }
 
@@ -106,7 +106,7 @@ async function follow(
   signal: AbortSignal,
 ): Promise<SubmitResult> {
   const startMs = deps.clock.now();
-  const untilMs = startMs + IN_BLOCK_WITHIN_MS;
+  const untilMs = startMs + INCLUSION_TIMEOUT_MS;
   const last = delayAbort(deps.clock, signal, SHUTDOWN_GRACE_MS);
   try {
     while (deps.clock.now() < untilMs) {
@@ -118,7 +118,7 @@ async function follow(
       if (result !== undefined) return result;
       await deps.clock.sleep(POLL_MS, last.signal);
     }
-    return { kind: "lost", reason: `in no block after ${IN_BLOCK_WITHIN_MS / 60_000} min` };
+    return { kind: "lost", reason: `in no block after ${INCLUSION_TIMEOUT_MS / 60_000} min` };
   } finally {
     last.end();
   }
@@ -168,10 +168,10 @@ async function movedOn(
 
 async function overtakenBy(
   hub: SubmitDeps["hub"],
-  { commitmentsUnder, height }: FoundUpdates,
+  { commitmentId, height }: FoundUpdates,
   signal: AbortSignal,
 ): Promise<SubmitResult | undefined> {
   if (height === undefined) return undefined;
-  const hubHeight = await hub.fetchLatestHeight(commitmentsUnder, signal);
+  const hubHeight = await hub.fetchLatestHeight(commitmentId, signal);
   return hubHeight !== undefined && hubHeight >= height ? { kind: "overtaken", hubHeight } : undefined;
 }

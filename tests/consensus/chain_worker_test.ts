@@ -23,7 +23,7 @@ class Scene {
   readonly clock = new FakeClock();
   readonly hub = new MemoryUpdatesHub(this.clock);
   readonly log = new RecordedLog();
-  readonly news = new HeightNotifier();
+  readonly notifier = new HeightNotifier();
   readonly stop = new AbortController();
   readonly random = fixedRandomness(0);
   readonly ends: unknown[] = [];
@@ -40,7 +40,7 @@ class Scene {
     } = {},
   ): ScriptedProver {
     const prover = new ScriptedProver(this.clock, { id, ...options });
-    this.hub.commitmentsOf.set(prover.consensusStateId, prover.commitmentsUnder);
+    this.hub.commitmentsOf.set(prover.consensusStateId, prover.commitmentId);
     options.prepare?.(prover);
     const check = options.isUnchecked ? undefined : checked;
     const worker = chainWorker(this, { prover, l1: options.l1 }, check);
@@ -314,7 +314,7 @@ Deno.test("chain worker: a rollup is looked at again as soon as the hub knows a 
   const scene = new Scene();
   const eth = idOf("EVM-1/ETH0");
   const rollup = scene.start("EVM-10/OPT0", { storedUnder: "ETH0", l1: eth });
-  heightNotifierWorker({ ...scene, news: scene.news }, eth, 10_000).run(scene.stop.signal)
+  heightNotifierWorker({ ...scene, notifier: scene.notifier }, eth, 10_000).run(scene.stop.signal)
     .catch((error: unknown) => scene.ends.push(error));
   scene.hub.store(eth, 100n);
   await scene.clock.advance(20_000);
@@ -342,8 +342,8 @@ Deno.test("chain worker: news do not shorten the pause after a failure", async (
   });
   await scene.clock.advance(20_000);
   const before = rollup.looks.length;
-  scene.news.tell({ id: eth, height: 1n });
-  scene.news.tell({ id: eth, height: 2n });
+  scene.notifier.notify({ id: eth, height: 1n });
+  scene.notifier.notify({ id: eth, height: 2n });
   await scene.clock.advance(1_000);
   assert.equal(rollup.looks.length, before);
   await scene.end();

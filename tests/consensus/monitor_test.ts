@@ -134,7 +134,7 @@ Deno.test("monitor: of a Substrate chain that is told of the hub both directions
   hub.store(id, 5n);
   target.store(hub.id, 9n);
   let fault: unknown;
-  const worker = monitorWorker({ clock, hub, log, told: [target] }, [{ id, maxSec: 700n }]);
+  const worker = monitorWorker({ clock, hub, log, followers: [target] }, [{ id, maxSec: 700n }]);
   worker.run(new AbortController().signal).catch((error: unknown) => void (fault = error));
   await clock.advance(650_000);
   hub.store(id, 6n);

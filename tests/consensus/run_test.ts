@@ -31,7 +31,7 @@ class Scene {
   readonly eth = new ScriptedProver(this.clock, { id: "EVM-11155111/ETH0" });
   readonly rollup = new ScriptedProver(this.clock, { id: "EVM-421614/ARB0", storedUnder: "ETH0" });
   readonly bsc = new ScriptedProver(this.clock, { id: "EVM-97/BSC0" });
-  held = [parseStateMachine("EVM-137")];
+  receiveOnly = [parseStateMachine("EVM-137")];
   hubConsensus: HubConsensus | undefined;
   hubState: HubStateMaker | undefined;
   fetchBase: Connections["fetchBase"];
@@ -46,7 +46,7 @@ class Scene {
         { prover: this.rollup, l1: idOf("EVM-11155111/ETH0") },
         { prover: this.bsc, l1: undefined },
       ],
-      held: this.held,
+      receiveOnly: this.receiveOnly,
       hubConsensus: this.hubConsensus,
       hubState: this.hubState,
       fetchBase: this.fetchBase,
@@ -156,7 +156,7 @@ Deno.test("run: a defect in one chain's worker restarts it alone, with pauses", 
     throw new TypeError("a defect");
   };
   scene.eth.find = (look) => updateTo(BigInt(look));
-  scene.hub.commitmentsOf.set(scene.eth.consensusStateId, scene.eth.commitmentsUnder);
+  scene.hub.commitmentsOf.set(scene.eth.consensusStateId, scene.eth.commitmentId);
   const run = scene.run();
   await scene.clock.advance(700_000);
   assert.deepEqual(scene.hub.sent, [1n, 2n, 3n]);
@@ -181,9 +181,12 @@ Deno.test("run: a watched chain without updates ends the program with its own st
   scene.assertClosed();
 });
 
-Deno.test("run: with nothing but a held chain it stays until it is stopped", async () => {
+Deno.test("run: with nothing but a receive-only chain it stays until it is stopped", async () => {
   const scene = new Scene();
-  const deps: RunDeps = { ...scene.deps, connect: () => ({ hub: scene.hub, proved: [], held: scene.held }) };
+  const deps: RunDeps = {
+    ...scene.deps,
+    connect: () => ({ hub: scene.hub, proved: [], receiveOnly: scene.receiveOnly }),
+  };
   const run = runConsensus(deps, configOf(GOOD_CONSENSUS_TOML), { base: undefined }, scene.stop.signal);
   let ended = false;
   run.finally(() => ended = true);
@@ -196,7 +199,7 @@ Deno.test("run: with nothing but a held chain it stays until it is stopped", asy
 Deno.test("run: chains that proofs of the hub cannot serve are named in one line each", async () => {
   const scene = new Scene();
   const skipped = [parseStateMachine("EVM-97"), parseStateMachine("EVM-137")];
-  scene.hubConsensus = { hosts: [], sources: [], told: [], skipped };
+  scene.hubConsensus = { hosts: [], sources: [], followers: [], skipped };
   const run = scene.run();
   await scene.clock.advance(600_000);
   const named = scene.log.lines.filter(({ event }) => event === "hub_proofs_unsupported");

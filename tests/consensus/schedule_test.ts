@@ -3,9 +3,9 @@ import fc from "fast-check";
 import {
   MAX_PAUSE_MS,
   MIN_PAUSE_MS,
-  PARKED_MS,
   pauseAfter,
   type PollResult,
+  SUSPENDED_MS,
 } from "../../src/consensus/schedule.ts";
 
 const pace = { intervalMs: 300_000, spentMs: 0 };
@@ -45,7 +45,7 @@ Deno.test("schedule: failures wait 1 s, 2 s, 4 s and so on up to a minute, and n
   assert.deepEqual(delays, [1, 2, 4, 8, 16, 32, 60, 60]);
   assert.equal(failures, 8);
   assert.equal(pauseAfter({ kind: "failed", atLeastMs: 90_000 }, pace, 0, 0).delayMs, 90_000);
-  assert.equal(pauseAfter({ kind: "parked" }, pace, 0, 0).delayMs, PARKED_MS);
+  assert.equal(pauseAfter({ kind: "suspended" }, pace, 0, 0).delayMs, SUSPENDED_MS);
 });
 
 Deno.test("schedule: no pause is shorter than a second or longer than a timer can hold", () => {
@@ -56,7 +56,7 @@ Deno.test("schedule: no pause is shorter than a second or longer than a timer ca
     }),
     fc.record({ kind: fc.constant("updated" as const), hasMore: fc.boolean() }),
     fc.record({ kind: fc.constant("failed" as const), atLeastMs: fc.option(fc.nat(), { nil: undefined }) }),
-    fc.record({ kind: fc.constant("parked" as const) }),
+    fc.record({ kind: fc.constant("suspended" as const) }),
   );
   fc.assert(fc.property(
     result.filter((look) => look.kind !== "nothing" || !Number.isNaN(look.againInMs)),

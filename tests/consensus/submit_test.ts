@@ -28,7 +28,7 @@ function scene(): Scene {
     const found: FoundUpdates = {
       chain: id.stateMachine,
       consensusStateId: id.consensusStateId,
-      commitmentsUnder: id,
+      commitmentId: id,
       proofs: [proofOf(height ?? 0n)],
       madeOn: firstState,
       height,

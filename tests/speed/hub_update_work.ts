@@ -70,7 +70,7 @@ interface Bench extends AsyncDisposable {
   /** @returns proofs. @throws {Error} when there is nothing to prove. */
   prove(): Promise<readonly Uint8Array[]>;
   readRelay(): Traffic;
-  readTold(): Traffic;
+  readFollower(): Traffic;
 }
 
 const { signal } = new AbortController();
@@ -117,7 +117,7 @@ function grandpaBench(job: JobOf<"grandpa">, relay: RelayChain): Omit<Bench, "re
       if (found.kind === "updates") return found.proofs;
       throw new Error(`Nothing to prove: ${found.reason}`);
     },
-    readTold: sockets.read,
+    readFollower: sockets.read,
     [Symbol.asyncDispose]: () => prover.close(),
   };
 }
@@ -145,7 +145,7 @@ function beefyBench(job: JobOf<"beefy">, relay: RelayChain): Omit<Bench, "readRe
       if (found.kind === "proofs") return found.proofs;
       throw new Error(`Nothing to prove: ${found.kind === "unable" ? found.detail : found.reason}`);
     },
-    readTold: () => nowhere,
+    readFollower: () => nowhere,
     [Symbol.asyncDispose]: () => relay.close(),
   };
 }
@@ -183,7 +183,7 @@ async function measure(job: UpdateJob): Promise<ProvingCost> {
   await bench.prove();
   const rounds: ProvingCost[] = [];
   for (let round = 0; round < job.rounds; round++) {
-    const [relay, told] = [bench.readRelay(), bench.readTold()];
+    const [relay, told] = [bench.readRelay(), bench.readFollower()];
     const [startMs, cpu] = [performance.now(), cpuUsage()];
     const proofs = await bench.prove();
     const [ms, used] = [performance.now() - startMs, cpuUsage(cpu)];
@@ -191,7 +191,7 @@ async function measure(job: UpdateJob): Promise<ProvingCost> {
       ms,
       cpuMs: (used.user + used.system) / 1000,
       relay: trafficSince(relay, bench.readRelay()),
-      told: trafficSince(told, bench.readTold()),
+      told: trafficSince(told, bench.readFollower()),
       proofs: proofs.map(toHex),
     });
   }

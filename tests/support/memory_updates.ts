@@ -180,7 +180,7 @@ export function updateTo(height: bigint, hasMore = false): ProverFinding {
 export class ScriptedProver implements ConsensusProver {
   readonly chain: StateMachine;
   readonly consensusStateId: ConsensusStateId;
-  readonly commitmentsUnder: StateMachineId;
+  readonly commitmentId: StateMachineId;
   readonly intervalMs: number;
   /** Times of the looks, ms. */
   readonly looks: number[] = [];
@@ -203,7 +203,7 @@ export class ScriptedProver implements ConsensusProver {
     const under = options.storedUnder === undefined
       ? consensusStateId
       : toConsensusStateId(options.storedUnder);
-    this.commitmentsUnder = { stateMachine, consensusStateId: under };
+    this.commitmentId = { stateMachine, consensusStateId: under };
     this.intervalMs = options.intervalMs ?? 300_000;
     this.find = () => ({ kind: "nothing", reason: "nothing is new" });
   }
@@ -224,7 +224,7 @@ export class ScriptedProver implements ConsensusProver {
       unbondingSec: 5_832_000n,
       challengePeriods: new Map([[this.chain, 300n]]),
       commitments: [{
-        id: this.commitmentsUnder,
+        id: this.commitmentId,
         at: {
           height: 12n,
           commitment: {

@@ -216,7 +216,7 @@ export interface BeaconChainConfig extends ChainSection {
 
 /** `type = "evm"` of any other chain: nothing is proved of it, it only receives. */
 export interface ReceiveOnlyConfig extends ChainSection {
-  readonly type: "held";
+  readonly type: "receive_only";
 }
 
 /** `type = "op_stack"`. `consensusStateId` is that of its own client, never the L1's. */

@@ -122,7 +122,7 @@ export function checkLimits(
 }
 
 /** Says of a rollup whose L1 is not in the file where the L1's updates have to come from. */
-export function noteForeignL1(l1: KnownL1, chains: readonly KnownSection[]): void {
+export function noteUnconfiguredL1(l1: KnownL1, chains: readonly KnownSection[]): void {
   const named = chains.map(({ stateMachine }) => stateMachine);
   if (l1.stateMachine === undefined || named.includes(l1.stateMachine) || named.includes(undefined)) return;
   l1.host.child("l1_state_machine").note(

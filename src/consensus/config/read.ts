@@ -24,7 +24,7 @@ import {
 } from "../../core/config/sections.ts";
 import type { ConfigFiles } from "../../core/config/toml.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import { checkLimits, type KnownL1, noteForeignL1, withHubPara } from "./checks.ts";
+import { checkLimits, type KnownL1, noteUnconfiguredL1, withHubPara } from "./checks.ts";
 import { CHAIN_TYPES, type ChainReading, readChain, type Sections } from "./read_chain.ts";
 import type { ConsensusHubConfig, HubConsensusConfig } from "./hub_schema.ts";
 import { type ConsensusConfig, type ConsensusRelayerConfig, consensusSections } from "./schema.ts";
@@ -62,7 +62,7 @@ function checkTogether(
 ): void {
   const known = chains.map((chain) => chain.known);
   checkDistinct(hub?.known, known);
-  for (const { l1 } of chains) if (l1 !== undefined) noteForeignL1(l1, known);
+  for (const { l1 } of chains) if (l1 !== undefined) noteUnconfiguredL1(l1, known);
   checkLiveIds(chains.flatMap((chain) => chain.l1 === undefined ? [chain.known] : []));
   checkLiveIds(
     chains.flatMap((chain) => chain.l1 === undefined ? [] : [storedAs(chain.known, chain.l1)]),

@@ -51,7 +51,7 @@ export function readChain(
   const location = document.diagnostics.section([name]);
   const { consensus, type } = table;
   if (consensus !== undefined && isTable(consensus)) return reportNewerLayout(consensus, location);
-  if (type === "substrate") return readTold(sections, table, location);
+  if (type === "substrate") return readFollower(sections, table, location);
   const kind = typeof type === "string" ? findKind(type) : undefined;
   if (typeof type !== "string" || kind === undefined) {
     reportType(type, location.child("type"), {
@@ -96,7 +96,7 @@ function reportNewerLayout(consensus: TomlTable, location: SourceLocation): Chai
 }
 
 /** A chain that follows the hub: nothing else is done for it. */
-function readTold({ substrate }: Sections, table: TomlTable, location: SourceLocation): ChainReading {
+function readFollower({ substrate }: Sections, table: TomlTable, location: SourceLocation): ChainReading {
   const { partial, complete } = readSection(table, location, substrate);
   const config = complete && { section: location.section, ...complete };
   return { known: toKnown(location, partial), l1: undefined, config };
@@ -136,7 +136,7 @@ function readEvm(sections: Sections, entry: ChainEntry, document: ConfigDocument
         "the hub has no client for this chain's finality; only 1, 11155111, 100 and 10200 have a beacon chain",
       );
     }
-    return alone(entry, { type: "held" });
+    return alone(entry, { type: "receive_only" });
   }
   const { complete } = readInner(entry, "host", sections.beaconHost, document);
   return alone(entry, complete && { type: "evm", host: complete });

@@ -10,14 +10,17 @@ import { createParachainProver, PARACHAIN_CLIENT_ID } from "../clients/parachain
 import type { ConsensusProver, InitialConsensusState, ProverFinding } from "../prover.ts";
 
 /** The prover of the hub for one chain, whichever client its governance gives it, now or later. */
-export function createToldProver(deps: GrandpaProverDeps, options: GrandpaProverOptions): ConsensusProver {
+export function createFollowerProver(
+  deps: GrandpaProverDeps,
+  options: GrandpaProverOptions,
+): ConsensusProver {
   return new FollowerProver(deps, options);
 }
 
 class FollowerProver implements ConsensusProver {
   readonly chain: StateMachine;
   readonly consensusStateId: ConsensusStateId;
-  readonly commitmentsUnder: StateMachineId;
+  readonly commitmentId: StateMachineId;
   readonly intervalMs: number;
   readonly #deps: GrandpaProverDeps;
   readonly #byVotes: ConsensusProver;
@@ -27,10 +30,10 @@ class FollowerProver implements ConsensusProver {
     this.#deps = deps;
     this.#byVotes = createGrandpaProver(deps, options);
     this.#byHeads = createParachainProver(deps, { ...options, hub: options.stateMachine });
-    const { chain, consensusStateId, commitmentsUnder, intervalMs } = this.#byVotes;
+    const { chain, consensusStateId, commitmentId, intervalMs } = this.#byVotes;
     this.chain = chain;
     this.consensusStateId = consensusStateId;
-    this.commitmentsUnder = commitmentsUnder;
+    this.commitmentId = commitmentId;
     this.intervalMs = intervalMs;
   }
 

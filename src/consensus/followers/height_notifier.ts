@@ -37,7 +37,7 @@ export class HeightNotifier {
   }
 
   /** Something newer wakes the followers, except the first word about a chain: they are looking anyway. */
-  tell({ id, height }: StateMachineHeight): void {
+  notify({ id, height }: StateMachineHeight): void {
     const followed = this.#followed.get(stateMachineIdKey(id));
     if (followed === undefined) return;
     const isFirst = followed.height === undefined;
@@ -52,7 +52,7 @@ export function heightNotifierWorker(
   deps: {
     readonly clock: Clock;
     readonly hub: Pick<ConsensusTarget, "fetchLatestHeight">;
-    readonly news: HeightNotifier;
+    readonly notifier: HeightNotifier;
   },
   id: StateMachineId,
   everyMs: number,
@@ -62,7 +62,7 @@ export function heightNotifierWorker(
     run: async (signal) => {
       for (;;) {
         const height = await deps.hub.fetchLatestHeight(id, signal);
-        if (height !== undefined) deps.news.tell({ id, height });
+        if (height !== undefined) deps.notifier.notify({ id, height });
         await deps.clock.sleep(everyMs, signal);
       }
     },

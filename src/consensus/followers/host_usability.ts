@@ -9,31 +9,31 @@ import type { BeefyClientState } from "../../core/evm/beefy_client_state.ts";
 export type UsableHostView = HostConsensusView & { readonly state: BeefyClientState };
 
 /** Why a host takes nothing; it is looked at again, since others can fix all of it. */
-export type UnfitCode = "frozen" | "expired" | "other_client" | "foreign_hub";
+export type UnusableCode = "frozen" | "expired" | "other_client" | "foreign_hub";
 
 /** What a look at a host says. */
-export type Fitness =
-  | { readonly kind: "fit"; readonly view: UsableHostView }
-  | { readonly kind: "unfit"; readonly code: UnfitCode; readonly detail: string };
+export type Usability =
+  | { readonly kind: "usable"; readonly view: UsableHostView }
+  | { readonly kind: "unusable"; readonly code: UnusableCode; readonly detail: string };
 
 /** Judges a host before its client is probed. */
-export function judgeHost(view: HostConsensusView): Fitness {
+export function judgeHost(view: HostConsensusView): Usability {
   const { state } = view;
   if (!view.acceptsHub) {
-    return unfit("foreign_hub", "the host stores no heights of this hub: its governance must add it");
+    return unusable("foreign_hub", "the host stores no heights of this hub: its governance must add it");
   }
   if (state === undefined) {
-    return unfit("other_client", `${OTHER_CLIENT}; its stored state is not that of a BEEFY client`);
+    return unusable("other_client", `${OTHER_CLIENT}; its stored state is not that of a BEEFY client`);
   }
   if (isExpired(view)) {
     const ageSec = view.nowSec - view.updatedSec;
     const detail =
       `the client has expired: its last update was ${ageSec} s ago and ${view.unstakingSec} s are allowed; no ` +
       "relayer can update it, its governance must set a new consensus state";
-    return unfit("expired", detail);
+    return unusable("expired", detail);
   }
-  if (view.isFrozen) return unfit("frozen", "the host is frozen and takes nothing until it is thawed");
-  return { kind: "fit", view: { ...view, state } };
+  if (view.isFrozen) return unusable("frozen", "the host is frozen and takes nothing until it is thawed");
+  return { kind: "usable", view: { ...view, state } };
 }
 
 /** What an operator is told of clients without a byte for the kind of proof. */
@@ -46,6 +46,6 @@ export function isExpired(
   return nowSec - updatedSec >= unstakingSec;
 }
 
-function unfit(code: UnfitCode, detail: string): Fitness {
-  return { kind: "unfit", code, detail };
+function unusable(code: UnusableCode, detail: string): Usability {
+  return { kind: "unusable", code, detail };
 }

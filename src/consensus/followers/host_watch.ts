@@ -9,7 +9,7 @@ import type { Clock } from "../../core/runtime/clock.ts";
 import { WaitNotices } from "../../core/runtime/waiting.ts";
 import type { EventCode } from "../../core/telemetry/events.ts";
 import type { Log } from "../../core/telemetry/log.ts";
-import { judgeHost, OTHER_CLIENT, type UnfitCode, type UsableHostView } from "./host_usability.ts";
+import { judgeHost, OTHER_CLIENT, type UnusableCode, type UsableHostView } from "./host_usability.ts";
 
 /** What the watch needs. */
 export interface HostWatchDeps {
@@ -20,7 +20,7 @@ export interface HostWatchDeps {
   readonly chain: ConsensusReceiver;
 }
 
-const unfitEvents: Readonly<Record<UnfitCode, EventCode>> = {
+const unusableEvents: Readonly<Record<UnusableCode, EventCode>> = {
   frozen: "host_frozen",
   expired: "client_expired",
   other_client: "client_unsupported",
@@ -31,7 +31,7 @@ const unfitEvents: Readonly<Record<UnfitCode, EventCode>> = {
 export class HostWatch {
   readonly #deps: HostWatchDeps;
   readonly #notices: WaitNotices;
-  #unfit: UnfitCode | undefined;
+  #unusable: UnusableCode | undefined;
   /** The client that is known to take our proofs. Others are asked again at every look: an endpoint may be wrong once. */
   #router: Address | undefined;
 
@@ -41,31 +41,31 @@ export class HostWatch {
   }
 
   /** What the host knows; `undefined` when it takes nothing, which was told. @throws {RpcFault} */
-  async fetchFit(signal: AbortSignal): Promise<UsableHostView | undefined> {
+  async fetchUsable(signal: AbortSignal): Promise<UsableHostView | undefined> {
     const { chain, hub } = this.#deps;
     const view = await chain.fetchConsensusView(hub, signal);
-    const fitness = judgeHost(view);
-    if (fitness.kind === "unfit") return this.#tellUnfit(fitness.code, fitness.detail);
+    const usability = judgeHost(view);
+    if (usability.kind === "unusable") return this.#reportUnusable(usability.code, usability.detail);
     if (this.#router !== view.consensusClient) {
       const kind = await chain.fetchClientKind(view.consensusClient, signal);
       if (kind !== "router") {
-        return this.#tellUnfit("other_client", `${OTHER_CLIENT}: ${view.consensusClient}`);
+        return this.#reportUnusable("other_client", `${OTHER_CLIENT}: ${view.consensusClient}`);
       }
       this.#router = view.consensusClient;
     }
-    if (this.#unfit !== undefined) this.#deps.log.info("host_resumed");
-    this.#unfit = undefined;
+    if (this.#unusable !== undefined) this.#deps.log.info("host_resumed");
+    this.#unusable = undefined;
     this.#notices.done("host");
-    return fitness.view;
+    return usability.view;
   }
 
-  #tellUnfit(code: UnfitCode, detail: string): undefined {
+  #reportUnusable(code: UnusableCode, detail: string): undefined {
     const fields = { code };
-    if (this.#unfit !== code) {
+    if (this.#unusable !== code) {
       const level = code === "frozen" ? "warn" : "error";
-      this.#deps.log[level](unfitEvents[code], { ...fields, explanation: detail });
+      this.#deps.log[level](unusableEvents[code], { ...fields, explanation: detail });
     }
-    this.#unfit = code;
+    this.#unusable = code;
     this.#notices.waiting("host", { event: "host_awaited", fields });
     return undefined;
   }

@@ -17,16 +17,16 @@ import type { Clock } from "../../core/runtime/clock.ts";
 import type { Randomness } from "../../core/runtime/randomness.ts";
 import type { Worker } from "../../core/runtime/worker.ts";
 import type { Log } from "../../core/telemetry/log.ts";
-import { failedLook } from "../poll_fault.ts";
-import { type Looked, runPollLoop } from "../poll_loop.ts";
-import { PARKED_MS, type PollResult } from "../schedule.ts";
+import { reportFailedPoll } from "../poll_fault.ts";
+import { type Pollable, runPollLoop } from "../poll_loop.ts";
+import { type PollResult, SUSPENDED_MS } from "../schedule.ts";
 import { judgeHost, type UsableHostView } from "./host_usability.ts";
 import { HostWatch } from "./host_watch.ts";
 import {
-  areStillNews,
+  areStillNeeded,
   type BatchedProof,
   hubHeightOf,
-  isHeightBrought,
+  isHeightDelivered,
 } from "../clients/beefy/proof_batch.ts";
 import { type FoundProofs, ProofFinder } from "../clients/beefy/proof_finder.ts";
 import type { ProofSource } from "../clients/beefy/proof_source.ts";
@@ -56,10 +56,10 @@ export const UNUSABLE_POLL_MS = 60_000;
 const SETTLING_MS = 4_000;
 
 /** By so much, chosen at random, a relayer that came second keeps away from the one that was first. */
-const MAX_APART_MS = 8_000;
+const MAX_COMPETITOR_BACKOFF_MS = 8_000;
 
 /** Longest time for which what we delivered may be missing in what endpoints tell; then a reorganisation took it. */
-const SETTLED_WITHIN_MS = 120_000;
+const SETTLE_TIMEOUT_MS = 120_000;
 
 /** Looks in a row for which proofs of others in the pool are waited for; then they count as stuck. */
 const MAX_POOL_WAITS = 10;
@@ -90,7 +90,7 @@ async function passCheck(
     for (const { event, text } of fatal) {
       log.error("chain_suspended", { finding: event, explanation: text });
     }
-    await clock.sleep(PARKED_MS, signal);
+    await clock.sleep(SUSPENDED_MS, signal);
   }
 }
 
@@ -101,7 +101,7 @@ interface Sent {
 }
 
 /** Looks at one host, and delivers. */
-class HostWorker implements Looked {
+class HostWorker implements Pollable {
   readonly intervalMs: number;
   readonly #deps: HostWorkerDeps;
   readonly #watch: HostWatch;
@@ -122,9 +122,9 @@ class HostWorker implements Looked {
   }
 
   /** One look, with the delivery of what it found. */
-  async look(failures: number, signal: AbortSignal): Promise<PollResult> {
+  async poll(failures: number, signal: AbortSignal): Promise<PollResult> {
     try {
-      const view = await this.#watch.fetchFit(signal);
+      const view = await this.#watch.fetchUsable(signal);
       if (view === undefined) return { kind: "nothing", againInMs: UNUSABLE_POLL_MS };
       if (this.#isSettling(view)) return { kind: "nothing", againInMs: SETTLING_MS };
       const found = await this.#finder.find(view, signal);
@@ -135,7 +135,7 @@ class HostWorker implements Looked {
       return await this.#deliver(view, found, failures, signal);
     } catch (error) {
       signal.throwIfAborted();
-      return failedLook(this.#deps.log, error, failures);
+      return reportFailedPoll(this.#deps.log, error, failures);
     }
   }
 
@@ -156,7 +156,7 @@ class HostWorker implements Looked {
   ): Promise<PollResult> {
     const proofs = await this.#limit(found.proofs, signal);
     const counting = this.#poolWaits < MAX_POOL_WAITS ? "pool" as const : "blocks" as const;
-    if (!areStillNews(proofs, view, counting)) {
+    if (!areStillNeeded(proofs, view, counting)) {
       this.#poolWaits++;
       this.#deps.log.debug("competitor_proof_pending");
       return { kind: "nothing", againInMs: SETTLING_MS };
@@ -179,15 +179,15 @@ class HostWorker implements Looked {
     signal: AbortSignal,
   ): Promise<Sent> {
     const { chain, hub } = this.#deps;
-    const isStillNews = async (counting: "blocks" | "pool", inner: AbortSignal): Promise<boolean> => {
-      const fitness = judgeHost(await chain.fetchConsensusView(hub, inner));
-      if (fitness.kind === "unfit") return false;
-      const heights = { before: before.hubHeight, now: fitness.view.hubHeight };
-      return areStillNews(proofs, fitness.view, counting === "pool" ? before.counting : counting) &&
-        !isHeightBrought(proofs, this.#paraId, heights);
+    const isStillNeeded = async (counting: "blocks" | "pool", inner: AbortSignal): Promise<boolean> => {
+      const usability = judgeHost(await chain.fetchConsensusView(hub, inner));
+      if (usability.kind === "unusable") return false;
+      const heights = { before: before.hubHeight, now: usability.view.hubHeight };
+      return areStillNeeded(proofs, usability.view, counting === "pool" ? before.counting : counting) &&
+        !isHeightDelivered(proofs, this.#paraId, heights);
     };
     const bytes = proofs.map((proof) => proof.bytes);
-    const result = await sendProofs(this.#deps, { proofs: bytes, isStillNews }, signal);
+    const result = await sendProofs(this.#deps, { proofs: bytes, isStillNeeded }, signal);
     const isTooLarge = result.kind === "refused" && result.refusal.code === "too_large";
     if (!isTooLarge || proofs.length === 1) return { result, proofs };
     const refusedBytes = bytes.reduce((sum, { length }) => sum + length, 0);
@@ -204,7 +204,7 @@ class HostWorker implements Looked {
         this.#noteDelivered(proofs, result, purpose);
         return { kind: "updated", hasMore: true };
       }
-      case "vain": {
+      case "wasted": {
         const { block, transaction } = result;
         log.info("proofs_wasted", {
           proofs: proofs.length,
@@ -212,7 +212,10 @@ class HostWorker implements Looked {
           transaction,
         });
         // Who sends at the same moment would go on doing so.
-        return { kind: "nothing", againInMs: Math.round(this.#deps.random.fraction() * MAX_APART_MS) };
+        return {
+          kind: "nothing",
+          againInMs: Math.round(this.#deps.random.fraction() * MAX_COMPETITOR_BACKOFF_MS),
+        };
       }
       case "overtaken":
         log.info("proofs_already_delivered");
@@ -232,7 +235,7 @@ class HostWorker implements Looked {
   ): void {
     const last = proofs.at(-1)?.checked;
     if (last === undefined) throw new Error("A transaction without proofs");
-    const untilMs = this.#deps.clock.now() + SETTLED_WITHIN_MS;
+    const untilMs = this.#deps.clock.now() + SETTLE_TIMEOUT_MS;
     this.#delivered = { blockNumber: last.blockNumber, untilMs };
     this.#deps.log.info("proofs_delivered", {
       purpose,
@@ -254,7 +257,7 @@ class HostWorker implements Looked {
     if (code === "too_large") {
       // Every validator set of this size has such proofs: asking often helps nobody.
       log.error("proof_too_large", { bytes: proofs[0]?.bytes.length, detail });
-      return { kind: "parked" };
+      return { kind: "suspended" };
     }
     // The host may have moved on between the look and the question; a second refusal is not chance.
     const level = failures === 0 ? "info" : "warn";

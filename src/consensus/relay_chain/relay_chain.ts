@@ -256,11 +256,11 @@ export class RelayChain {
     return this.#endpoint.close();
   }
 
-  #toBlock(told: Header | undefined, hash: Hash256 | undefined): RelayBlock {
-    if (told === undefined || hash === undefined) {
+  #toBlock(reported: Header | undefined, hash: Hash256 | undefined): RelayBlock {
+    if (reported === undefined || hash === undefined) {
       throw this.#client.fault("lagging", "chain_getHeader", `no block ${hash}`);
     }
-    const header = this.#decode(told);
+    const header = this.#decode(reported);
     if (hashSubstrateHeader(header) === hash) return { header, hash };
     throw this.#client.fault("malformed", "chain_getHeader", `the fields of block ${hash} have another hash`);
   }

@@ -25,7 +25,7 @@ export type ClaimFinding =
   };
 
 /** Whose word does not hold. */
-export type Blame =
+export type RefusalSource =
   /** The L1 endpoint told of something that is not in the state that the hub knows. */
   | "l1"
   /** Whoever made the claim, or the rollup's endpoint: it cannot be told apart. */
@@ -38,7 +38,7 @@ export class ClaimRefusal extends Error {
   constructor(
     /** Of this module, or of the verifier or builder that refused. */
     readonly code: string,
-    readonly blame: Blame,
+    readonly source: RefusalSource,
     options?: ErrorOptions,
   ) {
     super(`Claim refused: ${code}`, options);
@@ -46,7 +46,7 @@ export class ClaimRefusal extends Error {
 }
 
 /** Verifiers say this when the L1 told of something that its own state does not have. */
-const liesOfL1: ReadonlySet<string> = new Set([
+const l1FaultCodes: ReadonlySet<string> = new Set([
   "game_missing",
   "game_mismatch",
   "challenge_missing",
@@ -67,11 +67,11 @@ export function refusalOf(error: unknown): ClaimRefusal | undefined {
   const isRefusal = error instanceof RollupDataError || error instanceof RollupUpdateError ||
     error instanceof EvmProofError;
   if (!isRefusal) return undefined;
-  return new ClaimRefusal(error.code, liesOfL1.has(error.code) ? "l1" : "claim", { cause: error });
+  return new ClaimRefusal(error.code, l1FaultCodes.has(error.code) ? "l1" : "claim", { cause: error });
 }
 
-/** What a trial needs beside the claims. */
-export interface Trial<Claim> {
+/** What a dryRun needs beside the claims. */
+export interface ClaimDryRun<Claim> {
   readonly search: ClaimSearch<Claim>;
   readonly l1: EvmReader;
   readonly l2: EvmReader;
@@ -86,15 +86,15 @@ export interface Trial<Claim> {
  * nothing by it.
  * @throws {ProverFault} `bad_data` when none can be proved and the L1 endpoint is to blame.
  */
-export async function offerFirst<Claim, Candidate extends Claim>(
-  trial: Trial<Claim>,
+export async function findProvable<Claim, Candidate extends Claim>(
+  dryRun: ClaimDryRun<Claim>,
   candidates: readonly Candidate[],
   attempt: (claim: Candidate) => Promise<Extract<ClaimFinding, { kind: "claim" }> | undefined>,
 ): Promise<ClaimFinding> {
-  const { search, log } = trial;
+  const { search, log } = dryRun;
   const refusals: { readonly claim: Claim; readonly refusal: ClaimRefusal }[] = [];
   for (const claim of search.ordered(candidates).slice(0, MAX_ATTEMPTS)) {
-    const name = trial.describe(claim);
+    const name = dryRun.describe(claim);
     try {
       const offer = await attempt(claim);
       if (offer === undefined) {
@@ -112,25 +112,25 @@ export async function offerFirst<Claim, Candidate extends Claim>(
       log.warn("rollup_claim_unprovable", {
         claim: name,
         code: refusal.code,
-        l1: trial.l1.hosts.join(", "),
-        l2: trial.l2.hosts.join(", "),
+        l1: dryRun.l1.hosts.join(", "),
+        l2: dryRun.l2.hosts.join(", "),
         isGivenUp,
       });
       refusals.push({ claim, refusal });
     }
   }
-  return conclusion(trial, refusals);
+  return conclusion(dryRun, refusals);
 }
 
 function conclusion<Claim>(
-  trial: Trial<Claim>,
+  dryRun: ClaimDryRun<Claim>,
   refusals: readonly { readonly claim: Claim; readonly refusal: ClaimRefusal }[],
 ): ClaimFinding {
-  const lie = refusals.find(({ refusal }) => refusal.blame === "l1");
+  const lie = refusals.find(({ refusal }) => refusal.source === "l1");
   if (lie !== undefined) {
     throw badData(
-      trial.l1,
-      `what it tells of ${trial.describe(lie.claim)} is not in the L1 state that the hub knows`,
+      dryRun.l1,
+      `what it tells of ${dryRun.describe(lie.claim)} is not in the L1 state that the hub knows`,
       lie.refusal,
     );
   }
@@ -140,7 +140,7 @@ function conclusion<Claim>(
     reason: first === undefined
       ? "no claim is above the hub's height"
       : `none of ${refusals.length} claims can be proved (${
-        trial.describe(first.claim)
+        dryRun.describe(first.claim)
       }: ${first.refusal.code})`,
   };
 }

@@ -12,7 +12,7 @@ import type { ClaimScan } from "./claim_search.ts";
 export type Completeness = "complete" | "incomplete" | "unknown";
 
 /** How claims are read and counted. */
-export interface ScanWork<Claim> {
+export interface ScanInput<Claim> {
   readonly l1: EvmReader;
   readonly log: Log;
   readonly range: L1Range;
@@ -30,39 +30,39 @@ export interface ScanWork<Claim> {
  * @throws {RpcFault} when no endpoint gives logs.
  */
 export async function scanCompletely<Claim>(
-  work: ScanWork<Claim>,
+  input: ScanInput<Claim>,
 ): Promise<ClaimScan<Claim>> {
   const found = new Map<string, Claim>();
   const add = (claims: readonly Claim[]): void => {
-    for (const claim of claims) found.set(work.keyOf(claim), claim);
+    for (const claim of claims) found.set(input.keyOf(claim), claim);
   };
-  add(await work.fetch(work.l1));
-  let verdict = await judge(work, found);
-  for (const reader of isOpen(verdict, found) ? work.l1.each() : []) {
+  add(await input.fetch(input.l1));
+  let verdict = await judge(input, found);
+  for (const reader of isOpen(verdict, found) ? input.l1.each() : []) {
     let claims: readonly Claim[];
     try {
-      claims = await work.fetch(reader);
+      claims = await input.fetch(reader);
     } catch (fault) {
       if (fault instanceof RpcFault) continue; // the others may do better
       throw fault;
     }
-    const own = await judge(work, new Map(claims.map((claim) => [work.keyOf(claim), claim])));
+    const own = await judge(input, new Map(claims.map((claim) => [input.keyOf(claim), claim])));
     if (own === "incomplete") {
-      work.log.warn(
+      input.log.warn(
         "endpoint_logs_incomplete",
         {
           endpoint: reader.hosts.join(", "),
-          from_block: work.range.from,
-          to_block: work.range.to,
+          from_block: input.range.from,
+          to_block: input.range.to,
           found: claims.length,
         },
       );
     }
     add(claims);
-    verdict = await judge(work, found);
+    verdict = await judge(input, found);
     if (!isOpen(verdict, found)) break;
   }
-  return { claims: inOrder(work, found), isFinal: !isOpen(verdict, found) };
+  return { claims: inOrder(input, found), isFinal: !isOpen(verdict, found) };
 }
 
 /** True while it would be wrong to go on: something is missing, or nothing was found and nobody says that this is right. */
@@ -71,20 +71,20 @@ function isOpen(verdict: Completeness, found: ReadonlyMap<string, unknown>): boo
 }
 
 async function judge<Claim>(
-  work: ScanWork<Claim>,
+  input: ScanInput<Claim>,
   found: ReadonlyMap<string, Claim>,
 ): Promise<Completeness> {
   try {
-    return await work.judge(inOrder(work, found));
+    return await input.judge(inOrder(input, found));
   } catch (fault) {
     if (!(fault instanceof RpcFault)) throw fault;
-    work.log.debug("rollup_claims_uncounted", { error: fault });
+    input.log.debug("rollup_claims_uncounted", { error: fault });
     return "unknown";
   }
 }
 
 function inOrder<Claim>(
-  { orderOf }: ScanWork<Claim>,
+  { orderOf }: ScanInput<Claim>,
   found: ReadonlyMap<string, Claim>,
 ): readonly Claim[] {
   return [...found.values()].toSorted((a, b) => {

@@ -21,7 +21,7 @@ import type {
 } from "../../core/ismp/state_machine.ts";
 import { stateMachineIdKey } from "../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
-import { findUnusableReason, type Unfitness } from "../client_usability.ts";
+import { findUnusableReason, type UnusableReason } from "../client_usability.ts";
 import type { TrustedBlock } from "../evm_reader.ts";
 import {
   type ConsensusProver,
@@ -69,7 +69,7 @@ const DEFAULT_INTERVAL_MS = 300_000;
 /** Proves a rollup to the hub by claims on its L1. */
 export class RollupProver<State extends RollupClientState> implements ConsensusProver {
   readonly chain: StateMachine;
-  readonly commitmentsUnder: StateMachineId;
+  readonly commitmentId: StateMachineId;
   readonly intervalMs: number;
   readonly #deps: RollupDeps;
   readonly #options: RollupOptions;
@@ -79,7 +79,7 @@ export class RollupProver<State extends RollupClientState> implements ConsensusP
 
   constructor(deps: RollupDeps, options: RollupOptions, kind: RollupKind<State>) {
     this.chain = options.stateMachine;
-    this.commitmentsUnder = {
+    this.commitmentId = {
       stateMachine: options.stateMachine,
       consensusStateId: options.l1.consensusStateId,
     };
@@ -120,9 +120,9 @@ export class RollupProver<State extends RollupClientState> implements ConsensusP
       if (!(fault instanceof ProverFault)) throw fault;
       findings.push(fatal(proverEvents[fault.code], fault.message));
     }
-    const unfitness = await this.#findUnusableReason(view, signal);
-    if (unfitness !== undefined) {
-      findings.push(warning(proverEvents[unfitness.code], `${this.chain}: ${unfitness.detail}`));
+    const unusable = await this.#findUnusableReason(view, signal);
+    if (unusable !== undefined) {
+      findings.push(warning(proverEvents[unusable.code], `${this.chain}: ${unusable.detail}`));
     }
     return findings;
   }
@@ -131,9 +131,9 @@ export class RollupProver<State extends RollupClientState> implements ConsensusP
     const { name, view } = await this.#findClient(signal);
     if (name === "unknown") throw new ProverFault("hub_state", this.chain, undefined, this.#unknownIdText());
     if (view === undefined) return nothing(`the hub has no consensus client ${this.consensusStateId}`);
-    const unfitness = await this.#findUnusableReason(view, signal);
-    if (unfitness !== undefined) {
-      throw new ProverFault(unfitness.code, this.chain, undefined, unfitness.detail);
+    const unusable = await this.#findUnusableReason(view, signal);
+    if (unusable !== undefined) {
+      throw new ProverFault(unusable.code, this.chain, undefined, unusable.detail);
     }
     const state = this.#readState(view);
     const l1Id = state.l1StateMachineId;
@@ -214,7 +214,10 @@ export class RollupProver<State extends RollupClientState> implements ConsensusP
     return { name: "replaced", view: await this.#deps.hub.fetchClient(name.id, "best", signal), isFree };
   }
 
-  async #findUnusableReason(view: ConsensusClientView, signal: AbortSignal): Promise<Unfitness | undefined> {
+  async #findUnusableReason(
+    view: ConsensusClientView,
+    signal: AbortSignal,
+  ): Promise<UnusableReason | undefined> {
     const where = `client ${this.consensusStateId} of the hub`;
     return findUnusableReason(where, view, await this.#deps.hub.fetchNowSec(signal));
   }

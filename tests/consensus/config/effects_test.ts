@@ -64,7 +64,7 @@ async function readsOf(toml: string): Promise<readonly string[]> {
       const at = path.lastIndexOf(".");
       const [above, name] = [path.slice(0, at), path.slice(at + 1)];
       const chain = type === "substrate" ? "substrate" : "evm";
-      const host = type === "substrate" || type === "held" ? "none" : hosts[type];
+      const host = type === "substrate" || type === "receive_only" ? "none" : hosts[type];
       const section = { ...SECTIONS, chains: chain, "chains.host": host }[above] ?? above;
       reads.push(`${section}.${name}`);
     });
@@ -80,8 +80,9 @@ async function readsOf(toml: string): Promise<readonly string[]> {
         connect: () => ({
           hub: memory,
           proved: [{ prover, l1: undefined }],
-          held: [],
-          hubConsensus: hubConsensus && { ...hubConsensus, told: [], hosts: [], sources: [], checks: [] },
+          receiveOnly: [],
+          hubConsensus: hubConsensus &&
+            { ...hubConsensus, followers: [], hosts: [], sources: [], checks: [] },
           hubState: undefined,
           fetchBase: undefined,
         }),
@@ -126,17 +127,17 @@ async function plan(toml: string): Promise<string> {
   assert.deepEqual(problems, []);
   assert.ok(config !== undefined);
   const deps = { clock: new FakeClock(), random: fixedRandomness(0), log: new RecordedLog() };
-  const { hub, proved, held, hubConsensus, hubState } = connectChains(deps, config);
-  const provers = [...proved, ...hubConsensus?.told ?? []].map(({ prover }) => prover);
+  const { hub, proved, receiveOnly, hubConsensus, hubState } = connectChains(deps, config);
+  const provers = [...proved, ...hubConsensus?.followers ?? []].map(({ prover }) => prover);
   const shown = {
     hub: hub.id,
     provers: provers.map((
-      { chain, consensusStateId, commitmentsUnder, intervalMs },
-    ) => [chain, consensusStateId, commitmentsUnder, intervalMs]),
+      { chain, consensusStateId, commitmentId, intervalMs },
+    ) => [chain, consensusStateId, commitmentId, intervalMs]),
     l1: proved.map(({ l1 }) => l1),
-    held,
+    receiveOnly,
     hosts: hubConsensus?.hosts.map(({ id }) => id),
-    told: hubConsensus?.told.map(({ target }) => target.id),
+    followers: hubConsensus?.followers.map(({ target }) => target.id),
     skipped: hubConsensus?.skipped,
     sources: hubConsensus?.sources.length,
     checks: hubConsensus?.checks?.map(({ name }) => name),

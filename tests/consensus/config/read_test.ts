@@ -249,7 +249,12 @@ Deno.test("consensus configuration: an evm chain without a beacon chain is held,
   const toml = edited([machine, machine.replace("EVM-11155111", "EVM-137")], ['"ETH0"', '"POLY"']);
   const reading = read(toml);
   const config = accept(toml);
-  assert.deepEqual(config.chains.map(({ type }) => type), ["held", "arbitrum_orbit", "op_stack", "bsc"]);
+  assert.deepEqual(config.chains.map(({ type }) => type), [
+    "receive_only",
+    "arbitrum_orbit",
+    "op_stack",
+    "bsc",
+  ]);
   assert.deepEqual(reading.warnings.map(({ path }) => path), ["sepolia.host"]);
   const host = /\[sepolia\.host\]\n(?:.+\n)+/;
   assert.ok(host.test(toml));

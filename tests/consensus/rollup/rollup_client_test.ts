@@ -104,7 +104,7 @@ Deno.test("rollup: the L1's id in place of the rollup's own is replaced by the k
       /warning: EVM-11155420: the hub's client is OPT0, not the configured ETH0/,
     );
     assert.equal(named.consensusStateId, "OPT0");
-    assert.equal(stateMachineIdKey(named.commitmentsUnder), "EVM-11155420/ETH0");
+    assert.equal(stateMachineIdKey(named.commitmentId), "EVM-11155420/ETH0");
     assert.equal(named.intervalMs, 300_000);
 
     const unknown = prover(l1Id.consensusStateId, { stateMachine: evmStateMachine(999) });

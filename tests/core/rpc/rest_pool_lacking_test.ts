@@ -1,7 +1,7 @@
 import { equal, rejects } from "node:assert/strict";
 import { RpcFault } from "../../../src/core/rpc/fault.ts";
 import { RestEndpoint } from "../../../src/consensus/rest/rest_endpoint.ts";
-import { RestPool } from "../../../src/consensus/rest/rest_pool.ts";
+import { RestEndpointSet } from "../../../src/consensus/rest/rest_endpoint_set.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { seededRandomness } from "../../support/seeded_randomness.ts";
 
@@ -9,7 +9,7 @@ Deno.test("rest pool: a route that no endpoint has is given up at once, without 
   const clock = new FakeClock();
   const fetch = (): Promise<Response> => Promise.reject(new TypeError("Nothing is sent"));
   const endpoint = new RestEndpoint({ fetch, clock }, { url: "http://node.example", chain: "EVM-1" });
-  const pool = new RestPool({ clock, randomness: seededRandomness(1) }, {
+  const pool = new RestEndpointSet({ clock, randomness: seededRandomness(1) }, {
     chain: "EVM-1",
     endpoints: [endpoint],
   });

@@ -180,7 +180,7 @@ export async function readConsensusFacts(
   }));
   const { substrateChains } = devnet;
   return {
-    chains: [...chains, ...await Promise.all(substrateChains.map((chain) => readTold(devnet, chain)))],
+    chains: [...chains, ...await Promise.all(substrateChains.map((chain) => readFollower(devnet, chain)))],
     told: await Promise.all(
       toldByGrandpa(substrateChains).map(async ({ stateMachine, node }): Promise<ToldFacts> => {
         return {
@@ -203,7 +203,7 @@ export async function readConsensusFacts(
 }
 
 /** What a Substrate chain has learned of the hub since its first block. */
-async function readTold({ hub }: Devnet, { stateMachine, node }: DevnetSubstrateChain): Promise<ChainFacts> {
+async function readFollower({ hub }: Devnet, { stateMachine, node }: DevnetSubstrateChain): Promise<ChainFacts> {
   const stored = await readStored(node.httpUrl, hub.identity);
   const headers = stored.flatMap(({ height }): [bigint, HeaderFacts][] => {
     const own = height > BigInt(hub.best.number) ? undefined : ownHeaderOf(hub.header(Number(height)));

@@ -5,7 +5,7 @@
 import { type Hash256, type Hex, toHash256 } from "../../../core/encoding/bytes.ts";
 import type { ArbitrumConsensusState } from "./spec/consensus_state.ts";
 import { blacklistedClaimKey } from "./spec/hub_storage.ts";
-import { type ClaimFacts, type ClaimPlan, isWorthSubmitting } from "./spec/plan_update.ts";
+import { type ClaimPlan, type ClaimPlanInput, isWorthSubmitting } from "./spec/plan_update.ts";
 import { type ArbitrumProof, arbitrumUpdateCodec } from "./spec/update.ts";
 import { decodeArbitrumUpdate, verifyArbitrumUpdate } from "./spec/verify_update.ts";
 import type { L1Range } from "../../rollup/spec/l1_range.ts";
@@ -17,7 +17,7 @@ import type { AccountProofAnswer } from "../../../core/merkle/evm_proof.ts";
 import type { EvmReader } from "../../evm_reader.ts";
 import { type ClaimScan, ClaimSearch } from "../../rollup/claim_search.ts";
 import { type Completeness, scanCompletely } from "../../rollup/complete_scan.ts";
-import { badData, type ClaimFinding, ClaimRefusal, offerFirst } from "../../rollup/claim_dry_run.ts";
+import { badData, type ClaimFinding, ClaimRefusal, findProvable } from "../../rollup/claim_dry_run.ts";
 import type { RollupDeps } from "../../rollup/rollup_options.ts";
 import type { RollupView } from "../../rollup/rollup_prover.ts";
 
@@ -45,7 +45,7 @@ export interface ClaimGeneration<Event> {
   /** Sorts claims into those worth a proof, newest first, and others. */
   plan(
     found: readonly FoundClaim<Event>[],
-    facts: ClaimFacts,
+    facts: ClaimPlanInput,
     read: (slots: readonly Hash256[]) => Promise<readonly (Hash256 | undefined)[]>,
   ): Promise<ClaimPlan<FoundClaim<Event>>>;
   /**
@@ -67,7 +67,7 @@ export interface ClaimGeneration<Event> {
 }
 
 /** What a look goes by. */
-interface Look {
+interface ClaimPoll {
   readonly view: View;
   readonly rollupCore: Address;
   /** The L1, held to the block that the hub knows. */
@@ -90,11 +90,11 @@ export class RollupClaims<Event> {
 
   /** The update by the newest claim that can be proved. */
   async find(view: View, rollupCore: Address, signal: AbortSignal): Promise<ClaimFinding> {
-    const look = { view, rollupCore, l1: this.#deps.l1.heldTo(view.l1) };
+    const poll = { view, rollupCore, l1: this.#deps.l1.heldTo(view.l1) };
     const range = await this.#search.extend(
       rollupCore,
       view.l1.height,
-      (range) => this.#scan(look, range, signal),
+      (range) => this.#scan(poll, range, signal),
     );
     if (this.#search.open.length === 0) {
       const where = range === undefined
@@ -103,21 +103,21 @@ export class RollupClaims<Event> {
       return { kind: "nothing", reason: `no new claim was made ${where}` };
     }
     const blacklistedClaims = await this.#blacklisted(view, signal);
-    const candidates = await this.#plan(look, blacklistedClaims, signal);
+    const candidates = await this.#plan(poll, blacklistedClaims, signal);
     const { l1, l2, log } = this.#deps;
     const describe = ({ event }: FoundClaim<Event>): string => this.#generation.describe(event);
-    return await offerFirst(
+    return await findProvable(
       { search: this.#search, l1, l2, log, describe },
       candidates,
-      (claim) => this.#prove(look, { claim, blacklistedClaims }, signal),
+      (claim) => this.#prove(poll, { claim, blacklistedClaims }, signal),
     );
   }
 
-  async #scan(look: Look, range: L1Range, signal: AbortSignal): Promise<ClaimScan<FoundClaim<Event>>> {
-    const { rollupCore } = look;
+  async #scan(poll: ClaimPoll, range: L1Range, signal: AbortSignal): Promise<ClaimScan<FoundClaim<Event>>> {
+    const { rollupCore } = poll;
     const newest = this.#newest?.rollupCore === rollupCore ? this.#newest.event : undefined;
     const scan = await scanCompletely<FoundClaim<Event>>({
-      l1: look.l1,
+      l1: poll.l1,
       log: this.#deps.log,
       range,
       orderOf: ({ l1Height }) => l1Height,
@@ -131,7 +131,7 @@ export class RollupClaims<Event> {
         });
       },
       judge: (found) =>
-        this.#generation.judge(found.map(({ event }) => event), newest, this.#reads(look, signal)),
+        this.#generation.judge(found.map(({ event }) => event), newest, this.#reads(poll, signal)),
     });
     const last = scan.claims.at(-1);
     if (scan.isFinal && last !== undefined) this.#newest = { rollupCore, event: last.event };
@@ -140,7 +140,7 @@ export class RollupClaims<Event> {
 
   /** Reads words of the contract at the block that the hub knows. */
   #reads(
-    { view, rollupCore, l1 }: Look,
+    { view, rollupCore, l1 }: ClaimPoll,
     signal: AbortSignal,
   ): (slots: readonly Hash256[]) => Promise<readonly (Hash256 | undefined)[]> {
     const at = view.l1.height;
@@ -166,7 +166,7 @@ export class RollupClaims<Event> {
   }
 
   async #plan(
-    { view, rollupCore, l1 }: Look,
+    { view, rollupCore, l1 }: ClaimPoll,
     blacklistedClaims: ReadonlySet<Hash256>,
     signal: AbortSignal,
   ): Promise<readonly FoundClaim<Event>[]> {
@@ -186,7 +186,7 @@ export class RollupClaims<Event> {
   }
 
   async #prove(
-    { view, rollupCore }: Look,
+    { view, rollupCore }: ClaimPoll,
     { claim, blacklistedClaims }: {
       readonly claim: FoundClaim<Event>;
       readonly blacklistedClaims: ReadonlySet<Hash256>;

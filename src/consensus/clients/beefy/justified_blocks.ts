@@ -14,7 +14,7 @@ import { relayBeefyKeys } from "./spec/relay_storage.ts";
 import type { BeefyClientState } from "../../../core/evm/beefy_client_state.ts";
 import { decodeStrict, u64 } from "../../../core/encoding/scale.ts";
 import type { RelayBlock, RelayChain } from "../../relay_chain/relay_chain.ts";
-import { inOrderOfWorth, lastMountainHeight, SMALL_MOUNTAIN } from "./proof_choice.ts";
+import { inOrderOfPreference, lastMountainHeight, SMALL_MOUNTAIN } from "./proof_choice.ts";
 
 /** The relay chain as far as its justified blocks go. */
 export type JustifiedRelay = Pick<
@@ -71,7 +71,7 @@ export class JustifiedBlocks {
         lastMountainHeight(number, beefyActivationBlock) <= SMALL_MOUNTAIN;
       if (isOver || found.some(isCheap)) break;
     }
-    return inOrderOfWorth(found, beefyActivationBlock, "oldest")[0];
+    return inOrderOfPreference(found, beefyActivationBlock, "oldest")[0];
   }
 
   /** The first block from `low` on whose set has at least that id; `high` has. Asks about log2 of the range. */
@@ -130,7 +130,7 @@ export class JustifiedBlocks {
     }
     const first = Math.max(Number(latestHeight) + 1, number - CHOICE_BLOCKS + 1);
     const { candidates } = await this.#fetchCandidates(first, number, current.id, signal);
-    return inOrderOfWorth(candidates, beefyActivationBlock, "newest");
+    return inOrderOfPreference(candidates, beefyActivationBlock, "newest");
   }
 
   /** Id of the set whose session a block belongs to. */

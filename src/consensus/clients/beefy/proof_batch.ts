@@ -33,7 +33,7 @@ export function verifyInOrder(
  * of the set can be proved by any block of a session, so one that is known makes proofs of other blocks useless, too.
  * @param counting `pool`: what waits in the node's pool counts as taken
  */
-export function areStillNews(
+export function areStillNeeded(
   proofs: readonly BatchedProof[],
   { state, pendingHeight, pendingSetId }: Pick<UsableHostView, "state" | "pendingHeight" | "pendingSetId">,
   counting: "blocks" | "pool",
@@ -50,7 +50,7 @@ export function areStillNews(
  * True when proofs that were made for messages bring a height that the host has learned of meanwhile, by whatever block.
  * @param before height of the hub that the host knew when they were found.
  */
-export function isHeightBrought(
+export function isHeightDelivered(
   proofs: readonly BatchedProof[],
   paraId: number,
   { before, now }: { readonly before: bigint; readonly now: bigint },

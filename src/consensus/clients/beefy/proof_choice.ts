@@ -26,7 +26,7 @@ export function lastMountainHeight(block: number, activationBlock: bigint): numb
  * Blocks in the order in which they are worth proving: those with a small last mountain first, the newest of them or
  * the oldest; then those with larger ones.
  */
-export function inOrderOfWorth<B extends { readonly number: number }>(
+export function inOrderOfPreference<B extends { readonly number: number }>(
   blocks: readonly B[],
   activationBlock: bigint,
   first: "newest" | "oldest",

@@ -29,7 +29,7 @@ export interface FoundProofs {
 }
 
 /** Longest time for the question to one source: building a proof reads thousands of values. */
-const ASK_WITHIN_MS = 20 * 60_000;
+const SOURCE_TIMEOUT_MS = 20 * 60_000;
 
 type Unable = Extract<NextProofs, { kind: "unable" }>;
 
@@ -38,7 +38,7 @@ export class ProofFinder {
   readonly #deps: ProofFinderDeps;
   readonly #chain: StateMachine;
   readonly #notices: WaitNotices;
-  #unableTold: string | undefined;
+  #reportedUnable: string | undefined;
 
   constructor(deps: ProofFinderDeps, chain: StateMachine) {
     this.#deps = deps;
@@ -80,7 +80,7 @@ export class ProofFinder {
       }
     }
     if (fault !== undefined) throw fault;
-    this.#tellNothing(reasons, unable);
+    this.#reportNothing(reasons, unable);
     return undefined;
   }
 
@@ -88,7 +88,7 @@ export class ProofFinder {
     const target = { chain: this.#chain, view };
     const what = `proofs of the hub for ${target.chain}`;
     const ask = (inner: AbortSignal): Promise<NextProofs> => source.next(target, inner);
-    const deadline = { what, afterMs: ASK_WITHIN_MS };
+    const deadline = { what, afterMs: SOURCE_TIMEOUT_MS };
     return awaitLogged(
       this.#deps,
       { event: "proof_source_awaited" },
@@ -111,26 +111,26 @@ export class ProofFinder {
   }
 
   #found(found: FoundProofs): FoundProofs {
-    this.#unableTold = undefined;
+    this.#reportedUnable = undefined;
     this.#notices.done("proofs");
     return found;
   }
 
-  #tellNothing(reasons: readonly string[], unable: readonly Unable[]): void {
+  #reportNothing(reasons: readonly string[], unable: readonly Unable[]): void {
     const { log } = this.#deps;
     const [first] = unable;
     if (first === undefined) {
-      this.#unableTold = undefined;
+      this.#reportedUnable = undefined;
       log.debug("proofs_not_needed", { reason: reasons.join("; ") });
       return this.#notices.done("proofs");
     }
-    if (this.#unableTold !== first.detail) {
+    if (this.#reportedUnable !== first.detail) {
       log[first.code === "withheld" ? "warn" : "error"]("proofs_unavailable", {
         code: first.code,
         explanation: first.detail,
       });
     }
-    this.#unableTold = first.detail;
+    this.#reportedUnable = first.detail;
     this.#notices.waiting("proofs", { event: "hub_proofs_awaited", fields: { reason: first.detail } });
   }
 }

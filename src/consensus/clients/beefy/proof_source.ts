@@ -25,10 +25,10 @@ export type NextProofs =
   | {
     readonly kind: "unable";
     /**
-     * `gap`: it is gone for good. `withheld`: this node does not tell, another one may. `misfit`: the configuration or
+     * `gap`: it is gone for good. `withheld`: this node does not tell, another one may. `mismatch`: the configuration or
      * the host's client does not fit the chain behind the source.
      */
-    readonly code: "gap" | "withheld" | "misfit";
+    readonly code: "gap" | "withheld" | "mismatch";
     /** What is missing and what to do; a sentence without a full stop. */
     readonly detail: string;
   };

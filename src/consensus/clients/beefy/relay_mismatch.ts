@@ -7,7 +7,7 @@ import { decoded } from "../../../core/beefy/commitment.ts";
 import { parachainIdsCodec, relayBeefyKeys } from "./spec/relay_storage.ts";
 import { decodeStrict } from "../../../core/encoding/scale.ts";
 import type { RelayBlock } from "../../relay_chain/relay_chain.ts";
-import { type ProofRelay, readHeads } from "./relay_facts.ts";
+import { type ProofRelay, readHeads } from "./naive_proof_input.ts";
 
 /** What does not fit, and what to do: somebody has to fix it. */
 export class RelayMismatch extends Error {
@@ -28,7 +28,7 @@ export class RelayMismatch extends Error {
 }
 
 /** What was to be proved. */
-export interface MisfitContext {
+export interface MismatchContext {
   /** The relay chain block that a proof was to be made of. */
   readonly block: RelayBlock;
   readonly hubParaId: number;
@@ -44,7 +44,7 @@ export interface MisfitContext {
 export async function diagnoseMismatch(
   relay: ProofRelay,
   cause: BeefyError,
-  context: MisfitContext,
+  context: MismatchContext,
   signal: AbortSignal,
 ): Promise<RelayMismatch | undefined> {
   const at = `block ${context.block.header.number} of the relay chain behind ${relay.host}`;
@@ -86,7 +86,7 @@ export async function diagnoseMismatch(
 
 async function idsWithoutHead(
   relay: ProofRelay,
-  { block, paraIds, batchSize }: MisfitContext,
+  { block, paraIds, batchSize }: MismatchContext,
   signal: AbortSignal,
 ): Promise<readonly number[]> {
   const found = await readHeads(relay, block.header.parentHash, { paraIds, batchSize }, signal);
@@ -96,7 +96,7 @@ async function idsWithoutHead(
 /** Those on demand are not listed, and may be covered all the same: the hub is. */
 async function unlistedIds(
   relay: ProofRelay,
-  { block, paraIds, hubParaId }: MisfitContext,
+  { block, paraIds, hubParaId }: MismatchContext,
   signal: AbortSignal,
 ): Promise<readonly number[]> {
   const place = { key: relayBeefyKeys.parachains, block: block.header.parentHash };

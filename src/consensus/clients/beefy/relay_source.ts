@@ -22,7 +22,7 @@ import type { HubWork } from "./hub_work.ts";
 import { type Candidate, JustifiedBlocks, type JustifiedRelay } from "./justified_blocks.ts";
 import { leafCountAt } from "./proof_choice.ts";
 import type { NextProofs, ProofSource, ProofTarget } from "./proof_source.ts";
-import { type ProofRelay, readHeads, readRelayFacts } from "./relay_facts.ts";
+import { type ProofRelay, readHeads, readNaiveProofInput } from "./naive_proof_input.ts";
 import { diagnoseMismatch, RelayMismatch } from "./relay_mismatch.ts";
 
 /** What the source works with. */
@@ -44,7 +44,7 @@ export interface RelaySourceOptions {
   /** Most storage keys of one request. */
   readonly batchSize: number;
   /** Most leaves that are read for a proof for messages where the node does not prove them; default 2^12. */
-  readonly mostMessageLeaves?: number;
+  readonly maxMessageLeaves?: number;
 }
 
 /** Finished proofs that are kept: hosts usually trust the same. */
@@ -115,7 +115,7 @@ class RelaySource implements ProofSource {
           "archive node for [hub.prover].relay_rpc_ws (--state-pruning=archive)";
         return { kind: "unable", code: "withheld", detail };
       }
-      if (error instanceof RelayMismatch) return { kind: "unable", code: "misfit", detail: error.detail };
+      if (error instanceof RelayMismatch) return { kind: "unable", code: "mismatch", detail: error.detail };
       if (!(error instanceof BeefyError)) throw error;
       const detail = `what the relay chain's node says makes no proof (${error.code})`;
       throw new ProverFault("bad_data", this.#options.hub, this.#deps.relay.host, detail, { cause: error });
@@ -229,14 +229,14 @@ class RelaySource implements ProofSource {
   ): Promise<MadeProof | undefined> {
     const { relay, log } = this.#deps;
     const mayRead = (leaves: number): boolean => {
-      if (leaves <= (this.#options.mostMessageLeaves ?? MAX_MESSAGE_LEAVES)) return true;
+      if (leaves <= (this.#options.maxMessageLeaves ?? MAX_MESSAGE_LEAVES)) return true;
       if (purpose === "messages") return false;
       log.info("rotation_leaves_read", { relayBlock: number, leaves });
       return true;
     };
     const leafCount = leafCountAt(number, state.beefyActivationBlock);
     const work = { block, justification, leafCount, mayRead };
-    const facts = await readRelayFacts(relay, work, this.#options, signal);
+    const facts = await readNaiveProofInput(relay, work, this.#options, signal);
     if (facts === undefined) return undefined;
     const proof = buildNaiveProof(state, facts);
     const verified = verifyNaiveProof(state, proof);

@@ -37,14 +37,14 @@ export interface ProofsToSend {
    * Reads the host again: true while every proof is still news for it.
    * @param counting `pool`: what waits in the node's pool counts as known; wrong once our own transaction is there.
    */
-  readonly isStillNews: (counting: "blocks" | "pool", signal: AbortSignal) => Promise<boolean>;
+  readonly isStillNeeded: (counting: "blocks" | "pool", signal: AbortSignal) => Promise<boolean>;
 }
 
 /** What became of them. */
 export type SendResult =
   | { readonly kind: "mined"; readonly block: bigint; readonly transaction: string }
   /** Mined behind somebody else's: it was paid for and changed nothing. */
-  | { readonly kind: "vain"; readonly block: bigint; readonly transaction: string }
+  | { readonly kind: "wasted"; readonly block: bigint; readonly transaction: string }
   /** The host has learned of it from somebody else; nothing was paid, or only for a cancellation. */
   | { readonly kind: "overtaken" }
   | { readonly kind: "refused"; readonly refusal: Refusal }
@@ -54,10 +54,10 @@ export type SendResult =
 const POLL_MS = 2_000;
 
 /** So many looks at a transaction that fail one after the other are told, once: half a minute of them. */
-const TOLD_FAILURE = 15;
+const REPORTED_FAILURES = 15;
 
 /** A transaction that no node knows any more is handed over again after this time. */
-const FORGOTTEN_AFTER_MS = 30_000;
+const REBROADCAST_AFTER_MS = 30_000;
 
 /**
  * So many times the market's price are offered at most: three rises by a quarter double a price, and where more does not
@@ -71,13 +71,13 @@ const TRANSFER_GAS = 21_000n;
 /** Simulates, looks at the host once more, signs, sends, follows. */
 export async function sendProofs(
   deps: SendDeps,
-  { proofs, isStillNews }: ProofsToSend,
+  { proofs, isStillNeeded }: ProofsToSend,
   signal: AbortSignal,
 ): Promise<SendResult> {
   const { chain } = deps;
   const delivery = { steps: proofs.map((proof) => ({ kind: "consensus" as const, proof })) };
   const simulation = await chain.simulate(delivery, signal);
-  if (!await isStillNews("pool", signal)) return { kind: "overtaken" };
+  if (!await isStillNeeded("pool", signal)) return { kind: "overtaken" };
   if (simulation.kind === "refused") return simulation;
   const signed = await chain.sign(delivery, simulation, { nonceAtLeast: undefined }, signal);
   if (signed.kind === "overtaken" || signed.kind === "proofs_known") return { kind: "overtaken" };
@@ -92,29 +92,29 @@ export async function sendProofs(
     case "sent":
     case "alreadyKnown":
       deps.log.debug("proofs_sent", { transaction: signed.submission.hash, proofs: proofs.length });
-      return await new Flight(deps, signed.submission, isStillNews).follow(signal);
+      return await new NonceSubmissions(deps, signed.submission, isStillNeeded).follow(signal);
   }
 }
 
 /** A nonce with the transactions of ours that compete for it. */
-class Flight {
+class NonceSubmissions {
   readonly #deps: SendDeps;
-  readonly #isStillNews: ProofsToSend["isStillNews"];
+  readonly #isStillNeeded: ProofsToSend["isStillNeeded"];
   /** The newest is the last. */
   readonly #submissions: SignedSubmission[];
   /** Those of them that carry nothing. */
   readonly #cancelling = new Set<SignedSubmission>();
   #sentAtMs: number;
   /** When a node was given the newest, for the last time. */
-  #handedOverAtMs: number;
+  #broadcastAtMs: number;
   #replacements = 0;
 
-  constructor(deps: SendDeps, first: SignedSubmission, isStillNews: ProofsToSend["isStillNews"]) {
+  constructor(deps: SendDeps, first: SignedSubmission, isStillNeeded: ProofsToSend["isStillNeeded"]) {
     this.#deps = deps;
     this.#submissions = [first];
-    this.#isStillNews = isStillNews;
+    this.#isStillNeeded = isStillNeeded;
     this.#sentAtMs = deps.clock.now();
-    this.#handedOverAtMs = this.#sentAtMs;
+    this.#broadcastAtMs = this.#sentAtMs;
   }
 
   async follow(signal: AbortSignal): Promise<SendResult> {
@@ -137,7 +137,7 @@ class Flight {
     for (let failures = 0;;) {
       await this.#deps.clock.sleep(POLL_MS, signal);
       try {
-        const result = await this.#look(signal);
+        const result = await this.#poll(signal);
         if (result !== undefined) return result;
         await this.#advance(signal);
         failures = 0;
@@ -145,7 +145,7 @@ class Flight {
         // The transaction is out: whatever an endpoint says, it is followed to its end.
         if (!(error instanceof RpcFault)) throw error;
         failures++;
-        const level = failures === TOLD_FAILURE ? "warn" : "debug";
+        const level = failures === REPORTED_FAILURES ? "warn" : "debug";
         this.#deps.log[level]("proofs_poll_failed", {
           failures,
           error,
@@ -155,7 +155,7 @@ class Flight {
   }
 
   /** What became of the transactions of this nonce; `undefined`: it is open. */
-  async #look(signal: AbortSignal): Promise<SendResult | undefined> {
+  async #poll(signal: AbortSignal): Promise<SendResult | undefined> {
     let isOpen = false;
     for (const submission of this.#submissions.toReversed()) {
       const outcome = await this.#deps.chain.fetchOutcome(submission, signal);
@@ -191,7 +191,7 @@ class Flight {
       return { kind: "lost", reason: "it was cancelled" };
     }
     if (outcome.succeeded) {
-      const kind = outcome.advancedClient === false ? "vain" : "mined";
+      const kind = outcome.advancedClient === false ? "wasted" : "mined";
       return { kind, block: outcome.block.height, transaction: submission.hash };
     }
     const refusal = outcome.refusal ?? { code: "unspecified", detail: "the transaction failed" };
@@ -204,10 +204,10 @@ class Flight {
     const newest = this.#submissions.at(-1);
     if (newest?.nonce === undefined) throw new Error("A submission without nonce");
     const nowMs = clock.now();
-    if (nowMs - this.#sentAtMs < FORGOTTEN_AFTER_MS) return;
+    if (nowMs - this.#sentAtMs < REBROADCAST_AFTER_MS) return;
     const terms = await chain.fetchReplacementTerms(newest, signal);
     const isCancel = this.#cancelling.has(newest);
-    const isStale = !isCancel && !await this.#isStillNews("blocks", signal);
+    const isStale = !isCancel && !await this.#isStillNeeded("blocks", signal);
     const decision = decideStuck({
       nonce: newest.nonce,
       price: terms.offered,
@@ -232,10 +232,10 @@ class Flight {
       case "wait":
       case "rebroadcast": {
         // A node that does not keep it is not sent all of its bytes at every look.
-        if (clock.now() - this.#handedOverAtMs < FORGOTTEN_AFTER_MS) return;
+        if (clock.now() - this.#broadcastAtMs < REBROADCAST_AFTER_MS) return;
         const outcome = await chain.fetchOutcome(newest, signal);
         if (outcome.kind !== "unknown") return;
-        this.#handedOverAtMs = clock.now();
+        this.#broadcastAtMs = clock.now();
         await chain.broadcast(newest, signal);
         return;
       }
@@ -260,7 +260,7 @@ class Flight {
   async #send(submission: SignedSubmission, nowMs: number, signal: AbortSignal): Promise<void> {
     this.#submissions.push(submission);
     this.#sentAtMs = nowMs;
-    this.#handedOverAtMs = nowMs;
+    this.#broadcastAtMs = nowMs;
     await this.#deps.chain.broadcast(submission, signal);
   }
 }

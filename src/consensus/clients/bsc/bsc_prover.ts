@@ -28,7 +28,7 @@ import {
   toConsensusClientId,
 } from "../../../core/ismp/state_machine.ts";
 import { decodeStrict } from "../../../core/encoding/scale.ts";
-import { findUnusableReason, type Unfitness } from "../../client_usability.ts";
+import { findUnusableReason, type UnusableReason } from "../../client_usability.ts";
 import {
   type ConsensusProver,
   type InitialConsensusState,
@@ -36,8 +36,8 @@ import {
   type ProverFinding,
   type ProverOptions,
 } from "../../prover.ts";
-import { EpochFacts } from "./epoch_facts.ts";
-import { type BscHeaders, findBscUpdate, type SearchFacts, type SearchResult } from "./find_update.ts";
+import { EpochReader } from "./epoch_reader.ts";
+import { type BscHeaders, findBscUpdate, type SearchInput, type SearchResult } from "./find_update.ts";
 import { proverEvents } from "../../poll_fault.ts";
 
 /** What the prover works with. */
@@ -56,7 +56,7 @@ export interface BscProverOptions extends ProverOptions {
 export const BSC_CLIENT_ID = toConsensusClientId("BSCP");
 
 /** A set that is announced must be brought and put into force within its epoch: so many looks fall into each. */
-const LOOKS_PER_EPOCH = 10;
+const POLLS_PER_EPOCH = 10;
 
 /** Between looks when the hub's own block with the last update is not final yet. */
 const UNTIL_FINAL_MS = 3_000;
@@ -71,7 +71,7 @@ export function createBscProver(deps: BscProverDeps, options: BscProverOptions):
 }
 
 /** What the hub trusts. */
-interface Trusted {
+interface TrustedState {
   readonly state: BscConsensusState;
   /** The same as the hub stores it. */
   readonly bytes: Uint8Array;
@@ -83,30 +83,30 @@ interface Trusted {
 class BscProver implements ConsensusProver {
   readonly chain: StateMachine;
   readonly consensusStateId: ConsensusStateId;
-  readonly commitmentsUnder: StateMachineId;
+  readonly commitmentId: StateMachineId;
   readonly #deps: BscProverDeps;
   readonly #network: BscNetwork;
   readonly #options: BscProverOptions;
-  readonly #epochs: EpochFacts;
+  readonly #epochs: EpochReader;
 
   constructor(deps: BscProverDeps, options: BscProverOptions, network: BscNetwork) {
     this.chain = options.stateMachine;
     this.consensusStateId = options.consensusStateId;
-    this.commitmentsUnder = {
+    this.commitmentId = {
       stateMachine: options.stateMachine,
       consensusStateId: options.consensusStateId,
     };
     this.#deps = deps;
     this.#options = options;
     this.#network = network;
-    this.#epochs = new EpochFacts(deps.headers, network);
+    this.#epochs = new EpochReader(deps.headers, network);
   }
 
   /** Rotations are looked for more often than advances are due. */
   get intervalMs(): number {
     const { intervalMs } = this.#options;
     const { epochMs } = this.#epochs;
-    return epochMs === undefined ? intervalMs : Math.min(intervalMs, epochMs / LOOKS_PER_EPOCH);
+    return epochMs === undefined ? intervalMs : Math.min(intervalMs, epochMs / POLLS_PER_EPOCH);
   }
 
   async check(signal: AbortSignal): Promise<readonly CheckFinding[]> {
@@ -133,15 +133,15 @@ class BscProver implements ConsensusProver {
         "its governance creates one (log-consensus-state prints the state for it)";
       findings.push({ severity: "warning", event: "client_missing", text });
     }
-    const unfitness = client && this.#findUnusableReason(client, nowSec);
-    if (unfitness !== undefined) {
-      const event = proverEvents[unfitness.code];
-      findings.push({ severity: "warning", event, text: `${this.chain}: ${unfitness.detail}` });
+    const unusable = client && this.#findUnusableReason(client, nowSec);
+    if (unusable !== undefined) {
+      const event = proverEvents[unusable.code];
+      findings.push({ severity: "warning", event, text: `${this.chain}: ${unusable.detail}` });
     }
     return findings;
   }
 
-  #findUnusableReason(client: ConsensusClientView, nowSec: bigint): Unfitness | undefined {
+  #findUnusableReason(client: ConsensusClientView, nowSec: bigint): UnusableReason | undefined {
     return findUnusableReason(`client ${this.consensusStateId} of the hub`, client, nowSec);
   }
 
@@ -196,7 +196,7 @@ class BscProver implements ConsensusProver {
   }
 
   /** What the hub trusts; undefined while its newest word is not final: what follows from it could be void. */
-  async #fetchTrusted(signal: AbortSignal): Promise<Trusted | undefined> {
+  async #fetchTrusted(signal: AbortSignal): Promise<TrustedState | undefined> {
     const [best, final, epochLength, nowSec] = await Promise.all([
       this.#deps.hub.fetchClient(this.consensusStateId, "best", signal),
       this.#deps.hub.fetchClient(this.consensusStateId, "final", signal),
@@ -207,9 +207,9 @@ class BscProver implements ConsensusProver {
     if (best.clientId !== BSC_CLIENT_ID) {
       throw this.#hubFault(`client ${this.consensusStateId} of the hub is ${best.clientId}, not of BSC`);
     }
-    const unfitness = this.#findUnusableReason(best, nowSec);
-    if (unfitness !== undefined) {
-      throw new ProverFault(unfitness.code, this.chain, undefined, unfitness.detail);
+    const unusable = this.#findUnusableReason(best, nowSec);
+    if (unusable !== undefined) {
+      throw new ProverFault(unusable.code, this.chain, undefined, unusable.detail);
     }
     if (final === undefined || !equalBytes(best.state, final.state)) return undefined;
     if (epochLength === undefined || epochLength === 0n) {
@@ -230,9 +230,9 @@ class BscProver implements ConsensusProver {
   }
 
   /** Updates one after the other on a copy of the state, as many as go into an extrinsic. */
-  async #collect(trusted: Trusted, head: EvmBlockHeader, signal: AbortSignal): Promise<ProverFinding> {
+  async #collect(trusted: TrustedState, head: EvmBlockHeader, signal: AbortSignal): Promise<ProverFinding> {
     const { epochLength } = trusted;
-    const facts: SearchFacts = {
+    const facts: SearchInput = {
       network: this.#network,
       epochLength,
       hub: { network: this.#network, epochLength, consensusStateId: this.consensusStateId },
@@ -270,9 +270,9 @@ class BscProver implements ConsensusProver {
   }
 
   #idle(plan: Exclude<BscPlan, { action: "search" }>): ProverFinding {
-    if (plan.action === "stuck") {
+    if (plan.action === "unrecoverable") {
       const detail =
-        `the client on the hub cannot be moved any more (${stuckTexts[plan.reason]}): the hub's ` +
+        `the client on the hub cannot be moved any more (${unrecoverableTexts[plan.reason]}): the hub's ` +
         "governance must give it a new state (log-consensus-state prints it)";
       throw this.#hubFault(detail);
     }
@@ -315,7 +315,7 @@ const waitTexts = {
   rotation_not_reached: "the next validators do not sign yet",
 } as const;
 
-const stuckTexts = {
+const unrecoverableTexts = {
   enactment_missed: "the epoch in which the next validators could be put into force is over",
   staging_missed: "the epoch that announces the next validators is over",
   epochs_skipped: "it is two epochs ahead of its validators",

@@ -27,7 +27,7 @@ export interface BscHeaders {
 }
 
 /** What a search works with. */
-export interface SearchFacts {
+export interface SearchInput {
   readonly network: BscNetwork;
   readonly hub: BscHubView;
   readonly epochLength: bigint;
@@ -54,14 +54,14 @@ const MAX_BLOCKS = 256n;
 const MAX_REFUSED = 4;
 
 /** Votes of another set that are tried around a rotation before the search is given up. */
-const MAX_OTHER_SIGNERS = 16;
+const MAX_OTHER_SET_VOTES = 16;
 
 /** Looks for an update that `trusted` accepts. */
 export async function findBscUpdate(
   headers: BscHeaders,
   trusted: BscConsensusState,
   wanted: BscSearch,
-  facts: SearchFacts,
+  facts: SearchInput,
   signal: AbortSignal,
 ): Promise<SearchResult> {
   const refused: BscError[] = [];
@@ -76,7 +76,7 @@ export async function findBscUpdate(
     const fetched = await headers.fetchRange(range, signal);
     for (const attested of wanted.startAt === "lowest" ? fetched : fetched.toReversed()) {
       const choice = chooseVote(wanted, attested, voteFacts);
-      if (choice.action === "pass_over") {
+      if (choice.action === "skip") {
         reason = choice.reason;
         continue;
       }
@@ -92,7 +92,7 @@ export async function findBscUpdate(
         reason = "other_signers";
         otherSigners++;
       } else refused.push(verified);
-      if (refused.length === MAX_REFUSED || otherSigners === MAX_OTHER_SIGNERS) {
+      if (refused.length === MAX_REFUSED || otherSigners === MAX_OTHER_SET_VOTES) {
         return { kind: "none", reason, refused };
       }
     }

@@ -80,7 +80,7 @@ interface Range {
   /** Why justifications were not taken. */
   readonly refused: GrandpaError[];
   /** Methods that the node turned out not to offer. */
-  readonly lacking: Set<string>;
+  readonly unsupported: Set<string>;
 }
 
 /** Blocks whose justifications are asked for in one request; nodes keep one every 512 blocks and at set changes. */
@@ -109,12 +109,12 @@ export async function findFinality(
   const last = Math.min(finalHeight, furthest);
   const [base, ...blocks] = await source.fetchBlocks(trusted.latestHeight, last, signal);
   if (base?.hash !== trusted.latestHash) return { kind: "other_chain" };
-  const range: Range = { trusted, blocks, finalHeight, searched, refused: [], lacking: new Set() };
+  const range: Range = { trusted, blocks, finalHeight, searched, refused: [], unsupported: new Set() };
   const found = await search(source, range, furthest, signal);
   if (found !== undefined) return found;
   const forced = findForced(range);
   if (forced !== undefined) return { kind: "forced_change", block: forced };
-  return { kind: "none", refused: range.refused, finalHeight, canProve: range.lacking.size === 0 };
+  return { kind: "none", refused: range.refused, finalHeight, canProve: range.unsupported.size === 0 };
 }
 
 async function search(
@@ -159,7 +159,7 @@ async function tryNewest(
   signal: AbortSignal,
 ): Promise<FinalityResult | undefined> {
   const last = range.blocks.at(-1)?.header.number ?? 0;
-  const justification = await newestJustification(source, last, range.lacking, signal);
+  const justification = await newestJustification(source, last, range.unsupported, signal);
   const target = justification && targetOf(justification);
   if (target === undefined || target <= last) return tryOne(range, justification);
   if (target > furthest) return undefined;
@@ -187,17 +187,17 @@ function targetOf(justification: Uint8Array): number | undefined {
 async function newestJustification(
   source: FinalitySource,
   block: number,
-  lacking: Set<string>,
+  unsupported: Set<string>,
   signal: AbortSignal,
 ): Promise<Uint8Array | undefined> {
   try {
-    const told = await source.proveFinality(block, signal);
-    if (told === undefined) return undefined;
-    return decodeStrict(finalityProofCodec, told, "FinalityProof").justification;
+    const reported = await source.proveFinality(block, signal);
+    if (reported === undefined) return undefined;
+    return decodeStrict(finalityProofCodec, reported, "FinalityProof").justification;
   } catch (error) {
     if (error instanceof ScaleError) return undefined;
     if (!(error instanceof RpcFault) || !refusals.has(error.code)) throw error;
-    if (error.code === "missing_method") lacking.add(error.where.method);
+    if (error.code === "missing_method") unsupported.add(error.where.method);
     return undefined;
   }
 }

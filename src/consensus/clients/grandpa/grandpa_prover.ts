@@ -36,8 +36,8 @@ import {
 } from "../../prover.ts";
 import type { RelayChain } from "../../relay_chain/relay_chain.ts";
 import { type FinalityResult, findFinality, SearchedBlocks } from "./find_finality.ts";
-import { findCoprocessorMismatch } from "./kept_head.ts";
-import { GRANDPA_CLIENT_ID, SinkClient } from "./sink_client.ts";
+import { findCoprocessorMismatch } from "./coprocessor_mismatch.ts";
+import { GRANDPA_CLIENT_ID, TargetClient } from "./target_client.ts";
 
 /** What the prover works with. */
 export interface GrandpaProverDeps {
@@ -72,22 +72,22 @@ export function createGrandpaProver(deps: GrandpaProverDeps, options: GrandpaPro
 class GrandpaProver implements ConsensusProver {
   readonly chain: StateMachine;
   readonly consensusStateId: ConsensusStateId;
-  readonly commitmentsUnder: StateMachineId;
+  readonly commitmentId: StateMachineId;
   readonly intervalMs: number;
   readonly #deps: GrandpaProverDeps;
   readonly #options: GrandpaProverOptions;
-  readonly #client: SinkClient;
+  readonly #client: TargetClient;
   readonly #searched = new SearchedBlocks();
 
   constructor(deps: GrandpaProverDeps, options: GrandpaProverOptions) {
     const { stateMachine, consensusStateId, intervalMs } = options;
     this.chain = stateMachine;
     this.consensusStateId = consensusStateId;
-    this.commitmentsUnder = { stateMachine, consensusStateId };
+    this.commitmentId = { stateMachine, consensusStateId };
     this.intervalMs = intervalMs;
     this.#deps = deps;
     this.#options = options;
-    this.#client = new SinkClient(deps.target, options);
+    this.#client = new TargetClient(deps.target, options);
   }
 
   async check(signal: AbortSignal): Promise<readonly CheckFinding[]> {
@@ -106,7 +106,7 @@ class GrandpaProver implements ConsensusProver {
       return { event: "hub_not_accepted", text };
     }
     const { state } = await this.#client.fetchTrusted(signal);
-    const text = await findCoprocessorMismatch(this.#deps, this.commitmentsUnder, state, signal);
+    const text = await findCoprocessorMismatch(this.#deps, this.commitmentId, state, signal);
     return text === undefined ? undefined : { event: "coprocessor_mismatch", text };
   }
 
@@ -122,20 +122,20 @@ class GrandpaProver implements ConsensusProver {
     // What is further away than a proof may reach needs a step, even one without news.
     const isRangeFull = found.finalHeight - trusted.latestHeight > maxBlockRange;
     const changesSet = consensusState.currentSetId !== trusted.currentSetId;
-    const news = await this.#client.newHeights(verified.commitments, signal);
-    const lacksHeads = message.tag !== "StandaloneChain" && message.value.parachainHeaders.size === 0;
-    if (news.length === 0 && !changesSet && !isRangeFull) {
-      const reason = lacksHeads
+    const heights = await this.#client.newHeights(verified.commitments, signal);
+    const withoutHeads = message.tag !== "StandaloneChain" && message.value.parachainHeaders.size === 0;
+    if (heights.length === 0 && !changesSet && !isRangeFull) {
+      const reason = withoutHeads
         ? "the node has pruned the heads of the newest block that can be proved"
         : "the final block brings no newer height of the hub";
       return { kind: "nothing", reason };
     }
-    const without = lacksHeads ? ", without heads, which the node has pruned" : "";
+    const without = withoutHeads ? ", without heads, which the node has pruned" : "";
     return {
       kind: "updates",
       proofs: [grandpaMessageCodec.enc(message)],
       madeOn,
-      height: news.at(-1)?.height.height,
+      height: heights.at(-1)?.height.height,
       summary:
         `final relay block ${consensusState.latestHeight}, set ${consensusState.currentSetId}${without}`,
       hasMore: found.finalHeight > consensusState.latestHeight,

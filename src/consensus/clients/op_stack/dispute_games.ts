@@ -23,7 +23,7 @@ import {
   parseGameIdWord,
 } from "./spec/output_root.ts";
 import {
-  describePassedOver,
+  describeSkipped,
   findUnknownImplementations,
   type FoundGame,
   type GameCandidate,
@@ -32,8 +32,8 @@ import {
   isListed,
   type KnownGame,
   planGames,
-  reasonToPassOver,
-  typesBesideRespected,
+  skipReason,
+  typesOtherThanRespected,
 } from "./spec/plan_update.ts";
 import { opStackUpdateCodec } from "./spec/update.ts";
 import { decodeOpStackUpdate, verifyOpStackUpdate } from "./spec/verify_update.ts";
@@ -45,7 +45,7 @@ import type { AccountProofAnswer } from "../../../core/merkle/evm_proof.ts";
 import type { ContractRead, EvmReader } from "../../evm_reader.ts";
 import { type ClaimScan, ClaimSearch } from "../../rollup/claim_search.ts";
 import { type Completeness, scanCompletely } from "../../rollup/complete_scan.ts";
-import { badData, type ClaimFinding, ClaimRefusal, offerFirst } from "../../rollup/claim_dry_run.ts";
+import { badData, type ClaimFinding, ClaimRefusal, findProvable } from "../../rollup/claim_dry_run.ts";
 import type { OpStackOptions, RollupDeps } from "../../rollup/rollup_options.ts";
 import type { RollupView } from "../../rollup/rollup_prover.ts";
 import { fetchClaimedBlock } from "./claimed_block.ts";
@@ -65,7 +65,7 @@ type Game = FoundGame & Details;
 type Candidate = GameCandidate<Game & KnownGame>;
 
 /** What a look goes by. */
-interface Look {
+interface ClaimPoll {
   readonly view: View;
   readonly rules: DisputeGameRules;
   /** The L1, held to the block that the hub knows. */
@@ -91,11 +91,11 @@ export class DisputeGames {
 
   /** The update by the highest game that can be proved. */
   async find(view: View, rules: DisputeGameRules, signal: AbortSignal): Promise<ClaimFinding> {
-    const look = { view, rules, l1: this.#deps.l1.heldTo(view.l1) };
+    const poll = { view, rules, l1: this.#deps.l1.heldTo(view.l1) };
     const range = await this.#search.extend(
       rules.factory,
       view.l1.height,
-      (range) => this.#scan(look, range, signal),
+      (range) => this.#scan(poll, range, signal),
     );
     const open = this.#search.open;
     if (open.length === 0) {
@@ -107,23 +107,23 @@ export class DisputeGames {
       };
     }
     this.#reportRespectedType(open, rules);
-    const blacklistedGames = await this.#blacklisted(look, open, signal);
-    const { candidates, passedOver } = await this.#plan(look, blacklistedGames, signal);
-    if (candidates.length === 0) return { kind: "nothing", reason: describePassedOver(passedOver) };
+    const blacklistedGames = await this.#blacklisted(poll, open, signal);
+    const { candidates, passedOver } = await this.#plan(poll, blacklistedGames, signal);
+    if (candidates.length === 0) return { kind: "nothing", reason: describeSkipped(passedOver) };
     const { l1, l2, log } = this.#deps;
     const describe = ({ game }: FoundGame): string => `game ${game.proxy}`;
-    return await offerFirst(
+    return await findProvable(
       { search: this.#search, l1, l2, log, describe },
       candidates,
-      (game: Candidate) => this.#prove(look, { game, blacklistedGames }, signal),
+      (game: Candidate) => this.#prove(poll, { game, blacklistedGames }, signal),
     );
   }
 
   /** Games of all types in a range of L1 blocks. */
-  #scan(look: Look, range: L1Range, signal: AbortSignal): Promise<ClaimScan<FoundGame>> {
-    const { factory } = look.rules;
+  #scan(poll: ClaimPoll, range: L1Range, signal: AbortSignal): Promise<ClaimScan<FoundGame>> {
+    const { factory } = poll.rules;
     return scanCompletely({
-      l1: look.l1,
+      l1: poll.l1,
       log: this.#deps.log,
       range,
       orderOf: ({ l1Height }) => l1Height,
@@ -139,7 +139,7 @@ export class DisputeGames {
           return game === undefined ? [] : [{ game, l1Height: entry.blockNumber }];
         });
       },
-      judge: (found) => this.#judge(look, range, found.length, signal),
+      judge: (found) => this.#judge(poll, range, found.length, signal),
     });
   }
 
@@ -148,7 +148,7 @@ export class DisputeGames {
    * them must be older than the range.
    */
   async #judge(
-    { rules: { factory }, l1, view }: Look,
+    { rules: { factory }, l1, view }: ClaimPoll,
     range: L1Range,
     found: number,
     signal: AbortSignal,
@@ -173,7 +173,7 @@ export class DisputeGames {
   /** Once: the configured type is not among those that are created. */
   #reportRespectedType(open: readonly FoundGame[], { gameTypes }: DisputeGameRules): void {
     const { respectedGameType } = this.#options;
-    const others = typesBesideRespected(open, gameTypes, respectedGameType);
+    const others = typesOtherThanRespected(open, gameTypes, respectedGameType);
     if (others.length === 0 || this.#isRespectedTypeReported) return;
     this.#isRespectedTypeReported = true;
     this.#deps.log.warn(
@@ -229,7 +229,7 @@ export class DisputeGames {
   }
 
   async #blacklisted(
-    { view, rules }: Look,
+    { view, rules }: ClaimPoll,
     open: readonly FoundGame[],
     signal: AbortSignal,
   ): Promise<ReadonlySet<Address>> {
@@ -241,14 +241,14 @@ export class DisputeGames {
 
   /** The games that are worth a proof, in the order in which to try them, and why the others are not. */
   async #plan(
-    look: Look,
+    poll: ClaimPoll,
     blacklistedGames: ReadonlySet<Address>,
     signal: AbortSignal,
   ): Promise<{
     readonly candidates: readonly Candidate[];
     readonly passedOver: readonly (GameLogReason | GameReason)[];
   }> {
-    const { view, rules: { gameTypes: configs }, l1 } = look;
+    const { view, rules: { gameTypes: configs }, l1 } = poll;
     const facts = { configs, blacklistedGames, l1Height: view.l1.height };
     const reasons: (GameLogReason | GameReason)[] = [];
     const passOver = (game: FoundGame, reason: GameLogReason | GameReason): void => {
@@ -256,7 +256,7 @@ export class DisputeGames {
       this.#passOver(game, reason);
     };
     const listed = this.#search.open.filter((game) => {
-      const reason = reasonToPassOver(game, facts);
+      const reason = skipReason(game, facts);
       if (reason !== undefined) passOver(game, reason);
       return reason === undefined;
     });
@@ -270,7 +270,7 @@ export class DisputeGames {
     const { respectedGameType } = this.#options;
     const plan = planGames(known, { hubHeight: view.hubHeight, l2Height, respectedGameType });
     for (const { game, reason } of plan.passedOver) passOver(game, reason);
-    const refused = await this.#unknownTypes(look, plan.candidates, signal);
+    const refused = await this.#unknownTypes(poll, plan.candidates, signal);
     const candidates = plan.candidates.filter((candidate) => {
       const isRefused = refused.has(candidate.game.gameType);
       if (isRefused) passOver(candidate, "unknown_implementation");
@@ -284,7 +284,7 @@ export class DisputeGames {
    * Told once for each implementation.
    */
   async #unknownTypes(
-    { view, rules, l1 }: Look,
+    { view, rules, l1 }: ClaimPoll,
     candidates: readonly Candidate[],
     signal: AbortSignal,
   ): Promise<ReadonlySet<number>> {
@@ -334,7 +334,7 @@ export class DisputeGames {
   }
 
   async #prove(
-    { view, rules, l1 }: Look,
+    { view, rules, l1 }: ClaimPoll,
     { game, blacklistedGames }: {
       readonly game: Candidate;
       readonly blacklistedGames: ReadonlySet<Address>;

@@ -14,7 +14,7 @@ import type { RawLog } from "../../../core/evm/host_events.ts";
 import type { EvmReader } from "../../evm_reader.ts";
 import { type ClaimScan, ClaimSearch } from "../../rollup/claim_search.ts";
 import { type Completeness, scanCompletely } from "../../rollup/complete_scan.ts";
-import { badData, type ClaimFinding, offerFirst } from "../../rollup/claim_dry_run.ts";
+import { badData, type ClaimFinding, findProvable } from "../../rollup/claim_dry_run.ts";
 import type { OpStackOptions, RollupDeps } from "../../rollup/rollup_options.ts";
 import type { RollupView } from "../../rollup/rollup_prover.ts";
 import { fetchClaimedBlock } from "./claimed_block.ts";
@@ -55,7 +55,7 @@ export class Outputs {
     }
     const { l1, l2, log } = this.#deps;
     const describe = ({ index }: OutputProposed): string => `output ${index}`;
-    return await offerFirst(
+    return await findProvable(
       { search: this.#search, l1, l2, log, describe },
       newestFirst,
       (output) => this.#prove(view, oracle, output, signal),

@@ -61,7 +61,7 @@ export interface ParachainProverOptions extends ProverOptions {
 }
 
 /** Until a parachain that the hub does not follow is looked at again: governance is slow. */
-const NOT_FOLLOWED_MS = 3_600_000;
+const NOT_FOLLOWED_POLL_MS = 3_600_000;
 
 /**
  * Between heads that bring no messages. Newer ones are still worth something: times of new heads prove timeouts. The
@@ -86,7 +86,7 @@ export function createParachainProver(
 class ParachainProver implements ConsensusProver {
   readonly chain: StateMachine;
   readonly consensusStateId: ConsensusStateId;
-  readonly commitmentsUnder: StateMachineId;
+  readonly commitmentId: StateMachineId;
   readonly intervalMs: number;
   readonly #deps: ParachainProverDeps;
   readonly #hub: StateMachine;
@@ -97,7 +97,7 @@ class ParachainProver implements ConsensusProver {
     const { stateMachine, consensusStateId, intervalMs, hub, quietHeadSec } = options;
     this.chain = stateMachine;
     this.consensusStateId = consensusStateId;
-    this.commitmentsUnder = { stateMachine, consensusStateId };
+    this.commitmentId = { stateMachine, consensusStateId };
     this.intervalMs = intervalMs;
     this.#deps = deps;
     this.#hub = hub;
@@ -123,7 +123,7 @@ class ParachainProver implements ConsensusProver {
     const obstacle = this.#obstacleOf(client) ?? await this.#findObstacle(signal);
     if (client === undefined || obstacle !== undefined) {
       const reason = `${this.#target} ${obstacle?.text}`;
-      return { kind: "nothing", reason, ...!this.#isOfHub && { againInMs: NOT_FOLLOWED_MS } };
+      return { kind: "nothing", reason, ...!this.#isOfHub && { againInMs: NOT_FOLLOWED_POLL_MS } };
     }
     await this.#requireFitness(client, signal);
     const known = await this.#fetchKnown(signal);
@@ -142,7 +142,7 @@ class ParachainProver implements ConsensusProver {
       return { kind: "nothing", reason: `parachain ${this.#paraId} has no head in ${newest}` };
     }
     const { height } = head.height;
-    const latest = await this.#deps.target.fetchLatestHeight(this.commitmentsUnder, signal) ?? 0n;
+    const latest = await this.#deps.target.fetchLatestHeight(this.commitmentId, signal) ?? 0n;
     if (height <= latest) return { kind: "nothing", reason: `${newest}, has no newer head` };
     if (!await this.#isWorthIt(head.commitment, latest, signal)) {
       const reason = `${newest}, has a newer head, but nothing was sent or received since block ${latest}: ` +
@@ -162,7 +162,7 @@ class ParachainProver implements ConsensusProver {
   /** True when messages or receipts came since the newest height that the target has, or that is old. */
   async #isWorthIt(head: StateCommitment, latest: bigint, signal: AbortSignal): Promise<boolean> {
     const { target } = this.#deps;
-    const at = { id: this.commitmentsUnder, height: latest };
+    const at = { id: this.commitmentId, height: latest };
     const [known, updatedSec, nowSec] = await Promise.all([
       target.fetchCommitment(at, signal),
       target.fetchUpdateTime(at, signal),
@@ -231,9 +231,9 @@ class ParachainProver implements ConsensusProver {
 
   async #requireFitness(client: ConsensusClientView, signal: AbortSignal): Promise<void> {
     const where = `client ${this.consensusStateId} of ${this.#target}`;
-    const unfitness = findUnusableReason(where, client, await this.#deps.target.fetchNowSec(signal));
-    if (unfitness === undefined) return;
-    throw new ProverFault(unfitness.code, this.chain, undefined, unfitness.detail);
+    const unusable = findUnusableReason(where, client, await this.#deps.target.fetchNowSec(signal));
+    if (unusable === undefined) return;
+    throw new ProverFault(unusable.code, this.chain, undefined, unusable.detail);
   }
 
   /** The newest block of the relay chain that a final block of the target builds on: no fork takes it back. */

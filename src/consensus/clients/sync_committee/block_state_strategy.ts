@@ -11,7 +11,13 @@ import { countSigners, type StateUpdate } from "./spec/update.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import { type BeaconNode, beaconRoutes, believed, type RootedHeader } from "./beacon_node.ts";
 import type { BlockFacts } from "./block_json.ts";
-import { type BeaconContext, type Look, type Trusted, verified, waitFor } from "./update_attempt.ts";
+import {
+  type BeaconContext,
+  type TrustedState,
+  type UpdateAttempt,
+  verified,
+  waitFor,
+} from "./update_attempt.ts";
 import { type FinalityParts, StateParts } from "./state_parts.ts";
 
 /** Blocks looked at, back from the head, for one with enough signers. */
@@ -44,7 +50,7 @@ export class BlockStateStrategy {
   }
 
   /** Looks once. @throws {RpcFault} of beacon nodes; `malformed` where data was refused. */
-  async look(trusted: Trusted, signal: AbortSignal): Promise<Look> {
+  async attempt(trusted: TrustedState, signal: AbortSignal): Promise<UpdateAttempt> {
     const { pool, network } = this.#context;
     const { statePeriod, latestFinalizedEpoch } = trusted.state.lightClientState;
     const position = await pool.ask({ route: beaconRoutes.checkpoints }, async (node) => {
@@ -83,7 +89,7 @@ export class BlockStateStrategy {
   }
 
   /** The newest block, from `start` back, whose signatures the hub can use. */
-  async #select(node: BeaconNode, trusted: Trusted, start: RootedHeader): Promise<Selection> {
+  async #select(node: BeaconNode, trusted: TrustedState, start: RootedHeader): Promise<Selection> {
     let root = start.root;
     let reason: WaitReason = "too_few_participants";
     for (let step = 0; step < MAX_STEPS; step++) {
@@ -108,7 +114,7 @@ export class BlockStateStrategy {
 
   async #planFor(
     node: BeaconNode,
-    trusted: Trusted,
+    trusted: TrustedState,
     signing: BlockFacts,
     attested: RootedHeader,
   ): Promise<UpdatePlan> {
@@ -127,7 +133,7 @@ export class BlockStateStrategy {
   }
 
   /** The signature binds the attested header; what comes later is held against its state root. */
-  #checkSigned(trusted: Trusted, { attested, signing, withCommittee }: Candidate): void {
+  #checkSigned(trusted: TrustedState, { attested, signing, withCommittee }: Candidate): void {
     const state = trusted.state.lightClientState;
     checkSignature(
       this.#context.network,
@@ -141,11 +147,11 @@ export class BlockStateStrategy {
   }
 
   async #finish(
-    trusted: Trusted,
+    trusted: TrustedState,
     { attested, signing, withCommittee }: Candidate,
     hasMore: boolean,
     signal: AbortSignal,
-  ): Promise<Look> {
+  ): Promise<UpdateAttempt> {
     const finality: FinalityParts = await this.#parts.fetchFinality(attested.header, withCommittee, signal);
     // The node may have told another epoch than the state proves.
     const plan = planUpdate(this.#context.network, trusted.state.lightClientState, {

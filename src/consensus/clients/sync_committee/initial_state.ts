@@ -14,7 +14,7 @@ import { RpcFault } from "../../../core/rpc/fault.ts";
 import type { RpcPool } from "../../../core/rpc/pool.ts";
 import type { InitialConsensusState } from "../../prover.ts";
 import { type BeaconNode, beaconRoutes, believed } from "./beacon_node.ts";
-import { isAbsence } from "./beacon_pool.ts";
+import { isAbsence } from "./beacon_endpoint_set.ts";
 import type { BeaconContext } from "./update_attempt.ts";
 import { fetchWholeState } from "./state_bytes.ts";
 

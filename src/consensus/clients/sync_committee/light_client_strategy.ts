@@ -14,8 +14,14 @@ import { authenticateUpdate } from "./spec/verify_update.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import type { RestEndpoint } from "../../rest/rest_endpoint.ts";
 import { type BeaconNode, beaconRoutes, believed } from "./beacon_node.ts";
-import { isAbsence } from "./beacon_pool.ts";
-import { type BeaconContext, type Look, type Trusted, verified, waitFor } from "./update_attempt.ts";
+import { isAbsence } from "./beacon_endpoint_set.ts";
+import {
+  type BeaconContext,
+  type TrustedState,
+  type UpdateAttempt,
+  verified,
+  waitFor,
+} from "./update_attempt.ts";
 
 /** The newest finality update with what to do about it. */
 interface Offer {
@@ -41,7 +47,7 @@ export class LightClientStrategy {
    * Looks once.
    * @throws {RpcFault} of beacon nodes; `malformed` where data was refused and no other node did better.
    */
-  async look(trusted: Trusted, signal: AbortSignal): Promise<Look> {
+  async attempt(trusted: TrustedState, signal: AbortSignal): Promise<UpdateAttempt> {
     const offer = await this.#fetchOffer(trusted, signal);
     if (offer === undefined) return { kind: "unserved" };
     if (offer === "behind") {
@@ -68,7 +74,7 @@ export class LightClientStrategy {
   }
 
   /** @returns `undefined` when no node serves light clients, `behind` when all that do are syncing or stand. */
-  async #fetchOffer(trusted: Trusted, signal: AbortSignal): Promise<Offer | "behind" | undefined> {
+  async #fetchOffer(trusted: TrustedState, signal: AbortSignal): Promise<Offer | "behind" | undefined> {
     const faults: RpcFault[] = [];
     const route = beaconRoutes.finalityUpdate;
     try {
@@ -85,7 +91,7 @@ export class LightClientStrategy {
     }
   }
 
-  async #readOffer(node: BeaconNode, trusted: Trusted): Promise<Offer> {
+  async #readOffer(node: BeaconNode, trusted: TrustedState): Promise<Offer> {
     const { network } = this.#context;
     const update = await node.fetchFinalityUpdate();
     const { plan, epoch } = believed(node.endpoint, beaconRoutes.finalityUpdate, () => {
@@ -102,7 +108,7 @@ export class LightClientStrategy {
     return { update, plan, missed: this.#readPeriodUpdate(node, trusted, first) };
   }
 
-  #authenticate(trusted: Trusted, source: FinalityUpdate, committee?: SyncCommitteeUpdate): void {
+  #authenticate(trusted: TrustedState, source: FinalityUpdate, committee?: SyncCommitteeUpdate): void {
     const { network } = this.#context;
     const update = buildUpdate(network, source, { payloadBranch: [], committee });
     authenticateUpdate(network, trusted.state.lightClientState, update);
@@ -126,7 +132,7 @@ export class LightClientStrategy {
 
   /** The committee that an update into the next period must carry, with its branch in the attested state. */
   async #fetchCommittee(
-    trusted: Trusted,
+    trusted: TrustedState,
     source: FinalityUpdate,
     signal: AbortSignal,
   ): Promise<SyncCommitteeUpdate | undefined> {
@@ -157,14 +163,14 @@ export class LightClientStrategy {
    * blocks of the period may do: those are the reference's way.
    */
   async #catchUp(
-    trusted: Trusted,
+    trusted: TrustedState,
     missed: LightClientUpdate | undefined,
     signal: AbortSignal,
-  ): Promise<Look> {
+  ): Promise<UpdateAttempt> {
     if (missed === undefined) return { kind: "unserved" };
     try {
-      const look = await this.#finish(trusted, missed, committeeOf(missed), signal);
-      return look.kind === "update" ? { ...look, hasMore: true } : look;
+      const attempt = await this.#finish(trusted, missed, committeeOf(missed), signal);
+      return attempt.kind === "update" ? { ...attempt, hasMore: true } : attempt;
     } catch (fault) {
       if (fault instanceof RpcFault && isStateGone(fault)) return { kind: "unserved" };
       throw fault;
@@ -174,7 +180,7 @@ export class LightClientStrategy {
   /** @returns `undefined` for an honest update that the hub does not take, e.g. one without finality. */
   #readPeriodUpdate(
     node: BeaconNode,
-    trusted: Trusted,
+    trusted: TrustedState,
     update: LightClientUpdate,
   ): LightClientUpdate | undefined {
     return believed(node.endpoint, beaconRoutes.updates, () => {
@@ -188,11 +194,11 @@ export class LightClientStrategy {
 
   /** Adds the branch of the payload header to an authentic update. */
   async #finish(
-    trusted: Trusted,
+    trusted: TrustedState,
     source: FinalityUpdate,
     committee: SyncCommitteeUpdate | undefined,
     signal: AbortSignal,
-  ): Promise<Look> {
+  ): Promise<UpdateAttempt> {
     const { network, branches } = this.#context;
     const { beacon, execution } = source.finalizedHeader;
     const found = await branches.find({ beacon, execution }, signal);

@@ -33,7 +33,7 @@ import {
   summariesPaths,
   type SummariesProof,
 } from "./beacon_node.ts";
-import { type BeaconPool, isAbsence } from "./beacon_pool.ts";
+import { type BeaconEndpointSet, isAbsence } from "./beacon_endpoint_set.ts";
 import { byRootOrSlot, fetchStatePrefix, fetchWholeState } from "./state_bytes.ts";
 import { SummariesMemory } from "./summaries_memory.ts";
 import { fetchNextWithdrawalIndex } from "./withdrawals.ts";
@@ -65,7 +65,7 @@ type ReadBranch = (node: BeaconNode) => Promise<readonly Hash256[]>;
 
 /** Finds branches, and remembers what helps to find the next one. */
 export class PayloadBranches {
-  readonly #pool: BeaconPool;
+  readonly #pool: BeaconEndpointSet;
   readonly #execution: RpcPool;
   readonly #network: BeaconNetwork;
   readonly #summaries: SummariesMemory;
@@ -73,7 +73,7 @@ export class PayloadBranches {
   readonly #paths = new Map<RestEndpoint, (state: string) => string>();
 
   constructor(
-    pool: BeaconPool,
+    pool: BeaconEndpointSet,
     execution: RpcPool,
     network: BeaconNetwork,
     summaries = new SummariesMemory(),

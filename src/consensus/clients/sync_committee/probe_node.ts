@@ -6,7 +6,7 @@ import type { RestEndpoint } from "../../rest/rest_endpoint.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import { STATE_PROOF_FORMAT } from "./spec/payload_branch.ts";
 import { BeaconNode, summariesPaths } from "./beacon_node.ts";
-import { isAbsence } from "./beacon_pool.ts";
+import { isAbsence } from "./beacon_endpoint_set.ts";
 import { byRootOrSlot } from "./state_bytes.ts";
 
 /** Whether something is served: `unknown` where the node did not say. */

@@ -9,7 +9,7 @@ import type { UpdateLayout } from "./spec/update.ts";
 import type { Fetch } from "../../../core/rpc/http.ts";
 import type { RpcPool } from "../../../core/rpc/pool.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
-import type { KeptText } from "../../kept_text.ts";
+import type { PersistedText } from "../../persisted_text.ts";
 import type { Randomness } from "../../../core/runtime/randomness.ts";
 import type { Log } from "../../../core/telemetry/log.ts";
 import type { ProverOptions } from "../../prover.ts";
@@ -28,7 +28,7 @@ export interface SyncCommitteeProverDeps {
   readonly randomness: Randomness;
   readonly log: Log;
   /** Where historical summaries outlive the program; absent: nowhere. */
-  readonly summariesText?: KeptText | undefined;
+  readonly summariesText?: PersistedText | undefined;
 }
 
 /** What the configuration says of the chain. */

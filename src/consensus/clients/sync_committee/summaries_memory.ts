@@ -6,7 +6,7 @@
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import type { HistoricalSummary } from "./spec/state_prefix.ts";
 import { formatSummaries, parseSummaries } from "./spec/summaries_text.ts";
-import type { KeptText } from "../../kept_text.ts";
+import type { PersistedText } from "../../persisted_text.ts";
 import type { Log } from "../../../core/telemetry/log.ts";
 
 /** Slots between two entries (SLOTS_PER_HISTORICAL_ROOT of all networks). */
@@ -16,7 +16,7 @@ const MAX_MISSING = 4n;
 
 /** Where summaries outlive the program (`--cache`). */
 export interface SummariesFile {
-  readonly text: KeptText;
+  readonly text: PersistedText;
   /** Root of the validators at genesis: a file of another network is not taken. */
   readonly network: Hash256;
   readonly log: Log;

@@ -15,7 +15,7 @@ import {
 } from "../../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import { RestEndpoint } from "../../rest/rest_endpoint.ts";
-import { RestPool } from "../../rest/rest_pool.ts";
+import { RestEndpointSet } from "../../rest/rest_endpoint_set.ts";
 import { findUnusableReason } from "../../client_usability.ts";
 import {
   type ConsensusProver,
@@ -23,11 +23,11 @@ import {
   ProverFault,
   type ProverFinding,
 } from "../../prover.ts";
-import { BeaconPool, proverFaultOf } from "./beacon_pool.ts";
+import { BeaconEndpointSet, proverFaultOf } from "./beacon_endpoint_set.ts";
 import { fetchInitialBeaconState } from "./initial_state.ts";
 import { LayoutChoice } from "./layout_choice.ts";
 import { LightClientStrategy } from "./light_client_strategy.ts";
-import type { BeaconContext, Look, Trusted } from "./update_attempt.ts";
+import type { BeaconContext, TrustedState, UpdateAttempt } from "./update_attempt.ts";
 import { PayloadBranches } from "./payload_sources.ts";
 import type { SyncCommitteeProverDeps, SyncCommitteeProverOptions } from "./prover_options.ts";
 import { BlockStateStrategy } from "./block_state_strategy.ts";
@@ -36,7 +36,7 @@ import { checkBeaconNodes, checkExecutionNodes } from "./start_check.ts";
 import { proverEvents } from "../../poll_fault.ts";
 
 /** Looks at one finalized state that no node serves before that is told as a fault: new states take a moment. */
-const PATIENT_LOOKS = 3;
+const MAX_UNSERVED_POLLS = 3;
 
 /** The prover of a chain of type `evm`. @throws {RangeError} without beacon URLs. */
 export function createSyncCommitteeProver(
@@ -47,40 +47,44 @@ export function createSyncCommitteeProver(
 }
 
 /** What the hub holds, also as it stores it. */
-interface Held extends Trusted {
+interface StoredState extends TrustedState {
   readonly bytes: Uint8Array;
 }
 
 class SyncCommitteeProver implements ConsensusProver {
   readonly chain: StateMachine;
   readonly consensusStateId: ConsensusStateId;
-  readonly commitmentsUnder: StateMachineId;
+  readonly commitmentId: StateMachineId;
   readonly intervalMs: number;
   readonly #deps: SyncCommitteeProverDeps;
   readonly #context: BeaconContext;
   readonly #light: LightClientStrategy;
-  readonly #reference: BlockStateStrategy;
+  readonly #blockState: BlockStateStrategy;
   readonly #layout: LayoutChoice;
   /** Looks in a row that failed for what is not served, with the hub's epoch that they were for. */
-  #unserved = { epoch: -1n, looks: 0 };
+  #unserved = { epoch: -1n, polls: 0 };
 
   constructor(deps: SyncCommitteeProverDeps, options: SyncCommitteeProverOptions) {
     const { network, consensusStateId } = options;
     this.chain = evmStateMachine(network.chainId);
     this.consensusStateId = consensusStateId;
-    this.commitmentsUnder = { stateMachine: this.chain, consensusStateId };
+    this.commitmentId = { stateMachine: this.chain, consensusStateId };
     this.intervalMs = options.intervalMs;
     this.#deps = deps;
     const endpoints = options.beaconUrls.map((url) =>
       new RestEndpoint(deps, { url: url.reveal(), chain: this.chain })
     );
-    const pool = new BeaconPool(this.chain, new RestPool(deps, { chain: this.chain, endpoints }), deps.log);
+    const pool = new BeaconEndpointSet(
+      this.chain,
+      new RestEndpointSet(deps, { chain: this.chain, endpoints }),
+      deps.log,
+    );
     const { log, summariesText: text } = deps;
     const file = text && { text, log, network: network.genesisValidatorsRoot };
     const branches = new PayloadBranches(pool, deps.execution, network, new SummariesMemory(file));
     this.#context = { network, consensusStateId, pool, branches, clock: deps.clock };
     this.#light = new LightClientStrategy(this.#context);
-    this.#reference = new BlockStateStrategy(this.#context);
+    this.#blockState = new BlockStateStrategy(this.#context);
     this.#layout = new LayoutChoice(deps, consensusStateId, options.layout);
   }
 
@@ -107,45 +111,49 @@ class SyncCommitteeProver implements ConsensusProver {
     const trusted = await this.#fetchTrusted(signal);
     const epoch = trusted.state.lightClientState.latestFinalizedEpoch;
     try {
-      const look = await this.#look(trusted, signal);
-      this.#unserved = { epoch, looks: 0 };
-      return await this.#findingOf(trusted, look, signal);
+      const attempt = await this.#attempt(trusted, signal);
+      this.#unserved = { epoch, polls: 0 };
+      return await this.#findingOf(trusted, attempt, signal);
     } catch (fault) {
       if (!(fault instanceof RpcFault) || fault.where.chain !== this.chain) throw fault;
       return this.#findingOfFault(epoch, fault);
     }
   }
 
-  async #look(trusted: Trusted, signal: AbortSignal): Promise<Look> {
-    const light = await this.#light.look(trusted, signal);
+  async #attempt(trusted: TrustedState, signal: AbortSignal): Promise<UpdateAttempt> {
+    const light = await this.#light.attempt(trusted, signal);
     if (light.kind !== "unserved") return light;
     this.#deps.log.debug("light_client_data_missing", {
       chain: this.chain,
     });
-    return await this.#reference.look(trusted, signal);
+    return await this.#blockState.attempt(trusted, signal);
   }
 
   /** A state that was just finalized is often not to be found for a moment. */
   #findingOfFault(epoch: bigint, fault: RpcFault): ProverFinding {
-    const told = proverFaultOf(this.chain, fault);
-    if (!(told instanceof ProverFault) || told.code !== "not_served") throw told;
-    const looks = this.#unserved.epoch === epoch ? this.#unserved.looks + 1 : 1;
-    this.#unserved = { epoch, looks };
-    if (looks > PATIENT_LOOKS) throw told;
+    const reported = proverFaultOf(this.chain, fault);
+    if (!(reported instanceof ProverFault) || reported.code !== "not_served") throw reported;
+    const polls = this.#unserved.epoch === epoch ? this.#unserved.polls + 1 : 1;
+    this.#unserved = { epoch, polls };
+    if (polls > MAX_UNSERVED_POLLS) throw reported;
     const againInMs = 2 * this.#context.network.slotSec * 1000;
-    return { kind: "nothing", reason: `not served yet: ${told.detail}`, againInMs };
+    return { kind: "nothing", reason: `not served yet: ${reported.detail}`, againInMs };
   }
 
-  async #findingOf(trusted: Held, look: Look, signal: AbortSignal): Promise<ProverFinding> {
-    switch (look.kind) {
+  async #findingOf(
+    trusted: StoredState,
+    attempt: UpdateAttempt,
+    signal: AbortSignal,
+  ): Promise<ProverFinding> {
+    switch (attempt.kind) {
       case "wait": {
-        const { reason, againInMs } = look;
+        const { reason, againInMs } = attempt;
         return { kind: "nothing", reason, ...(againInMs === undefined ? {} : { againInMs }) };
       }
       case "unserved":
         return { kind: "nothing", reason: "no beacon node serves what is needed" };
       case "update": {
-        const { update, verified, sources, hasMore } = look;
+        const { update, verified, sources, hasMore } = attempt;
         const epoch = trusted.state.lightClientState.latestFinalizedEpoch;
         const { height } = verified.commitment.height;
         const isHigher = trusted.height === undefined || height > trusted.height;
@@ -165,7 +173,7 @@ class SyncCommitteeProver implements ConsensusProver {
   }
 
   /** What the hub trusts. @throws {ProverFault} `hub_state` */
-  async #fetchTrusted(signal: AbortSignal): Promise<Held> {
+  async #fetchTrusted(signal: AbortSignal): Promise<StoredState> {
     const { hub } = this.#deps;
     const view = await hub.fetchClient(this.consensusStateId, "best", signal);
     if (view === undefined) {
@@ -174,7 +182,7 @@ class SyncCommitteeProver implements ConsensusProver {
       );
     }
     const state = await this.#readClient(view, signal);
-    const height = await hub.fetchLatestHeight(this.commitmentsUnder, signal);
+    const height = await hub.fetchLatestHeight(this.commitmentId, signal);
     return { state, height, bytes: view.state };
   }
 
@@ -183,7 +191,7 @@ class SyncCommitteeProver implements ConsensusProver {
     if (view.clientId !== network.clientId) {
       throw this.#hubFault(`client ${this.consensusStateId} of the hub is a ${view.clientId}`);
     }
-    await this.#requireFitness(view, signal);
+    await this.#requireUsable(view, signal);
     const state = this.#decode(view.state);
     if (state.chainId !== network.chainId) {
       throw this.#hubFault(`client ${this.consensusStateId} of the hub follows chain ${state.chainId}`);
@@ -201,14 +209,14 @@ class SyncCommitteeProver implements ConsensusProver {
   }
 
   /** The hub's own clock decides; it is asked only when ours says that time may be over. */
-  async #requireFitness(view: ConsensusClientView, signal: AbortSignal): Promise<void> {
+  async #requireUsable(view: ConsensusClientView, signal: AbortSignal): Promise<void> {
     const { clock, hub } = this.#deps;
     const where = `client ${this.consensusStateId} of the hub`;
     const byOurs = findUnusableReason(where, view, BigInt(Math.floor(clock.now() / 1000)));
-    const unfitness = byOurs?.code === "expired"
+    const unusable = byOurs?.code === "expired"
       ? findUnusableReason(where, view, await hub.fetchNowSec(signal))
       : byOurs;
-    if (unfitness !== undefined) throw this.#hubFault(unfitness.detail, { code: unfitness.code });
+    if (unusable !== undefined) throw this.#hubFault(unusable.detail, { code: unusable.code });
   }
 
   #hubFault(

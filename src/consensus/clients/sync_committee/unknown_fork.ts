@@ -38,8 +38,8 @@ const unversioned = z.object({
  */
 export function findUnknownFork(json: unknown): UnknownFork | undefined {
   const first: unknown = Array.isArray(json) ? json[0] : json;
-  const told = versioned.safeParse(first);
-  if (told.success) return known.has(told.data.version) ? undefined : `fork ${told.data.version}`;
+  const reported = versioned.safeParse(first);
+  if (reported.success) return known.has(reported.data.version) ? undefined : `fork ${reported.data.version}`;
   return unversioned.safeParse(first).success
     ? "a fork without the execution header in light client answers"
     : undefined;

@@ -8,27 +8,27 @@ import type { WaitReason } from "./spec/plan_update.ts";
 import type { StateUpdate } from "./spec/update.ts";
 import type { ConsensusStateId } from "../../../core/ismp/state_machine.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
-import type { BeaconPool } from "./beacon_pool.ts";
+import type { BeaconEndpointSet } from "./beacon_endpoint_set.ts";
 import type { PayloadBranches } from "./payload_sources.ts";
 
 /** What both ways use. */
 export interface BeaconContext {
   readonly network: BeaconNetwork;
   readonly consensusStateId: ConsensusStateId;
-  readonly pool: BeaconPool;
+  readonly pool: BeaconEndpointSet;
   readonly branches: PayloadBranches;
   readonly clock: Clock;
 }
 
 /** What the hub holds. */
-export interface Trusted {
+export interface TrustedState {
   readonly state: BeaconConsensusState;
   /** Newest height of the execution chain; `undefined`: none. */
   readonly height: bigint | undefined;
 }
 
 /** What came of a look. */
-export type Look =
+export type UpdateAttempt =
   | { readonly kind: "wait"; readonly reason: string; readonly againInMs?: number }
   | {
     readonly kind: "update";
@@ -60,7 +60,7 @@ const passing: ReadonlySet<WaitReason> = new Set([
 ]);
 
 /** The look that found nothing to do for this reason. */
-export function waitFor(network: BeaconNetwork, reason: WaitReason): Look {
+export function waitFor(network: BeaconNetwork, reason: WaitReason): UpdateAttempt {
   const againInMs = passing.has(reason) ? network.slotSec * 1000 : undefined;
   return { kind: "wait", reason: reasons[reason], ...(againInMs === undefined ? {} : { againInMs }) };
 }
@@ -68,7 +68,7 @@ export function waitFor(network: BeaconNetwork, reason: WaitReason): Look {
 /** Checks a finished update as the hub will. @throws {SyncCommitteeError} */
 export function verified(
   context: Pick<BeaconContext, "network" | "consensusStateId">,
-  trusted: Trusted,
+  trusted: TrustedState,
   update: StateUpdate,
 ): VerifiedBeaconUpdate {
   return verifyBeaconUpdate(context.network, context.consensusStateId, trusted.state, update);

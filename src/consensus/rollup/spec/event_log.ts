@@ -13,7 +13,7 @@ import type { RawLog } from "../../../core/evm/host_events.ts";
 import { RollupDataError, type RollupDataErrorCode } from "./rollup_data_error.ts";
 
 /** An event all of whose indexed arguments are values of one word. */
-export interface EventShape<P extends readonly AbiParameter[]> {
+export interface EventLayout<P extends readonly AbiParameter[]> {
   readonly topic0: Hex;
   /** All arguments in order, the indexed ones first. */
   readonly parameters: P;
@@ -28,13 +28,14 @@ export interface EventShape<P extends readonly AbiParameter[]> {
 export function readEvent<const P extends readonly AbiParameter[]>(
   log: RawLog,
   contract: Hex,
-  shape: EventShape<P>,
+  layout: EventLayout<P>,
 ): DecodeAbiParametersReturnType<P> | undefined {
   const [topic0, ...indexed] = log.topics;
-  if (log.address.toLowerCase() !== contract || topic0?.toLowerCase() !== shape.topic0) return undefined;
-  const isShaped = indexed.length === shape.indexedCount && indexed.every((topic) => topic.length === 66);
-  if (!isShaped) throw new RollupDataError("malformed_event");
-  return decodeAbiStrict(shape.parameters, concatHex([...indexed, log.data]), "malformed_event");
+  if (log.address.toLowerCase() !== contract || topic0?.toLowerCase() !== layout.topic0) return undefined;
+  const matchesLayout = indexed.length === layout.indexedCount &&
+    indexed.every((topic) => topic.length === 66);
+  if (!matchesLayout) throw new RollupDataError("malformed_event");
+  return decodeAbiStrict(layout.parameters, concatHex([...indexed, log.data]), "malformed_event");
 }
 
 /**

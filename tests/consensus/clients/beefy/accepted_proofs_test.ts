@@ -369,6 +369,6 @@ Deno.test("beefy: a proof that fits into no transaction is named with what helps
   await relayer.looks(1);
   assert.equal(sent, 1);
   const [looked] = relayer.log.lines.filter(({ event }) => event === "poll_finished");
-  assert.deepEqual(looked?.fields, { chain: target.stateMachine, result: "parked", nextInMs: 600_000 });
+  assert.deepEqual(looked?.fields, { chain: target.stateMachine, result: "suspended", nextInMs: 600_000 });
   assert.deepEqual(relayer.log.events("error"), ["proof_too_large"]);
 });

@@ -4,12 +4,12 @@ import fc from "fast-check";
 import { isExpired, judgeHost } from "../../../../src/consensus/followers/host_usability.ts";
 import { HubWork, SEARCHED_BLOCKS } from "../../../../src/consensus/clients/beefy/hub_work.ts";
 import {
-  areStillNews,
+  areStillNeeded,
   type BatchedProof,
-  isHeightBrought,
+  isHeightDelivered,
 } from "../../../../src/consensus/clients/beefy/proof_batch.ts";
 import {
-  inOrderOfWorth,
+  inOrderOfPreference,
   lastMountainHeight,
   leafCountAt,
 } from "../../../../src/consensus/clients/beefy/proof_choice.ts";
@@ -48,11 +48,11 @@ const view: HostConsensusView = {
 
 Deno.test("beefy: what a host takes nothing for is named, the incurable first", () => {
   const codeOf = (changes: Partial<HostConsensusView>): string => {
-    const fitness = judgeHost({ ...view, ...changes });
-    return fitness.kind === "fit" ? "fit" : fitness.code;
+    const usability = judgeHost({ ...view, ...changes });
+    return usability.kind === "usable" ? "usable" : usability.code;
   };
-  assert.equal(codeOf({}), "fit");
-  assert.equal(codeOf({ challengePeriodSec: 3_600n }), "fit");
+  assert.equal(codeOf({}), "usable");
+  assert.equal(codeOf({ challengePeriodSec: 3_600n }), "usable");
   assert.equal(codeOf({ isFrozen: true }), "frozen");
   assert.equal(codeOf({ isFrozen: true, nowSec: 1_100n }), "expired");
   assert.equal(codeOf({ state: undefined }), "other_client");
@@ -79,12 +79,12 @@ Deno.test("beefy: a proof is news while neither block nor pool has it", () => {
   const { state } = view;
   assert.ok(state);
   const proofs = [proof(1, 101n), proof(1, 105n)];
-  assert.equal(areStillNews(proofs, { state, pendingHeight: 100n, pendingSetId: 1n }, "pool"), true);
-  assert.equal(areStillNews(proofs, { state, pendingHeight: 101n, pendingSetId: 1n }, "pool"), false);
-  assert.equal(areStillNews(proofs, { state, pendingHeight: 101n, pendingSetId: 1n }, "blocks"), true);
+  assert.equal(areStillNeeded(proofs, { state, pendingHeight: 100n, pendingSetId: 1n }, "pool"), true);
+  assert.equal(areStillNeeded(proofs, { state, pendingHeight: 101n, pendingSetId: 1n }, "pool"), false);
+  assert.equal(areStillNeeded(proofs, { state, pendingHeight: 101n, pendingSetId: 1n }, "blocks"), true);
   const moved = { ...state, latestHeight: 104n };
   assert.equal(
-    areStillNews(proofs, { state: moved, pendingHeight: 104n, pendingSetId: 1n }, "blocks"),
+    areStillNeeded(proofs, { state: moved, pendingHeight: 104n, pendingSetId: 1n }, "blocks"),
     false,
   );
 });
@@ -94,19 +94,19 @@ Deno.test("beefy: a change of the set that an earlier block has brought makes an
   assert.ok(state);
   const proofs = [proof(1, 105n, 2n), proof(1, 205n, 3n)];
   const before = { state, pendingHeight: 100n, pendingSetId: 1n };
-  assert.equal(areStillNews(proofs, before, "blocks"), true);
-  assert.equal(areStillNews(proofs, before, "pool"), true);
+  assert.equal(areStillNeeded(proofs, before, "blocks"), true);
+  assert.equal(areStillNeeded(proofs, before, "pool"), true);
   const inPool = { state, pendingHeight: 101n, pendingSetId: 2n };
-  assert.equal(areStillNews(proofs, inPool, "pool"), false);
-  assert.equal(areStillNews(proofs, inPool, "blocks"), true);
+  assert.equal(areStillNeeded(proofs, inPool, "pool"), false);
+  assert.equal(areStillNeeded(proofs, inPool, "blocks"), true);
   const rotated = { ...state, latestHeight: 101n, current: state.next };
   assert.equal(
-    areStillNews(proofs, { state: rotated, pendingHeight: 101n, pendingSetId: 2n }, "blocks"),
+    areStillNeeded(proofs, { state: rotated, pendingHeight: 101n, pendingSetId: 2n }, "blocks"),
     false,
   );
   const sameSet = { ...state, latestHeight: 104n };
   assert.equal(
-    areStillNews(proofs, { state: sameSet, pendingHeight: 104n, pendingSetId: 1n }, "blocks"),
+    areStillNeeded(proofs, { state: sameSet, pendingHeight: 104n, pendingSetId: 1n }, "blocks"),
     true,
   );
 });
@@ -117,11 +117,11 @@ Deno.test("beefy: a height of the hub that another block has brought needs no pr
     now,
   });
   const messages = [proof(1, 105n, undefined, 20n)];
-  assert.equal(isHeightBrought(messages, 4009, at(10n, 10n)), false);
-  assert.equal(isHeightBrought(messages, 4009, at(10n, 19n)), false);
-  assert.equal(isHeightBrought(messages, 4009, at(10n, 20n)), true);
-  assert.equal(isHeightBrought(messages, 2000, at(10n, 20n)), false);
-  assert.equal(isHeightBrought([proof(1, 105n, 2n, 20n)], 4009, at(10n, 20n)), false);
+  assert.equal(isHeightDelivered(messages, 4009, at(10n, 10n)), false);
+  assert.equal(isHeightDelivered(messages, 4009, at(10n, 19n)), false);
+  assert.equal(isHeightDelivered(messages, 4009, at(10n, 20n)), true);
+  assert.equal(isHeightDelivered(messages, 2000, at(10n, 20n)), false);
+  assert.equal(isHeightDelivered([proof(1, 105n, 2n, 20n)], 4009, at(10n, 20n)), false);
 });
 
 Deno.test("beefy: the last mountain is as high as rebuilding it is wide", () => {
@@ -137,7 +137,7 @@ Deno.test("beefy: the last mountain is as high as rebuilding it is wide", () => 
 
 Deno.test("beefy: blocks with small last mountains come first, those before the range never", () => {
   const numbers = (first: "newest" | "oldest"): readonly number[] =>
-    inOrderOfWorth([2, 3, 131, 200, 259, 260].map((number) => ({ number })), 3n, first)
+    inOrderOfPreference([2, 3, 131, 200, 259, 260].map((number) => ({ number })), 3n, first)
       .map(({ number }) => number);
   assert.deepEqual(numbers("newest"), [260, 200, 131, 259]);
   assert.deepEqual(numbers("oldest"), [200, 260, 131, 259]);

@@ -51,7 +51,7 @@ async function startBehind(): Promise<ProvenHub> {
 function detailOf(found: NextProofs): string {
   assert.equal(found.kind, "unable");
   assert.ok(found.kind === "unable");
-  assert.equal(found.code, "misfit");
+  assert.equal(found.code, "mismatch");
   return found.detail;
 }
 
@@ -115,13 +115,13 @@ Deno.test("relay source: a proof for messages waits for a block with a shorter o
   hub.post(stateMachine);
   hub.makeBlocks(2);
   const log = new RecordedLog();
-  const found = await next(hub, hub.state, { mostMessageLeaves: 0, log });
+  const found = await next(hub, hub.state, { maxMessageLeaves: 0, log });
   assert.ok(found.kind === "nothing", found.kind);
   assert.match(found.reason, /127\.0\.0\.1.* waits for a block with a shorter proof$/);
   assert.equal((await next(hub, hub.state)).kind, "proofs");
   assert.deepEqual(log.events("info"), []);
   await hub.rotate(false);
-  const rotation = await next(hub, hub.state, { mostMessageLeaves: 0, log });
+  const rotation = await next(hub, hub.state, { maxMessageLeaves: 0, log });
   assert.ok(rotation.kind === "proofs" && rotation.purpose === "rotations", rotation.kind);
   const [line, ...others] = log.lines.filter(({ level }) => level === "info");
   assert.deepEqual(others, []);

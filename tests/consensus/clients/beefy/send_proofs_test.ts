@@ -114,7 +114,7 @@ function scene(): Scene {
     send: () =>
       sendProofs(
         { clock, log, chain },
-        { proofs: [Uint8Array.of(1)], isStillNews: () => Promise.resolve(made.isNews) },
+        { proofs: [Uint8Array.of(1)], isStillNeeded: () => Promise.resolve(made.isNews) },
         stop.signal,
       ),
   };
@@ -141,7 +141,7 @@ Deno.test("beefy: a transaction is followed through faults of endpoints to its b
 });
 
 Deno.test("beefy: a transaction that taught the host nothing is told as paid in vain", async () => {
-  for (const [advancedClient, kind] of [[false, "vain"], [true, "mined"]] as const) {
+  for (const [advancedClient, kind] of [[false, "wasted"], [true, "mined"]] as const) {
     const made = scene();
     made.chain.outcome = () => ({ ...mined, advancedClient });
     const result = await made.clock.run(made.send());
@@ -156,7 +156,7 @@ Deno.test("beefy: what a transaction with proofs cost is told with what came of 
   await made.clock.run(made.send());
   const [line] = made.log.lines.filter(({ event }) => event === "proofs_gas_spent");
   assert.partialDeepStrictEqual(line?.fields, {
-    result: "vain",
+    result: "wasted",
     gas: 400_000n,
     spent: "0.000400000000000005",
   });

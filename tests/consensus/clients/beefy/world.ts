@@ -319,9 +319,9 @@ export function renameLeafPallet(relay: RelayChainNode): void {
 export function relaySource(
   hub: ProvenHub,
   target: Pick<FollowingHost, "stateMachine">,
-  { paraIds = [PARA_ID], log = new RecordedLog(), mostMessageLeaves }: {
+  { paraIds = [PARA_ID], log = new RecordedLog(), maxMessageLeaves }: {
     readonly paraIds?: readonly number[];
-    readonly mostMessageLeaves?: number;
+    readonly maxMessageLeaves?: number;
     readonly log?: RecordedLog;
   } = {},
 ): ProofSource {
@@ -338,7 +338,7 @@ export function relaySource(
     hubParaId: PARA_ID,
     paraIds,
     batchSize: 200,
-    ...mostMessageLeaves === undefined ? {} : { mostMessageLeaves },
+    ...maxMessageLeaves === undefined ? {} : { maxMessageLeaves },
   });
 }
 

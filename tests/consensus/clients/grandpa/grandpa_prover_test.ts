@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { ConsensusTarget } from "../../../../src/core/chains/consensus_hub.ts";
 import { consensusDigestCodec, timestampDigestCodec } from "../../../../src/core/ismp/host_state.ts";
 import { findDigest } from "../../../../devnet/hub/digest.ts";
-import { GRANDPA_CLIENT_ID } from "../../../../src/consensus/clients/grandpa/sink_client.ts";
+import { GRANDPA_CLIENT_ID } from "../../../../src/consensus/clients/grandpa/target_client.ts";
 import {
   decodeGrandpaMessage,
   decodeGrandpaState,

@@ -123,7 +123,7 @@ Deno.test("op stack: an L1 whose head fell below what the hub knows is waited fo
     );
     await world.advanceL1();
     await relay(hub, world.prover());
-    assert.equal(await hub.fetchLatestHeight(prover.commitmentsUnder), game.l2Height);
+    assert.equal(await hub.fetchLatestHeight(prover.commitmentId), game.l2Height);
   });
 });
 

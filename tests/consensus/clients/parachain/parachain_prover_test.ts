@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { ProverFault, type ProverFinding } from "../../../../src/consensus/prover.ts";
-import { createToldProver } from "../../../../src/consensus/followers/follower_prover.ts";
+import { createFollowerProver } from "../../../../src/consensus/followers/follower_prover.ts";
 import { decodeParachainProof } from "../../../../src/consensus/clients/parachain/spec/parachain_proof.ts";
 import { consensusDigestCodec, timestampDigestCodec } from "../../../../src/core/ismp/host_state.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
@@ -280,7 +280,7 @@ Deno.test("a chain is told of the hub by what its client takes, also when govern
   await using world = await World.start();
   const { node } = world.chain;
   await using reader = connectRelay(world.relay.wsUrl);
-  const prover = createToldProver({ relay: reader.chain, target: world.connect(node) }, {
+  const prover = createFollowerProver({ relay: reader.chain, target: world.connect(node) }, {
     ...world.hubId,
     paraIds: [4009],
     maxBlockRange: 2400,

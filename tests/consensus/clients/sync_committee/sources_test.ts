@@ -4,7 +4,7 @@ import {
   formatSummaries,
   parseSummaries,
 } from "../../../../src/consensus/clients/sync_committee/spec/summaries_text.ts";
-import type { KeptText } from "../../../../src/consensus/kept_text.ts";
+import type { PersistedText } from "../../../../src/consensus/persisted_text.ts";
 import { ProverFault } from "../../../../src/consensus/prover.ts";
 import type { OptionalRoutes } from "../../../../devnet/beacon/beacon.ts";
 import { never, World } from "./world.ts";
@@ -97,7 +97,7 @@ Deno.test("sync committee prover: states that come in JSON only are read as they
 Deno.test("sync committee prover: summaries that an earlier run kept save the whole state, unless they do not fit", async () => {
   await using world = await World.start({ without: ["lodestarProof", ...summaries] });
   let kept: string | undefined;
-  const text: KeptText = {
+  const text: PersistedText = {
     read: () => kept,
     write: (written) => {
       kept = written;

@@ -26,7 +26,7 @@ import { createSyncCommitteeProver } from "../../../../src/consensus/clients/syn
 import { type Beacon, type BeaconOptions, startBeacon } from "../../../../devnet/beacon/beacon.ts";
 import { type Anvil, startAnvil } from "../../../../devnet/evm/anvil.ts";
 import { RecordedLog } from "../../../support/recorded_log.ts";
-import type { KeptText } from "../../../../src/consensus/kept_text.ts";
+import type { PersistedText } from "../../../../src/consensus/persisted_text.ts";
 import { seededRandomness } from "../../../support/seeded_randomness.ts";
 
 export const eth0 = toConsensusStateId("ETH0");
@@ -154,7 +154,7 @@ export class World implements AsyncDisposable {
   prover(
     hosts: readonly string[] = ["honest"],
     layout?: UpdateLayout,
-    summariesText?: KeptText,
+    summariesText?: PersistedText,
   ): ConsensusProver {
     const chain = evmStateMachine(sepolia.chainId);
     const endpoint = createHttpEndpoint({

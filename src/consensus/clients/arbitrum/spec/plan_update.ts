@@ -41,7 +41,7 @@ export interface ClaimPlan<Found> {
 }
 
 /** What the hub holds that decides over claims. */
-export interface ClaimFacts {
+export interface ClaimPlanInput {
   /** At least those of the claims at hand that are ruled out. */
   readonly blacklistedClaims: ReadonlySet<Hash256>;
   /** Height of the proofs, at most the hub's L1 height. */
@@ -54,7 +54,7 @@ export interface ClaimFacts {
  */
 export function planAssertions(
   found: readonly FoundAssertion[],
-  facts: ClaimFacts,
+  facts: ClaimPlanInput,
 ): ClaimPlan<FoundAssertion> {
   return partition(found.toReversed(), ({ event, l1Height, parentWord }) => {
     if (facts.blacklistedClaims.has(event.assertionHash)) return "blacklisted";
@@ -65,7 +65,7 @@ export function planAssertions(
 }
 
 /** Sorts nodes into candidates, by number, and others. */
-export function planNodes(found: readonly FoundNode[], facts: ClaimFacts): ClaimPlan<FoundNode> {
+export function planNodes(found: readonly FoundNode[], facts: ClaimPlanInput): ClaimPlan<FoundNode> {
   const newestFirst = found.toSorted((a, b) => {
     const [left, right] = [a.event.nodeNumber, b.event.nodeNumber];
     return left === right ? 0 : left > right ? -1 : 1;

@@ -32,7 +32,7 @@ export interface ParachainHead {
 }
 
 /** Everything that a node serves for a proof of block N. */
-export interface RelayFacts {
+export interface NaiveProofInput {
   readonly justification: BeefyJustification;
   /** `Beefy.Authorities` at N. */
   readonly authorities: readonly Uint8Array[];
@@ -73,7 +73,7 @@ export function lastMountainBlocks(
  * `super_majority_required`, `unknown_authority_set`, `invalid_mmr_proof` when peaks and leaves do not have the root
  * that was signed, `undecodable_data` when a wanted head is not there
  */
-export function buildNaiveProof(trusted: BeefyClientState, facts: RelayFacts): NaiveProof {
+export function buildNaiveProof(trusted: BeefyClientState, facts: NaiveProofInput): NaiveProof {
   const { commitment, signatures } = facts.justification;
   const set = [trusted.current, trusted.next].find(({ id }) => id === commitment.validatorSetId);
   if (set === undefined) throw new BeefyError("unknown_authority_set");
@@ -107,7 +107,7 @@ export function buildNaiveProof(trusted: BeefyClientState, facts: RelayFacts): N
 
 /** A node's items, if they lead to the root that was signed. */
 function checkedItems(
-  { justification, leaf }: RelayFacts,
+  { justification, leaf }: NaiveProofInput,
   items: readonly Hash256[],
   leafIndex: bigint,
 ): readonly Hash256[] {
@@ -123,7 +123,7 @@ function checkedItems(
 }
 
 /** Peaks before the last mountain, then the siblings of its last leaf from below. */
-function mmrItems({ justification, storedPeaks, leaf, earlierLeaves }: RelayFacts): readonly Hash256[] {
+function mmrItems({ justification, storedPeaks, leaf, earlierLeaves }: NaiveProofInput): readonly Hash256[] {
   const items = [...storedPeaks];
   let level = [...earlierLeaves, mmrLeafHash(leaf)].map(fromHex);
   while (level.length > 1) {

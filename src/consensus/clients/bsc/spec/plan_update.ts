@@ -51,8 +51,8 @@ export interface BscSearch {
 export interface SignedTargets {
   readonly from: bigint | undefined;
   readonly to: bigint | undefined;
-  /** `pass_over`: another set signs the others; `try`: it may be the same, or they may. */
-  readonly others: "pass_over" | "try";
+  /** `skip`: another set signs the others; `try`: it may be the same, or they may. */
+  readonly others: "skip" | "try";
 }
 
 /** Why there is nothing to look for yet. */
@@ -65,7 +65,7 @@ export type BscWaitReason =
   | "rotation_not_reached";
 
 /** Why no update can ever be accepted again: the client needs a new state from the hub's governance. */
-export type BscStuckReason =
+export type BscUnrecoverableReason =
   /** Too few blocks are left after the trusted one in the only epoch in which the staged set can be put into force. */
   | "enactment_missed"
   /** The same of the epoch that announces the next set. */
@@ -77,10 +77,10 @@ export type BscStuckReason =
 export type BscPlan =
   | BscSearch
   | { readonly action: "wait"; readonly reason: BscWaitReason }
-  | { readonly action: "stuck"; readonly reason: BscStuckReason };
+  | { readonly action: "unrecoverable"; readonly reason: BscUnrecoverableReason };
 
 /** What decides, beside the trusted state. */
-export interface BscFacts {
+export interface BscPlanInput {
   /** Newest block of the node. */
   readonly head: bigint;
   /** Blocks of an epoch as the hub has it. */
@@ -99,12 +99,12 @@ const SOURCE_DISTANCE = 2n;
  * What to look for next. To catch up on missed epochs, verify what was found, plan again with the state that it leads
  * to, and put all of it into one extrinsic in this order ({@link isChainable}).
  */
-export function planBscUpdate(trusted: BscConsensusState, facts: BscFacts): BscPlan {
+export function planBscUpdate(trusted: BscConsensusState, facts: BscPlanInput): BscPlan {
   const staged = trusted.nextValidators;
   if (staged !== undefined) return planEnactment(trusted, staged, facts);
   const { epochLength, head } = facts;
   if (epochOfBlock(trusted.finalizedHeight, epochLength) > trusted.currentEpoch + 1n) {
-    return { action: "stuck", reason: "epochs_skipped" };
+    return { action: "unrecoverable", reason: "epochs_skipped" };
   }
   if (epochOfBlock(head, epochLength) < trusted.currentEpoch) {
     return { action: "wait", reason: "node_behind" };
@@ -123,7 +123,7 @@ function search(options: Omit<BscSearch, "action">): BscPlan {
   return { action: "search", ...options };
 }
 
-function planAdvance(trusted: BscConsensusState, { head, epochLength, turnLength }: BscFacts): BscPlan {
+function planAdvance(trusted: BscConsensusState, { head, epochLength, turnLength }: BscPlanInput): BscPlan {
   const firstOfEpoch = epochBlock(trusted.currentEpoch, epochLength);
   const possible = highestOf(firstUseful(trusted), firstOfEpoch);
   const from = highestOf(possible, firstSignedByInitial(trusted, firstOfEpoch, turnLength));
@@ -142,7 +142,7 @@ function planAdvance(trusted: BscConsensusState, { head, epochLength, turnLength
   });
 }
 
-const ALL_TARGETS: SignedTargets = { from: undefined, to: undefined, others: "pass_over" };
+const ALL_TARGETS: SignedTargets = { from: undefined, to: undefined, others: "skip" };
 const NO_TARGET_IS_SURE: SignedTargets = { from: undefined, to: -1n, others: "try" };
 
 /** True of a client that was created in this epoch: the set before, which signs at first, is not known. */
@@ -163,12 +163,12 @@ function firstSignedByInitial(
   return firstBlockOfNewSet(firstOfEpoch, trusted.currentValidators.length, turnLength);
 }
 
-function planStaging(trusted: BscConsensusState, facts: BscFacts): BscPlan {
+function planStaging(trusted: BscConsensusState, facts: BscPlanInput): BscPlan {
   const epoch = trusted.currentEpoch + 1n;
   const first = epochBlock(epoch, facts.epochLength);
   const from = highestOf(first + SOURCE_DISTANCE, firstUseful(trusted));
   const last = lastToStage(trusted, { first, from }, facts);
-  if (from > last) return { action: "stuck", reason: "staging_missed" };
+  if (from > last) return { action: "unrecoverable", reason: "staging_missed" };
   if (from > facts.head) return { action: "wait", reason: "no_new_block" };
   return search({
     purpose: "stage",
@@ -184,7 +184,7 @@ function planStaging(trusted: BscConsensusState, facts: BscFacts): BscPlan {
 function targetsOfOldSet(
   { currentValidators }: BscConsensusState,
   firstOfEpoch: bigint,
-  { turnLength }: BscFacts,
+  { turnLength }: BscPlanInput,
 ): SignedTargets {
   if (turnLength === undefined) return NO_TARGET_IS_SURE;
   const next = firstTargetOfNewSet(firstOfEpoch, currentValidators.length, turnLength);
@@ -198,7 +198,7 @@ function targetsOfOldSet(
 function lastToStage(
   trusted: BscConsensusState,
   { first, from }: { readonly first: bigint; readonly from: bigint },
-  { epochLength, turnLength }: BscFacts,
+  { epochLength, turnLength }: BscPlanInput,
 ): bigint {
   const count = trusted.currentValidators.length;
   const half = first + epochLength / 2n;
@@ -208,7 +208,7 @@ function lastToStage(
   return from > preferred ? lastPossible : lowestOf(preferred, lastPossible);
 }
 
-function planEnactment(trusted: BscConsensusState, staged: StagedValidators, facts: BscFacts): BscPlan {
+function planEnactment(trusted: BscConsensusState, staged: StagedValidators, facts: BscPlanInput): BscPlan {
   const { epochLength, head } = facts;
   const epoch = epochOfBlock(staged.rotationBlock, epochLength);
   const first = epochBlock(epoch, epochLength);
@@ -216,7 +216,7 @@ function planEnactment(trusted: BscConsensusState, staged: StagedValidators, fac
   // A source that is the epoch's first block would stage the set once more.
   const possible = highestOf(firstUseful(trusted), first + 1n + SOURCE_DISTANCE);
   if (highestOf(possible, staged.rotationBlock) > last) {
-    return { action: "stuck", reason: "enactment_missed" };
+    return { action: "unrecoverable", reason: "enactment_missed" };
   }
   const from = highestOf(possible, firstSignedByStaged(trusted, staged, first, facts));
   if (from > head) {
@@ -236,19 +236,19 @@ function targetsOfStaged(
   { currentValidators }: BscConsensusState,
   staged: StagedValidators,
   firstOfEpoch: bigint,
-  { turnLength }: BscFacts,
+  { turnLength }: BscPlanInput,
 ): SignedTargets {
   if (isSameSet(currentValidators, staged.validators)) return ALL_TARGETS;
   if (turnLength === undefined) return NO_TARGET_IS_SURE;
   const from = firstTargetOfNewSet(firstOfEpoch, currentValidators.length, turnLength);
-  return { from, to: undefined, others: "pass_over" };
+  return { from, to: undefined, others: "skip" };
 }
 
 function firstSignedByStaged(
   trusted: BscConsensusState,
   staged: StagedValidators,
   first: bigint,
-  { turnLength }: BscFacts,
+  { turnLength }: BscPlanInput,
 ): bigint {
   const { currentValidators } = trusted;
   if (turnLength === undefined || isSameSet(currentValidators, staged.validators)) {
@@ -298,7 +298,7 @@ export type VoteChoice =
     /** False: another set may have signed, so that a wrong signature says nothing about who served the votes. */
     readonly isSignedForSure: boolean;
   }
-  | { readonly action: "pass_over"; readonly reason: VoteRefusal };
+  | { readonly action: "skip"; readonly reason: VoteRefusal };
 
 /** Whether the votes in `attested` do for a search. Signatures are left to `verifyBscUpdate`. */
 export function chooseVote(
@@ -311,7 +311,7 @@ export function chooseVote(
   },
 ): VoteChoice {
   const attestation = readVote(facts.network, attested);
-  if (typeof attestation === "string") return { action: "pass_over", reason: attestation };
+  if (typeof attestation === "string") return { action: "skip", reason: attestation };
   const { vote } = attestation;
   const { from, to } = wanted.attested;
   const first = epochBlock(wanted.epoch, facts.epochLength);
@@ -322,10 +322,10 @@ export function chooseVote(
     : vote.sourceNumber <= facts.finalizedHeight
     ? "source_not_newer"
     : refuseSource(wanted, vote.sourceNumber, first) ?? refuseVoters(wanted.signers, attestation.voters);
-  if (reason !== undefined) return { action: "pass_over", reason };
+  if (reason !== undefined) return { action: "skip", reason };
   const isSignedForSure = isSignedTarget(wanted.targets, vote.targetNumber);
-  if (!isSignedForSure && wanted.targets.others === "pass_over") {
-    return { action: "pass_over", reason: "other_signers" };
+  if (!isSignedForSure && wanted.targets.others === "skip") {
+    return { action: "skip", reason: "other_signers" };
   }
   const isAncestryDue = wanted.purpose === "stage" && vote.sourceNumber > first;
   return {

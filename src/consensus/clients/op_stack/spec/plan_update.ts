@@ -29,7 +29,7 @@ export type GameLogReason =
  * @param facts.l1Height height of the proofs, at most the hub's L1 height.
  * @param facts.blacklistedGames of the hub; at least this game's entry, if there is one.
  */
-export function reasonToPassOver(
+export function skipReason(
   found: FoundGame,
   facts: {
     readonly configs: readonly GameTypeConfig[];
@@ -53,7 +53,7 @@ export function isListed({ game }: FoundGame, configs: readonly GameTypeConfig[]
  * configuration is behind the chain then. Empty otherwise.
  * @param respectedGameType as configured.
  */
-export function typesBesideRespected(
+export function typesOtherThanRespected(
   games: readonly FoundGame[],
   configs: readonly GameTypeConfig[],
   respectedGameType: number | undefined,
@@ -100,7 +100,7 @@ export interface GamePlan<Game extends KnownGame = KnownGame> {
 }
 
 /** What games are judged by. */
-export interface GameFacts {
+export interface GamePlanInput {
   /** Height of the chain on the hub; undefined when there is none. */
   readonly hubHeight: bigint | undefined;
   /** Newest block of the chain. */
@@ -112,7 +112,7 @@ export interface GameFacts {
 /** Sorts games into candidates and others. */
 export function planGames<Game extends KnownGame>(
   games: readonly Game[],
-  facts: GameFacts,
+  facts: GamePlanInput,
 ): GamePlan<Game> {
   const candidates: GameCandidate<Game>[] = [];
   const passedOver: { readonly game: Game; readonly reason: GameReason }[] = [];
@@ -132,7 +132,7 @@ export function planGames<Game extends KnownGame>(
 
 function judgeGame<Game extends KnownGame>(
   game: Game,
-  facts: GameFacts,
+  facts: GamePlanInput,
 ): GameCandidate<Game> | GameReason {
   if (game.extraData.length < 32) return "no_block_number";
   if (challengeStatus(game.config.kind, game.challengeWord) !== "unchallenged") return "challenged";
@@ -177,7 +177,7 @@ const reasonTexts: Readonly<Record<GameLogReason | GameReason, string>> = {
 };
 
 /** Why none of the games is of use, in words, with a count for each reason. */
-export function describePassedOver(reasons: readonly (GameLogReason | GameReason)[]): string {
+export function describeSkipped(reasons: readonly (GameLogReason | GameReason)[]): string {
   const counts = new Map<GameLogReason | GameReason, number>();
   for (const reason of reasons) counts.set(reason, (counts.get(reason) ?? 0) + 1);
   const parts = [...counts].map(([reason, count]) => `${count} ${reasonTexts[reason]}`);

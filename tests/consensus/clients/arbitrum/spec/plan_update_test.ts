@@ -1,7 +1,7 @@
 import { deepStrictEqual as equal } from "node:assert/strict";
 import { nodeClaimHash } from "../../../../../src/consensus/clients/arbitrum/spec/claim_hashes.ts";
 import {
-  type ClaimFacts,
+  type ClaimPlanInput,
   type FoundAssertion,
   type FoundNode,
   isWorthSubmitting,
@@ -11,7 +11,7 @@ import {
 import { word } from "../../../../../src/core/evm/host_storage.ts";
 import { boldUpdate, orbitUpdate } from "./vectors.ts";
 
-const facts: ClaimFacts = { blacklistedClaims: new Set(), l1Height: 100n };
+const facts: ClaimPlanInput = { blacklistedClaims: new Set(), l1Height: 100n };
 const unchallenged = word((1n << 128n) | 5n);
 
 function assertion(name: bigint, change: Partial<FoundAssertion> = {}): FoundAssertion {

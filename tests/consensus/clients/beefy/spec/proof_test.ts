@@ -11,7 +11,7 @@ import { BeefyError } from "../../../../../src/core/beefy/beefy_error.ts";
 import {
   buildNaiveProof,
   lastMountainBlocks,
-  type RelayFacts,
+  type NaiveProofInput,
   storedPeakPositions,
 } from "../../../../../src/consensus/clients/beefy/spec/build_proof.ts";
 import {
@@ -81,7 +81,7 @@ function codeOf(run: () => unknown): string {
 }
 
 /** What a node would serve for the proof of a vector. */
-function factsOf(vector: VectorNode): RelayFacts {
+function factsOf(vector: VectorNode): NaiveProofInput {
   const peaks = vector.hashes("relay.mmr.peaks");
   return {
     justification: decodeBeefyJustification(vector.bytes("relay.justification")),
@@ -197,7 +197,7 @@ Deno.test("a proof is not built from keys of another set, too few votes, a wrong
   assert.ok(vector);
   const facts = factsOf(vector);
   const trusted = stateOf(vector, "trusted_state.abi");
-  const build = (change: Partial<RelayFacts>): string =>
+  const build = (change: Partial<NaiveProofInput>): string =>
     codeOf(() => buildNaiveProof(trusted, { ...facts, ...change }));
   assert.equal(build({}), "accepted");
   assert.equal(build({ authorities: facts.authorities.toReversed() }), "invalid_authorities_proof");

@@ -7,8 +7,8 @@ import {
   type VoteAttestation,
 } from "../../../../../src/consensus/clients/bsc/spec/extra_data.ts";
 import {
-  type BscFacts,
   type BscPlan,
+  type BscPlanInput,
   type BscSearch,
   chooseVote,
   isChainable,
@@ -37,7 +37,7 @@ const staged = stateAt(1);
 /** The new set in force; the trusted block is 2010. */
 const rotated = stateAt(2);
 
-function facts(head: bigint, turnLength?: number): BscFacts {
+function facts(head: bigint, turnLength?: number): BscPlanInput {
   return { head, epochLength: 1000n, turnLength };
 }
 
@@ -52,7 +52,7 @@ function range(plan: BscPlan): readonly unknown[] {
 }
 
 const wait = (reason: string): object => ({ action: "wait", reason });
-const stuck = (reason: string): object => ({ action: "stuck", reason });
+const unrecoverable = (reason: string): object => ({ action: "unrecoverable", reason });
 
 Deno.test("BSC plan: within the epoch the newest block comes first", () => {
   const plan = planBscUpdate(rotated, facts(2500n));
@@ -124,13 +124,22 @@ Deno.test("BSC plan: a client that nothing can move any more is named", () => {
     2999n,
     2999n,
   ]);
-  equal(planBscUpdate({ ...staged, finalizedHeight: 2997n }, facts(9000n)), stuck("enactment_missed"));
+  equal(
+    planBscUpdate({ ...staged, finalizedHeight: 2997n }, facts(9000n)),
+    unrecoverable("enactment_missed"),
+  );
   equal(range(planBscUpdate({ ...beforeEpoch, finalizedHeight: 2995n }, facts(9000n))).slice(2, 4), [
     2998n,
     2998n,
   ]);
-  equal(planBscUpdate({ ...beforeEpoch, finalizedHeight: 2996n }, facts(9000n)), stuck("staging_missed"));
-  equal(planBscUpdate({ ...beforeEpoch, finalizedHeight: 3000n }, facts(9000n)), stuck("epochs_skipped"));
+  equal(
+    planBscUpdate({ ...beforeEpoch, finalizedHeight: 2996n }, facts(9000n)),
+    unrecoverable("staging_missed"),
+  );
+  equal(
+    planBscUpdate({ ...beforeEpoch, finalizedHeight: 3000n }, facts(9000n)),
+    unrecoverable("epochs_skipped"),
+  );
 });
 
 const deciding = { network: chapel, epochLength: 1000n };
@@ -151,7 +160,7 @@ function voted(
   return { ...header, extraData: encodeExtraData({ ...parts, attestation: change(parts.attestation) }) };
 }
 
-const passed = (reason: string): VoteChoice | object => ({ action: "pass_over", reason });
+const passed = (reason: string): VoteChoice | object => ({ action: "skip", reason });
 
 function fetched(choice: VoteChoice): readonly unknown[] {
   if (choice.action !== "fetch") throw new Error(choice.reason);

@@ -1,13 +1,13 @@
 import { deepStrictEqual as equal } from "node:assert/strict";
 import type { GameTypeConfig } from "../../../../../src/consensus/clients/op_stack/spec/consensus_state.ts";
 import {
-  describePassedOver,
+  describeSkipped,
   findUnknownImplementations,
   type FoundGame,
   type KnownGame,
   planGames,
-  reasonToPassOver,
-  typesBesideRespected,
+  skipReason,
+  typesOtherThanRespected,
 } from "../../../../../src/consensus/clients/op_stack/spec/plan_update.ts";
 import { type Address, toAddress } from "../../../../../src/core/evm/address.ts";
 import { word } from "../../../../../src/core/evm/host_storage.ts";
@@ -30,7 +30,7 @@ const typed = (gameType: number): FoundGame => ({ ...found, game: { ...found.gam
 
 Deno.test("game types: the respected one is missed only where games of other listed types were created", () => {
   const types = (games: readonly FoundGame[], respected: number | undefined): readonly number[] =>
-    typesBesideRespected(games, gameTypes, respected);
+    typesOtherThanRespected(games, gameTypes, respected);
   equal(types([typed(621), typed(0), typed(621)], 7), [0, 621]);
   equal(types([typed(621), typed(0)], 0), []);
   equal(types([typed(621)], undefined), []);
@@ -40,10 +40,10 @@ Deno.test("game types: the respected one is missed only where games of other lis
 
 Deno.test("games: those of other types, blacklisted or beyond the hub's L1 height are passed over unasked", () => {
   const facts = { configs: gameTypes, blacklistedGames: new Set<Address>(), l1Height: 100n };
-  equal(reasonToPassOver(found, facts), undefined);
-  equal(reasonToPassOver(found, { ...facts, configs: [aggregate] }), "other_game_type");
-  equal(reasonToPassOver(found, { ...facts, blacklistedGames: new Set([proxy]) }), "blacklisted");
-  equal(reasonToPassOver(found, { ...facts, l1Height: 99n }), "beyond_hub_l1_height");
+  equal(skipReason(found, facts), undefined);
+  equal(skipReason(found, { ...facts, configs: [aggregate] }), "other_game_type");
+  equal(skipReason(found, { ...facts, blacklistedGames: new Set([proxy]) }), "blacklisted");
+  equal(skipReason(found, { ...facts, l1Height: 99n }), "beyond_hub_l1_height");
 });
 
 function known(l2Height: bigint, change: Partial<KnownGame> = {}): KnownGame {
@@ -108,7 +108,7 @@ Deno.test("games: an implementation that the hub does not expect is found, with 
 
 Deno.test("games: the reason why none is of use counts what is so", () => {
   equal(
-    describePassedOver(["other_game_type", "challenged", "other_game_type"]),
+    describeSkipped(["other_game_type", "challenged", "other_game_type"]),
     "none of 3 dispute games can be used: 2 of a type that the hub does not list, 1 challenged",
   );
 });

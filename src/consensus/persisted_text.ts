@@ -1,22 +1,22 @@
 /** Small texts that outlive the program, in files that are opened before the right to open files is given up. */
 
 /** A text that outlives the program. */
-export interface KeptText {
+export interface PersistedText {
   /** What was written last; `undefined`: nothing, or nothing that can be read. */
   read(): string | undefined;
   /** Replaces what was written before; false when that failed. A text that was cut off may be found later. */
   write(text: string): boolean;
 }
 
-/** A {@link KeptText} in a file. */
-export interface KeptTextFile extends KeptText {
+/** A {@link PersistedText} in a file. */
+export interface PersistedTextFile extends PersistedText {
   /** Closes the file; nothing is read or written afterwards. */
   close(): void;
 }
 
 /** A file for a text could not be opened. */
-export class KeptTextFault extends Error {
-  override readonly name = "KeptTextFault";
+export class PersistedTextFault extends Error {
+  override readonly name = "PersistedTextFault";
   readonly code = "not_writable";
 
   constructor(readonly path: string, reason: string) {
@@ -29,17 +29,22 @@ const MAX_BYTES = 4 * 1024 * 1024;
 
 /**
  * Opens the file of a text, which stays open; it is created where there is none.
- * @throws {KeptTextFault} when the folder does not exist or cannot be written to.
+ * @throws {PersistedTextFault} when the folder does not exist or cannot be written to.
  */
-export function openKeptText(path: string): KeptTextFile {
+export function openPersistedText(path: string): PersistedTextFile {
   let file: Deno.FsFile;
   try {
     file = Deno.openSync(path, { read: true, write: true, create: true, mode: 0o600 });
   } catch (error) {
-    if (error instanceof Deno.errors.NotFound) throw new KeptTextFault(path, "its folder does not exist");
+    if (error instanceof Deno.errors.NotFound) {
+      throw new PersistedTextFault(path, "its folder does not exist");
+    }
     const isForbidden = error instanceof Deno.errors.PermissionDenied ||
       error instanceof Deno.errors.NotCapable;
-    throw new KeptTextFault(path, isForbidden ? "its folder cannot be written to" : "it cannot be opened");
+    throw new PersistedTextFault(
+      path,
+      isForbidden ? "its folder cannot be written to" : "it cannot be opened",
+    );
   }
   return {
     close: () => file.close(),

@@ -8,7 +8,7 @@ import type { BscHeaders } from "./find_update.ts";
 const USUAL_BLOCK_MS = 450;
 
 /** Facts of one chain. Methods may throw an `RpcFault`. */
-export class EpochFacts {
+export class EpochReader {
   readonly #headers: Pick<BscHeaders, "fetchRange">;
   readonly #network: BscNetwork;
   #turnLength: { readonly epoch: bigint; readonly blocks: number | undefined } | undefined;

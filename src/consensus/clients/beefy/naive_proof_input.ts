@@ -8,8 +8,8 @@ import { decodeAuthorities } from "./spec/authorities.ts";
 import { BeefyError } from "../../../core/beefy/beefy_error.ts";
 import {
   lastMountainBlocks,
+  type NaiveProofInput,
   type ParachainHead,
-  type RelayFacts,
   storedPeakPositions,
 } from "./spec/build_proof.ts";
 import {
@@ -36,7 +36,7 @@ export type ProofRelay = Pick<
 >;
 
 /** How the relay chain is read. */
-export interface FactOptions {
+export interface RelayReadOptions {
   /** Parachains whose heads are proved; they may be on demand, and so not in the relay chain's list. */
   readonly paraIds: readonly number[];
   /** Most storage keys of one request. */
@@ -57,7 +57,7 @@ interface LeafBlock {
  * @param mayRead asked with the number of leaves of the last mountain, where the node does not prove the leaf itself.
  * @throws {BeefyError} `undecodable_data`, `invalid_mmr_proof` when the node contradicts what was signed
  */
-export async function readRelayFacts(
+export async function readNaiveProofInput(
   relay: ProofRelay,
   work: {
     readonly block: RelayBlock;
@@ -65,17 +65,17 @@ export async function readRelayFacts(
     readonly leafCount: bigint;
     readonly mayRead: (leaves: number) => boolean;
   },
-  options: FactOptions,
+  options: RelayReadOptions,
   signal: AbortSignal,
-): Promise<RelayFacts | undefined> {
+): Promise<NaiveProofInput | undefined> {
   const { block, justification, leafCount } = work;
   const [authorities, counted] = await relay.fetchStored([
     { key: relayBeefyKeys.authorities, block: block.hash },
     { key: relayBeefyKeys.leafCount, block: block.hash },
   ], signal);
-  const told = decoded(() => decodeStrict(u64, required(counted), "NumberOfLeaves"));
+  const reported = decoded(() => decodeStrict(u64, required(counted), "NumberOfLeaves"));
   // Another count means another activation block than the client was given: no proof would ever hold.
-  if (told !== leafCount) throw new BeefyError("out_of_bounds_leaves");
+  if (reported !== leafCount) throw new BeefyError("out_of_bounds_leaves");
   const last = await readLeaves(relay, [leafBlockOf(block)], options, signal);
   const [own] = last;
   if (own === undefined) throw new BeefyError("undecodable_data");
@@ -99,7 +99,7 @@ export async function readRelayFacts(
 export async function readHeads(
   relay: ProofRelay,
   block: Hash256,
-  { paraIds }: FactOptions,
+  { paraIds }: RelayReadOptions,
   signal: AbortSignal,
 ): Promise<readonly ParachainHead[]> {
   const [values = []] = await relay.fetchStorageSets(
@@ -151,9 +151,9 @@ async function readMountain(
   relay: ProofRelay,
   block: RelayBlock,
   leafCount: bigint,
-  options: FactOptions,
+  options: RelayReadOptions,
   signal: AbortSignal,
-): Promise<Pick<RelayFacts, "storedPeaks" | "earlierLeaves">> {
+): Promise<Pick<NaiveProofInput, "storedPeaks" | "earlierLeaves">> {
   const positions = storedPeakPositions(leafCount);
   const peaks = await relay.fetchStored(
     positions.map((position) => ({ key: relayBeefyKeys.node(position), block: block.hash })),
@@ -182,7 +182,7 @@ interface LeafWithHeads {
 async function readLeaves(
   relay: ProofRelay,
   blocks: readonly LeafBlock[],
-  options: FactOptions,
+  options: RelayReadOptions,
   signal: AbortSignal,
 ): Promise<readonly LeafWithHeads[]> {
   const stored = await relay.fetchStored(
@@ -236,7 +236,7 @@ async function readHeadSets(
   relay: ProofRelay,
   blocks: readonly LeafBlock[],
   ids: readonly (readonly number[])[],
-  { batchSize }: FactOptions,
+  { batchSize }: RelayReadOptions,
   signal: AbortSignal,
 ): Promise<readonly (readonly ParachainHead[])[]> {
   const sets = blocks.map(({ parentHash }, at) => ({

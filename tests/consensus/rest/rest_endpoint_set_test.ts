@@ -1,7 +1,7 @@
 import { deepStrictEqual as equal, ok, rejects, throws } from "node:assert/strict";
 import { RpcFault, type RpcFaultCode } from "../../../src/core/rpc/fault.ts";
 import { RestEndpoint } from "../../../src/consensus/rest/rest_endpoint.ts";
-import { RestPool } from "../../../src/consensus/rest/rest_pool.ts";
+import { RestEndpointSet } from "../../../src/consensus/rest/rest_endpoint_set.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { fixedRandomness } from "../../support/seeded_randomness.ts";
 
@@ -9,10 +9,10 @@ const never = new AbortController().signal;
 const route = "things";
 
 /** Endpoints by name; none of them is ever fetched from. */
-function poolOf(names: readonly string[], clock = new FakeClock()): RestPool {
+function poolOf(names: readonly string[], clock = new FakeClock()): RestEndpointSet {
   const deps = { fetch: () => Promise.reject(new Error("Not fetched")), clock };
   const endpoints = names.map((name) => new RestEndpoint(deps, { url: `http://${name}`, chain: "EVM-1" }));
-  return new RestPool({ clock, randomness: fixedRandomness(0) }, { chain: "EVM-1", endpoints });
+  return new RestEndpointSet({ clock, randomness: fixedRandomness(0) }, { chain: "EVM-1", endpoints });
 }
 
 /** Work that fails by script and notes whom it was done with. */

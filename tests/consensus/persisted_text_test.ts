@@ -1,15 +1,15 @@
 import { deepStrictEqual as equal, throws } from "node:assert/strict";
-import { KeptTextFault, openKeptText } from "../../src/consensus/kept_text.ts";
+import { openPersistedText, PersistedTextFault } from "../../src/consensus/persisted_text.ts";
 
 Deno.test("kept text: what was written last is read, also by the next program", () => {
   const folder = Deno.makeTempDirSync();
   const path = `${folder}/text`;
-  const text = openKeptText(path);
+  const text = openPersistedText(path);
   equal(text.read(), undefined);
   equal(text.write("a longer text than the one that follows"), true);
   equal(text.write("short"), true);
   equal(text.read(), "short");
-  const next = openKeptText(path);
+  const next = openPersistedText(path);
   equal(next.read(), "short");
   equal((Deno.statSync(path).mode ?? 0) & 0o077, 0, "nobody else reads it");
   text.close();
@@ -19,7 +19,7 @@ Deno.test("kept text: what was written last is read, also by the next program", 
 
 Deno.test("kept text: a folder that does not exist is named", () => {
   throws(
-    () => openKeptText("/nowhere/at/all/text"),
-    (error) => error instanceof KeptTextFault && /text: its folder does not exist/.test(error.message),
+    () => openPersistedText("/nowhere/at/all/text"),
+    (error) => error instanceof PersistedTextFault && /text: its folder does not exist/.test(error.message),
   );
 });

@@ -26,7 +26,7 @@ export interface AskOptions {
 }
 
 /** The REST endpoints of one chain. */
-export class RestPool {
+export class RestEndpointSet {
   readonly #clock: Clock;
   readonly #chain: string;
   readonly #endpoints: readonly PooledEndpoint<RestEndpoint>[];
@@ -95,10 +95,10 @@ export class RestPool {
   }
 
   #order(options: AskOptions): readonly PooledEndpoint<RestEndpoint>[] {
-    const lacks = (pooled: PooledEndpoint<RestEndpoint>): boolean =>
+    const isUnsupported = (pooled: PooledEndpoint<RestEndpoint>): boolean =>
       pooled.isUnsupported([{ method: options.route }]);
-    const able = this.#endpoints.filter((pooled) => !lacks(pooled));
-    return options.asksAgain === false ? able : [...able, ...this.#endpoints.filter(lacks)];
+    const able = this.#endpoints.filter((pooled) => !isUnsupported(pooled));
+    return options.asksAgain === false ? able : [...able, ...this.#endpoints.filter(isUnsupported)];
   }
 
   async #isReady(pooled: PooledEndpoint<RestEndpoint>, signal: AbortSignal): Promise<boolean> {

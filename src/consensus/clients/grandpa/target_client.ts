@@ -24,23 +24,23 @@ import { ProverFault, type ProverOptions } from "../../prover.ts";
 export const GRANDPA_CLIENT_ID: ConsensusClientId = toConsensusClientId("GRNP");
 
 /** Which client is looked at. */
-export interface SinkClientOptions extends Pick<ProverOptions, "stateMachine" | "consensusStateId"> {
+export interface TargetClientOptions extends Pick<ProverOptions, "stateMachine" | "consensusStateId"> {
   /** Parachains whose heads are proved; empty for a standalone chain. */
   readonly paraIds: readonly number[];
 }
 
 /** A trusted state, and its bytes as the target stores them. */
-export interface Trusted {
+export interface TrustedState {
   readonly state: GrandpaConsensusState;
   readonly bytes: Uint8Array;
 }
 
 /** The client on one chain. Methods may throw an `RpcFault`, and a {@link ProverFault} with code `hub_state`. */
-export class SinkClient {
+export class TargetClient {
   readonly #target: ConsensusTarget;
-  readonly #options: SinkClientOptions;
+  readonly #options: TargetClientOptions;
 
-  constructor(target: ConsensusTarget, options: SinkClientOptions) {
+  constructor(target: ConsensusTarget, options: TargetClientOptions) {
     this.#target = target;
     this.#options = options;
   }
@@ -60,7 +60,7 @@ export class SinkClient {
   }
 
   /** What the client trusts, if it takes updates at all. */
-  async fetchTrusted(signal: AbortSignal): Promise<Trusted> {
+  async fetchTrusted(signal: AbortSignal): Promise<TrustedState> {
     const { consensusStateId } = this.#options;
     const [client, nowSec] = await Promise.all([
       this.#target.fetchClient(consensusStateId, "best", signal),
@@ -69,8 +69,8 @@ export class SinkClient {
     const where = `client ${consensusStateId} of ${this.#target.id.stateMachine}`;
     if (client === undefined) throw this.fault(`${where} does not exist: its governance must create it`);
     if (client.clientId !== GRANDPA_CLIENT_ID) throw this.fault(`${where} takes no GRANDPA proofs`);
-    const unfitness = findUnusableReason(where, client, nowSec);
-    if (unfitness !== undefined) throw this.#fault(unfitness.code, unfitness.detail);
+    const unusable = findUnusableReason(where, client, nowSec);
+    if (unusable !== undefined) throw this.#fault(unusable.code, unusable.detail);
     try {
       return { state: decodeGrandpaState(client.state), bytes: client.state };
     } catch (error) {

@@ -19,7 +19,7 @@ import { RpcFault } from "../../../core/rpc/fault.ts";
 import type { RelayChain } from "../../relay_chain/relay_chain.ts";
 
 /** Between whom it is found out. */
-export interface KeptHeadDeps {
+export interface CoprocessorCheckDeps {
   readonly relay: Pick<RelayChain, "fetchStored">;
   readonly target: Pick<ConsensusTarget, "fetchCommitment">;
 }
@@ -30,7 +30,7 @@ export interface KeptHeadDeps {
  * @param hub as the chain knows it.
  */
 export async function findCoprocessorMismatch(
-  { relay, target }: KeptHeadDeps,
+  { relay, target }: CoprocessorCheckDeps,
   hub: StateMachineId,
   trusted: GrandpaConsensusState,
   signal: AbortSignal,
@@ -48,7 +48,7 @@ export async function findCoprocessorMismatch(
     target.fetchCommitment({ id: { ...hub, stateMachine: other }, height }, signal),
   ]);
   const advice = "its runtime has another coprocessor, so messages of the hub cannot be proved to it";
-  if (own !== undefined && isKeptAsOrdinary(own, head)) {
+  if (own !== undefined && isStoredAsOrdinary(own, head)) {
     return `keeps the hub's heads as those of an ordinary chain: ${advice}`;
   }
   if (own === undefined && foreign !== undefined) {
@@ -58,7 +58,7 @@ export async function findCoprocessorMismatch(
 }
 
 /** True for roots by the rule for chains that are not the coprocessor, where the rules differ. */
-function isKeptAsOrdinary(kept: StateCommitment, head: SubstrateHeader): boolean {
+function isStoredAsOrdinary(kept: StateCommitment, head: SubstrateHeader): boolean {
   const isSame = (isHub: boolean): boolean => {
     // The time is no matter here: any slot does.
     const { overlayRoot, stateRoot } = commitmentOf(head, 1_000n, isHub);
@@ -69,7 +69,7 @@ function isKeptAsOrdinary(kept: StateCommitment, head: SubstrateHeader): boolean
 
 /** The hub's head in the newest block that the client trusts. */
 async function fetchHead(
-  relay: KeptHeadDeps["relay"],
+  relay: CoprocessorCheckDeps["relay"],
   paraId: number,
   { latestHash }: GrandpaConsensusState,
   signal: AbortSignal,

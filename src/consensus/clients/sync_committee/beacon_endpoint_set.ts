@@ -6,7 +6,7 @@ import { ProverFault } from "../../prover.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import type { RestEndpoint } from "../../rest/rest_endpoint.ts";
-import type { RestPool } from "../../rest/rest_pool.ts";
+import type { RestEndpointSet } from "../../rest/rest_endpoint_set.ts";
 import type { Log } from "../../../core/telemetry/log.ts";
 import { BeaconNode } from "./beacon_node.ts";
 import { unknownForkOf } from "./unknown_fork.ts";
@@ -28,7 +28,7 @@ export interface RpcBatch {
 }
 
 /** The beacon nodes of one chain. */
-export class BeaconPool {
+export class BeaconEndpointSet {
   /** By endpoint and route: subjects that were not found, one after the other. */
   readonly #misses = new Map<RestEndpoint, Map<string, Set<string>>>();
   /** By endpoint and route: server errors of routes that never answered; `served` once one did. */
@@ -36,7 +36,7 @@ export class BeaconPool {
 
   constructor(
     readonly chain: StateMachine,
-    readonly rest: RestPool,
+    readonly rest: RestEndpointSet,
     readonly log: Log,
   ) {}
 
