@@ -7,8 +7,8 @@ import { toHash256 } from "../../src/core/encoding/bytes.ts";
 import { decodeAuthorities } from "../../src/consensus/clients/beefy/spec/authorities.ts";
 import {
   lastMountainBlocks,
-  type ParachainHead,
   type NaiveProofInput,
+  type ParachainHead,
   storedPeakPositions,
 } from "../../src/consensus/clients/beefy/spec/build_proof.ts";
 import {

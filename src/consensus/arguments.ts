@@ -1,5 +1,5 @@
 /**
- * The command line of the consensus relayer. Source: docs/specification.md, "Consensus relayer command line";
+ * Command line of the consensus relayer. Source: docs/specification.md, "Consensus relayer command line";
  * docs/protocol/hub-consensus.md section 3.1.
  */
 import { Option } from "commander";
@@ -13,25 +13,25 @@ import {
 } from "../core/runtime/command_line.ts";
 import type { CommonArguments } from "../core/runtime/app.ts";
 
-/** What the operator asked for. */
+/** Options of a run. */
 export interface RunArguments extends CommonArguments {
   readonly base?: StateMachine;
-  /** Folder in which the program may keep what is expensive to read again. */
+  /** Folder for data that is expensive to read again. */
   readonly cache?: string;
 }
 
-/** What the program shall do. */
+/** Command to execute. */
 export type ProgramCommand =
-  /** Until it is stopped. */
+  /** Relay until stopped. */
   | { readonly kind: "relay" }
   | { readonly kind: "logConsensusState"; readonly chain: StateMachine };
 
-/** What the command line asks for. */
+/** Result of parsing the command line. */
 export type ParsedArguments = ParsedCommandLine<RunArguments, ProgramCommand>;
 
 const DESCRIPTION =
   `Consensus relayer of an ISMP hub: proves the finality of the configured chains to the hub, and the
-hub's to them. Every update is verified here, by the receiver's rules, before it is submitted.
+hub's to them. Every update is verified locally, by the target's rules, before it is submitted.
 
 Without a command it runs until it is stopped.`;
 
@@ -40,16 +40,16 @@ Example:
   causeway-consensus --config=consensus.toml
 
 consensus.example.toml explains every key of the configuration. All of its problems are listed at
-once, and nothing is started before they are mended.
+once, and nothing is started until they are fixed.
 
 Exit status: 0 done, or stopped by SIGTERM or SIGINT, 1 configuration or start-up problem or
-unrecoverable fault, 2 wrong command line, 3 a chain of maximum_update_intervals stays without
-updates, 130 stopped by a second signal.`;
+unrecoverable fault, 2 wrong command line, 3 a chain of maximum_update_intervals received no
+update in time, 130 stopped by a second signal.`;
 
 const STATE_DESCRIPTION =
   `Prints the consensus state with which the hub can start a client of a configured chain (or, given
-the hub, with which others can start a client of the hub), and the other arguments of the call that
-creates it, and ends. Submits nothing.`;
+the hub, with which other chains can start a client of the hub) and the other arguments of the call that
+creates it, then exits. Submits nothing.`;
 
 const AFTER_STATE_HELP = `
 Example:
@@ -63,19 +63,19 @@ export function parseArguments(args: readonly string[], version: string): Parsed
   let asked: ProgramCommand = { kind: "relay" };
   const options = { name: "causeway-consensus", description: DESCRIPTION, afterHelp: AFTER_HELP };
   const { command, parse } = createCommandLine(options);
-  const base = "configured chain that must follow a BEEFY hub already, or nothing is started, e.g. EVM-1";
+  const base = "configured chain that must already follow a BEEFY hub, or the start fails, e.g. EVM-1";
   command.addOption(new Option("--base <state-machine>", base).argParser(toStateMachine));
   command.addOption(
     new Option(
       "--cache <folder>",
-      "existing folder for what is expensive to read again (historical summaries of beacon chains)",
+      "existing folder for data that is expensive to read again (historical summaries of beacon chains)",
     ),
   );
   addUsualOptions(command, version);
   addCommand(command, {
     name: "log-consensus-state",
     description: STATE_DESCRIPTION,
-    summary: "print the initial consensus state of a chain, and end",
+    summary: "print the initial consensus state of a chain and exit",
     afterHelp: AFTER_STATE_HELP,
   })
     .argument("<state-machine>", "configured chain, or the hub, e.g. EVM-1", toStateMachine)

@@ -1,6 +1,6 @@
 /**
- * The work for one chain: look, submit what is worth it, wait. One chain's trouble stays its own: faults of endpoints
- * and of the hub are waited out here, defects restart this worker alone.
+ * Worker of one chain: poll, submit the updates that were found, wait. Chains are isolated from each other: faults of
+ * endpoints and of the hub are waited out here, and a defect restarts this worker only.
  */
 import type { CheckFinding } from "../core/chains/port.ts";
 import type { ConsensusTarget } from "../core/chains/consensus_hub.ts";
@@ -20,7 +20,7 @@ import { type ConsensusProver, ProverFault, type ProverFinding } from "./prover.
 import type { PollResult } from "./schedule.ts";
 import { submitUpdates } from "./submit.ts";
 
-/** What the workers of all chains share. */
+/** Dependencies that the workers of all chains share. */
 export interface ChainWorkerDeps {
   readonly clock: Clock;
   readonly random: Randomness;
@@ -36,12 +36,12 @@ export interface ProvedChain {
   readonly l1: StateMachineId | undefined;
 }
 
-/** Most time for one look: a missed year of committees, or a whole state over a slow line, takes minutes. */
+/** Maximum duration of one poll: a missed year of committees, or a whole state over a slow line, takes minutes. */
 const POLL_TIMEOUT_MS = 30 * 60_000;
 
 /**
- * The worker of one chain.
- * @param check of the start: a chain that did not answer then has to pass it first.
+ * Creates the worker of one chain. @param check result of the start-up check: a chain that was unavailable then has to
+ * pass it first.
  */
 export function chainWorker(
   deps: ChainWorkerDeps,
@@ -65,7 +65,7 @@ export function chainWorker(
   };
 }
 
-/** Checks a chain; what its endpoints or the hub say wrong now may be right at the next look, so it is a warning. */
+/** Checks a chain. Wrong answers of its endpoints or the hub may be right at the next poll, so they are warnings. */
 export async function checkProver(
   prover: ConsensusProver,
   signal: AbortSignal,
@@ -78,7 +78,7 @@ export async function checkProver(
   }
 }
 
-/** Looks at one chain, and tells the operator what is new. */
+/** Polls one chain and logs changes. */
 class ProverWorker implements Pollable {
   readonly #deps: ChainWorkerDeps;
   readonly #prover: ConsensusProver;
@@ -94,7 +94,7 @@ class ProverWorker implements Pollable {
     return this.#prover.intervalMs;
   }
 
-  /** One look, with the submission of what it found. */
+  /** Polls once and submits the updates that were found. */
   async poll(failures: number, signal: AbortSignal): Promise<PollResult> {
     try {
       const finding = await this.#find(signal);
@@ -137,12 +137,12 @@ class ProverWorker implements Pollable {
         return { kind: "updated", hasMore };
       case "overtaken":
         log.info("update_already_submitted", { height, hubHeight: result.hubHeight });
-        // What else came in between may leave something to be proved.
+        // The update that came first may leave something to be proved.
         if (result.hubHeight === undefined) return { kind: "updated", hasMore: true };
         notifier.notify({ id: commitmentId, height: result.hubHeight });
         return { kind: "updated", hasMore };
       case "refused": {
-        // The hub may have moved on between the look and the question; a second refusal is not chance.
+        // The hub may have advanced between the poll and the dry run; a second refusal is not a coincidence.
         const { code, detail } = result.refusal;
         if (code === "too_large" && adviceIfTooLarge !== undefined) {
           const explanation = adviceIfTooLarge;
@@ -160,7 +160,8 @@ class ProverWorker implements Pollable {
         return { kind: "failed" };
       }
       case "lost":
-        // A pool replaces an update by a competitor's before a block has either; a second loss is not chance.
+        // The transaction pool may replace an update with a competitor's before either is included; a second loss is
+        // not a coincidence.
         log[failures === 0 ? "info" : "warn"]("update_lost", {
           summary,
           reason: result.reason,

@@ -1,17 +1,16 @@
-/** Whether a client takes updates at all. Source: docs/protocol/hub-consensus.md section 3.4. */
+/** Checks that a light client accepts updates. Source: docs/protocol/hub-consensus.md section 3.4. */
 import type { ConsensusClientView } from "../core/chains/consensus_hub.ts";
 
-/** What keeps a client from taking updates. */
+/** Reason that a light client accepts no updates. */
 export interface UnusableReason {
   readonly code: "frozen" | "expired";
-  /** For the operator, with what helps. */
+  /** Explanation for the operator, with advice. */
   readonly detail: string;
 }
 
 /**
- * Looks for {@link UnusableReason}; `undefined`: there is none.
- * @param where names the client.
- * @param nowSec the clock of the chain that has it, Unix seconds.
+ * Finds the {@link UnusableReason} of a light client; `undefined`: it is usable. @param where names the client. @param
+ * nowSec clock of the chain that stores it, Unix seconds.
  */
 export function findUnusableReason(
   where: string,
@@ -23,6 +22,6 @@ export function findUnusableReason(
   if (ageSec < client.unbondingSec) return undefined;
   const detail =
     `${where} has expired: its last update was ${ageSec} s ago and ${client.unbondingSec} s are ` +
-    "allowed; no relayer can update it, its governance must create it anew";
+    "allowed; no relayer can update it, its governance must create it again";
   return { code: "expired", detail };
 }

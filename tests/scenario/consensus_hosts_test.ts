@@ -119,7 +119,7 @@ Deno.test("EVM hosts follow a hub of the type beefy", (t) =>
       relayer = running;
       const delivered = await deliveredDuring(chains, async () => {
         // The hub moves on without a message.
-        await untilIdle(scene, running, chains, "the newest head of the hub brings nothing");
+        await untilIdle(scene, running, chains, "the newest head of the hub holds nothing");
         await untilHostHas(other, (await postTo(devnet, other)).height);
         await untilIdle(scene, running, chains);
       });

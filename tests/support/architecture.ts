@@ -39,7 +39,7 @@ const pureLibraries =
 
 /** Where the outside world may be touched. */
 const mayTouchTheWorld =
-  /^(?:core\/runtime\/.*|core\/telemetry\/.*|core\/rpc\/(?:http|socket)\.ts|messaging\/ledger\/open\.ts|consensus\/kept_text\.ts|(?:messaging|consensus)\/main\.ts|build\/.*)$/;
+  /^(?:core\/runtime\/.*|core\/telemetry\/.*|core\/rpc\/(?:http|socket)\.ts|messaging\/ledger\/open\.ts|consensus\/persisted_text\.ts|(?:messaging|consensus)\/main\.ts|build\/.*)$/;
 
 /** Names of the outside world, not preceded by a dot: members of other objects are no concern. */
 const worldly: readonly (readonly [string, RegExp])[] = [

@@ -203,7 +203,10 @@ export async function readConsensusFacts(
 }
 
 /** What a Substrate chain has learned of the hub since its first block. */
-async function readFollower({ hub }: Devnet, { stateMachine, node }: DevnetSubstrateChain): Promise<ChainFacts> {
+async function readFollower(
+  { hub }: Devnet,
+  { stateMachine, node }: DevnetSubstrateChain,
+): Promise<ChainFacts> {
   const stored = await readStored(node.httpUrl, hub.identity);
   const headers = stored.flatMap(({ height }): [bigint, HeaderFacts][] => {
     const own = height > BigInt(hub.best.number) ? undefined : ownHeaderOf(hub.header(Number(height)));

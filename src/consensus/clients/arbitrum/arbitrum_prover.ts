@@ -1,7 +1,6 @@
 /**
- * The prover of Arbitrum chains: claims are assertions of a rollup with BoLD, or nodes of one from before.
- * Source: polytope-labs/hyperbridge: tesseract/consensus/arb-host/src/host.rs; docs/protocol/evm-consensus.md section
- * 8.
+ * Prover of Arbitrum chains: claims are assertions of a rollup with BoLD, or nodes of an older rollup. Source:
+ * polytope-labs/hyperbridge: tesseract/consensus/arb-host/src/host.rs; docs/protocol/evm-consensus.md section 8.
  */
 import type { CheckFinding } from "../../../core/chains/port.ts";
 import {
@@ -24,7 +23,7 @@ import { assertionClaims } from "./assertion_claims.ts";
 import { nodeClaims } from "./node_claims.ts";
 import { RollupClaims } from "./rollup_claims.ts";
 
-/** The prover that the configuration describes. Nothing is asked before its first method is called. */
+/** Creates the prover of a configured chain. Sends no request before its first method is called. */
 export function createArbitrumProver(deps: RollupDeps, options: ArbitrumOptions): ConsensusProver {
   const surroundings = { ...deps, log: deps.log.with({ chain: options.stateMachine }) };
   return new RollupProver(surroundings, options, new Arbitrum(surroundings, options));
@@ -48,7 +47,7 @@ class Arbitrum implements RollupKind<ArbitrumConsensusState> {
   async findClaim(view: RollupView<ArbitrumConsensusState>, signal: AbortSignal): Promise<ClaimFinding> {
     const rollup = await this.#fetchStored(view.state.stateMachineId, signal);
     if (rollup === undefined) {
-      // The hub would take any update and do nothing.
+      // The hub would accept any update and ignore it.
       const id = stateMachineIdKey(view.state.stateMachineId);
       return { kind: "nothing", reason: `the hub holds no rollup contract for ${id}` };
     }

@@ -8,12 +8,12 @@ import { planAssertions } from "./spec/plan_update.ts";
 import { RollupDataError } from "../../rollup/spec/rollup_data_error.ts";
 import type { ClaimGeneration } from "./rollup_claims.ts";
 
-/** Assertions: contested when their parent has a second child. */
+/** Assertions: challenged when their parent has a second child. */
 export const assertionClaims: ClaimGeneration<AssertionCreated> = {
   topic0: ASSERTION_CREATED,
   decode: (log, rollupCore) => {
     const event = decodeAssertionCreated(log, rollupCore);
-    // The contract names assertions by this hash, so a log that does not fit is made up.
+    // The contract names assertions by this hash, so a log that does not match is forged.
     if (event !== undefined && assertionHash(event) !== event.assertionHash) {
       throw new RollupDataError("malformed_event");
     }
@@ -27,7 +27,7 @@ export const assertionClaims: ClaimGeneration<AssertionCreated> = {
     const parents = await read(found.map(({ event }) => assertionSlot(event.previousAssertionHash)));
     return planAssertions(found.map((claim, index) => ({ ...claim, parentWord: parents[index] })), facts);
   },
-  // Every assertion knows when its first child was created: a child that no log tells of is missing.
+  // Every assertion stores when its first child was created: a child without a log is missing.
   judge: async (found, newest, read) => {
     const parents = newest === undefined ? found : [newest, ...found];
     if (parents.length === 0) return "unknown";

@@ -1,5 +1,5 @@
 /**
- * Claims of rollup contracts from before BoLD.
+ * Claims of rollup contracts that predate BoLD.
  */
 import { buildNodeProof, nodeProofSlots } from "./spec/build_update.ts";
 import { decodeNodeCreated, NODE_CREATED, type NodeCreated } from "./spec/claim_events.ts";
@@ -16,7 +16,7 @@ export const nodeClaims: ClaimGeneration<NodeCreated> = {
   claimHash: nodeClaimHash,
   blockHash: (event) => event.globalState.blockHash,
   plan: (found, facts) => Promise.resolve(planNodes(found, facts)),
-  // Nodes are numbered: those that were found must reach from the last one known to the newest of the contract.
+  // Nodes are numbered: the ones found must reach from the last known node to the contract's newest.
   judge: async (found, newest, read) => {
     const [word] = await read([nodeNumbersSlot]);
     const latest = word === undefined ? 0n : latestNodeIn(word);

@@ -1,6 +1,6 @@
 /**
- * Updates out of the claims of a rollup contract, whatever the generation: claims that were made since the last look are
- * found by their logs, and the newest that nobody contests is proved. Start reading at {@link RollupClaims.find}.
+ * Updates from the claims of a rollup contract of either generation: claims made since the last poll are found by their
+ * logs, and the newest unchallenged one is proved. Start reading at {@link RollupClaims.find}.
  */
 import { type Hash256, type Hex, toHash256 } from "../../../core/encoding/bytes.ts";
 import type { ArbitrumConsensusState } from "./spec/consensus_state.ts";
@@ -29,28 +29,27 @@ export interface FoundClaim<Event> {
   readonly l1Height: bigint;
 }
 
-/** What differs between the generations of the rollup contract. */
+/** Differences between the generations of the rollup contract. */
 export interface ClaimGeneration<Event> {
   readonly topic0: Hex;
   /** Reads a log; `undefined` for other logs. @throws {RollupDataError} */
   decode(log: RawLog, rollupCore: Address): Event | undefined;
-  /** Tells claims of one contract apart. */
+  /** Returns the key of a claim, unique within one contract. */
   keyOf(event: Event): string;
-  /** Names the claim in the log. */
+  /** Formats the claim for the log. */
   describe(event: Event): string;
   /** Name of the claim in the hub's blacklist. */
   claimHash(event: Event): Hash256;
   /** Last block of the claim. */
   blockHash(event: Event): Hash256;
-  /** Sorts claims into those worth a proof, newest first, and others. */
+  /** Splits claims into candidates for a proof, newest first, and others. */
   plan(
     found: readonly FoundClaim<Event>[],
     facts: ClaimPlanInput,
     read: (slots: readonly Hash256[]) => Promise<readonly (Hash256 | undefined)[]>,
   ): Promise<ClaimPlan<FoundClaim<Event>>>;
   /**
-   * Holds what was found in a range against the contract's state at its end.
-   * @param found in the order of the logs
+   * Compares the claims found in a range with the contract's state at its end. @param found in the order of the logs
    * @param newest newest claim of earlier ranges
    */
   judge(
@@ -58,7 +57,7 @@ export interface ClaimGeneration<Event> {
     newest: Event | undefined,
     read: (slots: readonly Hash256[]) => Promise<readonly (Hash256 | undefined)[]>,
   ): Promise<Completeness>;
-  /** Slots that {@link build} wants. */
+  /** Slots that {@link build} needs. */
   slots(event: Event): readonly Hash256[];
   /** @throws {RollupDataError | EvmProofError} */
   build(
@@ -66,11 +65,11 @@ export interface ClaimGeneration<Event> {
   ): ArbitrumProof;
 }
 
-/** What a look goes by. */
+/** Inputs of one poll. */
 interface ClaimPoll {
   readonly view: View;
   readonly rollupCore: Address;
-  /** The L1, held to the block that the hub knows. */
+  /** The L1, pinned to the block that the hub knows. */
   readonly l1: EvmReader;
 }
 
@@ -79,7 +78,7 @@ export class RollupClaims<Event> {
   readonly #deps: RollupDeps;
   readonly #generation: ClaimGeneration<Event>;
   readonly #search: ClaimSearch<FoundClaim<Event>>;
-  /** Newest claim of the ranges that are done with. */
+  /** Newest claim of the ranges that are finished. */
   #newest: { readonly rollupCore: Address; readonly event: Event } | undefined;
 
   constructor(deps: RollupDeps, generation: ClaimGeneration<Event>) {
@@ -88,7 +87,7 @@ export class RollupClaims<Event> {
     this.#search = new ClaimSearch(({ event }) => generation.keyOf(event));
   }
 
-  /** The update by the newest claim that can be proved. */
+  /** Builds the update for the newest claim that can be proved. */
   async find(view: View, rollupCore: Address, signal: AbortSignal): Promise<ClaimFinding> {
     const poll = { view, rollupCore, l1: this.#deps.l1.heldTo(view.l1) };
     const range = await this.#search.extend(
@@ -154,7 +153,7 @@ export class RollupClaims<Event> {
       return this.#generation.decode(entry, rollupCore);
     } catch (cause) {
       if (!(cause instanceof RollupDataError)) throw cause;
-      throw badData(this.#deps.l1, "a log of the rollup contract has not its shape", cause);
+      throw badData(this.#deps.l1, "a log of the rollup contract does not match its ABI", cause);
     }
   }
 
@@ -179,7 +178,8 @@ export class RollupClaims<Event> {
       const name = this.#generation.describe(claim.event);
       this.#deps.log.debug("rollup_claim_skipped", { claim: name, reason });
       if (reason === "blacklisted") this.#search.settle(claim);
-      // What an endpoint says now is looked at again some times; a claim beyond the hub's L1 height is only too early.
+      // Claims that an endpoint contradicts are retried a few times; a claim beyond the hub's L1 height is only too
+      // early.
       else if (reason !== "beyond_hub_l1_height") this.#search.noteRefused(claim);
     }
     return candidates;

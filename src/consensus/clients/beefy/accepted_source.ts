@@ -1,7 +1,7 @@
 /**
- * Proofs that the hub has accepted, out of the offchain database of its node. What was accepted is read from the hub's
- * own lists, which every node serves; only the bytes need an unsafe RPC method.
- * Source: docs/protocol/hub-consensus.md sections 5.9 and 5.10.
+ * Source of proofs that the hub has accepted, from the offchain database of its node. The list of accepted proofs is
+ * hub state, which every node serves; only the bytes need an unsafe RPC method. Source: docs/protocol/hub-consensus.md
+ * sections 5.9 and 5.10.
  */
 import type { AcceptedProof, ProofLister, RelayerHub } from "../../../core/chains/hub_accounts.ts";
 import { planRotations } from "../../../core/chains/rotation_plan.ts";
@@ -12,10 +12,10 @@ import { RpcFault } from "../../../core/rpc/fault.ts";
 import type { HubWork } from "./hub_work.ts";
 import type { NextProofs, ProofSource, ProofTarget } from "./proof_source.ts";
 
-/** The hub as far as accepted proofs go. */
+/** Reads of the hub that accepted proofs need. */
 export type AcceptedProofsHub = ProofLister & Pick<RelayerHub, "fetchProofBytes" | "close">;
 
-/** What the source works with. */
+/** Dependencies of the source. */
 export interface AcceptedSourceDeps {
   readonly hub: AcceptedProofsHub;
   readonly work: HubWork;
@@ -23,7 +23,7 @@ export interface AcceptedSourceDeps {
   readonly endpoint: string;
 }
 
-/** Takes proofs from the hub. */
+/** Creates a source of proofs that the hub has accepted. */
 export function createAcceptedSource(deps: AcceptedSourceDeps): ProofSource {
   return new AcceptedSource(deps);
 }
@@ -50,10 +50,10 @@ class AcceptedSource implements ProofSource {
       return { kind: "nothing", reason: "the hub has accepted nothing newer" };
     }
     if (!await work.hasWork(chain, view.hubHeight, height, signal)) {
-      return { kind: "nothing", reason: "the newest proof brings nothing for this chain" };
+      return { kind: "nothing", reason: "the newest proof holds nothing for this chain" };
     }
     const found = await this.#load([{ height, newSetId: undefined }], "messages", signal);
-    // A hub whose own client was made again lists no rotation before its first one.
+    // A hub whose own client was recreated lists no rotation before its first one.
     return isBeyond(found, view.state.next.id) ? gapAt(view.state.next.id) : found;
   }
 
@@ -61,7 +61,7 @@ class AcceptedSource implements ProofSource {
     return this.#deps.hub.close();
   }
 
-  /** The first of the wanted proofs that the node has, without a hole. */
+  /** Loads the first of the wanted proofs that the node has, without a gap. */
   async #load(
     wanted: readonly Wanted[],
     purpose: "rotations" | "messages",
@@ -77,8 +77,7 @@ class AcceptedSource implements ProofSource {
       }
     } catch (error) {
       if (!(error instanceof RpcFault) || error.code !== "missing_method") throw error;
-      const detail =
-        `${endpoint} does not offer offchain_localStorageGet, so it cannot give proofs away: use a ` +
+      const detail = `${endpoint} does not offer offchain_localStorageGet, which serves the proofs: use a ` +
         "node with --rpc-methods=unsafe and --enable-offchain-indexing=true, or add [hub.prover]";
       return { kind: "unable", code: "withheld", detail };
     }
@@ -92,7 +91,7 @@ class AcceptedSource implements ProofSource {
   }
 }
 
-/** What the client lacks before it can take anything else. */
+/** Reports the missing rotation that the client needs before anything else. */
 function gapAt(setId: bigint): NextProofs {
   const detail =
     `the hub keeps no rotation to set ${setId} any more, which the client needs; a [hub.prover] can ` +
@@ -100,7 +99,7 @@ function gapAt(setId: bigint): NextProofs {
   return { kind: "unable", code: "gap", detail };
 }
 
-/** True when a later set than that one signed; proofs that cannot be read are left to their verification. */
+/** True when a later set than that one signed; unreadable proofs are left to verification. */
 function isBeyond(found: NextProofs, setId: bigint): boolean {
   if (found.kind !== "proofs") return false;
   try {

@@ -1,5 +1,5 @@
 /**
- * What a BEEFY client of the hub is created with: of the relay chain's newest justified block, or of the hub's own
+ * Initial state of a BEEFY client of the hub: from the relay chain's newest justified block, or from the hub's own
  * client where no relay chain is configured. Source: docs/protocol/hub-consensus.md sections 5.2 and 5.12.
  */
 import type { ConsensusTarget } from "../../../core/chains/consensus_hub.ts";
@@ -30,13 +30,13 @@ export const BEEFY_UNBONDING_SEC = 5_832_000n;
 /** Seconds for which commitments may be challenged. */
 export const BEEFY_CHALLENGE_SEC = 300n;
 
-/** The relay chain as far as the state goes. */
+/** Reads of the relay chain that the state needs. */
 export type StateRelay = Pick<
   RelayChain,
   "host" | "fetchBeefyFinalized" | "fetchJustification" | "fetchStorage"
 >;
 
-/** The state that the newest justified block leads to. */
+/** Builds the state at the newest justified block. */
 export async function stateOfRelay(
   relay: StateRelay,
   hub: StateMachine,
@@ -73,7 +73,7 @@ export async function stateOfRelay(
   try {
     const { commitment } = decodeBeefyJustification(encoded);
     if (commitment.blockNumber !== header.number || commitment.validatorSetId !== current.id) {
-      throw bad(`the justification of block ${header.number} is about another block or set`);
+      throw bad(`the justification of block ${header.number} is for another block or set`);
     }
   } catch (error) {
     if (error instanceof BeefyError) throw bad("unreadable BEEFY justification", error);
@@ -83,7 +83,7 @@ export async function stateOfRelay(
   return initial(hub, { latestHeight, beefyActivationBlock: latestHeight - leaves, current, next });
 }
 
-/** The state that the hub's own client has reached. */
+/** Reads the state of the hub's own client. */
 export async function stateOfHub(
   hub: Pick<ConsensusTarget, "id" | "fetchClient">,
   signal: AbortSignal,
@@ -108,7 +108,7 @@ export async function stateOfHub(
   }
 }
 
-/** In the form that hosts and `BeefyConsensusProofs.initialize_state` take: 256 bytes of ABI. */
+/** Encodes the state for hosts and `BeefyConsensusProofs.initialize_state`: 256 bytes of ABI. */
 function initial(hub: StateMachine, state: BeefyClientState): InitialConsensusState {
   return {
     clientId: BEEFY_CLIENT_ID,

@@ -1,29 +1,29 @@
 /**
- * Which blocks of the hub hold something for a chain: a proof of the hub is worth its gas only where there is work.
- * One instance serves all chains, so that events are read once. Source: docs/protocol/hub-consensus.md section 5.10.
+ * Index of hub blocks that hold work for a chain: a proof of the hub is worth its gas only where there is work. One
+ * instance serves all chains, so events are read once. Source: docs/protocol/hub-consensus.md section 5.10.
  */
 import type { Chain, ChainEvent } from "../../../core/chains/port.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import { Limit } from "../../../core/runtime/limit.ts";
 
-/** Blocks of one question. */
+/** Blocks per event query. */
 const BLOCKS_PER_READ = 100n;
 
 /**
- * Maximum of blocks that are searched below the newest one: a day at 6 s. Older ones count as work, so that a chain that
- * was not served for long gets what waits for it.
+ * Maximum number of blocks searched below the newest one: a day at 6 s. Older blocks count as work, so that a chain
+ * that was not served for long gets its pending messages.
  */
 export const SEARCHED_BLOCKS = 14_400n;
 
-/** The hub as its events are read. */
+/** Reads of the hub's events. */
 export type WorkHub = Pick<Chain, "fetchEvents" | "fetchFinalHeight">;
 
-/** Knows where there is work. */
+/** Finds blocks with work. */
 export class HubWork {
   readonly #hub: WorkHub;
   readonly #turn = new Limit(1);
-  /** Blocks with work, ascending; only of chains that were asked about. */
+  /** Blocks with work, ascending; only for chains passed to {@link hasWork}. */
   readonly #blocks = new Map<StateMachine, bigint[]>();
   /** First and last block that was read, all of them final; `undefined`: none yet. */
   #read: { readonly from: bigint; readonly to: bigint } | undefined;
@@ -33,7 +33,7 @@ export class HubWork {
     for (const chain of chains) this.#blocks.set(chain, []);
   }
 
-  /** True when blocks above `known` up to `upTo` hold work for `chain`, or are too many to be read. */
+  /** True when blocks above `known` up to `upTo` hold work for `chain`, or are too many to read. */
   hasWork(chain: StateMachine, known: bigint, upTo: bigint, signal: AbortSignal): Promise<boolean> {
     const blocks = this.#blocks.get(chain);
     if (blocks === undefined) throw new Error(`${chain} was not announced`);
@@ -46,7 +46,7 @@ export class HubWork {
     }, signal);
   }
 
-  /** The newest final block up to `upTo`: what a node tells of blocks after it may be of a fork. */
+  /** Returns the newest final block up to `upTo`: later blocks of a node may be on a fork. */
   async #finalUpTo(upTo: bigint, signal: AbortSignal): Promise<bigint> {
     if (this.#read !== undefined && this.#read.to >= upTo) return upTo;
     const final = await this.#hub.fetchFinalHeight(signal);
@@ -63,13 +63,13 @@ export class HubWork {
       const next = nextRead(this.#read, known + 1n, upTo);
       if (next === "all") return false;
       if (next === "too_many") return true;
-      // A node that no longer has what a block told cannot say that there was nothing.
+      // A node that has pruned the events of a block cannot rule out work.
       if (!await this.#readBlocks(next.from, next.to, signal)) return true;
     }
     return true;
   }
 
-  /** Reads blocks that are not final on the node: they are read again each time. */
+  /** Reads blocks that are not final on the node; they are read again each time. */
   async #isInBest(chain: StateMachine, known: bigint, upTo: bigint, signal: AbortSignal): Promise<boolean> {
     if (upTo - known > SEARCHED_BLOCKS) return true;
     for (let from = known + 1n; from <= upTo; from += BLOCKS_PER_READ) {
@@ -115,7 +115,7 @@ export class HubWork {
   }
 }
 
-/** The next blocks to read so that everything from `from` to `to` is known: upwards first, then down. */
+/** Returns the next blocks to read so that everything from `from` to `to` is known: upwards first, then downwards. */
 function nextRead(
   read: { readonly from: bigint; readonly to: bigint } | undefined,
   from: bigint,
@@ -140,7 +140,7 @@ function highest(a: bigint, b: bigint): bigint {
   return a > b ? a : b;
 }
 
-/** The chain that has to know a newer height of the hub because of an event. */
+/** Returns the chain that needs a newer height of the hub because of an event. */
 function addressee(event: ChainEvent): StateMachine | undefined {
   if (event.kind === "timeoutHandled") return event.of === "post" ? event.source : undefined;
   if (event.kind !== "message") return undefined;

@@ -1,6 +1,6 @@
 /**
  * Finds blocks of the relay chain that can be proved to a BEEFY client: justified, signed by the set that the client
- * expects, and cheap. Source: docs/protocol/hub-consensus.md sections 5.3 and 5.4.
+ * expects, and cheap to prove. Source: docs/protocol/hub-consensus.md sections 5.3 and 5.4.
  */
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import { BeefyError } from "../../../core/beefy/beefy_error.ts";
@@ -16,13 +16,13 @@ import { decodeStrict, u64 } from "../../../core/encoding/scale.ts";
 import type { RelayBlock, RelayChain } from "../../relay_chain/relay_chain.ts";
 import { inOrderOfPreference, lastMountainHeight, SMALL_MOUNTAIN } from "./proof_choice.ts";
 
-/** The relay chain as far as its justified blocks go. */
+/** Reads of the relay chain that the search needs. */
 export type JustifiedRelay = Pick<
   RelayChain,
   "fetchBlocks" | "fetchHash" | "fetchJustifications" | "fetchStored"
 >;
 
-/** Blocks whose justifications are asked for at a time. */
+/** Blocks whose justifications are fetched at a time. */
 const BLOCKS_AT_A_TIME = 64;
 
 /** Blocks of a session that are searched for a justification (docs/protocol/hub-consensus.md section 5.3). */
@@ -31,21 +31,23 @@ const SEARCHED_BLOCKS = 2_400;
 /** Newest blocks among which the one with the cheapest proof is chosen. */
 const CHOICE_BLOCKS = 32;
 
-/** A justified block with its justification read. */
+/** A justified block with its decoded justification. */
 export interface Candidate {
   readonly number: number;
   readonly block: RelayBlock;
   readonly justification: BeefyJustification;
 }
 
-/** What some blocks offer. */
+/** Justified blocks of a range. */
 interface Candidates {
   readonly candidates: readonly Candidate[];
-  /** A later set signs in them, too. */
+  /** True when a later set also signs in the range. */
   readonly isOver: boolean;
 }
 
-/** Justified blocks of one relay chain. Methods may throw an `RpcFault`, and a `BeefyError` for what nodes tell. */
+/**
+ * Justified blocks of one relay chain. Methods may throw an `RpcFault`, and a `BeefyError` for invalid data of nodes.
+ */
 export class JustifiedBlocks {
   readonly #relay: JustifiedRelay;
 
@@ -53,7 +55,7 @@ export class JustifiedBlocks {
     this.#relay = relay;
   }
 
-  /** A justified block of the session after the client's, with a small last mountain where there is one. */
+  /** Finds a justified block of the session after the client's, with a small last mountain if there is one. */
   async findSession(
     { latestHeight, next, beefyActivationBlock }: BeefyClientState,
     head: RelayBlock,
@@ -62,7 +64,8 @@ export class JustifiedBlocks {
     const from = await this.#findFirst(Number(latestHeight) + 1, head.header.number, next.id, signal);
     const to = Math.min(head.header.number, from + SEARCHED_BLOCKS - 1);
     const found: Candidate[] = [];
-    // The first block of a session is always justified; others are read, with all that is in them, only in its place.
+    // The first block of a session is always justified; others are read, with their whole bodies, only if it is
+    // unusable.
     for (let first = from, count = 1; first <= to; first += count, count = BLOCKS_AT_A_TIME) {
       const last = Math.min(to, first + count - 1);
       const { candidates, isOver } = await this.#fetchCandidates(first, last, next.id, signal);
@@ -74,7 +77,7 @@ export class JustifiedBlocks {
     return inOrderOfPreference(found, beefyActivationBlock, "oldest")[0];
   }
 
-  /** The first block from `low` on whose set has at least that id; `high` has. Asks about log2 of the range. */
+  /** Finds the first block from `low` on whose set has at least that id; `high` has it. Binary search. */
   async #findFirst(low: number, high: number, setId: bigint, signal: AbortSignal): Promise<number> {
     while (low < high) {
       const middle = Math.floor((low + high) / 2);
@@ -85,7 +88,7 @@ export class JustifiedBlocks {
     return low;
   }
 
-  /** Justified blocks of a range that the set with that id signed. */
+  /** Fetches the justified blocks of a range that the set with that id signed. */
   async #fetchCandidates(
     first: number,
     last: number,
@@ -117,7 +120,7 @@ export class JustifiedBlocks {
     };
   }
 
-  /** Justified blocks in the order in which they are worth proving: the head alone, where no other can come before it. */
+  /** Finds justified blocks in order of preference: the head alone where no other can precede it. */
   async findNewest(
     { latestHeight, beefyActivationBlock, current }: BeefyClientState,
     head: RelayBlock,
@@ -133,7 +136,7 @@ export class JustifiedBlocks {
     return inOrderOfPreference(candidates, beefyActivationBlock, "newest");
   }
 
-  /** Id of the set whose session a block belongs to. */
+  /** Fetches the id of the set whose session a block belongs to. */
   async fetchSetId(block: Hash256, signal: AbortSignal): Promise<bigint> {
     const [stored] = await this.#relay.fetchStored(
       [{ key: relayBeefyKeys.validatorSetId, block }],

@@ -1,7 +1,7 @@
 /**
- * Reads what a naive proof of one relay chain block is made of. The node's own proof of the leaf is tried first; where
- * its offchain database is incomplete, the last mountain is built again from headers and storage.
- * Source: docs/protocol/hub-consensus.md section 5.4.
+ * Reads the input of a naive proof of one relay chain block. The node's own proof of the leaf is tried first; where its
+ * offchain database is incomplete, the last mountain is rebuilt from headers and storage. Source:
+ * docs/protocol/hub-consensus.md section 5.4.
  */
 import { type Hash256, toHash256 } from "../../../core/encoding/bytes.ts";
 import { decodeAuthorities } from "./spec/authorities.ts";
@@ -29,21 +29,21 @@ import { calculateMmrRoot, MmrError } from "../../../core/merkle/mmr.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import type { RelayBlock, RelayChain } from "../../relay_chain/relay_chain.ts";
 
-/** The relay chain as far as proofs go. */
+/** Reads of the relay chain that proofs need. */
 export type ProofRelay = Pick<
   RelayChain,
   "host" | "fetchBlock" | "fetchBlocks" | "fetchHash" | "fetchStored" | "fetchStorageSets" | "fetchMmrProof"
 >;
 
-/** How the relay chain is read. */
+/** Options of the reads. */
 export interface RelayReadOptions {
-  /** Parachains whose heads are proved; they may be on demand, and so not in the relay chain's list. */
+  /** Parachains whose heads are proved; on-demand ones are not in the relay chain's list. */
   readonly paraIds: readonly number[];
-  /** Most storage keys of one request. */
+  /** Maximum number of storage keys of one request. */
   readonly batchSize: number;
 }
 
-/** A relay chain block and what its parent left, from which its leaf is made. */
+/** A relay chain block and its parent's state, from which its leaf is made. */
 interface LeafBlock {
   readonly number: number;
   readonly hash: Hash256;
@@ -51,11 +51,10 @@ interface LeafBlock {
 }
 
 /**
- * Everything for a proof of the block that a justification is for; `undefined` when leaves had to be read that
- * `mayRead` forbids.
- * @param leafCount of the mountain range at that block.
- * @param mayRead asked with the number of leaves of the last mountain, where the node does not prove the leaf itself.
- * @throws {BeefyError} `undecodable_data`, `invalid_mmr_proof` when the node contradicts what was signed
+ * Reads everything for a proof of the justified block; `undefined` when `mayRead` forbids reading the leaves. @param
+ * leafCount of the mountain range at that block. @param mayRead called with the number of leaves of the last mountain,
+ * where the node does not prove the leaf itself. @throws {BeefyError} `undecodable_data`, `invalid_mmr_proof` when the
+ * node contradicts what was signed
  */
 export async function readNaiveProofInput(
   relay: ProofRelay,
@@ -74,7 +73,7 @@ export async function readNaiveProofInput(
     { key: relayBeefyKeys.leafCount, block: block.hash },
   ], signal);
   const reported = decoded(() => decodeStrict(u64, required(counted), "NumberOfLeaves"));
-  // Another count means another activation block than the client was given: no proof would ever hold.
+  // Another count means that the client was given another activation block: no proof would ever verify.
   if (reported !== leafCount) throw new BeefyError("out_of_bounds_leaves");
   const last = await readLeaves(relay, [leafBlockOf(block)], options, signal);
   const [own] = last;
@@ -95,7 +94,7 @@ export async function readNaiveProofInput(
   };
 }
 
-/** The newest heads of parachains in the state of a block. */
+/** Reads the newest heads of parachains in the state of a block. */
 export async function readHeads(
   relay: ProofRelay,
   block: Hash256,
@@ -116,7 +115,7 @@ function leafBlockOf({ header, hash }: RelayBlock): LeafBlock {
   return { number: header.number, hash, parentHash: header.parentHash };
 }
 
-/** The node's own items, if they lead to the root that was signed; `undefined`: they have to be made. */
+/** Fetches the node's own items if they lead to the signed root; `undefined`: they have to be computed. */
 async function askItems(
   relay: ProofRelay,
   facts: {
@@ -133,7 +132,7 @@ async function askItems(
     const leaves = [{ index: facts.leafCount - 1n, hash: mmrLeafHash(facts.leaf) }];
     return calculateMmrRoot(items, leaves, facts.leafCount) === facts.root ? items : undefined;
   } catch (error) {
-    // Nodes forbid the method, lack old nodes of the range, or serve another shape.
+    // Nodes forbid the method, lack old nodes of the range, or answer in another format.
     const isUseless = error instanceof BeefyError || error instanceof MmrError ||
       (error instanceof RpcFault && error.reaction !== "stop");
     if (!isUseless) throw error;
@@ -146,7 +145,7 @@ function mountainLeaves({ header }: RelayBlock, leafCount: bigint): number {
   return to - from + 1;
 }
 
-/** Stored peaks, and the leaves of the last mountain before the block's own. */
+/** Reads the stored peaks, and the leaves of the last mountain before the block's own. */
 async function readMountain(
   relay: ProofRelay,
   block: RelayBlock,
@@ -178,7 +177,7 @@ interface LeafWithHeads {
   readonly heads: readonly ParachainHead[];
 }
 
-/** Leaves of blocks, with the heads behind them: two requests and those for heads. */
+/** Reads the leaves of blocks with the heads behind them: two requests, and those for heads. */
 async function readLeaves(
   relay: ProofRelay,
   blocks: readonly LeafBlock[],
@@ -216,7 +215,7 @@ async function readLeaves(
   });
 }
 
-/** What blocks announce as the next set: where it is missing, by the name that older runtimes give the pallet. */
+/** Reads the next sets that blocks announce; where one is missing, by the pallet's name in older runtimes. */
 async function readNextSets(
   relay: ProofRelay,
   blocks: readonly LeafBlock[],
@@ -231,7 +230,7 @@ async function readNextSets(
   return found.map((each) => each ?? older[next++]);
 }
 
-/** Heads of several blocks' parents, as many blocks in a request as the bound on keys allows. */
+/** Reads the heads of several blocks' parents, as many blocks per request as the limit on keys allows. */
 async function readHeadSets(
   relay: ProofRelay,
   blocks: readonly LeafBlock[],

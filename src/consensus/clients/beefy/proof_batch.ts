@@ -1,17 +1,17 @@
-/** Which of several proofs a host needs: pure decisions, and the verification before gas is spent. */
+/** Selection of the proofs that a host needs: pure decisions, and the verification before gas is spent. */
 import { type CheckedProof, checkProof } from "./spec/check_proof.ts";
 import type { BeefyClientState } from "../../../core/evm/beefy_client_state.ts";
 import type { UsableHostView } from "../../followers/host_usability.ts";
 
-/** A proof with what it does. */
+/** A proof with its effect. */
 export interface BatchedProof {
   readonly bytes: Uint8Array;
   readonly checked: CheckedProof;
 }
 
 /**
- * Verifies proofs one after the other and drops those that change nothing.
- * @throws {BeefyError} of the first proof that the client would refuse
+ * Verifies proofs in order and drops those that change nothing. @throws {BeefyError} of the first proof that the client
+ * would refuse
  */
 export function verifyInOrder(
   trusted: BeefyClientState,
@@ -29,9 +29,9 @@ export function verifyInOrder(
 }
 
 /**
- * True when a host still needs every one of the proofs: it has taken none that makes one of them a paid no-op. A change
- * of the set can be proved by any block of a session, so one that is known makes proofs of other blocks useless, too.
- * @param counting `pool`: what waits in the node's pool counts as taken
+ * True when a host still needs all of the proofs: it has accepted none that turns one of them into a paid no-op. A
+ * rotation can be proved by any block of a session, so a known rotation also makes proofs of other blocks useless.
+ * @param counting `pool`: proofs pending in the mempool count as accepted
  */
 export function areStillNeeded(
   proofs: readonly BatchedProof[],
@@ -47,8 +47,8 @@ export function areStillNeeded(
 }
 
 /**
- * True when proofs that were made for messages bring a height that the host has learned of meanwhile, by whatever block.
- * @param before height of the hub that the host knew when they were found.
+ * True when proofs that were made for messages prove a height that the host has learned in the meantime, from any
+ * block. @param before hub height that the host knew when they were found.
  */
 export function isHeightDelivered(
   proofs: readonly BatchedProof[],
@@ -60,7 +60,7 @@ export function isHeightDelivered(
   return height !== undefined && height <= now;
 }
 
-/** Height of the hub that a host will know after these proofs; `undefined`: they bring none. */
+/** Height of the hub that a host will know after these proofs; `undefined`: they prove none. */
 export function hubHeightOf(proofs: readonly BatchedProof[], paraId: number): bigint | undefined {
   let newest: bigint | undefined;
   for (const { checked } of proofs) {

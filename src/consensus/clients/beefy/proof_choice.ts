@@ -1,9 +1,9 @@
 /**
- * Which block of the relay chain is proved: pure decisions. Source: docs/protocol/hub-consensus.md sections 5.3 and
+ * Selection of the relay chain block to prove: pure decisions. Source: docs/protocol/hub-consensus.md sections 5.3 and
  * 5.4.
  */
 
-/** Mountains of up to 2^6 leaves are small enough not to look for smaller ones. */
+/** Mountains of up to 2^6 leaves are small enough to stop the search. */
 export const SMALL_MOUNTAIN = 6;
 
 /** Leaves of the mountain range at a block; the first block after the activation has one. */
@@ -12,7 +12,7 @@ export function leafCountAt(block: number, activationBlock: bigint): bigint {
 }
 
 /**
- * Height of the last mountain at a block: 2^height leaves must be rebuilt where the node cannot prove the leaf itself.
+ * Height of the last mountain at a block: 2^height leaves must be read where the node cannot prove the leaf itself.
  */
 export function lastMountainHeight(block: number, activationBlock: bigint): number {
   const count = leafCountAt(block, activationBlock);
@@ -23,8 +23,8 @@ export function lastMountainHeight(block: number, activationBlock: bigint): numb
 }
 
 /**
- * Blocks in the order in which they are worth proving: those with a small last mountain first, the newest of them or
- * the oldest; then those with larger ones.
+ * Sorts blocks by preference: those with a small last mountain first, the newest or the oldest of them; then those with
+ * larger ones.
  */
 export function inOrderOfPreference<B extends { readonly number: number }>(
   blocks: readonly B[],

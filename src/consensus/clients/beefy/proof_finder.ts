@@ -1,6 +1,6 @@
 /**
- * What one host should get next: the sources are asked one after the other, and what they bring is verified on the
- * host's own state. Source: docs/protocol/hub-consensus.md sections 5.10 and 5.11.
+ * Search for the next proofs of one host: the sources are asked in turn, and their proofs are verified on the host's
+ * own state. Source: docs/protocol/hub-consensus.md sections 5.10 and 5.11.
  */
 import { BeefyError } from "../../../core/beefy/beefy_error.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
@@ -14,7 +14,7 @@ import type { UsableHostView } from "../../followers/host_usability.ts";
 import { type BatchedProof, verifyInOrder } from "./proof_batch.ts";
 import type { NextProofs, ProofSource } from "./proof_source.ts";
 
-/** What finding proofs takes. */
+/** Dependencies of the search. */
 export interface ProofFinderDeps {
   readonly clock: Clock;
   readonly log: Log;
@@ -22,18 +22,18 @@ export interface ProofFinderDeps {
   readonly sources: readonly ProofSource[];
 }
 
-/** Proofs that hold on the host's state and change it; at least one. */
+/** Proofs that verify on the host's state and change it; at least one. */
 export interface FoundProofs {
   readonly proofs: readonly BatchedProof[];
   readonly purpose: Extract<NextProofs, { kind: "proofs" }>["purpose"];
 }
 
-/** Longest time for the question to one source: building a proof reads thousands of values. */
+/** Timeout of one source: building a proof reads thousands of values. */
 const SOURCE_TIMEOUT_MS = 20 * 60_000;
 
 type Unable = Extract<NextProofs, { kind: "unable" }>;
 
-/** Finds proofs for one host, with what the operator was told already. */
+/** Finds proofs for one host, and remembers what was logged already. */
 export class ProofFinder {
   readonly #deps: ProofFinderDeps;
   readonly #chain: StateMachine;
@@ -47,11 +47,9 @@ export class ProofFinder {
   }
 
   /**
-   * What the first source that has something brings; `undefined`: nothing, which was told where it is a pity. A source's
-   * fault counts when no other helps.
-   * @throws {RpcFault}
-   * @throws {ProverFault}
-   * @throws {DeadlineFault}
+   * Returns the proofs of the first source that has any; `undefined`: none, which is logged where proofs are wanted.
+   * The fault of a source is thrown when no other source helps. @throws {RpcFault} @throws {ProverFault} @throws
+   * {DeadlineFault}
    */
   async find(view: UsableHostView, signal: AbortSignal): Promise<FoundProofs | undefined> {
     const reasons: string[] = [];
@@ -62,13 +60,13 @@ export class ProofFinder {
         const next = await this.#ask(source, view, signal);
         if (next.kind === "nothing") {
           reasons.push(next.reason);
-          // What an earlier source could not give is not missing.
+          // Proofs that an earlier source could not provide are not needed.
           unable.length = 0;
         } else if (next.kind === "unable") unable.push(next);
         else {
           const proofs = this.#verify(view, next);
           if (proofs.length > 0) return this.#found({ proofs, purpose: next.purpose });
-          reasons.push("the host knows what was found already");
+          reasons.push("the host already knows the proofs that were found");
         }
       } catch (error) {
         signal.throwIfAborted();
@@ -96,7 +94,7 @@ export class ProofFinder {
     );
   }
 
-  /** Proofs that change something. @throws {ProverFault} when one does not verify. */
+  /** Returns the proofs that change something. @throws {ProverFault} when one does not verify. */
   #verify(
     { state }: UsableHostView,
     { proofs, endpoint }: Extract<NextProofs, { kind: "proofs" }>,
@@ -105,7 +103,7 @@ export class ProofFinder {
       return verifyInOrder(state, proofs);
     } catch (error) {
       if (!(error instanceof BeefyError)) throw error;
-      const detail = `a proof of the hub does not hold on the host's state (${error.code})`;
+      const detail = `a proof of the hub does not verify on the host's state (${error.code})`;
       throw new ProverFault("bad_data", this.#chain, endpoint, detail, { cause: error });
     }
   }

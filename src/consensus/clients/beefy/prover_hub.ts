@@ -1,7 +1,7 @@
 /**
- * The hub behind `[hub.prover].para_rpc_ws`: what its blocks hold for the chains decides which heads are worth a proof
- * of ours. Upstream's prover connects to that node as well, and asks `[substrate].rpc_ws` alone for events
- * (polytope-labs/hyperbridge: tesseract/consensus/beefy/src/prover.rs); here the node that is named is asked.
+ * The hub behind `[hub.prover].para_rpc_ws`: the events in its blocks decide which heads are worth a proof. Upstream's
+ * prover connects to that node as well, and asks `[substrate].rpc_ws` alone for events (polytope-labs/hyperbridge:
+ * tesseract/consensus/beefy/src/prover.rs); here the configured node is asked.
  */
 import type { Chain, ChainEvent, CheckFinding } from "../../../core/chains/port.ts";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
@@ -10,7 +10,7 @@ import { RpcFault } from "../../../core/rpc/fault.ts";
 import type { RelayChain } from "../../relay_chain/relay_chain.ts";
 import type { WorkHub } from "./hub_work.ts";
 
-/** A node that tells its first block. */
+/** Reads of a node's genesis block. */
 export type GenesisReader = Pick<RelayChain, "host" | "fetchHash" | "close">;
 
 /** Both nodes of the hub. */
@@ -19,11 +19,11 @@ export interface ProverHubDeps {
   readonly events: WorkHub & Pick<Chain, "close">;
   /** The same node as {@link events}. */
   readonly own: GenesisReader;
-  /** The node behind `[hub.substrate].rpc_ws`, which the other checks are about. */
+  /** The node behind `[hub.substrate].rpc_ws`, which the other checks cover. */
   readonly main: GenesisReader;
 }
 
-/** Events of the hub, from a node of which it is known that it is the hub's. */
+/** Events of the hub, from a node that is verified to belong to the hub. */
 export class ProverHub implements WorkHub {
   readonly #deps: ProverHubDeps;
   #isHub = false;
@@ -32,7 +32,7 @@ export class ProverHub implements WorkHub {
     this.#deps = deps;
   }
 
-  /** Compares the nodes. */
+  /** Compares the genesis blocks of the nodes. */
   async check(signal: AbortSignal): Promise<readonly CheckFinding[]> {
     const { own, main } = this.#deps;
     if (await this.#fetchIsHub(signal)) return [];
@@ -41,7 +41,7 @@ export class ProverHub implements WorkHub {
     return [{ severity: "fatal", event: "endpoint_wrong_chain", text }];
   }
 
-  /** @throws {RpcFault} `wrong_chain`, when the node was not there to be checked at the start */
+  /** @throws {RpcFault} `wrong_chain`, when the node was unavailable for the start-up check */
   async fetchEvents(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly ChainEvent[]> {
     await this.#confirmHub(signal);
     return await this.#deps.events.fetchEvents(from, to, signal);

@@ -1,6 +1,6 @@
 /**
- * Why no proof can be made out of a relay chain although its node may be right: what the operator or the host expects of
- * the relay chain does not fit it. Source: docs/protocol/hub-consensus.md section 5.4.
+ * Diagnosis of proofs that cannot be built although the node may be right: the configuration or the host's client does
+ * not match the relay chain. Source: docs/protocol/hub-consensus.md section 5.4.
  */
 import type { BeefyError } from "../../../core/beefy/beefy_error.ts";
 import { decoded } from "../../../core/beefy/commitment.ts";
@@ -9,14 +9,13 @@ import { decodeStrict } from "../../../core/encoding/scale.ts";
 import type { RelayBlock } from "../../relay_chain/relay_chain.ts";
 import { type ProofRelay, readHeads } from "./naive_proof_input.ts";
 
-/** What does not fit, and what to do: somebody has to fix it. */
+/** A mismatch that the operator or governance has to fix. */
 export class RelayMismatch extends Error {
   override readonly name = "RelayMismatch";
 
   /**
-   * @param code `no_head`, `not_listed`, `no_ismp`: of parachains of `[hub.prover].para_ids`; `other_leaves`: the client counts from
-   * another first block
-   * @param detail a sentence without a full stop
+   * @param code `no_head`, `not_listed`, `no_ismp`: of parachains in `[hub.prover].para_ids`; `other_leaves`: the
+   * client counts from another first block @param detail a sentence without a full stop
    */
   constructor(
     readonly code: "no_head" | "not_listed" | "no_ismp" | "other_leaves",
@@ -27,20 +26,20 @@ export class RelayMismatch extends Error {
   }
 }
 
-/** What was to be proved. */
+/** Subject of the failed proof. */
 export interface MismatchContext {
-  /** The relay chain block that a proof was to be made of. */
+  /** Relay chain block to prove. */
   readonly block: RelayBlock;
   readonly hubParaId: number;
-  /** Parachains whose heads were to be proved. */
+  /** Parachains whose heads to prove. */
   readonly paraIds: readonly number[];
-  /** Most storage keys of one request. */
+  /** Maximum number of storage keys of one request. */
   readonly batchSize: number;
-  /** What the client counts leaves from. */
+  /** Block from which the client counts leaves. */
   readonly activationBlock: bigint;
 }
 
-/** What may be behind a proof that could not be made; `undefined`: the node is wrong, as far as can be told. */
+/** Finds the mismatch behind a proof that could not be built; `undefined`: the node is presumably wrong. */
 export async function diagnoseMismatch(
   relay: ProofRelay,
   cause: BeefyError,
@@ -50,8 +49,8 @@ export async function diagnoseMismatch(
   const at = `block ${context.block.header.number} of the relay chain behind ${relay.host}`;
   switch (cause.code) {
     case "out_of_bounds_leaves": {
-      const detail = `the host's state does not fit the relay chain: its client counts from block ` +
-        `${context.activationBlock} on, and ${at} has another number of leaves; the client must be created anew, ` +
+      const detail = `the host's state does not match the relay chain: its client counts from block ` +
+        `${context.activationBlock} on, and ${at} has another number of leaves; the client must be created again, ` +
         "unless [hub.prover].relay_rpc_ws is another relay chain";
       return new RelayMismatch("other_leaves", detail, { cause });
     }
@@ -75,8 +74,8 @@ export async function diagnoseMismatch(
       const others = context.paraIds.filter((id) => id !== context.hubParaId);
       if (others.length === 0) return undefined;
       const detail =
-        `[hub.prover].para_ids: a head in ${at} tells no time, as those of parachains without ISMP; ` +
-        `remove such ones among ${others.join(", ")}`;
+        `[hub.prover].para_ids: a head in ${at} holds no timestamp, as heads of parachains without ISMP; ` +
+        `remove those among ${others.join(", ")}`;
       return new RelayMismatch("no_ismp", detail, { cause });
     }
     default:
@@ -93,7 +92,10 @@ async function idsWithoutHead(
   return paraIds.filter((id) => !found.some(({ paraId }) => paraId === id));
 }
 
-/** Those on demand are not listed, and may be covered all the same: the hub is. */
+/**
+ * Returns ids that are neither listed nor proved. On-demand parachains are not listed, but may be covered, as the hub
+ * is.
+ */
 async function unlistedIds(
   relay: ProofRelay,
   { block, paraIds, hubParaId }: MismatchContext,

@@ -1,7 +1,7 @@
 /**
- * Makes naive proofs of the hub out of the relay chain (`[hub.prover]`): one for every session that a host has missed,
- * else one of the newest head where it brings something for the chain.
- * Source: docs/protocol/hub-consensus.md sections 5.3, 5.4 and 5.11.
+ * Builds naive proofs of the hub from the relay chain (`[hub.prover]`): one for every session that a host has missed,
+ * otherwise one of the newest head where it holds work for the chain. Source: docs/protocol/hub-consensus.md sections
+ * 5.3, 5.4 and 5.11.
  */
 import { MAX_PROOFS_AT_ONCE, MAX_TRANSACTION_BYTES } from "../../../core/chains/transaction_bytes.ts";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
@@ -25,7 +25,7 @@ import type { NextProofs, ProofSource, ProofTarget } from "./proof_source.ts";
 import { type ProofRelay, readHeads, readNaiveProofInput } from "./naive_proof_input.ts";
 import { diagnoseMismatch, RelayMismatch } from "./relay_mismatch.ts";
 
-/** What the source works with. */
+/** Dependencies of the source. */
 export interface RelaySourceDeps {
   readonly relay:
     & ProofRelay
@@ -35,42 +35,42 @@ export interface RelaySourceDeps {
   readonly log: Log;
 }
 
-/** What the configuration says. */
+/** Configured options. */
 export interface RelaySourceOptions {
   readonly hub: StateMachine;
   readonly hubParaId: number;
   /** Parachains whose heads are proved; the hub is among them. */
   readonly paraIds: readonly number[];
-  /** Most storage keys of one request. */
+  /** Maximum number of storage keys of one request. */
   readonly batchSize: number;
-  /** Most leaves that are read for a proof for messages where the node does not prove them; default 2^12. */
+  /** Maximum number of leaves to read for a proof for messages where the node does not prove them; default 2^12. */
   readonly maxMessageLeaves?: number;
 }
 
-/** Finished proofs that are kept: hosts usually trust the same. */
+/** Finished proofs to cache: hosts usually trust the same state. */
 const KEPT_PROOFS = 8;
 
 /**
- * Most leaves that are read for a proof for messages: more take many minutes, and a newer block has a shorter proof.
- * Rotations cannot wait.
+ * Default of the maximum number of leaves for a proof for messages: more take many minutes, and a newer block has a
+ * shorter proof. Rotations cannot wait.
  */
 const MAX_MESSAGE_LEAVES = 2 ** 12;
 
-/** What the proof of a block is for. */
+/** Purpose of a proof. */
 type Purpose = Extract<NextProofs, { kind: "proofs" }>["purpose"];
 
-/** Proofs from the relay chain. */
+/** Creates a source of proofs from the relay chain. */
 export function createRelaySource(deps: RelaySourceDeps, options: RelaySourceOptions): ProofSource {
   return new RelaySource(deps, options);
 }
 
-/** A finished proof, and what a client trusts after it. */
+/** A finished proof, and the states that it applies to. */
 interface MadeProof {
   readonly bytes: Uint8Array;
   readonly state: BeefyClientState;
-  /** Hash of the relay chain block. */
+  /** Hash of the proved relay chain block. */
   readonly of: Hash256;
-  /** True for clients that would take it. */
+  /** True for states of clients that accept it. */
   readonly trusts: (state: BeefyClientState) => boolean;
 }
 
@@ -88,7 +88,7 @@ class RelaySource implements ProofSource {
     this.#blocks = new JustifiedBlocks(deps.relay);
   }
 
-  /** One host at a time: the next one finds most of the work done. */
+  /** Serves one host at a time: the next one finds most of the work done. */
   next(target: ProofTarget, signal: AbortSignal): Promise<NextProofs> {
     return this.#turn.run(() => this.#next(target, signal), signal);
   }
@@ -117,12 +117,12 @@ class RelaySource implements ProofSource {
       }
       if (error instanceof RelayMismatch) return { kind: "unable", code: "mismatch", detail: error.detail };
       if (!(error instanceof BeefyError)) throw error;
-      const detail = `what the relay chain's node says makes no proof (${error.code})`;
+      const detail = `the answers of the relay chain's node make no valid proof (${error.code})`;
       throw new ProverFault("bad_data", this.#options.hub, this.#deps.relay.host, detail, { cause: error });
     }
   }
 
-  /** Proofs of the sessions that follow, as many as go into one transaction. */
+  /** Proves the sessions that follow, as many as fit into one transaction. */
   async #proveSessions(
     trusted: BeefyClientState,
     head: RelayBlock,
@@ -152,9 +152,9 @@ class RelaySource implements ProofSource {
   }
 
   /**
-   * A proof of the newest head of the hub, if it brings something for the chain. Upstream's prover can be told to wait
-   * until some blocks are above the lowest message (`[beefy].minimum_finalization_height`, without a default, 0 in all
-   * published configurations: polytope-labs/hyperbridge: tesseract/consensus/beefy/src/prover.rs,
+   * Proves the newest head of the hub, if it holds work for the chain. Upstream's prover can be told to wait until some
+   * blocks are above the lowest message (`[beefy].minimum_finalization_height`, without a default, 0 in all published
+   * configurations: polytope-labs/hyperbridge: tesseract/consensus/beefy/src/prover.rs,
    * docs/content/developers/network/prover.mdx). The specification has no such key, so there is no wait here.
    */
   async #proveMessages(
@@ -169,7 +169,7 @@ class RelaySource implements ProofSource {
       return { kind: "nothing", reason: "the relay chain has no newer head of the hub" };
     }
     if (!await work.hasWork(chain, hubHeight, newest, signal)) {
-      return { kind: "nothing", reason: "the newest head of the hub brings nothing for this chain" };
+      return { kind: "nothing", reason: "the newest head of the hub holds nothing for this chain" };
     }
     let isLong = false;
     for (const candidate of await this.#blocks.findNewest(state, head, signal)) {
@@ -190,7 +190,7 @@ class RelaySource implements ProofSource {
     return { kind: "nothing", reason };
   }
 
-  /** Height of the hub that a proof of the block brings: the head as its parent left it. */
+  /** Fetches the hub height that a proof of the block proves: the head in its parent's state. */
   async #fetchHubHeight({ header }: RelayBlock, signal: AbortSignal): Promise<bigint | undefined> {
     const { hubParaId, batchSize } = this.#options;
     const [found] = await readHeads(
@@ -202,7 +202,7 @@ class RelaySource implements ProofSource {
     return found === undefined ? undefined : BigInt(decoded(() => decodeSubstrateHeader(found.head)).number);
   }
 
-  /** The proof of a block, verified; `undefined`: too long for that purpose. @throws {RelayMismatch} */
+  /** Builds and verifies the proof of a block; `undefined`: too long for that purpose. @throws {RelayMismatch} */
   async #make(
     state: BeefyClientState,
     candidate: Candidate,
@@ -248,7 +248,7 @@ class RelaySource implements ProofSource {
   }
 }
 
-/** True for states that only differ in the newest block: a proof holds on all of them. */
+/** Returns a check for states that differ only in the newest block: a proof verifies on all of them. */
 function trustsAs(state: BeefyClientState): (other: BeefyClientState) => boolean {
   const keyOf = ({ beefyActivationBlock, current, next }: BeefyClientState): string =>
     [beefyActivationBlock, current.id, current.root, next.id, next.root].join();

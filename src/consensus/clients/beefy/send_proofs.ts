@@ -1,7 +1,7 @@
 /**
- * Sends proofs to an EVM host and follows the transaction to its end: mined, replaced by our own at a higher price
- * when it is stuck, or cancelled when somebody else was faster. There is no database: what a look at the chain does
- * not tell is found out by the next look. Start reading at {@link sendProofs}.
+ * Sends proofs to an EVM host and follows the transaction to its end: mined, replaced at a higher price when it is
+ * stuck, or cancelled when another relayer was faster. There is no database: all state is read from the chain at each
+ * poll. Start reading at {@link sendProofs}.
  */
 import type { Chain, Refusal, SignedSubmission, SubmissionOutcome } from "../../../core/chains/port.ts";
 import { highestPriceWei } from "../../../core/chains/evm/gas.ts";
@@ -18,12 +18,12 @@ import { awaitLogged } from "../../../core/runtime/waiting.ts";
 import type { Log } from "../../../core/telemetry/log.ts";
 import { delayAbort, SHUTDOWN_GRACE_MS } from "../../delay_abort.ts";
 
-/** The chain as far as sending goes. */
+/** Parts of the chain that sending needs. */
 export type SendingChain =
   & Pick<Chain, "id" | "simulate" | "sign" | "broadcast" | "fetchOutcome">
   & Pick<ReplaceableChain, "fetchReplacementTerms" | "resign" | "cancel">;
 
-/** What sending needs. */
+/** Dependencies of sending. */
 export interface SendDeps {
   readonly clock: Clock;
   readonly log: Log;
@@ -34,41 +34,41 @@ export interface SendDeps {
 export interface ProofsToSend {
   readonly proofs: readonly Uint8Array[];
   /**
-   * Reads the host again: true while every proof is still news for it.
-   * @param counting `pool`: what waits in the node's pool counts as known; wrong once our own transaction is there.
+   * Reads the host again: true while it still needs every proof. @param counting `pool`: proofs pending in the mempool
+   * count as known; wrong once our own transaction is there.
    */
   readonly isStillNeeded: (counting: "blocks" | "pool", signal: AbortSignal) => Promise<boolean>;
 }
 
-/** What became of them. */
+/** Outcome of the proofs. */
 export type SendResult =
   | { readonly kind: "mined"; readonly block: bigint; readonly transaction: string }
-  /** Mined behind somebody else's: it was paid for and changed nothing. */
+  /** Mined after another relayer's: it was paid for and changed nothing. */
   | { readonly kind: "wasted"; readonly block: bigint; readonly transaction: string }
-  /** The host has learned of it from somebody else; nothing was paid, or only for a cancellation. */
+  /** Another relayer has delivered it; nothing was paid, or only for a cancellation. */
   | { readonly kind: "overtaken" }
   | { readonly kind: "refused"; readonly refusal: Refusal }
   | { readonly kind: "lost"; readonly reason: string };
 
-/** Between two looks at a transaction. */
+/** Interval between two polls of a transaction. */
 const POLL_MS = 2_000;
 
-/** So many looks at a transaction that fail one after the other are told, once: half a minute of them. */
+/** Consecutive failed polls of a transaction that are reported, once: half a minute. */
 const REPORTED_FAILURES = 15;
 
-/** A transaction that no node knows any more is handed over again after this time. */
+/** A transaction that no node knows any more is broadcast again after this time. */
 const REBROADCAST_AFTER_MS = 30_000;
 
 /**
- * So many times the market's price are offered at most: three rises by a quarter double a price, and where more does not
- * help, the price is not the reason (a chain that stands still for hours would otherwise be offered everything).
+ * Maximum price as a multiple of the market's: three rises by a quarter double a price, and where more does not help,
+ * the price is not the reason (a chain that halts for hours would otherwise be offered everything).
  */
 const MAX_TIMES_MARKET = 4n;
 
 /** Gas of a plain transfer, which is what a cancellation is. */
 const TRANSFER_GAS = 21_000n;
 
-/** Simulates, looks at the host once more, signs, sends, follows. */
+/** Simulates, reads the host once more, signs, sends and follows a transaction. */
 export async function sendProofs(
   deps: SendDeps,
   { proofs, isStillNeeded }: ProofsToSend,
@@ -96,16 +96,16 @@ export async function sendProofs(
   }
 }
 
-/** A nonce with the transactions of ours that compete for it. */
+/** A nonce with our transactions that compete for it. */
 class NonceSubmissions {
   readonly #deps: SendDeps;
   readonly #isStillNeeded: ProofsToSend["isStillNeeded"];
   /** The newest is the last. */
   readonly #submissions: SignedSubmission[];
-  /** Those of them that carry nothing. */
+  /** Those of them that are cancellations. */
   readonly #cancelling = new Set<SignedSubmission>();
   #sentAtMs: number;
-  /** When a node was given the newest, for the last time. */
+  /** Time of the newest one's last broadcast. */
   #broadcastAtMs: number;
   #replacements = 0;
 
@@ -142,7 +142,7 @@ class NonceSubmissions {
         await this.#advance(signal);
         failures = 0;
       } catch (error) {
-        // The transaction is out: whatever an endpoint says, it is followed to its end.
+        // The transaction has been broadcast: it is followed to its end, whatever an endpoint answers.
         if (!(error instanceof RpcFault)) throw error;
         failures++;
         const level = failures === REPORTED_FAILURES ? "warn" : "debug";
@@ -154,7 +154,7 @@ class NonceSubmissions {
     }
   }
 
-  /** What became of the transactions of this nonce; `undefined`: it is open. */
+  /** Reads the outcome of the transactions of this nonce; `undefined`: still pending. */
   async #poll(signal: AbortSignal): Promise<SendResult | undefined> {
     let isOpen = false;
     for (const submission of this.#submissions.toReversed()) {
@@ -198,7 +198,7 @@ class NonceSubmissions {
     return { kind: "refused", refusal };
   }
 
-  /** Replaces, cancels or hands over again what waits for too long. */
+  /** Replaces, cancels or rebroadcasts a transaction that is pending for too long. */
   async #advance(signal: AbortSignal): Promise<void> {
     const { chain, clock } = this.#deps;
     const newest = this.#submissions.at(-1);
@@ -213,7 +213,7 @@ class NonceSubmissions {
       price: terms.offered,
       isCancel,
       isHandlerReplaced: terms.isHandlerReplaced,
-      // What would change nothing any more is cancelled instead of made dearer.
+      // A transaction that would change nothing any more is cancelled instead of replaced.
       replacements: isStale ? MAX_REPLACEMENTS : this.#replacements,
       sentAtMs: this.#sentAtMs,
       nowMs,
@@ -231,7 +231,7 @@ class NonceSubmissions {
         return;
       case "wait":
       case "rebroadcast": {
-        // A node that does not keep it is not sent all of its bytes at every look.
+        // A node that drops it is not sent all of its bytes at every poll.
         if (clock.now() - this.#broadcastAtMs < REBROADCAST_AFTER_MS) return;
         const outcome = await chain.fetchOutcome(newest, signal);
         if (outcome.kind !== "unknown") return;
@@ -265,7 +265,7 @@ class NonceSubmissions {
   }
 }
 
-/** The most per gas for a delivery and for its cancellation, wei: neither exceeds what the account has. */
+/** Maximum price per gas of a delivery and of its cancellation, wei: neither exceeds the account's balance. */
 function capsOf(
   { market, balanceWei }: ReplacementTerms,
   gasLimit: bigint,

@@ -1,14 +1,16 @@
-/** Headers of a BSC-type chain, read over RPC; each has the hash of its fields and the number that was asked for. */
+/**
+ * Headers of a BSC-type chain, read over RPC; each is checked against the hash of its fields and the requested number.
+ */
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import type { BlockRange } from "./spec/plan_update.ts";
 import type { EvmBlockHeader } from "../../../core/evm/block_header.ts";
 import type { EvmReader } from "../../evm_reader.ts";
 import type { BscHeaders } from "./find_update.ts";
 
-/** Headers of one request: an ancestry may take a thousand. */
+/** Headers per request: an ancestry may need a thousand. */
 const PER_REQUEST = 64n;
 
-/** The headers that `reader` serves. */
+/** Creates the header source of a reader. */
 export function bscHeadersOf(
   reader: Pick<EvmReader, "hosts" | "fetchHeaders" | "fetchChainIds">,
 ): BscHeaders {

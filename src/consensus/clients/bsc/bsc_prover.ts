@@ -1,7 +1,7 @@
 /**
- * Proves the finality of a BSC-type chain to the hub by the votes in its headers: advances in an epoch, brings the sets
- * that epochs announce, puts them into force, and catches up on missed epochs in one extrinsic.
- * Start reading at {@link createBscProver}. Source: docs/protocol/evm-consensus.md section 9.
+ * Proves the finality of a BSC-type chain to the hub by the votes in its headers: advances within an epoch, stages the
+ * validator sets that epochs announce, enacts them, and catches up on missed epochs in one extrinsic. Start reading at
+ * {@link createBscProver}. Source: docs/protocol/evm-consensus.md section 9.
  */
 import type { CheckFinding } from "../../../core/chains/port.ts";
 import type { ConsensusClientView, ConsensusTarget } from "../../../core/chains/consensus_hub.ts";
@@ -40,28 +40,28 @@ import { EpochReader } from "./epoch_reader.ts";
 import { type BscHeaders, findBscUpdate, type SearchInput, type SearchResult } from "./find_update.ts";
 import { proverEvents } from "../../poll_fault.ts";
 
-/** What the prover works with. */
+/** Dependencies of the prover. */
 export interface BscProverDeps {
   readonly hub: ConsensusTarget;
   readonly headers: BscHeaders;
 }
 
-/** What the configuration says. */
+/** Configured options. */
 export interface BscProverOptions extends ProverOptions {
-  /** Blocks of an epoch; the hub's own figure decides. */
+  /** Blocks of an epoch; the hub's own value takes precedence. */
   readonly epochLength: bigint;
 }
 
 /** Client of BSC-type chains on the hub. */
 export const BSC_CLIENT_ID = toConsensusClientId("BSCP");
 
-/** A set that is announced must be brought and put into force within its epoch: so many looks fall into each. */
+/** Polls per epoch: an announced set must be staged and enacted within its epoch. */
 const POLLS_PER_EPOCH = 10;
 
-/** Between looks when the hub's own block with the last update is not final yet. */
+/** Poll interval while the hub's block with the last update is not final yet. */
 const UNTIL_FINAL_MS = 3_000;
 
-/** The prover of a `bsc` chain. @throws {RangeError} for a chain that the hub's client was not built for. */
+/** Creates the prover of a `bsc` chain. @throws {RangeError} for a chain that the hub's client was not built for. */
 export function createBscProver(deps: BscProverDeps, options: BscProverOptions): ConsensusProver {
   const network = findBscNetwork(evmChainId(options.stateMachine));
   if (network === undefined) {
@@ -70,13 +70,13 @@ export function createBscProver(deps: BscProverDeps, options: BscProverOptions):
   return new BscProver(deps, options, network);
 }
 
-/** What the hub trusts. */
+/** State of the hub's client. */
 interface TrustedState {
   readonly state: BscConsensusState;
   /** The same as the hub stores it. */
   readonly bytes: Uint8Array;
   readonly epochLength: bigint;
-  /** Since the client's last update by the hub's clock, milliseconds. */
+  /** Time since the client's last update by the hub's clock, milliseconds. */
   readonly ageMs: number;
 }
 
@@ -102,7 +102,7 @@ class BscProver implements ConsensusProver {
     this.#epochs = new EpochReader(deps.headers, network);
   }
 
-  /** Rotations are looked for more often than advances are due. */
+  /** Poll interval: rotations are polled for more often than advances are due. */
   get intervalMs(): number {
     const { intervalMs } = this.#options;
     const { epochMs } = this.#epochs;
@@ -119,12 +119,12 @@ class BscProver implements ConsensusProver {
     ]);
     for (const report of chainIds) {
       if (report.kind === "fault" || report.chainId === BigInt(this.#network.chainId)) continue;
-      const text = `${this.chain}: ${report.host} serves chain ${report.chainId}; mend rpc_urls`;
+      const text = `${this.chain}: ${report.host} serves chain ${report.chainId}; fix rpc_urls`;
       findings.push({ severity: "fatal", event: "endpoint_wrong_chain", text });
     }
     if (epochLength !== undefined && epochLength !== this.#options.epochLength) {
-      const text = `${this.chain}: epoch_length is ${this.#options.epochLength} in the configuration and ` +
-        `${epochLength} on the hub, which decides`;
+      const text = `${this.chain}: epoch_length is ${this.#options.epochLength} in the configuration, but ` +
+        `${epochLength} on the hub; the hub's value is used`;
       findings.push({ severity: "warning", event: "epoch_length_mismatch", text });
     }
     if (client === undefined) {
@@ -195,7 +195,10 @@ class BscProver implements ConsensusProver {
     return stored === undefined ? undefined : decodeStrict(epochLengthCodec, stored, "epoch length");
   }
 
-  /** What the hub trusts; undefined while its newest word is not final: what follows from it could be void. */
+  /**
+   * Reads the client's state; undefined while its newest state is not final, since an update on it could become
+   * invalid.
+   */
   async #fetchTrusted(signal: AbortSignal): Promise<TrustedState | undefined> {
     const [best, final, epochLength, nowSec] = await Promise.all([
       this.#deps.hub.fetchClient(this.consensusStateId, "best", signal),
@@ -229,7 +232,7 @@ class BscProver implements ConsensusProver {
     return new ProverFault("hub_state", this.chain, undefined, detail, options);
   }
 
-  /** Updates one after the other on a copy of the state, as many as go into an extrinsic. */
+  /** Collects successive updates on a copy of the state, as many as fit into an extrinsic. */
   async #collect(trusted: TrustedState, head: EvmBlockHeader, signal: AbortSignal): Promise<ProverFinding> {
     const { epochLength } = trusted;
     const facts: SearchInput = {
@@ -272,14 +275,16 @@ class BscProver implements ConsensusProver {
   #idle(plan: Exclude<BscPlan, { action: "search" }>): ProverFinding {
     if (plan.action === "unrecoverable") {
       const detail =
-        `the client on the hub cannot be moved any more (${unrecoverableTexts[plan.reason]}): the hub's ` +
+        `no update can advance the client on the hub (${unrecoverableTexts[plan.reason]}): the hub's ` +
         "governance must give it a new state (log-consensus-state prints it)";
       throw this.#hubFault(detail);
     }
     return { kind: "nothing", reason: waitTexts[plan.reason] };
   }
 
-  /** Every advance costs the hub a proof: they come as often as is configured, rotations as soon as they can. */
+  /**
+   * Defers an advance until it is due: advances follow the configured interval, rotations happen as soon as possible.
+   */
   #early(dueInMs: number): ProverFinding {
     const reason = `the client was updated ${
       Math.round((this.#options.intervalMs - dueInMs) / 1_000)
@@ -293,12 +298,12 @@ class BscProver implements ConsensusProver {
       const { hosts } = this.#deps.headers;
       const isOne = hosts.length === 1;
       const who = isOne ? "the endpoint" : `an endpoint (one of ${hosts.join(", ")})`;
-      const detail = `votes and headers do not fit together (${first.code}): ${who} serves another chain, ` +
-        "or lies; compare it with another one";
+      const detail = `votes and headers do not match (${first.code}): ${who} serves another chain ` +
+        "or invalid data; compare it with another one";
       throw new ProverFault("bad_data", this.chain, isOne ? hosts[0] : undefined, detail, { cause: first });
     }
     const why = reason === undefined ? "" : ` (the last one: ${reason})`;
-    return { kind: "nothing", reason: `no block has votes that the hub takes${why}` };
+    return { kind: "nothing", reason: `no block has votes that the hub accepts${why}` };
   }
 }
 
@@ -310,13 +315,13 @@ function describe({ finalizedHeight, currentEpoch, nextValidators }: BscConsensu
 }
 
 const waitTexts = {
-  no_new_block: "no newer block has votes of use",
+  no_new_block: "no newer block has usable votes",
   node_behind: "the node is behind the hub",
-  rotation_not_reached: "the next validators do not sign yet",
+  rotation_not_reached: "the next validator set does not sign yet",
 } as const;
 
 const unrecoverableTexts = {
-  enactment_missed: "the epoch in which the next validators could be put into force is over",
+  enactment_missed: "the epoch in which the next validators could be enacted is over",
   staging_missed: "the epoch that announces the next validators is over",
   epochs_skipped: "it is two epochs ahead of its validators",
 } as const;

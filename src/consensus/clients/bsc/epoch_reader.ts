@@ -1,13 +1,13 @@
-/** What headers tell of a chain's epochs, each asked for once: how long they take, and how many blocks a turn has. */
+/** Properties of a chain's epochs, each read from headers once: their duration, and the number of blocks in a turn. */
 import { type BscNetwork, epochBlock } from "./spec/bsc_network.ts";
 import { ExtraDataError, parseExtraData } from "./spec/extra_data.ts";
 import type { EvmBlockHeader } from "../../../core/evm/block_header.ts";
 import type { BscHeaders } from "./find_update.ts";
 
-/** Milliseconds between blocks where nothing is known: BSC since Fermi. */
+/** Default block time, milliseconds: BSC since Fermi. */
 const USUAL_BLOCK_MS = 450;
 
-/** Facts of one chain. Methods may throw an `RpcFault`. */
+/** Reader of one chain. Methods may throw an `RpcFault`. */
 export class EpochReader {
   readonly #headers: Pick<BscHeaders, "fetchRange">;
   readonly #network: BscNetwork;
@@ -19,19 +19,21 @@ export class EpochReader {
     this.#network = network;
   }
 
-  /** Time that an epoch takes, milliseconds; `undefined` before {@link measure}. */
+  /** Duration of an epoch, milliseconds; `undefined` before {@link measure}. */
   get epochMs(): number | undefined {
     return this.#epochMs;
   }
 
-  /** The header of one block. */
+  /** Fetches the header of one block. */
   async fetchHeader(block: bigint, signal: AbortSignal): Promise<EvmBlockHeader> {
     const [header] = await this.#headers.fetchRange({ from: block, to: block }, signal);
     if (header === undefined) throw new RangeError(`No header of block ${block}`);
     return header;
   }
 
-  /** Blocks in a row of one validator in the epoch in force; `undefined` where its first header does not tell. */
+  /**
+   * Consecutive blocks of one validator in the current epoch; `undefined` where its first header does not contain it.
+   */
   async fetchTurnLength(
     epoch: bigint,
     epochLength: bigint,
@@ -44,7 +46,7 @@ export class EpochReader {
     return this.#turnLength.blocks;
   }
 
-  /** Finds out how long an epoch takes, by the newest one. */
+  /** Measures the duration of the newest epoch. */
   async measure(head: EvmBlockHeader, epochLength: bigint, signal: AbortSignal): Promise<void> {
     if (this.#epochMs !== undefined || head.number < epochLength) {
       this.#epochMs ??= Number(epochLength) * USUAL_BLOCK_MS;

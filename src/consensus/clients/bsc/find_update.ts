@@ -1,7 +1,6 @@
 /**
- * Finds the update that a plan asks for: walks over the blocks whose votes may do, fetches what the first fitting vote
- * names, and holds the result against the hub's rules.
- * Source: docs/protocol/evm-consensus.md section 9.4.
+ * Finds the update that a plan asks for: scans the blocks for suitable votes, fetches the headers that the first
+ * suitable vote names, and verifies the result by the hub's rules. Source: docs/protocol/evm-consensus.md section 9.4.
  */
 import { BscError } from "./spec/bsc_error.ts";
 import type { BscNetwork } from "./spec/bsc_network.ts";
@@ -13,50 +12,50 @@ import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import type { EvmBlockHeader } from "../../../core/evm/block_header.ts";
 import type { ChainIdReport } from "../../evm_reader.ts";
 
-/** Headers of the chain. Each has the hash of its fields; what does not exist is a fault. */
+/** Headers of the chain. Each matches the hash of its fields; a missing header is a fault. */
 export interface BscHeaders {
-  /** Hosts of the endpoints that are asked. */
+  /** Hosts of the endpoints. */
   readonly hosts: readonly string[];
-  /** The newest header. */
+  /** Fetches the newest header. */
   fetchHead(signal: AbortSignal): Promise<EvmBlockHeader>;
   fetchByHash(hash: Hash256, signal: AbortSignal): Promise<EvmBlockHeader>;
-  /** Headers of a range, ascending. */
+  /** Fetches the headers of a range, ascending. */
   fetchRange(range: BlockRange, signal: AbortSignal): Promise<readonly EvmBlockHeader[]>;
-  /** What each endpoint says it serves. */
+  /** Fetches the chain id that each endpoint reports. */
   fetchChainIds(signal: AbortSignal): Promise<readonly ChainIdReport[]>;
 }
 
-/** What a search works with. */
+/** Input of a search. */
 export interface SearchInput {
   readonly network: BscNetwork;
   readonly hub: BscHubView;
   readonly epochLength: bigint;
 }
 
-/** What a search brought. */
+/** Result of a search. */
 export type SearchResult =
   | { readonly kind: "found"; readonly update: BscUpdate; readonly verified: VerifiedBscUpdate }
   | {
     readonly kind: "none";
-    /** Why the last block looked at did not do. */
+    /** Reason that the last block was unsuitable. */
     readonly reason: VoteRefusal | undefined;
-    /** Refusals of our verifier on the way: an endpoint served what is not the chain's. */
+    /** Refusals of our verifier: an endpoint served data of another chain. */
     readonly refused: readonly BscError[];
   };
 
 /** Headers fetched at a time. A block without votes is normal, many in a row are not. */
 const HEADERS_AT_A_TIME = 8n;
 
-/** Blocks looked at in one search; with fewer votes than that the chain itself finalizes nothing. */
+/** Maximum number of blocks in one search; if none has votes, the chain itself finalizes nothing. */
 const MAX_BLOCKS = 256n;
 
-/** Updates that our verifier may refuse before the search is given up: each costs a signature check. */
+/** Updates that our verifier may refuse before the search is abandoned: each costs a signature check. */
 const MAX_REFUSED = 4;
 
-/** Votes of another set that are tried around a rotation before the search is given up. */
+/** Votes of another set to try around a rotation before the search is abandoned. */
 const MAX_OTHER_SET_VOTES = 16;
 
-/** Looks for an update that `trusted` accepts. */
+/** Searches for an update that `trusted` accepts. */
 export async function findBscUpdate(
   headers: BscHeaders,
   trusted: BscConsensusState,
@@ -113,7 +112,7 @@ function verify(
   }
 }
 
-/** The range cut into parts, from the end at which the search begins. */
+/** Splits the range into parts, from the end at which the search begins. */
 function* slices({ attested: { from, to }, startAt }: BscSearch): Generator<BlockRange> {
   const count = to - from + 1n < MAX_BLOCKS ? to - from + 1n : MAX_BLOCKS;
   for (let done = 0n; done < count; done += HEADERS_AT_A_TIME) {

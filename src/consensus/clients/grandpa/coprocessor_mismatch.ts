@@ -1,6 +1,6 @@
 /**
- * Which chain is the coprocessor of the one that is told: shown by how it keeps the hub's newest head, since no chain
- * tells it. Source: docs/protocol/hub-consensus.md section 4.9, rule 9.
+ * Detection of a follower's coprocessor by the form in which it stores the hub's newest head, since no chain exposes
+ * its coprocessor. Source: docs/protocol/hub-consensus.md section 4.9, rule 9.
  */
 import type { ConsensusTarget } from "../../../core/chains/consensus_hub.ts";
 import { GrandpaError } from "./spec/grandpa_error.ts";
@@ -18,16 +18,15 @@ import { ScaleError } from "../../../core/encoding/scale.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import type { RelayChain } from "../../relay_chain/relay_chain.ts";
 
-/** Between whom it is found out. */
+/** Dependencies of the check. */
 export interface CoprocessorCheckDeps {
   readonly relay: Pick<RelayChain, "fetchStored">;
   readonly target: Pick<ConsensusTarget, "fetchCommitment">;
 }
 
 /**
- * What is wrong about how a chain keeps the head that its client was last proved; `undefined`: nothing, or it cannot be
- * said (no head yet, or the node of the relay chain has pruned that block).
- * @param hub as the chain knows it.
+ * Describes the mismatch in how a chain stores the head that was last proved to it; `undefined`: none, or unknown (no
+ * head yet, or the relay chain's node has pruned that block). @param hub id under which the chain knows it.
  */
 export async function findCoprocessorMismatch(
   { relay, target }: CoprocessorCheckDeps,
@@ -57,17 +56,17 @@ export async function findCoprocessorMismatch(
   return undefined;
 }
 
-/** True for roots by the rule for chains that are not the coprocessor, where the rules differ. */
+/** True for roots stored by the rule for chains that are not the coprocessor, where the rules differ. */
 function isStoredAsOrdinary(kept: StateCommitment, head: SubstrateHeader): boolean {
   const isSame = (isHub: boolean): boolean => {
-    // The time is no matter here: any slot does.
+    // The timestamp is ignored here: any slot will do.
     const { overlayRoot, stateRoot } = commitmentOf(head, 1_000n, isHub);
     return kept.overlayRoot === overlayRoot && kept.stateRoot === stateRoot;
   };
   return isSame(false) && !isSame(true);
 }
 
-/** The hub's head in the newest block that the client trusts. */
+/** Fetches the hub's head in the newest block that the client trusts. */
 async function fetchHead(
   relay: CoprocessorCheckDeps["relay"],
   paraId: number,

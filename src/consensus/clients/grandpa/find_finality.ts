@@ -1,7 +1,7 @@
 /**
- * Finds the finality proof that brings a GRANDPA client furthest: at most up to the next change of the set, whose block
- * must end a proof, with a justification that the client's strict verifier takes.
- * Source: docs/protocol/hub-consensus.md section 4.4.
+ * Finds the finality proof that advances a GRANDPA client furthest: at most up to the next set change, whose block must
+ * end a proof, with a justification that the client's strict verifier accepts. Source: docs/protocol/hub-consensus.md
+ * section 4.4.
  */
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import { GrandpaError } from "./spec/grandpa_error.ts";
@@ -18,13 +18,13 @@ import { decodeStrict, ScaleError } from "../../../core/encoding/scale.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
 import type { RelayBlock, RelayChain } from "../../relay_chain/relay_chain.ts";
 
-/** The chain as the search reads it. */
+/** Reads of the chain that the search needs. */
 export type FinalitySource = Pick<
   RelayChain,
   "fetchFinalized" | "fetchBlocks" | "fetchJustification" | "fetchJustifications" | "proveFinality"
 >;
 
-/** What a search brought. */
+/** Result of a search. */
 export type FinalityResult =
   | {
     readonly kind: "found";
@@ -35,13 +35,13 @@ export type FinalityResult =
   }
   /** The client knows the newest final block. */
   | { readonly kind: "current" }
-  /** The newest final block is before the client's: a node that is behind, or one of a shorter chain. */
+  /** The newest final block is before the client's: the node is behind, or on a shorter chain. */
   | { readonly kind: "behind"; readonly finalHeight: number }
-  /** The chain has another block where the client's newest one is: another chain, or a client that was set up wrong. */
+  /** The chain has another block at the client's height: another chain, or a client that was set up wrongly. */
   | { readonly kind: "other_chain" }
-  /** That block forces a change of the voters, and no block before it can be proved: no client gets beyond it. */
+  /** That block forces a change of the voters, and no block before it can be proved: no client can pass it. */
   | { readonly kind: "forced_change"; readonly block: number }
-  /** No block of the range has a justification that the client would take. */
+  /** No block of the range has a justification that the client would accept. */
   | {
     readonly kind: "none";
     readonly refused: readonly GrandpaError[];
@@ -51,19 +51,19 @@ export type FinalityResult =
   };
 
 /**
- * Which blocks were searched for justifications in vain: a node that kept none when a block became final gets none later,
- * and blocks come with all that is in them. One per prover.
+ * Blocks without justifications: a node that stored none when a block became final gets none later, and blocks are
+ * fetched with their whole bodies. One instance per prover.
  */
 export class SearchedBlocks {
   #after: Hash256 | undefined;
   #upTo = 0;
 
-  /** The newest block that need not be searched again. @param trusted the client's newest block. */
+  /** Returns the newest block that need not be searched again. @param trusted the client's newest block. */
   upTo({ latestHash, latestHeight }: GrandpaConsensusState): number {
     return this.#after === latestHash ? this.#upTo : latestHeight;
   }
 
-  /** All blocks after the client's newest one up to that one have been searched. */
+  /** Notes that all blocks after the client's newest one up to `upTo` have been searched. */
   note({ latestHash }: GrandpaConsensusState, upTo: number): void {
     this.#after = latestHash;
     this.#upTo = upTo;
@@ -77,23 +77,23 @@ interface Range {
   readonly blocks: readonly RelayBlock[];
   readonly finalHeight: number;
   readonly searched: SearchedBlocks;
-  /** Why justifications were not taken. */
+  /** Reasons that justifications were refused. */
   readonly refused: GrandpaError[];
-  /** Methods that the node turned out not to offer. */
+  /** Methods that the node does not offer. */
   readonly unsupported: Set<string>;
 }
 
-/** Blocks whose justifications are asked for in one request; nodes keep one every 512 blocks and at set changes. */
+/** Blocks whose justifications are fetched in one request; nodes keep one every 512 blocks and at set changes. */
 const JUSTIFICATIONS_AT_A_TIME = 64;
 
-/** How far a search goes. */
+/** Limits of a search. */
 export interface SearchOptions {
-  /** Maximum of blocks after the trusted one that a proof may cover. */
+  /** Maximum number of blocks after the trusted one that a proof may cover. */
   readonly maxBlockRange: number;
   readonly searched: SearchedBlocks;
 }
 
-/** Looks for a proof. */
+/** Searches for a proof. */
 export async function findFinality(
   source: FinalitySource,
   trusted: GrandpaConsensusState,
@@ -136,9 +136,11 @@ async function search(
   return tryOne({ ...range, blocks }, justification);
 }
 
-/** The block that forces a change, where that is why nothing was found: before a scheduled change, or in its block. */
+/**
+ * Returns the block that forces a change, where that explains the failure: before a scheduled change, or in its block.
+ */
 function findForced({ blocks, refused }: Range): number | undefined {
-  // Votes for different blocks are those of voters that the client knows: another block is tried later.
+  // Votes for different blocks are by voters that the client knows: another block is tried later.
   if (refused.length > 0 && refused.every(({ code }) => code === "votes_differ")) return undefined;
   const first = blocks.find(({ header }) => forcesChange(header) || changesSet(header));
   return first !== undefined && forcesChange(first.header) ? first.header.number : undefined;
@@ -149,8 +151,8 @@ function changesSet(header: RelayBlock["header"]): boolean {
 }
 
 /**
- * By the newest justification of the node. It may be for a later block than the one that was asked for: blocks become
- * final meanwhile, and a node proves a block by the last one of its set.
+ * Tries the newest justification of the node. It may be for a later block than the requested one: blocks become final
+ * in the meantime, and a node proves a block by the last one of its set.
  */
 async function tryNewest(
   source: FinalitySource,
@@ -169,7 +171,7 @@ async function tryNewest(
   return tryOne({ ...range, blocks: change === -1 ? blocks : blocks.slice(0, change + 1) }, justification);
 }
 
-/** Number of the lowest block that was voted for, which is signed; undefined when it is unreadable. */
+/** Reads the number of the lowest block that was voted for, which is signed; undefined when it is unreadable. */
 function targetOf(justification: Uint8Array): number | undefined {
   try {
     const { precommits } = decodeGrandpaJustification(justification).commit;
@@ -183,7 +185,7 @@ function targetOf(justification: Uint8Array): number | undefined {
   }
 }
 
-/** Nodes that do not prove blocks, or not this one, keep justifications of some. */
+/** Fetches the newest justification. Nodes that do not prove blocks, or not this one, keep justifications of some. */
 async function newestJustification(
   source: FinalitySource,
   block: number,
@@ -202,7 +204,7 @@ async function newestJustification(
   }
 }
 
-/** What a node says that has no finality proof, or no such method. */
+/** Fault codes of a node without a finality proof, or without the method. */
 const refusals: ReadonlySet<RpcFault["code"]> = new Set([
   "missing_method",
   "refused",
@@ -210,7 +212,7 @@ const refusals: ReadonlySet<RpcFault["code"]> = new Set([
   "lagging",
 ]);
 
-/** From the newest block down: stored justifications are rare, but their blocks end good proofs. */
+/** Searches stored justifications from the newest block down: they are rare, but their blocks end good proofs. */
 async function searchStored(
   source: FinalitySource,
   range: Range,
@@ -229,12 +231,14 @@ async function searchStored(
       if (found !== undefined) return found;
     }
   }
-  // What was refused is told again at the next search.
+  // Refused justifications are reported again at the next search.
   if (range.refused.length === 0) searched.note(trusted, trusted.latestHeight + all.length);
   return undefined;
 }
 
-/** The proof by a justification for the last block of a range or an earlier one, if the client would take it. */
+/**
+ * Builds the proof by a justification for the last block of a range or an earlier one, if the client would accept it.
+ */
 function tryOne(
   { trusted, blocks, finalHeight, refused }: Range,
   justification: Uint8Array | undefined,

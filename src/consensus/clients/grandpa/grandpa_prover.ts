@@ -1,6 +1,6 @@
 /**
- * Proves the finality of the hub to a Substrate chain by the votes of the chain that finalizes the hub.
- * Start reading at {@link createGrandpaProver}. Source: docs/protocol/hub-consensus.md section 4.
+ * Proves the finality of the hub to a Substrate chain by the votes on the chain that finalizes the hub. Start reading
+ * at {@link createGrandpaProver}. Source: docs/protocol/hub-consensus.md section 4.
  */
 import type { CheckFinding, FindingText } from "../../../core/chains/port.ts";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
@@ -39,15 +39,15 @@ import { type FinalityResult, findFinality, SearchedBlocks } from "./find_finali
 import { findCoprocessorMismatch } from "./coprocessor_mismatch.ts";
 import { GRANDPA_CLIENT_ID, TargetClient } from "./target_client.ts";
 
-/** What the prover works with. */
+/** Dependencies of the prover. */
 export interface GrandpaProverDeps {
   /** The chain that finalizes the hub. */
   readonly relay: RelayChain;
-  /** The chain that is told. */
+  /** The chain that follows the hub. */
   readonly target: ConsensusTarget;
 }
 
-/** What the configuration says: of the hub, whose client on the target has that name. */
+/** Configured options of the hub, whose client on the target has that name. */
 export interface GrandpaProverOptions extends ProverOptions {
   /** Parachains whose heads are proved; empty for a standalone chain. */
   readonly paraIds: readonly number[];
@@ -61,10 +61,10 @@ export const GRANDPA_UNBONDING_SEC = 5_832_000n;
 /** Seconds for which commitments may be challenged. */
 export const GRANDPA_CHALLENGE_SEC = 300n;
 
-/** Until the next look when the newest votes cannot be used: a relay chain makes a block meanwhile. */
+/** Poll interval while the newest votes cannot be used: the relay chain makes a block in the meantime. */
 const OTHER_VOTES_MS = 6_000;
 
-/** The prover of the hub for one chain. */
+/** Creates the prover of the hub for one chain. */
 export function createGrandpaProver(deps: GrandpaProverDeps, options: GrandpaProverOptions): ConsensusProver {
   return new GrandpaProver(deps, options);
 }
@@ -97,11 +97,11 @@ class GrandpaProver implements ConsensusProver {
     return [{ severity: "warning", event, text: `${this.#deps.target.id.stateMachine} ${text}` }];
   }
 
-  /** Why proofs that the target takes bring it no messages; `undefined`: nothing is known. */
+  /** Finds the reason that accepted proofs enable no messages on the target; `undefined`: none is known. */
   async #findDrawback(signal: AbortSignal): Promise<FindingText | undefined> {
     if ((await this.#client.fetchView(signal)).supported.size === 0) {
       const text =
-        "does not list the hub in IsmpGrandpa.SupportedStateMachines: proofs bring it no heights until " +
+        "does not list the hub in IsmpGrandpa.SupportedStateMachines: proofs advance no heights there until " +
         "its governance does";
       return { event: "hub_not_accepted", text };
     }
@@ -119,7 +119,7 @@ class GrandpaProver implements ConsensusProver {
     const message = await this.#complete(found.proof, trusted, signal);
     const verified = this.#verify(trusted, message, found.verified, await this.#client.fetchView(signal));
     const { consensusState } = verified;
-    // What is further away than a proof may reach needs a step, even one without news.
+    // A block beyond the range of one proof needs an intermediate step, even one without new heights.
     const isRangeFull = found.finalHeight - trusted.latestHeight > maxBlockRange;
     const changesSet = consensusState.currentSetId !== trusted.currentSetId;
     const heights = await this.#client.newHeights(verified.commitments, signal);
@@ -127,7 +127,7 @@ class GrandpaProver implements ConsensusProver {
     if (heights.length === 0 && !changesSet && !isRangeFull) {
       const reason = withoutHeads
         ? "the node has pruned the heads of the newest block that can be proved"
-        : "the final block brings no newer height of the hub";
+        : "the final block proves no newer height of the hub";
       return { kind: "nothing", reason };
     }
     const without = withoutHeads ? ", without heads, which the node has pruned" : "";
@@ -186,7 +186,7 @@ class GrandpaProver implements ConsensusProver {
   #missingParachain(cause: GrandpaError): ProverFault {
     const detail =
       `one of the parachains ${this.#options.paraIds.join(", ")} has no head on the relay chain; ` +
-      "mend [hub.grandpa].para_ids";
+      "fix [hub.grandpa].para_ids";
     return new ProverFault("not_served", this.chain, this.#deps.relay.host, detail, { cause });
   }
 
@@ -206,7 +206,7 @@ class GrandpaProver implements ConsensusProver {
     if (found.kind === "current") return { kind: "nothing", reason: "no newer final block" };
     if (found.kind === "behind") {
       const reason =
-        `the newest final block of ${this.#deps.relay.host} is ${found.finalHeight}, and the client knows ` +
+        `the newest final block of ${this.#deps.relay.host} is ${found.finalHeight}, but the client knows ` +
         `${latestHeight}: the node is behind, or [hub.grandpa].rpc is another chain`;
       return { kind: "nothing", reason };
     }
@@ -218,12 +218,13 @@ class GrandpaProver implements ConsensusProver {
     }
     if (found.kind === "forced_change") {
       const { stateMachine } = this.#deps.target.id;
-      const detail = `block ${found.block} forces a change of the authorities, which no client follows: ` +
-        `the governance of ${stateMachine} must create its client anew`;
+      const detail =
+        `block ${found.block} forces a change of the authorities, which no light client follows: ` +
+        `the governance of ${stateMachine} must create its client again`;
       throw new ProverFault("unrecoverable", this.chain, undefined, detail);
     }
     if (found.refused.some(({ code }) => code === "invalid_authorities")) {
-      throw this.#client.fault("it trusts a set of authorities that weighs nothing or too much");
+      throw this.#client.fault("it trusts an authority set without weight or with too much weight");
     }
     const lie = found.refused.find(({ code }) => code !== "votes_differ");
     if (lie !== undefined) throw this.#badData(`its justification does not verify (${lie.code})`, lie);
@@ -235,7 +236,7 @@ class GrandpaProver implements ConsensusProver {
     return { kind: "nothing", reason: this.#noneText(found, latestHeight) };
   }
 
-  /** Why no block can be proved, and what helps. */
+  /** Explains why no block can be proved, with advice. */
   #noneText({ finalHeight, canProve }: Extract<FinalityResult, { kind: "none" }>, known: number): string {
     const { maxBlockRange } = this.#options;
     const where = finalHeight - known > maxBlockRange
@@ -248,7 +249,7 @@ class GrandpaProver implements ConsensusProver {
     return `the node keeps no justification for ${where}${advice}`;
   }
 
-  /** Adds what the kind of the hub needs: heads of parachains, or nothing. */
+  /** Completes the proof for the kind of hub: with heads of parachains, or with nothing. */
   async #complete(
     finalityProof: FinalityProof,
     { stateMachine }: GrandpaConsensusState,
@@ -262,8 +263,8 @@ class GrandpaProver implements ConsensusProver {
   }
 
   /**
-   * Heads at a block; none where the node has pruned its state, as nodes do after 256 blocks: a change of the set has to
-   * be proved all the same, and the client takes it without heads, which later blocks bring.
+   * Fetches the heads at a block; none where the node has pruned its state, as nodes do after 256 blocks: a set change
+   * has to be proved anyway, and the client accepts it without heads, which later blocks prove.
    */
   async #fetchHeads(block: Hash256, signal: AbortSignal): Promise<ParachainHeaders> {
     const { paraIds } = this.#options;

@@ -1,6 +1,6 @@
 /**
- * The hub's client on the chain that is told: what it trusts, which chains it follows, and what it has stored.
- * Source: docs/protocol/hub-consensus.md sections 4.3, 4.7, 4.8 and 4.9.
+ * The hub's light client on a follower: its state, the chains that it follows, and the heights that it stores. Source:
+ * docs/protocol/hub-consensus.md sections 4.3, 4.7, 4.8 and 4.9.
  */
 import type { FindingText } from "../../../core/chains/port.ts";
 import type { ConsensusTarget } from "../../../core/chains/consensus_hub.ts";
@@ -23,7 +23,7 @@ import { ProverFault, type ProverOptions } from "../../prover.ts";
 /** Client of GRANDPA chains. */
 export const GRANDPA_CLIENT_ID: ConsensusClientId = toConsensusClientId("GRNP");
 
-/** Which client is looked at. */
+/** Client to read. */
 export interface TargetClientOptions extends Pick<ProverOptions, "stateMachine" | "consensusStateId"> {
   /** Parachains whose heads are proved; empty for a standalone chain. */
   readonly paraIds: readonly number[];
@@ -45,7 +45,7 @@ export class TargetClient {
     this.#options = options;
   }
 
-  /** Why nothing can be proved to the chain at all, for the operator; `undefined`: it has a client. */
+  /** Explains why nothing can be proved to the chain at all; `undefined`: it has a client. */
   async findObstacle(signal: AbortSignal): Promise<FindingText | undefined> {
     const { consensusStateId } = this.#options;
     const client = await this.#target.fetchClient(consensusStateId, "best", signal);
@@ -55,11 +55,11 @@ export class TargetClient {
       return { event: "client_missing", text };
     }
     if (client.clientId === GRANDPA_CLIENT_ID) return undefined;
-    const text = `has ${client.clientId} as client ${consensusStateId}, which takes no GRANDPA proofs`;
+    const text = `has ${client.clientId} as client ${consensusStateId}, which accepts no GRANDPA proofs`;
     return { event: "client_unusable", text };
   }
 
-  /** What the client trusts, if it takes updates at all. */
+  /** Reads the client's state, if it accepts updates. */
   async fetchTrusted(signal: AbortSignal): Promise<TrustedState> {
     const { consensusStateId } = this.#options;
     const [client, nowSec] = await Promise.all([
@@ -68,7 +68,7 @@ export class TargetClient {
     ]);
     const where = `client ${consensusStateId} of ${this.#target.id.stateMachine}`;
     if (client === undefined) throw this.fault(`${where} does not exist: its governance must create it`);
-    if (client.clientId !== GRANDPA_CLIENT_ID) throw this.fault(`${where} takes no GRANDPA proofs`);
+    if (client.clientId !== GRANDPA_CLIENT_ID) throw this.fault(`${where} accepts no GRANDPA proofs`);
     const unusable = findUnusableReason(where, client, nowSec);
     if (unusable !== undefined) throw this.#fault(unusable.code, unusable.detail);
     try {
@@ -80,8 +80,9 @@ export class TargetClient {
   }
 
   /**
-   * What the client knows beside its trusted state. The hub of a chain is its coprocessor: a chain cannot be asked for it
-   * (`pallet_ismp::Config::Coprocessor` is no constant of the metadata), and one with another hub takes no messages of ours.
+   * Reads the client's view besides its trusted state. The hub of a chain is its coprocessor: a chain cannot be asked
+   * for it (`pallet_ismp::Config::Coprocessor` is no constant of the metadata), and one with another hub accepts no
+   * messages of this hub.
    */
   async fetchView(signal: AbortSignal): Promise<GrandpaView> {
     const { stateMachine, consensusStateId } = this.#options;
@@ -94,7 +95,7 @@ export class TargetClient {
     return { consensusStateId, coprocessor: stateMachine, supported: new Map(supported) };
   }
 
-  /** Heights that the chain does not have, ascending. */
+  /** Returns the heights that the chain does not have, ascending. */
   async newHeights(
     commitments: readonly IntermediateState[],
     signal: AbortSignal,
@@ -106,7 +107,7 @@ export class TargetClient {
       .toSorted((a, b) => Number(a.height.height - b.height.height));
   }
 
-  /** The client cannot be used as it is. */
+  /** Creates the fault of an unusable client. */
   fault(detail: string, cause?: unknown): ProverFault {
     return this.#fault("hub_state", detail, cause === undefined ? undefined : { cause });
   }

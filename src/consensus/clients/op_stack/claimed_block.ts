@@ -1,5 +1,5 @@
 /**
- * The rollup's side of a claim: its block, and the storage root of the message passer in it.
+ * L2 part of a claim: its block, and the storage root of the message passer in it.
  */
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import { type ClaimedL2Block, withdrawalRootOf } from "./spec/build_update.ts";
@@ -9,16 +9,16 @@ import { RpcFault } from "../../../core/rpc/fault.ts";
 import type { EvmReader } from "../../evm_reader.ts";
 import { ClaimRefusal } from "../../rollup/claim_dry_run.ts";
 
-/** What is claimed. */
+/** Claim about a block. */
 export interface ClaimedOutput {
   readonly l2Height: bigint;
   readonly outputRoot: Hash256;
 }
 
 /**
- * The block that a claim is about. Its own header tells the storage root where it can; else the endpoint must prove it,
- * which takes the state of that block. Whether the claim is true is not decided here.
- * @throws {ClaimRefusal} `block_does_not_exist`, `l2_state_not_served`
+ * Fetches the block that a claim is about. Its header contains the storage root since Isthmus; otherwise the endpoint
+ * must prove it, which takes the state of that block. The truth of the claim is not decided here. @throws
+ * {ClaimRefusal} `block_does_not_exist`, `l2_state_not_served`
  */
 export async function fetchClaimedBlock(
   l2: EvmReader,
@@ -40,7 +40,7 @@ export async function fetchClaimedBlock(
       withdrawalStorageRoot: provenStorageRoot(accountNodesOf(proof), header.stateRoot, messageParser),
     };
   } catch (fault) {
-    // Whoever claims something about an old block must not stop the claims that can be checked.
+    // A claim about an old block must not block the claims that can be checked.
     const isGone = fault instanceof RpcFault && (fault.code === "pruned" || fault.code === "missing_method");
     throw isGone ? new ClaimRefusal("l2_state_not_served", "claim", { cause: fault }) : fault;
   }

@@ -1,6 +1,6 @@
 /**
- * Updates out of dispute games: games that were created since the last look are found by their logs, and the highest one
- * that is true and that nobody contests is proved. Start reading at {@link DisputeGames.find}.
+ * Updates from dispute games: games created since the last poll are found by their logs, and the highest valid,
+ * unchallenged one is proved. Start reading at {@link DisputeGames.find}.
  */
 import { type Hash256, toHash256 } from "../../../core/encoding/bytes.ts";
 import { buildDisputeGameProof, factoryProofSlots, gameProofSlots } from "./spec/build_update.ts";
@@ -52,23 +52,23 @@ import { fetchClaimedBlock } from "./claimed_block.ts";
 
 type View = RollupView<OpStackConsensusState>;
 
-/** What a game says of itself. */
+/** Properties that a game reports. */
 interface Details {
   readonly extraData: Uint8Array;
   readonly createdAtSec: bigint;
 }
 
-/** A game with what it says of itself. */
+/** A game with its own properties. */
 type Game = FoundGame & Details;
 
 /** A game that may be worth a proof. */
 type Candidate = GameCandidate<Game & KnownGame>;
 
-/** What a look goes by. */
+/** Inputs of one poll. */
 interface ClaimPoll {
   readonly view: View;
   readonly rules: DisputeGameRules;
-  /** The L1, held to the block that the hub knows. */
+  /** The L1, pinned to the block that the hub knows. */
   readonly l1: EvmReader;
 }
 
@@ -76,11 +76,11 @@ interface ClaimPoll {
 export class DisputeGames {
   readonly #deps: RollupDeps;
   readonly #options: Pick<OpStackOptions, "respectedGameType" | "messageParser">;
-  /** Games of all types: the hub may list further ones later. */
+  /** Games of all types: the hub may list more types later. */
   readonly #search = new ClaimSearch<FoundGame>(({ game }) => game.proxy);
-  /** Of open games of types that the hub lists: it never changes. */
+  /** Details of open games of types that the hub lists: they never change. */
   #details: ReadonlyMap<Address, Details> = new Map();
-  /** Implementations on the L1 that were reported, by the type of the games; `none`: there is none. */
+  /** Implementations on the L1 that were reported, by game type; `none`: there is none. */
   readonly #reported = new Map<number, Address | "none">();
   #isRespectedTypeReported = false;
 
@@ -89,7 +89,7 @@ export class DisputeGames {
     this.#options = options;
   }
 
-  /** The update by the highest game that can be proved. */
+  /** Builds the update for the highest game that can be proved. */
   async find(view: View, rules: DisputeGameRules, signal: AbortSignal): Promise<ClaimFinding> {
     const poll = { view, rules, l1: this.#deps.l1.heldTo(view.l1) };
     const range = await this.#search.extend(
@@ -119,7 +119,7 @@ export class DisputeGames {
     );
   }
 
-  /** Games of all types in a range of L1 blocks. */
+  /** Scans a range of L1 blocks for games of all types. */
   #scan(poll: ClaimPoll, range: L1Range, signal: AbortSignal): Promise<ClaimScan<FoundGame>> {
     const { factory } = poll.rules;
     return scanCompletely({
@@ -144,8 +144,8 @@ export class DisputeGames {
   }
 
   /**
-   * Holds the number of games that were found up to the hub's L1 block against the factory's own list: the game before
-   * them must be older than the range.
+   * Compares the number of games found up to the hub's L1 block with the factory's own list: the game before them must
+   * be older than the range.
    */
   async #judge(
     { rules: { factory }, l1, view }: ClaimPoll,
@@ -160,7 +160,7 @@ export class DisputeGames {
       return toHash256(read);
     };
     const games = BigInt(await word(gameCountSlot));
-    // A factory with another layout counts none here.
+    // A factory with another storage layout has none here.
     if (games === 0n || BigInt(found) > games) return "unknown";
     if (BigInt(found) === games) return "complete";
     if (range.from === 0n) return "incomplete";
@@ -170,7 +170,7 @@ export class DisputeGames {
     return before.timestampSec <= outside.header.timestampSec ? "complete" : "incomplete";
   }
 
-  /** Once: the configured type is not among those that are created. */
+  /** Reports once that no games of the configured type are created. */
   #reportRespectedType(open: readonly FoundGame[], { gameTypes }: DisputeGameRules): void {
     const { respectedGameType } = this.#options;
     const others = typesOtherThanRespected(open, gameTypes, respectedGameType);
@@ -182,7 +182,7 @@ export class DisputeGames {
     );
   }
 
-  /** The games with what they were created with; those that do not tell it are given up. */
+  /** Reads the games' details; games without them are abandoned. */
   async #withDetails(
     games: readonly FoundGame[],
     l1: EvmReader,
@@ -222,7 +222,7 @@ export class DisputeGames {
       return read();
     } catch (cause) {
       if (cause instanceof RollupDataError) {
-        throw badData(this.#deps.l1, "an answer about dispute games has not its shape", cause);
+        throw badData(this.#deps.l1, "an answer about dispute games does not match its ABI", cause);
       }
       throw cause;
     }
@@ -239,7 +239,9 @@ export class DisputeGames {
     return new Set(games.flatMap(({ game }, index) => values[index] === undefined ? [] : [game.proxy]));
   }
 
-  /** The games that are worth a proof, in the order in which to try them, and why the others are not. */
+  /**
+   * Selects the games that are worth a proof, in the order in which to try them, with the reasons against the others.
+   */
   async #plan(
     poll: ClaimPoll,
     blacklistedGames: ReadonlySet<Address>,
@@ -280,8 +282,8 @@ export class DisputeGames {
   }
 
   /**
-   * Types whose implementation on the L1 is not the one that the hub expects: its governance has to learn of each upgrade.
-   * Told once for each implementation.
+   * Finds types whose implementation on the L1 is not the one that the hub expects: its governance has to register each
+   * upgrade. Reported once per implementation.
    */
   async #unknownTypes(
     { view, rules, l1 }: ClaimPoll,
@@ -320,7 +322,7 @@ export class DisputeGames {
       case "no_block_number":
       case "not_above_hub":
         return this.#search.settle(game);
-      // Endpoints may change their minds, though not indefinitely.
+      // The answer of an endpoint may change, though not indefinitely.
       case "challenged":
         this.#search.noteRefused(game);
         return;
@@ -376,7 +378,7 @@ export class DisputeGames {
   }
 }
 
-/** What a game is asked about itself; neither answer ever changes, so no old state is needed. */
+/** Calls of a game's getters; their results never change, so no old state is needed. */
 function gameCalls({ proxy }: DisputeGameCreated): readonly ContractRead[] {
   return [
     { kind: "call", to: proxy, data: disputeGameCalls.extraData, at: "latest" },
@@ -384,7 +386,7 @@ function gameCalls({ proxy }: DisputeGameCreated): readonly ContractRead[] {
   ];
 }
 
-/** Words of the challenge slots by proxy, for games that have one. */
+/** Reads the words of the challenge slots by proxy, for games that have one. */
 async function challengeWords(
   l1: EvmReader,
   games: readonly (Game & Pick<KnownGame, "config">)[],
@@ -403,9 +405,8 @@ async function challengeWords(
 }
 
 /**
- * The factory made this game at this time: else what the L1 endpoint told of it is not true, whatever the rollup says.
- * @throws {ClaimRefusal} `game_missing`, `game_mismatch`
- * @throws {EvmProofError}
+ * Checks that the factory created this game at this time: otherwise the L1 endpoint returned invalid data, whatever the
+ * rollup says. @throws {ClaimRefusal} `game_missing`, `game_mismatch` @throws {EvmProofError}
  */
 function checkIsInFactory(
   { game, extraData, createdAtSec }: Game,

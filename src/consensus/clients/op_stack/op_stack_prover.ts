@@ -1,6 +1,6 @@
 /**
- * The prover of OP stack chains: claims are dispute games, or outputs of an oracle on chains that have none.
- * Source: polytope-labs/hyperbridge: tesseract/consensus/op-host/src/host.rs; docs/protocol/evm-consensus.md section 7.
+ * Prover of OP stack chains: claims are dispute games, or outputs of an oracle on chains without games. Source:
+ * polytope-labs/hyperbridge: tesseract/consensus/op-host/src/host.rs; docs/protocol/evm-consensus.md section 7.
  */
 import type { CheckFinding } from "../../../core/chains/port.ts";
 import {
@@ -26,7 +26,7 @@ import { type RollupKind, RollupProver, type RollupView } from "../../rollup/rol
 import { DisputeGames } from "./dispute_games.ts";
 import { Outputs } from "./outputs.ts";
 
-/** The prover that the configuration describes. Nothing is asked before its first method is called. */
+/** Creates the prover of a configured chain. Sends no request before its first method is called. */
 export function createOpStackProver(deps: RollupDeps, options: OpStackOptions): ConsensusProver {
   const surroundings = { ...deps, log: deps.log.with({ chain: options.stateMachine }) };
   return new RollupProver(surroundings, options, new OpStack(surroundings, options));
@@ -58,7 +58,7 @@ class OpStack implements RollupKind<OpStackConsensusState> {
     const prefersOracle = view.state.consensusType === "OpL2Oracle" || games === undefined;
     if (oracle !== undefined && prefersOracle) return await this.#outputs.find(view, oracle, signal);
     if (games !== undefined) return await this.#games.find(view, games, signal);
-    // The hub would take any update and do nothing.
+    // The hub would accept any update and ignore it.
     const id = stateMachineIdKey(view.state.stateMachineId);
     return {
       kind: "nothing",

@@ -1,5 +1,5 @@
 /**
- * Updates out of the `L2OutputOracle` of chains without dispute games. Start reading at {@link Outputs.find}.
+ * Updates from the `L2OutputOracle` of chains without dispute games. Start reading at {@link Outputs.find}.
  */
 import { buildOutputOracleProof, oracleProofSlots } from "./spec/build_update.ts";
 import { decodeOutputProposed, OUTPUT_PROPOSED, type OutputProposed } from "./spec/claim_events.ts";
@@ -27,7 +27,7 @@ export class Outputs {
   readonly #options: Pick<OpStackOptions, "messageParser">;
   readonly #search = new ClaimSearch<OutputProposed>(({ index }) => index.toString());
 
-  /** Outputs of the oracle at the end of the ranges that are done with. */
+  /** Number of the oracle's outputs at the end of the finished ranges. */
   #known: { readonly oracle: Address; readonly count: bigint } | undefined;
 
   constructor(deps: RollupDeps, options: Pick<OpStackOptions, "messageParser">) {
@@ -35,7 +35,7 @@ export class Outputs {
     this.#options = options;
   }
 
-  /** The update by the newest output that can be proved. */
+  /** Builds the update for the newest output that can be proved. */
   async find(view: View, oracle: Address, signal: AbortSignal): Promise<ClaimFinding> {
     const held = this.#deps.l1.heldTo(view.l1);
     const range = await this.#search.extend(
@@ -87,7 +87,7 @@ export class Outputs {
         return judgeOutputs(found, { known, count });
       },
     });
-    // Where the number could not be read, the next outputs follow the newest one that logs told of.
+    // Where the number could not be read, the next outputs follow the newest one in the logs.
     const newest = scan.claims.at(-1)?.index;
     if (count === 0n && newest !== undefined) count = newest + 1n;
     if (scan.isFinal && count > 0n) this.#known = { oracle, count };
@@ -99,7 +99,7 @@ export class Outputs {
       return logs.flatMap((entry) => decodeOutputProposed(entry, oracle) ?? []);
     } catch (cause) {
       if (!(cause instanceof RollupDataError)) throw cause;
-      throw badData(this.#deps.l1, "a log of the output oracle has not its shape", cause);
+      throw badData(this.#deps.l1, "a log of the output oracle does not match its ABI", cause);
     }
   }
 
@@ -127,13 +127,13 @@ export class Outputs {
   }
 }
 
-/** Outputs are an array: those that were found must reach from the ones known before to its end. */
+/** Judges completeness. Outputs are an array: the ones found must reach from the known ones to its end. */
 function judgeOutputs(
   found: readonly OutputProposed[],
   { known, count }: { readonly known: bigint | undefined; readonly count: bigint },
 ): Completeness {
   const first = known ?? found[0]?.index;
-  // An oracle with another layout counts none here; one whose outputs were deleted counts fewer.
+  // An oracle with another storage layout has none here; one whose outputs were deleted has fewer.
   if (count === 0n || first === undefined || first > count) return "unknown";
   const distinct = new Set(found.map(({ index }) => index).filter((index) => index >= first));
   return count - first <= BigInt(distinct.size) ? "complete" : "incomplete";

@@ -21,8 +21,8 @@ export const hubProofEvents = {
   proofs_unavailable: {
     text: "Proofs of the hub unavailable",
     meaning:
-      "A host needs a proof that no source has. `code`: `gap` it is gone for good, `withheld` this node does not " +
-      "tell it, `misfit` the configuration does not fit.",
+      "A host needs a proof that no source has. `code`: `gap` it is lost permanently, `withheld` this node does not " +
+      "serve it, `mismatch` the configuration does not match.",
     action: "Follow the explanation of the line.",
   },
   proof_source_failed: {

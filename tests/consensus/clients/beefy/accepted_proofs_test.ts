@@ -169,7 +169,7 @@ Deno.test("beefy: a false proof is found here and named with its node, and nothi
   await using relayer = relay(hub, target);
   await relayer.until("a refusal", () => relayer.log.events("error").length > 0);
   const [line] = relayer.log.lines.filter(({ level }) => level === "error");
-  assert.match(String(line?.fields.error), /hub\.example\.org.*does not hold on the host's state/);
+  assert.match(String(line?.fields.error), /hub\.example\.org.*does not verify on the host's state/);
   assert.equal(await target.sent(), 0);
   hub.spoilNewest(spoil);
   await relayer.until("the height", async () => await target.hubHeight() === height);

@@ -229,7 +229,7 @@ for (
       await using relayer = relay(hub, target, only(source));
       await relayer.until("a complaint", () => relayer.log.events("error").length > 0);
       const [line] = relayer.log.lines.filter(({ level }) => level === "error");
-      assert.match(String(line?.fields.error), /127\.0\.0\.1.*makes no proof \(\w+\)/);
+      assert.match(String(line?.fields.error), /127\.0\.0\.1.*make no valid proof \(\w+\)/);
       assert.equal(await target.sent(), 0);
       hub.relay.alter = undefined;
       const newest = hub.relay.session.beefySetId;

@@ -83,7 +83,7 @@ Deno.test("relay source: parachains that the relay chain does not commit to are 
 Deno.test("relay source: parachains whose heads no host takes are named", async () => {
   await using hub = await startBehind();
   const detail = detailOf(await next(hub, hub.state, { paraIds: [1000, 4009] }));
-  assert.match(detail, /^\[hub\.prover\]\.para_ids: a head .* tells no time, .* among 1000$/);
+  assert.match(detail, /^\[hub\.prover\]\.para_ids: a head .* holds no timestamp, .* among 1000$/);
 });
 
 Deno.test("relay source: a client with another activation block does not fit the relay chain", async () => {
@@ -93,7 +93,7 @@ Deno.test("relay source: a client with another activation block does not fit the
   const detail = detailOf(await next(hub, state));
   assert.match(
     detail,
-    new RegExp(`^the host's state does not fit .* from block ${beefyActivationBlock + 1n} on`),
+    new RegExp(`^the host's state does not match .* from block ${beefyActivationBlock + 1n} on`),
   );
 });
 

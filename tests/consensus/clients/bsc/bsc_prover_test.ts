@@ -163,7 +163,7 @@ Deno.test("a BSC client that has expired is named, and no header is asked for", 
   hub.nowSec = hub.updatedSec + 5_832_000n;
   const fault = await faultOf(prover.next(signal));
   assert.equal(fault.code, "expired");
-  assert.match(fault.message, /client BSC0 of the hub has expired: .*governance must create it anew/);
+  assert.match(fault.message, /client BSC0 of the hub has expired: .*governance must create it again/);
   const findings = await prover.check(signal);
   assert.deepEqual(findings.map(({ severity }) => severity), ["warning"]);
   assert.match(findings[0]?.text ?? "", /^EVM-97: client BSC0 of the hub has expired/);
@@ -236,7 +236,7 @@ Deno.test("a BSC prover tells that nothing can bring back a client that missed i
   assert.equal(fault.code, "hub_state");
   assert.match(
     fault.message,
-    /^EVM-97: the client on the hub cannot be moved any more .*log-consensus-state/,
+    /^EVM-97: no update can advance the client on the hub .*log-consensus-state/,
   );
 });
 
@@ -336,7 +336,7 @@ Deno.test("the check of a BSC chain compares epoch length, chain id and the hub'
   });
   const findings = await prover.check(signal);
   assert.deepEqual(findings.map(({ severity }) => severity), ["fatal", "warning", "warning"]);
-  assert.match(findings[0]?.text ?? "", /bsc\.example serves chain 56; mend rpc_urls/);
+  assert.match(findings[0]?.text ?? "", /bsc\.example serves chain 56; fix rpc_urls/);
   assert.match(findings[1]?.text ?? "", /1000 in the configuration and 40 on the hub/);
   assert.match(findings[2]?.text ?? "", /no client BSC0/);
 });

@@ -106,7 +106,7 @@ function forcedAfter(chain: RelayChain, { latestHash, latestHeight }: GrandpaCon
   });
 }
 
-Deno.test("GRANDPA prover: a client before a forced change is stranded, and no node is accused", async () => {
+Deno.test("GRANDPA prover: a client before a forced change cannot be advanced, and no node is accused", async () => {
   await using world = await World.start();
   await using reader = connectRelay(world.relay.wsUrl);
   const state = await world.fetchTrusted();
@@ -127,6 +127,6 @@ Deno.test("GRANDPA prover: a client before a forced change is stranded, and no n
   const block = state.latestHeight + 1;
   assert.match(
     fault.detail,
-    new RegExp(`^block ${block} forces a change .* of SUBSTRATE-dest must create its client anew$`),
+    new RegExp(`^block ${block} forces a change .* of SUBSTRATE-dest must create its client again$`),
   );
 });

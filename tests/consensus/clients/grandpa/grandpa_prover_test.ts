@@ -96,7 +96,7 @@ Deno.test("GRANDPA prover: a change of the set is brought though the hub stands 
   world.relay.produceBlocks(3);
   assert.deepEqual(await world.prover().next(never), {
     kind: "nothing",
-    reason: "the final block brings no newer height of the hub",
+    reason: "the final block proves no newer height of the hub",
   });
   const change = world.relay.rotate();
   world.relay.produceBlocks(2);
@@ -323,7 +323,7 @@ Deno.test("GRANDPA prover: a relay chain whose final block is before the client'
   const finding = await world.prover({}, { relayUrl: young.wsUrl }).next(never);
   assert.ok(finding.kind === "nothing");
   const said = new RegExp(
-    `is ${young.finalized.number}, and the client knows ${latestHeight}: the node is behind`,
+    `is ${young.finalized.number}, but the client knows ${latestHeight}: the node is behind`,
   );
   assert.match(finding.reason, said);
 });
@@ -354,7 +354,7 @@ Deno.test("GRANDPA prover: clients that are missing, of another kind or frozen, 
   const wrong = clientOf(stateId, initial);
   await produce(node.createConsensusClient({ ...wrong, state: Uint8Array.of(1) }));
   await produce(node.createConsensusClient({ ...wrong, clientId: parachainClientId }));
-  assert.match((await prover.check(never))[0]?.text ?? "", /takes no GRANDPA proofs/);
+  assert.match((await prover.check(never))[0]?.text ?? "", /accepts no GRANDPA proofs/);
 
   const unknown = world.prover({ consensusStateId: toConsensusStateId("NONE") });
   assert.match((await unknown.check(never))[0]?.text ?? "", /has no client NONE/);

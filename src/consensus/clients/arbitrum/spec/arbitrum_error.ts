@@ -1,14 +1,14 @@
 /**
- * The ways in which the Arbitrum client refuses an update, one code per rule.
+ * Refusals of the Arbitrum client, one code per rule.
  */
 import { RollupUpdateError } from "../../../rollup/spec/rollup_update_error.ts";
 import { EvmProofError } from "../../../../core/merkle/evm_proof.ts";
 
 /**
- * Which rule an update breaks. Source: polytope-labs/hyperbridge: modules/ismp/clients/arbitrum/src/{lib,error}.rs,
- * modules/ismp/clients/ismp-arbitrum/src/lib.rs. Codes that end in `_proof` have an `EvmProofError` as cause: nodes
- * that do not decide; those that end in `_missing` mean that the nodes decide that nothing is there. Under a wrong key
- * either may happen.
+ * Rule that an update breaks. Source: polytope-labs/hyperbridge: modules/ismp/clients/arbitrum/src/{lib,error}.rs,
+ * modules/ismp/clients/ismp-arbitrum/src/lib.rs. Codes that end in `_proof` have an `EvmProofError` as cause: the nodes
+ * are inconclusive; codes that end in `_missing` mean that the nodes prove an absence. Under a wrong key either may
+ * happen.
  */
 export type ArbitrumErrorCode =
   /** The consensus proof is not the SCALE form of an update. */
@@ -17,7 +17,7 @@ export type ArbitrumErrorCode =
   | "undecodable_state"
   /** The hub holds no commitment of the L1 at the height of the proofs. */
   | "l1_commitment_missing"
-  /** Fishermen ruled the claim out. */
+  /** Fishermen blacklisted the claim. */
   | "claim_blacklisted"
   /** The rollup contract is not proved in the L1 state. */
   | "rollup_proof"
@@ -31,7 +31,7 @@ export type ArbitrumErrorCode =
   | "parent_proof"
   /** The rollup does not have the assertion that this one follows. */
   | "parent_missing"
-  /** The assertion has a competitor: its parent has two children. */
+  /** The assertion has a sibling: its parent has two children. */
   | "assertion_challenged"
   | "node_proof"
   /** The rollup has no node of this number. */
@@ -49,8 +49,7 @@ export class ArbitrumError extends RollupUpdateError<ArbitrumErrorCode> {
 }
 
 /**
- * What `read` finds in a proof.
- * @throws {ArbitrumError} with `code` when the proof does not decide.
+ * Runs `read` on a proof. @throws {ArbitrumError} with `code` when the proof is inconclusive.
  */
 export function fromProof<T>(code: ArbitrumErrorCode, read: () => T): T {
   try {

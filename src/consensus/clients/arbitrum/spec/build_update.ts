@@ -1,7 +1,7 @@
 /**
- * Updates out of what L1 and L2 nodes answer. Checks only what the hub cannot name: verify the result before sending.
- * Source: polytope-labs/hyperbridge: tesseract/consensus/arb-host/src/lib.rs (fetch_arbitrum_bold_payload,
- * fetch_arbitrum_payload).
+ * Builds updates from the answers of L1 and L2 nodes. Checks only what the hub has no error for: verify the result
+ * before sending it. Source: polytope-labs/hyperbridge: tesseract/consensus/arb-host/src/lib.rs
+ * (fetch_arbitrum_bold_payload, fetch_arbitrum_payload).
  */
 import type { Hash256 } from "../../../../core/encoding/bytes.ts";
 import { type EvmBlockHeader, hashBlockHeader } from "../../../../core/evm/block_header.ts";
@@ -12,12 +12,12 @@ import type { AssertionCreated, NodeCreated } from "./claim_events.ts";
 import { assertionHash, assertionSlot, nodeSlot } from "./claim_hashes.ts";
 import type { AssertionProof, GlobalState, NodeProof } from "./update.ts";
 
-/** Slots of `eth_getProof` for the rollup, in the order that {@link buildAssertionProof} wants. */
+/** Slots of `eth_getProof` for the rollup, in the order that {@link buildAssertionProof} expects. */
 export function assertionProofSlots(event: AssertionCreated): readonly Hash256[] {
   return [assertionSlot(event.assertionHash), assertionSlot(event.previousAssertionHash)];
 }
 
-/** Slots of `eth_getProof` for the rollup, as {@link buildNodeProof} wants. */
+/** Slots of `eth_getProof` for the rollup, as {@link buildNodeProof} expects. */
 export function nodeProofSlots(event: NodeCreated): readonly Hash256[] {
   return [nodeSlot(event.nodeNumber)];
 }
@@ -27,11 +27,9 @@ function checkBlock(header: EvmBlockHeader, state: GlobalState): void {
 }
 
 /**
- * Proof of an assertion.
- * @param parts.header of the block that {@link AssertionCreated.afterState} names.
- * @param parts.rollup answer of `eth_getProof` at the L1 height of the update.
- * @throws {RollupDataError} `wrong_block`; `false_claim` when the parts of the event do not hash to its name
- * @throws {EvmProofError} malformed_answer
+ * Builds the proof of an assertion. @param parts.header of the block that {@link AssertionCreated.afterState} names.
+ * @param parts.rollup answer of `eth_getProof` at the L1 height of the update. @throws {RollupDataError} `wrong_block`;
+ * `false_claim` when the parts of the event do not hash to its name @throws {EvmProofError} malformed_answer
  */
 export function buildAssertionProof(
   parts: {
@@ -55,11 +53,9 @@ export function buildAssertionProof(
 }
 
 /**
- * Proof of a node.
- * @param parts.header of the block that {@link NodeCreated.globalState} names.
- * @param parts.rollup answer of `eth_getProof` at the L1 height of the update.
- * @throws {RollupDataError} `wrong_block`
- * @throws {EvmProofError} malformed_answer
+ * Builds the proof of a node. @param parts.header of the block that {@link NodeCreated.globalState} names. @param
+ * parts.rollup answer of `eth_getProof` at the L1 height of the update. @throws {RollupDataError} `wrong_block` @throws
+ * {EvmProofError} malformed_answer
  */
 export function buildNodeProof(
   parts: {

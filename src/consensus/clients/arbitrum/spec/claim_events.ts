@@ -1,6 +1,6 @@
 /**
- * How claims about an Arbitrum chain show on the L1: logs of its rollup contract.
- * Source: OffchainLabs/nitro-contracts: src/rollup/IRollupCore.sol of both generations.
+ * Claims about an Arbitrum chain on the L1: logs of its rollup contract. Source: OffchainLabs/nitro-contracts:
+ * src/rollup/IRollupCore.sol of both generations.
  */
 import { parseAbiParameters } from "viem";
 import { type Hash256, type Hex, toHash256 } from "../../../../core/encoding/bytes.ts";
@@ -17,15 +17,15 @@ export const ASSERTION_CREATED: Hex = "0x901c3aee23cf4478825462caaab375c606ab835
 /** topic0 of `NodeCreated` (before BoLD). */
 export const NODE_CREATED: Hex = "0x4f4caa9e67fb994e349dd35d1ad0ce23053d4323f83ce11dc817b5435031d096";
 
-/** An assertion that somebody with a stake made. Its parts hash to its name, if the node does not lie. */
+/** An assertion made by a staked validator. Its fields hash to its name if the node is honest. */
 export interface AssertionCreated extends AssertionParts {
   readonly assertionHash: Hash256;
-  /** What the parent claimed the chain's state to be. */
+  /** Chain state that the parent claimed. */
   readonly beforeState: AssertionState;
   readonly inboxMaxCount: bigint;
 }
 
-/** A node that somebody with a stake made. */
+/** A rollup node made by a staked validator. */
 export interface NodeCreated extends NodeClaim {
   readonly nodeNumber: bigint;
   readonly parentNodeHash: Hash256;
@@ -61,8 +61,7 @@ const nodeCreated = {
 } as const;
 
 /**
- * Reads a log of a rollup with BoLD; undefined for other logs.
- * @throws {RollupDataError} `malformed_event`
+ * Decodes a log of a rollup with BoLD; undefined for other logs. @throws {RollupDataError} `malformed_event`
  */
 export function decodeAssertionCreated(log: RawLog, rollupCore: Address): AssertionCreated | undefined {
   const values = readEvent(log, rollupCore, assertionCreated);
@@ -79,8 +78,7 @@ export function decodeAssertionCreated(log: RawLog, rollupCore: Address): Assert
 }
 
 /**
- * Reads a log of a rollup from before BoLD; undefined for other logs.
- * @throws {RollupDataError} `malformed_event`
+ * Decodes a log of a rollup that predates BoLD; undefined for other logs. @throws {RollupDataError} `malformed_event`
  */
 export function decodeNodeCreated(log: RawLog, rollupCore: Address): NodeCreated | undefined {
   const values = readEvent(log, rollupCore, nodeCreated);

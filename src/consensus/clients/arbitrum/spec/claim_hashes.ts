@@ -1,7 +1,7 @@
 /**
- * Hashes of claims, and where the rollup contract keeps them.
- * Source: OffchainLabs/nitro-contracts: src/rollup/{RollupLib,AssertionState,Assertion,RollupCore}.sol,
- * src/state/GlobalState.sol; slots as in polytope-labs/hyperbridge: modules/ismp/clients/arbitrum/src/lib.rs.
+ * Hashes of claims, and their storage slots in the rollup contract. Source: OffchainLabs/nitro-contracts:
+ * src/rollup/{RollupLib,AssertionState,Assertion,RollupCore}.sol, src/state/GlobalState.sol; slots as in
+ * polytope-labs/hyperbridge: modules/ismp/clients/arbitrum/src/lib.rs.
  */
 import { encodePacked } from "viem";
 import { concatBytes, fromHex, type Hash256, type Hex, toHash256 } from "../../../../core/encoding/bytes.ts";
@@ -42,7 +42,7 @@ export function assertionStateHash(state: AssertionState): Hash256 {
   return toHash256(keccak256(concatBytes(...words.map(fromHex))));
 }
 
-/** What an assertion is. */
+/** Fields that an assertion hash commits to. */
 export interface AssertionParts {
   readonly previousAssertionHash: Hash256;
   readonly afterState: AssertionState;
@@ -50,7 +50,7 @@ export interface AssertionParts {
   readonly sequencerBatchAcc: Hash256;
 }
 
-/** Name of an assertion in the rollup, and under which fishermen rule it out. */
+/** Name of an assertion in the rollup and in the hub's blacklist. */
 export function assertionHash(parts: AssertionParts): Hash256 {
   const { previousAssertionHash, afterState, sequencerBatchAcc } = parts;
   const words = [previousAssertionHash, assertionStateHash(afterState), sequencerBatchAcc];
@@ -67,7 +67,7 @@ const assertionStatuses = ["NoAssertion", "Pending", "Confirmed"] as const;
 /** The first word of an assertion in the rollup. Block numbers are of the L1 (for chains on it), 0 for none. */
 export interface AssertionWord {
   readonly firstChildBlock: bigint;
-  /** Set when a competitor of the first child was created: one of the two is wrong. */
+  /** Set when a sibling of the first child was created: one of the two is wrong. */
   readonly secondChildBlock: bigint;
   readonly createdAtBlock: bigint;
   readonly isFirstChild: boolean;
@@ -75,7 +75,7 @@ export interface AssertionWord {
   readonly status: typeof assertionStatuses[number] | undefined;
 }
 
-/** Reads the first word of an assertion. */
+/** Parses the first word of an assertion. */
 export function parseAssertionWord(packed: Hash256): AssertionWord {
   const value = BigInt(packed);
   return {
@@ -103,14 +103,14 @@ export function globalStateHash(state: GlobalState): Hash256 {
   ));
 }
 
-/** What a node claims (before BoLD). */
+/** Claim of a node (before BoLD). */
 export interface NodeClaim {
   readonly globalState: GlobalState;
   readonly machineStatus: MachineStatus;
   readonly inboxMaxCount: bigint;
 }
 
-/** State hash of a node, as the rollup keeps it. */
+/** State hash of a node, as the rollup stores it. */
 export function nodeStateHash(claim: NodeClaim): Hash256 {
   return hashOf(encodePacked(
     ["bytes32", "uint256", "uint8"],
@@ -118,7 +118,7 @@ export function nodeStateHash(claim: NodeClaim): Hash256 {
   ));
 }
 
-/** Name under which fishermen rule a node out. */
+/** Name of a node in the hub's blacklist. */
 export function nodeClaimHash(claim: NodeClaim & { readonly nodeNumber: bigint }): Hash256 {
   return hashOf(encodePacked(["bytes32", "uint64"], [nodeStateHash(claim), claim.nodeNumber]));
 }

@@ -1,6 +1,6 @@
 /**
- * What the hub stores of an Arbitrum chain, with its SCALE form.
- * Source: polytope-labs/hyperbridge: modules/ismp/clients/ismp-arbitrum/src/lib.rs (ConsensusState).
+ * Consensus state of an Arbitrum chain on the hub, with its SCALE form. Source: polytope-labs/hyperbridge:
+ * modules/ismp/clients/ismp-arbitrum/src/lib.rs (ConsensusState).
  */
 import { type StateMachineId, stateMachineIdCodec } from "../../../../core/ismp/state_machine.ts";
 import { type Codec, Struct, u64, unitEnum } from "../../../../core/encoding/scale.ts";
@@ -9,7 +9,8 @@ import type { RollupClientState } from "../../../rollup/spec/rollup_client.ts";
 const consensusTypes = ["ArbitrumOrbit", "ArbitrumBold"] as const;
 
 /**
- * Generation of the rollup contract: which logs to look for. The hub takes either kind of proof, whatever this says.
+ * Generation of the rollup contract, which decides the logs to search for. The hub accepts either kind of proof
+ * regardless.
  */
 export type ArbitrumConsensusType = typeof consensusTypes[number];
 
@@ -26,7 +27,7 @@ export const arbitrumConsensusStateCodec: Codec<ArbitrumConsensusState> = Struct
   consensusType: unitEnum(consensusTypes),
 });
 
-/** The state with which the client of a chain starts, at the chain's newest block. */
+/** Initial state of a chain's client, at the chain's newest block. */
 export function initialArbitrumState(
   options: {
     readonly height: bigint;

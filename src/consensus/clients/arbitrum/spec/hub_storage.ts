@@ -1,7 +1,6 @@
 /**
- * Keys of what the hub's pallets hold about Arbitrum chains.
- * Source: polytope-labs/hyperbridge: modules/ismp/clients/ismp-arbitrum/src/pallet.rs,
- * modules/pallets/fishermen/src/lib.rs.
+ * Storage keys of the hub's pallets for Arbitrum chains. Source: polytope-labs/hyperbridge:
+ * modules/ismp/clients/ismp-arbitrum/src/pallet.rs, modules/pallets/fishermen/src/lib.rs.
  */
 import { concatBytes, type Hash256 } from "../../../../core/encoding/bytes.ts";
 import { type StateMachineId, stateMachineIdCodec } from "../../../../core/ismp/state_machine.ts";
@@ -14,15 +13,14 @@ function byId(pallet: string, item: string, id: StateMachineId): Uint8Array {
 
 /**
  * Key of the rollup contract's address (SCALE `H160`). Absent: the hub accepts every update and ignores it.
- * @param id under the chain's own client, as everywhere here.
+ * @param id under the chain's own client, as throughout this file.
  */
 export function rollupCoreKey(id: StateMachineId): Uint8Array {
   return byId("IsmpArbitrum", "StateMachinesRollupCoreAddresses", id);
 }
 
 /**
- * Key that exists when fishermen ruled a claim out.
- * @param claim assertion hash, or for nodes their claim hash.
+ * Key that exists when fishermen blacklisted a claim. @param claim assertion hash, or for nodes their claim hash.
  */
 export function blacklistedClaimKey(id: StateMachineId, claim: Hash256): Uint8Array {
   return concatBytes(byId("Fishermen", "BlacklistedArbitrumClaims", id), blake2Concat(hash256.enc(claim)));

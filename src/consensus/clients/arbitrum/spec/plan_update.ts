@@ -1,13 +1,12 @@
 /**
- * Which claim about an Arbitrum chain to submit: pure decisions on what the hub holds and what the L1 shows.
- * Source: polytope-labs/hyperbridge: tesseract/consensus/arb-host/src/{lib,host}.rs; the hub's rules as in
- * `verify_update.ts`.
+ * Selection of the claim about an Arbitrum chain to submit: pure decisions on the state of the hub and the L1. Source:
+ * polytope-labs/hyperbridge: tesseract/consensus/arb-host/src/{lib,host}.rs; the hub's rules as in `verify_update.ts`.
  */
 import type { Hash256 } from "../../../../core/encoding/bytes.ts";
 import type { AssertionCreated, NodeCreated } from "./claim_events.ts";
 import { nodeClaimHash, parseAssertionWord } from "./claim_hashes.ts";
 
-/** An assertion with what the L1 says about it. */
+/** An assertion with its state on the L1. */
 export interface FoundAssertion {
   readonly event: AssertionCreated;
   /** L1 block of the log. */
@@ -22,35 +21,34 @@ export interface FoundNode {
   readonly l1Height: bigint;
 }
 
-/** Why a claim is not worth a proof. */
+/** Reason to skip a claim. */
 export type ClaimReason =
-  /** Fishermen ruled it out. */
+  /** Blacklisted by fishermen. */
   | "blacklisted"
-  /** Created after the L1 block in which the hub can check proofs. */
+  /** Created after the newest L1 block at which the hub can check proofs. */
   | "beyond_hub_l1_height"
   /** The rollup does not have the parent (yet, or any more). */
   | "parent_missing"
   /** The parent has two children: one of them is wrong. */
   | "challenged";
 
-/** Claims in the order in which to try them, and those that are not worth it. */
+/** Claims in the order in which to try them, and skipped ones. */
 export interface ClaimPlan<Found> {
-  /** Newest first. The first whose block is above the hub's height and that can be proved is to be submitted. */
+  /** Newest first. The first one above the hub's height that can be proved is submitted. */
   readonly candidates: readonly Found[];
   readonly passedOver: readonly { readonly claim: Found; readonly reason: ClaimReason }[];
 }
 
-/** What the hub holds that decides over claims. */
+/** State of the hub that the decision depends on. */
 export interface ClaimPlanInput {
-  /** At least those of the claims at hand that are ruled out. */
+  /** Contains at least the blacklisted ones among the given claims. */
   readonly blacklistedClaims: ReadonlySet<Hash256>;
   /** Height of the proofs, at most the hub's L1 height. */
   readonly l1Height: bigint;
 }
 
 /**
- * Sorts assertions into candidates and others.
- * @param found in the order of the logs.
+ * Splits assertions into candidates and others. @param found in the order of the logs.
  */
 export function planAssertions(
   found: readonly FoundAssertion[],
@@ -64,7 +62,7 @@ export function planAssertions(
   });
 }
 
-/** Sorts nodes into candidates, by number, and others. */
+/** Splits nodes into candidates, by number, and others. */
 export function planNodes(found: readonly FoundNode[], facts: ClaimPlanInput): ClaimPlan<FoundNode> {
   const newestFirst = found.toSorted((a, b) => {
     const [left, right] = [a.event.nodeNumber, b.event.nodeNumber];
@@ -91,8 +89,8 @@ function partition<Found>(
 }
 
 /**
- * Whether the hub gains by a claim that ends at a block: it stores nothing at or below the height it has.
- * @param hubHeight height of the chain on the hub; undefined when there is none.
+ * True when a claim that ends at a block advances the hub: it stores nothing at or below its height. @param hubHeight
+ * height of the chain on the hub; undefined when there is none.
  */
 export function isWorthSubmitting(l2Height: bigint, hubHeight: bigint | undefined): boolean {
   return hubHeight === undefined || l2Height > hubHeight;

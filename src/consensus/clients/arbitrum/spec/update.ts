@@ -1,14 +1,14 @@
 /**
- * What a relayer sends to the hub's Arbitrum client, with its SCALE form.
- * Source: polytope-labs/hyperbridge: modules/ismp/clients/ismp-arbitrum/src/lib.rs (ArbitrumUpdate),
- * modules/ismp/clients/arbitrum/src/lib.rs (ArbitrumBoldProof, ArbitrumPayloadProof).
+ * Update of the hub's Arbitrum client, with its SCALE form. Source: polytope-labs/hyperbridge:
+ * modules/ismp/clients/ismp-arbitrum/src/lib.rs (ArbitrumUpdate), modules/ismp/clients/arbitrum/src/lib.rs
+ * (ArbitrumBoldProof, ArbitrumPayloadProof).
  */
 import type { Hash256 } from "../../../../core/encoding/bytes.ts";
 import { type EvmBlockHeader, evmBlockHeaderCodec } from "../../../../core/evm/block_header.ts";
 import { type Codec, Enum, hash256, Struct, u256, u64, unitEnum } from "../../../../core/encoding/scale.ts";
 import { type ProofNodes, proofNodesCodec } from "../../../rollup/spec/l1_storage.ts";
 
-/** Where the chain is after a claim. */
+/** Position of the chain after a claim. */
 export interface GlobalState {
   readonly blockHash: Hash256;
   readonly sendRoot: Hash256;
@@ -19,17 +19,17 @@ export interface GlobalState {
 /** Names of {@link MachineStatus} by their number in contracts and SCALE. */
 export const machineStatuses = ["Running", "Finished", "Errored"] as const;
 
-/** How the machine that ran the chain ended. */
+/** Final status of the machine that executed the chain. */
 export type MachineStatus = typeof machineStatuses[number];
 
-/** The end of what an assertion claims (BoLD). */
+/** Final state that an assertion claims (BoLD). */
 export interface AssertionState {
   readonly globalState: GlobalState;
   readonly machineStatus: MachineStatus;
   readonly endHistoryRoot: Hash256;
 }
 
-/** A claim of a rollup with BoLD, with its place in the L1 state. */
+/** A claim of a rollup with BoLD, with its proof in the L1 state. */
 export interface AssertionProof {
   /** The block that the claim ends at. */
   readonly header: EvmBlockHeader;
@@ -45,7 +45,7 @@ export interface AssertionProof {
   readonly challengeProof: ProofNodes;
 }
 
-/** A claim of a rollup from before BoLD, with its place in the L1 state. */
+/** A claim of a rollup that predates BoLD, with its proof in the L1 state. */
 export interface NodeProof {
   /** The block that the claim ends at. */
   readonly header: EvmBlockHeader;
@@ -103,7 +103,7 @@ const assertionProofCodec: Codec<AssertionProof> = Struct({
   challengeProof: proofNodesCodec,
 });
 
-/** SCALE of {@link ArbitrumUpdate}: the consensus proof of a message, nothing around it. */
+/** SCALE of {@link ArbitrumUpdate}: the consensus proof of a message, without an envelope. */
 export const arbitrumUpdateCodec: Codec<ArbitrumUpdate> = Struct({
   l1Height: u64,
   proof: Enum({ ArbitrumOrbit: nodeProofCodec, ArbitrumBold: assertionProofCodec }),

@@ -1,6 +1,6 @@
 /**
- * The check of an update against what the hub holds, rule by rule in the hub's order.
- * Source: polytope-labs/hyperbridge: modules/ismp/clients/ismp-arbitrum/src/lib.rs (verify_consensus),
+ * Verification of an update against the hub's state, rule by rule in the hub's order. Source:
+ * polytope-labs/hyperbridge: modules/ismp/clients/ismp-arbitrum/src/lib.rs (verify_consensus),
  * modules/ismp/clients/arbitrum/src/lib.rs.
  */
 import { type Hash256, toHex } from "../../../../core/encoding/bytes.ts";
@@ -28,19 +28,18 @@ import {
   type NodeProof,
 } from "./update.ts";
 
-/** What the hub holds that decides over an update. */
+/** State of the hub that an update is verified against. */
 export interface ArbitrumHubView {
   /** State root of the L1's commitment at the update's L1 height; undefined when the hub has none. */
   readonly l1StateRoot: Hash256 | undefined;
   /** Undefined when the hub has none: then updates are accepted and ignored. */
   readonly rollupCore: Address | undefined;
-  /** At least those of the claims in question that are ruled out, by {@link claimOf}. */
+  /** Contains at least the blacklisted ones among the claims in question, by {@link claimOf}. */
   readonly blacklistedClaims: ReadonlySet<Hash256>;
 }
 
 /**
- * Reads a consensus state as the hub does: bytes left over do no harm.
- * @throws {ArbitrumError} `undecodable_state`
+ * Decodes a consensus state as the hub does: trailing bytes are ignored. @throws {ArbitrumError} `undecodable_state`
  */
 export function decodeArbitrumState(stored: Uint8Array): ArbitrumConsensusState {
   try {
@@ -51,8 +50,8 @@ export function decodeArbitrumState(stored: Uint8Array): ArbitrumConsensusState 
 }
 
 /**
- * Reads the consensus proof of a message. Unlike the hub it refuses bytes left over.
- * @throws {ArbitrumError} `undecodable_update`
+ * Decodes the consensus proof of a message. Unlike the hub it refuses trailing bytes. @throws {ArbitrumError}
+ * `undecodable_update`
  */
 export function decodeArbitrumUpdate(bytes: Uint8Array): ArbitrumUpdate {
   try {
@@ -69,8 +68,7 @@ export function claimOf(proof: ArbitrumProof): Hash256 {
 }
 
 /**
- * What the hub makes of an update.
- * @throws {ArbitrumError}
+ * Verifies an update as the hub does. @throws {ArbitrumError}
  */
 export function verifyArbitrumUpdate(
   trusted: ArbitrumConsensusState,
@@ -99,13 +97,13 @@ function verifyClaim(proof: ArbitrumProof, l1StateRoot: Hash256, rollupCore: Add
   }
 }
 
-/** The claim ends at this block. */
+/** Checks that the claim ends at this block. */
 function checkBlock(header: EvmBlockHeader, claimed: GlobalState): void {
   if (toHex(header.extraData) !== claimed.sendRoot) throw new ArbitrumError("send_root_mismatch");
   if (hashBlockHeader(header) !== claimed.blockHash) throw new ArbitrumError("block_hash_mismatch");
 }
 
-/** The rollup has the assertion, in whatever status, and it has no competitor. */
+/** Checks that the rollup has the assertion, in any status, and that it has no sibling. */
 function checkAssertion(proof: AssertionProof, rollupRoot: Hash256): void {
   const slot = assertionSlot(assertionHash(proof));
   const found = fromProof("assertion_proof", () => provenWord(proof.storageProof, rollupRoot, slot));

@@ -1,6 +1,6 @@
 /**
- * Sets of BEEFY authorities: their addresses, and the tree over them.
- * Source: paritytech/polkadot-sdk: substrate/frame/beefy-mmr/src/lib.rs (BeefyEcdsaToEthereum).
+ * BEEFY authority sets: their addresses, and the Merkle tree over them. Source: paritytech/polkadot-sdk:
+ * substrate/frame/beefy-mmr/src/lib.rs (BeefyEcdsaToEthereum).
  */
 import { secp256k1 } from "@noble/curves/secp256k1.js";
 import { concatBytes, fromHex, type Hash256, toHash256, toHex } from "../../../../core/encoding/bytes.ts";
@@ -11,7 +11,7 @@ import { merkleRoot } from "./merkle_tree.ts";
 
 const authoritiesCodec: Codec<readonly Uint8Array[]> = list(fixedBytes(33));
 
-/** Compressed keys out of `Beefy.Authorities`. @throws {BeefyError} `undecodable_data` */
+/** Decodes the compressed keys in `Beefy.Authorities`. @throws {BeefyError} `undecodable_data` */
 export function decodeAuthorities(stored: Uint8Array): readonly Uint8Array[] {
   return decoded(() => decodeStrict(authoritiesCodec, stored, "Authorities"));
 }
@@ -19,8 +19,8 @@ export function decodeAuthorities(stored: Uint8Array): readonly Uint8Array[] {
 const NO_ADDRESS = new Uint8Array(20);
 
 /**
- * Address of a compressed key. The relay chain takes 20 zero bytes for a key that is no point of the curve, and so
- * must everybody who wants its root.
+ * Address of a compressed key. The relay chain substitutes 20 zero bytes for a key that is not a point of the curve, so
+ * the same is done here to get its root.
  */
 export function authorityAddress(key: Uint8Array): Uint8Array {
   try {
@@ -36,7 +36,7 @@ export function authorityLeaf(address: Uint8Array): Hash256 {
   return toHash256(keccak256(address));
 }
 
-/** Leaves of the tree of a set, from its keys in the order of the chain. Every key takes some 50 us. */
+/** Leaves of the tree of a set, from its keys in the order of the chain. Takes about 50 us per key. */
 export function authorityLeaves(keys: readonly Uint8Array[]): readonly Hash256[] {
   return keys.map((key) => authorityLeaf(authorityAddress(key)));
 }
@@ -48,13 +48,13 @@ export function authoritiesRoot(keys: readonly Uint8Array[]): Hash256 {
 
 const { ORDER } = secp256k1.Point.Fn;
 
-/** Largest s of a signature that contracts take. */
+/** Largest s of a signature that contracts accept. */
 const HALF_ORDER = ORDER / 2n;
 
 /**
- * A vote's signature as contracts want it: the recovery id 27 or 28, and the smaller of the two s, which relay chains do
- * not ask for: one validator who signs with the other would keep its votes' proofs from being taken.
- * @param signature r, s and the recovery id 0 or 1.
+ * Converts a vote's signature to the form of contracts: recovery id 27 or 28, and the smaller of the two s. Relay
+ * chains do not require it, so a validator that signs with the larger s would otherwise invalidate proofs with its
+ * votes. @param signature r, s and the recovery id 0 or 1.
  */
 export function toContractSignature(signature: Uint8Array): Uint8Array {
   const recovery = signature[64] ?? 0;

@@ -1,6 +1,6 @@
 /**
- * A proof by signatures out of what a relay chain node serves.
- * Source: docs/protocol/hub-consensus.md section 5.4; polytope-labs/hyperbridge: modules/consensus/beefy/prover.
+ * Construction of a proof by signatures from the data of a relay chain node. Source: docs/protocol/hub-consensus.md
+ * section 5.4; polytope-labs/hyperbridge: modules/consensus/beefy/prover.
  */
 import { fromHex, type Hash256, toHash256 } from "../../../../core/encoding/bytes.ts";
 import type { BeefyClientState } from "../../../../core/evm/beefy_client_state.ts";
@@ -31,7 +31,7 @@ export interface ParachainHead {
   readonly head: Uint8Array;
 }
 
-/** Everything that a node serves for a proof of block N. */
+/** Input of a proof of block N, as a node serves it. */
 export interface NaiveProofInput {
   readonly justification: BeefyJustification;
   /** `Beefy.Authorities` at N. */
@@ -43,8 +43,7 @@ export interface NaiveProofInput {
   /** Hashes of the other leaves of the last mountain, which come before it; see {@link lastMountainBlocks}. */
   readonly earlierLeaves: readonly Hash256[];
   /**
-   * Items of the leaf's proof as a node made them (`mmr_generateProof`): peaks and earlier leaves are not needed then
-   * and may be empty.
+   * Items of the leaf's proof as a node built them (`mmr_generateProof`): peaks and earlier leaves may then be empty.
    */
   readonly mmrItems?: readonly Hash256[] | undefined;
   /** Heads at the parent of N, by ascending id: of all parachains, and of the hub. */
@@ -53,12 +52,12 @@ export interface NaiveProofInput {
   readonly paraIds: readonly number[];
 }
 
-/** Positions of the peaks that the relay chain keeps in its storage, the last one left out. */
+/** Positions of the peaks that the relay chain keeps in its storage, without the last one. */
 export function storedPeakPositions(leafCount: bigint): readonly bigint[] {
   return subtreesOf(leafCount).slice(0, -1).map(topPosition);
 }
 
-/** Blocks whose leaves make the last mountain of a range that ends with block `number`. */
+/** Blocks whose leaves form the last mountain of a range that ends with block `number`. */
 export function lastMountainBlocks(
   number: number,
   leafCount: bigint,
@@ -68,10 +67,10 @@ export function lastMountainBlocks(
 }
 
 /**
- * The proof, with no more votes than the set needs.
- * @throws {BeefyError} `invalid_authorities_proof` when the keys are not those of the set that the client trusts,
- * `super_majority_required`, `unknown_authority_set`, `invalid_mmr_proof` when peaks and leaves do not have the root
- * that was signed, `undecodable_data` when a wanted head is not there
+ * Builds the proof, with no more votes than the set needs. @throws {BeefyError} `invalid_authorities_proof` when the
+ * keys are not those of the set that the client trusts, `super_majority_required`, `unknown_authority_set`,
+ * `invalid_mmr_proof` when peaks and leaves do not lead to the signed root, `undecodable_data` when a wanted head is
+ * missing
  */
 export function buildNaiveProof(trusted: BeefyClientState, facts: NaiveProofInput): NaiveProof {
   const { commitment, signatures } = facts.justification;
@@ -105,7 +104,7 @@ export function buildNaiveProof(trusted: BeefyClientState, facts: NaiveProofInpu
   };
 }
 
-/** A node's items, if they lead to the root that was signed. */
+/** Returns a node's items if they lead to the signed root. */
 function checkedItems(
   { justification, leaf }: NaiveProofInput,
   items: readonly Hash256[],

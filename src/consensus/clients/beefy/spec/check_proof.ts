@@ -1,6 +1,6 @@
 /**
- * What a host's client would make of a proof of either kind, as far as it can be told without asking anybody.
- * Rules: polytope-labs/hyperbridge: evm/src/consensus/{EcdsaBeefy,SP1Beefy}.sol.
+ * Offline verification of a proof of either kind, as a host's client does it. Rules: polytope-labs/hyperbridge:
+ * evm/src/consensus/{EcdsaBeefy,SP1Beefy}.sol.
  */
 import type { BeefyClientState } from "../../../../core/evm/beefy_client_state.ts";
 import { BeefyError } from "../../../../core/beefy/beefy_error.ts";
@@ -13,23 +13,23 @@ import {
   verifyNaiveProof,
 } from "./verify_proof.ts";
 
-/** A proof that the client would take, or one that changes nothing. */
+/** A proof that the client would accept, or one that changes nothing. */
 export interface CheckedProof {
-  /** `sp1`: the circuit's part was not verified, which only the chain can. */
+  /** `sp1`: the circuit's part was not verified; only the chain can do that. */
   readonly kind: "ecdsa" | "sp1";
   /** Relay chain block. */
   readonly blockNumber: bigint;
   /** True: the client knows this block or a newer one. The proof would be paid for and change nothing. */
   readonly isStale: boolean;
-  /** True: the sets of authorities move on. */
+  /** True: the authority sets rotate. */
   readonly rotates: boolean;
-  /** What the client trusts afterwards. */
+  /** State of the client afterwards. */
   readonly state: BeefyClientState;
-  /** Heights of parachains that it brings. */
+  /** Heights of parachains that it proves. */
   readonly heights: readonly BeefyIntermediate[];
 }
 
-/** Checks a proof on what the client trusts. @throws {BeefyError} the revert that it would run into */
+/** Checks a proof against the client's state. @throws {BeefyError} the revert that it would cause */
 export function checkProof(trusted: BeefyClientState, proof: Uint8Array): CheckedProof {
   return proofKind(proof) === "ecdsa" ? checkEcdsa(trusted, proof) : checkSp1(trusted, proof);
 }

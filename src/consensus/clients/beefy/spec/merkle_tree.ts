@@ -7,7 +7,7 @@ import { fromHex, type Hash256, toHash256 } from "../../../../core/encoding/byte
 import { hashPair } from "../../../../core/merkle/mmr.ts";
 import { BeefyError } from "../../../../core/beefy/beefy_error.ts";
 
-/** A leaf at its place. */
+/** A leaf with its index. */
 export interface TreeLeaf {
   readonly index: number;
   readonly hash: Hash256;
@@ -40,8 +40,8 @@ export function merkleRoot(leaves: readonly Hash256[]): Hash256 {
 }
 
 /**
- * The nodes that lead from some leaves to the root: level by level, left to right, each sibling that is not known.
- * @param indexes ascending.
+ * Nodes that lead from some leaves to the root: level by level, left to right, each unknown sibling. @param indexes
+ * ascending.
  */
 export function merkleMultiProof(leaves: readonly Hash256[], indexes: readonly number[]): readonly Hash256[] {
   const items: Hash256[] = [];
@@ -58,8 +58,8 @@ export function merkleMultiProof(leaves: readonly Hash256[], indexes: readonly n
 }
 
 /**
- * The root that leaves and proof lead to, as the contract calculates it: items left over are not noticed.
- * @throws {BeefyError} `leaf_index_out_of_bounds`, `unsorted_leaves`, `proof_exhausted`
+ * Calculates the root of leaves and proof as the contract does: unused items are ignored. @throws {BeefyError}
+ * `leaf_index_out_of_bounds`, `unsorted_leaves`, `proof_exhausted`
  */
 export function calculateMerkleRoot(
   proof: readonly Hash256[],

@@ -1,7 +1,6 @@
 /**
- * Where a relay chain keeps what naive proofs are made of.
- * Source: paritytech/polkadot-sdk: substrate/frame/{beefy,beefy-mmr,merkle-mountain-range};
- * docs/protocol/hub-consensus.md section 5.1.
+ * Relay chain storage that naive proofs are built from. Source: paritytech/polkadot-sdk:
+ * substrate/frame/{beefy,beefy-mmr,merkle-mountain-range}; docs/protocol/hub-consensus.md section 5.1.
  */
 import { concatBytes, type Hash256 } from "../../../../core/encoding/bytes.ts";
 import { storagePrefix } from "../../../../core/ismp/storage_keys.ts";
@@ -13,9 +12,9 @@ import { authoritySetCodec } from "../../../../core/beefy/commitment.ts";
 export const relayBeefyKeys = {
   authorities: storagePrefix("Beefy", "Authorities"),
   validatorSetId: storagePrefix("Beefy", "ValidatorSetId"),
-  /** The set whose members sign. */
+  /** The current set, whose members sign. */
   currentSet: storagePrefix("BeefyMmrLeaf", "BeefyAuthorities"),
-  /** The set after it, which leaves announce. */
+  /** The next set, which leaves announce. */
   nextSet: storagePrefix("BeefyMmrLeaf", "BeefyNextAuthorities"),
   /** Both where the runtime calls the pallet by its older name. */
   olderCurrentSet: storagePrefix("MmrLeaf", "BeefyAuthorities"),
@@ -29,7 +28,7 @@ export const relayBeefyKeys = {
 /** Value of `Paras.Parachains`. */
 export const parachainIdsCodec: Codec<readonly number[]> = list(u32);
 
-/** Answer of `mmr_generateProof`: the way from the leaves to the root. */
+/** Answer of `mmr_generateProof`: the path from the leaves to the root. */
 export interface LeafProof {
   readonly leafIndices: readonly bigint[];
   readonly leafCount: bigint;
@@ -43,7 +42,7 @@ export const leafProofCodec: Codec<LeafProof> = Struct({
   items: list(hash256),
 });
 
-/** What the hub's own BEEFY client trusts. */
+/** State of the hub's own BEEFY client. */
 export interface HubBeefyState {
   readonly latestHeight: number;
   readonly beefyActivationBlock: number;

@@ -1,6 +1,6 @@
 /**
- * What a BEEFY client on an EVM chain makes of a proof by signatures.
- * Rules and their order: polytope-labs/hyperbridge: evm/src/consensus/EcdsaBeefy.sol.
+ * Verification of a proof by signatures, as a BEEFY client on an EVM chain does it. Rules and their order:
+ * polytope-labs/hyperbridge: evm/src/consensus/EcdsaBeefy.sol.
  */
 import { concatBytes, toHash256 } from "../../../../core/encoding/bytes.ts";
 import type { BeefyAuthoritySet, BeefyClientState } from "../../../../core/evm/beefy_client_state.ts";
@@ -30,14 +30,14 @@ import type {
   RelayChainProof,
 } from "../../../../core/beefy/naive_proof.ts";
 
-/** A parachain's height that a proof brings. */
+/** A parachain's height that is proved. */
 export interface BeefyIntermediate {
   readonly paraId: number;
   readonly height: bigint;
   readonly commitment: StateCommitment;
 }
 
-/** What an accepted proof leads to. A proof that is not newer leads to the same state and nothing else. */
+/** Result of an accepted proof. A proof that is not newer leaves the state unchanged. */
 export interface VerifiedBeefyProof {
   readonly state: BeefyClientState;
   readonly intermediates: readonly BeefyIntermediate[];
@@ -47,7 +47,7 @@ function require(isMet: boolean, code: BeefyErrorCode): asserts isMet {
   if (!isMet) throw new BeefyError(code);
 }
 
-/** Votes that a set needs. */
+/** Number of votes that a set needs. */
 export function beefyThreshold(setLength: number): number {
   return Math.floor(2 * setLength / 3) + 1;
 }
@@ -57,7 +57,7 @@ export function beefyLeafIndex(activationBlock: bigint, parentNumber: number): b
   return BigInt(parentNumber) - activationBlock;
 }
 
-/** What the client makes of a proof. @throws {BeefyError} */
+/** Verifies a proof as the client does. @throws {BeefyError} */
 export function verifyNaiveProof(trusted: BeefyClientState, proof: NaiveProof): VerifiedBeefyProof {
   const { commitment, leaf } = proof.relay;
   if (trusted.latestHeight >= BigInt(commitment.blockNumber)) return { state: trusted, intermediates: [] };
@@ -67,7 +67,7 @@ export function verifyNaiveProof(trusted: BeefyClientState, proof: NaiveProof): 
   return { state, intermediates: readHeads(leaf, proof.parachain) };
 }
 
-/** State after a proof that holds: a leaf that announces a later set than the next one moves both. */
+/** State after a valid proof: a leaf that announces a later set than the next one rotates both sets. */
 export function advanceState(
   trusted: BeefyClientState,
   blockNumber: bigint,
@@ -81,7 +81,7 @@ export function advanceState(
   };
 }
 
-/** The set that signed, of those that the client knows. @throws {BeefyError} `unknown_authority_set` */
+/** Returns the set that signed, if the client knows it. @throws {BeefyError} `unknown_authority_set` */
 export function signingSet({ current, next }: BeefyClientState, id: bigint): BeefyAuthoritySet {
   const set = id === current.id ? current : id === next.id ? next : undefined;
   require(set !== undefined, "unknown_authority_set");
@@ -114,7 +114,7 @@ function checkLeaf(trusted: BeefyClientState, relay: RelayChainProof): void {
   require(root === mmrRootOf(commitment), "invalid_mmr_proof");
 }
 
-/** Runs the range's calculation; its errors are named as the contract's. */
+/** Runs the MMR calculation with its errors mapped to the contract's. */
 function mmrRoot<T>(calculate: () => T): T {
   try {
     return calculate();
@@ -146,14 +146,16 @@ function readHeads(
   return intermediates;
 }
 
-/** The height that a head stands for. @throws {BeefyError} */
+/** Reads the height of a head. @throws {BeefyError} */
 export function readHead({ paraId, header }: Pick<ProvenHead, "paraId" | "header">): BeefyIntermediate {
   const head = readHeader(() => decodeSubstrateHeader(header));
   require(head.number !== 0, "illegal_genesis_block");
   return { paraId, height: BigInt(head.number), commitment: hubCommitment(head) };
 }
 
-/** What hosts store of a head of the hub. @throws {BeefyError} `timestamp_not_found`, `undecodable_header` */
+/**
+ * Commitment that hosts store for a head of the hub. @throws {BeefyError} `timestamp_not_found`, `undecodable_header`
+ */
 export function hubCommitment(header: SubstrateHeader): StateCommitment {
   const time = readDigest(header, "ISTM", timestampDigestCodec);
   require(time !== undefined && time.timestampSec !== 0n, "timestamp_not_found");

@@ -1,10 +1,10 @@
 /**
- * The ways in which the BSC client refuses an update, one code per rule.
+ * Refusals of the BSC client, one code per rule.
  */
 
 /**
- * Which rule an update breaks, in the order in which the rules are tried.
- * Source: polytope-labs/hyperbridge: modules/ismp/clients/bsc/src/lib.rs, modules/consensus/bsc/verifier/src/lib.rs.
+ * Rule that an update breaks, in the order of checks. Source: polytope-labs/hyperbridge:
+ * modules/ismp/clients/bsc/src/lib.rs, modules/consensus/bsc/verifier/src/lib.rs.
  */
 export type BscErrorCode =
   /** The consensus proof is not the SCALE form of an update. */
@@ -15,13 +15,13 @@ export type BscErrorCode =
   | "stale_source"
   /** The hub knows no epoch length: it refuses every update. */
   | "epoch_length_missing"
-  /** The attested header brings the staged set into force and the source header is of an earlier epoch. */
+  /** The attested header enacts the staged set and the source header is of an earlier epoch. */
   | "source_epoch"
   /** The attested header's extra data is malformed; the cause is an `ExtraDataError`. */
   | "attested_extra_data"
   /** The attested header has no vote. */
   | "vote_missing"
-  /** A vote of a validator that the set does not have. */
+  /** A vote of a validator outside the set. */
   | "unknown_voter"
   /** Fewer than two thirds of the set voted. */
   | "too_few_voters"
@@ -33,15 +33,15 @@ export type BscErrorCode =
   | "not_adjacent"
   /** A voter's key is not a point of the group. */
   | "public_key"
-  /** The signature is not of the voters over the vote. */
+  /** The voters did not sign the vote. */
   | "signature"
-  /** The ancestry does not lead from the epoch's first block to the source, or the source needs none. */
+  /** The ancestry does not lead from the epoch's first block to the source, or the source needs no ancestry. */
   | "ancestry"
   /** The extra data of the epoch's first header is malformed; the cause is an `ExtraDataError`. */
   | "epoch_extra_data"
   /** The epoch's first header announces no validators. */
   | "validators_missing"
-  /** The source is of an epoch of which the client would not know the validators. */
+  /** The source is of an epoch whose validators the client would not know. */
   | "epoch_ahead";
 
 /** An update that the hub would refuse. */

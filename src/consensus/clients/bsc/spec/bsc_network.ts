@@ -1,6 +1,6 @@
 /**
- * What the BSC networks differ in, and the arithmetic of epochs.
- * Source: polytope-labs/hyperbridge: modules/consensus/bsc/verifier/src/primitives.rs.
+ * Parameters of the BSC networks, and the arithmetic of epochs. Source: polytope-labs/hyperbridge:
+ * modules/consensus/bsc/verifier/src/primitives.rs.
  */
 
 /** A network that the hub's client is built for. */
@@ -15,12 +15,12 @@ const networks: readonly BscNetwork[] = [
   { chainId: 97, bohrTimestampSec: 1_724_116_996n },
 ];
 
-/** The network with this chain id; undefined when there is none. */
+/** Returns the network with this chain id; undefined when there is none. */
 export function findBscNetwork(chainId: number): BscNetwork | undefined {
   return networks.find((network) => network.chainId === chainId);
 }
 
-/** Epoch of a block. Epoch lengths are positive everywhere here. */
+/** Epoch of a block. Epoch lengths are positive throughout. */
 export function epochOfBlock(block: bigint, epochLength: bigint): bigint {
   return block / epochLength;
 }
@@ -30,12 +30,12 @@ export function epochBlock(epoch: bigint, epochLength: bigint): bigint {
   return epoch * epochLength;
 }
 
-/** Fewest votes that the hub accepts from a set: two thirds, rounded down. */
+/** Minimum number of votes that the hub accepts from a set: two thirds, rounded down. */
 export function voteThreshold(validatorCount: number): number {
   return Math.floor(2 * validatorCount / 3);
 }
 
-/** First attested block from which the hub takes the staged set, with `validatorCount` members of the set before. */
+/** First attested block that enacts the staged set on the hub, with `validatorCount` members of the previous set. */
 export function rotationBlock(epochFirstBlock: bigint, validatorCount: number): bigint {
   return epochFirstBlock + BigInt(Math.floor(validatorCount / 2));
 }
@@ -45,8 +45,8 @@ export function rotationBlock(epochFirstBlock: bigint, validatorCount: number): 
  * In between no update verifies when the sets differ.
  * Source: bnb-chain/bsc: consensus/parlia/{parlia,snapshot}.go (the snapshot switches at
  * `turnLength * (n / 2 + 1) - 1`; votes are checked with the snapshot of the target's parent).
- * @param validatorCount members of the set before.
- * @param turnLength blocks in a row of one validator, 1 before Bohr.
+ * @param validatorCount members of the previous set. @param turnLength consecutive blocks of one validator, 1 before
+ * Bohr.
  */
 export function firstTargetOfNewSet(
   epochFirstBlock: bigint,

@@ -1,6 +1,6 @@
 /**
- * What the hub stores of BSC, with its SCALE form, and the state with which its client starts.
- * Source: polytope-labs/hyperbridge: modules/ismp/clients/bsc/src/lib.rs (ConsensusState),
+ * Consensus state of BSC on the hub, with its SCALE form, and the client's initial state. Source:
+ * polytope-labs/hyperbridge: modules/ismp/clients/bsc/src/lib.rs (ConsensusState),
  * modules/consensus/bsc/verifier/src/lib.rs (NextValidators), tesseract/consensus/bsc/src/host.rs (initial state).
  */
 import { enhanceCodec } from "scale-ts";
@@ -24,10 +24,10 @@ import { ExtraDataError, parseExtraData } from "./extra_data.ts";
 /** Vote keys of a set, compressed points of 48 bytes, by ascending address of their validators. */
 export type VoteKeys = readonly Uint8Array[];
 
-/** A set that the client knows and does not take votes of yet. */
+/** A set that the client knows and whose votes it does not accept yet. */
 export interface StagedValidators {
   readonly validators: VoteKeys;
-  /** First attested block that brings the set into force; only blocks of the same epoch do. */
+  /** First attested block that enacts the set; only blocks of the same epoch do. */
   readonly rotationBlock: bigint;
 }
 
@@ -67,8 +67,8 @@ export const bscConsensusStateCodec: Codec<BscConsensusState> = Struct({
 });
 
 /**
- * The vote keys that the first header of an epoch announces.
- * @throws {BscError} `epoch_extra_data`, `validators_missing`
+ * Reads the vote keys that the first header of an epoch announces. @throws {BscError} `epoch_extra_data`,
+ * `validators_missing`
  */
 export function announcedVoteKeys(network: BscNetwork, header: EvmBlockHeader): VoteKeys {
   const validators = readEpochExtraData(network, header).announcement?.validators ?? [];
@@ -86,9 +86,9 @@ function readEpochExtraData(network: BscNetwork, header: EvmBlockHeader): Return
 }
 
 /**
- * State that trusts the first header of the newest epoch. When the set changed in this very epoch it is right only
- * from the chain's own rotation on (`firstBlockOfNewSet`): create it late in an epoch.
- * @throws {BscError} `epoch_extra_data`, `validators_missing`
+ * Initial state that trusts the first header of the newest epoch. When the set changed in this epoch it is right only
+ * from the chain's own rotation on (`firstBlockOfNewSet`): create it late in an epoch. @throws {BscError}
+ * `epoch_extra_data`, `validators_missing`
  */
 export function initialBscState(
   network: BscNetwork,

@@ -18,15 +18,15 @@ export interface BscValidator {
   readonly voteKey: Uint8Array;
 }
 
-/** What an epoch header adds. */
+/** Announcement in an epoch header. */
 export interface EpochAnnouncement {
   /** By ascending address: bit i of a vote is the i-th. */
   readonly validators: readonly BscValidator[];
-  /** Blocks in a row of one validator; undefined before Bohr. */
+  /** Consecutive blocks of one validator; undefined before Bohr. */
   readonly turnLength: number | undefined;
 }
 
-/** What validators vote for: the source is final when the target is its child. */
+/** Content of a vote: the source is final when the target is its child. */
 export interface VoteData {
   readonly sourceNumber: bigint;
   readonly sourceHash: Hash256;
@@ -56,13 +56,13 @@ export interface BscExtraData {
   readonly seal: Uint8Array;
 }
 
-/** Why extra data is malformed. */
+/** Reason that extra data is malformed. */
 export type ExtraDataErrorCode =
-  /** Not even vanity and seal. */
+  /** Shorter than vanity and seal. */
   | "too_short"
-  /** Fewer bytes than the announced number of validators takes. */
+  /** Fewer bytes than the announced number of validators needs. */
   | "validators_truncated"
-  /** What follows is not the RLP form of an attestation. */
+  /** The rest is not the RLP form of an attestation. */
   | "malformed_attestation";
 
 /** Extra data that cannot be read. */
@@ -85,8 +85,8 @@ const SIGNATURE_LENGTH = 96;
 const ATTESTATION_PREFIX = 0xf8;
 
 /**
- * Reads the extra data of a header. Like the hub it ignores bytes between attestation and seal.
- * @throws {ExtraDataError}
+ * Parses the extra data of a header. Like the hub it ignores bytes between attestation and seal. @throws
+ * {ExtraDataError}
  */
 export function parseExtraData(
   network: BscNetwork,
@@ -144,7 +144,7 @@ function parseAttestation(rest: Uint8Array): VoteAttestation {
   };
 }
 
-/** The library's errors have no codes: whatever it does not read is malformed. */
+/** The library's errors have no codes: whatever it cannot decode is malformed. */
 function decodeFirst(input: Uint8Array): RlpItem {
   try {
     return RLP.decode(input, true).data;
@@ -177,12 +177,12 @@ function voteFields(
   return [sourceNumber, fromHex(sourceHash), targetNumber, fromHex(targetHash)];
 }
 
-/** What the voters sign: Keccak-256 of the RLP form of the vote. */
+/** Message that the voters sign: Keccak-256 of the RLP form of the vote. */
 export function voteMessage(vote: VoteData): Hash256 {
   return toHash256(keccak256(RLP.encode(voteFields(vote))));
 }
 
-/** Extra data with these parts, validators in the order given (the chain has them by ascending address). */
+/** Encodes extra data, validators in the given order (the chain sorts them by ascending address). */
 export function encodeExtraData({ vanity, announcement, attestation, seal }: BscExtraData): Uint8Array {
   const announced = announcement === undefined ? [] : [
     Uint8Array.of(announcement.validators.length),

@@ -1,6 +1,6 @@
 /**
- * What the hub's pallet holds about BSC: key and value.
- * Source: polytope-labs/hyperbridge: modules/ismp/clients/bsc/src/pallet.rs.
+ * Storage of the hub's BSC pallet: key and value. Source: polytope-labs/hyperbridge:
+ * modules/ismp/clients/bsc/src/pallet.rs.
  */
 import { storagePrefix } from "../../../../core/ismp/storage_keys.ts";
 import { type Codec, u64 } from "../../../../core/encoding/scale.ts";

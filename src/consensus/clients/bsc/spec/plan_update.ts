@@ -1,6 +1,6 @@
 /**
- * What to do about BSC next: pure decisions on what the hub trusts and what the chain offers.
- * Source: polytope-labs/hyperbridge: tesseract/consensus/bsc/src/{lib,notification}.rs,
+ * Planning of the next BSC update: pure decisions on the client's state and the chain's head. Source:
+ * polytope-labs/hyperbridge: tesseract/consensus/bsc/src/{lib,notification}.rs,
  * modules/consensus/bsc/prover/src/lib.rs; the hub's rules as in `verify_update.ts`.
  */
 import { equalBytes } from "../../../../core/encoding/bytes.ts";
@@ -25,79 +25,77 @@ export interface BlockRange {
 }
 
 /**
- * What an update is for:
- * `stage` brings the set that the next epoch announces, under the votes of the current one;
- * `enact` puts the staged set into force, under its own votes;
- * `advance` makes a newer block known and changes no set.
+ * Purpose of an update: `stage` proves the set that the next epoch announces, with votes of the current one; `enact`
+ * makes the staged set current, with its own votes; `advance` proves a newer block and changes no set.
  */
 export type BscPurpose = "stage" | "enact" | "advance";
 
-/** An update to look for. */
+/** An update to search for. */
 export interface BscSearch {
   readonly action: "search";
   readonly purpose: BscPurpose;
-  /** Epoch in which sources count: for `advance` the current one, otherwise the one that announces the set. */
+  /** Epoch of valid sources: for `advance` the current one, otherwise the one that announces the set. */
   readonly epoch: bigint;
-  /** Blocks whose votes may do. */
+  /** Blocks whose votes may be suitable. */
   readonly attested: BlockRange;
-  /** The end of the range to start at: `lowest` has the shortest ancestry, `highest` makes the newest block known. */
+  /** End of the range to start at: `lowest` has the shortest ancestry, `highest` proves the newest block. */
   readonly startAt: "lowest" | "highest";
-  /** Signs the votes. */
+  /** Set that signs the votes. */
   readonly signers: VoteKeys;
   readonly targets: SignedTargets;
 }
 
-/** Targets whose votes the signers of a search are known to sign; `undefined`: no such end is known. */
+/** Targets whose votes the set of a search is known to sign; `undefined`: that end is unknown. */
 export interface SignedTargets {
   readonly from: bigint | undefined;
   readonly to: bigint | undefined;
-  /** `skip`: another set signs the others; `try`: it may be the same, or they may. */
+  /** `skip`: another set signs the others; `try`: the set of the search may sign them. */
   readonly others: "skip" | "try";
 }
 
-/** Why there is nothing to look for yet. */
+/** Reason that there is nothing to search for yet. */
 export type BscWaitReason =
-  /** No block after the trusted one has votes of use. */
+  /** No block after the trusted one has usable votes. */
   | "no_new_block"
   /** The node's chain ends in an epoch before the client's. */
   | "node_behind"
   /** The staged set does not sign yet. */
   | "rotation_not_reached";
 
-/** Why no update can ever be accepted again: the client needs a new state from the hub's governance. */
+/** Reason that no update can advance the client: it needs a new state from the hub's governance. */
 export type BscUnrecoverableReason =
-  /** Too few blocks are left after the trusted one in the only epoch in which the staged set can be put into force. */
+  /** Too few blocks are left after the trusted one in the only epoch in which the staged set can be enacted. */
   | "enactment_missed"
-  /** The same of the epoch that announces the next set. */
+  /** The same for the epoch that announces the next set. */
   | "staging_missed"
   /** The trusted block is two epochs ahead of the trusted set. */
   | "epochs_skipped";
 
-/** What to do next. */
+/** Next step. */
 export type BscPlan =
   | BscSearch
   | { readonly action: "wait"; readonly reason: BscWaitReason }
   | { readonly action: "unrecoverable"; readonly reason: BscUnrecoverableReason };
 
-/** What decides, beside the trusted state. */
+/** Inputs of the decision besides the trusted state. */
 export interface BscPlanInput {
   /** Newest block of the node. */
   readonly head: bigint;
-  /** Blocks of an epoch as the hub has it. */
+  /** Blocks of an epoch as the hub stores it. */
   readonly epochLength: bigint;
-  /** Blocks in a row of one validator, as the epoch in force has it; undefined when not known. */
+  /** Consecutive blocks of one validator in the current epoch; undefined when unknown. */
   readonly turnLength: number | undefined;
 }
 
-/** Most updates that are put into one extrinsic. */
+/** Maximum number of updates in one extrinsic. */
 export const MAX_CHAINED_UPDATES = 8;
 
 /** A vote is for the parent of its block or an older one, and its source is older still. */
 const SOURCE_DISTANCE = 2n;
 
 /**
- * What to look for next. To catch up on missed epochs, verify what was found, plan again with the state that it leads
- * to, and put all of it into one extrinsic in this order ({@link isChainable}).
+ * Plans the next search. To catch up on missed epochs, verify the update that was found, plan again with the resulting
+ * state, and put all updates into one extrinsic in this order ({@link isChainable}).
  */
 export function planBscUpdate(trusted: BscConsensusState, facts: BscPlanInput): BscPlan {
   const staged = trusted.nextValidators;
@@ -110,7 +108,7 @@ export function planBscUpdate(trusted: BscConsensusState, facts: BscPlanInput): 
     return { action: "wait", reason: "node_behind" };
   }
   const next = epochBlock(trusted.currentEpoch + 1n, epochLength);
-  // The first two blocks of an epoch vote for sources of the epoch before.
+  // The first two blocks of an epoch vote for sources of the previous epoch.
   const isStaging = head >= next + SOURCE_DISTANCE || trusted.finalizedHeight >= next;
   return isStaging ? planStaging(trusted, facts) : planAdvance(trusted, facts);
 }
@@ -145,14 +143,14 @@ function planAdvance(trusted: BscConsensusState, { head, epochLength, turnLength
 const ALL_TARGETS: SignedTargets = { from: undefined, to: undefined, others: "skip" };
 const NO_TARGET_IS_SURE: SignedTargets = { from: undefined, to: -1n, others: "try" };
 
-/** True of a client that was created in this epoch: the set before, which signs at first, is not known. */
+/** True for a client that was created in this epoch: the previous set, which signs at first, is unknown. */
 function isInitial({ currentEpoch, finalizedHeight }: BscConsensusState, firstOfEpoch: bigint): boolean {
   return currentEpoch > 0n && finalizedHeight === firstOfEpoch;
 }
 
 /**
- * A client starts with the block that announces its set, and for some blocks the set before goes on signing. Updates
- * lead to no such state: what puts a set into force is above that block.
+ * First target that an initial client's set signs: a client starts with the block that announces its set, and for some
+ * blocks the previous set continues to sign. Updates never lead to such a state: they enact a set above that block.
  */
 function firstSignedByInitial(
   trusted: BscConsensusState,
@@ -180,7 +178,10 @@ function planStaging(trusted: BscConsensusState, facts: BscPlanInput): BscPlan {
   });
 }
 
-/** The announced set signs the later ones; whether it is the same is not known before its header is fetched. */
+/**
+ * Targets that the old set signs. The announced set signs the later ones; whether it is the same is unknown before its
+ * header is fetched.
+ */
 function targetsOfOldSet(
   { currentValidators }: BscConsensusState,
   firstOfEpoch: bigint,
@@ -192,8 +193,8 @@ function targetsOfOldSet(
 }
 
 /**
- * The last block to look at. One by which the old set still signs, and little of the epoch is gone, is preferred, since
- * the staged set can be put into force in the rest of the same epoch only; the hub takes any that leaves one block.
+ * Last block to search. One that the old set still signs early in the epoch is preferred, since the staged set can only
+ * be enacted in the rest of the same epoch; the hub accepts any that leaves one block.
  */
 function lastToStage(
   trusted: BscConsensusState,
@@ -213,7 +214,7 @@ function planEnactment(trusted: BscConsensusState, staged: StagedValidators, fac
   const epoch = epochOfBlock(staged.rotationBlock, epochLength);
   const first = epochBlock(epoch, epochLength);
   const last = first + epochLength - 1n;
-  // A source that is the epoch's first block would stage the set once more.
+  // A source that is the epoch's first block would stage the set again.
   const possible = highestOf(firstUseful(trusted), first + 1n + SOURCE_DISTANCE);
   if (highestOf(possible, staged.rotationBlock) > last) {
     return { action: "unrecoverable", reason: "enactment_missed" };
@@ -257,50 +258,52 @@ function firstSignedByStaged(
   return highestOf(staged.rotationBlock, firstBlockOfNewSet(first, currentValidators.length, turnLength));
 }
 
-/** Whether two sets have the same keys in the same places. */
+/** True when two sets have the same keys in the same order. */
 export function isSameSet(a: VoteKeys, b: VoteKeys): boolean {
   return a.length === b.length && a.every((key, index) => equalBytes(key, b[index] ?? new Uint8Array(0)));
 }
 
-/** Whether further updates may follow one of this plan in the same extrinsic: it is one that catches up. */
+/** True when further updates may follow one of this plan in the same extrinsic: it catches up. */
 export function isChainable(plan: BscPlan): boolean {
   return plan.action === "search" && plan.purpose !== "advance";
 }
 
-/** Why the votes in a block are of no use. The next block may have others. */
+/** Reason that the votes in a block are unsuitable. The next block may have others. */
 export type VoteRefusal =
   | "malformed_extra_data"
   /** A block without votes is normal. */
   | "no_vote"
   /** The block is not in the range. */
   | "outside_range"
-  /** The target is not the child of the source, so the hub would not take the source as final. */
+  /** The target is not the child of the source, so the hub would not accept the source as final. */
   | "not_adjacent"
   | "source_not_newer"
-  /** The source is of another epoch than the purpose wants, or its first block where that would stage a set again. */
+  /**
+   * The source is of another epoch than the purpose requires, or its first block where that would stage a set again.
+   */
   | "source_epoch"
-  /** Someone voted whom the set that signs does not have. */
+  /** A voter is not in the set that signs. */
   | "unknown_voter"
   | "too_few_voters"
-  /** The set before, or after, signs votes for this target: around a rotation. */
+  /** The previous or next set signs votes for this target: around a rotation. */
   | "other_signers"
   /** More headers than an update may carry. */
   | "ancestry_too_long";
 
-/** What to fetch for an update on the votes of a block. */
+/** Headers to fetch for an update on the votes of a block. */
 export type VoteChoice =
   | {
     readonly action: "fetch";
-    /** Names source and target; to be fetched by hash. */
+    /** Vote that names source and target, to be fetched by hash. */
     readonly vote: VoteData;
-    /** Headers that lead from the epoch's first block to the source's parent; undefined when none are due. */
+    /** Headers that lead from the epoch's first block to the source's parent; undefined when none are needed. */
     readonly ancestry: BlockRange | undefined;
-    /** False: another set may have signed, so that a wrong signature says nothing about who served the votes. */
+    /** False: another set may have signed, so that a wrong signature does not incriminate the endpoint. */
     readonly isSignedForSure: boolean;
   }
   | { readonly action: "skip"; readonly reason: VoteRefusal };
 
-/** Whether the votes in `attested` do for a search. Signatures are left to `verifyBscUpdate`. */
+/** Decides whether the votes in `attested` are suitable for a search. Signatures are left to `verifyBscUpdate`. */
 export function chooseVote(
   wanted: BscSearch,
   attested: EvmBlockHeader,

@@ -1,6 +1,6 @@
 /**
- * What a relayer sends to the hub's BSC client, with its SCALE form.
- * Source: polytope-labs/hyperbridge: modules/consensus/bsc/verifier/src/primitives.rs (BscClientUpdate).
+ * Update of the hub's BSC client, with its SCALE form. Source: polytope-labs/hyperbridge:
+ * modules/consensus/bsc/verifier/src/primitives.rs (BscClientUpdate).
  */
 import { enhanceCodec } from "scale-ts";
 import { type EvmBlockHeader, evmBlockHeaderCodec } from "../../../../core/evm/block_header.ts";
@@ -8,20 +8,20 @@ import { type Codec, list, ScaleError, Struct } from "../../../../core/encoding/
 
 /** One step of the light client. */
 export interface BscUpdate {
-  /** Becomes final: its state is what the hub keeps. */
+  /** Header that becomes final: the hub stores its state. */
   readonly sourceHeader: EvmBlockHeader;
   /** Child of the source. */
   readonly targetHeader: EvmBlockHeader;
-  /** Carries the votes for source and target; nothing else of it counts. */
+  /** Header that carries the votes for source and target; the rest of it is ignored. */
   readonly attestedHeader: EvmBlockHeader;
   /**
-   * From the first block of the source's epoch up to the source's parent, to bring the validators announced there;
+   * From the first block of the source's epoch up to the source's parent, to prove the validators announced there;
    * empty when the source is that block or no set is due.
    */
   readonly epochHeaderAncestry: readonly EvmBlockHeader[];
 }
 
-/** Most headers of an ancestry; the hub's bound. */
+/** Maximum number of headers of an ancestry; the hub's limit. */
 export const MAX_ANCESTRY = 1000;
 
 function bounded(headers: readonly EvmBlockHeader[]): readonly EvmBlockHeader[] {

@@ -1,6 +1,6 @@
 /**
- * The check of an update against what the hub holds, rule by rule in the hub's order.
- * Source: polytope-labs/hyperbridge: modules/ismp/clients/bsc/src/lib.rs (verify_consensus),
+ * Verification of an update against the hub's state, rule by rule in the hub's order. Source:
+ * polytope-labs/hyperbridge: modules/ismp/clients/bsc/src/lib.rs (verify_consensus),
  * modules/consensus/bsc/verifier/src/lib.rs.
  */
 import type { Hash256 } from "../../../../core/encoding/bytes.ts";
@@ -21,16 +21,16 @@ import { ExtraDataError, parseExtraData, type VoteAttestation, voteMessage } fro
 import { type BscUpdate, bscUpdateCodec } from "./update.ts";
 import { isSignedByVoters } from "./vote_signature.ts";
 
-/** What decides over an update beside the trusted state. */
+/** State of the hub besides the trusted state that an update is verified against. */
 export interface BscHubView {
   readonly network: BscNetwork;
-  /** Blocks of an epoch as the hub's pallet has it; undefined when it has none. */
+  /** Blocks of an epoch as the hub's pallet stores it; undefined when it stores none. */
   readonly epochLength: bigint | undefined;
-  /** Under which the client and its commitments are stored, e.g. `BSC0`. */
+  /** Id under which the client and its commitments are stored, e.g. `BSC0`. */
   readonly consensusStateId: ConsensusStateId;
 }
 
-/** What an accepted update leads to. */
+/** Result of an accepted update. */
 export interface VerifiedBscUpdate {
   readonly consensusState: BscConsensusState;
   readonly commitment: IntermediateState;
@@ -41,16 +41,15 @@ function require(isMet: boolean, code: BscErrorCode): asserts isMet {
 }
 
 /**
- * Reads a consensus state as the hub stores it.
- * @throws {BscError} `undecodable_state`
+ * Decodes a consensus state as the hub stores it. @throws {BscError} `undecodable_state`
  */
 export function decodeBscState(bytes: Uint8Array): BscConsensusState {
   return decode(bscConsensusStateCodec, bytes, "undecodable_state");
 }
 
 /**
- * Reads the consensus proof of a message. Unlike the hub it refuses bytes left over.
- * @throws {BscError} `undecodable_update`
+ * Decodes the consensus proof of a message. Unlike the hub it refuses trailing bytes. @throws {BscError}
+ * `undecodable_update`
  */
 export function decodeBscUpdate(bytes: Uint8Array): BscUpdate {
   return decode(bscUpdateCodec, bytes, "undecodable_update");
@@ -65,14 +64,13 @@ function decode<T>(codec: Codec<T>, bytes: Uint8Array, code: BscErrorCode): T {
   }
 }
 
-/** Number of a header, of which the hub reads the lower 64 bits. */
+/** Number of a header: the hub reads the lower 64 bits. */
 function numberOf(header: EvmBlockHeader): bigint {
   return BigInt.asUintN(64, header.number);
 }
 
 /**
- * What the hub makes of an update.
- * @throws {BscError}
+ * Verifies an update as the hub does. @throws {BscError}
  */
 export function verifyBscUpdate(
   trusted: BscConsensusState,
@@ -115,9 +113,8 @@ export function verifyBscUpdate(
 }
 
 /**
- * What the hub makes of several updates in the messages of one extrinsic: each is held against the state that the one
- * before leaves, and all are refused when one is.
- * @throws {BscError} of the first that is refused
+ * Verifies several updates of one extrinsic as the hub does: each against the state that its predecessor leaves; all
+ * are refused when one is. @throws {BscError} of the first that is refused
  */
 export function verifyBscUpdates(
   trusted: BscConsensusState,
@@ -134,7 +131,7 @@ export function verifyBscUpdates(
   return { consensusState, commitments };
 }
 
-/** The trusted state with the staged set in force, when the attested header is where that set takes over. */
+/** Returns the trusted state with the staged set enacted, when the attested header is where that set takes over. */
 function promoteStaged(
   trusted: BscConsensusState,
   update: BscUpdate,
@@ -157,7 +154,7 @@ function promoteStaged(
 
 const zeroHash: Hash256 = `0x${"00".repeat(32)}`;
 
-/** @returns hash of the source header, which the votes make final. */
+/** @returns hash of the source header, which the votes finalize. */
 function checkVotes(validators: VoteKeys, update: BscUpdate, network: BscNetwork): Hash256 {
   const attestation = readAttestation(network, update.attestedHeader);
   if (attestation === undefined) throw new BscError("vote_missing");
@@ -176,7 +173,7 @@ function checkVotes(validators: VoteKeys, update: BscUpdate, network: BscNetwork
   return sourceHash;
 }
 
-/** Whether the validator at `index` of the set voted. */
+/** True when the validator at `index` of the set voted. */
 export function isVoter(voters: bigint, index: number): boolean {
   return ((voters >> BigInt(index)) & 1n) === 1n;
 }
@@ -190,7 +187,7 @@ function readAttestation(network: BscNetwork, header: EvmBlockHeader): VoteAttes
   }
 }
 
-/** The set that the update brings; undefined when it brings none. */
+/** Returns the set that the update proves; undefined when it proves none. */
 function announcedSet(
   current: VoteKeys,
   update: BscUpdate,

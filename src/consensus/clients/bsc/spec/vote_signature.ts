@@ -7,8 +7,8 @@ import { type BlsPublicKey, isBlsSignature, NO_KEYS, parseBlsPublicKey } from ".
 import { BscError } from "./bsc_error.ts";
 
 /**
- * Whether all holders of these keys, and nobody else, signed `message`. Never true of no keys.
- * @throws {BscError} `public_key` when a key is not a point of the group.
+ * True when exactly the holders of these keys signed `message`. Never true for an empty list. @throws {BscError}
+ * `public_key` when a key is not a point of the group.
  */
 export function isSignedByVoters(
   keys: readonly Uint8Array[],
@@ -16,7 +16,7 @@ export function isSignedByVoters(
   message: Hash256,
 ): boolean {
   const sum = keys.map(parsePublicKey).reduce((total, key) => total.add(key), NO_KEYS);
-  // Keys that cancel each other out would make any signature of nothing valid.
+  // Keys that cancel each other out would make the empty signature valid.
   return !sum.is0() && isBlsSignature(signature, sum, message);
 }
 

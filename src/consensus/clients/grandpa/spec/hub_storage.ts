@@ -1,7 +1,7 @@
 /**
- * What a relay chain and a verifying chain store about GRANDPA: keys and values.
- * Source: polytope-labs/hyperbridge: modules/ismp/clients/grandpa/src/lib.rs (SupportedStateMachines);
- * paritytech/polkadot-sdk: substrate/frame/grandpa/src/lib.rs.
+ * Storage of a relay chain and of a verifying chain for GRANDPA: keys and values. Source: polytope-labs/hyperbridge:
+ * modules/ismp/clients/grandpa/src/lib.rs (SupportedStateMachines); paritytech/polkadot-sdk:
+ * substrate/frame/grandpa/src/lib.rs.
  */
 import { concatBytes } from "../../../../core/encoding/bytes.ts";
 import { type StateMachine, stateMachineCodec } from "../../../../core/ismp/state_machine.ts";
@@ -14,7 +14,7 @@ export function supportedStateMachineKey(chain: StateMachine): Uint8Array {
   return concatBytes(prefix, twoxConcat(stateMachineCodec.enc(chain)));
 }
 
-/** On the relay chain: id of the set that votes now. */
+/** On the relay chain: id of the current voter set. */
 export function currentSetIdKey(): Uint8Array {
   return storagePrefix("Grandpa", "CurrentSetId");
 }

@@ -1,7 +1,7 @@
 /**
- * What a relayer sends to a GRANDPA client and what the client trusts, with their SCALE forms.
- * Source: polytope-labs/hyperbridge: modules/consensus/grandpa/primitives/src/{lib,justification}.rs,
- * modules/ismp/clients/grandpa/src/messages.rs; paritytech/finality-grandpa: src/lib.rs (Commit).
+ * Messages to a GRANDPA client and the client's state, with their SCALE forms. Source: polytope-labs/hyperbridge:
+ * modules/consensus/grandpa/primitives/src/{lib,justification}.rs, modules/ismp/clients/grandpa/src/messages.rs;
+ * paritytech/finality-grandpa: src/lib.rs (Commit).
  */
 import type { Hash256 } from "../../../../core/encoding/bytes.ts";
 import {
@@ -31,18 +31,18 @@ export interface GrandpaAuthority {
   readonly weight: bigint;
 }
 
-/** What a GRANDPA client trusts. */
+/** State of a GRANDPA client. */
 export interface GrandpaConsensusState {
   readonly currentAuthorities: readonly GrandpaAuthority[];
   readonly currentSetId: bigint;
   readonly latestHeight: number;
   readonly latestHash: Hash256;
-  /** No verifier reads it. */
+  /** Unused by verifiers. */
   readonly slotDurationMs: bigint;
   readonly stateMachine: StateMachine;
 }
 
-/** A vote for a block and all before it. */
+/** A vote for a block and all its ancestors. */
 export interface SignedPrecommit {
   readonly targetHash: Hash256;
   readonly targetNumber: number;
@@ -67,7 +67,7 @@ export interface FinalityProof {
   readonly block: Hash256;
   /** SCALE of {@link GrandpaJustification}. */
   readonly justification: Uint8Array;
-  /** From the trusted block (which may be left out) to the final one, in any order. */
+  /** From the trusted block (which may be omitted) to the final one, in any order. */
   readonly unknownHeaders: readonly SubstrateHeader[];
 }
 
@@ -143,7 +143,7 @@ export const grandpaMessageCodec: Codec<GrandpaMessage> = Enum({
 /** Engine of GRANDPA in digests and justifications. */
 export const GRANDPA_ENGINE = "FRNK";
 
-/** Which kind of message is for a tracked state machine; undefined when none is. */
+/** Kind of message for a tracked state machine; undefined when there is none. */
 export function messageVariantOf(tracked: StateMachine): GrandpaMessage["tag"] | undefined {
   const { tag } = stateMachineParts(tracked);
   if (tag === "Polkadot" || tag === "Kusama") return "Polkadot";

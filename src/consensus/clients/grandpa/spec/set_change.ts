@@ -1,6 +1,6 @@
 /**
- * Changes of the set of voters, as headers announce them.
- * Source: paritytech/polkadot-sdk: substrate/primitives/consensus/grandpa/src/lib.rs (ConsensusLog).
+ * Changes of the voter set, as headers announce them. Source: paritytech/polkadot-sdk:
+ * substrate/primitives/consensus/grandpa/src/lib.rs (ConsensusLog).
  */
 import { type Codec, decodePrefix, ScaleError, Struct, u32 } from "../../../../core/encoding/scale.ts";
 import type { SubstrateHeader } from "../../../../core/substrate/header.ts";
@@ -17,10 +17,10 @@ const scheduledChange = Struct({ nextAuthorities: grandpaAuthoritiesCodec, delay
 const forcedChange = Struct({ median: u32, change: scheduledChange });
 
 /**
- * The voters that take over after this block; undefined when the block changes none. Other announcements of GRANDPA may
- * stand before the change (`OnDisabled`, when a validator is disabled in the first block of a session). The first change
- * that can be read counts: clients pass over items that are not what GRANDPA writes, and ignore what follows a change.
- * Source: polytope-labs/hyperbridge: modules/consensus/grandpa/primitives/src/justification.rs (find_scheduled_change).
+ * Voters that take over after this block; undefined when the block changes none. Other GRANDPA announcements may
+ * precede the change (`OnDisabled`, when a validator is disabled in the first block of a session). The first readable
+ * change counts: clients skip items that are no GRANDPA announcements, and ignore everything after a change. Source:
+ * polytope-labs/hyperbridge: modules/consensus/grandpa/primitives/src/justification.rs (find_scheduled_change).
  */
 export function scheduledAuthorities(
   header: Pick<SubstrateHeader, "digest">,
@@ -29,14 +29,14 @@ export function scheduledAuthorities(
 }
 
 /**
- * True when the block forces a change of the voters, as a chain does whose finality has stalled: justifications of later
- * blocks are by voters of whom no client ever learns.
+ * True when the block forces a change of the voters, as a chain with stalled finality does: justifications of later
+ * blocks are by voters that no client ever learns of.
  */
 export function forcesChange(header: Pick<SubstrateHeader, "digest">): boolean {
   return firstChange(header, FORCED_CHANGE, forcedChange) !== undefined;
 }
 
-/** The first announcement of a kind that can be read. */
+/** Returns the first readable announcement of a kind. */
 function firstChange<T>(
   { digest }: Pick<SubstrateHeader, "digest">,
   kind: number,

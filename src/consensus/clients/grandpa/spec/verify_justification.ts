@@ -1,7 +1,7 @@
 /**
- * Votes of GRANDPA, as the verifier of the hub's counterparties counts them: stricter than GRANDPA itself.
- * Source: polytope-labs/hyperbridge: modules/consensus/grandpa/primitives/src/justification.rs;
- * paritytech/finality-grandpa: src/{lib,voter_set,vote_graph}.rs (validate_commit, VoterSet::new, find_ghost).
+ * Verification of GRANDPA votes, as the hub's counterparties do it: stricter than GRANDPA itself. Source:
+ * polytope-labs/hyperbridge: modules/consensus/grandpa/primitives/src/justification.rs; paritytech/finality-grandpa:
+ * src/{lib,voter_set,vote_graph}.rs (validate_commit, VoterSet::new, find_ghost).
  */
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { concatBytes, fromHex, type Hash256 } from "../../../../core/encoding/bytes.ts";
@@ -19,7 +19,7 @@ function require(isMet: boolean, code: GrandpaErrorCode): asserts isMet {
   if (!isMet) throw new GrandpaError(code);
 }
 
-/** Reads a justification; nothing may follow it. @throws {GrandpaError} `undecodable_justification` */
+/** Decodes a justification; no bytes may follow it. @throws {GrandpaError} `undecodable_justification` */
 export function decodeGrandpaJustification(encoded: Uint8Array): GrandpaJustification {
   try {
     return decodeStrict(grandpaJustificationCodec, encoded, "GrandpaJustification");
@@ -29,7 +29,7 @@ export function decodeGrandpaJustification(encoded: Uint8Array): GrandpaJustific
   }
 }
 
-/** Weight that makes a block final: more than two thirds. */
+/** Weight that finalizes a block: more than two thirds. */
 export function grandpaThreshold(authorities: readonly GrandpaAuthority[]): bigint {
   const total = totalWeight(authorities);
   return total - (total - 1n) / 3n;
@@ -39,10 +39,10 @@ function totalWeight(authorities: readonly GrandpaAuthority[]): bigint {
   return authorities.reduce((sum, { weight }) => sum + weight, 0n);
 }
 
-/** First byte of what a precommit's signature covers. */
+/** First byte of the payload that a precommit's signature covers. */
 const PRECOMMIT = 1;
 
-/** What a voter signs. */
+/** Payload that a voter signs. */
 export function precommitPayload(
   vote: Pick<SignedPrecommit, "targetHash" | "targetNumber">,
   round: bigint,
@@ -59,12 +59,12 @@ export function precommitPayload(
 }
 
 /**
- * Makes sure that the set has finalized the target of the justification, in hash and number: the number is signed only as
- * part of the votes, so that a node could change that of the target.
+ * Verifies that the set has finalized the target of the justification, in hash and number: the number is signed only as
+ * part of the votes, so a node could change that of the target.
  *
- * Votes for different blocks are refused. The verifiers count the lowest block among those between the votes and want
- * exactly these headers, so that they take such a justification only with a header that real ones do not have.
- * @throws {GrandpaError} `invalid_authorities`, `unknown_voter`, `duplicate_vote`, `vote_ancestry`, `too_few_votes`,
+ * Votes for different blocks are refused. The verifiers require exactly the headers between the votes, including the
+ * lowest block, so they accept such a justification only with a header that real ones do not have. @throws
+ * {GrandpaError} `invalid_authorities`, `unknown_voter`, `duplicate_vote`, `vote_ancestry`, `too_few_votes`,
  * `target_not_final`, `signature`, `votes_differ`, `unused_headers`
  */
 export function verifyGrandpaJustification(
@@ -99,7 +99,7 @@ function isSigned({ signature, id }: SignedPrecommit, payload: Uint8Array): bool
 
 type Voters = ReadonlyMap<Hash256, bigint>;
 
-/** Most that all voters together may weigh. */
+/** Maximum total weight of all voters. */
 const MAX_TOTAL_WEIGHT = (1n << 64n) - 1n;
 
 /** Weight of each voter: the sum where one is listed twice; those without weight are no voters. */
@@ -143,7 +143,7 @@ function lowestOf(precommits: readonly SignedPrecommit[]): SignedPrecommit {
   return others.reduce((lowest, vote) => vote.targetNumber < lowest.targetNumber ? vote : lowest, first);
 }
 
-/** True for an ancestor itself, too. */
+/** True also for the ancestor itself. */
 function descends(from: Hash256, ancestor: Hash256, ancestors: Ancestors): boolean {
   let hash = from;
   for (let steps = 0; hash !== ancestor; steps++) {

@@ -1,6 +1,6 @@
 /**
- * The GRANDPA client of the hub's counterparties: what a message leads to, or which rule it breaks.
- * Rules and their order: polytope-labs/hyperbridge: modules/consensus/grandpa/verifier/src/lib.rs,
+ * The GRANDPA client of the hub's counterparties: verifies a message and returns the result or the broken rule. Rules
+ * and their order: polytope-labs/hyperbridge: modules/consensus/grandpa/verifier/src/lib.rs,
  * modules/ismp/clients/grandpa/src/consensus.rs.
  */
 import type { Hash256 } from "../../../../core/encoding/bytes.ts";
@@ -33,17 +33,17 @@ import {
 import { scheduledAuthorities } from "./set_change.ts";
 import { decodeGrandpaJustification, verifyGrandpaJustification } from "./verify_justification.ts";
 
-/** What the verifying chain knows beside the trusted state. */
+/** State of the verifying chain besides the trusted state. */
 export interface GrandpaView {
-  /** Under which it stores the client and the commitments. */
+  /** Id under which it stores the client and the commitments. */
   readonly consensusStateId: ConsensusStateId;
   /** Its hub: the family of its parachains is that of the `Polkadot` messages. */
   readonly coprocessor: StateMachine | undefined;
-  /** Chains that it takes, with the duration of their slots in milliseconds. */
+  /** Chains that it follows, with the duration of their slots in milliseconds. */
   readonly supported: ReadonlyMap<StateMachine, bigint>;
 }
 
-/** What an accepted message leads to. */
+/** Result of an accepted message. */
 export interface VerifiedGrandpaMessage {
   readonly consensusState: GrandpaConsensusState;
   readonly commitments: readonly IntermediateState[];
@@ -53,7 +53,7 @@ function require(isMet: boolean, code: GrandpaErrorCode): asserts isMet {
   if (!isMet) throw new GrandpaError(code);
 }
 
-/** Runs a reader of SCALE; what it refuses is named `code`. */
+/** Runs a SCALE decoder; its errors become `code`. */
 function decoded<T>(code: GrandpaErrorCode, read: () => T): T {
   try {
     return read();
@@ -63,12 +63,12 @@ function decoded<T>(code: GrandpaErrorCode, read: () => T): T {
   }
 }
 
-/** Reads the consensus proof of a message. @throws {GrandpaError} `undecodable_message` */
+/** Decodes the consensus proof of a message. @throws {GrandpaError} `undecodable_message` */
 export function decodeGrandpaMessage(encoded: Uint8Array): GrandpaMessage {
   return decoded("undecodable_message", () => decodeStrict(grandpaMessageCodec, encoded, "ConsensusMessage"));
 }
 
-/** Reads a stored state. @throws {GrandpaError} `undecodable_state` */
+/** Decodes a stored state. @throws {GrandpaError} `undecodable_state` */
 export function decodeGrandpaState(stored: Uint8Array): GrandpaConsensusState {
   return decoded(
     "undecodable_state",
@@ -76,7 +76,7 @@ export function decodeGrandpaState(stored: Uint8Array): GrandpaConsensusState {
   );
 }
 
-/** What the client makes of a message. @throws {GrandpaError} */
+/** Verifies a message as the client does. @throws {GrandpaError} */
 export function verifyGrandpaMessage(
   trusted: GrandpaConsensusState,
   message: GrandpaMessage,
@@ -87,9 +87,9 @@ export function verifyGrandpaMessage(
 }
 
 /**
- * The rest of the rules for a message whose finality proof holds: votes of hundreds of validators are checked once.
- * @param finality what {@link verifyFinality} made of the message's proof on the same state.
- * @throws {GrandpaError}
+ * Verifies the remaining rules for a message whose finality proof is valid: votes of hundreds of validators are checked
+ * once. @param finality result of {@link verifyFinality} for the message's proof on the same state. @throws
+ * {GrandpaError}
  */
 export function verifyCommitments(
   trusted: GrandpaConsensusState,
@@ -119,7 +119,7 @@ function standaloneCommitment(
   return intermediate(stateMachine, header, view, commitmentOf(header, slotMs, false));
 }
 
-/** None for parachains that the verifying chain does not follow. */
+/** Returns the commitment of a parachain; none where the verifying chain does not follow it. */
 function parachainCommitment(
   paraId: number,
   header: SubstrateHeader,
@@ -159,7 +159,7 @@ function intermediate(
   return { height: { id: { stateMachine, consensusStateId }, height: BigInt(header.number) }, commitment };
 }
 
-/** A finality proof that holds. */
+/** A valid finality proof. */
 export interface VerifiedFinality {
   readonly consensusState: GrandpaConsensusState;
   readonly target: SubstrateHeader;
@@ -167,7 +167,7 @@ export interface VerifiedFinality {
   readonly route: ReadonlySet<Hash256>;
 }
 
-/** The part of the rules that is about the finalized chain itself. @throws {GrandpaError} */
+/** Verifies the rules about the finalized chain itself. @throws {GrandpaError} */
 export function verifyFinality(trusted: GrandpaConsensusState, proof: FinalityProof): VerifiedFinality {
   const headers = new Map(proof.unknownHeaders.map((header) => [hashSubstrateHeader(header), header]));
   const { highest: target, lowest: base } = endsOf(proof.unknownHeaders);
@@ -190,7 +190,7 @@ export function verifyFinality(trusted: GrandpaConsensusState, proof: FinalityPr
   return { consensusState, target, route };
 }
 
-/** The last of the highest ones, the first of the lowest ones. */
+/** Returns the last of the highest headers and the first of the lowest ones. */
 function endsOf(
   headers: readonly SubstrateHeader[],
 ): { readonly highest: SubstrateHeader; readonly lowest: SubstrateHeader } {
@@ -248,9 +248,8 @@ function readStoredHeads(
 }
 
 /**
- * What the client stores of a header.
- * @param isHub the hub proves by its mountain range, others by their child trie and state.
- * @throws {GrandpaError} `timestamp_missing`, `undecodable_header`
+ * Commitment that the client stores for a header. @param isHub the hub is proved by its MMR, others by their child trie
+ * and state. @throws {GrandpaError} `timestamp_missing`, `undecodable_header`
  */
 export function commitmentOf(header: SubstrateHeader, slotMs: bigint, isHub: boolean): StateCommitment {
   try {

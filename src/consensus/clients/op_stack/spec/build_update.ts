@@ -1,7 +1,7 @@
 /**
- * Updates out of what L1 and L2 nodes answer. Checks only what the hub cannot name: verify the result before sending.
- * Source: polytope-labs/hyperbridge: tesseract/consensus/op-host/src/lib.rs (fetch_dispute_game_payload,
- * fetch_op_payload).
+ * Builds updates from the answers of L1 and L2 nodes. Checks only what the hub has no error for: verify the result
+ * before sending it. Source: polytope-labs/hyperbridge: tesseract/consensus/op-host/src/lib.rs
+ * (fetch_dispute_game_payload, fetch_op_payload).
  */
 import { type Hash256, toHex } from "../../../../core/encoding/bytes.ts";
 import { type EvmBlockHeader, hashBlockHeader } from "../../../../core/evm/block_header.ts";
@@ -22,7 +22,7 @@ import {
 } from "./output_root.ts";
 import type { DisputeGameProof, OutputOracleProof } from "./update.ts";
 
-/** Slots of `eth_getProof` for the factory, in the order that {@link buildDisputeGameProof} wants. */
+/** Slots of `eth_getProof` for the factory, in the order that {@link buildDisputeGameProof} expects. */
 export function factoryProofSlots(game: DisputeGameCreated, extraData: Uint8Array): readonly Hash256[] {
   const uuid = gameUuid(game.gameType, game.rootClaim, extraData);
   return [disputeGameSlot(uuid), gameImplementationSlot(game.gameType)];
@@ -34,15 +34,15 @@ export function gameProofSlots(kind: DisputeGameKind): readonly Hash256[] {
   return slot === undefined ? [] : [slot];
 }
 
-/** Slots of `eth_getProof` for the oracle, in the order that {@link buildOutputOracleProof} wants. */
+/** Slots of `eth_getProof` for the oracle, in the order that {@link buildOutputOracleProof} expects. */
 export function oracleProofSlots(output: OutputProposed): readonly Hash256[] {
   const slots = outputSlots(output.index);
   return [slots.root, slots.block];
 }
 
 /**
- * Storage root of the message passer that makes the claim true, if the header itself has it (since Isthmus its
- * withdrawals root is that root). Undefined: it takes a proof of the message passer on the L2, or the claim is false.
+ * Storage root of the message passer that makes the claim true, if the header itself contains it (since Isthmus its
+ * withdrawals root is that root). Undefined: a proof of the message passer on the L2 is needed, or the claim is false.
  */
 export function withdrawalRootOf(header: EvmBlockHeader, rootClaim: Hash256): Hash256 | undefined {
   const { withdrawalsRoot } = header;
@@ -59,7 +59,7 @@ function claimOf(header: EvmBlockHeader, withdrawalStorageRoot: Hash256): Hash25
   });
 }
 
-/** The L2's part of a claim. */
+/** L2 part of a claim. */
 export interface ClaimedL2Block {
   readonly header: EvmBlockHeader;
   readonly withdrawalStorageRoot: Hash256;
@@ -73,9 +73,9 @@ function checkClaim(block: ClaimedL2Block, height: bigint, rootClaim: Hash256): 
 }
 
 /**
- * Proof of a dispute game; `factory` and `proxy` are answers of `eth_getProof` at the L1 height of the update.
- * @throws {RollupDataError} `malformed_result`, `wrong_block`, `false_claim`
- * @throws {EvmProofError} malformed_answer
+ * Builds the proof of a dispute game; `factory` and `proxy` are answers of `eth_getProof` at the L1 height of the
+ * update. @throws {RollupDataError} `malformed_result`, `wrong_block`, `false_claim` @throws {EvmProofError}
+ * malformed_answer
  */
 export function buildDisputeGameProof(
   parts: ClaimedL2Block & {
@@ -106,9 +106,8 @@ export function buildDisputeGameProof(
 }
 
 /**
- * Proof of an output in an oracle; `oracle` is the answer of `eth_getProof` at the L1 height of the update.
- * @throws {RollupDataError} `wrong_block`, `false_claim`
- * @throws {EvmProofError} malformed_answer
+ * Builds the proof of an output in an oracle; `oracle` is the answer of `eth_getProof` at the L1 height of the update.
+ * @throws {RollupDataError} `wrong_block`, `false_claim` @throws {EvmProofError} malformed_answer
  */
 export function buildOutputOracleProof(
   parts: ClaimedL2Block & { readonly output: OutputProposed; readonly oracle: AccountProofAnswer },

@@ -1,6 +1,6 @@
 /**
- * How claims about an OP stack chain show on the L1: logs of its contracts and calls of games.
- * Source: ethereum-optimism/optimism: packages/contracts-bedrock/interfaces/{dispute/IDisputeGameFactory.sol,
+ * Claims about an OP stack chain on the L1: logs of its contracts and calls of games. Source:
+ * ethereum-optimism/optimism: packages/contracts-bedrock/interfaces/{dispute/IDisputeGameFactory.sol,
  * dispute/IDisputeGame.sol, L1/IL2OutputOracle.sol}.
  */
 import { parseAbiParameters, toFunctionSelector } from "viem";
@@ -16,11 +16,11 @@ export const DISPUTE_GAME_CREATED: Hex = "0x5b565efe82411da98814f356d0e7bcb8f021
 /** topic0 of `OutputProposed(bytes32,uint256,uint256,uint256)` of an oracle. */
 export const OUTPUT_PROPOSED: Hex = "0xa7aaf2512769da4e444e3de247be2564225c2e7a8f74cfe528e46e17d24868e2";
 
-/** A game that somebody created; anybody can, with any claim. */
+/** A created game; anyone can create one, with any claim. */
 export interface DisputeGameCreated {
   readonly proxy: Address;
   readonly gameType: number;
-  /** Output root that the game stands for. */
+  /** Output root that the game claims. */
   readonly rootClaim: Hash256;
 }
 
@@ -48,8 +48,7 @@ const outputProposed = {
 } as const;
 
 /**
- * Reads a log of a dispute game factory; undefined for other logs.
- * @throws {RollupDataError} `malformed_event`
+ * Decodes a log of a dispute game factory; undefined for other logs. @throws {RollupDataError} `malformed_event`
  */
 export function decodeDisputeGameCreated(log: RawLog, factory: Address): DisputeGameCreated | undefined {
   const values = readEvent(log, factory, disputeGameCreated);
@@ -59,8 +58,7 @@ export function decodeDisputeGameCreated(log: RawLog, factory: Address): Dispute
 }
 
 /**
- * Reads a log of an output oracle; undefined for other logs.
- * @throws {RollupDataError} `malformed_event`
+ * Decodes a log of an output oracle; undefined for other logs. @throws {RollupDataError} `malformed_event`
  */
 export function decodeOutputProposed(log: RawLog, oracle: Address): OutputProposed | undefined {
   const values = readEvent(log, oracle, outputProposed);
@@ -69,15 +67,14 @@ export function decodeOutputProposed(log: RawLog, oracle: Address): OutputPropos
   return { outputRoot: toHash256(outputRoot), index, l2Height, l1TimestampSec };
 }
 
-/** Call data of the two calls that every kind of game answers. (Names of others differ between kinds.) */
+/** Call data of the two getters that every kind of game has. (Names of others differ between kinds.) */
 export const disputeGameCalls = {
   extraData: toFunctionSelector("extraData()"),
   createdAt: toFunctionSelector("createdAt()"),
 } as const;
 
 /**
- * Reads the answer to `extraData()`.
- * @throws {RollupDataError} `malformed_result`
+ * Decodes the result of `extraData()`. @throws {RollupDataError} `malformed_result`
  */
 export function decodeExtraData(result: Hex): Uint8Array {
   const [value] = decodeAbiStrict([{ type: "bytes" }], result, "malformed_result");
@@ -85,8 +82,7 @@ export function decodeExtraData(result: Hex): Uint8Array {
 }
 
 /**
- * Reads the answer to `createdAt()`: L1 time in Unix seconds.
- * @throws {RollupDataError} `malformed_result`
+ * Decodes the result of `createdAt()`: L1 time in Unix seconds. @throws {RollupDataError} `malformed_result`
  */
 export function decodeCreatedAt(result: Hex): bigint {
   const [value] = decodeAbiStrict([{ type: "uint64" }], result, "malformed_result");

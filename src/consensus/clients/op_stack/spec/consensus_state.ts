@@ -1,7 +1,7 @@
 /**
- * What the hub stores of an OP stack chain, with its SCALE form.
- * Source: polytope-labs/hyperbridge: modules/ismp/clients/ismp-optimism/src/lib.rs (ConsensusState),
- * modules/ismp/clients/optimism/src/lib.rs (GameTypeConfig, DisputeGameImpl).
+ * Consensus state of an OP stack chain on the hub, with its SCALE form. Source: polytope-labs/hyperbridge:
+ * modules/ismp/clients/ismp-optimism/src/lib.rs (ConsensusState), modules/ismp/clients/optimism/src/lib.rs
+ * (GameTypeConfig, DisputeGameImpl).
  */
 import { type Address, addressCodec } from "../../../../core/evm/address.ts";
 import { type StateMachineId, stateMachineIdCodec } from "../../../../core/ismp/state_machine.ts";
@@ -10,20 +10,20 @@ import type { RollupClientState } from "../../../rollup/spec/rollup_client.ts";
 
 const gameKinds = ["OPSuccinct", "FaultDisputeGame", "AggregateVerifier"] as const;
 
-/** Which contract plays a game, which decides how a challenge shows in its storage. */
+/** Contract of a game, which decides how a challenge appears in its storage. */
 export type DisputeGameKind = typeof gameKinds[number];
 
 /** The hub's rules for a type of games. */
 export interface GameTypeConfig {
   readonly gameType: number;
-  /** What the factory must clone for games of this type. */
+  /** Contract that the factory must clone for games of this type. */
   readonly expectedImplementation: Address;
   readonly kind: DisputeGameKind;
 }
 
 const consensusTypes = ["OpL2Oracle", "OpFaultProofGames"] as const;
 
-/** How outputs are proposed on the L1. The hub takes either kind of proof, whatever this says. */
+/** Way in which outputs are proposed on the L1. The hub accepts either kind of proof regardless. */
 export type OpStackConsensusType = typeof consensusTypes[number];
 
 /** Consensus state of an OP stack client. */
@@ -53,12 +53,12 @@ export const opStackConsensusStateCodec: Codec<OpStackConsensusState> = Struct({
   gameTypeConfigs: Option(list(gameTypeConfigCodec)),
 });
 
-/** The fields that every generation of the state has. Reads past nothing that follows. */
+/** Fields that every generation of the state has. Does not read beyond them. */
 export const opStackStatePrefixCodec: Codec<Omit<OpStackConsensusState, "gameTypeConfigs">> = Struct(
   leadingFields,
 );
 
-/** The state with which the client of a chain starts, at the chain's newest block. */
+/** Initial state of a chain's client, at the chain's newest block. */
 export function initialOpStackState(
   options: {
     readonly height: bigint;

@@ -1,7 +1,6 @@
 /**
- * What the hub's pallets hold about OP stack chains: keys and values.
- * Source: polytope-labs/hyperbridge: modules/ismp/clients/ismp-optimism/src/pallet.rs,
- * modules/pallets/fishermen/src/lib.rs.
+ * Storage of the hub's pallets for OP stack chains: keys and values. Source: polytope-labs/hyperbridge:
+ * modules/ismp/clients/ismp-optimism/src/pallet.rs, modules/pallets/fishermen/src/lib.rs.
  */
 import { enhanceCodec } from "scale-ts";
 import { concatBytes } from "../../../../core/encoding/bytes.ts";
@@ -30,7 +29,7 @@ function byId(pallet: string, item: string, id: StateMachineId): Uint8Array {
 
 /**
  * Key of the rules of a chain. Absent: the hub accepts every dispute game and ignores it.
- * @param id under the chain's own client, as everywhere here.
+ * @param id under the chain's own client, as throughout this file.
  */
 export function disputeGameRulesKey(id: StateMachineId): Uint8Array {
   return byId("IsmpOptimism", "StateMachinesDisputeGameFactoriesTypes", id);
@@ -41,7 +40,7 @@ export function outputOracleKey(id: StateMachineId): Uint8Array {
   return byId("IsmpOptimism", "StateMachinesOracleAddresses", id);
 }
 
-/** Key that exists when fishermen ruled a game out. */
+/** Key that exists when fishermen blacklisted a game. */
 export function blacklistedGameKey(id: StateMachineId, proxy: Address): Uint8Array {
   return concatBytes(
     byId("Fishermen", "BlacklistedDisputeGames", id),

@@ -1,14 +1,14 @@
 /**
- * The ways in which the OP stack client refuses an update, one code per rule.
+ * Refusals of the OP stack client, one code per rule.
  */
 import { RollupUpdateError } from "../../../rollup/spec/rollup_update_error.ts";
 import { EvmProofError } from "../../../../core/merkle/evm_proof.ts";
 
 /**
- * Which rule an update breaks. Source: polytope-labs/hyperbridge: modules/ismp/clients/optimism/src/{lib,error}.rs,
- * modules/ismp/clients/ismp-optimism/src/lib.rs. Codes that end in `_proof` have an `EvmProofError` as cause: nodes
- * that do not decide; those that end in `_missing` mean that the nodes decide that nothing is there. Under a wrong key
- * either may happen.
+ * Rule that an update breaks. Source: polytope-labs/hyperbridge: modules/ismp/clients/optimism/src/{lib,error}.rs,
+ * modules/ismp/clients/ismp-optimism/src/lib.rs. Codes that end in `_proof` have an `EvmProofError` as cause: the nodes
+ * are inconclusive; codes that end in `_missing` mean that the nodes prove an absence. Under a wrong key either may
+ * happen.
  */
 export type OpStackErrorCode =
   /** The consensus proof is not the SCALE form of an update. */
@@ -17,7 +17,7 @@ export type OpStackErrorCode =
   | "undecodable_state"
   /** The hub holds no commitment of the L1 at the height of the proofs. */
   | "l1_commitment_missing"
-  /** Fishermen ruled the game out. */
+  /** Fishermen blacklisted the game. */
   | "game_blacklisted"
   /** The hub has no rules for this type of game. */
   | "unsupported_game_type"
@@ -30,14 +30,14 @@ export type OpStackErrorCode =
   | "game_mismatch"
   | "implementation_proof"
   | "implementation_missing"
-  /** The factory makes games of this type with another contract than the hub knows the storage of. */
+  /** The factory creates games of this type with another contract than the hub expects. */
   | "implementation_mismatch"
   /** The game is not proved in the L1 state. */
   | "proxy_proof"
   | "challenge_proof"
-  /** The game has not even its own claim. */
+  /** The game lacks even its own claim. */
   | "challenge_missing"
-  /** Somebody contests the claim. */
+  /** The claim is challenged. */
   | "game_challenged"
   /** The oracle is not proved in the L1 state. */
   | "oracle_proof"
@@ -60,8 +60,7 @@ export class OpStackError extends RollupUpdateError<OpStackErrorCode> {
 }
 
 /**
- * What `read` finds in a proof.
- * @throws {OpStackError} with `code` when the proof does not decide.
+ * Runs `read` on a proof. @throws {OpStackError} with `code` when the proof is inconclusive.
  */
 export function fromProof<T>(code: OpStackErrorCode, read: () => T): T {
   try {

@@ -1,8 +1,7 @@
 /**
- * Output roots, and where the L1 contracts of an OP stack chain keep them.
- * Source: ethereum-optimism/optimism: packages/contracts-bedrock/src/{libraries/Hashing.sol,
- * dispute/DisputeGameFactory.sol, dispute/lib/LibGameId.sol, L1/L2OutputOracle.sol}; slots as in
- * polytope-labs/hyperbridge: modules/ismp/clients/optimism/src/lib.rs.
+ * Output roots, and their storage slots in the L1 contracts of an OP stack chain. Source: ethereum-optimism/optimism:
+ * packages/contracts-bedrock/src/{libraries/Hashing.sol, dispute/DisputeGameFactory.sol, dispute/lib/LibGameId.sol,
+ * L1/L2OutputOracle.sol}; slots as in polytope-labs/hyperbridge: modules/ismp/clients/optimism/src/lib.rs.
  */
 import { encodeAbiParameters } from "viem";
 import { concatBytes, fromHex, type Hash256, toHash256, toHex } from "../../../../core/encoding/bytes.ts";
@@ -30,7 +29,7 @@ export const opStackSlots = {
 /** Version of output roots, the only one. */
 export const OUTPUT_ROOT_VERSION: Hash256 = word(0n);
 
-/** What an output root commits to. */
+/** Fields that an output root commits to. */
 export interface OutputRootParts {
   readonly version: Hash256;
   readonly stateRoot: Hash256;
@@ -52,7 +51,7 @@ export function gameUuid(gameType: number, rootClaim: Hash256, extraData: Uint8A
   return toHash256(keccak256(fromHex(encoded)));
 }
 
-/** What the factory knows of a game. */
+/** Properties of a game that the factory stores. */
 export interface GameId {
   readonly gameType: number;
   /** L1 time of the creation in Unix seconds. */
@@ -60,7 +59,7 @@ export interface GameId {
   readonly proxy: Address;
 }
 
-/** The word in which the factory keeps a game: type (4 bytes), time (8), address (20). */
+/** Word in which the factory stores a game: type (4 bytes), time (8), address (20). */
 export function gameIdWord(id: GameId): Hash256 {
   return word((BigInt(id.gameType) << 224n) | (id.timestampSec << 160n) | BigInt(id.proxy));
 }
@@ -103,7 +102,7 @@ export function outputSlots(index: bigint): { readonly root: Hash256; readonly b
   return { root, block: offset(root, 1n) };
 }
 
-/** Slot of a game that tells whether it was challenged; undefined for kinds without challenges. */
+/** Slot of a game's challenge status; undefined for kinds without challenges. */
 export function challengeSlot(kind: DisputeGameKind): Hash256 | undefined {
   switch (kind) {
     case "OPSuccinct":
@@ -115,13 +114,12 @@ export function challengeSlot(kind: DisputeGameKind): Hash256 | undefined {
   }
 }
 
-/** What the word in {@link challengeSlot} says. */
+/** Meaning of the word in {@link challengeSlot}. */
 export type ChallengeStatus = "unchallenged" | "challenged" | "missing";
 
 /**
- * Reads the challenge slot: an unchallenged fault dispute game has exactly one claim, its own, and an unchallenged
- * aggregate verifier is countered by nothing.
- * @param value undefined or zero for an empty slot.
+ * Interprets the challenge slot: an unchallenged fault dispute game has exactly one claim, its own, and an unchallenged
+ * aggregate verifier has no counter. @param value undefined or zero for an empty slot.
  */
 export function challengeStatus(kind: DisputeGameKind, value: Hash256 | undefined): ChallengeStatus {
   const count = BigInt(value ?? 0n);

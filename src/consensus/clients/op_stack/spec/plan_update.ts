@@ -1,7 +1,6 @@
 /**
- * Which claim about an OP stack chain to submit: pure decisions on what the hub holds and what the L1 shows.
- * Source: polytope-labs/hyperbridge: tesseract/consensus/op-host/src/{lib,host}.rs; the hub's rules as in
- * `verify_update.ts`.
+ * Selection of the claim about an OP stack chain to submit: pure decisions on the state of the hub and the L1. Source:
+ * polytope-labs/hyperbridge: tesseract/consensus/op-host/src/{lib,host}.rs; the hub's rules as in `verify_update.ts`.
  */
 import { fromHex, type Hash256 } from "../../../../core/encoding/bytes.ts";
 import { type Address, toAddress } from "../../../../core/evm/address.ts";
@@ -15,19 +14,19 @@ export interface FoundGame {
   readonly l1Height: bigint;
 }
 
-/** Why a game is passed over before anything is asked about it. */
+/** Reason to skip a game by its log alone. */
 export type GameLogReason =
-  /** The hub lists no such type, as yet. */
+  /** The hub does not list this type yet. */
   | "other_game_type"
-  /** Fishermen ruled it out. */
+  /** Blacklisted by fishermen. */
   | "blacklisted"
-  /** Created after the L1 block in which the hub can check proofs. */
+  /** Created after the newest L1 block at which the hub can check proofs. */
   | "beyond_hub_l1_height";
 
 /**
- * Why a game is not worth asking about; undefined when it is. Every type that the hub lists counts.
- * @param facts.l1Height height of the proofs, at most the hub's L1 height.
- * @param facts.blacklistedGames of the hub; at least this game's entry, if there is one.
+ * Reason to skip a game by its log; undefined when there is none. Every type that the hub lists counts. @param
+ * facts.l1Height height of the proofs, at most the hub's L1 height. @param facts.blacklistedGames of the hub; contains
+ * at least this game's entry, if there is one.
  */
 export function skipReason(
   found: FoundGame,
@@ -49,9 +48,8 @@ export function isListed({ game }: FoundGame, configs: readonly GameTypeConfig[]
 }
 
 /**
- * Types of games that the hub lists and that were created, when none of them is the one that the operator respects: the
- * configuration is behind the chain then. Empty otherwise.
- * @param respectedGameType as configured.
+ * Types of created games that the hub lists, when none of them is the respected type of the configuration: the
+ * configuration is outdated then. Empty otherwise. @param respectedGameType as configured.
  */
 export function typesOtherThanRespected(
   games: readonly FoundGame[],
@@ -65,7 +63,7 @@ export function typesOtherThanRespected(
   return [...types].toSorted((a, b) => a - b);
 }
 
-/** A game with what was asked about it. */
+/** A game with its details. */
 export interface KnownGame extends FoundGame {
   readonly config: GameTypeConfig;
   readonly extraData: Uint8Array;
@@ -73,13 +71,13 @@ export interface KnownGame extends FoundGame {
   readonly challengeWord: Hash256 | undefined;
 }
 
-/** Why a game is of no use although it was asked about. */
+/** Reason to skip a game by its details. */
 export type GameReason =
   /** The extra data do not start with a block number. */
   | "no_block_number"
-  /** Somebody contests it, or it has no claim at all. */
+  /** It is challenged, or has no claim at all. */
   | "challenged"
-  /** The hub knows this height of the chain, or a higher one, and would store nothing. */
+  /** The hub already knows this height of the chain, or a higher one, and would store nothing. */
   | "not_above_hub"
   /** The claim is about a block that the chain does not have yet. */
   | "block_does_not_exist"
@@ -89,27 +87,27 @@ export type GameReason =
 /** A game that may be worth a proof. */
 export type GameCandidate<Game extends KnownGame = KnownGame> = Game & { readonly l2Height: bigint };
 
-/** Games in the order in which to try them, and those that are not worth it. */
+/** Games in the order in which to try them, and skipped ones. */
 export interface GamePlan<Game extends KnownGame = KnownGame> {
   /**
-   * Those of the respected type first, then those of the highest block, of the same block the oldest game. The first that
-   * can be proved is to be submitted.
+   * Those of the respected type first, then those of the highest block, of the same block the oldest game. The first
+   * that can be proved is submitted.
    */
   readonly candidates: readonly GameCandidate<Game>[];
   readonly passedOver: readonly { readonly game: Game; readonly reason: GameReason }[];
 }
 
-/** What games are judged by. */
+/** Inputs of the decision. */
 export interface GamePlanInput {
   /** Height of the chain on the hub; undefined when there is none. */
   readonly hubHeight: bigint | undefined;
   /** Newest block of the chain. */
   readonly l2Height: bigint;
-  /** As configured: it orders, and filters nothing. */
+  /** Configured type: affects the order only. */
   readonly respectedGameType?: number | undefined;
 }
 
-/** Sorts games into candidates and others. */
+/** Splits games into candidates and others. */
 export function planGames<Game extends KnownGame>(
   games: readonly Game[],
   facts: GamePlanInput,
@@ -145,7 +143,7 @@ function judgeGame<Game extends KnownGame>(
 export interface UnknownImplementation {
   readonly gameType: number;
   readonly expected: Address;
-  /** Undefined: the L1 has none any more. */
+  /** Undefined: the L1 no longer has one. */
   readonly found: Address | undefined;
 }
 
@@ -167,7 +165,7 @@ export function findUnknownImplementations(
 
 const reasonTexts: Readonly<Record<GameLogReason | GameReason, string>> = {
   other_game_type: "of a type that the hub does not list",
-  blacklisted: "ruled out on the hub",
+  blacklisted: "blacklisted on the hub",
   beyond_hub_l1_height: "newer than the L1 block that the hub knows",
   no_block_number: "without a block number",
   challenged: "challenged",
@@ -176,7 +174,7 @@ const reasonTexts: Readonly<Record<GameLogReason | GameReason, string>> = {
   unknown_implementation: "of an implementation that the hub does not expect",
 };
 
-/** Why none of the games is of use, in words, with a count for each reason. */
+/** Describes why no game can be used, with a count for each reason. */
 export function describeSkipped(reasons: readonly (GameLogReason | GameReason)[]): string {
   const counts = new Map<GameLogReason | GameReason, number>();
   for (const reason of reasons) counts.set(reason, (counts.get(reason) ?? 0) + 1);

@@ -1,7 +1,7 @@
 /**
- * What a relayer sends to the hub's OP stack client, with its SCALE form.
- * Source: polytope-labs/hyperbridge: modules/ismp/clients/ismp-optimism/src/lib.rs (OptimismUpdate),
- * modules/ismp/clients/optimism/src/lib.rs (OptimismDisputeGameProof, OptimismPayloadProof).
+ * Update of the hub's OP stack client, with its SCALE form. Source: polytope-labs/hyperbridge:
+ * modules/ismp/clients/ismp-optimism/src/lib.rs (OptimismUpdate), modules/ismp/clients/optimism/src/lib.rs
+ * (OptimismDisputeGameProof, OptimismPayloadProof).
  */
 import type { Hash256 } from "../../../../core/encoding/bytes.ts";
 import { type Address, addressCodec } from "../../../../core/evm/address.ts";
@@ -9,7 +9,7 @@ import { type EvmBlockHeader, evmBlockHeaderCodec } from "../../../../core/evm/b
 import { bytes, type Codec, Enum, hash256, Struct, u32, u64 } from "../../../../core/encoding/scale.ts";
 import { type ProofNodes, proofNodesCodec } from "../../../rollup/spec/l1_storage.ts";
 
-/** A claim that was made by creating a dispute game, with its place in the L1 state. */
+/** A claim made by a dispute game, with its proof in the L1 state. */
 export interface DisputeGameProof {
   /** The block that the claim is about. */
   readonly header: EvmBlockHeader;
@@ -25,18 +25,18 @@ export interface DisputeGameProof {
   readonly gameImplProof: ProofNodes;
   /** Account of the game in the L1 state. */
   readonly proxyAccountProof: ProofNodes;
-  /** Slot of the game that tells whether it was challenged; empty for kinds without challenges. */
+  /** Slot of the game's challenge status; empty for kinds without challenges. */
   readonly challengeProof: ProofNodes;
   /** The game. */
   readonly proxy: Address;
-  /** What the game was created with; starts with the block number as one word. */
+  /** Extra data of the game; starts with the block number as one word. */
   readonly extraData: Uint8Array;
   readonly gameType: number;
   /** L1 time of the creation in Unix seconds. */
   readonly timestampSec: bigint;
 }
 
-/** An output root of the `L2OutputOracle` of chains without dispute games, with its place in the L1 state. */
+/** An output root of the `L2OutputOracle` of chains without dispute games, with its proof in the L1 state. */
 export interface OutputOracleProof {
   readonly stateRoot: Hash256;
   readonly withdrawalStorageRoot: Hash256;
@@ -51,7 +51,7 @@ export interface OutputOracleProof {
   readonly multiProof: ProofNodes;
   readonly outputRootIndex: bigint;
   readonly blockNumber: bigint;
-  /** Unix time in seconds of the output on the L1: the hub takes it for that of the block. */
+  /** Unix time in seconds of the output on the L1: the hub uses it as that of the block. */
   readonly timestampSec: bigint;
 }
 
@@ -94,7 +94,7 @@ const disputeGameProofCodec: Codec<DisputeGameProof> = Struct({
   timestampSec: u64,
 });
 
-/** SCALE of {@link OpStackUpdate} (`OptimismUpdate`): the consensus proof of a message, nothing around it. */
+/** SCALE of {@link OpStackUpdate} (`OptimismUpdate`): the consensus proof of a message, without an envelope. */
 export const opStackUpdateCodec: Codec<OpStackUpdate> = Struct({
   l1Height: u64,
   proof: Enum({ OpL2Oracle: outputOracleProofCodec, OpFaultProofGames: disputeGameProofCodec }),

@@ -1,6 +1,6 @@
 /**
- * The check of an update against what the hub holds, rule by rule in the hub's order.
- * Source: polytope-labs/hyperbridge: modules/ismp/clients/ismp-optimism/src/lib.rs (verify_consensus),
+ * Verification of an update against the hub's state, rule by rule in the hub's order. Source:
+ * polytope-labs/hyperbridge: modules/ismp/clients/ismp-optimism/src/lib.rs (verify_consensus),
  * modules/ismp/clients/optimism/src/lib.rs.
  */
 import type { Hash256 } from "../../../../core/encoding/bytes.ts";
@@ -35,7 +35,7 @@ import {
   type OutputOracleProof,
 } from "./update.ts";
 
-/** What the hub holds that decides over an update. */
+/** State of the hub that an update is verified against. */
 export interface OpStackHubView {
   /** State root of the L1's commitment at the update's L1 height; undefined when the hub has none. */
   readonly l1StateRoot: Hash256 | undefined;
@@ -43,11 +43,11 @@ export interface OpStackHubView {
   readonly disputeGames: DisputeGameRules | undefined;
   /** Undefined when the hub has none: then outputs are accepted and ignored. */
   readonly outputOracle: Address | undefined;
-  /** At least those of the games in question that are ruled out. */
+  /** Contains at least the blacklisted ones among the games in question. */
   readonly blacklistedGames: ReadonlySet<Address>;
 }
 
-/** The claimed block, as far as the hub keeps it. */
+/** The claimed block, as far as the hub stores it. */
 interface ClaimedBlock {
   readonly height: bigint;
   readonly timestampSec: bigint;
@@ -55,9 +55,8 @@ interface ClaimedBlock {
 }
 
 /**
- * Reads a consensus state as the hub does: what follows the first four fields is dropped when it is not readable, since
- * older states end differently, and bytes left over do no harm.
- * @throws {OpStackError} `undecodable_state`
+ * Decodes a consensus state as the hub does: unreadable data after the first four fields is dropped, since older states
+ * end differently, and trailing bytes are ignored. @throws {OpStackError} `undecodable_state`
  */
 export function decodeOpStackState(stored: Uint8Array): OpStackConsensusState {
   const bytes = new Uint8Array(stored);
@@ -77,8 +76,8 @@ function decodeStatePrefix(bytes: Uint8Array): Omit<OpStackConsensusState, "game
 }
 
 /**
- * Reads the consensus proof of a message. Unlike the hub it refuses bytes left over.
- * @throws {OpStackError} `undecodable_update`
+ * Decodes the consensus proof of a message. Unlike the hub it refuses trailing bytes. @throws {OpStackError}
+ * `undecodable_update`
  */
 export function decodeOpStackUpdate(bytes: Uint8Array): OpStackUpdate {
   try {
@@ -90,8 +89,7 @@ export function decodeOpStackUpdate(bytes: Uint8Array): OpStackUpdate {
 }
 
 /**
- * What the hub makes of an update.
- * @throws {OpStackError}
+ * Verifies an update as the hub does. @throws {OpStackError}
  */
 export function verifyOpStackUpdate(
   trusted: OpStackConsensusState,
@@ -138,7 +136,7 @@ function verifyDisputeGame(
   return { height: number, timestampSec, stateRoot };
 }
 
-/** The factory made this game for the claim that follows from the block. */
+/** Checks that the factory created this game for the claim that follows from the block. */
 function checkGame(proof: DisputeGameProof, factoryRoot: Hash256): void {
   const claim = outputRoot({
     version: proof.version,
@@ -152,7 +150,7 @@ function checkGame(proof: DisputeGameProof, factoryRoot: Hash256): void {
   if (id !== gameIdWord(proof)) throw new OpStackError("game_mismatch");
 }
 
-/** Without this the challenge slot could mean anything. */
+/** Checks the implementation: otherwise the challenge slot could mean anything. */
 function checkImplementation(proof: DisputeGameProof, factoryRoot: Hash256, expected: Address): void {
   const slot = gameImplementationSlot(proof.gameType);
   const found = fromProof("implementation_proof", () => provenWord(proof.gameImplProof, factoryRoot, slot));
@@ -193,7 +191,7 @@ function verifyOutput(proof: OutputOracleProof, l1StateRoot: Hash256, oracle: Ad
   return { height: number, timestampSec, stateRoot: proof.stateRoot };
 }
 
-/** Block number and time stand in 128 bits each, of which the hub reads the lower 64. */
+/** Parses block number and time, of 128 bits each; the hub reads the lower 64. */
 function parseOutputBlock(packed: Hash256): { readonly number: bigint; readonly timestampSec: bigint } {
   const value = BigInt(packed);
   return { number: BigInt.asUintN(64, value >> 128n), timestampSec: BigInt.asUintN(64, value) };
