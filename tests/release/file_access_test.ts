@@ -5,7 +5,7 @@ import { runOnce } from "../scenario/support/run_once.ts";
 
 /** What a program does: opens its database, gives up access, goes on. Tells on standard output what still works. */
 const PROGRAM = `
-import { openDatabase } from "${REPOSITORY}/src/core/ledger/open.ts";
+import { openDatabase } from "${REPOSITORY}/src/messaging/ledger/open.ts";
 import { dropFileAccess } from "${REPOSITORY}/src/core/runtime/file_access.ts";
 const folder = Deno.args[0];
 const db = openDatabase(folder + "/relayer.db", { clock: { now: () => 0 } });
