@@ -177,6 +177,6 @@ Deno.test("evm reader: a header that is not what its hash says sends the questio
     assert.equal((await both.fetchHeader(3n, never))?.hash, result.hash);
     // Another block than the one that was asked for.
     const confused = await faultOf(readerOf(31337, [other.url], new RecordedLog()).fetchHeader(2n, never));
-    assert.match(confused.detail ?? "", /another block than the one asked for/);
+    assert.match(confused.detail ?? "", /not the requested block/);
   });
 });

@@ -295,7 +295,7 @@ export class MemoryChain implements Chain {
       }
       const contested = messages.flatMap((message, index) => this.isContested(message) ? [index] : []);
       if (contested.length > 0) {
-        const detail = "a delivery of it waits in the pool";
+        const detail = "a delivery of it is pending in the mempool";
         return { kind: "refused", refusal: { code: "duplicate", detail, messages: contested } };
       }
       if (this.account !== undefined && this.node.unfunded.has(this.account)) {

@@ -1,11 +1,10 @@
 /**
- * The ways in which a BEEFY client on an EVM chain refuses a proof, one code per revert.
+ * Reasons why a BEEFY client on an EVM chain refuses a proof, one code per revert.
  */
 
 /**
- * Which rule a proof breaks. The codes are the names of the reverts, in words.
- * Source: polytope-labs/hyperbridge: evm/src/consensus/{ConsensusRouter,EcdsaBeefy,Codec}.sol;
- * `@polytope-labs/solidity-merkle-trees` 1.1.0.
+ * Rule that a proof breaks. The codes are the names of the reverts, in words. Source: polytope-labs/hyperbridge:
+ * evm/src/consensus/{ConsensusRouter,EcdsaBeefy,Codec}.sol; `@polytope-labs/solidity-merkle-trees` 1.1.0.
  */
 export type BeefyErrorCode =
   | "empty_proof"
@@ -13,17 +12,17 @@ export type BeefyErrorCode =
   | "invalid_proof_type"
   /** Not the ABI form of a proof: the contract reverts without data. */
   | "undecodable_proof"
-  /** Bytes of the relay chain or of the client that are not what they should be. */
+  /** Malformed bytes of the relay chain or of the client. */
   | "undecodable_data"
   /** Signed by a set that the client does not know (any more, or yet). */
   | "unknown_authority_set"
   | "super_majority_required"
   /** The commitment names no root of the mountain range. */
   | "mmr_root_hash_missing"
-  /** A signature from which no signer follows. */
+  /** A signature without a recoverable signer. */
   | "invalid_signature"
   | "invalid_authorities_proof"
-  /** Indexes do not rise. */
+  /** Indexes are not ascending. */
   | "unsorted_leaves"
   | "leaf_index_out_of_bounds"
   /** A tree's proof has too few nodes, or there is nothing to prove. */
@@ -35,12 +34,12 @@ export type BeefyErrorCode =
   | "stale_mmr_leaf"
   /** A head is that of a genesis block. */
   | "illegal_genesis_block"
-  /** A head tells no time. */
+  /** A head has no timestamp. */
   | "timestamp_not_found"
   /** A head is not a header. */
   | "undecodable_header";
 
-/** A proof that the client refuses, or pieces from which none can be made. */
+/** Proof that the client refuses, or incomplete parts of one. */
 export class BeefyError extends Error {
   override readonly name = "BeefyError";
 

@@ -1,6 +1,6 @@
 /**
- * What BEEFY authorities sign, and what the relay chain's mountain range holds.
- * Source: paritytech/polkadot-sdk: substrate/primitives/consensus/beefy/src/{commitment,payload,mmr}.rs.
+ * Commitments that BEEFY authorities sign, and leaves of the relay chain's mountain range. Source:
+ * paritytech/polkadot-sdk: substrate/primitives/consensus/beefy/src/{commitment,payload,mmr}.rs.
  */
 import { concatBytes, fromByteText, type Hash256, toByteText, toHash256 } from "../encoding/bytes.ts";
 import { keccak256 } from "../encoding/hash.ts";
@@ -36,7 +36,7 @@ export interface BeefyCommitment {
 
 /** Signature of one authority. */
 export interface BeefySignature {
-  /** Place in the set. */
+  /** Index in the set. */
   readonly index: number;
   /** r, s and the recovery id 0 or 1. */
   readonly signature: Uint8Array;
@@ -97,7 +97,7 @@ export function encodeCommitment({ payload, blockNumber, validatorSetId }: Beefy
   });
 }
 
-/** What the authorities sign. */
+/** Hash that the authorities sign. */
 export function commitmentHash(commitment: BeefyCommitment): Hash256 {
   return toHash256(keccak256(encodeCommitment(commitment)));
 }
@@ -107,7 +107,7 @@ export function mmrLeafHash(leaf: BeefyMmrLeaf): Hash256 {
   return toHash256(keccak256(mmrLeafCodec.enc(leaf)));
 }
 
-/** The root of the mountain range that a commitment names, as the contract finds it: the last fitting entry. */
+/** The root of the mountain range that a commitment names, as the contract finds it: the last matching entry. */
 export function mmrRootOf({ payload }: BeefyCommitment): Hash256 | undefined {
   const entry = payload.findLast(({ id, data }) => id === MMR_ROOT_ID && data.length === 32);
   return entry === undefined || entry.data.every((byte) => byte === 0) ? undefined : toHash256(entry.data);

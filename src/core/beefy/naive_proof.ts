@@ -80,7 +80,7 @@ const sp1Parameters = parseAbiParameters([
   ...structs,
 ]);
 
-/** The proof as hosts take it. */
+/** Encodes the proof in the form of the hosts. */
 export function encodeNaiveProof({ relay, parachain }: NaiveProof): Uint8Array {
   const parameters = encodeAbiParameters(naiveParameters, [
     {
@@ -118,7 +118,7 @@ export function encodeNaiveProof({ relay, parachain }: NaiveProof): Uint8Array {
   return concatBytes(Uint8Array.of(ECDSA_PROOF), fromHex(parameters));
 }
 
-/** The library's errors have no codes: whatever it does not read is malformed. */
+/** Decodes ABI parameters; the library's errors have no codes: any failure is malformed. */
 function decodeParameters<const P extends readonly AbiParameter[]>(
   parameters: P,
   proof: Uint8Array,
@@ -183,7 +183,7 @@ export function decodeNaiveProof(proof: Uint8Array): NaiveProof {
   };
 }
 
-/** What decides whether a proof is news for a host. */
+/** Subject of a proof, which decides whether it is new to a host. */
 export interface ProofSubject {
   readonly kind: "ecdsa" | "sp1";
   /** Relay chain block. */
@@ -202,7 +202,7 @@ export function proofKind(proof: Uint8Array): "ecdsa" | "sp1" {
   throw new BeefyError("invalid_proof_type");
 }
 
-/** A zero-knowledge proof, as far as it is to be understood without its circuit. */
+/** Zero-knowledge proof, as far as it can be read without its circuit. */
 export interface Sp1Proof {
   readonly blockNumber: bigint;
   readonly validatorSetId: bigint;
@@ -231,7 +231,7 @@ export function decodeSp1Proof(proof: Uint8Array): Sp1Proof {
   };
 }
 
-/** What a proof of either kind is about; nothing of it is checked. @throws {BeefyError} */
+/** Reads the subject of a proof of either kind without verifying it. @throws {BeefyError} */
 export function readProofSubject(proof: Uint8Array): ProofSubject {
   if (proofKind(proof) === "ecdsa") {
     const { relay, parachain } = decodeNaiveProof(proof);

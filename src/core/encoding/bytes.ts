@@ -1,8 +1,8 @@
 /**
- * Bytes and hex: the two forms a value takes, and the only place that converts between them.
+ * Bytes and hex: the two forms of a value, and the only place that converts between them.
  *
- * Fixed 32-byte identifiers (hashes, commitments, roots) are lower-case `0x` hex strings everywhere, because
- * they serve as keys of maps, rows and log lines. Everything of variable length is a `Uint8Array`.
+ * Fixed 32-byte identifiers (hashes, commitments, roots) are lower-case `0x` hex strings everywhere, because they
+ * serve as keys of maps, rows and log lines. Everything of variable length is a `Uint8Array`.
  */
 import { bytesToHex, hexToBytes } from "@noble/hashes/utils.js";
 

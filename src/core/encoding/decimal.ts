@@ -2,7 +2,7 @@
  * Decimal texts as exact integers, and back. Pure. Floating point never touches a price or a fee.
  */
 
-/** Longest text that is read: 40 digits before the point and 80 after it are more than any source sends. */
+/** Accepted texts: 40 digits before the point and 80 after it are more than any source sends. */
 const PLAIN_DECIMAL = /^([0-9]{1,40})(?:\.([0-9]{1,80}))?$/;
 
 /**

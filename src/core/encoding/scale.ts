@@ -1,7 +1,6 @@
 /**
- * Strict SCALE: scale-ts codecs with range checks on the way out and {@link decodeStrict} on the way in.
- * Nothing else in the program decodes SCALE bytes that came from outside.
- * Source of the format: paritytech/parity-scale-codec: README.md.
+ * Strict SCALE: scale-ts codecs with range checks on the way out and {@link decodeStrict} on the way in. Nothing else
+ * in the program decodes SCALE bytes from outside. Source of the format: paritytech/parity-scale-codec: README.md.
  */
 import {
   Bytes,
@@ -23,7 +22,7 @@ import type { Hash256, Hex } from "./bytes.ts";
 
 export { bool, type Codec, Enum, Option, Struct, Tuple } from "scale-ts";
 
-/** Why bytes or a value do not fit a SCALE type. */
+/** Reason why bytes or a value do not fit a SCALE type. */
 export type ScaleErrorCode = "truncated" | "trailing" | "non_canonical" | "invalid";
 
 /** Bytes that are not the one encoding of a value of the type, or a value that the type cannot hold. */
@@ -57,7 +56,7 @@ export function decodeStrict<T>(codec: Codec<T>, bytes: Uint8Array, typeName: st
 }
 
 /**
- * The value with whose only encoding `bytes` begins: what follows is ignored, as the runtimes' `Decode::decode` does.
+ * The value whose only encoding is a prefix of `bytes`: the rest is ignored, as the runtimes' `Decode::decode` does.
  * @throws {ScaleError}
  */
 export function decodePrefix<T>(codec: Codec<T>, bytes: Uint8Array, typeName: string): T {

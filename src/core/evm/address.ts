@@ -8,10 +8,10 @@ import { type Codec, fixedBytes } from "../encoding/scale.ts";
 /** 20 bytes as `0x` and 40 lower-case hex digits. */
 export type Address = Hex;
 
-/** The address that stands for "none" in host storage. */
+/** Address that means "none" in host storage. */
 export const zeroAddress: Address = "0x0000000000000000000000000000000000000000";
 
-/** Checked constructor; letter case is dropped without checking an EIP-55 checksum. @throws {RangeError} */
+/** Checked constructor; normalizes the letter case without checking an EIP-55 checksum. @throws {RangeError} */
 export function toAddress(value: Uint8Array | string): Address {
   const bytes = typeof value === "string" ? fromHex(value) : value;
   if (bytes.length !== 20) throw new RangeError(`Expected 20 bytes, found ${bytes.length}`);

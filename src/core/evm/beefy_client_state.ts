@@ -1,6 +1,6 @@
 /**
- * State of the BEEFY client of an EVM host, as `consensusState()` holds it: eight words.
- * Source: polytope-labs/hyperbridge: evm/src/consensus/ConsensusRouter.sol and its verifiers (BeefyConsensusState).
+ * State of the BEEFY client of an EVM host, as `consensusState()` returns it: eight words. Source:
+ * polytope-labs/hyperbridge: evm/src/consensus/ConsensusRouter.sol and its verifiers (BeefyConsensusState).
  */
 import { decodeAbiParameters, encodeAbiParameters, parseAbiParameters } from "viem";
 import { fromHex, type Hash256, toHash256, toHex } from "../encoding/bytes.ts";
@@ -13,9 +13,9 @@ export interface BeefyAuthoritySet {
   readonly root: Hash256;
 }
 
-/** What the client knows of the relay chain. */
+/** Trusted state of the client about the relay chain. */
 export interface BeefyClientState {
-  /** Newest relay block whose proof was taken. */
+  /** Latest relay block with an accepted proof. */
   readonly latestHeight: bigint;
   readonly beefyActivationBlock: bigint;
   readonly current: BeefyAuthoritySet;
@@ -28,7 +28,7 @@ const parameters = parseAbiParameters([
   "struct Set { uint64 id; uint32 length; bytes32 root; }",
 ]);
 
-/** Reads the state; `undefined` when these bytes are none, because the host has another client. */
+/** Decodes the state; `undefined` when the bytes are not one, because the host has another client. */
 export function decodeBeefyClientState(bytes: Uint8Array): BeefyClientState | undefined {
   if (bytes.length !== STATE_BYTES) return undefined;
   const [latestHeight, beefyActivationBlock, current, next] = decodeAbiParameters(parameters, toHex(bytes));

@@ -43,11 +43,14 @@ export interface EvmBlockHeader {
   readonly requestsHash: Hash256 | undefined;
 }
 
-/** Why a block that a node served is not usable. */
+/** Reason why a block served by a node is not usable. */
 export type BlockHeaderErrorCode =
   /** Not the JSON of a block. */
   | "malformed_json"
-  /** The fields do not have the hash that the node claims: it lies, or headers of the chain have further fields. */
+  /**
+   * The fields do not match the hash that the node claims: it returned false data, or headers of the chain have
+   * further fields.
+   */
   | "hash_mismatch";
 
 /** A block header that cannot be part of an update. */
@@ -88,7 +91,7 @@ export const evmBlockHeaderCodec: Codec<EvmBlockHeader> = Struct({
   requestsHash: Option(hash256),
 });
 
-/** Fields that a chain may lack, as RLP wants them, in their order. */
+/** Fields that a chain may lack, in their RLP order. */
 function laterFields(header: EvmBlockHeader): (bigint | Uint8Array | undefined)[] {
   const hash = (value: Hash256 | undefined): Uint8Array | undefined =>
     value === undefined ? undefined : fromHex(value);
@@ -103,7 +106,7 @@ function laterFields(header: EvmBlockHeader): (bigint | Uint8Array | undefined)[
 }
 
 /**
- * Hash of the block: Keccak-256 of the RLP list of the fields. Absent fields at the end are left out, an absent one
+ * Hash of the block: Keccak-256 of the RLP list of the fields. Absent fields at the end are omitted, an absent one
  * before a present one is the empty string.
  */
 export function hashBlockHeader(header: EvmBlockHeader): Hash256 {
@@ -129,7 +132,7 @@ export function hashBlockHeader(header: EvmBlockHeader): Hash256 {
   ])));
 }
 
-/** Longest extra data that is read; the longest known are BSC's epoch headers with under 4 KiB. */
+/** Maximum size of extra data; the longest known are BSC's epoch headers with under 4 KiB. */
 const MAX_EXTRA_DATA = 65_536;
 
 function quantity(bits: bigint): z.ZodType<bigint> {
@@ -172,7 +175,7 @@ const headerJson: z.ZodType<EvmBlockHeader> = z.object({
   unclesHash: sha3Uncles,
   coinbase: miner,
   timestampSec: timestamp,
-  // The parser leaves out keys that the JSON does not have.
+  // The parser omits keys that the JSON does not have.
   baseFeePerGas: same.baseFeePerGas,
   withdrawalsRoot: same.withdrawalsRoot,
   blobGasUsed: same.blobGasUsed,
@@ -194,7 +197,7 @@ export function parseBlockHeader(json: unknown): EvmBlockHeader {
 const hashJson = z.object({ hash });
 
 /**
- * Reads the header out of a block of `eth_getBlockBy…` and makes sure that it has the hash that the block names.
+ * Reads the header of a block of `eth_getBlockBy…` and checks that it has the hash that the block names.
  * @throws {BlockHeaderError}
  */
 export function parseHashedBlock(json: unknown): { readonly header: EvmBlockHeader; readonly hash: Hash256 } {

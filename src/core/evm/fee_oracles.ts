@@ -1,8 +1,7 @@
 /**
- * Contracts in which rollups tell what their transactions cost: calldata, and what the answers mean.
- * Sources: ethereum-optimism/optimism: packages/contracts-bedrock/src/L2/GasPriceOracle.sol;
- * ethereum-optimism/specs: specs/protocol/isthmus/exec-engine.md (operator fee);
- * OffchainLabs/nitro: precompiles/ArbGasInfo.go.
+ * Contracts in which rollups publish transaction costs: calldata, and readers of the answers. Sources:
+ * ethereum-optimism/optimism: packages/contracts-bedrock/src/L2/GasPriceOracle.sol; ethereum-optimism/specs:
+ * specs/protocol/isthmus/exec-engine.md (operator fee); OffchainLabs/nitro: precompiles/ArbGasInfo.go.
  */
 import {
   decodeFunctionResult,
@@ -30,18 +29,18 @@ export const opStackOracle: Address = toAddress("0x42000000000000000000000000000
 /** Precompile of Arbitrum chains. */
 export const arbGasInfo: Address = toAddress("0x000000000000000000000000000000000000006c");
 
-/** Calldata that asks the OP stack's oracle for the price per gas. */
+/** Calldata for the gas price at the OP stack's oracle. */
 export const encodeOraclePrice: Hex = encodeFunctionData({ abi: oracleAbi, functionName: "gasPrice" });
 
-/** Calldata that asks Arbitrum for its prices. */
+/** Calldata for Arbitrum's prices. */
 export const encodeArbPrices: Hex = encodeFunctionData({
   abi: arbGasInfoAbi,
   functionName: "getPricesInWei",
 });
 
 /**
- * The unsigned transaction that a call will be sent as, for the oracles: type 2, with numbers as wide as real ones
- * where they are not known yet, so that the signed transaction is not larger.
+ * Unsigned transaction for a call, for the oracles: type 2, with numbers as wide as real ones if they are not known
+ * yet, so that the signed transaction is not larger.
  */
 export function unsignedCall(
   call: { readonly chainId: number; readonly to: Address; readonly data: Hex },
@@ -59,26 +58,27 @@ export function unsignedCall(
   });
 }
 
-/** A signed transaction, without its signature. */
+/** Strips the signature from a signed transaction. */
 export function withoutSignature(raw: Uint8Array): Hex {
   const { r: _r, s: _s, v: _v, yParity: _parity, ...unsigned } = parseTransaction(toHex(raw));
   const transaction: TransactionSerializable = unsigned;
   return serializeTransaction(transaction);
 }
 
-/** Calldata that asks the OP stack's oracle what publishing a transaction costs; it adds the signature's bytes. */
+/** Calldata for the cost of publishing a transaction at the OP stack's oracle; it adds the signature's bytes. */
 export function encodeDataCost(unsigned: Hex): Hex {
   return encodeFunctionData({ abi: oracleAbi, functionName: "getL1Fee", args: [unsigned] });
 }
 
-/** Calldata that asks the OP stack's oracle for the operator fee of so much gas (since Isthmus). */
+/** Calldata for the operator fee of this gas at the OP stack's oracle (since Isthmus). */
 export function encodeOperatorFee(gas: bigint): Hex {
   return encodeFunctionData({ abi: oracleAbi, functionName: "getOperatorFee", args: [gas] });
 }
 
 /**
- * Gas for which the operator fee is asked, beside 0: the fee is a constant and a part in proportion to the gas, whose
- * scale changed with Jovian (millionths of a wei before, hundreds of wei since). Large enough that nothing is rounded.
+ * Gas at which the operator fee is probed, besides 0: the fee is a constant plus a part proportional to the gas,
+ * whose scale changed with Jovian (millionths of a wei before, hundreds of wei since). Large enough to avoid
+ * rounding.
  */
 export const OPERATOR_FEE_PROBE_GAS = 1_000_000_000n;
 
@@ -94,12 +94,12 @@ export function operatorFeeWei({ atZeroWei, atProbeWei }: OperatorFee, gas: bigi
   return atZeroWei + (slope + OPERATOR_FEE_PROBE_GAS - 1n) / OPERATOR_FEE_PROBE_GAS;
 }
 
-/** The oracle's number, wei; `undefined` when the answer is no word: there is no oracle. */
+/** Value of the oracle, wei; `undefined` when the answer is not one word: there is no oracle. */
 export function decodeOracleWei(result: Hex): bigint | undefined {
   return /^0x[0-9a-f]{64}$/.test(result) ? BigInt(result) : undefined;
 }
 
-/** What Arbitrum asks for, wei. */
+/** Prices of Arbitrum, wei. */
 export interface ArbitrumPrices {
   /** For a byte of the transaction that is published on layer 1, before compression. */
   readonly layer1ByteWei: bigint;
@@ -121,8 +121,8 @@ export function decodeArbPrices(result: Hex): ArbitrumPrices | undefined {
 const SIGNATURE_BYTES = 68n;
 
 /**
- * Gas with which Arbitrum pays for publishing a transaction, at most: it charges the bytes after compression
- * (OffchainLabs/nitro: arbos/l1pricing/l1pricing.go, arbos/tx_processor.go), and a trace's gas does not hold it.
+ * Maximum gas that Arbitrum charges for publishing a transaction: it charges the bytes after compression
+ * (OffchainLabs/nitro: arbos/l1pricing/l1pricing.go, arbos/tx_processor.go), and a trace's gas does not include it.
  */
 export function layer1GasOf(unsigned: Hex, prices: ArbitrumPrices): bigint {
   const { layer1ByteWei, gasPriceWei } = prices;

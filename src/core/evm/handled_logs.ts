@@ -1,7 +1,6 @@
 /**
- * Which messages the logs of an imagined transaction report as delivered. The host swallows failing callbacks, so
- * only its own event says that a delivery happens.
- * Source: polytope-labs/hyperbridge: evm/src/core/EvmHost.sol.
+ * Messages that the logs of a simulated transaction report as delivered. The host swallows failing callbacks, so only
+ * its own event shows that a delivery happens. Source: polytope-labs/hyperbridge: evm/src/core/EvmHost.sol.
  */
 import { type Hash256, toHash256 } from "../encoding/bytes.ts";
 import type { Address } from "./address.ts";
@@ -15,7 +14,7 @@ export interface HandledMessages {
   readonly gets: ReadonlySet<Hash256>;
 }
 
-/** The parts of a log that matter here; hex in any case. */
+/** Fields of a log that matter here; hex in any case. */
 export interface PlainLog {
   readonly address: string;
   readonly topics: readonly string[];
@@ -37,7 +36,7 @@ export class HandledLogs implements HandledMessages {
     return this.#count;
   }
 
-  /** Takes a log; those of other contracts and other events are only counted. */
+  /** Adds a log; those of other contracts and other events are only counted. */
   add(log: PlainLog): void {
     this.#count++;
     const [topic, commitment] = log.topics;

@@ -1,6 +1,6 @@
 /**
- * Calldata of HandlerV2: what relayers send to an EVM chain, and back.
- * Source: polytope-labs/hyperbridge: evm/src/core/HandlerV2.sol; @polytope-labs/solidity-merkle-trees 1.1.0 (leaf order).
+ * Calldata of HandlerV2, which relayers send to an EVM chain: encoding and decoding. Source:
+ * polytope-labs/hyperbridge: evm/src/core/HandlerV2.sol; @polytope-labs/solidity-merkle-trees 1.1.0 (leaf order).
  */
 import { decodeFunctionData, encodeFunctionData } from "viem";
 import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../encoding/bytes.ts";
@@ -12,7 +12,7 @@ import { paraIdOf, type StateMachine, stateMachineFromBytes } from "../ismp/stat
 import { type Address, toAddress } from "./address.ts";
 import { handlerV2Abi } from "./host_abi.ts";
 
-/** A height of the hub as the contracts name it: bare para id and block number. */
+/** Hub height in the contracts' form: bare para id and block number. */
 export interface HubHeight {
   readonly stateMachineId: bigint;
   readonly height: bigint;
@@ -82,7 +82,7 @@ export type HandlerCall =
   }
   | { readonly tag: "batchCall"; readonly value: { readonly calls: readonly HandlerCall[] } };
 
-/** Why a call cannot be built or read. */
+/** Reason why a call cannot be built or read. */
 export type HandlerCallErrorCode =
   /** The proof has another number of leaves than there are messages. */
   | "leaf_count_mismatch"
@@ -101,7 +101,7 @@ export class HandlerCallError extends Error {
   }
 }
 
-/** Where and at which height of the hub messages are proved. */
+/** Host, and hub height at which messages are proved. */
 export interface ProvedAt {
   readonly host: Address;
   /** The hub; only parachains of Polkadot and Kusama can be expressed. */
@@ -109,14 +109,14 @@ export interface ProvedAt {
   readonly hubHeight: bigint;
 }
 
-/** The contracts' name of a hub height. @throws {IdentifierError} `no_para_id`. */
+/** Hub height in the contracts' form. @throws {IdentifierError} `no_para_id`. */
 export function hubHeightOf(at: Pick<ProvedAt, "hub" | "hubHeight">): HubHeight {
   return { stateMachineId: BigInt(paraIdOf(at.hub)), height: at.hubHeight };
 }
 
 /**
- * Pairs messages with the leaves of a proof and sorts them as the contract demands.
- * The hub returns `leafIndicesAndPos` in the order in which the messages were asked for.
+ * Pairs messages with the leaves of a proof and sorts them as the contract requires. The hub returns
+ * `leafIndicesAndPos` in the order of the requested messages.
  */
 function sortedLeaves<T>(
   messages: readonly T[],
@@ -139,7 +139,7 @@ function handlerProof(at: ProvedAt, proof: MmrProof): HandlerProof {
 }
 
 /**
- * Delivery of post requests. `requests` are in the order in which the proof was asked for.
+ * Delivery of post requests. `requests` are in the order of the proof request.
  * @throws {HandlerCallError}
  */
 export function postRequestsCall(
@@ -246,7 +246,7 @@ export function encodeHandlerCall(call: HandlerCall): Hex {
 }
 
 /**
- * The call that calldata makes. Empty values of responses read as absent.
+ * Decodes the call in calldata. Empty values of responses read as absent.
  * @throws {HandlerCallError} `undecodable`.
  */
 export function decodeHandlerCall(calldata: Hex): HandlerCall {

@@ -1,6 +1,6 @@
 /**
- * Typed ABI of the contracts that relayers talk to. Struct and field names are those of the contracts.
- * Source: polytope-labs/hyperbridge: evm/src/core/{EvmHost,HandlerV2,HostManager}.sol, evm/src/consensus/*.sol.
+ * Typed ABI of the contracts that relayers call. Struct and field names are those of the contracts. Source:
+ * polytope-labs/hyperbridge: evm/src/core/{EvmHost,HandlerV2,HostManager}.sol, evm/src/consensus/*.sol.
  */
 import { parseAbi, toEventSelector } from "viem";
 import type { Hex } from "../encoding/bytes.ts";
@@ -163,10 +163,11 @@ export const consensusRouterAbi = parseAbi([
 ]);
 
 /**
- * Errors of the BEEFY verifiers and of what they call: signatures, Merkle trees, and SP1's own verifier with its gateway.
- * Source: polytope-labs/hyperbridge: evm/src/consensus/{EcdsaBeefy,SP1Beefy}.sol; polytope-labs/solidity-merkle-trees
- * 1.1.0: src/MerkleMultiProof.sol; OpenZeppelin/openzeppelin-contracts 5: utils/cryptography/ECDSA.sol;
- * succinctlabs/sp1-contracts: contracts/src/{ISP1VerifierGateway,v6.1.0/SP1VerifierGroth16,v6.1.0/Groth16Verifier}.sol.
+ * Errors of the BEEFY verifiers and of their dependencies: signatures, Merkle trees, and SP1's own verifier with its
+ * gateway. Source: polytope-labs/hyperbridge: evm/src/consensus/{EcdsaBeefy,SP1Beefy}.sol;
+ * polytope-labs/solidity-merkle-trees 1.1.0: src/MerkleMultiProof.sol; OpenZeppelin/openzeppelin-contracts 5:
+ * utils/cryptography/ECDSA.sol; succinctlabs/sp1-contracts:
+ * contracts/src/{ISP1VerifierGateway,v6.1.0/SP1VerifierGroth16,v6.1.0/Groth16Verifier}.sol.
  */
 export const beefyVerifierAbi = parseAbi([
   "error UnknownAuthoritySet()",
@@ -201,7 +202,7 @@ export const erc20Abi = parseAbi([
   "function transfer(address to, uint256 amount) returns (bool)",
 ]);
 
-/** ERC-165 ids that tell handler generations apart: HandlerV2 with `batchCall`, and without. */
+/** ERC-165 ids that distinguish handler generations: HandlerV2 with `batchCall`, and without. */
 export const handlerInterfaceIds = { withBatchCall: "0x1cf34b27", withoutBatchCall: "0x744d77d5" } as const;
 
 /** topic0 of each event of the host by name. */

@@ -1,6 +1,6 @@
 /**
- * Logs of an EVM host to typed events. Dispatch events carry no commitment: the request is rebuilt and hashed.
- * Source: polytope-labs/hyperbridge: evm/src/core/EvmHost.sol (dispatch, events).
+ * Decodes logs of an EVM host to typed events. Dispatch events carry no commitment: the request is rebuilt and
+ * hashed. Source: polytope-labs/hyperbridge: evm/src/core/EvmHost.sol (dispatch, events).
  */
 import { decodeEventLog, type DecodeEventLogReturnType } from "viem";
 import { fromHex, type Hash256, type Hex, toHash256 } from "../encoding/bytes.ts";
@@ -13,7 +13,7 @@ import { type Address, toAddress } from "./address.ts";
 import { evmHostAbi, type HostEventName, hostEventTopics } from "./host_abi.ts";
 import { type HostParams, toHostParams, toStateCommitment } from "./host_reads.ts";
 
-/** The parts of a log that decoding needs; logs of `eth_getLogs` and of receipts have them. */
+/** Fields of a log that decoding needs; logs of `eth_getLogs` and of receipts have them. */
 export interface RawLog {
   readonly address: Hex;
   readonly topics: readonly Hex[];
@@ -88,12 +88,12 @@ export class HostEventError extends Error {
   }
 }
 
-/** What a log turned out to be. */
+/** Result of decoding a log. */
 export type HostLog =
   | { readonly kind: "event"; readonly event: HostEvent }
   /** Emitted by another contract: never an event of the host, whatever its topics. */
   | { readonly kind: "foreign" }
-  /** Emitted by the host, but no event this program knows. */
+  /** Emitted by the host, but not an event known to this program. */
   | { readonly kind: "unknown" }
   | { readonly kind: "undecodable"; readonly error: HostEventError };
 
@@ -101,7 +101,7 @@ const eventByTopic = new Map(evmHostAbi.flatMap((item) => {
   return item.type === "event" ? [[hostEventTopics[item.name], item.name] as const] : [];
 }));
 
-/** Reads one log; never throws for what a log may contain. */
+/** Decodes one log; never throws whatever the log contains. */
 export function decodeHostLog(log: RawLog, host: Address): HostLog {
   if (log.address.toLowerCase() !== host) return { kind: "foreign" };
   const [topic0, ...indexed] = log.topics;
@@ -120,7 +120,7 @@ function toLowerHex(text: Hex): Hex {
   return `0x${text.slice(2).toLowerCase()}`;
 }
 
-/** Reads logs one by one, in their order; a bad one does not spoil the others. */
+/** Decodes logs one by one, in their order; a bad one does not affect the others. */
 export function decodeHostLogs<L extends RawLog>(
   logs: readonly L[],
   host: Address,
@@ -255,7 +255,10 @@ function getOf(args: {
   });
 }
 
-/** The ABI decoder puts U+FFFD where bytes are not UTF-8; such a name would hash to another request. */
+/**
+ * Parses a state machine. The ABI decoder replaces bytes that are not UTF-8 with U+FFFD; such a name would hash to
+ * another request.
+ */
 function machine(event: HostEventName, field: string, text: string): StateMachine {
   if (text.includes("\ufffd")) throw new HostEventError(event, field);
   try {
@@ -274,8 +277,8 @@ function u64(event: HostEventName, field: string, value: bigint): bigint {
 }
 
 /**
- * The event in the form that all hosts share; undefined for those that have none (administration, funding).
- * @param context the host's own chain, and the consensus state id of the hub, which the events do not carry.
+ * Converts an event to the form common to all hosts; undefined for events without one (administration, funding).
+ * @param context the host's own chain, and the consensus state id of the hub, which the events do not contain.
  */
 export function toIsmpEvent(
   event: HostEvent,

@@ -1,6 +1,6 @@
 /**
- * `eth_call` of the host's getters: calldata and the meaning of the answer. Zero words become `undefined`.
- * Source: polytope-labs/hyperbridge: evm/src/core/EvmHost.sol.
+ * `eth_call` of the host's getters: calldata and readers of the answers. Zero words become `undefined`. Source:
+ * polytope-labs/hyperbridge: evm/src/core/EvmHost.sol.
  */
 import { decodeFunctionResult, encodeFunctionData } from "viem";
 import { fromHex, type Hash256, type Hex, toHash256 } from "../encoding/bytes.ts";
@@ -9,7 +9,7 @@ import { type StateMachine, stateMachineFromBytes } from "../ismp/state_machine.
 import { type Address, presentAddress, toAddress } from "./address.ts";
 import { erc20Abi, evmHostAbi } from "./host_abi.ts";
 
-/** An answer that is not the ABI of the getter's result (for example `0x` from an address without code). */
+/** Answer that does not decode as the getter's result (for example `0x` from an address without code). */
 export class HostReadError extends Error {
   override readonly name = "HostReadError";
   readonly code = "malformed_result";
@@ -18,7 +18,7 @@ export class HostReadError extends Error {
   }
 }
 
-/** A getter: calldata of a call and the value of its answer. */
+/** Getter: calldata of a call and the reader of its answer. */
 export interface HostRead<Args extends readonly unknown[], Value> {
   /** Calldata. */
   encode(...args: Args): Hex;
@@ -26,7 +26,7 @@ export interface HostRead<Args extends readonly unknown[], Value> {
   decode(result: Hex): Value;
 }
 
-/** Parameters of a host as the contract has them. */
+/** Parameters of a host as in the contract. */
 export interface HostParams {
   readonly feeToken: Address;
   readonly admin: Address;
@@ -42,7 +42,7 @@ export interface HostParams {
   readonly hyperbridge: StateMachine;
 }
 
-/** What a host refuses while frozen. */
+/** Messages that a frozen host refuses. */
 export type FrozenStatus = "none" | "incoming" | "outgoing" | "all";
 
 /** Fee and payer of a dispatched request, in units of the fee token. */

@@ -1,6 +1,6 @@
 /**
- * Slot keys of the EVM host. `eth_getProof` takes these keys; the trie holds them under {@link trieKeyOf}.
- * Source: polytope-labs/hyperbridge: evm/src/core/EvmHost.sol (compiled storage layout at HEAD).
+ * Slot keys of the EVM host. `eth_getProof` expects these keys; the trie stores them under {@link trieKeyOf}. Source:
+ * polytope-labs/hyperbridge: evm/src/core/EvmHost.sol (compiled storage layout at HEAD).
  */
 import { concatBytes, fromHex, type Hash256, toHash256 } from "../encoding/bytes.ts";
 import { keccak256 } from "../encoding/hash.ts";
@@ -44,7 +44,7 @@ export function mapSlot(key: Hash256, slot: Hash256): Hash256 {
   return toHash256(keccak256(concatBytes(fromHex(key), fromHex(slot))));
 }
 
-/** The slot `by` words behind another one. */
+/** Slot `by` words after another one. */
 export function offset(slot: Hash256, by: bigint): Hash256 {
   return word(BigInt.asUintN(256, BigInt(slot) + by));
 }
@@ -110,7 +110,9 @@ export function epochRelayerSlot(setId: bigint): Hash256 {
   return mapSlot(word(setId), word(hostSlots.epochs));
 }
 
-/** Key as the hub's verifier wants it for another contract than the registered host: 20-byte address, 32-byte slot. */
+/**
+ * Key in the form of the hub's verifier for another contract than the registered host: 20-byte address, 32-byte slot.
+ */
 export function contractSlotKey(contract: Uint8Array, slot: Hash256): Uint8Array {
   if (contract.length !== 20) throw new RangeError(`Expected 20 bytes, found ${contract.length}`);
   return concatBytes(contract, fromHex(slot));

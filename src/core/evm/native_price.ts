@@ -1,22 +1,22 @@
 /**
- * What a native token is worth, and which of several answers is believed. Pure.
- * Rules: docs/protocol/messaging.md section 9.3. A price that is not known is unknown, never 0.
+ * Price of a native token, chosen among several answers. Pure. Rules: docs/protocol/messaging.md section 9.3. An
+ * unknown price is unknown, never 0.
  */
 
-/** Where a price comes from. `fixed`: the rules say it (one dollar). */
+/** Source of a price. `fixed`: defined by the rules (one dollar). */
 export type PriceOrigin = "fixed" | "etherscan" | "router";
 
-/** Why a source gave no usable price. */
+/** Reason why a source returned no usable price. */
 export type PriceFailureCode =
   /** No answer within the deadline. */
   | "timeout"
   /** No connection, or it broke. */
   | "unreachable"
-  /** The source asks for fewer requests. */
+  /** The source limits the request rate. */
   | "throttled"
   /** The source does not accept the API key. */
   | "bad_key"
-  /** The source or the node refused, or failed itself. */
+  /** The source or the node refused, or failed. */
   | "refused"
   /** Not the documented shape. */
   | "malformed"
@@ -24,7 +24,7 @@ export type PriceFailureCode =
   | "no_pool"
   /** Zero, negative, or too small to price one unit of gas. */
   | "not_positive"
-  /** More than ten times away from a price of the last ten minutes, and no other source agrees. */
+  /** Differs by more than a factor of ten from a price of the last ten minutes, and no other source agrees. */
   | "jumped";
 
 /** A source's answer. `price27`: dollars per whole native token x 10^27. */
@@ -44,15 +44,15 @@ export interface PriceFailure {
   readonly code: PriceFailureCode;
 }
 
-/** A price that was believed. */
+/** Accepted price. */
 export interface GoodPrice {
   readonly price27: bigint;
   readonly origin: PriceOrigin;
-  /** Milliseconds since 1970 when the source was asked. */
+  /** Time of the request, milliseconds since 1970. */
   readonly readAtMs: number;
 }
 
-/** The price to reckon with now. `failures`: what went wrong on the way, also beside a known price. */
+/** Current price. `failures`: faults on the way, also alongside a known price. */
 export type NativePrice =
   | (GoodPrice & {
     readonly kind: "known";
@@ -65,7 +65,7 @@ export type NativePrice =
 /** One dollar x 10^27. */
 export const ONE_DOLLAR_27 = 10n ** 27n;
 
-/** How long a price is believed when no source answers any more, ms. */
+/** Time for which a price is used when no source answers any more, ms. */
 export const REMEMBER_MS = 6 * 3_600_000;
 
 /** Age up to which the last good price bounds the next one, ms. */
@@ -75,13 +75,13 @@ const MAX_JUMP = 10n;
 /** Two sources confirm each other's jump when they are at most this factor apart. */
 const CONFIRMING_FACTOR = 2n;
 
-/** Quotation of a price; refuses prices below 10^-9 dollars, which would make gas cost nothing. */
+/** Quotation of a price; rejects prices below 10^-9 dollars, which would make gas free. */
 export function quotePrice(price27: bigint): Quotation {
   return price27 / 10n ** 18n > 0n ? { kind: "price", price27 } : { kind: "failed", code: "not_positive" };
 }
 
 /**
- * Chooses among the answers so far, in the order of preference; `ask`: the next source has to be asked.
+ * Chooses among the answers so far, in the order of preference; `ask`: the next source is needed.
  * @param facts.isComplete true when there is no further source
  * @param facts.last the last good price, of this run or an earlier one
  */
@@ -127,7 +127,7 @@ function isWithin(a: bigint, b: bigint, factor: bigint): boolean {
   return a <= b * factor && b <= a * factor;
 }
 
-/** A price from the future (the clock was set back) has no known age and does not count. */
+/** True for a recent price; one from the future (the clock was set back) has no known age and does not count. */
 function isYounger(price: GoodPrice, nowMs: number, mostMs: number): boolean {
   const ageMs = nowMs - price.readAtMs;
   return ageMs >= 0 && ageMs <= mostMs;

@@ -1,6 +1,6 @@
 /**
- * The native token's price in the host's own UniswapV2 router: calldata, and what the answers mean. Pure.
- * Source: polytope-labs/hyperbridge: tesseract/messaging/evm/src/gas_oracle.rs. The fee token counts as one dollar.
+ * The native token's price in the host's own UniswapV2 router: calldata, and readers of the answers. Pure. Source:
+ * polytope-labs/hyperbridge: tesseract/messaging/evm/src/gas_oracle.rs. The fee token counts as one dollar.
  */
 import { decodeFunctionResult, encodeFunctionData, parseAbi } from "viem";
 import { type Address, presentAddress } from "./address.ts";
@@ -16,12 +16,12 @@ const abi = parseAbi([
 /** Decimals of native tokens; wrapped ones have the same on every chain with an ISMP host. */
 const NATIVE_DECIMALS = 18n;
 
-/** Calldata that asks the router for its wrapped native token. */
+/** Calldata for the router's wrapped native token. */
 export function encodeWrappedNative(): Hex {
   return encodeFunctionData({ abi, functionName: "WETH" });
 }
 
-/** The wrapped native token; `undefined` when the answer is no address or the zero address. */
+/** Wrapped native token; `undefined` when the answer is not an address or is the zero address. */
 export function decodeWrappedNative(result: Hex): Address | undefined {
   try {
     return presentAddress(decodeFunctionResult({ abi, functionName: "WETH", data: result }));
@@ -30,15 +30,15 @@ export function decodeWrappedNative(result: Hex): Address | undefined {
   }
 }
 
-/** Calldata that asks how many units of the fee token buy one whole native token. */
+/** Calldata for the number of fee token units that buy one whole native token. */
 export function encodeRouterQuestion(feeToken: Address, wrappedNative: Address): Hex {
   const args = [10n ** NATIVE_DECIMALS, [feeToken, wrappedNative]] as const;
   return encodeFunctionData({ abi, functionName: "getAmountsIn", args });
 }
 
 /**
- * Price in the router's answer, for a fee token with so many decimals. A wrapper may answer with one amount alone: that
- * of Gnosis only wraps the native token, which is the fee token there. Source: polytope-labs/hyperbridge:
+ * Price in the router's answer, for a fee token with so many decimals. A wrapper may answer with a single amount:
+ * that of Gnosis only wraps the native token, which is the fee token there. Source: polytope-labs/hyperbridge:
  * evm/src/utils/uniswapv2/GnosisUniswapV2Wrapper.sol, evm/config.mainnet.toml.
  */
 export function decodeRouterPrice(result: Hex, feeTokenDecimals: number): Quotation {
@@ -49,7 +49,7 @@ export function decodeRouterPrice(result: Hex, feeTokenDecimals: number): Quotat
     return { kind: "failed", code: "malformed" };
   }
   const [amount] = amounts;
-  // A token with other decimals than the native one is not its wrapped form.
+  // A token with different decimals than the native one is not its wrapped form.
   const isWrapper = amounts.length === 1 && BigInt(feeTokenDecimals) === NATIVE_DECIMALS;
   if (amount === undefined || (amounts.length !== 2 && !isWrapper)) {
     return { kind: "failed", code: "malformed" };

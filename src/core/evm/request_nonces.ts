@@ -1,29 +1,29 @@
 /**
- * Whether logs of a host hold every request: a host numbers its requests without gaps, posts and gets together.
- * Source: polytope-labs/hyperbridge: evm/src/core/EvmHost.sol (`_nextNonce`). Pure.
+ * Checks whether logs of a host contain every request: a host numbers its requests without gaps, posts and gets
+ * together. Source: polytope-labs/hyperbridge: evm/src/core/EvmHost.sol (`_nextNonce`). Pure.
  */
 
-/** What is known of the requests of a range of blocks. */
+/** Known requests of a range of blocks. */
 export interface RequestCount {
   /** Nonce of the first request in the range or after it; `undefined`: not known. */
   readonly first: bigint | undefined;
   /** The host's next nonce at the end of the range; `undefined`: not known. */
   readonly end: bigint | undefined;
-  /** Nonces of the requests that the logs tell of, in any order. */
+  /** Nonces of the requests in the logs, in any order. */
   readonly nonces: readonly bigint[];
   /** Logs of requests that could not be read: each stands for one nonce. */
   readonly unreadable: number;
 }
 
-/** Requests that logs do not tell of. */
+/** Requests that are missing in the logs. */
 export interface MissingRequests {
   readonly count: bigint;
-  /** Nonces between which they are, both inclusive. */
+  /** Range of their nonces, both inclusive. */
   readonly from: bigint;
   readonly to: bigint;
 }
 
-/** The requests that are missing; `undefined`: none, as far as it can be known. */
+/** Finds missing requests; `undefined`: none, as far as can be known. */
 export function findMissingRequests(
   { first, end, nonces, unreadable }: RequestCount,
 ): MissingRequests | undefined {

@@ -1,6 +1,6 @@
 /**
- * Revert data to named codes, also inside `batchCall`.
- * Source: polytope-labs/hyperbridge: evm/src/core/HandlerV2.sol; Solidity ABI specification (Error, Panic).
+ * Decodes revert data to named codes, also inside `batchCall`. Source: polytope-labs/hyperbridge:
+ * evm/src/core/HandlerV2.sol; Solidity ABI specification (Error, Panic).
  */
 import { type Abi, decodeErrorResult, parseAbi } from "viem";
 import type { Hex } from "../encoding/bytes.ts";
@@ -16,7 +16,7 @@ const solidityAbi = parseAbi(["error Error(string reason)", "error Panic(uint256
 
 type NamesOf<A extends Abi> = Extract<A[number], { type: "error" }>["name"];
 
-/** Name of an error of the contracts around a host, as the contracts call it. */
+/** Name of an error declared by the host's contracts. */
 export type HostErrorName =
   | NamesOf<typeof evmHostAbi>
   | NamesOf<typeof handlerV2Abi>
@@ -24,7 +24,7 @@ export type HostErrorName =
   | NamesOf<typeof consensusRouterAbi>
   | NamesOf<typeof beefyVerifierAbi>;
 
-/** A revert by what it says. */
+/** Decoded revert. */
 export type Revert =
   | { readonly code: Exclude<HostErrorName, "BatchCallFailed"> }
   | {
@@ -80,7 +80,7 @@ function decodeSolidity(data: Hex): Revert | undefined {
     : { code: "Panic", panic: decoded.args[0] };
 }
 
-/** viem reports everything that it cannot decode by throwing; here that is the answer "not this". */
+/** Returns `undefined` if decoding throws: viem reports everything that it cannot decode that way. */
 function attempt<T>(decode: () => T): T | undefined {
   try {
     return decode();

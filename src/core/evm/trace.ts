@@ -1,7 +1,7 @@
 /**
- * Answers of `debug_traceCall` with the callTracer: which messages a transaction would deliver, and its gas.
- * The host swallows failing callbacks, so only the host's own event says that a delivery happens.
- * Source: ethereum/go-ethereum: eth/tracers/native/call.go; polytope-labs/hyperbridge: evm/src/core/EvmHost.sol.
+ * Answers of `debug_traceCall` with the callTracer: the messages a transaction would deliver, and its gas. The host
+ * swallows failing callbacks, so only the host's own event shows that a delivery happens. Source:
+ * ethereum/go-ethereum: eth/tracers/native/call.go; polytope-labs/hyperbridge: evm/src/core/EvmHost.sol.
  */
 import { type Abi, toFunctionSelector } from "viem";
 import { z } from "zod";
@@ -30,22 +30,22 @@ export interface DispatchFrame {
   readonly isModuleDone: boolean;
 }
 
-/** One inner call of a `batchCall`, or the whole transaction where there is none. */
+/** One inner call of a `batchCall`, or the whole transaction if there is none. */
 export interface StepFrame {
   readonly gasUsed: bigint;
   /** In the order in which they happened: ascending by leaf index. */
   readonly dispatches: readonly DispatchFrame[];
 }
 
-/** What a traced transaction would do on one host. */
+/** Effects of a traced transaction on one host. */
 export interface TraceOutcome extends HandledMessages {
   /** Gas used by the whole transaction. On Arbitrum it lacks the L1 part. */
   readonly gasUsed: bigint;
-  /** Revert data when the transaction itself would fail (`0x` when the tracer gave none). */
+  /** Revert data when the transaction itself would fail (`0x` when the tracer returned none). */
   readonly revertData: Hex | undefined;
-  /** Number of logs of any contract; 0 may also mean that the tracer leaves them out. */
+  /** Number of logs of any contract; 0 may also mean that the tracer omits them. */
   readonly logCount: number;
-  /** What each step used, in order. Without dispatches where the tracer leaves inner calls or inputs out. */
+  /** Gas of each step, in order. Without dispatches if the tracer omits inner calls or inputs. */
   readonly steps: readonly StepFrame[];
 }
 
@@ -91,7 +91,7 @@ interface StepBuilder {
   readonly dispatches: DispatchBuilder[];
 }
 
-/** What the callers of a frame are. */
+/** Step and dispatch of a frame's callers. */
 type Within =
   | { readonly kind: "nothing" | "batch" | "dispatched" }
   | { readonly kind: "step"; readonly step: StepBuilder }
@@ -130,7 +130,7 @@ export function readTrace(trace: unknown, host: Address): TraceOutcome {
   return { posts, gets, gasUsed: BigInt(top.gasUsed), revertData, logCount, steps };
 }
 
-/** Files a frame that did not fail under its step and dispatch; returns what its own calls are within. */
+/** Records a successful frame under its step and dispatch; returns the place of its own calls. */
 function placeFrame(frame: Frame, within: Within, host: Address, steps: StepBuilder[]): Within {
   const selector = frame.input?.slice(0, 10).toLowerCase() ?? "";
   switch (within.kind) {

@@ -1,7 +1,7 @@
 /**
- * Light clients that take proofs of a chain's state only when governance has listed the chain, whatever heights of it
- * they know: those of beacon chains, also for the rollups whose heights are stored under their names.
- * Source: polytope-labs/hyperbridge: modules/ismp/clients/sync-committee/src/{pallet,beacon_client}.rs.
+ * Light clients that accept proofs of a chain's state only after governance has listed the chain, whatever heights of
+ * it they know: those of beacon chains, also for the rollups whose heights are stored under their names. Source:
+ * polytope-labs/hyperbridge: modules/ismp/clients/sync-committee/src/{pallet,beacon_client}.rs.
  */
 import { concatBytes } from "../encoding/bytes.ts";
 import {
@@ -12,11 +12,11 @@ import {
 } from "./state_machine.ts";
 import { storagePrefix, twoxConcat } from "./storage_keys.ts";
 
-/** Where a client's list is, as messages name it. */
+/** Location of a client's list, as messages name it. */
 export interface AcceptedChains {
   /** Pallet and storage item. */
   readonly name: string;
-  /** Call with which governance adds a chain. */
+  /** Call by which governance adds a chain. */
   readonly addCall: string;
   /** Key of a chain's entry; there is an entry for every chain of the list. */
   key(chain: StateMachine): Uint8Array;
@@ -37,12 +37,12 @@ export const acceptedLists: ReadonlyMap<ConsensusClientId, AcceptedChains> = new
   [toConsensusClientId("GNOS"), listOf("IsmpSyncCommitteeGno")],
 ]);
 
-/** The list of a client; `undefined`: it takes messages of every chain that it knows heights of. */
+/** List of a client; `undefined`: it accepts messages of every chain that it knows heights of. */
 export function acceptedChainsOf(client: ConsensusClientId): AcceptedChains | undefined {
   return acceptedLists.get(client);
 }
 
-/** What an operator is told of a chain that is not listed; completes "the hub ...". */
+/** Text for an operator about a chain that is not listed; completes "the hub ...". */
 export function describeUnlisted(chain: StateMachine, list: AcceptedChains): string {
   return `does not accept messages of ${chain} yet: ${list.name} does not list it. ` +
     `Governance adds it with ${list.addCall}`;

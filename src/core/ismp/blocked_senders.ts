@@ -1,7 +1,7 @@
 /**
- * Senders whose POST requests the runtime of the main network's hub refuses, on whatever chain: contracts that were
- * given up. The list is part of the runtime's code, not of its storage.
- * Source: polytope-labs/hyperbridge: parachain/runtimes/nexus/src/ismp.rs.
+ * Senders whose POST requests the runtime of the main network's hub refuses, on any chain: contracts that were
+ * abandoned. The list is part of the runtime's code, not of its storage. Source: polytope-labs/hyperbridge:
+ * parachain/runtimes/nexus/src/ismp.rs.
  */
 import { toHex } from "../encoding/bytes.ts";
 
@@ -14,7 +14,7 @@ const BLOCKED: ReadonlySet<string> = new Set([
   "0xce304770236f39f9911bfcc51afbdff3b8635718",
 ]);
 
-/** True when a runtime of that name takes no POST request from the sender. */
+/** True when a runtime with that name accepts no POST request from the sender. */
 export function isBlockedSender(specName: string, from: Uint8Array): boolean {
   return specName === RUNTIME && BLOCKED.has(toHex(from));
 }

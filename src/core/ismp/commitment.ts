@@ -1,7 +1,7 @@
 /**
- * Commitments: what identifies a request or response on every chain, and the leaf hashes of the hub's MMR.
- * keccak256 of Solidity's `abi.encode` of the struct as one tuple, on every chain.
- * Source: polytope-labs/hyperbridge: sdk/packages/core/contracts/libraries/Message.sol, modules/ismp/core/src/router.rs.
+ * Commitments: identifiers of a request or response on every chain, and the leaf hashes of the hub's MMR. keccak256
+ * of Solidity's `abi.encode` of the struct as one tuple, on every chain. Source: polytope-labs/hyperbridge:
+ * sdk/packages/core/contracts/libraries/Message.sol, modules/ismp/core/src/router.rs.
  */
 import { encodeAbiParameters } from "viem/utils";
 import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../encoding/bytes.ts";
@@ -136,7 +136,7 @@ export function commitmentOfPost(request: PostRequest): Hash256 {
   return toHash256(keccak256(abiEncodePost(request)));
 }
 
-/** Identifies a get request; its response is filed under it in receipts. */
+/** Identifies a get request; the receipt of its response is stored under it. */
 export function commitmentOfGet(request: GetRequest): Hash256 {
   return toHash256(keccak256(abiEncodeGet(request)));
 }

@@ -30,7 +30,7 @@ export interface StateCommitmentVetoed {
 /** A message was delivered. For gets the commitment is the request's. */
 export interface MessageHandled {
   readonly commitment: Hash256;
-  /** Who delivered it: 20-byte address or 32-byte key. */
+  /** Relayer that delivered it: 20-byte address or 32-byte key. */
   readonly relayer: Uint8Array;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Fees and rewards on the hub: what a relayer submits to be credited and paid.
- * Source: polytope-labs/hyperbridge: modules/pallets/relayer/src/withdrawal.rs, modules/utils/crypto/src/verification.rs.
+ * Fees and rewards on the hub: claims and withdrawals that a relayer submits. Source: polytope-labs/hyperbridge:
+ * modules/pallets/relayer/src/withdrawal.rs, modules/utils/crypto/src/verification.rs.
  */
 import type { Hash256 } from "../encoding/bytes.ts";
 import {
@@ -36,7 +36,7 @@ export type Signature =
 
 /** Proofs that requests were paid for on their source and delivered on their destination. */
 export interface WithdrawalProof {
-  /** At most 50 in one proof, as upstream does it; all delivered by one address. */
+  /** At most 50 in one proof, as upstream; all delivered by one address. */
   readonly commitments: readonly Hash256[];
   readonly sourceProof: Proof;
   readonly destProof: Proof;
@@ -44,7 +44,7 @@ export interface WithdrawalProof {
   readonly beneficiaryDetails: readonly [beneficiary: Uint8Array, signature: Signature] | undefined;
 }
 
-/** Order to pay out all credited fees of the signing address on one chain. */
+/** Withdrawal of all credited fees of the signing address on one chain. */
 export interface WithdrawalInputData {
   readonly signature: Signature;
   readonly destChain: StateMachine;

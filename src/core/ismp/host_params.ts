@@ -36,7 +36,7 @@ export interface EvmHostParam {
 /** Parameters of a host of any kind (EVM is the only one at HEAD). */
 export type HostParam = { readonly tag: "EvmHostParam"; readonly value: EvmHostParam };
 
-/** The same fields; undefined leaves one as it is. */
+/** The same fields; undefined leaves a field unchanged. */
 export type EvmHostParamUpdate = { readonly [Field in keyof EvmHostParam]: EvmHostParam[Field] | undefined };
 
 /** Change of a host's parameters. */

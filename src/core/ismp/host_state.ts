@@ -26,7 +26,7 @@ export interface RequestMetadata {
   readonly claimed: boolean;
 }
 
-/** Value under `ResponseReceipts`, filed by the commitment of the request. */
+/** Value under `ResponseReceipts`, stored by the commitment of the request. */
 export interface ResponseReceipt {
   /** Commitment of the response. */
   readonly response: Hash256;

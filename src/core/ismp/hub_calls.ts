@@ -185,7 +185,7 @@ export function hubCallCodec(pallets: HubCallPallets): Codec<HubCall> {
   ]);
 }
 
-/** First byte of an unsigned extrinsic of format 4; the hub takes no format 5 before its next runtimes. */
+/** First byte of an unsigned extrinsic of format 4; the hub accepts no format 5 before its next runtimes. */
 const bareVersion = 0x04;
 
 /** Unsigned extrinsic of an encoded call: compact length, version byte, call. */
@@ -203,7 +203,7 @@ export function decodeBareExtrinsic(extrinsic: Uint8Array): Uint8Array {
   return body.slice(1);
 }
 
-/** Hash by which the hub names an extrinsic: keccak256 of all its bytes, length included. */
+/** Extrinsic hash on the hub: keccak256 of all its bytes, length included. */
 export function hubExtrinsicHash(extrinsic: Uint8Array): Hash256 {
   return toHash256(keccak256(extrinsic));
 }

@@ -1,7 +1,7 @@
 /**
- * Pallet events of the hub as `System.Events` stores them, of those pallets that relayers watch.
- * A live chain's events are decoded with its metadata; this is the shape at HEAD, for test hubs and offline reading.
- * Source: polytope-labs/hyperbridge: modules/pallets/{ismp,relayer,beefy-consensus-proofs}/src/lib.rs.
+ * Pallet events of the hub as `System.Events` stores them, for the pallets that relayers watch. A live chain's events
+ * are decoded with its metadata; this is the shape at HEAD, for test hubs and offline reading. Source:
+ * polytope-labs/hyperbridge: modules/pallets/{ismp,relayer,beefy-consensus-proofs}/src/lib.rs.
  */
 import type { Hash256 } from "../encoding/bytes.ts";
 import {
@@ -45,7 +45,7 @@ export interface RequestDispatched {
   readonly commitment: Hash256;
 }
 
-/** A response was made by the hub; `reqCommitment` names the request. */
+/** A response was created by the hub; `reqCommitment` names the request. */
 export interface ResponseDispatched extends RequestDispatched {
   readonly reqCommitment: Hash256;
 }
@@ -99,7 +99,7 @@ export type HubEvent =
   | Variant<"Relayer", RelayerPalletEvent>
   | Variant<"BeefyConsensusProofs", BeefyProofsPalletEvent>;
 
-/** When an event happened inside its block. */
+/** Phase of a block in which an event happened. */
 export type EventPhase =
   | Variant<"ApplyExtrinsic", number>
   | Variant<"Finalization" | "Initialization", undefined>;

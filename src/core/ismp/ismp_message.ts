@@ -1,6 +1,6 @@
 /**
- * What relayers submit: the messages of `handle_unsigned` and the arguments around them.
- * Source: polytope-labs/hyperbridge: modules/ismp/core/src/messaging.rs, modules/pallets/state-coprocessor.
+ * Messages that relayers submit: those of `handle_unsigned` and the arguments around them. Source:
+ * polytope-labs/hyperbridge: modules/ismp/core/src/messaging.rs, modules/pallets/state-coprocessor.
  */
 import type { Hash256 } from "../encoding/bytes.ts";
 import {
@@ -34,7 +34,7 @@ import {
 export interface ConsensusMessage {
   readonly consensusProof: Uint8Array;
   readonly consensusStateId: ConsensusStateId;
-  /** Up to 32 bytes are stored as they are; longer ones must be a SCALE `Signature`. */
+  /** Up to 32 bytes are stored unchanged; longer ones must be a SCALE `Signature`. */
   readonly signer: Uint8Array;
 }
 
@@ -53,7 +53,7 @@ export interface RequestMessage {
   readonly signer: Uint8Array;
 }
 
-/** Get requests of the receiving host with a proof of the values of their keys. */
+/** Get requests of the target host with a proof of the values of their keys. */
 export interface ResponseMessage {
   readonly requests: readonly GetRequest[];
   readonly proof: Proof;
@@ -101,7 +101,7 @@ export interface FundMessageParams {
   readonly amount: bigint;
 }
 
-/** Get requests with proofs of their dispatch and of the values asked for; the hub makes the responses. */
+/** Get requests with proofs of their dispatch and of the requested values; the hub creates the responses. */
 export interface GetRequestsWithProof {
   readonly requests: readonly GetRequest[];
   /** Membership of the requests on their source. */

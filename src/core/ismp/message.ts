@@ -20,7 +20,7 @@ export interface PostRequest {
   readonly body: Uint8Array;
 }
 
-/** A question about the state of `dest` at block `height`. */
+/** Request for values of the state of `dest` at block `height`. */
 export interface GetRequest {
   readonly source: StateMachine;
   readonly dest: StateMachine;
@@ -47,7 +47,7 @@ export interface GetResponse {
   readonly values: readonly StorageValue[];
 }
 
-/** A request or response with the commitment that identifies it, as the pipelines carry it. */
+/** A request or response with the commitment that identifies it, as the programs process it. */
 export type Message =
   | { readonly kind: "post"; readonly commitment: Hash256; readonly request: PostRequest }
   | { readonly kind: "get"; readonly commitment: Hash256; readonly request: GetRequest }

@@ -1,6 +1,6 @@
 /**
- * Envelopes of proofs: `Proof` and the formats of its opaque bytes. Making and checking them is in `protocol/trie`.
- * Source: polytope-labs/hyperbridge: modules/ismp/core/src/messaging.rs, modules/ismp/state-machines, modules/trees/mmr.
+ * Envelopes of proofs: `Proof` and the formats of its opaque bytes. `core/merkle` verifies them. Source:
+ * polytope-labs/hyperbridge: modules/ismp/core/src/messaging.rs, modules/ismp/state-machines, modules/trees/mmr.
  */
 import type { Hash256, Hex } from "../encoding/bytes.ts";
 import {
@@ -43,26 +43,26 @@ export interface EvmStateProof {
   readonly storageProof: ReadonlyMap<Hex, readonly Uint8Array[]>;
 }
 
-/** Where a leaf is in the hub's MMR. */
+/** Location of a leaf in the hub's MMR. */
 export interface LeafIndexAndPos {
   readonly leafIndex: bigint;
   /** Position among all nodes: 2 * index - popcount(index). */
   readonly pos: bigint;
 }
 
-/** Answer of `mmr_queryProof`: leaves in the order asked, items in canonical order. */
+/** Answer of `mmr_queryProof`: leaves in the order requested, items in canonical order. */
 export interface MmrProof {
   readonly leafIndicesAndPos: readonly LeafIndexAndPos[];
   readonly leafCount: bigint;
   readonly items: readonly Hash256[];
 }
 
-/** What an MMR proof is asked for: commitments of requests or of responses. */
+/** Subject of an MMR proof: commitments of requests or of responses. */
 export type ProofKeys =
   | { readonly tag: "Requests"; readonly value: readonly Hash256[] }
   | { readonly tag: "Responses"; readonly value: readonly Hash256[] };
 
-/** Proof of parachain headers under a relay chain's state root, as the hub's parachain client takes it. */
+/** Proof of parachain headers under a relay chain's state root, in the form of the hub's parachain client. */
 export interface ParachainConsensusProof {
   readonly relayHeight: number;
   readonly storageProof: readonly Uint8Array[];

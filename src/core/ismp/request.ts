@@ -11,7 +11,7 @@ export type Request =
   | { readonly tag: "Post"; readonly value: PostRequest }
   | { readonly tag: "Get"; readonly value: GetRequest };
 
-/** What the hub's MMR and offchain store hold: requests it routes and responses it made. */
+/** Content of the hub's MMR and offchain store: requests it routes and responses it created. */
 export type Leaf =
   | { readonly tag: "Request"; readonly value: Request }
   | { readonly tag: "GetResponse"; readonly value: GetResponse };

@@ -16,7 +16,7 @@ import {
   toConsensusStateId,
 } from "./state_machine.ts";
 
-/** JSON that has not the shape of the named type. */
+/** JSON that does not have the shape of the named type. */
 export class IsmpJsonError extends Error {
   override readonly name = "IsmpJsonError";
   readonly code = "malformed_json";
@@ -38,7 +38,7 @@ function parse<T>(schema: z.ZodType<T>, json: unknown, typeName: string, place: 
   throw new IsmpJsonError(typeName, [...place, ...issue?.path ?? []].join("."), { cause: parsed.error });
 }
 
-/** A schema whose conversion may throw: the thrown error becomes an issue at this place. */
+/** Schema whose conversion may throw: the thrown error becomes an issue at this place. */
 function converted<In, Out>(schema: z.ZodType<In>, convert: (value: In) => Out): z.ZodType<Out> {
   return schema.transform((value, context) => {
     try {
@@ -211,7 +211,7 @@ export function parseProofAnswer(json: unknown): ProofAnswer {
   return parse(proofAnswerSchema, json, "Proof");
 }
 
-/** One event of an answer: the event, or why it cannot be read. */
+/** One event of an answer: the event, or the reason why it cannot be read. */
 export type DecodedEvent =
   | { readonly kind: "event"; readonly event: IsmpEvent }
   | { readonly kind: "undecodable"; readonly error: IsmpJsonError };
@@ -239,14 +239,14 @@ export function parseEventsByBlock(json: unknown): ReadonlyMap<Hash256, readonly
   );
 }
 
-/** Where an event happened. */
+/** Position of an event. */
 export interface EventMetadata {
   readonly blockHash: Hash256;
   readonly transactionHash: Hash256;
   readonly blockNumber: bigint;
 }
 
-/** An event with its place. */
+/** Event with its position. */
 export interface EventWithMetadata {
   readonly meta: EventMetadata;
   readonly decoded: DecodedEvent;

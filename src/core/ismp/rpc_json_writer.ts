@@ -1,6 +1,6 @@
 /**
- * Writes the JSON of the hub's `ismp_*` and `mmr_*` methods; `rpc_json.ts` reads it, and says what its rules are.
- * Integers stay numbers as long as that is exact.
+ * Writes the JSON of the hub's `ismp_*` and `mmr_*` methods; `rpc_json.ts` reads it and documents its rules. Integers
+ * stay numbers as long as that is exact.
  */
 import { type Hash256, toHex } from "../encoding/bytes.ts";
 import type { IsmpEvent } from "./event.ts";
@@ -10,7 +10,7 @@ import type { Request } from "./request.ts";
 import type { ProofAnswer } from "./rpc_json.ts";
 import type { ConsensusStateId, StateMachine, StateMachineHeight, StateMachineId } from "./state_machine.ts";
 
-/** A JSON integer: a bigint where a number would lose digits. */
+/** JSON integer: a bigint if a number would lose digits. */
 export type JsonInteger = number | bigint;
 
 /** JSON as this program writes and reads it: integers beyond 2^53 are bigints. */
@@ -34,7 +34,7 @@ export function proofKeysToJson(keys: ProofKeys): Readonly<Record<string, readon
   return { [keys.tag]: keys.value };
 }
 
-/** Raw bytes as the custom methods want them: an array of numbers, never hex. */
+/** Raw bytes in the form of the custom methods: an array of numbers, never hex. */
 export function byteArrayToJson(bytes: Uint8Array): readonly number[] {
   return [...bytes];
 }

@@ -1,5 +1,5 @@
 /**
- * What relayer keys sign for the hub, and the two signature schemes: secp256k1 over a raw hash, sr25519.
+ * Messages that relayer keys sign for the hub, and the two signature schemes: secp256k1 over a raw hash, sr25519.
  * Source: polytope-labs/hyperbridge: modules/pallets/relayer/src/lib.rs, modules/utils/crypto/src/verification.rs.
  */
 import { ed25519 } from "@noble/curves/ed25519.js";
@@ -13,7 +13,7 @@ import type { GetRequest, PostRequest } from "./message.ts";
 import { getRequestCodec, postRequestCodec } from "./request.ts";
 import { type StateMachine, stateMachineCodec } from "./state_machine.ts";
 
-/** Why a key or signature is not usable. Neither keys nor signatures appear in the text. */
+/** Reason why a key or signature is not usable. Neither keys nor signatures appear in the text. */
 export type SignatureErrorCode = "bad_key" | "bad_signature";
 
 /** A key or signature of the wrong form. */
@@ -24,7 +24,7 @@ export class SignatureError extends Error {
   }
 }
 
-/** Bytes that are signed, and their keccak256, which is what the key sees. */
+/** Bytes to sign, and their keccak256, which the key signs. */
 export interface SignedMessage {
   readonly preimage: Uint8Array;
   readonly digest: Hash256;
@@ -35,8 +35,8 @@ function signedMessage(preimage: Uint8Array): SignedMessage {
 }
 
 /**
- * Order to withdraw fees. `nonce` is the hub's `Relayer.Nonce[address][destChain]`.
- * A beneficiary is appended only when there is one (no option byte).
+ * Withdrawal of fees. `nonce` is the hub's `Relayer.Nonce[address][destChain]`. A beneficiary is appended only when
+ * there is one (no option byte).
  */
 export function withdrawMessage(
   fields: { nonce: bigint; destChain: StateMachine; beneficiary?: Uint8Array | undefined },
@@ -81,17 +81,19 @@ export function requestClaimMessage(
   );
 }
 
-/** What the signer of a request message signs (for incentives; a wrong signature does not stop the message). */
+/**
+ * Message signed by the signer of a request message (for incentives; a wrong signature does not stop the message).
+ */
 export function requestSignerMessage(requests: readonly PostRequest[]): SignedMessage {
   return signedMessage(list(postRequestCodec).enc(requests));
 }
 
-/** What the signer of a response message signs. */
+/** Message signed by the signer of a response message. */
 export function responseSignerMessage(requests: readonly GetRequest[]): SignedMessage {
   return signedMessage(list(getRequestCodec).enc(requests));
 }
 
-/** What the signer of a consensus message signs. */
+/** Message signed by the signer of a consensus message. */
 export function consensusSignerMessage(consensusProof: Uint8Array): SignedMessage {
   return signedMessage(consensusProof);
 }
@@ -175,7 +177,7 @@ export function signSr25519(message: Uint8Array, key: Uint8Array, random: Uint8A
   return sr25519.sign(sr25519Secret(key), message, random);
 }
 
-/** True when the signature over `message` with context `substrate` is the key's. Never throws. */
+/** True when the key made the signature over `message` with context `substrate`. Never throws. */
 export function verifySr25519(message: Uint8Array, signature: Uint8Array, publicKey: Uint8Array): boolean {
   try {
     return sr25519.verify(message, signature, publicKey);
@@ -229,7 +231,7 @@ export function signerOf(signature: Signature): Uint8Array {
 }
 
 /**
- * What a host stores of a message's `signer` field: up to 32 bytes as they are, else the signer of the SCALE
+ * Signer that a host stores for a message's `signer` field: up to 32 bytes unchanged, else the signer of the SCALE
  * {@link Signature} in it. @throws {ScaleError} when longer bytes are no signature.
  */
 export function storedSigner(signer: Uint8Array): Uint8Array {

@@ -1,6 +1,6 @@
 /**
- * What a light client stores about a height of another chain.
- * Source: polytope-labs/hyperbridge: modules/ismp/core/src/consensus.rs.
+ * Commitment that a light client stores for a height of another chain. Source: polytope-labs/hyperbridge:
+ * modules/ismp/core/src/consensus.rs.
  */
 import type { Hash256 } from "../encoding/bytes.ts";
 import { type Codec, hash256, Option, Struct, u64 } from "../encoding/scale.ts";

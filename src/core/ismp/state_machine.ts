@@ -38,7 +38,7 @@ export interface StateMachineHeight {
   readonly height: bigint;
 }
 
-/** Why a name is not accepted. */
+/** Reason why a name is not accepted. */
 export type IdentifierErrorCode =
   /** The text names no known kind of state machine (the prefix is case sensitive). */
   | "unknown_prefix"
@@ -58,7 +58,7 @@ export class IdentifierError extends Error {
   override readonly name = "IdentifierError";
   constructor(
     readonly code: IdentifierErrorCode,
-    /** What was offered, shortened to 64 characters; bytes as hex. */
+    /** Rejected input, shortened to 64 characters; bytes as hex. */
     readonly found: string,
     options?: ErrorOptions,
   ) {
@@ -66,7 +66,7 @@ export class IdentifierError extends Error {
   }
 }
 
-/** A state machine taken apart. The variants and their order are those of the SCALE enum. */
+/** Parts of a state machine. The variants and their order are those of the SCALE enum. */
 export type StateMachineParts =
   | { readonly tag: "Evm"; readonly value: number }
   | { readonly tag: "Polkadot"; readonly value: number }

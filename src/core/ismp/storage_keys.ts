@@ -112,7 +112,9 @@ export const ismpKeys: {
   childTrieRoot: plain("Ismp", "ChildTrieRoot"),
 };
 
-/** Keys of pallet `Relayer`. Mind the order: `fees` is (chain where the fee was paid, address), `nonce` the reverse. */
+/**
+ * Keys of pallet `Relayer`. Note the order: `fees` is (chain where the fee was paid, address), `nonce` the reverse.
+ */
 export const relayerKeys: {
   readonly fees: ByChainAndBytes;
   readonly nonce: (address: Uint8Array, chain: StateMachine) => Uint8Array;
@@ -150,7 +152,7 @@ export const hostExecutiveKeys: {
   feeTokenDecimals: map("HostExecutive", "FeeTokenDecimals", blake2Concat, stateMachineCodec),
 };
 
-/** Keys of pallet `Bandwidth`; the application's id is cut to 32 bytes by the pallet. */
+/** Keys of pallet `Bandwidth`; the pallet truncates the application's id to 32 bytes. */
 export const bandwidthKeys: {
   readonly allowance: ByChainAndBytes;
   readonly allowlist: ByChainAndBytes;

@@ -1,5 +1,5 @@
 /**
- * State proofs of EVM chains as the hub wants them: built from `eth_getProof` answers, read with the hub's rules.
+ * State proofs of EVM chains in the form of the hub: built from `eth_getProof` answers, read with the hub's rules.
  * The proof and its SCALE form are in `../ismp/proof.ts`. Start at {@link readEvmState}.
  */
 import { concatBytes, fromHex, type Hash256, type Hex, toHash256, toHex } from "../encoding/bytes.ts";
@@ -9,15 +9,17 @@ import { TrieNodes } from "./trie_nodes.ts";
 import { decodeRlp, EMPTY_NODE, EMPTY_ROOT, readPatricia, type RlpItem } from "./patricia.ts";
 import { TrieError } from "./trie_error.ts";
 
-/** Why the hub refuses a state proof; names follow polytope-labs/hyperbridge: modules/ismp/state-machines/evm. */
+/**
+ * Reason why the hub refuses a state proof; names follow polytope-labs/hyperbridge: modules/ismp/state-machines/evm.
+ */
 export type EvmProofErrorCode =
   /** A key is not 20, 32 or 52 bytes. */
   | "unsupported_key_length"
-  /** A key was asked twice. */
+  /** A key was requested twice. */
   | "duplicate_key"
   /** A contract of the keys has no storage proof. */
   | "incomplete_storage_proof"
-  /** The proof has storage of a contract that no key asks for. */
+  /** The proof contains storage of a contract that no key requests. */
   | "unrequested_contract_proof"
   /** The account nodes do not lead from the state root to the account; `cause` is a `TrieError`. */
   | "invalid_account_proof"
@@ -32,7 +34,7 @@ export type EvmProofErrorCode =
   /** An answer of `eth_getProof` or an address is not hex of the right length. */
   | "malformed_answer";
 
-/** A state proof of an EVM chain that the hub would refuse, or an answer that gives none. */
+/** State proof of an EVM chain that the hub would refuse, or an answer that contains none. */
 export class EvmProofError extends Error {
   override readonly name = "EvmProofError";
 
@@ -41,7 +43,7 @@ export class EvmProofError extends Error {
   }
 }
 
-/** The part of an `eth_getProof` answer (EIP-1186) that a state proof is made of. */
+/** Fields of an `eth_getProof` answer (EIP-1186) that make up a state proof. */
 export interface AccountProofAnswer {
   readonly address: string;
   readonly accountProof: readonly string[];
@@ -58,12 +60,11 @@ export interface EvmAccount {
 }
 
 /**
- * Packs `eth_getProof` answers taken at one block into one proof: account nodes in the order of the answers,
- * storage nodes sorted, both without repetitions. Several answers for one address are joined; an answer without
- * slots adds no storage entry, since the hub refuses storage that no key asks for. Entries rise by address.
+ * Packs `eth_getProof` answers taken at one block into one proof: account nodes in the order of the answers, storage
+ * nodes sorted, both without repetitions. Several answers for one address are joined; an answer without slots adds no
+ * storage entry, since the hub refuses storage that no key requests. Entries rise by address.
  *
- * RPC endpoints may leave out the one node of an empty storage trie, without which the hub cannot read it: it is
- * added.
+ * RPC endpoints may omit the one node of an empty storage trie, without which the hub cannot read it: it is added.
  * @throws {EvmProofError} malformed_answer.
  */
 export function buildEvmStateProof(answers: readonly AccountProofAnswer[]): EvmStateProof {
@@ -101,14 +102,14 @@ export function readEvmAccount(
 }
 
 /**
- * What `proof` shows for `keys`, with the rules of the hub
- * (polytope-labs/hyperbridge: modules/ismp/state-machines/evm, verify_state_proof).
+ * Reads the values of `keys` in `proof`, with the rules of the hub (polytope-labs/hyperbridge:
+ * modules/ismp/state-machines/evm, verify_state_proof).
  *
- * A key of 32 bytes is a slot of `host`, 52 bytes are address ++ slot, 20 bytes an account; slots are not hashed
- * yet. The storage proof must hold exactly the contracts of the slot keys.
+ * A key of 32 bytes is a slot of `host`, 52 bytes are address ++ slot, 20 bytes an account; slots are not hashed yet.
+ * The storage proof must hold exactly the contracts of the slot keys.
  * @param options.host 20-byte address of the ISMP host contract.
- * @returns by hex of the key: RLP of the slot's value, `undefined` for an empty slot; for an account RLP of
- * (nonce, balance, storage root, code hash).
+ * @returns by hex of the key: RLP of the slot's value, `undefined` for an empty slot; for an account RLP of (nonce,
+ * balance, storage root, code hash).
  * @throws {EvmProofError} any code but value_not_present; an account that does not exist is refused, not absent.
  */
 export function readEvmState(
@@ -146,11 +147,11 @@ export function readEvmState(
 
 /**
  * Checks that every slot of `host` is set, the way the hub checks that requests were committed
- * (polytope-labs/hyperbridge: modules/ismp/state-machines/evm, verify_membership). Here, other than in
- * {@link readEvmState}, storage of further contracts does no harm and a slot may be repeated.
+ * (polytope-labs/hyperbridge: modules/ismp/state-machines/evm, verify_membership). Unlike in {@link readEvmState},
+ * storage of further contracts is allowed and a slot may be repeated.
  * @param options.slots 32-byte slot keys, not hashed yet; for requests the second slot of the commitment.
- * @throws {EvmProofError} incomplete_storage_proof, invalid_account_proof, account_not_present,
- * account_malformed, storage_unreadable, value_not_present.
+ * @throws {EvmProofError} incomplete_storage_proof, invalid_account_proof, account_not_present, account_malformed,
+ * storage_unreadable, value_not_present.
  */
 export function verifyEvmMembership(
   options: {

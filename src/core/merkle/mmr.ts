@@ -1,12 +1,11 @@
 /**
  * Merkle mountain range of the hub: positions, peaks, and the check that EVM hosts make on its proofs.
- * Growing a range and making proofs is in `mmr_range.ts`.
  */
 import { concatBytes, equalBytes, fromHex, type Hash256, toHash256 } from "../encoding/bytes.ts";
 import { keccak256 } from "../encoding/hash.ts";
 
 /**
- * Why a proof was refused. The first six are the custom errors of the Solidity library and appear in the same
+ * Reason why a proof is refused. The first six are the custom errors of the Solidity library and appear in the same
  * situations (`@polytope-labs/solidity-merkle-trees` 1.1.0: src/MerkleMountainRange.sol).
  */
 export type MmrErrorCode =
@@ -14,20 +13,20 @@ export type MmrErrorCode =
   | "EmptyTree"
   /** No leaf is to be proven. */
   | "EmptyLeaves"
-  /** Leaf indexes do not rise strictly; covers duplicates. */
+  /** Leaf indexes are not strictly ascending; covers duplicates. */
   | "UnsortedLeaves"
   /** A leaf index is not below the leaf count, or its subtree was cut off by an early end of the items. */
   | "OutOfBoundsLeaves"
-  /** An item is lacking. */
+  /** An item is missing. */
   | "ProofExhausted"
   /** Items are left over. */
   | "UnconsumedProof"
-  /** The calculated root is another one. */
+  /** The calculated root differs. */
   | "RootMismatch"
   /** A leaf, item or root is not 32 bytes of hex. */
   | "MalformedHash";
 
-/** A proof of the mountain range that does not hold, or a question that the range cannot answer. */
+/** Invalid proof of the mountain range, or a request that the range cannot answer. */
 export class MmrError extends Error {
   override readonly name = "MmrError";
 
@@ -53,7 +52,7 @@ export function hashPair(left: Uint8Array, right: Uint8Array): Uint8Array {
   return keccak256(concatBytes(left, right));
 }
 
-/** Position of leaf `index` in the order in which nodes come into being: 2 * index - popcount(index). */
+/** Position of leaf `index` in the order of node creation: 2 * index - popcount(index). */
 export function leafPosition(index: bigint): bigint {
   return 2n * index - BigInt(subtreesOf(index).length);
 }
@@ -89,13 +88,12 @@ export function bagPeaks(peaks: readonly Uint8Array[]): Uint8Array {
 }
 
 /**
- * The root that `items` and `leaves` lead to, calculated as the Solidity library does
- * (`@polytope-labs/solidity-merkle-trees` 1.1.0: CalculateRoot, and used by polytope-labs/hyperbridge:
- * evm/src/core/HandlerV2.sol).
+ * Calculates the root of `items` and `leaves` as the Solidity library does (`@polytope-labs/solidity-merkle-trees`
+ * 1.1.0: CalculateRoot, and used by polytope-labs/hyperbridge: evm/src/core/HandlerV2.sol).
  *
  * Left to right over the subtrees: one without a wanted leaf takes an item as its top, or ends the walk when the
- * items are used up; otherwise the wanted leaves climb level by level, each lacking sibling being the next item.
- * @param leaves in rising order of index.
+ * items are used up; otherwise the wanted leaves climb level by level, each missing sibling being the next item.
+ * @param leaves in ascending order of index.
  * @throws {MmrError} every code but RootMismatch.
  */
 export function calculateMmrRoot(
@@ -157,7 +155,7 @@ function checkLeaves(leaves: readonly MmrLeaf[], leafCount: bigint): void {
   }
 }
 
-/** Hands out the items of a proof in order. */
+/** Reader of the items of a proof, in order. */
 class ItemSource {
   readonly #items: readonly Hash256[];
   #offset = 0;

@@ -26,7 +26,7 @@ export function packNibbles(nibbles: Uint8Array): Uint8Array {
   return bytes;
 }
 
-/** How many nibbles `a` and `b` share from the start. */
+/** Number of leading nibbles that `a` and `b` share. */
 export function sharedLength(a: Uint8Array, b: Uint8Array): number {
   const limit = Math.min(a.length, b.length);
   let length = 0;

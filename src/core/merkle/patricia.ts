@@ -1,7 +1,7 @@
 /**
- * Reading one key of an Ethereum Merkle-Patricia trie from proof nodes (Yellow Paper, appendix D).
+ * Reads one key of an Ethereum Merkle-Patricia trie from proof nodes (Yellow Paper, appendix D).
  *
- * Own walk on top of @ethereumjs/rlp: @ethereumjs/mpt answers asynchronously only, folds every failure into one
+ * Own implementation on top of @ethereumjs/rlp: @ethereumjs/mpt is asynchronous only, folds every failure into one
  * text, and reads an environment variable.
  */
 import { RLP } from "@ethereumjs/rlp";
@@ -29,9 +29,9 @@ type PatriciaNode =
 /**
  * The value stored under `key` below `root`, or `undefined` when the nodes show that there is none.
  *
- * As on the hub, an empty trie is readable only if the proof holds its one node `0x80`
- * (polytope-labs/hyperbridge: modules/trees/ethereum, whose node database knows no empty root by itself).
- * Children under 32 bytes stand inside their parent; the hub refuses those, but under hashed keys none exist.
+ * As on the hub, an empty trie is readable only if the proof contains its one node `0x80` (polytope-labs/hyperbridge:
+ * modules/trees/ethereum, whose node database knows no empty root by itself). Children under 32 bytes are inlined in
+ * their parent; the hub refuses those, but under hashed keys none exist.
  * @param key path of the trie, for state and storage already hashed.
  * @throws {TrieError} missing_root, missing_node, malformed_node.
  */

@@ -15,10 +15,10 @@ export type TrieLayout = "V0" | "V1";
 /** Layout V1 stores values of this many bytes and more by hash (sp-trie: TRIE_VALUE_NODE_THRESHOLD). */
 export const HASHED_VALUE_MIN_BYTES = 33;
 
-/** Children whose byte form is shorter stand inside their parent; others are named by their hash. */
+/** Children whose byte form is shorter are inlined in their parent; others are referenced by their hash. */
 export const HASH_BYTES = 32;
 
-/** A value inside the node, or the hash under which the proof holds it. */
+/** Value inside the node, or the hash under which the proof contains it. */
 export type NodeValue =
   | { readonly kind: "inline"; readonly bytes: Uint8Array }
   | { readonly kind: "hashed"; readonly hash: Uint8Array };
@@ -49,7 +49,7 @@ const HEADERS = {
 
 type HeaderKind = keyof typeof HEADERS;
 
-/** Longest path of a node in nibbles (sp-trie: NIBBLE_SIZE_BOUND). */
+/** Maximum path length of a node in nibbles (sp-trie: NIBBLE_SIZE_BOUND). */
 const MAX_PATH_NIBBLES = 65_535;
 
 /** The hash function behind a {@link HashAlgorithm}. */
@@ -193,7 +193,7 @@ function readBranch(
   return { kind: "branch", partial, value, children };
 }
 
-/** Takes bytes from the front of a node; every lack of bytes is `malformed_node`. */
+/** Reads bytes from the front of a node; missing bytes are `malformed_node`. */
 class NodeReader {
   readonly #bytes: Uint8Array;
   #offset = 0;

@@ -1,5 +1,5 @@
 /**
- * Reading keys of a Substrate trie (main or child) from proof nodes; proofs are made in `substrate_trie.ts`.
+ * Reads keys of a Substrate trie (main or child) from proof nodes.
  */
 import { equalBytes, fromHex, type Hash256, type Hex, toHex } from "../encoding/bytes.ts";
 import type { HashAlgorithm } from "../ismp/proof.ts";
@@ -14,9 +14,9 @@ import {
 } from "./substrate_node.ts";
 
 /**
- * What the proof shows for each of `keys` below `root`, as the verifiers of the protocol read it
- * (polytope-labs/hyperbridge: modules/ismp/state-machines/substrate): both layouts, nodes in any order,
- * unused ones allowed, an empty trie readable without nodes.
+ * Reads the values of `keys` below `root`, as the verifiers of the protocol read it (polytope-labs/hyperbridge:
+ * modules/ismp/state-machines/substrate): both layouts, nodes in any order, unused ones allowed, an empty trie
+ * readable without nodes.
  * @param options.nodes nodes and, for values stored by hash, the raw values.
  * @param options.keys raw trie keys, for the ISMP child trie prefix ++ commitment.
  * @returns by hex of the key: the value, or `undefined` when the nodes show that there is none.

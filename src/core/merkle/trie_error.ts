@@ -1,19 +1,19 @@
 /**
- * The ways in which reading a trie from a bag of proof nodes fails, shared by the Ethereum and the Substrate trie.
+ * Errors of reading a trie from proof nodes, shared by the Ethereum and the Substrate trie.
  */
 
-/** What is wrong with the nodes. */
+/** Problem of the proof nodes. */
 export type TrieErrorCode =
   /** No node has the root as its hash: wrong root, empty proof, or the first node was changed. */
   | "missing_root"
-  /** The path leads to a node that the proof does not hold (dropped, changed or cut). */
+  /** The path leads to a node that the proof does not contain (dropped, changed or cut). */
   | "missing_node"
-  /** The leaf names a value by its hash and the proof does not hold that value (Substrate layout V1). */
+  /** The leaf names a value by its hash and the proof does not contain that value (Substrate layout V1). */
   | "missing_value"
   /** A node has the right hash but is not a node of this kind of trie. */
   | "malformed_node";
 
-/** A trie proof that does not decide what is stored under a key. */
+/** Trie proof that does not decide the value of a key. */
 export class TrieError extends Error {
   override readonly name = "TrieError";
 

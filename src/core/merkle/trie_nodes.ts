@@ -4,7 +4,7 @@
 import { toHex } from "../encoding/bytes.ts";
 import { TrieError } from "./trie_error.ts";
 
-/** Nodes (and raw values) of one trie proof by hash. Hashes every node once when made. */
+/** Nodes (and raw values) of one trie proof by hash. Hashes every node once when created. */
 export class TrieNodes {
   readonly #byHash = new Map<string, Uint8Array>();
 
@@ -15,7 +15,7 @@ export class TrieNodes {
 
   /**
    * The bytes with this hash.
-   * @param code what their absence means.
+   * @param code error code for their absence.
    * @throws {TrieError} with that code.
    */
   find(hash: Uint8Array, code: "missing_root" | "missing_node" | "missing_value"): Uint8Array {

@@ -19,7 +19,7 @@ import {
   u64,
 } from "../encoding/scale.ts";
 
-/** One item of a header's digest. Engines are named by four bytes, ASCII as a rule. */
+/** One item of a header's digest. Engines are named by four bytes, usually ASCII. */
 export type DigestItem =
   | { readonly kind: "other"; readonly data: Uint8Array }
   | {
@@ -106,10 +106,10 @@ export function hashSubstrateHeader(header: SubstrateHeader): Hash256 {
 }
 
 /**
- * What an engine announces in a header: its last item, as clients read it, each of which must be readable; what follows
- * the value is ignored. `undefined`: it announces nothing.
- * Source: polytope-labs/hyperbridge: modules/ismp/clients/beefy/src/consensus.rs, evm/src/consensus/Types.sol
- * (`stateCommitment`), modules/ismp/state-machines/substrate/src/lib.rs (fetch_overlay_root_and_timestamp).
+ * Value that an engine announces in a header: its last item, as clients read it; every item must be readable, and
+ * trailing bytes are ignored. `undefined`: none. Source: polytope-labs/hyperbridge:
+ * modules/ismp/clients/beefy/src/consensus.rs, evm/src/consensus/Types.sol (`stateCommitment`),
+ * modules/ismp/state-machines/substrate/src/lib.rs (fetch_overlay_root_and_timestamp).
  * @throws {ScaleError}
  */
 export function lastAnnounced<T>(
@@ -142,8 +142,9 @@ function babeSlot(data: Uint8Array): bigint {
 }
 
 /**
- * Slot in which a header was made: Aura's or BABE's, the last one that its digest tells; undefined when it tells none.
- * Source: polytope-labs/hyperbridge: modules/ismp/state-machines/substrate/src/lib.rs (fetch_overlay_root_and_timestamp).
+ * Slot in which a header was created: Aura's or BABE's, the last one in its digest; undefined when there is none.
+ * Source: polytope-labs/hyperbridge: modules/ismp/state-machines/substrate/src/lib.rs
+ * (fetch_overlay_root_and_timestamp).
  * @throws {ScaleError} when one of the items is not what its engine writes.
  */
 export function slotOf({ digest }: Pick<SubstrateHeader, "digest">): bigint | undefined {

@@ -12,13 +12,13 @@ export function parachainHeadKey(paraId: number): Uint8Array {
   return concatBytes(storagePrefix("Paras", "Heads"), twoxConcat(u32.enc(paraId)));
 }
 
-/** The head data (for most parachains a SCALE header) out of the stored value. @throws {ScaleError} */
+/** Decodes the head data (for most parachains a SCALE header) of the stored value. @throws {ScaleError} */
 export function decodeHeadData(stored: Uint8Array): Uint8Array {
   return decodeStrict(bytes, stored, "HeadData");
 }
 
 /**
- * Stored heads of parachains that nodes of a relay chain's state prove; undefined for those that have none.
+ * Heads of parachains proven by nodes of a relay chain's state; undefined for those that have none.
  * @throws {TrieError} when the nodes do not decide.
  */
 export function provenHeads(

@@ -1,7 +1,7 @@
 /**
- * Whether the host's handler takes several steps in one transaction. Handlers of the first generation do not.
- * Source: polytope-labs/hyperbridge: evm/src/core/HandlerV2.sol (supportsInterface); docs/protocol/evm-host.md section
- * 2.
+ * Checks whether the host's handler supports several steps in one transaction. Handlers of the first generation do
+ * not. Source: polytope-labs/hyperbridge: evm/src/core/HandlerV2.sol (supportsInterface); docs/protocol/evm-host.md
+ * section 2.
  */
 import { encodeFunctionData } from "viem";
 import { handlerInterfaceIds, handlerV2Abi } from "../../evm/host_abi.ts";
@@ -13,14 +13,14 @@ import type { EvmContext } from "./evm_context.ts";
 import { callResult, type Query } from "./queries.ts";
 import { askOne, RpcBatch } from "./rpc_batch.ts";
 
-/** Calldata that asks a handler whether it has `batchCall`. */
+/** Calldata for checking whether a handler has `batchCall`. */
 const data = encodeFunctionData({
   abi: handlerV2Abi,
   functionName: "supportsInterface",
   args: [handlerInterfaceIds.withBatchCall],
 });
 
-/** Raw answer of a handler; read it with {@link isSupported}. */
+/** Query of a handler's support; read the answer with {@link isSupported}. */
 export function batchCallSupport(handler: Address): Query<Hex> {
   return callResult({ to: handler, data });
 }
@@ -31,8 +31,8 @@ export function isSupported(result: Hex): boolean {
 }
 
 /**
- * Adds what it takes to know whether the handler can carry the delivery; usually nothing. The result is there after
- * the question was asked.
+ * Adds the check whether the handler can carry the delivery to a batch; usually nothing. The result is available
+ * after the batch was sent.
  */
 export function addBatchCheck(
   context: EvmContext,
@@ -46,21 +46,21 @@ export function addBatchCheck(
   return () => {
     if (asked !== undefined) note(context, handler, asked());
     if (context.hasBatchCall(handler) !== false) return undefined;
-    // Whoever proves at a height that is known already, step by step, is served: `not_ready` tries again.
+    // A delivery at a height that is already known works step by step: `not_ready` leads to another attempt.
     return {
       code: "not_ready",
-      detail: `the handler ${handler} has no batchCall: it takes one step at a time`,
+      detail: `the handler ${handler} has no batchCall: it accepts one step at a time`,
     };
   };
 }
 
-/** A revert is an answer: no. Other faults decide nothing. */
+/** A revert means no. Other faults decide nothing. */
 function note(context: EvmContext, handler: Address, answer: Hex | RpcFault): void {
   if (!(answer instanceof RpcFault)) context.noteBatchCall(handler, isSupported(answer));
   else if (answer.code === "reverted") context.noteBatchCall(handler, false);
 }
 
-/** Whether the host's handler has `batchCall`. One request at most, none once it is known. */
+/** Returns whether the host's handler has `batchCall`. One request at most, none once it is known. */
 export async function fetchHasBatchCall(context: EvmContext, signal: AbortSignal): Promise<boolean> {
   const { handler } = await context.hostParams.read(signal);
   const known = context.hasBatchCall(handler);

@@ -1,4 +1,4 @@
-/** One value that is read again when it is too old. */
+/** Cache of one value with an age limit. */
 import type { Clock } from "../../runtime/clock.ts";
 
 /** One value with an age limit. */
@@ -12,7 +12,7 @@ export class Cached<T> {
     this.#ttlMs = ttlMs;
   }
 
-  /** The newest value, however old. */
+  /** Latest value, however old. */
   get last(): T | undefined {
     return this.#entry?.value;
   }

@@ -1,5 +1,5 @@
 /**
- * A delivery as the calldata of the host's handler: one step is the plain function, several are one `batchCall`.
+ * Encodes a delivery as calldata of the host's handler: one step is the plain function, several are one `batchCall`.
  * Source: docs/protocol/evm-host.md sections 6 and 8.
  */
 import type { Hex } from "../../encoding/bytes.ts";
@@ -19,7 +19,7 @@ import type { Delivery, DeliveryStep } from "../port.ts";
 /**
  * Calldata for the handler of `host`.
  * @throws {HandlerCallError} when a proof does not fit its messages.
- * @throws {Error} for deliveries that no EVM host takes: no step, no message, mixed kinds, gets, state proofs.
+ * @throws {Error} for deliveries that no EVM host accepts: no step, no message, mixed kinds, gets, state proofs.
  */
 export function encodeDelivery(delivery: Delivery, host: Address): Hex {
   const calls = delivery.steps.map((step) => callOf(step, host));

@@ -1,6 +1,6 @@
 /**
- * Reads that may end a message: a lagging node must not make a receipt or a request look absent. They are made at one
- * block by its number, which a node that has not reached it refuses, and at two endpoints, where there are two.
+ * Reads that may settle a message: a lagging node must not make a receipt or a request look absent. They are made at
+ * one block by number, which a lagging node rejects, and at two endpoints if there are two.
  */
 import type { Hash256 } from "../../encoding/bytes.ts";
 import { hostReads } from "../../evm/host_reads.ts";
@@ -13,12 +13,12 @@ import { blockAt, contractReadAt } from "./queries.ts";
 import { askOne, RpcBatch } from "./rpc_batch.ts";
 import { addReceipts } from "./receipts.ts";
 
-/** Endpoints that must agree, where there are so many. */
+/** Number of endpoints that must agree, if there are as many. */
 const WITNESSES = 2;
-/** An endpoint that takes longer than this for a confirmation does without its say. */
+/** Timeout of a confirming endpoint; a slower one is ignored. */
 const WITNESS_TIMEOUT_MS = 10_000;
 
-/** Adds reads at a block to a question; the result is there after it was asked. */
+/** Adds reads at a block to a batch; the result is available after it was sent. */
 type AddReads<T> = (question: RpcBatch, block: bigint) => () => readonly T[];
 
 /** Relayers of messages, as {@link readCertain} reads. */
@@ -52,7 +52,10 @@ export async function fetchCertainFees(
   return await readCertain(pool, { add, count: commitments.length, since }, signal);
 }
 
-/** Asks the first endpoints that are far enough at a block that all of them have; certain is what they agree on. */
+/**
+ * Reads at the first endpoints that are far enough, at a block that all of them have; a value is certain if they
+ * agree.
+ */
 async function readCertain<T>(
   pool: RpcPool,
   { add, count, since }: { readonly add: AddReads<T>; readonly count: number; readonly since: ReadSince },
@@ -77,7 +80,7 @@ async function readCertain<T>(
   );
 }
 
-/** An endpoint that is far enough, with the number of its newest block. */
+/** Endpoint that is far enough, with the number of its newest block. */
 interface Witness {
   readonly endpoint: RpcPool;
   readonly head: bigint;
@@ -95,7 +98,7 @@ async function findWitnesses(
     try {
       head = await askHead(endpoint, signal);
     } catch (fault) {
-      if (fault instanceof RpcFault) continue; // another one may answer
+      if (fault instanceof RpcFault) continue; // another endpoint may answer
       throw fault;
     }
     if (head !== undefined && head.number >= height && head.timestamp >= timeSec) {
@@ -112,7 +115,7 @@ function askHead(
   return askOne(endpoint, blockAt("latest"), { signal, timeoutMs: WITNESS_TIMEOUT_MS });
 }
 
-/** False when the endpoint did not answer: its word does not count. */
+/** False when the endpoint did not answer: it is ignored. */
 async function isAnswered(asking: Promise<void>): Promise<boolean> {
   try {
     await asking;

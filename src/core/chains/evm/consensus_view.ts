@@ -1,4 +1,4 @@
-/** What the host's BEEFY client knows of the hub, and which kind of client it is. */
+/** View of the hub in the host's BEEFY client, and the kind of that client. */
 import { encodeFunctionData, parseAbi } from "viem";
 import type { Hex } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
@@ -11,7 +11,7 @@ import type { EvmContext } from "./evm_context.ts";
 import { callResult, contractRead, contractReadAt } from "./queries.ts";
 import { RpcBatch } from "./rpc_batch.ts";
 
-/** Reads the host. One request; all getters at the newest block, but for a look at the pool. */
+/** Reads the host. One request; all getters at the newest block, besides the check of the mempool. */
 export async function fetchConsensusView(
   context: EvmContext,
   hub: StateMachineId,
@@ -43,7 +43,7 @@ export async function fetchConsensusView(
   return {
     state,
     consensusClient: params().consensusClient,
-    // The host starts a known para id at 1, which no commitment stands behind.
+    // The host initialises a known para id with height 1, which has no commitment.
     hubHeight: height() <= 1n ? 0n : height(),
     acceptsHub: height() !== 0n,
     nowSec: nowSec(),
@@ -59,12 +59,12 @@ export async function fetchConsensusView(
 const routerAbi = parseAbi(["function ecdsaBeefy() view returns (address)"]);
 
 /**
- * Only a router knows its verifiers. Verifiers that stand alone claim the router's interface too, but take proofs
- * without the byte for their kind (docs/protocol/hub-consensus.md section 9).
+ * Only a router knows its verifiers. Standalone verifiers claim the router's interface too, but expect proofs without
+ * the byte for their kind (docs/protocol/hub-consensus.md section 9).
  */
 const verifierOfSignatures = encodeFunctionData({ abi: routerAbi, functionName: "ecdsaBeefy" });
 
-/** Probes a consensus client. One request; a revert is an answer. */
+/** Probes a consensus client. One request; a revert counts as an answer. */
 export async function fetchClientKind(
   context: EvmContext,
   client: Address,

@@ -1,6 +1,6 @@
 /**
- * What a transaction costs now: price per gas, and on rollups what publishing its data costs. Asked along with other
- * things, so that no trip is spent on it. Source: docs/protocol/evm-host.md section 10.
+ * Current cost of a transaction: gas price, and on rollups the price of publishing its data. Read along with other
+ * queries, so it needs no round trip of its own. Source: docs/protocol/evm-host.md section 10.
  */
 import { parseTransaction } from "viem";
 import { type Hex, toHex } from "../../encoding/bytes.ts";
@@ -28,20 +28,20 @@ import { gasExpectedOf, isArbitrum } from "./gas.ts";
 import { callResult, codeOf, gasPrice } from "./queries.ts";
 import { faultAt, RpcBatch } from "./rpc_batch.ts";
 
-/** Costs of a transaction; of its data only where one is asked about. */
+/** Costs of a transaction; of its data only if requested. */
 export interface Costs extends GasTerms {
-  /** Cost beside gas when the transaction uses `gas`, wei: data and operator fee of the OP stack, 0 elsewhere. */
+  /** Cost besides gas when the transaction uses `gas`, wei: data and operator fee of the OP stack, 0 elsewhere. */
   readonly dataCostWei: (gas: bigint) => bigint;
-  /** Gas that pays for the data at most, which traces do not show: on Arbitrum; 0 elsewhere. */
+  /** Maximum gas for the data, which traces do not include: on Arbitrum; 0 elsewhere. */
   readonly layer1Gas: bigint;
 }
 
 type RawAnswer = () => Hex | RpcFault;
 
 /**
- * Adds the questions for the costs of a transaction, given without its signature. The result is there after the
- * question was asked. Whether the chain is of the OP stack is found out on the way, once.
- * @throws {RpcFault} (the result) when an OP-stack chain does not tell the data cost: it is never taken for 0.
+ * Adds the queries for the costs of a transaction, given without its signature, to a batch. The result is available
+ * after the batch was sent. Whether the chain uses the OP stack is detected once on the way.
+ * @throws {RpcFault} (the result) when an OP-stack chain does not report the data cost: it is never taken for 0.
  */
 export function addCosts(context: EvmContext, question: RpcBatch, unsigned?: Hex): () => Costs {
   const nodePrice = question.add(gasPrice);
@@ -73,7 +73,7 @@ function arbitrumCosts(
   };
 }
 
-/** Adds the questions for what the OP stack charges beside gas. */
+/** Adds the queries for the OP stack's charges besides gas. */
 function addDataCost(
   context: EvmContext,
   question: RpcBatch,
@@ -91,7 +91,7 @@ function addDataCost(
   };
 }
 
-/** `undefined` for chains of before Isthmus, whose oracle does not know the question. */
+/** Reads the operator fee; `undefined` for chains before Isthmus, whose oracle does not have the function. */
 function readOperatorFee(
   context: EvmContext,
   atZero: Hex | RpcFault,
@@ -108,7 +108,10 @@ function addRaw(question: RpcBatch, to: Address, data: Hex): RawAnswer {
   return question.addOptional(callResult({ to, data }));
 }
 
-/** `undefined`: the chain has no such contract. @throws {RpcFault} when the node could not tell just now. */
+/**
+ * Reads an answer; `undefined`: the chain has no such contract. @throws {RpcFault} when the node could not answer
+ * just now.
+ */
 function read<T>(answer: RawAnswer, decode: (result: Hex) => T | undefined): T | undefined {
   const result = answer();
   if (!(result instanceof RpcFault)) return decode(result);
@@ -117,8 +120,8 @@ function read<T>(answer: RawAnswer, decode: (result: Hex) => T | undefined): T |
 }
 
 /**
- * True where code that answers like the oracle makes the chain one of the OP stack; remembered once the code was read.
- * @throws {RpcFault} when the oracle may be there and did not answer: what it asks for is never left out.
+ * True if code that answers like the oracle makes the chain an OP-stack chain; remembered once the code was read.
+ * @throws {RpcFault} when the oracle may exist and did not answer: its fee is never omitted.
  */
 function findKind(context: EvmContext, code: Hex | RpcFault, price: Hex | RpcFault): boolean {
   const isOpStack = code !== "0x" && read(() => price, decodeOracleWei) !== undefined;
@@ -134,7 +137,7 @@ function requireWei(context: EvmContext, answer: Hex | RpcFault): bigint {
   throw faultAt(
     "malformed",
     place,
-    "the oracle of the OP stack does not tell what a transaction costs beside gas",
+    "the oracle of the OP stack does not report what a transaction costs besides gas",
   );
 }
 
@@ -142,7 +145,7 @@ function higher(a: bigint, b: bigint | undefined): bigint {
   return b !== undefined && b > a ? b : a;
 }
 
-/** Price per gas now. One request. */
+/** Fetches the current gas price. One request. */
 export async function fetchGasTerms(context: EvmContext, signal: AbortSignal): Promise<GasTerms> {
   const question = new RpcBatch(context.at.pool);
   const costs = addCosts(context, question);
@@ -151,8 +154,8 @@ export async function fetchGasTerms(context: EvmContext, signal: AbortSignal): P
 }
 
 /**
- * What a signed transaction costs beside gas, wei, when it uses the gas that was expected. One request on the OP stack,
- * none on other chains once known.
+ * Cost of a signed transaction besides gas, wei, when it uses the expected gas. One request on the OP stack, none on
+ * other chains once known.
  */
 export async function fetchDataCost(
   context: EvmContext,

@@ -1,5 +1,5 @@
 /**
- * Events of the host over a range of blocks, complete and in order.
+ * Events of the host in a range of blocks, complete and in order.
  */
 import { fromHex } from "../../encoding/bytes.ts";
 import { hostEventTopics } from "../../evm/host_abi.ts";
@@ -10,7 +10,7 @@ import { LogReader } from "./log_reader.ts";
 import { RequestGaps } from "./request_gaps.ts";
 import type { Log } from "./rpc_schemas.ts";
 
-/** The events that anybody consumes (docs/protocol/messaging.md section 6.3). */
+/** Events that the programs consume (docs/protocol/messaging.md section 6.3). */
 const topics = [
   hostEventTopics.PostRequestEvent,
   hostEventTopics.GetRequestEvent,
@@ -24,7 +24,7 @@ const topics = [
   hostEventTopics.NewEpoch,
 ];
 
-/** Reads the events of one host and remembers how wide a range its endpoints allow. */
+/** Reads the events of one host and remembers the maximum range of its endpoints. */
 export class EventReader {
   readonly #context: EvmContext;
   readonly #logs: LogReader;
@@ -38,8 +38,8 @@ export class EventReader {
   }
 
   /**
-   * One request, more only where a range limit or the answer's size demands it. Logs that do not hold every request of
-   * the host are another endpoint's turn; what turns out to be missing before `from` comes with the next read.
+   * One request, more only if a range limit or the answer's size requires it. If an endpoint's logs lack requests of
+   * the host, the next endpoint is used; requests found to be missing before `from` come with the next read.
    */
   async fetch(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly ChainEvent[]> {
     const address = this.#context.at.host;
@@ -66,7 +66,7 @@ export class EventReader {
   }
 }
 
-/** The event as the programs see it; `undefined` for administration. */
+/** Converts an event; `undefined` for administrative events. */
 function toChainEvent(event: HostEvent, at: EventPosition): ChainEvent | undefined {
   switch (event.tag) {
     case "PostRequestEvent":

@@ -1,6 +1,6 @@
 /**
- * An EVM chain with an ISMP host behind the interface of chain.ts. Each method is in a file of its own; what they
- * share is in evm_context.ts. Start reading at {@link createEvmChain}.
+ * EVM chain with an ISMP host, behind the interface of port.ts. Each method is in a file of its own; shared state is
+ * in evm_context.ts. Start reading at {@link createEvmChain}.
  */
 import { privateKeyToAccount } from "viem/accounts";
 import type { EvmValues } from "../../config/chains.ts";
@@ -66,20 +66,20 @@ import { proveFees, proveReceipts, proveState } from "./state_proofs.ts";
 import { broadcast, fetchOutcome } from "./submission.ts";
 import { fetchBlockTime, fetchFinalHeight, fetchStateRoot, fetchUpdateTime, fetchView } from "./views.ts";
 
-/** An EVM chain with everything that is asked of it. */
+/** EVM chain with all its interfaces. */
 export interface EvmChain extends FeeChain, ProofReceiver, ReplaceableChain {
   readonly family: "evm";
   readonly relayer: Uint8Array;
-  /** Compares the endpoints with what claims will need: proofs at `height`, the newest that the hub knows. */
+  /** Checks that the endpoints support what claims will need: proofs at `height`, the latest that the hub knows. */
   checkProofs(height: bigint, signal: AbortSignal): Promise<readonly CheckFinding[]>;
   /**
-   * Proves the host's state at that height with whichever endpoint can, and throws the proof away.
+   * Proves the host's state at that height with any endpoint that can, and discards the proof.
    * @throws {RpcFault} when none can.
    */
   requireProofs(height: bigint, signal: AbortSignal): Promise<void>;
 }
 
-/** The part of a chain's configuration that the adapter needs. */
+/** Part of a chain's configuration that the adapter needs. */
 export type EvmChainOptions = Pick<
   EvmValues,
   | "stateMachine"
@@ -93,7 +93,7 @@ export type EvmChainOptions = Pick<
   | "clientType"
 >;
 
-/** What the adapter needs of its surroundings. */
+/** Dependencies of the adapter. */
 export interface EvmChainDeps {
   readonly fetch: Fetch;
   readonly clock: Clock;
@@ -101,16 +101,18 @@ export interface EvmChainDeps {
   readonly log: Log;
 }
 
-/** Messages of one handler call (polytope-labs/hyperbridge: tesseract/messaging/evm, chunks of 100). */
+/**
+ * Maximum number of messages in one handler call (polytope-labs/hyperbridge: tesseract/messaging/evm, chunks of 100).
+ */
 const MAX_MESSAGES = 100;
 /** Public nodes refuse raw transactions above 128 KiB, some sequencers above 95 kB. */
 const MAX_CALL_BYTES = 90_000;
-/** Traces of single messages at a time where the configuration sets no bound. */
+/** Concurrent traces of single messages unless the configuration sets a limit. */
 const TRACES_AT_ONCE = 16;
 
 /**
- * The chain that the configuration describes. Nothing is asked before the first method is called; every endpoint
- * is asked for its chain id along with its first request.
+ * Creates the configured chain. Nothing is requested before the first method call; the chain id of every endpoint is
+ * checked along with its first request.
  */
 export function createEvmChain(
   deps: EvmChainDeps,
@@ -173,7 +175,7 @@ class ConnectedEvmChain implements EvmChain, ConsensusReceiver {
     try {
       await proveState(this.#context, [fromHex(PROBED_SLOT)], height, signal);
     } catch (error) {
-      // The host is younger than that height: the proof says so, and there is nothing to claim yet.
+      // The host is younger than that height: the proof shows it, and there is nothing to claim yet.
       if (!(error instanceof UnprovableKeyError)) throw error;
     }
   }
@@ -238,7 +240,7 @@ class ConnectedEvmChain implements EvmChain, ConsensusReceiver {
     return fetchCertainFees(this.#context, commitments, since, signal);
   }
 
-  /** A second time where governance has replaced the handler since the host's parameters were read. */
+  /** Simulates again if governance has replaced the handler since the host's parameters were read. */
   simulate(delivery: Delivery, signal: AbortSignal): Promise<Simulation> {
     const once = (): Promise<Simulation> =>
       this.#traces.run(() => simulate(this.#context, delivery, signal), signal);
@@ -354,7 +356,7 @@ class ConnectedEvmChain implements EvmChain, ConsensusReceiver {
     return cancel(this.#context, submission, price, signal);
   }
 
-  /** Nothing is held open: HTTP connections belong to the runtime. */
+  /** Nothing to close: HTTP connections belong to the runtime. */
   close(): Promise<void> {
     return Promise.resolve();
   }

@@ -1,5 +1,5 @@
 /**
- * What all parts of the EVM adapter share: the endpoints, the host, our account, and what was learned of them.
+ * Shared state of the EVM adapter: endpoint set, host, our account, and what was learned about them.
  */
 import type { PrivateKeyAccount } from "viem/accounts";
 import type { Hash256 } from "../../encoding/bytes.ts";
@@ -16,14 +16,14 @@ import { MempoolSightings } from "./mempool_sightings.ts";
 import { balanceOf, gasPrice } from "./queries.ts";
 import { RpcBatch } from "./rpc_batch.ts";
 
-/** The decimals of a token do not change; a proxy may be replaced. */
+/** The decimals of a token do not change, but a proxy may be replaced. */
 const DECIMALS_TTL_MS = 60 * 60_000;
-/** Price and balance are only named in traces, where they need not be exact. */
+/** Price and balance are only set in traces, where they need not be exact. */
 const TRACE_TERMS_TTL_MS = 60_000;
-/** What a chain's endpoints could not do is tried again after this time. */
+/** Missing capabilities of a chain's endpoints are tried again after this time. */
 const UNSUPPORTED_TTL_MS = 10 * 60_000;
 
-/** The constant part of {@link EvmContext}. */
+/** Constant part of {@link EvmContext}. */
 export interface EvmSurroundings {
   readonly pool: RpcPool;
   readonly clock: Clock;
@@ -32,22 +32,22 @@ export interface EvmSurroundings {
   readonly chainId: number;
   readonly host: Address;
   readonly account: PrivateKeyAccount;
-  /** The account's address, lower case. */
+  /** Address of the account, lower case. */
   readonly sender: Address;
   readonly clientType: "Geth" | "Erigon";
   /** Percent added to the gas price when sending. */
   readonly gasPriceBufferPercent: number;
-  /** Maximum of blocks of one `eth_getLogs`; `undefined`: no bound. */
+  /** Maximum number of blocks of one `eth_getLogs`; `undefined`: no limit. */
   readonly blocksPerEventQuery: bigint | undefined;
 }
 
-/** Gas and price per gas of an imagined call. */
+/** Gas and gas price of a simulated call. */
 export interface TraceTerms {
   readonly gas: bigint;
   readonly price: GasPrice | undefined;
 }
 
-/** Things that endpoints of a chain may lack. */
+/** Capabilities that endpoints of a chain may lack. */
 export type Capability =
   /** `debug_traceCall` with logs. */
   | "tracing"
@@ -58,10 +58,10 @@ export type Capability =
   /** Calls on top of the block tag `pending`. */
   | "pool";
 
-/** How often an endpoint is accused of the same, ms; in between it is told at debug level. */
+/** Interval of warnings about the same fault of an endpoint, ms; in between it is logged at debug level. */
 const ACCUSE_EVERY_MS = 10 * 60_000;
 
-/** Transactions of ours that seem to be replaced and are not settled: few at a time. */
+/** Maximum number of our transactions remembered as apparently replaced and not settled; there are few at a time. */
 const REPLACED_KEPT = 256;
 
 /** State shared by the parts of one EVM chain's adapter. */
@@ -69,19 +69,19 @@ export class EvmContext {
   readonly #termsCache: Cached<TraceTerms>;
   readonly #decimalsCache: Cached<{ readonly token: Address; readonly decimals: number }>;
   readonly #lacking = new Map<Capability, number>();
-  /** By endpoint and accusation. */
+  /** By endpoint and event. */
   readonly #accusedMs = new Map<string, number>();
-  /** Handlers are stateless and immutable: what one supports does not change. */
+  /** Handlers are stateless and immutable: their support does not change. */
   readonly #batchingHandlers = new Map<Address, boolean>();
   /** When each transaction of ours first seemed to be replaced, ms; oldest first. */
   readonly #replacedSinceMs = new Map<Hash256, number>();
   /** The host's parameters. */
   readonly hostParams: HostParamsReader;
-  /** Deliveries of others that were seen in the pool. */
+  /** Deliveries of competitors seen in the mempool. */
   readonly mempoolSightings: MempoolSightings;
-  /** Whether the chain has the OP stack's price oracle; `undefined`: nobody asked yet. */
+  /** Whether the chain has the OP stack's price oracle; `undefined`: not checked yet. */
   isOpStack: boolean | undefined;
-  /** The newest router that was asked, and its wrapped native token: a router has one for good. */
+  /** Latest router that was read, and its wrapped native token: a router never changes it. */
   wrappedNative: { readonly router: Address; readonly token: Address } | undefined;
 
   constructor(readonly at: EvmSurroundings) {
@@ -91,7 +91,7 @@ export class EvmContext {
     this.#decimalsCache = new Cached(at.clock, DECIMALS_TTL_MS);
   }
 
-  /** Decimals of a fee token, at most an hour old. */
+  /** Returns the decimals of a fee token, at most an hour old. */
   async feeTokenDecimals(token: Address, fetchDecimals: () => Promise<number>): Promise<number> {
     if (this.#decimalsCache.last?.token !== token) this.#decimalsCache.forget();
     const read = async (): Promise<{ token: Address; decimals: number }> => ({
@@ -101,20 +101,20 @@ export class EvmContext {
     return (await this.#decimalsCache.get(read)).decimals;
   }
 
-  /** Whether a handler has `batchCall`; `undefined`: nobody asked yet. */
+  /** Whether a handler has `batchCall`; `undefined`: not checked yet. */
   hasBatchCall(handler: Address): boolean | undefined {
     return this.#batchingHandlers.get(handler);
   }
 
-  /** Files whether a handler has `batchCall`. */
+  /** Records whether a handler has `batchCall`. */
   noteBatchCall(handler: Address, hasBatchCall: boolean): void {
     this.#batchingHandlers.set(handler, hasBatchCall);
   }
 
   /**
-   * Gas and price for the first look at a transaction whose gas is not known. Erigon demands a price and then that
-   * the account can pay for all the gas, so there the balance bounds it; other clients charge nothing where no price
-   * is named.
+   * Gas and price for the first simulation of a transaction whose gas is unknown. Erigon requires a price and that
+   * the account can pay for all the gas, so the balance limits it there; other clients charge nothing without a
+   * price.
    */
   async traceTerms(signal: AbortSignal): Promise<TraceTerms> {
     const gas = chainGasLimit(this.at.chainId);
@@ -132,12 +132,12 @@ export class EvmContext {
     });
   }
 
-  /** True when the endpoints recently had not this ability. */
+  /** True when the endpoints recently lacked this capability. */
   isUnsupported(ability: Capability): boolean {
     return this.at.clock.now() < (this.#lacking.get(ability) ?? 0);
   }
 
-  /** Notes that a transaction of ours seems to be replaced; for how long it has, ms. */
+  /** Records that a transaction of ours seems to be replaced; returns for how long it has, ms. */
   noteReplaced(hash: Hash256): number {
     const nowMs = this.at.clock.now();
     const sinceMs = this.#replacedSinceMs.get(hash) ?? nowMs;
@@ -149,12 +149,12 @@ export class EvmContext {
     return nowMs - sinceMs;
   }
 
-  /** It is known again. */
+  /** Records that a transaction is known again. */
   forgetReplaced(hash: Hash256): void {
     this.#replacedSinceMs.delete(hash);
   }
 
-  /** Names an endpoint that said what is not true. */
+  /** Reports an endpoint that returned false data. */
   accuse(endpoint: string, event: EventCode, fields: LogFields): void {
     const key = `${endpoint} ${event}`;
     const nowMs = this.at.clock.now();
@@ -163,7 +163,7 @@ export class EvmContext {
     this.at.log[isNews ? "warn" : "debug"](event, { endpoint, ...fields });
   }
 
-  /** Notes that no endpoint has this ability; true when that is news. */
+  /** Records that no endpoint has this capability; true when that is new. */
   noteUnsupported(ability: Capability): boolean {
     const isNews = !this.#lacking.has(ability);
     this.#lacking.set(ability, this.at.clock.now() + UNSUPPORTED_TTL_MS);

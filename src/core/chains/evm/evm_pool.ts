@@ -1,5 +1,5 @@
 /**
- * The endpoints of an EVM chain as one pool: errors translated, each endpoint held to the chain's id.
+ * Endpoint set of an EVM chain: errors translated, the chain id of each endpoint checked.
  */
 import { evmChainId, type StateMachine } from "../../ismp/state_machine.ts";
 import type { EndpointUrl } from "../../config/redact.ts";
@@ -11,24 +11,24 @@ import type { Clock } from "../../runtime/clock.ts";
 import type { Randomness } from "../../runtime/randomness.ts";
 import { chainId } from "./queries.ts";
 
-/** What a pool needs of its surroundings. */
+/** Dependencies of an endpoint set. */
 export interface EvmPoolDeps {
   readonly fetch: Fetch;
   readonly clock: Clock;
   readonly randomness: Randomness;
 }
 
-/** The endpoints of one chain. */
+/** Options of an endpoint set. */
 export interface EvmPoolOptions {
-  /** `EVM-<chain id>`: every endpoint is asked for its chain id along with its first request. */
+  /** `EVM-<chain id>`: the chain id of every endpoint is checked along with its first request. */
   readonly stateMachine: StateMachine;
   /** In order of preference, at least one. */
   readonly urls: readonly EndpointUrl[];
-  /** Most HTTP requests at once to one endpoint; the pool's default where absent. */
+  /** Maximum number of concurrent HTTP requests to one endpoint; the default of the endpoint set if absent. */
   readonly maxConcurrent?: number | undefined;
 }
 
-/** A pool that asks nothing before its first use. @throws {RangeError} without URLs. */
+/** Creates an endpoint set that sends nothing before its first use. @throws {RangeError} without URLs. */
 export function createEvmPool(deps: EvmPoolDeps, options: EvmPoolOptions): RpcPool {
   const chain = options.stateMachine;
   const number = BigInt(evmChainId(chain));

@@ -1,6 +1,6 @@
 /**
- * The fee side of a host: what requests put up, in which token, and what the native token is worth in it.
- * Source: docs/protocol/evm-host.md sections 3 and 10.
+ * Fees of a host: fees paid for requests, their token, and the price of the native token in it. Source:
+ * docs/protocol/evm-host.md sections 3 and 10.
  */
 import type { Hash256 } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
@@ -17,10 +17,10 @@ import type { EvmContext } from "./evm_context.ts";
 import { callResult, contractRead } from "./queries.ts";
 import { askOne, faultAt, RpcBatch } from "./rpc_batch.ts";
 
-/** Finest unit of a fee that can be compared with costs: both are scaled to 18 decimals. */
+/** Maximum decimals of a fee that can be compared with costs: both are scaled to 18 decimals. */
 const MAX_DECIMALS = 18;
 
-/** Fee per commitment; `undefined` where the host did not dispatch the request. One request. */
+/** Fetches the fee per commitment; `undefined` if the host did not dispatch the request. One request. */
 export async function fetchFees(
   context: EvmContext,
   commitments: readonly Hash256[],
@@ -36,7 +36,7 @@ export async function fetchFees(
   return found.map((metadata) => metadata()?.fee);
 }
 
-/** Decimals of the fee token. One request an hour (with host parameters in the cache). */
+/** Fetches the decimals of the fee token. One request an hour (with cached host parameters). */
 export async function fetchFeeTokenDecimals(context: EvmContext, signal: AbortSignal): Promise<number> {
   return await decimalsOf(context, (await context.hostParams.read(signal)).feeToken, signal);
 }
@@ -55,8 +55,9 @@ async function decimalsOf(context: EvmContext, token: Address, signal: AbortSign
 }
 
 /**
- * Dollars per native token with 27 decimals by the host's router; `undefined` when it does not tell, for whatever
- * reason. One request; the first time two more. Hosts of a test hub have no pools: there it is one dollar.
+ * Fetches the dollars per native token with 27 decimals from the host's router; `undefined` if it is not available,
+ * for whatever reason. One request; the first time two more. Hosts of a test hub have no liquidity pools: there it is
+ * one dollar.
  */
 export async function fetchRouterPrice(
   context: EvmContext,

@@ -1,6 +1,6 @@
 /**
- * How much gas a delivery gets. Pure. Rules: docs/protocol/evm-host.md section 9; docs/protocol/messaging.md section
- * 9.2.
+ * Gas limit and gas price of a delivery. Pure. Rules: docs/protocol/evm-host.md section 9; docs/protocol/messaging.md
+ * section 9.2.
  */
 
 /** Transaction gas limits that nodes, gateways or the chain itself allow, by chain id. */
@@ -16,34 +16,33 @@ const chainGasLimits: ReadonlyMap<number, bigint> = new Map([
 ]);
 const OTHER_GAS_LIMIT = 16_000_000n;
 
-/** Most gas for one transaction on a chain (polytope-labs/hyperbridge: tesseract/messaging/evm). */
+/** Maximum gas of one transaction on a chain (polytope-labs/hyperbridge: tesseract/messaging/evm). */
 export function chainGasLimit(chainId: number): bigint {
   return chainGasLimits.get(chainId) ?? OTHER_GAS_LIMIT;
 }
 
-/** True where a trace's gas lacks the part paid for layer 1, so that the estimate counts instead. */
+/** True for chains where a trace's gas lacks the part paid for layer 1, so that the estimate counts instead. */
 export function isArbitrum(chainId: number): boolean {
   return chainId === 42161 || chainId === 421614;
 }
 
 /**
- * Gas limit for a transaction of which a trace says that it uses `gasUsed`: 64/63 because a call leaves a 64th
- * behind, 5/4 because `gasUsed` is what is left after refunds of up to a fifth (EIP-3529), and 5 % for state that
- * changes until inclusion. Gas that is not used is not paid; too little makes callbacks fail in silence.
+ * Gas limit for a transaction that uses `gasUsed` according to a trace: 64/63 because a call keeps a 64th back, 5/4
+ * because `gasUsed` is net of refunds of up to a fifth (EIP-3529), and 5 % for state that changes until inclusion.
+ * Unused gas is not paid; too little makes callbacks fail silently.
  */
 export function gasLimitFor(gasUsed: bigint): bigint {
   return gasUsed * 64n * 5n * 105n / (63n * 4n * 100n) + 1n;
 }
 
-/** Gas that a transaction with this limit was expected to use: the reverse of {@link gasLimitFor}. */
+/** Expected gas of a transaction with this limit: the inverse of {@link gasLimitFor}. */
 export function gasExpectedOf(gasLimit: bigint): bigint {
   return gasLimit * 63n * 4n * 100n / (64n * 5n * 105n);
 }
 
 /**
- * Gas limit where no trace is to be had. The estimate is of little worth, since the host swallows callbacks that
- * run out of gas: a quarter of the chain's limit for each message up to four fifths for all, or twice the estimate
- * when that is more.
+ * Gas limit without a trace. The estimate is of little use, since the host swallows callbacks that run out of gas: a
+ * quarter of the chain's limit for each message up to four fifths for all, or twice the estimate if that is more.
  */
 export function untracedGasLimit(
   limit: bigint,
@@ -58,15 +57,15 @@ export function untracedGasLimit(
   return wanted < limit ? wanted : limit;
 }
 
-/** Price per gas that a transaction offers, wei. */
+/** Gas price that a transaction offers, wei. */
 export type GasPrice =
   | { readonly type: "legacy"; readonly gasPriceWei: bigint }
   | { readonly type: "eip1559"; readonly maxFeeWei: bigint; readonly maxPriorityFeeWei: bigint };
 
 /**
- * Price to offer. `bufferPercent` is added to the node's price. With a base fee (EIP-1559) the tip is what the
- * node's price holds beyond it, and the most that is paid also covers two full blocks of rising base fee
- * (9/8 each, rounded to 5/4 and the tip): paid is only what the block demands.
+ * Price to offer. `bufferPercent` is added to the node's price. With a base fee (EIP-1559) the tip is the part of the
+ * node's price above it, and the maximum fee also covers two full blocks of rising base fee (9/8 each, rounded to 5/4
+ * and the tip): only the block's actual price is paid.
  */
 export function gasPriceFor(
   market: { readonly gasPriceWei: bigint; readonly baseFeeWei: bigint | undefined },
@@ -80,7 +79,7 @@ export function gasPriceFor(
   return { type: "eip1559", maxFeeWei: price > covering ? price : covering, maxPriorityFeeWei: tip };
 }
 
-/** A price that never offers more than `capWei` for one gas: the buffer and the room for a rising base fee give way. */
+/** Caps a price at `capWei` per gas: the buffer and the margin for a rising base fee shrink. */
 export function capPrice(price: GasPrice, capWei: bigint): GasPrice {
   const capped = (wei: bigint): bigint => wei < capWei ? wei : capWei;
   return price.type === "legacy" ? { type: "legacy", gasPriceWei: capped(price.gasPriceWei) } : {
@@ -90,7 +89,7 @@ export function capPrice(price: GasPrice, capWei: bigint): GasPrice {
   };
 }
 
-/** The most that one gas can cost under a price. */
+/** Maximum cost of one gas under a price. */
 export function highestPriceWei(price: GasPrice): bigint {
   return price.type === "legacy" ? price.gasPriceWei : price.maxFeeWei;
 }

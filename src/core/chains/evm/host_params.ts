@@ -1,6 +1,6 @@
 /**
- * The host's parameters as they were read last, and what follows when governance changes them: one line of the log,
- * and another simulation where the handler is another one.
+ * Cached parameters of the host, and the reaction when governance changes them: one line of the log, and another
+ * simulation if the handler changed.
  */
 import type { Address } from "../../evm/address.ts";
 import { type HostParams, hostReads } from "../../evm/host_reads.ts";
@@ -16,7 +16,7 @@ import { askOne } from "./rpc_batch.ts";
 /** Governance changes these rarely; every signing reads them again anyway. */
 const HOST_PARAMS_TTL_MS = 5 * 60_000;
 
-/** Where the parameters of one host are read. */
+/** Dependencies for reading the parameters of one host. */
 export interface HostParamsContext {
   readonly pool: RpcPool;
   readonly clock: Clock;
@@ -24,7 +24,7 @@ export interface HostParamsContext {
   readonly host: Address;
 }
 
-/** The parameters of one host. */
+/** Parameters of one host. */
 export class HostParamsReader {
   readonly #at: HostParamsContext;
   readonly #cache: Cached<HostParams>;
@@ -34,12 +34,12 @@ export class HostParamsReader {
     this.#cache = new Cached(at.clock, HOST_PARAMS_TTL_MS);
   }
 
-  /** Query of the parameters; hand its result to {@link note}. */
+  /** Query of the parameters; pass its result to {@link note}. */
   get query(): Query<HostParams> {
     return contractRead(this.#at.host, hostReads.hostParams);
   }
 
-  /** The parameters, at most five minutes old; usually no request. */
+  /** Returns the parameters, at most five minutes old; usually no request. */
   async read(signal: AbortSignal): Promise<HostParams> {
     return await this.#cache.get(async () => {
       const params = await askOne(this.#at.pool, this.query, { signal });
@@ -48,7 +48,7 @@ export class HostParamsReader {
     });
   }
 
-  /** Files parameters that were just read. True when the handler is another one than before. */
+  /** Records parameters that were just read. True when the handler changed. */
   note(params: HostParams): boolean {
     const before = this.#cache.last;
     this.#logChanges(params);
@@ -57,7 +57,7 @@ export class HostParamsReader {
   }
 
   /**
-   * The result of `simulate`, which calls the handler that {@link read} names; a second time where governance has
+   * Returns the result of `simulate`, which calls the handler from {@link read}; runs it again if governance has
    * replaced that handler since the parameters were read.
    */
   async simulate(simulate: () => Promise<Simulation>, signal: AbortSignal): Promise<Simulation> {

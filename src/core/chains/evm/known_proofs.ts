@@ -1,8 +1,7 @@
 /**
- * Whether the host has by now what the consensus proofs of a delivery would bring: then they would be paid for and change
- * nothing. Own and foreign transactions in the node's mempool count as mined, for a while.
- * Source: docs/protocol/messaging.md section 7.2.3; polytope-labs/hyperbridge:
- * evm/src/consensus/{EcdsaBeefy,SP1Beefy}.sol.
+ * Checks whether the host already has the state that a delivery's consensus proofs would add: then their gas would be
+ * wasted. Our own and foreign transactions in the node's mempool count as mined, for a while. Source:
+ * docs/protocol/messaging.md section 7.2.3; polytope-labs/hyperbridge: evm/src/consensus/{EcdsaBeefy,SP1Beefy}.sol.
  */
 import type { Hash256 } from "../../encoding/bytes.ts";
 import { toHash256 } from "../../encoding/bytes.ts";
@@ -18,22 +17,22 @@ import type { EvmContext } from "./evm_context.ts";
 import { type BlockTag, contractReadAt } from "./queries.ts";
 import type { RpcBatch } from "./rpc_batch.ts";
 
-/** Where the host's knowledge comes from; `undefined`: the proofs are news. */
+/** Source of the host's knowledge; `undefined`: the proofs are new. */
 export type KnownFrom = "blocks" | "mempool" | undefined;
 
-/** What a delivery would bring. */
+/** Consensus state that a delivery would add. */
 interface News {
   /** Relay chain block of each proof. */
   readonly blockNumbers: readonly bigint[];
-  /** Height of the hub that its messages need. */
+  /** Hub height that its messages need. */
   readonly hubHeight: { readonly paraId: number; readonly height: bigint } | undefined;
-  /** Names the first proof. */
+  /** Hash of the first proof. */
   readonly key: Hash256;
 }
 
 /**
- * Adds what it takes to know that to a question; nothing for deliveries without consensus proofs. The result is there
- * after the question was asked. A node that does not show its mempool answers as for the newest block, or with an error.
+ * Adds this check to a batch; nothing for deliveries without consensus proofs. The result is available after the
+ * batch was sent. A node that does not expose its mempool answers as for the newest block, or with an error.
  */
 export function addKnownProofs(context: EvmContext, question: RpcBatch, delivery: Delivery): () => KnownFrom {
   const news = newsOf(delivery);
@@ -45,7 +44,7 @@ export function addKnownProofs(context: EvmContext, question: RpcBatch, delivery
   return () => {
     if (inBlocks() === true) return "blocks";
     if (inMempool?.() !== true) return undefined;
-    // A transaction that nobody mines is not waited for without end.
+    // A transaction that is never mined is not waited for indefinitely.
     return context.mempoolSightings.isWorthWaiting(news.key) ? "mempool" : undefined;
   };
 }
@@ -66,7 +65,10 @@ function newsOf({ steps }: Delivery): News | undefined {
   }
 }
 
-/** After the question was asked: true when the host knows a part of the news; `undefined`: the node does not tell. */
+/**
+ * Adds the check of one block; after the batch was sent: true when the host has part of the new state; `undefined`:
+ * the node does not report it.
+ */
 function addKnowledge(
   context: EvmContext,
   question: RpcBatch,

@@ -1,5 +1,5 @@
 /**
- * Logs of one contract over a range of blocks, complete and in order, whatever limits the endpoints have.
+ * Logs of one contract in a range of blocks, complete and in order, whatever limits the endpoints have.
  */
 import type { Hex } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
@@ -11,13 +11,13 @@ import { blockNumber, logs } from "./queries.ts";
 import { askOne, faultAt, RpcBatch } from "./rpc_batch.ts";
 import type { Log } from "./rpc_schemas.ts";
 
-/** An endpoint that does not tell its head within this time is down, not busy with a query that is too wide. */
+/** An endpoint that does not return its head within this time is down, not busy with a query that is too wide. */
 const ALIVE_TIMEOUT_MS = 5_000;
 
-/** Which logs are wanted. */
+/** Filter of logs. */
 export interface LogFilter {
   readonly address: Address;
-  /** One of these stands first. */
+  /** Alternatives for the first topic. */
   readonly topics: readonly Hex[];
 }
 
@@ -27,26 +27,26 @@ export interface LogRange {
   readonly to: bigint;
 }
 
-/** Adds queries to a question about a range, and judges its answers. */
+/** Adds queries to the batch for a range, and checks its answers. */
 export type QuestionGuard = (question: RpcBatch, range?: LogRange) => {
   /**
-   * Called when all answers of an endpoint are read, with the logs that it gave (none where the question is about
-   * something else); may refuse the endpoint.
+   * Called when all answers of an endpoint are read, with its logs (none if the batch is about something else); may
+   * reject the endpoint.
    */
   readonly check: (place: FaultPlace, found: readonly Log[]) => RpcFault | undefined;
-  /** Called with the logs that count: several endpoints may have been asked. */
+  /** Called with the final logs: several endpoints may have been used. */
   readonly done?: (found: readonly Log[]) => void;
 };
 
-/** What a {@link LogReader} is made of. */
+/** Options of a {@link LogReader}. */
 export interface LogReaderOptions {
   readonly pool: RpcPool;
   readonly log: TelemetryLog;
-  /** Maximum of blocks of one `eth_getLogs`; `undefined`: no bound. */
+  /** Maximum number of blocks of one `eth_getLogs`; `undefined`: no limit. */
   readonly blocksPerQuery: bigint | undefined;
 }
 
-/** Reads logs and remembers how wide a range each endpoint allows. */
+/** Reads logs and remembers the maximum range of each endpoint. */
 export class LogReader {
   readonly #options: LogReaderOptions;
   readonly #widths = new LogWidths();
@@ -56,8 +56,8 @@ export class LogReader {
   }
 
   /**
-   * Logs of blocks `from` to `to`, both inclusive, in the order of the chain. One request, more only where a range
-   * limit, the answer's size or its time demands it.
+   * Fetches the logs of blocks `from` to `to`, both inclusive, in the order of the chain. One request, more only if a
+   * range limit, the answer's size or its time requires it.
    * @throws {RpcFault} `lagging` when no endpoint has reached `to` yet.
    */
   async fetch(
@@ -68,7 +68,9 @@ export class LogReader {
   ): Promise<readonly Log[]> {
     const all: Log[] = [];
     let next = range.from;
-    /** Maximum of blocks of the next query, where the endpoint that was asked first is not the one that wanted fewer. */
+    /**
+     * Maximum number of blocks of the next query, if the endpoint called first is not the one that required fewer.
+     */
     let most = range.to - range.from + 1n;
     while (next <= range.to) {
       const wanted = { from: next, to: lower(range.to, next + most - 1n) };
@@ -122,7 +124,7 @@ export class LogReader {
     }
   }
 
-  /** One question to the first of the endpoints that can answer it; who did. */
+  /** Sends one batch to the first endpoint that can answer it; returns which one did. */
   async #ask(
     pool: RpcPool,
     wanted: LogFilter & LogRange,
@@ -134,7 +136,7 @@ export class LogReader {
   ): Promise<{ readonly found: readonly Log[]; readonly host: string }> {
     const { from, to } = wanted;
     const question = new RpcBatch(pool);
-    // Asked first: when the head is at `to` by then, the logs that follow are those of all blocks.
+    // Read first: when the head is at `to`, the logs that follow are those of all blocks.
     const head = question.add(blockNumber);
     const answer = question.add(logs(wanted));
     const guarding = guard?.(question, { from, to });
@@ -151,7 +153,7 @@ export class LogReader {
     return { found: found(), host };
   }
 
-  /** One block is too much for an endpoint: the others are asked before anybody gives up. */
+  /** One block is too much for an endpoint: the others are tried before giving up. */
   async #askOthers(
     wanted: LogFilter & LogRange,
     refused: RpcFault,
@@ -168,7 +170,7 @@ export class LogReader {
     throw refused;
   }
 
-  /** An endpoint that gives its head, but no logs in time, was asked for too much. True when one was narrowed. */
+  /** Narrows the range of endpoints that return their head but no logs in time. True when one was narrowed. */
   async #narrowSlow(hosts: ReadonlySet<string>, range: LogRange, signal: AbortSignal): Promise<boolean> {
     let isNarrowed = false;
     for (const endpoint of hosts.size === 0 ? [] : this.#options.pool.each()) {

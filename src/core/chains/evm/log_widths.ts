@@ -1,27 +1,27 @@
 /**
- * How many blocks one `eth_getLogs` may span, learned for each endpoint by itself: plans and nodes differ by factors of
- * a thousand. Pure.
+ * Maximum number of blocks of one `eth_getLogs`, learned per endpoint: plans and nodes differ by factors of a
+ * thousand. Pure.
  */
 
-/** Queries in a row without complaint after which a learned width is doubled again. */
+/** Consecutive successful queries after which a learned width is doubled again. */
 const SUCCESSES_BEFORE_GROWTH = 16;
 
 /** Learned widths, by host of the endpoint. */
 export class LogWidths {
   readonly #learned = new Map<string, { readonly blocks: bigint; readonly successes: number }>();
 
-  /** Maximum of blocks of the next query of an endpoint; `undefined`: it has not complained yet. */
+  /** Maximum number of blocks of the next query of an endpoint; `undefined`: it has not rejected any yet. */
   of(host: string): bigint | undefined {
     return this.#learned.get(host)?.blocks;
   }
 
-  /** An endpoint could not do `blocks` blocks in one query. */
+  /** Records that an endpoint rejected `blocks` blocks in one query. */
   narrow(host: string, blocks: bigint): void {
     const half = blocks / 2n;
     this.#learned.set(host, { blocks: half > 0n ? half : 1n, successes: 0 });
   }
 
-  /** An endpoint did `blocks` blocks in one query. */
+  /** Records that an endpoint answered `blocks` blocks in one query. */
   noteSuccess(host: string, blocks: bigint): void {
     const known = this.#learned.get(host);
     if (known === undefined || blocks < known.blocks) return;

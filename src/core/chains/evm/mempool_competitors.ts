@@ -1,6 +1,6 @@
 /**
- * Deliveries of other relayers that wait in the node's pool: ours would be mined after them and revert. Ours are not
- * among them, since a message is signed for only while no transaction of ours with it is under way.
+ * Deliveries of competitors in the node's mempool: ours would be mined after them and revert. Ours are never among
+ * them, since a message is signed for only while no transaction of ours with it is pending.
  */
 import type { Message } from "../../ismp/message.ts";
 import { RpcFault } from "../../rpc/fault.ts";
@@ -12,9 +12,9 @@ import { addReceipts } from "./receipts.ts";
 import { refusalOfFault } from "./refusals.ts";
 
 /**
- * Adds a look at the pool to a question: would `call` still go through on top of it? The result, there after the
- * question was asked, is true when a message is delivered there already. A node that does not show its pool answers
- * as for the newest block, or with an error: then it is not asked again for a while.
+ * Adds a check of the mempool to a batch: whether `call` would still succeed on top of it. The result, available
+ * after the batch was sent, is true when a message is already delivered there. A node that does not expose its
+ * mempool answers as for the newest block, or with an error: then it is not checked again for a while.
  */
 export function addPoolLook(
   context: EvmContext,
@@ -27,14 +27,14 @@ export function addPoolLook(
     const result = onTop();
     if (!(result instanceof RpcFault)) return false;
     if (result.code !== "reverted") context.noteUnsupported("pool");
-    // Any other refusal is left to the next simulation, which tells what is at fault.
+    // Any other refusal is left to the next simulation, which finds the cause.
     return refusalOfFault(result, work.delivery.steps.length)?.code === "duplicate";
   };
 }
 
 /**
- * Indexes of the messages that are delivered in the pool and worth waiting for. One request. Empty when none is:
- * the competitor's transaction is mined or gone by now, or has waited for too long.
+ * Indexes of the messages that are delivered in the mempool and worth waiting for. One request. Empty if there are
+ * none: the competitor's transaction is mined or dropped by now, or has been pending for too long.
  */
 export async function findContested(
   context: EvmContext,

@@ -1,13 +1,13 @@
-/** Remembers for how long competitors' deliveries have been waiting in a node's pool, so that no wait is without end. */
+/** Remembers for how long competitors' deliveries have been in a node's mempool, so that no wait is indefinite. */
 import type { Hash256 } from "../../encoding/bytes.ts";
 import type { Clock } from "../../runtime/clock.ts";
 
-/** A competitor's transaction that is not mined by then is not waited for any longer: it may never be. */
+/** Maximum wait for a competitor's transaction: it may never be mined. */
 const PATIENCE_MS = 60_000;
-/** Maximum of messages remembered; the oldest is forgotten first. */
+/** Maximum number of messages remembered; the oldest is forgotten first. */
 const MAX_REMEMBERED = 1000;
 
-/** When each message was first seen in the pool. */
+/** Times at which messages were first seen in the mempool. */
 export class MempoolSightings {
   readonly #clock: Clock;
   readonly #firstSeenMs = new Map<Hash256, number>();
@@ -16,7 +16,7 @@ export class MempoolSightings {
     this.#clock = clock;
   }
 
-  /** Files a message as seen now; false when it has been in the pool for too long to be waited for. */
+  /** Records a message as seen now; false when it has been in the mempool for too long to be waited for. */
   isWorthWaiting(commitment: Hash256): boolean {
     const nowMs = this.#clock.now();
     const firstMs = this.#firstSeenMs.get(commitment) ?? nowMs;

@@ -1,23 +1,23 @@
 /**
- * What part of a transaction's gas each message accounts for. Pure. Rules: docs/protocol/messaging.md section 9.2: a
- * message is charged what it adds, so that consensus steps (the consensus proofs) are left for the messages to pay together.
+ * Attributes a transaction's gas to its messages. Pure. Rules: docs/protocol/messaging.md section 9.2: a message is
+ * charged what it adds, so that consensus steps (the consensus proofs) are left for the messages to pay together.
  */
 import type { StepFrame } from "../../evm/trace.ts";
 import type { Delivery, DeliveryStep } from "../port.ts";
 
-/** Paid for every transaction, whatever it carries (Ethereum yellow paper, appendix G). */
+/** Base gas of every transaction (Ethereum yellow paper, appendix G). */
 const TRANSACTION_GAS = 21_000n;
 
-/** What is known of the gas of a transaction. */
+/** Gas of a transaction as far as it is known. */
 export interface TransactionGas {
   readonly gasUsed: bigint;
-  /** From a trace, in the order of the steps; `undefined` or of another shape where nothing is known of them. */
+  /** From a trace, in the order of the steps; `undefined` or of another shape if nothing is known about them. */
   readonly steps: readonly StepFrame[] | undefined;
 }
 
 /**
- * Gas per message, over all steps in order, rounded so that without consensus steps nothing is left over. Equal
- * shares of everything where the frames do not say more; together never more than the transaction uses.
+ * Gas per message, over all steps in order, rounded so that nothing is left over without consensus steps. Equal
+ * shares if the frames say no more; together never more than the transaction uses.
  */
 export function messageGasOf(delivery: Delivery, gas: TransactionGas): readonly bigint[] {
   const counts = delivery.steps.map((step) => step.kind === "messages" ? step.messages.length : 0);
@@ -35,7 +35,7 @@ export function messageGasOf(delivery: Delivery, gas: TransactionGas): readonly 
 function ownGas(step: DeliveryStep, frame: StepFrame | undefined): readonly bigint[] {
   if (step.kind === "consensus" || frame === undefined) return [];
   const { messages, proof } = step;
-  // The handler takes the leaves in ascending order.
+  // The handler processes the leaves in ascending order.
   const order = messages.map((_, index) => index).sort((a, b) => {
     const [left, right] = proof.kind === "mmr" ? [proof.leafIndices[a], proof.leafIndices[b]] : [];
     return (left ?? 0n) < (right ?? 0n) ? -1 : 1;
@@ -50,9 +50,9 @@ function ownGas(step: DeliveryStep, frame: StepFrame | undefined): readonly bigi
 }
 
 /**
- * The messages' part of the gas outside of the steps: base, calldata, the batch itself, on Arbitrum also layer 1.
- * A consensus step keeps the base and the part of its bytes to itself. With one step there is no such gas beyond
- * what the node counts outside of the trace.
+ * Share of the messages in the gas outside the steps: base, calldata, the batch itself, on Arbitrum also layer 1. A
+ * consensus step keeps the base and the share of its bytes. With one step there is no such gas beyond what the node
+ * counts outside the trace.
  */
 function restOf(delivery: Delivery, gasUsed: bigint, frames: readonly StepFrame[]): bigint {
   const rest = gasUsed - frames.reduce((sum, frame) => sum + frame.gasUsed, 0n);
@@ -66,7 +66,7 @@ function restOf(delivery: Delivery, gasUsed: bigint, frames: readonly StepFrame[
   return total === 0n ? 0n : (rest - TRANSACTION_GAS) * BigInt(messageBytes) / total;
 }
 
-/** About as many bytes as the messages of a step take; only proportions matter. */
+/** Approximate size of a step's messages; only proportions matter. */
 function bytesOf(step: DeliveryStep): number {
   if (step.kind === "consensus") return 0;
   const items = step.proof.kind === "mmr" ? step.proof.items.length * 32 : 0;
@@ -89,7 +89,7 @@ function spread(gas: bigint, count: number): readonly bigint[] {
   return Array.from({ length: count }, (_, index) => BigInt(index) < over ? share + 1n : share);
 }
 
-/** Refunds may make a transaction cheaper than the sum of its parts. */
+/** Scales the parts down: refunds may make a transaction cheaper than the sum of its parts. */
 function bounded(parts: readonly bigint[], most: bigint): readonly bigint[] {
   const sum = parts.reduce((total, part) => total + part, 0n);
   return sum <= most ? parts : parts.map((part) => part * most / sum);

@@ -1,5 +1,5 @@
 /**
- * Start-up check of what a claim will need: does any endpoint prove the host's state at the height that the hub knows?
+ * Start-up check of what claims need: whether any endpoint proves the host's state at the height that the hub knows.
  * Node facts: ethereum/go-ethereum: docs/fundamentals/archive.md; paradigmxyz/reth and ethereum-optimism/op-reth:
  * `--rpc.eth-proof-window`; erigontech/erigon 3.3: `--prune.include-commitment-history`; NethermindEth/nethermind:
  * `Pruning.Mode`; besu-eth/besu: `--data-storage-format`; OffchainLabs/nitro: `--execution.caching.archive`.
@@ -14,10 +14,10 @@ import type { EvmContext } from "./evm_context.ts";
 import { type Query, stateRootAt, storageProof } from "./queries.ts";
 import { readAnswer } from "./rpc_batch.ts";
 
-/** Proofs of old blocks make nodes read from disk; one endpoint that hangs must not use up the whole check. */
+/** Proofs of old blocks require disk reads; one hanging endpoint must not use up the whole check. */
 const ENDPOINT_TIMEOUT_MS = 20_000;
 
-/** Which nodes prove old state, in one sentence. */
+/** Sentence that lists the nodes that can prove old state. */
 export const PROOF_NODES: string =
   "what serves it: Geth and op-geth with --state.scheme=hash --gcmode=archive " +
   "(others keep 128 blocks), Reth and op-reth with a wide --rpc.eth-proof-window (default 0), Erigon from 3.3 on with " +
@@ -30,7 +30,10 @@ const anyCommitment = toHex(new Uint8Array(32));
 /** Slot of the host whose proof stands for all others. */
 export const PROBED_SLOT = requestSenderSlot(anyCommitment);
 
-/** Asks every endpoint for a proof at `height`, the hub's newest of this chain, and names those that give none. */
+/**
+ * Requests a proof at `height`, the hub's latest of this chain, from every endpoint, and reports those that return
+ * none.
+ */
 export async function checkProofs(
   context: EvmContext,
   height: bigint,
@@ -59,7 +62,7 @@ export async function checkProofs(
     text: `${chain}: ${missing}; ${consequence}; ${PROOF_NODES}`,
   }];
 
-  /** What is wrong with an endpoint's answers. */
+  /** Problem of an endpoint's answers, if any. */
   function failureOf(report: EndpointReport): string | undefined {
     if (report.kind === "fault") return report.fault.code;
     const place = { chain, endpointHost: report.host, method: proof.call.method };
@@ -77,7 +80,7 @@ export async function checkProofs(
     } catch (error) {
       if (error instanceof RpcFault) return error.code;
       if (!(error instanceof EvmProofError)) throw error;
-      // Before the host was deployed there is nothing to prove, and the proof says so.
+      // Before the host was deployed there is nothing to prove, and the proof shows it.
       return error.code === "account_not_present" ? undefined : `a proof that does not verify: ${error.code}`;
     }
   }

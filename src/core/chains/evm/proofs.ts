@@ -1,6 +1,6 @@
 /**
- * Proof that this chain's host dispatched some messages, in the form the hub's EVM verifier takes.
- * Source: docs/protocol/evm-host.md section 5; polytope-labs/hyperbridge: modules/ismp/state-machines/evm.
+ * Proof that this chain's host dispatched some messages, in the form that the hub's EVM verifier expects. Source:
+ * docs/protocol/evm-host.md section 5; polytope-labs/hyperbridge: modules/ismp/state-machines/evm.
  */
 import { fromHex, toHex } from "../../encoding/bytes.ts";
 import { requestSenderSlot } from "../../evm/host_storage.ts";
@@ -11,8 +11,8 @@ import type { EvmContext } from "./evm_context.ts";
 import { absentAt, isEmptySlot, type StateProof, verifiedProof } from "./state_proofs.ts";
 
 /**
- * State proof of the sender slots of all messages at block `height`, below the root that `target` stores for it. One
- * request, and one of the target.
+ * Proves the sender slots of all messages at block `height`, below the root that `target` stores for it. One request,
+ * and one of the target.
  * @throws {RpcFault} `not_found` when the host had not dispatched one of them by then.
  */
 export async function proveMessages(

@@ -1,7 +1,6 @@
 /**
- * The questions that are put to EVM nodes: each is a JSON-RPC call and how its answer is read.
- * Source: ethereum/execution-apis (src/eth/execute.yaml for eth_simulateV1); EIP-1186 (proofs);
- * ethereum/go-ethereum: eth/tracers (traces).
+ * Queries of EVM nodes: each is a JSON-RPC call and the reader of its answer. Source: ethereum/execution-apis
+ * (src/eth/execute.yaml for eth_simulateV1); EIP-1186 (proofs); ethereum/go-ethereum: eth/tracers (traces).
  */
 import { z } from "zod";
 import { type Hash256, type Hex, toHex } from "../../encoding/bytes.ts";
@@ -18,30 +17,30 @@ import type { GasPrice } from "./gas.ts";
 import { SchemaError } from "./rpc_schemas.ts";
 import * as shape from "./rpc_schemas.ts";
 
-/** A call with the meaning of its result. */
+/** Call with the reader of its result. */
 export interface Query<T> {
   readonly call: RpcCall;
-  /** @throws SchemaError, HostReadError, TraceError, RangeError when the result is none of this method. */
+  /** @throws SchemaError, HostReadError, TraceError, RangeError when the result does not fit the method. */
   readonly read: (result: Json) => T;
 }
 
-/** A block by number or by name; `pending` is the newest block with the pool's transactions on top. */
+/** Block by number or by tag; `pending` is the newest block with the mempool's transactions on top. */
 export type BlockTag = bigint | "latest" | "pending" | "finalized";
 
-/** A call that a node is asked to imagine. Without a price nothing is charged, and contracts see a price of 0. */
+/** Call that a node simulates. Without a price nothing is charged, and contracts see a price of 0. */
 export interface ImaginedCall {
   readonly from?: Address | undefined;
   readonly to: Address;
   readonly data: Hex;
   readonly gas?: bigint | undefined;
   readonly price?: GasPrice | undefined;
-  /** Base fee of the newest block, for a simulation that would take it as 0. */
+  /** Base fee of the newest block, for a simulation that would assume 0. */
   readonly baseFeeWei?: bigint | undefined;
-  /** Balance that the sender is imagined to have, for traces and simulations; its own when absent. */
+  /** Balance override of the sender, for traces and simulations; its own if absent. */
   readonly balanceWei?: bigint | undefined;
 }
 
-/** What a transaction would do, as far as its logs tell. */
+/** Simulated effects of a transaction, as far as its logs show. */
 export type SimulatedOutcome = Omit<TraceOutcome, "logCount" | "steps">;
 
 /** Hex quantity of a non-negative integer. */
@@ -91,10 +90,10 @@ export const chainId: Query<bigint> = query("eth_chainId", [], shape.quantity);
 /** Height of the newest block. */
 export const blockNumber: Query<bigint> = query("eth_blockNumber", [], shape.quantity);
 
-/** Price per gas, wei, that the node thinks right now. */
+/** Current gas price by the node, wei. */
 export const gasPrice: Query<bigint> = query("eth_gasPrice", [], shape.quantity);
 
-/** Header of a block; `undefined` when the node has none such. */
+/** Header of a block; `undefined` when the node does not have it. */
 export function blockAt(tag: BlockTag): Query<shape.Block | undefined> {
   return query(
     "eth_getBlockByNumber",
@@ -103,18 +102,18 @@ export function blockAt(tag: BlockTag): Query<shape.Block | undefined> {
   );
 }
 
-/** A block by number, by hash, or the newest (final) one. */
+/** Block by number, by hash, or the newest (final) one. */
 export type BlockReference = bigint | Hash256 | "latest" | "finalized";
 
-/** A header with its hash, which was computed from the fields. */
+/** Header with its hash, which was computed from the fields. */
 export interface HashedHeader {
   readonly header: EvmBlockHeader;
   readonly hash: Hash256;
 }
 
 /**
- * The whole header of a block; `undefined` when the node has none such. An answer whose fields do not have the hash
- * that it names, or that is about another block, is malformed.
+ * Complete header of a block; `undefined` when the node does not have it. An answer whose fields do not match the
+ * hash that it names, or that is about another block, is malformed.
  */
 export function headerAt(which: BlockReference): Query<HashedHeader | undefined> {
   const isHash = typeof which === "string" && which.startsWith("0x");
@@ -139,7 +138,7 @@ function readHeader(result: Json, which: BlockReference, method: string): Hashed
   }
   const isOther = which !== "latest" && which !== "finalized" && which !== block.hash &&
     which !== block.header.number;
-  if (isOther) throw new SchemaError(`${method}, another block than the one asked for`);
+  if (isOther) throw new SchemaError(`${method}, not the requested block`);
   return block;
 }
 
@@ -148,7 +147,7 @@ export function storageWord(account: Address, slot: Hash256, tag: BlockTag): Que
   return query("eth_getStorageAt", [account, slot, tagOf(tag)], shape.hash);
 }
 
-/** Root of the account trie at a block; `undefined` when the node has no such block. */
+/** Root of the account trie at a block; `undefined` when the node does not have it. */
 export function stateRootAt(height: bigint): Query<Hash256 | undefined> {
   return query(
     "eth_getBlockByNumber",
@@ -162,7 +161,7 @@ export function callResult(call: ImaginedCall, tag: BlockTag = "latest"): Query<
   return query("eth_call", [callObject(call), tagOf(tag)], shape.hexBytes);
 }
 
-/** A getter of a contract. */
+/** Getter of a contract. */
 export function contractRead<Args extends readonly unknown[], T>(
   to: Address,
   getter: HostRead<Args, T>,
@@ -171,7 +170,7 @@ export function contractRead<Args extends readonly unknown[], T>(
   return contractReadAt("latest", to, getter, ...args);
 }
 
-/** A getter of a contract at a block by number or name. */
+/** Getter of a contract at a block by number or tag. */
 export function contractReadAt<Args extends readonly unknown[], T>(
   tag: BlockTag,
   to: Address,
@@ -192,7 +191,7 @@ export function balanceOf(account: Address): Query<bigint> {
   return query("eth_getBalance", [account, "latest"], shape.quantity);
 }
 
-/** Next nonce of an account, counting blocks only; at `pending` also what the pool could run. */
+/** Next nonce of an account, counting blocks only; at `pending` also executable transactions of the mempool. */
 export function nonceOf(account: Address, tag: "latest" | "pending" = "latest"): Query<bigint> {
   return query("eth_getTransactionCount", [account, tag], shape.quantity);
 }
@@ -224,7 +223,7 @@ export function storageProof(
   return query("eth_getProof", [account, slots, tagOf(tag)], shape.accountProof);
 }
 
-/** What a transaction would do, found by tracing it on top of the newest block. */
+/** Effects of a transaction, found by tracing it on top of the newest block. */
 export function trace(call: ImaginedCall, host: Address): Query<TraceOutcome> {
   return {
     call: {
@@ -235,10 +234,10 @@ export function trace(call: ImaginedCall, host: Address): Query<TraceOutcome> {
   };
 }
 
-/** What a transaction would do, found by running it on top of the newest block: its logs, but not its inner calls. */
+/** Effects of a transaction, found by simulating it on top of the newest block: its logs, but not its inner calls. */
 export function simulatedCall(call: ImaginedCall, host: Address): Query<SimulatedOutcome> {
   const { price, baseFeeWei } = call;
-  // Without validation the base fee is 0: the price that contracts see is named as it will be.
+  // Without validation the base fee is 0: the price is set as contracts will see it.
   const paid = price === undefined ? undefined : effectivePrice(price, baseFeeWei ?? 0n);
   const base = price === undefined || baseFeeWei === undefined
     ? {}
@@ -256,7 +255,7 @@ export function simulatedCall(call: ImaginedCall, host: Address): Query<Simulate
   };
 }
 
-/** What one gas costs in a block with that base fee (EIP-1559). */
+/** Effective gas price in a block with that base fee (EIP-1559). */
 function effectivePrice(price: GasPrice, baseFeeWei: bigint): GasPrice {
   if (price.type === "legacy") return price;
   const paidWei = baseFeeWei + price.maxPriorityFeeWei;
@@ -272,17 +271,17 @@ function readSimulated([block]: shape.SimulatedBlocks, host: Address): Simulated
   return { posts, gets, gasUsed: ran.gasUsed, revertData: ran.status === 0n ? revertData : undefined };
 }
 
-/** Gas with which the transaction does not revert; says nothing about callbacks that fail in silence. */
+/** Gas with which the transaction does not revert; says nothing about callbacks that fail silently. */
 export function gasEstimate(call: ImaginedCall): Query<bigint> {
   return query("eth_estimateGas", [callObject(call)], shape.quantity);
 }
 
-/** Hands a signed transaction over; its hash. */
+/** Broadcasts a signed transaction; returns its hash. */
 export function rawTransaction(raw: Uint8Array): Query<Hash256> {
   return query("eth_sendRawTransaction", [toHex(raw)], shape.hash);
 }
 
-/** Receipt of a transaction; `undefined` while it is in no block. */
+/** Receipt of a transaction; `undefined` until it is mined. */
 export function receiptOf(transaction: Hash256): Query<shape.Receipt | undefined> {
   return query(
     "eth_getTransactionReceipt",
@@ -291,7 +290,7 @@ export function receiptOf(transaction: Hash256): Query<shape.Receipt | undefined
   );
 }
 
-/** True when the node knows the transaction, in a block or in its pool. */
+/** True when the node knows the transaction, in a block or in its mempool. */
 export function isTransactionKnown(transaction: Hash256): Query<boolean> {
   return query(
     "eth_getTransactionByHash",

@@ -1,5 +1,5 @@
 /**
- * Who delivered a message here: the host's receipts.
+ * Delivery receipts of the host.
  */
 import { fromHex } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
@@ -9,7 +9,7 @@ import type { EvmContext } from "./evm_context.ts";
 import { type BlockTag, contractReadAt, type Query } from "./queries.ts";
 import { RpcBatch } from "./rpc_batch.ts";
 
-/** Query of one receipt: posts by their own commitment, everything about gets by that of the get request. */
+/** Query of one receipt: posts by their own commitment, responses by that of the get request. */
 function receiptQuery(host: Address, message: Message, tag: BlockTag): Query<Address | undefined> {
   if (message.kind === "post") {
     return contractReadAt(tag, host, hostReads.requestReceipts, message.commitment);
@@ -19,7 +19,7 @@ function receiptQuery(host: Address, message: Message, tag: BlockTag): Query<Add
   return { call, read: (result) => read(result)?.relayer };
 }
 
-/** Adds the receipts of all messages to a question; the result is there after it was asked. */
+/** Adds the receipts of all messages to a batch; the result is available after it was sent. */
 export function addReceipts(
   context: EvmContext,
   question: RpcBatch,
@@ -34,7 +34,7 @@ export function addReceipts(
     });
 }
 
-/** The relayer of each message, `undefined` where nobody delivered it. One request. */
+/** Fetches the relayer of each message, `undefined` if undelivered. One request. */
 export async function fetchReceipts(
   context: EvmContext,
   messages: readonly Message[],

@@ -1,6 +1,6 @@
 /**
- * What the contracts' reverts and a node's faults mean for a delivery. Pure.
- * Source: polytope-labs/hyperbridge: evm/src/core/HandlerV2.sol; docs/protocol/evm-host.md sections 3 and 7.
+ * Maps the contracts' reverts and a node's faults to refusals of a delivery. Pure. Source: polytope-labs/hyperbridge:
+ * evm/src/core/HandlerV2.sol; docs/protocol/evm-host.md sections 3 and 7.
  */
 import type { Hex } from "../../encoding/bytes.ts";
 import { decodeRevert, describeRevert, innermostRevert, type Revert } from "../../evm/reverts.ts";
@@ -42,7 +42,7 @@ const codes: ReadonlyMap<Revert["code"], RefusalCode> = new Map<Revert["code"], 
   ["ChallengePeriodNotElapsed", "not_ready"],
   ["HostFrozen", "host_frozen"],
   ["FrozenHost", "host_frozen"],
-  // The host refuses everything that does not come from its handler.
+  // The host rejects everything that does not come from its handler.
   ["UnauthorizedAction", "handler_replaced"],
   ["ConsensusClientExpired", "client_expired"],
   ["InvalidMessageDestination", "bad_destination"],
@@ -52,7 +52,7 @@ const codes: ReadonlyMap<Revert["code"], RefusalCode> = new Map<Revert["code"], 
   ["UnknownAuthoritySet", "unknown_authority_set"],
 ]);
 
-/** The refusal that revert data stands for; `steps` is the number of steps of the delivery. */
+/** Refusal for revert data; `steps` is the number of steps of the delivery. */
 export function refusalOfRevert(data: Hex, steps: number): Refusal {
   const revert = decodeRevert(data);
   const refusal: Refusal = {
@@ -63,7 +63,7 @@ export function refusalOfRevert(data: Hex, steps: number): Refusal {
   return revert.code === "BatchCallFailed" ? { ...refusal, step: Number(revert.index) } : refusal;
 }
 
-/** The refusal that a fault of a node stands for, `undefined` when it says nothing about the delivery. */
+/** Refusal for a fault of a node, `undefined` if it says nothing about the delivery. */
 export function refusalOfFault(fault: RpcFault, steps: number): Refusal | undefined {
   switch (fault.code) {
     case "reverted":

@@ -1,6 +1,6 @@
 /**
- * Other transactions in the place of one that waits: the same call for another price, or nothing at all.
- * When and at which price is not decided here.
+ * Replacements of a pending transaction: the same call for another price, or a zero-value transfer. When and at which
+ * price is decided elsewhere.
  */
 import { parseTransaction } from "viem";
 import { toHex } from "../../encoding/bytes.ts";
@@ -18,7 +18,7 @@ import { signCall } from "./signature.ts";
 /** Gas of a plain transfer; chains that also charge for layer 1 need more. */
 const TRANSFER_GAS = 21_000n;
 
-/** The submission's price, the market's, nonces, balance, and whether it still has an effect. One request. */
+/** Fetches the market price, nonces and balance, and whether the submission still has an effect. One request. */
 export async function fetchReplacementTerms(
   context: EvmContext,
   submission: SignedSubmission,
@@ -46,18 +46,18 @@ export async function fetchReplacementTerms(
   };
 }
 
-/** True when a submission calls one of these; a cancelling transfer goes to ourselves. */
+/** True when a submission calls one of these addresses; a cancelling transfer goes to ourselves. */
 function goesTo({ raw }: SignedSubmission, addresses: readonly Address[]): boolean {
   const { to } = parseTransaction(toHex(raw));
   return to !== undefined && to !== null && addresses.includes(toAddress(to));
 }
 
-/** An endpoint that takes longer than this does without its say. */
+/** Timeout per endpoint; a slower one is ignored. */
 const NONCES_TIMEOUT_MS = 10_000;
 
 /**
- * Nonces of our account as the endpoint knows them that is furthest: one that is behind would make nonces that we used
- * ourselves look like a stranger's. One request to each endpoint.
+ * Fetches the nonces of our account from the most advanced endpoint: a lagging one would make our own nonces look
+ * foreign. One request to each endpoint.
  * @throws {RpcFault} when none answers.
  */
 export async function fetchNonces(context: EvmContext, signal: AbortSignal): Promise<AccountNonces> {
@@ -83,7 +83,7 @@ export async function fetchNonces(context: EvmContext, signal: AbortSignal): Pro
   throw fault ?? new Error("A chain without endpoints");
 }
 
-/** A node without a view of its pool counts what is mined. */
+/** Adds the nonces to a batch; a node that does not expose its mempool counts mined transactions. */
 function addNonces(context: EvmContext, question: RpcBatch): () => AccountNonces {
   const { sender } = context.at;
   const latest = question.add(nonceOf(sender));
@@ -95,7 +95,7 @@ function addNonces(context: EvmContext, question: RpcBatch): () => AccountNonces
   };
 }
 
-/** What a signed transaction offers per gas. */
+/** Gas price offered by a signed transaction. */
 export function offeredPrice(submission: SignedSubmission): GasPrice {
   const signed = parseTransaction(toHex(submission.raw));
   const { gasPrice, maxFeePerGas, maxPriorityFeePerGas } = signed;
@@ -106,7 +106,7 @@ export function offeredPrice(submission: SignedSubmission): GasPrice {
   throw new Error(`A submission of type ${signed.type} is not ours`);
 }
 
-/** The same call at the same nonce for another price. Nothing is asked. */
+/** Signs the same call at the same nonce with another price. No request. */
 export async function resign(
   context: EvmContext,
   submission: SignedSubmission,
@@ -119,7 +119,7 @@ export async function resign(
   return await signCall(context, call, { nonce, price, height: submission.madeAtHeight });
 }
 
-/** A transfer of nothing to ourselves at the same nonce. One request, for the gas of a transfer. */
+/** Signs a zero-value transfer to ourselves at the same nonce. One request, for the gas of a transfer. */
 export async function cancel(
   context: EvmContext,
   submission: SignedSubmission,

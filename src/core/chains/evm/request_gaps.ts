@@ -1,7 +1,7 @@
 /**
- * Finds out when an endpoint leaves requests out of its logs, as lagging indexes and nodes out of step behind one URL
- * do: the host's nonce, read at the blocks' own numbers, says how many there must be. Such an answer is passed over for
- * another endpoint's. Start reading at {@link RequestGaps.begin}.
+ * Detects when an endpoint omits requests from its logs, as lagging indexes and inconsistent nodes behind one URL do:
+ * the host's nonce, read at fixed block numbers, gives the expected number. Such an answer is discarded for another
+ * endpoint's. Start reading at {@link RequestGaps.begin}.
  */
 import { HostReadError, hostReads } from "../../evm/host_reads.ts";
 import { hostEventTopics } from "../../evm/host_abi.ts";
@@ -15,76 +15,76 @@ import { faultAt, type RpcBatch } from "./rpc_batch.ts";
 import { type Log, SchemaError } from "./rpc_schemas.ts";
 import type { LogFields } from "../../telemetry/log.ts";
 
-/** Blocks whose nonce is remembered. */
+/** Maximum number of blocks whose nonce is remembered. */
 const KNOWN_BLOCKS = 64;
-/** A block whose state no endpoint kept is not asked for again in this time, nor are blocks just above it. */
+/** A block whose state no endpoint keeps is not read again for this time, nor are blocks just above it. */
 const UNREADABLE_MS = 10 * 60_000;
 /** Blocks for which most nodes keep the state. */
 const KEPT_STATES = 128n;
-/** Gaps that are remembered: an index that lags shows another one at every look. */
+/** Maximum number of remembered gaps: a lagging index shows another one at every poll. */
 const KNOWN_GAPS = 256;
-/** Requests that nobody tells of after this time are given up: the leg goes on without them, and says so. */
+/** Requests that no endpoint returns for this time are given up: the leg continues without them, and logs it. */
 const GIVE_UP_AFTER_MS = 10 * 60_000;
 
-/** Up to where a host's requests were reported, and what was reported behind it. */
+/** Progress of reported requests of a host, and what was reported after it. */
 interface Progress {
   /** At the end of this block the host's next nonce was `next`, and nothing below is missing; absent: not known yet. */
   readonly anchor: { readonly block: bigint; readonly next: bigint } | undefined;
-  /** Requests behind the anchor: block by nonce. */
+  /** Requests after the anchor: block by nonce. */
   readonly seen: ReadonlyMap<bigint, bigint>;
-  /** Logs of requests behind the anchor that could not be read. */
+  /** Unreadable logs of requests after the anchor. */
   readonly unreadable: number;
   /** Last block that was read. */
   readonly to: bigint;
 }
 
-/** Requests of a range, as the logs tell. */
+/** Requests of a range according to the logs. */
 interface Found {
   /** Block by nonce. */
   readonly blocks: ReadonlyMap<bigint, bigint>;
   readonly unreadable: number;
 }
 
-/** An answer about a range, and what is known before it. */
+/** Answer for a range, and what is known before it. */
 interface Seen {
-  /** The host's next nonce before and behind the range; `undefined`: no endpoint keeps the state. */
+  /** The host's next nonce before and after the range; `undefined`: no endpoint keeps the state. */
   readonly first: bigint | undefined;
   readonly end: bigint | undefined;
   readonly found: Found;
   readonly progress: Progress;
 }
 
-/** What an answer is worth. */
+/** Verdict about an answer. */
 type Verdict =
   | { readonly kind: "complete" }
   | { readonly kind: "refused"; readonly fault: RpcFault }
-  /** Something is missing for good. */
+  /** Requests are missing permanently. */
   | { readonly kind: "given_up"; readonly progress: Progress };
 
-/** Requests that are missing for long: up to which nonce, and since when. */
+/** Missing requests: up to which nonce, and since when. */
 interface KnownGap {
   readonly to: bigint;
   readonly sinceMs: number;
 }
 
-/** One read of a range, which may take several queries. */
+/** Read of a range, which may take several queries. */
 export interface GapRead {
-  /** First block to read so that nothing stays left out before the range. */
+  /** First block to read so that nothing before the range is omitted. */
   readonly from: bigint;
-  /** Adds the host's nonce to a question about logs and refuses logs that do not hold all requests. */
+  /** Adds the host's nonce to a batch with logs and rejects incomplete logs. */
   readonly guard: QuestionGuard;
-  /** Called when the whole range was read and is handed on. */
+  /** Called when the whole range was read and passed on. */
   commit(): void;
 }
 
-/** The memory of one host's requests. */
+/** Request bookkeeping of one host. */
 export class RequestGaps {
   readonly #context: EvmContext;
   /** The host's nonce at the end of blocks, oldest first. */
   readonly #known = new Map<bigint, bigint>();
-  /** What was handed on. */
+  /** Progress of what was passed on. */
   #progress: Progress | undefined;
-  /** Something is missing behind the anchor: at the end of that block the host's next nonce is `next` or higher. */
+  /** Requests are missing after the anchor: at the end of that block the host's next nonce is `next` or higher. */
   #open: { readonly block: bigint; readonly next: bigint } | undefined;
   #unreadable: { readonly height: bigint; readonly untilMs: number } | undefined;
   /** Gaps by their lowest nonce, each as it grew. */
@@ -130,7 +130,7 @@ export class RequestGaps {
     return { from: start, guard, commit };
   }
 
-  /** What was handed on before a block. */
+  /** Progress before a block. */
   #progressBefore(from: bigint): Progress | undefined {
     const known = this.#progress;
     if (known?.anchor === undefined || known.anchor.block >= from || known.to < from - 1n) return undefined;
@@ -163,7 +163,7 @@ export class RequestGaps {
     return this.#readAgain(place, again, before, endOf(before, top, nonces));
   }
 
-  /** What is known of the nonce at the end of a range without its state: something is missing up to there. */
+  /** Lower bound of the nonce at the end of a range without its state: requests up to there are missing. */
   #leastEnd({ to }: LogRange, nonces: readonly bigint[]): bigint | undefined {
     if (this.#open === undefined || to < this.#open.block) return undefined;
     return nextAfter(nonces, this.#open.next);
@@ -185,7 +185,7 @@ export class RequestGaps {
     return { blocks, unreadable: unreadable.size };
   }
 
-  /** Another endpoint's turn: this one left something out. */
+  /** Fault of an endpoint that omitted requests: the next endpoint is used. */
   #object(place: FaultPlace, range: LogRange, missing: MissingRequests, end: bigint): Verdict {
     const fields = fieldsOf(range, missing);
     if (this.#isGivenUp(fields, missing)) return givenUp(range, end);
@@ -197,7 +197,7 @@ export class RequestGaps {
     return refused(place, range, missing);
   }
 
-  /** An answer that could not be checked has left something out: the next read begins there. */
+  /** Records that an unverifiable answer omitted requests: the next read begins there. */
   #readAgain(place: FaultPlace, range: LogRange, missing: MissingRequests, end: bigint): Verdict {
     const fields = fieldsOf(range, missing);
     if (this.#isGivenUp(fields, missing)) return givenUp(range, end);
@@ -211,7 +211,7 @@ export class RequestGaps {
     return refused(place, range, missing);
   }
 
-  /** True when nobody has told of all these requests for long. */
+  /** True when no endpoint has returned these requests for long. */
   #isGivenUp(fields: LogFields, missing: MissingRequests): boolean {
     const { at } = this.#context;
     const nowMs = at.clock.now();
@@ -238,7 +238,7 @@ export class RequestGaps {
     }
     const lowest = lowestOf(found.blocks.keys());
     const next = first ?? lowest;
-    // What is below a nonce that was read, or below the first request that was ever seen, is not missing.
+    // Requests below a nonce that was read, or below the first request ever seen, are not missing.
     const isNew = first !== undefined || progress.anchor === undefined;
     const anchor = isNew && next !== undefined ? { block: from - 1n, next } : progress.anchor;
     const seen = new Map([...isNew ? [] : progress.seen, ...found.blocks]);
@@ -246,12 +246,12 @@ export class RequestGaps {
     return advanced({ anchor, seen, unreadable, to });
   }
 
-  /** The nonce at the end of the block before `from`. */
+  /** Adds the nonce at the end of the block before `from`. */
   #nonceBefore(question: RpcBatch, from: bigint): () => bigint | undefined {
     return from === 0n ? () => 0n : this.#nonceAt(question, from - 1n);
   }
 
-  /** The host's nonce at the end of a block; `undefined`: no endpoint keeps its state. */
+  /** Adds the host's nonce at the end of a block; `undefined`: no endpoint keeps its state. */
   #nonceAt(question: RpcBatch, height: bigint): () => bigint | undefined {
     const known = this.#known.get(height);
     if (known !== undefined) return () => known;
@@ -282,7 +282,7 @@ export class RequestGaps {
   }
 }
 
-/** Moves the anchor up to the block of the newest request, where everything before it was seen. */
+/** Advances the anchor to the block of the newest request, if everything before it was seen. */
 function advanced(progress: Progress): Progress {
   const { seen } = progress;
   const newest = [...seen.values()].reduce((most, block) => block > most ? block : most, 0n);
@@ -313,13 +313,13 @@ function refused(place: FaultPlace, { from, to }: LogRange, { count }: MissingRe
   return { kind: "refused", fault: faultAt("lagging", place, detail) };
 }
 
-/** The leg goes on behind the range, as if nothing were missing. */
+/** Gives up: the leg continues after the range as if nothing were missing. */
 function givenUp({ to }: LogRange, next: bigint): Verdict {
   const anchor = { block: to, next };
   return { kind: "given_up", progress: { anchor, seen: new Map(), unreadable: 0, to } };
 }
 
-/** The host's next nonce behind a range as far as it is known. */
+/** The host's next nonce after a range as far as it is known. */
 function endOf(missing: MissingRequests, end: bigint | undefined, nonces: readonly bigint[]): bigint {
   return end ?? nextAfter(nonces, missing.to + 1n);
 }
@@ -333,7 +333,7 @@ function isRequest({ topics: [topic] }: Log): boolean {
   return name === hostEventTopics.PostRequestEvent || name === hostEventTopics.GetRequestEvent;
 }
 
-/** The host's next nonce at a block; `undefined` where there was no host yet. */
+/** Query of the host's next nonce at a block; `undefined` before the host was deployed. */
 function nonceQuery({ at: { host } }: EvmContext, height: bigint): Query<bigint | undefined> {
   const { call, read } = contractReadAt(height, host, hostReads.nonce);
   return {

@@ -9,24 +9,23 @@ import type { RpcPool } from "../../rpc/pool.ts";
 import type { Query } from "./queries.ts";
 import { SchemaError } from "./rpc_schemas.ts";
 
-/** Conditions of a {@link RpcBatch}. */
+/** Options of a {@link RpcBatch}. */
 export interface QuestionOptions {
   readonly signal: AbortSignal;
   readonly timeoutMs?: number | undefined;
-  /** Called when all answers are read; a fault that it returns sends the question to the next endpoint. */
+  /** Called when all answers are read; a fault that it returns sends the batch to the next endpoint. */
   readonly check?: ((place: FaultPlace) => RpcFault | undefined) | undefined;
-  /** Told of each endpoint that failed, also when another one did better. */
+  /** Called for each endpoint that failed, even when another one succeeded. */
   readonly onFault?: ((fault: RpcFault, endpointHost: string) => void) | undefined;
 }
 
-/** A fault with the place of a whole question. */
+/** Creates a fault of a whole batch. */
 export function faultAt(code: RpcFault["code"], place: FaultPlace, detail: string): RpcFault {
   return new RpcFault(code, reactionTo(code), place, { detail });
 }
 
 /**
- * Queries are added, the question is asked once, then each answer is there. Answers of one question come from
- * one endpoint.
+ * Batch of queries: add queries, send the batch once, then read each answer. All answers come from one endpoint.
  */
 export class RpcBatch {
   readonly #pool: RpcPool;
@@ -37,7 +36,9 @@ export class RpcBatch {
     this.#pool = pool;
   }
 
-  /** The returned function gives the value after {@link ask}; a fault of this query fails the question. */
+  /**
+   * Adds a query. The returned function returns the value after {@link send}; a fault of this query fails the batch.
+   */
   add<T>(query: Query<T>): () => T {
     let slot: { readonly value: T } | undefined;
     const fill = (answer: RpcAnswer, place: FaultPlace): void => {
@@ -47,7 +48,7 @@ export class RpcBatch {
     return () => filled(slot);
   }
 
-  /** As {@link add}, but a fault of this query is its value: the other answers stay good. */
+  /** As {@link add}, but a fault of this query is its value: the other answers stay valid. */
   addOptional<T>(query: Query<T>): () => T | RpcFault {
     let slot: { readonly value: T | RpcFault } | undefined;
     const fill = (answer: RpcAnswer, place: FaultPlace): void => {
@@ -57,14 +58,14 @@ export class RpcBatch {
     return () => filled(slot);
   }
 
-  /** Asks. @throws {RpcFault} of the request, or of the first query that was not added as tolerant. */
+  /** Sends the batch. @throws {RpcFault} of the request, or of the first query that is not optional. */
   async ask(options: QuestionOptions): Promise<void> {
     const calls = this.#entries.map(({ query }) => query.call);
     const accept = (answers: readonly RpcAnswer[], place: FaultPlace): RpcFault | undefined =>
       this.#fill(answers, place) ?? options.check?.(place);
     const { signal, timeoutMs, onFault } = options;
     const answers = await this.#pool.batch(calls, { signal, timeoutMs, accept, onFault });
-    // An endpoint that was asked later may have done worse: what counts is what the pool gives back.
+    // An endpoint that was called later may have done worse: the answers returned by the endpoint set count.
     const fault = this.#fill(answers, { chain: this.#pool.chain, endpointHost: "", method: "" });
     if (fault !== undefined) throw fault;
   }
@@ -73,7 +74,7 @@ export class RpcBatch {
     try {
       this.#entries.forEach(({ fill }, index) => {
         const answer = answers[index];
-        if (answer === undefined) throw new Error("A query without an answer");
+        if (answer === undefined) throw new Error("Query without an answer");
         fill(answer, place);
       });
       return undefined;
@@ -84,7 +85,7 @@ export class RpcBatch {
   }
 }
 
-/** The value of one query alone. @throws {RpcFault} */
+/** Sends one query and returns its value. @throws {RpcFault} */
 export async function askOne<T>(pool: RpcPool, query: Query<T>, options: QuestionOptions): Promise<T> {
   const question = new RpcBatch(pool);
   const value = question.add(query);
@@ -92,7 +93,7 @@ export async function askOne<T>(pool: RpcPool, query: Query<T>, options: Questio
   return value();
 }
 
-/** Value of an answer. @throws {RpcFault} also when the shape is not that of the method. */
+/** Reads an answer. @throws {RpcFault} also when its shape does not fit the method. */
 export function readAnswer<T>(query: Query<T>, answer: RpcAnswer, place: FaultPlace): T {
   if (answer.kind === "fault") throw answer.fault;
   try {
@@ -107,6 +108,6 @@ export function readAnswer<T>(query: Query<T>, answer: RpcAnswer, place: FaultPl
 }
 
 function filled<T>(slot: { readonly value: T } | undefined): T {
-  if (slot === undefined) throw new Error("The question was not asked");
+  if (slot === undefined) throw new Error("The batch was not sent");
   return slot.value;
 }

@@ -1,12 +1,12 @@
 /**
- * Shapes of what EVM nodes answer (ethereum/execution-apis: src/schemas), checked before anything is believed.
+ * Schemas of answers of EVM nodes (ethereum/execution-apis: src/schemas), checked before anything is trusted.
  */
 import { z } from "zod";
 import { type Hash256, type Hex, toHash256, toHex } from "../../encoding/bytes.ts";
 import { fromHex } from "../../encoding/bytes.ts";
 import { type Address, toAddress } from "../../evm/address.ts";
 
-/** An answer does not have the shape that its method has. */
+/** Answer that does not have the shape of its method. */
 export class SchemaError extends Error {
   override readonly name = "SchemaError";
   readonly code = "unexpected_shape";
@@ -33,7 +33,7 @@ export const hash = z.string().regex(/^0x[0-9a-fA-F]{64}$/).transform((text): Ha
 /** 20 bytes. */
 export const address = z.string().regex(/^0x[0-9a-fA-F]{40}$/).transform((text): Address => toAddress(text));
 
-/** The parts of a block header that are used. */
+/** Fields of a block header that are used. */
 export const block = z.object({
   number: quantity,
   hash,
@@ -44,7 +44,7 @@ export const block = z.object({
 /** A block header. */
 export type Block = z.output<typeof block>;
 
-/** A log with its place in the chain. `removed` logs belong to blocks that a reorganisation took away. */
+/** Log with its position. `removed` logs belong to blocks that were reorganised away. */
 export const log = z.object({
   address,
   topics: z.array(hexBytes),
@@ -58,7 +58,7 @@ export const log = z.object({
 /** A log. */
 export type Log = z.output<typeof log>;
 
-/** The parts of a receipt that are used. */
+/** Fields of a receipt that are used. */
 export const receipt = z.object({
   blockNumber: quantity,
   blockHash: hash,
@@ -73,7 +73,7 @@ export const receipt = z.object({
 /** A receipt. */
 export type Receipt = z.output<typeof receipt>;
 
-/** The parts of `eth_getProof` (EIP-1186) that are used; values are quantities. */
+/** Fields of `eth_getProof` (EIP-1186) that are used; values are quantities. */
 export const accountProof = z.object({
   address: z.string(),
   accountProof: z.array(hexBytes),
@@ -81,7 +81,9 @@ export const accountProof = z.object({
   storageProof: z.array(z.object({ value: z.string(), proof: z.array(hexBytes) })),
 });
 
-/** The one call of the one block of an `eth_simulateV1` answer. `data` of the error is revert data in some nodes. */
+/**
+ * Single call of the single block of an `eth_simulateV1` answer. `data` of the error is revert data in some nodes.
+ */
 export const simulatedBlocks = z.tuple([
   z.object({
     calls: z.tuple([
@@ -96,10 +98,10 @@ export const simulatedBlocks = z.tuple([
   }),
 ]);
 
-/** An answer of `eth_simulateV1` to one call. */
+/** Answer of `eth_simulateV1` to one call. */
 export type SimulatedBlocks = z.output<typeof simulatedBlocks>;
 
-/** Reads `value`; `place` names it in the error. @throws {SchemaError} */
+/** Parses `value`; `place` names it in the error. @throws {SchemaError} */
 export function parseResponse<S extends z.ZodType>(schema: S, value: unknown, place: string): z.output<S> {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;

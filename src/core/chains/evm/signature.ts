@@ -1,4 +1,4 @@
-/** What our key signs: transactions, and digests for the hub. Nothing is asked or sent. */
+/** Signatures of our key: transactions, and digests for the hub. No requests. */
 import { fromHex, type Hex, toHash256, toHex } from "../../encoding/bytes.ts";
 import { keccak256 } from "../../encoding/hash.ts";
 import type { Signature } from "../../ismp/fees.ts";
@@ -6,7 +6,7 @@ import type { SignedSubmission } from "../port.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { type GasPrice, highestPriceWei } from "./gas.ts";
 
-/** A call to sign. */
+/** Call to sign. */
 export interface CallToSign {
   readonly to: Hex;
   readonly data: Hex;
@@ -14,15 +14,15 @@ export interface CallToSign {
   readonly valueWei: bigint;
 }
 
-/** What a transaction is signed for. */
+/** Context in which a transaction is signed. */
 export interface SigningSituation {
   readonly nonce: bigint;
   readonly price: GasPrice;
-  /** Height of the chain from which on inclusion is looked for. */
+  /** Chain height at which the search for its inclusion starts. */
   readonly height: bigint;
 }
 
-/** The call as a signed transaction. */
+/** Signs the call as a transaction. */
 export async function signCall(
   context: EvmContext,
   call: CallToSign,

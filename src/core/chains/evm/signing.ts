@@ -1,5 +1,5 @@
 /**
- * From an accepted simulation to signed bytes: everything that may have changed is read once more, then signed.
+ * Signs a delivery after an accepted simulation: everything that may have changed is read again first.
  */
 import { unsignedCall } from "../../evm/fee_oracles.ts";
 import type { FaultPlace, RpcFault } from "../../rpc/fault.ts";
@@ -16,8 +16,9 @@ import { addReceipts } from "./receipts.ts";
 import { signCall } from "./signature.ts";
 
 /**
- * Reads receipts, what the host knows of the hub, handler, nonce, price and balance in one request and signs. Nothing is
- * sent. The same request asks whether somebody else's delivery of one of the messages waits in the node's pool; if so, a second one asks which.
+ * Reads receipts, the host's view of the hub, handler, nonce, price and balance in one request and signs. Nothing is
+ * sent. The same request checks whether a competitor's delivery of one of the messages is in the node's mempool; if
+ * so, a second one finds out which.
  */
 export async function signDelivery(
   context: EvmContext,
@@ -59,7 +60,7 @@ export async function signDelivery(
     if (contested.length > 0) {
       return refused({
         code: "duplicate",
-        detail: "a delivery of it waits in the pool",
+        detail: "a delivery of it is pending in the mempool",
         messages: contested,
       });
     }
@@ -89,7 +90,7 @@ export async function signDelivery(
   return { kind: "signed", submission: await signCall(context, call, situation) };
 }
 
-/** What one gas costs in the next block at least, as far as the node knows. */
+/** Minimum gas price in the next block, as far as the node knows. */
 function currentPriceWei(
   { gasPriceWei, baseFeeWei = 0n }: { readonly gasPriceWei: bigint; readonly baseFeeWei: bigint | undefined },
 ): bigint {

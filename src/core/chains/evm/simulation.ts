@@ -1,8 +1,8 @@
 /**
- * What a delivery would do now. Three ways to simulate it, the first that the endpoints offer counts: a trace, which
- * tells everything; `eth_simulateV1`, which tells what is handled; a plain call, which tells refusals only.
- * Source: docs/protocol/evm-host.md sections 1 (traps 1 and 2) and 9. Start reading at {@link simulate}; how one way is
- * asked is in `simulation_way.ts`.
+ * Simulates a delivery. There are three methods, and the first that the endpoints support is used: a trace, which
+ * shows everything; `eth_simulateV1`, which shows what is handled; a plain call, which shows refusals only. Source:
+ * docs/protocol/evm-host.md sections 1 (traps 1 and 2) and 9. Start reading at {@link simulate}; one method is run in
+ * `simulation_method.ts`.
  */
 import type { StepFrame, TraceOutcome } from "../../evm/trace.ts";
 import { type FaultPlace, RpcFault } from "../../rpc/fault.ts";
@@ -33,10 +33,10 @@ import {
 } from "./simulation_way.ts";
 
 /**
- * Simulates a delivery on top of the newest block: one request (with host parameters in the cache), which also asks
- * for the costs. When all messages would be handled, a second one repeats it with exactly the gas limit and the price
- * that the transaction will have, so that no contract can tell them apart. One more for each way that turns out to
- * be missing, every ten minutes.
+ * Simulates a delivery on top of the newest block: one request (with cached host parameters), which also reads the
+ * costs. When all messages would be handled, a second one repeats it with exactly the gas limit and the price that
+ * the transaction will have, so that no contract can distinguish them. One more for each method that turns out to be
+ * missing, every ten minutes.
  */
 export async function simulate(
   context: EvmContext,
@@ -52,10 +52,10 @@ export async function simulate(
     await simulateCalled(context, work, signal);
 }
 
-/** What a simulation shows; `steps` where inner calls are seen. */
+/** Result of a simulation; `steps` if inner calls are visible. */
 type Outcome = SimulatedOutcome & { readonly steps?: readonly StepFrame[] };
 
-/** By traces that tell what is handled. */
+/** Method by traces, which show what is handled. */
 function tracing({ at: { host } }: EvmContext, { messages }: SimulatedWork): Way<TraceOutcome> {
   const check = (outcome: TraceOutcome, place: FaultPlace): RpcFault | undefined => {
     if (!isBlind(outcome, messages.length)) return undefined;
@@ -64,7 +64,7 @@ function tracing({ at: { host } }: EvmContext, { messages }: SimulatedWork): Way
   return { ability: "tracing", query: (call) => trace(call, host), check };
 }
 
-/** By running it. */
+/** Method by `eth_simulateV1`. */
 function running({ at: { host } }: EvmContext): Way<SimulatedOutcome> {
   return { ability: "simulating", query: (call) => simulatedCall(call, host) };
 }
@@ -76,7 +76,7 @@ function isBlind({ logCount, steps, revertData }: TraceOutcome, messages: number
   return dispatches.length !== messages || dispatches.some(({ isModuleDone }) => isModuleDone);
 }
 
-/** `undefined` when this way is not to be had. */
+/** Simulates by one method; `undefined` when it is not supported. */
 async function simulateBy<T extends Outcome>(
   context: EvmContext,
   work: SimulatedWork,
@@ -92,7 +92,7 @@ async function simulateBy<T extends Outcome>(
   const wanted = gasLimitFor(wideGas);
   const gasLimit = wanted < work.call.gas ? wanted : work.call.gas;
   const wide = accept(work, asked.outcome, { gasUsed: wideGas, gasLimit, costs });
-  // Without receiving modules nothing can behave in another way; with some that fail the caller tries without them.
+  // Without receiving modules nothing can behave differently; if some fail, the caller tries without them.
   if (work.messages.length === 0 || !wide.handled.every((handled) => handled)) return wide;
   const terms = exactTerms(context, asked, gasLimit);
   const exactWork = { ...work, call: { ...work.call, ...terms }, isFirst: false };
@@ -102,14 +102,14 @@ async function simulateBy<T extends Outcome>(
   if (outcome.revertData !== undefined) {
     return { kind: "refused", refusal: refusalOfRevert(outcome.revertData, work.delivery.steps.length) };
   }
-  // Only a trace tells what each message uses: where none is to be had, all the gas that may be paid for counts.
+  // Only a trace shows what each message uses: without one, all the gas that may be paid for counts.
   const gasUsed = way.ability === "tracing" ? outcome.gasUsed + layer1Gas : gasLimit;
   return accept(work, outcome, { gasUsed, gasLimit, costs });
 }
 
 /**
- * Gas and price of the transaction that would be signed now. The sender's balance is another one only where it could
- * not pay for it.
+ * Gas and price of the transaction that would be signed now. The sender's balance is overridden only if it could not
+ * pay for it.
  */
 function exactTerms(
   { at: { gasPriceBufferPercent } }: EvmContext,
@@ -122,7 +122,7 @@ function exactTerms(
   return { gas: gasLimit, price, baseFeeWei, ...missing };
 }
 
-/** Why the delivery as a whole fails; `undefined` when it does not. */
+/** Reason why the delivery as a whole fails; `undefined` when it does not. */
 function refusalOf(
   context: EvmContext,
   { delivery, call: { gas: limit } }: SimulatedWork,
@@ -157,8 +157,8 @@ function accept(
 }
 
 /**
- * By a plain call: every message of a call that does not revert counts as handled, which may be wrong. A module may
- * use all the gas that it is given, so all of it counts as used.
+ * Simulates by a plain call: every message of a call that does not revert counts as handled, which may be wrong. A
+ * module may use all the gas that it is given, so all of it counts as used.
  */
 async function simulateCalled(
   context: EvmContext,

@@ -1,7 +1,7 @@
 /**
- * One way to simulate a delivery (a trace, `eth_simulateV1`): how it is asked, and what its faults mean. A node that
- * is down, a method that is not there, and a delivery that cannot be shown look alike at first; they are told apart
- * by asking for something trivial in the same way.
+ * Runs one simulation method (a trace, `eth_simulateV1`) and classifies its faults. A node that is down, an
+ * unsupported method, and a delivery that cannot be simulated look alike at first; a trivial call by the same method
+ * distinguishes them.
  */
 import type { Address } from "../../evm/address.ts";
 import { unsignedCall } from "../../evm/fee_oracles.ts";
@@ -17,15 +17,15 @@ import { balanceOf, blockAt, gasEstimate, type ImaginedCall, type Query } from "
 import { faultAt, RpcBatch } from "./rpc_batch.ts";
 import { refusalOfFault } from "./refusals.ts";
 
-/** Tracing a hundred deliveries is the slowest thing a node is asked. */
+/** Tracing a hundred deliveries is the slowest request to a node. */
 const TRACE_TIMEOUT_MS = 120_000;
 
-/** The node is well, and does not show this delivery. */
+/** The node is healthy, but does not simulate this delivery. */
 const NOT_SHOWN: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["too_large", "refused"]);
-/** The node may be down, or this delivery too slow for it or for what stands in front of it. */
+/** The node may be down, or this delivery too slow for it or for a gateway in front of it. */
 const NO_ANSWER: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["timeout", "server_error"]);
 
-/** What is simulated. */
+/** Input of a simulation. */
 export interface SimulatedWork {
   readonly delivery: Delivery;
   readonly messages: readonly Message[];
@@ -35,35 +35,35 @@ export interface SimulatedWork {
   readonly isFirst: boolean;
 }
 
-/** What every way tells. */
+/** Minimum result of every method. */
 type LeastOutcome = HandledMessages & { readonly gasUsed: bigint };
 
-/** A way to simulate: what is asked, and what it takes. */
+/** Simulation method: the query and the capability it needs. */
 export interface Way<T extends LeastOutcome> {
   readonly ability: Extract<Capability, "tracing" | "simulating">;
   readonly query: (call: ImaginedCall) => Query<T>;
-  /** A fault makes the next endpoint be asked. */
+  /** A returned fault leads to the next endpoint. */
   readonly check?: (outcome: T, place: FaultPlace) => RpcFault | undefined;
 }
 
-/** What a way showed. */
+/** Result of a method. */
 export type Asked<T> =
   | {
     readonly kind: "shown";
     readonly outcome: T;
-    /** Gas that pays for layer 1, which the outcome does not show: on Arbitrum; 0 elsewhere. */
+    /** Gas for layer 1, which the outcome does not include: on Arbitrum; 0 elsewhere. */
     readonly layer1Gas: bigint;
     readonly costs: Costs;
     /** Of the newest block. */
     readonly baseFeeWei: bigint | undefined;
-    /** Of the account that would send it. */
+    /** Balance of the sender. */
     readonly balanceWei: bigint;
   }
   | Extract<Simulation, { kind: "refused" }>
-  /** This way is not to be had. */
+  /** The method is not supported. */
   | { readonly kind: "missing" };
 
-/** Asks in one way; once more when there was no answer although the endpoints are well. */
+/** Runs one method; retries once when there was no answer although the endpoints are healthy. */
 export async function ask<T extends LeastOutcome>(
   context: EvmContext,
   work: SimulatedWork,
@@ -83,12 +83,12 @@ export async function ask<T extends LeastOutcome>(
     }
     if (!await showsTrivial(context, work, way, signal)) return { kind: "missing" };
     if (isWithoutAnswer && attempt === 1) continue;
-    const detail = `no endpoint shows what it would do: ${asked.message}`;
+    const detail = `no endpoint can simulate it: ${asked.message}`;
     return { kind: "refused", refusal: { code: "untraceable", detail } };
   }
 }
 
-/** Gives the fault when the way did not show the delivery. @throws {RpcFault} about anything else */
+/** Returns the fault when the method did not simulate the delivery. @throws {RpcFault} about anything else */
 async function askOnce<T extends LeastOutcome>(
   context: EvmContext,
   work: SimulatedWork,
@@ -142,7 +142,7 @@ function isAboutThisCall({ code }: RpcFault): boolean {
 }
 
 /**
- * Whether the endpoints show a transfer of nothing in that way, with the same gas and price.
+ * Returns whether the endpoints simulate a zero-value transfer by that method, with the same gas and price.
  * @throws {RpcFault} when they do not answer: then nothing is known about the delivery
  */
 async function showsTrivial<T extends LeastOutcome>(
@@ -167,7 +167,7 @@ async function showsTrivial<T extends LeastOutcome>(
   return false;
 }
 
-/** What is asked along with every simulation. */
+/** Adds the queries that go along with every simulation. */
 export function addSurroundings(
   context: EvmContext,
   question: RpcBatch,
@@ -179,7 +179,7 @@ export function addSurroundings(
   };
 }
 
-/** Only what is certainly missing is remembered. */
+/** Records a method that is certainly missing. */
 function noteMissing(context: EvmContext, ability: Way<never>["ability"]): { readonly kind: "missing" } {
   if (!context.noteUnsupported(ability)) return { kind: "missing" };
   const { log } = context.at;
@@ -193,13 +193,13 @@ function noteMissing(context: EvmContext, ability: Way<never>["ability"]): { rea
   return { kind: "missing" };
 }
 
-/** Whether a message would be recorded as handled. */
+/** True when a message would be recorded as handled. */
 export function handledBy(outcome: HandledMessages, message: Message): boolean {
   if (message.kind === "post") return outcome.posts.has(message.commitment);
   return message.kind === "getResponse" && outcome.gets.has(message.requestCommitment);
 }
 
-/** The refusal that a fault stands for. @throws the fault when it says nothing about the delivery. */
+/** Refusal for a fault. @throws the fault when it says nothing about the delivery. */
 export function refusedBy(fault: RpcFault, delivery: Delivery): Extract<Simulation, { kind: "refused" }> {
   const refusal = refusalOfFault(fault, delivery.steps.length);
   if (refusal === undefined) throw fault;

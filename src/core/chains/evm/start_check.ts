@@ -1,6 +1,6 @@
 /**
- * Start-up check of an EVM chain: do endpoints, host contract and configuration fit together?
- * Source: docs/protocol/messaging.md section 4.
+ * Start-up check of an EVM chain: whether endpoints, host contract and configuration fit together. Source:
+ * docs/protocol/messaging.md section 4.
  */
 import type { Hex } from "../../encoding/bytes.ts";
 import { feeTokenDecimals, type HostParams, HostReadError, hostReads } from "../../evm/host_reads.ts";
@@ -14,16 +14,16 @@ import type { EvmContext } from "./evm_context.ts";
 import * as ask from "./queries.ts";
 import { readAnswer, RpcBatch } from "./rpc_batch.ts";
 
-/** Gas that the account should at least be able to pay for: a handful of deliveries. */
+/** Gas that the account should be able to pay for: a handful of deliveries. */
 const COMFORTABLE_GAS = 1_000_000n;
 
-/** Time that each endpoint has for its answer: one that hangs must not use up the time of the whole check. */
+/** Timeout of each endpoint: one that hangs must not use up the time of the whole check. */
 const ENDPOINT_TIMEOUT_MS = 10_000;
 
-/** What to do about a host whose own parameters are wrong. */
+/** Advice about a host whose own parameters are wrong. */
 const AT_FAULT = "correct ismp_host, or tell those who run the host";
 
-/** What one endpoint said; a fault stands for the answer it failed to give. */
+/** Answers of one endpoint; a fault stands for the answer it failed to return. */
 interface EndpointFacts {
   readonly host: string;
   readonly chainId: bigint;
@@ -37,7 +37,7 @@ interface EndpointFacts {
 }
 
 /**
- * Asks every endpoint once, and the contracts behind the host once more.
+ * Queries every endpoint once, and the host's contracts once more.
  * @throws {RpcFault} when no endpoint answers at all: then nothing can be said about the configuration.
  */
 export async function checkChain(
@@ -127,7 +127,7 @@ function describe({ where, code, detail }: RpcFault): string {
   return `${where.endpointHost}: ${detail ?? code}`;
 }
 
-/** One fault that names every endpoint. */
+/** Creates one fault that names every endpoint. */
 function allSilent(silent: readonly RpcFault[]): RpcFault {
   const [first, ...others] = silent;
   if (first === undefined) throw new Error("A chain without endpoints");

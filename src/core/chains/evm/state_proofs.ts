@@ -1,7 +1,7 @@
 /**
- * Proofs of requests, fees, receipts and state values at one block, checked the way the hub will, below the root that
- * the hub stores for the block: a proof that an endpoint made up is a fault of that endpoint, which is named.
- * Source: docs/protocol/evm-host.md section 5; polytope-labs/hyperbridge: modules/pallets/relayer/src/accumulate.rs.
+ * Proofs of requests, fees, receipts and state values at one block, verified as the hub will, below the root that the
+ * hub stores for the block: a forged proof is a fault of the endpoint, which is reported. Source:
+ * docs/protocol/evm-host.md section 5; polytope-labs/hyperbridge: modules/pallets/relayer/src/accumulate.rs.
  */
 import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../../encoding/bytes.ts";
 import { type Address, toAddress } from "../../evm/address.ts";
@@ -15,10 +15,10 @@ import type { EvmContext } from "./evm_context.ts";
 import { stateRootAt, storageProof } from "./queries.ts";
 import { faultAt, RpcBatch } from "./rpc_batch.ts";
 
-/** Proofs of old blocks make nodes read from disk. */
+/** Proofs of old blocks require disk reads. */
 const PROOF_TIMEOUT_MS = 60_000;
 
-/** A checked proof. */
+/** Verified proof. */
 export interface StateProof {
   /** SCALE of `EvmStateProof`. */
   readonly bytes: Uint8Array;
@@ -27,7 +27,7 @@ export interface StateProof {
 }
 
 /**
- * Proves fee and existence of requests, and tells the fees that the proof shows. One request.
+ * Proves fee and existence of requests, and returns the proven fees. One request.
  * @throws {RpcFault} `not_found` when the host had not dispatched one of them by then.
  */
 export async function proveFees(
@@ -45,13 +45,13 @@ export async function proveFees(
   return { proof: bytes, fees: commitments.map((each) => readNumber(values.get(requestFeeSlot(each)))) };
 }
 
-/** The fault of a block whose state lacks what was to be proved. */
+/** Creates the fault of a block whose state lacks what was to be proved. */
 export function absentAt(context: EvmContext, height: bigint, what: string): RpcFault {
   const place = { chain: context.at.pool.chain, endpointHost: "", method: "eth_getProof" };
   return faultAt("not_found", place, `at block ${height} there is ${what}`);
 }
 
-/** Proves receipts of requests, and tells whom the proof names. One request. */
+/** Proves receipts of requests, and returns the proven relayers. One request. */
 export async function proveReceipts(
   context: EvmContext,
   commitments: readonly Hash256[],
@@ -81,9 +81,9 @@ export async function proveState(
 }
 
 /**
- * A proof that leads from the root of a block to all keys. An endpoint whose proof does not is named, and the next one
- * is asked.
- * @param wanted.stateRoot as the hub stores it; `undefined`: the endpoint's own header is believed
+ * Fetches a proof from the root of a block to all keys. An endpoint whose proof does not verify is reported, and the
+ * next one is used.
+ * @param wanted.stateRoot as the hub stores it; `undefined`: the endpoint's own header is trusted
  * @throws {UnprovableKeyError}
  */
 export async function verifiedProof(
@@ -138,7 +138,7 @@ export async function verifiedProof(
   return proved;
 }
 
-/** Slots to ask for per account, for keys as GET requests name them. @throws {UnprovableKeyError} */
+/** Slots per account, for keys as GET requests name them. @throws {UnprovableKeyError} */
 function slotsByAccount(
   keys: readonly Uint8Array[],
   host: Address,
@@ -169,7 +169,7 @@ function readNumber(value: Uint8Array | undefined): bigint {
   return BigInt(toHex(bytes));
 }
 
-/** The address in a slot; RLP leaves its leading zeros out. */
+/** The address in a slot; RLP omits its leading zeros. */
 function readAddress(value: Uint8Array | undefined): Uint8Array | undefined {
   if (value === undefined || isEmptySlot(value)) return undefined;
   const bytes = decodeRlp(value);

@@ -1,5 +1,5 @@
 /**
- * What becomes of signed bytes: handing them over, and finding them again later, also after a restart.
+ * Broadcasts signed transactions and finds their outcomes later, also after a restart.
  */
 import { parseTransaction } from "viem";
 import { fromHex, type Hex, toHex } from "../../encoding/bytes.ts";
@@ -16,12 +16,12 @@ import { refusalOfFault } from "./refusals.ts";
 import type { Receipt } from "./rpc_schemas.ts";
 import { addFinalHeight } from "./views.ts";
 
-/** Age of the first sign that a nonce was used by another transaction at which one endpoint's word is enough, ms. */
+/** Age of the first sign that a nonce was used by another transaction at which one endpoint suffices, ms. */
 const REPLACED_AFTER_MS = 15_000;
-/** An endpoint that takes longer than this does without its say. */
+/** Timeout per endpoint; a slower one is ignored. */
 const WITNESS_TIMEOUT_MS = 10_000;
 
-/** Hands the bytes to the chain. One request. */
+/** Broadcasts the bytes. One request. */
 export async function broadcast(
   context: EvmContext,
   submission: SignedSubmission,
@@ -55,12 +55,12 @@ function broadcastResultOf(fault: RpcFault): BroadcastResult {
     case "refused":
       return { kind: "refused", refusal: { code: "unspecified", detail } };
     default:
-      // Nothing is known of the bytes: they may have arrived.
+      // Nothing is known about the bytes: they may have arrived.
       throw fault;
   }
 }
 
-/** What became of a submission. One request; more when it reverted, or seems to be replaced. */
+/** Fetches the outcome of a submission. One request; more when it reverted, or seems to be replaced. */
 export async function fetchOutcome(
   context: EvmContext,
   submission: SignedSubmission,
@@ -84,9 +84,9 @@ export async function fetchOutcome(
 }
 
 /**
- * The nonce is used and nothing is known of the transaction. The calls of a batch may fall on both sides of a new
- * block, and endpoints may be behind, alone or behind one URL: all are asked again, and the transaction counts as
- * replaced only when two of them say so, or one at two looks some time apart. Until then it may be in a block.
+ * Handles a used nonce of an unknown transaction. The calls of a batch may fall on both sides of a new block, and
+ * endpoints may lag, alone or behind one URL: all are queried again, and the transaction counts as replaced only when
+ * two of them report it, or one does twice some time apart. Until then it may be in a block.
  */
 async function afterNonceWasUsed(
   context: EvmContext,
@@ -108,7 +108,7 @@ async function afterNonceWasUsed(
   return witnesses >= 2 || isLasting ? { kind: "replaced" } : { kind: "pending" };
 }
 
-/** What one endpoint says of a transaction; `undefined` when it does not answer, or has not seen the nonce used. */
+/** Outcome of a transaction at one endpoint; `undefined` when it does not answer, or has not seen the nonce used. */
 async function askAbout(
   context: EvmContext,
   endpoint: RpcPool,
@@ -152,11 +152,11 @@ async function included(
     succeeded,
     handled: succeeded ? handledIn(logs) : [],
     advancedClient: carriesProofs(submission)
-      ? logs.some(({ decoded }) => decoded.kind === "event" && TEACHING.has(decoded.event.tag))
+      ? logs.some(({ decoded }) => decoded.kind === "event" && CLIENT_ADVANCING.has(decoded.event.tag))
       : undefined,
     spent: {
       gasUsed: found.gasUsed,
-      // Nodes older than London do not tell; then it is what was offered.
+      // Nodes older than London do not report it; then the offered price counts.
       gasPriceWei: found.effectiveGasPrice ?? submission.gasPriceWei ?? 0n,
       dataCostWei: found.l1Fee ?? 0n,
     },
@@ -170,8 +170,8 @@ function carriesProofs({ raw }: SignedSubmission): boolean {
   return calls.some((one) => one?.tag === "handleConsensus");
 }
 
-/** What a host tells when proofs of the hub changed what it trusts. */
-const TEACHING: ReadonlySet<string> = new Set(["StateMachineUpdated", "NewEpoch"]);
+/** Events of a host when hub proofs advanced its client. */
+const CLIENT_ADVANCING: ReadonlySet<string> = new Set(["StateMachineUpdated", "NewEpoch"]);
 
 function handledIn(
   logs: ReturnType<typeof decodeHostLogs>,
@@ -184,7 +184,7 @@ function handledIn(
   });
 }
 
-/** Why a transaction reverted, as far as calling it again on top of its block tells. */
+/** Reason of a revert, as far as calling it again on top of its block shows. */
 async function reasonOf(
   context: EvmContext,
   submission: SignedSubmission,
@@ -213,13 +213,13 @@ async function reasonOf(
     { code: "unspecified", detail: `reverted; the reason could not be read: ${result.code}` };
 }
 
-/** Number of steps of a delivery; 1 for transactions that are none, such as cancellations. */
+/** Number of steps of a delivery; 1 for other transactions, such as cancellations. */
 function stepsOf(calldata: Hex): number {
   const call = callOf(calldata);
   return call?.tag === "batchCall" ? call.value.calls.length : 1;
 }
 
-/** The handler's call; `undefined`: the transaction is none, such as a cancellation. */
+/** Decodes the handler's call; `undefined`: the transaction is none, such as a cancellation. */
 function callOf(calldata: Hex): HandlerCall | undefined {
   try {
     return decodeHandlerCall(calldata);

@@ -1,5 +1,5 @@
 /**
- * Heights and times: of the chain itself, and of what its host knows of a counterparty.
+ * Heights and times: of the chain itself, and of a counterparty as its host knows it.
  */
 import type { Hash256 } from "../../encoding/bytes.ts";
 import { hostReads } from "../../evm/host_reads.ts";
@@ -10,16 +10,16 @@ import type { EvmContext } from "./evm_context.ts";
 import { blockAt, blockNumber, contractRead } from "./queries.ts";
 import { askOne, faultAt, RpcBatch } from "./rpc_batch.ts";
 
-/** Depth that stands for finality where the tag `finalized` is unknown: two epochs of Ethereum. */
+/** Finality depth if the tag `finalized` is unknown: two epochs of Ethereum. */
 const FINALITY_DEPTH = 64n;
 
-/** A final height to be, as part of a question that asks for other things too. */
+/** Final height, read as part of a batch. */
 export interface FinalHeightSlot {
-  /** After the question was asked. */
+  /** Available after the batch was sent. */
   readonly height: () => bigint;
 }
 
-/** Adds what it takes to know the final height to a question. */
+/** Adds the queries for the final height to a batch. */
 export function addFinalHeight(context: EvmContext, question: RpcBatch): FinalHeightSlot {
   const head = question.add(blockNumber);
   if (context.isUnsupported("finalized")) return { height: () => below(head()) };
@@ -64,7 +64,7 @@ export async function fetchBlockTime(
   return found.timestamp;
 }
 
-/** What the host knows of the hub. One request; all getters at the newest block. */
+/** Fetches the host's view of the hub. One request; all getters at the newest block. */
 export async function fetchView(
   context: EvmContext,
   counterparty: StateMachineId,
@@ -80,7 +80,7 @@ export async function fetchView(
   await question.ask({ signal });
   const status = frozen();
   return {
-    // The host starts a known para id at 1, which no commitment stands behind.
+    // The host initialises a known para id with height 1, which has no commitment.
     height: height() <= 1n ? 0n : height(),
     nowSec: now(),
     challengePeriodSec: period(),
@@ -88,7 +88,7 @@ export async function fetchView(
   };
 }
 
-/** When the commitment of a hub height was stored, Unix seconds. One request. */
+/** Fetches when the commitment of a hub height was stored, Unix seconds. One request. */
 export async function fetchUpdateTime(
   context: EvmContext,
   { id, height }: StateMachineHeight,
@@ -105,7 +105,7 @@ export async function fetchUpdateTime(
   return time === 0n ? undefined : time;
 }
 
-/** State root of a hub block as the host stores it. One request. */
+/** Fetches the state root of a hub block as the host stores it. One request. */
 export async function fetchStateRoot(
   context: EvmContext,
   { id, height }: StateMachineHeight,

@@ -1,6 +1,6 @@
 /**
- * Consensus proofs about the hub that the hub itself accepted: where they are told, and their bytes.
- * Source: polytope-labs/hyperbridge: modules/pallets/beefy-consensus-proofs/src/{lib,types}.rs.
+ * Consensus proofs of the hub that the hub itself accepted: their events, and their bytes. Source:
+ * polytope-labs/hyperbridge: modules/pallets/beefy-consensus-proofs/src/{lib,types}.rs.
  */
 import type { Hash256 } from "../../encoding/bytes.ts";
 import { proofAcceptedCodec } from "../../ismp/hub_events.ts";
@@ -19,7 +19,7 @@ const BLOCKS_PER_QUERY = 100n;
 
 const rotationsCodec = orderedMap(u64, u64, compareIntegers);
 
-/** Finds accepted proofs; one per hub, so that what its node cannot do is found out once. */
+/** Finds accepted proofs; one per hub, so that missing capabilities of its node are detected once. */
 export class AcceptedProofs {
   readonly #node: SubstrateNode;
   #canQueryRanges = true;
@@ -29,7 +29,8 @@ export class AcceptedProofs {
   }
 
   /**
-   * Proofs told in blocks `from` to `to`, ascending by proven height. Two round trips for up to 100 blocks.
+   * Fetches proofs accepted in blocks `from` to `to`, ascending by proven height. Two round trips for up to 100
+   * blocks.
    * @throws {RpcFault} `lagging` when the node has not reached `to`.
    */
   async fetch(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly AcceptedProof[]> {
@@ -41,7 +42,7 @@ export class AcceptedProofs {
     return proofs.sort((a, b) => compareIntegers(a.height, b.height));
   }
 
-  /** A range that is too large, or takes too long, is asked again in halves. */
+  /** Fetches a range; one that is too large, or takes too long, is fetched in halves. */
   async #fetchChunk(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly AcceptedProof[]> {
     try {
       return await this.#readRange(from, to, signal);
@@ -79,7 +80,10 @@ export class AcceptedProofs {
     return proofs;
   }
 
-  /** The events of these blocks (those that repeat the block before may be missing), with the versions at both ends. */
+  /**
+   * Fetches the events of these blocks (those equal to the previous block's may be missing), with the versions at
+   * both ends.
+   */
   async #fetchEvents(
     blocks: readonly Hash256[],
     { first, last }: { readonly first: Hash256; readonly last: Hash256 },
@@ -104,7 +108,7 @@ export class AcceptedProofs {
     };
   }
 
-  /** An upgrade inside of the range makes the version of each block a question of its own. */
+  /** Returns the runtime at a block. An upgrade within the range requires the version of each block. */
   async #runtimeAt(
     block: Hash256,
     versions: readonly RuntimeVersion[],
@@ -144,7 +148,7 @@ export async function fetchRotations(
   return decodeValue(node, stored, rotationsCodec, "BeefyConsensusProofs.RotationProofs") ?? new Map();
 }
 
-/** What the hub lists at its newest final block. Two round trips. */
+/** Accepted proofs that the hub lists at its newest final block. Two round trips. */
 export async function fetchAcceptedIndex(
   node: SubstrateNode,
   signal: AbortSignal,
@@ -162,10 +166,10 @@ export async function fetchAcceptedIndex(
 }
 
 /**
- * Bytes of a proof from the node's offchain database; one round trip when they are where they belong. A height
- * whose proof was a rotation has no messaging proof, and old rotations lie under the key of their height
- * (docs/protocol/messaging.md section 7.2.1).
- * @throws {RpcFault} `missing_method` when the node does not show its offchain database.
+ * Fetches the bytes of a proof from the node's offchain database; one round trip when they are at the expected key. A
+ * height whose proof was a rotation has no messaging proof, and old rotations are stored under the key of their
+ * height (docs/protocol/messaging.md section 7.2.1).
+ * @throws {RpcFault} `missing_method` when the node does not expose its offchain database.
  */
 export async function fetchProofBytes(
   node: SubstrateNode,
@@ -182,7 +186,7 @@ export async function fetchProofBytes(
       signal,
     );
     const messaging = decodeValue(node, index, list(u64), "BeefyConsensusProofs.MessagingProofs") ?? [];
-    // A rotation may prove a height that a messaging proof had proven: then those bytes are that one's.
+    // A rotation may prove a height that a messaging proof had already proven: then the bytes are that one's.
     return messaging.includes(height) ? undefined : old;
   }
   const found = await client.ask(byHeight, signal);

@@ -1,12 +1,12 @@
-/** Events of one block as the adapter reads them: what cannot be read is told and passed over. */
+/** Events of one block; unreadable ones are logged and skipped. */
 import { type Codec, decodeStrict, ScaleError } from "../../encoding/scale.ts";
 import type { RuntimeEvent } from "./event_records.ts";
 import type { SubstrateNode } from "./node.ts";
 import { type Runtime, RuntimeFault } from "./runtime.ts";
 
 /**
- * Events from the value of `System.Events`. One whose fields are not what the metadata says is left out with a
- * warning: it may be of any pallet, and nothing else must wait for it.
+ * Reads events from the value of `System.Events`. An event whose fields do not match the metadata is skipped with a
+ * warning: it may belong to any pallet, and nothing else must wait for it.
  * @throws {RpcFault} `malformed` when the bytes are no list of events at all.
  */
 export function readBlockEvents(
@@ -29,7 +29,7 @@ export function readBlockEvents(
   }
 }
 
-/** Fields of an event; `undefined`, with a warning, when they have another form. */
+/** Reads the fields of an event; `undefined`, with a warning, when they have another form. */
 export function readFields<T>(
   node: SubstrateNode,
   event: RuntimeEvent,

@@ -1,10 +1,13 @@
-/** Hands extrinsics to the pool, and reads its answers as the outcomes that callers know. */
+/** Submits extrinsics to the transaction pool, and maps its answers to outcomes. */
 import { RpcFault } from "../../rpc/fault.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import type { BroadcastResult, SignedSubmission } from "../port.ts";
 import type { SubstrateNode } from "./node.ts";
 
-/** One round trip. @throws {RpcFault} also `pool_dropped`: the pool is full, or bans these bytes for a while. */
+/**
+ * Submits an extrinsic. One round trip. @throws {RpcFault} also `pool_dropped`: the pool is full, or bans these bytes
+ * for a while.
+ */
 export async function broadcast(
   node: SubstrateNode,
   submission: SignedSubmission,

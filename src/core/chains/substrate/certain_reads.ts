@@ -1,5 +1,5 @@
 /**
- * Reads that may end a message. A Substrate chain has one node, so it is held to how far it is: its head and clock are
+ * Reads that may settle a message. A Substrate chain has one node, so its progress is checked: its head and clock are
  * read first, over the same connection, and everything after them is of that block or a later one.
  */
 import type { Hash256 } from "../../encoding/bytes.ts";

@@ -1,4 +1,4 @@
-/** Start-up checks: is this the chain of the configuration, and can its node do what is needed? */
+/** Start-up checks: whether this is the configured chain, and its node supports what is needed. */
 import { compact } from "scale-ts";
 import { concatBytes, fromHex, type Hash256, toHash256 } from "../../encoding/bytes.ts";
 import type { HashAlgorithm } from "../../ismp/proof.ts";
@@ -19,7 +19,7 @@ const MAX_CLOCK_DIFFERENCE_SEC = 30n;
 
 const neededMethods = ["ismp_queryEventsWithMetadata", "ismp_queryChildTrieProof"];
 const neededOfHub = ["ismp_queryStateMachineLatestHeight", "ismp_queryChallengePeriod", "mmr_queryProof"];
-/** What feeding the hub with consensus takes. */
+/** RPC methods needed to submit consensus updates. */
 const neededToFeed = [
   "author_submitExtrinsic",
   "chain_getBlock",
@@ -29,7 +29,7 @@ const neededToFeed = [
 const neededPallets = ["System", "Timestamp", "Ismp"];
 const neededPalletsOfHub = ["Relayer", "StateCoprocessor"];
 
-/** All checks of a chain that need only its own node. */
+/** Runs all checks of a chain that need only its own node. */
 export async function checkChain(
   node: SubstrateNode,
   hub: StateMachineId,
@@ -57,14 +57,14 @@ export async function checkChain(
     );
   }
   await checkHashing(findings, finalized, signal);
-  // Without its pallet nothing else of a chain would make sense.
+  // Without its pallet no other check would make sense.
   if (!findings.hasFatal) {
     await checkPallets(findings, [...neededPallets, ...(node.isHub ? neededPalletsOfHub : [])], signal);
   }
   return findings.all;
 }
 
-/** All checks of the hub's node by a program that only feeds it with consensus. */
+/** Runs all checks of a target's node for a program that only submits consensus updates. */
 export async function checkConsensusTarget(
   node: SubstrateNode,
   signal: AbortSignal,
@@ -93,7 +93,7 @@ function checkIdentity(findings: Findings, answer: Uint8Array | RpcFault): void 
     if (answer.reaction === "retry" && answer.code !== "server_error") throw answer;
     findings.fatal(
       "state_machine_unreadable",
-      `the node does not tell its state machine (${answer.detail ?? answer.code}); is it an ISMP chain?`,
+      `the node does not report its state machine (${answer.detail ?? answer.code}); is it an ISMP chain?`,
     );
     return;
   }
@@ -102,7 +102,7 @@ function checkIdentity(findings: Findings, answer: Uint8Array | RpcFault): void 
     found = decodeStrict(stateMachineCodec, answer, "StateMachine");
   } catch (error) {
     if (!(error instanceof ScaleError)) throw error;
-    findings.fatal("state_machine_unreadable", "the node tells a state machine of an unknown kind");
+    findings.fatal("state_machine_unreadable", "the node reports a state machine of an unknown kind");
     return;
   }
   if (found === configured) return;
@@ -133,7 +133,7 @@ function checkMethods(
   );
 }
 
-/** Methods that nodes offer to their operators only; there are other ways. */
+/** Checks unsafe methods, which nodes offer to their operators only; there are alternatives. */
 function checkUnsafeMethods(findings: Findings, methods: ReadonlySet<string> | RpcFault): void {
   if (methods instanceof RpcFault) return;
   if (findings.node.isHub && !methods.has("offchain_localStorageGet")) {
@@ -145,7 +145,7 @@ function checkUnsafeMethods(findings: Findings, methods: ReadonlySet<string> | R
   if (!methods.has("system_dryRun")) {
     findings.warn(
       "dry_run_unavailable",
-      "the node lacks system_dryRun (--rpc-methods unsafe); messages are tried by TaggedTransactionQueue_validate_transaction",
+      "the node lacks system_dryRun (--rpc-methods unsafe); messages are dry-run by TaggedTransactionQueue_validate_transaction",
     );
   }
 }
@@ -162,7 +162,7 @@ function checkClock(findings: Findings, chainMs: bigint | undefined): void {
   );
 }
 
-/** The configured hash function must give the hash by which the node knows a block. */
+/** Checks that the configured hash function gives the hash by which the node knows a block. */
 async function checkHashing(findings: Findings, block: Hash256, signal: AbortSignal): Promise<void> {
   const header = await findings.node.client.ask(calls.header(block), signal);
   if (header === undefined) throw findings.node.client.fault("lagging", "chain_getHeader", "no final block");
@@ -206,7 +206,7 @@ async function checkPallets(
   );
 }
 
-/** The runtime must take consensus messages as they are encoded here. */
+/** Checks that the runtime accepts consensus messages as they are encoded here. */
 async function checkConsensusCall(findings: Findings, signal: AbortSignal): Promise<void> {
   const runtime = await findings.node.runtimes.current(signal);
   try {

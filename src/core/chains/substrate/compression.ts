@@ -1,7 +1,6 @@
 /**
- * Calls of the hub in compressed form, which its pallet CallDecompressor unpacks and runs.
- * Source: polytope-labs/hyperbridge: modules/pallets/call-decompressor/src/lib.rs,
- * tesseract/messaging/substrate/src/calls.rs.
+ * Compressed calls of the hub, which its pallet CallDecompressor unpacks and runs. Source: polytope-labs/hyperbridge:
+ * modules/pallets/call-decompressor/src/lib.rs, tesseract/messaging/substrate/src/calls.rs.
  */
 import { constants, zstdCompressSync } from "node:zlib";
 import { bytes, Struct, u32 } from "../../encoding/scale.ts";
@@ -9,20 +8,20 @@ import { callLayouts } from "./layout.ts";
 import type { SubstrateNode } from "./node.ts";
 import type { Runtime } from "./runtime.ts";
 
-/** The level that upstream uses; higher ones cost much time for proofs, which hardly compress. */
+/** Level used upstream; higher ones are slow for proofs, which hardly compress. */
 const ZSTD_LEVEL = 3;
 /** Below this saving the plain call is sent, as upstream does. */
 const MIN_SAVING_PERCENT = 20;
-/** Smaller calls are not worth it: they fit everywhere. */
+/** Smaller calls are not worth compressing: they fit everywhere. */
 const COMPRESSIBLE_FROM_BYTES = 1_024;
-/** The runtime takes smaller calls only: `MaxCallSize` of gargantua, 2 decimal megabytes (nexus: 3). */
+/** The runtime accepts smaller calls only: `MaxCallSize` of gargantua, 2 decimal megabytes (nexus: 3). */
 const COMPRESSIBLE_BELOW_BYTES = 2_000_000;
 
 const argumentsCodec = Struct({ compressed: bytes, encodedCallSize: u32 });
 
 /**
- * The call, or the same compressed where the chain takes that and it saves enough. Only `Ismp.handle_unsigned` and
- * `Relayer.accumulate_fees` may be compressed: that is the caller's care.
+ * Returns the call, compressed if the chain supports it and it saves enough. Only `Ismp.handle_unsigned` and
+ * `Relayer.accumulate_fees` may be compressed: the caller ensures that.
  */
 export function compressCall(node: SubstrateNode, runtime: Runtime, call: Uint8Array): Uint8Array {
   const isTaken = node.isHub && runtime.hasPallet(callLayouts.decompress.pallet) &&

@@ -1,6 +1,6 @@
 /**
- * The hub as the consensus relayer uses it, over one WebSocket: reads of light clients in `consensus_views.ts`, updates
- * in `consensus_updates.ts`.
+ * Target of the consensus relayer over one WebSocket: reads of light clients in `consensus_views.ts`, updates in
+ * `consensus_updates.ts`.
  */
 import type { Hex } from "../../encoding/bytes.ts";
 import type { StateCommitment } from "../../ismp/state_commitment.ts";
@@ -28,13 +28,13 @@ import {
 } from "./substrate_chain.ts";
 import { fetchUpdateTime } from "./views.ts";
 
-/** The part of the hub's configuration (`[hub.substrate]`) that the adapter needs. */
+/** Part of the hub's configuration (`[hub.substrate]`) that the adapter needs. */
 export interface ConsensusHubOptions extends Omit<SubstrateNodeOptions, "signer" | "relayerId"> {
-  /** sr25519 key, 32-byte mini secret or 64 bytes: rewards for updates go to it. */
+  /** sr25519 key, 32-byte mini secret or 64 bytes: it receives the rewards for updates. */
   readonly signer: Secret<Hex>;
 }
 
-/** The hub; connects at the first call. @throws {SignatureError} for a bad signer. */
+/** Creates the hub as a target; connects at the first call. @throws {SignatureError} for a bad signer. */
 export function createConsensusHub(deps: SubstrateChainDeps, options: ConsensusHubOptions): ConsensusTarget {
   return new SubstrateConsensusTarget(
     connectParts(deps, options, true),
@@ -42,7 +42,7 @@ export function createConsensusHub(deps: SubstrateChainDeps, options: ConsensusH
   );
 }
 
-/** A Substrate chain that is told of the hub: it takes updates as the hub does. */
+/** Creates a Substrate chain that follows the hub: it accepts updates as the hub does. */
 export function createConsensusSink(deps: SubstrateChainDeps, options: ConsensusHubOptions): ConsensusTarget {
   return new SubstrateConsensusTarget(
     connectParts(deps, options, false),

@@ -1,6 +1,6 @@
 /**
- * Updates of light clients as one unsigned extrinsic: made, and tried.
- * Source: polytope-labs/hyperbridge: modules/ismp/core/src/handlers/consensus.rs, modules/pallets/consensus-incentives.
+ * Updates of light clients as one unsigned extrinsic: created, and dry-run. Source: polytope-labs/hyperbridge:
+ * modules/ismp/core/src/handlers/consensus.rs, modules/pallets/consensus-incentives.
  */
 import { signatureCodec } from "../../ismp/fees.ts";
 import { type IsmpMessage, ismpMessagesCodec } from "../../ismp/ismp_message.ts";
@@ -13,20 +13,20 @@ import { bareExtrinsic, type MessageSigner } from "./extrinsics.ts";
 import { callLayouts } from "./layout.ts";
 import type { SubstrateNode } from "./node.ts";
 
-/** Updates of one light client, in the order in which the hub shall execute them: all or none. */
+/** Updates of one light client, in execution order: all or none. */
 export interface Updates {
   readonly id: ConsensusStateId;
   readonly proofs: readonly Uint8Array[];
 }
 
-/** What is needed beside the updates. */
+/** Options besides the updates. */
 export interface UpdateOptions {
   readonly signer: Pick<MessageSigner, "signDigest">;
-  /** Largest extrinsic, bytes. */
+  /** Maximum size of an extrinsic, bytes. */
   readonly maxCallBytes: number;
 }
 
-/** Makes the extrinsic. One round trip. @throws {RpcFault} `too_large`. */
+/** Creates the extrinsic. One round trip. @throws {RpcFault} `too_large`. */
 export async function prepareUpdates(
   node: SubstrateNode,
   updates: Updates,
@@ -37,8 +37,8 @@ export async function prepareUpdates(
 }
 
 /**
- * What the pool says to the updates now. One round trip when it takes them, two when not: it names no reason, so those
- * that storage shows are looked for.
+ * Dry-runs the updates in the transaction pool. One round trip if they are accepted, else two: the pool gives no
+ * reason, so reasons visible in storage are checked.
  */
 export async function dryRunUpdates(
   node: SubstrateNode,
@@ -63,7 +63,7 @@ function recipeOf(node: SubstrateNode, updates: Updates, options: UpdateOptions)
   };
 }
 
-/** Signed each, though only the first one's signature is looked at when rewards are paid. */
+/** Signs each message, though only the first signature is checked when rewards are paid. */
 function signedMessages({ id, proofs }: Updates, { signer }: UpdateOptions): IsmpMessage[] {
   if (proofs.length === 0) throw new Error("There is no update to make an extrinsic of");
   return proofs.map((consensusProof): IsmpMessage => {
@@ -73,7 +73,7 @@ function signedMessages({ id, proofs }: Updates, { signer }: UpdateOptions): Ism
   });
 }
 
-/** The first rule that storage shows to be broken, in the hub's order; else it is the proof. */
+/** First rule that is broken according to storage, in the hub's order; else it is the proof. */
 async function explain(
   node: SubstrateNode,
   id: ConsensusStateId,

@@ -1,4 +1,4 @@
-/** What the hub trusts of other chains: plain reads of its storage. */
+/** Light clients of the target: plain reads of its storage. */
 import { concatBytes, type Hash256, toHex } from "../../encoding/bytes.ts";
 import { type StateCommitment, stateCommitmentCodec } from "../../ismp/state_commitment.ts";
 import {
@@ -15,15 +15,15 @@ import type { ConsensusClientView, HubBlock } from "../consensus_hub.ts";
 import type { SubstrateNode } from "./node.ts";
 import { decodeValue, Values } from "./views.ts";
 
-/** What decides whether a light client takes updates at all, and its trusted state. */
+/** Light client with its trusted state, and the clock that decides whether it accepts updates. */
 export interface ClientFacts {
   /** `undefined`: the hub has no such client. */
   readonly client: ConsensusClientView | undefined;
-  /** The hub's clock, Unix seconds. */
+  /** Clock of the target, Unix seconds. */
   readonly nowSec: bigint;
 }
 
-/** A light client and the clock, of one block. One round trip, two for the final block. */
+/** Fetches a light client and the clock, at one block. One round trip, two for the final block. */
 export async function fetchClientFacts(
   node: SubstrateNode,
   id: ConsensusStateId,
@@ -63,7 +63,7 @@ async function fetchHash(
   return block === "final" ? await node.client.ask(calls.finalizedHash(), signal) : undefined;
 }
 
-/** Newest height stored of a chain. One round trip. */
+/** Fetches the latest stored height of a chain. One round trip. */
 export async function fetchLatestHeight(
   node: SubstrateNode,
   of: StateMachineId,
@@ -74,8 +74,8 @@ export async function fetchLatestHeight(
 }
 
 /**
- * Commitment of one height. Releases up to July 2025 keep it in `StateCommitments` (Blake2_128Concat of the
- * height): docs/protocol/hub.md section 6.
+ * Fetches the commitment of one height. Releases up to July 2025 keep it in `StateCommitments` (Blake2_128Concat of
+ * the height): docs/protocol/hub.md section 6.
  */
 export async function fetchCommitment(
   node: SubstrateNode,
@@ -95,13 +95,13 @@ function olderCommitmentKey(of: StateMachineHeight): Uint8Array {
   return concatBytes(storagePrefix("Ismp", "StateCommitments"), key);
 }
 
-/** The hub's own clock, Unix seconds. One round trip. */
+/** Fetches the clock of the target, Unix seconds. One round trip. */
 export async function fetchNowSec(node: SubstrateNode, signal: AbortSignal): Promise<bigint> {
   const stored = await node.client.ask(calls.storage(otherKeys.timestampNow()), signal);
   return (decodeValue(node, stored, u64, "Timestamp.Now") ?? 0n) / 1000n;
 }
 
-/** Values of one block, in the order of the keys. One round trip, two for the final block. */
+/** Fetches values at one block, in the order of the keys. One round trip, two for the final block. */
 export async function fetchStorage(
   node: SubstrateNode,
   { keys, block }: { readonly keys: readonly Uint8Array[]; readonly block: HubBlock },

@@ -1,4 +1,4 @@
-/** Start-up check: does the hub know a chain as the configuration names it? */
+/** Start-up check: whether the hub knows a chain as the configuration names it. */
 import { equalBytes, toHex } from "../../encoding/bytes.ts";
 import {
   consensusClientIdCodec,
@@ -18,10 +18,10 @@ import { ismpCalls } from "./ismp_calls.ts";
 import type { SubstrateNode } from "./node.ts";
 import { decodeValue } from "./views.ts";
 
-/** Ids that are read for a hint. */
+/** Maximum number of ids read for a hint. */
 const MAX_HINTED = 200;
 
-/** Compares what the hub stores of a chain with the chain's configuration. One round trip, two with a hint. */
+/** Compares the hub's storage about a chain with the chain's configuration. One round trip, two with a hint. */
 export async function checkCounterparty(
   node: SubstrateNode,
   entry: Counterparty,
@@ -55,8 +55,8 @@ export async function checkCounterparty(
 }
 
 /**
- * Why the hub takes no messages of a chain although it may know heights of it; `undefined`: it takes them, or has no
- * such client at all. Two round trips.
+ * Reason why the hub accepts no messages of a chain although it may know heights of it; `undefined`: it accepts them,
+ * or has no such client at all. Two round trips.
  */
 export async function findUnlisted(
   node: SubstrateNode,
@@ -72,7 +72,7 @@ export async function findUnlisted(
   return entry === undefined ? describeUnlisted(stateMachine, list) : undefined;
 }
 
-/** Why the hub has no height of a chain: the name may be wrong, or nobody has proved the chain yet. */
+/** Reason why the hub has no height of a chain: the name may be wrong, or the chain has not been proved yet. */
 async function describeUnknown(
   node: SubstrateNode,
   id: StateMachineId,
@@ -112,7 +112,7 @@ function checkHost(
   }
 }
 
-/** Ids that have a height on the hub: the last bytes of each key are the id itself (Blake2_128Concat). */
+/** Fetches ids that have a height on the hub: the last bytes of each key are the id itself (Blake2_128Concat). */
 async function fetchKnownIds(node: SubstrateNode, signal: AbortSignal): Promise<readonly StateMachineId[]> {
   const prefix = storagePrefix("Ismp", "LatestStateMachineHeight");
   const keys = await node.client.ask(calls.keysPaged(prefix, MAX_HINTED), signal);

@@ -1,6 +1,6 @@
 /**
- * Extrinsics before they are sent, whatever is in them: made with the runtime that is current, and tried on the pool's
- * own check, or on a dry run where a gateway does not offer that.
+ * Creates extrinsics with the current runtime, and dry-runs them by the transaction pool's own check, or by
+ * `system_dryRun` if a gateway does not offer that.
  */
 import { RpcFault } from "../../rpc/fault.ts";
 import { calls, type RuntimeVersion } from "../../rpc/substrate_calls.ts";
@@ -10,26 +10,26 @@ import type { SubstrateNode } from "./node.ts";
 import type { Runtime } from "./runtime.ts";
 import { findModuleError, readDryRun, readValidation } from "./validity.ts";
 
-/** How an extrinsic is made. */
+/** Recipe of an extrinsic. */
 export interface Recipe {
   readonly build: (runtime: Runtime) => BareExtrinsic;
-  /** Largest extrinsic, bytes. */
+  /** Maximum size of an extrinsic, bytes. */
   readonly maxCallBytes: number;
 }
 
-/** What the chain says to an extrinsic. */
+/** Result of a dry run. */
 export type Trial =
   | { readonly kind: "valid" }
   | ({ readonly kind: "invalid" } & FailureWords);
 
-/** Why an extrinsic fails, in the runtime's words. */
+/** Reason why an extrinsic fails, by the runtime's names. */
 export interface FailureWords {
   readonly reason: string;
-  /** `Pallet.Error`; the pool's check names none. */
+  /** `Pallet.Error`; the pool's check does not report one. */
   readonly error: string | undefined;
 }
 
-/** Makes a submission. One round trip. @throws {RpcFault} `too_large`. */
+/** Creates a submission. One round trip. @throws {RpcFault} `too_large`. */
 export async function makeSubmission(
   node: SubstrateNode,
   recipe: Recipe,
@@ -45,8 +45,9 @@ export async function makeSubmission(
 }
 
 /**
- * Asks the pool, or a dry run where the pool's check is not offered.
- * @returns what they say, and how to ask a dry run for more words; `undefined` when one was the source already.
+ * Dry-runs an extrinsic by the pool's check, or by `system_dryRun` if that is not offered.
+ * @returns the result, and a function that gets more detail from `system_dryRun`; `undefined` when that was the
+ * source already.
  * @throws {RpcFault} `too_large`; `missing_method` when neither is offered.
  */
 export async function dryRunExtrinsic(
@@ -74,7 +75,7 @@ export async function dryRunExtrinsic(
   return { trial: verdict.kind === "valid" ? verdict : { ...verdict, error: undefined }, askMore };
 }
 
-/** Only nodes that allow unsafe methods offer it. `undefined`: this one does not, or gave no verdict. */
+/** Calls `system_dryRun`, which only nodes with unsafe methods offer. `undefined`: not offered, or no verdict. */
 async function dryRun(
   node: SubstrateNode,
   runtime: Runtime,
@@ -91,15 +92,15 @@ async function dryRun(
   return verdict.kind === "valid" ? verdict : { ...verdict, error: findModuleError(runtime, answer) };
 }
 
-/** The refusal that stands for an extrinsic above a limit, ours or the transport's. @throws {unknown} other faults. */
+/** Refusal for an extrinsic above a limit, ours or the transport's. @throws {unknown} other faults. */
 export function refusalOfSize(fault: unknown): Refusal {
   if (!(fault instanceof RpcFault) || fault.code !== "too_large") throw fault;
   return { code: "too_large", detail: fault.detail ?? fault.code };
 }
 
 /**
- * Runs `work` with the runtime that was current last; if the chain has another version by now, once more with that
- * one, so that nothing is built with stale metadata.
+ * Runs `work` with the latest known runtime; if the chain has another version by now, again with that one, so that
+ * nothing is built with stale metadata.
  */
 export async function withCurrentRuntime<T extends { readonly version: RuntimeVersion }>(
   node: SubstrateNode,

@@ -1,7 +1,7 @@
 /**
- * Splits `System.Events` into its records by the types of the metadata alone. The records have no lengths, so each
- * value is measured; one that cannot be (another program's pallet, a type that changed) is passed over.
- * Source: paritytech/polkadot-sdk: substrate/frame/system/src/lib.rs (`EventRecord`, `Phase`); SCALE specification.
+ * Splits `System.Events` into its records by the types of the metadata alone. Records have no lengths, so each value
+ * is measured; a record that cannot be measured (another program's pallet, a changed type) is skipped. Source:
+ * paritytech/polkadot-sdk: substrate/frame/system/src/lib.rs (`EventRecord`, `Phase`); SCALE specification.
  */
 import type { TypeLookup } from "./layout.ts";
 
@@ -21,20 +21,20 @@ export interface BlockEvents {
   readonly skipped: readonly Omit<RuntimeEvent, "fields">[];
 }
 
-/** What the metadata says of an event. */
+/** Type of an event in the metadata. */
 export interface EventType {
   readonly name: string;
   readonly fields: readonly number[];
 }
 
-/** The part of the metadata that events need. */
+/** Part of the metadata that events need. */
 export interface EventTypes {
   readonly lookup: TypeLookup;
   palletName(index: number): string | undefined;
   event(pallet: number, index: number): EventType | undefined;
 }
 
-/** Types that contain themselves are followed this far. */
+/** Maximum depth of recursive types. */
 const MAX_DEPTH = 200;
 
 const primitiveSizes: Readonly<Record<string, number>> = {
@@ -55,7 +55,7 @@ const primitiveSizes: Readonly<Record<string, number>> = {
 
 const TOPIC_SIZE = 32;
 
-/** Reads the value of `System.Events`. @throws {RangeError} when the records cannot be told apart. */
+/** Reads the value of `System.Events`. @throws {RangeError} when the records cannot be separated. */
 export function readEventRecords(types: EventTypes, value: Uint8Array): BlockEvents {
   const reader = new Measure(types.lookup, value);
   const count = reader.count(0);
@@ -85,7 +85,7 @@ interface Head {
   readonly fieldsAt: number;
 }
 
-/** A record; without an end when its fields are not what the metadata says. */
+/** Record; without an end when its fields do not match the metadata. */
 type Found =
   | Head & { readonly fieldsEnd: number; readonly end: number }
   | Head & { readonly end: undefined };
@@ -121,8 +121,8 @@ function skipTopics(reader: Measure, at: number): number {
 }
 
 /**
- * Where the record after an unreadable one begins: the first place from which all the others can be read, else the
- * first from which the next one can. @throws {RangeError} when there is no such place.
+ * Offset of the record after an unreadable one: the first from which all the others can be read, else the first from
+ * which the next one can. @throws {RangeError} when there is no such offset.
  */
 function findNext(types: EventTypes, reader: Measure, from: number, left: number): number {
   const ends = function* (): Generator<number> {
@@ -139,7 +139,7 @@ function findNext(types: EventTypes, reader: Measure, from: number, left: number
   throw new RangeError(`no event can be told apart from byte ${from} on`);
 }
 
-/** Where `count` readable records end that begin at `at`; `undefined` when they are none. */
+/** End of `count` readable records that begin at `at`; `undefined` when there are none. */
 function areRecords(types: EventTypes, reader: Measure, at: number, count: number): number | undefined {
   try {
     let end = at;
@@ -199,7 +199,7 @@ class Measure {
     }
   }
 
-  /** Where the value of a type ends. */
+  /** End of a value of a type. */
   skip(type: number, at: number, depth = 0): number {
     if (depth > MAX_DEPTH) throw new RangeError("nested too deep");
     const found = this.#lookup(type);

@@ -13,23 +13,24 @@ import type { MissingMessages } from "./missing_messages.ts";
 import type { SubstrateNode } from "./node.ts";
 import { decodeValue } from "./views.ts";
 
-/** Blocks per query, as upstream's relayer asks (tesseract/messaging/substrate/src/provider.rs). */
+/** Blocks per query, as in upstream's relayer (tesseract/messaging/substrate/src/provider.rs). */
 export const BLOCKS_PER_QUERY = 100n;
 
 const METHOD = "ismp_queryEventsWithMetadata";
 const NO_TRANSACTION: Hash256 = `0x${"00".repeat(32)}`;
 
-/** A chain's node, and which messages it lacks. */
+/** Node of a chain, and the messages it lacks. */
 interface EventSource {
   readonly node: SubstrateNode;
   readonly missing: MissingMessages;
 }
 
 /**
- * Events of blocks `from` to `to`. A query that is too large, or takes too long, is asked again in halves; so is one
- * that lacks messages, until their blocks are known, and those are passed over when the node goes on lacking them. So
- * are blocks whose states it has discarded.
- * @throws {RpcFault} `lagging` when the node has not reached `to`; `pruned` when it lacks bodies of requests or states.
+ * Fetches events of blocks `from` to `to`. A query that is too large, or takes too long, is split; so is one that
+ * lacks messages, until their blocks are known, and those are skipped when the node keeps lacking them. So are blocks
+ * whose states it has discarded.
+ * @throws {RpcFault} `lagging` when the node has not reached `to`; `pruned` when it lacks bodies of requests or
+ * states.
  */
 export async function fetchEvents(
   source: EventSource,
@@ -75,9 +76,9 @@ async function fetchChunk(
 }
 
 /**
- * The part of a range whose states the node still has. Nodes discard the oldest states first, 256 blocks behind the
- * head by default (paritytech/polkadot-sdk: substrate/client/cli/src/params/pruning_params.rs).
- * @throws {RpcFault} `pruned` while the other blocks may be asked for again.
+ * Fetches the part of a range whose states the node still has. Nodes discard the oldest states first, 256 blocks
+ * behind the head by default (paritytech/polkadot-sdk: substrate/client/cli/src/params/pruning_params.rs).
+ * @throws {RpcFault} `pruned` while the other blocks may be requested again.
  */
 async function fetchKept(
   source: EventSource,
@@ -97,7 +98,7 @@ async function fetchKept(
   return kept > to ? [] : await fetchChunk(source, kept, to, signal);
 }
 
-/** First block behind `from` whose events can be read and counted, which takes its parent's state; `to` + 1: none. */
+/** First block after `from` whose events can be read and counted, which needs its parent's state; `to` + 1: none. */
 async function findKept(node: SubstrateNode, from: bigint, to: bigint, signal: AbortSignal): Promise<bigint> {
   let [lost, kept] = [from, to + 1n];
   while (kept - lost > 1n) {
@@ -116,12 +117,12 @@ async function hasState(node: SubstrateNode, block: bigint, signal: AbortSignal)
   return false;
 }
 
-/** The chain's own counter of dispatched messages. */
+/** Storage key of the chain's counter of dispatched messages. */
 function counterOf({ isHub }: SubstrateNode): Uint8Array {
   return isHub ? mmrKeys.numberOfLeaves() : ismpKeys.nonce();
 }
 
-/** @throws {RpcFault} `pruned` while the block may be asked for again. */
+/** Reports missing messages. @throws {RpcFault} `pruned` while the block may be requested again. */
 function tellMissing({ node, missing }: EventSource, block: bigint, count: bigint): void {
   const detail = `${count} messages of block ${block} are missing from the node's offchain database`;
   if (!missing.mayPass(block)) throw node.client.fault("pruned", METHOD, detail);
@@ -157,7 +158,7 @@ async function queryRange(
   requireEveryBlock(node, blocks, from, to);
   const events = inOrder(blocks);
   const dispatched = await countDispatched(node, ends, blocks, signal);
-  // Undecodable events count as dispatched ones: they are told below and cannot be fetched again.
+  // Undecodable events count as dispatched ones: they are reported below and cannot be fetched again.
   const found = events.filter(({ decoded }) => decoded.kind === "undecodable" || isDispatch(decoded.event));
   const missing = dispatched - BigInt(found.length);
   return { events, dispatched, missing: missing > 0n ? missing : 0n };
@@ -181,7 +182,7 @@ function requireEveryBlock(
   }
 }
 
-/** The answer's order is that of a hash map; only events tell the number of their block. */
+/** Orders the events: the answer is in the order of a hash map; only events contain their block number. */
 function inOrder(blocks: ReadonlyMap<Hash256, readonly EventWithMetadata[]>): readonly EventWithMetadata[] {
   const withEvents = [...blocks.values()].filter((events) => events.length > 0);
   const numberOf = (events: readonly EventWithMetadata[]): bigint => events[0]?.meta.blockNumber ?? 0n;
@@ -189,9 +190,9 @@ function inOrder(blocks: ReadonlyMap<Hash256, readonly EventWithMetadata[]>): re
 }
 
 /**
- * Dispatched messages (requests and, on the hub, responses) by the chain's own counter: leaves of the MMR on the hub,
- * the nonce elsewhere (only the hub routes requests of others). A node that lost bodies from its offchain database
- * leaves their events out silently (polytope-labs/hyperbridge: modules/pallets/ismp/src/impls.rs,
+ * Counts dispatched messages (requests and, on the hub, responses) by the chain's own counter: leaves of the MMR on
+ * the hub, the nonce elsewhere (only the hub routes requests of others). A node that lost bodies from its offchain
+ * database omits their events silently (polytope-labs/hyperbridge: modules/pallets/ismp/src/impls.rs,
  * block_events_with_metadata). 0 when the runtime does not keep the counter.
  */
 async function countDispatched(
@@ -217,7 +218,7 @@ function isDispatch(event: IsmpEvent): boolean {
 function toChainEvents(node: SubstrateNode, events: readonly EventWithMetadata[]): readonly ChainEvent[] {
   return events.flatMap(({ meta, decoded }) => {
     if (decoded.kind === "undecodable") {
-      // E.g. a destination that is no UTF-8: nobody can deliver it, and stopping here would stop everything else.
+      // E.g. a destination that is not UTF-8: it cannot be delivered, and stopping here would stop everything else.
       node.log.warn("event_unreadable", {
         height: meta.blockNumber,
         transaction: meta.transactionHash,

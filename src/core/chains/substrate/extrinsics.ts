@@ -1,4 +1,4 @@
-/** From a delivery to the bytes of an unsigned extrinsic, by the indexes and layouts of the chain's metadata. */
+/** Encodes deliveries as unsigned extrinsics, by the indexes and layouts of the chain's metadata. */
 import { concatBytes, type Hash256, toHash256 } from "../../encoding/bytes.ts";
 import { type Signature, signatureCodec } from "../../ismp/fees.ts";
 import { encodeBareExtrinsic } from "../../ismp/hub_calls.ts";
@@ -14,20 +14,20 @@ import { callLayouts } from "./layout.ts";
 import { hashFunctionOf, type SubstrateNode } from "./node.ts";
 import type { Runtime } from "./runtime.ts";
 
-/** Upper limit of a `signer` that hosts store as it is (docs/protocol/hub.md section 3.6). */
+/** Maximum size of a `signer` that hosts store unchanged (docs/protocol/hub.md section 3.6). */
 export const MAX_PLAIN_SIGNER_BYTES = 32;
 
-/** Puts our name on messages. */
+/** Signs messages as our relayer. */
 export interface MessageSigner {
-  /** How receipts name us; `undefined` when nobody is to be named. */
+  /** Our relayer address in receipts; `undefined` for none. */
   readonly relayer: Uint8Array | undefined;
   /** The `signer` field of a message with these requests. */
   sign(requests: readonly PostRequest[]): Uint8Array;
-  /** Signs a digest as the hub checks it. @throws {Error} without a key: callers know whether there is one. */
+  /** Signs a digest as the hub verifies it. @throws {Error} without a key: callers know whether there is one. */
   signDigest(digest: Hash256): Signature;
 }
 
-/** Signs with an sr25519 key (32-byte mini secret or 64 bytes): receipts carry the public key. */
+/** Creates a signer with an sr25519 key (32-byte mini secret or 64 bytes): receipts carry the public key. */
 export function keySigner(key: Uint8Array, randomness: Randomness): MessageSigner {
   return {
     relayer: sr25519PublicKey(key),
@@ -40,7 +40,7 @@ export function keySigner(key: Uint8Array, randomness: Randomness): MessageSigne
 }
 
 /**
- * Without a key: receipts carry `relayer` as it is.
+ * Creates a signer without a key: receipts carry `relayer` unchanged.
  * @throws {RangeError} above 32 bytes, which hosts would take for a signature.
  */
 export function plainSigner(relayer: Uint8Array | undefined): MessageSigner {
@@ -56,9 +56,9 @@ export function plainSigner(relayer: Uint8Array | undefined): MessageSigner {
   };
 }
 
-/** An extrinsic and the hash by which the chain knows it. */
+/** Extrinsic and its hash. */
 export interface BareExtrinsic {
-  /** With its length prefix, as it is submitted and hashed. */
+  /** Bytes with the length prefix, as submitted and hashed. */
   readonly bytes: Uint8Array;
   readonly hash: Hash256;
 }
@@ -68,20 +68,20 @@ export function messagesOf(delivery: Delivery): readonly Message[] {
   return delivery.steps.flatMap((step) => step.kind === "messages" ? step.messages : []);
 }
 
-/** Requests with their proof: what a Substrate host takes as one message. */
+/** Requests with their proof: one message of a Substrate host. */
 export interface PostStep {
   readonly requests: readonly PostRequest[];
   readonly proof: Proof;
 }
 
-/** A delivery as a Substrate host takes it, or why it takes no such delivery. */
+/** Delivery in the form of a Substrate host, or the reason why it accepts no such delivery. */
 export type ReadDelivery =
   | { readonly kind: "posts"; readonly steps: readonly PostStep[] }
   | { readonly kind: "refused"; readonly refusal: Refusal };
 
 /**
- * The requests and proofs of a delivery. Heights arrive by other ways than deliveries, get requests are answered
- * by the hub, and responses go to EVM hosts only (docs/protocol/messaging.md sections 7.3 and 12).
+ * Reads the requests and proofs of a delivery. Heights arrive by other means than deliveries, get requests are
+ * answered by the hub, and responses go to EVM hosts only (docs/protocol/messaging.md sections 7.3 and 12).
  */
 export function readDelivery(delivery: Delivery): ReadDelivery {
   const steps: PostStep[] = [];
@@ -91,9 +91,9 @@ export function readDelivery(delivery: Delivery): ReadDelivery {
       refusal: { code, detail, step: index },
     });
     if (step.kind === "consensus") {
-      return refuse("bad_destination", "a Substrate chain takes no consensus proof as part of a delivery");
+      return refuse("bad_destination", "a Substrate chain accepts no consensus proof as part of a delivery");
     }
-    if (step.proof.kind !== "state") return refuse("bad_proof", "a Substrate host takes state proofs");
+    if (step.proof.kind !== "state") return refuse("bad_proof", "a Substrate host accepts state proofs only");
     const requests: PostRequest[] = [];
     for (const message of step.messages) {
       if (message.kind !== "post") {
@@ -107,8 +107,8 @@ export function readDelivery(delivery: Delivery): ReadDelivery {
 }
 
 /**
- * `Ismp.handle_unsigned` with one message per step, compressed where the hub takes that; the whole extrinsic succeeds
- * or fails.
+ * Encodes `Ismp.handle_unsigned` with one message per step, compressed if the hub supports it; the whole extrinsic
+ * succeeds or fails.
  * @throws {RuntimeFault} when the runtime has another layout.
  */
 export function deliveryExtrinsic(
@@ -125,7 +125,7 @@ export function deliveryExtrinsic(
   return bareExtrinsic(node, compressCall(node, runtime, call));
 }
 
-/** An unsigned extrinsic with this call. */
+/** Creates an unsigned extrinsic with this call. */
 export function bareExtrinsic(node: SubstrateNode, call: Uint8Array): BareExtrinsic {
   const bytes = encodeBareExtrinsic(call);
   return { bytes, hash: extrinsicHash(node, bytes) };
@@ -136,7 +136,7 @@ export function extrinsicHash(node: SubstrateNode, extrinsic: Uint8Array): Hash2
   return toHash256(hashFunctionOf(node.hashing)(extrinsic));
 }
 
-/** An unsigned extrinsic as a submission. @param height best block when it was made. */
+/** Converts an unsigned extrinsic to a submission. @param height best block when it was created. */
 export function toSubmission(
   node: SubstrateNode,
   extrinsic: BareExtrinsic,
@@ -154,12 +154,12 @@ export function toSubmission(
   };
 }
 
-/** The pool's own check of an extrinsic, as a runtime API. */
+/** Runtime API of the pool's own check. */
 export const VALIDATE_METHOD = "TaggedTransactionQueue_validate_transaction";
 
 /**
- * Asks whether the pool would take an extrinsic now. The argument is: source External, the extrinsic, a block hash
- * that only becomes the parent of the block in which the runtime pretends to be.
+ * Call that checks whether the pool would accept an extrinsic now. The argument is: source External, the extrinsic,
+ * and a block hash that only becomes the parent of the simulated block.
  */
 export function validationCall(extrinsic: BareExtrinsic): TypedCall<Uint8Array> {
   const argument = concatBytes(Uint8Array.of(2), extrinsic.bytes, new Uint8Array(32));

@@ -1,6 +1,6 @@
 /**
- * Fees, receipts and state values of this chain, read or proven, as claims on the hub and answers to GET requests
- * take them. Source of the keys and roots: docs/protocol/hub.md sections 6.1, 6.2 and 10.1.
+ * Fees, receipts and state values of this chain, read or proven, in the form of claims on the hub and answers to GET
+ * requests. Source of the keys and roots: docs/protocol/hub.md sections 6.1, 6.2 and 10.1.
  */
 import { type Hash256, toHex } from "../../encoding/bytes.ts";
 import {
@@ -22,7 +22,7 @@ import type { SubstrateNode } from "./node.ts";
 import { encodeStateProof, fetchProofNodes } from "./proofs.ts";
 import { decodeValue, fetchBlockHash } from "./views.ts";
 
-/** What this chain keeps about requests that it dispatched or routed, by commitment; one round trip. */
+/** Fetches this chain's metadata of requests that it dispatched or routed, by commitment; one round trip. */
 export async function fetchRequestMetadata(
   node: SubstrateNode,
   commitments: readonly Hash256[],
@@ -35,7 +35,7 @@ export async function fetchRequestMetadata(
   return stored.map((value) => decodeValue(node, value, requestMetadataCodec, "RequestCommitments"));
 }
 
-/** Per commitment the fee put up here; one round trip. */
+/** Fetches the fee paid here per commitment; one round trip. */
 export async function fetchFees(
   node: SubstrateNode,
   commitments: readonly Hash256[],
@@ -46,8 +46,8 @@ export async function fetchFees(
 }
 
 /**
- * Proves `RequestCommitments`, and tells the fees that the hub will see in the proof: it is read below the root that
- * the block's own header announces. Two round trips.
+ * Proves `RequestCommitments`, and returns the fees that the hub will read from the proof: it is read below the root
+ * in the block's own header. Two round trips.
  * @throws {RpcFault} `malformed` when the node's proof does not fit that root.
  */
 export async function proveFees(
@@ -62,8 +62,8 @@ export async function proveFees(
 }
 
 /**
- * Proves `RequestReceipts`, and tells what the hub will see in the proof: it is read below the root that the
- * block's own header announces. Two round trips.
+ * Proves `RequestReceipts`, and returns what the hub will read from the proof: it is read below the root in the
+ * block's own header. Two round trips.
  * @throws {RpcFault} `malformed` when the node's proof does not fit that root.
  */
 export async function proveReceipts(
@@ -94,7 +94,7 @@ export async function proveState(
   }
 }
 
-/** Proves values of the child trie, and reads what the proof shows below the root of the block's header. */
+/** Proves values of the child trie, and reads the proof below the root of the block's header. */
 async function proveAndRead(
   node: SubstrateNode,
   keys: readonly Uint8Array[],
@@ -165,7 +165,10 @@ function readFee(node: SubstrateNode, value: Uint8Array | undefined): bigint {
   }
 }
 
-/** As the hub reads it (polytope-labs/hyperbridge: modules/pallets/relayer/src/accumulate.rs, decode_receipt_relayer). */
+/**
+ * Reads the relayer as the hub does (polytope-labs/hyperbridge: modules/pallets/relayer/src/accumulate.rs,
+ * decode_receipt_relayer).
+ */
 function readRelayer(node: SubstrateNode, value: Uint8Array | undefined): Uint8Array | undefined {
   if (value === undefined) return undefined;
   try {

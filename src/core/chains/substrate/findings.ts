@@ -1,4 +1,4 @@
-/** What start-up checks have to say of a node. */
+/** Findings of start-up checks of a node. */
 import type { EventCode } from "../../telemetry/events.ts";
 import type { CheckFinding } from "../port.ts";
 import type { SubstrateNode } from "./node.ts";

@@ -1,6 +1,6 @@
 /**
- * The calls that relayers make on the hub beside delivering messages: tried, and made into extrinsics.
- * They are unsigned; who gains by them is in their arguments.
+ * Calls that relayers make on the hub besides delivering messages: dry-run, and encoded as extrinsics. They are
+ * unsigned; the beneficiary is in their arguments.
  */
 import { getMessage } from "../../ismp/commitment.ts";
 import {
@@ -25,8 +25,8 @@ import { refusalOfGets, refusalOfProof } from "./refusal.ts";
 import type { Runtime } from "./runtime.ts";
 
 /**
- * The call with the indexes of the runtime.
- * @throws {RuntimeFault} when the runtime has no such call, or takes other arguments.
+ * Encodes the call with the indexes of the runtime.
+ * @throws {RuntimeFault} when the runtime has no such call, or other arguments.
  */
 export function encodeHubCall(runtime: Runtime, call: HubCall): Uint8Array {
   switch (call.kind) {
@@ -46,15 +46,15 @@ export function encodeHubCall(runtime: Runtime, call: HubCall): Uint8Array {
   }
 }
 
-/** What is needed beside the call. */
+/** Options besides the call. */
 export interface HubCallOptions {
-  /** Largest extrinsic, bytes. */
+  /** Maximum size of an extrinsic, bytes. */
   readonly maxCallBytes: number;
 }
 
 /**
- * What the runtime says to the call now. One round trip when it would take it; when not, two: the pool names no
- * reason, so the dry run is asked for the pallet's error, and storage for what the proofs' heights lack.
+ * Dry-runs the call. One round trip if it would be accepted; else two: the pool gives no reason, so `system_dryRun`
+ * is called for the pallet's error, and storage is read for what the proofs' heights lack.
  */
 export async function tryHubCall(
   node: SubstrateNode,
@@ -69,7 +69,7 @@ export async function tryHubCall(
   }
 }
 
-/** Makes the extrinsic, compressed where that helps. One round trip. @throws {RpcFault} `too_large`. */
+/** Creates the extrinsic, compressed if that helps. One round trip. @throws {RpcFault} `too_large`. */
 export async function prepareHubCall(
   node: SubstrateNode,
   call: HubCall,
@@ -115,7 +115,7 @@ async function explain(
   return { code, detail: error ?? reason, error };
 }
 
-/** Rules that can be judged from storage: the pallets name one error for all of them. */
+/** Checks the rules that depend on storage only: the pallets report one error for all of them. */
 async function findReason(
   node: SubstrateNode,
   call: HubCall,

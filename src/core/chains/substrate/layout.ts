@@ -1,9 +1,9 @@
 /**
- * The shapes that arguments of calls must have in a runtime's metadata, so that bytes made for one layout are
- * never sent to a runtime with another. Names of types and fields do not matter, only what they encode to.
+ * Layouts that arguments of calls must have in a runtime's metadata, so that bytes encoded for one layout are never
+ * sent to a runtime with another. Names of types and fields do not matter, only their encoding.
  */
 
-/** What a type encodes to. Extra variants of an enum are allowed: they do not change the others. */
+/** Encoding of a type. Extra variants of an enum are allowed: they do not change the others. */
 export type Layout =
   | "bool"
   | "u8"
@@ -31,7 +31,9 @@ export type RuntimeType =
 /** Finds a type by its number in the metadata. */
 export type TypeLookup = (id: number) => RuntimeType;
 
-/** Where a type differs from the layout, e.g. `[].2.0[].5: expected u64, found list`; `undefined` when it fits. */
+/**
+ * First difference of a type from the layout, e.g. `[].2.0[].5: expected u64, found list`; `undefined` when it fits.
+ */
 export function findMismatch(
   lookup: TypeLookup,
   id: number,
@@ -125,8 +127,8 @@ function oneMessage(index: number, fields: readonly Layout[]): readonly Layout[]
 }
 
 /**
- * Arguments of the calls that relayers send, by what they carry. Same layouts as the codecs of
- * `protocol/ismp/{ismp_message,fees,hub_calls}.ts`; source: there.
+ * Arguments of the calls that relayers send, by content. Same layouts as the codecs of
+ * `core/ismp/{ismp_message,fees,hub_calls}.ts`; see there for sources.
  */
 export const callLayouts = {
   consensus: { pallet: "Ismp", call: "handle_unsigned", layout: oneMessage(0, [bytes, id4, bytes]) },

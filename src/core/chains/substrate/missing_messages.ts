@@ -1,21 +1,21 @@
 /**
- * How long a leg waits for messages whose bodies a node's offchain database lacks, and for blocks whose states it has
- * discarded. Another node behind the same URL may have them, so a block is asked for again for a while; a node that never
- * indexed it (warp sync, a database from elsewhere), or has pruned it, will never have them, and then the newer blocks
- * must not wait for them.
+ * Limits the wait of a leg for messages whose bodies a node's offchain database lacks, and for blocks whose states it
+ * has discarded. Another node behind the same URL may have them, so a block is requested again for a while; a node
+ * that never indexed it (warp sync, a database from elsewhere), or has pruned it, will never have them, and then the
+ * newer blocks must not wait for them.
  */
 import type { Clock } from "../../runtime/clock.ts";
 
-/** Time for which a block with missing messages is asked for again, ms. */
+/** Time for which a block with missing messages is requested again, ms. */
 const PATIENCE_MS = 10 * 60_000;
-/** Blocks that are remembered. */
+/** Maximum number of remembered blocks. */
 const MAX_BLOCKS = 1_000;
 
 /** Blocks whose messages one chain's node lacks. */
 export class MissingMessages {
   readonly #clock: Pick<Clock, "now">;
   readonly #firstSeenMs = new Map<bigint, number>();
-  /** Newest block that was passed over with no complete one with messages since. */
+  /** Latest skipped block without a later complete one that has messages. */
   #passed: bigint | undefined;
 
   constructor(clock: Pick<Clock, "now">) {
@@ -23,8 +23,8 @@ export class MissingMessages {
   }
 
   /**
-   * True when the block was asked for long enough. The blocks behind one that was passed over are not waited for:
-   * the node lacks a whole stretch.
+   * True when the block was requested for long enough. Blocks after a skipped one are not waited for: the node lacks
+   * a whole range.
    */
   mayPass(block: bigint): boolean {
     const nowMs = this.#clock.now();
@@ -40,7 +40,7 @@ export class MissingMessages {
     return true;
   }
 
-  /** Notes that blocks from `from` on with messages were complete. */
+  /** Records that blocks from `from` on with messages were complete. */
   noteComplete(from: bigint): void {
     if (this.#passed !== undefined && from > this.#passed) this.#passed = undefined;
   }

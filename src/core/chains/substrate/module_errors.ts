@@ -1,4 +1,4 @@
-/** What errors of the hub's pallets mean to a relayer. */
+/** Meaning of errors of the hub's pallets for a relayer. */
 import type { RefusalCode } from "../port.ts";
 
 /** Source: polytope-labs/hyperbridge: modules/pallets/relayer/src/{accumulate,outbound_consensus,outbound_request}.rs. */
@@ -14,7 +14,7 @@ const codes: ReadonlyMap<string, RefusalCode> = new Map([
   ["Relayer.OutboundDestinationStateNotKnown", "not_ready"],
 ]);
 
-/** The code of an error named `Pallet.Error`; `unspecified` for all that say no more than their name. */
+/** Refusal code of an error named `Pallet.Error`; `unspecified` for all without a more specific meaning. */
 export function codeOfModuleError(error: string | undefined): RefusalCode {
   return codes.get(error ?? "") ?? "unspecified";
 }

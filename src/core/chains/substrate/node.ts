@@ -1,4 +1,4 @@
-/** What the parts of one Substrate chain share: its node, its identity, its runtimes. */
+/** Shared state of one Substrate chain's adapter: its node, identity and runtimes. */
 import type { Hash256 } from "../../encoding/bytes.ts";
 import { blake2b256, keccak256 } from "../../encoding/hash.ts";
 import type { HashAlgorithm } from "../../ismp/proof.ts";
@@ -10,10 +10,10 @@ import type { Clock } from "../../runtime/clock.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { loadRuntime, type Runtime } from "./runtime.ts";
 
-/** Runtimes of past blocks that are kept; an upgrade is rare, so two are plenty. */
+/** Maximum number of cached runtimes; an upgrade is rare, so two are plenty. */
 const MAX_RUNTIMES = 2;
 
-/** A Substrate chain as its parts see it. */
+/** Shared context of one Substrate chain. */
 export interface SubstrateNode {
   readonly client: SubstrateClient;
   readonly clock: Clock;
@@ -43,13 +43,13 @@ export class Runtimes {
     this.#chain = chain;
   }
 
-  /** The runtime of the best block as it was last seen; asks the node only the first time. @throws {RpcFault} */
+  /** Returns the runtime of the best block as last seen; queries the node only the first time. @throws {RpcFault} */
   async current(signal: AbortSignal): Promise<Runtime> {
     const known = this.#newest === undefined ? undefined : this.#byVersion.get(this.#newest);
     return await (known ?? this.ofVersion(await this.#client.ask(calls.runtimeVersion(), signal), signal));
   }
 
-  /** The runtime of a version that the node just told, loaded if it is new. @throws {RpcFault} */
+  /** Returns the runtime of a version that the node just reported, loaded if it is new. @throws {RpcFault} */
   async ofVersion(version: RuntimeVersion, signal: AbortSignal, block?: Hash256): Promise<Runtime> {
     const known = this.#byVersion.get(version.specVersion);
     if (block === undefined) this.#newest = version.specVersion;
@@ -71,7 +71,7 @@ export class Runtimes {
   }
 }
 
-/** Which of the two names the chain's ISMP child trie has; looked up once. */
+/** Name of the chain's ISMP child trie, one of two; looked up once. */
 export class ChildTrie {
   readonly #client: SubstrateClient;
   #known: ChildTrieName | undefined;
@@ -81,8 +81,8 @@ export class ChildTrie {
   }
 
   /**
-   * The trie's key in the main trie. A chain that has stored nothing yet has neither trie: then the newer name
-   * is taken for now. @throws {RpcFault}
+   * Returns the trie's key in the main trie. A chain that has stored nothing yet has neither trie: then the newer
+   * name is assumed for now. @throws {RpcFault}
    */
   async key(signal: AbortSignal): Promise<Uint8Array> {
     if (this.#known !== undefined) return childTrieKey(this.#known);

@@ -1,6 +1,6 @@
 /**
- * What became of an extrinsic, found without remembering anything: by looking for its hash in the blocks since it
- * was made, then in the pool.
+ * Outcomes of extrinsics, found without state of its own: by searching their hashes in the blocks since they were
+ * created, then in the transaction pool.
  */
 import { equalBytes, type Hash256 } from "../../encoding/bytes.ts";
 import { messageHandledCodec, stateMachineUpdatedCodec } from "../../ismp/event.ts";
@@ -17,15 +17,15 @@ import type { RuntimeEvent } from "./event_records.ts";
 import type { SubstrateNode } from "./node.ts";
 
 /**
- * Blocks in which an extrinsic is looked for. The pool drops messages after 25 (longevity: docs/protocol/hub.md section
+ * Blocks in which an extrinsic is searched. The pool drops messages after 25 (longevity: docs/protocol/hub.md section
  * 3.3); twice that leaves room for nodes that revalidate late, and for reorganisations.
  */
 const WINDOW_BLOCKS = 64n;
-/** Blocks asked for beyond the best one that is known, to save a round trip while the chain grows. */
+/** Blocks requested beyond the best known one, to save a round trip while the chain grows. */
 const AHEAD_BLOCKS = 4n;
 /** Windows of blocks read by one fetch of an extrinsic without longevity; each is two round trips. */
 const WINDOWS_PER_FETCH = 4;
-/** Scanned blocks and decoded results that are kept; both are small. */
+/** Maximum number of cached blocks and results; both are small. */
 const MAX_CACHED = 512;
 
 type Included = Extract<SubmissionOutcome, { kind: "included" }>;
@@ -36,7 +36,7 @@ interface Result extends Pick<Included, "succeeded" | "handled" | "refusal"> {
 
 type Found = Included & Result;
 
-/** A map that forgets its oldest entries. */
+/** Map that drops its oldest entries. */
 class Cache<Key, Value> {
   readonly #entries = new Map<Key, Value>();
 
@@ -58,7 +58,7 @@ interface Look {
   readonly from: bigint;
   readonly bestHeight: bigint;
   readonly finalized: Hash256;
-  /** `undefined`: the node does not show its pool. */
+  /** `undefined`: the node does not expose its transaction pool. */
   readonly isInPool: boolean | undefined;
   /** Canonical blocks of the window, up to the best block. */
   readonly blocks: readonly BlockRef[];
@@ -69,10 +69,10 @@ export class Outcomes {
   readonly #node: SubstrateNode;
   /** Per block the extrinsics by hash, with their index. */
   readonly #blocks = new Cache<Hash256, ReadonlyMap<Hash256, number>>();
-  /** Per block and extrinsic what it did. */
+  /** Result per block and extrinsic. */
   readonly #results = new Cache<string, Result>();
   readonly #heights = new Cache<Hash256, bigint>();
-  /** Per extrinsic that stays valid forever, the first block that is not known to be without it. */
+  /** Per extrinsic that stays valid forever, the first block not yet searched. */
   readonly #progress = new Cache<Hash256, bigint>();
   #bestSeen = 0n;
 
@@ -81,7 +81,7 @@ export class Outcomes {
   }
 
   /**
-   * The outcome as of now. One round trip while nothing is new, two with new blocks, three when found.
+   * Fetches the current outcome. One round trip while there are no new blocks, two with new blocks, three when found.
    * @throws {RpcFault}
    */
   async fetch(submission: SignedSubmission, signal: AbortSignal): Promise<SubmissionOutcome> {
@@ -97,8 +97,8 @@ export class Outcomes {
   }
 
   /**
-   * As {@link fetch} for extrinsics that the pool keeps forever (pallet Relayer): looked for in all blocks since
-   * they were made, a few windows at a time; final blocks are not read again. `pending` while blocks are left.
+   * As {@link fetch} for extrinsics that the pool keeps forever (pallet Relayer): searched in all blocks since they
+   * were created, a few windows at a time; final blocks are not read again. `pending` while blocks are left.
    * @throws {RpcFault}
    */
   async fetchLasting(submission: SignedSubmission, signal: AbortSignal): Promise<SubmissionOutcome> {
@@ -120,10 +120,10 @@ export class Outcomes {
     return { kind: "pending" };
   }
 
-  /** Of an extrinsic that is not in the blocks of `look`. */
+  /** Outcome of an extrinsic that is not in the blocks of `scan`. */
   async #settle(submission: SignedSubmission, look: Look, signal: AbortSignal): Promise<UpdateOutcome> {
     if (look.isInPool === true) return { kind: "pending" };
-    // It may have moved from the pool into a block between the two answers: look once more, at what came since.
+    // It may have moved from the pool into a block between the two answers: search again, in the blocks since then.
     const again = await this.#look(submission, look.from, signal);
     const { found } = await this.#search(submission, again, signal);
     if (found === "forgotten") return { kind: "unknown" };
@@ -168,8 +168,8 @@ export class Outcomes {
   }
 
   /**
-   * `forgotten`: it is in a final block whose events the node has pruned (`--state-pruning`, 256 blocks by default). What
-   * it did is then seen by its traces in the newest state, like that of one that is not found at all.
+   * Searches the blocks. `forgotten`: it is in a final block whose events the node has pruned (`--state-pruning`, 256
+   * blocks by default). Its effect is then visible in the newest state only, as for one that is not found at all.
    */
   async #search(
     submission: SignedSubmission,
@@ -181,7 +181,7 @@ export class Outcomes {
       const index = this.#blocks.find(block.hash)?.get(submission.hash);
       if (index === undefined) continue;
       const parent = look.blocks.find(({ height }) => height === block.height - 1n)?.hash;
-      // The block was named by its height, so it is on the chain that the final block is on.
+      // The block was found by its height, so it is on the chain of the final block.
       const isFinal = block.height <= finalHeight;
       try {
         const result = await this.#resultOf(block, index, parent, signal);
@@ -216,7 +216,7 @@ export class Outcomes {
         if (block.height <= height) {
           throw client.fault("pruned", "chain_getBlock", `no body of ${block.height}`);
         }
-        // Reorganised away since it was named: the next look will name another.
+        // Reorganised away since it was found: the next search will find another.
         continue;
       }
       const hashes = extrinsics.map((each, position) => [extrinsicHash(this.#node, each), position] as const);
@@ -225,7 +225,10 @@ export class Outcomes {
     return height;
   }
 
-  /** Events are those of the runtime that executed the block: the one that its parent left. */
+  /**
+   * Reads the result of an extrinsic. Events belong to the runtime that executed the block: the one that its parent
+   * left.
+   */
   async #resultOf(
     block: BlockRef,
     index: number,

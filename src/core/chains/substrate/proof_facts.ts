@@ -1,4 +1,4 @@
-/** What this chain knows of the height that a proof is about: whether it would look at the proof at all. */
+/** State of this chain about the height of a proof: whether it would check the proof at all. */
 import { acceptedChainsOf, acceptedLists, describeUnlisted } from "../../ismp/accepted_chains.ts";
 import { consensusClientIdCodec, type StateMachineHeight } from "../../ismp/state_machine.ts";
 import { ismpKeys, otherKeys } from "../../ismp/storage_keys.ts";
@@ -7,7 +7,7 @@ import type { SubstrateNode } from "./node.ts";
 import type { ProofFacts } from "./refusal.ts";
 import { updateTimeKey, Values } from "./views.ts";
 
-/** Facts at the best block; one round trip. */
+/** Fetches the state at the best block; one round trip. */
 export async function fetchProofFacts(
   node: SubstrateNode,
   height: StateMachineHeight,

@@ -1,4 +1,4 @@
-/** Proofs that this chain dispatched messages, in the form that the receiving host verifies. */
+/** Proofs that this chain dispatched messages, in the form that the target host verifies. */
 import { type Hex, toHex } from "../../encoding/bytes.ts";
 import type { Message } from "../../ismp/message.ts";
 import { mmrProofCodec, type ProofKeys, stateMachineProofCodec } from "../../ismp/proof.ts";
@@ -9,7 +9,7 @@ import type { Chain, MessageProof } from "../port.ts";
 import { ismpCalls } from "./ismp_calls.ts";
 import type { SubstrateNode } from "./node.ts";
 
-/** Keys of one proof query; the answers' nodes are joined. */
+/** Maximum number of keys of one proof query; the nodes of the answers are joined. */
 const KEYS_PER_QUERY = 100;
 
 /**
@@ -49,7 +49,10 @@ async function proveByMmr(
   };
 }
 
-/** Responses are leaves by their own commitment; a proof is of requests or of responses, never of both. */
+/**
+ * Builds the keys: responses are leaves by their own commitment; a proof is of requests or of responses, never of
+ * both.
+ */
 function leavesOf(messages: readonly Message[]): ProofKeys {
   const value = messages.map(({ commitment }) => commitment);
   const responses = messages.filter(({ kind }) => kind === "getResponse").length;
@@ -74,8 +77,8 @@ async function proveByState(
 }
 
 /**
- * Trie nodes that prove `keys`, each once; one round trip.
- * @param query asks for the proof of some of the keys.
+ * Fetches trie nodes that prove `keys`, each once; one round trip.
+ * @param query requests the proof of some of the keys.
  */
 export async function fetchProofNodes(
   node: SubstrateNode,

@@ -1,4 +1,4 @@
-/** Receipts: who delivered a message to this chain. */
+/** Delivery receipts of this chain. */
 import type { Message } from "../../ismp/message.ts";
 import { requestReceiptCodec, responseReceiptCodec } from "../../ismp/host_state.ts";
 import { childTrieKeys } from "../../ismp/storage_keys.ts";
@@ -6,7 +6,7 @@ import { calls, type TypedCall } from "../../rpc/substrate_calls.ts";
 import type { SubstrateNode } from "./node.ts";
 import { decodeValue } from "./views.ts";
 
-/** The reads of the messages' receipts, to be joined with others in one round trip. */
+/** Reads of the messages' receipts, to be joined with others in one round trip. */
 export function receiptCalls(
   childTrie: Uint8Array,
   messages: readonly Message[],
@@ -14,7 +14,7 @@ export function receiptCalls(
   return messages.map((message) => calls.childStorage(childTrie, receiptKey(message)));
 }
 
-/** Per message the relayer, from the answers to {@link receiptCalls}. @throws {RpcFault} `malformed`. */
+/** Relayer per message, from the answers to {@link receiptCalls}. @throws {RpcFault} `malformed`. */
 export function readReceipts(
   node: SubstrateNode,
   messages: readonly Message[],
@@ -27,7 +27,7 @@ export function readReceipts(
   );
 }
 
-/** Per message the relayer that delivered it here; one round trip. */
+/** Fetches the relayer per message; one round trip. */
 export async function fetchReceipts(
   node: SubstrateNode,
   messages: readonly Message[],
@@ -38,7 +38,10 @@ export async function fetchReceipts(
   return readReceipts(node, messages, await node.client.askAll(reads, signal));
 }
 
-/** A get is settled by its response, whose receipt is filed by the commitment of the request. */
+/**
+ * Receipt key of a message: a get is settled by its response, whose receipt is stored by the commitment of the
+ * request.
+ */
 function receiptKey(message: Message): Uint8Array {
   switch (message.kind) {
     case "post":

@@ -1,7 +1,7 @@
 /**
- * Why a host refuses messages. The pool says `BadProof` whatever the reason, so the rules that can be judged from
- * storage are judged here, in the order of the host's own checks.
- * Source: polytope-labs/hyperbridge: modules/ismp/core/src/handlers/request.rs.
+ * Reasons why a host refuses messages. The pool reports `BadProof` for any of them, so rules that depend on storage
+ * only are checked here, in the order of the host's own checks. Source: polytope-labs/hyperbridge:
+ * modules/ismp/core/src/handlers/request.rs.
  */
 import type { Hash256 } from "../../encoding/bytes.ts";
 import { commitmentOfGet } from "../../ismp/commitment.ts";
@@ -9,26 +9,28 @@ import type { GetRequestsWithProof } from "../../ismp/ismp_message.ts";
 import type { StateMachine } from "../../ismp/state_machine.ts";
 import type { Delivery, DeliveryStep, Refusal } from "../port.ts";
 
-/** What the host knows of the chain that a proof is about. */
+/** State of the host about the chain that a proof is about. */
 export interface ProofFacts {
   readonly isFrozen: boolean;
-  /** Undefined: none configured, and then the host takes no proofs. */
+  /** Undefined: none configured, and then the host accepts no proofs. */
   readonly challengePeriodSec: bigint | undefined;
-  /** When the commitment at the proof's height was stored; undefined: there is none. */
+  /** Time at which the commitment at the proof's height was stored; undefined: there is none. */
   readonly updateTimeSec: bigint | undefined;
   readonly nowSec: bigint;
-  /** Why the chain's light client takes no proofs of it at all, whatever the height; completes "the hub ...". */
+  /**
+   * Reason why the chain's light client accepts no proofs of it at all, whatever the height; completes "the hub ...".
+   */
   readonly unlisted?: string | undefined;
 }
 
-/** {@link ProofFacts} of a step's proof, and what the host knows of its messages. */
+/** {@link ProofContext} of a step's proof, and the receipts of its messages. */
 export interface StepFacts extends ProofFacts {
   /** Per message the relayer that delivered it already. */
   readonly receipts: readonly (Uint8Array | undefined)[];
 }
 
 /**
- * The first rule that a delivery breaks; `undefined` when the facts show none (then it is the proof, the receiving
+ * First rule that a delivery breaks; `undefined` when the facts show none (then it is the proof, the receiving
  * module, or bandwidth).
  * @param facts per step, `undefined` for steps without messages.
  */
@@ -51,7 +53,7 @@ export function findRefusal(
   return undefined;
 }
 
-/** The first rule that a proof breaks by its height alone. */
+/** First rule that a proof breaks by its height alone. */
 export function refusalOfProof(facts: ProofFacts): Refusal | undefined {
   if (facts.isFrozen) return { code: "host_frozen", detail: "the consensus client is frozen" };
   if (facts.updateTimeSec === undefined) {
@@ -61,7 +63,7 @@ export function refusalOfProof(facts: ProofFacts): Refusal | undefined {
     return { code: "not_ready", detail: "no challenge period is configured" };
   }
   const ageSec = facts.nowSec - facts.updateTimeSec;
-  // Strictly more than the period has to be over; without a period there is no wait.
+  // Strictly more than the period must have passed; without a period there is no wait.
   if (facts.challengePeriodSec > 0n && ageSec <= facts.challengePeriodSec) {
     return {
       code: "not_ready",
@@ -74,8 +76,8 @@ export function refusalOfProof(facts: ProofFacts): Refusal | undefined {
 }
 
 /**
- * The first rule that an answer to get requests breaks, beside those of its proofs.
- * Source: polytope-labs/hyperbridge: modules/pallets/state-coprocessor/src/impls.rs.
+ * First rule that an answer to get requests breaks, besides those of its proofs. Source: polytope-labs/hyperbridge:
+ * modules/pallets/state-coprocessor/src/impls.rs.
  * @param facts per request the relayer that answered it already.
  */
 export function refusalOfGets(
@@ -102,7 +104,7 @@ export function refusalOfGets(
   }));
 }
 
-/** The first refusal, with the indexes of all messages that are refused by the same code. */
+/** First refusal, with the indexes of all messages that are refused by the same code. */
 function gather(refusals: readonly (Refusal | undefined)[]): Refusal | undefined {
   const first = refusals.find((refusal) => refusal !== undefined);
   if (first === undefined) return undefined;

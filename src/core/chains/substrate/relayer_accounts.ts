@@ -1,4 +1,4 @@
-/** What the hub's pallet Relayer keeps: balances, nonces, minimums, rewards and what was claimed. Plain reads. */
+/** Storage of the hub's pallet Relayer: balances, nonces, minimums, rewards and claims. Plain reads. */
 import { type Hash256, toHex } from "../../encoding/bytes.ts";
 import type { StateMachine } from "../../ismp/state_machine.ts";
 import { relayerKeys, storagePrefix } from "../../ismp/storage_keys.ts";
@@ -9,9 +9,15 @@ import { fetchRequestMetadata } from "./fee_proofs.ts";
 import type { SubstrateNode } from "./node.ts";
 import { decodeValue, Values } from "./views.ts";
 
-/** Where none is set, whatever the decimals: polytope-labs/hyperbridge: modules/pallets/relayer/src/lib.rs, MinWithdrawal. */
+/**
+ * Default if none is set, whatever the decimals: polytope-labs/hyperbridge: modules/pallets/relayer/src/lib.rs,
+ * MinWithdrawal.
+ */
 const DEFAULT_MINIMUM_WITHDRAWAL = 10n * 10n ** 18n;
-/** Most keys that a node gives at a time (paritytech/polkadot-sdk: substrate/client/rpc/src/state/mod.rs). */
+/**
+ * Maximum number of keys that a node returns at a time (paritytech/polkadot-sdk:
+ * substrate/client/rpc/src/state/mod.rs).
+ */
 const KEYS_PER_PAGE = 1000;
 /** Blake2_128 before the key itself (Blake2_128Concat). */
 const HASH_BYTES = 16;
@@ -61,7 +67,7 @@ export async function fetchRelayerNonce(
   return decodeValue(node, stored, u64, "Relayer.Nonce") ?? 0n;
 }
 
-/** Reward for a rotation, and whether that of `setId` is gone; one round trip. */
+/** Reward for a rotation, and whether that of `setId` was claimed; one round trip. */
 export async function fetchRotationReward(
   node: SubstrateNode,
   chain: StateMachine,

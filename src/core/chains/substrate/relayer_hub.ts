@@ -1,4 +1,4 @@
-/** The hub: a Substrate chain that also knows the other chains, and keeps accounts for relayers. */
+/** Hub: a Substrate chain that also knows the other chains, and keeps accounts for relayers. */
 import type { Hash256 } from "../../encoding/bytes.ts";
 import type { StateMachine, StateMachineId } from "../../ismp/state_machine.ts";
 import type { CheckFinding, SignedSubmission, SubmissionOutcome } from "../port.ts";
@@ -37,10 +37,12 @@ import {
   type SubstrateNodeOptions,
 } from "./substrate_chain.ts";
 
-/** Fees that the hub itself asks for: polytope-labs/hyperbridge: tesseract/messaging/substrate, default. */
+/**
+ * Decimals of fees that the hub itself charges: polytope-labs/hyperbridge: tesseract/messaging/substrate, default.
+ */
 const HUB_FEE_TOKEN_DECIMALS = 6;
 
-/** The hub; connects at the first call. @throws {SignatureError} for a bad signer. */
+/** Creates the hub; connects at the first call. @throws {SignatureError} for a bad signer. */
 export function createHubChain(
   deps: SubstrateChainDeps,
   options: SubstrateNodeOptions,

@@ -1,6 +1,6 @@
 /**
- * A runtime as its metadata describes it: indexes of calls, layouts of arguments, events and errors by name.
- * The only place that touches @polkadot/types, which is loaded at first use because it is slow to load.
+ * Runtime as its metadata describes it: indexes of calls, layouts of arguments, events and errors by name. The only
+ * file that uses @polkadot/types, which is loaded at first use because loading is slow.
  */
 import { concatBytes, toHex } from "../../encoding/bytes.ts";
 import type { Reaction } from "../../rpc/fault.ts";
@@ -8,24 +8,24 @@ import type { RuntimeVersion } from "../../rpc/substrate_calls.ts";
 import { type BlockEvents, type EventType, readEventRecords } from "./event_records.ts";
 import { type CallLayout, findMismatch, type RuntimeType } from "./layout.ts";
 
-/** Why a runtime cannot be used for something. */
+/** Reason why a runtime cannot be used. */
 export type RuntimeFaultCode =
-  /** The bytes are no metadata of a version that is known (14 to 16). */
+  /** The bytes are not metadata of a supported version (14 to 16). */
   | "bad_metadata"
   | "missing_call"
-  /** The call takes other arguments than this program would send. */
+  /** The call has other arguments than this program would send. */
   | "layout_mismatch"
   /** The events of a block do not decode with the metadata of that block, not even as far as their heads. */
   | "bad_events";
 
-/** A runtime does not have what this program was made for: another release of pallet-ismp, usually. */
+/** Runtime incompatible with this program: usually another release of pallet-ismp. */
 export class RuntimeFault extends Error {
   override readonly name = "RuntimeFault";
   readonly reaction: Reaction = "stop";
   constructor(
     readonly code: RuntimeFaultCode,
     readonly where: { readonly chain: string; readonly runtime: string },
-    /** What was looked for, and what was found. */
+    /** Expected and found layout. */
     readonly detail: string,
     options?: ErrorOptions,
   ) {
@@ -38,9 +38,15 @@ export interface Runtime {
   readonly version: RuntimeVersion;
   hasPallet(pallet: string): boolean;
   hasStorage(pallet: string, item: string): boolean;
-  /** The call with its arguments, already encoded. @throws {RuntimeFault} when the runtime takes others. */
+  /**
+   * Encodes the call with its arguments, which are already encoded. @throws {RuntimeFault} when the runtime has
+   * others.
+   */
   encodeCall(call: CallLayout, encodedArguments: Uint8Array): Uint8Array;
-  /** Value of `System.Events`. @throws {RuntimeFault} `bad_events` when not even the heads of events can be read. */
+  /**
+   * Decodes the value of `System.Events`. @throws {RuntimeFault} `bad_events` when not even the heads of events can
+   * be read.
+   */
   decodeEvents(value: Uint8Array): BlockEvents;
   /** Name of an encoded `DispatchError`, e.g. `Ismp.InvalidMessage` or `BadOrigin`. */
   dispatchErrorName(encoded: Uint8Array): string;
@@ -92,7 +98,7 @@ export async function loadRuntime(
   }
 }
 
-/** Which kinds of `DispatchError` the runtime knows: releases append to them. */
+/** Variants of `DispatchError` that the runtime knows: releases append to them. */
 function dispatchErrorsOf(metadata: Latest): ReadonlyMap<number, string> {
   const found = metadata.lookup.types.find(({ type: { path } }) =>
     path.map(String).join("::") === "sp_runtime::DispatchError"
@@ -125,7 +131,7 @@ class MetadataRuntime implements Runtime {
   readonly #types = new Map<number, RuntimeType>();
   /** Names of the outermost variants of `DispatchError` by index. */
   readonly #dispatchErrors: ReadonlyMap<number, string>;
-  /** Layouts that were compared already, with the result. */
+  /** Layouts that were already compared, with the result. */
   readonly #checked = new Map<CallLayout, CallEntry>();
 
   constructor(

@@ -1,6 +1,6 @@
 /**
- * What the hub takes from the senders of a chain: its blocked senders, and the bytes that applications have bought.
- * Source: polytope-labs/hyperbridge: modules/pallets/bandwidth/src/lib.rs (`try_consume`, `is_purchase_message`).
+ * Limits of the hub for senders of a chain: its blocked senders, and the bytes that applications have bought. Source:
+ * polytope-labs/hyperbridge: modules/pallets/bandwidth/src/lib.rs (`try_consume`, `is_purchase_message`).
  */
 import { equalBytes, toHex } from "../../encoding/bytes.ts";
 import { isBlockedSender } from "../../ismp/blocked_senders.ts";
@@ -12,10 +12,10 @@ import type { SenderLimit } from "../hub_accounts.ts";
 import type { SubstrateNode } from "./node.ts";
 import { Values } from "./views.ts";
 
-/** The pallet files an application under at most that many bytes of its name. */
+/** The pallet stores an application under at most that many bytes of its name. */
 const MAX_APP_BYTES = 32;
 
-/** Per sender what the hub takes now; one round trip. */
+/** Fetches the current limit per sender; one round trip. */
 export async function fetchSenderLimits(
   node: SubstrateNode,
   source: StateMachine,

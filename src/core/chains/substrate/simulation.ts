@@ -1,4 +1,4 @@
-/** What would happen if a delivery were sent now: the pool's own check, and the reason where it says no. */
+/** Simulates a delivery: the pool's own check, and the reason of a refusal. */
 import type { Delivery, Refusal, Simulation } from "../port.ts";
 import { dryRunExtrinsic, refusalOfSize } from "./dry_run.ts";
 import { deliveryExtrinsic, type MessageSigner, readDelivery } from "./extrinsics.ts";
@@ -8,9 +8,9 @@ import { fetchReceipts } from "./receipts.ts";
 import { findRefusal, type StepFacts } from "./refusal.ts";
 
 /**
- * Asks the runtime whether it would take the delivery. One round trip when it would, two when not. An extrinsic
- * above `maxCallBytes`, or above what the transport carries, is refused as `too_large`; what no Substrate host takes
- * is refused without asking.
+ * Checks whether the runtime would accept the delivery. One round trip if it would, else two. An extrinsic above
+ * `maxCallBytes`, or above the transport's limit, is refused as `too_large`; what no Substrate host accepts is
+ * refused without a request.
  */
 export async function simulate(
   node: SubstrateNode,

@@ -1,6 +1,6 @@
 /**
- * A Substrate chain with pallet-ismp, the hub included, behind the interface of all chains. Start reading here;
- * each method's work is in the file named after it.
+ * Substrate chain with pallet-ismp, the hub included, behind the common chain interface. Start reading here; each
+ * method is implemented in the file named after it.
  */
 import type { Message } from "../../ismp/message.ts";
 import type { StateMachineHeight, StateMachineId } from "../../ismp/state_machine.ts";
@@ -58,7 +58,7 @@ import { fetchReceipts, readReceipts, receiptCalls } from "./receipts.ts";
 import { simulate } from "./simulation.ts";
 import { fetchBlockTime, fetchFinalHeight, fetchHeight, fetchUpdateTime, fetchView } from "./views.ts";
 
-/** What a Substrate chain needs from outside. */
+/** Dependencies of a Substrate chain. */
 export interface SubstrateChainDeps {
   readonly clock: Clock;
   readonly randomness: Randomness;
@@ -69,8 +69,8 @@ export interface SubstrateChainDeps {
 }
 
 /**
- * The part of a node's configuration that the adapter needs, and what the program adds. Without a `signer`, `relayerId`
- * names us, unsigned.
+ * Part of a node's configuration that the adapter needs, and what the program adds. Without a `signer`, `relayerId`
+ * is our relayer address, unsigned.
  */
 export interface SubstrateNodeOptions extends
   Pick<
@@ -78,27 +78,30 @@ export interface SubstrateNodeOptions extends
     "hashing" | "rpcWs" | "maxRpcPayloadSizeBytes" | "maxConcurrentQueries" | "signer"
   > {
   readonly id: StateMachineId;
-  /** Up to 32 bytes under which receipts name us without a signer. */
+  /** Relayer address in receipts without a signer, up to 32 bytes. */
   readonly relayerId?: Uint8Array | undefined;
-  /** Largest extrinsic, bytes. Default 3,500,000. */
+  /** Maximum size of an extrinsic, bytes. Default 3,500,000. */
   readonly maxCallBytes?: number | undefined;
 }
 
-/** The part of a Substrate chain's configuration that the adapter needs. */
+/** Part of a Substrate chain's configuration that the adapter needs. */
 export interface SubstrateChainOptions
   extends SubstrateNodeOptions, Pick<SubstrateValues, "feeTokenDecimals"> {}
 
-/** Messages of one step to a chain that is no EVM chain: upstream's tesseract/messaging/messaging. */
+/**
+ * Maximum number of messages of one step to a chain that is not an EVM chain: upstream's
+ * tesseract/messaging/messaging.
+ */
 const MAX_MESSAGES_PER_STEP = 200;
-/** Below the 5 MiB * 75 % that normal extrinsics of a block may have together (docs/protocol/hub.md section 3.6). */
+/** Below the 5 MiB * 75 % that normal extrinsics of a block may use together (docs/protocol/hub.md section 3.6). */
 export const DEFAULT_MAX_CALL_BYTES = 3_500_000;
 
-/** A chain of `type = "substrate"`; connects at the first call. @throws {SignatureError} for a bad signer. */
+/** Creates a chain of `type = "substrate"`; connects at the first call. @throws {SignatureError} for a bad signer. */
 export function createSubstrateChain(deps: SubstrateChainDeps, options: SubstrateChainOptions): FeeChain {
   return new SubstrateChain(connectParts(deps, options, false), options);
 }
 
-/** What the methods of a chain share. */
+/** Shared parts of a chain's methods. */
 export interface ChainParts {
   readonly endpoint: SocketEndpoint;
   readonly node: SubstrateNode;
@@ -106,7 +109,7 @@ export interface ChainParts {
   readonly outcomes: Outcomes;
 }
 
-/** The parts of a chain; nothing is connected yet. @throws {SignatureError} for a bad signer. */
+/** Creates the parts of a chain; nothing is connected yet. @throws {SignatureError} for a bad signer. */
 export function connectParts(
   deps: SubstrateChainDeps,
   options: SubstrateNodeOptions,
@@ -140,7 +143,7 @@ export function connectParts(
   return { endpoint, node, signer, outcomes: new Outcomes(node) };
 }
 
-/** See the module's head; the hub's own methods are in `relayer_hub.ts`. */
+/** Substrate chain; the hub's own methods are in `relayer_hub.ts`. */
 export class SubstrateChain implements FeeChain {
   readonly family = "substrate";
   readonly hasGas = false;
@@ -279,7 +282,7 @@ export class SubstrateChain implements FeeChain {
     return fetchFees(this.#node, commitments, signal);
   }
 
-  /** From the configuration: chains do not tell. */
+  /** From the configuration: chains do not report it. */
   fetchFeeTokenDecimals(): Promise<number> {
     return Promise.resolve(this.#feeTokenDecimals);
   }

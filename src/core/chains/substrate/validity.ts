@@ -7,9 +7,9 @@ import type { Runtime } from "./runtime.ts";
 /** A verdict about an extrinsic. */
 export type Verdict =
   | { readonly kind: "valid" }
-  /** In the runtime's words, e.g. `Invalid.BadProof` or `Ismp.InvalidMessage`. */
+  /** By the runtime's name, e.g. `Invalid.BadProof` or `Ismp.InvalidMessage`. */
   | { readonly kind: "invalid"; readonly reason: string }
-  /** Bytes that are no answer of this API. */
+  /** Bytes that are not an answer of this API. */
   | { readonly kind: "unreadable" };
 
 const invalid = [

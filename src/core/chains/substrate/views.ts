@@ -1,4 +1,4 @@
-/** Heights, times and what the chain knows of a counterparty: plain reads of storage. */
+/** Heights, times and the chain's view of a counterparty: plain reads of storage. */
 import { concatBytes, type Hash256, toHex } from "../../encoding/bytes.ts";
 import {
   type StateMachineHeight,
@@ -82,7 +82,7 @@ export async function fetchBlockTime(
   return (decodeValue(node, stored, u64, "Timestamp.Now") ?? 0n) / 1000n;
 }
 
-/** What the chain knows of `counterparty`, read at one block in one round trip. */
+/** Fetches the chain's view of `counterparty`, at one block in one round trip. */
 export async function fetchView(
   node: SubstrateNode,
   counterparty: StateMachineId,
@@ -121,7 +121,7 @@ export async function updateTimeKey(
   return concatBytes(storagePrefix("Ismp", "StateMachineUpdateTime"), key);
 }
 
-/** When the commitment of `height` was stored, Unix seconds. */
+/** Fetches when the commitment of `height` was stored, Unix seconds. */
 export async function fetchUpdateTime(
   node: SubstrateNode,
   height: StateMachineHeight,

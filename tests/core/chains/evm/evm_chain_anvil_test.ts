@@ -389,7 +389,7 @@ Deno.test("evm chain: a competitor's delivery that waits in the pool is noticed 
     const signing = await chain.sign(delivery, simulation, noHints, never);
     assert.deepEqual(signing, {
       kind: "refused",
-      refusal: { code: "duplicate", detail: "a delivery of it waits in the pool", messages: [1] },
+      refusal: { code: "duplicate", detail: "a delivery of it is pending in the mempool", messages: [1] },
     });
     await host.node.dropTransaction({ hash: submission.hash });
     assert.equal((await chain.sign(delivery, simulation, noHints, never)).kind, "signed");

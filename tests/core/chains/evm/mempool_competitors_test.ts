@@ -51,7 +51,7 @@ Deno.test("pool: a competitor's delivery that waits names the message; after a m
   const { chain, requests } = chainAt([rpc], {}, clock);
   const refused = {
     kind: "refused",
-    refusal: { code: "duplicate", detail: "a delivery of it waits in the pool", messages: [1] },
+    refusal: { code: "duplicate", detail: "a delivery of it is pending in the mempool", messages: [1] },
   };
   await chain.fetchHasBatchCall(never);
   requests.count = 0;
