@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { UpdateOutcome } from "../src/core/chains/consensus_hub.ts";
+import type { UpdateOutcome } from "../src/core/chains/consensus_target.ts";
 import { concatBytes, fromHex, toHash256, toHex } from "../src/core/encoding/bytes.ts";
 import { claimOf } from "../src/consensus/clients/arbitrum/spec/verify_update.ts";
 import { bscConsensusStateCodec } from "../src/consensus/clients/bsc/spec/consensus_state.ts";

@@ -1,5 +1,5 @@
 /** Brings updates of a light client to a simulated Substrate chain, with the consensus relayer's own adapter. */
-import type { UpdateOutcome } from "../src/core/chains/consensus_hub.ts";
+import type { UpdateOutcome } from "../src/core/chains/consensus_target.ts";
 import type { HashAlgorithm } from "../src/core/ismp/proof.ts";
 import type { ConsensusStateId } from "../src/core/ismp/state_machine.ts";
 import { connectConsensus, type ConsensusConnection } from "./hub/consensus_work.ts";

@@ -100,7 +100,11 @@ const wrong: readonly [string, Readonly<Record<string, string>>, RegExp][] = [
     /fetch must be handed in/,
   ],
   ["fetch in a template", { "core/chains/a.ts": "const a = `x ${await fetch(b)} y`;" }, /fetch must be/],
-  ["a socket", { "core/rpc/pool.ts": "const socket = new WebSocket(url);" }, /WebSocket must be handed in/],
+  [
+    "a socket",
+    { "core/rpc/endpoint_set.ts": "const socket = new WebSocket(url);" },
+    /WebSocket must be handed in/,
+  ],
   ["the time", { "core/config/a.ts": "const now = Date.now();" }, /Date\.now must be handed in/],
   ["a date of now", { "core/config/a.ts": "const now = new Date();" }, /new Date\(\) must be handed in/],
   ["a timer", { "messaging/a.ts": "setTimeout(() => a, 1);" }, /setTimeout must be handed in/],

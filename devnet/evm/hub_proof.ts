@@ -7,9 +7,9 @@ import { fromHex, type Hash256, toHash256, toHex } from "../../src/core/encoding
 import { authorityLeaf } from "../../src/consensus/clients/beefy/spec/authorities.ts";
 import {
   type BeefyMmrLeaf,
+  beefyMmrLeafHash,
   commitmentHash,
   MMR_ROOT_ID,
-  mmrLeafHash,
 } from "../../src/core/beefy/commitment.ts";
 import { merkleMultiProof, merkleRoot } from "../../src/consensus/clients/beefy/spec/merkle_tree.ts";
 import { encodeNaiveProof } from "../../src/core/beefy/naive_proof.ts";
@@ -81,7 +81,7 @@ export async function signHubProof(statement: HubStatement, authority: LocalAcco
     extra: leaves.length === 0 ? zeroHash : merkleRoot(leaves),
   };
   const commitment = {
-    payload: [{ id: MMR_ROOT_ID, data: fromHex(mmrLeafHash(leaf)) }],
+    payload: [{ id: MMR_ROOT_ID, data: fromHex(beefyMmrLeafHash(leaf)) }],
     blockNumber: Number(statement.blockNumber),
     validatorSetId: statement.validatorSetId,
   };

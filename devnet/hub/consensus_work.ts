@@ -2,11 +2,8 @@
  * Building blocks for tests of light client updates on the simulated hub: the updates of the vectors, hubs with the
  * clients that take them, and the consensus relayer's adapter.
  */
-import type { ConsensusTarget, UpdateOutcome } from "../../src/core/chains/consensus_hub.ts";
-import {
-  type ConsensusHubOptions,
-  createConsensusHub,
-} from "../../src/core/chains/substrate/consensus_hub.ts";
+import type { ConsensusTarget, UpdateOutcome } from "../../src/core/chains/consensus_target.ts";
+import { createHubTarget, type HubTargetOptions } from "../../src/core/chains/substrate/consensus_target.ts";
 import { EndpointUrl, Secret } from "../../src/core/config/redact.ts";
 import type { Hex } from "../../src/core/encoding/bytes.ts";
 import {
@@ -157,10 +154,10 @@ export interface ConsensusConnection extends AsyncDisposable {
 /** Connects the consensus relayer's adapter to the hub; closes when disposed of. */
 export function connectConsensus(
   { identity, wsUrl }: Pick<Hub, "identity" | "wsUrl">,
-  change: Partial<ConsensusHubOptions> = {},
+  change: Partial<HubTargetOptions> = {},
 ): ConsensusConnection {
   const sockets = countingSocket();
-  const hub = createConsensusHub({
+  const hub = createHubTarget({
     clock: systemClock,
     randomness: seededRandomness(1),
     openSocket: sockets.open,

@@ -14,8 +14,8 @@ import {
 import {
   authoritySetCodec,
   type BeefyMmrLeaf,
+  beefyMmrLeafHash,
   decodeBeefyJustification,
-  mmrLeafHash,
 } from "../../src/core/beefy/commitment.ts";
 import { merkleRoot } from "../../src/consensus/clients/beefy/spec/merkle_tree.ts";
 import { headLeaf } from "../../src/consensus/clients/beefy/spec/verify_proof.ts";
@@ -64,7 +64,7 @@ export async function readNaiveFacts(
     authorities: decodeAuthorities(await required(source, relayKeys.beefyAuthorities, blockNumber)),
     storedPeaks,
     leaf,
-    earlierLeaves: leaves.slice(0, -1).map(mmrLeafHash),
+    earlierLeaves: leaves.slice(0, -1).map(beefyMmrLeafHash),
     heads: await readHeads(source, blockNumber - 1, paraIds),
     paraIds,
   };

@@ -2,7 +2,7 @@
  * Blocks of a relay chain: sessions, heads of parachains, the mountain range. There are no forks and no extrinsics.
  */
 import { type Hash256, toHash256 } from "../../src/core/encoding/bytes.ts";
-import { type BeefyMmrLeaf, mmrLeafCodec, mmrLeafHash } from "../../src/core/beefy/commitment.ts";
+import { type BeefyMmrLeaf, beefyMmrLeafHash, mmrLeafCodec } from "../../src/core/beefy/commitment.ts";
 import { merkleRoot } from "../../src/consensus/clients/beefy/spec/merkle_tree.ts";
 import { headLeaf } from "../../src/consensus/clients/beefy/spec/verify_proof.ts";
 import { blake2b256 } from "../../src/core/encoding/hash.ts";
@@ -174,7 +174,7 @@ export class RelayBlocks implements ServedChain {
       extra: merkleRoot(heads.map(({ paraId, head }) => headLeaf(paraId, head))),
     };
     this.#leaves.push(mmrLeafCodec.enc(leaf));
-    this.range.append(mmrLeafHash(leaf));
+    this.range.append(beefyMmrLeafHash(leaf));
   }
 
   get #dummies(): readonly number[] {

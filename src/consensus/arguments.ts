@@ -6,7 +6,7 @@ import { Option } from "commander";
 import type { StateMachine } from "../core/ismp/state_machine.ts";
 import {
   addCommand,
-  addUsualOptions,
+  addCommonOptions,
   createCommandLine,
   type ParsedCommandLine,
   toStateMachine,
@@ -71,7 +71,7 @@ export function parseArguments(args: readonly string[], version: string): Parsed
       "existing folder for data that is expensive to read again (historical summaries of beacon chains)",
     ),
   );
-  addUsualOptions(command, version);
+  addCommonOptions(command, version);
   addCommand(command, {
     name: "log-consensus-state",
     description: STATE_DESCRIPTION,

@@ -3,7 +3,7 @@
  * endpoints and of the hub are waited out here, and a defect restarts this worker only.
  */
 import type { CheckFinding } from "../core/chains/port.ts";
-import type { ConsensusTarget } from "../core/chains/consensus_hub.ts";
+import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import { type CheckResult, checkUntilPassed } from "../core/chains/check.ts";
 import type { StateMachineHeight, StateMachineId } from "../core/ismp/state_machine.ts";
 import type { Clock } from "../core/runtime/clock.ts";

@@ -1,5 +1,5 @@
 /** Checks that a light client accepts updates. Source: docs/protocol/hub-consensus.md section 3.4. */
-import type { ConsensusClientView } from "../core/chains/consensus_hub.ts";
+import type { ConsensusClientView } from "../core/chains/consensus_target.ts";
 
 /** Reason that a light client accepts no updates. */
 export interface UnusableReason {

@@ -1,7 +1,7 @@
 /** Builds the hub's adapter and the prover of every configured chain, with the real network behind them. */
-import { createEvmPool } from "../core/chains/evm/evm_pool.ts";
-import { createConsensusHub } from "../core/chains/substrate/consensus_hub.ts";
-import type { ConsensusTarget } from "../core/chains/consensus_hub.ts";
+import { createEvmEndpointSet } from "../core/chains/evm/evm_endpoint_set.ts";
+import { createHubTarget } from "../core/chains/substrate/consensus_target.ts";
+import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import type {
   ArbitrumChainConfig,
   BeaconChainConfig,
@@ -59,7 +59,7 @@ export function connectChains(deps: ConnectDeps, config: ConsensusConfig): Conne
   };
   const { summariesTexts = new Map() } = deps;
   const { substrate } = config.hub;
-  const hub = createConsensusHub(network, {
+  const hub = createHubTarget(network, {
     id: { stateMachine: substrate.stateMachine, consensusStateId: substrate.consensusStateId },
     hashing: substrate.hashing,
     rpcWs: substrate.rpcWs,
@@ -104,7 +104,7 @@ function beaconProver(context: ProverContext, config: BeaconChainConfig): Consen
   const network = beaconNetworkOf(evmChainId(config.stateMachine));
   if (network === undefined) throw new Error(`${config.stateMachine} has no beacon chain`);
   const { stateMachine, rpcUrls, consensusStateId, host } = config;
-  const execution = createEvmPool(context, { stateMachine, urls: rpcUrls });
+  const execution = createEvmEndpointSet(context, { stateMachine, urls: rpcUrls });
   const summariesText = context.summariesTexts.get(stateMachine);
   return createSyncCommitteeProver({ ...context, execution, summariesText }, {
     network,

@@ -1,7 +1,7 @@
 /** Builds what tells the configured chains of the hub, with the network behind it. */
-import type { ConsensusTarget } from "../core/chains/consensus_hub.ts";
+import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import { createEvmChain } from "../core/chains/evm/evm_chain.ts";
-import { createConsensusSink } from "../core/chains/substrate/consensus_hub.ts";
+import { createFollowerTarget } from "../core/chains/substrate/consensus_target.ts";
 import { createHubChain } from "../core/chains/substrate/relayer_hub.ts";
 import type { SubstrateChainDeps } from "../core/chains/substrate/substrate_chain.ts";
 import type { EvmConsensusChainConfig, FollowerConfig } from "./config/chain_schema.ts";
@@ -139,7 +139,7 @@ function connectFollower(
 ): HubFollower {
   const { stateMachine, consensusStateId, hashing, rpcWs, maxRpcPayloadSizeBytes, maxConcurrentQueries } =
     chain;
-  const target = createConsensusSink(network, {
+  const target = createFollowerTarget(network, {
     id: { stateMachine, consensusStateId },
     hashing,
     rpcWs,

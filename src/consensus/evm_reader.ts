@@ -2,8 +2,12 @@
  * Reads of an execution chain for provers: what can be checked here is checked while the endpoint that said it is
  * known, so that a fault names it and the next endpoint is asked. Start reading at {@link EvmReader}.
  */
-import { createEvmPool, type EvmPoolDeps, type EvmPoolOptions } from "../core/chains/evm/evm_pool.ts";
-import { type LogFilter, LogReader, type QuestionGuard } from "../core/chains/evm/log_reader.ts";
+import {
+  createEvmEndpointSet,
+  type EvmEndpointSetDeps,
+  type EvmEndpointSetOptions,
+} from "../core/chains/evm/evm_endpoint_set.ts";
+import { type BatchGuard, type LogFilter, LogReader } from "../core/chains/evm/log_reader.ts";
 import {
   blockNumber,
   type BlockReference,
@@ -16,7 +20,7 @@ import {
   storageProof,
   storageWord,
 } from "../core/chains/evm/queries.ts";
-import { askOne, faultAt, readAnswer, RpcBatch } from "../core/chains/evm/rpc_batch.ts";
+import { callOne, faultAt, readAnswer, RpcBatch } from "../core/chains/evm/rpc_batch.ts";
 import type { Log } from "../core/chains/evm/rpc_schemas.ts";
 import type { Hash256, Hex } from "../core/encoding/bytes.ts";
 import { accountNodesOf, provenStorageRoot, provenWord, slotNodesOf } from "./rollup/spec/l1_storage.ts";
@@ -24,7 +28,7 @@ import type { Address } from "../core/evm/address.ts";
 import type { StateMachine } from "../core/ismp/state_machine.ts";
 import { type AccountProofAnswer, EvmProofError } from "../core/merkle/evm_proof.ts";
 import { type FaultPlace, RpcFault } from "../core/rpc/fault.ts";
-import type { RpcPool } from "../core/rpc/pool.ts";
+import type { RpcEndpointSet } from "../core/rpc/endpoint_set.ts";
 import type { Log as TelemetryLog } from "../core/telemetry/log.ts";
 
 export type { BlockReference, HashedHeader, LogFilter };
@@ -101,41 +105,41 @@ const PROOF_TIMEOUT_MS = 60_000;
 const CHECK_TIMEOUT_MS = 10_000;
 
 /** Where a reader asks. */
-export interface EvmReaderOptions extends EvmPoolOptions {
+export interface EvmReaderOptions extends EvmEndpointSetOptions {
   /** Maximum of blocks of one `eth_getLogs`; `undefined`: what the endpoints allow is found out. */
   readonly blocksPerLogQuery?: bigint | undefined;
 }
 
 /** A reader with endpoints of its own. Nothing is asked before the first read. */
 export function openEvmReader(
-  deps: EvmPoolDeps & { readonly log: TelemetryLog },
+  deps: EvmEndpointSetDeps & { readonly log: TelemetryLog },
   options: EvmReaderOptions,
 ): EvmReader {
   const log = deps.log.with({ chain: options.stateMachine });
-  const pool = createEvmPool(deps, options);
-  const logsOf = (of: RpcPool): LogReader =>
-    new LogReader({ pool: of, log, blocksPerQuery: options.blocksPerLogQuery });
+  const pool = createEvmEndpointSet(deps, options);
+  const logsOf = (of: RpcEndpointSet): LogReader =>
+    new LogReader({ endpoints: of, log, blocksPerQuery: options.blocksPerLogQuery });
   return new EndpointSetReader(options.stateMachine, { pool, logs: logsOf(pool), logsOf }, undefined);
 }
 
 /** What a reader is made of. */
 interface ReaderContext {
-  readonly pool: RpcPool;
+  readonly pool: RpcEndpointSet;
   readonly logs: LogReader;
   /** Makes a reader of logs for other endpoints. */
-  readonly logsOf: (pool: RpcPool) => LogReader;
+  readonly logsOf: (pool: RpcEndpointSet) => LogReader;
 }
 
 class EndpointSetReader implements EvmReader {
   readonly #parts: ReaderContext;
-  readonly #pool: RpcPool;
+  readonly #pool: RpcEndpointSet;
   readonly #logs: LogReader;
-  readonly #guard: QuestionGuard | undefined;
+  readonly #guard: BatchGuard | undefined;
 
   constructor(
     readonly chain: StateMachine,
     parts: ReaderContext,
-    guard: QuestionGuard | undefined,
+    guard: BatchGuard | undefined,
   ) {
     this.#parts = parts;
     this.#pool = parts.pool;
@@ -148,7 +152,7 @@ class EndpointSetReader implements EvmReader {
   }
 
   fetchHeight(signal: AbortSignal): Promise<bigint> {
-    return askOne(this.#pool, blockNumber, { signal });
+    return callOne(this.#pool, blockNumber, { signal });
   }
 
   async fetchHeader(which: BlockReference, signal: AbortSignal): Promise<HashedHeader | undefined> {
@@ -165,8 +169,8 @@ class EndpointSetReader implements EvmReader {
     which: readonly BlockReference[],
     signal: AbortSignal,
   ): Promise<readonly HashedHeader[]> {
-    const question = new RpcBatch(this.#pool);
-    const slots = which.map((each) => question.add(headerAt(each)));
+    const batch = new RpcBatch(this.#pool);
+    const slots = which.map((each) => batch.add(headerAt(each)));
     let headers: readonly HashedHeader[] = [];
     const check = (place: FaultPlace): RpcFault | undefined => {
       headers = slots.flatMap((slot) => slot() ?? []);
@@ -174,7 +178,7 @@ class EndpointSetReader implements EvmReader {
       const missing = which[slots.findIndex((slot) => slot() === undefined)];
       return faultAt("lagging", place, `no block ${missing}`);
     };
-    await question.ask({ signal, check });
+    await batch.send({ signal, check });
     return headers;
   }
 
@@ -191,10 +195,10 @@ class EndpointSetReader implements EvmReader {
     signal: AbortSignal,
   ): Promise<readonly (Hex | undefined)[]> {
     if (reads.length === 0) return [];
-    const question = new RpcBatch(this.#pool);
-    const slots = reads.map((read) => question.addOptional(queryOf(read)));
-    const guarding = this.#guard?.(question);
-    await question.ask({ signal, check: (place) => guarding?.check(place, []) });
+    const batch = new RpcBatch(this.#pool);
+    const slots = reads.map((read) => batch.addOptional(queryOf(read)));
+    const guarding = this.#guard?.(batch);
+    await batch.send({ signal, check: (place) => guarding?.check(place, []) });
     return slots.map((slot) => {
       const value = slot();
       if (!(value instanceof RpcFault)) return value;
@@ -208,8 +212,8 @@ class EndpointSetReader implements EvmReader {
     { height, stateRoot }: TrustedBlock,
     signal: AbortSignal,
   ): Promise<readonly AccountProofAnswer[]> {
-    const question = new RpcBatch(this.#pool);
-    const slots = requests.map(({ account, slots }) => question.add(storageProof(account, slots, height)));
+    const batch = new RpcBatch(this.#pool);
+    const slots = requests.map(({ account, slots }) => batch.add(storageProof(account, slots, height)));
     const check = (place: FaultPlace): RpcFault | undefined => {
       try {
         requests.forEach((request, index) => {
@@ -223,12 +227,12 @@ class EndpointSetReader implements EvmReader {
         return faultAt("malformed", place, `the proof of block ${height} does not verify: ${cause.code}`);
       }
     };
-    await question.ask({ signal, timeoutMs: PROOF_TIMEOUT_MS, check });
+    await batch.send({ signal, timeoutMs: PROOF_TIMEOUT_MS, check });
     return slots.map((slot) => slot());
   }
 
   async fetchChainIds(signal: AbortSignal): Promise<readonly ChainIdReport[]> {
-    const reports = await this.#pool.askEach([chainId.call], { signal, timeoutMs: CHECK_TIMEOUT_MS });
+    const reports = await this.#pool.callEach([chainId.call], { signal, timeoutMs: CHECK_TIMEOUT_MS });
     return reports.map((report): ChainIdReport => {
       const { host } = report;
       if (report.kind === "fault") return { host, kind: "fault", fault: report.fault };
@@ -252,8 +256,8 @@ class EndpointSetReader implements EvmReader {
   }
 
   heldTo({ height, stateRoot }: TrustedBlock): EvmReader {
-    const guard: QuestionGuard = (question) => {
-      const root = question.add(stateRootAt(height));
+    const guard: BatchGuard = (batch) => {
+      const root = batch.add(stateRootAt(height));
       const check = (place: FaultPlace): RpcFault | undefined => {
         const found = root();
         if (found === undefined) return faultAt("lagging", place, `no block ${height} yet`);

@@ -3,7 +3,7 @@
  * Source: docs/protocol/hub-consensus.md sections 2, 5.11.
  */
 import type { CheckFinding } from "../core/chains/port.ts";
-import type { ConsensusTarget } from "../core/chains/consensus_hub.ts";
+import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import type { CheckResult } from "../core/chains/check.ts";
 import type { ConsensusConfig } from "./config/schema.ts";
 import type { StateMachine } from "../core/ismp/state_machine.ts";

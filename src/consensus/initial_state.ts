@@ -3,7 +3,7 @@
  * Source: docs/protocol/hub-consensus.md section 3.7 and docs/protocol/evm-consensus.md section 4
  * (`CreateConsensusState`).
  */
-import type { ConsensusTarget } from "../core/chains/consensus_hub.ts";
+import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import type { ConsensusConfig } from "./config/schema.ts";
 import { toHex } from "../core/encoding/bytes.ts";
 import { acceptedChainsOf } from "../core/ismp/accepted_chains.ts";

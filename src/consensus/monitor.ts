@@ -3,7 +3,7 @@
  * program when one is too old: its supervisor starts it again, and somebody gets to know.
  * Source: docs/protocol/hub-consensus.md section 3.5.
  */
-import type { ConsensusTarget } from "../core/chains/consensus_hub.ts";
+import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import type { UpdateLimit } from "./config/values.ts";
 import { stateMachineIdKey } from "../core/ismp/state_machine.ts";
 import { RpcFault } from "../core/rpc/fault.ts";

@@ -3,7 +3,7 @@
  * or a watched chain stays without updates. Everything it needs from the outside world is handed in.
  */
 import type { CheckFinding } from "../core/chains/port.ts";
-import type { ConsensusTarget } from "../core/chains/consensus_hub.ts";
+import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import { type CheckResult, checkWithin, reportChecks } from "../core/chains/check.ts";
 import type { ConsensusConfig } from "./config/schema.ts";
 import { acceptedChainsOf, describeUnlisted } from "../core/ismp/accepted_chains.ts";

@@ -2,7 +2,7 @@
  * What the long run and `log-consensus-state` have in common: the hub and the provers are connected and closed again
  * whatever happens in between; an abort is a clean end.
  */
-import type { ConsensusTarget } from "../core/chains/consensus_hub.ts";
+import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import type { ConsensusConfig } from "./config/schema.ts";
 import type { BeefyClientState } from "../core/evm/beefy_client_state.ts";
 import type { StateMachine } from "../core/ismp/state_machine.ts";

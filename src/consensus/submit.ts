@@ -5,7 +5,7 @@
  */
 import { equalBytes } from "../core/encoding/bytes.ts";
 import type { Refusal, SignedSubmission } from "../core/chains/port.ts";
-import type { ConsensusTarget, UpdateOutcome } from "../core/chains/consensus_hub.ts";
+import type { ConsensusTarget, UpdateOutcome } from "../core/chains/consensus_target.ts";
 import type {
   ConsensusStateId,
   StateMachine,

@@ -3,7 +3,7 @@ import { InvalidArgumentError } from "commander";
 import { fromHex, type Hex, toHex } from "../core/encoding/bytes.ts";
 import {
   addCommand,
-  addUsualOptions,
+  addCommonOptions,
   createCommandLine,
   type ParsedCommandLine,
   toStateMachine,
@@ -83,7 +83,7 @@ export function parseArguments(args: readonly string[], version: string): Parsed
   const traits = { name: "causeway", description: DESCRIPTION, afterHelp: AFTER_HELP };
   const { command, parse } = createCommandLine(traits);
   command.requiredOption("-d, --db <path>", "SQLite database file; created when missing");
-  addUsualOptions(command, version);
+  addCommonOptions(command, version);
   addCommand(command, {
     name: "accumulate-fees",
     description: ACCUMULATE_DESCRIPTION,

@@ -5,7 +5,7 @@ import { openLedger } from "./ledger/open.ts";
 import { platformFetch } from "../core/rpc/http.ts";
 import type { ExitCode } from "../core/runtime/exit_codes.ts";
 import { dropFileAccess } from "../core/runtime/file_access.ts";
-import { runApp, type World } from "../core/runtime/app.ts";
+import { type ProcessEnv, runApp } from "../core/runtime/app.ts";
 import { systemRandomness } from "../core/runtime/randomness.ts";
 import { systemClock } from "../core/runtime/system_clock.ts";
 import type { ProgramCommand, RunArguments } from "./arguments.ts";
@@ -18,7 +18,7 @@ import type { RunDeps } from "./session.ts";
 /** Runs the program until it is stopped, or a command until it is done. */
 export function runProgram(
   { arguments: args, command }: { readonly arguments: RunArguments; readonly command: ProgramCommand },
-  world: World,
+  world: ProcessEnv,
 ): Promise<ExitCode> {
   const reading = readMessagingConfig({ readFile: world.readFile }, args.config);
   return runApp(world, args, { reading, secretsOf }, async (config, { log, print, signal }) => {

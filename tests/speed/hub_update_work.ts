@@ -9,7 +9,7 @@ import { HubWork } from "../../src/consensus/clients/beefy/hub_work.ts";
 import { createGrandpaProver } from "../../src/consensus/clients/grandpa/grandpa_prover.ts";
 import { RelayChain } from "../../src/consensus/relay_chain/relay_chain.ts";
 import type { ChainEvent } from "../../src/core/chains/port.ts";
-import { createConsensusSink } from "../../src/core/chains/substrate/consensus_hub.ts";
+import { createFollowerTarget } from "../../src/core/chains/substrate/consensus_target.ts";
 import { EndpointUrl, Secret } from "../../src/core/config/redact.ts";
 import { fromHex, type Hex, toHex } from "../../src/core/encoding/bytes.ts";
 import { decodeBeefyClientState } from "../../src/core/evm/beefy_client_state.ts";
@@ -95,7 +95,7 @@ function grandpaBench(job: JobOf<"grandpa">, relay: RelayChain): Omit<Bench, "re
   const sockets = meteredSocket();
   const consensusStateId = toConsensusStateId(job.consensusStateId);
   const stateMachine = parseStateMachine(job.hub);
-  const target = createConsensusSink({ ...depsOf(sockets.open), log: new RecordedLog() }, {
+  const target = createFollowerTarget({ ...depsOf(sockets.open), log: new RecordedLog() }, {
     id: { stateMachine: parseStateMachine(job.target), consensusStateId },
     hashing: "Blake2",
     rpcWs: new EndpointUrl(job.sinkUrl),

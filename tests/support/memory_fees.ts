@@ -15,9 +15,9 @@ import type { FeeChain, FeeProof, GasTerms, ReceiptProof } from "../../src/core/
 import type {
   AcceptedProof,
   ClaimStatus,
-  HubCall,
   HubCallRefusal,
   RelayerHub,
+  RelayerHubCall,
   SenderLimit,
 } from "../../src/core/chains/hub_accounts.ts";
 import { type Hash256, toHash256 } from "../../src/core/encoding/bytes.ts";
@@ -215,7 +215,7 @@ export class MemoryFeeChain extends MemoryChain implements FeeChain {
 
 /** A call that a block of the hub holds or will hold. */
 interface PooledCall {
-  readonly call: HubCall;
+  readonly call: RelayerHubCall;
   readonly hash: Hash256;
   readonly inBlock: bigint;
 }
@@ -233,7 +233,7 @@ export class MemoryFeeHub extends MemoryChain implements RelayerHub {
   /** What the runtime says to any call, when it says the same to all. */
   refusesAll: HubCallRefusal | undefined;
   /** Calls that only the pool refuses. */
-  refusesAtPool: (call: HubCall) => boolean = () => false;
+  refusesAtPool: (call: RelayerHubCall) => boolean = () => false;
   /** While true, calls wait in the pool. */
   isStalled = false;
   /** Rewards of the treasury, by `rotation EVM-1 7` or `request 0x..`; 0: none offered. */
@@ -244,7 +244,7 @@ export class MemoryFeeHub extends MemoryChain implements RelayerHub {
   readonly #wall: Clock;
   readonly #chains: ReadonlyMap<StateMachine, MemoryFeeChain>;
   readonly #key: Uint8Array;
-  readonly #made = new Map<Hash256, HubCall>();
+  readonly #made = new Map<Hash256, RelayerHubCall>();
   readonly #applied = new Map<Hash256, bigint>();
   #pool: PooledCall[] = [];
   #posts = 0n;
@@ -314,11 +314,11 @@ export class MemoryFeeHub extends MemoryChain implements RelayerHub {
     return this.#asked("fetchIsRequestClaimed", signal, () => this.paidRewards.has(`request ${commitment}`));
   }
 
-  dryRunCall(call: HubCall, signal: AbortSignal): Promise<HubCallRefusal | undefined> {
+  dryRunCall(call: RelayerHubCall, signal: AbortSignal): Promise<HubCallRefusal | undefined> {
     return this.#asked("dryRunCall", signal, () => this.#judge(call));
   }
 
-  prepareCall(call: HubCall, signal: AbortSignal): Promise<SignedSubmission> {
+  prepareCall(call: RelayerHubCall, signal: AbortSignal): Promise<SignedSubmission> {
     return this.#asked("prepareCall", signal, () => {
       const text = JSON.stringify(call, (_, value) => typeof value === "bigint" ? `${value}` : value);
       const raw = new TextEncoder().encode(text);
@@ -428,7 +428,7 @@ export class MemoryFeeHub extends MemoryChain implements RelayerHub {
     }
   }
 
-  #judge(call: HubCall): HubCallRefusal | undefined {
+  #judge(call: RelayerHubCall): HubCallRefusal | undefined {
     if (this.refusesAll !== undefined) return this.refusesAll;
     const error = this.#errorOf(call);
     return error === undefined ? undefined : {
@@ -438,7 +438,7 @@ export class MemoryFeeHub extends MemoryChain implements RelayerHub {
     };
   }
 
-  #errorOf(call: HubCall): string | undefined {
+  #errorOf(call: RelayerHubCall): string | undefined {
     switch (call.kind) {
       case "accumulate":
         return claimError(this.#view(), call.proof);

@@ -8,7 +8,7 @@ import { type HostParams, hostReads } from "../../src/core/evm/host_reads.ts";
 import { fromHex, type Hex, toHex } from "../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../src/core/evm/address.ts";
 import type { RpcEndpoint } from "../../src/core/rpc/call.ts";
-import { RpcPool } from "../../src/core/rpc/pool.ts";
+import { RpcEndpointSet } from "../../src/core/rpc/endpoint_set.ts";
 import hostVector from "../vectors/evm-host-reads.json" with { type: "json" };
 import { fixedRandomness } from "./seeded_randomness.ts";
 
@@ -44,6 +44,9 @@ export function memoryHostParams(
       return calls.map(() => ({ kind: "result", result }));
     },
   };
-  const pool = new RpcPool({ clock, randomness: fixedRandomness(0.5) }, { chain, endpoints: [endpoint] });
-  return new HostParamsReader({ pool, clock, log, host: HOST });
+  const pool = new RpcEndpointSet({ clock, randomness: fixedRandomness(0.5) }, {
+    chain,
+    endpoints: [endpoint],
+  });
+  return new HostParamsReader({ endpoints: pool, clock, log, host: HOST });
 }

@@ -10,9 +10,9 @@ import type { HostParamsReader } from "../../src/core/chains/evm/host_params.ts"
 import { UnprovableKeyError } from "../../src/core/chains/fees.ts";
 import type {
   AcceptedProof,
-  HubCall,
+  ConsensusProofTarget,
   HubCallRefusal,
-  ProofReceiver,
+  RelayerHubCall,
   SenderLimit,
   SenderLimits,
 } from "../../src/core/chains/hub_accounts.ts";
@@ -31,7 +31,7 @@ import { hostParamsWith, memoryHostParams } from "./memory_params.ts";
 import { RecordedLog } from "./recorded_log.ts";
 
 /** A chain beside the hub: fees of its requests, proofs of its state, and a client of the hub. */
-export class MemoryEvm extends MemoryChain implements FeeReader, StateProver, ProofReceiver {
+export class MemoryEvm extends MemoryChain implements FeeReader, StateProver, ConsensusProofTarget {
   /** Decimals of the fee token. */
   decimals = 18;
   /** What the host's router says; `undefined`: it has no pool. */
@@ -190,14 +190,14 @@ export class MemoryHub extends MemoryChain
     return this.call("fetchRewardedModules", signal, () => new Map(this.rewards));
   }
 
-  dryRunCall(call: HubCall, signal: AbortSignal): Promise<HubCallRefusal | undefined> {
+  dryRunCall(call: RelayerHubCall, signal: AbortSignal): Promise<HubCallRefusal | undefined> {
     return this.call("dryRunCall", signal, () => {
       const refusal = this.node.tryAnswer(answerOf(call));
       return refusal === undefined ? undefined : { ...refusal, error: undefined };
     });
   }
 
-  prepareCall(call: HubCall, signal: AbortSignal): Promise<SignedSubmission> {
+  prepareCall(call: RelayerHubCall, signal: AbortSignal): Promise<SignedSubmission> {
     return this.call("prepareCall", signal, () => {
       const hints = { nonceAtLeast: undefined };
       return this.signed({ steps: [] }, { gasLimit: 0n }, hints, { answer: answerOf(call) });
@@ -206,7 +206,7 @@ export class MemoryHub extends MemoryChain
 }
 
 /** These chains answer GET requests; claims and withdrawals are in `memory_fees.ts`. */
-function answerOf(call: HubCall): GetRequestsWithProof {
+function answerOf(call: RelayerHubCall): GetRequestsWithProof {
   if (call.kind !== "answerGets") throw new Error(`This hub takes no call of kind ${call.kind}`);
   return call.answer;
 }

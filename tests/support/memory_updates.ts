@@ -4,7 +4,7 @@ import type {
   ConsensusClientView,
   ConsensusTarget,
   UpdateOutcome,
-} from "../../src/core/chains/consensus_hub.ts";
+} from "../../src/core/chains/consensus_target.ts";
 import { hash256 } from "../../src/core/encoding/scale.ts";
 import type { StateCommitment } from "../../src/core/ismp/state_commitment.ts";
 import {

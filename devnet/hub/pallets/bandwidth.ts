@@ -4,9 +4,9 @@
  */
 import { abiEncodePost } from "../../../src/core/ismp/commitment.ts";
 import {
-  addressCodec,
   type BandwidthTier,
   bandwidthTierCodec,
+  hostAddressCodec,
   type Subscription,
   subscriptionCodec,
 } from "../../../src/core/ismp/host_params.ts";
@@ -45,7 +45,7 @@ export class BandwidthPallet {
       metadata,
       ["Bandwidth", "BandwidthManager"],
       [stateMachineCodec],
-      addressCodec,
+      hostAddressCodec,
     );
   }
 

@@ -3,8 +3,8 @@
  * Source: polytope-labs/hyperbridge: modules/pallets/host-executive/src/lib.rs.
  */
 import {
-  addressCodec,
   type EvmHostParam,
+  hostAddressCodec,
   type HostParam,
   hostParamCodec,
 } from "../../../src/core/ismp/host_params.ts";
@@ -26,7 +26,7 @@ export class HostExecutivePallet {
       metadata,
       ["HostExecutive", "EvmHosts"],
       byChain,
-      addressCodec,
+      hostAddressCodec,
     );
     this.hostParams = new StorageItem<[StateMachine], HostParam>(
       metadata,

@@ -2,7 +2,7 @@
  * News of heights on the hub: rollups are proved in blocks of their L1 that the hub knows, so their workers look again
  * as soon as it knows a newer one, whoever brought it.
  */
-import type { ConsensusTarget } from "../../core/chains/consensus_hub.ts";
+import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
 import {
   type StateMachineHeight,
   type StateMachineId,

@@ -2,7 +2,7 @@
  * Whether a host takes proofs at all: pure decisions over what it says. Source: docs/protocol/hub-consensus.md sections
  * 5.7, 5.10 and 9.
  */
-import type { HostConsensusView } from "../../core/chains/consensus_receiver.ts";
+import type { HostConsensusView } from "../../core/chains/evm_follower.ts";
 import type { BeefyClientState } from "../../core/evm/beefy_client_state.ts";
 
 /** A host that is able to take proofs. */

@@ -2,7 +2,7 @@
  * Whether a host takes proofs of the hub now: looked up before every one, told when it changes.
  * Source: docs/protocol/hub-consensus.md sections 5.7, 5.10 and 9.
  */
-import type { ConsensusReceiver } from "../../core/chains/consensus_receiver.ts";
+import type { EvmFollower } from "../../core/chains/evm_follower.ts";
 import type { Address } from "../../core/evm/address.ts";
 import type { StateMachineId } from "../../core/ismp/state_machine.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
@@ -17,7 +17,7 @@ export interface HostWatchDeps {
   readonly log: Log;
   /** The hub as hosts know it. */
   readonly hub: StateMachineId;
-  readonly chain: ConsensusReceiver;
+  readonly chain: EvmFollower;
 }
 
 const unusableEvents: Readonly<Record<UnusableCode, EventCode>> = {

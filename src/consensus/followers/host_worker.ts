@@ -4,8 +4,8 @@
  * Source: docs/protocol/hub-consensus.md sections 5.10 and 5.11. Start reading at {@link hostWorker}.
  */
 import type { Chain, Refusal } from "../../core/chains/port.ts";
-import type { ConsensusReceiver } from "../../core/chains/consensus_receiver.ts";
-import type { ProofReceiver } from "../../core/chains/hub_accounts.ts";
+import type { EvmFollower } from "../../core/chains/evm_follower.ts";
+import type { ConsensusProofTarget } from "../../core/chains/hub_accounts.ts";
 import {
   fittingProofs,
   learnMaxBytes,
@@ -33,7 +33,7 @@ import type { ProofSource } from "../clients/beefy/proof_source.ts";
 import { type SendingChain, sendProofs, type SendResult } from "../clients/beefy/send_proofs.ts";
 
 /** An EVM chain as this worker sees it. */
-export type HostChain = SendingChain & ConsensusReceiver & Pick<Chain, "check" | "close"> & ProofReceiver;
+export type HostChain = SendingChain & EvmFollower & Pick<Chain, "check" | "close"> & ConsensusProofTarget;
 
 /** What the worker needs. */
 export interface HostWorkerDeps {

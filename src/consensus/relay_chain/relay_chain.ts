@@ -130,25 +130,25 @@ export class RelayChain {
 
   /** The newest block that GRANDPA has finalized. */
   async fetchFinalized(signal: AbortSignal): Promise<RelayBlock> {
-    const hash = await this.#client.ask(calls.finalizedHash(), signal);
+    const hash = await this.#client.call(calls.finalizedHash(), signal);
     return await this.fetchBlock(hash, signal);
   }
 
   /** The newest block that BEEFY has finalized; a node that has just started does not know it yet. */
   async fetchBeefyFinalized(signal: AbortSignal): Promise<RelayBlock> {
-    const hash = await this.#client.ask(finalityCalls.beefyFinalizedHead(), signal);
+    const hash = await this.#client.call(finalityCalls.beefyFinalizedHead(), signal);
     return await this.fetchBlock(hash, signal);
   }
 
   /** @throws {RpcFault} `lagging` when the node does not have it, `malformed` when it serves another one. */
   async fetchBlock(hash: Hash256, signal: AbortSignal): Promise<RelayBlock> {
-    const header = await this.#client.ask(calls.header(hash), signal);
+    const header = await this.#client.call(calls.header(hash), signal);
     return this.#toBlock(header, hash);
   }
 
   /** Hash of the block of that number on the node's best chain. */
   async fetchHash(block: number, signal: AbortSignal): Promise<Hash256> {
-    const hash = await this.#client.ask(calls.blockHash(BigInt(block)), signal);
+    const hash = await this.#client.call(calls.blockHash(BigInt(block)), signal);
     if (hash === undefined) throw this.#client.fault("lagging", "chain_getBlockHash", `no block ${block}`);
     return hash;
   }
@@ -158,12 +158,12 @@ export class RelayChain {
     const blocks: RelayBlock[] = [];
     for (let first = from; first <= to; first += HEADERS_AT_A_TIME) {
       const last = Math.min(to, first + HEADERS_AT_A_TIME - 1);
-      const hashes = await this.#client.ask(calls.blockHashes(BigInt(first), BigInt(last)), signal);
+      const hashes = await this.#client.call(calls.blockHashes(BigInt(first), BigInt(last)), signal);
       const known = hashes.map((hash, at) => {
         if (hash !== undefined) return hash;
         throw this.#client.fault("lagging", "chain_getBlockHash", `no block ${first + at}`);
       });
-      const headers = await this.#client.askAll(known.map((hash) => calls.header(hash)), signal);
+      const headers = await this.#client.callAll(known.map((hash) => calls.header(hash)), signal);
       blocks.push(...headers.map((header, at) => this.#toBlock(header, known[at])));
     }
     const broken = blocks.findIndex(({ header }, at) => at > 0 && header.parentHash !== blocks[at - 1]?.hash);
@@ -177,7 +177,7 @@ export class RelayChain {
     engine: string,
     signal: AbortSignal,
   ): Promise<Uint8Array | undefined> {
-    return (await this.#client.ask(finalityCalls.justifications(hash), signal)).get(engine);
+    return (await this.#client.call(finalityCalls.justifications(hash), signal)).get(engine);
   }
 
   /** Justifications of several blocks, in their order; as few requests as the node's limits allow. */
@@ -190,7 +190,7 @@ export class RelayChain {
     while (found.length < hashes.length) {
       const part = hashes.slice(found.length, found.length + this.#bodiesAtATime);
       try {
-        const answers = await this.#client.askAll(part.map(finalityCalls.justifications), signal);
+        const answers = await this.#client.callAll(part.map(finalityCalls.justifications), signal);
         found.push(...answers.map((each) => each.get(engine)));
       } catch (fault) {
         const isTooMuch = fault instanceof RpcFault && ["too_large", "timeout"].includes(fault.code);
@@ -203,7 +203,7 @@ export class RelayChain {
 
   /** SCALE of the proof that a block is final; `undefined`: the node has none. */
   proveFinality(block: number, signal: AbortSignal): Promise<Uint8Array | undefined> {
-    return this.#client.ask(finalityCalls.proveFinality(block), signal);
+    return this.#client.call(finalityCalls.proveFinality(block), signal);
   }
 
   /** Values at a block (the best one when left out), in the order of the keys. */
@@ -212,7 +212,7 @@ export class RelayChain {
     block: Hash256 | undefined,
     signal: AbortSignal,
   ): Promise<readonly (Uint8Array | undefined)[]> {
-    return await this.#client.askAll(keys.map((key) => calls.storage(key, block)), signal);
+    return await this.#client.callAll(keys.map((key) => calls.storage(key, block)), signal);
   }
 
   /** Values of several blocks in one request, in the order asked for. */
@@ -220,7 +220,7 @@ export class RelayChain {
     places: readonly StoredAt[],
     signal: AbortSignal,
   ): Promise<readonly (Uint8Array | undefined)[]> {
-    return await this.#client.askAll(places.map(({ key, block }) => calls.storage(key, block)), signal);
+    return await this.#client.callAll(places.map(({ key, block }) => calls.storage(key, block)), signal);
   }
 
   /** For each block the values of its keys, in their order; all in one request. */
@@ -228,13 +228,13 @@ export class RelayChain {
     sets: readonly { readonly keys: readonly Uint8Array[]; readonly block: Hash256 }[],
     signal: AbortSignal,
   ): Promise<readonly (readonly (Uint8Array | undefined)[])[]> {
-    const found = await this.#client.askStorageSets(sets, signal);
+    const found = await this.#client.readStorageSets(sets, signal);
     return sets.map(({ keys }, at) => keys.map((key) => found[at]?.get(toHex(key))));
   }
 
   /** What the node makes of the leaf of a block. @throws {RpcFault} where its offchain nodes are incomplete, too. */
   fetchMmrProof({ header, hash }: RelayBlock, signal: AbortSignal): Promise<MmrAnswer> {
-    return this.#client.ask(finalityCalls.mmrProof(header.number, hash), signal);
+    return this.#client.call(finalityCalls.mmrProof(header.number, hash), signal);
   }
 
   /** Nodes that prove the values of keys at a block. */
@@ -243,12 +243,12 @@ export class RelayChain {
     block: Hash256,
     signal: AbortSignal,
   ): Promise<readonly Uint8Array[]> {
-    return this.#client.ask(calls.readProof(keys, block), signal);
+    return this.#client.call(calls.readProof(keys, block), signal);
   }
 
   /** Answer of a runtime function without arguments. */
   callRuntime(method: string, block: Hash256, signal: AbortSignal): Promise<Uint8Array> {
-    return this.#client.ask(calls.stateCall(method, new Uint8Array(0), block), signal);
+    return this.#client.call(calls.stateCall(method, new Uint8Array(0), block), signal);
   }
 
   /** Ends the connection. */

@@ -5,7 +5,7 @@
 import type { Clock } from "../../core/runtime/clock.ts";
 import type { Randomness } from "../../core/runtime/randomness.ts";
 import { orAbort } from "../../core/runtime/retry.ts";
-import { classifyFault, PooledEndpoint } from "../../core/rpc/endpoint_health.ts";
+import { classifyFault, TrackedEndpoint } from "../../core/rpc/endpoint_health.ts";
 import { reactionTo, RpcFault, type RpcFaultCode } from "../../core/rpc/fault.ts";
 import type { RestEndpoint } from "./rest_endpoint.ts";
 
@@ -29,7 +29,7 @@ export interface AskOptions {
 export class RestEndpointSet {
   readonly #clock: Clock;
   readonly #chain: string;
-  readonly #endpoints: readonly PooledEndpoint<RestEndpoint>[];
+  readonly #endpoints: readonly TrackedEndpoint<RestEndpoint>[];
 
   /**
    * @param options endpoints in order of preference, at least one.
@@ -42,7 +42,9 @@ export class RestEndpointSet {
     if (options.endpoints.length === 0) throw new RangeError("Expected at least one endpoint");
     this.#clock = deps.clock;
     this.#chain = options.chain;
-    this.#endpoints = options.endpoints.map((endpoint) => new PooledEndpoint(deps, endpoint, MAX_CONCURRENT));
+    this.#endpoints = options.endpoints.map((endpoint) =>
+      new TrackedEndpoint(deps, endpoint, MAX_CONCURRENT)
+    );
   }
 
   /** The endpoints in order of preference. */
@@ -60,7 +62,7 @@ export class RestEndpointSet {
     work: (endpoint: RestEndpoint) => Promise<T>,
     signal: AbortSignal,
   ): Promise<T> {
-    const faults = new Map<PooledEndpoint<RestEndpoint>, RpcFault>();
+    const faults = new Map<TrackedEndpoint<RestEndpoint>, RpcFault>();
     for (let round = 0; round < ROUNDS; round++) {
       for (const pooled of this.#order(options)) {
         signal.throwIfAborted();
@@ -94,14 +96,14 @@ export class RestEndpointSet {
     return this.#endpoints.some((pooled) => !pooled.isUnsupported([{ method: route }]));
   }
 
-  #order(options: AskOptions): readonly PooledEndpoint<RestEndpoint>[] {
-    const isUnsupported = (pooled: PooledEndpoint<RestEndpoint>): boolean =>
+  #order(options: AskOptions): readonly TrackedEndpoint<RestEndpoint>[] {
+    const isUnsupported = (pooled: TrackedEndpoint<RestEndpoint>): boolean =>
       pooled.isUnsupported([{ method: options.route }]);
     const able = this.#endpoints.filter((pooled) => !isUnsupported(pooled));
     return options.asksAgain === false ? able : [...able, ...this.#endpoints.filter(isUnsupported)];
   }
 
-  async #isReady(pooled: PooledEndpoint<RestEndpoint>, signal: AbortSignal): Promise<boolean> {
+  async #isReady(pooled: TrackedEndpoint<RestEndpoint>, signal: AbortSignal): Promise<boolean> {
     const state = pooled.availability();
     if (state.kind !== "probing") return state.kind === "ready";
     await orAbort(state.settled, signal);
@@ -117,7 +119,7 @@ export class RestEndpointSet {
     return mayHelp && shortestMs <= MAX_WAIT_MS ? Math.max(shortestMs, 500) : undefined;
   }
 
-  #allFailed(options: AskOptions, faults: ReadonlyMap<PooledEndpoint<RestEndpoint>, RpcFault>): RpcFault {
+  #allFailed(options: AskOptions, faults: ReadonlyMap<TrackedEndpoint<RestEndpoint>, RpcFault>): RpcFault {
     const known = this.#endpoints.flatMap((pooled) => faults.get(pooled) ?? pooled.lastFault ?? []);
     const first = known.find(({ code }) => code !== "not_found" && code !== "missing_method") ??
       known.find(({ code }) => code === "not_found") ?? known[0];

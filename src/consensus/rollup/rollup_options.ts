@@ -2,7 +2,7 @@
  * What the provers of rollups are made of: `createOpStackProver(deps, options)` in `../op_stack/op_stack_prover.ts` and
  * `createArbitrumProver(deps, options)` in `../arbitrum/arbitrum_prover.ts`, both of which return a `ConsensusProver`.
  */
-import type { ConsensusTarget } from "../../core/chains/consensus_hub.ts";
+import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
 import type { Address } from "../../core/evm/address.ts";
 import type { ConsensusStateId, StateMachineId } from "../../core/ismp/state_machine.ts";
 import type { Log } from "../../core/telemetry/log.ts";

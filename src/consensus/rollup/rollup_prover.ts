@@ -3,7 +3,7 @@
  * the L1. The kinds are behind {@link RollupKind}. Start reading at {@link RollupProver.next}.
  */
 import type { CheckFinding } from "../../core/chains/port.ts";
-import type { ConsensusClientView } from "../../core/chains/consensus_hub.ts";
+import type { ConsensusClientView } from "../../core/chains/consensus_target.ts";
 import { rollupClientName } from "./spec/known_rollups.ts";
 import {
   commitmentIdOf,

@@ -103,7 +103,7 @@ export function commitmentHash(commitment: BeefyCommitment): Hash256 {
 }
 
 /** Hash of a leaf in the mountain range. */
-export function mmrLeafHash(leaf: BeefyMmrLeaf): Hash256 {
+export function beefyMmrLeafHash(leaf: BeefyMmrLeaf): Hash256 {
   return toHash256(keccak256(mmrLeafCodec.enc(leaf)));
 }
 

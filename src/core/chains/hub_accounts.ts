@@ -16,7 +16,7 @@ import type { Refusal, SignedSubmission, SubmissionOutcome } from "./port.ts";
 import type { HubChain } from "./hub.ts";
 
 /** Unsigned call of the hub that relayers make besides delivering messages. */
-export type HubCall =
+export type RelayerHubCall =
   | { readonly kind: "accumulate"; readonly proof: WithdrawalProof }
   | { readonly kind: "withdraw"; readonly data: WithdrawalInputData }
   | { readonly kind: "answerGets"; readonly answer: GetRequestsWithProof }
@@ -97,9 +97,9 @@ export interface RelayerHub extends HubChain, SenderLimits {
   fetchIsRequestClaimed(commitment: Hash256, signal: AbortSignal): Promise<boolean>;
 
   /** Dry run of a call; `undefined`: it would be accepted. */
-  dryRunCall(call: HubCall, signal: AbortSignal): Promise<HubCallRefusal | undefined>;
+  dryRunCall(call: RelayerHubCall, signal: AbortSignal): Promise<HubCallRefusal | undefined>;
   /** Creates the extrinsic; nothing is sent. Pass it to `broadcast` after journalling. */
-  prepareCall(call: HubCall, signal: AbortSignal): Promise<SignedSubmission>;
+  prepareCall(call: RelayerHubCall, signal: AbortSignal): Promise<SignedSubmission>;
   /** As `fetchOutcome`, for submissions made by {@link prepareCall}; a failed dispatch names its error. */
   fetchCallOutcome(submission: SignedSubmission, signal: AbortSignal): Promise<SubmissionOutcome>;
 
@@ -115,7 +115,7 @@ export interface RelayerHub extends HubChain, SenderLimits {
 }
 
 /** Target of hub consensus proofs (an EVM host with the BEEFY client). */
-export interface ProofReceiver {
+export interface ConsensusProofTarget {
   /** Id of the current authority set of the host's client; `undefined` when the host has another client. */
   fetchAuthoritySetId(signal: AbortSignal): Promise<bigint | undefined>;
   /** True when the handler has `batchCall`. */

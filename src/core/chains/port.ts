@@ -310,7 +310,7 @@ export interface FindingText {
 }
 
 /** Target of a proof: the state root that it stores of the chain is the one that the proof must lead to. */
-export type ProofTaker = Pick<Chain, "id" | "family" | "fetchStateRoot">;
+export type ProofVerifier = Pick<Chain, "id" | "family" | "fetchStateRoot">;
 
 /**
  * Chain with an ISMP host. Every method may throw an `RpcFault`; all waits end when `signal` is aborted. Expected
@@ -353,7 +353,7 @@ export interface Chain {
   proveMessages(
     messages: readonly Message[],
     height: bigint,
-    target: ProofTaker,
+    target: ProofVerifier,
     signal: AbortSignal,
   ): Promise<MessageProof>;
   /** Per message the relayer that delivered it here, `undefined` if undelivered; one round trip. */

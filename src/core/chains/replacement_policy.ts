@@ -60,7 +60,7 @@ function bumped(wei: bigint, permille: bigint): bigint {
 }
 
 /** Pending transaction and its predecessors at the same nonce. */
-export interface StuckFacts {
+export interface ReplacementInput {
   readonly nonce: bigint;
   /** Price of the newest transaction at the nonce. */
   readonly price: GasPrice;
@@ -89,7 +89,7 @@ export interface StuckFacts {
 }
 
 /** Decision about a pending transaction. */
-export type StuckDecision =
+export type ReplacementDecision =
   | { readonly kind: "wait"; readonly untilMs: number }
   /** The nonce is used: check the outcome of every hash at it, it may be any of them. */
   | { readonly kind: "look_up" }
@@ -104,7 +104,7 @@ export type StuckDecision =
   | { readonly kind: "rebroadcast" };
 
 /** Decides about the newest transaction of a nonce. */
-export function decideStuck(facts: StuckFacts): StuckDecision {
+export function decideReplacement(facts: ReplacementInput): ReplacementDecision {
   if (facts.latestNonce > facts.nonce) return { kind: "look_up" };
   const untilMs = facts.sentAtMs + (facts.patienceMs ?? STUCK_AFTER_MS);
   if (facts.nowMs < untilMs) return { kind: "wait", untilMs };

@@ -33,7 +33,7 @@ export type Quotation =
   | { readonly kind: "failed"; readonly code: PriceFailureCode };
 
 /** A source's answer with its source. */
-export interface AskedQuote {
+export interface SourceQuote {
   readonly origin: PriceOrigin;
   readonly quotation: Quotation;
 }
@@ -66,7 +66,7 @@ export type NativePrice =
 export const ONE_DOLLAR_27 = 10n ** 27n;
 
 /** Time for which a price is used when no source answers any more, ms. */
-export const REMEMBER_MS = 6 * 3_600_000;
+export const PRICE_TTL_MS = 6 * 3_600_000;
 
 /** Age up to which the last good price bounds the next one, ms. */
 export const JUMP_WINDOW_MS = 10 * 60_000;
@@ -86,7 +86,7 @@ export function quotePrice(price27: bigint): Quotation {
  * @param facts.last the last good price, of this run or an earlier one
  */
 export function choosePrice(facts: {
-  readonly asked: readonly AskedQuote[];
+  readonly asked: readonly SourceQuote[];
   readonly isComplete: boolean;
   readonly last: GoodPrice | undefined;
   readonly nowMs: number;
@@ -110,7 +110,7 @@ export function choosePrice(facts: {
     failures.push({ origin, code: "jumped" });
   }
   if (!facts.isComplete) return { kind: "ask" };
-  if (last === undefined || !isYounger(last, nowMs, REMEMBER_MS)) return { kind: "unknown", failures };
+  if (last === undefined || !isYounger(last, nowMs, PRICE_TTL_MS)) return { kind: "unknown", failures };
   return { ...last, kind: "known", isRemembered: true, failures };
 }
 

@@ -31,7 +31,7 @@ export function decodeWrappedNative(result: Hex): Address | undefined {
 }
 
 /** Calldata for the number of fee token units that buy one whole native token. */
-export function encodeRouterQuestion(feeToken: Address, wrappedNative: Address): Hex {
+export function encodeRouterQuote(feeToken: Address, wrappedNative: Address): Hex {
   const args = [10n ** NATIVE_DECIMALS, [feeToken, wrappedNative]] as const;
   return encodeFunctionData({ abi, functionName: "getAmountsIn", args });
 }

@@ -64,7 +64,7 @@ function decodeAt(data: Hex, depth: number): Revert {
 }
 
 function decodeKnown(data: Hex, depth: number): Revert | undefined {
-  const decoded = attempt(() => decodeErrorResult({ abi: plainErrors, data }));
+  const decoded = tryDecode(() => decodeErrorResult({ abi: plainErrors, data }));
   if (decoded === undefined) return undefined;
   if (decoded.errorName !== "BatchCallFailed") return { code: decoded.errorName };
   const [index, reason] = decoded.args;
@@ -73,7 +73,7 @@ function decodeKnown(data: Hex, depth: number): Revert | undefined {
 }
 
 function decodeSolidity(data: Hex): Revert | undefined {
-  const decoded = attempt(() => decodeErrorResult({ abi: solidityAbi, data }));
+  const decoded = tryDecode(() => decodeErrorResult({ abi: solidityAbi, data }));
   if (decoded === undefined) return undefined;
   return decoded.errorName === "Error"
     ? { code: "Error", reason: decoded.args[0] }
@@ -81,7 +81,7 @@ function decodeSolidity(data: Hex): Revert | undefined {
 }
 
 /** Returns `undefined` if decoding throws: viem reports everything that it cannot decode that way. */
-function attempt<T>(decode: () => T): T | undefined {
+function tryDecode<T>(decode: () => T): T | undefined {
   try {
     return decode();
   } catch {

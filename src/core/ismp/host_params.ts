@@ -63,18 +63,18 @@ export interface ForceCreditParams {
 }
 
 /** SCALE `H160`. */
-export const addressCodec: Codec<Uint8Array> = fixedBytes(20);
+export const hostAddressCodec: Codec<Uint8Array> = fixedBytes(20);
 
 /** SCALE of {@link EvmHostParam}. */
 export const evmHostParamCodec: Codec<EvmHostParam> = Struct({
-  feeToken: addressCodec,
-  admin: addressCodec,
-  handler: addressCodec,
-  hostManager: addressCodec,
-  uniswapV2: addressCodec,
+  feeToken: hostAddressCodec,
+  admin: hostAddressCodec,
+  handler: hostAddressCodec,
+  hostManager: hostAddressCodec,
+  uniswapV2: hostAddressCodec,
   unStakingPeriodSec: u128,
   challengePeriodSec: u128,
-  consensusClient: addressCodec,
+  consensusClient: hostAddressCodec,
   stateMachines: list(u32),
   hyperbridge: bytes,
 });
@@ -85,14 +85,14 @@ export const hostParamCodec: Codec<HostParam> = Enum({ EvmHostParam: evmHostPara
 /** SCALE of {@link HostParamUpdate}. */
 export const hostParamUpdateCodec: Codec<HostParamUpdate> = Enum({
   EvmHostParam: Struct({
-    feeToken: Option(addressCodec),
-    admin: Option(addressCodec),
-    handler: Option(addressCodec),
-    hostManager: Option(addressCodec),
-    uniswapV2: Option(addressCodec),
+    feeToken: Option(hostAddressCodec),
+    admin: Option(hostAddressCodec),
+    handler: Option(hostAddressCodec),
+    hostManager: Option(hostAddressCodec),
+    uniswapV2: Option(hostAddressCodec),
     unStakingPeriodSec: Option(u128),
     challengePeriodSec: Option(u128),
-    consensusClient: Option(addressCodec),
+    consensusClient: Option(hostAddressCodec),
     stateMachines: Option(list(u32)),
     hyperbridge: Option(bytes),
   }),

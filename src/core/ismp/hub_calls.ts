@@ -29,7 +29,7 @@ import {
   type WithdrawalProof,
   withdrawalProofCodec,
 } from "./fees.ts";
-import { addressCodec, type HostParam, hostParamCodec } from "./host_params.ts";
+import { hostAddressCodec, type HostParam, hostParamCodec } from "./host_params.ts";
 import {
   type CreateConsensusState,
   createConsensusStateCodec,
@@ -154,7 +154,7 @@ const relayerCallCodec = Enum({
 
 const hostExecutiveCallCodec = Enum({
   set_host_params: Struct({ params: stateMachineMap(hostParamCodec) }),
-  update_evm_hosts: Struct({ params: stateMachineMap(addressCodec) }),
+  update_evm_hosts: Struct({ params: stateMachineMap(hostAddressCodec) }),
 }, [0, 2]);
 
 /** SCALE of {@link HubCall} for a runtime with these pallet indexes. */

@@ -24,7 +24,7 @@ export type NodeValue =
   | { readonly kind: "hashed"; readonly hash: Uint8Array };
 
 /** A node; `partial` is the path from its parent in nibbles. */
-export type SubstrateNode =
+export type SubstrateTrieNode =
   | { readonly kind: "empty" }
   | { readonly kind: "leaf"; readonly partial: Uint8Array; readonly value: NodeValue }
   | {
@@ -61,7 +61,7 @@ export function hashFunction(hasher: HashAlgorithm): (data: Uint8Array) => Uint8
  * Byte form of a node.
  * @throws {RangeError} for a path over 65,535 nibbles.
  */
-export function encodeSubstrateNode(node: SubstrateNode): Uint8Array {
+export function encodeSubstrateNode(node: SubstrateTrieNode): Uint8Array {
   switch (node.kind) {
     case "empty":
       return EMPTY_TRIE_NODE;
@@ -88,7 +88,7 @@ export function encodeSubstrateNode(node: SubstrateNode): Uint8Array {
  * Node of a byte form; both layouts, whatever the trie's own.
  * @throws {TrieError} malformed_node.
  */
-export function decodeSubstrateNode(bytes: Uint8Array): SubstrateNode {
+export function decodeSubstrateNode(bytes: Uint8Array): SubstrateTrieNode {
   const reader = new NodeReader(bytes);
   const first = reader.byte();
   if (first === 0) {
@@ -180,7 +180,7 @@ function readBranch(
   reader: NodeReader,
   kind: "branch" | "valueBranch" | "hashedBranch",
   partial: Uint8Array,
-): SubstrateNode {
+): SubstrateTrieNode {
   const bitmap = reader.byte() | (reader.byte() << 8);
   if (bitmap === 0) throw new TrieError("malformed_node");
   const value = kind === "branch" ? undefined : readValue(reader, kind === "hashedBranch");

@@ -10,42 +10,42 @@ import { BATCH_METHOD, METHOD_SEPARATOR, type RpcCall, type RpcEndpoint } from "
 import type { RpcFault, RpcFaultCode } from "./fault.ts";
 
 /** Scope of a fault, which decides about failover and health. */
-export type Blame =
+export type FaultScope =
   /** The endpoint is unhealthy: fail over, and pause it when this happens again. */
   | "endpoint"
   /** The endpoint is healthy but does not support this: fail over. */
-  | "ability"
+  | "capability"
   /** The request itself: any other endpoint would answer the same. */
-  | "question";
+  | "request";
 
-const blames: Readonly<Record<RpcFaultCode, Blame>> = {
+const faultScopes: Readonly<Record<RpcFaultCode, FaultScope>> = {
   timeout: "endpoint",
   unreachable: "endpoint",
   throttled: "endpoint",
   server_error: "endpoint",
   malformed: "endpoint",
   wrong_chain: "endpoint",
-  lagging: "ability",
-  pruned: "ability",
-  missing_method: "ability",
-  too_large: "ability",
-  refused: "ability",
-  range_too_wide: "question",
-  not_found: "question",
-  reverted: "question",
-  nonce_too_low: "question",
-  nonce_too_high: "question",
-  already_known: "question",
-  underpriced: "question",
-  insufficient_funds: "question",
-  pool_invalid: "question",
-  pool_conflict: "question",
-  pool_dropped: "question",
+  lagging: "capability",
+  pruned: "capability",
+  missing_method: "capability",
+  too_large: "capability",
+  refused: "capability",
+  range_too_wide: "request",
+  not_found: "request",
+  reverted: "request",
+  nonce_too_low: "request",
+  nonce_too_high: "request",
+  already_known: "request",
+  underpriced: "request",
+  insufficient_funds: "request",
+  pool_invalid: "request",
+  pool_conflict: "request",
+  pool_dropped: "request",
 };
 
 /** Scope of a fault with this code. */
-export function classifyFault(code: RpcFaultCode): Blame {
-  return blames[code];
+export function classifyFault(code: RpcFaultCode): FaultScope {
+  return faultScopes[code];
 }
 
 /** Pauses of an unhealthy endpoint: 1 s, doubling up to a minute, minus up to half at random. */
@@ -64,7 +64,7 @@ export type Availability =
   | { readonly kind: "probing"; readonly settled: Promise<void> };
 
 /** One endpoint of a set with its health. */
-export class PooledEndpoint<E extends { readonly host: string } = RpcEndpoint> {
+export class TrackedEndpoint<E extends { readonly host: string } = RpcEndpoint> {
   readonly #deps: { readonly clock: Clock; readonly randomness: Randomness };
   readonly #missing = new Map<string, number>();
   readonly #limit: Limit;

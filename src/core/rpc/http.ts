@@ -184,7 +184,7 @@ class HttpEndpoint implements RpcEndpoint {
         if (exchange.status >= 400) {
           throw this.#statusFault(codeOfStatus(exchange.status), exchange, methodsOf(calls));
         }
-        throw malformed("an answer has an id that was not asked");
+        throw malformed("an answer has an id that was not sent");
       }
       if (byId.has(id)) throw malformed("two answers have the same id");
       byId.set(id, entry);

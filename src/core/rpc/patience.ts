@@ -5,7 +5,7 @@
 import type { Clock } from "../runtime/clock.ts";
 import { orAbort } from "../runtime/retry.ts";
 import type { CallConditions, RpcAnswer, RpcCall } from "./call.ts";
-import type { PooledEndpoint } from "./endpoint_health.ts";
+import type { TrackedEndpoint } from "./endpoint_health.ts";
 import { RpcFault } from "./fault.ts";
 
 /**
@@ -26,7 +26,7 @@ export interface SendConditions extends CallConditions {
  */
 export async function sendPatiently(
   clock: Clock,
-  pooled: PooledEndpoint,
+  tracked: TrackedEndpoint,
   calls: readonly RpcCall[],
   conditions: SendConditions,
 ): Promise<readonly RpcAnswer[]> {
@@ -35,7 +35,7 @@ export async function sendPatiently(
   for (let waitedMs = 0;;) {
     let fault: RpcFault | undefined;
     try {
-      const some = await pooled.endpoint.send(open.flatMap((index) => calls[index] ?? []), conditions);
+      const some = await tracked.endpoint.send(open.flatMap((index) => calls[index] ?? []), conditions);
       open.forEach((index, at) => {
         const answer = some[at];
         if (answer !== undefined) answers.set(index, answer);
@@ -43,7 +43,7 @@ export async function sendPatiently(
       const asked = open.length;
       open = open.filter((index) => throttleOf(answers.get(index)) !== undefined);
       fault = open.map((index) => throttleOf(answers.get(index))).at(0);
-      if (open.length < asked) pooled.noteProgress();
+      if (open.length < asked) tracked.noteProgress();
     } catch (thrown) {
       if (!(thrown instanceof RpcFault) || thrown.code !== "throttled") throw thrown;
       fault = thrown;
@@ -51,8 +51,8 @@ export async function sendPatiently(
     const isAnswered = answers.size === calls.length;
     if (fault === undefined) return calls.flatMap((_, index) => answers.get(index) ?? []);
     // Other callers that are about to use the endpoint wait as well.
-    pooled.noteFault(fault);
-    const state = pooled.availability();
+    tracked.noteFault(fault);
+    const state = tracked.availability();
     const leftMs = state.kind === "cooling" ? state.leftMs : 0;
     if (!conditions.isPatient || waitedMs + leftMs > MAX_THROTTLED_WAIT_MS) {
       if (!isAnswered) throw fault;
@@ -70,7 +70,7 @@ export async function sendPatiently(
  */
 export async function sendToOnly(
   clock: Clock,
-  only: PooledEndpoint,
+  only: TrackedEndpoint,
   calls: readonly RpcCall[],
   conditions: CallConditions,
 ): Promise<readonly RpcAnswer[]> {

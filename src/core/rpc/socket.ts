@@ -21,7 +21,7 @@ import { safeDetail } from "./detail.ts";
 import { reactionTo, RpcFault, type RpcFaultCode } from "./fault.ts";
 import { createHttpEndpoint, type Fetch } from "./http.ts";
 import type { Json } from "./json.ts";
-import { FRAME_TOO_LARGE, SocketKeeper } from "./socket_keeper.ts";
+import { FRAME_TOO_LARGE, ReconnectingSocket } from "./reconnecting_socket.ts";
 import { LinkEnded, type OpenSocket, type SocketLink, WireRequests } from "./socket_link.ts";
 import { subscribeCall, type Subscription, Subscriptions } from "./socket_subscriptions.ts";
 
@@ -98,17 +98,17 @@ export const platformSocket: OpenSocket = (url, events) => {
 
 /** Creates an endpoint for a `ws://` or `wss://` URL; it connects at the first call. */
 export function createSocketEndpoint(deps: SocketDeps, options: SocketEndpointOptions): SocketEndpoint {
-  return new ReconnectingSocket(deps, options);
+  return new WebSocketEndpoint(deps, options);
 }
 
-class ReconnectingSocket implements SocketEndpoint {
+class WebSocketEndpoint implements SocketEndpoint {
   readonly host: string;
   readonly #deps: SocketDeps;
   readonly #options: SocketEndpointOptions;
   readonly #limits: typeof DEFAULTS;
   readonly #http: RpcEndpoint;
   readonly #requests = new WireRequests();
-  readonly #keeper: SocketKeeper;
+  readonly #socket: ReconnectingSocket;
   readonly #subscriptions = new Subscriptions();
   /** Methods whose answers did not fit a frame; bounded by the number of methods. */
   readonly #byHttp = new Set<string>();
@@ -125,7 +125,7 @@ class ReconnectingSocket implements SocketEndpoint {
       idleMs: options.idleMs ?? DEFAULTS.idleMs,
       maxFrameBytes: options.maxFrameBytes ?? DEFAULTS.maxFrameBytes,
     };
-    this.#keeper = new SocketKeeper(deps, {
+    this.#socket = new ReconnectingSocket(deps, {
       url: options.url,
       faults: this.#faults,
       requests: this.#requests,
@@ -168,13 +168,13 @@ class ReconnectingSocket implements SocketEndpoint {
     const end = this.#subscriptions.add(subscription, onNotice, answer.result);
     return () => {
       const call = end();
-      const { link } = this.#keeper;
-      if (call !== undefined && link !== undefined) void this.#keeper.tell(link, call);
+      const { link } = this.#socket;
+      if (call !== undefined && link !== undefined) void this.#socket.sendOn(link, call);
     };
   }
 
   close(): Promise<void> {
-    return this.#keeper.close();
+    return this.#socket.close();
   }
 
   /** Sends one message with all calls and waits for the answers. */
@@ -188,8 +188,8 @@ class ReconnectingSocket implements SocketEndpoint {
     if (size > this.#limits.maxFrameBytes) return await this.#http.send(calls, conditions);
     try {
       return await this.#withinDeadline(calls, conditions, async (signal) => {
-        const link = await this.#keeper.connected(signal);
-        return await link.ask(request, signal);
+        const link = await this.#socket.connected(signal);
+        return await link.send(request, signal);
       });
     } catch (cause) {
       if (!(cause instanceof LinkEnded)) throw cause;
@@ -205,7 +205,7 @@ class ReconnectingSocket implements SocketEndpoint {
   ): Promise<readonly RpcAnswer[]> {
     const afterMs = conditions.timeoutMs ?? this.#limits.timeoutMs;
     const sentAtMs = this.#deps.clock.now();
-    const ended = linkedAbort(conditions.signal, this.#keeper.signal);
+    const ended = linkedAbort(conditions.signal, this.#socket.signal);
     try {
       return await withDeadline(
         this.#deps.clock,
@@ -215,9 +215,9 @@ class ReconnectingSocket implements SocketEndpoint {
       );
     } catch (cause) {
       if (!(cause instanceof DeadlineFault)) throw cause;
-      const { link } = this.#keeper;
+      const { link } = this.#socket;
       // No message for the whole deadline: check now whether the connection is dead.
-      if (link !== undefined && link.lastHeardMs <= sentAtMs) void this.#keeper.probe(link);
+      if (link !== undefined && link.lastHeardMs <= sentAtMs) void this.#socket.probe(link);
       throw this.#fault("timeout", methodsOf(calls), `no answer within ${afterMs} ms`);
     } finally {
       ended.unlink();
@@ -251,7 +251,7 @@ class ReconnectingSocket implements SocketEndpoint {
 
   async #resubscribe(link: SocketLink): Promise<void> {
     for (const call of this.#subscriptions.calls()) {
-      const answer = await this.#keeper.tell(link, call.call);
+      const answer = await this.#socket.sendOn(link, call.call);
       if (answer?.kind === "result") call.renew(answer.result);
       else link.end({ kind: "dropped", problem: "resubscription failed" });
     }

@@ -79,7 +79,7 @@ interface Pending {
 }
 
 /** Receives notifications by the subscription id that the node assigned. */
-export type NoticeSink = (subscription: string, value: Json) => void;
+export type NotificationHandler = (subscription: string, value: Json) => void;
 
 /** An open connection. */
 export class SocketLink {
@@ -89,7 +89,7 @@ export class SocketLink {
   hasAnswered = false;
   readonly #socket: OpenedSocket;
   readonly #faults: FaultMaker;
-  readonly #options: { readonly maxMessageBytes: number; now(): number; onNotice: NoticeSink };
+  readonly #options: { readonly maxMessageBytes: number; now(): number; onNotice: NotificationHandler };
   readonly #pending = new Set<Pending>();
   readonly #ended = Promise.withResolvers<void>();
   #end: LinkEnd | undefined;
@@ -97,7 +97,7 @@ export class SocketLink {
   constructor(
     socket: OpenedSocket,
     faults: FaultMaker,
-    options: { readonly maxMessageBytes: number; now(): number; onNotice: NoticeSink },
+    options: { readonly maxMessageBytes: number; now(): number; onNotice: NotificationHandler },
   ) {
     this.#socket = socket;
     this.#faults = faults;
@@ -115,7 +115,7 @@ export class SocketLink {
    * @throws {LinkEnded} when the connection ends first, {@link RpcFault} for a malformed answer, and the signal's
    * reason.
    */
-  async ask(request: WireRequest, signal: AbortSignal): Promise<readonly RpcAnswer[]> {
+  async send(request: WireRequest, signal: AbortSignal): Promise<readonly RpcAnswer[]> {
     signal.throwIfAborted();
     if (this.#end !== undefined) throw new LinkEnded(this.#end);
     const { promise, resolve, reject } = Promise.withResolvers<readonly RpcAnswer[]>();

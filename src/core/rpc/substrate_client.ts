@@ -6,7 +6,7 @@ import { type Hash256, toHex } from "../encoding/bytes.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Randomness } from "../runtime/randomness.ts";
 import { methodsOf, type RpcAnswer, type RpcCall, type RpcEndpoint } from "./call.ts";
-import { PooledEndpoint } from "./endpoint_health.ts";
+import { TrackedEndpoint } from "./endpoint_health.ts";
 import { reactionTo, RpcFault, type RpcFaultCode } from "./fault.ts";
 import { sendToOnly } from "./patience.ts";
 import { calls, type StorageValues, type TypedCall } from "./substrate_calls.ts";
@@ -39,7 +39,7 @@ export interface SubstrateClientOptions {
 /** Client of one chain's node. */
 export class SubstrateClient {
   readonly #clock: Clock;
-  readonly #endpoint: PooledEndpoint;
+  readonly #endpoint: TrackedEndpoint;
   readonly #chain: string;
   readonly #onSetsRefused: () => void;
   #canReadSets = true;
@@ -51,7 +51,7 @@ export class SubstrateClient {
     options: SubstrateClientOptions = {},
   ) {
     this.#clock = deps.clock;
-    this.#endpoint = new PooledEndpoint(deps, endpoint, options.maxConcurrent ?? 10);
+    this.#endpoint = new TrackedEndpoint(deps, endpoint, options.maxConcurrent ?? 10);
     this.#chain = chain;
     this.#onSetsRefused = options.onSetsRefused ?? (() => {});
   }
@@ -62,24 +62,24 @@ export class SubstrateClient {
   }
 
   /** Sends one call. @throws {RpcFault} */
-  async ask<T>(call: TypedCall<T>, signal: AbortSignal): Promise<T> {
-    const [result] = await this.askAll([call], signal);
+  async call<T>(call: TypedCall<T>, signal: AbortSignal): Promise<T> {
+    const [result] = await this.callAll([call], signal);
     return result;
   }
 
   /** Sends several calls in one round trip; the first fault among them is thrown. @throws {RpcFault} */
-  async askAll<const Calls extends readonly TypedCall<unknown>[]>(
+  async callAll<const Calls extends readonly TypedCall<unknown>[]>(
     wanted: Calls,
     signal: AbortSignal,
   ): Promise<TypedResults<Calls>> {
-    const outcomes = await this.tryAll(wanted, signal);
+    const outcomes = await this.callAllSettled(wanted, signal);
     for (const outcome of outcomes) if (outcome instanceof RpcFault) throw outcome;
     // Checked: no element is a fault, so each is the result of its call's reader.
     return outcomes as TypedResults<Calls>;
   }
 
   /** Sends several calls in one round trip; a failed call has its fault as the result. */
-  async tryAll<const Calls extends readonly TypedCall<unknown>[]>(
+  async callAllSettled<const Calls extends readonly TypedCall<unknown>[]>(
     wanted: Calls,
     signal: AbortSignal,
   ): Promise<TypedOutcomes<Calls>> {
@@ -89,12 +89,12 @@ export class SubstrateClient {
   }
 
   /** Reads the values of the keys at one block. See {@link readStorageSets}. @throws {RpcFault} */
-  async askStorage(
+  async readStorage(
     keys: readonly Uint8Array[],
     block: Hash256 | undefined,
     signal: AbortSignal,
   ): Promise<StorageValues> {
-    const [values] = await this.askStorageSets([{ keys, block }], signal);
+    const [values] = await this.readStorageSets([{ keys, block }], signal);
     return values ?? new Map();
   }
 
@@ -102,28 +102,28 @@ export class SubstrateClient {
    * Reads the values of sets of keys, in the order of the sets, in one round trip. Some gateways deny
    * `state_queryStorageAt`: from then on every key is a call of its own, still in one request. @throws {RpcFault}
    */
-  async askStorageSets(
+  async readStorageSets(
     sets: readonly StorageSet[],
     signal: AbortSignal,
   ): Promise<readonly StorageValues[]> {
     if (this.#canReadSets) {
       try {
-        return await this.askAll(sets.map(({ keys, block }) => calls.storageAt(keys, block)), signal);
+        return await this.callAll(sets.map(({ keys, block }) => calls.storageAt(keys, block)), signal);
       } catch (fault) {
         if (!(fault instanceof RpcFault) || fault.code !== "missing_method") throw fault;
         if (this.#canReadSets) this.#onSetsRefused();
         this.#canReadSets = false;
       }
     }
-    return await this.#askOneByOne(sets, signal);
+    return await this.#readOneByOne(sets, signal);
   }
 
-  async #askOneByOne(sets: readonly StorageSet[], signal: AbortSignal): Promise<readonly StorageValues[]> {
+  async #readOneByOne(sets: readonly StorageSet[], signal: AbortSignal): Promise<readonly StorageValues[]> {
     // The best block may change between two reads, so its hash is fixed first.
     const isNamed = sets.every(({ block }) => block !== undefined);
-    const best = isNamed ? undefined : await this.ask(calls.bestHash(), signal);
+    const best = isNamed ? undefined : await this.call(calls.bestHash(), signal);
     const single = sets.flatMap(({ keys, block = best }) => keys.map((key) => calls.storage(key, block)));
-    const found = await this.askAll(single, signal);
+    const found = await this.callAll(single, signal);
     let next = 0;
     return sets.map(({ keys }) => new Map(keys.map((key) => [toHex(key), found[next++]])));
   }
@@ -134,9 +134,9 @@ export class SubstrateClient {
     return new RpcFault(code, reactionTo(code), where, { detail });
   }
 
-  async #send(asked: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcAnswer[]> {
-    if (asked.length === 0) return [];
-    const wire = asked.map(({ method, params }) => ({ method, params }));
+  async #send(sent: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcAnswer[]> {
+    if (sent.length === 0) return [];
+    const wire = sent.map(({ method, params }) => ({ method, params }));
     const send = (): Promise<readonly RpcAnswer[]> =>
       sendToOnly(this.#clock, this.#endpoint, wire, { signal });
     try {
@@ -144,7 +144,7 @@ export class SubstrateClient {
     } catch (fault) {
       const isLost = fault instanceof RpcFault && fault.code === "unreachable";
       // Whether a submission arrived is unknown; the caller has to find out.
-      if (!isLost || asked.some((call) => call.method.startsWith("author_submit"))) throw fault;
+      if (!isLost || sent.some((call) => call.method.startsWith("author_submit"))) throw fault;
       return await send();
     }
   }

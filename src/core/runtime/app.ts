@@ -11,7 +11,7 @@ import { abortOnSignals, systemSignals } from "./signals.ts";
 import { systemClock } from "./system_clock.ts";
 
 /** Process environment, which only the entry point may access. */
-export interface World {
+export interface ProcessEnv {
   readonly readFile: (path: string) => Uint8Array;
   readonly writeError: (text: string) => void;
   readonly exit: (code: ExitCode) => void;
@@ -27,7 +27,7 @@ export interface CommonArguments {
 }
 
 /** Options in which the programs differ. */
-export interface FrameOptions<C> {
+export interface AppOptions<C> {
   readonly reading: ConfigResult<C>;
   /** Texts that no log line may contain. */
   readonly secretsOf: (config: C) => readonly string[];
@@ -36,7 +36,7 @@ export interface FrameOptions<C> {
 }
 
 /** Context of the program's work. */
-export interface Frame {
+export interface AppContext {
   readonly log: Log;
   /** Writes to standard output, after everything that was logged before. */
   readonly print: (text: string) => void;
@@ -46,14 +46,14 @@ export interface Frame {
 
 /** Runs `work` with a checked configuration; an invalid one is only reported. */
 export async function runApp<C>(
-  world: World,
+  env: ProcessEnv,
   args: CommonArguments,
-  options: FrameOptions<C>,
-  work: (config: C, frame: Frame) => Promise<ExitCode>,
+  options: AppOptions<C>,
+  work: (config: C, context: AppContext) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const { reading } = options;
   if (reading.config === undefined) {
-    world.writeError(describeProblems(args.config, reading));
+    env.writeError(describeProblems(args.config, reading));
     return exitCodes.failed;
   }
   const output = openOutput();
@@ -64,14 +64,14 @@ export async function runApp<C>(
     write: (line) => logOutput.write(line),
     flush: () => logOutput.flush(),
     clock: systemClock,
-    hasColour: logOutput.isTerminal && world.isColourWelcome,
+    hasColour: logOutput.isTerminal && env.isColourWelcome,
     secrets: options.secretsOf(reading.config),
   });
-  tellReading(log, args.config, reading);
+  logDiagnostics(log, args.config, reading);
   const watch = abortOnSignals(systemSignals, {
     exit: (code) => {
       logOutput.flush();
-      world.exit(code);
+      env.exit(code);
     },
     onFirst: (name) => log.info("program_stopping", { signal: name }),
   });
@@ -88,7 +88,7 @@ export async function runApp<C>(
   }
 }
 
-function tellReading(log: Log, file: string, reading: ConfigResult<unknown>): void {
+function logDiagnostics(log: Log, file: string, reading: ConfigResult<unknown>): void {
   for (const warning of reading.warnings) {
     log.warn("configuration_warning", { explanation: renderDiagnostic(file, warning) });
   }

@@ -18,7 +18,7 @@ export type ParsedCommandLine<Arguments, Command> =
   | ExitText;
 
 /** Name and help texts of a program. */
-export interface ProgramTraits {
+export interface ProgramDescription {
   readonly name: string;
   readonly description: string;
   /** Text after the list of options. */
@@ -33,7 +33,7 @@ export interface CommandLine {
 }
 
 /** Creates a command line with `--config` and `--help`. */
-export function createCommandLine({ name, description, afterHelp }: ProgramTraits): CommandLine {
+export function createCommandLine({ name, description, afterHelp }: ProgramDescription): CommandLine {
   const printed = { stdout: "", stderr: "" };
   const command = new Command(name)
     .description(description)
@@ -68,13 +68,15 @@ export function createCommandLine({ name, description, afterHelp }: ProgramTrait
 }
 
 /** Adds `--log-format`, `--log-level` and `--version`, which follow the program's own options. */
-export function addUsualOptions(command: Command, version: string): void {
+export function addCommonOptions(command: Command, version: string): void {
   command
     .addOption(
-      new Option("--log-format <format>", "how log lines look").choices(["human", "json"]).default("human"),
+      new Option("--log-format <format>", "format of log lines").choices(["human", "json"]).default("human"),
     )
     .addOption(
-      new Option("--log-level <level>", "least level that is logged").choices([...logLevels]).default("info"),
+      new Option("--log-level <level>", "minimum level that is logged").choices([...logLevels]).default(
+        "info",
+      ),
     )
     .version(version, "-V, --version", "print version and build");
 }

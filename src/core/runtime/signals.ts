@@ -2,14 +2,14 @@
 import { type ExitCode, exitCodes } from "./exit_codes.ts";
 
 /** Signals that end a program. */
-export type EndingSignal = "SIGINT" | "SIGTERM";
+export type TerminationSignal = "SIGINT" | "SIGTERM";
 
-const endingSignals: readonly EndingSignal[] = ["SIGINT", "SIGTERM"];
+const endingSignals: readonly TerminationSignal[] = ["SIGINT", "SIGTERM"];
 
 /** Source of signals. */
 export interface SignalSource {
-  add(name: EndingSignal, handler: () => void): void;
-  remove(name: EndingSignal, handler: () => void): void;
+  add(name: TerminationSignal, handler: () => void): void;
+  remove(name: TerminationSignal, handler: () => void): void;
 }
 
 /** Signals of this process. */
@@ -22,7 +22,7 @@ export const systemSignals: SignalSource = {
 export class ShutdownRequested extends Error {
   override readonly name = "ShutdownRequested";
   readonly code = "shutdown";
-  constructor(readonly by: EndingSignal) {
+  constructor(readonly by: TerminationSignal) {
     super(`Asked to stop by ${by}`);
   }
 }
@@ -43,7 +43,7 @@ export function abortOnSignals(
   source: SignalSource,
   options: {
     readonly exit: (code: ExitCode) => void;
-    readonly onFirst?: (name: EndingSignal) => void;
+    readonly onFirst?: (name: TerminationSignal) => void;
   },
 ): SignalWatch {
   const controller = new AbortController();

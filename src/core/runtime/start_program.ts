@@ -1,7 +1,7 @@
 /** First steps of both programs: parse the command line, print what it asks for, or load the rest and run it. */
 import type { ExitText } from "./command_line.ts";
 import { type ExitCode, exitCodes } from "./exit_codes.ts";
-import type { World } from "./app.ts";
+import type { ProcessEnv } from "./app.ts";
 import { writeText } from "./text_output.ts";
 import { versionText } from "./version.ts";
 
@@ -12,7 +12,7 @@ export interface StartedProgram<Parsed> {
   readonly parse: (args: readonly string[], version: string) => Parsed | ExitText;
   /** Called only when there is something to run, so --help and --version do not wait for the chain libraries. */
   readonly load: () => Promise<{
-    readonly runProgram: (parsed: Parsed, world: World) => Promise<ExitCode>;
+    readonly runProgram: (parsed: Parsed, world: ProcessEnv) => Promise<ExitCode>;
   }>;
 }
 

@@ -8,7 +8,7 @@ import type { Wake } from "./wake.ts";
 export const waitNoticeMs = 300_000;
 
 /** Description of a wait for the log. */
-export interface Awaited {
+export interface WaitSubject {
   readonly event: WaitEvent;
   readonly fields?: LogFields;
 }
@@ -21,7 +21,7 @@ interface Deps {
 /** Runs `work` and logs every five minutes what it waits for and for how long. */
 export async function awaitLogged<T>(
   deps: Deps,
-  awaited: Awaited,
+  awaited: WaitSubject,
   work: () => Promise<T>,
 ): Promise<T> {
   const stop = new AbortController();
@@ -34,7 +34,7 @@ export async function awaitLogged<T>(
   }
 }
 
-async function logNotices(deps: Deps, awaited: Awaited, stop: AbortSignal): Promise<void> {
+async function logNotices(deps: Deps, awaited: WaitSubject, stop: AbortSignal): Promise<void> {
   const startMs = deps.clock.now();
   while (!stop.aborted) {
     try {
@@ -56,7 +56,7 @@ async function logNotices(deps: Deps, awaited: Awaited, stop: AbortSignal): Prom
  */
 export function waitFor<T>(
   deps: Deps,
-  awaited: Awaited,
+  awaited: WaitSubject,
   options: { readonly everyMs: number; readonly wake?: Wake },
   check: (signal: AbortSignal) => Promise<T | undefined>,
   signal: AbortSignal,
@@ -85,7 +85,7 @@ export class WaitNotices {
   }
 
   /** Records that `key` is still awaited; logs when five minutes have passed since the last line. */
-  waiting(key: string, awaited: Awaited): void {
+  waiting(key: string, awaited: WaitSubject): void {
     const nowMs = this.#deps.clock.now();
     const entry = this.#since.get(key) ?? { startMs: nowMs, lastReportedMs: nowMs };
     this.#since.set(key, entry);

@@ -38,8 +38,8 @@ const colourEnd = "\x1b[0m";
 const placeWidth = 28;
 
 /**
- * `2026-01-01T00:00:00.000Z INFO EVM-1 -> POLKADOT-3367 Batch sent messages=3`: time, level, leg or chain, text (with
- * its explanation), values. Warnings and errors end with their event in brackets: the word to look up.
+ * Formats `2026-01-01T00:00:00.000Z INFO  EVM-1 -> POLKADOT-3367       Batch sent messages=3`: time, level, leg or chain,
+ * text (with its explanation), values. Warnings and errors end with their event in brackets: the word to look up.
  */
 export const humanLine: LineFormat = (entry, options) => {
   const { leg, chain, explanation, ...rest } = entry.fields;

@@ -5,7 +5,7 @@
  */
 import type { Refusal } from "../../core/chains/port.ts";
 import type { FeeChain } from "../../core/chains/fees.ts";
-import type { HubCall } from "../../core/chains/hub_accounts.ts";
+import type { RelayerHubCall } from "../../core/chains/hub_accounts.ts";
 import { fromHex, type Hash256 } from "../../core/encoding/bytes.ts";
 import type { WithdrawalProof } from "../../core/ismp/fees.ts";
 import { beneficiaryMessage } from "../../core/ismp/signed_messages.ts";
@@ -25,7 +25,7 @@ import { isAboutChain } from "./hub_calls.ts";
 /** Claim that the hub would accept now. */
 export interface ReadyClaim {
   readonly group: ClaimGroup;
-  readonly call: HubCall;
+  readonly call: RelayerHubCall;
   /** `Relayer.Nonce` that the beneficiary's permission is signed for. */
   readonly nonce: bigint | undefined;
 }
@@ -136,7 +136,7 @@ async function dryRunClaim(deps: FeeDeps, group: ClaimGroup, signal: AbortSignal
   const { beneficiary } = group;
   const permission = beneficiary && await permit(deps, group, beneficiary, signal);
   const proof: WithdrawalProof = { ...proofs.proof, beneficiaryDetails: permission?.details };
-  const call: HubCall = { kind: "accumulate", proof };
+  const call: RelayerHubCall = { kind: "accumulate", proof };
   const refusal = await deps.hub.dryRunCall(call, signal);
   if (refusal === undefined) {
     return { kind: "ready", claim: { group, call, nonce: permission?.nonce }, ...nothingLeftOut };

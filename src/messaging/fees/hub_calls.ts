@@ -3,7 +3,7 @@
  * from the journal alone, so calls of an earlier run are found too.
  */
 import type { BlockRef, BroadcastResult, Refusal, SubmissionOutcome } from "../../core/chains/port.ts";
-import type { HubCall, HubCallRefusal, RelayerHub } from "../../core/chains/hub_accounts.ts";
+import type { HubCallRefusal, RelayerHub, RelayerHubCall } from "../../core/chains/hub_accounts.ts";
 import type { Ledger, SubmissionItem, SubmissionKind, SubmissionRow } from "../ledger/ledger.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
 import type { Log } from "../../core/telemetry/log.ts";
@@ -20,7 +20,7 @@ const ABOUT_THE_CHAIN: ReadonlySet<Refusal["code"]> = new Set<Refusal["code"]>([
 
 /** Call to journal and send. */
 export interface HubCallOrder {
-  readonly call: HubCall;
+  readonly call: RelayerHubCall;
   readonly kind: Extract<SubmissionKind, "accumulate" | "withdraw" | "claim">;
   readonly items: readonly SubmissionItem[];
   /** Writes the rows that depend on the call, in the same transaction as its journal entry. */

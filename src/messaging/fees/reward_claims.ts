@@ -1,7 +1,7 @@
 /** Builds and sends the claim of one reward, and tracks it. Rules: docs/protocol/messaging.md section 17. */
 import type { Refusal } from "../../core/chains/port.ts";
 import type { FeeChain } from "../../core/chains/fees.ts";
-import type { HubCall } from "../../core/chains/hub_accounts.ts";
+import type { RelayerHubCall } from "../../core/chains/hub_accounts.ts";
 import type { RewardRow, SubmissionRow } from "../ledger/ledger.ts";
 import { equalBytes, fromHex, type Hash256, toHash256 } from "../../core/encoding/bytes.ts";
 import { contractSlotKey, epochRelayerSlot } from "../../core/evm/host_storage.ts";
@@ -55,7 +55,7 @@ async function rotationCall(
   chain: FeeChain,
   { row, proofHeight, payee }: Parameters<typeof claimReward>[1],
   signal: AbortSignal,
-): Promise<HubCall | undefined> {
+): Promise<RelayerHubCall | undefined> {
   const host = deps.hostOf(row.chain);
   if (host === undefined) return undefined;
   const setId = BigInt(row.reference);
@@ -74,7 +74,7 @@ async function requestCall(
   chain: FeeChain,
   { row, proofHeight, payee }: Parameters<typeof claimReward>[1],
   signal: AbortSignal,
-): Promise<HubCall | undefined> {
+): Promise<RelayerHubCall | undefined> {
   const commitment = toHash256(row.reference);
   const stateRoot = await deps.hub.fetchStateRoot({ id: chain.id, height: proofHeight }, signal);
   const { proof, relayers: [relayer] } = await chain.proveReceipts(

@@ -3,7 +3,7 @@
  * request. The row is on disk before the request is sent (I8). Rules: docs/protocol/messaging.md sections 16.1 and
  * 16.2.
  */
-import type { HubCall } from "../../core/chains/hub_accounts.ts";
+import type { RelayerHubCall } from "../../core/chains/hub_accounts.ts";
 import { fromHex, toHex } from "../../core/encoding/bytes.ts";
 import { withdrawMessage } from "../../core/ismp/signed_messages.ts";
 import {
@@ -94,7 +94,7 @@ async function sendOrder(
   ]);
   const { digest } = withdrawMessage({ nonce, destChain: paying.name, beneficiary });
   const signature = await key.signDigest(fromHex(digest));
-  const call: HubCall = { kind: "withdraw", data: { signature, destChain: paying.name, beneficiary } };
+  const call: RelayerHubCall = { kind: "withdraw", data: { signature, destChain: paying.name, beneficiary } };
   const fields = {
     chain: paying.name,
     account: toHex(address),

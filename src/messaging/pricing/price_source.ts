@@ -5,11 +5,11 @@
 import type { Clock } from "../../core/runtime/clock.ts";
 import { DeadlineFault, withDeadline } from "../../core/runtime/retry.ts";
 import {
-  type AskedQuote,
   choosePrice,
   type GoodPrice,
   type NativePrice,
   type Quotation,
+  type SourceQuote,
 } from "../../core/evm/native_price.ts";
 import type { PriceQuote } from "./price_quotes.ts";
 
@@ -77,7 +77,7 @@ class CachedPrices implements PriceSource {
   }
 
   async #ask(signal: AbortSignal): Promise<NativePrice> {
-    const asked: AskedQuote[] = [];
+    const asked: SourceQuote[] = [];
     for (let count = 0;; count++) {
       const quote = this.#quotes[count];
       const isComplete = quote === undefined;

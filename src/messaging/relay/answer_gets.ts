@@ -6,7 +6,7 @@
  */
 import type { MessageProof } from "../../core/chains/port.ts";
 import { UnprovableKeyError } from "../../core/chains/fees.ts";
-import type { HubCall } from "../../core/chains/hub_accounts.ts";
+import type { RelayerHubCall } from "../../core/chains/hub_accounts.ts";
 import type { MessageRow } from "../ledger/ledger.ts";
 import type { GetRequest, Message } from "../../core/ismp/message.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
@@ -113,7 +113,7 @@ async function answerGroup(work: GetGroupInput): Promise<void> {
     return await apart(work, { reason: "proof_unavailable", detail, retryClass: "hub_waiting" });
   }
   if (proof.kind !== "state") throw new Error("The hub takes state proofs only");
-  const call: HubCall = {
+  const call: RelayerHubCall = {
     kind: "answerGets",
     answer: {
       requests,

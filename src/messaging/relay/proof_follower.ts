@@ -4,7 +4,7 @@
  * skipped; who pays for them is none of this file's business.
  */
 import type { Chain, CounterpartyView } from "../../core/chains/port.ts";
-import type { AcceptedProof, ProofReceiver, RelayerHub } from "../../core/chains/hub_accounts.ts";
+import type { AcceptedProof, ConsensusProofTarget, RelayerHub } from "../../core/chains/hub_accounts.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
 import type { Log } from "../../core/telemetry/log.ts";
@@ -20,7 +20,7 @@ export type ProofSource = Pick<
 /** The hub as a source of consensus proofs, and the host that takes them. */
 export interface Bundles {
   readonly hub: ProofSource;
-  readonly receiver: Chain & ProofReceiver;
+  readonly receiver: Chain & ConsensusProofTarget;
 }
 
 /** What a poll of the hub showed. */

@@ -10,9 +10,9 @@ import { type SubmissionRow, unresolvedSubmissionStates } from "../ledger/ledger
 import { RpcFault } from "../../core/rpc/fault.ts";
 import {
   bumpPrice,
-  decideStuck,
+  decideReplacement,
+  type ReplacementDecision,
   STUCK_AFTER_MS,
-  type StuckDecision,
 } from "../../core/chains/replacement_policy.ts";
 import { type PriceCapInput, priceCaps, shortfallWei } from "./decisions/price_cap.ts";
 import { noteRefusedFunds, suspendUnfunded } from "./gas_balance.ts";
@@ -50,7 +50,7 @@ export async function replaceStuck(work: Settling, rows: readonly SubmissionRow[
   if (terms.nonces.latest < nonce) return false;
   const facts = await readPriceCapInput(work, replacing, { newest, dearest, terms });
   if (facts === undefined) return false;
-  const decision = decideStuck({
+  const decision = decideReplacement({
     nonce,
     price: terms.offered,
     isCancel: newest.kind === "cancel",
@@ -135,7 +135,7 @@ async function act(
   work: Settling,
   { chain }: ReplacementContext,
   { newest }: Place,
-  decision: StuckDecision,
+  decision: ReplacementDecision,
 ): Promise<boolean> {
   switch (decision.kind) {
     case "wait":

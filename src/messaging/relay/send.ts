@@ -10,7 +10,7 @@ import type {
   SigningResult,
   Simulation,
 } from "../../core/chains/port.ts";
-import type { HubCall } from "../../core/chains/hub_accounts.ts";
+import type { RelayerHubCall } from "../../core/chains/hub_accounts.ts";
 import type { MessageRow } from "../ledger/ledger.ts";
 import { toHex } from "../../core/encoding/bytes.ts";
 import { RpcFault } from "../../core/rpc/fault.ts";
@@ -183,7 +183,11 @@ export async function sendHubCall(
   deps: PipelineDeps,
   settings: PipelineSettings,
   leg: Leg,
-  work: { readonly hub: AnswerTaker; readonly call: HubCall; readonly candidates: readonly Candidate[] },
+  work: {
+    readonly hub: AnswerTaker;
+    readonly call: RelayerHubCall;
+    readonly candidates: readonly Candidate[];
+  },
   signal: AbortSignal,
 ): Promise<void> {
   const submission = await work.hub.prepareCall(work.call, signal);

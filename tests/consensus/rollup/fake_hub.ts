@@ -3,7 +3,7 @@
  * hub's rules (the pure verifiers) do.
  */
 import assert from "node:assert/strict";
-import type { ConsensusClientView } from "../../../src/core/chains/consensus_hub.ts";
+import type { ConsensusClientView } from "../../../src/core/chains/consensus_target.ts";
 import { type Hash256, toHex } from "../../../src/core/encoding/bytes.ts";
 import { arbitrumConsensusStateCodec } from "../../../src/consensus/clients/arbitrum/spec/consensus_state.ts";
 import {

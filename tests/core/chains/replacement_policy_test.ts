@@ -3,10 +3,10 @@ import fc from "fast-check";
 import type { GasPrice } from "../../../src/core/chains/evm/gas.ts";
 import {
   bumpPrice,
-  decideStuck,
+  decideReplacement,
   NODE_BUMP_PERMILLE,
+  type ReplacementInput,
   STUCK_AFTER_MS,
-  type StuckFacts,
 } from "../../../src/core/chains/replacement_policy.ts";
 
 const NOW = Date.UTC(2026, 0, 1);
@@ -100,7 +100,7 @@ Deno.test("replacement price: what is offered is taken by the node and never abo
   }));
 });
 
-const stuck: StuckFacts = {
+const stuck: ReplacementInput = {
   nonce: 7n,
   price: legacy(1_000n),
   isCancel: false,
@@ -164,7 +164,7 @@ for (
   ] as const
 ) {
   Deno.test(`stuck: ${name}`, () => {
-    assert.deepEqual(decideStuck({ ...stuck, ...change }), decision);
+    assert.deepEqual(decideReplacement({ ...stuck, ...change }), decision);
   });
 }
 
@@ -173,7 +173,7 @@ Deno.test("stuck: from the first transaction to the cancel the price only rises"
   const seen: string[] = [];
   let last = 1_000n;
   for (let round = 0; round < 5; round++) {
-    const decision = decideStuck(facts);
+    const decision = decideReplacement(facts);
     assert.ok(decision.kind === "replace" || decision.kind === "cancel");
     seen.push(decision.kind);
     assert.ok(decision.price.type === "legacy" && decision.price.gasPriceWei > last);

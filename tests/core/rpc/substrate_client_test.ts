@@ -57,7 +57,7 @@ Deno.test("substrate client: all who ask a node that limits calls get their answ
   const workers = Array.from({ length: 8 }, async () => {
     for (let round = 0; round < 10; round++) {
       const wanted = Array.from({ length: 5 }, (_, at) => calls.blockHash(BigInt(at)));
-      for (const hash of await client.askAll(wanted, never)) assert.equal(hash, HASH);
+      for (const hash of await client.callAll(wanted, never)) assert.equal(hash, HASH);
     }
   });
   await clock.run(Promise.all(workers));
@@ -70,8 +70,8 @@ Deno.test("substrate client: a submission that was throttled was not taken, and 
   const node = new LimitedNode(clock, 1);
   const client = new SubstrateClient({ clock, randomness: fixedRandomness(0) }, node, "KUSAMA-4009");
   const both = Promise.all([
-    client.ask(calls.submit(Uint8Array.of(1)), never),
-    client.ask(calls.submit(Uint8Array.of(2)), never),
+    client.call(calls.submit(Uint8Array.of(1)), never),
+    client.call(calls.submit(Uint8Array.of(2)), never),
   ]);
   assert.deepEqual(await clock.run(both), [HASH, HASH]);
   assert.equal(node.refused, 1);
@@ -82,11 +82,11 @@ Deno.test("substrate client: a node that refuses for a quarter of a minute is a 
   const node = new LimitedNode(clock, 30);
   const client = new SubstrateClient({ clock, randomness: fixedRandomness(0) }, node, "KUSAMA-4009");
   node.isOpen = false;
-  const outcome = client.ask(calls.blockHash(1n), never).catch((error: unknown) => error);
+  const outcome = client.call(calls.blockHash(1n), never).catch((error: unknown) => error);
   const fault = await clock.run(outcome);
   assert.ok(fault instanceof RpcFault && fault.code === "throttled");
   assert.ok(node.refused <= 6, `it was asked ${node.refused} times`);
   // Who comes next waits for the end of its pause, and is answered.
   node.isOpen = true;
-  assert.equal(await clock.run(client.ask(calls.blockHash(1n), never)), HASH);
+  assert.equal(await clock.run(client.call(calls.blockHash(1n), never)), HASH);
 });

@@ -2,25 +2,25 @@ import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { systemRandomness } from "../../../src/core/runtime/randomness.ts";
 import {
   abortOnSignals,
-  type EndingSignal,
   ShutdownRequested,
   type SignalSource,
   systemSignals,
+  type TerminationSignal,
 } from "../../../src/core/runtime/signals.ts";
 import { systemClock } from "../../../src/core/runtime/system_clock.ts";
 
 class FakeSignals implements SignalSource {
-  readonly handlers = new Map<EndingSignal, Set<() => void>>();
+  readonly handlers = new Map<TerminationSignal, Set<() => void>>();
 
-  add(name: EndingSignal, handler: () => void): void {
+  add(name: TerminationSignal, handler: () => void): void {
     this.handlers.set(name, (this.handlers.get(name) ?? new Set()).add(handler));
   }
 
-  remove(name: EndingSignal, handler: () => void): void {
+  remove(name: TerminationSignal, handler: () => void): void {
     this.handlers.get(name)?.delete(handler);
   }
 
-  send(name: EndingSignal): void {
+  send(name: TerminationSignal): void {
     this.handlers.get(name)?.forEach((handler) => handler());
   }
 }
@@ -29,7 +29,7 @@ for (const [first, second] of [["SIGTERM", "SIGINT"], ["SIGINT", "SIGINT"]] as c
   Deno.test(`signals: ${first} aborts gently, ${second} after it exits with 130`, () => {
     const source = new FakeSignals();
     const exits: number[] = [];
-    const told: EndingSignal[] = [];
+    const told: TerminationSignal[] = [];
     const watch = abortOnSignals(source, {
       exit: (code) => exits.push(code),
       onFirst: (name) => told.push(name),

@@ -1,31 +1,31 @@
 import assert from "node:assert/strict";
 import {
-  type AskedQuote,
   choosePrice,
   type GoodPrice,
   ONE_DOLLAR_27,
   quotePrice,
+  type SourceQuote,
 } from "../../../src/core/evm/native_price.ts";
 
 const NOW = Date.UTC(2026, 0, 1);
 const dollars = (whole: bigint): bigint => whole * ONE_DOLLAR_27;
 
-function etherscan(whole: bigint): AskedQuote {
+function etherscan(whole: bigint): SourceQuote {
   return { origin: "etherscan", quotation: quotePrice(dollars(whole)) };
 }
 
-function router(whole: bigint): AskedQuote {
+function router(whole: bigint): SourceQuote {
   return { origin: "router", quotation: quotePrice(dollars(whole)) };
 }
 
-const failed: AskedQuote = { origin: "etherscan", quotation: { kind: "failed", code: "throttled" } };
+const failed: SourceQuote = { origin: "etherscan", quotation: { kind: "failed", code: "throttled" } };
 
 function last(whole: bigint, ageMs: number): GoodPrice {
   return { price27: dollars(whole), origin: "router", readAtMs: NOW - ageMs };
 }
 
 function choose(
-  asked: readonly AskedQuote[],
+  asked: readonly SourceQuote[],
   before?: GoodPrice,
   isComplete = true,
 ): ReturnType<typeof choosePrice> {

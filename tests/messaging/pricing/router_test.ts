@@ -4,7 +4,7 @@ import type { Hex } from "../../../src/core/encoding/bytes.ts";
 import {
   decodeRouterPrice,
   decodeWrappedNative,
-  encodeRouterQuestion,
+  encodeRouterQuote,
   encodeWrappedNative,
 } from "../../../src/core/evm/price_router.ts";
 
@@ -17,7 +17,7 @@ function amounts(...values: bigint[]): Hex {
 
 Deno.test("router: the question is for one whole native token, paid in the fee token", () => {
   const abi = parseAbi(["function getAmountsIn(uint256, address[]) view returns (uint256[])"]);
-  const { args } = decodeFunctionData({ abi, data: encodeRouterQuestion(feeToken, native) });
+  const { args } = decodeFunctionData({ abi, data: encodeRouterQuote(feeToken, native) });
   assert.equal(args[0], 10n ** 18n);
   assert.deepEqual(args[1].map((address) => address.toLowerCase()), [feeToken, native]);
   assert.equal(encodeWrappedNative(), "0xad5c4648");

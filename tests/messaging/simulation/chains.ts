@@ -5,9 +5,9 @@ import type { GasPrice } from "../../../src/core/chains/evm/gas.ts";
 import type { FeeChain, FeeProof, GasTerms, ReceiptProof } from "../../../src/core/chains/fees.ts";
 import type {
   ClaimStatus,
-  HubCall,
   HubCallRefusal,
   RelayerHub,
+  RelayerHubCall,
 } from "../../../src/core/chains/hub_accounts.ts";
 import type { AccountNonces, ReplacementTerms } from "../../../src/core/chains/replaceable.ts";
 import { type Hash256, toHash256, toHex } from "../../../src/core/encoding/bytes.ts";
@@ -43,7 +43,7 @@ export interface Process {
   /** Passed before and after everything that leaves a trace. @throws when the process is dead or dies here. */
   step(): void;
   /** Looks at bytes on their way out. @throws when an invariant does not hold. */
-  leaving(submission: SignedSubmission, call: HubCall | undefined): void;
+  leaving(submission: SignedSubmission, call: RelayerHubCall | undefined): void;
   /** The source has told it a fee. */
   told(commitment: Hash256, fee: bigint): void;
   /** A claim leaves whose proof shows that fee. */
@@ -195,7 +195,7 @@ export class SimHub extends MemoryHub implements RelayerHub, FeeChain {
   readonly #key: Uint8Array;
   readonly #chains: ReadonlyMap<StateMachine, MemoryNode>;
   readonly #endpoint: Endpoint;
-  readonly #made = new Map<Hash256, HubCall>();
+  readonly #made = new Map<Hash256, RelayerHubCall>();
 
   constructor(
     node: MemoryNode,
@@ -270,7 +270,7 @@ export class SimHub extends MemoryHub implements RelayerHub, FeeChain {
     return this.call("fetchIsRequestClaimed", signal, () => false);
   }
 
-  override dryRunCall(call: HubCall, signal: AbortSignal): Promise<HubCallRefusal | undefined> {
+  override dryRunCall(call: RelayerHubCall, signal: AbortSignal): Promise<HubCallRefusal | undefined> {
     if (call.kind === "answerGets") return super.dryRunCall(call, signal);
     return this.call("dryRunCall", signal, () => {
       const { state, timeSec } = this.node.head;
@@ -278,7 +278,7 @@ export class SimHub extends MemoryHub implements RelayerHub, FeeChain {
     });
   }
 
-  override async prepareCall(call: HubCall, signal: AbortSignal): Promise<SignedSubmission> {
+  override async prepareCall(call: RelayerHubCall, signal: AbortSignal): Promise<SignedSubmission> {
     const submission = call.kind === "answerGets"
       ? await super.prepareCall(call, signal)
       : await this.call("prepareCall", signal, () => {
@@ -340,7 +340,7 @@ export class SimHub extends MemoryHub implements RelayerHub, FeeChain {
     });
   }
 
-  #executable(call: HubCall): MemoryCall {
+  #executable(call: RelayerHubCall): MemoryCall {
     return {
       tag: textOf(call),
       refusalIn: (state, nowSec) => refusalOf(this.#errorIn(call, state, nowSec)),
@@ -362,7 +362,7 @@ export class SimHub extends MemoryHub implements RelayerHub, FeeChain {
     };
   }
 
-  #errorIn(call: HubCall, state: HostState, nowSec: bigint): string | undefined {
+  #errorIn(call: RelayerHubCall, state: HostState, nowSec: bigint): string | undefined {
     const view = this.#view(state, nowSec);
     if (call.kind === "accumulate") return claimError(view, call.proof);
     if (call.kind === "withdraw") return orderError(view, call.data);
@@ -414,7 +414,7 @@ function refusalOf(error: string | undefined): HubCallRefusal | undefined {
   return { code, detail: error, error: `Relayer.${error}` };
 }
 
-function textOf(call: HubCall): string {
+function textOf(call: RelayerHubCall): string {
   return JSON.stringify(call, (_, value) => {
     if (typeof value === "bigint") return value.toString();
     return value instanceof Uint8Array ? toHex(value) : value;

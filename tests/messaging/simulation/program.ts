@@ -1,7 +1,7 @@
 /** The whole relayer as a process: started on a database file, stopped, killed at any step, and started again. */
 import assert from "node:assert/strict";
 import type { SignedSubmission } from "../../../src/core/chains/port.ts";
-import type { HubCall } from "../../../src/core/chains/hub_accounts.ts";
+import type { RelayerHubCall } from "../../../src/core/chains/hub_accounts.ts";
 import type { MessagingConfig } from "../../../src/messaging/config/schema.ts";
 import type { Hash256 } from "../../../src/core/encoding/bytes.ts";
 import type { Ledger } from "../../../src/messaging/ledger/ledger.ts";
@@ -109,7 +109,7 @@ export class Program implements Process {
     throw new Killed("killed");
   }
 
-  leaving(submission: SignedSubmission, call: HubCall | undefined): void {
+  leaving(submission: SignedSubmission, call: RelayerHubCall | undefined): void {
     if (this.isOver) throw new Killed("dead");
     const ledger = this.#ledger;
     if (ledger === undefined) {

@@ -2,7 +2,7 @@
  * Initial state of a BEEFY client of the hub: from the relay chain's newest justified block, or from the hub's own
  * client where no relay chain is configured. Source: docs/protocol/hub-consensus.md sections 5.2 and 5.12.
  */
-import type { ConsensusTarget } from "../../../core/chains/consensus_hub.ts";
+import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
 import { authoritySetCodec, BEEFY_ENGINE, decodeBeefyJustification } from "../../../core/beefy/commitment.ts";
 import { BeefyError } from "../../../core/beefy/beefy_error.ts";
 import { hubBeefyStateCodec, relayBeefyKeys } from "./spec/relay_storage.ts";

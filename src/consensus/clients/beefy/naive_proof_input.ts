@@ -16,8 +16,8 @@ import {
   authoritySetCodec,
   type BeefyJustification,
   type BeefyMmrLeaf,
+  beefyMmrLeafHash,
   decoded,
-  mmrLeafHash,
   mmrRootOf,
 } from "../../../core/beefy/commitment.ts";
 import { merkleRoot } from "./spec/merkle_tree.ts";
@@ -129,7 +129,7 @@ async function askItems(
   try {
     const { proof } = await relay.fetchMmrProof(facts.block, signal);
     const { items } = decoded(() => decodeStrict(leafProofCodec, proof, "LeafProof"));
-    const leaves = [{ index: facts.leafCount - 1n, hash: mmrLeafHash(facts.leaf) }];
+    const leaves = [{ index: facts.leafCount - 1n, hash: beefyMmrLeafHash(facts.leaf) }];
     return calculateMmrRoot(items, leaves, facts.leafCount) === facts.root ? items : undefined;
   } catch (error) {
     // Nodes forbid the method, lack old nodes of the range, or answer in another format.
@@ -167,7 +167,7 @@ async function readMountain(
   const atOnce = Math.max(1, Math.floor(options.batchSize / 4));
   for (let start = 0; start < earlier.length; start += atOnce) {
     const part = await readLeaves(relay, earlier.slice(start, start + atOnce), options, signal);
-    earlierLeaves.push(...part.map(({ leaf }) => mmrLeafHash(leaf)));
+    earlierLeaves.push(...part.map(({ leaf }) => beefyMmrLeafHash(leaf)));
   }
   return { storedPeaks: peaks.map((peak) => toHash256(required(peak))), earlierLeaves };
 }

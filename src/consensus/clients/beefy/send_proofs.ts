@@ -7,9 +7,9 @@ import type { Chain, Refusal, SignedSubmission, SubmissionOutcome } from "../../
 import { highestPriceWei } from "../../../core/chains/evm/gas.ts";
 import type { ReplaceableChain, ReplacementTerms } from "../../../core/chains/replaceable.ts";
 import {
-  decideStuck,
+  decideReplacement,
   MAX_REPLACEMENTS,
-  type StuckDecision,
+  type ReplacementDecision,
 } from "../../../core/chains/replacement_policy.ts";
 import { formatDecimal } from "../../../core/encoding/decimal.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
@@ -208,7 +208,7 @@ class NonceSubmissions {
     const terms = await chain.fetchReplacementTerms(newest, signal);
     const isCancel = this.#cancelling.has(newest);
     const isStale = !isCancel && !await this.#isStillNeeded("blocks", signal);
-    const decision = decideStuck({
+    const decision = decideReplacement({
       nonce: newest.nonce,
       price: terms.offered,
       isCancel,
@@ -224,7 +224,7 @@ class NonceSubmissions {
     await this.#apply(decision, newest, signal);
   }
 
-  async #apply(decision: StuckDecision, newest: SignedSubmission, signal: AbortSignal): Promise<void> {
+  async #apply(decision: ReplacementDecision, newest: SignedSubmission, signal: AbortSignal): Promise<void> {
     const { chain, clock, log } = this.#deps;
     switch (decision.kind) {
       case "look_up":

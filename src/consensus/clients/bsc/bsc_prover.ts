@@ -4,7 +4,7 @@
  * {@link createBscProver}. Source: docs/protocol/evm-consensus.md section 9.
  */
 import type { CheckFinding } from "../../../core/chains/port.ts";
-import type { ConsensusClientView, ConsensusTarget } from "../../../core/chains/consensus_hub.ts";
+import type { ConsensusClientView, ConsensusTarget } from "../../../core/chains/consensus_target.ts";
 import { equalBytes } from "../../../core/encoding/bytes.ts";
 import { BscError } from "./spec/bsc_error.ts";
 import { type BscNetwork, epochBlock, epochOfBlock, findBscNetwork } from "./spec/bsc_network.ts";

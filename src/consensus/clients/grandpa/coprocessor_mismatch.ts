@@ -2,7 +2,7 @@
  * Detection of a follower's coprocessor by the form in which it stores the hub's newest head, since no chain exposes
  * its coprocessor. Source: docs/protocol/hub-consensus.md section 4.9, rule 9.
  */
-import type { ConsensusTarget } from "../../../core/chains/consensus_hub.ts";
+import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
 import { GrandpaError } from "./spec/grandpa_error.ts";
 import { type GrandpaConsensusState, messageVariantOf } from "./spec/message.ts";
 import { commitmentOf } from "./spec/verify_message.ts";

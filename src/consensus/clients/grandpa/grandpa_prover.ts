@@ -4,7 +4,7 @@
  */
 import type { CheckFinding, FindingText } from "../../../core/chains/port.ts";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
-import type { ConsensusTarget } from "../../../core/chains/consensus_hub.ts";
+import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
 import { GrandpaError } from "./spec/grandpa_error.ts";
 import { currentSetIdKey, grandpaNumberCodec } from "./spec/hub_storage.ts";
 import {

@@ -3,7 +3,7 @@
  * docs/protocol/hub-consensus.md sections 4.3, 4.7, 4.8 and 4.9.
  */
 import type { FindingText } from "../../../core/chains/port.ts";
-import type { ConsensusTarget } from "../../../core/chains/consensus_hub.ts";
+import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
 import { GrandpaError } from "./spec/grandpa_error.ts";
 import { grandpaNumberCodec, supportedStateMachineKey } from "./spec/hub_storage.ts";
 import type { GrandpaConsensusState } from "./spec/message.ts";

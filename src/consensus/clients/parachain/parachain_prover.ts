@@ -4,7 +4,7 @@
  * Start reading at {@link createParachainProver}. Source: docs/protocol/hub-consensus.md sections 6, 7.
  */
 import type { CheckFinding, FindingText } from "../../../core/chains/port.ts";
-import type { ConsensusClientView, ConsensusTarget } from "../../../core/chains/consensus_hub.ts";
+import type { ConsensusClientView, ConsensusTarget } from "../../../core/chains/consensus_target.ts";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import {
   followedParachainKey,

@@ -11,7 +11,7 @@ import { BEACON_CHALLENGE_SEC, BEACON_UNBONDING_SEC, initialBeaconState } from "
 import type { StateCommitmentHeight } from "../../../core/ismp/state_commitment.ts";
 import { evmStateMachine } from "../../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
-import type { RpcPool } from "../../../core/rpc/pool.ts";
+import type { RpcEndpointSet } from "../../../core/rpc/endpoint_set.ts";
 import type { InitialConsensusState } from "../../prover.ts";
 import { type BeaconNode, beaconRoutes, believed } from "./beacon_node.ts";
 import { isAbsence } from "./beacon_endpoint_set.ts";
@@ -28,7 +28,7 @@ const blockShape = z.object({
 /** Everything that governance needs to create the client. @throws {RpcFault} */
 export async function fetchInitialBeaconState(
   context: BeaconContext,
-  execution: RpcPool,
+  execution: RpcEndpointSet,
   signal: AbortSignal,
 ): Promise<InitialConsensusState> {
   const { network, consensusStateId } = context;
@@ -94,7 +94,7 @@ async function fromState(
  * The newest block of the execution chain, as the reference takes it. Updates below that height bring the hub no
  * commitment until finality has passed it.
  */
-async function fetchNewest(execution: RpcPool, signal: AbortSignal): Promise<StateCommitmentHeight> {
+async function fetchNewest(execution: RpcEndpointSet, signal: AbortSignal): Promise<StateCommitmentHeight> {
   const call = { method: "eth_getBlockByNumber", params: ["latest", false] };
   const block = blockShape.parse(
     await execution.request(call, {

@@ -3,7 +3,7 @@
  * and again when it refuses what was built for the layout that it took before.
  * Source: docs/protocol/evm-consensus.md section 5.11.
  */
-import type { ConsensusTarget } from "../../../core/chains/consensus_hub.ts";
+import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
 import { type StateUpdate, stateUpdateCodecs, type UpdateLayout } from "./spec/update.ts";
 import type { ConsensusStateId } from "../../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";

@@ -24,7 +24,7 @@ import {
 } from "./spec/state_prefix.ts";
 import type { BeaconBlockHeader } from "./spec/update.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
-import type { RpcPool } from "../../../core/rpc/pool.ts";
+import type { RpcEndpointSet } from "../../../core/rpc/endpoint_set.ts";
 import type { RestEndpoint } from "../../rest/rest_endpoint.ts";
 import {
   type BeaconNode,
@@ -66,7 +66,7 @@ type ReadBranch = (node: BeaconNode) => Promise<readonly Hash256[]>;
 /** Finds branches, and remembers what helps to find the next one. */
 export class PayloadBranches {
   readonly #pool: BeaconEndpointSet;
-  readonly #execution: RpcPool;
+  readonly #execution: RpcEndpointSet;
   readonly #network: BeaconNetwork;
   readonly #summaries: SummariesMemory;
   /** Which of {@link summariesPaths} an endpoint served last. */
@@ -74,7 +74,7 @@ export class PayloadBranches {
 
   constructor(
     pool: BeaconEndpointSet,
-    execution: RpcPool,
+    execution: RpcEndpointSet,
     network: BeaconNetwork,
     summaries = new SummariesMemory(),
   ) {

@@ -3,11 +3,11 @@
  * configuration says about the chain.
  */
 import type { EndpointUrl } from "../../../core/config/redact.ts";
-import type { ConsensusTarget } from "../../../core/chains/consensus_hub.ts";
+import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
 import type { BeaconNetwork } from "./spec/beacon_network.ts";
 import type { UpdateLayout } from "./spec/update.ts";
 import type { Fetch } from "../../../core/rpc/http.ts";
-import type { RpcPool } from "../../../core/rpc/pool.ts";
+import type { RpcEndpointSet } from "../../../core/rpc/endpoint_set.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
 import type { PersistedText } from "../../persisted_text.ts";
 import type { Randomness } from "../../../core/runtime/randomness.ts";
@@ -21,7 +21,7 @@ export interface SyncCommitteeProverDeps {
     "fetchClient" | "fetchLatestHeight" | "fetchNowSec" | "dryRunUpdates"
   >;
   /** Nodes of the execution chain. The prover does not close them. */
-  readonly execution: RpcPool;
+  readonly execution: RpcEndpointSet;
   /** For the beacon nodes. */
   readonly fetch: Fetch;
   readonly clock: Clock;

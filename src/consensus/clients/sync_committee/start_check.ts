@@ -1,7 +1,7 @@
 /** What is compared before the first look: networks of the nodes, and the client on the hub. */
 import type { CheckFinding } from "../../../core/chains/port.ts";
 import { RpcFault } from "../../../core/rpc/fault.ts";
-import type { RpcPool } from "../../../core/rpc/pool.ts";
+import type { RpcEndpointSet } from "../../../core/rpc/endpoint_set.ts";
 import { BeaconNode } from "./beacon_node.ts";
 import type { BeaconContext } from "./update_attempt.ts";
 import { adviseOnNodes, type ProbedNode } from "./node_advice.ts";
@@ -35,10 +35,10 @@ export async function checkBeaconNodes(
 /** Findings about the nodes of the execution chain. */
 export async function checkExecutionNodes(
   { network, pool }: BeaconContext,
-  execution: RpcPool,
+  execution: RpcEndpointSet,
   signal: AbortSignal,
 ): Promise<readonly CheckFinding[]> {
-  const reports = await execution.askEach([{ method: "eth_chainId", params: [] }], { signal });
+  const reports = await execution.callEach([{ method: "eth_chainId", params: [] }], { signal });
   return reports.flatMap((report): CheckFinding[] => {
     const where = `${pool.chain}: execution node ${report.host}`;
     const answer = report.kind === "answers" ? report.answers[0] : undefined;

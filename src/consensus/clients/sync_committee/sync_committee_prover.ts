@@ -3,7 +3,7 @@
  * SyncCommitteeProver.next}: the light way first, the reference's where nodes serve no light clients.
  */
 import type { CheckFinding } from "../../../core/chains/port.ts";
-import type { ConsensusClientView } from "../../../core/chains/consensus_hub.ts";
+import type { ConsensusClientView } from "../../../core/chains/consensus_target.ts";
 import { decodeBeaconConsensusState } from "./spec/beacon_client.ts";
 import type { BeaconConsensusState } from "./spec/consensus_state.ts";
 import { SyncCommitteeError } from "./spec/sync_committee_error.ts";

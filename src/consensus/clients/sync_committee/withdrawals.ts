@@ -3,7 +3,7 @@
  */
 import { z } from "zod";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
-import type { RpcPool } from "../../../core/rpc/pool.ts";
+import type { RpcEndpointSet } from "../../../core/rpc/endpoint_set.ts";
 
 /** Blocks looked at, back from the given one, for one with withdrawals. All but a few blocks of a network have some. */
 const MAX_BLOCKS = 4n;
@@ -21,7 +21,7 @@ const blockShape = z.object({
  * @throws {RpcFault}
  */
 export async function fetchNextWithdrawalIndex(
-  execution: RpcPool,
+  execution: RpcEndpointSet,
   block: { readonly number: bigint; readonly hash: Hash256 },
   signal: AbortSignal,
 ): Promise<bigint | undefined> {

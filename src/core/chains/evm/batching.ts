@@ -11,7 +11,7 @@ import { RpcFault } from "../../rpc/fault.ts";
 import type { Delivery, Refusal } from "../port.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { callResult, type Query } from "./queries.ts";
-import { askOne, RpcBatch } from "./rpc_batch.ts";
+import { callOne, RpcBatch } from "./rpc_batch.ts";
 
 /** Calldata for checking whether a handler has `batchCall`. */
 const data = encodeFunctionData({
@@ -36,13 +36,13 @@ export function isSupported(result: Hex): boolean {
  */
 export function addBatchCheck(
   context: EvmContext,
-  question: RpcBatch,
+  batch: RpcBatch,
   work: { readonly delivery: Delivery; readonly handler: Address },
 ): () => Refusal | undefined {
   const { delivery, handler } = work;
   if (delivery.steps.length < 2) return () => undefined;
   const known = context.hasBatchCall(handler);
-  const asked = known === undefined ? question.addOptional(batchCallSupport(handler)) : undefined;
+  const asked = known === undefined ? batch.addOptional(batchCallSupport(handler)) : undefined;
   return () => {
     if (asked !== undefined) note(context, handler, asked());
     if (context.hasBatchCall(handler) !== false) return undefined;
@@ -66,7 +66,7 @@ export async function fetchHasBatchCall(context: EvmContext, signal: AbortSignal
   const known = context.hasBatchCall(handler);
   if (known !== undefined) return known;
   try {
-    note(context, handler, await askOne(context.at.pool, batchCallSupport(handler), { signal }));
+    note(context, handler, await callOne(context.at.endpoints, batchCallSupport(handler), { signal }));
   } catch (fault) {
     if (!(fault instanceof RpcFault) || fault.code !== "reverted") throw fault;
     note(context, handler, fault);

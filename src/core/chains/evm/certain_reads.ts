@@ -6,11 +6,11 @@ import type { Hash256 } from "../../encoding/bytes.ts";
 import { hostReads } from "../../evm/host_reads.ts";
 import type { Message } from "../../ismp/message.ts";
 import { RpcFault } from "../../rpc/fault.ts";
-import type { RpcPool } from "../../rpc/pool.ts";
+import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import { type Certain, type ReadSince, UNSURE } from "../port.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { blockAt, contractReadAt } from "./queries.ts";
-import { askOne, RpcBatch } from "./rpc_batch.ts";
+import { callOne, RpcBatch } from "./rpc_batch.ts";
 import { addReceipts } from "./receipts.ts";
 
 /** Number of endpoints that must agree, if there are as many. */
@@ -19,7 +19,7 @@ const WITNESSES = 2;
 const WITNESS_TIMEOUT_MS = 10_000;
 
 /** Adds reads at a block to a batch; the result is available after it was sent. */
-type AddReads<T> = (question: RpcBatch, block: bigint) => () => readonly T[];
+type AddReads<T> = (batch: RpcBatch, block: bigint) => () => readonly T[];
 
 /** Relayers of messages, as {@link readCertain} reads. */
 export async function fetchCertainReceipts(
@@ -29,9 +29,9 @@ export async function fetchCertainReceipts(
   signal: AbortSignal,
 ): Promise<readonly Certain<Uint8Array | undefined>[]> {
   if (messages.length === 0) return [];
-  const add: AddReads<Uint8Array | undefined> = (question, block) =>
-    addReceipts(context, question, messages, block);
-  return await readCertain(context.at.pool, { add, count: messages.length, since }, signal);
+  const add: AddReads<Uint8Array | undefined> = (batch, block) =>
+    addReceipts(context, batch, messages, block);
+  return await readCertain(context.at.endpoints, { add, count: messages.length, since }, signal);
 }
 
 /** Fees of requests, as {@link readCertain} reads. */
@@ -42,14 +42,14 @@ export async function fetchCertainFees(
   signal: AbortSignal,
 ): Promise<readonly Certain<bigint | undefined>[]> {
   if (commitments.length === 0) return [];
-  const { host, pool } = context.at;
-  const add: AddReads<bigint | undefined> = (question, block) => {
+  const { host, endpoints } = context.at;
+  const add: AddReads<bigint | undefined> = (batch, block) => {
     const slots = commitments.map((commitment) =>
-      question.add(contractReadAt(block, host, hostReads.requestCommitments, commitment))
+      batch.add(contractReadAt(block, host, hostReads.requestCommitments, commitment))
     );
     return () => slots.map((slot) => slot()?.fee);
   };
-  return await readCertain(pool, { add, count: commitments.length, since }, signal);
+  return await readCertain(endpoints, { add, count: commitments.length, since }, signal);
 }
 
 /**
@@ -57,11 +57,11 @@ export async function fetchCertainFees(
  * agree.
  */
 async function readCertain<T>(
-  pool: RpcPool,
+  endpoints: RpcEndpointSet,
   { add, count, since }: { readonly add: AddReads<T>; readonly count: number; readonly since: ReadSince },
   signal: AbortSignal,
 ): Promise<readonly Certain<T>[]> {
-  const witnesses = await findWitnesses(pool, since, signal);
+  const witnesses = await findWitnesses(endpoints, since, signal);
   const block = witnesses.reduce<bigint | undefined>(
     (lowest, { head }) => lowest === undefined || head < lowest ? head : lowest,
     undefined,
@@ -69,9 +69,9 @@ async function readCertain<T>(
   const answers: (readonly T[])[] = [];
   for (const { endpoint } of witnesses) {
     if (block === undefined) break;
-    const question = new RpcBatch(endpoint);
-    const values = add(question, block);
-    if (await isAnswered(question.ask({ signal, timeoutMs: WITNESS_TIMEOUT_MS }))) answers.push(values());
+    const batch = new RpcBatch(endpoint);
+    const values = add(batch, block);
+    if (await isAnswered(batch.send({ signal, timeoutMs: WITNESS_TIMEOUT_MS }))) answers.push(values());
   }
   const [first, ...others] = answers;
   if (first === undefined) return Array.from({ length: count }, () => UNSURE);
@@ -82,17 +82,17 @@ async function readCertain<T>(
 
 /** Endpoint that is far enough, with the number of its newest block. */
 interface Witness {
-  readonly endpoint: RpcPool;
+  readonly endpoint: RpcEndpointSet;
   readonly head: bigint;
 }
 
 async function findWitnesses(
-  pool: RpcPool,
+  endpoints: RpcEndpointSet,
   { height = 0n, timeSec = 0n }: ReadSince,
   signal: AbortSignal,
 ): Promise<readonly Witness[]> {
   const found: Witness[] = [];
-  for (const endpoint of pool.each()) {
+  for (const endpoint of endpoints.each()) {
     if (found.length === WITNESSES) break;
     let head: Awaited<ReturnType<typeof askHead>>;
     try {
@@ -109,10 +109,10 @@ async function findWitnesses(
 }
 
 function askHead(
-  endpoint: RpcPool,
+  endpoint: RpcEndpointSet,
   signal: AbortSignal,
 ): Promise<{ readonly number: bigint; readonly timestamp: bigint } | undefined> {
-  return askOne(endpoint, blockAt("latest"), { signal, timeoutMs: WITNESS_TIMEOUT_MS });
+  return callOne(endpoint, blockAt("latest"), { signal, timeoutMs: WITNESS_TIMEOUT_MS });
 }
 
 /** False when the endpoint did not answer: it is ignored. */

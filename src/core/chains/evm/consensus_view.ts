@@ -6,7 +6,7 @@ import { decodeBeefyClientState } from "../../evm/beefy_client_state.ts";
 import { hostReads } from "../../evm/host_reads.ts";
 import { paraIdOf, type StateMachineId } from "../../ismp/state_machine.ts";
 import { RpcFault } from "../../rpc/fault.ts";
-import type { ConsensusClientKind, HostConsensusView } from "../consensus_receiver.ts";
+import type { ConsensusClientKind, HostConsensusView } from "../evm_follower.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { callResult, contractRead, contractReadAt } from "./queries.ts";
 import { RpcBatch } from "./rpc_batch.ts";
@@ -17,19 +17,19 @@ export async function fetchConsensusView(
   hub: StateMachineId,
   signal: AbortSignal,
 ): Promise<HostConsensusView> {
-  const { pool, host } = context.at;
+  const { endpoints, host } = context.at;
   const paraId = paraIdOf(hub.stateMachine);
-  const question = new RpcBatch(pool);
-  const bytes = question.add(contractRead(host, hostReads.consensusState));
-  const height = question.add(contractRead(host, hostReads.latestStateMachineHeight, paraId));
-  const params = question.add(context.hostParams.query);
-  const nowSec = question.add(contractRead(host, hostReads.timestamp));
-  const updatedSec = question.add(contractRead(host, hostReads.consensusUpdateTime));
-  const frozen = question.add(contractRead(host, hostReads.frozen));
-  const pending = context.isUnsupported("pool")
+  const batch = new RpcBatch(endpoints);
+  const bytes = batch.add(contractRead(host, hostReads.consensusState));
+  const height = batch.add(contractRead(host, hostReads.latestStateMachineHeight, paraId));
+  const params = batch.add(context.hostParams.query);
+  const nowSec = batch.add(contractRead(host, hostReads.timestamp));
+  const updatedSec = batch.add(contractRead(host, hostReads.consensusUpdateTime));
+  const frozen = batch.add(contractRead(host, hostReads.frozen));
+  const pending = context.isUnsupported("mempool")
     ? undefined
-    : question.addOptional(contractReadAt("pending", host, hostReads.consensusState));
-  await question.ask({ signal });
+    : batch.addOptional(contractReadAt("pending", host, hostReads.consensusState));
+  await batch.send({ signal });
   context.hostParams.note(params());
   const state = decodeBeefyClientState(bytes());
   const inPool = pending?.();
@@ -70,9 +70,9 @@ export async function fetchClientKind(
   client: Address,
   signal: AbortSignal,
 ): Promise<ConsensusClientKind> {
-  const question = new RpcBatch(context.at.pool);
-  const verifier = question.addOptional(callResult({ to: client, data: verifierOfSignatures }));
-  await question.ask({ signal });
+  const batch = new RpcBatch(context.at.endpoints);
+  const verifier = batch.addOptional(callResult({ to: client, data: verifierOfSignatures }));
+  await batch.send({ signal });
   return isAddress(verifier()) ? "router" : "other";
 }
 

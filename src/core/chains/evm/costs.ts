@@ -43,17 +43,17 @@ type RawAnswer = () => Hex | RpcFault;
  * after the batch was sent. Whether the chain uses the OP stack is detected once on the way.
  * @throws {RpcFault} (the result) when an OP-stack chain does not report the data cost: it is never taken for 0.
  */
-export function addCosts(context: EvmContext, question: RpcBatch, unsigned?: Hex): () => Costs {
-  const nodePrice = question.add(gasPrice);
+export function addCosts(context: EvmContext, batch: RpcBatch, unsigned?: Hex): () => Costs {
+  const nodePrice = batch.add(gasPrice);
   const free = { dataCostWei: () => 0n, layer1Gas: 0n };
   if (isArbitrum(context.at.chainId)) {
-    const answer = addRaw(question, arbGasInfo, encodeArbPrices);
+    const answer = addRaw(batch, arbGasInfo, encodeArbPrices);
     return () => arbitrumCosts(nodePrice(), read(answer, decodeArbPrices), unsigned);
   }
   if (context.isOpStack === false) return () => ({ gasPriceWei: nodePrice(), ...free });
-  const code = context.isOpStack === undefined ? question.addOptional(codeOf(opStackOracle)) : undefined;
-  const price = addRaw(question, opStackOracle, encodeOraclePrice);
-  const dataCost = unsigned === undefined ? undefined : addDataCost(context, question, unsigned);
+  const code = context.isOpStack === undefined ? batch.addOptional(codeOf(opStackOracle)) : undefined;
+  const price = addRaw(batch, opStackOracle, encodeOraclePrice);
+  const dataCost = unsigned === undefined ? undefined : addDataCost(context, batch, unsigned);
   return () => {
     const isOpStack = code === undefined ? context.isOpStack : findKind(context, code(), price());
     if (isOpStack !== true) return { gasPriceWei: nodePrice(), ...free };
@@ -76,12 +76,12 @@ function arbitrumCosts(
 /** Adds the queries for the OP stack's charges besides gas. */
 function addDataCost(
   context: EvmContext,
-  question: RpcBatch,
+  batch: RpcBatch,
   unsigned: Hex,
 ): () => Pick<Costs, "dataCostWei"> {
-  const layer1 = addRaw(question, opStackOracle, encodeDataCost(unsigned));
-  const atZero = addRaw(question, opStackOracle, encodeOperatorFee(0n));
-  const atProbe = addRaw(question, opStackOracle, encodeOperatorFee(OPERATOR_FEE_PROBE_GAS));
+  const layer1 = addRaw(batch, opStackOracle, encodeDataCost(unsigned));
+  const atZero = addRaw(batch, opStackOracle, encodeOperatorFee(0n));
+  const atProbe = addRaw(batch, opStackOracle, encodeOperatorFee(OPERATOR_FEE_PROBE_GAS));
   return () => {
     const layer1Wei = requireWei(context, layer1());
     const operatorFee = readOperatorFee(context, atZero(), atProbe());
@@ -104,8 +104,8 @@ function readOperatorFee(
   return { atZeroWei: requireWei(context, atZero), atProbeWei: requireWei(context, atProbe) };
 }
 
-function addRaw(question: RpcBatch, to: Address, data: Hex): RawAnswer {
-  return question.addOptional(callResult({ to, data }));
+function addRaw(batch: RpcBatch, to: Address, data: Hex): RawAnswer {
+  return batch.addOptional(callResult({ to, data }));
 }
 
 /**
@@ -133,7 +133,7 @@ function requireWei(context: EvmContext, answer: Hex | RpcFault): bigint {
   if (answer instanceof RpcFault) throw answer;
   const wei = decodeOracleWei(answer);
   if (wei !== undefined) return wei;
-  const place: FaultPlace = { chain: context.at.pool.chain, endpointHost: "", method: "eth_call" };
+  const place: FaultPlace = { chain: context.at.endpoints.chain, endpointHost: "", method: "eth_call" };
   throw faultAt(
     "malformed",
     place,
@@ -147,9 +147,9 @@ function higher(a: bigint, b: bigint | undefined): bigint {
 
 /** Fetches the current gas price. One request. */
 export async function fetchGasTerms(context: EvmContext, signal: AbortSignal): Promise<GasTerms> {
-  const question = new RpcBatch(context.at.pool);
-  const costs = addCosts(context, question);
-  await question.ask({ signal });
+  const batch = new RpcBatch(context.at.endpoints);
+  const costs = addCosts(context, batch);
+  await batch.send({ signal });
   return { gasPriceWei: costs().gasPriceWei };
 }
 
@@ -163,8 +163,8 @@ export async function fetchDataCost(
   signal: AbortSignal,
 ): Promise<bigint> {
   if (isArbitrum(context.at.chainId) || context.isOpStack === false) return 0n;
-  const question = new RpcBatch(context.at.pool);
-  const costs = addCosts(context, question, withoutSignature(raw));
-  await question.ask({ signal });
+  const batch = new RpcBatch(context.at.endpoints);
+  const costs = addCosts(context, batch, withoutSignature(raw));
+  await batch.send({ signal });
   return costs().dataCostWei(gasExpectedOf(parseTransaction(toHex(raw)).gas ?? 0n));
 }

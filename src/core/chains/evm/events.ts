@@ -31,9 +31,9 @@ export class EventReader {
   readonly #gaps: RequestGaps;
 
   constructor(context: EvmContext) {
-    const { pool, log, blocksPerEventQuery } = context.at;
+    const { endpoints, log, blocksPerEventQuery } = context.at;
     this.#context = context;
-    this.#logs = new LogReader({ pool, log, blocksPerQuery: blocksPerEventQuery });
+    this.#logs = new LogReader({ endpoints, log, blocksPerQuery: blocksPerEventQuery });
     this.#gaps = new RequestGaps(context);
   }
 

@@ -25,7 +25,7 @@ import type {
   CounterpartyView,
   Delivery,
   MessageProof,
-  ProofTaker,
+  ProofVerifier,
   ReadSince,
   SignedSubmission,
   SigningHints,
@@ -33,7 +33,7 @@ import type {
   Simulation,
   SubmissionOutcome,
 } from "../port.ts";
-import type { ConsensusClientKind, ConsensusReceiver, HostConsensusView } from "../consensus_receiver.ts";
+import type { ConsensusClientKind, EvmFollower, HostConsensusView } from "../evm_follower.ts";
 import {
   type FeeChain,
   type FeeProof,
@@ -41,7 +41,7 @@ import {
   type ReceiptProof,
   UnprovableKeyError,
 } from "../fees.ts";
-import type { ProofReceiver } from "../hub_accounts.ts";
+import type { ConsensusProofTarget } from "../hub_accounts.ts";
 import type { AccountNonces, ReplaceableChain, ReplacementTerms } from "../replaceable.ts";
 import { fetchHasBatchCall } from "./batching.ts";
 import { fetchCertainFees, fetchCertainReceipts } from "./certain_reads.ts";
@@ -49,13 +49,13 @@ import { fetchClientKind, fetchConsensusView } from "./consensus_view.ts";
 import { fetchDataCost, fetchGasTerms } from "./costs.ts";
 import { EventReader } from "./events.ts";
 import { EvmContext } from "./evm_context.ts";
-import { createEvmPool } from "./evm_pool.ts";
+import { createEvmEndpointSet } from "./evm_endpoint_set.ts";
 import { fetchFees, fetchFeeTokenDecimals, fetchRouterPrice } from "./fees.ts";
 import type { GasPrice } from "./gas.ts";
 import { checkProofs, PROBED_SLOT } from "./proof_check.ts";
 import { proveMessages } from "./proofs.ts";
 import { balanceOf, blockNumber, contractRead } from "./queries.ts";
-import { askOne } from "./rpc_batch.ts";
+import { callOne } from "./rpc_batch.ts";
 import { fetchReceipts } from "./receipts.ts";
 import { cancel, fetchNonces, fetchReplacementTerms, resign } from "./replacement.ts";
 import { signDigest } from "./signature.ts";
@@ -67,7 +67,7 @@ import { broadcast, fetchOutcome } from "./submission.ts";
 import { fetchBlockTime, fetchFinalHeight, fetchStateRoot, fetchUpdateTime, fetchView } from "./views.ts";
 
 /** EVM chain with all its interfaces. */
-export interface EvmChain extends FeeChain, ProofReceiver, ReplaceableChain {
+export interface EvmChain extends FeeChain, ConsensusProofTarget, ReplaceableChain {
   readonly family: "evm";
   readonly relayer: Uint8Array;
   /** Checks that the endpoints support what claims will need: proofs at `height`, the latest that the hub knows. */
@@ -117,13 +117,13 @@ const TRACES_AT_ONCE = 16;
 export function createEvmChain(
   deps: EvmChainDeps,
   options: EvmChainOptions,
-): EvmChain & ConsensusReceiver {
+): EvmChain & EvmFollower {
   const id = { stateMachine: options.stateMachine, consensusStateId: options.consensusStateId };
   const number = evmChainId(options.stateMachine);
   const account = privateKeyToAccount(options.signer.reveal());
-  const pool = createEvmPool(deps, { stateMachine: options.stateMachine, urls: options.rpcUrls });
+  const endpoints = createEvmEndpointSet(deps, { stateMachine: options.stateMachine, urls: options.rpcUrls });
   const context = new EvmContext({
-    pool,
+    endpoints,
     clock: deps.clock,
     log: deps.log.with({ chain: options.stateMachine }),
     id,
@@ -140,7 +140,7 @@ export function createEvmChain(
   return new ConnectedEvmChain(context, options.tracingBatchSize ?? TRACES_AT_ONCE);
 }
 
-class ConnectedEvmChain implements EvmChain, ConsensusReceiver {
+class ConnectedEvmChain implements EvmChain, EvmFollower {
   readonly family = "evm";
   readonly hasGas = true;
   readonly id: StateMachineId;
@@ -181,7 +181,7 @@ class ConnectedEvmChain implements EvmChain, ConsensusReceiver {
   }
 
   fetchHeight(signal: AbortSignal): Promise<bigint> {
-    return askOne(this.#context.at.pool, blockNumber, { signal });
+    return callOne(this.#context.at.endpoints, blockNumber, { signal });
   }
 
   fetchFinalHeight(signal: AbortSignal): Promise<bigint> {
@@ -211,7 +211,7 @@ class ConnectedEvmChain implements EvmChain, ConsensusReceiver {
   proveMessages(
     messages: readonly Message[],
     height: bigint,
-    target: ProofTaker,
+    target: ProofVerifier,
     signal: AbortSignal,
   ): Promise<MessageProof> {
     return proveMessages(this.#context, messages, height, target, signal);
@@ -288,7 +288,7 @@ class ConnectedEvmChain implements EvmChain, ConsensusReceiver {
   }
 
   fetchBalance(signal: AbortSignal): Promise<bigint> {
-    return askOne(this.#context.at.pool, balanceOf(this.#context.at.sender), { signal });
+    return callOne(this.#context.at.endpoints, balanceOf(this.#context.at.sender), { signal });
   }
 
   proveFees(
@@ -323,8 +323,8 @@ class ConnectedEvmChain implements EvmChain, ConsensusReceiver {
   }
 
   async fetchAuthoritySetId(signal: AbortSignal): Promise<bigint | undefined> {
-    const { pool, host } = this.#context.at;
-    const state = await askOne(pool, contractRead(host, hostReads.consensusState), { signal });
+    const { endpoints, host } = this.#context.at;
+    const state = await callOne(endpoints, contractRead(host, hostReads.consensusState), { signal });
     return decodeBeefyClientState(state)?.current.id;
   }
 

@@ -5,7 +5,7 @@ import type { PrivateKeyAccount } from "viem/accounts";
 import type { Hash256 } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
 import type { StateMachineId } from "../../ismp/state_machine.ts";
-import type { RpcPool } from "../../rpc/pool.ts";
+import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { EventCode } from "../../telemetry/events.ts";
 import type { Log, LogFields } from "../../telemetry/log.ts";
@@ -24,8 +24,8 @@ const TRACE_TERMS_TTL_MS = 60_000;
 const UNSUPPORTED_TTL_MS = 10 * 60_000;
 
 /** Constant part of {@link EvmContext}. */
-export interface EvmSurroundings {
-  readonly pool: RpcPool;
+export interface EvmDependencies {
+  readonly endpoints: RpcEndpointSet;
   readonly clock: Clock;
   readonly log: Log;
   readonly id: StateMachineId;
@@ -56,13 +56,13 @@ export type Capability =
   /** The block tag `finalized`. */
   | "finalized"
   /** Calls on top of the block tag `pending`. */
-  | "pool";
+  | "mempool";
 
 /** Interval of warnings about the same fault of an endpoint, ms; in between it is logged at debug level. */
-const ACCUSE_EVERY_MS = 10 * 60_000;
+const REPORT_INTERVAL_MS = 10 * 60_000;
 
 /** Maximum number of our transactions remembered as apparently replaced and not settled; there are few at a time. */
-const REPLACED_KEPT = 256;
+const MAX_REPLACED = 256;
 
 /** State shared by the parts of one EVM chain's adapter. */
 export class EvmContext {
@@ -70,7 +70,7 @@ export class EvmContext {
   readonly #decimalsCache: Cached<{ readonly token: Address; readonly decimals: number }>;
   readonly #lacking = new Map<Capability, number>();
   /** By endpoint and event. */
-  readonly #accusedMs = new Map<string, number>();
+  readonly #reportedMs = new Map<string, number>();
   /** Handlers are stateless and immutable: their support does not change. */
   readonly #batchingHandlers = new Map<Address, boolean>();
   /** When each transaction of ours first seemed to be replaced, ms; oldest first. */
@@ -84,7 +84,7 @@ export class EvmContext {
   /** Latest router that was read, and its wrapped native token: a router never changes it. */
   wrappedNative: { readonly router: Address; readonly token: Address } | undefined;
 
-  constructor(readonly at: EvmSurroundings) {
+  constructor(readonly at: EvmDependencies) {
     this.hostParams = new HostParamsReader(at);
     this.#termsCache = new Cached(at.clock, TRACE_TERMS_TTL_MS);
     this.mempoolSightings = new MempoolSightings(at.clock);
@@ -120,10 +120,10 @@ export class EvmContext {
     const gas = chainGasLimit(this.at.chainId);
     if (this.at.clientType !== "Erigon") return { gas, price: undefined };
     return await this.#termsCache.get(async () => {
-      const question = new RpcBatch(this.at.pool);
-      const price = question.add(gasPrice);
-      const balance = question.add(balanceOf(this.at.sender));
-      await question.ask({ signal });
+      const batch = new RpcBatch(this.at.endpoints);
+      const price = batch.add(gasPrice);
+      const balance = batch.add(balanceOf(this.at.sender));
+      await batch.send({ signal });
       const payable = price() === 0n ? gas : balance() / price();
       return {
         gas: payable < gas ? payable : gas,
@@ -133,8 +133,8 @@ export class EvmContext {
   }
 
   /** True when the endpoints recently lacked this capability. */
-  isUnsupported(ability: Capability): boolean {
-    return this.at.clock.now() < (this.#lacking.get(ability) ?? 0);
+  isUnsupported(capability: Capability): boolean {
+    return this.at.clock.now() < (this.#lacking.get(capability) ?? 0);
   }
 
   /** Records that a transaction of ours seems to be replaced; returns for how long it has, ms. */
@@ -143,7 +143,7 @@ export class EvmContext {
     const sinceMs = this.#replacedSinceMs.get(hash) ?? nowMs;
     this.#replacedSinceMs.set(hash, sinceMs);
     const [oldest] = this.#replacedSinceMs.keys();
-    if (this.#replacedSinceMs.size > REPLACED_KEPT && oldest !== undefined) {
+    if (this.#replacedSinceMs.size > MAX_REPLACED && oldest !== undefined) {
       this.#replacedSinceMs.delete(oldest);
     }
     return nowMs - sinceMs;
@@ -155,18 +155,18 @@ export class EvmContext {
   }
 
   /** Reports an endpoint that returned false data. */
-  accuse(endpoint: string, event: EventCode, fields: LogFields): void {
+  reportFault(endpoint: string, event: EventCode, fields: LogFields): void {
     const key = `${endpoint} ${event}`;
     const nowMs = this.at.clock.now();
-    const isNews = nowMs - (this.#accusedMs.get(key) ?? -Infinity) >= ACCUSE_EVERY_MS;
-    if (isNews) this.#accusedMs.set(key, nowMs);
+    const isNews = nowMs - (this.#reportedMs.get(key) ?? -Infinity) >= REPORT_INTERVAL_MS;
+    if (isNews) this.#reportedMs.set(key, nowMs);
     this.at.log[isNews ? "warn" : "debug"](event, { endpoint, ...fields });
   }
 
   /** Records that no endpoint has this capability; true when that is new. */
-  noteUnsupported(ability: Capability): boolean {
-    const isNews = !this.#lacking.has(ability);
-    this.#lacking.set(ability, this.at.clock.now() + UNSUPPORTED_TTL_MS);
+  noteUnsupported(capability: Capability): boolean {
+    const isNews = !this.#lacking.has(capability);
+    this.#lacking.set(capability, this.at.clock.now() + UNSUPPORTED_TTL_MS);
     return isNews;
   }
 }

@@ -9,13 +9,13 @@ import { ONE_DOLLAR_27 } from "../../evm/native_price.ts";
 import {
   decodeRouterPrice,
   decodeWrappedNative,
-  encodeRouterQuestion,
+  encodeRouterQuote,
   encodeWrappedNative,
 } from "../../evm/price_router.ts";
 import { type FaultPlace, RpcFault } from "../../rpc/fault.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { callResult, contractRead } from "./queries.ts";
-import { askOne, faultAt, RpcBatch } from "./rpc_batch.ts";
+import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
 
 /** Maximum decimals of a fee that can be compared with costs: both are scaled to 18 decimals. */
 const MAX_DECIMALS = 18;
@@ -27,12 +27,12 @@ export async function fetchFees(
   signal: AbortSignal,
 ): Promise<readonly (bigint | undefined)[]> {
   if (commitments.length === 0) return [];
-  const { pool, host } = context.at;
-  const question = new RpcBatch(pool);
+  const { endpoints, host } = context.at;
+  const batch = new RpcBatch(endpoints);
   const found = commitments.map((commitment) =>
-    question.add(contractRead(host, hostReads.requestCommitments, commitment))
+    batch.add(contractRead(host, hostReads.requestCommitments, commitment))
   );
-  await question.ask({ signal });
+  await batch.send({ signal });
   return found.map((metadata) => metadata()?.fee);
 }
 
@@ -43,13 +43,13 @@ export async function fetchFeeTokenDecimals(context: EvmContext, signal: AbortSi
 
 async function decimalsOf(context: EvmContext, token: Address, signal: AbortSignal): Promise<number> {
   return await context.feeTokenDecimals(token, async () => {
-    const question = new RpcBatch(context.at.pool);
-    const decimals = question.add(contractRead(token, feeTokenDecimals));
+    const batch = new RpcBatch(context.at.endpoints);
+    const decimals = batch.add(contractRead(token, feeTokenDecimals));
     const check = (place: FaultPlace): RpcFault | undefined =>
       decimals() <= MAX_DECIMALS
         ? undefined
         : faultAt("malformed", place, `fee token ${token} has ${decimals()} decimals`);
-    await question.ask({ signal, check });
+    await batch.send({ signal, check });
     return decimals();
   });
 }
@@ -79,16 +79,18 @@ async function askRouter(
 ): Promise<bigint | undefined> {
   if (hyperbridge.startsWith("KUSAMA")) return ONE_DOLLAR_27;
   if (router === undefined) return undefined;
-  const { pool } = context.at;
+  const { endpoints } = context.at;
   if (context.wrappedNative?.router !== router) {
-    const answer = await askOne(pool, callResult({ to: router, data: encodeWrappedNative() }), { signal });
+    const answer = await callOne(endpoints, callResult({ to: router, data: encodeWrappedNative() }), {
+      signal,
+    });
     const token = decodeWrappedNative(answer);
     if (token === undefined) return undefined;
     context.wrappedNative = { router, token };
   }
-  const data = encodeRouterQuestion(feeToken, context.wrappedNative.token);
+  const data = encodeRouterQuote(feeToken, context.wrappedNative.token);
   const [answer, decimals] = await Promise.all([
-    askOne(pool, callResult({ to: router, data }), { signal }),
+    callOne(endpoints, callResult({ to: router, data }), { signal }),
     decimalsOf(context, feeToken, signal),
   ]);
   const quotation = decodeRouterPrice(answer, decimals);

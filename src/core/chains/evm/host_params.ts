@@ -4,21 +4,21 @@
  */
 import type { Address } from "../../evm/address.ts";
 import { type HostParams, hostReads } from "../../evm/host_reads.ts";
-import type { RpcPool } from "../../rpc/pool.ts";
+import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { Simulation } from "../port.ts";
 import { Cached } from "./cached.ts";
 import { hostChanges } from "./host_changes.ts";
 import { contractRead, type Query } from "./queries.ts";
-import { askOne } from "./rpc_batch.ts";
+import { callOne } from "./rpc_batch.ts";
 
 /** Governance changes these rarely; every signing reads them again anyway. */
 const HOST_PARAMS_TTL_MS = 5 * 60_000;
 
 /** Dependencies for reading the parameters of one host. */
 export interface HostParamsContext {
-  readonly pool: RpcPool;
+  readonly endpoints: RpcEndpointSet;
   readonly clock: Clock;
   readonly log: Log;
   readonly host: Address;
@@ -42,7 +42,7 @@ export class HostParamsReader {
   /** Returns the parameters, at most five minutes old; usually no request. */
   async read(signal: AbortSignal): Promise<HostParams> {
     return await this.#cache.get(async () => {
-      const params = await askOne(this.#at.pool, this.query, { signal });
+      const params = await callOne(this.#at.endpoints, this.query, { signal });
       this.#logChanges(params);
       return params;
     });
@@ -64,7 +64,7 @@ export class HostParamsReader {
     const { handler } = await this.read(signal);
     const simulation = await simulate();
     if (simulation.kind === "accepted" || simulation.refusal.code !== "handler_replaced") return simulation;
-    this.note(await askOne(this.#at.pool, this.query, { signal }));
+    this.note(await callOne(this.#at.endpoints, this.query, { signal }));
     return (await this.read(signal)).handler === handler ? simulation : await simulate();
   }
 

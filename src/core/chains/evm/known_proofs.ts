@@ -34,13 +34,13 @@ interface News {
  * Adds this check to a batch; nothing for deliveries without consensus proofs. The result is available after the
  * batch was sent. A node that does not expose its mempool answers as for the newest block, or with an error.
  */
-export function addKnownProofs(context: EvmContext, question: RpcBatch, delivery: Delivery): () => KnownFrom {
+export function addKnownProofs(context: EvmContext, batch: RpcBatch, delivery: Delivery): () => KnownFrom {
   const news = newsOf(delivery);
   if (news === undefined) return () => undefined;
-  const inBlocks = addKnowledge(context, question, news, "latest");
-  const inMempool = context.isUnsupported("pool")
+  const inBlocks = addKnowledge(context, batch, news, "latest");
+  const inMempool = context.isUnsupported("mempool")
     ? undefined
-    : addKnowledge(context, question, news, "pending");
+    : addKnowledge(context, batch, news, "pending");
   return () => {
     if (inBlocks() === true) return "blocks";
     if (inMempool?.() !== true) return undefined;
@@ -71,13 +71,13 @@ function newsOf({ steps }: Delivery): News | undefined {
  */
 function addKnowledge(
   context: EvmContext,
-  question: RpcBatch,
+  batch: RpcBatch,
   { blockNumbers, hubHeight }: News,
   tag: Extract<BlockTag, string>,
 ): () => boolean | undefined {
   const { host } = context.at;
-  const client = question.addOptional(contractReadAt(tag, host, hostReads.consensusState));
-  const height = hubHeight && question.addOptional(
+  const client = batch.addOptional(contractReadAt(tag, host, hostReads.consensusState));
+  const height = hubHeight && batch.addOptional(
     contractReadAt(tag, host, hostReads.latestStateMachineHeight, hubHeight.paraId),
   );
   return () => {

@@ -4,11 +4,11 @@
 import type { Hex } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
 import { type FaultPlace, RpcFault, type RpcFaultCode } from "../../rpc/fault.ts";
-import type { RpcPool } from "../../rpc/pool.ts";
+import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Log as TelemetryLog } from "../../telemetry/log.ts";
 import { LogWidths } from "./log_widths.ts";
 import { blockNumber, logs } from "./queries.ts";
-import { askOne, faultAt, RpcBatch } from "./rpc_batch.ts";
+import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
 import type { Log } from "./rpc_schemas.ts";
 
 /** An endpoint that does not return its head within this time is down, not busy with a query that is too wide. */
@@ -28,7 +28,7 @@ export interface LogRange {
 }
 
 /** Adds queries to the batch for a range, and checks its answers. */
-export type QuestionGuard = (question: RpcBatch, range?: LogRange) => {
+export type BatchGuard = (batch: RpcBatch, range?: LogRange) => {
   /**
    * Called when all answers of an endpoint are read, with its logs (none if the batch is about something else); may
    * reject the endpoint.
@@ -40,7 +40,7 @@ export type QuestionGuard = (question: RpcBatch, range?: LogRange) => {
 
 /** Options of a {@link LogReader}. */
 export interface LogReaderOptions {
-  readonly pool: RpcPool;
+  readonly endpoints: RpcEndpointSet;
   readonly log: TelemetryLog;
   /** Maximum number of blocks of one `eth_getLogs`; `undefined`: no limit. */
   readonly blocksPerQuery: bigint | undefined;
@@ -64,7 +64,7 @@ export class LogReader {
     filter: LogFilter,
     range: LogRange,
     signal: AbortSignal,
-    guard?: QuestionGuard,
+    guard?: BatchGuard,
   ): Promise<readonly Log[]> {
     const all: Log[] = [];
     let next = range.from;
@@ -87,8 +87,8 @@ export class LogReader {
   }
 
   #lastOf(filter: LogFilter, { from, to }: LogRange): bigint {
-    const { pool, blocksPerQuery } = this.#options;
-    const host = pool.firstHost([blockNumber.call, logs({ ...filter, from, to }).call]);
+    const { endpoints, blocksPerQuery } = this.#options;
+    const host = endpoints.firstHost([blockNumber.call, logs({ ...filter, from, to }).call]);
     let width = to - from + 1n;
     for (const most of [blocksPerQuery, this.#widths.of(host)]) {
       if (most !== undefined && most < width) width = most;
@@ -99,7 +99,7 @@ export class LogReader {
   async #fetchRange(
     wanted: LogFilter & LogRange,
     signal: AbortSignal,
-    guard: QuestionGuard | undefined,
+    guard: BatchGuard | undefined,
   ): Promise<readonly Log[] | "too_wide"> {
     const { from, to } = wanted;
     const width = to - from + 1n;
@@ -109,7 +109,7 @@ export class LogReader {
       else if (code === "timeout") slow.add(host);
     };
     try {
-      const { found, host } = await this.#ask(this.#options.pool, wanted, { signal, guard, onFault });
+      const { found, host } = await this.#send(this.#options.endpoints, wanted, { signal, guard, onFault });
       this.#widths.noteSuccess(host, width);
       await this.#narrowSlow(slow, wanted, signal);
       return found;
@@ -119,27 +119,27 @@ export class LogReader {
         const isNarrowed = await this.#narrowSlow(slow, wanted, signal);
         if (isNarrowed || isTooWide(fault.code)) return "too_wide";
       }
-      if (isTooWide(fault.code)) return await this.#askOthers(wanted, fault, { signal, guard });
+      if (isTooWide(fault.code)) return await this.#tryOthers(wanted, fault, { signal, guard });
       throw fault;
     }
   }
 
   /** Sends one batch to the first endpoint that can answer it; returns which one did. */
-  async #ask(
-    pool: RpcPool,
+  async #send(
+    endpoints: RpcEndpointSet,
     wanted: LogFilter & LogRange,
     { signal, guard, onFault }: {
       readonly signal: AbortSignal;
-      readonly guard: QuestionGuard | undefined;
+      readonly guard: BatchGuard | undefined;
       readonly onFault?: (fault: RpcFault, host: string) => void;
     },
   ): Promise<{ readonly found: readonly Log[]; readonly host: string }> {
     const { from, to } = wanted;
-    const question = new RpcBatch(pool);
+    const batch = new RpcBatch(endpoints);
     // Read first: when the head is at `to`, the logs that follow are those of all blocks.
-    const head = question.add(blockNumber);
-    const answer = question.add(logs(wanted));
-    const guarding = guard?.(question, { from, to });
+    const head = batch.add(blockNumber);
+    const answer = batch.add(logs(wanted));
+    const guarding = guard?.(batch, { from, to });
     let host = "";
     const found = (): readonly Log[] => inOrder(answer());
     const check = (place: FaultPlace): RpcFault | undefined => {
@@ -148,21 +148,21 @@ export class LogReader {
         ? faultAt("lagging", place, `head ${head()} is below ${to}`)
         : guarding?.check(place, found());
     };
-    await question.ask({ signal, check, onFault });
+    await batch.send({ signal, check, onFault });
     guarding?.done?.(found());
     return { found: found(), host };
   }
 
   /** One block is too much for an endpoint: the others are tried before giving up. */
-  async #askOthers(
+  async #tryOthers(
     wanted: LogFilter & LogRange,
     refused: RpcFault,
-    conditions: { readonly signal: AbortSignal; readonly guard: QuestionGuard | undefined },
+    conditions: { readonly signal: AbortSignal; readonly guard: BatchGuard | undefined },
   ): Promise<readonly Log[]> {
-    for (const endpoint of this.#options.pool.each()) {
+    for (const endpoint of this.#options.endpoints.each()) {
       if (endpoint.hosts.includes(refused.where.endpointHost)) continue;
       try {
-        return (await this.#ask(endpoint, wanted, conditions)).found;
+        return (await this.#send(endpoint, wanted, conditions)).found;
       } catch (fault) {
         if (!(fault instanceof RpcFault)) throw fault;
       }
@@ -173,7 +173,7 @@ export class LogReader {
   /** Narrows the range of endpoints that return their head but no logs in time. True when one was narrowed. */
   async #narrowSlow(hosts: ReadonlySet<string>, range: LogRange, signal: AbortSignal): Promise<boolean> {
     let isNarrowed = false;
-    for (const endpoint of hosts.size === 0 ? [] : this.#options.pool.each()) {
+    for (const endpoint of hosts.size === 0 ? [] : this.#options.endpoints.each()) {
       const [host = ""] = endpoint.hosts;
       if (!hosts.has(host) || !await isAlive(endpoint, signal)) continue;
       this.#narrow(host, range);
@@ -197,9 +197,9 @@ function isTooWide(code: RpcFaultCode): boolean {
   return code === "range_too_wide" || code === "too_large";
 }
 
-async function isAlive(endpoint: RpcPool, signal: AbortSignal): Promise<boolean> {
+async function isAlive(endpoint: RpcEndpointSet, signal: AbortSignal): Promise<boolean> {
   try {
-    await askOne(endpoint, blockNumber, { signal, timeoutMs: ALIVE_TIMEOUT_MS });
+    await callOne(endpoint, blockNumber, { signal, timeoutMs: ALIVE_TIMEOUT_MS });
     return true;
   } catch (fault) {
     if (fault instanceof RpcFault) return false;

@@ -6,7 +6,7 @@ import type { Message } from "../../ismp/message.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import type { Delivery } from "../port.ts";
 import type { EvmContext } from "./evm_context.ts";
-import { callResult, type ImaginedCall } from "./queries.ts";
+import { callResult, type SimulatedCall } from "./queries.ts";
 import { RpcBatch } from "./rpc_batch.ts";
 import { addReceipts } from "./receipts.ts";
 import { refusalOfFault } from "./refusals.ts";
@@ -16,17 +16,17 @@ import { refusalOfFault } from "./refusals.ts";
  * after the batch was sent, is true when a message is already delivered there. A node that does not expose its
  * mempool answers as for the newest block, or with an error: then it is not checked again for a while.
  */
-export function addPoolLook(
+export function addMempoolCheck(
   context: EvmContext,
-  question: RpcBatch,
-  work: { readonly delivery: Delivery; readonly call: ImaginedCall },
+  batch: RpcBatch,
+  work: { readonly delivery: Delivery; readonly call: SimulatedCall },
 ): () => boolean {
-  if (context.isUnsupported("pool")) return () => false;
-  const onTop = question.addOptional(callResult(work.call, "pending"));
+  if (context.isUnsupported("mempool")) return () => false;
+  const onTop = batch.addOptional(callResult(work.call, "pending"));
   return () => {
     const result = onTop();
     if (!(result instanceof RpcFault)) return false;
-    if (result.code !== "reverted") context.noteUnsupported("pool");
+    if (result.code !== "reverted") context.noteUnsupported("mempool");
     // Any other refusal is left to the next simulation, which finds the cause.
     return refusalOfFault(result, work.delivery.steps.length)?.code === "duplicate";
   };
@@ -41,9 +41,9 @@ export async function findContested(
   messages: readonly Message[],
   signal: AbortSignal,
 ): Promise<readonly number[]> {
-  const question = new RpcBatch(context.at.pool);
-  const receipts = addReceipts(context, question, messages, "pending");
-  await question.ask({ signal });
+  const batch = new RpcBatch(context.at.endpoints);
+  const receipts = addReceipts(context, batch, messages, "pending");
+  await batch.send({ signal });
   const found = receipts();
   return messages.flatMap(({ commitment }, index) =>
     found[index] !== undefined && context.mempoolSightings.isWorthWaiting(commitment) ? [index] : []

@@ -8,7 +8,7 @@ import { fromHex, toHex } from "../../encoding/bytes.ts";
 import { requestSenderSlot } from "../../evm/host_storage.ts";
 import { buildEvmStateProof, EvmProofError, readEvmState } from "../../merkle/evm_proof.ts";
 import { RpcFault } from "../../rpc/fault.ts";
-import type { EndpointReport } from "../../rpc/pool.ts";
+import type { EndpointReport } from "../../rpc/endpoint_set.ts";
 import type { CheckFinding } from "../port.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { type Query, stateRootAt, storageProof } from "./queries.ts";
@@ -39,11 +39,11 @@ export async function checkProofs(
   height: bigint,
   signal: AbortSignal,
 ): Promise<readonly CheckFinding[]> {
-  const { pool, host, id: { stateMachine: chain } } = context.at;
+  const { endpoints, host, id: { stateMachine: chain } } = context.at;
   const root = stateRootAt(height);
   const proof = storageProof(host, [PROBED_SLOT], height);
   const conditions = { signal, timeoutMs: ENDPOINT_TIMEOUT_MS };
-  const reports = await pool.askEach([root.call, proof.call], conditions);
+  const reports = await endpoints.callEach([root.call, proof.call], conditions);
   const failures = reports.flatMap((report) => {
     const failure = failureOf(report);
     return failure === undefined ? [] : [`${report.host} (${failure})`];

@@ -5,7 +5,7 @@
 import { fromHex, toHex } from "../../encoding/bytes.ts";
 import { requestSenderSlot } from "../../evm/host_storage.ts";
 import type { Message } from "../../ismp/message.ts";
-import type { MessageProof, ProofTaker } from "../port.ts";
+import type { MessageProof, ProofVerifier } from "../port.ts";
 import { UnprovableKeyError } from "../fees.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { absentAt, isEmptySlot, type StateProof, verifiedProof } from "./state_proofs.ts";
@@ -19,7 +19,7 @@ export async function proveMessages(
   context: EvmContext,
   messages: readonly Message[],
   height: bigint,
-  target: ProofTaker,
+  target: ProofVerifier,
   signal: AbortSignal,
 ): Promise<MessageProof> {
   const { id } = context.at;

@@ -28,7 +28,7 @@ export interface Query<T> {
 export type BlockTag = bigint | "latest" | "pending" | "finalized";
 
 /** Call that a node simulates. Without a price nothing is charged, and contracts see a price of 0. */
-export interface ImaginedCall {
+export interface SimulatedCall {
   readonly from?: Address | undefined;
   readonly to: Address;
   readonly data: Hex;
@@ -60,7 +60,7 @@ function query<S extends z.ZodType>(
   return { call: { method, params }, read: (result) => shape.parseResponse(schema, result, method) };
 }
 
-function callObject(call: ImaginedCall): Readonly<Record<string, string>> {
+function callObject(call: SimulatedCall): Readonly<Record<string, string>> {
   return {
     to: call.to,
     data: call.data,
@@ -79,7 +79,7 @@ function priceFields(price: GasPrice | undefined): Readonly<Record<string, strin
 }
 
 /** The state override set of eth_call, for the sender's balance alone. */
-function overrides({ from, balanceWei }: ImaginedCall): { readonly stateOverrides?: unknown } {
+function overrides({ from, balanceWei }: SimulatedCall): { readonly stateOverrides?: unknown } {
   if (from === undefined || balanceWei === undefined) return {};
   return { stateOverrides: { [from]: { balance: toQuantity(balanceWei) } } };
 }
@@ -157,7 +157,7 @@ export function stateRootAt(height: bigint): Query<Hash256 | undefined> {
 }
 
 /** Result bytes of a call. */
-export function callResult(call: ImaginedCall, tag: BlockTag = "latest"): Query<Hex> {
+export function callResult(call: SimulatedCall, tag: BlockTag = "latest"): Query<Hex> {
   return query("eth_call", [callObject(call), tagOf(tag)], shape.hexBytes);
 }
 
@@ -224,7 +224,7 @@ export function storageProof(
 }
 
 /** Effects of a transaction, found by tracing it on top of the newest block. */
-export function trace(call: ImaginedCall, host: Address): Query<TraceOutcome> {
+export function trace(call: SimulatedCall, host: Address): Query<TraceOutcome> {
   return {
     call: {
       method: "debug_traceCall",
@@ -235,7 +235,7 @@ export function trace(call: ImaginedCall, host: Address): Query<TraceOutcome> {
 }
 
 /** Effects of a transaction, found by simulating it on top of the newest block: its logs, but not its inner calls. */
-export function simulatedCall(call: ImaginedCall, host: Address): Query<SimulatedOutcome> {
+export function simulatedCall(call: SimulatedCall, host: Address): Query<SimulatedOutcome> {
   const { price, baseFeeWei } = call;
   // Without validation the base fee is 0: the price is set as contracts will see it.
   const paid = price === undefined ? undefined : effectivePrice(price, baseFeeWei ?? 0n);
@@ -272,7 +272,7 @@ function readSimulated([block]: shape.SimulatedBlocks, host: Address): Simulated
 }
 
 /** Gas with which the transaction does not revert; says nothing about callbacks that fail silently. */
-export function gasEstimate(call: ImaginedCall): Query<bigint> {
+export function gasEstimate(call: SimulatedCall): Query<bigint> {
   return query("eth_estimateGas", [callObject(call)], shape.quantity);
 }
 

@@ -22,11 +22,11 @@ function receiptQuery(host: Address, message: Message, tag: BlockTag): Query<Add
 /** Adds the receipts of all messages to a batch; the result is available after it was sent. */
 export function addReceipts(
   context: EvmContext,
-  question: RpcBatch,
+  batch: RpcBatch,
   messages: readonly Message[],
   tag: BlockTag = "latest",
 ): () => readonly (Uint8Array | undefined)[] {
-  const slots = messages.map((message) => question.add(receiptQuery(context.at.host, message, tag)));
+  const slots = messages.map((message) => batch.add(receiptQuery(context.at.host, message, tag)));
   return () =>
     slots.map((slot) => {
       const relayer = slot();
@@ -41,8 +41,8 @@ export async function fetchReceipts(
   signal: AbortSignal,
 ): Promise<readonly (Uint8Array | undefined)[]> {
   if (messages.length === 0) return [];
-  const question = new RpcBatch(context.at.pool);
-  const receipts = addReceipts(context, question, messages);
-  await question.ask({ signal });
+  const batch = new RpcBatch(context.at.endpoints);
+  const receipts = addReceipts(context, batch, messages);
+  await batch.send({ signal });
   return receipts();
 }

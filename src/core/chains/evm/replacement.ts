@@ -24,16 +24,16 @@ export async function fetchReplacementTerms(
   submission: SignedSubmission,
   signal: AbortSignal,
 ): Promise<ReplacementTerms> {
-  const { pool, sender, gasPriceBufferPercent } = context.at;
-  const question = new RpcBatch(pool);
-  const nonces = addNonces(context, question);
-  const costs = addCosts(context, question);
-  const balance = question.add(balanceOf(sender));
-  const params = question.add(context.hostParams.query);
-  const head = question.add(blockAt("latest"));
+  const { endpoints, sender, gasPriceBufferPercent } = context.at;
+  const batch = new RpcBatch(endpoints);
+  const nonces = addNonces(context, batch);
+  const costs = addCosts(context, batch);
+  const balance = batch.add(balanceOf(sender));
+  const params = batch.add(context.hostParams.query);
+  const head = batch.add(blockAt("latest"));
   const check = (place: FaultPlace): RpcFault | undefined =>
     head() === undefined ? faultAt("malformed", place, "no newest block") : undefined;
-  await question.ask({ signal, check });
+  await batch.send({ signal, check });
   const baseFeeWei = head()?.baseFeePerGas ?? undefined;
   const { gasPriceWei } = costs();
   context.hostParams.note(params());
@@ -63,11 +63,11 @@ const NONCES_TIMEOUT_MS = 10_000;
 export async function fetchNonces(context: EvmContext, signal: AbortSignal): Promise<AccountNonces> {
   let furthest: AccountNonces | undefined;
   let fault: RpcFault | undefined;
-  for (const endpoint of context.at.pool.each()) {
-    const question = new RpcBatch(endpoint);
-    const nonces = addNonces(context, question);
+  for (const endpoint of context.at.endpoints.each()) {
+    const batch = new RpcBatch(endpoint);
+    const nonces = addNonces(context, batch);
     try {
-      await question.ask({ signal, timeoutMs: NONCES_TIMEOUT_MS });
+      await batch.send({ signal, timeoutMs: NONCES_TIMEOUT_MS });
     } catch (error) {
       if (!(error instanceof RpcFault)) throw error;
       fault ??= error;
@@ -84,10 +84,10 @@ export async function fetchNonces(context: EvmContext, signal: AbortSignal): Pro
 }
 
 /** Adds the nonces to a batch; a node that does not expose its mempool counts mined transactions. */
-function addNonces(context: EvmContext, question: RpcBatch): () => AccountNonces {
+function addNonces(context: EvmContext, batch: RpcBatch): () => AccountNonces {
   const { sender } = context.at;
-  const latest = question.add(nonceOf(sender));
-  const pending = question.addOptional(nonceOf(sender, "pending"));
+  const latest = batch.add(nonceOf(sender));
+  const pending = batch.addOptional(nonceOf(sender, "pending"));
   return () => {
     const found = pending();
     const isUsable = !(found instanceof RpcFault) && found > latest();
@@ -126,11 +126,11 @@ export async function cancel(
   price: GasPrice,
   signal: AbortSignal,
 ): Promise<SignedSubmission> {
-  const { pool, sender } = context.at;
+  const { endpoints, sender } = context.at;
   const nonce = ownNonce(context, submission);
-  const question = new RpcBatch(pool);
-  const estimated = question.addOptional(gasEstimate({ from: sender, to: sender, data: "0x" }));
-  await question.ask({ signal });
+  const batch = new RpcBatch(endpoints);
+  const estimated = batch.addOptional(gasEstimate({ from: sender, to: sender, data: "0x" }));
+  await batch.send({ signal });
   const estimate = estimated();
   if (estimate instanceof RpcFault && estimate.reaction === "retry") throw estimate;
   const isPlain = estimate instanceof RpcFault || estimate <= TRANSFER_GAS;

@@ -9,7 +9,7 @@ import { decodeHostLog } from "../../evm/host_events.ts";
 import { findMissingRequests, type MissingRequests } from "../../evm/request_nonces.ts";
 import { type FaultPlace, RpcFault } from "../../rpc/fault.ts";
 import type { EvmContext } from "./evm_context.ts";
-import type { LogRange, QuestionGuard } from "./log_reader.ts";
+import type { BatchGuard, LogRange } from "./log_reader.ts";
 import { contractReadAt, type Query } from "./queries.ts";
 import { faultAt, type RpcBatch } from "./rpc_batch.ts";
 import { type Log, SchemaError } from "./rpc_schemas.ts";
@@ -72,7 +72,7 @@ export interface GapRead {
   /** First block to read so that nothing before the range is omitted. */
   readonly from: bigint;
   /** Adds the host's nonce to a batch with logs and rejects incomplete logs. */
-  readonly guard: QuestionGuard;
+  readonly guard: BatchGuard;
   /** Called when the whole range was read and passed on. */
   commit(): void;
 }
@@ -103,11 +103,11 @@ export class RequestGaps {
     let progress: Progress = isAgain
       ? { anchor, seen: new Map(), unreadable: 0, to: anchor.block }
       : known ?? { anchor: undefined, seen: new Map(), unreadable: 0, to: from - 1n };
-    const guard: QuestionGuard = (question, range) => {
+    const guard: BatchGuard = (batch, range) => {
       if (range === undefined) return { check: () => undefined };
       const base = progress;
-      const before = this.#nonceBefore(question, range.from);
-      const after = this.#nonceAt(question, range.to);
+      const before = this.#nonceBefore(batch, range.from);
+      const after = this.#nonceAt(batch, range.to);
       let given: Progress | undefined;
       const seenIn = (logs: readonly Log[]): Seen => {
         return { first: before(), end: after(), found: this.#requestsIn(logs), progress: base };
@@ -150,7 +150,7 @@ export class RequestGaps {
       nonces,
       unreadable: found.unreadable,
     });
-    if (here !== undefined) return this.#object(place, range, here, endOf(here, top, nonces));
+    if (here !== undefined) return this.#rejectIncomplete(place, range, here, endOf(here, top, nonces));
     if (anchor === undefined || isBehindAnchor) return { kind: "complete" };
     const before = findMissingRequests({
       first: anchor.next,
@@ -186,10 +186,10 @@ export class RequestGaps {
   }
 
   /** Fault of an endpoint that omitted requests: the next endpoint is used. */
-  #object(place: FaultPlace, range: LogRange, missing: MissingRequests, end: bigint): Verdict {
+  #rejectIncomplete(place: FaultPlace, range: LogRange, missing: MissingRequests, end: bigint): Verdict {
     const fields = fieldsOf(range, missing);
     if (this.#isGivenUp(fields, missing)) return givenUp(range, end);
-    this.#context.accuse(
+    this.#context.reportFault(
       place.endpointHost,
       "endpoint_logs_incomplete",
       fields,
@@ -247,16 +247,16 @@ export class RequestGaps {
   }
 
   /** Adds the nonce at the end of the block before `from`. */
-  #nonceBefore(question: RpcBatch, from: bigint): () => bigint | undefined {
-    return from === 0n ? () => 0n : this.#nonceAt(question, from - 1n);
+  #nonceBefore(batch: RpcBatch, from: bigint): () => bigint | undefined {
+    return from === 0n ? () => 0n : this.#nonceAt(batch, from - 1n);
   }
 
   /** Adds the host's nonce at the end of a block; `undefined`: no endpoint keeps its state. */
-  #nonceAt(question: RpcBatch, height: bigint): () => bigint | undefined {
+  #nonceAt(batch: RpcBatch, height: bigint): () => bigint | undefined {
     const known = this.#known.get(height);
     if (known !== undefined) return () => known;
     if (this.#isUnreadable(height)) return () => undefined;
-    const slot = question.addOptional(nonceQuery(this.#context, height));
+    const slot = batch.addOptional(nonceQuery(this.#context, height));
     return () => {
       const nonce = slot();
       if (!(nonce instanceof RpcFault)) {

@@ -5,12 +5,12 @@ import { HostReadError } from "../../evm/host_reads.ts";
 import { TraceError } from "../../evm/trace.ts";
 import type { RpcAnswer } from "../../rpc/call.ts";
 import { type FaultPlace, reactionTo, RpcFault } from "../../rpc/fault.ts";
-import type { RpcPool } from "../../rpc/pool.ts";
+import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Query } from "./queries.ts";
 import { SchemaError } from "./rpc_schemas.ts";
 
 /** Options of a {@link RpcBatch}. */
-export interface QuestionOptions {
+export interface RpcBatchOptions {
   readonly signal: AbortSignal;
   readonly timeoutMs?: number | undefined;
   /** Called when all answers are read; a fault that it returns sends the batch to the next endpoint. */
@@ -28,12 +28,12 @@ export function faultAt(code: RpcFault["code"], place: FaultPlace, detail: strin
  * Batch of queries: add queries, send the batch once, then read each answer. All answers come from one endpoint.
  */
 export class RpcBatch {
-  readonly #pool: RpcPool;
+  readonly #endpoints: RpcEndpointSet;
   readonly #entries: { readonly query: Query<unknown>; fill(answer: RpcAnswer, place: FaultPlace): void }[] =
     [];
 
-  constructor(pool: RpcPool) {
-    this.#pool = pool;
+  constructor(endpoints: RpcEndpointSet) {
+    this.#endpoints = endpoints;
   }
 
   /**
@@ -59,14 +59,14 @@ export class RpcBatch {
   }
 
   /** Sends the batch. @throws {RpcFault} of the request, or of the first query that is not optional. */
-  async ask(options: QuestionOptions): Promise<void> {
+  async send(options: RpcBatchOptions): Promise<void> {
     const calls = this.#entries.map(({ query }) => query.call);
     const accept = (answers: readonly RpcAnswer[], place: FaultPlace): RpcFault | undefined =>
       this.#fill(answers, place) ?? options.check?.(place);
     const { signal, timeoutMs, onFault } = options;
-    const answers = await this.#pool.batch(calls, { signal, timeoutMs, accept, onFault });
+    const answers = await this.#endpoints.batch(calls, { signal, timeoutMs, accept, onFault });
     // An endpoint that was called later may have done worse: the answers returned by the endpoint set count.
-    const fault = this.#fill(answers, { chain: this.#pool.chain, endpointHost: "", method: "" });
+    const fault = this.#fill(answers, { chain: this.#endpoints.chain, endpointHost: "", method: "" });
     if (fault !== undefined) throw fault;
   }
 
@@ -86,10 +86,14 @@ export class RpcBatch {
 }
 
 /** Sends one query and returns its value. @throws {RpcFault} */
-export async function askOne<T>(pool: RpcPool, query: Query<T>, options: QuestionOptions): Promise<T> {
-  const question = new RpcBatch(pool);
-  const value = question.add(query);
-  await question.ask(options);
+export async function callOne<T>(
+  endpoints: RpcEndpointSet,
+  query: Query<T>,
+  options: RpcBatchOptions,
+): Promise<T> {
+  const batch = new RpcBatch(endpoints);
+  const value = batch.add(query);
+  await batch.send(options);
   return value();
 }
 

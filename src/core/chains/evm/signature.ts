@@ -15,7 +15,7 @@ export interface CallToSign {
 }
 
 /** Context in which a transaction is signed. */
-export interface SigningSituation {
+export interface SigningContext {
   readonly nonce: bigint;
   readonly price: GasPrice;
   /** Chain height at which the search for its inclusion starts. */
@@ -26,7 +26,7 @@ export interface SigningSituation {
 export async function signCall(
   context: EvmContext,
   call: CallToSign,
-  { nonce, price, height }: SigningSituation,
+  { nonce, price, height }: SigningContext,
 ): Promise<SignedSubmission> {
   const { account, chainId, id, sender } = context.at;
   const plain = {

@@ -9,7 +9,7 @@ import { addCosts } from "./costs.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { capPrice, gasPriceFor, highestPriceWei } from "./gas.ts";
 import { addKnownProofs } from "./known_proofs.ts";
-import { addPoolLook, findContested } from "./mempool_competitors.ts";
+import { addMempoolCheck, findContested } from "./mempool_competitors.ts";
 import { balanceOf, blockAt, nonceOf } from "./queries.ts";
 import { faultAt, RpcBatch } from "./rpc_batch.ts";
 import { addReceipts } from "./receipts.ts";
@@ -29,24 +29,24 @@ export async function signDelivery(
   },
   signal: AbortSignal,
 ): Promise<SigningResult> {
-  const { chainId, pool, sender, gasPriceBufferPercent } = context.at;
+  const { chainId, endpoints, sender, gasPriceBufferPercent } = context.at;
   const { handler } = await context.hostParams.read(signal);
   const data = encodeDelivery(work.delivery, context.at.host);
   const messages = messagesOf(work.delivery);
   const { gasLimit } = work.simulation;
-  const question = new RpcBatch(pool);
-  const receipts = addReceipts(context, question, messages);
+  const batch = new RpcBatch(endpoints);
+  const receipts = addReceipts(context, batch, messages);
   const imagined = { from: sender, to: handler, data, gas: gasLimit };
-  const known = addKnownProofs(context, question, work.delivery);
-  const isContested = addPoolLook(context, question, { delivery: work.delivery, call: imagined });
-  const params = question.add(context.hostParams.query);
-  const nonce = question.add(nonceOf(sender));
-  const costs = addCosts(context, question, unsignedCall({ chainId, to: handler, data }));
-  const balance = question.add(balanceOf(sender));
-  const head = question.add(blockAt("latest"));
+  const known = addKnownProofs(context, batch, work.delivery);
+  const isContested = addMempoolCheck(context, batch, { delivery: work.delivery, call: imagined });
+  const params = batch.add(context.hostParams.query);
+  const nonce = batch.add(nonceOf(sender));
+  const costs = addCosts(context, batch, unsignedCall({ chainId, to: handler, data }));
+  const balance = batch.add(balanceOf(sender));
+  const head = batch.add(blockAt("latest"));
   const check = (place: FaultPlace): RpcFault | undefined =>
     head() === undefined ? faultAt("malformed", place, "no newest block") : undefined;
-  await question.ask({ signal, check });
+  await batch.send({ signal, check });
 
   const delivered = receipts();
   if (delivered.some((relayer) => relayer !== undefined)) return { kind: "overtaken", receipts: delivered };

@@ -15,7 +15,7 @@ import { messageGasOf } from "./message_gas.ts";
 import {
   callResult,
   gasEstimate,
-  type ImaginedCall,
+  type SimulatedCall,
   simulatedCall,
   type SimulatedOutcome,
   trace,
@@ -23,14 +23,14 @@ import {
 import { faultAt, RpcBatch } from "./rpc_batch.ts";
 import { refusalOfRevert } from "./refusals.ts";
 import {
-  addSurroundings,
-  ask,
-  type Asked,
+  addCostsAndChecks,
   handledBy,
+  type MethodResult,
   refusedBy,
-  type SimulatedWork,
-  type Way,
-} from "./simulation_way.ts";
+  runMethod,
+  type SimulationInput,
+  type SimulationMethod,
+} from "./simulation_method.ts";
 
 /**
  * Simulates a delivery on top of the newest block: one request (with cached host parameters), which also reads the
@@ -46,27 +46,30 @@ export async function simulate(
   const { handler } = await context.hostParams.read(signal);
   const data = encodeDelivery(delivery, context.at.host);
   const call = { from: context.at.sender, to: handler, data, ...await context.traceTerms(signal) };
-  const work = { delivery, messages: messagesOf(delivery), handler, call, isFirst: true };
-  return await simulateBy(context, work, tracing(context, work), signal) ??
-    await simulateBy(context, work, running(context), signal) ??
-    await simulateCalled(context, work, signal);
+  const input = { delivery, messages: messagesOf(delivery), handler, call, isFirst: true };
+  return await simulateBy(context, input, tracing(context, input), signal) ??
+    await simulateBy(context, input, running(context), signal) ??
+    await simulateCalled(context, input, signal);
 }
 
 /** Result of a simulation; `steps` if inner calls are visible. */
 type Outcome = SimulatedOutcome & { readonly steps?: readonly StepFrame[] };
 
 /** Method by traces, which show what is handled. */
-function tracing({ at: { host } }: EvmContext, { messages }: SimulatedWork): Way<TraceOutcome> {
+function tracing(
+  { at: { host } }: EvmContext,
+  { messages }: SimulationInput,
+): SimulationMethod<TraceOutcome> {
   const check = (outcome: TraceOutcome, place: FaultPlace): RpcFault | undefined => {
     if (!isBlind(outcome, messages.length)) return undefined;
     return faultAt("missing_method", { ...place, method: "debug_traceCall" }, "its traces come without logs");
   };
-  return { ability: "tracing", query: (call) => trace(call, host), check };
+  return { capability: "tracing", query: (call) => trace(call, host), check };
 }
 
 /** Method by `eth_simulateV1`. */
-function running({ at: { host } }: EvmContext): Way<SimulatedOutcome> {
-  return { ability: "simulating", query: (call) => simulatedCall(call, host) };
+function running({ at: { host } }: EvmContext): SimulationMethod<SimulatedOutcome> {
+  return { capability: "simulating", query: (call) => simulatedCall(call, host) };
 }
 
 /** True when the trace shows no log although messages would be handled, or does not show the host's part at all. */
@@ -79,32 +82,32 @@ function isBlind({ logCount, steps, revertData }: TraceOutcome, messages: number
 /** Simulates by one method; `undefined` when it is not supported. */
 async function simulateBy<T extends Outcome>(
   context: EvmContext,
-  work: SimulatedWork,
-  way: Way<T>,
+  input: SimulationInput,
+  method: SimulationMethod<T>,
   signal: AbortSignal,
 ): Promise<Simulation | undefined> {
-  const asked = await ask(context, work, way, signal);
-  if (asked.kind !== "shown") return asked.kind === "refused" ? asked : undefined;
-  const { costs, layer1Gas } = asked;
-  const wideGas = asked.outcome.gasUsed + layer1Gas;
-  const refusal = refusalOf(context, work, { ...asked.outcome, gasUsed: wideGas });
+  const result = await runMethod(context, input, method, signal);
+  if (result.kind !== "shown") return result.kind === "refused" ? result : undefined;
+  const { costs, layer1Gas } = result;
+  const wideGas = result.outcome.gasUsed + layer1Gas;
+  const refusal = refusalOf(context, input, { ...result.outcome, gasUsed: wideGas });
   if (refusal !== undefined) return { kind: "refused", refusal };
   const wanted = gasLimitFor(wideGas);
-  const gasLimit = wanted < work.call.gas ? wanted : work.call.gas;
-  const wide = accept(work, asked.outcome, { gasUsed: wideGas, gasLimit, costs });
+  const gasLimit = wanted < input.call.gas ? wanted : input.call.gas;
+  const wide = accept(input, result.outcome, { gasUsed: wideGas, gasLimit, costs });
   // Without receiving modules nothing can behave differently; if some fail, the caller tries without them.
-  if (work.messages.length === 0 || !wide.handled.every((handled) => handled)) return wide;
-  const terms = exactTerms(context, asked, gasLimit);
-  const exactWork = { ...work, call: { ...work.call, ...terms }, isFirst: false };
-  const exact = await ask(context, exactWork, way, signal);
+  if (input.messages.length === 0 || !wide.handled.every((handled) => handled)) return wide;
+  const terms = exactTerms(context, result, gasLimit);
+  const exactInput = { ...input, call: { ...input.call, ...terms }, isFirst: false };
+  const exact = await runMethod(context, exactInput, method, signal);
   if (exact.kind !== "shown") return exact.kind === "refused" ? exact : undefined;
   const { outcome } = exact;
   if (outcome.revertData !== undefined) {
-    return { kind: "refused", refusal: refusalOfRevert(outcome.revertData, work.delivery.steps.length) };
+    return { kind: "refused", refusal: refusalOfRevert(outcome.revertData, input.delivery.steps.length) };
   }
   // Only a trace shows what each message uses: without one, all the gas that may be paid for counts.
-  const gasUsed = way.ability === "tracing" ? outcome.gasUsed + layer1Gas : gasLimit;
-  return accept(work, outcome, { gasUsed, gasLimit, costs });
+  const gasUsed = method.capability === "tracing" ? outcome.gasUsed + layer1Gas : gasLimit;
+  return accept(input, outcome, { gasUsed, gasLimit, costs });
 }
 
 /**
@@ -113,9 +116,9 @@ async function simulateBy<T extends Outcome>(
  */
 function exactTerms(
   { at: { gasPriceBufferPercent } }: EvmContext,
-  { costs: { gasPriceWei }, baseFeeWei, balanceWei }: Extract<Asked<Outcome>, { kind: "shown" }>,
+  { costs: { gasPriceWei }, baseFeeWei, balanceWei }: Extract<MethodResult<Outcome>, { kind: "shown" }>,
   gasLimit: bigint,
-): Pick<ImaginedCall, "price" | "baseFeeWei" | "balanceWei"> & { readonly gas: bigint } {
+): Pick<SimulatedCall, "price" | "baseFeeWei" | "balanceWei"> & { readonly gas: bigint } {
   const price = gasPriceFor({ gasPriceWei, baseFeeWei }, gasPriceBufferPercent);
   const neededWei = gasLimit * highestPriceWei(price);
   const missing = balanceWei < neededWei ? { balanceWei: neededWei } : {};
@@ -125,7 +128,7 @@ function exactTerms(
 /** Reason why the delivery as a whole fails; `undefined` when it does not. */
 function refusalOf(
   context: EvmContext,
-  { delivery, call: { gas: limit } }: SimulatedWork,
+  { delivery, call: { gas: limit } }: SimulationInput,
   { revertData, gasUsed }: Pick<Outcome, "revertData" | "gasUsed">,
 ): Refusal | undefined {
   if (gasUsed >= limit || (revertData === "0x" && gasUsed * 64n >= limit * 63n)) {
@@ -137,7 +140,7 @@ function refusalOf(
 }
 
 function accept(
-  { delivery, messages }: SimulatedWork,
+  { delivery, messages }: SimulationInput,
   outcome: Outcome,
   { gasUsed, gasLimit, costs }: {
     readonly gasUsed: bigint;
@@ -162,15 +165,15 @@ function accept(
  */
 async function simulateCalled(
   context: EvmContext,
-  work: SimulatedWork,
+  input: SimulationInput,
   signal: AbortSignal,
 ): Promise<Simulation> {
-  const { delivery, messages, call } = work;
-  const question = new RpcBatch(context.at.pool);
-  const called = question.addOptional(callResult(call));
-  const estimated = question.addOptional(gasEstimate(call));
-  const around = addSurroundings(context, question, work);
-  await question.ask({ signal });
+  const { delivery, messages, call } = input;
+  const batch = new RpcBatch(context.at.endpoints);
+  const called = batch.addOptional(callResult(call));
+  const estimated = batch.addOptional(gasEstimate(call));
+  const around = addCostsAndChecks(context, batch, input);
+  await batch.send({ signal });
   const refusal = around.refusal();
   if (refusal !== undefined) return { kind: "refused", refusal };
   const result = called();

@@ -6,7 +6,7 @@ import type { Hex } from "../../encoding/bytes.ts";
 import { feeTokenDecimals, type HostParams, HostReadError, hostReads } from "../../evm/host_reads.ts";
 import { paraIdOf, type StateMachineId } from "../../ismp/state_machine.ts";
 import { RpcFault } from "../../rpc/fault.ts";
-import type { EndpointReport } from "../../rpc/pool.ts";
+import type { EndpointReport } from "../../rpc/endpoint_set.ts";
 import type { EventCode } from "../../telemetry/events.ts";
 import type { CheckFinding } from "../port.ts";
 import { batchCallSupport, isSupported } from "./batching.ts";
@@ -72,7 +72,7 @@ async function askEndpoints(
   hub: StateMachineId,
   signal: AbortSignal,
 ): Promise<{ readonly silent: readonly RpcFault[]; readonly facts: readonly EndpointFacts[] }> {
-  const { pool, host, sender } = context.at;
+  const { endpoints, host, sender } = context.at;
   const call = { from: sender, to: host, data: hostReads.hostParams.encode(), gas: 1_000_000n };
   const queries = {
     chainId: ask.chainId,
@@ -95,7 +95,7 @@ async function askEndpoints(
     queries.simulated,
   ];
   const conditions = { signal, timeoutMs: ENDPOINT_TIMEOUT_MS };
-  const reports = await pool.askEach(order.map(({ call }) => call), conditions);
+  const reports = await endpoints.callEach(order.map(({ call }) => call), conditions);
   const silent: RpcFault[] = [];
   const facts: EndpointFacts[] = [];
   for (const report of reports) {
@@ -248,13 +248,13 @@ async function contractFindings(
   signal: AbortSignal,
 ): Promise<readonly CheckFinding[]> {
   const chain = context.at.id.stateMachine;
-  const question = new RpcBatch(context.at.pool);
-  const code = question.add(ask.codeOf(params.handler));
-  const decimals = question.addOptional(
+  const batch = new RpcBatch(context.at.endpoints);
+  const code = batch.add(ask.codeOf(params.handler));
+  const decimals = batch.addOptional(
     ask.callResult({ to: params.feeToken, data: feeTokenDecimals.encode() }),
   );
-  const batches = question.addOptional(batchCallSupport(params.handler));
-  await question.ask({ signal });
+  const batches = batch.addOptional(batchCallSupport(params.handler));
+  await batch.send({ signal });
   const findings: CheckFinding[] = [];
   if (code() === "0x") {
     findings.push({

@@ -47,7 +47,7 @@ export async function proveFees(
 
 /** Creates the fault of a block whose state lacks what was to be proved. */
 export function absentAt(context: EvmContext, height: bigint, what: string): RpcFault {
-  const place = { chain: context.at.pool.chain, endpointHost: "", method: "eth_getProof" };
+  const place = { chain: context.at.endpoints.chain, endpointHost: "", method: "eth_getProof" };
   return faultAt("not_found", place, `at block ${height} there is ${what}`);
 }
 
@@ -95,14 +95,14 @@ export async function verifiedProof(
   },
   signal: AbortSignal,
 ): Promise<StateProof> {
-  const { pool, host } = context.at;
+  const { endpoints, host } = context.at;
   const { keys, height } = wanted;
-  const question = new RpcBatch(pool);
+  const batch = new RpcBatch(endpoints);
   const root = wanted.stateRoot === undefined
-    ? question.add(stateRootAt(height))
+    ? batch.add(stateRootAt(height))
     : (): Hash256 | undefined => wanted.stateRoot;
   const answers = [...slotsByAccount(keys, host)].map(([account, slots]) =>
-    question.add(storageProof(account, slots, height))
+    batch.add(storageProof(account, slots, height))
   );
   let proved: StateProof | UnprovableKeyError | undefined;
   const check = (place: FaultPlace): RpcFault | undefined => {
@@ -117,7 +117,7 @@ export async function verifiedProof(
       if (!(cause instanceof EvmProofError)) throw cause;
       if (cause.code !== "account_not_present") {
         const under = wanted.stateRoot === undefined ? "" : " under the root that the hub stores";
-        context.accuse(place.endpointHost, "endpoint_proof_invalid", {
+        context.reportFault(place.endpointHost, "endpoint_proof_invalid", {
           block: height,
           reason: cause.code,
           storedRoot: wanted.stateRoot !== undefined,
@@ -132,7 +132,7 @@ export async function verifiedProof(
       return undefined;
     }
   };
-  await question.ask({ signal, timeoutMs: PROOF_TIMEOUT_MS, check });
+  await batch.send({ signal, timeoutMs: PROOF_TIMEOUT_MS, check });
   if (proved instanceof UnprovableKeyError) throw proved;
   if (proved === undefined) throw new Error("The answers were not checked");
   return proved;

@@ -7,11 +7,11 @@ import { toAddress } from "../../evm/address.ts";
 import { decodeHandlerCall, type HandlerCall, HandlerCallError } from "../../evm/handler_calls.ts";
 import { decodeHostLogs } from "../../evm/host_events.ts";
 import { RpcFault } from "../../rpc/fault.ts";
-import type { RpcPool } from "../../rpc/pool.ts";
+import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { BroadcastResult, Refusal, SignedSubmission, SubmissionOutcome } from "../port.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { callResult, isTransactionKnown, nonceOf, rawTransaction, receiptOf } from "./queries.ts";
-import { askOne, RpcBatch } from "./rpc_batch.ts";
+import { callOne, RpcBatch } from "./rpc_batch.ts";
 import { refusalOfFault } from "./refusals.ts";
 import type { Receipt } from "./rpc_schemas.ts";
 import { addFinalHeight } from "./views.ts";
@@ -28,7 +28,7 @@ export async function broadcast(
   signal: AbortSignal,
 ): Promise<BroadcastResult> {
   try {
-    await askOne(context.at.pool, rawTransaction(submission.raw), { signal });
+    await callOne(context.at.endpoints, rawTransaction(submission.raw), { signal });
     return { kind: "sent" };
   } catch (fault) {
     if (!(fault instanceof RpcFault)) throw fault;
@@ -68,12 +68,12 @@ export async function fetchOutcome(
 ): Promise<SubmissionOutcome> {
   const { account, nonce, hash } = submission;
   if (account === undefined || nonce === undefined) throw new Error("A submission without account or nonce");
-  const question = new RpcBatch(context.at.pool);
-  const used = question.add(nonceOf(toAddress(account)));
-  const known = question.add(isTransactionKnown(hash));
-  const receipt = question.add(receiptOf(hash));
-  const final = addFinalHeight(context, question);
-  await question.ask({ signal });
+  const batch = new RpcBatch(context.at.endpoints);
+  const used = batch.add(nonceOf(toAddress(account)));
+  const known = batch.add(isTransactionKnown(hash));
+  const receipt = batch.add(receiptOf(hash));
+  const final = addFinalHeight(context, batch);
+  await batch.send({ signal });
   const found = receipt();
   if (found !== undefined) {
     return await included(context, submission, { found, final: final.height() }, signal);
@@ -95,8 +95,8 @@ async function afterNonceWasUsed(
 ): Promise<SubmissionOutcome> {
   const { hash } = submission;
   let witnesses = 0;
-  for (const endpoint of context.at.pool.each()) {
-    const say = await askAbout(context, endpoint, submission, signal);
+  for (const endpoint of context.at.endpoints.each()) {
+    const say = await fetchOutcomeAt(context, endpoint, submission, signal);
     if (say === undefined) continue;
     if (say.kind !== "replaced") {
       context.forgetReplaced(hash);
@@ -109,21 +109,21 @@ async function afterNonceWasUsed(
 }
 
 /** Outcome of a transaction at one endpoint; `undefined` when it does not answer, or has not seen the nonce used. */
-async function askAbout(
+async function fetchOutcomeAt(
   context: EvmContext,
-  endpoint: RpcPool,
+  endpoint: RpcEndpointSet,
   submission: SignedSubmission,
   signal: AbortSignal,
 ): Promise<SubmissionOutcome | undefined> {
   const { account, nonce, hash } = submission;
   if (account === undefined || nonce === undefined) throw new Error("A submission without account or nonce");
-  const question = new RpcBatch(endpoint);
-  const used = question.add(nonceOf(toAddress(account)));
-  const receipt = question.add(receiptOf(hash));
-  const known = question.add(isTransactionKnown(hash));
-  const final = addFinalHeight(context, question);
+  const batch = new RpcBatch(endpoint);
+  const used = batch.add(nonceOf(toAddress(account)));
+  const receipt = batch.add(receiptOf(hash));
+  const known = batch.add(isTransactionKnown(hash));
+  const final = addFinalHeight(context, batch);
   try {
-    await question.ask({ signal, timeoutMs: WITNESS_TIMEOUT_MS });
+    await batch.send({ signal, timeoutMs: WITNESS_TIMEOUT_MS });
   } catch (fault) {
     if (fault instanceof RpcFault) return undefined;
     throw fault;
@@ -196,15 +196,15 @@ async function reasonOf(
   if (gas !== undefined && found.gasUsed * 64n >= gas * 63n) {
     return { code: "unspecified", detail: `ran out of gas (limit ${gas})` };
   }
-  const question = new RpcBatch(context.at.pool);
+  const batch = new RpcBatch(context.at.endpoints);
   const call = {
     from: toAddress(submission.account ?? ""),
     to: toAddress(to ?? ""),
     data: calldata,
     gas,
   };
-  const replayed = question.addOptional(callResult(call, found.blockNumber));
-  await question.ask({ signal });
+  const replayed = batch.addOptional(callResult(call, found.blockNumber));
+  await batch.send({ signal });
   const result = replayed();
   if (!(result instanceof RpcFault)) {
     return { code: "unspecified", detail: "reverted, but not when called on top of its block" };

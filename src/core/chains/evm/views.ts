@@ -8,7 +8,7 @@ import { RpcFault } from "../../rpc/fault.ts";
 import type { CounterpartyView } from "../port.ts";
 import type { EvmContext } from "./evm_context.ts";
 import { blockAt, blockNumber, contractRead } from "./queries.ts";
-import { askOne, faultAt, RpcBatch } from "./rpc_batch.ts";
+import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
 
 /** Finality depth if the tag `finalized` is unknown: two epochs of Ethereum. */
 const FINALITY_DEPTH = 64n;
@@ -20,10 +20,10 @@ export interface FinalHeightSlot {
 }
 
 /** Adds the queries for the final height to a batch. */
-export function addFinalHeight(context: EvmContext, question: RpcBatch): FinalHeightSlot {
-  const head = question.add(blockNumber);
+export function addFinalHeight(context: EvmContext, batch: RpcBatch): FinalHeightSlot {
+  const head = batch.add(blockNumber);
   if (context.isUnsupported("finalized")) return { height: () => below(head()) };
-  const block = question.addOptional(blockAt("finalized"));
+  const block = batch.addOptional(blockAt("finalized"));
   const height = (): bigint => {
     const found = block();
     if (found instanceof RpcFault || found === undefined) {
@@ -42,9 +42,9 @@ function below(head: bigint): bigint {
 
 /** Newest final block. One request. */
 export async function fetchFinalHeight(context: EvmContext, signal: AbortSignal): Promise<bigint> {
-  const question = new RpcBatch(context.at.pool);
-  const final = addFinalHeight(context, question);
-  await question.ask({ signal });
+  const batch = new RpcBatch(context.at.endpoints);
+  const final = addFinalHeight(context, batch);
+  await batch.send({ signal });
   return final.height();
 }
 
@@ -54,11 +54,11 @@ export async function fetchBlockTime(
   height: bigint,
   signal: AbortSignal,
 ): Promise<bigint> {
-  const question = new RpcBatch(context.at.pool);
-  const block = question.add(blockAt(height));
+  const batch = new RpcBatch(context.at.endpoints);
+  const block = batch.add(blockAt(height));
   const check = (place: Parameters<typeof faultAt>[1]): RpcFault | undefined =>
     block() === undefined ? faultAt("lagging", place, `no block ${height} yet`) : undefined;
-  await question.ask({ signal, check });
+  await batch.send({ signal, check });
   const found = block();
   if (found === undefined) throw new Error("The block was checked");
   return found.timestamp;
@@ -70,14 +70,14 @@ export async function fetchView(
   counterparty: StateMachineId,
   signal: AbortSignal,
 ): Promise<CounterpartyView> {
-  const { pool, host } = context.at;
-  const question = new RpcBatch(pool);
+  const { endpoints, host } = context.at;
+  const batch = new RpcBatch(endpoints);
   const paraId = paraIdOf(counterparty.stateMachine);
-  const height = question.add(contractRead(host, hostReads.latestStateMachineHeight, paraId));
-  const now = question.add(contractRead(host, hostReads.timestamp));
-  const period = question.add(contractRead(host, hostReads.challengePeriod));
-  const frozen = question.add(contractRead(host, hostReads.frozen));
-  await question.ask({ signal });
+  const height = batch.add(contractRead(host, hostReads.latestStateMachineHeight, paraId));
+  const now = batch.add(contractRead(host, hostReads.timestamp));
+  const period = batch.add(contractRead(host, hostReads.challengePeriod));
+  const frozen = batch.add(contractRead(host, hostReads.frozen));
+  await batch.send({ signal });
   const status = frozen();
   return {
     // The host initialises a known para id with height 1, which has no commitment.
@@ -94,14 +94,14 @@ export async function fetchUpdateTime(
   { id, height }: StateMachineHeight,
   signal: AbortSignal,
 ): Promise<bigint | undefined> {
-  const { pool, host } = context.at;
+  const { endpoints, host } = context.at;
   const read = contractRead(
     host,
     hostReads.stateMachineCommitmentUpdateTime,
     paraIdOf(id.stateMachine),
     height,
   );
-  const time = await askOne(pool, read, { signal });
+  const time = await callOne(endpoints, read, { signal });
   return time === 0n ? undefined : time;
 }
 
@@ -111,7 +111,7 @@ export async function fetchStateRoot(
   { id, height }: StateMachineHeight,
   signal: AbortSignal,
 ): Promise<Hash256 | undefined> {
-  const { pool, host } = context.at;
+  const { endpoints, host } = context.at;
   const read = contractRead(host, hostReads.stateMachineCommitment, paraIdOf(id.stateMachine), height);
-  return (await askOne(pool, read, { signal }))?.stateRoot;
+  return (await callOne(endpoints, read, { signal }))?.stateRoot;
 }

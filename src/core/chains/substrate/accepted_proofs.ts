@@ -57,7 +57,7 @@ export class AcceptedProofs {
 
   async #readRange(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly AcceptedProof[]> {
     const { client } = this.#node;
-    const hashes = await client.ask(calls.blockHashes(from, to), signal);
+    const hashes = await client.call(calls.blockHashes(from, to), signal);
     const heights = new Map<Hash256, bigint>();
     for (const [index, hash] of hashes.entries()) {
       if (hash !== undefined) heights.set(hash, from + BigInt(index));
@@ -93,7 +93,7 @@ export class AcceptedProofs {
     const ends = [calls.runtimeVersion(first), calls.runtimeVersion(last)] as const;
     if (this.#canQueryRanges) {
       const query = calls.storageChanges(otherKeys.systemEvents(), first, last);
-      const [changes, ...versions] = await client.tryAll([query, ...ends], signal);
+      const [changes, ...versions] = await client.callAllSettled([query, ...ends], signal);
       const known = versions.map(required);
       if (!(changes instanceof RpcFault)) return { changes, versions: known };
       if (changes.code !== "missing_method") throw changes;
@@ -101,7 +101,10 @@ export class AcceptedProofs {
       this.#node.log.info("storage_query_unavailable");
     }
     const reads = blocks.map((block) => calls.storage(otherKeys.systemEvents(), block));
-    const [values, versions] = await Promise.all([client.askAll(reads, signal), client.askAll(ends, signal)]);
+    const [values, versions] = await Promise.all([
+      client.callAll(reads, signal),
+      client.callAll(ends, signal),
+    ]);
     return {
       changes: values.map((value, index) => ({ block: blocks[index] ?? first, value })),
       versions,
@@ -116,7 +119,7 @@ export class AcceptedProofs {
   ): Promise<Runtime> {
     const [first, last] = versions;
     const isSame = first !== undefined && first.specVersion === last?.specVersion;
-    const version = isSame ? first : await this.#node.client.ask(calls.runtimeVersion(block), signal);
+    const version = isSame ? first : await this.#node.client.call(calls.runtimeVersion(block), signal);
     return await this.#node.runtimes.ofVersion(version, signal, block);
   }
 
@@ -144,7 +147,7 @@ export async function fetchRotations(
   node: SubstrateNode,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<bigint, bigint>> {
-  const stored = await node.client.ask(calls.storage(beefyProofsKeys.rotationProofs()), signal);
+  const stored = await node.client.call(calls.storage(beefyProofsKeys.rotationProofs()), signal);
   return decodeValue(node, stored, rotationsCodec, "BeefyConsensusProofs.RotationProofs") ?? new Map();
 }
 
@@ -153,8 +156,8 @@ export async function fetchAcceptedIndex(
   node: SubstrateNode,
   signal: AbortSignal,
 ): Promise<AcceptedProofIndex> {
-  const head = await node.client.ask(calls.finalizedHash(), signal);
-  const [rotations, messaging] = await node.client.askAll([
+  const head = await node.client.call(calls.finalizedHash(), signal);
+  const [rotations, messaging] = await node.client.callAll([
     calls.storage(beefyProofsKeys.rotationProofs(), head),
     calls.storage(beefyProofsKeys.messagingProofs(), head),
   ], signal);
@@ -179,9 +182,9 @@ export async function fetchProofBytes(
   const { client } = node;
   const byHeight = calls.offchainValue(offchainKeys.beefyMessagingProof(height));
   if (newSetId !== undefined) {
-    const found = await client.ask(calls.offchainValue(offchainKeys.beefyRotationProof(newSetId)), signal);
+    const found = await client.call(calls.offchainValue(offchainKeys.beefyRotationProof(newSetId)), signal);
     if (found !== undefined) return found;
-    const [old, index] = await client.askAll(
+    const [old, index] = await client.callAll(
       [byHeight, calls.storage(beefyProofsKeys.messagingProofs())],
       signal,
     );
@@ -189,11 +192,11 @@ export async function fetchProofBytes(
     // A rotation may prove a height that a messaging proof had already proven: then the bytes are that one's.
     return messaging.includes(height) ? undefined : old;
   }
-  const found = await client.ask(byHeight, signal);
+  const found = await client.call(byHeight, signal);
   if (found !== undefined) return found;
   for (const [setId, provenHeight] of await fetchRotations(node, signal)) {
     if (provenHeight !== height) continue;
-    return await client.ask(calls.offchainValue(offchainKeys.beefyRotationProof(setId)), signal);
+    return await client.call(calls.offchainValue(offchainKeys.beefyRotationProof(setId)), signal);
   }
   return undefined;
 }

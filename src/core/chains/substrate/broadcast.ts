@@ -14,7 +14,7 @@ export async function broadcast(
   signal: AbortSignal,
 ): Promise<BroadcastResult> {
   try {
-    await node.client.ask(calls.submit(submission.raw), signal);
+    await node.client.call(calls.submit(submission.raw), signal);
     return { kind: "sent" };
   } catch (fault) {
     if (!(fault instanceof RpcFault)) throw fault;

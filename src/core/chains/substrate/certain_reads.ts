@@ -40,7 +40,7 @@ async function isFarEnough(
   { height = 0n, timeSec = 0n }: ReadSince,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const [header, stored] = await node.client.askAll(
+  const [header, stored] = await node.client.callAll(
     [calls.header(), calls.storage(otherKeys.timestampNow())],
     signal,
   );

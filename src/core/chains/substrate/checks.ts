@@ -36,7 +36,7 @@ export async function checkChain(
   signal: AbortSignal,
 ): Promise<readonly CheckFinding[]> {
   const findings = new Findings(node);
-  const [identity, methods, finalized, now, height] = await node.client.tryAll([
+  const [identity, methods, finalized, now, height] = await node.client.callAllSettled([
     calls.stateCall("IsmpRuntimeApi_host_state_machine", new Uint8Array()),
     calls.methods(),
     calls.finalizedHash(),
@@ -70,7 +70,7 @@ export async function checkConsensusTarget(
   signal: AbortSignal,
 ): Promise<readonly CheckFinding[]> {
   const findings = new Findings(node);
-  const [identity, methods, finalized, now] = await node.client.tryAll([
+  const [identity, methods, finalized, now] = await node.client.callAllSettled([
     calls.stateCall("IsmpRuntimeApi_host_state_machine", new Uint8Array()),
     calls.methods(),
     calls.finalizedHash(),
@@ -164,7 +164,7 @@ function checkClock(findings: Findings, chainMs: bigint | undefined): void {
 
 /** Checks that the configured hash function gives the hash by which the node knows a block. */
 async function checkHashing(findings: Findings, block: Hash256, signal: AbortSignal): Promise<void> {
-  const header = await findings.node.client.ask(calls.header(block), signal);
+  const header = await findings.node.client.call(calls.header(block), signal);
   if (header === undefined) throw findings.node.client.fault("lagging", "chain_getHeader", "no final block");
   const { hashing } = findings.node;
   if (headerHash(header, hashing) === block) return;

@@ -7,8 +7,8 @@ import { type IsmpMessage, ismpMessagesCodec } from "../../ismp/ismp_message.ts"
 import { consensusSignerMessage } from "../../ismp/signed_messages.ts";
 import type { ConsensusStateId } from "../../ismp/state_machine.ts";
 import type { Refusal, SignedSubmission } from "../port.ts";
-import { dryRunExtrinsic, makeSubmission, type Recipe, refusalOfSize } from "./dry_run.ts";
-import { fetchClientFacts } from "./consensus_views.ts";
+import { dryRunExtrinsic, type ExtrinsicRecipe, makeSubmission, refusalOfSize } from "./dry_run.ts";
+import { fetchClientSnapshot } from "./consensus_views.ts";
 import { bareExtrinsic, type MessageSigner } from "./extrinsics.ts";
 import { callLayouts } from "./layout.ts";
 import type { SubstrateNode } from "./node.ts";
@@ -47,15 +47,15 @@ export async function dryRunUpdates(
   signal: AbortSignal,
 ): Promise<Refusal | undefined> {
   try {
-    const { trial } = await dryRunExtrinsic(node, recipeOf(node, updates, options), signal);
-    return trial.kind === "valid" ? undefined : await explain(node, updates.id, trial.reason, signal);
+    const { result } = await dryRunExtrinsic(node, recipeOf(node, updates, options), signal);
+    return result.kind === "valid" ? undefined : await explain(node, updates.id, result.reason, signal);
   } catch (fault) {
     return refusalOfSize(fault);
   }
 }
 
 /** Never compressed: docs/protocol/hub-consensus.md section 3.4. */
-function recipeOf(node: SubstrateNode, updates: Updates, options: UpdateOptions): Recipe {
+function recipeOf(node: SubstrateNode, updates: Updates, options: UpdateOptions): ExtrinsicRecipe {
   const messages = ismpMessagesCodec.enc(signedMessages(updates, options));
   return {
     build: (runtime) => bareExtrinsic(node, runtime.encodeCall(callLayouts.consensus, messages)),
@@ -80,7 +80,7 @@ async function explain(
   reason: string,
   signal: AbortSignal,
 ): Promise<Refusal> {
-  const { client, nowSec } = await fetchClientFacts(node, id, "best", signal);
+  const { client, nowSec } = await fetchClientSnapshot(node, id, "best", signal);
   if (client === undefined) return { code: "not_ready", detail: `the hub has no consensus client ${id}` };
   if (client.isFrozen) return { code: "host_frozen", detail: `the consensus client ${id} is frozen` };
   const ageSec = nowSec - client.updatedSec;

@@ -11,12 +11,12 @@ import {
 import { blake2Concat, ismpKeys, otherKeys, storagePrefix } from "../../ismp/storage_keys.ts";
 import { bool, bytes, u64 } from "../../encoding/scale.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
-import type { ConsensusClientView, HubBlock } from "../consensus_hub.ts";
+import type { ConsensusClientView, HubBlock } from "../consensus_target.ts";
 import type { SubstrateNode } from "./node.ts";
 import { decodeValue, Values } from "./views.ts";
 
 /** Light client with its trusted state, and the clock that decides whether it accepts updates. */
-export interface ClientFacts {
+export interface ClientSnapshot {
   /** `undefined`: the hub has no such client. */
   readonly client: ConsensusClientView | undefined;
   /** Clock of the target, Unix seconds. */
@@ -24,12 +24,12 @@ export interface ClientFacts {
 }
 
 /** Fetches a light client and the clock, at one block. One round trip, two for the final block. */
-export async function fetchClientFacts(
+export async function fetchClientSnapshot(
   node: SubstrateNode,
   id: ConsensusStateId,
   block: HubBlock,
   signal: AbortSignal,
-): Promise<ClientFacts> {
+): Promise<ClientSnapshot> {
   const keys = {
     state: ismpKeys.consensusStates(id),
     clientId: ismpKeys.consensusStateClient(id),
@@ -39,7 +39,7 @@ export async function fetchClientFacts(
     now: otherKeys.timestampNow(),
   };
   const at = await fetchHash(node, block, signal);
-  const values = new Values(node, await node.client.askStorage(Object.values(keys), at, signal));
+  const values = new Values(node, await node.client.readStorage(Object.values(keys), at, signal));
   const nowSec = (values.read(keys.now, u64, "Timestamp.Now") ?? 0n) / 1000n;
   const clientId = values.read(keys.clientId, consensusClientIdCodec, "ConsensusStateClient");
   const state = values.read(keys.state, bytes, "ConsensusStates");
@@ -60,7 +60,7 @@ async function fetchHash(
   block: HubBlock,
   signal: AbortSignal,
 ): Promise<Hash256 | undefined> {
-  return block === "final" ? await node.client.ask(calls.finalizedHash(), signal) : undefined;
+  return block === "final" ? await node.client.call(calls.finalizedHash(), signal) : undefined;
 }
 
 /** Fetches the latest stored height of a chain. One round trip. */
@@ -69,7 +69,7 @@ export async function fetchLatestHeight(
   of: StateMachineId,
   signal: AbortSignal,
 ): Promise<bigint | undefined> {
-  const stored = await node.client.ask(calls.storage(ismpKeys.latestStateMachineHeight(of)), signal);
+  const stored = await node.client.call(calls.storage(ismpKeys.latestStateMachineHeight(of)), signal);
   return decodeValue(node, stored, u64, "LatestStateMachineHeight");
 }
 
@@ -86,7 +86,7 @@ export async function fetchCommitment(
   const isBounded = runtime.hasStorage("Ismp", "BoundedStateCommitments") ||
     !runtime.hasStorage("Ismp", "StateCommitments");
   const key = isBounded ? ismpKeys.boundedStateCommitments(of.id, of.height) : olderCommitmentKey(of);
-  const stored = await node.client.ask(calls.storage(key), signal);
+  const stored = await node.client.call(calls.storage(key), signal);
   return decodeValue(node, stored, stateCommitmentCodec, "StateCommitment");
 }
 
@@ -97,7 +97,7 @@ function olderCommitmentKey(of: StateMachineHeight): Uint8Array {
 
 /** Fetches the clock of the target, Unix seconds. One round trip. */
 export async function fetchNowSec(node: SubstrateNode, signal: AbortSignal): Promise<bigint> {
-  const stored = await node.client.ask(calls.storage(otherKeys.timestampNow()), signal);
+  const stored = await node.client.call(calls.storage(otherKeys.timestampNow()), signal);
   return (decodeValue(node, stored, u64, "Timestamp.Now") ?? 0n) / 1000n;
 }
 
@@ -108,6 +108,6 @@ export async function fetchStorage(
   signal: AbortSignal,
 ): Promise<readonly (Uint8Array | undefined)[]> {
   if (keys.length === 0) return [];
-  const values = await node.client.askStorage(keys, await fetchHash(node, block, signal), signal);
+  const values = await node.client.readStorage(keys, await fetchHash(node, block, signal), signal);
   return keys.map((key) => values.get(toHex(key)));
 }

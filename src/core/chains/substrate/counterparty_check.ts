@@ -30,7 +30,7 @@ export async function checkCounterparty(
   const { client } = node;
   const { stateMachine } = entry.id;
   const findings = new Findings(node);
-  const [height, host, period] = await client.tryAll([
+  const [height, host, period] = await client.callAllSettled([
     ismpCalls.latestHeight(entry.id),
     calls.storage(hostExecutiveKeys.evmHosts(stateMachine)),
     calls.storage(ismpKeys.challengePeriod(entry.id)),
@@ -64,11 +64,11 @@ export async function findUnlisted(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const key = ismpKeys.consensusStateClient(consensusStateId);
-  const stored = await node.client.ask(calls.storage(key), signal);
+  const stored = await node.client.call(calls.storage(key), signal);
   const clientId = decodeValue(node, stored, consensusClientIdCodec, "Ismp.ConsensusStateClient");
   const list = clientId && acceptedChainsOf(clientId);
   if (list === undefined) return undefined;
-  const entry = await node.client.ask(calls.storage(list.key(stateMachine)), signal);
+  const entry = await node.client.call(calls.storage(list.key(stateMachine)), signal);
   return entry === undefined ? describeUnlisted(stateMachine, list) : undefined;
 }
 
@@ -81,7 +81,7 @@ async function describeUnknown(
   const { stateMachine, consensusStateId } = id;
   const [known, [client]] = await Promise.all([
     fetchKnownIds(node, signal),
-    node.client.askStorage([ismpKeys.consensusStateClient(consensusStateId)], undefined, signal),
+    node.client.readStorage([ismpKeys.consensusStateClient(consensusStateId)], undefined, signal),
   ]);
   const isUnused = known.every((other) =>
     other.stateMachine !== stateMachine && other.consensusStateId !== consensusStateId
@@ -115,7 +115,7 @@ function checkHost(
 /** Fetches ids that have a height on the hub: the last bytes of each key are the id itself (Blake2_128Concat). */
 async function fetchKnownIds(node: SubstrateNode, signal: AbortSignal): Promise<readonly StateMachineId[]> {
   const prefix = storagePrefix("Ismp", "LatestStateMachineHeight");
-  const keys = await node.client.ask(calls.keysPaged(prefix, MAX_HINTED), signal);
+  const keys = await node.client.call(calls.keysPaged(prefix, MAX_HINTED), signal);
   return keys.flatMap((key) => {
     try {
       return [decodeStrict(stateMachineIdCodec, key.slice(prefix.length + 16), "StateMachineId")];

@@ -11,19 +11,19 @@ import type { Runtime } from "./runtime.ts";
 import { findModuleError, readDryRun, readValidation } from "./validity.ts";
 
 /** Recipe of an extrinsic. */
-export interface Recipe {
+export interface ExtrinsicRecipe {
   readonly build: (runtime: Runtime) => BareExtrinsic;
   /** Maximum size of an extrinsic, bytes. */
   readonly maxCallBytes: number;
 }
 
 /** Result of a dry run. */
-export type Trial =
+export type DryRun =
   | { readonly kind: "valid" }
-  | ({ readonly kind: "invalid" } & FailureWords);
+  | ({ readonly kind: "invalid" } & DryRunFailure);
 
 /** Reason why an extrinsic fails, by the runtime's names. */
-export interface FailureWords {
+export interface DryRunFailure {
   readonly reason: string;
   /** `Pallet.Error`; the pool's check does not report one. */
   readonly error: string | undefined;
@@ -32,12 +32,12 @@ export interface FailureWords {
 /** Creates a submission. One round trip. @throws {RpcFault} `too_large`. */
 export async function makeSubmission(
   node: SubstrateNode,
-  recipe: Recipe,
+  recipe: ExtrinsicRecipe,
   signal: AbortSignal,
 ): Promise<SignedSubmission> {
   const { extrinsic, header } = await withCurrentRuntime(node, async (runtime) => {
     const built = build(node, recipe, runtime);
-    const [version, best] = await node.client.askAll([calls.runtimeVersion(), calls.header()], signal);
+    const [version, best] = await node.client.callAll([calls.runtimeVersion(), calls.header()], signal);
     return { version, extrinsic: built, header: best };
   }, signal);
   if (header === undefined) throw node.client.fault("malformed", "chain_getHeader", "no best block");
@@ -52,37 +52,39 @@ export async function makeSubmission(
  */
 export async function dryRunExtrinsic(
   node: SubstrateNode,
-  recipe: Recipe,
+  recipe: ExtrinsicRecipe,
   signal: AbortSignal,
-): Promise<{ readonly trial: Trial; readonly askMore: (() => Promise<Trial | undefined>) | undefined }> {
+): Promise<
+  { readonly result: DryRun; readonly fetchDetail: (() => Promise<DryRun | undefined>) | undefined }
+> {
   const { runtime, extrinsic, answer } = await withCurrentRuntime(node, async (current) => {
     const built = build(node, recipe, current);
-    const [version, validated] = await node.client.tryAll(
+    const [version, validated] = await node.client.callAllSettled(
       [calls.runtimeVersion(), validationCall(built)],
       signal,
     );
     if (version instanceof RpcFault) throw version;
     return { version, runtime: current, extrinsic: built, answer: validated };
   }, signal);
-  const askMore = (): Promise<Trial | undefined> => dryRun(node, runtime, extrinsic, signal);
+  const fetchDetail = (): Promise<DryRun | undefined> => callDryRun(node, runtime, extrinsic, signal);
   if (answer instanceof RpcFault) {
-    const trial = answer.code === "missing_method" ? await askMore() : undefined;
-    if (trial === undefined) throw answer;
-    return { trial, askMore: undefined };
+    const result = answer.code === "missing_method" ? await fetchDetail() : undefined;
+    if (result === undefined) throw answer;
+    return { result, fetchDetail: undefined };
   }
   const verdict = readValidation(answer);
   if (verdict.kind === "unreadable") throw node.client.fault("malformed", VALIDATE_METHOD, "no verdict");
-  return { trial: verdict.kind === "valid" ? verdict : { ...verdict, error: undefined }, askMore };
+  return { result: verdict.kind === "valid" ? verdict : { ...verdict, error: undefined }, fetchDetail };
 }
 
 /** Calls `system_dryRun`, which only nodes with unsafe methods offer. `undefined`: not offered, or no verdict. */
-async function dryRun(
+async function callDryRun(
   node: SubstrateNode,
   runtime: Runtime,
   extrinsic: BareExtrinsic,
   signal: AbortSignal,
-): Promise<Trial | undefined> {
-  const [answer] = await node.client.tryAll([calls.dryRun(extrinsic.bytes)], signal);
+): Promise<DryRun | undefined> {
+  const [answer] = await node.client.callAllSettled([calls.dryRun(extrinsic.bytes)], signal);
   if (answer instanceof RpcFault) {
     if (answer.code === "missing_method") return undefined;
     throw answer;
@@ -124,7 +126,7 @@ export function requireSize(node: SubstrateNode, extrinsic: BareExtrinsic, maxCa
   throw node.client.fault("too_large", "author_submitExtrinsic", `${size} of at most ${maxCallBytes} bytes`);
 }
 
-function build(node: SubstrateNode, recipe: Recipe, runtime: Runtime): BareExtrinsic {
+function build(node: SubstrateNode, recipe: ExtrinsicRecipe, runtime: Runtime): BareExtrinsic {
   const extrinsic = recipe.build(runtime);
   requireSize(node, extrinsic, recipe.maxCallBytes);
   return extrinsic;

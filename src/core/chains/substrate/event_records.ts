@@ -136,7 +136,7 @@ function findNext(types: EventTypes, reader: Measure, from: number, left: number
   };
   for (const end of ends()) if (areRecords(types, reader, end, left) === reader.length) return end;
   for (const end of ends()) if (left > 0 && areRecords(types, reader, end, 1) !== undefined) return end;
-  throw new RangeError(`no event can be told apart from byte ${from} on`);
+  throw new RangeError(`events cannot be separated from byte ${from} on`);
 }
 
 /** End of `count` readable records that begin at `at`; `undefined` when there are none. */

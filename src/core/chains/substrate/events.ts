@@ -70,7 +70,7 @@ async function fetchChunk(
   }
   if (found.missing > 0n) {
     if (from !== to) return await halves();
-    tellMissing(source, from, found.missing);
+    reportMissing(source, from, found.missing);
   } else if (found.dispatched > 0n) source.missing.noteComplete(from);
   return toChainEvents(source.node, found.events);
 }
@@ -110,8 +110,8 @@ async function findKept(node: SubstrateNode, from: bigint, to: bigint, signal: A
 }
 
 async function hasState(node: SubstrateNode, block: bigint, signal: AbortSignal): Promise<boolean> {
-  const [hash] = await node.client.askAll([calls.blockHash(block)], signal);
-  const [value] = await node.client.tryAll([calls.storage(counterOf(node), hash)], signal);
+  const [hash] = await node.client.callAll([calls.blockHash(block)], signal);
+  const [value] = await node.client.callAllSettled([calls.storage(counterOf(node), hash)], signal);
   if (!(value instanceof RpcFault)) return true;
   if (value.code !== "pruned") throw value;
   return false;
@@ -123,7 +123,7 @@ function counterOf({ isHub }: SubstrateNode): Uint8Array {
 }
 
 /** Reports missing messages. @throws {RpcFault} `pruned` while the block may be requested again. */
-function tellMissing({ node, missing }: EventSource, block: bigint, count: bigint): void {
+function reportMissing({ node, missing }: EventSource, block: bigint, count: bigint): void {
   const detail = `${count} messages of block ${block} are missing from the node's offchain database`;
   if (!missing.mayPass(block)) throw node.client.fault("pruned", METHOD, detail);
   node.log.error(
@@ -146,13 +146,13 @@ async function queryRange(
   signal: AbortSignal,
 ): Promise<Range> {
   // One message: a second small one right behind it would wait for the first one's TCP acknowledgement (RFC 896).
-  const [header, blocks, ...ends] = await node.client.tryAll(
+  const [header, blocks, ...ends] = await node.client.callAllSettled(
     [calls.header(), ismpCalls.events(from, to), calls.blockHash(from - 1n), calls.blockHash(to)],
     signal,
   );
   if (header instanceof RpcFault) throw header;
   if (header === undefined || header.height < to) {
-    throw node.client.fault("lagging", METHOD, `best block ${header?.height}, asked up to ${to}`);
+    throw node.client.fault("lagging", METHOD, `best block ${header?.height}, requested up to ${to}`);
   }
   if (blocks instanceof RpcFault) throw blocks;
   requireEveryBlock(node, blocks, from, to);
@@ -177,7 +177,7 @@ function requireEveryBlock(
   for (const [hash, events] of blocks) {
     for (const { meta } of events) {
       const isHere = meta.blockHash === hash && meta.blockNumber >= from && meta.blockNumber <= to;
-      if (!isHere) throw node.client.fault("malformed", METHOD, "an event of a block that was not asked for");
+      if (!isHere) throw node.client.fault("malformed", METHOD, "an event of a block that was not requested");
     }
   }
 }
@@ -206,7 +206,7 @@ async function countDispatched(
   const isSameChain = before !== undefined && last !== undefined && blocks.has(last);
   if (!isSameChain) throw node.client.fault("lagging", METHOD, "the chain was reorganised meanwhile");
   const key = counterOf(node);
-  const stored = await node.client.askAll([calls.storage(key, before), calls.storage(key, last)], signal);
+  const stored = await node.client.callAll([calls.storage(key, before), calls.storage(key, last)], signal);
   const [atStart, atEnd] = stored.map((value) => decodeValue(node, value, u64, "counter"));
   return atEnd === undefined ? 0n : atEnd - (atStart ?? 0n);
 }

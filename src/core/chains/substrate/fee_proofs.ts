@@ -31,7 +31,7 @@ export async function fetchRequestMetadata(
   if (commitments.length === 0) return [];
   const trie = await node.childTrie.key(signal);
   const reads = commitments.map((each) => calls.childStorage(trie, childTrieKeys.requestCommitment(each)));
-  const stored = await node.client.askAll(reads, signal);
+  const stored = await node.client.callAll(reads, signal);
   return stored.map((value) => decodeValue(node, value, requestMetadataCodec, "RequestCommitments"));
 }
 
@@ -90,7 +90,7 @@ export async function proveState(
   } catch (fault) {
     if (!(fault instanceof RpcFault) || fault.code !== "missing_method") throw fault;
     const block = await fetchBlockHash(node, height, signal);
-    return encodeStateProof(node, await node.client.ask(calls.readProof(keys, block), signal));
+    return encodeStateProof(node, await node.client.call(calls.readProof(keys, block), signal));
   }
 }
 
@@ -124,7 +124,7 @@ async function fetchChildTrieRoot(
 ): Promise<Hash256> {
   const { client } = node;
   const block = await fetchBlockHash(node, height, signal);
-  const header = await client.ask(calls.header(block), signal);
+  const header = await client.call(calls.header(block), signal);
   if (header === undefined) throw client.fault("pruned", "chain_getHeader", `no header of block ${height}`);
   try {
     const digest = findConsensusDigest(header.fields.logs);

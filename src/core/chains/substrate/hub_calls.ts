@@ -12,14 +12,14 @@ import {
 import { getRequestsWithProofCodec } from "../../ismp/ismp_message.ts";
 import type { Proof } from "../../ismp/proof.ts";
 import type { Refusal, SignedSubmission } from "../port.ts";
-import type { HubCall, HubCallRefusal } from "../hub_accounts.ts";
-import { dryRunExtrinsic, type FailureWords, makeSubmission, refusalOfSize } from "./dry_run.ts";
+import type { HubCallRefusal, RelayerHubCall } from "../hub_accounts.ts";
+import { dryRunExtrinsic, type DryRunFailure, makeSubmission, refusalOfSize } from "./dry_run.ts";
 import { compressCall } from "./compression.ts";
 import { bareExtrinsic } from "./extrinsics.ts";
 import { callLayouts } from "./layout.ts";
 import { codeOfModuleError } from "./module_errors.ts";
 import type { SubstrateNode } from "./node.ts";
-import { fetchProofFacts } from "./proof_facts.ts";
+import { fetchProofContext } from "./proof_context.ts";
 import { fetchReceipts } from "./receipts.ts";
 import { refusalOfGets, refusalOfProof } from "./refusal.ts";
 import type { Runtime } from "./runtime.ts";
@@ -28,7 +28,7 @@ import type { Runtime } from "./runtime.ts";
  * Encodes the call with the indexes of the runtime.
  * @throws {RuntimeFault} when the runtime has no such call, or other arguments.
  */
-export function encodeHubCall(runtime: Runtime, call: HubCall): Uint8Array {
+export function encodeHubCall(runtime: Runtime, call: RelayerHubCall): Uint8Array {
   switch (call.kind) {
     case "accumulate":
       return runtime.encodeCall(callLayouts.accumulateFees, withdrawalProofCodec.enc(call.proof));
@@ -56,9 +56,9 @@ export interface HubCallOptions {
  * Dry-runs the call. One round trip if it would be accepted; else two: the pool gives no reason, so `system_dryRun`
  * is called for the pallet's error, and storage is read for what the proofs' heights lack.
  */
-export async function tryHubCall(
+export async function dryRunHubCall(
   node: SubstrateNode,
-  call: HubCall,
+  call: RelayerHubCall,
   options: HubCallOptions,
   signal: AbortSignal,
 ): Promise<HubCallRefusal | undefined> {
@@ -72,7 +72,7 @@ export async function tryHubCall(
 /** Creates the extrinsic, compressed if that helps. One round trip. @throws {RpcFault} `too_large`. */
 export async function prepareHubCall(
   node: SubstrateNode,
-  call: HubCall,
+  call: RelayerHubCall,
   { maxCallBytes }: HubCallOptions,
   signal: AbortSignal,
 ): Promise<SignedSubmission> {
@@ -88,24 +88,24 @@ export async function prepareHubCall(
 
 async function ask(
   node: SubstrateNode,
-  call: HubCall,
+  call: RelayerHubCall,
   { maxCallBytes }: HubCallOptions,
   signal: AbortSignal,
 ): Promise<HubCallRefusal | undefined> {
-  const { trial, askMore } = await dryRunExtrinsic(node, {
+  const { result, fetchDetail } = await dryRunExtrinsic(node, {
     // Never compressed: the decompressor's own error could hide the pallet's.
     build: (runtime) => bareExtrinsic(node, encodeHubCall(runtime, call)),
     maxCallBytes,
   }, signal);
-  if (trial.kind === "valid") return undefined;
-  const more = askMore?.().then((run) => run?.kind === "invalid" ? run : trial);
-  return await explain(node, call, more ?? trial, signal);
+  if (result.kind === "valid") return undefined;
+  const more = fetchDetail?.().then((run) => run?.kind === "invalid" ? run : result);
+  return await explain(node, call, more ?? result, signal);
 }
 
 async function explain(
   node: SubstrateNode,
-  call: HubCall,
-  found: FailureWords | Promise<FailureWords>,
+  call: RelayerHubCall,
+  found: DryRunFailure | Promise<DryRunFailure>,
   signal: AbortSignal,
 ): Promise<HubCallRefusal> {
   const [{ reason, error }, known] = await Promise.all([found, findReason(node, call, signal)]);
@@ -118,13 +118,13 @@ async function explain(
 /** Checks the rules that depend on storage only: the pallets report one error for all of them. */
 async function findReason(
   node: SubstrateNode,
-  call: HubCall,
+  call: RelayerHubCall,
   signal: AbortSignal,
 ): Promise<Refusal | undefined> {
   const proofs = proofsOf(call);
   const gets = call.kind === "answerGets" ? call.answer.requests.map(getMessage) : [];
   const [facts, receipts] = await Promise.all([
-    Promise.all(proofs.map(({ height }) => fetchProofFacts(node, height, signal))),
+    Promise.all(proofs.map(({ height }) => fetchProofContext(node, height, signal))),
     fetchReceipts(node, gets, signal),
   ]);
   const nowSec = facts[0]?.nowSec ?? 0n;
@@ -132,7 +132,7 @@ async function findReason(
   return ofGets ?? facts.map(refusalOfProof).find((refusal) => refusal !== undefined);
 }
 
-function proofsOf(call: HubCall): readonly Proof[] {
+function proofsOf(call: RelayerHubCall): readonly Proof[] {
   switch (call.kind) {
     case "accumulate":
       return [call.proof.sourceProof, call.proof.destProof];

@@ -46,7 +46,7 @@ export class Runtimes {
   /** Returns the runtime of the best block as last seen; queries the node only the first time. @throws {RpcFault} */
   async current(signal: AbortSignal): Promise<Runtime> {
     const known = this.#newest === undefined ? undefined : this.#byVersion.get(this.#newest);
-    return await (known ?? this.ofVersion(await this.#client.ask(calls.runtimeVersion(), signal), signal));
+    return await (known ?? this.ofVersion(await this.#client.call(calls.runtimeVersion(), signal), signal));
   }
 
   /** Returns the runtime of a version that the node just reported, loaded if it is new. @throws {RpcFault} */
@@ -58,7 +58,7 @@ export class Runtimes {
 
   #load(version: RuntimeVersion, signal: AbortSignal, block: Hash256 | undefined): Promise<Runtime> {
     const key = version.specVersion;
-    const loading = this.#client.ask(calls.metadata(block), signal)
+    const loading = this.#client.call(calls.metadata(block), signal)
       .then((metadata) => loadRuntime(this.#chain, version, metadata));
     // A failed or aborted load must not be remembered.
     loading.catch(() => this.#byVersion.delete(key));
@@ -86,7 +86,7 @@ export class ChildTrie {
    */
   async key(signal: AbortSignal): Promise<Uint8Array> {
     if (this.#known !== undefined) return childTrieKey(this.#known);
-    const [newer, older] = await this.#client.askAll(
+    const [newer, older] = await this.#client.callAll(
       [calls.storage(childTrieKey("ISMPv2")), calls.storage(childTrieKey("ISMP"))],
       signal,
     );

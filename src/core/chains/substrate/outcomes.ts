@@ -9,7 +9,7 @@ import { otherKeys } from "../../ismp/storage_keys.ts";
 import { RpcFault } from "../../rpc/fault.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import type { BlockRef, SignedSubmission, SubmissionOutcome } from "../port.ts";
-import type { UpdateOutcome } from "../consensus_hub.ts";
+import type { UpdateOutcome } from "../consensus_target.ts";
 import { extrinsicHash } from "./extrinsics.ts";
 import { codeOfModuleError } from "./module_errors.ts";
 import { readBlockEvents, readFields } from "./block_events.ts";
@@ -53,7 +53,7 @@ class Cache<Key, Value> {
   }
 }
 
-interface Look {
+interface WindowScan {
   /** First block of the window. */
   readonly from: bigint;
   readonly bestHeight: bigint;
@@ -90,10 +90,10 @@ export class Outcomes {
 
   /** As {@link fetch}, with the heights of other chains that the extrinsic stored. @throws {RpcFault} */
   async fetchUpdate(submission: SignedSubmission, signal: AbortSignal): Promise<UpdateOutcome> {
-    const look = await this.#look(submission, submission.madeAtHeight, signal);
-    const { found } = await this.#search(submission, look, signal);
+    const scan = await this.#scanWindow(submission, submission.madeAtHeight, signal);
+    const { found } = await this.#search(submission, scan, signal);
     if (found === "forgotten") return { kind: "unknown" };
-    return found ?? await this.#settle(submission, look, signal);
+    return found ?? await this.#settle(submission, scan, signal);
   }
 
   /**
@@ -104,14 +104,14 @@ export class Outcomes {
   async fetchLasting(submission: SignedSubmission, signal: AbortSignal): Promise<SubmissionOutcome> {
     let from = this.#progress.find(submission.hash) ?? submission.madeAtHeight;
     for (let window = 0; window < WINDOWS_PER_FETCH; window++) {
-      const look = await this.#look(submission, from, signal);
-      const { found, finalHeight } = await this.#search(submission, look, signal);
+      const scan = await this.#scanWindow(submission, from, signal);
+      const { found, finalHeight } = await this.#search(submission, scan, signal);
       if (found === "forgotten") return { kind: "unknown" };
       if (found !== undefined) return withoutHeights(found);
       const end = from + WINDOW_BLOCKS;
-      if (look.bestHeight < end) return withoutHeights(await this.#settle(submission, look, signal));
-      const isComplete = BigInt(look.blocks.length) === WINDOW_BLOCKS &&
-        look.blocks.every((block) => this.#blocks.find(block.hash) !== undefined);
+      if (scan.bestHeight < end) return withoutHeights(await this.#settle(submission, scan, signal));
+      const isComplete = BigInt(scan.blocks.length) === WINDOW_BLOCKS &&
+        scan.blocks.every((block) => this.#blocks.find(block.hash) !== undefined);
       // Blocks were reorganised meanwhile: the next fetch reads their successors.
       if (!isComplete) break;
       from = end;
@@ -121,10 +121,10 @@ export class Outcomes {
   }
 
   /** Outcome of an extrinsic that is not in the blocks of `scan`. */
-  async #settle(submission: SignedSubmission, look: Look, signal: AbortSignal): Promise<UpdateOutcome> {
-    if (look.isInPool === true) return { kind: "pending" };
+  async #settle(submission: SignedSubmission, scan: WindowScan, signal: AbortSignal): Promise<UpdateOutcome> {
+    if (scan.isInPool === true) return { kind: "pending" };
     // It may have moved from the pool into a block between the two answers: search again, in the blocks since then.
-    const again = await this.#look(submission, look.from, signal);
+    const again = await this.#scanWindow(submission, scan.from, signal);
     const { found } = await this.#search(submission, again, signal);
     if (found === "forgotten") return { kind: "unknown" };
     if (found !== undefined || again.isInPool === true) return found ?? { kind: "pending" };
@@ -133,16 +133,16 @@ export class Outcomes {
     return isShown || isOld ? { kind: "unknown" } : { kind: "pending" };
   }
 
-  async #look(
+  async #scanWindow(
     submission: SignedSubmission,
     from: bigint,
     signal: AbortSignal,
     upTo = this.#bestSeen + AHEAD_BLOCKS,
-  ): Promise<Look> {
+  ): Promise<WindowScan> {
     const heights: bigint[] = [];
     const last = upTo < from + AHEAD_BLOCKS ? from + AHEAD_BLOCKS : upTo;
     for (let height = from; height <= last && height < from + WINDOW_BLOCKS; height++) heights.push(height);
-    const [pool, header, finalized, ...hashes] = await this.#node.client.tryAll(
+    const [pool, header, finalized, ...hashes] = await this.#node.client.callAllSettled(
       [calls.pendingExtrinsics(), calls.header(), calls.finalizedHash(), ...heights.map(calls.blockHash)],
       signal,
     );
@@ -152,7 +152,7 @@ export class Outcomes {
     const bestHeight = header?.height ?? 0n;
     if (bestHeight > this.#bestSeen) this.#bestSeen = bestHeight;
     const isShort = bestHeight > last && last < from + WINDOW_BLOCKS - 1n;
-    if (isShort) return await this.#look(submission, from, signal, bestHeight);
+    if (isShort) return await this.#scanWindow(submission, from, signal, bestHeight);
     const blocks: BlockRef[] = [];
     for (const [index, hash] of hashes.entries()) {
       if (hash instanceof RpcFault) throw hash;
@@ -173,14 +173,14 @@ export class Outcomes {
    */
   async #search(
     submission: SignedSubmission,
-    look: Look,
+    scan: WindowScan,
     signal: AbortSignal,
   ): Promise<{ readonly found: Found | "forgotten" | undefined; readonly finalHeight: bigint }> {
-    const finalHeight = await this.#scan(look, signal);
-    for (const block of look.blocks) {
+    const finalHeight = await this.#readNew(scan, signal);
+    for (const block of scan.blocks) {
       const index = this.#blocks.find(block.hash)?.get(submission.hash);
       if (index === undefined) continue;
-      const parent = look.blocks.find(({ height }) => height === block.height - 1n)?.hash;
+      const parent = scan.blocks.find(({ height }) => height === block.height - 1n)?.hash;
       // The block was found by its height, so it is on the chain of the final block.
       const isFinal = block.height <= finalHeight;
       try {
@@ -199,17 +199,17 @@ export class Outcomes {
   }
 
   /** Reads the blocks that were not read before, and finds the height of the final block: one round trip. */
-  async #scan(look: Look, signal: AbortSignal): Promise<bigint> {
+  async #readNew(scan: WindowScan, signal: AbortSignal): Promise<bigint> {
     const { client } = this.#node;
-    const fresh = look.blocks.filter((block) => this.#blocks.find(block.hash) === undefined);
-    const known = look.blocks.find((block) => block.hash === look.finalized)?.height ??
-      this.#heights.find(look.finalized);
+    const fresh = scan.blocks.filter((block) => this.#blocks.find(block.hash) === undefined);
+    const known = scan.blocks.find((block) => block.hash === scan.finalized)?.height ??
+      this.#heights.find(scan.finalized);
     const bodies = fresh.map((block) => calls.extrinsics(block.hash));
-    const header = known === undefined ? [calls.header(look.finalized)] : [];
+    const header = known === undefined ? [calls.header(scan.finalized)] : [];
     if (fresh.length === 0 && known !== undefined) return known;
-    const answers = await Promise.all([client.askAll(bodies, signal), client.askAll(header, signal)]);
+    const answers = await Promise.all([client.callAll(bodies, signal), client.callAll(header, signal)]);
     const height = known ?? answers[1][0]?.height ?? 0n;
-    this.#heights.store(look.finalized, height);
+    this.#heights.store(scan.finalized, height);
     for (const [index, block] of fresh.entries()) {
       const extrinsics = answers[0][index];
       if (extrinsics === undefined) {
@@ -239,8 +239,8 @@ export class Outcomes {
     const known = this.#results.find(key);
     if (known !== undefined) return known;
     const { client, runtimes } = this.#node;
-    const before = parent ?? (await client.ask(calls.header(block.hash), signal))?.parent ?? block.hash;
-    const [stored, version] = await client.askAll(
+    const before = parent ?? (await client.call(calls.header(block.hash), signal))?.parent ?? block.hash;
+    const [stored, version] = await client.callAll(
       [calls.storage(otherKeys.systemEvents(), block.hash), calls.runtimeVersion(before)],
       signal,
     );

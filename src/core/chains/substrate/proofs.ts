@@ -34,7 +34,7 @@ async function proveByMmr(
   height: bigint,
   signal: AbortSignal,
 ): Promise<MessageProof> {
-  const encoded = await node.client.ask(ismpCalls.mmrProof(height, leavesOf(messages)), signal);
+  const encoded = await node.client.call(ismpCalls.mmrProof(height, leavesOf(messages)), signal);
   const proof = decode(node, mmrProofCodec, encoded, "mmr_queryProof");
   if (proof.leafIndicesAndPos.length !== messages.length) {
     const found = proof.leafIndicesAndPos.length;
@@ -91,7 +91,7 @@ export async function fetchProofNodes(
     queries.push(query(keys.slice(start, start + KEYS_PER_QUERY)));
   }
   const nodes = new Map<Hex, Uint8Array>();
-  for (const [index, answer] of (await node.client.askAll(queries, signal)).entries()) {
+  for (const [index, answer] of (await node.client.callAll(queries, signal)).entries()) {
     const part = decode(node, list(bytes), answer, queries[index]?.method ?? "proof");
     for (const trieNode of part) nodes.set(toHex(trieNode), trieNode);
   }

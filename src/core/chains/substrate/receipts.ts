@@ -35,7 +35,7 @@ export async function fetchReceipts(
 ): Promise<readonly (Uint8Array | undefined)[]> {
   if (messages.length === 0) return [];
   const reads = receiptCalls(await node.childTrie.key(signal), messages);
-  return readReceipts(node, messages, await node.client.askAll(reads, signal));
+  return readReceipts(node, messages, await node.client.callAll(reads, signal));
 }
 
 /**

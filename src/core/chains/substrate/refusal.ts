@@ -10,7 +10,7 @@ import type { StateMachine } from "../../ismp/state_machine.ts";
 import type { Delivery, DeliveryStep, Refusal } from "../port.ts";
 
 /** State of the host about the chain that a proof is about. */
-export interface ProofFacts {
+export interface ProofContext {
   readonly isFrozen: boolean;
   /** Undefined: none configured, and then the host accepts no proofs. */
   readonly challengePeriodSec: bigint | undefined;
@@ -24,7 +24,7 @@ export interface ProofFacts {
 }
 
 /** {@link ProofContext} of a step's proof, and the receipts of its messages. */
-export interface StepFacts extends ProofFacts {
+export interface StepContext extends ProofContext {
   /** Per message the relayer that delivered it already. */
   readonly receipts: readonly (Uint8Array | undefined)[];
 }
@@ -37,7 +37,7 @@ export interface StepFacts extends ProofFacts {
 export function findRefusal(
   host: { readonly stateMachine: StateMachine; readonly isHub: boolean },
   delivery: Delivery,
-  facts: readonly (StepFacts | undefined)[],
+  facts: readonly (StepContext | undefined)[],
 ): Refusal | undefined {
   let before = 0;
   for (const [index, step] of delivery.steps.entries()) {
@@ -54,7 +54,7 @@ export function findRefusal(
 }
 
 /** First rule that a proof breaks by its height alone. */
-export function refusalOfProof(facts: ProofFacts): Refusal | undefined {
+export function refusalOfProof(facts: ProofContext): Refusal | undefined {
   if (facts.isFrozen) return { code: "host_frozen", detail: "the consensus client is frozen" };
   if (facts.updateTimeSec === undefined) {
     return { code: "not_ready", detail: "no commitment is stored for the proof's height" };
@@ -119,7 +119,7 @@ function isTimedOut(request: { readonly timeoutTimestampSec: bigint }, nowSec: b
 function refusalOfMessages(
   host: { readonly stateMachine: StateMachine; readonly isHub: boolean },
   step: Extract<DeliveryStep, { kind: "messages" }>,
-  facts: StepFacts,
+  facts: StepContext,
 ): Refusal | undefined {
   const seen = new Set<Hash256>();
   return gather(step.messages.map((message, index) => {

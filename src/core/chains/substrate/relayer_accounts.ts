@@ -42,7 +42,7 @@ export async function fetchFeeBalance(
   address: Uint8Array,
   signal: AbortSignal,
 ): Promise<bigint> {
-  const stored = await node.client.ask(calls.storage(relayerKeys.fees(chain, address)), signal);
+  const stored = await node.client.call(calls.storage(relayerKeys.fees(chain, address)), signal);
   return decodeValue(node, stored, u256, "Relayer.Fees") ?? 0n;
 }
 
@@ -52,7 +52,7 @@ export async function fetchMinimumWithdrawal(
   chain: StateMachine,
   signal: AbortSignal,
 ): Promise<bigint> {
-  const stored = await node.client.ask(calls.storage(relayerKeys.minimumWithdrawalAmount(chain)), signal);
+  const stored = await node.client.call(calls.storage(relayerKeys.minimumWithdrawalAmount(chain)), signal);
   return decodeValue(node, stored, u256, "Relayer.MinimumWithdrawalAmount") ?? DEFAULT_MINIMUM_WITHDRAWAL;
 }
 
@@ -63,7 +63,7 @@ export async function fetchRelayerNonce(
   chain: StateMachine,
   signal: AbortSignal,
 ): Promise<bigint> {
-  const stored = await node.client.ask(calls.storage(relayerKeys.nonce(address, chain)), signal);
+  const stored = await node.client.call(calls.storage(relayerKeys.nonce(address, chain)), signal);
   return decodeValue(node, stored, u64, "Relayer.Nonce") ?? 0n;
 }
 
@@ -76,7 +76,7 @@ export async function fetchRotationReward(
 ): Promise<{ readonly amount: bigint; readonly isClaimed: boolean }> {
   const amount = relayerKeys.outboundConsensusDeliveryReward(chain);
   const claimed = relayerKeys.outboundConsensusRotationsClaimed(chain, setId);
-  const stored = await node.client.askStorage([amount, claimed], undefined, signal);
+  const stored = await node.client.readStorage([amount, claimed], undefined, signal);
   return {
     amount: new Values(node, stored).read(amount, u128, "Relayer.OutboundConsensusDeliveryReward") ?? 0n,
     // The value is a unit: no bytes.
@@ -91,7 +91,7 @@ export async function fetchIsRequestClaimed(
   signal: AbortSignal,
 ): Promise<boolean> {
   const key = relayerKeys.outboundRequestsClaimed(commitment);
-  return await node.client.ask(calls.storage(key), signal) !== undefined;
+  return await node.client.call(calls.storage(key), signal) !== undefined;
 }
 
 /** Modules with a reward above zero, by their id in hex; two round trips for up to 1000 modules. */
@@ -103,9 +103,9 @@ export async function fetchRewardedModules(
   const rewards = new Map<string, bigint>();
   let start: Uint8Array | undefined;
   for (;;) {
-    const keys = await node.client.ask(calls.keysPaged(prefix, KEYS_PER_PAGE, start), signal);
+    const keys = await node.client.call(calls.keysPaged(prefix, KEYS_PER_PAGE, start), signal);
     if (keys.length === 0) return rewards;
-    const values = new Values(node, await node.client.askStorage(keys, undefined, signal));
+    const values = new Values(node, await node.client.readStorage(keys, undefined, signal));
     for (const key of keys) {
       const reward = values.read(key, u128, "Relayer.OutboundRequestDeliveryReward") ?? 0n;
       if (reward > 0n) rewards.set(toHex(readModule(node, key.slice(prefix.length + HASH_BYTES))), reward);

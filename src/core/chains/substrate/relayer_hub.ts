@@ -8,15 +8,15 @@ import type {
   AcceptedProof,
   AcceptedProofIndex,
   ClaimStatus,
-  HubCall,
   HubCallRefusal,
   ProofLister,
   RelayerHub,
+  RelayerHubCall,
   SenderLimit,
 } from "../hub_accounts.ts";
 import { AcceptedProofs, fetchAcceptedIndex, fetchProofBytes, fetchRotations } from "./accepted_proofs.ts";
 import { checkCounterparty, findUnlisted } from "./counterparty_check.ts";
-import { prepareHubCall, tryHubCall } from "./hub_calls.ts";
+import { dryRunHubCall, prepareHubCall } from "./hub_calls.ts";
 import type { SubstrateNode } from "./node.ts";
 import type { Outcomes } from "./outcomes.ts";
 import {
@@ -30,10 +30,10 @@ import {
 } from "./relayer_accounts.ts";
 import { fetchSenderLimits } from "./sender_limits.ts";
 import {
-  type ChainParts,
-  connectParts,
+  createParts,
   SubstrateChain,
   type SubstrateChainDeps,
+  type SubstrateChainParts,
   type SubstrateNodeOptions,
 } from "./substrate_chain.ts";
 
@@ -47,7 +47,7 @@ export function createHubChain(
   deps: SubstrateChainDeps,
   options: SubstrateNodeOptions,
 ): RelayerHub & ProofLister & FeeChain {
-  return new Hub(connectParts(deps, options, true), options);
+  return new Hub(createParts(deps, options, true), options);
 }
 
 class Hub extends SubstrateChain implements RelayerHub, ProofLister {
@@ -55,7 +55,7 @@ class Hub extends SubstrateChain implements RelayerHub, ProofLister {
   readonly #outcomes: Outcomes;
   readonly #acceptedProofs: AcceptedProofs;
 
-  constructor(parts: ChainParts, options: SubstrateNodeOptions) {
+  constructor(parts: SubstrateChainParts, options: SubstrateNodeOptions) {
     super(parts, { ...options, feeTokenDecimals: HUB_FEE_TOKEN_DECIMALS });
     this.#node = parts.node;
     this.#outcomes = parts.outcomes;
@@ -110,11 +110,11 @@ class Hub extends SubstrateChain implements RelayerHub, ProofLister {
     return fetchIsRequestClaimed(this.#node, commitment, signal);
   }
 
-  dryRunCall(call: HubCall, signal: AbortSignal): Promise<HubCallRefusal | undefined> {
-    return tryHubCall(this.#node, call, this.limits, signal);
+  dryRunCall(call: RelayerHubCall, signal: AbortSignal): Promise<HubCallRefusal | undefined> {
+    return dryRunHubCall(this.#node, call, this.limits, signal);
   }
 
-  prepareCall(call: HubCall, signal: AbortSignal): Promise<SignedSubmission> {
+  prepareCall(call: RelayerHubCall, signal: AbortSignal): Promise<SignedSubmission> {
     return prepareHubCall(this.#node, call, this.limits, signal);
   }
 

@@ -4,7 +4,7 @@
  */
 import { equalBytes, toHex } from "../../encoding/bytes.ts";
 import { isBlockedSender } from "../../ismp/blocked_senders.ts";
-import { addressCodec, subscriptionCodec } from "../../ismp/host_params.ts";
+import { hostAddressCodec, subscriptionCodec } from "../../ismp/host_params.ts";
 import type { StateMachine } from "../../ismp/state_machine.ts";
 import { bandwidthKeys, otherKeys } from "../../ismp/storage_keys.ts";
 import { list, u64 } from "../../encoding/scale.ts";
@@ -34,10 +34,10 @@ export async function fetchSenderLimits(
     otherKeys.timestampNow(),
     ...apps.flatMap((app) => [bandwidthKeys.allowlist(source, app), bandwidthKeys.allowance(source, app)]),
   ];
-  const stored = isMetered ? await node.client.askStorage(keys, undefined, signal) : undefined;
+  const stored = isMetered ? await node.client.readStorage(keys, undefined, signal) : undefined;
   const values = stored === undefined ? undefined : new Values(node, stored);
   const nowSec = (values?.read(otherKeys.timestampNow(), u64, "Timestamp.Now") ?? 0n) / 1000n;
-  const seller = values?.read(manager, addressCodec, "Bandwidth.BandwidthManager");
+  const seller = values?.read(manager, hostAddressCodec, "Bandwidth.BandwidthManager");
   return senders.map((from, index): SenderLimit => {
     if (isBlockedSender(specName, from)) return { kind: "blocked" };
     const app = apps[index] ?? from;

@@ -3,9 +3,9 @@ import type { Delivery, Refusal, Simulation } from "../port.ts";
 import { dryRunExtrinsic, refusalOfSize } from "./dry_run.ts";
 import { deliveryExtrinsic, type MessageSigner, readDelivery } from "./extrinsics.ts";
 import type { SubstrateNode } from "./node.ts";
-import { fetchProofFacts } from "./proof_facts.ts";
+import { fetchProofContext } from "./proof_context.ts";
 import { fetchReceipts } from "./receipts.ts";
-import { findRefusal, type StepFacts } from "./refusal.ts";
+import { findRefusal, type StepContext } from "./refusal.ts";
 
 /**
  * Checks whether the runtime would accept the delivery. One round trip if it would, else two. An extrinsic above
@@ -22,12 +22,12 @@ export async function simulate(
   if (posts.kind === "refused") return posts;
   const { signer, maxCallBytes } = options;
   try {
-    const { trial } = await dryRunExtrinsic(node, {
+    const { result } = await dryRunExtrinsic(node, {
       build: (runtime) => deliveryExtrinsic(node, runtime, posts.steps, signer),
       maxCallBytes,
     }, signal);
-    if (trial.kind === "valid") return accepted(delivery);
-    return { kind: "refused", refusal: await explain(node, delivery, trial.reason, signal) };
+    if (result.kind === "valid") return accepted(delivery);
+    return { kind: "refused", refusal: await explain(node, delivery, result.reason, signal) };
   } catch (fault) {
     return { kind: "refused", refusal: refusalOfSize(fault) };
   }
@@ -63,11 +63,11 @@ async function fetchFacts(
   delivery: Delivery,
   index: number,
   signal: AbortSignal,
-): Promise<StepFacts | undefined> {
+): Promise<StepContext | undefined> {
   const step = delivery.steps[index];
   if (step?.kind !== "messages") return undefined;
   const [proof, receipts] = await Promise.all([
-    fetchProofFacts(node, step.proof.height, signal),
+    fetchProofContext(node, step.proof.height, signal),
     fetchReceipts(node, step.messages, signal),
   ]);
   return { ...proof, receipts };

@@ -98,11 +98,11 @@ export const DEFAULT_MAX_CALL_BYTES = 3_500_000;
 
 /** Creates a chain of `type = "substrate"`; connects at the first call. @throws {SignatureError} for a bad signer. */
 export function createSubstrateChain(deps: SubstrateChainDeps, options: SubstrateChainOptions): FeeChain {
-  return new SubstrateChain(connectParts(deps, options, false), options);
+  return new SubstrateChain(createParts(deps, options, false), options);
 }
 
 /** Shared parts of a chain's methods. */
-export interface ChainParts {
+export interface SubstrateChainParts {
   readonly endpoint: SocketEndpoint;
   readonly node: SubstrateNode;
   readonly signer: MessageSigner;
@@ -110,11 +110,11 @@ export interface ChainParts {
 }
 
 /** Creates the parts of a chain; nothing is connected yet. @throws {SignatureError} for a bad signer. */
-export function connectParts(
+export function createParts(
   deps: SubstrateChainDeps,
   options: SubstrateNodeOptions,
   isHub: boolean,
-): ChainParts {
+): SubstrateChainParts {
   const chain = options.id.stateMachine;
   const endpoint = createSocketEndpoint(deps, {
     url: options.rpcWs.reveal(),
@@ -156,7 +156,10 @@ export class SubstrateChain implements FeeChain {
   readonly #missing: MissingMessages;
   readonly #feeTokenDecimals: number;
 
-  constructor(parts: ChainParts, options: Pick<SubstrateChainOptions, "maxCallBytes" | "feeTokenDecimals">) {
+  constructor(
+    parts: SubstrateChainParts,
+    options: Pick<SubstrateChainOptions, "maxCallBytes" | "feeTokenDecimals">,
+  ) {
     this.id = parts.node.id;
     this.limits = {
       maxMessagesPerStep: MAX_MESSAGES_PER_STEP,
@@ -258,7 +261,7 @@ export class SubstrateChain implements FeeChain {
     const reads = receiptCalls(await node.childTrie.key(signal), messages);
     const { extrinsic, header, receipts } = await withCurrentRuntime(node, async (runtime) => {
       const built = deliveryExtrinsic(node, runtime, posts.steps, this.#signer);
-      const [version, best, ...stored] = await node.client.askAll(
+      const [version, best, ...stored] = await node.client.callAll(
         [calls.runtimeVersion(), calls.header(), ...reads],
         signal,
       );

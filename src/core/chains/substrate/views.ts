@@ -45,15 +45,15 @@ export function decodeValue<T>(
 
 /** Best block. */
 export async function fetchHeight(node: SubstrateNode, signal: AbortSignal): Promise<bigint> {
-  const header = await node.client.ask(calls.header(), signal);
+  const header = await node.client.call(calls.header(), signal);
   if (header === undefined) throw node.client.fault("malformed", "chain_getHeader", "no best block");
   return header.height;
 }
 
 /** Newest finalized block. Two round trips: the node names it by hash only. */
 export async function fetchFinalHeight(node: SubstrateNode, signal: AbortSignal): Promise<bigint> {
-  const hash = await node.client.ask(calls.finalizedHash(), signal);
-  const header = await node.client.ask(calls.header(hash), signal);
+  const hash = await node.client.call(calls.finalizedHash(), signal);
+  const header = await node.client.call(calls.header(hash), signal);
   if (header === undefined) {
     throw node.client.fault("lagging", "chain_getHeader", "no header of the final block");
   }
@@ -66,7 +66,7 @@ export async function fetchBlockHash(
   height: bigint,
   signal: AbortSignal,
 ): Promise<Hash256> {
-  const hash = await node.client.ask(calls.blockHash(height), signal);
+  const hash = await node.client.call(calls.blockHash(height), signal);
   if (hash === undefined) throw node.client.fault("lagging", "chain_getBlockHash", `no block ${height}`);
   return hash;
 }
@@ -78,7 +78,7 @@ export async function fetchBlockTime(
   signal: AbortSignal,
 ): Promise<bigint> {
   const hash = await fetchBlockHash(node, height, signal);
-  const stored = await node.client.ask(calls.storage(otherKeys.timestampNow(), hash), signal);
+  const stored = await node.client.call(calls.storage(otherKeys.timestampNow(), hash), signal);
   return (decodeValue(node, stored, u64, "Timestamp.Now") ?? 0n) / 1000n;
 }
 
@@ -94,7 +94,7 @@ export async function fetchView(
     period: ismpKeys.challengePeriod(counterparty),
     frozen: ismpKeys.frozenConsensusClients(counterparty.consensusStateId),
   };
-  const stored = await node.client.askStorage(Object.values(keys), undefined, signal);
+  const stored = await node.client.readStorage(Object.values(keys), undefined, signal);
   const values = new Values(node, stored);
   return {
     height: values.read(keys.height, u64, "LatestStateMachineHeight") ?? 0n,
@@ -128,6 +128,6 @@ export async function fetchUpdateTime(
   signal: AbortSignal,
 ): Promise<bigint | undefined> {
   const key = await updateTimeKey(node, height, signal);
-  const stored = await node.client.ask(calls.storage(key), signal);
+  const stored = await node.client.call(calls.storage(key), signal);
   return decodeValue(node, stored, u64, "StateMachineUpdateTime");
 }

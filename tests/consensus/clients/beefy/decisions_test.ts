@@ -14,7 +14,7 @@ import {
   leafCountAt,
 } from "../../../../src/consensus/clients/beefy/proof_choice.ts";
 import type { ChainEvent } from "../../../../src/core/chains/port.ts";
-import type { HostConsensusView } from "../../../../src/core/chains/consensus_receiver.ts";
+import type { HostConsensusView } from "../../../../src/core/chains/evm_follower.ts";
 import { toHash256 } from "../../../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
 import { lastMountainBlocks } from "../../../../src/consensus/clients/beefy/spec/build_proof.ts";

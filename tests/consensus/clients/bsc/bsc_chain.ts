@@ -1,5 +1,5 @@
 /** A BSC-type chain in memory: headers made by the rule of the devnet's validators, and a hub that follows it. */
-import type { ConsensusClientView, ConsensusTarget } from "../../../../src/core/chains/consensus_hub.ts";
+import type { ConsensusClientView, ConsensusTarget } from "../../../../src/core/chains/consensus_target.ts";
 import { type Hash256, toHash256 } from "../../../../src/core/encoding/bytes.ts";
 import { type BscNetwork, findBscNetwork } from "../../../../src/consensus/clients/bsc/spec/bsc_network.ts";
 import {

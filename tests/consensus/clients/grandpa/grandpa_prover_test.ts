@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { ConsensusTarget } from "../../../../src/core/chains/consensus_hub.ts";
+import type { ConsensusTarget } from "../../../../src/core/chains/consensus_target.ts";
 import { consensusDigestCodec, timestampDigestCodec } from "../../../../src/core/ismp/host_state.ts";
 import { findDigest } from "../../../../devnet/hub/digest.ts";
 import { GRANDPA_CLIENT_ID } from "../../../../src/consensus/clients/grandpa/target_client.ts";

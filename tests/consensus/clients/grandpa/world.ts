@@ -11,7 +11,7 @@ import type {
   InitialConsensusState,
   ProverFinding,
 } from "../../../../src/consensus/prover.ts";
-import type { ConsensusTarget } from "../../../../src/core/chains/consensus_hub.ts";
+import type { ConsensusTarget } from "../../../../src/core/chains/consensus_target.ts";
 import type { GrandpaConsensusState } from "../../../../src/consensus/clients/grandpa/spec/message.ts";
 import { decodeGrandpaState } from "../../../../src/consensus/clients/grandpa/spec/verify_message.ts";
 import {

@@ -6,7 +6,7 @@ import {
   type ParachainProverOptions,
 } from "../../../../src/consensus/clients/parachain/parachain_prover.ts";
 import type { ConsensusProver, ProverFinding } from "../../../../src/consensus/prover.ts";
-import type { ConsensusTarget } from "../../../../src/core/chains/consensus_hub.ts";
+import type { ConsensusTarget } from "../../../../src/core/chains/consensus_target.ts";
 import {
   paraIdOf,
   parseStateMachine,

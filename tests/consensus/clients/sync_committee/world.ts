@@ -2,7 +2,7 @@
  * A beacon chain, beacon nodes of it that misbehave each in its own way, and a hub that takes what it verifies: all
  * that the prover sees of the world.
  */
-import type { ConsensusClientView } from "../../../../src/core/chains/consensus_hub.ts";
+import type { ConsensusClientView } from "../../../../src/core/chains/consensus_target.ts";
 import type { Refusal } from "../../../../src/core/chains/port.ts";
 import { EndpointUrl } from "../../../../src/core/config/redact.ts";
 import {
@@ -19,7 +19,7 @@ import type { UpdateLayout } from "../../../../src/consensus/clients/sync_commit
 import { evmStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
 import { createHttpEndpoint, type Fetch, platformFetch } from "../../../../src/core/rpc/http.ts";
 import { translateEvmError } from "../../../../src/core/rpc/evm_errors.ts";
-import { RpcPool } from "../../../../src/core/rpc/pool.ts";
+import { RpcEndpointSet } from "../../../../src/core/rpc/endpoint_set.ts";
 import type { Clock } from "../../../../src/core/runtime/clock.ts";
 import type { ConsensusProver, ProverFinding } from "../../../../src/consensus/prover.ts";
 import { createSyncCommitteeProver } from "../../../../src/consensus/clients/sync_committee/sync_committee_prover.ts";
@@ -169,7 +169,7 @@ export class World implements AsyncDisposable {
     return createSyncCommitteeProver({
       ...deps,
       hub: this.hub,
-      execution: new RpcPool(deps, { chain, endpoints: [endpoint] }),
+      execution: new RpcEndpointSet(deps, { chain, endpoints: [endpoint] }),
       fetch: this.#fetch,
       log: this.log,
       summariesText,

@@ -14,7 +14,7 @@ import {
   type EvmChain,
   type EvmChainOptions,
 } from "../../../../src/core/chains/evm/evm_chain.ts";
-import type { ConsensusReceiver } from "../../../../src/core/chains/consensus_receiver.ts";
+import type { EvmFollower } from "../../../../src/core/chains/evm_follower.ts";
 import { EndpointUrl, Secret } from "../../../../src/core/config/redact.ts";
 import type { Hash256 } from "../../../../src/core/encoding/bytes.ts";
 import { fromHex, toHash256 } from "../../../../src/core/encoding/bytes.ts";
@@ -49,7 +49,7 @@ export const hub: StateMachineId = {
 
 /** An adapter with what it logged and how many HTTP requests it made. */
 export interface ChainUnderTest {
-  readonly chain: EvmChain & ConsensusReceiver;
+  readonly chain: EvmChain & EvmFollower;
   readonly log: RecordedLog;
   readonly requests: { count: number };
 }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Chain, Delivery, ProofTaker } from "../../../../src/core/chains/port.ts";
+import type { Chain, Delivery, ProofVerifier } from "../../../../src/core/chains/port.ts";
 import { concatBytes, fromHex, type Hex, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { hostSlots, requestSenderSlot } from "../../../../src/core/evm/host_storage.ts";
 import type { Message } from "../../../../src/core/ismp/message.ts";
@@ -37,7 +37,7 @@ import {
 } from "./chain_fixture.ts";
 
 const relayer = fromHex(DEVNET_ACCOUNTS.relayer.address);
-const target: ProofTaker = {
+const target: ProofVerifier = {
   id: hub,
   family: "substrate",
   fetchStateRoot: () => Promise.resolve(undefined),
@@ -109,7 +109,7 @@ Deno.test("evm chain: a proof that leads to another root than the hub's is refus
     const messages = events.flatMap((event): Message[] => event.kind === "message" ? [event.message] : []);
     const stateRoot = toHash256((await host.reader.getBlock({ blockNumber: height })).stateRoot);
     const asked: bigint[] = [];
-    const taker: ProofTaker = {
+    const taker: ProofVerifier = {
       ...target,
       fetchStateRoot: (of) => {
         asked.push(of.height);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { zstdDecompressSync } from "node:zlib";
 import type { Delivery } from "../../../../src/core/chains/port.ts";
-import type { HubCall } from "../../../../src/core/chains/hub_accounts.ts";
+import type { RelayerHubCall } from "../../../../src/core/chains/hub_accounts.ts";
 import { encodeHubCall } from "../../../../src/core/chains/substrate/hub_calls.ts";
 import { loadRuntime, RuntimeFault } from "../../../../src/core/chains/substrate/runtime.ts";
 import { fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
@@ -38,7 +38,7 @@ function argumentOf<T>(vector: string, codec: Codec<T>): T {
   return decodeStrict(codec, fromHex(hubScale(`call.nexus.${vector}`).scale).slice(2), vector);
 }
 
-const known: readonly (readonly [vector: string, call: HubCall])[] = [
+const known: readonly (readonly [vector: string, call: RelayerHubCall])[] = [
   ...["Relayer.accumulate_fees", "Relayer.accumulate_fees.beneficiary"].map((vector) =>
     [vector, { kind: "accumulate", proof: argumentOf(vector, withdrawalProofCodec) }] as const
   ),
@@ -169,7 +169,7 @@ function moduleError(pallet: number, error: number): string {
 
 const refusals: readonly (readonly [
   sentence: string,
-  call: HubCall,
+  call: RelayerHubCall,
   node: Script,
   expected: readonly [code: string, error: string | undefined],
 ])[] = [
@@ -258,7 +258,7 @@ Deno.test("hub calls: of an answer the timed out and the answered requests are n
   const gets = [open, { ...open, nonce: 90n, timeoutTimestampSec: 1_700_000_000n }, { ...open, nonce: 91n }];
   const stored = ready();
   const ask = async (requests: typeof gets): Promise<unknown> => {
-    const call: HubCall = { kind: "answerGets", answer: { ...answer, requests } };
+    const call: RelayerHubCall = { kind: "answerGets", answer: { ...answer, requests } };
     const { chain, run } = scriptHub(judging(INVALID_CALL, moduleError(58, 0), stored));
     const refusal = await run(chain.dryRunCall(call, signal));
     await chain.close();
@@ -308,7 +308,7 @@ Deno.test("hub calls: what exceeds the size limit is refused without asking", as
 
 Deno.test("hub calls: a claim that shrinks by a fifth is sent compressed, and unpacks to itself", async () => {
   const { proof } = accumulate;
-  const large: HubCall = {
+  const large: RelayerHubCall = {
     kind: "accumulate",
     proof: { ...proof, sourceProof: { ...proof.sourceProof, proof: new Uint8Array(5_000).fill(9) } },
   };

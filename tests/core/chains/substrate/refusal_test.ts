@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { DeliveryStep } from "../../../../src/core/chains/port.ts";
-import { findRefusal, type StepFacts } from "../../../../src/core/chains/substrate/refusal.ts";
+import { findRefusal, type StepContext } from "../../../../src/core/chains/substrate/refusal.ts";
 import { postMessage } from "../../../../src/core/ismp/commitment.ts";
 import type { PostRequest } from "../../../../src/core/ismp/message.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
@@ -30,7 +30,7 @@ function step(...requests: readonly PostRequest[]): DeliveryStep {
   };
 }
 
-const good: StepFacts = {
+const good: StepContext = {
   isFrozen: false,
   challengePeriodSec: 100n,
   updateTimeSec: 1_000n,
@@ -38,7 +38,7 @@ const good: StepFacts = {
   receipts: [undefined],
 };
 
-const cases: readonly (readonly [string, Partial<StepFacts>, PostRequest, string | undefined])[] = [
+const cases: readonly (readonly [string, Partial<StepContext>, PostRequest, string | undefined])[] = [
   ["no broken rule gives no refusal", {}, post(), undefined],
   [
     "a frozen client comes before everything else",

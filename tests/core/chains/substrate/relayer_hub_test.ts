@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { SignedSubmission, SubmissionOutcome } from "../../../../src/core/chains/port.ts";
-import type { HubCall, RelayerHub } from "../../../../src/core/chains/hub_accounts.ts";
+import type { RelayerHub, RelayerHubCall } from "../../../../src/core/chains/hub_accounts.ts";
 import { fromHex, type Hash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import {
   contractSlotKey,
@@ -66,7 +66,7 @@ function startRelayerHub(): Promise<Hub> {
   });
 }
 
-async function send(chain: RelayerHub, call: HubCall): Promise<SignedSubmission> {
+async function send(chain: RelayerHub, call: RelayerHubCall): Promise<SignedSubmission> {
   assert.equal(await chain.dryRunCall(call, signal), undefined);
   const submission = await chain.prepareCall(call, signal);
   assert.deepEqual(await chain.broadcast(submission, signal), { kind: "sent" });
@@ -74,7 +74,7 @@ async function send(chain: RelayerHub, call: HubCall): Promise<SignedSubmission>
 }
 
 /** Sends a call and makes the block that takes it final. */
-async function include(hub: Hub, chain: RelayerHub, call: HubCall): Promise<SubmissionOutcome> {
+async function include(hub: Hub, chain: RelayerHub, call: RelayerHubCall): Promise<SubmissionOutcome> {
   const submission = await send(chain, call);
   hub.produceBlock();
   hub.produceBlock();
@@ -85,12 +85,12 @@ function isFinalSuccess(outcome: SubmissionOutcome): boolean {
   return outcome.kind === "included" && outcome.isFinal && outcome.succeeded;
 }
 
-async function refusalOf(chain: RelayerHub, call: HubCall): Promise<string> {
+async function refusalOf(chain: RelayerHub, call: RelayerHubCall): Promise<string> {
   const refusal = await chain.dryRunCall(call, signal);
   return refusal === undefined ? "taken" : `${refusal.code} ${refusal.error}`;
 }
 
-function accumulate(proof: WithdrawalProof): HubCall {
+function accumulate(proof: WithdrawalProof): RelayerHubCall {
   return { kind: "accumulate", proof };
 }
 
@@ -169,7 +169,7 @@ Deno.test("relayer hub: a beneficiary is credited by the deliverer's signature o
     const message = beneficiaryMessage({ nonce: value, sourceChain: sender.stateMachine, beneficiary });
     return [beneficiary, evmSignature(message.digest, relayerKey)];
   };
-  const claim = async (value: bigint): Promise<HubCall> =>
+  const claim = async (value: bigint): Promise<RelayerHubCall> =>
     accumulate(await work.prove(work.commitments, { beneficiaryDetails: signedWith(value) }));
   assert.equal(await refusalOf(chain, await claim(1n)), "unspecified Relayer.InvalidPublicKey");
   assert.equal(isFinalSuccess(await include(hub, chain, await claim(await nonce()))), true);
@@ -185,7 +185,7 @@ Deno.test("relayer hub: a withdrawal below the minimum is refused, one above it 
   const work = await paidWork(hub, [9n * token, 2n * token]);
   void hub.governance.setHostParams(sender.stateMachine, senderHostParams);
   assert.equal(await chain.fetchMinimumWithdrawal(sender.stateMachine, signal), 10n * token);
-  const order: HubCall = { kind: "withdraw", data: withdrawal(0n) };
+  const order: RelayerHubCall = { kind: "withdraw", data: withdrawal(0n) };
   await include(hub, chain, accumulate(await work.prove(work.commitments.slice(0, 1))));
   assert.equal(await refusalOf(chain, order), "unspecified Relayer.NotEnoughBalance");
   void hub.governance.setMinimumWithdrawal(sender.stateMachine, 9n * token);
@@ -289,7 +289,10 @@ Deno.test("relayer hub: refused answers have the reason that the pallet does not
   const answer = await ask(hub, [question(1n), late, question(3n, { height: 21n })]);
   const [good, , other] = answer.requests;
   assert.ok(good !== undefined && other !== undefined);
-  const of = (requests: readonly GetRequest[], change: Partial<GetRequestsWithProof> = {}): HubCall => ({
+  const of = (
+    requests: readonly GetRequest[],
+    change: Partial<GetRequestsWithProof> = {},
+  ): RelayerHubCall => ({
     kind: "answerGets",
     answer: { ...answer, requests, ...change },
   });
@@ -308,7 +311,7 @@ Deno.test("relayer hub: the reward of a rotation is claimed once", async () => {
   await using connection = connect(hub);
   const { chain } = connection;
   const source = await commitBlock(hub, receiver, 20n, [[epochRelayerSlot(7n), relayerAddress]]);
-  const claim = async (setId: bigint): Promise<HubCall> => {
+  const claim = async (setId: bigint): Promise<RelayerHubCall> => {
     const { digest } = consensusClaimMessage({ setId, destChain: receiver.stateMachine, payee });
     const proof = await source.proveSlots([epochRelayerSlot(setId)]);
     return {
@@ -349,7 +352,7 @@ Deno.test("relayer hub: the reward of a request of the hub is listed by module a
   const { request, commitment } = await sending;
   const source = await commitBlock(hub, receiver, 20n, [[requestReceiptSlot(commitment), relayerAddress]]);
   const { digest } = requestClaimMessage({ commitment, destChain: receiver.stateMachine, payee });
-  const claimOf = async (claimed: PostRequest): Promise<HubCall> => ({
+  const claimOf = async (claimed: PostRequest): Promise<RelayerHubCall> => ({
     kind: "claimRequest",
     claim: {
       request: claimed,

@@ -1,8 +1,8 @@
 /** The hub's adapter, or that of another Substrate chain, behind a scripted node with the runtime of nexus. */
 import type { FeeChain } from "../../../../src/core/chains/fees.ts";
 import type { ProofLister, RelayerHub } from "../../../../src/core/chains/hub_accounts.ts";
-import type { ConsensusTarget } from "../../../../src/core/chains/consensus_hub.ts";
-import { createConsensusHub } from "../../../../src/core/chains/substrate/consensus_hub.ts";
+import type { ConsensusTarget } from "../../../../src/core/chains/consensus_target.ts";
+import { createHubTarget } from "../../../../src/core/chains/substrate/consensus_target.ts";
 import { createHubChain } from "../../../../src/core/chains/substrate/relayer_hub.ts";
 import {
   createSubstrateChain,
@@ -88,7 +88,7 @@ export function scriptHub(
 /** The hub as the consensus relayer uses it; signs with a key of ones. */
 export function scriptConsensusHub(methods: Script): Scripted<ConsensusTarget> {
   const signer = new Secret<Hex>(`0x${"11".repeat(32)}`);
-  return script((deps, options) => createConsensusHub(deps, { ...options, signer }), methods, {});
+  return script((deps, options) => createHubTarget(deps, { ...options, signer }), methods, {});
 }
 
 /** A chain of `type = "substrate"`. */

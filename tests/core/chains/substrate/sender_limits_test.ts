@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
-import { addressCodec, subscriptionCodec } from "../../../../src/core/ismp/host_params.ts";
+import { hostAddressCodec, subscriptionCodec } from "../../../../src/core/ismp/host_params.ts";
 import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import { bandwidthKeys, otherKeys } from "../../../../src/core/ismp/storage_keys.ts";
 import { list, u64 } from "../../../../src/core/encoding/scale.ts";
@@ -30,7 +30,7 @@ Deno.test("sender limits: allow list, subscriptions, seller and blocked senders 
     toHex(list(subscriptionCodec).enc([...subscriptions]));
   const stored = new Map<string, string>([
     [toHex(otherKeys.timestampNow()), toHex(u64.enc(1_000_000n))],
-    [toHex(bandwidthKeys.bandwidthManager(chain1)), toHex(addressCodec.enc(names.seller))],
+    [toHex(bandwidthKeys.bandwidthManager(chain1)), toHex(hostAddressCodec.enc(names.seller))],
     [toHex(bandwidthKeys.allowlist(chain1, names.listed)), "0x"],
     [
       toHex(bandwidthKeys.allowance(chain1, names.rich)),

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Delivery } from "../../../../src/core/chains/port.ts";
 import type { FeeChain } from "../../../../src/core/chains/fees.ts";
-import type { HubCall } from "../../../../src/core/chains/hub_accounts.ts";
+import type { RelayerHubCall } from "../../../../src/core/chains/hub_accounts.ts";
 import { createSubstrateChain } from "../../../../src/core/chains/substrate/substrate_chain.ts";
 import { EndpointUrl, Secret } from "../../../../src/core/config/redact.ts";
 import { fromHex, type Hash256, toHex } from "../../../../src/core/encoding/bytes.ts";
@@ -113,7 +113,7 @@ for (const [hashing, childTrie] of kinds) {
       requestReceiptSlot(commitment),
       relayerAddress,
     ]]);
-    const claim: HubCall = {
+    const claim: RelayerHubCall = {
       kind: "accumulate",
       proof: {
         commitments: [commitment],
@@ -161,7 +161,7 @@ for (const [hashing, childTrie] of kinds) {
     const nonce = await hub.fetchRelayerNonce(account, sender.stateMachine, signal);
     const beneficiary = new Uint8Array(20).fill(0x66);
     const { digest } = beneficiaryMessage({ nonce, sourceChain: sender.stateMachine, beneficiary });
-    const claim: HubCall = {
+    const claim: RelayerHubCall = {
       kind: "accumulate",
       proof: {
         commitments: [commitment],

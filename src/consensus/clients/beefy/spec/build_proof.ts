@@ -17,7 +17,7 @@ import { BeefyError } from "../../../../core/beefy/beefy_error.ts";
 import {
   type BeefyJustification,
   type BeefyMmrLeaf,
-  mmrLeafHash,
+  beefyMmrLeafHash,
   mmrRootOf,
 } from "../../../../core/beefy/commitment.ts";
 import { merkleMultiProof, merkleRoot } from "./merkle_tree.ts";
@@ -110,7 +110,7 @@ function checkedItems(
   items: readonly Hash256[],
   leafIndex: bigint,
 ): readonly Hash256[] {
-  const leaves = [{ index: leafIndex, hash: mmrLeafHash(leaf) }];
+  const leaves = [{ index: leafIndex, hash: beefyMmrLeafHash(leaf) }];
   try {
     const root = calculateMmrRoot(items, leaves, leafIndex + 1n);
     if (root === mmrRootOf(justification.commitment)) return items;
@@ -124,7 +124,7 @@ function checkedItems(
 /** Peaks before the last mountain, then the siblings of its last leaf from below. */
 function mmrItems({ justification, storedPeaks, leaf, earlierLeaves }: NaiveProofInput): readonly Hash256[] {
   const items = [...storedPeaks];
-  let level = [...earlierLeaves, mmrLeafHash(leaf)].map(fromHex);
+  let level = [...earlierLeaves, beefyMmrLeafHash(leaf)].map(fromHex);
   while (level.length > 1) {
     const sibling = level.at(-2);
     if (sibling !== undefined) items.push(toHash256(sibling));

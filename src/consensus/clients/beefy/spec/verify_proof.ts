@@ -18,8 +18,8 @@ import { authorityLeaf, recoverAuthority } from "./authorities.ts";
 import { BeefyError, type BeefyErrorCode } from "../../../../core/beefy/beefy_error.ts";
 import {
   type BeefyMmrLeaf,
+  beefyMmrLeafHash,
   commitmentHash,
-  mmrLeafHash,
   mmrRootOf,
 } from "../../../../core/beefy/commitment.ts";
 import { calculateMerkleRoot } from "./merkle_tree.ts";
@@ -109,7 +109,7 @@ function checkLeaf(trusted: BeefyClientState, relay: RelayChainProof): void {
   const { leaf, leafIndex, mmrProof, commitment } = relay;
   const leafCount = beefyLeafIndex(trusted.beefyActivationBlock, leaf.parentNumber) + 1n;
   require(leafCount >= 0n, "undecodable_proof");
-  const leaves = [{ index: leafIndex, hash: mmrLeafHash(leaf) }];
+  const leaves = [{ index: leafIndex, hash: beefyMmrLeafHash(leaf) }];
   const root = mmrRoot(() => calculateMmrRoot(mmrProof, leaves, leafCount));
   require(root === mmrRootOf(commitment), "invalid_mmr_proof");
 }

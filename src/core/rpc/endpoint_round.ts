@@ -2,25 +2,25 @@
  * One batch of calls on its way through an endpoint set: which endpoint is next, and which answers are best.
  */
 import type { RpcAnswer, RpcCall } from "./call.ts";
-import type { PooledEndpoint } from "./endpoint_health.ts";
+import type { TrackedEndpoint } from "./endpoint_health.ts";
 import type { RpcFault } from "./fault.ts";
 
 /** Next step for a batch of calls. */
-export type Next =
-  | { readonly kind: "ask"; readonly endpoint: PooledEndpoint }
+export type RoundStep =
+  | { readonly kind: "ask"; readonly endpoint: TrackedEndpoint }
   | { readonly kind: "await"; readonly settled: Promise<void> }
   /** `isThrottled`: the endpoint is healthy but limits the rate. */
   | { readonly kind: "pause"; readonly leftMs: number; readonly isThrottled: boolean }
   | { readonly kind: "end" };
 
 /** One batch of calls that goes from endpoint to endpoint; each is called at most once. */
-export class Round {
-  readonly #order: readonly PooledEndpoint[];
-  readonly #asked = new Set<PooledEndpoint>();
-  readonly #faults = new Map<PooledEndpoint, RpcFault>();
+export class EndpointRound {
+  readonly #order: readonly TrackedEndpoint[];
+  readonly #tried = new Set<TrackedEndpoint>();
+  readonly #faults = new Map<TrackedEndpoint, RpcFault>();
   #best: { readonly answers: readonly RpcAnswer[]; readonly bad: number } | undefined;
 
-  constructor(endpoints: readonly PooledEndpoint[], calls: readonly RpcCall[]) {
+  constructor(endpoints: readonly TrackedEndpoint[], calls: readonly RpcCall[]) {
     const able = endpoints.filter((endpoint) => !endpoint.isUnsupported(calls));
     // If no endpoint supports it, the most preferred one may report that again; the others need not be called.
     this.#order = able.length > 0
@@ -29,12 +29,12 @@ export class Round {
   }
 
   /** Next step. */
-  next(): Next {
-    const open = this.#order.filter((endpoint) => !this.#asked.has(endpoint));
+  next(): RoundStep {
+    const open = this.#order.filter((endpoint) => !this.#tried.has(endpoint));
     const states = open.map((endpoint) => ({ endpoint, state: endpoint.availability() }));
     const ready = states.find(({ state }) => state.kind === "ready");
     if (ready !== undefined) {
-      this.#asked.add(ready.endpoint);
+      this.#tried.add(ready.endpoint);
       return { kind: "ask", endpoint: ready.endpoint };
     }
     for (const { state } of states) {
@@ -54,24 +54,24 @@ export class Round {
   /** True when another endpoint can be called at once. */
   hasReady(): boolean {
     return this.#order.some((endpoint) =>
-      !this.#asked.has(endpoint) && endpoint.availability().kind === "ready"
+      !this.#tried.has(endpoint) && endpoint.availability().kind === "ready"
     );
   }
 
   /** Records answers of which some are `bad`: another endpoint may do better. */
-  answer(endpoint: PooledEndpoint, answers: readonly RpcAnswer[], bad: readonly RpcFault[]): void {
+  answer(endpoint: TrackedEndpoint, answers: readonly RpcAnswer[], bad: readonly RpcFault[]): void {
     if (this.#best === undefined || bad.length < this.#best.bad) this.#best = { answers, bad: bad.length };
     const [first] = bad;
     if (first !== undefined) this.#faults.set(endpoint, first);
   }
 
   /** Records that the endpoint gave no answers. */
-  fail(endpoint: PooledEndpoint, fault: RpcFault): void {
+  fail(endpoint: TrackedEndpoint, fault: RpcFault): void {
     this.#faults.set(endpoint, fault);
   }
 
   /** Fault of the endpoint, if it was called and failed. */
-  faultOf(endpoint: PooledEndpoint): RpcFault | undefined {
+  faultOf(endpoint: TrackedEndpoint): RpcFault | undefined {
     return this.#faults.get(endpoint);
   }
 

@@ -7,12 +7,12 @@ import type { StateCommitment } from "../../ismp/state_commitment.ts";
 import type { ConsensusStateId, StateMachineHeight, StateMachineId } from "../../ismp/state_machine.ts";
 import type { Secret } from "../../config/redact.ts";
 import type { BroadcastResult, CheckFinding, Refusal, SignedSubmission } from "../port.ts";
-import type { ConsensusClientView, ConsensusTarget, HubBlock, UpdateOutcome } from "../consensus_hub.ts";
+import type { ConsensusClientView, ConsensusTarget, HubBlock, UpdateOutcome } from "../consensus_target.ts";
 import { broadcast } from "./broadcast.ts";
 import { checkConsensusTarget } from "./checks.ts";
 import { dryRunUpdates, prepareUpdates, type UpdateOptions } from "./consensus_updates.ts";
 import {
-  fetchClientFacts,
+  fetchClientSnapshot,
   fetchCommitment,
   fetchLatestHeight,
   fetchNowSec,
@@ -20,42 +20,42 @@ import {
 } from "./consensus_views.ts";
 import type { SubstrateNode } from "./node.ts";
 import {
-  type ChainParts,
-  connectParts,
+  createParts,
   DEFAULT_MAX_CALL_BYTES,
   type SubstrateChainDeps,
+  type SubstrateChainParts,
   type SubstrateNodeOptions,
 } from "./substrate_chain.ts";
 import { fetchUpdateTime } from "./views.ts";
 
 /** Part of the hub's configuration (`[hub.substrate]`) that the adapter needs. */
-export interface ConsensusHubOptions extends Omit<SubstrateNodeOptions, "signer" | "relayerId"> {
+export interface HubTargetOptions extends Omit<SubstrateNodeOptions, "signer" | "relayerId"> {
   /** sr25519 key, 32-byte mini secret or 64 bytes: it receives the rewards for updates. */
   readonly signer: Secret<Hex>;
 }
 
 /** Creates the hub as a target; connects at the first call. @throws {SignatureError} for a bad signer. */
-export function createConsensusHub(deps: SubstrateChainDeps, options: ConsensusHubOptions): ConsensusTarget {
+export function createHubTarget(deps: SubstrateChainDeps, options: HubTargetOptions): ConsensusTarget {
   return new SubstrateConsensusTarget(
-    connectParts(deps, options, true),
+    createParts(deps, options, true),
     options.maxCallBytes ?? DEFAULT_MAX_CALL_BYTES,
   );
 }
 
 /** Creates a Substrate chain that follows the hub: it accepts updates as the hub does. */
-export function createConsensusSink(deps: SubstrateChainDeps, options: ConsensusHubOptions): ConsensusTarget {
+export function createFollowerTarget(deps: SubstrateChainDeps, options: HubTargetOptions): ConsensusTarget {
   return new SubstrateConsensusTarget(
-    connectParts(deps, options, false),
+    createParts(deps, options, false),
     options.maxCallBytes ?? DEFAULT_MAX_CALL_BYTES,
   );
 }
 
 class SubstrateConsensusTarget implements ConsensusTarget {
   readonly id: StateMachineId;
-  readonly #parts: ChainParts;
+  readonly #parts: SubstrateChainParts;
   readonly #options: UpdateOptions;
 
-  constructor(parts: ChainParts, maxCallBytes: number) {
+  constructor(parts: SubstrateChainParts, maxCallBytes: number) {
     this.id = parts.node.id;
     this.#parts = parts;
     this.#options = { signer: parts.signer, maxCallBytes };
@@ -74,7 +74,7 @@ class SubstrateConsensusTarget implements ConsensusTarget {
     block: HubBlock,
     signal: AbortSignal,
   ): Promise<ConsensusClientView | undefined> {
-    const { client } = await fetchClientFacts(this.#node, id, block, signal);
+    const { client } = await fetchClientSnapshot(this.#node, id, block, signal);
     return client;
   }
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { CallConditions, RpcAnswer, RpcCall, RpcEndpoint } from "../../../src/core/rpc/call.ts";
 import { reactionTo, RpcFault, type RpcFaultCode } from "../../../src/core/rpc/fault.ts";
-import { RpcPool, type RpcPoolOptions } from "../../../src/core/rpc/pool.ts";
+import { RpcEndpointSet, type RpcEndpointSetOptions } from "../../../src/core/rpc/endpoint_set.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { fixedRandomness } from "../../support/seeded_randomness.ts";
 
@@ -42,10 +42,14 @@ class Scripted implements RpcEndpoint {
 
 function pool(
   endpoints: readonly RpcEndpoint[],
-  options: Partial<RpcPoolOptions> = {},
+  options: Partial<RpcEndpointSetOptions> = {},
   clock = new FakeClock(),
-): RpcPool {
-  return new RpcPool({ clock, randomness: fixedRandomness(0) }, { chain: "EVM-1", endpoints, ...options });
+): RpcEndpointSet {
+  return new RpcEndpointSet({ clock, randomness: fixedRandomness(0) }, {
+    chain: "EVM-1",
+    endpoints,
+    ...options,
+  });
 }
 
 async function faultOf(promise: Promise<unknown>): Promise<RpcFault> {
@@ -58,7 +62,7 @@ async function faultOf(promise: Promise<unknown>): Promise<RpcFault> {
   throw new Error("No fault");
 }
 
-Deno.test("pool: while the first endpoint works, the number of requests does not grow with the number of URLs", async () => {
+Deno.test("endpoint set: while the first endpoint works, the number of requests does not grow with the number of URLs", async () => {
   const endpoints = ["a", "b", "c", "d", "e"].map((host) => new Scripted(host));
   const many = pool(endpoints);
   for (let i = 0; i < 10; i++) await many.batch([head, trace], { signal: never });
@@ -102,7 +106,7 @@ for (
   });
 }
 
-Deno.test("pool: a 429 with Retry-After 2 pauses that endpoint for two seconds and uses the next (F19)", async () => {
+Deno.test("endpoint set: a 429 with Retry-After 2 pauses that endpoint for two seconds and uses the next (F19)", async () => {
   const clock = new FakeClock();
   const [a, b] = [new Scripted("a", [fault("throttled", "a", "eth_call", 2000)]), new Scripted("b")];
   const both = pool([a, b], {}, clock);
@@ -114,7 +118,7 @@ Deno.test("pool: a 429 with Retry-After 2 pauses that endpoint for two seconds a
   assert.equal(await ask(), "a eth_blockNumber");
 });
 
-Deno.test("pool: the pause starts with the second fault in a row, doubles, and ends at a minute (F19)", async () => {
+Deno.test("endpoint set: the pause starts with the second fault in a row, doubles, and ends at a minute (F19)", async () => {
   const clock = new FakeClock();
   const a = new Scripted("a");
   const both = pool([a, new Scripted("b")], {}, clock);
@@ -131,7 +135,7 @@ Deno.test("pool: the pause starts with the second fault in a row, doubles, and e
   assert.deepEqual(pausesMs, [0, 0, 1000, 2000, 4000, 8000, 16_000, 32_000, 60_000]);
 });
 
-Deno.test("pool: after a pause one request finds out, the others use another endpoint meanwhile", async () => {
+Deno.test("endpoint set: after a pause one request finds out, the others use another endpoint meanwhile", async () => {
   const clock = new FakeClock();
   const [a, b] = [new Scripted("a", ["throttled"]), new Scripted("b")];
   const both = pool([a, b], {}, clock);
@@ -146,7 +150,7 @@ Deno.test("pool: after a pause one request finds out, the others use another end
   assert.equal(await both.request(head, { signal: never }), "well again");
 });
 
-Deno.test("pool: with one endpoint, the others wait for the request that finds out", async () => {
+Deno.test("endpoint set: with one endpoint, the others wait for the request that finds out", async () => {
   const clock = new FakeClock();
   const a = new Scripted("a", [fault("throttled", "a", "eth_call", 30_000)]);
   const single = pool([a], {}, clock);
@@ -162,7 +166,7 @@ Deno.test("pool: with one endpoint, the others wait for the request that finds o
   assert.deepEqual(await Promise.all([first, second]), [1, 1]);
 });
 
-Deno.test("pool: a short pause of the only endpoint is waited for, a long one is a fault with the time left", async () => {
+Deno.test("endpoint set: a short pause of the only endpoint is waited for, a long one is a fault with the time left", async () => {
   const clock = new FakeClock();
   const a = new Scripted("a", ["server_error", "server_error"]);
   const single = pool([a], {}, clock);
@@ -177,7 +181,7 @@ Deno.test("pool: a short pause of the only endpoint is waited for, a long one is
   assert.equal(a.requests.length, 4);
 });
 
-Deno.test("pool: what the only endpoint throttles is sent again after each pause, for a quarter of a minute", async () => {
+Deno.test("endpoint set: what the only endpoint throttles is sent again after each pause, for a quarter of a minute", async () => {
   const clock = new FakeClock();
   const a = new Scripted("a", ["throttled", "throttled", "throttled"]);
   const single = pool([a], {}, clock);
@@ -190,7 +194,7 @@ Deno.test("pool: what the only endpoint throttles is sent again after each pause
   assert.equal(a.requests.length, 4 + 5);
 });
 
-Deno.test("pool: of a batch of which the only endpoint throttles some calls, these are sent again", async () => {
+Deno.test("endpoint set: of a batch of which the only endpoint throttles some calls, these are sent again", async () => {
   const clock = new FakeClock();
   const a = new Scripted("a");
   const single = pool([a], {}, clock);
@@ -208,14 +212,14 @@ Deno.test("pool: of a batch of which the only endpoint throttles some calls, the
   assert.deepEqual(a.requests.map(({ length }) => length), [5, 3]);
 });
 
-Deno.test("pool: while another endpoint is ready, one that throttles is not waited for", async () => {
+Deno.test("endpoint set: while another endpoint is ready, one that throttles is not waited for", async () => {
   const clock = new FakeClock();
   const [a, b] = [new Scripted("a", ["throttled"]), new Scripted("b")];
   assert.equal(await pool([a, b], {}, clock).request(head, { signal: never }), "b eth_blockNumber");
   assert.equal(a.requests.length, 1);
 });
 
-Deno.test("pool: when all are down the fault names each host with its code (F19)", async () => {
+Deno.test("endpoint set: when all are down the fault names each host with its code (F19)", async () => {
   const all = pool([new Scripted("a.example", ["timeout"]), new Scripted("b.example", ["malformed"])]);
   const thrown = await faultOf(all.request(head, { signal: never }));
   assert.equal(thrown.code, "timeout");
@@ -224,7 +228,7 @@ Deno.test("pool: when all are down the fault names each host with its code (F19)
   assert.equal(thrown.detail, "a.example: timeout; b.example: malformed");
 });
 
-Deno.test("pool: an endpoint without a method is asked last for it, and stays first for others", async () => {
+Deno.test("endpoint set: an endpoint without a method is asked last for it, and stays first for others", async () => {
   const clock = new FakeClock();
   const [a, b] = [new Scripted("a"), new Scripted("b")];
   a.answer = (call) =>
@@ -241,7 +245,7 @@ Deno.test("pool: an endpoint without a method is asked last for it, and stays fi
   assert.equal(a.requests.length, 3);
 });
 
-Deno.test("pool: when nobody has a method, one endpoint says so and the others are left alone", async () => {
+Deno.test("endpoint set: when nobody has a method, one endpoint says so and the others are left alone", async () => {
   const endpoints = ["a", "b", "c"].map((host) => {
     const endpoint = new Scripted(host);
     endpoint.answer = () => ({ kind: "fault", fault: fault("missing_method", host, trace.method) });
@@ -254,7 +258,7 @@ Deno.test("pool: when nobody has a method, one endpoint says so and the others a
   assert.deepEqual(endpoints.map((endpoint) => endpoint.requests.length), [3, 1, 1]);
 });
 
-Deno.test("pool: a batch goes whole to one endpoint; the answers with fewer faults are kept", async () => {
+Deno.test("endpoint set: a batch goes whole to one endpoint; the answers with fewer faults are kept", async () => {
   const [a, b] = [new Scripted("a"), new Scripted("b")];
   a.answer = (call) =>
     call.method === trace.method
@@ -266,7 +270,7 @@ Deno.test("pool: a batch goes whole to one endpoint; the answers with fewer faul
   assert.deepEqual([a.requests[0]?.length, b.requests[0]?.length], [2, 2]);
 });
 
-Deno.test("pool: an endpoint that takes no batches gets the calls one by one, and the pool remembers", async () => {
+Deno.test("endpoint set: an endpoint that takes no batches gets the calls one by one, and the pool remembers", async () => {
   const a = new Scripted("a", [fault("missing_method", "a", "batch")]);
   const single = pool([a]);
   const calls = [head, trace, head];
@@ -281,7 +285,7 @@ Deno.test("pool: an endpoint that takes no batches gets the calls one by one, an
   assert.deepEqual(a.requests.map((request) => request.length), [3, 1, 1, 1, 1, 1, 1]);
 });
 
-Deno.test("pool: the size of batches is learned by halving", async () => {
+Deno.test("endpoint set: the size of batches is learned by halving", async () => {
   const a = new Scripted("a");
   const inner = a.send.bind(a);
   const limited: RpcEndpoint = {
@@ -304,7 +308,7 @@ Deno.test("pool: the size of batches is learned by halving", async () => {
   assert.deepEqual(a.requests.slice(-4).map((request) => request.length), [25, 25, 25, 25]);
 });
 
-Deno.test("pool: calls that a node cut off a batch are asked again", async () => {
+Deno.test("endpoint set: calls that a node cut off a batch are asked again", async () => {
   const a = new Scripted("a");
   a.answer = (call, calls) =>
     calls.indexOf(call) < 3
@@ -318,7 +322,7 @@ Deno.test("pool: calls that a node cut off a batch are asked again", async () =>
   );
 });
 
-Deno.test("pool: an endpoint of another chain is never used, whatever it would answer (F19)", async () => {
+Deno.test("endpoint set: an endpoint of another chain is never used, whatever it would answer (F19)", async () => {
   const [wrong, right] = [new Scripted("wrong"), new Scripted("right")];
   wrong.answer = () => ({ kind: "result", result: "0x2" });
   right.answer = () => ({ kind: "result", result: "0x1" });
@@ -336,7 +340,7 @@ Deno.test("pool: an endpoint of another chain is never used, whatever it would a
   assert.equal(alone.reaction, "stop");
 });
 
-Deno.test("pool: answers that the caller does not accept send it to the next endpoint", async () => {
+Deno.test("endpoint set: answers that the caller does not accept send it to the next endpoint", async () => {
   const [a, b] = [new Scripted("a"), new Scripted("b")];
   const answers = await pool([a, b]).batch([head], {
     signal: never,
@@ -348,7 +352,7 @@ Deno.test("pool: answers that the caller does not accept send it to the next end
   assert.deepEqual(answers, [{ kind: "result", result: "b eth_blockNumber" }]);
 });
 
-Deno.test("pool: no more requests at once to one endpoint than allowed", async () => {
+Deno.test("endpoint set: no more requests at once to one endpoint than allowed", async () => {
   const a = new Scripted("a");
   a.answer = async (): Promise<RpcAnswer> => {
     await new Promise((resolve) => setTimeout(resolve, 1));
@@ -360,7 +364,7 @@ Deno.test("pool: no more requests at once to one endpoint than allowed", async (
   assert.equal(a.requests.length, 20);
 });
 
-Deno.test("pool: an abort is no fault and asks nobody else", async () => {
+Deno.test("endpoint set: an abort is no fault and asks nobody else", async () => {
   const abort = new AbortController();
   const [a, b] = [new Scripted("a"), new Scripted("b")];
   a.answer = (): RpcAnswer => {
@@ -371,20 +375,20 @@ Deno.test("pool: an abort is no fault and asks nobody else", async () => {
   assert.equal(b.requests.length, 0);
 });
 
-Deno.test("pool: askEach reports every endpoint, also the dead ones", async () => {
-  const reports = await pool([new Scripted("a"), new Scripted("b", ["unreachable"])]).askEach([head], {
+Deno.test("endpoint set: askEach reports every endpoint, also the dead ones", async () => {
+  const reports = await pool([new Scripted("a"), new Scripted("b", ["unreachable"])]).callEach([head], {
     signal: never,
   });
   assert.deepEqual(reports.map((report) => [report.host, report.kind]), [["a", "answers"], ["b", "fault"]]);
 });
 
-Deno.test("pool: an endpoint that hangs is given up early while another one is ready, the last one is not", async () => {
+Deno.test("endpoint set: an endpoint that hangs is given up early while another one is ready, the last one is not", async () => {
   const [a, b] = [new Scripted("a", ["timeout"]), new Scripted("b")];
   await pool([a, b]).request(head, { signal: never });
   assert.deepEqual([a.timeoutsMs, b.timeoutsMs], [[10_000], [undefined]]);
 });
 
-Deno.test("pool: a time that the caller names holds for every endpoint", async () => {
+Deno.test("endpoint set: a time that the caller names holds for every endpoint", async () => {
   const [a, b] = [new Scripted("a", ["timeout"]), new Scripted("b")];
   await pool([a, b]).request(trace, { signal: never, timeoutMs: 120_000 });
   assert.deepEqual([a.timeoutsMs, b.timeoutsMs], [[120_000], [120_000]]);

@@ -6,20 +6,20 @@ import type { EndpointUrl } from "../../config/redact.ts";
 import { translateEvmError } from "../../rpc/evm_errors.ts";
 import { createHttpEndpoint, type Fetch } from "../../rpc/http.ts";
 import type { Json } from "../../rpc/json.ts";
-import { RpcPool } from "../../rpc/pool.ts";
+import { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Randomness } from "../../runtime/randomness.ts";
 import { chainId } from "./queries.ts";
 
 /** Dependencies of an endpoint set. */
-export interface EvmPoolDeps {
+export interface EvmEndpointSetDeps {
   readonly fetch: Fetch;
   readonly clock: Clock;
   readonly randomness: Randomness;
 }
 
 /** Options of an endpoint set. */
-export interface EvmPoolOptions {
+export interface EvmEndpointSetOptions {
   /** `EVM-<chain id>`: the chain id of every endpoint is checked along with its first request. */
   readonly stateMachine: StateMachine;
   /** In order of preference, at least one. */
@@ -29,7 +29,10 @@ export interface EvmPoolOptions {
 }
 
 /** Creates an endpoint set that sends nothing before its first use. @throws {RangeError} without URLs. */
-export function createEvmPool(deps: EvmPoolDeps, options: EvmPoolOptions): RpcPool {
+export function createEvmEndpointSet(
+  deps: EvmEndpointSetDeps,
+  options: EvmEndpointSetOptions,
+): RpcEndpointSet {
   const chain = options.stateMachine;
   const number = BigInt(evmChainId(chain));
   const endpoints = options.urls.map((url) =>
@@ -37,7 +40,7 @@ export function createEvmPool(deps: EvmPoolDeps, options: EvmPoolOptions): RpcPo
   );
   const isExpected = (result: Json): boolean =>
     typeof result === "string" && /^0x[0-9a-f]+$/i.test(result) && BigInt(result) === number;
-  return new RpcPool(deps, {
+  return new RpcEndpointSet(deps, {
     chain,
     endpoints,
     maxConcurrent: options.maxConcurrent,

@@ -14,11 +14,11 @@ import {
   type RpcCall,
   type RpcEndpoint,
 } from "./call.ts";
-import { classifyFault, PooledEndpoint } from "./endpoint_health.ts";
+import { classifyFault, TrackedEndpoint } from "./endpoint_health.ts";
 import { type FaultPlace, reactionTo, RpcFault } from "./fault.ts";
 import type { Json } from "./json.ts";
 import { MAX_THROTTLED_WAIT_MS, type SendConditions, sendPatiently } from "./patience.ts";
-import { Round } from "./pool_round.ts";
+import { EndpointRound } from "./endpoint_round.ts";
 
 /** Maximum wait for a paused endpoint when there is no other; longer pauses fail at once. */
 const MAX_WAIT_MS = 2000;
@@ -29,7 +29,7 @@ const DEFAULT_CONCURRENT = 16;
 const PARTS_AT_ONCE = 4;
 
 /** Options of an endpoint set. */
-export interface RpcPoolOptions {
+export interface RpcEndpointSetOptions {
   /** Name of the chain in faults. */
   readonly chain: string;
   /** In order of preference, at least one. */
@@ -60,11 +60,11 @@ export type EndpointReport =
   | { readonly host: string; readonly kind: "fault"; readonly fault: RpcFault };
 
 /** Endpoint set of one chain, with failover. */
-export class RpcPool {
+export class RpcEndpointSet {
   readonly #deps: { readonly clock: Clock; readonly randomness: Randomness };
   readonly #clock: Clock;
-  readonly #options: RpcPoolOptions;
-  readonly #endpoints: readonly PooledEndpoint[];
+  readonly #options: RpcEndpointSetOptions;
+  readonly #endpoints: readonly TrackedEndpoint[];
 
   /**
    * @param shared endpoints of another set whose health this one shares
@@ -72,15 +72,15 @@ export class RpcPool {
    */
   constructor(
     deps: { readonly clock: Clock; readonly randomness: Randomness },
-    options: RpcPoolOptions,
-    shared?: readonly PooledEndpoint[],
+    options: RpcEndpointSetOptions,
+    shared?: readonly TrackedEndpoint[],
   ) {
     if (options.endpoints.length === 0) throw new RangeError("Expected at least one endpoint");
     this.#deps = deps;
     this.#clock = deps.clock;
     this.#options = options;
     const max = options.maxConcurrent ?? DEFAULT_CONCURRENT;
-    this.#endpoints = shared ?? options.endpoints.map((endpoint) => new PooledEndpoint(deps, endpoint, max));
+    this.#endpoints = shared ?? options.endpoints.map((endpoint) => new TrackedEndpoint(deps, endpoint, max));
   }
 
   /** Name of the chain in faults. */
@@ -95,15 +95,15 @@ export class RpcPool {
 
   /** Host of the endpoint that would be used first now. */
   firstHost(calls: readonly RpcCall[]): string {
-    const next = new Round(this.#endpoints, calls).next();
+    const next = new EndpointRound(this.#endpoints, calls).next();
     const [preferred = ""] = this.hosts;
     return next.kind === "ask" ? next.endpoint.endpoint.host : preferred;
   }
 
   /** One set per endpoint, in order of preference, for reads that compare endpoints; health is shared. */
-  each(): readonly RpcPool[] {
-    return this.#endpoints.map((pooled) =>
-      new RpcPool(this.#deps, { ...this.#options, endpoints: [pooled.endpoint] }, [pooled])
+  each(): readonly RpcEndpointSet[] {
+    return this.#endpoints.map((tracked) =>
+      new RpcEndpointSet(this.#deps, { ...this.#options, endpoints: [tracked.endpoint] }, [tracked])
     );
   }
 
@@ -121,7 +121,7 @@ export class RpcPool {
    * @throws {RpcFault} when no endpoint gave usable answers; it names each host with its code.
    */
   async batch(calls: readonly RpcCall[], conditions: BatchConditions): Promise<readonly RpcAnswer[]> {
-    const round = new Round(this.#endpoints, calls);
+    const round = new EndpointRound(this.#endpoints, calls);
     let waitedMs = 0;
     while (true) {
       conditions.signal.throwIfAborted();
@@ -129,7 +129,7 @@ export class RpcPool {
       switch (next.kind) {
         case "ask": {
           const timeoutMs = conditions.timeoutMs ?? (round.hasReady() ? PATIENCE_MS : undefined);
-          const isGood = await this.#ask(next.endpoint, calls, { ...conditions, timeoutMs }, round);
+          const isGood = await this.#callEndpoint(next.endpoint, calls, { ...conditions, timeoutMs }, round);
           if (isGood) return round.best();
           break;
         }
@@ -152,134 +152,134 @@ export class RpcPool {
   }
 
   /** Calls every endpoint regardless of its health, for start-up checks. Faults are part of the result. */
-  async askEach(calls: readonly RpcCall[], conditions: CallConditions): Promise<readonly EndpointReport[]> {
-    return await Promise.all(this.#endpoints.map(async (pooled): Promise<EndpointReport> => {
-      const { host } = pooled.endpoint;
+  async callEach(calls: readonly RpcCall[], conditions: CallConditions): Promise<readonly EndpointReport[]> {
+    return await Promise.all(this.#endpoints.map(async (tracked): Promise<EndpointReport> => {
+      const { host } = tracked.endpoint;
       try {
-        const answers = await pooled.use(
-          () => this.#send(pooled, calls, { ...conditions, isPatient: false }),
+        const answers = await tracked.use(
+          () => this.#send(tracked, calls, { ...conditions, isPatient: false }),
           conditions.signal,
         );
         return { host, kind: "answers", answers };
       } catch (fault) {
         if (!(fault instanceof RpcFault)) throw fault;
-        pooled.noteFault(fault);
+        tracked.noteFault(fault);
         return { host, kind: "fault", fault };
       }
     }));
   }
 
   /** Calls one endpoint and records its answers. True when no other endpoint can do better. */
-  async #ask(
-    pooled: PooledEndpoint,
+  async #callEndpoint(
+    tracked: TrackedEndpoint,
     calls: readonly RpcCall[],
     conditions: BatchConditions,
-    round: Round,
+    round: EndpointRound,
   ): Promise<boolean> {
     try {
-      const answers = await pooled.use(
-        () => this.#sendVerified(pooled, calls, { ...conditions, isPatient: !round.hasReady() }),
+      const answers = await tracked.use(
+        () => this.#sendVerified(tracked, calls, { ...conditions, isPatient: !round.hasReady() }),
         conditions.signal,
       );
-      const place = this.#place(pooled.endpoint.host, calls);
+      const place = this.#place(tracked.endpoint.host, calls);
       const objection = conditions.accept?.(answers, place);
       if (objection !== undefined) throw objection;
-      return this.#file(pooled, answers, round);
+      return this.#file(tracked, answers, round);
     } catch (fault) {
       if (!(fault instanceof RpcFault)) throw fault;
-      conditions.onFault?.(fault, pooled.endpoint.host);
-      if (classifyFault(fault.code) === "question") throw fault;
-      pooled.noteFault(fault);
-      round.fail(pooled, fault);
+      conditions.onFault?.(fault, tracked.endpoint.host);
+      if (classifyFault(fault.code) === "request") throw fault;
+      tracked.noteFault(fault);
+      round.fail(tracked, fault);
       return false;
     }
   }
 
-  #file(pooled: PooledEndpoint, answers: readonly RpcAnswer[], round: Round): boolean {
+  #file(tracked: TrackedEndpoint, answers: readonly RpcAnswer[], round: EndpointRound): boolean {
     const faults = answers.flatMap((answer) => answer.kind === "fault" ? [answer.fault] : []);
     const own = faults.find((fault) => classifyFault(fault.code) === "endpoint");
-    if (own === undefined) pooled.noteSuccess();
-    else pooled.noteFault(own);
+    if (own === undefined) tracked.noteSuccess();
+    else tracked.noteFault(own);
     for (const fault of faults) {
-      if (classifyFault(fault.code) === "ability") pooled.noteFault(fault);
+      if (classifyFault(fault.code) === "capability") tracked.noteFault(fault);
     }
-    const bad = faults.filter((fault) => classifyFault(fault.code) !== "question");
-    round.answer(pooled, answers, bad);
+    const bad = faults.filter((fault) => classifyFault(fault.code) !== "request");
+    round.answer(tracked, answers, bad);
     return bad.length === 0;
   }
 
   /** Sends the calls, preceded by the identity call until the endpoint is known to serve the right chain. */
   async #sendVerified(
-    pooled: PooledEndpoint,
+    tracked: TrackedEndpoint,
     calls: readonly RpcCall[],
     conditions: SendConditions,
   ): Promise<readonly RpcAnswer[]> {
     const { identity } = this.#options;
-    if (identity === undefined || pooled.isVerified) return await this.#send(pooled, calls, conditions);
-    const [first, ...answers] = await this.#send(pooled, [identity.call, ...calls], conditions);
+    if (identity === undefined || tracked.isVerified) return await this.#send(tracked, calls, conditions);
+    const [first, ...answers] = await this.#send(tracked, [identity.call, ...calls], conditions);
     if (first?.kind === "result") {
       if (!identity.isExpected(first.result)) {
-        const place = this.#place(pooled.endpoint.host, [identity.call]);
+        const place = this.#place(tracked.endpoint.host, [identity.call]);
         const detail = `the endpoint serves another chain: ${String(first.result).slice(0, 80)}`;
         throw new RpcFault("wrong_chain", reactionTo("wrong_chain"), place, { detail });
       }
-      pooled.isVerified = true;
+      tracked.isVerified = true;
     }
     return answers;
   }
 
   /** Sends the calls in as few requests as the endpoint allows, and learns that limit. */
   async #send(
-    pooled: PooledEndpoint,
+    tracked: TrackedEndpoint,
     calls: readonly RpcCall[],
     conditions: SendConditions,
   ): Promise<readonly RpcAnswer[]> {
-    if (calls.length > pooled.batchLimit) return await this.#sendInParts(pooled, calls, conditions);
+    if (calls.length > tracked.batchLimit) return await this.#sendInParts(tracked, calls, conditions);
     try {
-      const answers = await sendPatiently(this.#clock, pooled, calls, conditions);
-      return await this.#askTooLargeAgain(pooled, calls, answers, conditions);
+      const answers = await sendPatiently(this.#clock, tracked, calls, conditions);
+      return await this.#resendTooLarge(tracked, calls, answers, conditions);
     } catch (fault) {
       if (!(fault instanceof RpcFault) || calls.length === 1) throw fault;
-      if (fault.where.method === BATCH_METHOD) pooled.noteFault(fault);
-      else if (fault.code === "too_large") pooled.noteBatchTooLarge(calls.length);
+      if (fault.where.method === BATCH_METHOD) tracked.noteFault(fault);
+      else if (fault.code === "too_large") tracked.noteBatchTooLarge(calls.length);
       else throw fault;
-      return await this.#sendInParts(pooled, calls, conditions);
+      return await this.#sendInParts(tracked, calls, conditions);
     }
   }
 
   async #sendInParts(
-    pooled: PooledEndpoint,
+    tracked: TrackedEndpoint,
     calls: readonly RpcCall[],
     conditions: SendConditions,
   ): Promise<readonly RpcAnswer[]> {
-    const size = Math.min(pooled.batchLimit, calls.length);
+    const size = Math.min(tracked.batchLimit, calls.length);
     const parts: (readonly RpcCall[])[] = [];
     for (let start = 0; start < calls.length; start += size) parts.push(calls.slice(start, start + size));
     const { signal } = conditions;
     const answers = await mapLimited(
       parts,
       PARTS_AT_ONCE,
-      (part, partSignal) => this.#send(pooled, part, { ...conditions, signal: partSignal }),
+      (part, partSignal) => this.#send(tracked, part, { ...conditions, signal: partSignal }),
       signal,
     );
     return answers.flat();
   }
 
   /** Some nodes truncate a batch when its answer grows too large: truncated calls are sent again in halves. */
-  async #askTooLargeAgain(
-    pooled: PooledEndpoint,
+  async #resendTooLarge(
+    tracked: TrackedEndpoint,
     calls: readonly RpcCall[],
     answers: readonly RpcAnswer[],
     conditions: SendConditions,
   ): Promise<readonly RpcAnswer[]> {
     const cut = answers.flatMap((answer, index) => isTooLarge(answer) ? [index] : []);
     if (cut.length === 0 || calls.length === 1) return answers;
-    if (cut.length === calls.length) pooled.noteBatchTooLarge(calls.length);
+    if (cut.length === calls.length) tracked.noteBatchTooLarge(calls.length);
     const half = Math.ceil(cut.length / 2);
     const again: RpcAnswer[] = [];
     for (const part of [cut.slice(0, half), cut.slice(half)]) {
       const partCalls = part.flatMap((index) => calls[index] ?? []);
-      if (partCalls.length > 0) again.push(...await this.#send(pooled, partCalls, conditions));
+      if (partCalls.length > 0) again.push(...await this.#send(tracked, partCalls, conditions));
     }
     return answers.map((answer, index) => isTooLarge(answer) ? again[cut.indexOf(index)] ?? answer : answer);
   }
@@ -289,13 +289,13 @@ export class RpcPool {
   }
 
   /** One fault for all endpoints: the code of the most preferred one, and the fault of each in the text. */
-  #allFailed(round: Round, calls: readonly RpcCall[]): RpcFault {
-    const faults = this.#endpoints.flatMap((pooled) => round.faultOf(pooled) ?? pooled.lastFault ?? []);
+  #allFailed(round: EndpointRound, calls: readonly RpcCall[]): RpcFault {
+    const faults = this.#endpoints.flatMap((tracked) => round.faultOf(tracked) ?? tracked.lastFault ?? []);
     const [first] = faults;
     if (first === undefined) throw new Error("No endpoint failed, and none answered");
     const [only] = this.#endpoints;
     if (this.#endpoints.length === 1 && only !== undefined && round.faultOf(only) !== undefined) return first;
-    const waits = this.#endpoints.map((pooled) => pooled.availability())
+    const waits = this.#endpoints.map((tracked) => tracked.availability())
       .map((state) => state.kind === "cooling" ? state.leftMs : 0);
     return new RpcFault(first.code, reactionTo(first.code), this.#place(this.hosts.join(", "), calls), {
       detail: faults.map((fault) => `${fault.where.endpointHost}: ${fault.code}`).join("; "),

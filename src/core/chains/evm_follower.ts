@@ -43,7 +43,7 @@ export type ConsensusClientKind =
   | "other";
 
 /** An EVM chain whose host follows the hub. */
-export interface ConsensusReceiver {
+export interface EvmFollower {
   /** One round trip. */
   fetchConsensusView(hub: StateMachineId, signal: AbortSignal): Promise<HostConsensusView>;
   /** One round trip. */

@@ -4,15 +4,15 @@ import { consensusClientIdCodec, type StateMachineHeight } from "../../ismp/stat
 import { ismpKeys, otherKeys } from "../../ismp/storage_keys.ts";
 import { bool, u64 } from "../../encoding/scale.ts";
 import type { SubstrateNode } from "./node.ts";
-import type { ProofFacts } from "./refusal.ts";
+import type { ProofContext } from "./refusal.ts";
 import { updateTimeKey, Values } from "./views.ts";
 
 /** Fetches the state at the best block; one round trip. */
-export async function fetchProofFacts(
+export async function fetchProofContext(
   node: SubstrateNode,
   height: StateMachineHeight,
   signal: AbortSignal,
-): Promise<ProofFacts> {
+): Promise<ProofContext> {
   const keys = {
     now: otherKeys.timestampNow(),
     frozen: ismpKeys.frozenConsensusClients(height.id.consensusStateId),
@@ -24,7 +24,7 @@ export async function fetchProofFacts(
   const lists = [...acceptedLists.values()].map((list) => list.key(stateMachine));
   const values = new Values(
     node,
-    await node.client.askStorage([...Object.values(keys), ...lists], undefined, signal),
+    await node.client.readStorage([...Object.values(keys), ...lists], undefined, signal),
   );
   const clientId = values.read(keys.client, consensusClientIdCodec, "ConsensusStateClient");
   const list = clientId && acceptedChainsOf(clientId);

@@ -13,7 +13,7 @@ import { addBatchCheck } from "./batching.ts";
 import { addCosts, type Costs } from "./costs.ts";
 import type { Capability, EvmContext, TraceTerms } from "./evm_context.ts";
 import { isArbitrum } from "./gas.ts";
-import { balanceOf, blockAt, gasEstimate, type ImaginedCall, type Query } from "./queries.ts";
+import { balanceOf, blockAt, gasEstimate, type Query, type SimulatedCall } from "./queries.ts";
 import { faultAt, RpcBatch } from "./rpc_batch.ts";
 import { refusalOfFault } from "./refusals.ts";
 
@@ -26,28 +26,28 @@ const NOT_SHOWN: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["too_large",
 const NO_ANSWER: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["timeout", "server_error"]);
 
 /** Input of a simulation. */
-export interface SimulatedWork {
+export interface SimulationInput {
   readonly delivery: Delivery;
   readonly messages: readonly Message[];
   readonly handler: Address;
-  readonly call: ImaginedCall & TraceTerms;
+  readonly call: SimulatedCall & TraceTerms;
   /** False when the layer 1 part of its gas is known already. */
   readonly isFirst: boolean;
 }
 
 /** Minimum result of every method. */
-type LeastOutcome = HandledMessages & { readonly gasUsed: bigint };
+type MinOutcome = HandledMessages & { readonly gasUsed: bigint };
 
 /** Simulation method: the query and the capability it needs. */
-export interface Way<T extends LeastOutcome> {
-  readonly ability: Extract<Capability, "tracing" | "simulating">;
-  readonly query: (call: ImaginedCall) => Query<T>;
+export interface SimulationMethod<T extends MinOutcome> {
+  readonly capability: Extract<Capability, "tracing" | "simulating">;
+  readonly query: (call: SimulatedCall) => Query<T>;
   /** A returned fault leads to the next endpoint. */
   readonly check?: (outcome: T, place: FaultPlace) => RpcFault | undefined;
 }
 
 /** Result of a method. */
-export type Asked<T> =
+export type MethodResult<T> =
   | {
     readonly kind: "shown";
     readonly outcome: T;
@@ -64,52 +64,52 @@ export type Asked<T> =
   | { readonly kind: "missing" };
 
 /** Runs one method; retries once when there was no answer although the endpoints are healthy. */
-export async function ask<T extends LeastOutcome>(
+export async function runMethod<T extends MinOutcome>(
   context: EvmContext,
-  work: SimulatedWork,
-  way: Way<T>,
+  input: SimulationInput,
+  method: SimulationMethod<T>,
   signal: AbortSignal,
-): Promise<Asked<T>> {
-  if (context.isUnsupported(way.ability)) return { kind: "missing" };
+): Promise<MethodResult<T>> {
+  if (context.isUnsupported(method.capability)) return { kind: "missing" };
   for (let attempt = 1;; attempt++) {
-    const asked = await askOnce(context, work, way, signal);
-    if (!(asked instanceof RpcFault)) return asked;
-    if (asked.code === "missing_method") return noteMissing(context, way.ability);
-    const isWithoutAnswer = NO_ANSWER.has(asked.code);
-    if (!NOT_SHOWN.has(asked.code) && !isWithoutAnswer) return refusedBy(asked, work.delivery);
-    if (work.messages.length === 0) {
-      if (isWithoutAnswer) throw asked;
+    const result = await runOnce(context, input, method, signal);
+    if (!(result instanceof RpcFault)) return result;
+    if (result.code === "missing_method") return noteMissing(context, method.capability);
+    const isWithoutAnswer = NO_ANSWER.has(result.code);
+    if (!NOT_SHOWN.has(result.code) && !isWithoutAnswer) return refusedBy(result, input.delivery);
+    if (input.messages.length === 0) {
+      if (isWithoutAnswer) throw result;
       return { kind: "missing" };
     }
-    if (!await showsTrivial(context, work, way, signal)) return { kind: "missing" };
+    if (!await simulatesTrivial(context, input, method, signal)) return { kind: "missing" };
     if (isWithoutAnswer && attempt === 1) continue;
-    const detail = `no endpoint can simulate it: ${asked.message}`;
+    const detail = `no endpoint can simulate it: ${result.message}`;
     return { kind: "refused", refusal: { code: "untraceable", detail } };
   }
 }
 
 /** Returns the fault when the method did not simulate the delivery. @throws {RpcFault} about anything else */
-async function askOnce<T extends LeastOutcome>(
+async function runOnce<T extends MinOutcome>(
   context: EvmContext,
-  work: SimulatedWork,
-  way: Way<T>,
+  input: SimulationInput,
+  method: SimulationMethod<T>,
   signal: AbortSignal,
-): Promise<Asked<T> | RpcFault> {
-  const { pool, sender, chainId } = context.at;
-  const question = new RpcBatch(pool);
-  const shown = question.addOptional(way.query(work.call));
-  const isEstimated = work.isFirst && isArbitrum(chainId);
-  const estimated = isEstimated ? question.addOptional(gasEstimate(work.call)) : undefined;
-  const around = addSurroundings(context, question, work);
-  const head = question.add(blockAt("latest"));
-  const balance = question.add(balanceOf(sender));
+): Promise<MethodResult<T> | RpcFault> {
+  const { endpoints, sender, chainId } = context.at;
+  const batch = new RpcBatch(endpoints);
+  const shown = batch.addOptional(method.query(input.call));
+  const isEstimated = input.isFirst && isArbitrum(chainId);
+  const estimated = isEstimated ? batch.addOptional(gasEstimate(input.call)) : undefined;
+  const around = addCostsAndChecks(context, batch, input);
+  const head = batch.add(blockAt("latest"));
+  const balance = batch.add(balanceOf(sender));
   const check = (place: FaultPlace): RpcFault | undefined => {
     if (head() === undefined) return faultAt("malformed", place, "no newest block");
     const outcome = shown();
-    return outcome instanceof RpcFault ? undefined : way.check?.(outcome, place);
+    return outcome instanceof RpcFault ? undefined : method.check?.(outcome, place);
   };
   try {
-    await question.ask({ signal, timeoutMs: TRACE_TIMEOUT_MS, check });
+    await batch.send({ signal, timeoutMs: TRACE_TIMEOUT_MS, check });
   } catch (fault) {
     if (fault instanceof RpcFault && isAboutThisCall(fault)) return fault;
     throw fault;
@@ -145,18 +145,18 @@ function isAboutThisCall({ code }: RpcFault): boolean {
  * Returns whether the endpoints simulate a zero-value transfer by that method, with the same gas and price.
  * @throws {RpcFault} when they do not answer: then nothing is known about the delivery
  */
-async function showsTrivial<T extends LeastOutcome>(
+async function simulatesTrivial<T extends MinOutcome>(
   context: EvmContext,
-  { call }: SimulatedWork,
-  way: Way<T>,
+  { call }: SimulationInput,
+  method: SimulationMethod<T>,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const { pool, sender } = context.at;
-  const question = new RpcBatch(pool);
-  const shown = question.addOptional(way.query({ ...call, to: sender, data: "0x" }));
+  const { endpoints, sender } = context.at;
+  const batch = new RpcBatch(endpoints);
+  const shown = batch.addOptional(method.query({ ...call, to: sender, data: "0x" }));
   let outcome: T | RpcFault;
   try {
-    await question.ask({ signal });
+    await batch.send({ signal });
     outcome = shown();
   } catch (fault) {
     if (!(fault instanceof RpcFault)) throw fault;
@@ -168,22 +168,25 @@ async function showsTrivial<T extends LeastOutcome>(
 }
 
 /** Adds the queries that go along with every simulation. */
-export function addSurroundings(
+export function addCostsAndChecks(
   context: EvmContext,
-  question: RpcBatch,
-  work: SimulatedWork,
+  batch: RpcBatch,
+  input: SimulationInput,
 ): { readonly costs: () => Costs; readonly refusal: () => Refusal | undefined } {
   return {
-    costs: addCosts(context, question, unsignedCall({ chainId: context.at.chainId, ...work.call })),
-    refusal: addBatchCheck(context, question, work),
+    costs: addCosts(context, batch, unsignedCall({ chainId: context.at.chainId, ...input.call })),
+    refusal: addBatchCheck(context, batch, input),
   };
 }
 
 /** Records a method that is certainly missing. */
-function noteMissing(context: EvmContext, ability: Way<never>["ability"]): { readonly kind: "missing" } {
-  if (!context.noteUnsupported(ability)) return { kind: "missing" };
+function noteMissing(
+  context: EvmContext,
+  capability: SimulationMethod<never>["capability"],
+): { readonly kind: "missing" } {
+  if (!context.noteUnsupported(capability)) return { kind: "missing" };
   const { log } = context.at;
-  if (ability === "tracing") {
+  if (capability === "tracing") {
     log.info("tracing_unavailable");
   } else {
     log.warn(

@@ -10,14 +10,14 @@ import { RpcFault } from "./fault.ts";
 import {
   type FaultMaker,
   LinkEnded,
-  type NoticeSink,
+  type NotificationHandler,
   type OpenSocket,
   SocketLink,
   type WireRequests,
 } from "./socket_link.ts";
 
 /** Options of a {@link ReconnectingSocket}. */
-export interface KeeperOptions {
+export interface ReconnectingSocketOptions {
   readonly url: string;
   readonly faults: FaultMaker;
   readonly requests: WireRequests;
@@ -26,7 +26,7 @@ export interface KeeperOptions {
   readonly patienceMs: number;
   /** Idle time after which the connection is probed, milliseconds. */
   readonly idleMs: number;
-  readonly onNotice: NoticeSink;
+  readonly onNotice: NotificationHandler;
   /** Called for each new connection. */
   readonly onLink: (link: SocketLink) => void;
 }
@@ -40,9 +40,9 @@ const CONNECT_TIMEOUT_MS = 20_000;
 const RECONNECT: Backoff = { firstMs: 500, maxMs: 8_000, jitter: 0.5 };
 
 /** One connection that is re-established whenever it drops. */
-export class SocketKeeper {
+export class ReconnectingSocket {
   readonly #deps: { readonly clock: Clock; readonly randomness: Randomness; readonly openSocket: OpenSocket };
-  readonly #options: KeeperOptions;
+  readonly #options: ReconnectingSocketOptions;
   readonly #stop = new AbortController();
   #link: SocketLink | undefined;
   #nextLink = Promise.withResolvers<SocketLink>();
@@ -51,7 +51,7 @@ export class SocketKeeper {
 
   constructor(
     deps: { readonly clock: Clock; readonly randomness: Randomness; readonly openSocket: OpenSocket },
-    options: KeeperOptions,
+    options: ReconnectingSocketOptions,
   ) {
     this.#deps = deps;
     this.#options = options;
@@ -62,7 +62,7 @@ export class SocketKeeper {
     return this.#link;
   }
 
-  /** Aborted by {@link SocketKeeper.close}. */
+  /** Aborted by {@link ReconnectingSocket.close}. */
   get signal(): AbortSignal {
     return this.#stop.signal;
   }
@@ -81,9 +81,9 @@ export class SocketKeeper {
   }
 
   /** Sends a call on this connection only; `undefined` when it ended first, or the answer is malformed. */
-  async tell(link: SocketLink, call: RpcCall): Promise<RpcAnswer | undefined> {
+  async sendOn(link: SocketLink, call: RpcCall): Promise<RpcAnswer | undefined> {
     try {
-      const [answer] = await link.ask(this.#options.requests.write([call]), this.signal);
+      const [answer] = await link.send(this.#options.requests.write([call]), this.signal);
       return answer;
     } catch (cause) {
       const isExpected = cause instanceof LinkEnded || cause instanceof RpcFault || this.signal.aborted;
@@ -97,7 +97,7 @@ export class SocketKeeper {
     const call: RpcCall = { method: "system_health", params: [] };
     const deadline = { what: call.method, afterMs: PROBE_TIMEOUT_MS };
     try {
-      await withDeadline(this.#deps.clock, deadline, () => this.tell(link, call), this.signal);
+      await withDeadline(this.#deps.clock, deadline, () => this.sendOn(link, call), this.signal);
     } catch (cause) {
       if (this.signal.aborted) return;
       if (!(cause instanceof DeadlineFault)) throw cause;

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { ConsensusHubOptions } from "../../../../src/core/chains/substrate/consensus_hub.ts";
+import type { HubTargetOptions } from "../../../../src/core/chains/substrate/consensus_target.ts";
 import { headerHash } from "../../../../src/core/chains/substrate/checks.ts";
 import { Secret } from "../../../../src/core/config/redact.ts";
 import { concatBytes, fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
@@ -140,7 +140,7 @@ Deno.test("consensus hub: bytes that the pool bans for a while are a fault, no r
 
 Deno.test("consensus hub: the check of a right configuration finds nothing, others are named", async (t) => {
   await using simulated = await startConsensusHub({ now: Date.now });
-  const check = async (change: Partial<ConsensusHubOptions> = {}): Promise<readonly string[]> => {
+  const check = async (change: Partial<HubTargetOptions> = {}): Promise<readonly string[]> => {
     await using connection = connectConsensus(simulated, change);
     const findings = await connection.hub.check(signal);
     return findings.map(({ severity, text }) => `${severity}: ${text}`);
